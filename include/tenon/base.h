@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file  tenon/base.h
+ * @brief Status codes, the error record, versions, and the words that every other header uses.
+ *
+ * Conventions of the whole C API:
+ *  - A function that can fail returns a tn_status and is marked TN_NODISCARD. Its results go through
+ *    parameters named `out`, which are written only when it returns TN_OK.
+ *  - TN_OWNED: the caller receives a reference and must release it. TN_BORROWED: the callee keeps
+ *    ownership. TN_STOLEN: the callee takes the reference, also when it fails.
+ *  - The library never prints, aborts or exits because of bad input.
+ *  - The error record belongs to the calling thread. Success does not touch it.
+ */
+#ifndef TN_BASE_H
+#define TN_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TN_VERSION_MAJOR 0
+#define TN_VERSION_MINOR 1
+#define TN_VERSION_PATCH 0
+#define TN_VERSION_STRING "0.1.0"
+
+#if defined(TN_BUILDING) || defined(TN_SHARED)
+#    define TN_API __attribute__((visibility("default")))
+#else
+#    define TN_API
+#endif
+#define TN_NODISCARD __attribute__((warn_unused_result))
+#define TN_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define TN_OWNED
+#define TN_BORROWED
+#define TN_STOLEN
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* name, number, the Python exception that it becomes. Append only: the numbers are ABI. */
+#define TN_STATUS_LIST(X)                                                                          \
+    X(OK, 0, "")                                                                                   \
+    X(INVALID, 1, "RuntimeError")                                                                  \
+    X(VALUE, 2, "ValueError")                                                                      \
+    X(TYPE, 3, "TypeError")                                                                        \
+    X(INDEX, 4, "IndexError")                                                                      \
+    X(NOMEM, 5, "OutOfMemoryError")                                                                \
+    X(UNSUPPORTED, 6, "NotImplementedError")                                                       \
+    X(DEVICE, 7, "DeviceError")                                                                    \
+    X(RECURSION, 8, "RecursionError")                                                              \
+    X(INTERNAL, 9, "RuntimeError")
+
+/** What became of a call. */
+typedef enum tn_status {
+#define X(name, number, exception) TN_##name = (number),
+    TN_STATUS_LIST(X)
+#undef X
+} tn_status;
+
+/** "OK", "INVALID", …; "UNKNOWN" for a number that is no status. */
+TN_API const char *tn_status_name(tn_status status);
+/** The Python exception class that a status becomes, "" for TN_OK. */
+TN_API const char *tn_status_exception(tn_status status);
+
+/** Message of the last failure on this thread, "" when there was none.
+ *  Valid until the next failure on this thread. */
+TN_API TN_BORROWED const char *tn_last_error(void);
+/** Status of the last failure on this thread, TN_OK when there was none. */
+TN_API tn_status tn_last_status(void);
+/** Operator that was running when the last failure arose ("aten::mm"), "" outside any operator. */
+TN_API TN_BORROWED const char *tn_last_error_op(void);
+/** Where in Tenon's source the last failure arose, as "file.c:123". */
+TN_API TN_BORROWED const char *tn_last_error_where(void);
+/** Forget the last failure. */
+TN_API void tn_clear_error(void);
+/** Fail from a kernel or callback of your own: fills the record and returns @p status. */
+TN_API tn_status tn_fail(tn_status status, const char *format, ...) TN_PRINTF(2, 3);
+
+/** "0.1.0": the library's version, which may differ from TN_VERSION_STRING of the header. */
+TN_API TN_BORROWED const char *tn_version(void);
+/** One line for each optional part and library that this build has. */
+TN_API TN_BORROWED const char *tn_build_info(void);
+
+/**
+ * Where the library takes host memory from. Both functions are called from any thread.
+ * `alloc` returns memory aligned to at least @p align (a power of two) or NULL.
+ */
+typedef struct tn_allocator {
+    uint32_t size; /**< sizeof(tn_allocator) */
+    uint32_t reserved;
+    void *(*alloc)(void *ctx, size_t nbytes, size_t align);
+    void (*free)(void *ctx, void *ptr);
+    void *ctx;
+} tn_allocator;
+
+/**
+ * Replace malloc and free.
+ *
+ * @param allocator  copied; NULL restores the C library's
+ * @retval TN_INVALID  the library has already allocated something, or a field is missing
+ */
+TN_API TN_NODISCARD tn_status tn_set_allocator(const tn_allocator *allocator);
+
+/** Threads that work on one operator, this one included. Default: TENON_NUM_THREADS, else the
+ *  number of processors. Results do not depend on it. */
+TN_API int tn_num_threads(void);
+/** Change it; @p n at least 1. Takes effect with the next operator. */
+TN_API TN_NODISCARD tn_status tn_set_num_threads(int n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* core/tensor.h: what a tensor is made of. The public half is tenon/tensor.h. */
+#ifndef TNI_CORE_TENSOR_H
+#define TNI_CORE_TENSOR_H
+
+#include "tenon/tensor.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/ref.h"
+#include "core/keys.h"
+
+#define TNI_INLINE_DIMS 6
+
+/* Bytes on a device, shared by tensors. A meta storage has no data but the right byte count.
+ * Small CPU storages keep their bytes right behind the header: one block, one free. */
+typedef struct tni_storage {
+    tni_object object;
+    void *data;    /* NULL on meta and for no bytes */
+    size_t nbytes; /* what tensors may use */
+    tn_device device;
+    uint8_t resizable;
+    uint8_t inline_data;          /* data lies behind this header */
+    uint16_t reserved;
+    uint32_t block_nbytes;        /* of the block that holds header and inline data */
+    void (*release)(void *ctx);   /* foreign memory; NULL: the device's allocator */
+    void *release_ctx;
+} tni_storage;
+
+/* Flags that follow from sizes and strides, recomputed when these change. */
+enum {
+    TNI_CONTIGUOUS = 1u << 0,
+    TNI_CHANNELS_LAST = 1u << 1,      /* contiguous in channels-last order, 4-D */
+    TNI_CHANNELS_LAST_3D = 1u << 2,   /* 5-D */
+    TNI_DENSE = 1u << 3,              /* non-overlapping and dense */
+    TNI_GEOMETRY_FLAGS = 0xfu,
+    TNI_WRAPPED_NUMBER = 1u << 4,     /* came from a bare scalar: promotes weakly */
+    TNI_REQUIRES_GRAD = 1u << 5,
+};
+
+/* Note [Version counters]
+ * A counter is shared by a tensor, its views and its detached aliases. It lives in the header of the
+ * tensor that was there first, the owner; the others hold a weak reference to the owner, which keeps
+ * the header's memory (not its storage, not its gradient graph) alive. An inference tensor has none:
+ * version_owner is NULL. A tensor that owns its counter points at itself and holds no reference. */
+struct tn_tensor {
+    tni_object object;
+    tn_keyset keys;
+    tni_storage *storage; /* strong; never NULL */
+    void *data;           /* storage->data + offset, cached; NULL on meta or without elements */
+    int64_t numel;
+    int64_t offset;       /* in elements */
+    int64_t *sizes;       /* ndim sizes, then ndim strides; dims_inline or a heap block */
+    int64_t *strides;
+    struct tn_tensor *version_owner;
+    struct tni_autograd_meta *autograd; /* NULL until needed; owned; see autograd/ */
+    uint32_t flags;
+    uint8_t ndim;
+    int8_t dtype;         /* tn_dtype */
+    tn_device device;     /* what device() says; for a fake tensor not the storage's */
+    _Atomic uint32_t version;
+    int64_t dims_inline[2 * TNI_INLINE_DIMS];
+};
+
+TNI_DEFINE_AUTO(tn_tensor, tn_tensor_unref)
+
+static inline void tni_storage_unref(tni_storage *s) { tni_unref(&s->object); }
+TNI_DEFINE_AUTO(tni_storage, tni_storage_unref)
+
+/* What a tensor looks like, before it exists. Shape functions fill it; not zeroed. */
+typedef struct tni_geometry {
+    int ndim;
+    tn_dtype dtype;
+    tn_device device;
+    bool has_strides; /* false: contiguous */
+    int64_t offset;   /* views only */
+    int64_t sizes[TN_MAX_DIMS];
+    int64_t strides[TN_MAX_DIMS];
+} tni_geometry;
+
+/* ---- storages ---- */
+
+/* @retval TN_NOMEM, TN_DEVICE */
+TN_NODISCARD tn_status tni_storage_new(tn_device device, size_t nbytes, TN_OWNED tni_storage **out);
+/* Change the byte count, keeping min(old, new) bytes. @retval TN_INVALID  not resizable */
+TN_NODISCARD tn_status tni_storage_resize(tni_storage *s, size_t nbytes);
+
+/* ---- tensors ---- */
+
+/* A fresh tensor with its own storage. @p strides NULL: contiguous. Keys follow the device and
+ * inference mode. Checks: ndim, negative sizes ("Trying to create tensor with negative dimension -1:
+ * [-1]"), byte overflow ("Storage size calculation overflowed with sizes=[...]"). */
+TN_NODISCARD tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides,
+                                      tn_dtype dtype, tn_device device, TN_OWNED tn_tensor **out);
+/* The same from a geometry. */
+TN_NODISCARD tn_status tni_tensor_from_geometry(const tni_geometry *g, TN_OWNED tn_tensor **out);
+/* A tensor over @p storage (takes a reference of its own). Own version counter. Keys are @p keys. */
+TN_NODISCARD tn_status tni_tensor_over(tni_storage *storage, int ndim, const int64_t *sizes,
+                                       const int64_t *strides, int64_t offset, tn_dtype dtype,
+                                       tn_keyset keys, tn_device device, TN_OWNED tn_tensor **out);
+/* An alias of @p base: same storage, dtype, device and keys, other geometry, OWN version counter.
+ * The ADInplaceOrView layer then shares the counter (tni_tensor_share_version). Not checked against
+ * the storage's size; view rules only make geometries inside it. */
+TN_NODISCARD tn_status tni_tensor_alias(const tn_tensor *base, int ndim, const int64_t *sizes,
+                                        const int64_t *strides, int64_t offset,
+                                        TN_OWNED tn_tensor **out);
+/* Make @p t count its writes together with @p base. */
+void tni_tensor_share_version(tn_tensor *t, const tn_tensor *base);
+/* Count a write. @retval TN_INVALID  an inference tensor outside inference mode, with the reference's
+ * text "Inplace update to inference tensor outside InferenceMode is not allowed. ..." */
+TN_NODISCARD tn_status tni_tensor_bump_version(tn_tensor *t);
+/* Change sizes and strides in place (in-place views, resize_). @p strides NULL: contiguous. */
+TN_NODISCARD tn_status tni_tensor_set_geometry(tn_tensor *t, int ndim, const int64_t *sizes,
+                                               const int64_t *strides, int64_t offset);
+/* resize_: new sizes, contiguous, growing the storage when needed; keeps data. */
+TN_NODISCARD tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes);
+
+static inline tn_keyset tni_keys(const tn_tensor *t) { return t->keys; }
+static inline bool tni_is_meta(const tn_tensor *t) { return t->storage->device.type == TN_DEVICE_META; }
+static inline size_t tni_itemsize(const tn_tensor *t) { return tn_dtype_size((tn_dtype)t->dtype); }
+
+/* ---- geometry arithmetic (core/shape.c) ---- */
+
+/* TNI_CONTIGUOUS | … for sizes and strides, spec 1.3. */
+uint32_t tni_geometry_flags(int ndim, const int64_t *sizes, const int64_t *strides);
+void tni_contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides);
+/* Strides of a fresh tensor in this format; PRESERVE is not a format here.
+ * @retval TN_INVALID  "required rank 4 tensor to use channels_last format" */
+TN_NODISCARD tn_status tni_format_strides(tn_memory_format format, int ndim, const int64_t *sizes,
+                                          int64_t *strides);
+/* Dense strides that keep the order of @p from's strides (empty_like, clone with PRESERVE). */
+void tni_preserve_strides(const tn_tensor *from, int64_t *strides);
+/* strides-like-channels-last, to guess a format: CONTIGUOUS, CHANNELS_LAST or CHANNELS_LAST_3D. */
+tn_memory_format tni_suggest_format(const tn_tensor *t);
+/* Product of sizes; false when it overflows. */
+bool tni_numel(int ndim, const int64_t *sizes, int64_t *out);
+/* Bytes needed: 0 if any size is 0, else itemsize * (offset + 1 + sum((size-1)*stride)). */
+bool tni_required_bytes(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                        size_t itemsize, size_t *out);
+/* Wrap a negative dimension. "Dimension out of range (expected to be in range of [-2, 1], but got 5)";
+ * for ndim 0 the range is [-1, 0]. */
+TN_NODISCARD tn_status tni_wrap_dim(int64_t dim, int ndim, int *out);
+/* "[2, 3]" into @p buffer, cut with "..." when it does not fit; returns buffer. */
+char *tni_format_sizes(int ndim, const int64_t *sizes, char *buffer, size_t n);
+#define TNI_SIZES_TEXT 512
+
+const char *tni_dtype_text(tn_dtype dtype); /* "Float" */
+const char *tni_dtype_cpp(tn_dtype dtype);  /* "float" */
+
+#endif
