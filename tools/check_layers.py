@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Check that #include lines point down the layers (levels: tools/layers.txt).
+
+  src/<layer>/        itself, strictly lower layers, tenon/ and generated headers of its layer or below
+  include/tenon/      tenon/ alone
+  cli examples bench  tenon/ and their own folder: they are users
+
+Each violation is one line `file:line: what`. The twin of this check, by linking, is the CMake target
+`layer_check`.
+"""
+
+import argparse
+import os
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SOURCES = (".c", ".h", ".inc", ".cu", ".cpp", ".cc")
+USERS = ("cli", "examples", "bench")
+
+
+def read_levels(path):
+    """{layer: level} and {generated header: layer}."""
+    levels, generated = {}, {}
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            words = line.split("#", 1)[0].split()
+            if not words:
+                continue
+            if len(words) != 2:
+                sys.exit("%s:%d: want `folder level` or `gen/header.h layer`" % (path, number))
+            if words[0].startswith("gen/"):
+                generated[words[0]] = words[1]
+            else:
+                levels[words[0]] = int(words[1])
+    return levels, generated
+
+
+def files_of(folder):
+    for path, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith(SOURCES):
+                yield os.path.join(path, name)
+
+
+def includes_of(path):
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            match = INCLUDE.match(line)
+            if match:
+                yield number, match.group(1) == '"', match.group(2)
+
+
+def own_file(path, name, folder):
+    """Does NAME, as the compiler looks it up beside PATH, lie inside FOLDER?"""
+    found = os.path.normpath(os.path.join(os.path.dirname(path), name))
+    return os.path.isfile(found) and found.startswith(os.path.normpath(folder) + os.sep)
+
+
+def check_layer(root, layer, levels, generated):
+    folder = os.path.join(root, "src", layer)
+    for path in files_of(folder):
+        for number, quoted, name in includes_of(path):
+            first = name.split("/", 1)[0]
+            where = "%s:%d" % (os.path.relpath(path, root), number)
+            if first == "tenon" or (not quoted and first not in levels):
+                continue
+            if ".." in name.split("/"):
+                yield "%s: \"%s\" climbs; name it from src/" % (where, name)
+            elif first == "gen":
+                owner = generated.get(name)
+                if owner is None:
+                    yield "%s: %s has no layer in tools/layers.txt" % (where, name)
+                elif owner != layer and levels[owner] >= levels[layer]:
+                    yield "%s: %s (level %d) includes %s of %s (level %d)" % (
+                        where, layer, levels[layer], name, owner, levels[owner])
+            elif first in levels and "/" in name:
+                if first != layer and levels[first] >= levels[layer]:
+                    yield "%s: %s (level %d) includes %s (level %d)" % (
+                        where, layer, levels[layer], name, levels[first])
+            elif not own_file(path, name, folder):
+                yield "%s: \"%s\" is neither a layer's header nor a file of %s" % (where, name, layer)
+
+
+def check_public(root, folder, only_tenon):
+    for path in files_of(os.path.join(root, folder)):
+        for number, quoted, name in includes_of(path):
+            where = "%s:%d" % (os.path.relpath(path, root), number)
+            if name.startswith("tenon/"):
+                continue
+            if quoted and (only_tenon or not (own_file(path, name, os.path.join(root, folder)) or
+                                              os.path.isfile(os.path.join(root, folder, name)))):
+                yield "%s: %s may include tenon/ headers only, not \"%s\"" % (where, folder, name)
+
+
+def check(root):
+    levels, generated = read_levels(os.path.join(root, "tools", "layers.txt"))
+    for header, owner in generated.items():
+        if owner not in levels:
+            yield "tools/layers.txt: %s belongs to unknown layer %s" % (header, owner)
+            return
+    source = os.path.join(root, "src")
+    for layer in sorted(os.listdir(source)):
+        if not os.path.isdir(os.path.join(source, layer)):
+            yield "src/%s: sources live in a layer's folder" % layer
+        elif layer not in levels:
+            yield "src/%s: not in tools/layers.txt" % layer
+        else:
+            yield from check_layer(root, layer, levels, generated)
+    yield from check_public(root, "include/tenon", True)
+    for folder in USERS:
+        yield from check_public(root, folder, False)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--root", default=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    problems = list(check(parser.parse_args().root))
+    for problem in problems:
+        print(problem)
+    print("layers: %s" % ("%d wrong" % len(problems) if problems else "all includes point down"))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

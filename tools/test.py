@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Build a flavour of Tenon, run its tests, and say how many passed.
+
+  tools/test.py                          the plain build
+  tools/test.py --san address,undefined  one sanitizer build; thread runs the tests labelled `threads`
+  tools/test.py --all                    plain, address and undefined, thread
+
+The last line is `N passed, N failed`, summed over all test programs of all flavours: a program of the
+harness counts as many as its own last line says, anything else counts one. A program that fails without
+saying so (a crash, a leak, a time-out) counts one failure more. The exit status is 0 only when tests
+ran and none failed.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("BUILD") or "build"
+JOBS = os.environ.get("JOBS") or str(os.cpu_count() or 1)
+TOTAL = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
+
+
+def build_folder(san):
+    return BUILD if not san else BUILD + "-" + san.replace(",", "-")
+
+
+def build(san):
+    folder = build_folder(san)
+    options = ["-DCMAKE_BUILD_TYPE=" + ("Debug" if san else "Release"), "-DTN_SAN=" + san]
+    options += os.environ.get("CMAKE_ARGS", "").split()
+    subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "--log-level=WARNING"] + options,
+                   check=True)
+    subprocess.run(["cmake", "--build", folder, "-j", JOBS], check=True)
+    return folder
+
+
+def count(log):
+    """(passed, failed, programs that failed) of a ctest log."""
+    passed = failed = 0
+    bad = []
+    for section in re.split(r"^\d+/\d+ Testing: ", log, flags=re.MULTILINE)[1:]:
+        name = section.split("\n", 1)[0].strip()
+        ok = re.search(r"^Test Passed\.$", section, re.MULTILINE) is not None
+        totals = TOTAL.findall(section)
+        if totals:
+            said_passed, said_failed = map(int, totals[-1])
+        else:
+            said_passed, said_failed = (1, 0) if ok else (0, 1)
+        if not ok and said_failed == 0:
+            said_failed = 1
+        passed += said_passed
+        failed += said_failed
+        if not ok or said_failed:
+            bad.append(name)
+    return passed, failed, bad
+
+
+def run(san):
+    start = time.monotonic()
+    folder = build(san)
+    command = ["ctest", "--test-dir", folder, "--output-on-failure", "-j", JOBS]
+    if san == "thread":
+        command += ["-L", "threads"]
+    if os.environ.get("TESTS"):
+        command += ["-R", os.environ["TESTS"]]
+    log_path = os.path.join(folder, "Testing", "Temporary", "LastTest.log")
+    if os.path.exists(log_path):
+        os.remove(log_path)
+    code = subprocess.run(command).returncode
+    log = ""
+    if os.path.exists(log_path):
+        with open(log_path, encoding="utf-8", errors="replace") as file:
+            log = file.read()
+    passed, failed, bad = count(log)
+    if code != 0 and failed == 0:
+        failed = 1
+        bad.append("ctest itself (exit status %d)" % code)
+    flavour = san or "plain"
+    print("-- %s: %d passed, %d failed, %.0f s" % (flavour, passed, failed, time.monotonic() - start))
+    for name in bad:
+        print("   failed: %s (rerun: ctest --test-dir %s -R '^%s$' -V)" % (name, folder, name))
+    sys.stdout.flush()
+    return passed, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--san", default="")
+    parser.add_argument("--all", action="store_true")
+    args = parser.parse_args()
+    flavours = ["", "address,undefined", "thread"] if args.all else [args.san]
+    passed = failed = 0
+    for san in flavours:
+        try:
+            flavour_passed, flavour_failed = run(san)
+        except subprocess.CalledProcessError as error:
+            print("-- %s: cannot build: %s" % (san or "plain", " ".join(error.cmd)))
+            flavour_passed, flavour_failed = 0, 1
+        except KeyboardInterrupt:
+            return 130
+        passed += flavour_passed
+        failed += flavour_failed
+        if flavour_passed + flavour_failed == 0 and san != "thread":
+            print("-- no test ran")
+            failed += 1
+    print("%d passed, %d failed" % (passed, failed))
+    return 0 if failed == 0 and passed > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
