@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* base/alloc.h: the one door to host memory.
  *
- * Small fixed-size blocks (tensors, storages, small data) come from per-thread free lists, because a
- * malloc pair is as dear as the rest of a small operator. While allocations are being watched (tests)
- * and under the sanitizers the lists are bypassed, so that every block is seen. */
+ * Small fixed-size blocks (tensors, storages, small data) come from per-thread free lists, because
+ * a malloc pair is as dear as the rest of a small operator. While allocations are being watched
+ * (tests) and under the sanitizers the lists are bypassed, so that every block is seen. */
 #ifndef TNI_BASE_ALLOC_H
 #define TNI_BASE_ALLOC_H
 
@@ -33,17 +33,17 @@ void tni_free_unwatched(void *ptr);
  * there when the thread ends. A block from the allocator and one from a list are the same thing, so
  * that watching may begin and end at any moment. Size 0 gives a valid pointer; NULL may be freed.
  *
- * The state of a thread is one pointer in thread-local storage: a library that is loaded at run time
- * shares about a kilobyte of fast thread-local storage with everyone else in the process. */
-#define TNI_BLOCK_MAX 1024u
-#define TNI_BLOCK_ALIGN 64u
+ * The state of a thread is one pointer in thread-local storage: a library that is loaded at run
+ * time shares about a kilobyte of fast thread-local storage with everyone else in the process. */
+#define TNI_BLOCK_MAX     1024u
+#define TNI_BLOCK_ALIGN   64u
 #define TNI_BLOCK_CLASSES (TNI_BLOCK_MAX / TNI_BLOCK_ALIGN)
 
 /* The sanitizers can only see what goes through malloc. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #    define TNI_BLOCK_LISTS 0
 #elif defined(__has_feature)
-#    if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                     \
+#    if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
         __has_feature(memory_sanitizer) || __has_feature(leak_sanitizer)
 #        define TNI_BLOCK_LISTS 0
 #    endif
@@ -76,14 +76,14 @@ __attribute__((warn_unused_result)) static inline void *tni_block_alloc(size_t n
 {
 #if TNI_BLOCK_LISTS
     /* Size 0 wraps around to a class that does not exist and takes the slow way. */
-    size_t class = (nbytes - 1) / TNI_BLOCK_ALIGN;
+    size_t kind = (nbytes - 1) / TNI_BLOCK_ALIGN;
     tni_block_cache *cache = tni_blocks;
-    if (TNI_LIKELY(class < TNI_BLOCK_CLASSES && cache &&
+    if (TNI_LIKELY(kind < TNI_BLOCK_CLASSES && cache &&
                    !atomic_load_explicit(&tni_alloc_slow, memory_order_relaxed))) {
-        tni_free_block *block = cache->list[class].head;
+        tni_free_block *block = cache->list[kind].head;
         if (TNI_LIKELY(block != NULL)) {
-            cache->list[class].head = block->next;
-            cache->list[class].room++;
+            cache->list[kind].head = block->next;
+            cache->list[kind].room++;
             return block;
         }
     }
@@ -94,14 +94,14 @@ __attribute__((warn_unused_result)) static inline void *tni_block_alloc(size_t n
 static inline void tni_block_free(void *ptr, size_t nbytes)
 {
 #if TNI_BLOCK_LISTS
-    size_t class = (nbytes - 1) / TNI_BLOCK_ALIGN;
+    size_t kind = (nbytes - 1) / TNI_BLOCK_ALIGN;
     tni_block_cache *cache = tni_blocks;
-    if (TNI_LIKELY(class < TNI_BLOCK_CLASSES && cache && ptr && cache->list[class].room &&
+    if (TNI_LIKELY(kind < TNI_BLOCK_CLASSES && cache && ptr && cache->list[kind].room &&
                    !atomic_load_explicit(&tni_alloc_slow, memory_order_relaxed))) {
         tni_free_block *block = (tni_free_block *)ptr;
-        block->next = cache->list[class].head;
-        cache->list[class].head = block;
-        cache->list[class].room--;
+        block->next = cache->list[kind].head;
+        cache->list[kind].head = block;
+        cache->list[kind].room--;
         return;
     }
 #endif
@@ -136,9 +136,9 @@ bool tni_alloc_watching(void);
 /* Blocks allocated minus blocks freed while watched.
  *
  * Every allocation and every free counts, wherever the block came from: a block that is older than
- * the watch lowers the count when it goes. So the difference of two readings under one unbroken watch
- * is exactly how many blocks more the library holds, and one reading alone means nothing (it may be
- * negative). A test reads it once everything that is made only once has been made. */
+ * the watch lowers the count when it goes. So the difference of two readings under one unbroken
+ * watch is exactly how many blocks more the library holds, and one reading alone means nothing (it
+ * may be negative). A test reads it once everything that is made only once has been made. */
 int64_t tni_alloc_live(void);
 /* Allocations tried since tni_alloc_watch. */
 int64_t tni_alloc_tried(void);

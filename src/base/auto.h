@@ -10,17 +10,17 @@
 #define TNI_BASE_AUTO_H
 
 #define TN_AUTO(type) __attribute__((cleanup(tni_auto_##type))) type *
-#define TN_MOVE(variable)                                                                          \
-    __extension__({                                                                                \
-        __typeof__(variable) tni_moved_ = (variable);                                              \
-        (variable) = 0;                                                                            \
-        tni_moved_;                                                                                \
+#define TN_MOVE(variable)                             \
+    __extension__({                                   \
+        __typeof__(variable) tni_moved_ = (variable); \
+        (variable) = 0;                               \
+        tni_moved_;                                   \
     })
-#define TNI_DEFINE_AUTO(type, function)                                                            \
-    __attribute__((unused)) static inline void tni_auto_##type(type **slot)                        \
-    {                                                                                              \
-        if (*slot)                                                                                 \
-            function(*slot);                                                                       \
+#define TNI_DEFINE_AUTO(type, function)                                     \
+    __attribute__((unused)) static inline void tni_auto_##type(type **slot) \
+    {                                                                       \
+        if (*slot)                                                          \
+            function(*slot);                                                \
     }
 
 #endif

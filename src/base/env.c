@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the process was started with, and what it runs on. Nothing is remembered: these are asked at
  * start, not in a hot path, and a test may change the environment. */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include "base/env.h"
 
 #include <errno.h>
@@ -73,7 +74,10 @@ static tni_isa machine_isa(void)
     return v4 ? TNI_ISA_AVX512 : v3 ? TNI_ISA_AVX2 : TNI_ISA_BASE;
 }
 #else
-static tni_isa machine_isa(void) { return TNI_ISA_BASE; }
+static tni_isa machine_isa(void)
+{
+    return TNI_ISA_BASE;
+}
 #endif
 
 static const char *const isa_names[] = {"base", "avx2", "avx512"};

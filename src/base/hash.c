@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Map from text to pointer: linear probing in a table that is at most three quarters full. A removed
- * entry leaves a tombstone, so that entries placed behind it are still found; growing drops them. */
+/* Map from text to pointer: linear probing in a table that is at most three quarters full. A
+ * removed entry leaves a tombstone, so that entries placed behind it are still found; growing drops
+ * them. */
 #include "base/hash.h"
 
 #include <string.h>
@@ -40,7 +41,10 @@ uint64_t tni_hash_bytes(const void *data, size_t n)
     return mix(h);
 }
 
-static bool live(const struct tni_map_slot *slot) { return slot->key && slot->key != tombstone; }
+static bool live(const struct tni_map_slot *slot)
+{
+    return slot->key && slot->key != tombstone;
+}
 
 /* The slot that holds @p key, or NULL. */
 static struct tni_map_slot *find(const tni_map *map, const char *key, uint64_t hash)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/hash.h: map from text to pointer, open addressing. Keys are borrowed, never copied: they must
- * live as long as the entry. Not thread-safe; the owner locks. */
+/* base/hash.h: map from text to pointer, open addressing. Keys are borrowed, never copied: they
+ * must live as long as the entry. Not thread-safe; the owner locks. */
 #ifndef TNI_BASE_HASH_H
 #define TNI_BASE_HASH_H
 

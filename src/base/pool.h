@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* base/pool.h: the fork-safe thread pool.
  *
- * Work is cut by (n, grain) alone into chunks [i*grain, (i+1)*grain), so results never depend on the
- * number of threads. The caller works too. A loop inside a loop runs serially. A failing chunk stops
- * further chunks; its error record moves to the caller. A child made by fork() starts its own workers
- * when it first needs them. No lock is held while a chunk runs. */
+ * Work is cut by (n, grain) alone into chunks [i*grain, (i+1)*grain), so results never depend on
+ * the number of threads. The caller works too. A loop inside a loop runs serially. A failing chunk
+ * stops further chunks; its error record moves to the caller. A child made by fork() starts its own
+ * workers when it first needs them. No lock is held while a chunk runs. */
 #ifndef TNI_BASE_POOL_H
 #define TNI_BASE_POOL_H
 

@@ -2,8 +2,14 @@
 /* The slow half of reference counting: other references exist, or did a moment ago. */
 #include "base/ref.h"
 
-static uint32_t strong_of(uint64_t counts) { return (uint32_t)counts; }
-static uint32_t weak_of(uint64_t counts) { return (uint32_t)(counts >> 32); }
+static uint32_t strong_of(uint64_t counts)
+{
+    return (uint32_t)counts;
+}
+static uint32_t weak_of(uint64_t counts)
+{
+    return (uint32_t)(counts >> 32);
+}
 
 void tni_unref_slow(tni_object *object)
 {

@@ -2,13 +2,15 @@
 /* base/ref.h: the header of every counted object.
  *
  * Note [Counts]
- * One 64-bit word: strong in the low half, weak in the high half. All strong references together own
- * one weak reference, so the memory goes when the weak half reaches zero:
- *   last strong reference gone -> type->release(object): let go of everything the object holds;
- *   last weak reference gone   -> type->destroy(object): free the memory.
- * Increments are relaxed: whoever increments already holds a reference. Decrements are acquire-release,
- * so that whoever frees sees all earlier writes. When the word says "one strong, no other weak" the
- * caller is alone and plain stores do, which saves the locked instruction on the common path. */
+ * One 64-bit word: strong in the low half, weak in the high half. All strong references together
+ * own one weak reference, so the memory goes when the weak half reaches zero:
+ *
+ *  - last strong reference gone: type->release(object) lets go of everything the object holds;
+ *  - last weak reference gone: type->destroy(object) frees the memory.
+ *
+ * Increments are relaxed: whoever increments already holds a reference. Decrements are
+ * acquire-release, so that whoever frees sees all earlier writes. When the word says "one strong,
+ * no other weak" the caller is alone, which saves the locked instruction on the common path. */
 #ifndef TNI_BASE_REF_H
 #define TNI_BASE_REF_H
 
@@ -26,8 +28,8 @@ typedef struct tni_object {
     const tni_type *type;
 } tni_object;
 
-#define TNI_STRONG_ONE UINT64_C(1)
-#define TNI_WEAK_ONE (UINT64_C(1) << 32)
+#define TNI_STRONG_ONE   UINT64_C(1)
+#define TNI_WEAK_ONE     (UINT64_C(1) << 32)
 #define TNI_COUNTS_FRESH (TNI_STRONG_ONE | TNI_WEAK_ONE)
 
 static inline void tni_object_init(tni_object *object, const tni_type *type)

@@ -8,35 +8,36 @@
 
 #include "tenon/base.h"
 
-#define TNI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TNI_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define TNI_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define TNI_COLD __attribute__((cold, noinline))
+#define TNI_COLD        __attribute__((cold, noinline))
 
 /* Fill this thread's record and return @p status. @p where is "file.c:12". The arguments may point
- * into the record itself. A @p status that is no failure becomes TN_INTERNAL: failing never succeeds. */
+ * into the record itself. A @p status that is no failure becomes TN_INTERNAL: failing never
+ * succeeds. */
 TNI_COLD tn_status tni_fail(tn_status status, const char *where, const char *format, ...)
     TN_PRINTF(3, 4);
 
 #define TNI_STR2(x) #x
-#define TNI_STR(x) TNI_STR2(x)
-#define TNI_WHERE __FILE__ ":" TNI_STR(__LINE__)
+#define TNI_STR(x)  TNI_STR2(x)
+#define TNI_WHERE   __FILE__ ":" TNI_STR(__LINE__)
 
 #define TN_FAIL(status, ...) return tni_fail((status), TNI_WHERE, __VA_ARGS__)
 /* The caller made a mistake: say which argument, what was found and what was wanted. */
-#define TN_CHECK(condition, status, ...)                                                           \
-    do {                                                                                           \
-        if (TNI_UNLIKELY(!(condition)))                                                            \
-            return tni_fail((status), TNI_WHERE, __VA_ARGS__);                                     \
+#define TN_CHECK(condition, status, ...)                       \
+    do {                                                       \
+        if (TNI_UNLIKELY(!(condition)))                        \
+            return tni_fail((status), TNI_WHERE, __VA_ARGS__); \
     } while (0)
-#define TN_TRY(expression)                                                                         \
-    do {                                                                                           \
-        tn_status tni_try_status_ = (expression);                                                  \
-        if (TNI_UNLIKELY(tni_try_status_ != TN_OK))                                                \
-            return tni_try_status_;                                                                \
+#define TN_TRY(expression)                          \
+    do {                                            \
+        tn_status tni_try_status_ = (expression);   \
+        if (TNI_UNLIKELY(tni_try_status_ != TN_OK)) \
+            return tni_try_status_;                 \
     } while (0)
 /* We made a mistake, and going on would corrupt memory. */
-#define TNI_REQUIRE(condition)                                                                     \
-    TN_CHECK(condition, TN_INTERNAL, "internal error: %s does not hold; please report this",       \
+#define TNI_REQUIRE(condition)                                                               \
+    TN_CHECK(condition, TN_INTERNAL, "internal error: %s does not hold; please report this", \
              #condition)
 #ifdef NDEBUG
 #    define TNI_ASSERT(condition) ((void)0)
@@ -50,7 +51,8 @@ typedef struct tni_error {
     tn_status code;
     char where[64];
     char op[96];
-    char *long_message; /* NULL, or a message that does not fit; owned by whoever holds this struct */
+    char *
+        long_message; /* NULL, or a message that does not fit; owned by whoever holds this struct */
     char message[1536]; /* the message, or its beginning */
 } tni_error;
 

@@ -45,7 +45,10 @@ void tni_str_addn(tni_str *s, const char *text, size_t n)
     s->text[s->n] = '\0';
 }
 
-void tni_str_add(tni_str *s, const char *text) { tni_str_addn(s, text, strlen(text)); }
+void tni_str_add(tni_str *s, const char *text)
+{
+    tni_str_addn(s, text, strlen(text));
+}
 
 void tni_str_vaddf(tni_str *s, const char *format, va_list args)
 {
@@ -74,7 +77,10 @@ void tni_str_addf(tni_str *s, const char *format, ...)
     va_end(args);
 }
 
-const char *tni_str_get(const tni_str *s) { return s->text && !s->failed ? s->text : ""; }
+const char *tni_str_get(const tni_str *s)
+{
+    return s->text && !s->failed ? s->text : "";
+}
 
 char *tni_str_take(tni_str *s)
 {

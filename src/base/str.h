@@ -13,7 +13,10 @@ typedef struct tni_str {
     bool failed;
 } tni_str;
 
-#define TNI_STR_INIT {0}
+#define TNI_STR_INIT \
+    {                \
+        0            \
+    }
 void tni_str_add(tni_str *s, const char *text);
 void tni_str_addn(tni_str *s, const char *text, size_t n);
 void tni_str_addf(tni_str *s, const char *format, ...) TN_PRINTF(2, 3);

@@ -34,7 +34,10 @@
 #    define STRESS
 #endif
 
-const char *tn_version(void) { return TN_VERSION_STRING; }
+const char *tn_version(void)
+{
+    return TN_VERSION_STRING;
+}
 
 const char *tn_build_info(void)
 {

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* Host memory: the allocator that the embedder may replace, the count of blocks that tests watch,
+ * and the slow half of the free lists. */
+#include "base/alloc.h"
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the embedder's allocator -------------------------------------------------------------------
+ */
+
+/* Settled by the first allocation: from then on the allocator is fixed, because a block must go
+ * back to where it came from. */
+enum { OPEN = 0, SETTLED = 1, CHANGING = 2 };
+static _Atomic int hook_state;
+static tn_allocator hook; /* hook.alloc NULL: the C library. Written only in state CHANGING. */
+
+_Atomic bool tni_alloc_slow;
+static _Atomic bool watching;
+
+static void refresh_slow(bool custom)
+{
+    atomic_store(&tni_alloc_slow, custom || atomic_load(&watching));
+}
+
+static void settle(void)
+{
+    int state = atomic_load_explicit(&hook_state, memory_order_acquire);
+    while (state != SETTLED) {
+        int open = OPEN;
+        if (atomic_compare_exchange_weak_explicit(&hook_state, &open, SETTLED, memory_order_acq_rel,
+                                                  memory_order_acquire))
+            return;
+        state = open;
+    }
+}
+
+tn_status tn_set_allocator(const tn_allocator *allocator)
+{
+    if (allocator) {
+        TN_CHECK(allocator->size >= sizeof *allocator, TN_INVALID,
+                 "tn_set_allocator: allocator->size is %u, wanted sizeof(tn_allocator) = %zu",
+                 (unsigned)allocator->size, sizeof *allocator);
+        TN_CHECK(allocator->alloc && allocator->free, TN_INVALID,
+                 "tn_set_allocator: allocator->%s is NULL, wanted a function",
+                 allocator->alloc ? "free" : "alloc");
+    }
+    int open = OPEN;
+    TN_CHECK(atomic_compare_exchange_strong_explicit(&hook_state, &open, CHANGING,
+                                                     memory_order_acq_rel, memory_order_acquire),
+             TN_INVALID,
+             "tn_set_allocator: the library has already allocated memory, wanted a call before any "
+             "other");
+    hook = allocator ? *allocator : (tn_allocator){0};
+    refresh_slow(hook.alloc != NULL);
+    atomic_store_explicit(&hook_state, OPEN, memory_order_release);
+    return TN_OK;
+}
+
+/* The three doors to the allocator. None counts. */
+static void *raw_alloc(size_t nbytes, size_t align)
+{
+    settle();
+    if (nbytes == 0)
+        nbytes = 1;
+    if (hook.alloc)
+        return hook.alloc(hook.ctx, nbytes, align);
+    if (align <= alignof(max_align_t))
+        return malloc(nbytes);
+    size_t rounded;
+    if (!tni_size_add(nbytes, align - 1, &rounded))
+        return NULL;
+    return aligned_alloc(align, rounded & ~(align - 1));
+}
+
+static void *raw_realloc(void *ptr, size_t old_nbytes, size_t new_nbytes)
+{
+    settle();
+    if (!hook.alloc)
+        return realloc(ptr, new_nbytes ? new_nbytes : 1);
+    void *moved = raw_alloc(new_nbytes, alignof(max_align_t));
+    if (moved && ptr) {
+        memcpy(moved, ptr, old_nbytes < new_nbytes ? old_nbytes : new_nbytes);
+        hook.free(hook.ctx, ptr);
+    }
+    return moved;
+}
+
+static void raw_free(void *ptr)
+{
+    if (hook.alloc)
+        hook.free(hook.ctx, ptr);
+    else
+        free(ptr);
+}
+
+/* --- watching -----------------------------------------------------------------------------------
+ */
+
+static _Atomic int64_t live_blocks;
+static _Atomic int64_t tries;
+static _Atomic int64_t fail_number = -1;
+static _Atomic bool fail_later;
+
+void tni_alloc_watch(int64_t fail_at, bool keep_failing)
+{
+    atomic_store(&fail_number, fail_at);
+    atomic_store(&fail_later, keep_failing);
+    atomic_store(&tries, 0);
+    atomic_store(&watching, true);
+    atomic_store(&tni_alloc_slow, true);
+}
+
+void tni_alloc_unwatch(void)
+{
+    atomic_store(&watching, false);
+    refresh_slow(hook.alloc != NULL);
+}
+
+bool tni_alloc_watching(void)
+{
+    return atomic_load(&watching);
+}
+int64_t tni_alloc_live(void)
+{
+    return atomic_load(&live_blocks);
+}
+int64_t tni_alloc_tried(void)
+{
+    return atomic_load(&tries);
+}
+
+static bool is_watching(void)
+{
+    return TNI_UNLIKELY(atomic_load_explicit(&watching, memory_order_relaxed));
+}
+
+/* Number this allocation; false when it is one that must fail. */
+static bool watched_try(void)
+{
+    int64_t number = atomic_fetch_add(&tries, 1);
+    int64_t at = atomic_load(&fail_number);
+    return at < 0 || number < at || (number > at && !atomic_load(&fail_later));
+}
+
+static void *counted_alloc(size_t nbytes, size_t align)
+{
+    if (!is_watching())
+        return raw_alloc(nbytes, align);
+    void *ptr = watched_try() ? raw_alloc(nbytes, align) : NULL;
+    if (ptr)
+        atomic_fetch_add(&live_blocks, 1);
+    return ptr;
+}
+
+static void counted_free(void *ptr)
+{
+    if (!ptr)
+        return;
+    if (is_watching())
+        atomic_fetch_sub(&live_blocks, 1);
+    raw_free(ptr);
+}
+
+/* --- memory of any size -------------------------------------------------------------------------
+ */
+
+void *tni_alloc(size_t nbytes)
+{
+    return counted_alloc(nbytes, alignof(max_align_t));
+}
+
+void *tni_calloc(size_t nbytes)
+{
+    if (!atomic_load_explicit(&tni_alloc_slow, memory_order_relaxed)) {
+        settle();
+        if (!hook.alloc)
+            return calloc(1, nbytes ? nbytes : 1); /* fresh pages are zero already */
+    }
+    void *ptr = tni_alloc(nbytes);
+    if (ptr)
+        memset(ptr, 0, nbytes);
+    return ptr;
+}
+
+void *tni_realloc(void *ptr, size_t old_nbytes, size_t new_nbytes)
+{
+    if (!is_watching())
+        return raw_realloc(ptr, old_nbytes, new_nbytes);
+    void *moved = watched_try() ? raw_realloc(ptr, old_nbytes, new_nbytes) : NULL;
+    if (moved && !ptr)
+        atomic_fetch_add(&live_blocks, 1);
+    return moved;
+}
+
+void tni_free(void *ptr)
+{
+    counted_free(ptr);
+}
+
+char *tni_strndup(const char *text, size_t n)
+{
+    n = strnlen(text, n);
+    char *copy = tni_alloc(n + 1);
+    if (copy) {
+        memcpy(copy, text, n);
+        copy[n] = '\0';
+    }
+    return copy;
+}
+
+char *tni_strdup(const char *text)
+{
+    return tni_strndup(text, strlen(text));
+}
+
+void *tni_alloc_unwatched(size_t nbytes)
+{
+    return raw_alloc(nbytes, alignof(max_align_t));
+}
+
+void tni_free_unwatched(void *ptr)
+{
+    if (ptr)
+        raw_free(ptr);
+}
+
+/* --- free lists: see Note [Free lists] ----------------------------------------------------------
+ */
+
+enum { LIST_BLOCKS = 256, LIST_BYTES = 64 * 1024 };
+
+_Thread_local tni_block_cache *tni_blocks;
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool key_made;
+/* The lists of this thread are gone for good. A byte of its own, because the destructors of other
+ * keys may still free blocks, and a list made for them would be nobody's to give back. */
+static _Thread_local bool ended;
+
+static void thread_ends(void *lists)
+{
+    tni_block_cache *cache = lists;
+    tni_blocks = NULL;
+    ended = true;
+    for (size_t i = 0; i < TNI_BLOCK_CLASSES; i++) {
+        while (cache->list[i].head) {
+            tni_free_block *block = cache->list[i].head;
+            cache->list[i].head = block->next;
+            raw_free(block);
+        }
+    }
+    raw_free(cache);
+}
+
+static void make_key(void)
+{
+    key_made = pthread_key_create(&key, thread_ends) == 0;
+}
+
+static bool make_lists(void)
+{
+    if (ended)
+        return false;
+    pthread_once(&key_once, make_key);
+    if (!key_made)
+        return false;
+    tni_block_cache *cache = raw_alloc(sizeof *cache, TNI_BLOCK_ALIGN);
+    if (!cache)
+        return false;
+    for (size_t i = 0; i < TNI_BLOCK_CLASSES; i++) {
+        size_t fit = LIST_BYTES / ((i + 1) * TNI_BLOCK_ALIGN);
+        cache->list[i].head = NULL;
+        cache->list[i].room = fit < LIST_BLOCKS ? fit : LIST_BLOCKS;
+    }
+    if (pthread_setspecific(key, cache) != 0) {
+        raw_free(cache);
+        return false;
+    }
+    tni_blocks = cache;
+    return true;
+}
+
+void *tni_block_alloc_slow(size_t nbytes)
+{
+    /* A list holds blocks of the whole class, whatever size they were first asked for in. */
+    size_t rounded;
+    if (!tni_size_add(nbytes, TNI_BLOCK_ALIGN - 1, &rounded))
+        return NULL;
+    rounded &= ~(size_t)(TNI_BLOCK_ALIGN - 1);
+    return counted_alloc(rounded ? rounded : TNI_BLOCK_ALIGN, TNI_BLOCK_ALIGN);
+}
+
+void tni_block_free_slow(void *ptr, size_t nbytes)
+{
+#if TNI_BLOCK_LISTS
+    if (ptr && nbytes && nbytes <= TNI_BLOCK_MAX && !tni_blocks &&
+        !atomic_load_explicit(&tni_alloc_slow, memory_order_relaxed) && make_lists()) {
+        tni_block_free(ptr, nbytes);
+        return;
+    }
+#else
+    (void)nbytes;
+    (void)make_lists;
+#endif
+    counted_free(ptr);
+}

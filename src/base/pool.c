@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* The thread pool: one loop at a time, shared out in chunks.
+ *
+ * Note [The gate]
+ * Workers and the caller meet at one word: how many seats are open for workers, how many workers
+ * sit, and whether the pool is closing. The caller describes its loop, then opens seats. A worker
+ * that takes a seat (one compare-and-swap that moves a count from "open" to "seated") takes part in
+ * the loop; one that finds no open seat has no part in it and reads nothing of it. When the chunks
+ * are used up the caller takes the open seats back and waits until nobody sits. So the loop may
+ * live on the caller's stack, a worker that wakes late does no harm, and the caller never waits for
+ * a worker to wake.
+ *
+ * Chunks are taken in order, and a taken chunk is always run. Hence when chunk i fails every chunk
+ * before it is run as well, and the lowest failing one is the one that would fail in a serial loop.
+ */
+#define _GNU_SOURCE /* pthread_setname_np */
+#include "base/pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include "base/env.h"
+#include "base/futex.h"
+
+enum {
+    MAX_THREADS = 1024,
+    SPINS = 256, /* some microseconds: the next loop of a chain of operators comes sooner */
+};
+
+#define SEAT_OPEN         UINT32_C(1)
+#define SEAT_TAKEN        (UINT32_C(1) << 15)
+#define CLOSING           (UINT32_C(1) << 31)
+#define OPEN_SEATS(gate)  ((gate) & (SEAT_TAKEN - 1))
+#define TAKEN_SEATS(gate) (((gate) & ~CLOSING) / SEAT_TAKEN)
+
+/* Who sleeps on the gate. */
+enum { WORKERS = 1, CALLER = 2 };
+
+typedef struct loop {
+    int64_t n, grain, nchunks;
+    tni_pool_fn fn;
+    void *arg;
+    int seats;
+    uint32_t forks;       /* pool.forks when it began */
+    _Atomic int64_t next; /* chunk */
+    _Atomic bool stop;
+    pthread_mutex_t lock; /* of the two below; never held while a chunk runs */
+    int64_t failed_chunk;
+    tni_error error;
+} loop;
+
+static struct {
+    _Atomic uint32_t gate;
+    _Atomic uint32_t sleepers; /* workers that sleep or are about to */
+    _Atomic bool busy;         /* a caller owns what follows */
+    _Atomic uint32_t forks;    /* how many forks away from the process that was started */
+    loop *loop;
+    int nworkers;
+    pthread_t workers[MAX_THREADS];
+} pool;
+
+static _Atomic int num_threads; /* 0: not asked for yet */
+
+static _Thread_local bool inside;
+static _Thread_local int thread_index;
+
+int tn_num_threads(void)
+{
+    int n = atomic_load_explicit(&num_threads, memory_order_relaxed);
+    if (n)
+        return n;
+    int cpus = tni_cpu_count();
+    cpus = cpus < MAX_THREADS ? cpus : MAX_THREADS;
+    int wanted = (int)tni_env_int("TENON_NUM_THREADS", 1, MAX_THREADS, cpus);
+    /* tn_set_num_threads may have come in between: then its number stands. */
+    return atomic_compare_exchange_strong(&num_threads, &n, wanted) ? wanted : n;
+}
+
+tn_status tn_set_num_threads(int n)
+{
+    TN_CHECK(n >= 1 && n <= MAX_THREADS, TN_VALUE,
+             "tn_set_num_threads: n is %d, wanted a number from 1 to %d", n, MAX_THREADS);
+    atomic_store_explicit(&num_threads, n, memory_order_relaxed);
+    return TN_OK;
+}
+
+bool tni_pool_inside(void)
+{
+    return inside;
+}
+int tni_pool_thread_index(void)
+{
+    return thread_index;
+}
+
+/* --- chunks -------------------------------------------------------------------------------------
+ */
+
+static tn_status run_chunk(int64_t chunk, int64_t n, int64_t grain, tni_pool_fn fn, void *arg)
+{
+    int64_t begin = chunk * grain;
+    int64_t end = n - begin > grain ? begin + grain : n;
+    tn_status status = fn(begin, end, arg);
+    if (TNI_UNLIKELY(status != TN_OK && tn_last_status() != status))
+        TN_FAIL(status, "a part of a loop returned %s and gave no message", tn_status_name(status));
+    return status;
+}
+
+static void keep_error(loop *job, int64_t chunk)
+{
+    atomic_store_explicit(&job->stop, true, memory_order_relaxed);
+    if (atomic_load(&pool.forks) != job->forks)
+        return; /* the lock may have been held by a thread that the child does not have */
+    pthread_mutex_lock(&job->lock);
+    if (chunk < job->failed_chunk) {
+        tni_error_drop(&job->error);
+        tni_error_take(&job->error);
+        job->failed_chunk = chunk;
+    } else {
+        tn_clear_error();
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
+/* Take chunks of a shared loop until there are no more. */
+static void work(loop *job, int index)
+{
+    bool was_inside = inside;
+    int old_index = thread_index;
+    inside = true;
+    thread_index = index;
+    while (!atomic_load_explicit(&job->stop, memory_order_relaxed)) {
+        int64_t chunk = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
+        if (chunk >= job->nchunks)
+            break;
+        if (run_chunk(chunk, job->n, job->grain, job->fn, job->arg) != TN_OK)
+            keep_error(job, chunk);
+    }
+    inside = was_inside;
+    thread_index = old_index;
+}
+
+static tn_status run_serially(int64_t nchunks, int64_t n, int64_t grain, tni_pool_fn fn, void *arg)
+{
+    bool was_inside = inside;
+    int old_index = thread_index;
+    inside = true;
+    thread_index = 0;
+    tn_status status = TN_OK;
+    for (int64_t chunk = 0; chunk < nchunks && status == TN_OK; chunk++)
+        status = run_chunk(chunk, n, grain, fn, arg);
+    inside = was_inside;
+    thread_index = old_index;
+    return status;
+}
+
+/* --- workers ------------------------------------------------------------------------------------
+ */
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* The value of the gate once it has an open seat or closes. */
+static uint32_t wait_for_seat(void)
+{
+    for (;;) {
+        uint32_t gate = 0;
+        for (int i = 0; i < SPINS; i++) {
+            gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
+            if (OPEN_SEATS(gate) || gate & CLOSING)
+                return gate;
+            pause_cpu();
+        }
+        /* The caller opens seats and then looks for sleepers; we do it the other way round. */
+        atomic_fetch_add(&pool.sleepers, 1);
+        tni_futex_wait(&pool.gate, gate, WORKERS);
+        atomic_fetch_sub(&pool.sleepers, 1);
+    }
+}
+
+static void *worker(void *number)
+{
+    char name[16];
+    snprintf(name, sizeof name, "tenon-%u", (unsigned)(uintptr_t)number);
+    pthread_setname_np(pthread_self(), name);
+    for (;;) {
+        uint32_t gate = wait_for_seat();
+        if (gate & CLOSING)
+            return NULL;
+        if (!atomic_compare_exchange_weak_explicit(&pool.gate, &gate, gate - SEAT_OPEN + SEAT_TAKEN,
+                                                   memory_order_acquire, memory_order_relaxed))
+            continue;
+        loop *job = pool.loop;
+        work(job, job->seats - (int)OPEN_SEATS(gate) + 1);
+        if (atomic_load(&pool.forks) != job->forks)
+            return NULL; /* a chunk called fork() and came back here in the child */
+        gate = atomic_fetch_sub_explicit(&pool.gate, SEAT_TAKEN, memory_order_acq_rel);
+        if (TAKEN_SEATS(gate) == 1 && !OPEN_SEATS(gate))
+            tni_futex_wake(&pool.gate, 1, CALLER);
+    }
+}
+
+/* The child has one thread, the one that called fork(): the workers and whoever owned the pool are
+ * gone. */
+static void in_child(void)
+{
+    atomic_store(&pool.gate, 0);
+    atomic_store(&pool.sleepers, 0);
+    pool.nworkers = 0;
+    atomic_fetch_add(&pool.forks, 1);
+    atomic_store(&pool.busy, false);
+}
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static bool fork_safe;
+static void watch_forks(void)
+{
+    fork_safe = pthread_atfork(NULL, NULL, in_child) == 0;
+}
+
+/* Have @p wanted workers, or as many as the system gives. They take no signals: those belong to the
+ * application's threads. */
+static int have_workers(int wanted)
+{
+    pthread_once(&fork_once, watch_forks);
+    if (!fork_safe)
+        return 0;
+    if (pool.nworkers < wanted) {
+        sigset_t all, old;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        while (pool.nworkers < wanted) {
+            void *number = (void *)((uintptr_t)pool.nworkers + 1);
+            if (pthread_create(&pool.workers[pool.nworkers], NULL, worker, number) != 0)
+                break;
+            pool.nworkers++;
+        }
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    return pool.nworkers < wanted ? pool.nworkers : wanted;
+}
+
+/* At exit and when the library is unloaded: send the workers home. Afterwards the pool stays taken,
+ * so that later loops run serially. A pool that is at work is left alone: exit() may have been
+ * called from inside a loop. */
+__attribute__((destructor)) static void close_pool(void)
+{
+    if (atomic_exchange(&pool.busy, true))
+        return;
+    atomic_fetch_or(&pool.gate, CLOSING);
+    tni_futex_wake(&pool.gate, INT_MAX, WORKERS);
+    for (int i = 0; i < pool.nworkers; i++)
+        pthread_join(pool.workers[i], NULL);
+    pool.nworkers = 0;
+}
+
+/* --- the loop -----------------------------------------------------------------------------------
+ */
+
+static void open_seats(loop *job)
+{
+    pool.loop = job;
+    atomic_store(&pool.gate, (uint32_t)job->seats * SEAT_OPEN);
+    uint32_t sleepers = atomic_load(&pool.sleepers);
+    if (sleepers)
+        tni_futex_wake(&pool.gate, job->seats, WORKERS);
+}
+
+/* Take back the seats that nobody took, and wait for those who sit. */
+static void clear_seats(void)
+{
+    uint32_t gate = atomic_fetch_and_explicit(&pool.gate, ~(SEAT_TAKEN - 1), memory_order_acq_rel);
+    gate &= ~(SEAT_TAKEN - 1);
+    for (int spins = 0; TAKEN_SEATS(gate); spins++) {
+        if (spins < SPINS)
+            pause_cpu();
+        else
+            tni_futex_wait(&pool.gate, gate, CALLER);
+        gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
+    }
+}
+
+static tn_status run_shared(loop *job)
+{
+    open_seats(job);
+    work(job, 0);
+    if (TNI_UNLIKELY(atomic_load(&pool.forks) != job->forks)) {
+        /* A chunk called fork(), and this is the child: the chunks that workers had taken are lost,
+         * and in_child has already given the pool back. */
+        tni_error_drop(&job->error);
+        TN_FAIL(
+            TN_INVALID,
+            "fork() was called inside a parallel loop: the loop cannot be finished in the child");
+    }
+    clear_seats();
+    atomic_store_explicit(&pool.busy, false, memory_order_release);
+    return tni_error_raise(&job->error);
+}
+
+tn_status tni_pool_for(int64_t n, int64_t grain, tni_pool_fn fn, void *arg)
+{
+    TNI_REQUIRE(grain >= 1);
+    if (n <= 0)
+        return TN_OK;
+    int64_t nchunks = n / grain + (n % grain != 0);
+    int threads = nchunks > 1 && !inside ? tn_num_threads() : 1;
+    threads = threads < nchunks ? threads : (int)nchunks;
+    if (threads <= 1 || atomic_exchange_explicit(&pool.busy, true, memory_order_acquire))
+        return run_serially(nchunks, n, grain, fn, arg);
+    int seats = have_workers(threads - 1);
+    if (seats == 0) {
+        atomic_store_explicit(&pool.busy, false, memory_order_release);
+        return run_serially(nchunks, n, grain, fn, arg);
+    }
+    loop job = {
+        .n = n,
+        .grain = grain,
+        .nchunks = nchunks,
+        .fn = fn,
+        .arg = arg,
+        .seats = seats,
+        .forks = atomic_load(&pool.forks),
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .failed_chunk = INT64_MAX,
+    };
+    return run_shared(&job);
+}
