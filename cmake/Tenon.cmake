@@ -5,7 +5,7 @@
 #            OPTIONS -O3 "kern_avx2.c=-mavx2 -mfma")     a layer of the library
 #   tn_layer_variant(cpu avx2 SOURCES kern.c OPTIONS -mavx2)  the same sources once more, other flags
 #   tn_test(test_x.c [SOURCES more.c] [GENERATED g.c] [LABELS threads] [TIMEOUT s] [PUBLIC])
-#   tn_fuzz(fuzz_x.c [CORPUS folder])                    LLVMFuzzerTestOneInput, see `make fuzz`
+#   tn_fuzz(fuzz_x.c)      LLVMFuzzerTestOneInput; corpus: tests/fuzz/corpus/x; see `make fuzz`
 #   tn_example(hello.c)                                  a program that also runs as a test
 #   tn_program(tenon SOURCES main.c)                     a command, placed at the top of the build tree
 #
@@ -240,10 +240,11 @@ function(tn_test source)
   tn_test_properties(${folder}/${stem} TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABELS})
 endfunction()
 
+add_custom_target(fuzzers)
 # With TN_FUZZ the target is a libFuzzer program. Otherwise a small main of our own runs the corpus and
 # a fixed number of mutations of it, so that every `make test` exercises the target.
 function(tn_fuzz source)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CORPUS" "SOURCES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LABELS")
   get_filename_component(stem ${source} NAME_WE)
   set(target ${stem})
   add_executable(${target} ${source} ${arg_SOURCES})
@@ -251,16 +252,17 @@ function(tn_fuzz source)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${TN_INTERNAL_INCLUDES})
   target_link_libraries(${target} PRIVATE tn_warnings tn_flags tenon_static tn_libraries)
-  set_property(GLOBAL APPEND PROPERTY TN_FUZZERS ${target})
+  add_dependencies(fuzzers ${target})
   if(TN_FUZZ)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)
     return()
   endif()
   target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz/standalone.c)
-  set(corpus "")
-  if(arg_CORPUS)
-    set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/${arg_CORPUS})
+  string(REGEX REPLACE "^fuzz_" "" short ${stem})
+  set(corpus ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${short})
+  if(NOT EXISTS ${corpus})
+    set(corpus "")
   endif()
-  add_test(NAME fuzz/${stem} COMMAND ${TN_TEST_LAUNCHER} $<TARGET_FILE:${target}> ${corpus})
-  tn_test_properties(fuzz/${stem} LABELS fuzz ${arg_LABELS})
+  add_test(NAME fuzz/${short} COMMAND ${TN_TEST_LAUNCHER} $<TARGET_FILE:${target}> ${corpus})
+  tn_test_properties(fuzz/${short} LABELS fuzz ${arg_LABELS})
 endfunction()

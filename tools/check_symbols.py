@@ -24,18 +24,23 @@ ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))
 
 
 def declared(root, gen, cc):
+    """{name: header that declares it}"""
     folders = check_headers.header_folders(root, gen)
     names = {}
-    for _, header in check_headers.headers_of(folders):
-        command = [cc, "-x", "c", "-std=c11", "-DTN_SHARED", "-E", "-P"]
-        command += [flag for folder in folders for flag in ("-I", folder)] + ["-"]
+    for folder, header in check_headers.headers_of(folders):
+        command = [cc, "-x", "c", "-std=c11", "-DTN_SHARED", "-E"]
+        command += [flag for path in folders for flag in ("-I", path)] + ["-"]
         text = subprocess.run(command, input='#include "%s"\n' % header, capture_output=True, text=True,
                               check=True).stdout
-        for match in DECLARATION.finditer(text):
+        # Line markers say which file each piece comes from: keep the header's own.
+        pieces = re.split(r'^# \d+ "([^"]*)".*$', text, flags=re.MULTILINE)
+        own = "".join(piece for file, piece in zip(pieces[1::2], pieces[2::2])
+                      if os.path.normpath(file) == os.path.normpath(os.path.join(folder, header)))
+        for match in DECLARATION.finditer(own):
             body = ATTRIBUTE.sub(" ", match.group(1))
             name = re.search(r"\b(\w+)\s*(?:\(|\[|=|$)", body.strip())
             if name:
-                names.setdefault(name.group(1), header)
+                names[name.group(1)] = header
     return names
 
 

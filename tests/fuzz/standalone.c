@@ -43,7 +43,10 @@ static uint64_t next_random(void)
     return state;
 }
 
-static size_t below(size_t n) { return n == 0 ? 0 : (size_t)(next_random() % n); }
+static size_t below(size_t n)
+{
+    return n == 0 ? 0 : (size_t)(next_random() % n);
+}
 
 static void on_crash(int signal_number)
 {

@@ -7,4 +7,7 @@
 
 tn_status tni_boot(void);
 
-tn_status tni_boot(void) { return TN_OK; }
+tn_status tni_boot(void)
+{
+    return TN_OK;
+}

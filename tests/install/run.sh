@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Installing promises: a program of the user's builds against the installed tree with pkg-config, with
+# CMake, statically and shared, and runs; the tree may be moved; nothing in it names the build folder.
+#
+#   tests/install/run.sh <build folder> [C compiler]
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build=$1
+cc=${2:-cc}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0
+step() {
+    echo "$1"
+    passed=$((passed + 1))
+}
+
+cmake --install "$build" --prefix "$work/first" >/dev/null
+mv "$work/first" "$work/moved" # the prefix is found, not remembered
+prefix=$work/moved
+pc=$(dirname "$(find "$prefix" -name tenon.pc)")
+export PKG_CONFIG_PATH=$pc
+lib=$(dirname "$pc")
+
+if grep -rlF "$build" "$prefix" --include='*.pc' --include='*.cmake' --include='*.h'; then
+    echo "the files above name the build folder"
+    exit 1
+fi
+step "nothing that was installed names the build folder"
+
+[ -f "$prefix/include/tenon/base.h" ] && [ -e "$lib/libtenon.so.0" ] && [ -f "$lib/libtenon.a" ]
+step "headers and both libraries are there"
+
+# shellcheck disable=SC2046  # flags are words
+"$cc" -std=c11 -Wall -Werror "$here/user.c" $(pkg-config --cflags --libs tenon) -o "$work/shared"
+LD_LIBRARY_PATH=$lib "$work/shared"
+step "a shared program builds with pkg-config and runs"
+
+# shellcheck disable=SC2046
+"$cc" -std=c11 -Wall -Werror "$here/user.c" $(pkg-config --cflags tenon) "$lib/libtenon.a" \
+    $(pkg-config --static --libs-only-l tenon | sed 's/-ltenon//') -o "$work/static"
+"$work/static"
+step "a static program builds with pkg-config and runs"
+
+cmake -S "$here" -B "$work/cmake" -G Ninja --log-level=WARNING -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$cc"
+cmake --build "$work/cmake"
+"$work/cmake/user_shared"
+"$work/cmake/user_static"
+step "find_package(Tenon) gives Tenon::tenon and Tenon::tenon_static"
+
+if [ -x "$prefix/bin/tenon" ]; then
+    "$prefix/bin/tenon" --version >/dev/null
+    step "the installed command runs"
+fi
+echo "$passed passed, 0 failed"

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tests of tools/check_*.py and tools/test.py: each must find the mistake that it is there for."""
+
+import contextlib
+import io
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import check_headers  # noqa: E402
+import check_layers  # noqa: E402
+import check_readme  # noqa: E402
+import check_symbols  # noqa: E402
+import check_text  # noqa: E402
+import test as runner  # noqa: E402
+
+LAYERS = "base 0\ncore 1\nobserve 1\ndispatch 3\ngen/redispatch.h dispatch\n"
+# Built from pieces, so that check_text.py does not find it here.
+MARK = "TO" + "DO"
+
+
+class Tree(unittest.TestCase):
+    """A small source tree that each test breaks in one place."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = self.folder.name
+        self.write("tools/layers.txt", LAYERS)
+        self.write("include/tenon/base.h", "/* SPDX-License-Identifier: MIT */\nint tn_f(void);\n")
+        self.write("src/base/a.h", "/* SPDX-License-Identifier: MIT */\n")
+        self.write("src/core/a.h", "/* SPDX-License-Identifier: MIT */\n")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, text):
+        path = os.path.join(self.root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def layers(self):
+        return list(check_layers.check(self.root))
+
+
+class Layers(Tree):
+    def test_downward_includes_are_fine(self):
+        self.write("src/core/t.c", '#include "core/a.h"\n#include "base/a.h"\n#include <stdio.h>\n'
+                                   '#include "tenon/base.h"\n')
+        self.assertEqual(self.layers(), [])
+
+    def test_an_upward_include_is_found_with_its_line(self):
+        self.write("src/base/t.c", '\n#include "core/a.h"\n')
+        self.assertEqual(self.layers(),
+                         ["src/base/t.c:2: base (level 0) includes core/a.h (level 1)"])
+
+    def test_neighbours_do_not_know_each_other(self):
+        self.write("src/observe/t.c", '#include "core/a.h"\n')
+        self.assertEqual(len(self.layers()), 1)
+
+    def test_an_upward_include_in_angle_brackets_is_found(self):
+        self.write("src/base/t.c", "#include <core/a.h>\n")
+        self.assertEqual(len(self.layers()), 1)
+
+    def test_climbing_is_found(self):
+        self.write("src/base/t.c", '#include "../core/a.h"\n')
+        self.assertEqual(len(self.layers()), 1)
+
+    def test_generated_headers_have_a_layer(self):
+        self.write("src/dispatch/t.c", '#include "gen/redispatch.h"\n')
+        self.assertEqual(self.layers(), [])
+        self.write("src/core/t.c", '#include "gen/redispatch.h"\n')
+        self.assertEqual(len(self.layers()), 1)
+        self.write("src/core/t.c", '#include "gen/unknown.h"\n')
+        self.assertEqual(len(self.layers()), 1)
+
+    def test_a_folder_without_a_level_is_found(self):
+        self.write("src/misc/t.c", "")
+        self.assertEqual(self.layers(), ["src/misc: not in tools/layers.txt"])
+
+    def test_a_public_header_that_includes_an_internal_one_is_found(self):
+        self.write("include/tenon/x.h", '#include "base/a.h"\n')
+        self.assertEqual(len(self.layers()), 1)
+
+    def test_users_see_public_headers_only(self):
+        self.write("cli/main.c", '#include "tenon/base.h"\n#include "own.h"\n')
+        self.write("cli/own.h", "")
+        self.assertEqual(self.layers(), [])
+        self.write("examples/x.c", '#include "core/a.h"\n')
+        self.assertEqual(len(self.layers()), 1)
+
+
+class Headers(Tree):
+    def check(self):
+        return list(check_headers.check(self.root, "", "cc", "c++"))
+
+    def test_a_clean_header_passes(self):
+        self.assertEqual(self.check(), [])
+
+    def test_a_header_that_needs_another_is_found(self):
+        self.write("include/tenon/x.h", "size_t tn_g(void);\n")
+        self.assertEqual(len(self.check()), 2)
+
+    def test_a_header_that_is_no_cxx_is_found(self):
+        self.write("include/tenon/x.h", "int tn_g(int class);\n")
+        self.assertEqual(len(self.check()), 1)
+
+    def test_an_internal_name_is_found(self):
+        self.write("include/tenon/x.h", "int tni_g(void);\n")
+        self.assertEqual(len(self.check()), 1)
+
+
+class Symbols(Tree):
+    def test_declarations_are_read_through_attributes(self):
+        self.write("include/tenon/x.h",
+                   '#define API __attribute__((visibility("default")))\n'
+                   'API __attribute__((warn_unused_result)) int tn_a(int (*f)(void), const char *x);\n'
+                   'API const char *tn_b(void);\n'
+                   'API int tn_c(const char *f, ...) __attribute__((format(printf, 1, 2)));\n'
+                   'static inline int tn_d(void) { return 0; }\n'
+                   'API extern const int tn_e[3];\n')
+        self.assertEqual(sorted(check_symbols.declared(self.root, "", "cc")),
+                         ["tn_a", "tn_b", "tn_c", "tn_e"])
+
+
+class Text(Tree):
+    def check(self):
+        return list(check_text.check(self.root))
+
+    def test_clean_files_pass(self):
+        self.write("src/base/t.c", "/* SPDX-License-Identifier: MIT */\n/* Note [Counts] */\n"
+                                   "/* see Note [Counts] */\n")
+        self.assertEqual(self.check(), [])
+
+    def test_each_mistake_is_found(self):
+        first = "/* SPDX-License-Identifier: MIT */\n"
+        for text in ("int x;\n", first + "int x;", first + "int x; \n", first + "\tint x;\n",
+                     first + "/* %s */\n" % MARK, first + "/* see Note [Nowhere] */\n",
+                     first + "#ifdef TN_STRESS\n"):
+            self.write("src/base/t.c", text)
+            self.assertEqual(len(self.check()), 1, text)
+
+
+class Readme(Tree):
+    def run_check(self, *arguments):
+        old = sys.argv
+        sys.argv = ["check_readme.py", "--root", self.root] + list(arguments)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                return check_readme.main()
+        finally:
+            sys.argv = old
+
+    def test_a_block_that_differs_is_found_and_can_be_fixed(self):
+        self.write("examples/hello.c", "/* SPDX-License-Identifier: MIT */\nint main(void);\n")
+        self.write("README.md", "x\n<!-- file: examples/hello.c -->\n```c\nold\n```\nend\n")
+        self.assertEqual(self.run_check(), 1)
+        self.assertEqual(self.run_check("--fix"), 0)
+        self.assertEqual(self.run_check(), 0)
+        with open(os.path.join(self.root, "README.md"), encoding="utf-8") as file:
+            self.assertIn("```c\nint main(void);\n```\nend\n", file.read())
+
+
+class Totals(unittest.TestCase):
+    def section(self, number, name, output, ok):
+        return "%d/3 Testing: %s\nOutput:\n%s\n<end of output>\nTest %s.\n" % (
+            number, name, output, "Passed" if ok else "Failed")
+
+    def count(self, *sections):
+        return runner.count("Start testing\n" + "".join(sections))
+
+    def test_lines_of_programs_are_added(self):
+        self.assertEqual(self.count(self.section(1, "a", "x\n3 passed, 0 failed", True),
+                                    self.section(2, "b", "4 passed, 2 failed", False)),
+                         (7, 2, ["b"]))
+
+    def test_a_program_without_a_line_counts_one(self):
+        self.assertEqual(self.count(self.section(1, "a", "fine", True),
+                                    self.section(2, "b", "boom", False)), (1, 1, ["b"]))
+
+    def test_a_program_that_fails_after_its_line_counts_as_failed(self):
+        self.assertEqual(self.count(self.section(1, "a", "3 passed, 0 failed\nleak", False)),
+                         (3, 1, ["a"]))
+
+
+if __name__ == "__main__":
+    program = unittest.main(exit=False, verbosity=0)
+    result = program.result
+    failed = len(result.failures) + len(result.errors)
+    print("%d passed, %d failed" % (result.testsRun - failed, failed))
+    sys.exit(1 if failed else 0)
