@@ -22,7 +22,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("BUILD") or "build"
 JOBS = os.environ.get("JOBS") or str(os.cpu_count() or 1)
-TOTAL = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
+TOTAL = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?", re.MULTILINE)
 
 
 def build_folder(san):
@@ -40,15 +40,16 @@ def build(san):
 
 
 def count(log):
-    """(passed, failed, programs that failed) of a ctest log."""
-    passed = failed = 0
+    """(passed, failed, skipped, programs that failed) of a ctest log."""
+    passed = failed = skipped = 0
     bad = []
     for section in re.split(r"^\d+/\d+ Testing: ", log, flags=re.MULTILINE)[1:]:
         name = section.split("\n", 1)[0].strip()
         ok = re.search(r"^Test Passed\.$", section, re.MULTILINE) is not None
         totals = TOTAL.findall(section)
         if totals:
-            said_passed, said_failed = map(int, totals[-1])
+            said_passed, said_failed, said_skipped = (int(n or 0) for n in totals[-1])
+            skipped += said_skipped
         else:
             said_passed, said_failed = (1, 0) if ok else (0, 1)
         if not ok and said_failed == 0:
@@ -57,7 +58,7 @@ def count(log):
         failed += said_failed
         if not ok or said_failed:
             bad.append(name)
-    return passed, failed, bad
+    return passed, failed, skipped, bad
 
 
 def run(san):
@@ -76,12 +77,13 @@ def run(san):
     if os.path.exists(log_path):
         with open(log_path, encoding="utf-8", errors="replace") as file:
             log = file.read()
-    passed, failed, bad = count(log)
+    passed, failed, skipped, bad = count(log)
     if code != 0 and failed == 0:
         failed = 1
         bad.append("ctest itself (exit status %d)" % code)
     flavour = san or "plain"
-    print("-- %s: %d passed, %d failed, %.0f s" % (flavour, passed, failed, time.monotonic() - start))
+    print("-- %s: %d passed, %d failed%s, %.0f s" % (
+        flavour, passed, failed, ", %d skipped" % skipped if skipped else "", time.monotonic() - start))
     for name in bad:
         print("   failed: %s (rerun: ctest --test-dir %s -R '^%s$' -V)" % (name, folder, name))
     sys.stdout.flush()
@@ -100,7 +102,8 @@ def main():
             flavour_passed, flavour_failed = run(san)
         except subprocess.CalledProcessError as error:
             print("-- %s: cannot build: %s" % (san or "plain", " ".join(error.cmd)))
-            flavour_passed, flavour_failed = 0, 1
+            failed += 1
+            break
         except KeyboardInterrupt:
             return 130
         passed += flavour_passed

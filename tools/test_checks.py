@@ -176,15 +176,19 @@ class Totals(unittest.TestCase):
     def test_lines_of_programs_are_added(self):
         self.assertEqual(self.count(self.section(1, "a", "x\n3 passed, 0 failed", True),
                                     self.section(2, "b", "4 passed, 2 failed", False)),
-                         (7, 2, ["b"]))
+                         (7, 2, 0, ["b"]))
+
+    def test_skipped_tests_are_counted_apart(self):
+        self.assertEqual(self.count(self.section(1, "a", "3 passed, 0 failed, 2 skipped", True)),
+                         (3, 0, 2, []))
 
     def test_a_program_without_a_line_counts_one(self):
         self.assertEqual(self.count(self.section(1, "a", "fine", True),
-                                    self.section(2, "b", "boom", False)), (1, 1, ["b"]))
+                                    self.section(2, "b", "boom", False)), (1, 1, 0, ["b"]))
 
     def test_a_program_that_fails_after_its_line_counts_as_failed(self):
         self.assertEqual(self.count(self.section(1, "a", "3 passed, 0 failed\nleak", False)),
-                         (3, 1, ["a"]))
+                         (3, 1, 0, ["a"]))
 
 
 if __name__ == "__main__":

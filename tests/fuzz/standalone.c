@@ -20,7 +20,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MAX_INPUT = 1 << 16, MAX_FILES = 4096, DEFAULT_RUNS = 20000 };
+enum { MAX_BYTES = 1 << 16, MAX_FILES = 4096, DEFAULT_RUNS = 20000 };
 
 typedef struct input {
     uint8_t *data;
@@ -81,10 +81,10 @@ static void add_file(const char *path)
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         exit(2);
     }
-    uint8_t *data = malloc(MAX_INPUT);
+    uint8_t *data = malloc(MAX_BYTES);
     if (!data || n_corpus == MAX_FILES)
         exit(2);
-    corpus[n_corpus].size = fread(data, 1, MAX_INPUT, file);
+    corpus[n_corpus].size = fread(data, 1, MAX_BYTES, file);
     corpus[n_corpus++].data = data;
     fclose(file);
 }
@@ -122,7 +122,7 @@ static size_t mutate(uint8_t *buffer, size_t size)
             buffer[below(size)] = (uint8_t)interesting[below(sizeof interesting)];
         return size;
     case 2: { /* insert a byte */
-        if (size == MAX_INPUT)
+        if (size == MAX_BYTES)
             return size;
         size_t at = below(size + 1);
         memmove(buffer + at + 1, buffer + at, size - at);
@@ -136,7 +136,7 @@ static size_t mutate(uint8_t *buffer, size_t size)
     }
     case 4: { /* repeat a piece */
         size_t at = below(size), n = below(size - at);
-        if (n > MAX_INPUT - size)
+        if (n > MAX_BYTES - size)
             return size;
         memmove(buffer + at + n, buffer + at, size - at);
         return size + n;
@@ -144,8 +144,8 @@ static size_t mutate(uint8_t *buffer, size_t size)
     case 5: { /* end with the end of another input */
         const input *other = &corpus[below(n_corpus)];
         size_t keep = below(size + 1), from = below(other->size), n = other->size - from;
-        if (n > MAX_INPUT - keep)
-            n = MAX_INPUT - keep;
+        if (n > MAX_BYTES - keep)
+            n = MAX_BYTES - keep;
         memcpy(buffer + keep, other->data + from, n);
         return keep + n;
     }
@@ -190,7 +190,7 @@ int main(int argc, char **argv)
 
     for (size_t i = 0; i < n_corpus; i++)
         run_one(corpus[i].data, corpus[i].size);
-    static uint8_t buffer[MAX_INPUT];
+    static uint8_t buffer[MAX_BYTES];
     time_t stop = time(NULL) + seconds;
     long done = 0;
     while (seconds > 0 ? time(NULL) < stop : done < runs) {
