@@ -88,9 +88,10 @@ fi
 
 echo "Installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
-install() { apt-get install -y --no-install-recommends "$@"; }
-# On a machine that was just made, the lists are empty or too old to be served: ask for new ones then.
-if install "${missing[@]}" || { apt-get update && install "${missing[@]}"; }; then
+install() { apt-get install -y --no-install-recommends "${missing[@]}"; }
+# A machine that was just made has no package lists, or lists too old to be served: get new ones then.
+known() { apt-get install --print-uris --no-install-recommends "${missing[@]}" >/dev/null 2>&1; }
+if { known || apt-get update; } && { install || { apt-get update && install; }; }; then
     exit 0
 fi
 if [ ${#required[@]} -eq 0 ]; then
