@@ -12,15 +12,13 @@
 #include "base/status.h"
 
 typedef struct tni_once {
-    /* 0 not run, 2 done, else the number of the thread that runs it * 4 + 1. Also the futex word.
-     */
+    /* 0 not run, 2 done, else 4 * number of the thread that runs it + 1. Also the futex word. */
     _Atomic uint32_t state;
 } tni_once;
 
-#define TNI_ONCE_INIT \
-    {                 \
-        0             \
-    }
+/* clang-format off */
+#define TNI_ONCE_INIT {.state = 0}
+/* clang-format on */
 
 /* Run @p fn unless it already succeeded. Other threads wait. @retval TN_RECURSION  @p fn reached
  * its own once on this thread; @p what names it in the message. */

@@ -51,8 +51,7 @@ typedef struct tni_error {
     tn_status code;
     char where[64];
     char op[96];
-    char *
-        long_message; /* NULL, or a message that does not fit; owned by whoever holds this struct */
+    char *long_message; /* NULL, or the text that does not fit; the holder of this struct owns it */
     char message[1536]; /* the message, or its beginning */
 } tni_error;
 

@@ -13,10 +13,9 @@ typedef struct tni_str {
     bool failed;
 } tni_str;
 
-#define TNI_STR_INIT \
-    {                \
-        0            \
-    }
+/* clang-format off */
+#define TNI_STR_INIT {NULL, 0, 0, false}
+/* clang-format on */
 void tni_str_add(tni_str *s, const char *text);
 void tni_str_addn(tni_str *s, const char *text, size_t n);
 void tni_str_addf(tni_str *s, const char *format, ...) TN_PRINTF(2, 3);
