@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* iter/iter.h: one elementwise operation, planned: sizes by broadcasting, dtype by promotion, layout of
+ * the result, overlap checks; then how to walk the operands' memory.
+ *
+ *   tni_iter it;
+ *   TN_TRY(tni_iter_begin(&it, &attr, operands, n, given, mode));
+ *   tn_status status = tni_cpu_add(&it, alpha);   // a backend's loops; Meta has none
+ *   return tni_iter_end(&it, status, &out);
+ *
+ * Backends share begin and end, so Meta says what the CPU would. Rules: Note [Elementwise rules]. */
+#ifndef TNI_ITER_ITER_H
+#define TNI_ITER_ITER_H
+
+#include "core/tensor.h"
+
+#define TNI_ITER_INPUTS 3
+
+/* An input: a tensor, or, where @p tensor is NULL, a bare number, which promotes weakly. */
+typedef struct tni_operand {
+    tn_tensor *tensor;
+    tn_scalar scalar;
+} tni_operand;
+
+/* How the dtype follows from the inputs. */
+enum {
+    TNI_PW_PROMOTE = 0, /* the common dtype */
+    TNI_PW_FLOAT = 1,   /* the common dtype, the default float for integers and bool */
+    TNI_PW_BOOL = 2,    /* computed in the common dtype, the result is bool */
+    TNI_PW_SAME = 3,    /* all inputs must have one dtype */
+    TNI_PW_WHERE = 4,   /* input 0 is a condition and has no say */
+};
+
+/* Where the result goes. */
+enum {
+    TNI_ITER_NEW = 0,     /* a fresh tensor */
+    TNI_ITER_INPLACE = 1, /* the given tensor, which is input 0 as well */
+    TNI_ITER_OUT = 2,     /* the given tensor, resized when its sizes differ */
+};
+
+typedef struct tni_pointwise_attr {
+    const char *name; /* "add" */
+    int type_rule;    /* TNI_PW_… */
+} tni_pointwise_attr;
+
+/* A planned operation. Lives on the stack of the kernel and is not zeroed: what lies below `ndim` is
+ * only set when `flat` is not. */
+typedef struct tni_iter {
+    const tni_pointwise_attr *attr;
+    tn_tensor *out; /* what is written */
+    int64_t numel;
+    tn_dtype dtype;     /* the common dtype: what the operation is computed in */
+    tn_dtype out_dtype; /* of `out`; differs from dtype for comparisons and a given output */
+    int n;              /* inputs */
+    uint8_t mode;
+    uint8_t flat;       /* out and all tensors among the inputs are one run of numel elements each */
+    uint8_t numbers;    /* bit i: input i has one value for all: a bare number or a 0-dim tensor */
+    uint8_t copy_first; /* bit i: input i shares memory with `out` at other places; read it first */
+    void *out_data;
+    const void *in_data[TNI_ITER_INPUTS];
+    int8_t in_dtype[TNI_ITER_INPUTS]; /* of what in_data points to */
+    /* The general walk, fastest dimension first. Strides are in bytes; row 0 is the output's, row
+     * 1 + i input i's. Broadcast dimensions have stride 0. */
+    int ndim;
+    int64_t sizes[TN_MAX_DIMS];
+    int64_t strides[1 + TNI_ITER_INPUTS][TN_MAX_DIMS];
+} tni_iter;
+
+/* Plan. @p n from 1 to TNI_ITER_INPUTS. On failure nothing is allocated, written or resized.
+ * @retval TN_INVALID  sizes, dtypes, devices or memory do not go together, in the reference's words */
+TN_NODISCARD tn_status tni_iter_begin(tni_iter *it, const tni_pointwise_attr *attr,
+                                      const tni_operand *operands, int n, tn_tensor *given, int mode);
+/* The end, also when the loops failed: @p status comes back. NEW: hands the result over, or releases
+ * it. INPLACE, OUT: @p out is not used and may be NULL. */
+TN_NODISCARD tn_status tni_iter_end(tni_iter *it, tn_status status, TN_OWNED tn_tensor **out);
+
+/* Merge dimensions that every operand walks as one; for backends, before a general walk. */
+void tni_iter_coalesce(tni_iter *it);
+
+/* ---- pieces, for operators that are not pointwise ---- */
+
+/* The common dtype of some inputs, spec 5.5. */
+tn_dtype tni_result_type(const tni_operand *operands, int n);
+/* Whether a result of this dtype may be written to a tensor of that one: not complex to real, float to
+ * integer, integer to bool. @retval TN_INVALID  "result type Float can't be cast to the desired output
+ * type Long" */
+TN_NODISCARD tn_status tni_check_cast(tn_dtype from, tn_dtype to);
+/* Merge @p sizes into the broadcast sizes so far; dimensions are aligned at the last one.
+ * @retval TN_INVALID  "The size of tensor a (3) must match the size of tensor b (4) at non-singleton
+ * dimension 1" */
+TN_NODISCARD tn_status tni_broadcast(int *ndim, int64_t *sizes, int other_ndim,
+                                     const int64_t *other_sizes);
+/* "unsupported operation: more than one element of the written-to tensor refers to a single memory
+ * location. …" */
+TN_NODISCARD tn_status tni_check_internal_overlap(const tn_tensor *t);
+/* "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single
+ * memory location. …"; *copy_first is set where the two may share elements and nothing cheap tells:
+ * the input must then be read whole before anything is written. */
+TN_NODISCARD tn_status tni_check_overlap(const tn_tensor *written, const tn_tensor *input,
+                                         bool *copy_first);
+
+#endif
