@@ -205,7 +205,7 @@ function(tn_test_properties name)
   set(environment "TENON_SOURCE_DIR=${CMAKE_SOURCE_DIR}" "TENON_BUILD_DIR=${CMAKE_BINARY_DIR}")
   if(TN_SAN)
     list(APPEND environment "ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1"
-         "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+         "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0")
   endif()
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}")
 endfunction()

@@ -8,7 +8,9 @@ headers, symbols, texts; file sizes as a report. A tool that is not installed is
 """
 
 import argparse
+import collections
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import check_text  # noqa: E402  (the same folder)
 ROOT = check_text.ROOT
 # Other versions of clang-format format differently.
 CLANG_FORMAT_MAJOR = "14"
+PLACE = re.compile(r"^(\S+?):\d+:\d+: error: code should be")
 
 
 def clang_format():
@@ -87,6 +90,9 @@ def main():
             continue
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         lines = result.stdout.rstrip().split("\n")
+        if name == "formatting" and result.returncode:
+            places = collections.Counter(match.group(1) for match in map(PLACE.match, lines) if match)
+            lines = ["%s: %d places" % place for place in sorted(places.items())] or lines
         summary = lines[-1] if name not in ("formatting", "shell") else ""
         print("%-10s %s  %s" % (name, "WRONG" if result.returncode else "ok", summary))
         if result.returncode or name == "sizes":
