@@ -3,9 +3,7 @@
  *
  * dispatch calls tni_boot() the first time that anybody needs an operator, and runtime, above it,
  * defines it: the one call that points up (decision 0001). Nothing else may be added here. */
-#include "tenon/base.h"
-
-tn_status tni_boot(void);
+#include "dispatch/builtin.h"
 
 tn_status tni_boot(void)
 {
