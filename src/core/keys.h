@@ -76,7 +76,9 @@ bool tni_keyset_next(tn_keyset ks, unsigned *cursor, tn_key *out);
 /* Autograd key of a tensor on this backend (HIP, VE: AutogradOther); set of its autocast key or 0. */
 tn_key tni_backend_autograd_key(int backend);
 tn_keyset tni_backend_autocast_set(int backend);
-/* Keys that a fresh tensor of this device carries, in or out of inference mode. */
+/* Keys that a fresh tensor of this device carries, in or out of inference mode. The table is indexed
+ * by the mode and a valid backend; the function answers 0 for an invalid one. */
+extern const tn_keyset tni_fresh_keys[2][TNI_NUM_BACKENDS];
 tn_keyset tni_tensor_keys_for(int backend, bool inference);
 /* Give backend component i (PrivateUse1..3) another name; text must live for ever. */
 void tni_backend_rename(int backend, const char *name);

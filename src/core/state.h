@@ -25,7 +25,8 @@ typedef struct tni_state {
     uint8_t no_grad;
     uint8_t no_forward_grad;
     uint8_t inference;
-    uint8_t reserved[5];
+    uint8_t serial_backward; /* inference mode: a backward pass keeps to its thread */
+    uint8_t reserved[4];
 } tni_state;
 
 extern __attribute__((tls_model("initial-exec"))) _Thread_local tni_state tni_tls;

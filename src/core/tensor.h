@@ -7,22 +7,24 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/ref.h"
+#include "core/dtype.h"
 #include "core/keys.h"
 
 #define TNI_INLINE_DIMS 6
 
 /* Bytes on a device, shared by tensors. A meta storage has no data but the right byte count.
- * Small CPU storages keep their bytes right behind the header: one block, one free. */
+ * Small CPU storages keep their bytes right behind the header: one block, one free. The header is one
+ * cache line, so the bytes behind it are 64-byte aligned too. */
 typedef struct tni_storage {
     tni_object object;
-    void *data;    /* NULL on meta and for no bytes */
-    size_t nbytes; /* what tensors may use */
+    void *data;      /* NULL on meta and for no bytes */
+    size_t nbytes;   /* what tensors may use */
+    size_t capacity; /* what `data` was allocated with; 0 when the bytes are inline or foreign */
     tn_device device;
     uint8_t resizable;
-    uint8_t inline_data;          /* data lies behind this header */
-    uint16_t reserved;
-    uint32_t block_nbytes;        /* of the block that holds header and inline data */
-    void (*release)(void *ctx);   /* foreign memory; NULL: the device's allocator */
+    uint8_t inline_data;        /* data lies behind this header */
+    uint16_t block_nbytes;      /* of the block that holds header and inline data */
+    void (*release)(void *ctx); /* foreign memory; NULL: the device's allocator */
     void *release_ctx;
 } tni_storage;
 
@@ -42,6 +44,11 @@ enum {
  * tensor that was there first, the owner; the others hold a weak reference to the owner, which keeps
  * the header's memory (not its storage, not its gradient graph) alive. An inference tensor has none:
  * version_owner is NULL. A tensor that owns its counter points at itself and holds no reference. */
+/* What autograd hangs on a tensor begins with this, so that the tensor can let go of it. */
+typedef struct tni_autograd_meta {
+    void (*destroy)(struct tni_autograd_meta *meta);
+} tni_autograd_meta;
+
 struct tn_tensor {
     tni_object object;
     tn_keyset keys;
@@ -52,7 +59,7 @@ struct tn_tensor {
     int64_t *sizes;       /* ndim sizes, then ndim strides; dims_inline or a heap block */
     int64_t *strides;
     struct tn_tensor *version_owner;
-    struct tni_autograd_meta *autograd; /* NULL until needed; owned; see autograd/ */
+    tni_autograd_meta *autograd; /* NULL until needed; owned; see autograd/ */
     uint32_t flags;
     uint8_t ndim;
     int8_t dtype;         /* tn_dtype */
@@ -81,7 +88,15 @@ typedef struct tni_geometry {
 
 /* @retval TN_NOMEM, TN_DEVICE */
 TN_NODISCARD tn_status tni_storage_new(tn_device device, size_t nbytes, TN_OWNED tni_storage **out);
-/* Change the byte count, keeping min(old, new) bytes. @retval TN_INVALID  not resizable */
+/* A storage over memory of others; @p release (may be NULL) is called with @p ctx when it goes.
+ * @retval TN_NOMEM  @p release was not called */
+TN_NODISCARD tn_status tni_storage_foreign(void *data, size_t nbytes, tn_device device,
+                                           void (*release)(void *ctx), void *ctx,
+                                           TN_OWNED tni_storage **out);
+/* Change the byte count, keeping min(old, new) bytes. Tensors remember where their data is, so memory
+ * that several of them share does not move: it can shrink, and grow as far as it once was. The one
+ * tensor that is left must look again: tni_tensor_refresh_data.
+ * @retval TN_INVALID  not resizable, or shared and would have to move; @retval TN_NOMEM, TN_DEVICE */
 TN_NODISCARD tn_status tni_storage_resize(tni_storage *s, size_t nbytes);
 
 /* ---- tensors ---- */
@@ -111,15 +126,28 @@ TN_NODISCARD tn_status tni_tensor_bump_version(tn_tensor *t);
 /* Change sizes and strides in place (in-place views, resize_). @p strides NULL: contiguous. */
 TN_NODISCARD tn_status tni_tensor_set_geometry(tn_tensor *t, int ndim, const int64_t *sizes,
                                                const int64_t *strides, int64_t offset);
-/* resize_: new sizes, contiguous, growing the storage when needed; keeps data. */
+/* After its storage moved: where the first element is now. */
+void tni_tensor_refresh_data(tn_tensor *t);
+/* resize_: new sizes, contiguous, growing the storage when needed; keeps data. The sizes it has
+ * already change nothing, strides included. */
 TN_NODISCARD tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes);
 
 static inline tn_keyset tni_keys(const tn_tensor *t) { return t->keys; }
 static inline bool tni_is_meta(const tn_tensor *t) { return t->storage->device.type == TN_DEVICE_META; }
-static inline size_t tni_itemsize(const tn_tensor *t) { return tn_dtype_size((tn_dtype)t->dtype); }
+static inline size_t tni_itemsize(const tn_tensor *t) { return tni_dtype_size((tn_dtype)t->dtype); }
+/* Neither an autograd key nor ADInplaceOrView. */
+static inline bool tni_keys_are_inference(tn_keyset ks)
+{
+    return !(ks & (TNI_KS_AUTOGRAD | TNI_KS_ADINPLACE_OR_VIEW));
+}
 
 /* ---- geometry arithmetic (core/shape.c) ---- */
 
+/* Check dimensions that a user gave for @p dtype, with the texts of tni_tensor_new, and write them down
+ * with their strides (@p strides NULL: contiguous) and the bytes they need. g->dtype is set, the device
+ * is not. */
+TN_NODISCARD tn_status tni_geometry_check(int ndim, const int64_t *sizes, const int64_t *strides,
+                                          tn_dtype dtype, tni_geometry *out, size_t *out_nbytes);
 /* TNI_CONTIGUOUS | … for sizes and strides, spec 1.3. */
 uint32_t tni_geometry_flags(int ndim, const int64_t *sizes, const int64_t *strides);
 void tni_contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides);
@@ -131,7 +159,8 @@ TN_NODISCARD tn_status tni_format_strides(tn_memory_format format, int ndim, con
 void tni_preserve_strides(const tn_tensor *from, int64_t *strides);
 /* strides-like-channels-last, to guess a format: CONTIGUOUS, CHANNELS_LAST or CHANNELS_LAST_3D. */
 tn_memory_format tni_suggest_format(const tn_tensor *t);
-/* Product of sizes; false when it overflows. */
+/* Product of sizes; false when it overflows, also when a size 0 hides that: strides could not be
+ * written down either. */
 bool tni_numel(int ndim, const int64_t *sizes, int64_t *out);
 /* Bytes needed: 0 if any size is 0, else itemsize * (offset + 1 + sum((size-1)*stride)). */
 bool tni_required_bytes(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
@@ -142,8 +171,5 @@ TN_NODISCARD tn_status tni_wrap_dim(int64_t dim, int ndim, int *out);
 /* "[2, 3]" into @p buffer, cut with "..." when it does not fit; returns buffer. */
 char *tni_format_sizes(int ndim, const int64_t *sizes, char *buffer, size_t n);
 #define TNI_SIZES_TEXT 512
-
-const char *tni_dtype_text(tn_dtype dtype); /* "Float" */
-const char *tni_dtype_cpp(tn_dtype dtype);  /* "float" */
 
 #endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* core/dtype.h: element sizes without a call, and the names that error texts use. */
+#ifndef TNI_CORE_DTYPE_H
+#define TNI_CORE_DTYPE_H
+
+#include "tenon/dtype.h"
+
+/* Bytes an element, by dtype number; 0 for a number that is no dtype. */
+extern const uint8_t tni_dtype_sizes[TN_DTYPE_LIMIT];
+
+/* For a dtype that is known to be valid. */
+static inline size_t tni_dtype_size(tn_dtype dtype) { return tni_dtype_sizes[dtype & 15]; }
+static inline bool tni_dtype_ok(int dtype)
+{
+    return (unsigned)dtype < TN_DTYPE_LIMIT && tni_dtype_sizes[dtype] != 0;
+}
+
+/* What an element's address must be a multiple of; a complex number is two reals. */
+static inline size_t tni_dtype_align(tn_dtype dtype)
+{
+    size_t size = tni_dtype_size(dtype);
+    return dtype == TN_DTYPE_C64 || dtype == TN_DTYPE_C128 ? size / 2 : size;
+}
+
+const char *tni_dtype_text(tn_dtype dtype); /* "Float" */
+const char *tni_dtype_cpp(tn_dtype dtype);  /* "float" */
+/* float32 -> complex64 and float64 -> complex128; float16 and bfloat16 too give complex64. */
+tn_dtype tni_dtype_to_complex(tn_dtype dtype);
+/* complex64 -> float32, complex128 -> float64; anything else is its own. */
+tn_dtype tni_dtype_to_real(tn_dtype dtype);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* core/storage.c: bytes on a device: taking them from the right allocator, giving them back to the
+ * same one, and changing their number. */
+#include "core/storage.h"
+
+#include "core/device.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+_Static_assert(sizeof(tni_storage) == TNI_BLOCK_ALIGN, "data behind the header must stay aligned");
+
+/* ---- memory of a device ---- */
+
+static tn_status data_alloc(tn_device device, size_t nbytes, void **out)
+{
+    if (nbytes == 0 || device.type == TN_DEVICE_META) {
+        *out = NULL;
+        return TN_OK;
+    }
+    void *data = NULL;
+    if (device.type == TN_DEVICE_CPU) {
+        data = tni_block_alloc(nbytes);
+        TN_CHECK(data, TN_NOMEM, "cannot allocate %zu bytes on the CPU", nbytes);
+    } else {
+        char name[32];
+        const tn_device_vtable *v = tni_device_vtable(device);
+        TN_CHECK(v, TN_DEVICE, "cannot allocate on device %s: nothing provides this device",
+                 tn_device_format(device, name, sizeof name));
+        TN_TRY(v->alloc(v->ctx, device, nbytes, &data));
+        TN_CHECK(data, TN_NOMEM, "device %s gave no memory for %zu bytes",
+                 tn_device_format(device, name, sizeof name), nbytes);
+    }
+    *out = data;
+    return TN_OK;
+}
+
+static void data_free(tn_device device, void *data, size_t nbytes)
+{
+    if (!data)
+        return;
+    if (device.type == TN_DEVICE_CPU) {
+        tni_block_free(data, nbytes);
+        return;
+    }
+    const tn_device_vtable *v = tni_device_vtable(device);
+    v->free(v->ctx, device, data, nbytes);
+}
+
+/* Within a device other than the CPU there is no copy of its own: go through the host. */
+static tn_status data_copy(tn_device device, void *to, const void *from, size_t nbytes)
+{
+    if (nbytes == 0 || !to)
+        return TN_OK;
+    if (device.type == TN_DEVICE_CPU) {
+        memcpy(to, from, nbytes);
+        return TN_OK;
+    }
+    const tn_device_vtable *v = tni_device_vtable(device);
+    void *host = tni_block_alloc(nbytes);
+    TN_CHECK(host, TN_NOMEM, "cannot allocate %zu bytes on the CPU", nbytes);
+    tn_status status = v->to_host(v->ctx, device, host, from, nbytes);
+    if (status == TN_OK)
+        status = v->from_host(v->ctx, device, to, host, nbytes);
+    tni_block_free(host, nbytes);
+    return status;
+}
+
+/* ---- life ---- */
+
+static void storage_release(void *object)
+{
+    tni_storage *s = object;
+    if (s->release)
+        s->release(s->release_ctx);
+    else if (s->capacity)
+        data_free(s->device, s->data, s->capacity);
+    s->data = NULL;
+}
+
+static void storage_destroy(void *object)
+{
+    tni_storage *s = object;
+    tni_block_free(s, s->block_nbytes);
+}
+
+const tni_type tni_storage_type = {"storage", storage_release, storage_destroy};
+
+tn_status tni_storage_new(tn_device device, size_t nbytes, tni_storage **out)
+{
+    if (tni_storage_is_small(device, nbytes)) {
+        tni_storage *s = tni_storage_small(device, nbytes);
+        TN_CHECK(s, TN_NOMEM, "cannot allocate %zu bytes on the CPU", nbytes);
+        *out = s;
+        return TN_OK;
+    }
+    void *data;
+    TN_TRY(data_alloc(device, nbytes, &data));
+    tni_storage *s = tni_block_alloc(sizeof *s);
+    if (!s) {
+        data_free(device, data, nbytes);
+        TN_FAIL(TN_NOMEM, "cannot allocate a storage header of %zu bytes", sizeof *s);
+    }
+    tni_storage_fill(s, device, data, nbytes, sizeof *s);
+    s->capacity = nbytes;
+    *out = s;
+    return TN_OK;
+}
+
+tn_status tni_storage_foreign(void *data, size_t nbytes, tn_device device,
+                              void (*release)(void *ctx), void *ctx, tni_storage **out)
+{
+    tni_storage *s = tni_block_alloc(sizeof *s);
+    TN_CHECK(s, TN_NOMEM, "cannot allocate a storage header of %zu bytes", sizeof *s);
+    tni_storage_fill(s, device, data, nbytes, sizeof *s);
+    s->resizable = 0;
+    s->release = release;
+    s->release_ctx = ctx;
+    *out = s;
+    return TN_OK;
+}
+
+/* How many bytes fit where the data already is. */
+static size_t room_in_place(const tni_storage *s)
+{
+    if (s->device.type == TN_DEVICE_META)
+        return SIZE_MAX;
+    return s->inline_data ? s->block_nbytes - sizeof *s : s->capacity;
+}
+
+tn_status tni_storage_resize(tni_storage *s, size_t nbytes)
+{
+    TN_CHECK(s->resizable, TN_INVALID, "Trying to resize storage that is not resizable");
+    bool alone = tni_strong_count(&s->object) == 1;
+    /* Memory of its own goes back when it shrinks; others may still look at shared memory. */
+    bool stay = nbytes <= room_in_place(s) && (s->capacity == 0 || !alone || nbytes == s->capacity);
+    if (stay) {
+        s->nbytes = nbytes;
+        return TN_OK;
+    }
+    TN_CHECK(alone || s->data == NULL, TN_INVALID,
+             "Trying to resize a storage of %zu bytes to %zu while %" PRIu32
+             " tensors share it: it would move away from under the others",
+             s->nbytes, nbytes, tni_strong_count(&s->object));
+    void *data;
+    TN_TRY(data_alloc(s->device, nbytes, &data));
+    tn_status status = data_copy(s->device, data, s->data, nbytes < s->nbytes ? nbytes : s->nbytes);
+    if (status != TN_OK) {
+        data_free(s->device, data, nbytes);
+        return status;
+    }
+    if (s->capacity)
+        data_free(s->device, s->data, s->capacity);
+    s->data = data;
+    s->nbytes = nbytes;
+    s->capacity = nbytes;
+    s->inline_data = 0;
+    return TN_OK;
+}
