@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch/builtin.h: how the built-in operators and kernels come in.
  *
- * The dispatcher does not know the kernels: they live in higher layers. The runtime layer, on top of
- * them, defines tni_boot, the one symbol that this layer takes from above; it calls
+ * The dispatcher does not know the kernels: they live in higher layers. The runtime layer, on top
+ * of them, defines tni_boot, the one symbol that this layer takes from above; it calls
  * tni_register_builtin with the generated list. */
 #ifndef TNI_DISPATCH_BUILTIN_H
 #define TNI_DISPATCH_BUILTIN_H
@@ -11,8 +11,8 @@
 
 /* One row of gen/register.c: a kernel of a built-in operator. */
 typedef struct tni_builtin_kernel {
-    uint16_t op;  /* TNI_OP_… */
-    int16_t key;  /* tn_key */
+    uint16_t op; /* TNI_OP_… */
+    int16_t key; /* tn_key */
     tn_typed_fn typed;
     const char *name;
     const char *file;

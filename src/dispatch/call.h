@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch/call.h: the path of every call. Included by generated code.
  *
- * A call begins a frame, runs the kernel that the table names, and ends the frame. Between begin and
- * end nothing is allocated, locked or counted; see docs/dev/dispatch.md for the steps. */
+ * A call begins a frame, runs the kernel that the table names, and ends the frame. Between begin
+ * and end nothing is allocated, locked or counted; see docs/dev/dispatch.md for the steps. */
 #ifndef TNI_DISPATCH_CALL_H
 #define TNI_DISPATCH_CALL_H
 
@@ -13,13 +13,13 @@
 /* A dispatch frame: one hop of a call. Frames of a thread lie in one array, outermost first. */
 struct tn_call {
     tn_op *op;
-    tn_keyset keys;           /* the kernel's own key is the highest */
+    tn_keyset keys; /* the kernel's own key is the highest */
     const tni_kernel *kernel;
-    uint16_t slot;            /* of that key */
-    uint8_t kind;             /* tn_event_kind */
-    uint8_t observed;         /* somebody hears of the return */
+    uint16_t slot;    /* of that key */
+    uint8_t kind;     /* tn_event_kind */
+    uint8_t observed; /* somebody hears of the return */
     uint32_t reserved;
-    uint64_t start;           /* nanoseconds; observed frames only */
+    uint64_t start; /* nanoseconds; observed frames only */
 };
 
 /* Built-in operators, indexed by the generated TNI_OP_… numbers. */
@@ -32,7 +32,8 @@ extern _Atomic uint32_t tni_watching;
 #define tni_observing TNI_UNLIKELY(atomic_load_explicit(&tni_watching, memory_order_relaxed))
 
 #if defined(__SANITIZE_THREAD__)
-/* The thread sanitizer knows no membarrier: order the epoch and the table by sequential consistency. */
+/* The thread sanitizer knows no membarrier: order the epoch and the table by sequential
+ * consistency. */
 #    define TNI_EPOCH_ORDER memory_order_seq_cst
 #else
 #    define TNI_EPOCH_ORDER memory_order_relaxed
@@ -73,8 +74,8 @@ static inline tn_call *tni_frame_push(tni_state *s, uint32_t depth, tn_op *op, t
     tn_call *c = &s->frames[depth];
     c->op = op;
     c->keys = ks;
-    c->kernel = atomic_load_explicit(&((tni_table *)(uintptr_t)t)->slots[slot],
-                                     memory_order_acquire);
+    c->kernel =
+        atomic_load_explicit(&((tni_table *)(uintptr_t)t)->slots[slot], memory_order_acquire);
     c->slot = (uint16_t)slot;
     c->kind = (uint8_t)kind;
     c->observed = 0;
@@ -103,8 +104,8 @@ static inline const tni_kernel *tni_call_begin(tn_op *op, tn_keyset arg_keys, tn
     return c->kernel;
 }
 
-/* Begin a redispatch from the kernel of @p caller: the set is taken as given, and its highest key must
- * be strictly lower than the caller's. */
+/* Begin a redispatch from the kernel of @p caller: the set is taken as given, and its highest key
+ * must be strictly lower than the caller's. */
 static inline const tni_kernel *tni_redispatch_begin(tn_call *caller, tn_op *op, tn_keyset ks,
                                                      tn_call **call, tn_status *status)
 {
@@ -145,8 +146,8 @@ static inline tn_status tni_call_end(tn_call *call, tn_status status)
     return status;
 }
 
-/* Run the frame's kernel with boxed arguments. @p rets gets @p nrets owned values; on failure they are
- * all None. Reports a missing kernel. */
+/* Run the frame's kernel with boxed arguments. @p rets gets @p nrets owned values; on failure they
+ * are all None. Reports a missing kernel. */
 TN_NODISCARD tn_status tni_run_boxed(tn_call *call, const tn_value *args, int nargs, tn_value *rets,
                                      int nrets);
 

@@ -16,5 +16,12 @@ void tni_trace_line(const tn_call *call, int depth);
 TN_NODISCARD tn_status tni_debug_from_environment(void);
 /* Switch one TNI_WATCH_… bit. */
 void tni_watch(uint32_t bit, bool on);
+/* Around fork(): nobody is inside the filter then. */
+void tni_watch_lock(void);
+void tni_watch_unlock(void);
+/* Begin a boxed call (@p caller NULL; @p ks are the arguments' keys) or a boxed redispatch. */
+const tni_kernel *tni_call_begin_boxed(tn_call *caller, tn_op *op, tn_keyset ks,
+                                       const tn_value *args, int nargs, tn_call **call,
+                                       tn_status *status);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch/registry.h: operators, the kernels registered for them, and their tables.
  *
- * One mutex guards registration. Calls take no lock: they read an operator's table through one pointer.
- * No kernel, listener, observer or destructor runs while the mutex is held. */
+ * One mutex guards registration. Calls take no lock: they read an operator's table through one
+ * pointer. No kernel, listener, observer or destructor runs while the mutex is held. */
 #ifndef TNI_DISPATCH_REGISTRY_H
 #define TNI_DISPATCH_REGISTRY_H
 
@@ -42,8 +42,8 @@ typedef struct tni_record {
     char *text;                 /* owns name, file and signature of a user's kernel; else NULL */
 } tni_record;
 
-/* An operator's table, immutable once published. (When memory runs out while a registration is being
- * undone it is patched in place instead; see tni_table_publish.) */
+/* An operator's table, immutable once published. (When memory runs out while a registration is
+ * being undone it is patched in place instead; see tni_table_publish.) */
 typedef struct tni_table {
     _Atomic tn_keyset mask; /* keys that do not fall through */
     bool per_backend;       /* the masks of the backends differ */
@@ -60,8 +60,8 @@ struct tn_op {
     tni_record *records;
     bool defined;
     tn_alias_analysis alias;
-    char *def_site;               /* "registered at FILE:LINE"; owned; NULL for built-in ones */
-    char *tags;                   /* owned; NULL for none and for built-in ones */
+    char *def_site; /* "registered at FILE:LINE"; owned; NULL for built-in ones */
+    char *tags;     /* owned; NULL for none and for built-in ones */
 };
 
 /* Why a slot holds what it holds. */
@@ -80,9 +80,9 @@ const char *tni_provenance_name(tni_provenance why);
 
 typedef struct tni_registry {
     pthread_mutex_t lock;
-    tni_map by_name;                       /* full name -> tn_op */
-    tni_record *fallbacks[TNI_NUM_SLOTS];  /* newest first */
-    tn_op **ops;                           /* all of them, in order of creation */
+    tni_map by_name;                      /* full name -> tn_op */
+    tni_record *fallbacks[TNI_NUM_SLOTS]; /* newest first */
+    tn_op **ops;                          /* all of them, in order of creation */
     size_t n_ops, ops_capacity;
 } tni_registry;
 extern tni_registry tni_registry_;

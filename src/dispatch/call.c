@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch/call.c: the cold half of the call path: refusals, missing kernels, boxed kernels. */
+#include <string.h>
+
+#include "base/str.h"
+#include "dispatch/debug.h"
+#include "dispatch/explain.h"
+
+/* ---- refusals ---- */
+
+static void describe_frame(tni_str *s, const tn_call *c)
+{
+    const tni_record *r = c->kernel->record;
+    tni_str_addf(s, "%s [%s]", c->op->name, tn_key_name(tni_slot_key(c->slot)));
+    if (r && r->name[0])
+        tni_str_addf(s, " in %s", r->name);
+    if (r && r->file[0])
+        tni_str_addf(s, " (%s:%d)", r->file, r->line);
+}
+
+static bool same_hop(const tn_call *a, const tn_call *b)
+{
+    return a->op == b->op && a->slot == b->slot;
+}
+
+/* Length of the cycle that the innermost frames run through, 0 if they do not repeat. */
+static uint32_t cycle_length(const tn_call *frames, uint32_t depth)
+{
+    for (uint32_t period = 1; period <= depth / 3 && period <= 64; period++) {
+        bool repeats = true;
+        for (uint32_t i = 0; repeats && i < 2 * period; i++)
+            repeats = same_hop(&frames[depth - 1 - i], &frames[depth - 1 - i - period]);
+        if (repeats)
+            return period;
+    }
+    return 0;
+}
+
+tn_status tni_call_admit(tn_op *op)
+{
+    tni_state *s = &tni_tls;
+    if (s->limit == 0)
+        return tni_ready();
+    uint32_t depth = s->depth, period = cycle_length(s->frames, depth);
+    uint32_t shown = period ? period : 12;
+    tni_str text = TNI_STR_INIT;
+    for (uint32_t i = depth - shown; i < depth; i++) {
+        tni_str_add(&text, "\n  ");
+        describe_frame(&text, &s->frames[i]);
+        if (i + 1 < depth)
+            tni_str_add(&text, " ->");
+    }
+    tn_status st = tni_fail(
+        TN_RECURSION, TNI_WHERE,
+        "%s: dispatches are nested %u deep, the limit of this thread. %s%s\n%s", op->name, depth,
+        period ? "They go round in this cycle:" : "The innermost are:", tni_str_get(&text),
+        period ? "A kernel must go on with a redispatch to a lower key, not by calling its own "
+                 "operator again."
+               : "If such depth is meant, raise it with tn_set_dispatch_depth_limit before the "
+                 "thread first dispatches.");
+    tni_str_clear(&text);
+    return st;
+}
+
+tn_status tni_redispatch_refuse(const tn_call *caller, const tn_op *op, tn_keyset ks)
+{
+    char from_set[512], to_set[512];
+    tni_str from = TNI_STR_INIT;
+    describe_frame(&from, caller);
+    tn_status st = tni_fail(
+        TN_RECURSION, TNI_WHERE,
+        "redispatch does not lower the key: the kernel of %s was called with %s and went on to %s "
+        "with %s, whose highest key %s is not below its own key %s. It would loop: %s -> %s [%s]. "
+        "Pass tn_call_keys(call) & tn_keyset_full_after(own key).",
+        caller->op->name, tn_keyset_format(caller->keys, from_set, sizeof from_set), op->name,
+        tn_keyset_format(ks, to_set, sizeof to_set), tn_key_name(tni_keyset_highest(ks)),
+        tn_key_name(tni_slot_key(caller->slot)), tni_str_get(&from), op->name,
+        tn_key_name(tni_keyset_highest(ks)));
+    tni_str_clear(&from);
+    return st;
+}
+
+tn_status tni_null_argument(const tn_op *op, const char *argument)
+{
+    return tni_fail(TN_INVALID, TNI_WHERE, "%s: argument '%s' must not be NULL",
+                    op->name ? op->name : "operator", argument);
+}
+
+/* ---- kernels that are not there, or must not be run ---- */
+
+tn_status tni_fallthrough_fn(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)args;
+    (void)rets;
+    TN_FAIL(TN_INTERNAL, "%s: a fallthrough kernel was executed; please report this",
+            call->op->name);
+}
+
+tn_kernel tn_kernel_fallthrough(const char *file, int line)
+{
+    tn_kernel k = TN_KERNEL_INIT(tni_fallthrough_fn);
+    k.name = "fallthrough";
+    k.file = file;
+    k.line = line;
+    return k;
+}
+
+tn_status tni_ambiguous_fn(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)args;
+    (void)rets;
+    TN_FAIL(TN_UNSUPPORTED,
+            "%s has kernels registered to both CompositeImplicitAutograd and a backend mapped to "
+            "AutogradOther. This makes the backend kernel unreachable; the dispatcher will always "
+            "prefer the CompositeImplicitAutograd lowering. If you want to override "
+            "CompositeImplicitAutograd, give the backend a dedicated Autograd dispatch key. If you "
+            "only want to run inference instead of training, use inference mode "
+            "(tn_inference_enter).",
+            call->op->name);
+}
+
+tn_status tni_missing_kernel(const tn_call *call)
+{
+    const tn_op *op = call->op;
+    tni_str usable = TNI_STR_INIT, table = TNI_STR_INIT;
+    tni_lock();
+    tni_describe_backends(op, &usable);
+    tni_describe_table(op, &table);
+    tni_unlock();
+    tn_key key = tni_slot_key(call->slot);
+    tn_status st;
+    if (key == TN_KEY_UNDEFINED) {
+        st = tni_fail(TN_UNSUPPORTED, TNI_WHERE,
+                      "There were no tensor arguments to this function (e.g., you passed an empty "
+                      "list of Tensors), but no fallback function is registered for schema %s. "
+                      "This usually means that this function requires a non-empty list of Tensors, "
+                      "or that you (the operator writer) forgot to register a fallback function. "
+                      "Available functions are [%s].\n\n%s",
+                      op->name, tni_str_get(&usable), tni_str_get(&table));
+    } else {
+        st = tni_fail(TN_UNSUPPORTED, TNI_WHERE,
+                      "Could not run '%s' with arguments from the '%s' backend. This could be "
+                      "because the operator doesn't exist for this backend. Register a kernel for "
+                      "it with tn_library_impl(lib, \"%s\", key of '%s', …), or a fallback for the "
+                      "whole key with tn_library_fallback. '%s' is only available for these "
+                      "backends: [%s].\n\n%s",
+                      op->name, tn_key_name(key), op->name, tn_key_name(key), op->name,
+                      tni_str_get(&usable), tni_str_get(&table));
+    }
+    tni_str_clear(&usable);
+    tni_str_clear(&table);
+    return st;
+}
+
+/* ---- boxed kernels ---- */
+
+/* The layer falls through, but the set was given by hand (a redispatch), or the table was patched
+ * while we looked: go to the next lower key. */
+static void step_below_fallthrough(tn_call *call)
+{
+    const tni_table *t = tni_op_table(call->op);
+    while (tni_is_fallthrough(call->kernel) && call->slot) {
+        tn_key functionality = tni_key_functionality(tni_slot_key(call->slot));
+        call->keys = tni_keyset_minus(call->keys, tni_key_set(functionality));
+        call->slot = (uint16_t)tni_keyset_slot(call->keys);
+        call->kernel = atomic_load_explicit(&((tni_table *)(uintptr_t)t)->slots[call->slot],
+                                            memory_order_acquire);
+    }
+}
+
+/* A written argument that the schema returns: the caller's own reference is the result. */
+static tn_status settle_identities(const tn_call *call, const tni_schema *schema,
+                                   const tn_value *args, tn_value *rets)
+{
+    for (int i = 0; i < schema->nrets; i++) {
+        const tni_alias *alias = schema->rets[i].type->alias;
+        if (!alias || !alias->write)
+            continue;
+        for (int a = 0; a < schema->nargs; a++) {
+            const tni_alias *from = schema->args[a].type->alias;
+            if (!from || !from->write || strcmp(from->before, alias->before) != 0 ||
+                args[a].tag != TN_TAG_TENSOR)
+                continue;
+            if (rets[i].tag == TN_TAG_NONE) {
+                rets[i] = tn_value_take_tensor(tn_tensor_ref(args[a].u.tensor));
+            } else if (rets[i].tag != TN_TAG_TENSOR || rets[i].u.tensor != args[a].u.tensor) {
+                TN_FAIL(TN_INVALID,
+                        "%s: the kernel returned another value than its written argument '%s'; "
+                        "return that argument, or leave the result None",
+                        call->op->name, schema->args[a].name);
+            }
+            break;
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status check_results(const tn_call *call, const tni_schema *schema, const tn_value *args,
+                               tn_value *rets)
+{
+    TN_TRY(settle_identities(call, schema, args, rets));
+    for (int i = 0; i < schema->nrets; i++) {
+        TN_CHECK(tni_value_fits(&rets[i], schema->rets[i].type), TN_TYPE,
+                 "%s: the kernel's result %d is %s, which does not fit the schema", call->op->name,
+                 i, tn_tag_name((tn_tag)rets[i].tag));
+        if (rets[i].flags & TN_VALUE_OWNED)
+            continue;
+        tn_value owned; /* a kernel that handed back something borrowed */
+        TN_TRY(tn_value_copy(&rets[i], &owned));
+        rets[i] = owned;
+    }
+    return TN_OK;
+}
+
+static tn_status invoke(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    bool debug = tni_observing && tni_debug_on(call->op->name);
+    if (debug) {
+        tni_debug_line("KernelFunction::callBoxed", "About to call boxed_kernel_func_.callBoxed()");
+        tni_debug_line("BoxedKernel::callBoxed", "About to invoke (*boxed_kernel_func_)(...)");
+    }
+    tn_status st = call->kernel->boxed(call, args, rets);
+    if (debug) {
+        tni_debug_line("BoxedKernel::callBoxed", "(*boxed_kernel_func_)() RETURNED!");
+        tni_debug_line("KernelFunction::callBoxed", "boxed_kernel_func_.callBoxed() RETURNED");
+    }
+    return st;
+}
+
+tn_status tni_run_boxed(tn_call *call, const tn_value *args, int nargs, tn_value *rets, int nrets)
+{
+    for (int i = 0; i < nrets; i++)
+        rets[i] = tn_value_none();
+    if (TNI_UNLIKELY(tni_is_fallthrough(call->kernel)))
+        step_below_fallthrough(call);
+    if (!call->kernel->boxed)
+        return tni_missing_kernel(call);
+    tn_status st = invoke(call, args, rets);
+    if (st == TN_OK && !call->kernel->typed) {
+        const tni_schema *schema = tni_op_get_schema(call->op);
+        st = schema ? check_results(call, schema, args, rets) : tn_last_status();
+    }
+    if (st != TN_OK) {
+        for (int i = 0; i < nrets; i++)
+            tn_value_clear(&rets[i]);
+    }
+    (void)nargs;
+    return st;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch/lookup.c: operators by name, lists of them, and hearing of definitions. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "dispatch/call.h"
+#include "dispatch/library.h"
+
+/* ---- finding ---- */
+
+/* Edits between two names, at most @p limit + 1; short names only. */
+static int distance(const char *a, const char *b, int limit)
+{
+    enum { MOST = 63 };
+    int n = (int)strlen(a), m = (int)strlen(b);
+    if (n > MOST || m > MOST || abs(n - m) > limit)
+        return limit + 1;
+    int row[MOST + 1];
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (int i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            int insert = row[j] + 1, drop = row[j - 1] + 1;
+            row[j] = change < insert ? change : insert;
+            row[j] = row[j] < drop ? row[j] : drop;
+        }
+    }
+    return row[m];
+}
+
+/* Locked. "aten::add" is near "aten::add.Tensor" whatever the distance. */
+static void suggest(const char *name, tni_str *s)
+{
+    size_t n = strcspn(name, ".");
+    int shown = 0;
+    for (int pass = 0; pass < 2 && shown == 0; pass++) {
+        for (size_t i = 0; i < tni_registry_.n_ops && shown < 6; i++) {
+            const tn_op *op = tni_registry_.ops[i];
+            bool same_name =
+                strncmp(op->name, name, n) == 0 && (op->name[n] == '.' || op->name[n] == '\0');
+            if (!op->defined || (pass == 0 ? !same_name : distance(name, op->name, 2) > 2))
+                continue;
+            tni_str_addf(s, "%s%s", shown ? ", " : " Did you mean ", op->name);
+            shown++;
+        }
+    }
+    if (shown)
+        tni_str_add(s, "?");
+}
+
+tn_status tn_op_find(const char *name, tn_op **out)
+{
+    TN_CHECK(name && out, TN_INVALID, "tn_op_find: '%s' must not be NULL", name ? "out" : "name");
+    TN_TRY(tni_ready());
+    tni_lock();
+    tn_op *op = tni_map_get(&tni_registry_.by_name, name);
+    tn_status st = TN_OK;
+    if (op && (op->defined || op->records)) {
+        *out = op;
+    } else {
+        tni_str near = TNI_STR_INIT;
+        suggest(name, &near);
+        st = tni_fail(TN_INVALID, TNI_WHERE, "Could not find schema for %s.%s", name,
+                      tni_str_get(&near));
+        tni_str_clear(&near);
+    }
+    tni_unlock();
+    return st;
+}
+
+const char *tn_op_name(const tn_op *op)
+{
+    return op && op->name ? op->name : "";
+}
+
+bool tn_op_has_schema(const tn_op *op)
+{
+    if (!op)
+        return false;
+    tni_lock();
+    bool has = op->defined;
+    tni_unlock();
+    return has;
+}
+
+tn_status tn_op_schema(const tn_op *op, char **out)
+{
+    TN_CHECK(op && out, TN_INVALID, "tn_op_schema: '%s' must not be NULL", op ? "out" : "op");
+    TN_TRY(tni_ready());
+    bool entered = tni_epoch_enter();
+    const tni_schema *schema = tni_op_get_schema((tn_op *)(uintptr_t)op);
+    tn_status st = schema ? tni_schema_print(schema, out) : tn_last_status();
+    tni_epoch_leave(entered);
+    return st;
+}
+
+static int count(const tn_op *op, bool returns)
+{
+    if (!op || tni_ready() != TN_OK)
+        return 0;
+    bool entered = tni_epoch_enter();
+    const tni_schema *schema =
+        tn_op_has_schema(op) ? tni_op_get_schema((tn_op *)(uintptr_t)op) : NULL;
+    int n = !schema ? 0 : returns ? schema->nrets : schema->nargs;
+    tni_epoch_leave(entered);
+    return n;
+}
+
+int tn_op_num_arguments(const tn_op *op)
+{
+    return count(op, false);
+}
+
+int tn_op_num_returns(const tn_op *op)
+{
+    return count(op, true);
+}
+
+/* ---- lists ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(tn_op *const *)a)->name, (*(tn_op *const *)b)->name);
+}
+
+tn_status tn_op_list(tn_op ***out, size_t *out_n)
+{
+    TN_CHECK(out && out_n, TN_INVALID, "tn_op_list: '%s' must not be NULL", out ? "out_n" : "out");
+    TN_TRY(tni_ready());
+    tni_lock();
+    size_t n = 0;
+    tn_op **list = tni_alloc(tni_registry_.n_ops * sizeof *list);
+    for (size_t i = 0; list && i < tni_registry_.n_ops; i++) {
+        tn_op *op = tni_registry_.ops[i];
+        if (op->defined || op->records)
+            list[n++] = op;
+    }
+    tni_unlock();
+    TN_CHECK(list, TN_NOMEM, "cannot allocate the list of operators");
+    qsort(list, n, sizeof *list, by_name);
+    *out = list;
+    *out_n = n;
+    return TN_OK;
+}
+
+void tn_op_list_free(tn_op **list)
+{
+    tni_free(list);
+}
+
+tn_status tn_find_dangling(char **out)
+{
+    TN_CHECK(out, TN_INVALID, "tn_find_dangling: 'out' must not be NULL");
+    TN_TRY(tni_ready());
+    tni_str s = TNI_STR_INIT;
+    tni_str_add(&s, "");
+    tni_lock();
+    for (size_t i = 0; i < tni_registry_.n_ops; i++) {
+        const tn_op *op = tni_registry_.ops[i];
+        if (op->defined || !op->records)
+            continue;
+        tni_str_addf(&s, "%s: kernel %s registered at %s:%d, but no definition\n", op->name,
+                     op->records->name, op->records->file, op->records->line);
+    }
+    tni_unlock();
+    char *text = tni_str_take(&s);
+    TN_CHECK(text, TN_NOMEM, "cannot allocate the list of dangling kernels");
+    *out = text;
+    return TN_OK;
+}
+
+/* ---- listeners ---- */
+
+static tn_registration *listeners; /* guarded by the registry's lock */
+
+void tni_tell_listeners(tn_op *op, bool defined)
+{
+    tni_lock();
+    for (tn_registration *l = listeners; l;) {
+        l->refs++; /* stays linked while we call out without the lock */
+        bool dead = l->listener_dead;
+        tni_unlock();
+        void (*fn)(void *, tn_op *) = defined ? l->listener.defined : l->listener.undefined;
+        if (fn && !dead)
+            fn(l->listener.ctx, op);
+        tni_lock();
+        tn_registration *next = l->next;
+        if (--l->refs == 0) {
+            for (tn_registration **link = &listeners; *link; link = &(*link)->next) {
+                if (*link == l) {
+                    *link = next;
+                    break;
+                }
+            }
+            tni_free(l);
+        }
+        l = next;
+    }
+    tni_unlock();
+}
+
+tn_status tn_add_listener(const tn_listener *listener, tn_registration **out)
+{
+    TN_CHECK(listener && listener->size >= sizeof(tn_listener) && out, TN_INVALID,
+             "tn_add_listener: 'listener' must be filled in and 'out' must not be NULL");
+    TN_TRY(tni_ready());
+    tn_registration *l;
+    tn_op **ops;
+    size_t n;
+    TN_TRY(tni_registration_new(TNI_REGISTERED_LISTENER, &l));
+    tn_status st = tn_op_list(&ops, &n);
+    if (st != TN_OK) {
+        tni_free(l);
+        return st;
+    }
+    l->listener = *listener;
+    tni_lock();
+    l->next = listeners;
+    listeners = l;
+    tni_unlock();
+    for (size_t i = 0; i < n; i++) {
+        if (listener->defined && tn_op_has_schema(ops[i]))
+            listener->defined(listener->ctx, ops[i]);
+    }
+    tn_op_list_free(ops);
+    *out = l;
+    return TN_OK;
+}
+
+void tni_remove_listener(tn_registration *r)
+{
+    tni_lock();
+    r->listener_dead = true;
+    if (--r->refs == 0) {
+        for (tn_registration **link = &listeners; *link; link = &(*link)->next) {
+            if (*link == r) {
+                *link = r->next;
+                break;
+            }
+        }
+        tni_free(r);
+    }
+    tni_unlock();
+}

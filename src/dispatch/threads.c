@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch/threads.c: which threads dispatch, and when what was unregistered may be freed.
+ *
+ * Note [Freeing old tables]
+ * A call reads its operator's table without a lock. Whoever replaces a table must not free the old
+ * one while some call still reads it, or still runs a kernel that it named. So:
+ *   - A thread entering its outermost dispatch writes the global epoch into its own word, and
+ * writes 0 when it leaves.
+ *   - Replacing publishes the new pointer, stamps the old object with the epoch, then adds one to
+ * it.
+ *   - An object stamped E is free to go once every thread's word is 0 or greater than E.
+ * The thread's store of its word must be visible before its load of the table. That would take a
+ * fence on every call; instead the replacing side runs membarrier(2), which makes every running
+ * thread of the process pass a fence. Where the kernel has no membarrier nothing is freed until the
+ * process ends. Nobody waits: what cannot go now goes with a later registration or when a thread
+ * ends. */
+#define _GNU_SOURCE
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/once.h"
+#include "dispatch/builtin.h"
+#include "dispatch/debug.h"
+#include "dispatch/threads.h"
+
+_Atomic uint64_t tni_epoch = 1;
+
+static struct {
+    tni_thread *first;    /* threads that have dispatched; guarded by the registry's lock */
+    tni_retired *retired; /* waiting to be freed; likewise */
+    pthread_key_t key;
+    bool can_fence;
+    _Atomic int limit;
+} threads = {.limit = 1024};
+
+static tni_once boot_once = TNI_ONCE_INIT;
+
+/* ---- the lock ---- */
+
+void tni_lock(void)
+{
+    pthread_mutex_lock(&tni_registry_.lock);
+}
+
+static bool fence_all_threads(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    return true; /* ordered by sequential consistency there */
+#else
+    return threads.can_fence &&
+           syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+#endif
+}
+
+/* Take what no thread can use any more off the list. Locked. */
+static tni_retired *collect(void)
+{
+    if (!threads.retired || !fence_all_threads())
+        return NULL;
+    uint64_t oldest = UINT64_MAX;
+    for (tni_thread *t = threads.first; t; t = t->next) {
+        uint64_t epoch = atomic_load_explicit(&t->state->epoch, memory_order_seq_cst);
+        if (epoch && epoch < oldest)
+            oldest = epoch;
+    }
+    tni_retired *free_list = NULL;
+    for (tni_retired **link = &threads.retired; *link;) {
+        tni_retired *item = *link;
+        if (item->epoch < oldest) {
+            *link = item->next;
+            item->next = free_list;
+            free_list = item;
+        } else {
+            link = &item->next;
+        }
+    }
+    return free_list;
+}
+
+void tni_unlock(void)
+{
+    tni_retired *items = collect();
+    pthread_mutex_unlock(&tni_registry_.lock);
+    while (items) {
+        tni_retired *next = items->next;
+        items->free(items);
+        items = next;
+    }
+}
+
+void tni_retire(tni_retired *item, void (*free_fn)(tni_retired *item))
+{
+    item->free = free_fn;
+    item->epoch = atomic_fetch_add_explicit(&tni_epoch, 1, memory_order_seq_cst);
+    item->next = threads.retired;
+    threads.retired = item;
+}
+
+bool tni_epoch_enter(void)
+{
+    tni_state *s = &tni_tls;
+    if (atomic_load_explicit(&s->epoch, memory_order_relaxed) != 0)
+        return false;
+    tni_epoch_open(s);
+    return true;
+}
+
+void tni_epoch_leave(bool entered)
+{
+    if (entered)
+        atomic_store_explicit(&tni_tls.epoch, 0, memory_order_release);
+}
+
+/* ---- threads come and go ---- */
+
+static void thread_ends(void *arg)
+{
+    tni_thread *thread = arg;
+    tni_lock();
+    for (tni_thread **link = &threads.first; *link; link = &(*link)->next) {
+        if (*link == thread) {
+            *link = thread->next;
+            break;
+        }
+    }
+    tni_unlock();
+    tni_state *s = thread->state;
+    if (thread->observer)
+        tni_observer_gone();
+    s->limit = 0; /* a later destructor may dispatch again: it registers anew */
+    s->frames = NULL;
+    s->thread = NULL;
+    tni_free(thread);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&tni_registry_.lock);
+    tni_watch_lock();
+}
+
+static void after_fork_in_parent(void)
+{
+    tni_watch_unlock();
+    pthread_mutex_unlock(&tni_registry_.lock);
+}
+
+/* Only the forking thread lives on: the others will never leave their dispatches. */
+static void after_fork_in_child(void)
+{
+    tni_thread *self = tni_tls.thread;
+    for (tni_thread *t = threads.first; t;) {
+        tni_thread *next = t->next;
+        if (t != self)
+            tni_free(t);
+        t = next;
+    }
+    threads.first = self;
+    if (self)
+        self->next = NULL;
+    tni_watch_unlock();
+    pthread_mutex_unlock(&tni_registry_.lock);
+}
+
+static tn_status boot(void)
+{
+    static bool prepared;
+    if (!prepared) {
+        TN_CHECK(pthread_key_create(&threads.key, thread_ends) == 0, TN_NOMEM,
+                 "cannot make a thread-specific key");
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+        threads.can_fence =
+            syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+        prepared = true;
+    }
+    TN_TRY(tni_debug_from_environment());
+    return tni_boot();
+}
+
+static tn_status register_thread(void)
+{
+    tni_state *s = &tni_tls;
+    int limit = atomic_load(&threads.limit);
+    tni_thread *thread = tni_alloc(sizeof *thread + (size_t)limit * sizeof(tn_call));
+    TN_CHECK(thread, TN_NOMEM, "cannot allocate the dispatch frames of a thread");
+    memset(thread, 0, sizeof *thread);
+    thread->state = s;
+    if (pthread_setspecific(threads.key, thread) != 0) {
+        tni_free(thread);
+        TN_FAIL(TN_NOMEM, "cannot store the state of a thread");
+    }
+    s->frames = thread->frames;
+    s->thread = thread;
+    s->limit = (uint32_t)limit;
+    tni_lock();
+    thread->next = threads.first;
+    threads.first = thread;
+    tni_unlock();
+    return TN_OK;
+}
+
+tn_status tni_ready(void)
+{
+    if (TNI_LIKELY(tni_tls.limit != 0))
+        return TN_OK;
+    TN_TRY(tni_once_run(&boot_once, boot, "registering the built-in operators"));
+    return tni_tls.limit ? TN_OK : register_thread();
+}
+
+/* ---- depth ---- */
+
+int tn_dispatch_depth(void)
+{
+    return (int)tni_tls.depth;
+}
+
+tn_status tn_set_dispatch_depth_limit(int limit)
+{
+    TN_CHECK(limit >= 16 && limit <= 1 << 20, TN_VALUE,
+             "the depth limit must be between 16 and 1048576, not %d", limit);
+    atomic_store(&threads.limit, limit);
+    return TN_OK;
+}

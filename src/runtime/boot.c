@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* runtime/boot.c: the built-in operators and fallbacks, registered when the library is first used.
+ *
+ * The top of the layers: it alone knows every kernel. There are no static constructors; the
+ * generated list names each kernel, so a missing one is a link error. */
+#include "autograd/fallback.h"
+#include "dispatch/builtin.h"
+#include "dispatch/registry.h"
+#include "meta/fallback.h"
+
+extern const tni_builtin_kernel tni_builtin_kernels[];
+extern const size_t tni_builtin_kernel_count;
+
+#define FALLBACK(key, fn)                                     \
+    {                                                         \
+        TN_KEY_##key, fn, #fn, "src/runtime/boot.c", __LINE__ \
+    }
+
+static const tni_builtin_fallback fallbacks[] = {
+    FALLBACK(META, tni_meta_fallback),
+    FALLBACK(BACKEND_SELECT, tni_fallthrough_fn),
+    FALLBACK(ADINPLACE_OR_VIEW, tni_fallthrough_fn),
+    FALLBACK(AUTOGRAD_OTHER, tni_autograd_fallback),
+    FALLBACK(AUTOGRAD_CPU, tni_autograd_fallback),
+    FALLBACK(AUTOGRAD_CUDA, tni_autograd_fallback),
+    FALLBACK(AUTOGRAD_XLA, tni_autograd_fallback),
+    FALLBACK(AUTOGRAD_MPS, tni_autograd_fallback),
+    FALLBACK(AUTOGRAD_XPU, tni_autograd_fallback),
+    FALLBACK(AUTOGRAD_HPU, tni_autograd_fallback),
+    FALLBACK(AUTOGRAD_LAZY, tni_autograd_fallback),
+    FALLBACK(AUTOGRAD_MTIA, tni_autograd_fallback),
+    FALLBACK(AUTOGRAD_MAIA, tni_autograd_fallback),
+    FALLBACK(AUTOGRAD_PRIVATE1, tni_autograd_fallback),
+    FALLBACK(AUTOGRAD_META, tni_autograd_fallback),
+};
+
+tn_status tni_boot(void)
+{
+    return tni_register_builtin(tni_builtin_kernels, tni_builtin_kernel_count, fallbacks,
+                                sizeof fallbacks / sizeof fallbacks[0]);
+}
