@@ -8,9 +8,9 @@
  * table. A kernel goes on by redispatching with a set whose highest key is strictly lower: anything
  * else is refused with TN_RECURSION and a message that prints the cycle.
  *
- * Registering and deregistering is safe at any time, from any thread, also while others call: tables
- * are recomputed whole and published by one pointer store. No lock is held while a kernel, listener,
- * observer or destructor runs.
+ * Registering and deregistering is safe at any time, from any thread, also while others call:
+ * tables are recomputed whole and published by one pointer store. No lock is held while a kernel,
+ * listener, observer or destructor runs.
  */
 #ifndef TN_DISPATCH_H
 #define TN_DISPATCH_H
@@ -26,82 +26,82 @@ extern "C" {
 /* ---- keys ---- */
 
 /* Backend components, low to high priority: bit i of a key set. */
-#define TN_BACKEND_LIST(X)                                                                         \
-    X(CPU, "CPU", 0)                                                                               \
-    X(CUDA, "CUDA", 1)                                                                             \
-    X(HIP, "HIP", 2)                                                                               \
-    X(XLA, "XLA", 3)                                                                               \
-    X(MPS, "MPS", 4)                                                                               \
-    X(IPU, "IPU", 5)                                                                               \
-    X(XPU, "XPU", 6)                                                                               \
-    X(HPU, "HPU", 7)                                                                               \
-    X(VE, "VE", 8)                                                                                 \
-    X(LAZY, "Lazy", 9)                                                                             \
-    X(MTIA, "MTIA", 10)                                                                            \
-    X(MAIA, "MAIA", 11)                                                                            \
-    X(PRIVATE1, "PrivateUse1", 12)                                                                 \
-    X(PRIVATE2, "PrivateUse2", 13)                                                                 \
-    X(PRIVATE3, "PrivateUse3", 14)                                                                 \
+#define TN_BACKEND_LIST(X)         \
+    X(CPU, "CPU", 0)               \
+    X(CUDA, "CUDA", 1)             \
+    X(HIP, "HIP", 2)               \
+    X(XLA, "XLA", 3)               \
+    X(MPS, "MPS", 4)               \
+    X(IPU, "IPU", 5)               \
+    X(XPU, "XPU", 6)               \
+    X(HPU, "HPU", 7)               \
+    X(VE, "VE", 8)                 \
+    X(LAZY, "Lazy", 9)             \
+    X(MTIA, "MTIA", 10)            \
+    X(MAIA, "MAIA", 11)            \
+    X(PRIVATE1, "PrivateUse1", 12) \
+    X(PRIVATE2, "PrivateUse2", 13) \
+    X(PRIVATE3, "PrivateUse3", 14) \
     X(META, "Meta", 15)
 
 /* Functionalities, low to high priority: functionality f is bit 15+f. PB: one slot a backend. */
-#define TN_FUNCTIONALITY_LIST(X)                                                                   \
-    X(UNDEFINED, "Undefined", 0, 0)                                                                \
-    X(DENSE, "Dense", 1, 1)                                                                        \
-    X(FPGA, "FPGA", 2, 0)                                                                          \
-    X(VULKAN, "Vulkan", 3, 0)                                                                      \
-    X(METAL, "Metal", 4, 0)                                                                        \
-    X(QUANTIZED, "Quantized", 5, 1)                                                                \
-    X(CUSTOM_RNG, "CustomRNGKeyId", 6, 0)                                                          \
-    X(MKLDNN_CPU, "MkldnnCPU", 7, 0)                                                               \
-    X(SPARSE, "Sparse", 8, 1)                                                                      \
-    X(SPARSE_CSR, "SparseCsr", 9, 1)                                                               \
-    X(NESTED_TENSOR, "NestedTensor", 10, 1)                                                        \
-    X(BACKEND_SELECT, "BackendSelect", 11, 0)                                                      \
-    X(PYTHON, "Python", 12, 0)                                                                     \
-    X(FAKE, "Fake", 13, 0)                                                                         \
-    X(FUNCTORCH_DYNAMIC_LAYER_BACK_MODE, "FuncTorchDynamicLayerBackMode", 14, 0)                   \
-    X(FUNCTIONALIZE, "Functionalize", 15, 0)                                                       \
-    X(NAMED, "Named", 16, 0)                                                                       \
-    X(CONJUGATE, "Conjugate", 17, 0)                                                               \
-    X(NEGATIVE, "Negative", 18, 0)                                                                 \
-    X(ZERO_TENSOR, "ZeroTensor", 19, 0)                                                            \
-    X(ADINPLACE_OR_VIEW, "ADInplaceOrView", 20, 0)                                                 \
-    X(AUTOGRAD_OTHER, "AutogradOther", 21, 0)                                                      \
-    X(AUTOGRAD_FUNCTIONALITY, "AutogradFunctionality", 22, 1)                                      \
-    X(AUTOGRAD_NESTED_TENSOR, "AutogradNestedTensor", 23, 0)                                       \
-    X(TRACER, "Tracer", 24, 0)                                                                     \
-    X(AUTOCAST_CPU, "AutocastCPU", 25, 0)                                                          \
-    X(AUTOCAST_MTIA, "AutocastMTIA", 26, 0)                                                        \
-    X(AUTOCAST_MAIA, "AutocastMAIA", 27, 0)                                                        \
-    X(AUTOCAST_XPU, "AutocastXPU", 28, 0)                                                          \
-    X(AUTOCAST_IPU, "AutocastIPU", 29, 0)                                                          \
-    X(AUTOCAST_HPU, "AutocastHPU", 30, 0)                                                          \
-    X(AUTOCAST_XLA, "AutocastXLA", 31, 0)                                                          \
-    X(AUTOCAST_MPS, "AutocastMPS", 32, 0)                                                          \
-    X(AUTOCAST_CUDA, "AutocastCUDA", 33, 0)                                                        \
-    X(AUTOCAST_PRIVATE1, "AutocastPrivateUse1", 34, 0)                                             \
-    X(FUNCTORCH_BATCHED, "FuncTorchBatched", 35, 0)                                                \
-    X(BATCHED_NESTED_TENSOR, "BatchedNestedTensor", 36, 0)                                         \
-    X(FUNCTORCH_VMAP_MODE, "FuncTorchVmapMode", 37, 0)                                             \
-    X(BATCHED, "Batched", 38, 0)                                                                   \
-    X(VMAP_MODE, "VmapMode", 39, 0)                                                                \
-    X(FUNCTORCH_GRAD_WRAPPER, "FuncTorchGradWrapper", 40, 0)                                       \
-    X(DEFERRED_INIT, "DeferredInit", 41, 0)                                                        \
-    X(PYTHON_TLS_SNAPSHOT, "PythonTLSSnapshot", 42, 0)                                             \
-    X(FUNCTORCH_DYNAMIC_LAYER_FRONT_MODE, "FuncTorchDynamicLayerFrontMode", 43, 0)                 \
-    X(TESTING_ONLY_GENERIC_WRAPPER, "TESTING_ONLY_GenericWrapper", 44, 0)                          \
-    X(TESTING_ONLY_GENERIC_MODE, "TESTING_ONLY_GenericMode", 45, 0)                                \
-    X(PRE_DISPATCH, "PreDispatch", 46, 0)                                                          \
+#define TN_FUNCTIONALITY_LIST(X)                                                   \
+    X(UNDEFINED, "Undefined", 0, 0)                                                \
+    X(DENSE, "Dense", 1, 1)                                                        \
+    X(FPGA, "FPGA", 2, 0)                                                          \
+    X(VULKAN, "Vulkan", 3, 0)                                                      \
+    X(METAL, "Metal", 4, 0)                                                        \
+    X(QUANTIZED, "Quantized", 5, 1)                                                \
+    X(CUSTOM_RNG, "CustomRNGKeyId", 6, 0)                                          \
+    X(MKLDNN_CPU, "MkldnnCPU", 7, 0)                                               \
+    X(SPARSE, "Sparse", 8, 1)                                                      \
+    X(SPARSE_CSR, "SparseCsr", 9, 1)                                               \
+    X(NESTED_TENSOR, "NestedTensor", 10, 1)                                        \
+    X(BACKEND_SELECT, "BackendSelect", 11, 0)                                      \
+    X(PYTHON, "Python", 12, 0)                                                     \
+    X(FAKE, "Fake", 13, 0)                                                         \
+    X(FUNCTORCH_DYNAMIC_LAYER_BACK_MODE, "FuncTorchDynamicLayerBackMode", 14, 0)   \
+    X(FUNCTIONALIZE, "Functionalize", 15, 0)                                       \
+    X(NAMED, "Named", 16, 0)                                                       \
+    X(CONJUGATE, "Conjugate", 17, 0)                                               \
+    X(NEGATIVE, "Negative", 18, 0)                                                 \
+    X(ZERO_TENSOR, "ZeroTensor", 19, 0)                                            \
+    X(ADINPLACE_OR_VIEW, "ADInplaceOrView", 20, 0)                                 \
+    X(AUTOGRAD_OTHER, "AutogradOther", 21, 0)                                      \
+    X(AUTOGRAD_FUNCTIONALITY, "AutogradFunctionality", 22, 1)                      \
+    X(AUTOGRAD_NESTED_TENSOR, "AutogradNestedTensor", 23, 0)                       \
+    X(TRACER, "Tracer", 24, 0)                                                     \
+    X(AUTOCAST_CPU, "AutocastCPU", 25, 0)                                          \
+    X(AUTOCAST_MTIA, "AutocastMTIA", 26, 0)                                        \
+    X(AUTOCAST_MAIA, "AutocastMAIA", 27, 0)                                        \
+    X(AUTOCAST_XPU, "AutocastXPU", 28, 0)                                          \
+    X(AUTOCAST_IPU, "AutocastIPU", 29, 0)                                          \
+    X(AUTOCAST_HPU, "AutocastHPU", 30, 0)                                          \
+    X(AUTOCAST_XLA, "AutocastXLA", 31, 0)                                          \
+    X(AUTOCAST_MPS, "AutocastMPS", 32, 0)                                          \
+    X(AUTOCAST_CUDA, "AutocastCUDA", 33, 0)                                        \
+    X(AUTOCAST_PRIVATE1, "AutocastPrivateUse1", 34, 0)                             \
+    X(FUNCTORCH_BATCHED, "FuncTorchBatched", 35, 0)                                \
+    X(BATCHED_NESTED_TENSOR, "BatchedNestedTensor", 36, 0)                         \
+    X(FUNCTORCH_VMAP_MODE, "FuncTorchVmapMode", 37, 0)                             \
+    X(BATCHED, "Batched", 38, 0)                                                   \
+    X(VMAP_MODE, "VmapMode", 39, 0)                                                \
+    X(FUNCTORCH_GRAD_WRAPPER, "FuncTorchGradWrapper", 40, 0)                       \
+    X(DEFERRED_INIT, "DeferredInit", 41, 0)                                        \
+    X(PYTHON_TLS_SNAPSHOT, "PythonTLSSnapshot", 42, 0)                             \
+    X(FUNCTORCH_DYNAMIC_LAYER_FRONT_MODE, "FuncTorchDynamicLayerFrontMode", 43, 0) \
+    X(TESTING_ONLY_GENERIC_WRAPPER, "TESTING_ONLY_GenericWrapper", 44, 0)          \
+    X(TESTING_ONLY_GENERIC_MODE, "TESTING_ONLY_GenericMode", 45, 0)                \
+    X(PRE_DISPATCH, "PreDispatch", 46, 0)                                          \
     X(PYTHON_DISPATCHER, "PythonDispatcher", 47, 0)
 
 /* Alias keys: can be registered to, never dispatched to. */
-#define TN_ALIAS_LIST(X)                                                                           \
-    X(AUTOGRAD, "Autograd", 150)                                                                   \
-    X(COMPOSITE_IMPLICIT, "CompositeImplicitAutograd", 151)                                        \
-    X(FUNCTORCH_BATCHED_DECOMPOSITION, "FuncTorchBatchedDecomposition", 152)                       \
-    X(COMPOSITE_IMPLICIT_NESTED, "CompositeImplicitAutogradNestedTensor", 153)                     \
-    X(COMPOSITE_EXPLICIT, "CompositeExplicitAutograd", 154)                                        \
+#define TN_ALIAS_LIST(X)                                                       \
+    X(AUTOGRAD, "Autograd", 150)                                               \
+    X(COMPOSITE_IMPLICIT, "CompositeImplicitAutograd", 151)                    \
+    X(FUNCTORCH_BATCHED_DECOMPOSITION, "FuncTorchBatchedDecomposition", 152)   \
+    X(COMPOSITE_IMPLICIT_NESTED, "CompositeImplicitAutogradNestedTensor", 153) \
+    X(COMPOSITE_EXPLICIT, "CompositeExplicitAutograd", 154)                    \
     X(COMPOSITE_EXPLICIT_NON_FUNCTIONAL, "CompositeExplicitAutogradNonFunctional", 155)
 
 /** A dispatch key. Functionalities are 0 to 47; instances of a per-backend functionality follow a
@@ -113,27 +113,27 @@ typedef enum tn_key {
     TN_FUNCTIONALITY_LIST(X)
 #undef X
 #define X(name, text, number) TN_KEY_##name = 49 + (number),
-    TN_BACKEND_LIST(X)
+        TN_BACKEND_LIST(X)
 #undef X
 #define X(name, text, number) TN_KEY_QUANTIZED_##name = 66 + (number),
-    TN_BACKEND_LIST(X)
+            TN_BACKEND_LIST(X)
 #undef X
 #define X(name, text, number) TN_KEY_SPARSE_##name = 83 + (number),
-    TN_BACKEND_LIST(X)
+                TN_BACKEND_LIST(X)
 #undef X
 #define X(name, text, number) TN_KEY_SPARSE_CSR_##name = 100 + (number),
-    TN_BACKEND_LIST(X)
+                    TN_BACKEND_LIST(X)
 #undef X
 #define X(name, text, number) TN_KEY_NESTED_TENSOR_##name = 117 + (number),
-    TN_BACKEND_LIST(X)
+                        TN_BACKEND_LIST(X)
 #undef X
 #define X(name, text, number) TN_KEY_AUTOGRAD_##name = 134 + (number),
-    TN_BACKEND_LIST(X)
+                            TN_BACKEND_LIST(X)
 #undef X
 #define X(name, text, number) TN_KEY_##name = (number),
-    TN_ALIAS_LIST(X)
+                                TN_ALIAS_LIST(X)
 #undef X
-    TN_KEY_LIMIT = 156
+                                    TN_KEY_LIMIT = 156
 } tn_key;
 
 /** "AutogradMeta"; a claimed device prints its own name. "Unknown" for a number that is no key. */
@@ -148,12 +148,14 @@ TN_API tn_keyset tn_keyset_add(tn_keyset ks, tn_key key);
 TN_API tn_keyset tn_keyset_remove(tn_keyset ks, tn_key key);
 TN_API tn_keyset tn_keyset_remove_backend(tn_keyset ks, int backend);
 TN_API bool tn_keyset_has(tn_keyset ks, tn_key key);
-/** All keys strictly below @p key's functionality (and PythonDispatcher): what to redispatch with. */
+/** All keys strictly below @p key's functionality (and PythonDispatcher): what to redispatch with.
+ */
 TN_API tn_keyset tn_keyset_full_after(tn_key key);
 TN_API tn_key tn_keyset_highest(tn_keyset ks);
 /** Table slot of the highest key, 0 to 137. */
 TN_API unsigned tn_keyset_slot(tn_keyset ks);
-/** Write "DispatchKeySet(Meta, AutogradMeta)" into @p buffer and return it; cut when it does not fit. */
+/** Write "DispatchKeySet(Meta, AutogradMeta)" into @p buffer and return it; cut when it does not
+ * fit. */
 TN_API char *tn_keyset_format(tn_keyset ks, char *buffer, size_t n);
 /** Runtime keys that an alias key fills; for a runtime key its own set. */
 TN_API tn_keyset tn_keyset_of_alias(tn_key alias);
@@ -259,8 +261,12 @@ typedef struct tn_stack {
     size_t capacity;
 } tn_stack;
 
-#define TN_STACK_INIT {NULL, 0, 0}
-/** Push @p value; an owned one is taken, a borrowed one copied. On failure an owned one is released.
+#define TN_STACK_INIT \
+    {                 \
+        NULL, 0, 0    \
+    }
+/** Push @p value; an owned one is taken, a borrowed one copied. On failure an owned one is
+ * released.
  *  @retval TN_NOMEM */
 TN_API TN_NODISCARD tn_status tn_stack_push(tn_stack *stack, TN_STOLEN tn_value value);
 /** The top value, owned by the caller; None when the stack is empty. */
@@ -292,11 +298,20 @@ TN_API int tn_op_num_returns(const tn_op *op);
 TN_API TN_NODISCARD tn_status tn_op_list(TN_OWNED tn_op ***out, size_t *out_n);
 TN_API void tn_op_list_free(TN_STOLEN tn_op **list);
 
+/**
+ * Arguments as people write them: "meta f32[2,4,16]", "2.5", "[1, 2]", "None", "dim=1". Each of @p
+ * texts is positional, or "name=text"; what is left out takes its default.
+ * @param args  room for tn_op_num_arguments() values; all owned on TN_OK: tn_value_clear each
+ * @retval TN_INVALID  the message quotes what could not be read
+ */
+TN_API TN_NODISCARD tn_status tn_op_parse_arguments(tn_op *op, const char *const *texts, int n,
+                                                    tn_value *args);
 /** Call with boxed arguments. Missing trailing arguments take their defaults.
  *  @p rets receives tn_op_num_returns() owned values. Arguments are borrowed. */
-TN_API TN_NODISCARD tn_status tn_op_call(tn_op *op, const tn_value *args, int nargs, tn_value *rets);
-/** Call with arguments on a stack: takes them off and leaves the results. On failure the stack is as
- *  before. All arguments must be there. */
+TN_API TN_NODISCARD tn_status tn_op_call(tn_op *op, const tn_value *args, int nargs,
+                                         tn_value *rets);
+/** Call with arguments on a stack: takes them off and leaves the results. On failure the stack is
+ * as before. All arguments must be there. */
 TN_API TN_NODISCARD tn_status tn_op_call_boxed(tn_op *op, tn_stack *stack);
 /** From a kernel: go on with @p ks, whose highest key must be strictly lower than the kernel's own.
  *  @retval TN_RECURSION  it is not */
@@ -323,12 +338,13 @@ typedef struct tn_kernel {
     uint32_t size; /**< sizeof(tn_kernel) */
     uint32_t reserved;
     tn_boxed_fn boxed;
-    tn_typed_fn typed;         /**< NULL: boxed only */
-    const char *signature;     /**< "(Tensor, Tensor) -> Tensor": checked against the schema; may be NULL */
-    void *ctx;                 /**< tn_call_context() gives it to the kernel */
+    tn_typed_fn typed; /**< NULL: boxed only */
+    const char
+        *signature; /**< "(Tensor, Tensor) -> Tensor": checked against the schema; may be NULL */
+    void *ctx;      /**< tn_call_context() gives it to the kernel */
     void (*destroy)(void *ctx); /**< once no call can be inside any more; may be NULL */
-    const char *name;          /**< for people; may be NULL */
-    const char *file;          /**< who registers; TN_KERNEL_INIT fills it */
+    const char *name;           /**< for people; may be NULL */
+    const char *file;           /**< who registers; TN_KERNEL_INIT fills it */
     int32_t line;
     int32_t reserved2;
 } tn_kernel;
@@ -363,10 +379,12 @@ typedef enum tn_library_kind {
  * Open a library.
  *
  * @param key   default key of tn_library_impl; TN_KEY_NONE for none; must be NONE for DEF, FRAGMENT
- * @retval TN_INVALID  the namespace is malformed or already has an owner; the message names both sites
+ * @retval TN_INVALID  the namespace is malformed or already has an owner; the message names both
+ * sites
  */
 TN_API TN_NODISCARD tn_status tn_library_open(tn_library_kind kind, const char *ns, tn_key key,
-                                              const char *file, int line, TN_OWNED tn_library **out);
+                                              const char *file, int line,
+                                              TN_OWNED tn_library **out);
 /** Undo everything registered through it. NULL does nothing. */
 TN_API void tn_library_close(TN_STOLEN tn_library *lib);
 
@@ -380,8 +398,8 @@ typedef enum tn_alias_analysis {
 } tn_alias_analysis;
 
 /**
- * Define an operator by its schema: "my_op(Tensor x, int n=1) -> Tensor", optionally with a kernel for
- * CompositeImplicitAutograd. A bare name takes the schema from the kernel's signature.
+ * Define an operator by its schema: "my_op(Tensor x, int n=1) -> Tensor", optionally with a kernel
+ * for CompositeImplicitAutograd. A bare name takes the schema from the kernel's signature.
  * @param out  NULL: lives as long as the library; else the caller's handle, to undo it earlier
  */
 TN_API TN_NODISCARD tn_status tn_library_def(tn_library *lib, const char *schema,
@@ -425,7 +443,7 @@ TN_API TN_NODISCARD tn_status tn_op_dump_table(const tn_op *op, TN_OWNED char **
 
 /** What sits in one slot of an operator's table, and why. */
 typedef struct tn_slot_info {
-    uint32_t size;          /**< sizeof(tn_slot_info) */
+    uint32_t size; /**< sizeof(tn_slot_info) */
     tn_key key;
     bool valid, fallthrough, has_typed, has_boxed;
     const char *provenance; /**< "kernel", "math kernel", "backend fallback", "missing" … */
@@ -440,7 +458,8 @@ TN_API tn_keyset tn_op_mask(const tn_op *op, tn_keyset ks);
 /** Bytes of the operator's dispatch table. */
 TN_API size_t tn_op_table_bytes(const tn_op *op);
 
-/** One hop of a call, as an observer sees it: before the kernel is looked up, and after it returned. */
+/** One hop of a call, as an observer sees it: before the kernel is looked up, and after it
+ * returned. */
 typedef enum tn_event_kind {
     TN_EVENT_CALL = 0,
     TN_EVENT_REDISPATCH,
@@ -452,7 +471,7 @@ typedef enum tn_event_kind {
 typedef struct tn_event {
     uint32_t size;
     tn_event_kind kind;
-    int depth;               /**< 1 for the outermost call */
+    int depth; /**< 1 for the outermost call */
     tn_op *op;
     const tn_keyset *arg_keys; /**< of each tensor argument, in order */
     int n_args;
@@ -461,8 +480,8 @@ typedef struct tn_event {
     tn_keyset keys;               /**< the result: what the kernel gets */
     tn_key key;                   /**< the winner */
     unsigned slot;
-    tn_status status;             /**< TN_EVENT_RETURN: what came back */
-    uint64_t nanoseconds;         /**< TN_EVENT_RETURN: time since the hop began */
+    tn_status status;     /**< TN_EVENT_RETURN: what came back */
+    uint64_t nanoseconds; /**< TN_EVENT_RETURN: time since the hop began */
 } tn_event;
 typedef void (*tn_observer_fn)(void *ctx, const tn_event *event);
 /** Watch every dispatch of this thread; NULL stops. An observer may call operators: those are not
@@ -471,7 +490,8 @@ TN_API TN_NODISCARD tn_status tn_observe_thread(tn_observer_fn fn, void *ctx);
 
 /** Print each dispatch to stderr, as TENON_SHOW_DISPATCH_TRACE=1 does. */
 TN_API void tn_set_dispatch_trace(bool on);
-/** Print the stages of operators whose name contains @p filter, as TENON_DISPATCH_DEBUG does; NULL or
+/** Print the stages of operators whose name contains @p filter, as TENON_DISPATCH_DEBUG does; NULL
+ * or
  *  "" stops. @retval TN_NOMEM */
 TN_API TN_NODISCARD tn_status tn_set_dispatch_debug(const char *filter);
 

@@ -104,6 +104,25 @@ tn_status tn_call_redispatch(tn_call *call, tn_keyset ks, const tn_value *args, 
     return run(call, call->op, ks, schema, args, rets);
 }
 
+tn_status tn_op_parse_arguments(tn_op *op, const char *const *texts, int n, tn_value *args)
+{
+    TN_CHECK(op && (texts || n == 0) && n >= 0 && args, TN_INVALID,
+             "tn_op_parse_arguments: 'op', 'texts' and 'args' must not be NULL");
+    TN_TRY(tni_ready());
+    tni_str joined = TNI_STR_INIT;
+    for (int i = 0; i < n; i++)
+        tni_str_addf(&joined, "%s%s", i ? ", " : "", texts[i] ? texts[i] : "");
+    bool entered = tni_epoch_enter();
+    const tni_schema *schema = tni_op_get_schema(op);
+    tn_status st = joined.failed
+                       ? tni_fail(TN_NOMEM, TNI_WHERE, "cannot join the arguments of %s", op->name)
+                   : schema ? tni_args_parse(schema, tni_str_get(&joined), args)
+                            : tn_last_status();
+    tni_epoch_leave(entered);
+    tni_str_clear(&joined);
+    return st;
+}
+
 /* ---- stacks ---- */
 
 static tn_status reserve(tn_stack *stack, size_t n)

@@ -165,6 +165,13 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&tni_registry_.lock);
 }
 
+/* For the error record: what was running. */
+static const char *current_op(void)
+{
+    const tni_state *s = &tni_tls;
+    return s->depth ? s->frames[s->depth - 1].op->name : "";
+}
+
 static tn_status boot(void)
 {
     static bool prepared;
@@ -174,6 +181,7 @@ static tn_status boot(void)
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
         threads.can_fence =
             syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+        tni_set_current_op_fn(current_op);
         prepared = true;
     }
     TN_TRY(tni_debug_from_environment());
