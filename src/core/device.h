@@ -5,8 +5,8 @@
 
 #include "tenon/tensor.h"
 
-/* What the device does with memory; NULL for the CPU, for meta and for a device that nobody claimed.
- * Lives for ever. */
+/* What the device does with memory; NULL for the CPU, for meta and for a device that nobody
+ * claimed. Lives for ever. */
 const tn_device_vtable *tni_device_vtable(tn_device device);
 /* Give one device type its functions: for backends of our own that sit above this layer (CUDA).
  * Out-of-tree devices take the public door. @retval TN_INVALID  it has some already */
@@ -16,7 +16,8 @@ const char *tni_device_type_name(int type);
 /* Whether the number is a device type that a tensor can have: CPU, meta, or one with functions. */
 bool tni_device_usable(tn_device device);
 
-/* The device as tensors report it: the CPU and meta have no index, others number 0 when none is said. */
+/* The device as tensors report it: the CPU and meta have no index, others number 0 when none is
+ * said. */
 static inline tn_device tni_device_normal(tn_device device)
 {
     if (device.type == TN_DEVICE_CPU || device.type == TN_DEVICE_META)

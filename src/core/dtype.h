@@ -9,7 +9,10 @@
 extern const uint8_t tni_dtype_sizes[TN_DTYPE_LIMIT];
 
 /* For a dtype that is known to be valid. */
-static inline size_t tni_dtype_size(tn_dtype dtype) { return tni_dtype_sizes[dtype & 15]; }
+static inline size_t tni_dtype_size(tn_dtype dtype)
+{
+    return tni_dtype_sizes[dtype & 15];
+}
 static inline bool tni_dtype_ok(int dtype)
 {
     return (unsigned)dtype < TN_DTYPE_LIMIT && tni_dtype_sizes[dtype] != 0;

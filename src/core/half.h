@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* core/half.h: float16 and bfloat16 as structs, so that arithmetic on the raw bits does not compile,
- * with conversions that round to nearest even, keep NaN a NaN and handle subnormals. Portable bit
- * code: the cpu layer has vectors of its own for long runs. */
+/* core/half.h: float16 and bfloat16 as structs, so that arithmetic on the raw bits does not
+ * compile, with conversions that round to nearest even, keep NaN a NaN and handle subnormals.
+ * Portable bit code: the cpu layer has vectors of its own for long runs. */
 #ifndef TNI_CORE_HALF_H
 #define TNI_CORE_HALF_H
 

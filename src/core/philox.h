@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* core/philox.h: Philox4x32-10, the one source of random bits (design decision 11). A block of four
- * words is a pure function of seed and counter, so eager and compiled code, CPU and GPU, and any number
- * of threads give the same bits. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3". */
+ * words is a pure function of seed and counter, so eager and compiled code, CPU and GPU, and any
+ * number of threads give the same bits. Salmon et al., "Parallel random numbers: as easy as 1, 2,
+ * 3". */
 #ifndef TNI_CORE_PHILOX_H
 #define TNI_CORE_PHILOX_H
 
@@ -40,7 +41,10 @@ static inline tni_philox_block tni_philox(uint64_t seed, uint64_t counter, uint6
 }
 
 /* Uniform in [0, 1): every value of the float grid 2^-24, of the double grid 2^-53. */
-static inline float tni_uniform_float(uint32_t word) { return (float)(word >> 8) * 0x1p-24f; }
+static inline float tni_uniform_float(uint32_t word)
+{
+    return (float)(word >> 8) * 0x1p-24f;
+}
 static inline double tni_uniform_double(uint32_t high, uint32_t low)
 {
     return (double)((((uint64_t)high << 32) | low) >> 11) * 0x1p-53;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* core/state.h: what belongs to a thread: key sets, modes, the dispatch frames it is in.
  *
- * All zero is the default state, so a new thread needs no set-up: the key words are stored XOR-ed with
- * their defaults, modes are stored as "off" bits, and a frame limit of 0 sends the first dispatch of a
- * thread to the slow path, which registers it. Small on purpose: it lives in static TLS. */
+ * All zero is the default state, so a new thread needs no set-up: the key words are stored XOR-ed
+ * with their defaults, modes are stored as "off" bits, and a frame limit of 0 sends the first
+ * dispatch of a thread to the slow path, which registers it. Small on purpose: it lives in static
+ * TLS. */
 #ifndef TNI_CORE_STATE_H
 #define TNI_CORE_STATE_H
 
@@ -59,7 +60,7 @@ static inline uint64_t tni_include(tni_state *s, tn_keyset ks)
     return old;
 }
 
-#define TNI_BELOW_AUTOGRAD TNI_KS_AUTOGRAD
+#define TNI_BELOW_AUTOGRAD          TNI_KS_AUTOGRAD
 #define TNI_BELOW_ADINPLACE_OR_VIEW (TNI_KS_AUTOGRAD | TNI_KS_ADINPLACE_OR_VIEW)
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* core/storage.h: the short way to make and drop a small storage, for core/tensor.c: the pair of calls
- * that every small operator pays for. Everyone else uses tni_storage_new of core/tensor.h. */
+/* core/storage.h: the short way to make and drop a small storage, for core/tensor.c: the pair of
+ * calls that every small operator pays for. Everyone else uses tni_storage_new of core/tensor.h. */
 #ifndef TNI_CORE_STORAGE_H
 #define TNI_CORE_STORAGE_H
 

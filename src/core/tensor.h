@@ -13,8 +13,8 @@
 #define TNI_INLINE_DIMS 6
 
 /* Bytes on a device, shared by tensors. A meta storage has no data but the right byte count.
- * Small CPU storages keep their bytes right behind the header: one block, one free. The header is one
- * cache line, so the bytes behind it are 64-byte aligned too. */
+ * Small CPU storages keep their bytes right behind the header: one block, one free. The header is
+ * one cache line, so the bytes behind it are 64-byte aligned too. */
 typedef struct tni_storage {
     tni_object object;
     void *data;      /* NULL on meta and for no bytes */
@@ -31,19 +31,20 @@ typedef struct tni_storage {
 /* Flags that follow from sizes and strides, recomputed when these change. */
 enum {
     TNI_CONTIGUOUS = 1u << 0,
-    TNI_CHANNELS_LAST = 1u << 1,      /* contiguous in channels-last order, 4-D */
-    TNI_CHANNELS_LAST_3D = 1u << 2,   /* 5-D */
-    TNI_DENSE = 1u << 3,              /* non-overlapping and dense */
+    TNI_CHANNELS_LAST = 1u << 1,    /* contiguous in channels-last order, 4-D */
+    TNI_CHANNELS_LAST_3D = 1u << 2, /* 5-D */
+    TNI_DENSE = 1u << 3,            /* non-overlapping and dense */
     TNI_GEOMETRY_FLAGS = 0xfu,
-    TNI_WRAPPED_NUMBER = 1u << 4,     /* came from a bare scalar: promotes weakly */
+    TNI_WRAPPED_NUMBER = 1u << 4, /* came from a bare scalar: promotes weakly */
     TNI_REQUIRES_GRAD = 1u << 5,
 };
 
 /* Note [Version counters]
- * A counter is shared by a tensor, its views and its detached aliases. It lives in the header of the
- * tensor that was there first, the owner; the others hold a weak reference to the owner, which keeps
- * the header's memory (not its storage, not its gradient graph) alive. An inference tensor has none:
- * version_owner is NULL. A tensor that owns its counter points at itself and holds no reference. */
+ * A counter is shared by a tensor, its views and its detached aliases. It lives in the header of
+ * the tensor that was there first, the owner; the others hold a weak reference to the owner, which
+ * keeps the header's memory (not its storage, not its gradient graph) alive. An inference tensor
+ * has none: version_owner is NULL. A tensor that owns its counter points at itself and holds no
+ * reference. */
 /* What autograd hangs on a tensor begins with this, so that the tensor can let go of it. */
 typedef struct tni_autograd_meta {
     void (*destroy)(struct tni_autograd_meta *meta);
@@ -55,22 +56,25 @@ struct tn_tensor {
     tni_storage *storage; /* strong; never NULL */
     void *data;           /* storage->data + offset, cached; NULL on meta or without elements */
     int64_t numel;
-    int64_t offset;       /* in elements */
-    int64_t *sizes;       /* ndim sizes, then ndim strides; dims_inline or a heap block */
+    int64_t offset; /* in elements */
+    int64_t *sizes; /* ndim sizes, then ndim strides; dims_inline or a heap block */
     int64_t *strides;
     struct tn_tensor *version_owner;
     tni_autograd_meta *autograd; /* NULL until needed; owned; see autograd/ */
     uint32_t flags;
     uint8_t ndim;
-    int8_t dtype;         /* tn_dtype */
-    tn_device device;     /* what device() says; for a fake tensor not the storage's */
+    int8_t dtype;     /* tn_dtype */
+    tn_device device; /* what device() says; for a fake tensor not the storage's */
     _Atomic uint32_t version;
     int64_t dims_inline[2 * TNI_INLINE_DIMS];
 };
 
 TNI_DEFINE_AUTO(tn_tensor, tn_tensor_unref)
 
-static inline void tni_storage_unref(tni_storage *s) { tni_unref(&s->object); }
+static inline void tni_storage_unref(tni_storage *s)
+{
+    tni_unref(&s->object);
+}
 TNI_DEFINE_AUTO(tni_storage, tni_storage_unref)
 
 /* What a tensor looks like, before it exists. Shape functions fill it; not zeroed. */
@@ -93,22 +97,25 @@ TN_NODISCARD tn_status tni_storage_new(tn_device device, size_t nbytes, TN_OWNED
 TN_NODISCARD tn_status tni_storage_foreign(void *data, size_t nbytes, tn_device device,
                                            void (*release)(void *ctx), void *ctx,
                                            TN_OWNED tni_storage **out);
-/* Change the byte count, keeping min(old, new) bytes. Tensors remember where their data is, so memory
- * that several of them share does not move: it can shrink, and grow as far as it once was. The one
- * tensor that is left must look again: tni_tensor_refresh_data.
- * @retval TN_INVALID  not resizable, or shared and would have to move; @retval TN_NOMEM, TN_DEVICE */
+/* Change the byte count, keeping min(old, new) bytes. Tensors remember where their data is, so
+ * memory that several of them share does not move: it can shrink, and grow as far as it once was.
+ * The one tensor that is left must look again: tni_tensor_refresh_data.
+ * @retval TN_INVALID  not resizable, or shared and would have to move; @retval TN_NOMEM, TN_DEVICE
+ */
 TN_NODISCARD tn_status tni_storage_resize(tni_storage *s, size_t nbytes);
 
 /* ---- tensors ---- */
 
 /* A fresh tensor with its own storage. @p strides NULL: contiguous. Keys follow the device and
- * inference mode. Checks: ndim, negative sizes ("Trying to create tensor with negative dimension -1:
+ * inference mode. Checks: ndim, negative sizes ("Trying to create tensor with negative dimension
+ * -1:
  * [-1]"), byte overflow ("Storage size calculation overflowed with sizes=[...]"). */
 TN_NODISCARD tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides,
                                       tn_dtype dtype, tn_device device, TN_OWNED tn_tensor **out);
 /* The same from a geometry. */
 TN_NODISCARD tn_status tni_tensor_from_geometry(const tni_geometry *g, TN_OWNED tn_tensor **out);
-/* A tensor over @p storage (takes a reference of its own). Own version counter. Keys are @p keys. */
+/* A tensor over @p storage (takes a reference of its own). Own version counter. Keys are @p keys.
+ */
 TN_NODISCARD tn_status tni_tensor_over(tni_storage *storage, int ndim, const int64_t *sizes,
                                        const int64_t *strides, int64_t offset, tn_dtype dtype,
                                        tn_keyset keys, tn_device device, TN_OWNED tn_tensor **out);
@@ -120,8 +127,9 @@ TN_NODISCARD tn_status tni_tensor_alias(const tn_tensor *base, int ndim, const i
                                         TN_OWNED tn_tensor **out);
 /* Make @p t count its writes together with @p base. */
 void tni_tensor_share_version(tn_tensor *t, const tn_tensor *base);
-/* Count a write. @retval TN_INVALID  an inference tensor outside inference mode, with the reference's
- * text "Inplace update to inference tensor outside InferenceMode is not allowed. ..." */
+/* Count a write. @retval TN_INVALID  an inference tensor outside inference mode, with the
+ * reference's text "Inplace update to inference tensor outside InferenceMode is not allowed. ..."
+ */
 TN_NODISCARD tn_status tni_tensor_bump_version(tn_tensor *t);
 /* Change sizes and strides in place (in-place views, resize_). @p strides NULL: contiguous. */
 TN_NODISCARD tn_status tni_tensor_set_geometry(tn_tensor *t, int ndim, const int64_t *sizes,
@@ -132,9 +140,18 @@ void tni_tensor_refresh_data(tn_tensor *t);
  * already change nothing, strides included. */
 TN_NODISCARD tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes);
 
-static inline tn_keyset tni_keys(const tn_tensor *t) { return t->keys; }
-static inline bool tni_is_meta(const tn_tensor *t) { return t->storage->device.type == TN_DEVICE_META; }
-static inline size_t tni_itemsize(const tn_tensor *t) { return tni_dtype_size((tn_dtype)t->dtype); }
+static inline tn_keyset tni_keys(const tn_tensor *t)
+{
+    return t->keys;
+}
+static inline bool tni_is_meta(const tn_tensor *t)
+{
+    return t->storage->device.type == TN_DEVICE_META;
+}
+static inline size_t tni_itemsize(const tn_tensor *t)
+{
+    return tni_dtype_size((tn_dtype)t->dtype);
+}
 /* Neither an autograd key nor ADInplaceOrView. */
 static inline bool tni_keys_are_inference(tn_keyset ks)
 {
@@ -143,9 +160,9 @@ static inline bool tni_keys_are_inference(tn_keyset ks)
 
 /* ---- geometry arithmetic (core/shape.c) ---- */
 
-/* Check dimensions that a user gave for @p dtype, with the texts of tni_tensor_new, and write them down
- * with their strides (@p strides NULL: contiguous) and the bytes they need. g->dtype is set, the device
- * is not. */
+/* Check dimensions that a user gave for @p dtype, with the texts of tni_tensor_new, and write them
+ * down with their strides (@p strides NULL: contiguous) and the bytes they need. g->dtype is set,
+ * the device is not. */
 TN_NODISCARD tn_status tni_geometry_check(int ndim, const int64_t *sizes, const int64_t *strides,
                                           tn_dtype dtype, tni_geometry *out, size_t *out_nbytes);
 /* TNI_CONTIGUOUS | … for sizes and strides, spec 1.3. */
@@ -165,8 +182,8 @@ bool tni_numel(int ndim, const int64_t *sizes, int64_t *out);
 /* Bytes needed: 0 if any size is 0, else itemsize * (offset + 1 + sum((size-1)*stride)). */
 bool tni_required_bytes(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                         size_t itemsize, size_t *out);
-/* Wrap a negative dimension. "Dimension out of range (expected to be in range of [-2, 1], but got 5)";
- * for ndim 0 the range is [-1, 0]. */
+/* Wrap a negative dimension. "Dimension out of range (expected to be in range of [-2, 1], but got
+ * 5)"; for ndim 0 the range is [-1, 0]. */
 TN_NODISCARD tn_status tni_wrap_dim(int64_t dim, int ndim, int *out);
 /* "[2, 3]" into @p buffer, cut with "..." when it does not fit; returns buffer. */
 char *tni_format_sizes(int ndim, const int64_t *sizes, char *buffer, size_t n);

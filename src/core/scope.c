@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* core/scope.c: scopes, in which results need no release and the first failure sticks. */
+#include "core/scope.h"
+
+#include "base/alloc.h"
+#include "core/state.h"
+
+#if defined(TN_STRESS) && TN_STRESS
+enum { FIRST_CAPACITY = 1 };
+#else
+enum { FIRST_CAPACITY = 32 };
+#endif
+
+struct tn_scope {
+    tn_scope *outer;
+    tn_tensor **tensors;
+    size_t n, capacity;
+    tni_error error; /* of the first failure; code TN_OK while there is none */
+};
+
+tn_status tn_scope_enter(tn_scope **out)
+{
+    TN_CHECK(out, TN_INVALID, "tn_scope_enter: out is NULL");
+    tn_scope *scope = tni_alloc(sizeof *scope);
+    TN_CHECK(scope, TN_NOMEM, "cannot allocate a scope of %zu bytes", sizeof *scope);
+    scope->outer = tni_tls.scope;
+    scope->tensors = NULL;
+    scope->n = scope->capacity = 0;
+    scope->error = (tni_error){.code = TN_OK};
+    tni_tls.scope = scope;
+    *out = scope;
+    return TN_OK;
+}
+
+/* Newest first, so that views go before what they look at. */
+static void release_tensors(tn_scope *scope)
+{
+    while (scope->n > 0)
+        tn_tensor_unref(scope->tensors[--scope->n]);
+    tni_free(scope->tensors);
+    scope->tensors = NULL;
+    scope->capacity = 0;
+}
+
+static tn_status leave_innermost(tn_scope *scope)
+{
+    release_tensors(scope);
+    tni_tls.scope = scope->outer;
+    tn_status status = TN_OK;
+    if (scope->error.code != TN_OK)
+        status = tni_error_raise(&scope->error);
+    tni_free(scope);
+    return status;
+}
+
+tn_status tn_scope_leave(tn_scope *scope)
+{
+    const tn_scope *s = tni_tls.scope;
+    while (s && s != scope)
+        s = s->outer;
+    TN_CHECK(s && scope, TN_INVALID, "tn_scope_leave: the scope is not open on this thread");
+    /* Scopes inside that were forgotten end too; the failure of an inner one is not lost. */
+    tn_status inner = TN_OK;
+    while (tni_tls.scope != scope) {
+        tn_status status = leave_innermost(tni_tls.scope);
+        inner = inner == TN_OK ? status : inner;
+    }
+    tn_status status = leave_innermost(scope);
+    return status == TN_OK ? inner : status;
+}
+
+tn_status tn_scope_status(const tn_scope *scope)
+{
+    return scope ? scope->error.code : TN_OK;
+}
+
+/* ---- what happens inside ---- */
+
+/* The first failure stays; later ones are forgotten. A kernel of others may fail without saying
+ * why. */
+static void stick(tn_scope *scope, tn_status status)
+{
+    if (scope->error.code != TN_OK)
+        return;
+    if (tn_last_status() == TN_OK)
+        (void)tni_fail(status, TNI_WHERE, "an operator failed with %s and left no message",
+                       tn_status_name(status));
+    tni_error_take(&scope->error);
+}
+
+static tn_status add(tn_scope *scope, tn_tensor *t)
+{
+    if (scope->n == scope->capacity) {
+        size_t capacity = scope->capacity ? 2 * scope->capacity : FIRST_CAPACITY;
+        tn_tensor **tensors = tni_realloc(scope->tensors, scope->capacity * sizeof *tensors,
+                                          capacity * sizeof *tensors);
+        TN_CHECK(tensors, TN_NOMEM, "cannot note %zu tensors in a scope", capacity);
+        scope->tensors = tensors;
+        scope->capacity = capacity;
+    }
+    scope->tensors[scope->n++] = t;
+    return TN_OK;
+}
+
+bool tni_scope_failed(void)
+{
+    tn_scope *scope = tni_tls.scope;
+    if (TNI_UNLIKELY(!scope)) {
+        (void)tni_fail(TN_INVALID, TNI_WHERE,
+                       "no scope is open: functions named tnx_ need one, see tn_scope_enter");
+        return true;
+    }
+    return scope->error.code != TN_OK;
+}
+
+tn_tensor *tni_scope_result(tn_status status, tn_tensor *t)
+{
+    tn_scope *scope = tni_tls.scope;
+    if (TNI_UNLIKELY(!scope)) {
+        tn_tensor_unref(t);
+        (void)tni_scope_failed();
+        return NULL;
+    }
+    if (status == TN_OK && t)
+        status = add(scope, t);
+    if (TNI_UNLIKELY(status != TN_OK)) {
+        stick(scope, status);
+        tn_tensor_unref(t);
+        return NULL;
+    }
+    return t;
+}
+
+tn_tensor *tn_scope_own(tn_tensor *t)
+{
+    return t ? tni_scope_result(TN_OK, t) : NULL;
+}
+
+tn_tensor *tn_scope_keep(tn_tensor *t)
+{
+    tn_scope *scope = tni_tls.scope;
+    if (!t)
+        return NULL;
+    if (scope) {
+        /* What one keeps was usually made last. */
+        for (size_t i = scope->n; i-- > 0;) {
+            if (scope->tensors[i] != t)
+                continue;
+            for (size_t j = i; j + 1 < scope->n; j++)
+                scope->tensors[j] = scope->tensors[j + 1];
+            scope->n--;
+            return t;
+        }
+    }
+    return tn_tensor_ref(t);
+}
