@@ -46,9 +46,9 @@ static inline tni_storage *tni_storage_small(tn_device device, size_t nbytes)
 /* tni_storage_unref without the indirect calls when the storage is small and ours alone. */
 static inline void tni_storage_drop(tni_storage *s)
 {
-    if (TNI_LIKELY(atomic_load_explicit(&s->object.counts, memory_order_acquire) ==
-                       TNI_COUNTS_FRESH &&
-                   s->capacity == 0 && s->release == NULL))
+    if (atomic_load_explicit(&s->object.counts, memory_order_acquire) != TNI_COUNTS_FRESH)
+        tni_unref_slow(&s->object);
+    else if (TNI_LIKELY(s->capacity == 0 && s->release == NULL))
         tni_block_free(s, s->block_nbytes);
     else
         tni_storage_unref(s);

@@ -232,7 +232,8 @@ tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides,
     if (device.type == TN_DEVICE_NONE)
         device.type = TN_DEVICE_CPU;
     if (TNI_UNLIKELY(!tni_dtype_ok(dtype) ||
-                     (device.type != TN_DEVICE_CPU && !tni_device_usable(device))))
+                     (device.type != TN_DEVICE_CPU && device.type != TN_DEVICE_META &&
+                      !tni_device_usable(device))))
         return bad_kind(dtype, device);
     device = tni_device_normal(device);
     if (strides)
@@ -275,48 +276,68 @@ tn_status tni_tensor_from_geometry(const tni_geometry *g, tn_tensor **out)
                           g->device, out);
 }
 
+/* Sizes and strides as given into @p dims, the element count, and the flags: the walk that copies
+ * also sees whether they are contiguous, which most are. False as in put_contiguous. */
+static inline bool put_strided(int64_t *dims, int ndim, const int64_t *sizes,
+                               const int64_t *strides, int64_t *numel, uint32_t *flags)
+{
+    int64_t product = 1;
+    bool empty = false, contiguous = true;
+    for (int d = ndim - 1; d >= 0; d--) {
+        int64_t size = sizes[d];
+        dims[d] = size;
+        dims[ndim + d] = strides[d];
+        if (size == 1)
+            continue;
+        contiguous &= strides[d] == product;
+        if (size > 1) {
+            if (TNI_UNLIKELY(!tni_i64_mul(product, size, &product)))
+                return false;
+        } else {
+            if (TNI_UNLIKELY(size < 0))
+                return false;
+            empty = true;
+        }
+    }
+    *numel = empty ? 0 : product;
+    if (contiguous && ndim != 4 && ndim != 5)
+        *flags = TNI_CONTIGUOUS | TNI_DENSE;
+    else
+        *flags = tni_geometry_flags(ndim, dims, dims + ndim);
+    return true;
+}
+
 /* The common part of a tensor over a storage that exists. Checks what a caller may have computed
  * from user input; the storage's size is the caller's concern. */
-static inline tn_status make_over(tni_storage *storage, int ndim, const int64_t *sizes,
-                                  const int64_t *strides, int64_t offset, tn_dtype dtype,
-                                  tn_keyset keys, tn_device device, tn_tensor **out)
+__attribute__((always_inline)) static inline tn_status make_over(
+    tni_storage *storage, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+    tn_dtype dtype, tn_keyset keys, tn_device device, tn_tensor **out)
 {
     if (TNI_UNLIKELY((unsigned)ndim > TN_MAX_DIMS))
         return bad_geometry(ndim, sizes, strides);
+    /* First of all, because a locked instruction waits for all stores before it. */
+    tni_ref(&storage->object);
     tn_tensor *t = tni_block_alloc(sizeof *t);
-    if (TNI_UNLIKELY(!t))
-        return no_memory();
-    int64_t *dims = dims_room(t, ndim);
-    if (TNI_UNLIKELY(!dims)) {
-        tni_block_free(t, sizeof *t);
-        return no_memory();
-    }
-    int64_t numel = 1;
-    bool good = true;
-    uint32_t flags;
-    if (strides) {
-        bool empty = false;
-        for (int d = 0; d < ndim; d++) {
-            dims[d] = sizes[d];
-            dims[ndim + d] = strides[d];
-            empty |= sizes[d] == 0;
-            good &= sizes[d] >= 0;
-            if (sizes[d] > 1)
-                good &= tni_i64_mul(numel, sizes[d], &numel);
+    int64_t *dims = TNI_LIKELY(t != NULL) ? dims_room(t, ndim) : NULL;
+    int64_t numel = 0;
+    uint32_t flags = TNI_CONTIGUOUS | TNI_DENSE;
+    bool good = dims != NULL;
+    if (TNI_LIKELY(good)) {
+        if (strides) {
+            good = put_strided(dims, ndim, sizes, strides, &numel, &flags);
+        } else {
+            good = put_contiguous(dims, ndim, sizes, &numel);
+            flags = good ? contiguous_flags(ndim, dims) : 0;
         }
-        numel = empty ? 0 : numel;
-        flags = good ? tni_geometry_flags(ndim, dims, dims + ndim) : 0;
-    } else {
-        good = put_contiguous(dims, ndim, sizes, &numel);
-        flags = good ? contiguous_flags(ndim, dims) : 0;
     }
     if (TNI_UNLIKELY(!good)) {
-        dims_drop(t, dims, ndim);
+        tni_storage_unref(storage);
+        if (dims)
+            dims_drop(t, dims, ndim);
         tni_block_free(t, sizeof *t);
-        return bad_geometry(ndim, sizes, strides);
+        return dims ? bad_geometry(ndim, sizes, strides) : no_memory();
     }
     dims_fill(t, dims, ndim, flags);
-    tni_ref(&storage->object);
     tensor_fill(t, storage, keys, dtype, device, numel, offset);
     *out = t;
     return TN_OK;
