@@ -22,8 +22,10 @@ typedef struct tni_op_def {
     const char *tags;   /* separated by spaces, "" for none */
     const char *file;   /* "ops/pointwise.op" */
     int line;
-    uint32_t flags;
-    tn_boxed_fn unbox;  /* calls the frame's typed kernel with boxed arguments */
+    uint32_t flags;     /* TNI_OP_… */
 } tni_op_def;
+
+/* Indexed by the TNI_OP_… numbers of gen/op_ids.h. */
+extern const tni_op_def tni_op_defs[];
 
 #endif

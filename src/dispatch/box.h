@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch/box.h: between typed arguments and boxed values; included by generated code.
+ *
+ * tni_box_… make borrowed values of typed arguments. tni_unbox_… read typed arguments from boxed
+ * ones, borrowing; they fail with TN_TYPE and a message that names operator, argument, what was
+ * found and what was wanted. tni_take_… move typed results out of boxed ones. */
+#ifndef TNI_DISPATCH_BOX_H
+#define TNI_DISPATCH_BOX_H
+
+#include "dispatch/call.h"
+
+/* Boxed entries of the built-in operators' typed kernels, indexed by TNI_OP_…; gen/boxing.c. */
+extern const tn_boxed_fn tni_op_unbox[];
+
+/* ---- refusing typed arguments ---- */
+
+static inline bool tni_bad_list(const void *list, int64_t n)
+{
+    return n < 0 || (n > 0 && !list);
+}
+/* The same, and no tensor in it may be NULL. */
+static inline bool tni_bad_tensor_list(tn_tensor *const *list, int64_t n)
+{
+    if (tni_bad_list(list, n))
+        return true;
+    for (int64_t i = 0; i < n; i++) {
+        if (!list[i])
+            return true;
+    }
+    return false;
+}
+/* Fail for a list that one of these refused. */
+TNI_COLD tn_status tni_bad_list_argument(const tn_op *op, const char *argument, const void *list,
+                                         int64_t n);
+TNI_COLD tn_status tni_null_string_argument(const tn_op *op, const char *argument);
+TNI_COLD tn_status tni_null_result(const tn_op *op, const char *result);
+
+/* ---- boxing ---- */
+
+/* NULL is None. */
+static inline tn_value tni_box_tensor(tn_tensor *t)
+{
+    return (tn_value){.tag = t ? TN_TAG_TENSOR : TN_TAG_NONE, .u.tensor = t};
+}
+tn_value tni_box_opt_int(tn_opt_int x);
+tn_value tni_box_opt_float(tn_opt_float x);
+tn_value tni_box_opt_bool(tn_opt_bool x);
+tn_value tni_box_opt_scalar(const tn_scalar *x);
+tn_value tni_box_opt_ints(const int64_t *x, int64_t n);
+tn_value tni_box_opt_floats(const double *x, int64_t n);
+tn_value tni_box_string(const char *x);
+tn_value tni_box_generator(tn_generator *x);
+/* A dtype, layout or memory format; negative is None. */
+tn_value tni_box_number(int x);
+tn_value tni_box_device(tn_device x);
+/* dtype, layout, device, pin_memory. */
+void tni_box_opts(const tn_tensor_opts *opts, tn_value *four);
+
+/* ---- unboxing ---- */
+
+TNI_COLD tn_status tni_unbox_fail(const tn_call *call, const tn_value *v, const char *argument,
+                                  const char *wanted);
+
+static inline tn_status tni_unbox_tensor(const tn_call *call, const tn_value *v,
+                                         const char *argument, tn_tensor **out)
+{
+    if (TNI_UNLIKELY(v->tag != TN_TAG_TENSOR || !v->u.tensor))
+        return tni_unbox_fail(call, v, argument, "Tensor");
+    *out = v->u.tensor;
+    return TN_OK;
+}
+static inline tn_status tni_unbox_opt_tensor(const tn_call *call, const tn_value *v,
+                                             const char *argument, tn_tensor **out)
+{
+    if (TNI_UNLIKELY(v->tag != TN_TAG_TENSOR && v->tag != TN_TAG_NONE))
+        return tni_unbox_fail(call, v, argument, "Tensor?");
+    *out = v->tag == TN_TAG_TENSOR ? v->u.tensor : NULL;
+    return TN_OK;
+}
+/* An empty list of any kind is an empty list of every kind. */
+TN_NODISCARD tn_status tni_unbox_tensors(const tn_call *call, const tn_value *v,
+                                         const char *argument, tn_tensor *const **out, int64_t *n);
+TN_NODISCARD tn_status tni_unbox_opt_tensors(const tn_call *call, const tn_value *v,
+                                             const char *argument, tn_tensor *const **out,
+                                             int64_t *n);
+TN_NODISCARD tn_status tni_unbox_int(const tn_call *call, const tn_value *v, const char *argument,
+                                     int64_t *out);
+TN_NODISCARD tn_status tni_unbox_opt_int(const tn_call *call, const tn_value *v,
+                                         const char *argument, tn_opt_int *out);
+/* @p room has @p size places for the copies of a single int; NULL: the list has no fixed size and a
+ * single int is refused. */
+TN_NODISCARD tn_status tni_unbox_ints(const tn_call *call, const tn_value *v, const char *argument,
+                                      int64_t *room, int64_t size, const int64_t **out, int64_t *n);
+/* None gives NULL, an empty list does not. */
+TN_NODISCARD tn_status tni_unbox_opt_ints(const tn_call *call, const tn_value *v,
+                                          const char *argument, int64_t *room, int64_t size,
+                                          const int64_t **out, int64_t *n);
+/* An int passes for a float. */
+TN_NODISCARD tn_status tni_unbox_float(const tn_call *call, const tn_value *v, const char *argument,
+                                       double *out);
+TN_NODISCARD tn_status tni_unbox_opt_float(const tn_call *call, const tn_value *v,
+                                           const char *argument, tn_opt_float *out);
+TN_NODISCARD tn_status tni_unbox_floats(const tn_call *call, const tn_value *v,
+                                        const char *argument, const double **out, int64_t *n);
+TN_NODISCARD tn_status tni_unbox_opt_floats(const tn_call *call, const tn_value *v,
+                                            const char *argument, const double **out, int64_t *n);
+TN_NODISCARD tn_status tni_unbox_bool(const tn_call *call, const tn_value *v, const char *argument,
+                                      bool *out);
+TN_NODISCARD tn_status tni_unbox_opt_bool(const tn_call *call, const tn_value *v,
+                                          const char *argument, tn_opt_bool *out);
+TN_NODISCARD tn_status tni_unbox_bools(const tn_call *call, const tn_value *v, const char *argument,
+                                       const bool **out, int64_t *n);
+TN_NODISCARD tn_status tni_unbox_scalar(const tn_call *call, const tn_value *v,
+                                        const char *argument, tn_scalar *out);
+/* *out is NULL or @p room. */
+TN_NODISCARD tn_status tni_unbox_opt_scalar(const tn_call *call, const tn_value *v,
+                                            const char *argument, tn_scalar *room,
+                                            const tn_scalar **out);
+TN_NODISCARD tn_status tni_unbox_string(const tn_call *call, const tn_value *v,
+                                        const char *argument, const char **out);
+TN_NODISCARD tn_status tni_unbox_opt_string(const tn_call *call, const tn_value *v,
+                                            const char *argument, const char **out);
+TN_NODISCARD tn_status tni_unbox_dtype(const tn_call *call, const tn_value *v, const char *argument,
+                                       tn_dtype *out);
+TN_NODISCARD tn_status tni_unbox_opt_dtype(const tn_call *call, const tn_value *v,
+                                           const char *argument, tn_dtype *out);
+TN_NODISCARD tn_status tni_unbox_layout(const tn_call *call, const tn_value *v,
+                                        const char *argument, tn_layout *out);
+TN_NODISCARD tn_status tni_unbox_opt_layout(const tn_call *call, const tn_value *v,
+                                            const char *argument, tn_layout *out);
+TN_NODISCARD tn_status tni_unbox_format(const tn_call *call, const tn_value *v,
+                                        const char *argument, tn_memory_format *out);
+TN_NODISCARD tn_status tni_unbox_opt_format(const tn_call *call, const tn_value *v,
+                                            const char *argument, tn_memory_format *out);
+TN_NODISCARD tn_status tni_unbox_device(const tn_call *call, const tn_value *v,
+                                        const char *argument, tn_device *out);
+TN_NODISCARD tn_status tni_unbox_opt_device(const tn_call *call, const tn_value *v,
+                                            const char *argument, tn_device *out);
+TN_NODISCARD tn_status tni_unbox_opt_generator(const tn_call *call, const tn_value *v,
+                                               const char *argument, tn_generator **out);
+/* dtype, layout, device, pin_memory from four values; *out is @p room. */
+TN_NODISCARD tn_status tni_unbox_opts(const tn_call *call, const tn_value *four,
+                                      tn_tensor_opts *room, const tn_tensor_opts **out);
+
+/* ---- results of a boxed kernel ---- */
+
+/* tni_run_boxed has checked them against the schema and made them own what they hold. */
+TN_OWNED tn_tensor *tni_take_tensor(tn_value *v);
+TN_OWNED tn_tensor **tni_take_tensors(tn_value *v, int64_t *n);
+tn_scalar tni_take_scalar(const tn_value *v);
+int64_t tni_take_int(const tn_value *v);
+double tni_take_float(const tn_value *v);
+bool tni_take_bool(const tn_value *v);
+tn_dtype tni_take_dtype(const tn_value *v);
+
+#endif

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: MIT
+"""Kernels that only glue, and the prototypes of the functions that they glue together."""
+
+from csource import banner, call, function, guard, includes, literal, prototype, wrapped
+from model import RULES, rest_params
+
+CALL = ("tn_call *", "call")
+UNUSED = "(void)call;"
+
+
+# ---- prototypes of what is written by hand ----
+
+def hand_header(model, name, what, layer, prefixes, head):
+    body = head
+    for prefix in prefixes:
+        for function_name, params in model.hand_functions(prefix):
+            body += prototype("tn_status", function_name, params, "TN_NODISCARD ")
+    return banner(model, what, layer) + guard("TNI_GEN_%s_H" % name, body)
+
+
+def shapes_h(model):
+    return hand_header(model, "SHAPES", "Shape, view and check functions, written by hand in src/shape.", "shape",
+                       ("tni_shape_", "tni_view_", "tni_check_"), includes("core/tensor.h"))
+
+
+def cpu_h(model):
+    return hand_header(model, "CPU", "Computations, written by hand in src/cpu.", "cpu", ("tni_cpu_",),
+                       includes("core/tensor.h", "iter/iter.h"))
+
+
+def composites_h(model):
+    return hand_header(model, "COMPOSITES", "Composite operators, written by hand in src/composite.",
+                       "composite", ("tni_composite_",), includes("tenon/dispatch.h"))
+
+
+def kernels_h(model):
+    body = includes("tenon/dispatch.h") + "/* Written by hand. */\n"
+    for name, params in model.hand_functions("tni_kernel_"):
+        body += prototype("tn_status", name, params, "TN_NODISCARD ")
+    body += "\n/* Generated: glue of a backend or layer. */\n"
+    for op in model.operators:
+        for kernel in op.kernels:
+            if not kernel.function.startswith("tni_kernel_"):
+                body += prototype("tn_status", kernel.function, [CALL] + op.params + op.out_params,
+                                  "TN_NODISCARD ")
+    return banner(model, "Kernels of every layer.", "dispatch") + guard("TNI_GEN_KERNELS_H", body)
+
+
+def kernel(op, prefix, body):
+    return function("tn_status", prefix + op.id, [CALL] + op.params + op.out_params, body)
+
+
+# ---- structured ----
+
+def op_label(op):
+    return literal(op.family.base.schema.name)
+
+
+def shape_args(op):
+    """Arguments of the declared schema, as the variant has them."""
+    return ["opts" if arg.is_options else name for arg in op.family.base.args for name in arg.names]
+
+
+def options_of_out(op):
+    """An out variant has no options of its own: they are those of `out`."""
+    options = any(arg.is_options for arg in op.family.base.args)
+    if op.role != "out" or not options:
+        return []
+    name = op.outs[0].arg.name
+    return ["const tn_tensor_opts out_opts = tn_opts(tn_tensor_dtype(%s), tn_tensor_device(%s));" % (name, name),
+            "const tn_tensor_opts *opts = &out_opts;"]
+
+
+def input_list(op, skip):
+    """Declaration and (pointer, count) of the tensors that a written result must not overlap."""
+    tensors = [arg for arg in op.family.base.args if arg.is_tensor and arg.name not in skip]
+    lists = [arg for arg in tensors if arg.type.is_list]
+    if not tensors:
+        return [], "NULL, 0"
+    if lists:
+        return [], "%s, (int)%s_n" % (lists[0].name, lists[0].name)
+    line = wrapped("tn_tensor *const inputs[] = {", [arg.name for arg in tensors], "};", 4)
+    return [line], "inputs, %d" % len(tensors)
+
+
+def structured(op, compute):
+    family = op.family
+    n = len(op.outs)
+    results = ["result%d" % i if n > 1 else "result" for i in range(n)]
+    body = [UNUSED, "tni_geometry g[%d];" % n]
+    body += ["TN_AUTO(tn_tensor) %s = NULL;" % name for name in results] + options_of_out(op)
+    prepare, finish = [], []
+    if op.role == "function":
+        prepare = ["TN_TRY(tni_tensor_from_geometry(&g[%d], &%s));" % (i, name)
+                   for i, name in enumerate(results)]
+        finish = ["*%s = TN_MOVE(%s);" % (out.name, name) for out, name in zip(op.outs, results)]
+        finish.append("return TN_OK;")
+    else:
+        written = [out.arg.name for out in op.outs]
+        declaration, inputs = input_list(op, written if op.role == "inplace" else [])
+        body += declaration
+        how = "tni_inplace_prepare" if op.role == "inplace" else "tni_out_prepare"
+        prepare = [call("TN_TRY(%s(" % how, [op_label(op), "&g[%d]" % i, to, inputs, "&" + name], "));")
+                   for i, (to, name) in enumerate(zip(written, results))]
+        if compute:
+            finish = ["TN_TRY(tni_out_finish(%s, %s));" % pair for pair in zip(written, results)]
+            finish[-1] = finish[-1].replace("TN_TRY(", "return ", 1).replace("));", ");")
+        else:
+            finish = ["return TN_OK;"]
+    body.append(call("TN_TRY(tni_shape_%s(" % family.fn, ["g"] + shape_args(op), "));"))
+    body += prepare
+    if compute:
+        body.append(call("TN_TRY(tni_cpu_%s(" % family.cpu, shape_args(op) + results, "));"))
+    return body + finish
+
+
+# ---- pointwise ----
+
+def pointwise(op, compute):
+    family = op.family
+    by_name = {arg.args[0].name: arg for arg in op.args}
+    operands = ["{.%s = %s}" % ("tensor" if by_name[name].is_tensor else "scalar", by_name[name].name)
+                for name in family.operands]
+    body = [UNUSED,
+            "static const tni_pointwise_attr attr = {%s, %s};" % (op_label(op), RULES[family.rule]),
+            wrapped("const tni_operand operands[] = {", operands, "};", 4),
+            "tni_iter it;"]
+    if family.check:
+        names = [name for arg in family.base.args for name in arg.names]
+        body.append(call("TN_TRY(tni_check_%s(" % family.check, names, "));"))
+    given, mode, out = "NULL", "TNI_ITER_NEW", "out"
+    if op.role != "function":
+        given, out = op.outs[0].arg.name, "NULL"
+        mode = "TNI_ITER_INPLACE" if op.role == "inplace" else "TNI_ITER_OUT"
+    body.append("TN_TRY(tni_iter_begin(&it, &attr, operands, %d, %s, %s));" % (len(operands), given, mode))
+    status = "TN_OK"
+    if compute:
+        rest = [name for _, name in rest_params(family)]
+        status = "tni_cpu_%s(%s)" % (family.fn, ", ".join(["&it"] + rest))
+    body.append("return tni_iter_end(&it, %s, %s);" % (status, out))
+    return body
+
+
+def backend_kernels(model, prefix, compute):
+    pieces = []
+    for op in model.operators:
+        if op.family.kind == "shape":
+            pieces.append(kernel(op, prefix, structured(op, compute)))
+        elif op.family.kind == "pointwise":
+            pieces.append(kernel(op, prefix, pointwise(op, compute)))
+    return "\n".join(pieces)
+
+
+def cpu_kernels_c(model):
+    return (banner(model, "CPU kernels: shape, allocate, compute.", "cpu")
+            + includes("core/tensor.h", "iter/iter.h", "shape/structured.h", "gen/cpu.h", "gen/kernels.h",
+                       "gen/shapes.h")
+            + backend_kernels(model, "tni_gen_cpu_", True))
+
+
+def meta_kernels_c(model):
+    return (banner(model, "Meta kernels: shape, allocate.", "meta")
+            + includes("core/tensor.h", "iter/iter.h", "shape/structured.h", "gen/kernels.h", "gen/shapes.h")
+            + backend_kernels(model, "tni_gen_meta_", False))
+
+
+# ---- views and composites ----
+
+def view(op):
+    base = op.family.base.args[0].name
+    geometry = "g.ndim, g.sizes, g.strides, g.offset"
+    result = ("return tni_tensor_alias(%s, %s, out);" if op.role == "function"
+              else "return tni_tensor_set_geometry(%s, %s);") % (base, geometry)
+    return [UNUSED, "tni_geometry g;",
+            call("TN_TRY(tni_view_%s(" % op.family.fn, ["&g"] + op.arg_names, "));"), result]
+
+
+def view_kernels_c(model):
+    pieces = [kernel(op, "tni_gen_view_", view(op)) for op in model.operators if op.family.kind == "view"]
+    return (banner(model, "Views: geometry over the same storage, on every backend.", "composite")
+            + includes("core/tensor.h", "gen/kernels.h", "gen/shapes.h") + "\n".join(pieces))
+
+
+def composite_kernels_c(model):
+    pieces = []
+    for op in model.operators:
+        if op.family.kind == "composite":
+            pieces.append(kernel(op, "tni_gen_composite_", [
+                UNUSED, call("return tni_composite_%s(" % op.family.fn, op.names, ");")]))
+    return (banner(model, "Composite operators as kernels.", "composite")
+            + includes("gen/composites.h", "gen/kernels.h") + "\n".join(pieces))
+
+
+# ---- autograd and ADInplaceOrView ----
+
+def guarded(op, exclude, mask, names):
+    """Redispatch below, with keys excluded on the thread; leaves `status`."""
+    return ["uint64_t saved = tni_exclude(&tni_tls, %s);" % exclude,
+            call("tn_status status = tni_re_%s(" % op.id, ["call", "call->keys & " + mask] + names, ");"),
+            "tni_tls.excluded_xor = saved;"]
+
+
+def autograd(op):
+    """Views and writes still have to pass ADInplaceOrView."""
+    exclude = "TNI_BELOW_AUTOGRAD" if op.views or op.written else "TNI_BELOW_ADINPLACE_OR_VIEW"
+    return guarded(op, exclude, "TNI_KS_AFTER_AUTOGRAD", op.names) + ["return status;"]
+
+
+def adiov(op):
+    names, body, marks, moves = list(op.arg_names), [], [], []
+    for out in op.outs:
+        local = "made_" + out.name
+        if out.arg:
+            continue
+        if out.is_list:
+            body += ["tn_tensor **%s = NULL;" % local, "int64_t %s_n = 0;" % local]
+            names += ["&" + local, "&%s_n" % local]
+            marks.append("TN_TRY(views_made(%s, %s, %s_n));" % (out.view_of.name, local, local))
+            moves += ["*%s = %s;" % (out.name, local), "*%s_n = %s_n;" % (out.name, local)]
+        elif out.ret.type.is_tensor:
+            body.append("TN_AUTO(tn_tensor) %s = NULL;" % local)
+            names.append("&" + local)
+            if out.view_of:
+                marks.append("TN_TRY(tni_view_made(%s, %s));" % (out.view_of.name, local))
+            moves.append("*%s = TN_MOVE(%s);" % (out.name, local))
+        else:
+            names.append(out.name)
+    body += guarded(op, "TNI_BELOW_ADINPLACE_OR_VIEW", "TNI_KS_AFTER_ADINPLACE_OR_VIEW", names)
+    body.append("TN_TRY(status);")
+    for arg in op.written:
+        if arg.type.is_list:
+            marks.append("TN_TRY(bump_versions(%s, %s_n));" % (arg.name, arg.name))
+        elif arg.type.optional:
+            marks += ["if (%s)" % arg.name, "    TN_TRY(tni_tensor_bump_version(%s));" % arg.name]
+        else:
+            marks.append("TN_TRY(tni_tensor_bump_version(%s));" % arg.name)
+    return body + marks + moves + ["return TN_OK;"]
+
+
+VIEWS_MADE = '''/* Mark each result; when one cannot be marked, release them all. */
+static tn_status views_made(const tn_tensor *base, tn_tensor **views, int64_t n)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < n && status == TN_OK; i++)
+        status = tni_view_made(base, views[i]);
+    if (status != TN_OK)
+        tn_tensor_list_free(views, n);
+    return status;
+}
+
+'''
+BUMP_VERSIONS = '''static tn_status bump_versions(tn_tensor *const *list, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        TN_TRY(tni_tensor_bump_version(list[i]));
+    return TN_OK;
+}
+
+'''
+
+
+def autograd_kernels_c(model):
+    pieces = []
+    for op in model.operators:
+        made = [k.function for k in op.kernels]
+        if "tni_autograd_" + op.id in made:
+            pieces.append(kernel(op, "tni_autograd_", autograd(op)))
+        if "tni_adiov_" + op.id in made:
+            pieces.append(kernel(op, "tni_adiov_", adiov(op)))
+    body = "\n".join(pieces)
+    return (banner(model, "Autograd and ADInplaceOrView kernels: guard, redispatch, mark what was made or "
+                          "written.", "autograd")
+            + includes("core/state.h", "core/tensor.h", "autograd/view.h", "dispatch/call.h", "gen/kernels.h",
+                       "gen/redispatch.h")
+            + (VIEWS_MADE if "views_made(" in body else "")
+            + (BUMP_VERSIONS if "bump_versions(" in body else "") + body)

@@ -1,0 +1,480 @@
+# SPDX-License-Identifier: MIT
+"""Operators: what the declarations mean, with everything checked. One declaration gives one to three
+operators (function, in-place, out). What emitters read is here; they decide nothing."""
+
+import re
+
+import cargs
+import constants
+import schema as schemas
+from parse import unquote
+from problems import Problem
+
+ONCE = ("variants", "out", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "check", "view",
+        "composite", "autograd")
+MANY = ("doc", "kernel", "sample", "error")
+VARIANTS = ("function", "method", "inplace", "out")
+RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
+         "where": "TNI_PW_WHERE"}
+KINDS = ("shape", "pointwise", "view", "composite")
+NAME = re.compile(r"[A-Za-z_]\w*$")
+ERROR = re.compile(r'([A-Z]+)\s+("(?:[^"\\]|\\.)*")\s*:\s*(.*)$')
+
+
+class Kernel:
+    """A registration: the function FN serves the operator for a dispatch key."""
+
+    def __init__(self, key, function, where):
+        self.key, self.function, self.where = key, function, where
+
+
+class Operator:
+    def __init__(self, family, schema, role, where):
+        self.family, self.schema, self.role, self.where = family, schema, role, where
+        self.args = cargs.arguments(schema)
+        self.outs = cargs.results(schema, self.args)
+        prefix = "" if schema.ns == "aten" else schema.ns + "_"
+        self.id = prefix + schema.name + ("_" + schema.overload if schema.overload else "")
+        self.kernels = []
+
+    # Parameters of C functions, as (type, name).
+    @property
+    def params(self):
+        return [p for arg in self.args for p in arg.params]
+
+    @property
+    def out_params(self):
+        return [p for out in self.outs for p in out.params]
+
+    @property
+    def arg_names(self):
+        return [name for _, name in self.params]
+
+    @property
+    def names(self):
+        return self.arg_names + [name for _, name in self.out_params]
+
+    @property
+    def written(self):
+        return [arg for arg in self.args if arg.write]
+
+    @property
+    def views(self):
+        return [out for out in self.outs if out.view_of]
+
+    @property
+    def has_tensors(self):
+        return any(arg.is_tensor for arg in self.args)
+
+    @property
+    def is_out(self):
+        return any(arg.write and arg.args[0].kw_only for arg in self.args)
+
+    @property
+    def composite(self):
+        return any(kernel.key == "CompositeImplicitAutograd" for kernel in self.kernels)
+
+    def has_kernel(self, key):
+        return any(kernel.key == key for kernel in self.kernels)
+
+    @property
+    def one_tensor(self):
+        return len(self.outs) == 1 and self.outs[0].ret.type.text(False) == "Tensor"
+
+
+class Family:
+    """A declaration, checked: what its operators share."""
+
+    def __init__(self, declaration):
+        self.declaration = declaration
+        self.where = declaration.where
+        self.file = declaration.where[0]
+        self.doc, self.tags, self.variants = "", [], ["function"]
+        self.kind = None  # "shape", "pointwise", "view", "composite" or "kernel"
+        self.fn = self.cpu = self.check = None
+        self.rule, self.operands = "promote", []
+        self.autograd = True
+        self.samples = []  # (where, status, text, arguments)
+        self.hand_kernels = []
+        self.operators = []
+
+    @property
+    def base(self):
+        """The operator that the head declares."""
+        return self.operators[0]
+
+    def variant(self, role):
+        return next((op for op in self.operators if op.role == role), None)
+
+
+class Builder:
+    """Checks declarations one by one, then all of them together."""
+
+    def __init__(self, problems):
+        self.problems = problems
+        self.keys = constants.keys()
+        self.statuses = constants.statuses()
+        self.families = []
+
+    def fail(self, where, message):
+        raise Problem(where, message)
+
+    # ---- one declaration ----
+
+    def add(self, declaration):
+        family = Family(declaration)
+        try:
+            schema = schemas.parse(declaration.schema)
+        except schemas.SchemaError as error:
+            self.problems.add(declaration.where, str(error))
+            return
+        before = len(self.problems.found)
+        for message in schemas.check(schema):
+            self.problems.add(declaration.where, message)
+        self.check_types(declaration.where, schema)
+        self.check_keys_of_lines(declaration)
+        if len(self.problems.found) > before:
+            return
+        for step in (self.texts, self.variants, self.what_it_does, self.details):
+            try:
+                step(family, schema)
+            except Problem as problem:
+                self.problems.add(problem.where, problem.message)
+        if len(self.problems.found) > before:
+            return
+        try:
+            self.make_operators(family, schema)
+        except Problem as problem:
+            self.problems.add(problem.where, problem.message)
+            return
+        self.families.append(family)
+
+    def check_types(self, where, schema):
+        for arg in schema.args:
+            if cargs.kind_of(arg.type) is None:
+                self.problems.add(where, "argument '%s': type '%s' has no C type" % (arg.name, arg.type))
+        for ret in schema.rets:
+            if not cargs.result_has_type(ret.type):
+                self.problems.add(where, "a result of type '%s' has no C type" % ret.type)
+
+    def check_keys_of_lines(self, declaration):
+        seen = {}
+        for line in declaration.lines:
+            if line.key not in ONCE + MANY:
+                self.problems.add(line.where, "unknown line '%s'; known are: %s" % (
+                    line.key, " ".join(sorted(ONCE + MANY))))
+            elif line.key in ONCE and line.key in seen:
+                self.problems.add(line.where, "'%s' was given at line %d" % (line.key, seen[line.key]))
+            elif not line.rest:
+                self.problems.add(line.where, "'%s' says nothing" % line.key)
+            seen.setdefault(line.key, line.where[1])
+
+    def name(self, line):
+        if not NAME.match(line.rest):
+            self.fail(line.where, "'%s' wants one name, found '%s'" % (line.key, line.rest))
+        return line.rest
+
+    def texts(self, family, schema):
+        declaration = family.declaration
+        family.doc = "\n".join(unquote(line.rest, line.where) for line in declaration.all("doc"))
+        tags = declaration.one("tags")
+        family.tags = tags.rest.split() if tags else []
+        for line in declaration.all("sample"):
+            family.samples.append((line.where, "OK", "", line.rest))
+        for line in declaration.all("error"):
+            match = ERROR.match(line.rest)
+            if not match:
+                self.fail(line.where, 'want `error STATUS "text" : ARGUMENTS`')
+            status, text, arguments = match.groups()
+            if status not in self.statuses:
+                self.fail(line.where, "unknown status '%s'; known are: %s" % (status,
+                                                                             " ".join(self.statuses)))
+            family.samples.append((line.where, status, unquote(text, line.where), arguments))
+
+    def variants(self, family, schema):
+        line = family.declaration.one("variants")
+        if not line:
+            return
+        family.variants = line.rest.split()
+        for word in family.variants:
+            if word not in VARIANTS:
+                self.fail(line.where, "unknown variant '%s'; known are: %s" % (word, " ".join(VARIANTS)))
+        if "function" not in family.variants and "method" not in family.variants:
+            self.fail(line.where, "variants without 'function' or 'method': declare the operator that "
+                                  "there is")
+        plain = not any(arg.type.alias for arg in schema.args)
+        written = any(arg.type.write for arg in schema.args)
+        if "method" in family.variants and not (schema.args and schema.args[0].type.is_tensor
+                                                and schema.args[0].name == "self"):
+            self.fail(line.where, "variant 'method' wants a first argument 'Tensor self'")
+        if "inplace" in family.variants:
+            first = schema.args[0].type.text(False) if schema.args else "nothing"
+            if first != "Tensor" or [r.type.text(False) for r in schema.rets] != ["Tensor"] or written:
+                self.fail(line.where, "variant 'inplace' wants a first argument and one result of type "
+                                      "'Tensor', and nothing written")
+        if "out" in family.variants:
+            tensors = [ret.type.text(False) == "Tensor" for ret in schema.rets]
+            if not plain or not tensors or not all(tensors):
+                self.fail(line.where, "variant 'out' wants results of type 'Tensor' that alias nothing")
+        elif family.declaration.one("out"):
+            self.fail(family.declaration.one("out").where, "'out' names a variant that 'variants' lacks")
+
+    def what_it_does(self, family, schema):
+        declaration = family.declaration
+        given = [declaration.one(key) for key in KINDS if declaration.one(key)]
+        kernels = declaration.all("kernel")
+        if len(given) > 1:
+            self.fail(given[1].where, "'%s' and '%s' both say what the operator does" % (given[0].key,
+                                                                                        given[1].key))
+        if not given and not kernels:
+            self.fail(declaration.where, "nothing says what the operator does: want shape and cpu, "
+                                         "pointwise, view, composite, or kernel")
+        family.kind = given[0].key if given else "kernel"
+        family.fn = self.name(given[0]) if given else None
+        for line in kernels:
+            words = line.rest.split()
+            if len(words) != 2 or not NAME.match(words[1]):
+                self.fail(line.where, "want `kernel KEY FUNCTION`, found '%s'" % line.rest)
+            if words[0] not in self.keys:
+                self.fail(line.where, "unknown dispatch key '%s'" % words[0])
+            if any(kernel.key == words[0] for kernel in family.hand_kernels):
+                self.fail(line.where, "a second kernel for %s" % words[0])
+            family.hand_kernels.append(Kernel(words[0], "tni_kernel_" + words[1], line.where))
+        self.pairing(family, schema)
+
+    def pairing(self, family, schema):
+        """Lines that only go with one kind of operator."""
+        declaration = family.declaration
+        cpu = declaration.one("cpu")
+        if family.kind == "shape" and not cpu:
+            self.fail(declaration.one("shape").where, "'shape' without 'cpu': nothing computes the result")
+        if family.kind != "shape" and cpu:
+            self.fail(cpu.where, "'cpu' without 'shape'")
+        if cpu:
+            family.cpu = self.name(cpu)
+        for key in ("operands", "type", "check"):
+            if declaration.one(key) and family.kind != "pointwise":
+                self.fail(declaration.one(key).where, "'%s' is for pointwise operators" % key)
+        line = declaration.one("variants")
+        for variant in ("inplace", "out"):
+            if variant in family.variants and (family.kind in ("composite", "kernel")
+                                               or (family.kind, variant) == ("view", "out")):
+                self.fail(line.where, "variant '%s' cannot be derived for a %s operator: declare it as an "
+                                      "operator of its own" % (variant, family.kind))
+        if family.kind == "view":
+            first = schema.args[0].type if schema.args else None
+            if not (len(schema.rets) == 1 and first and first.alias and not first.write
+                    and schema.rets[0].type.text(False) == "Tensor" and schema.rets[0].type.alias):
+                self.fail(declaration.one("view").where, "a view wants `Tensor(a) self, … -> Tensor(a)`")
+        elif family.kind in ("shape", "pointwise"):
+            if any(arg.type.alias for arg in schema.args):
+                self.fail(declaration.one(family.kind).where, "'%s' wants a schema without alias "
+                          "annotations; 'variants' gives the operators that write" % family.kind)
+            if not schema.rets or any(ret.type.text(False) != "Tensor" for ret in schema.rets):
+                self.fail(declaration.one(family.kind).where, "'%s' wants results of type 'Tensor'"
+                          % family.kind)
+        if family.kind == "pointwise" and len(schema.rets) != 1:
+            self.fail(declaration.one("pointwise").where, "a pointwise operator has one result")
+
+    def details(self, family, schema):
+        declaration = family.declaration
+        if family.kind == "pointwise":
+            self.operand_list(family, schema)
+            rule = declaration.one("type")
+            if rule and rule.rest not in RULES:
+                self.fail(rule.where, "unknown type rule '%s'; known are: %s" % (rule.rest,
+                                                                                " ".join(RULES)))
+            family.rule = rule.rest if rule else "promote"
+            check = declaration.one("check")
+            family.check = self.name(check) if check else None
+        autograd = declaration.one("autograd")
+        if autograd and autograd.rest not in ("default", "none"):
+            self.fail(autograd.where, "unknown kind of autograd '%s'; known are: default none"
+                      % autograd.rest)
+        family.autograd = not autograd or autograd.rest == "default"
+        lists = [arg for arg in schema.args if arg.type.is_tensor and arg.type.is_list]
+        tensors = [arg for arg in schema.args if arg.type.is_tensor]
+        if lists and len(tensors) > 1 and family.kind == "shape" and "out" in family.variants:
+            self.fail(declaration.one("variants").where, "variant 'out' cannot be derived with a list of "
+                      "tensors beside other tensors: declare it as an operator of its own")
+
+    def operand_list(self, family, schema):
+        line = family.declaration.one("operands")
+        types = {arg.name: arg.type.text(False) for arg in schema.args}
+        family.operands = line.rest.split() if line else [n for n, t in types.items() if t == "Tensor"]
+        where = line.where if line else family.declaration.one("pointwise").where
+        for name in family.operands:
+            if name not in types:
+                self.fail(where, "operand '%s' is no argument" % name)
+            if types[name] not in ("Tensor", "Scalar"):
+                self.fail(where, "operand '%s' is a %s; want Tensor or Scalar" % (name, types[name]))
+        if not any(types[name] == "Tensor" for name in family.operands):
+            self.fail(where, "a pointwise operator wants a Tensor among its operands")
+        left = [n for n, t in types.items() if t.startswith("Tensor") and n not in family.operands]
+        if left:
+            self.fail(where, "argument '%s' is a tensor and no operand" % left[0])
+
+    # ---- operators of a declaration ----
+
+    def make_operators(self, family, schema):
+        written = any(arg.type.write for arg in schema.args)
+        role = "function"
+        if written:
+            role = "out" if any(a.type.write and a.kw_only for a in schema.args) else "inplace"
+        made = [(schema, role)]
+        if "inplace" in family.variants:
+            made.append((schemas.inplace(schema), "inplace"))
+        if "out" in family.variants:
+            line = family.declaration.one("out")
+            overload = self.name(line) if line else schemas.out_overload(schema.overload)
+            made.append((schemas.out(schema, overload), "out"))
+        for variant, its_role in made:
+            op = Operator(family, variant, its_role, family.where)
+            names = op.names
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice:
+                self.fail(family.where, "%s has two C parameters '%s'" % (variant.full, twice))
+            self.add_kernels(family, op)
+            family.operators.append(op)
+
+    def add_kernels(self, family, op):
+        if not family.operators:  # `kernel` lines are about the operator of the head
+            op.kernels = list(family.hand_kernels)
+
+        def generate(key, function):
+            if op.has_kernel(key):
+                where = next(k.where for k in op.kernels if k.key == key)
+                if key in ("Autograd", "ADInplaceOrView"):
+                    return  # written by hand instead
+                self.fail(where, "the kernel for %s is generated" % key)
+            op.kernels.append(Kernel(key, function + op.id, family.where))
+
+        if family.kind in ("shape", "pointwise"):
+            generate("CPU", "tni_gen_cpu_")
+            generate("Meta", "tni_gen_meta_")
+        elif family.kind == "view":
+            generate("CompositeExplicitAutograd", "tni_gen_view_")
+        elif family.kind == "composite":
+            generate("CompositeImplicitAutograd", "tni_gen_composite_")
+        if op.composite:
+            return
+        if family.autograd and op.has_tensors:
+            generate("Autograd", "tni_autograd_")
+        if op.views or op.written:
+            fresh = [out for out in op.outs if out.is_list and not out.arg]
+            if fresh and (op.written or not fresh[0].view_of) and not op.has_kernel("ADInplaceOrView"):
+                self.fail(family.where, "the ADInplaceOrView kernel cannot be derived: write one "
+                                        "(`kernel ADInplaceOrView FUNCTION`)")
+            generate("ADInplaceOrView", "tni_adiov_")
+
+    # ---- all declarations together ----
+
+    def finish(self, files):
+        self.name_in_c()
+        self.unique("operator", lambda op: op.schema.full)
+        self.unique("identifier", lambda op: op.id)
+        self.unique("C name", lambda op: op.c_name)
+        self.same_signatures()
+        return Model(files, self.families)
+
+    def name_in_c(self):
+        first, taken = {}, constants.functions()
+        for family in self.families:
+            schema = family.base.schema
+            line = family.declaration.one("c")
+            stem = schema.name.rstrip("_") if schema.name.endswith("_") else schema.name
+            tail = schema.name[len(stem):]
+            if line:
+                base = line.rest
+            elif first.setdefault((schema.ns, schema.name), family) is family:
+                base = schema.name
+            else:
+                base = "%s_%s%s" % (stem, schema.overload.lower(), tail)
+            if not NAME.match(base):
+                self.problems.add(line.where, "'c' wants one name, found '%s'" % base)
+            for op in family.operators:
+                suffix = "" if op is family.base else "_" if op.role == "inplace" else "_out"
+                op.c_name = base + suffix
+                for name in ("tn_", "tnx_", "tn_kernel_", "tn_unbox_"):
+                    if name + op.c_name in taken:
+                        self.problems.add(line.where if line else family.where,
+                                          "%s is a function of %s: give another name with 'c'" % (
+                                              name + op.c_name, taken[name + op.c_name]))
+
+    def unique(self, what, value):
+        seen = {}
+        for family in self.families:
+            for op in family.operators:
+                other = seen.setdefault(value(op), op)
+                if other is not op:
+                    self.problems.add(family.where, "%s '%s' is already that of %s at %s:%d" % (
+                        what, value(op), other.schema.full, *other.where))
+
+    def same_signatures(self):
+        """A function written by hand may serve several operators, with one signature."""
+        seen = {}
+        for family in self.families:
+            for name, params, where in hand_functions(family):
+                types = [ctype for ctype, _ in params]
+                other = seen.setdefault(name, (types, where))
+                if other[0] != types:
+                    self.problems.add(where, "%s has another signature at %s:%d" % (name, *other[1]))
+
+
+def result_params(family):
+    """Results as existing tensors, which computations fill."""
+    names = [out.name for out in family.base.outs]
+    return [("tn_tensor *", name) for name in names]
+
+
+def rest_params(family):
+    """Pointwise: parameters of arguments that are no operands."""
+    return [p for arg in family.base.args if arg.args[0].name not in family.operands for p in arg.params]
+
+
+def hand_functions(family):
+    """(name, parameters, where) of each function that somebody writes for a declaration."""
+    base, where = family.base, family.where
+    geometry = [("tni_geometry *", "g")]
+    if family.kind == "shape":
+        yield "tni_shape_" + family.fn, geometry + base.params, where
+        yield "tni_cpu_" + family.cpu, base.params + result_params(family), where
+    elif family.kind == "pointwise":
+        yield "tni_cpu_" + family.fn, [("tni_iter *", "it")] + rest_params(family), where
+        if family.check:
+            yield "tni_check_" + family.check, base.params, where
+    elif family.kind == "view":
+        yield "tni_view_" + family.fn, geometry + base.params, where
+    elif family.kind == "composite":
+        yield "tni_composite_" + family.fn, base.params + base.out_params, where
+    for kernel in family.hand_kernels:
+        yield kernel.function, [("tn_call *", "call")] + base.params + base.out_params, kernel.where
+
+
+class Model:
+    def __init__(self, files, families):
+        self.files, self.families = files, families
+
+    @property
+    def operators(self):
+        return [op for family in self.families for op in family.operators]
+
+    def hand_functions(self, prefix):
+        """(name, parameters) of the functions with a prefix, each once, in order."""
+        seen = {}
+        for family in self.families:
+            for name, params, _ in hand_functions(family):
+                if name.startswith(prefix):
+                    seen.setdefault(name, params)
+        return list(seen.items())
+
+    def families_of(self, file):
+        return [family for family in self.families if family.file == file.label]
+
+
+def build(files, problems):
+    builder = Builder(problems)
+    for file in files:
+        for declaration in file.declarations:
+            builder.add(declaration)
+    return builder.finish(files)
