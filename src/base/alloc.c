@@ -59,9 +59,17 @@ tn_status tn_set_allocator(const tn_allocator *allocator)
     return TN_OK;
 }
 
+/* Allocators need not expect what can only be a mistake: no object is larger than this. */
+static bool impossible(size_t nbytes)
+{
+    return TNI_UNLIKELY(nbytes > PTRDIFF_MAX - TNI_BLOCK_ALIGN);
+}
+
 /* The three doors to the allocator. None counts. */
 static void *raw_alloc(size_t nbytes, size_t align)
 {
+    if (impossible(nbytes))
+        return NULL;
     settle();
     if (nbytes == 0)
         nbytes = 1;
@@ -69,14 +77,13 @@ static void *raw_alloc(size_t nbytes, size_t align)
         return hook.alloc(hook.ctx, nbytes, align);
     if (align <= alignof(max_align_t))
         return malloc(nbytes);
-    size_t rounded;
-    if (!tni_size_add(nbytes, align - 1, &rounded))
-        return NULL;
-    return aligned_alloc(align, rounded & ~(align - 1));
+    return aligned_alloc(align, (nbytes + align - 1) & ~(align - 1));
 }
 
 static void *raw_realloc(void *ptr, size_t old_nbytes, size_t new_nbytes)
 {
+    if (impossible(new_nbytes))
+        return NULL;
     settle();
     if (!hook.alloc)
         return realloc(ptr, new_nbytes ? new_nbytes : 1);
@@ -174,7 +181,7 @@ void *tni_alloc(size_t nbytes)
 
 void *tni_calloc(size_t nbytes)
 {
-    if (!atomic_load_explicit(&tni_alloc_slow, memory_order_relaxed)) {
+    if (!impossible(nbytes) && !atomic_load_explicit(&tni_alloc_slow, memory_order_relaxed)) {
         settle();
         if (!hook.alloc)
             return calloc(1, nbytes ? nbytes : 1); /* fresh pages are zero already */

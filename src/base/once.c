@@ -1,62 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* Initialise once: one word says whether it was done, and else who is at it. */
+/* Initialise once: one word says whether it was done, and else which thread is at it. A thread
+ * knows by itself what it is initialising, so that it recognises its own also in a child made by
+ * fork(), where its number is another. */
+#define _GNU_SOURCE /* gettid, tgkill */
 #include "base/once.h"
 
-#include <pthread.h>
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
 #include "base/futex.h"
 
 enum { NOT_RUN = 0, DONE = 2, CHANNEL = 1 };
 
-/* Threads are numbered as they come here. A number is never used again and stays the same over
- * fork(), both of which the system's thread id is not good for. */
-static _Atomic uint32_t last_number;
-static _Thread_local uint32_t my_number;
+/* What this thread is initialising, the innermost first. */
+typedef struct running {
+    const tni_once *once;
+    struct running *outer;
+} running;
 
-/* In a child made by fork(): of the threads numbered up to `parent_last` only `survivor` is there.
- */
-static uint32_t parent_last;
-static uint32_t survivor;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static _Thread_local running *innermost;
 
-static void in_child(void)
+static bool is_mine(const tni_once *once)
 {
-    parent_last = atomic_load_explicit(&last_number, memory_order_relaxed);
-    survivor = my_number;
-}
-
-static void watch_forks(void)
-{
-    (void)pthread_atfork(NULL, NULL, in_child);
-}
-
-static uint32_t running_by_me(void)
-{
-    if (!my_number) {
-        pthread_once(&fork_once, watch_forks);
-        my_number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
+    for (const running *r = innermost; r; r = r->outer) {
+        if (r->once == once)
+            return true;
     }
-    return my_number << 2 | 1;
+    return false;
 }
 
+/* An initialising thread always comes to an end of it, except that a child made by fork() meanwhile
+ * has the word but not the thread. */
 static bool owner_is_gone(uint32_t state)
 {
-    return state >> 2 <= parent_last && state >> 2 != survivor;
+    return tgkill(getpid(), (pid_t)(state >> 2), 0) != 0 && errno == ESRCH;
 }
 
 tn_status tni_once_run(tni_once *once, tn_status (*fn)(void), const char *what)
 {
     uint32_t state = atomic_load_explicit(&once->state, memory_order_acquire);
-    if (state == DONE)
-        return TN_OK;
-    uint32_t mine = running_by_me();
+    uint32_t mine = 0;
     for (;;) {
         if (state == DONE)
             return TN_OK;
-        TN_CHECK(state != mine, TN_RECURSION,
+        TN_CHECK(!is_mine(once), TN_RECURSION,
                  "initialising %s needs %s itself: it was reached again on the thread that is "
                  "initialising it",
                  what, what);
         if (state == NOT_RUN || owner_is_gone(state)) {
+            mine = mine ? mine : (uint32_t)gettid() << 2 | 1;
             if (atomic_compare_exchange_weak_explicit(&once->state, &state, mine,
                                                       memory_order_acquire, memory_order_acquire))
                 break;
@@ -65,7 +57,10 @@ tn_status tni_once_run(tni_once *once, tn_status (*fn)(void), const char *what)
             state = atomic_load_explicit(&once->state, memory_order_acquire);
         }
     }
+    running here = {once, innermost};
+    innermost = &here;
     tn_status status = fn();
+    innermost = here.outer;
     atomic_store_explicit(&once->state, status == TN_OK ? DONE : NOT_RUN, memory_order_release);
     tni_futex_wake(&once->state, INT_MAX, CHANNEL);
     return status;

@@ -12,7 +12,7 @@
 #include "base/status.h"
 
 typedef struct tni_once {
-    /* 0 not run, 2 done, else 4 * number of the thread that runs it + 1. Also the futex word. */
+    /* 0 not run, 2 done, else 4 * id of the thread that runs it + 1. Also the futex word. */
     _Atomic uint32_t state;
 } tni_once;
 

@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <unistd.h>
 #include "base/env.h"
 #include "base/futex.h"
 
@@ -54,7 +55,8 @@ static struct {
     _Atomic uint32_t gate;
     _Atomic uint32_t sleepers; /* workers that sleep or are about to */
     _Atomic bool busy;         /* a caller owns what follows */
-    _Atomic uint32_t forks;    /* how many forks away from the process that was started */
+    _Atomic uint32_t forks;    /* how often the workers were forgotten, see Note [Forks] */
+    _Atomic int process;       /* whose workers these are */
     loop *loop;
     int nworkers;
     pthread_t workers[MAX_THREADS];
@@ -207,31 +209,49 @@ static void *worker(void *number)
     }
 }
 
-/* The child has one thread, the one that called fork(): the workers and whoever owned the pool are
- * gone. */
-static void in_child(void)
+/* Note [Forks]
+ * A child has one thread, the one that called fork(): the workers and whoever owned the pool are
+ * not there. The handler puts the pool right. It is not enough: a handler that another thread
+ * registers while fork() is under way does not run in that child. So whoever takes the pool also
+ * looks whether it is the pool of this process. */
+static void forget_workers(void)
 {
     atomic_store(&pool.gate, 0);
     atomic_store(&pool.sleepers, 0);
     pool.nworkers = 0;
     atomic_fetch_add(&pool.forks, 1);
     atomic_store(&pool.busy, false);
+    atomic_store(&pool.process, getpid());
 }
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static bool fork_safe;
 static void watch_forks(void)
 {
-    fork_safe = pthread_atfork(NULL, NULL, in_child) == 0;
+    atomic_store(&pool.process, getpid());
+    fork_safe = pthread_atfork(NULL, NULL, forget_workers) == 0;
+}
+
+/* Own the pool; false when somebody else does. */
+static bool take_pool(void)
+{
+    pthread_once(&fork_once, watch_forks);
+    if (!fork_safe)
+        return false;
+    int process = atomic_load(&pool.process);
+    if (TNI_UNLIKELY(process != getpid())) {
+        /* 0 while one thread puts it right: the others run their loops serially. */
+        if (process == 0 || !atomic_compare_exchange_strong(&pool.process, &process, 0))
+            return false;
+        forget_workers();
+    }
+    return !atomic_exchange_explicit(&pool.busy, true, memory_order_acquire);
 }
 
 /* Have @p wanted workers, or as many as the system gives. They take no signals: those belong to the
  * application's threads. */
 static int have_workers(int wanted)
 {
-    pthread_once(&fork_once, watch_forks);
-    if (!fork_safe)
-        return 0;
     if (pool.nworkers < wanted) {
         sigset_t all, old;
         sigfillset(&all);
@@ -252,7 +272,7 @@ static int have_workers(int wanted)
  * called from inside a loop. */
 __attribute__((destructor)) static void close_pool(void)
 {
-    if (atomic_exchange(&pool.busy, true))
+    if (atomic_load(&pool.process) != getpid() || atomic_exchange(&pool.busy, true))
         return;
     atomic_fetch_or(&pool.gate, CLOSING);
     tni_futex_wake(&pool.gate, INT_MAX, WORKERS);
@@ -293,7 +313,7 @@ static tn_status run_shared(loop *job)
     work(job, 0);
     if (TNI_UNLIKELY(atomic_load(&pool.forks) != job->forks)) {
         /* A chunk called fork(), and this is the child: the chunks that workers had taken are lost,
-         * and in_child has already given the pool back. */
+         * and forget_workers has already given the pool back. */
         tni_error_drop(&job->error);
         TN_FAIL(
             TN_INVALID,
@@ -312,7 +332,7 @@ tn_status tni_pool_for(int64_t n, int64_t grain, tni_pool_fn fn, void *arg)
     int64_t nchunks = n / grain + (n % grain != 0);
     int threads = nchunks > 1 && !inside ? tn_num_threads() : 1;
     threads = threads < nchunks ? threads : (int)nchunks;
-    if (threads <= 1 || atomic_exchange_explicit(&pool.busy, true, memory_order_acquire))
+    if (threads <= 1 || !take_pool())
         return run_serially(nchunks, n, grain, fn, arg);
     int seats = have_workers(threads - 1);
     if (seats == 0) {

@@ -102,10 +102,10 @@ TEST(a_size_that_no_machine_has_fails)
     size_t huge = SIZE_MAX;
     EXPECT(tni_block_alloc(huge) == NULL);
     EXPECT(tni_block_alloc(huge - 64) == NULL);
-    if (!test_sanitized()) { /* which treat it as a mistake of the program */
-        EXPECT(tni_alloc(huge) == NULL);
-        EXPECT(tni_calloc(huge) == NULL);
-    }
+    EXPECT(tni_alloc(huge) == NULL);
+    EXPECT(tni_calloc(huge) == NULL);
+    EXPECT(tni_alloc(huge / 2) == NULL);
+    EXPECT(tni_realloc(NULL, 0, huge) == NULL);
 }
 
 TEST(checked_sizes_notice_overflow)
