@@ -6,7 +6,7 @@
   include/tenon/      tenon/ alone
   cli examples bench  tenon/ and their own folder: they are users
 
-Each violation is one line `file:line: what`. The twin of this check, by linking, is the CMake target
+A generated source belongs to the layer whose CMakeLists.txt takes it. Each violation is one line `file:line: what`. The twin of this check, by linking, is the CMake target
 `layer_check`.
 """
 
@@ -59,9 +59,20 @@ def own_file(path, name, folder):
     return os.path.isfile(found) and found.startswith(os.path.normpath(folder) + os.sep)
 
 
-def check_layer(root, layer, levels, generated):
+def generated_of(folder, gen):
+    """Generated sources that a layer's CMakeLists.txt takes."""
+    listing = os.path.join(folder, "CMakeLists.txt")
+    if gen and os.path.isfile(listing):
+        with open(listing, encoding="utf-8") as file:
+            for words in re.findall(r"\bGENERATED\s+((?:[\w/]+\.c\s*)+)", file.read()):
+                for name in words.split():
+                    if os.path.isfile(os.path.join(gen, name)):
+                        yield os.path.join(gen, name)
+
+
+def check_layer(root, layer, levels, generated, gen):
     folder = os.path.join(root, "src", layer)
-    for path in files_of(folder):
+    for path in list(files_of(folder)) + list(generated_of(folder, gen)):
         for number, quoted, name in includes_of(path):
             first = name.split("/", 1)[0]
             where = "%s:%d" % (os.path.relpath(path, root), number)
@@ -95,7 +106,7 @@ def check_public(root, folder, only_tenon):
                 yield "%s: %s may include tenon/ headers only, not \"%s\"" % (where, folder, name)
 
 
-def check(root):
+def check(root, gen=""):
     levels, generated = read_levels(os.path.join(root, "tools", "layers.txt"))
     for header, owner in generated.items():
         if owner not in levels:
@@ -108,7 +119,7 @@ def check(root):
         elif layer not in levels:
             yield "src/%s: not in tools/layers.txt" % layer
         else:
-            yield from check_layer(root, layer, levels, generated)
+            yield from check_layer(root, layer, levels, generated, gen)
     yield from check_public(root, "include/tenon", True)
     for folder in USERS:
         yield from check_public(root, folder, False)
@@ -117,7 +128,9 @@ def check(root):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--root", default=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    problems = list(check(parser.parse_args().root))
+    parser.add_argument("--gen", default="", help="folder of generated sources, checked as well")
+    args = parser.parse_args()
+    problems = list(check(args.root, args.gen))
     for problem in problems:
         print(problem)
     print("layers: %s" % ("%d wrong" % len(problems) if problems else "all includes point down"))

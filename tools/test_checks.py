@@ -78,6 +78,11 @@ class Layers(Tree):
         self.write("src/core/t.c", '#include "gen/unknown.h"\n')
         self.assertEqual(len(self.layers()), 1)
 
+    def test_generated_sources_are_checked_as_their_layers(self):
+        self.write("src/core/CMakeLists.txt", "tn_layer(core SOURCES a.c\n  GENERATED x.c y.c)\n")
+        self.write("gen/y.c", '#include "dispatch/a.h"\n')
+        self.assertEqual(len(list(check_layers.check(self.root, os.path.join(self.root, "gen")))), 1)
+
     def test_a_folder_without_a_level_is_found(self):
         self.write("src/misc/t.c", "")
         self.assertEqual(self.layers(), ["src/misc: not in tools/layers.txt"])
