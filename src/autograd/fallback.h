@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/fallback.h: the kernel of the autograd keys for operators that have none. */
+#ifndef TNI_AUTOGRAD_FALLBACK_H
+#define TNI_AUTOGRAD_FALLBACK_H
+
+#include "tenon/dispatch.h"
+
+/* Whole-key fallback: records nothing and goes on below autograd. Nothing is excluded on the
+ * thread, so that operators which the backend's kernel calls still meet autograd. */
+TN_NODISCARD tn_status tni_autograd_fallback(tn_call *call, const tn_value *args, tn_value *rets);
+
+#endif

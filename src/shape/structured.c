@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* shape/structured.c: `out=` and in-place results of structured operators: checks, resizing, and
+ * temporaries where memory is shared. */
+#include "shape/structured.h"
+#include "tenon/ops.h"
+
+static bool has_sizes(const tn_tensor *t, const tni_geometry *g)
+{
+    if (t->ndim != g->ndim)
+        return false;
+    for (int i = 0; i < g->ndim; i++) {
+        if (t->sizes[i] != g->sizes[i])
+            return false;
+    }
+    return true;
+}
+
+/* Two elements of @p t at one place: writing it has no defined result. As in the reference only a
+ * repeated dimension is recognised; what other overlapping strides hold afterwards depends on the
+ * order of writes. */
+static bool repeats_elements(const tn_tensor *t)
+{
+    if (t->flags & TNI_DENSE)
+        return false;
+    for (int i = 0; i < t->ndim; i++) {
+        if (t->strides[i] == 0 && t->sizes[i] > 1)
+            return true;
+    }
+    return false;
+}
+
+static tn_status check_written(const tn_tensor *t)
+{
+    TN_CHECK(!repeats_elements(t), TN_INVALID,
+             "unsupported operation: more than one element of the written-to tensor refers to a "
+             "single memory location. Please clone() the tensor before performing the operation.");
+    return TN_OK;
+}
+
+/* First byte and one past the last byte that a tensor with elements can touch. */
+static void byte_range(const tn_tensor *t, int64_t *first, int64_t *end)
+{
+    int64_t last = t->offset;
+    for (int i = 0; i < t->ndim; i++)
+        last += (t->sizes[i] - 1) * t->strides[i];
+    int64_t itemsize = (int64_t)tni_itemsize(t);
+    *first = t->offset * itemsize;
+    *end = (last + 1) * itemsize;
+}
+
+static bool may_share(const tn_tensor *a, const tn_tensor *b)
+{
+    if (!b || a->storage != b->storage || a->numel == 0 || b->numel == 0)
+        return false;
+    int64_t a_first, a_end, b_first, b_end;
+    byte_range(a, &a_first, &a_end);
+    byte_range(b, &b_first, &b_end);
+    return a_first < b_end && b_first < a_end;
+}
+
+static bool shares_with_any(const tn_tensor *t, tn_tensor *const *others, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (may_share(t, others[i]))
+            return true;
+    }
+    return false;
+}
+
+static TNI_COLD tn_status bad_out(const tni_geometry *g, const tn_tensor *out)
+{
+    char want[32], have[32];
+    TN_CHECK(out->dtype == (int8_t)g->dtype, TN_INVALID,
+             "Expected out tensor to have dtype %s, but got %s instead", tni_dtype_cpp(g->dtype),
+             tni_dtype_cpp((tn_dtype)out->dtype));
+    TN_FAIL(TN_INVALID, "Expected out tensor to have device %s, but got %s instead",
+            tn_device_format(g->device, want, sizeof want),
+            tn_device_format(out->device, have, sizeof have));
+}
+
+static TNI_COLD tn_status bad_inplace(const tni_geometry *g, const tn_tensor *self)
+{
+    char have[TNI_SIZES_TEXT], want[TNI_SIZES_TEXT];
+    if (!has_sizes(self, g))
+        TN_FAIL(TN_INVALID,
+                "Bad in-place call: input tensor size %s and output tensor size %s should match",
+                tni_format_sizes(self->ndim, self->sizes, have, sizeof have),
+                tni_format_sizes(g->ndim, g->sizes, want, sizeof want));
+    TN_CHECK(self->dtype == (int8_t)g->dtype, TN_INVALID,
+             "Bad in-place call: input tensor dtype %s and output tensor dtype %s should match",
+             tni_dtype_cpp((tn_dtype)self->dtype), tni_dtype_cpp(g->dtype));
+    TN_FAIL(TN_INVALID,
+            "Bad in-place call: input tensor device %s and output tensor device %s should match",
+            tn_device_format(self->device, have, sizeof have),
+            tn_device_format(g->device, want, sizeof want));
+}
+
+static bool same_device(tn_device a, tn_device b)
+{
+    return a.type == b.type && a.index == b.index;
+}
+
+static tn_status resize_out(tn_tensor *out, int ndim, const int64_t *sizes, const int64_t *strides)
+{
+    TN_TRY(tni_tensor_resize(out, ndim, sizes));
+    return strides ? tni_tensor_set_geometry(out, ndim, sizes, strides, out->offset) : TN_OK;
+}
+
+tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
+                          tn_tensor *const *inputs, int n, tn_tensor **target)
+{
+    TN_CHECK(out, TN_INVALID, "%s(): argument 'out' must be a tensor, not NULL", op);
+    if (TNI_UNLIKELY(out->dtype != (int8_t)g->dtype || !same_device(out->device, g->device)))
+        return bad_out(g, out);
+    bool fits = has_sizes(out, g);
+    if (fits)
+        TN_TRY(check_written(out));
+    if (TNI_UNLIKELY(!tni_is_meta(out) && shares_with_any(out, inputs, n)))
+        return tni_tensor_from_geometry(g, target);
+    if (!fits)
+        TN_TRY(resize_out(out, g->ndim, g->sizes, g->has_strides ? g->strides : NULL));
+    *target = tn_tensor_ref(out);
+    return TN_OK;
+}
+
+tn_status tni_inplace_prepare(const char *op, const tni_geometry *g, tn_tensor *self,
+                              tn_tensor *const *others, int n, tn_tensor **target)
+{
+    TN_CHECK(self, TN_INVALID, "%s(): argument 'self' must be a tensor, not NULL", op);
+    if (TNI_UNLIKELY(!has_sizes(self, g) || self->dtype != (int8_t)g->dtype ||
+                     !same_device(self->device, g->device)))
+        return bad_inplace(g, self);
+    TN_TRY(check_written(self));
+    if (TNI_UNLIKELY(!tni_is_meta(self) && shares_with_any(self, others, n)))
+        return tni_tensor_from_geometry(g, target);
+    *target = tn_tensor_ref(self);
+    return TN_OK;
+}
+
+tn_status tni_out_finish(tn_tensor *out, tn_tensor *target)
+{
+    if (TNI_LIKELY(out == target))
+        return TN_OK;
+    /* A temporary stood in: only now may memory that the inputs share change. */
+    TN_TRY(tni_tensor_resize(out, target->ndim, target->sizes));
+    return tn_copy_(out, target, false);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* shape/structured.h: where the results of a structured operator go when the caller gives the
+ * tensor.
+ *
+ * The shape function says what a result must look like (tni_geometry). A kernel for `out=` or an
+ * in-place operator then does
+ *
+ *   TN_TRY(tni_out_prepare("mm", &g, out, inputs, n, &target));   // or tni_inplace_prepare
+ *   compute into target
+ *   TN_TRY(tni_out_finish(out, target));
+ *   tn_tensor_unref(target);
+ *
+ * Nothing is resized or written before all checks have passed. */
+#ifndef TNI_SHAPE_STRUCTURED_H
+#define TNI_SHAPE_STRUCTURED_H
+
+#include "core/tensor.h"
+
+/* Make @p out ready to take a result of geometry @p g: checks dtype, device and memory, and resizes
+ * it when its sizes differ (an out of the right sizes keeps its strides, whatever they are).
+ * Computations may not read what they have already written: where @p out shares memory with one of
+ * the @p n inputs (NULL entries are skipped), *target is a fresh tensor instead.
+ *
+ * @param target  a new reference: @p out itself, or the temporary
+ * @retval TN_INVALID  "Expected out tensor to have dtype float, but got double instead" */
+TN_NODISCARD tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
+                                       tn_tensor *const *inputs, int n,
+                                       TN_OWNED tn_tensor **target);
+/* The same for an operator that overwrites its argument @p self, which must already look like @p g
+ * in sizes, dtype and device. @p others are its other inputs.
+ *
+ * @retval TN_INVALID  "Bad in-place call: input tensor size [1, 5] and output tensor size [2, 5]
+ * should match" */
+TN_NODISCARD tn_status tni_inplace_prepare(const char *op, const tni_geometry *g, tn_tensor *self,
+                                           tn_tensor *const *others, int n,
+                                           TN_OWNED tn_tensor **target);
+/* Bring what was computed into @p target to @p out: nothing to do when they are the same tensor.
+ * Borrows both. */
+TN_NODISCARD tn_status tni_out_finish(tn_tensor *out, tn_tensor *target);
+
+#endif
