@@ -56,8 +56,8 @@ typedef struct tni_schema_arg {
     int fixed_n; /* N of int[N]; 0: no fixed size */
     bool keyword_only;
     bool has_default;
-    bool is_write; /* some annotation inside says "!" */
-    bool is_out;   /* keyword-only and written */
+    bool is_write;          /* some annotation inside says "!" */
+    bool is_out;            /* keyword-only and written */
     tn_value default_value; /* owned by the schema; int[2]=1 holds one INT */
 } tni_schema_arg;
 
@@ -75,13 +75,15 @@ typedef struct tni_schema {
     uint64_t generator_args;
 } tni_schema;
 
-#define TNI_SCHEMA_MAX_ARGS 64
+#define TNI_SCHEMA_MAX_ARGS  64  /* arguments, results, and parts of a tuple */
+#define TNI_SCHEMA_MAX_DEPTH 32  /* how deep a type may nest */
+#define TNI_SCHEMA_MAX_LIST  256 /* N of int[N], and elements of a default list */
 
 /* Parse a whole schema. @retval TN_INVALID  the message quotes the text and marks the place:
  *   "expected a type in schema 'f(Tenso x) -> ()' at column 3, found 'Tenso'" and the like */
 TN_NODISCARD tn_status tni_schema_parse(const char *text, TN_OWNED tni_schema **out);
-/* Parse "ns::name.overload" or a whole schema; *out_schema is NULL for a bare name, *out_name owned
- * (tni_free). */
+/* Parse "ns::name.overload" or a whole schema. *out_schema is NULL for a bare name; *out_name is
+ * the full name in both cases (tni_free). */
 TN_NODISCARD tn_status tni_schema_parse_or_name(const char *text, TN_OWNED tni_schema **out_schema,
                                                 TN_OWNED char **out_name);
 void tni_schema_free(TN_STOLEN tni_schema *schema);
@@ -91,11 +93,14 @@ TN_NODISCARD tn_status tni_schema_print(const tni_schema *schema, TN_OWNED char 
 /* One type as text, "Tensor(a!)?" into a growing string. */
 struct tni_str;
 void tni_schema_type_print(const tni_schema_type *type, struct tni_str *s);
+/* The same with the size that only arguments know: "int[2]?". */
+void tni_schema_arg_type_print(const tni_schema_arg *arg, struct tni_str *s);
 /* "(Tensor, int[]) -> Tensor": types alone, as kernels carry it. */
 TN_NODISCARD tn_status tni_schema_signature(const tni_schema *schema, TN_OWNED char **out);
-/* Whether a kernel of this signature can serve the schema: count and type of each argument and result,
- * position by position; names and annotations are ignored, SymInt counts as int.
- * @retval TN_INVALID  with the reference's wording ("The number of arguments is different. 2 vs 1" …)*/
+/* Whether a kernel of this signature can serve the schema: count and type of each argument and
+ * result, position by position; names and annotations are ignored, SymInt counts as int.
+ * @retval TN_INVALID  with the reference's wording ("The number of arguments is different. 2 vs 1"
+ * …)*/
 TN_NODISCARD tn_status tni_signature_check(const tni_schema *schema, const char *signature);
 /* A schema from a name and a signature: arguments are named _0, _1, … */
 TN_NODISCARD tn_status tni_schema_infer(const char *name, const char *signature,
@@ -103,18 +108,45 @@ TN_NODISCARD tn_status tni_schema_infer(const char *name, const char *signature,
 /* Whether a boxed value fits a type; the check of boxed calls. Ints pass for float and Scalar, a
  * single int for a sized list. */
 bool tni_value_fits(const tn_value *value, const tni_schema_type *type);
+/* The same for an argument, which knows whether its list is sized: one number passes for int[2] and
+ * not for int[]. (A type alone does not know, so that tni_value_fits lets it pass for both.) */
+bool tni_arg_fits(const tn_value *value, const tni_schema_arg *arg);
 
-/* "meta f32[2,4,16]", "i64[3]", "[1, 2]", "2.5", "True", "None", "'text'", "cpu", "float32": an argument as
- * people write it. @p type may be NULL; it decides between readings (int or float, dtype or string).
- * Tensor text: [DEVICE] DTYPE[SIZES][modifier…]; DEVICE is cpu (default), meta or a registered name; the
- * modifiers are .t (last two dimensions swapped), .strided (every second element of a larger one),
- * .expanded (size-1 leading dimension expanded where possible), .cl (channels-last), .grad (requires grad),
- * =V (fill with V). Values are a fixed, varied pattern that depends on sizes and dtype alone, positive and
- * negative where the dtype has a sign; of a bool tensor alternating.
- * @retval TN_INVALID */
-TN_NODISCARD tn_status tni_value_parse(const char *text, const tni_schema_type *type, tn_value *out);
-/* Split "a, b, key=c" at top-level commas and parse each against the schema's arguments; fills defaults.
- * @p args has room for schema->nargs values, all owned on success. */
+/* Note [Argument literals]
+ * An argument as people write it: "meta f32[2,4,16]", "i64[3]", "[1, 2]", "2.5", "1-2j", "-inf",
+ * "True", "None", "'text'", "cpu", "float32", "channels_last". The type decides between readings:
+ * "1" is a float for a float argument, "float32" a text for a str argument; without a type a name
+ * of a dtype is a dtype, then a memory format, then a device.
+ *
+ * Tensor text: [DEVICE] DTYPE[SIZES] then modifiers. DEVICE is cpu (default), meta or a registered
+ * name. .t         the last two dimensions lie transposed in memory; SIZES are the result's
+ *   .strided   every second element of one whose last dimension is twice as large: last stride 2
+ *   .expanded  the first dimension has stride 0
+ *   .cl        channels-last memory, 4-D or 5-D
+ *   .offset    storage offset 1; goes with each of the others
+ *   .grad      requires grad
+ *   =V         every element is V
+ * At most one of .t, .strided, .expanded and .cl; =V comes last.
+ *
+ * Values depend on the row-major index k of the element and on the dtype alone, so that f32[2,3]
+ * and f32[2,3].t hold equal values; under .expanded k is that of the index whose first coordinate
+ * is 0. floating  F(k) = m(k) / 8, where m(k) = (7919 k + 13) mod 41 - 20, and 21 where that is 0:
+ *             -0.875 -0.125 0.625 1.375 2.125 -2.25 …; exact in every dtype, never 0
+ *   complex   F(k) + F(k + 7) i
+ *   signed    (7919 k + 13) mod 11 - 5: -3 -4 -5 5 4 3 2 1 0 -1 -2 -3 …
+ *   uint8     (7919 k + 13) mod 10: 3 2 1 0 9 8 …
+ *   bool      k is even
+ * Memory between the elements (.strided, .offset) is filled with bytes 0x7f, of a bool tensor
+ * with 1. */
+
+/* One literal, for @p type, which may be NULL. The value is owned.
+ * @retval TN_INVALID  cannot be read, or no value of the type */
+TN_NODISCARD tn_status tni_value_parse(const char *text, const tni_schema_type *type,
+                                       tn_value *out);
+/* The arguments "a, b, key=c" of a schema; fills defaults. One number for a sized list becomes the
+ * list.
+ * @p args has room for schema->nargs values, all owned on success.
+ * @retval TN_INVALID  also: too many, missing, unknown or given twice */
 TN_NODISCARD tn_status tni_args_parse(const tni_schema *schema, const char *text, tn_value *args);
 
 #endif
