@@ -446,6 +446,38 @@ tn_tensor *tni_take_tensor(tn_value *v)
     return taken.tag == TN_TAG_TENSOR ? taken.u.tensor : NULL;
 }
 
+/* A list of values that are all tensors, as an array of tensors; takes their references. */
+static tn_status tensors_of_list(tn_value *v)
+{
+    size_t nbytes;
+    tn_tensor **tensors = NULL;
+    if (v->count > 0) {
+        tensors = tni_size_mul(v->count, sizeof *tensors, &nbytes) ? tni_alloc(nbytes) : NULL;
+        TN_CHECK(tensors, TN_NOMEM, "cannot allocate a list of %u tensors", v->count);
+    }
+    for (uint32_t i = 0; i < v->count; i++)
+        tensors[i] = tn_tensor_ref(v->u.values[i].u.tensor);
+    tn_value made = tn_value_take_tensors(tensors, v->count);
+    tn_value_clear(v);
+    *v = made;
+    return TN_OK;
+}
+
+tn_status tni_settle_list(tn_value *rets, int n, int at)
+{
+    tn_value *v = &rets[at];
+    tn_status status = TN_OK;
+    if (v->tag == TN_TAG_LIST) {
+        status = tensors_of_list(v);
+    } else if (v->tag != TN_TAG_TENSOR_LIST) { /* an empty list of another kind */
+        tn_value_clear(v);
+        *v = tn_value_take_tensors(NULL, 0);
+    }
+    for (int i = 0; i < n && status != TN_OK; i++)
+        tn_value_clear(&rets[i]);
+    return status;
+}
+
 tn_tensor **tni_take_tensors(tn_value *v, int64_t *n)
 {
     const tn_value taken = take(v);

@@ -146,6 +146,10 @@ TN_NODISCARD tn_status tni_unbox_opts(const tn_call *call, const tn_value *four,
 
 /* tni_run_boxed has checked them against the schema and made them own what they hold. */
 TN_OWNED tn_tensor *tni_take_tensor(tn_value *v);
+/* A list of tensors may come as a list of values: make result @p at an array of tensors. On failure
+ * all
+ * @p n results are released. @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_settle_list(tn_value *rets, int n, int at);
 TN_OWNED tn_tensor **tni_take_tensors(tn_value *v, int64_t *n);
 tn_scalar tni_take_scalar(const tn_value *v);
 int64_t tni_take_int(const tn_value *v);

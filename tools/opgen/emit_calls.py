@@ -4,15 +4,9 @@ typed. Shape of a wrapper: refuse what is missing, collect keys, begin, run the 
 the cold side."""
 
 from cargs import declare
-from csource import banner, call, function, guard, includes, literal, prototype, wrapped
+from csource import banner, call, function, guard, includes, prototype, wrapped
 
 CALL = ("tn_call *", "call")
-
-
-def fn_type(op):
-    """typedef of the operator's typed kernel."""
-    types = ["tn_call *"] + [ctype.rstrip() for ctype, _ in op.params + op.out_params]
-    return wrapped("typedef tn_status (*fn_%s)(" % op.id, types, ");")
 
 
 def redispatch_params(op):
@@ -63,6 +57,9 @@ def boxed_function(op):
     body += [call("box_%s(" % op.id, ["args"] + op.arg_names, ");"),
              "TN_TRY(tni_run_boxed(call, args, %d, rets, %d));" % (n, n_rets)]
     for i, out in enumerate(op.outs):
+        if out.is_list and not out.arg:
+            body.append("TN_TRY(tni_settle_list(rets, %d, %d));" % (n_rets, i))
+    for i, out in enumerate(op.outs):
         if out.arg:
             body.append("tn_value_clear(&rets[%d]); /* the caller's %s is the result */" % (i, out.arg.name))
         elif out.is_list:
@@ -79,7 +76,7 @@ def boxed_function(op):
 def run_function(op):
     names = ["call"] + op.names
     body = [call("return tni_call_end(call, TNI_LIKELY(kernel->typed)", [], ""),
-            call("? ((fn_%s)kernel->typed)(" % op.id, names, ")", 33),
+            call("? ((tn_%s_fn)kernel->typed)(" % op.c_name, names, ")", 33),
             call(": boxed_%s(" % op.id, names, "));", 33)]
     return function("tn_status", "run_" + op.id,
                     [("const tni_kernel *", "kernel"), CALL] + op.params + op.out_params, body,
@@ -121,12 +118,12 @@ def redispatcher(op):
 
 def calls_c(model):
     text = banner(model, "Typed calls and redispatches of the built-in operators.", "dispatch")
-    text += includes("tenon/ops.h", "core/tensor.h", "dispatch/box.h", "dispatch/call.h", "gen/op_ids.h",
-                     "gen/redispatch.h")
+    text += includes("tenon/kernels.h", "tenon/ops.h", "core/tensor.h", "dispatch/box.h", "dispatch/call.h",
+                     "gen/op_ids.h", "gen/redispatch.h")
     pieces = []
     for op in model.operators:
         pieces.append("/* ---- %s ---- */\n\n" % op.schema.full + "\n".join(
-            [fn_type(op), box_function(op), watch_function(op), boxed_function(op), run_function(op),
+            [box_function(op), watch_function(op), boxed_function(op), run_function(op),
              wrapper(op), redispatcher(op)]))
     return text + "\n".join(pieces)
 
@@ -150,7 +147,7 @@ def scope_calls_c(model):
 # ---- unboxing: values to typed arguments ----
 
 def unbox_function(op):
-    body = ["fn_%s fn = (fn_%s)call->kernel->typed;" % (op.id, op.id)]
+    body = ["tn_%s_fn fn = (tn_%s_fn)call->kernel->typed;" % (op.c_name, op.c_name)]
     for arg in op.args:
         body += [declare(ctype, name) + (" = NULL;" if ctype.endswith("*") else ";")
                  for ctype, name in arg.params]
@@ -183,6 +180,6 @@ def unbox_function(op):
 def boxing_c(model):
     text = banner(model, "Adaptors: the boxed entry of each operator's typed kernels.", "dispatch")
     text += includes("tenon/kernels.h", "core/tensor.h", "dispatch/box.h", "dispatch/call.h", "gen/op_ids.h")
-    text += "\n".join(fn_type(op) + "\n" + unbox_function(op) for op in model.operators)
+    text += "\n".join(unbox_function(op) for op in model.operators)
     rows = "".join("    [TNI_OP_%s] = tn_unbox_%s,\n" % (op.id, op.c_name) for op in model.operators)
     return text + "\nconst tn_boxed_fn tni_op_unbox[TNI_NUM_BUILTIN_OPS + 1] = {\n%s};\n" % rows

@@ -3,8 +3,6 @@
 
 import json
 
-import schema as schemas
-
 PYTHON = {"Tensor": "Tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool",
           "Scalar": "Number", "str": "str", "ScalarType": "dtype", "Layout": "layout",
           "MemoryFormat": "memory_format", "Device": "DeviceLike", "Generator": "Generator"}
@@ -103,9 +101,9 @@ def stub(name, params, result, doc, overloaded, indent):
     if not doc:
         return text + " ...\n"
     lines = doc.replace("\\", "\\\\").replace('"""', "'''").split("\n")
-    quoted = ('"""%s"""' % lines[0] if len(lines) == 1
-              else '"""' + ("\n" + pad + "    ").join(lines) + "\n" + pad + '    """')
-    return "%s\n%s    %s\n" % (text, pad, quoted)
+    quoted = ['"""' + lines[0]] + lines[1:]
+    quoted[-1:] = [quoted[-1] + '"""'] if len(lines) == 1 else [quoted[-1], '"""']
+    return text + "\n" + "".join(((pad + "    " + line).rstrip() + "\n") for line in quoted)
 
 
 def python_pyi(model):
@@ -171,10 +169,3 @@ def reference_md(model, file):
             for _, status, message, arguments in bad:
                 text += "| `%s` | `TN_%s` | %s |\n" % (arguments, status, message.replace("|", "\\|"))
     return text
-
-
-def defaults(op):
-    return [arg for arg in op.schema.args if arg.default is not None]
-
-
-__all__ = ["args_json", "python_pyi", "reference_md", "schemas"]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Public headers: tenon/ops.h (typed calls, documented) and tenon/kernels.h (typed kernels of others)."""
 
-from csource import banner, doxygen, literal, prototype, wrapped
+import textwrap
+
+from csource import banner, doxygen, function, literal, parameters, prototype, wrapped
 
 OPS_HEAD = '''/**
  * @file  tenon/ops.h
@@ -20,8 +22,8 @@ KERNELS_HEAD = '''/**
  * @file  tenon/kernels.h
  * @brief Typed kernels of the built-in operators, made outside the library.
  *
- * tn_kernel_NAME makes a tn_kernel of a C function with exactly the operator's signature: a function
- * with another one does not compile. Register the result with tn_library_impl.
+ * tn_kernel_NAME makes a tn_kernel of a C function of type tn_NAME_fn: a function with another
+ * signature does not compile. Register the result with tn_library_impl.
  *
  *   static tn_status my_mm(tn_call *call, tn_tensor *self, tn_tensor *mat2, tn_tensor **out);
  *   tn_kernel k = tn_kernel_mm(my_mm, __FILE__, __LINE__);
@@ -59,21 +61,31 @@ def owned(op):
             for out in op.outs for i, (ctype, name) in enumerate(out.params)]
 
 
+def paragraphs_of(doc):
+    """Paragraphs of a documentation text; lines of one paragraph flow together, lists stay as they are."""
+    found = []
+    for block in doc.split("\n\n"):
+        lines = [line for line in block.split("\n") if line.strip()]
+        plain = all(line[0] not in " -*|" for line in lines)
+        if lines:
+            found.append(" ".join(lines) if plain else lines)
+    return found
+
+
 def documentation(op):
-    paragraphs = []
-    if op.family.doc:
-        paragraphs.append(op.family.doc)
-    if op is not op.family.base:
-        how = "in place: writes `%s`" if op.role == "inplace" else "writes `%s`"
+    base = op.family.base
+    if op is base:
+        paragraphs = paragraphs_of(op.family.doc)
+    else:
         written = "`, `".join(arg.name for arg in op.written)
-        paragraphs.append("tn_%s, %s." % (op.family.base.c_name, how % written))
-    paragraphs.append([str(op.schema)])
-    retvals = []
-    for _, status, text, _ in op.family.samples:
-        if status != "OK" and op is op.family.base:
-            retvals.append("@retval TN_%s  %s" % (status, text))
+        paragraphs = ["tn_%s %s `%s`." % (base.c_name, "that overwrites" if op.role == "inplace" else "into",
+                                          written)]
+    paragraphs.append(textwrap.wrap(str(op.schema), 95, subsequent_indent="    ", break_long_words=False,
+                                    break_on_hyphens=False))
+    retvals = [textwrap.wrap("@retval TN_%s  %s" % (status, text), 95, subsequent_indent="    ")
+               for _, status, text, _ in op.family.samples if status != "OK" and op is base]
     if retvals:
-        paragraphs.append("\n".join(dict.fromkeys(retvals)))
+        paragraphs.append(list(dict.fromkeys(line for lines in retvals for line in lines)))
     return doxygen(paragraphs)
 
 
@@ -96,16 +108,19 @@ def ops_h(model):
 
 
 def maker(op):
-    types = ["tn_call *"] + [ctype for ctype, _ in op.params + op.out_params]
-    text = "/** %s */\n" % op.schema.full
-    text += ("TN_API TN_NODISCARD tn_status tn_unbox_%s(tn_call *call, const tn_value *args, tn_value *rets);\n"
-             % op.c_name)
-    text += wrapped("static inline tn_kernel tn_kernel_%s(tn_status (*fn)(" % op.c_name, types,
-                    "), const char *file, int line)")
-    text += "{\n" + wrapped("return tn_kernel_of(",
-                            ["tn_unbox_" + op.c_name, "(tn_typed_fn)fn", literal(op.schema.signature()),
-                             "file", "line"], ");", 4) + "}\n"
-    return text
+    text = doxygen([textwrap.wrap(str(op.schema), 93, subsequent_indent="    ", break_long_words=False,
+                                  break_on_hyphens=False)])
+    text += wrapped("typedef tn_status (*tn_%s_fn)(" % op.c_name,
+                    parameters([("tn_call *", "call")] + op.params + op.out_params), ");")
+    text += prototype("tn_status", "tn_unbox_" + op.c_name,
+                      [("tn_call *", "call"), ("const tn_value *", "args"), ("tn_value *", "rets")],
+                      "TN_API TN_NODISCARD ")
+    body = wrapped("return tn_kernel_of(",
+                   ["tn_unbox_" + op.c_name, "(tn_typed_fn)fn", literal(op.schema.signature()), "file", "line"],
+                   ");", 4)
+    return text + function("tn_kernel", "tn_kernel_" + op.c_name,
+                           [("tn_%s_fn" % op.c_name, "fn"), ("const char *", "file"), ("int", "line")], [body],
+                           "static inline ")
 
 
 def kernels_h(model):

@@ -135,19 +135,21 @@ class Builder:
         self.check_keys_of_lines(declaration)
         if len(self.problems.found) > before:
             return
-        for step in (self.texts, self.variants, self.what_it_does, self.details):
-            try:
-                step(family, schema)
-            except Problem as problem:
-                self.problems.add(problem.where, problem.message)
-        if len(self.problems.found) > before:
-            return
+        self.attempt(self.texts, family, schema)
+        # One mistake in these makes what follows meaningless, so each waits for the one before.
+        for step in (self.variants, self.what_it_does, self.details, self.make_operators):
+            if not self.attempt(step, family, schema):
+                break
+        if len(self.problems.found) == before:
+            self.families.append(family)
+
+    def attempt(self, step, family, schema):
         try:
-            self.make_operators(family, schema)
+            step(family, schema)
+            return True
         except Problem as problem:
             self.problems.add(problem.where, problem.message)
-            return
-        self.families.append(family)
+            return False
 
     def check_types(self, where, schema):
         for arg in schema.args:
@@ -156,6 +158,8 @@ class Builder:
         for ret in schema.rets:
             if not cargs.result_has_type(ret.type):
                 self.problems.add(where, "a result of type '%s' has no C type" % ret.type)
+            elif ret.type.is_list and ret.type.write:
+                self.problems.add(where, "a written list is not returned: let the operator return ()")
 
     def check_keys_of_lines(self, declaration):
         seen = {}
@@ -371,9 +375,10 @@ class Builder:
 
     def finish(self, files):
         self.name_in_c()
-        self.unique("operator", lambda op: op.schema.full)
-        self.unique("identifier", lambda op: op.id)
-        self.unique("C name", lambda op: op.c_name)
+        for what, value in (("operator", lambda op: op.schema.full), ("identifier", lambda op: op.id),
+                            ("C name", lambda op: op.c_name)):
+            if self.unique(what, value):
+                break
         self.same_signatures()
         return Model(files, self.families)
 
@@ -402,13 +407,15 @@ class Builder:
                                               name + op.c_name, taken[name + op.c_name]))
 
     def unique(self, what, value):
-        seen = {}
+        """Report operators that share a value; true when some do."""
+        seen, before = {}, len(self.problems.found)
         for family in self.families:
             for op in family.operators:
                 other = seen.setdefault(value(op), op)
                 if other is not op:
                     self.problems.add(family.where, "%s '%s' is already that of %s at %s:%d" % (
                         what, value(op), other.schema.full, *other.where))
+        return len(self.problems.found) > before
 
     def same_signatures(self):
         """A function written by hand may serve several operators, with one signature."""
