@@ -99,6 +99,11 @@ tn_status tn_op_schema(const tn_op *op, char **out)
     return st;
 }
 
+const char *tn_op_doc(const tn_op *op)
+{
+    return op && op->builtin && op->builtin->doc ? op->builtin->doc : "";
+}
+
 static int count(const tn_op *op, bool returns)
 {
     if (!op || tni_ready() != TN_OK)
