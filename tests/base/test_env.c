@@ -70,6 +70,8 @@ TEST(numbers_out_of_range_or_with_rubbish_give_the_default)
         test_note("value %s", cases[i].text ? cases[i].text : "unset");
         EXPECT_EQ_INT(tni_env_int(name, 1, 10, 7), cases[i].wanted);
     }
+    set("99999999999999999999");
+    EXPECT_EQ_INT(tni_env_int(name, 0, INT64_MAX, 7), 7);
 }
 
 static int count_on_one_processor(void *arg)

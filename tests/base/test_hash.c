@@ -94,6 +94,7 @@ TEST(random_changes_agree_with_a_plain_array)
         i = test_random() % FEW;
         EXPECT(tni_map_get(&map, keys[i]) == wanted[i]);
         EXPECT_EQ_INT(map.n, live);
+        EXPECT(map.n <= map.used && map.used <= map.capacity);
     }
     EXPECT(map.capacity <= 1024); /* what was removed does not make the table grow for ever */
     tni_map_clear(&map);
