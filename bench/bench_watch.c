@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the dispatch trace costs while it is off: the one branch that every wrapper has for it, measured
- * against the same loop without it. Sees inside the library on purpose. */
+/* What the dispatch trace costs while it is off: the one branch that every wrapper has for it,
+ * measured against the same loop without it. Sees inside the library on purpose. */
 #include "dispatch/call.h"
 #include "timer.h"
 

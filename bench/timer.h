@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* bench/timer.h: time a piece of code, the same way in every program of the benchmark (C and C++).
  *
- * Prints one line a sample: "NAME NANOSECONDS-PER-CALL". bench.py takes medians over samples and runs. */
+ * Prints one line a sample: "NAME NANOSECONDS-PER-CALL". bench.py takes medians over samples and
+ * runs. */
 #ifndef BENCH_TIMER_H
 #define BENCH_TIMER_H
 
@@ -16,33 +17,33 @@ static double bench_now(void)
     return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-#define BENCH_SAMPLES 7
+#define BENCH_SAMPLES   7
 #define BENCH_SAMPLE_NS 8e6
 
 /* BENCH("name", statement;): runs when `only` is NULL or equals the name. */
-#define BENCH(name, ...)                                                                           \
-    do {                                                                                           \
-        if (only && strcmp(only, (name)) != 0)                                                     \
-            break;                                                                                 \
-        long bench_n = 16;                                                                         \
-        for (;;) { /* warm up, and find how many calls fill a sample */                            \
-            double bench_t = bench_now();                                                          \
-            for (long bench_i = 0; bench_i < bench_n; bench_i++) {                                 \
-                __VA_ARGS__                                                                        \
-            }                                                                                      \
-            bench_t = bench_now() - bench_t;                                                       \
-            if (bench_t > BENCH_SAMPLE_NS)                                                         \
-                break;                                                                             \
-            bench_n *= 2;                                                                          \
-        }                                                                                          \
-        for (int bench_s = 0; bench_s < BENCH_SAMPLES; bench_s++) {                                \
-            double bench_t = bench_now();                                                          \
-            for (long bench_i = 0; bench_i < bench_n; bench_i++) {                                 \
-                __VA_ARGS__                                                                        \
-            }                                                                                      \
-            printf("%s %.3f\n", (name), (bench_now() - bench_t) / (double)bench_n);                \
-        }                                                                                          \
-        fflush(stdout);                                                                            \
+#define BENCH(name, ...)                                                            \
+    do {                                                                            \
+        if (only && strcmp(only, (name)) != 0)                                      \
+            break;                                                                  \
+        long bench_n = 16;                                                          \
+        for (;;) { /* warm up, and find how many calls fill a sample */             \
+            double bench_t = bench_now();                                           \
+            for (long bench_i = 0; bench_i < bench_n; bench_i++) {                  \
+                __VA_ARGS__                                                         \
+            }                                                                       \
+            bench_t = bench_now() - bench_t;                                        \
+            if (bench_t > BENCH_SAMPLE_NS)                                          \
+                break;                                                              \
+            bench_n *= 2;                                                           \
+        }                                                                           \
+        for (int bench_s = 0; bench_s < BENCH_SAMPLES; bench_s++) {                 \
+            double bench_t = bench_now();                                           \
+            for (long bench_i = 0; bench_i < bench_n; bench_i++) {                  \
+                __VA_ARGS__                                                         \
+            }                                                                       \
+            printf("%s %.3f\n", (name), (bench_now() - bench_t) / (double)bench_n); \
+        }                                                                           \
+        fflush(stdout);                                                             \
     } while (0)
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs registrations that test_oracle.py writes to its standard input, and prints the resulting tables.
+/* Runs registrations that test_oracle.py writes to its standard input, and prints the resulting
+ * tables.
  *
  *   impl KEY NAME      register a kernel called NAME for KEY of t::op; handles are numbered from 0
  *   fallback KEY NAME  register a whole-key fallback

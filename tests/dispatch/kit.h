@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/dispatch/kit.h: what the dispatcher's tests share: a namespace `t`, tensors with chosen
+ * keys, and kernels that say that they ran. */
+#ifndef TEST_DISPATCH_KIT_H
+#define TEST_DISPATCH_KIT_H
+
+#include "harness/test.h"
+#include "core/tensor.h"
+#include "tenon/dispatch.h"
+
+/* Libraries of one test; closed by kit_close. */
+typedef struct kit {
+    tn_library *defs;      /* DEF of namespace t */
+    tn_library *impls;     /* IMPL of namespace t */
+    tn_library *fallbacks; /* IMPL of _ */
+} kit;
+
+kit kit_open(void);
+void kit_close(kit *k);
+
+/* A CPU-storage tensor of one element that carries exactly these keys. */
+tn_tensor *kit_tensor(tn_keyset keys);
+/* Keys of a plain tensor of this backend key, without and with autograd. */
+tn_keyset kit_keys(tn_key backend);
+tn_keyset kit_keys_grad(tn_key backend);
+
+/* Kernels append their letter to this thread's log. The kernel returns its first argument, if the
+ * operator returns anything. */
+extern _Thread_local char kit_log[256];
+void kit_log_clear(void);
+tn_kernel kit_kernel(const char *letter);
+/* The same, but then redispatches with everything below its own key. */
+tn_kernel kit_redispatching(const char *letter);
+/* Register kit_kernel(letter) for key of t::op. */
+tn_registration *kit_impl(kit *k, const char *op, tn_key key, const char *letter);
+
+/* Call an operator with one tensor of these keys; the log says who ran. */
+tn_status kit_call(const char *op, tn_keyset keys);
+/* Letter of the kernel in the slot of this key, "-" for none. */
+const char *kit_slot(const char *op, tn_key key);
+
+#endif
