@@ -46,9 +46,8 @@ TEST(a_dtype_is_of_exactly_one_kind)
 {
     for (int i = 0; i < NUM; i++) {
         tn_dtype d = all[i];
-        EXPECT_EQ_INT(tn_dtype_is_floating(d) + tn_dtype_is_complex(d) +
-                          tn_dtype_is_integral(d, true),
-                      1);
+        EXPECT_EQ_INT(
+            tn_dtype_is_floating(d) + tn_dtype_is_complex(d) + tn_dtype_is_integral(d, true), 1);
         EXPECT_EQ_INT(tn_dtype_is_integral(d, true) - tn_dtype_is_integral(d, false),
                       d == TN_DTYPE_BOOL);
     }
@@ -89,9 +88,9 @@ TEST(promotion_is_the_references_table)
     EXPECT_EQ_INT(sizeof cells / sizeof *cells, NUM * NUM);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         test_note("%s with %s", cells[i].a, cells[i].b);
-        EXPECT_STR(tn_dtype_name(tn_promote_types(tn_dtype_parse(cells[i].a),
-                                                  tn_dtype_parse(cells[i].b))),
-                   cells[i].result);
+        EXPECT_STR(
+            tn_dtype_name(tn_promote_types(tn_dtype_parse(cells[i].a), tn_dtype_parse(cells[i].b))),
+            cells[i].result);
     }
     EXPECT_EQ_INT(tn_promote_types(TN_DTYPE_NONE, TN_DTYPE_F32), TN_DTYPE_NONE);
     EXPECT_EQ_INT(tn_promote_types(TN_DTYPE_F32, (tn_dtype)8), TN_DTYPE_NONE);
@@ -155,11 +154,12 @@ TEST(every_half_converts_exactly_and_back)
     }
 }
 
-/* The nearest of @p at and its neighbour upwards, ties to even, compared in exact double arithmetic. */
+/* The nearest of @p at and its neighbour upwards, ties to even, compared in exact double
+ * arithmetic. */
 static uint16_t nearest(double (*value)(uint16_t), uint16_t at, double x, double above_max)
 {
-    double low = value(at), high = isinf(value((uint16_t)(at + 1))) ? above_max
-                                                                   : value((uint16_t)(at + 1));
+    double low = value(at),
+           high = isinf(value((uint16_t)(at + 1))) ? above_max : value((uint16_t)(at + 1));
     double to_low = x - low, to_high = high - x;
     if (to_low != to_high)
         return to_low < to_high ? at : (uint16_t)(at + 1);
@@ -172,8 +172,8 @@ TEST(floats_between_two_halves_round_to_the_nearest_and_ties_to_even)
         double low = f16_value((uint16_t)i);
         double high = i == 0x7bff ? 65536.0 : f16_value((uint16_t)(i + 1));
         for (int k = 0; k < 5; k++) {
-            float x = (float)(low + (high - low) * (k == 4 ? 0.5 : (double)(test_random() >> 11) *
-                                                                    0x1p-53));
+            float x = (float)(low + (high - low) *
+                                        (k == 4 ? 0.5 : (double)(test_random() >> 11) * 0x1p-53));
             if ((double)x < low || (double)x > high)
                 continue;
             uint16_t want = nearest(f16_value, (uint16_t)i, (double)x, 65536.0);
@@ -229,7 +229,7 @@ TEST(a_scalar_stores_to_and_loads_from_every_dtype)
         tn_scalar back = tni_scalar_load(all[i], room);
         test_note("%s", tn_dtype_name(all[i]));
         EXPECT(tn_scalar_to_double(back) == 1.0);
-        EXPECT_EQ_INT(back.kind, all[i] == TN_DTYPE_BOOL           ? TN_SCALAR_BOOL
+        EXPECT_EQ_INT(back.kind, all[i] == TN_DTYPE_BOOL        ? TN_SCALAR_BOOL
                                  : tn_dtype_is_complex(all[i])  ? TN_SCALAR_COMPLEX
                                  : tn_dtype_is_floating(all[i]) ? TN_SCALAR_FLOAT
                                                                 : TN_SCALAR_INT);

@@ -193,10 +193,10 @@ TEST(an_alias_fills_as_many_runtime_keys_as_the_specification_says)
     EXPECT_EQ_INT(count_keys(tn_keyset_of_alias(TN_KEY_COMPOSITE_IMPLICIT)), 103);
     EXPECT_EQ_INT(count_keys(tn_keyset_of_alias(TN_KEY_COMPOSITE_IMPLICIT_NESTED)), 17);
     EXPECT_EQ_INT(count_keys(tn_keyset_of_alias(TN_KEY_FUNCTORCH_BATCHED_DECOMPOSITION)), 1);
-    EXPECT(!tni_keyset_has(tn_keyset_of_alias(TN_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL),
-                           TN_KEY_XLA));
-    EXPECT(!tni_keyset_has(tn_keyset_of_alias(TN_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL),
-                           TN_KEY_LAZY));
+    EXPECT(
+        !tni_keyset_has(tn_keyset_of_alias(TN_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL), TN_KEY_XLA));
+    EXPECT(
+        !tni_keyset_has(tn_keyset_of_alias(TN_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL), TN_KEY_LAZY));
     EXPECT(tn_keyset_of_alias(TN_KEY_META) == tn_keyset_of(TN_KEY_META));
     for (int k = TN_KEY_AUTOGRAD; k < TN_KEY_LIMIT; k++)
         EXPECT(tni_key_is_alias((tn_key)k) && !tni_key_is_runtime((tn_key)k));

@@ -92,7 +92,7 @@ def row(x):
     elif x.numel():
         last = sum((s - 1) * t for s, t in zip(x.shape, x.stride()))
         data = bytes(x.untyped_storage())[: x.element_size() * (1 + last)]
-    text = repr(x).replace("torch.", "")
+    text = repr(x)
     quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", '\\n"\n "')
     braces = lambda v: "{" + ", ".join(map(str, v or [0])) + "}"
     name = str(x.dtype).removeprefix("torch.")
