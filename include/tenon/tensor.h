@@ -110,7 +110,8 @@ TN_API TN_NODISCARD tn_status tn_tensor_version(const tn_tensor *t, uint32_t *ou
 TN_API bool tn_tensor_requires_grad(const tn_tensor *t);
 /** @retval TN_INVALID  not a floating or complex tensor, or an inference tensor outside the mode */
 TN_API TN_NODISCARD tn_status tn_tensor_set_requires_grad(tn_tensor *t, bool on);
-/** "float32[2, 4] cpu" and up to a few values, as text. Never NULL; free with tn_string_free. */
+/** "tensor([[1., 2.],\n        [3., 4.]])" and what is not the default behind it: device, dtype,
+ *  requires_grad. More than 1000 elements are shown by their corners. Free with tn_string_free. */
 TN_API TN_NODISCARD tn_status tn_tensor_to_string(const tn_tensor *t, TN_OWNED char **out);
 TN_API void tn_string_free(TN_STOLEN char *text);
 

@@ -143,7 +143,7 @@ static tn_status check_incoming(const DLTensor *d, tni_geometry *g, size_t *nbyt
     TN_CHECK(d->data || *nbytes == 0, TN_INVALID, "DLPack: data is NULL, expected %zu bytes",
              *nbytes);
     uintptr_t at = (uintptr_t)d->data, end;
-    TN_CHECK(!__builtin_add_overflow(at, d->byte_offset, &at) &&
+    TN_CHECK(d->byte_offset <= PTRDIFF_MAX && !__builtin_add_overflow(at, d->byte_offset, &at) &&
                  !__builtin_add_overflow(at, *nbytes, &end),
              TN_INVALID, "DLPack: byte_offset %" PRIu64 " leads out of memory", d->byte_offset);
     TN_CHECK(*nbytes == 0 || at % tni_dtype_align(dtype) == 0, TN_INVALID,
