@@ -57,7 +57,7 @@ uint32_t tni_geometry_flags(int ndim, const int64_t *sizes, const int64_t *strid
         empty |= sizes[d] == 0;
         expected *= (uint64_t)sizes[d];
     }
-    uint32_t flags = contiguous | empty ? TNI_CONTIGUOUS | TNI_DENSE : 0;
+    uint32_t flags = contiguous || empty ? TNI_CONTIGUOUS | TNI_DENSE : 0;
     if (ndim == 4 && is_packed(4, channels_last_2d, sizes, strides))
         flags |= TNI_CHANNELS_LAST | TNI_DENSE;
     else if (ndim == 5 && is_packed(5, channels_last_3d, sizes, strides))

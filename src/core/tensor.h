@@ -10,7 +10,12 @@
 #include "core/dtype.h"
 #include "core/keys.h"
 
-#define TNI_INLINE_DIMS 6
+/* Dimensions that need no block of their own. */
+#if defined(TN_STRESS) && TN_STRESS
+#    define TNI_INLINE_DIMS 1
+#else
+#    define TNI_INLINE_DIMS 6
+#endif
 
 /* Bytes on a device, shared by tensors. A meta storage has no data but the right byte count.
  * Small CPU storages keep their bytes right behind the header: one block, one free. The header is
