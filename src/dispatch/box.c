@@ -98,17 +98,17 @@ void tni_box_opts(const tn_tensor_opts *opts, tn_value *four)
 
 /* ---- unboxing ---- */
 
-tn_status tni_unbox_fail(const tn_call *call, const tn_value *v, const char *argument,
-                         const char *wanted)
-{
-    const char *found = v->tag == TN_TAG_TENSOR ? "None" : tn_tag_name((tn_tag)v->tag);
-    TN_FAIL(TN_TYPE, "%s: argument '%s' must be %s, not %s", call->op->name, argument, wanted,
-            found);
-}
-
 static bool is_none(const tn_value *v)
 {
     return v->tag == TN_TAG_NONE || (v->tag == TN_TAG_TENSOR && !v->u.tensor);
+}
+
+tn_status tni_unbox_fail(const tn_call *call, const tn_value *v, const char *argument,
+                         const char *wanted)
+{
+    const char *found = is_none(v) ? "None" : tn_tag_name((tn_tag)v->tag);
+    TN_FAIL(TN_TYPE, "%s: argument '%s' must be %s, not %s", call->op->name, argument, wanted,
+            found);
 }
 
 /* Lists: the tag that is wanted, or an empty list of another kind. */

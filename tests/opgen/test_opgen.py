@@ -171,10 +171,13 @@ class Meaning(Folder):
                      "op f.B(Tensor self, int n) -> Tensor {\n  kernel CPU b\n}\n"
                      "op f.C(Tensor self, bool n) -> Tensor {\n  c other\n  kernel CPU c\n}\n"
                      "op g_.A(Tensor(a!) self) -> Tensor(a!) {\n  kernel CPU g\n}\n"
-                     "op g_.B(Tensor(a!) self, int n) -> Tensor(a!) {\n  kernel CPU h\n}\n")
+                     "op g_.B(Tensor(a!) self, int n) -> Tensor(a!) {\n  kernel CPU h\n}\n"
+                     "op h.A(Tensor(a) self) -> Tensor(a) {\n  variants function inplace\n  view h\n}\n"
+                     "op h_.B(Tensor(a!) self, int n) -> Tensor(a!) {\n  kernel CPU i\n}\n")
         names = {op: row["c"] for op, row in self.operators().items()}
         self.assertEqual(names, {"aten::f.A": "tn_f", "aten::f.B": "tn_f_b", "aten::f.C": "tn_other",
-                                 "aten::g_.A": "tn_g_", "aten::g_.B": "tn_g_b_"})
+                                 "aten::g_.A": "tn_g_", "aten::g_.B": "tn_g_b_", "aten::h.A": "tn_h",
+                                 "aten::h_.A": "tn_h_", "aten::h_.B": "tn_h_b_"})
 
     def test_variants_have_torchs_names_and_schemas(self):
         self.declare("op f(Tensor self, *, int n=1) -> Tensor {\n  variants function inplace out\n"
@@ -375,7 +378,7 @@ ERRORS = {
                             + "op f_a.b(Tensor x) -> Tensor {\n  c two\n" + FINE,
                             "5: identifier 'f_a_b' is already that of aten::f.a_b at ops/x.op:1"),
     "a C name twice": (HEAD + FINE + "op g(Tensor x) -> Tensor {\n  c f\n  kernel CPU g\n}\n",
-                       "4: C name 'f' is already that of aten::f at ops/x.op:1"),
+                       "4: C name 'tn_f' is already that of aten::f at ops/x.op:1"),
     "a C name of a public function": ("op version(Tensor x) -> Tensor {\n" + FINE,
                                       "1: tn_version is a function of tenon/base.h"),
     "a C name that is none": (HEAD + "  c a b\n" + FINE, "2: 'c' wants one name, found 'a b'"),

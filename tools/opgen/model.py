@@ -376,14 +376,14 @@ class Builder:
     def finish(self, files):
         self.name_in_c()
         for what, value in (("operator", lambda op: op.schema.full), ("identifier", lambda op: op.id),
-                            ("C name", lambda op: op.c_name)):
+                            ("C name", lambda op: "tn_" + op.c_name)):
             if self.unique(what, value):
                 break
         self.same_signatures()
         return Model(files, self.families)
 
     def name_in_c(self):
-        first, taken = {}, constants.functions()
+        first, taken = set(), constants.functions()
         for family in self.families:
             schema = family.base.schema
             line = family.declaration.one("c")
@@ -391,13 +391,14 @@ class Builder:
             tail = schema.name[len(stem):]
             if line:
                 base = line.rest
-            elif first.setdefault((schema.ns, schema.name), family) is family:
+            elif (schema.ns, schema.name) not in first:
                 base = schema.name
             else:
                 base = "%s_%s%s" % (stem, schema.overload.lower(), tail)
             if not NAME.match(base):
                 self.problems.add(line.where, "'c' wants one name, found '%s'" % base)
             for op in family.operators:
+                first.add((op.schema.ns, op.schema.name))
                 suffix = "" if op is family.base else "_" if op.role == "inplace" else "_out"
                 op.c_name = base + suffix
                 for name in ("tn_", "tnx_", "tn_kernel_", "tn_unbox_"):
@@ -413,8 +414,9 @@ class Builder:
             for op in family.operators:
                 other = seen.setdefault(value(op), op)
                 if other is not op:
-                    self.problems.add(family.where, "%s '%s' is already that of %s at %s:%d" % (
-                        what, value(op), other.schema.full, *other.where))
+                    hint = "; give another with 'c'" if what == "C name" else ""
+                    self.problems.add(family.where, "%s '%s' is already that of %s at %s:%d%s" % (
+                        what, value(op), other.schema.full, *other.where, hint))
         return len(self.problems.found) > before
 
     def same_signatures(self):
