@@ -177,6 +177,48 @@ static int claim_a_device(void *arg)
     return 0;
 }
 
+static int fail_each_allocation(void *arg)
+{
+    (void)arg;
+    tn_device_vtable v = my_vtable();
+    tn_device_type type = TN_DEVICE_NONE;
+    ASSERT_OK(tn_device_register("npu", &v, &type));
+    tn_tensor *t = NULL;
+    tn_status rc = TN_INTERNAL;
+    int64_t before = tni_test_live;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        rc = tni_tensor_new(1, (int64_t[]){3}, NULL, TN_DTYPE_I64, TN_DEVICE_INIT(type, 0), &t);
+        if (rc != TN_OK)
+            EXPECT(rc == TN_NOMEM && t == NULL && live == 0 && tni_test_live == before);
+    }
+    memcpy(tn_tensor_data(t), (int64_t[]){7, 8, 9}, 24);
+    int64_t held = tni_test_live;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        rc = tni_tensor_resize(t, 1, (int64_t[]){500});
+        if (rc != TN_OK)
+            EXPECT(rc == TN_NOMEM && t->numel == 3 && live == 1 && tni_test_live == held);
+    }
+    EXPECT(((int64_t *)tn_tensor_data(t))[2] == 9 && live == 1);
+    char *text = NULL;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        rc = tn_tensor_to_string(t, &text);
+        if (rc != TN_OK)
+            EXPECT(rc == TN_NOMEM && text == NULL && tni_test_live == held);
+    }
+    tn_string_free(text);
+    tn_tensor_unref(t);
+    EXPECT(live == 0 && tni_test_live == before);
+    return 0;
+}
+
+TEST(memory_of_a_device_does_not_leak_whichever_allocation_fails)
+{
+    EXPECT_EQ_INT(run_in_child(fail_each_allocation, NULL, 20), 0);
+}
+
 TEST(a_claimed_device_has_its_own_name_keys_and_memory)
 {
     EXPECT_EQ_INT(run_in_child(claim_a_device, NULL, 20), 0);
