@@ -35,8 +35,8 @@ def box_function(op):
             body.append("tni_box_opts(opts, &v[%d]);" % arg.index)
         else:
             body.append("v[%d] = %s;" % (arg.index, arg.fill(arg.kind.box)))
-    return function("void", "box_" + op.id, [("tn_value *", "v")] + op.params, body or ["v[0] = tn_value_none();"],
-                    "static ")
+    return function("void", "box_" + op.id, [("tn_value *", "v")] + op.params,
+                    body or ["v[0] = tn_value_none();"], "static TNI_COLD ")
 
 
 def watch_function(op):
