@@ -34,6 +34,21 @@ tn_status tni_null_result(const tn_op *op, const char *result)
             result);
 }
 
+tn_call *tni_begin_watched(tn_call *caller, tn_op *op, tn_keyset keys, const tn_value *args,
+                           int nargs, tn_status *status)
+{
+    tn_call *call = NULL;
+    const tni_kernel *kernel =
+        caller ? tni_redispatch_begin_observed(caller, op, keys, args, nargs, &call, status)
+               : tni_call_begin_observed(op, keys, args, nargs, &call, status);
+    return kernel ? call : NULL;
+}
+
+tn_status tni_end(tn_call *call, tn_status status)
+{
+    return tni_call_end(call, status);
+}
+
 /* ---- boxing ---- */
 
 tn_value tni_box_opt_int(tn_opt_int x)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Ways into an operator: typed wrappers, redispatch, the scope's face, and adaptors between boxed and
-typed. Shape of a wrapper: refuse what is missing, collect keys, begin, run the kernel, end. Boxing is on
-the cold side."""
+typed. A wrapper refuses what is missing, collects keys, begins, runs the kernel, ends; what needs boxed
+arguments is in one cold function beside it."""
 
 from cargs import declare
 from csource import banner, call, function, guard, includes, prototype, wrapped
@@ -22,109 +22,106 @@ def redispatch_h(model):
     return banner(model, "Typed redispatch.", "dispatch") + guard("TNI_GEN_REDISPATCH_H", body)
 
 
-# ---- boxing: typed arguments to values ----
+# ---- typed calls ----
 
-def n_values(op):
-    return max(1, len(op.schema.args))  # C has no empty arrays
+def n_values(n):
+    return max(1, n)  # C has no empty arrays
 
 
-def box_function(op):
-    body = []
+def end_typed(op, end, kernel, indent):
+    head = "return %s(call, ((tn_%s_fn)%s->typed)(" % (end, op.c_name, kernel)
+    return call(head, ["call"] + op.names, "));", indent)
+
+
+def box(op):
     for arg in op.args:
         if arg.is_options:
-            body.append("tni_box_opts(opts, &v[%d]);" % arg.index)
+            yield "tni_box_opts(opts, &args[%d]);" % arg.index
         else:
-            body.append("v[%d] = %s;" % (arg.index, arg.fill(arg.kind.box)))
-    return function("void", "box_" + op.id, [("tn_value *", "v")] + op.params,
-                    body or ["v[0] = tn_value_none();"], "static TNI_COLD ")
+            yield "args[%d] = %s;" % (arg.index, arg.fill(arg.kind.box))
+    if not op.args:
+        yield "args[0] = tn_value_none();"
 
 
-def watch_function(op):
-    params = [("tn_op *", "op"), ("tn_call *", "caller"), ("tn_keyset", "keys")] + op.params
-    params += [("tn_call **", "call"), ("tn_status *", "status")]
-    n = len(op.schema.args)
-    body = ["tn_value args[%d];" % n_values(op),
-            call("box_%s(" % op.id, ["args"] + op.arg_names, ");"),
-            "return caller ? tni_redispatch_begin_observed(caller, op, keys, args, %d, call, status)" % n,
-            "              : tni_call_begin_observed(op, keys, args, %d, call, status);" % n]
-    return function("const tni_kernel *", "watch_" + op.id, params, body, "static TNI_COLD ")
-
-
-def boxed_function(op):
-    """Run a kernel that has no typed entry."""
-    n, n_rets = len(op.schema.args), len(op.outs)
-    body = ["tn_value args[%d], rets[%d];" % (n_values(op), max(1, n_rets))]
-    body += [call("box_%s(" % op.id, ["args"] + op.arg_names, ");"),
-             "TN_TRY(tni_run_boxed(call, args, %d, rets, %d));" % (n, n_rets)]
-    for i, out in enumerate(op.outs):
-        if out.is_list and not out.arg:
-            body.append("TN_TRY(tni_settle_list(rets, %d, %d));" % (n_rets, i))
+def take(op):
+    """Statements that move the results of a boxed kernel to where they belong."""
     for i, out in enumerate(op.outs):
         if out.arg:
-            body.append("tn_value_clear(&rets[%d]); /* the caller's %s is the result */" % (i, out.arg.name))
+            yield "tn_value_clear(&rets[%d]); /* the caller's %s is the result */" % (i, out.arg.name)
         elif out.is_list:
-            body.append("*%s = tni_take_tensors(&rets[%d], %s_n);" % (out.name, i, out.name))
+            yield "*%s = tni_take_tensors(&rets[%d], %s_n);" % (out.name, i, out.name)
         else:
-            body.append("*%s = %s(&rets[%d]);" % (out.name, out.take, i))
-    body.append("return TN_OK;")
-    return function("tn_status", "boxed_" + op.id, [CALL] + op.params + op.out_params, body,
-                    "static TNI_COLD ")
+            yield "*%s = %s(&rets[%d]);" % (out.name, out.take, i)
 
 
-# ---- wrappers ----
+def cold_function(op):
+    """All that needs boxed arguments: a kernel that has no typed entry, or somebody who watches."""
+    n, n_rets = len(op.schema.args), len(op.outs)
+    body = ["tn_value args[%d], rets[%d];" % (n_values(n), n_values(n_rets)), "tn_status status = TN_OK;"]
+    body += list(box(op))
+    body += ["if (!call)",
+             "    call = tni_begin_watched(caller, OP(%s), keys, args, %d, &status);" % (op.id, n),
+             "if (!call)", "    return status;",
+             "if (call->kernel->typed)", end_typed(op, "tni_end", "call->kernel", 8),
+             "status = tni_run_boxed(call, args, %d, rets, %d);" % (n, n_rets)]
+    for i, out in enumerate(op.outs):
+        if out.is_list and not out.arg:
+            body += ["if (status == TN_OK)", "    status = tni_settle_list(rets, %d, %d);" % (n_rets, i)]
+    taken = list(take(op))
+    if taken:
+        body += ["if (status == TN_OK) {"] + ["    " + line for line in taken] + ["}"]
+    body.append("return tni_end(call, status);")
+    return function("tn_status", "cold_" + op.id, [CALL] + redispatch_params(op), body, "static TNI_COLD ")
 
-def run_function(op):
-    names = ["call"] + op.names
-    body = [call("return tni_call_end(call, TNI_LIKELY(kernel->typed)", [], ""),
-            call("? ((tn_%s_fn)kernel->typed)(" % op.c_name, names, ")", 33),
-            call(": boxed_%s(" % op.id, names, "));", 33)]
-    return function("tn_status", "run_" + op.id,
-                    [("const tni_kernel *", "kernel"), CALL] + op.params + op.out_params, body,
-                    "static inline ")
 
-
-def begin(op, caller, plain):
-    """Statements that find the kernel, and leave with the status when there is none."""
-    names = ["op", caller, "keys"] + op.arg_names + ["&call", "&status"]
+def begin_and_run(op, caller, begin):
     return ["tn_call *call;", "tn_status status;",
-            "const tni_kernel *kernel;",
-            "if (tni_observing)",
-            call("kernel = watch_%s(" % op.id, names, ");", 8),
-            "else",
-            "    kernel = %s;" % plain,
+            "if (tni_observing)", call("return cold_%s(" % op.id, ["NULL", caller, "keys"] + op.names, ");", 8),
+            "const tni_kernel *kernel = %s;" % begin,
             "if (TNI_UNLIKELY(!kernel))", "    return status;",
-            call("return run_%s(" % op.id, ["kernel", "call"] + op.names, ");")]
+            "if (TNI_UNLIKELY(!kernel->typed))",
+            call("return cold_%s(" % op.id, ["call", "NULL", "0"] + op.names, ");", 8),
+            end_typed(op, "tni_call_end", "kernel", 4)]
 
 
 def wrapper(op):
-    body = ["tn_op *op = &tni_builtin_ops[TNI_OP_%s];" % op.id]
+    body = []
     for arg in op.args:
         if arg.kind.check:
             condition, failure = map(arg.fill, arg.kind.check)
             body += ["if (TNI_UNLIKELY(%s))" % condition, "    return %s;" % failure]
     for _, name in op.out_params:
-        body += ["if (TNI_UNLIKELY(!%s))" % name, "    return tni_null_result(op, \"%s\");" % name]
+        body += ["if (TNI_UNLIKELY(!%s))" % name, "    return tni_null_result(OP(%s), \"%s\");" % (op.id, name)]
     keys = [arg.fill(arg.kind.keys) for arg in op.args if arg.kind.keys]
     body.append(wrapped("tn_keyset keys = ", [" | ".join(keys) or "0"], ";", 4))
-    body += begin(op, "NULL", "tni_call_begin(op, keys, &call, &status)")
-    return function("tn_status", "tn_" + op.c_name, op.params + op.out_params, body)
+    body += begin_and_run(op, "NULL", "tni_call_begin(OP(%s), keys, &call, &status)" % op.id)
+    return function("tn_status", "tn_" + op.c_name, op.params + op.out_params,
+                    [line.replace("(op, ", "(OP(%s), " % op.id) for line in body])
 
 
 def redispatcher(op):
-    body = ["tn_op *op = &tni_builtin_ops[TNI_OP_%s];" % op.id]
-    body += begin(op, "caller", "tni_redispatch_begin(caller, op, keys, &call, &status)")
+    body = begin_and_run(op, "caller", "tni_redispatch_begin(caller, OP(%s), keys, &call, &status)" % op.id)
     return function("tn_status", "tni_re_" + op.id, redispatch_params(op), body)
+
+
+CALLS_HEAD = """#define OP(id) (&tni_builtin_ops[TNI_OP_##id])
+
+/* cold_ID is the rare half of a call. With a frame `call` it runs the frame's kernel, which is boxed only;
+ * without one it begins first, because somebody watches: from `caller`, or from outside when that is
+ * NULL. */
+
+"""
 
 
 def calls_c(model):
     text = banner(model, "Typed calls and redispatches of the built-in operators.", "dispatch")
     text += includes("tenon/kernels.h", "tenon/ops.h", "core/tensor.h", "dispatch/box.h", "dispatch/call.h",
                      "gen/op_ids.h", "gen/redispatch.h")
+    text += CALLS_HEAD
     pieces = []
     for op in model.operators:
         pieces.append("/* ---- %s ---- */\n\n" % op.schema.full + "\n".join(
-            [box_function(op), watch_function(op), boxed_function(op), run_function(op),
-             wrapper(op), redispatcher(op)]))
+            [cold_function(op), wrapper(op), redispatcher(op)]))
     return text + "\n".join(pieces)
 
 
