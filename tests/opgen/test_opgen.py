@@ -111,6 +111,22 @@ class Compiles(Folder):
     def test_every_type_and_kind_compiles_without_a_warning(self):
         self.compile_all(os.path.join(HERE, "ops"))
 
+    def test_arguments_may_be_called_like_the_variables_of_generated_code(self):
+        names = ("args", "attr", "call", "caller", "fn", "g", "inputs", "it", "kernel", "keys", "made", "operands",
+                 "opts", "out_opts", "rets", "saved", "status", "OP", "value", "n", "made_out", "i")
+        tensors = ", ".join("Tensor " + name for name in names)
+        self.declare("op f(%s, Scalar? room, int[2] x) -> Tensor {\n  variants function inplace out\n"
+                     "  shape f\n  cpu f\n}\n" % tensors
+                     + "op p(%s, int default) -> Tensor {\n  variants function inplace out\n"
+                     "  pointwise p\n  check p\n}\n" % tensors
+                     + "op m(%s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                     "bool? pin_memory=None) -> (Tensor values, Tensor indices) {\n  variants function out\n"
+                     "  shape m\n  cpu m\n}\n" % tensors
+                     + "op v(Tensor(a) self, %s) -> Tensor(a)[] {\n  kernel CPU v\n}\n" % tensors
+                     + "op w(Tensor(a) self, %s) -> Tensor(a) {\n  variants function inplace\n  view w\n}\n"
+                     % tensors)
+        self.compile_all(self.ops)
+
     def test_a_folder_without_declarations_compiles(self):
         self.compile_all(self.ops)
 
@@ -386,6 +402,8 @@ ERRORS = {
                                          "5: tni_kernel_f has another signature at ops/x.op:2"),
     "two parameters of one name": ("op f(Tensor out) -> Tensor {\n" + FINE,
                                    "1: aten::f has two C parameters 'out'"),
+    "a parameter called like a variable": ("op f(Scalar? x, int x_value) -> Tensor {\n" + FINE,
+                                           "1: aten::f has two C parameters 'x_value'"),
     "a list beside a tensor, with out": (
         "op f(Tensor x, Tensor[] l) -> Tensor {\n  variants function out\n  shape f\n  cpu f\n}\n",
         "2: variant 'out' cannot be derived with a list of tensors beside other tensors"),

@@ -4,6 +4,7 @@
 One table, KINDS, holds all of it; the functions it names are in src/dispatch/box.h.
 """
 
+import re
 from dataclasses import dataclass
 
 import schema as schemas
@@ -15,7 +16,7 @@ false float for friend goto if inline int long mutable namespace new noexcept no
 or_eq private protected public register reinterpret_cast restrict return short signed sizeof static
 static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename
 typeof union unsigned using virtual void volatile wchar_t while xor xor_eq
-args attr call caller fn g inputs it kernel keys op operands rets saved status target v""".split())
+args attr call caller fn g inputs it kernel keys made operands opts out_opts rets saved status""".split())
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,10 @@ class CArg:
     def names(self):
         return [name for _, name in self.params]
 
+    @property
+    def local_names(self):
+        return [re.search(r"(\w+)(?:\[\d+\])?$", self.fill(local)).group(1) for local in self.kind.locals]
+
 
 class COut:
     """One result. `arg` is the written argument that is returned; then there is no parameter."""
@@ -176,7 +181,7 @@ def result_has_type(kind):
 
 
 def c_name(name):
-    return name + "_" if name in RESERVED else name
+    return name + "_" if name in RESERVED or name.startswith("made_") else name
 
 
 def arguments(schema):

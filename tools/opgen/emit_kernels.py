@@ -86,7 +86,7 @@ def input_list(op, skip):
 def structured(op, compute):
     family = op.family
     n = len(op.outs)
-    results = ["result%d" % i if n > 1 else "result" for i in range(n)]
+    results = ["made_%s" % out.name for out in op.outs] if n > 1 else ["made"]
     body = [UNUSED, "tni_geometry g[%d];" % n]
     body += ["TN_AUTO(tn_tensor) %s = NULL;" % name for name in results] + options_of_out(op)
     prepare, finish = [], []

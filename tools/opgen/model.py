@@ -334,7 +334,7 @@ class Builder:
             made.append((schemas.out(schema, overload), "out"))
         for variant, its_role in made:
             op = Operator(family, variant, its_role, family.where)
-            names = op.names
+            names = op.names + [name for arg in op.args for name in arg.local_names]
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice:
                 self.fail(family.where, "%s has two C parameters '%s'" % (variant.full, twice))
