@@ -33,7 +33,8 @@ typedef struct option {
 } option;
 
 /* Take the options out of @p argv, wherever they stand before "--", and leave operands.
- * Returns the number of operands, or -1 after it has complained. A word such as -1 is an operand. */
+ * Returns the number of operands, or -1 after it has complained. A word such as -1 is an operand.
+ */
 int take_options(const command *self, int argc, char **argv, const option *options, int n);
 
 /* "tenon ops: …" to stderr, then the usage line; returns EXIT_USAGE. */

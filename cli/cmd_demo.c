@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd_demo.c: `tenon demo`: what Tenon does, shown by doing it. Each part is a user's program in
- * small; docs/user/c-api.md has the same as separate examples. */
+/* cli/cmd_demo.c: `tenon demo`: what Tenon does, shown by doing it. Each part is a user's program
+ * in small; docs/user/c-api.md has the same as separate examples. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -17,9 +17,11 @@ const command command_demo = {
     .name = "demo",
     .usage = "",
     .summary = "show what Tenon does: explain, trace, time, compute, extend, fit",
-    .help = "Takes matmul of a meta tensor [2, 4, 16] with one of [16, 16], explains each dispatch of\n"
-            "it, traces and times it; computes the same on the CPU; registers an operator at run time;\n"
-            "and fits a small network to a curve. The trace goes to stderr, all else to stdout.\n",
+    .help =
+        "Takes matmul of a meta tensor [2, 4, 16] with one of [16, 16], explains each dispatch of\n"
+        "it, traces and times it; computes the same on the CPU; registers an operator at run "
+        "time;\n"
+        "and fits a small network to a curve. The trace goes to stderr, all else to stdout.\n",
     .run = run_demo,
 };
 
@@ -96,8 +98,8 @@ static tn_status time_call(tn_tensor *x, tn_tensor *w)
         double ns = (double)(clock_ns() - start) / CALLS;
         best = ns < best ? ns : best;
     }
-    printf("One call takes %.0f ns, result and all (best of %d rounds of %d calls).\n", best, ROUNDS,
-           CALLS);
+    printf("One call takes %.0f ns, result and all (best of %d rounds of %d calls).\n", best,
+           ROUNDS, CALLS);
     return TN_OK;
 }
 

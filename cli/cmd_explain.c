@@ -12,26 +12,25 @@ const command command_explain = {
     .name = "explain",
     .usage = "OP ARG... [--json] [--time]",
     .summary = "call an operator and explain every dispatch of the call",
-    .help =
-        "OP is an operator's full name (aten::mm, aten::add.Tensor). An ARG is positional, or\n"
-        "NAME=VALUE; what is left out takes its default:\n\n"
-        "  meta f32[2,4,16]   a tensor: device (cpu when left out), dtype, sizes; then any of\n"
-        "                     .t .strided .expanded .cl .grad, and =V to fill it with V\n"
-        "  2.5  True  None  [1, 2]  'text'  float32  cpu\n\n"
-        "The call is a real one. For each dispatch (hop) of it, indented by depth, you see\n\n"
-        "  arguments  the key set of each tensor argument\n"
-        "  include    the thread's include set     } when the set was computed\n"
-        "  exclude    the thread's exclude set     }\n"
-        "  mask       keys that fall through for this operator\n"
-        "  set        the key set that results, which the kernel gets\n"
-        "  winner     its highest key, and that key's slot in the operator's table\n"
-        "  kernel     what sits in the slot, and who registered it\n"
-        "  why        how it came to sit there\n\n"
-        "and the time it took, watching included. Then comes the result, or the error.\n\n"
-        "  --json     the same as JSON\n"
-        "  --time     then call again, unwatched, and print the best time\n\n"
-        "Exit status: 0, 1 when the call failed, 2 for wrong usage.\n\n"
-        "  tenon explain aten::matmul 'meta f32[2,4,16]' 'meta f32[16,16]'\n",
+    .help = "OP is an operator's full name (aten::mm, aten::add.Tensor). An ARG is positional, or\n"
+            "NAME=VALUE; what is left out takes its default:\n\n"
+            "  meta f32[2,4,16]   a tensor: device (cpu when left out), dtype, sizes; then any of\n"
+            "                     .t .strided .expanded .cl .grad, and =V to fill it with V\n"
+            "  2.5  True  None  [1, 2]  'text'  float32  cpu\n\n"
+            "The call is a real one. For each dispatch (hop) of it, indented by depth, you see\n\n"
+            "  arguments  the key set of each tensor argument\n"
+            "  include    the thread's include set     } when the set was computed\n"
+            "  exclude    the thread's exclude set     }\n"
+            "  mask       keys that fall through for this operator\n"
+            "  set        the key set that results, which the kernel gets\n"
+            "  winner     its highest key, and that key's slot in the operator's table\n"
+            "  kernel     what sits in the slot, and who registered it\n"
+            "  why        how it came to sit there\n\n"
+            "and the time it took, watching included. Then comes the result, or the error.\n\n"
+            "  --json     the same as JSON\n"
+            "  --time     then call again, unwatched, and print the best time\n\n"
+            "Exit status: 0, 1 when the call failed, 2 for wrong usage.\n\n"
+            "  tenon explain aten::matmul 'meta f32[2,4,16]' 'meta f32[16,16]'\n",
     .run = run_explain,
 };
 

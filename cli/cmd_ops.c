@@ -19,8 +19,10 @@ const command command_ops = {
     .usage = "[PATTERN] [--json] [--all]",
     .summary = "list operators, or show one: its kernels, its table, and why",
     .help =
-        "PATTERN is a part of a name, or a pattern with * and ?; all operators when it is left out.\n"
-        "When PATTERN is the full name of an operator (aten::mm, aten::add.Tensor) that operator is\n"
+        "PATTERN is a part of a name, or a pattern with * and ?; all operators when it is left "
+        "out.\n"
+        "When PATTERN is the full name of an operator (aten::mm, aten::add.Tensor) that operator "
+        "is\n"
         "shown: its schema, its kernels with the file and line that registered them, the computed\n"
         "table with the reason for what each slot holds, and the keys that fall through.\n"
         "Neighbouring slots that hold the same are shown as one line.\n\n"
@@ -170,7 +172,8 @@ static void print_group(const tn_op *op, const tn_slot_info *slots, unsigned fir
         snprintf(site, sizeof site, " (%s:%d)", s->file, s->line);
     printf("  %-8s   %s%s, %s\n", "", s->name[0] ? s->name : "unnamed", site,
            s->fallthrough ? "falls through" : entries(s->has_typed, s->has_boxed));
-    printf("  %-8s   %s%s%s\n", "", st.dim, slot_why(op, s, first != last, why, sizeof why), st.off);
+    printf("  %-8s   %s%s%s\n", "", st.dim, slot_why(op, s, first != last, why, sizeof why),
+           st.off);
 }
 
 static tn_status read_slots(const tn_op *op, tn_slot_info *slots)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd_trace.c: `tenon trace` and `tenon run`: make a call, with the dispatch trace or without. */
+/* cli/cmd_trace.c: `tenon trace` and `tenon run`: make a call, with the dispatch trace or without.
+ */
 #include <string.h>
 
 #include "cli.h"
@@ -13,15 +14,15 @@ const command command_trace = {
     .name = "trace",
     .usage = "OP ARG... [--debug[=TEXT]]",
     .summary = "call an operator with the dispatch trace on stderr",
-    .help =
-        "Every dispatch prints one line before its kernel is looked up, so the last line of a call\n"
-        "that hangs or crashes names the operator and the key that it went to:\n\n"
-        "   [call] op=[aten::mm], key=[AutogradMeta]\n"
-        "    [redispatch] op=[aten::mm], key=[Meta]\n\n"
-        "  --debug         also print the stages of each dispatch of OP\n"
-        "  --debug=TEXT    of each operator whose name contains TEXT; * for all\n\n"
-        "In a program of your own: TENON_SHOW_DISPATCH_TRACE=1 and TENON_DISPATCH_DEBUG=TEXT.\n"
-        "OP and ARG are as in `tenon explain`.\n",
+    .help = "Every dispatch prints one line before its kernel is looked up, so the last line of a "
+            "call\n"
+            "that hangs or crashes names the operator and the key that it went to:\n\n"
+            "   [call] op=[aten::mm], key=[AutogradMeta]\n"
+            "    [redispatch] op=[aten::mm], key=[Meta]\n\n"
+            "  --debug         also print the stages of each dispatch of OP\n"
+            "  --debug=TEXT    of each operator whose name contains TEXT; * for all\n\n"
+            "In a program of your own: TENON_SHOW_DISPATCH_TRACE=1 and TENON_DISPATCH_DEBUG=TEXT.\n"
+            "OP and ARG are as in `tenon explain`.\n",
     .run = run_trace,
 };
 
@@ -29,10 +30,11 @@ const command command_run = {
     .name = "run",
     .usage = "OP ARG... [--json]",
     .summary = "call an operator and print what it returns",
-    .help = "OP and ARG are as in `tenon explain`. A tensor argument is filled with a fixed, varied\n"
-            "pattern that depends on its sizes and dtype alone, or with V when it ends in =V.\n\n"
-            "  --json    shapes as JSON, without the values\n\n"
-            "  tenon run aten::mm 'f32[2,3]' 'f32[3,2]'\n",
+    .help =
+        "OP and ARG are as in `tenon explain`. A tensor argument is filled with a fixed, varied\n"
+        "pattern that depends on its sizes and dtype alone, or with V when it ends in =V.\n\n"
+        "  --json    shapes as JSON, without the values\n\n"
+        "  tenon run aten::mm 'f32[2,3]' 'f32[3,2]'\n",
     .run = run_run,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/demo_fit.c: fits y = w2 tanh(w1 x + b1) + b2 to a curve. Gradients are written by hand, with the
- * scope face of the API: results belong to the scope of a step, and a step is checked once. */
+/* cli/demo_fit.c: fits y = w2 tanh(w1 x + b1) + b2 to a curve. Gradients are written by hand, with
+ * the scope face of the API: results belong to the scope of a step, and a step is checked once. */
 #include "demo.h"
 
 #include <math.h>
@@ -73,7 +73,7 @@ static tn_tensor *predict(const network *net, tn_tensor *x, tn_tensor **hidden)
 static tn_tensor *column_sums(tn_tensor *t)
 {
     const int64_t rows[] = {0};
-    return tnx_sum_dim_intlist(t, rows, 1, true, TN_DTYPE_NONE);
+    return tnx_sum_dim(t, rows, 1, true, TN_DTYPE_NONE);
 }
 
 /* One step of gradient descent; the loss before it. */
@@ -97,7 +97,7 @@ static tn_status step(network *net, tn_tensor *x, tn_tensor *target, double *los
     };
     const double scale = 2.0 / POINTS; /* of the mean of squares */
     for (int i = 0; i < PARAMETERS; i++) {
-        tnx_mul__scalar(net->velocity[i], tn_float(momentum));
+        tnx_mul_scalar_(net->velocity[i], tn_float(momentum));
         tnx_add_(net->velocity[i], gradients[i], tn_float(scale));
         tnx_sub_(net->value[i], net->velocity[i], tn_float(learning_rate));
     }

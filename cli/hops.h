@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/hops.h: the dispatches of a call, as an observer of the thread hears of them.
  *
- * Nothing is worked out here: what a hop says is what the dispatcher reported, and what its table held
- * at that moment. */
+ * Nothing is worked out here: what a hop says is what the dispatcher reported, and what its table
+ * held at that moment. */
 #ifndef CLI_HOPS_H
 #define CLI_HOPS_H
 

@@ -81,7 +81,7 @@ void json_one_line(json *j)
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = s[0] < 0x80                ? 1
+    size_t length = s[0] < 0x80               ? 1
                     : (s[0] & 0xe0u) == 0xc0u ? 2
                     : (s[0] & 0xf0u) == 0xe0u ? 3
                     : (s[0] & 0xf8u) == 0xf0u ? 4

@@ -2,7 +2,8 @@
 /* cli/json.h: writes JSON to a stream as it is told, indented, with commas where they belong.
  *
  * Text that is not UTF-8 is written with U+FFFD in place of what is wrong, so that the output is
- * always JSON. The caller balances begin and end, and gives a key before each value of an object. */
+ * always JSON. The caller balances begin and end, and gives a key before each value of an object.
+ */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H
 
@@ -18,8 +19,8 @@ typedef struct json {
     bool after_key;
 } json;
 
-#define JSON_TO(stream) \
-    {                   \
+#define JSON_TO(stream)  \
+    {                    \
         .file = (stream) \
     }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/keytext.c: walks over a key set as tenon/dispatch.h lays it out: backend components are bits 0
- * to 15, functionality f is bit 15+f, and a functionality marked "per backend" has one key for each
- * backend of the set. */
+/* cli/keytext.c: walks over a key set as tenon/dispatch.h lays it out: backend components are bits
+ * 0 to 15, functionality f is bit 15+f, and a functionality marked "per backend" has one key for
+ * each backend of the set. */
 #include "keytext.h"
 
 #include <stdarg.h>

@@ -34,9 +34,10 @@ static void print_overview(FILE *file)
           file);
     for (int i = 0; i < COMMANDS; i++)
         fprintf(file, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\n`tenon help COMMAND` says more about one. Environment: TENON_SHOW_DISPATCH_TRACE=1 and\n"
-          "TENON_DISPATCH_DEBUG=TEXT watch every dispatch; NO_COLOR=1 leaves colours away.\n",
-          file);
+    fputs(
+        "\n`tenon help COMMAND` says more about one. Environment: TENON_SHOW_DISPATCH_TRACE=1 and\n"
+        "TENON_DISPATCH_DEBUG=TEXT watch every dispatch; NO_COLOR=1 leaves colours away.\n",
+        file);
 }
 
 static void print_help(FILE *file, const command *c)

@@ -21,9 +21,9 @@ int opcall_read(const command *self, int argc, char **argv, opcall *out)
     c.nrets = tn_op_num_returns(c.op);
     c.args = calloc((size_t)c.nargs + 1, sizeof *c.args);
     c.rets = calloc((size_t)c.nrets + 1, sizeof *c.rets);
-    tn_status st = c.args && c.rets
-                       ? tn_op_parse_arguments(c.op, (const char *const *)(argv + 1), argc - 1, c.args)
-                       : tn_fail(TN_NOMEM, "cannot allocate %d arguments", c.nargs);
+    tn_status st = c.args && c.rets ? tn_op_parse_arguments(c.op, (const char *const *)(argv + 1),
+                                                            argc - 1, c.args)
+                                    : tn_fail(TN_NOMEM, "cannot allocate %d arguments", c.nargs);
     if (st != TN_OK) {
         int code = library_error(self);
         if (!strstr(tn_last_error(), c.schema))

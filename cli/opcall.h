@@ -21,8 +21,8 @@ int opcall_read(const command *self, int argc, char **argv, opcall *out);
 void opcall_run(opcall *c);
 void opcall_free(opcall *c);
 
-/* "result  float32[2, 4, 16], strides [64, 16, 1], on meta", a line for each; with @p values also what
- * is in them. */
+/* "result  float32[2, 4, 16], strides [64, 16, 1], on meta", a line for each; with @p values also
+ * what is in them. */
 void opcall_print_results(FILE *file, const opcall *c, bool values);
 /* "status", then "results" or "error". */
 void opcall_json_results(json *j, const opcall *c);

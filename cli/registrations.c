@@ -119,7 +119,8 @@ static bool has_registration(const tn_op *op, const char *key)
     return found;
 }
 
-/* Which of the two explicit composites fills the slot: the one that is asked first, if it is there. */
+/* Which of the two explicit composites fills the slot: the one that is asked first, if it is there.
+ */
 static const char *explicit_alias(const tn_op *op, tn_key key)
 {
     tn_key first = TN_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL;
@@ -160,14 +161,17 @@ char *slot_why(const tn_op *op, const tn_slot_info *info, bool many, char *buffe
         snprintf(buffer, n, "the %s kernel, %s%s", explicit_alias(op, info->key),
                  info->key == TN_KEY_UNDEFINED ? "which also serves calls without tensors"
                                                : "because no kernel is registered to ",
-                 info->key == TN_KEY_UNDEFINED ? "" : many ? "any of these backends" : key);
+                 info->key == TN_KEY_UNDEFINED ? ""
+                 : many                        ? "any of these backends"
+                                               : key);
     else if (strcmp(why, "nested kernel") == 0)
         snprintf(buffer, n, "the %s kernel, because %s has none of its own",
                  tn_key_name(TN_KEY_COMPOSITE_IMPLICIT_NESTED), key);
     else if (strcmp(why, "math kernel") == 0)
         why_composite(op, info->key, many, buffer, n);
     else if (strcmp(why, "autograd kernel") == 0)
-        snprintf(buffer, n, "the kernel of the alias Autograd, because %s has none of its own", key);
+        snprintf(buffer, n, "the kernel of the alias Autograd, because %s has none of its own",
+                 key);
     else if (strcmp(why, "batched kernel") == 0)
         snprintf(buffer, n, "the %s kernel, because %s has none of its own",
                  tn_key_name(TN_KEY_FUNCTORCH_BATCHED_DECOMPOSITION), key);

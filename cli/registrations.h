@@ -32,8 +32,8 @@ typedef struct registration_list {
 TN_NODISCARD tn_status registrations_read(const tn_op *op, registration_list *out);
 void registrations_free(registration_list *list);
 
-/* Why @p info sits in its slot: "registered directly to Meta". With @p many it is the first of several
- * slots that hold the same for the same reason. Returns @p buffer. */
+/* Why @p info sits in its slot: "registered directly to Meta". With @p many it is the first of
+ * several slots that hold the same for the same reason. Returns @p buffer. */
 char *slot_why(const tn_op *op, const tn_slot_info *info, bool many, char *buffer, size_t n);
 
 #endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/* The matrix: every sample of every declaration, run in every way that must agree.
+ *
+ *   - Meta gives the CPU's sizes, strides, offset, dtype and aliasing, and fails with the same status;
+ *   - arguments in another memory layout give the same values;
+ *   - the in-place and out variants give the function's values, write once (one version), and keep the
+ *     layout of an out of the right size;
+ *   - error samples fail as declared, on the CPU and on Meta, and write nothing.
+ * Consistency only: that the values are right is for the golden data (test_golden.c). */
+#include <math.h>
+#include <string.h>
+
+#include "harness/test.h"
+#include "base/alloc.h"
+#include "core/tensor.h"
+#include "gen/samples.h"
+#include "op/schema.h"
+#include "tenon/dispatch.h"
+#include "tenon/ops.h"
+
+enum { MOST = TNI_SCHEMA_MAX_ARGS };
+
+typedef struct bundle {
+    tn_value v[MOST];
+    int n;
+} bundle;
+
+static void bundle_clear(bundle *b)
+{
+    for (int i = 0; i < b->n; i++)
+        tn_value_clear(&b->v[i]);
+    b->n = 0;
+}
+
+/* ---- tensors in other clothes ---- */
+
+typedef enum clothing { AS_IS, ON_META, TRANSPOSED, EVERY_SECOND } clothing;
+
+static tn_tensor *on_meta(const tn_tensor *t)
+{
+    tni_storage *s = NULL;
+    tn_tensor *m = NULL;
+    ASSERT_OK(tni_storage_new(TN_META, t->storage->nbytes, &s));
+    tn_keyset keys = tni_tensor_keys_for(TN_DEVICE_META, tn_tensor_is_inference(t));
+    ASSERT_OK(tni_tensor_over(s, t->ndim, t->sizes, t->strides, t->offset, (tn_dtype)t->dtype, keys,
+                              TN_META, &m));
+    tni_storage_unref(s);
+    m->flags |= t->flags & (TNI_WRAPPED_NUMBER | TNI_REQUIRES_GRAD);
+    return m;
+}
+
+/* The same values in other memory: dimensions in reverse order, or every second element. */
+static tn_tensor *relaid(tn_tensor *t, clothing how)
+{
+    int64_t strides[TN_MAX_DIMS], step = how == EVERY_SECOND ? 2 : 1;
+    for (int k = 0; k < t->ndim; k++) {
+        int d = how == TRANSPOSED ? k : t->ndim - 1 - k;
+        strides[d] = step;
+        step *= t->sizes[d] ? t->sizes[d] : 1;
+    }
+    tn_tensor *r = NULL;
+    ASSERT_OK(tni_tensor_new(t->ndim, t->sizes, strides, (tn_dtype)t->dtype, TN_CPU, &r));
+    ASSERT_OK(tn_copy_(r, t, false));
+    r->flags |= t->flags & (TNI_WRAPPED_NUMBER | TNI_REQUIRES_GRAD);
+    atomic_store(&r->version, 0);
+    return r;
+}
+
+static tn_tensor *dress(tn_tensor *t, clothing how)
+{
+    if (!t || t->device.type == TN_DEVICE_META)
+        return tn_tensor_ref(t);
+    return how == ON_META ? on_meta(t) : relaid(t, how);
+}
+
+static void dress_all(bundle *b, clothing how)
+{
+    for (int i = 0; how != AS_IS && i < b->n; i++) {
+        tn_value *v = &b->v[i];
+        if (v->tag == TN_TAG_TENSOR && v->u.tensor) {
+            tn_tensor *d = dress(v->u.tensor, how);
+            tn_value_clear(v);
+            *v = tn_value_take_tensor(d);
+        } else if (v->tag == TN_TAG_TENSOR_LIST) {
+            uint32_t n = v->count;
+            tn_tensor **list = tni_alloc(n * sizeof *list);
+            for (uint32_t k = 0; k < n; k++)
+                list[k] = dress(v->u.tensors[k], how);
+            tn_value_clear(v);
+            *v = tn_value_take_tensors(list, n);
+        } else if (v->tag == TN_TAG_DEVICE && how == ON_META) {
+            v->u.device = TN_META;
+        }
+    }
+}
+
+/* ---- calling ---- */
+
+static const tni_schema *schema_of(const char *op, tni_schema **owned)
+{
+    tn_op *handle;
+    char *text;
+    ASSERT_OK(tn_op_find(op, &handle));
+    ASSERT_OK(tn_op_schema(handle, &text));
+    ASSERT_OK(tni_schema_parse(text, owned));
+    tn_string_free(text);
+    return *owned;
+}
+
+static bundle arguments(const tni_sample *s, clothing how)
+{
+    bundle b = {0};
+    tni_schema *schema;
+    schema_of(s->op, &schema);
+    ASSERT_OK(tni_args_parse(schema, s->args, b.v));
+    b.n = schema->nargs;
+    if (how == ON_META) { /* a factory is told by its device argument */
+        for (int i = 0; i < b.n; i++) {
+            if (schema->args[i].type->kind == TNI_TYPE_OPTIONAL && b.v[i].tag == TN_TAG_NONE &&
+                schema->args[i].type->children[0]->kind == TNI_TYPE_DEVICE &&
+                schema->tensor_args == 0)
+                b.v[i] = tn_value_device(TN_META);
+        }
+    }
+    tni_schema_free(schema);
+    dress_all(&b, how);
+    return b;
+}
+
+static tn_status call(const char *op, const bundle *args, bundle *rets)
+{
+    tn_op *handle;
+    tn_status st = tn_op_find(op, &handle);
+    if (st != TN_OK)
+        return st;
+    tn_manual_seed(7);
+    st = tn_op_call(handle, args->v, args->n, rets->v);
+    rets->n = st == TN_OK ? tn_op_num_returns(handle) : 0;
+    return st;
+}
+
+/* ---- comparing ---- */
+
+static bool uninitialised(const char *op)
+{
+    return strstr(op, "empty") != NULL || strstr(op, "resize_") != NULL;
+}
+
+static bool tolerant(const char *op) /* layouts may change the order of a sum */
+{
+    static const char *const names[] = {"mm", "matmul", "linear", "dot", "mv", "sum", "mean", "outer"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strstr(op, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static void expect_same_values(tn_tensor *a, tn_tensor *b, bool exact)
+{
+    tn_tensor *x = NULL, *y = NULL;
+    tn_tensor_opts plain = tn_opts(TN_DTYPE_C128, TN_CPU);
+    ASSERT_OK(tn_empty(a->sizes, a->ndim, &plain, TN_FORMAT_CONTIGUOUS, &x));
+    ASSERT_OK(tn_empty(b->sizes, b->ndim, &plain, TN_FORMAT_CONTIGUOUS, &y));
+    ASSERT_OK(tn_copy_(x, a, false));
+    ASSERT_OK(tn_copy_(y, b, false));
+    const double *p = x->data, *q = y->data;
+    double scale = a->dtype == TN_DTYPE_BF16 ? 2e-2 : a->dtype == TN_DTYPE_F16 ? 2e-3 : 1e-5;
+    for (int64_t i = 0; p && i < 2 * x->numel; i++) {
+        bool same = p[i] == q[i] || (isnan(p[i]) && isnan(q[i])) ||
+                    (!exact && fabs(p[i] - q[i]) <= scale * (1 + fabs(q[i])));
+        EXPECT(same);
+        if (!same)
+            break;
+    }
+    tn_tensor_unref(x);
+    tn_tensor_unref(y);
+}
+
+static void expect_same_geometry(const tn_tensor *a, const tn_tensor *b)
+{
+    EXPECT_EQ_INT(a->ndim, b->ndim);
+    EXPECT_EQ_INT(a->dtype, b->dtype);
+    EXPECT_EQ_INT(a->offset, b->offset);
+    for (int d = 0; a->ndim == b->ndim && d < a->ndim; d++) {
+        EXPECT_EQ_INT(a->sizes[d], b->sizes[d]);
+        EXPECT_EQ_INT(a->strides[d], b->strides[d]);
+    }
+}
+
+/* Which argument's storage does a result use? -1: its own. */
+static int shares_with(const bundle *args, const tn_tensor *t)
+{
+    for (int i = 0; i < args->n; i++) {
+        if (args->v[i].tag == TN_TAG_TENSOR && args->v[i].u.tensor &&
+            tn_tensor_shares_storage(args->v[i].u.tensor, t))
+            return i;
+    }
+    return -1;
+}
+
+static void compare_tensors(const char *op, const bundle *a_args, tn_tensor *a, const bundle *b_args,
+                            tn_tensor *b, clothing how)
+{
+    if (!a || !b) {
+        EXPECT(a == b);
+        return;
+    }
+    if (how == ON_META) {
+        EXPECT(b->device.type == TN_DEVICE_META);
+        EXPECT(tn_tensor_data(b) == NULL);
+        expect_same_geometry(a, b);
+        EXPECT_EQ_INT(shares_with(b_args, b), shares_with(a_args, a));
+        return;
+    }
+    EXPECT_EQ_INT(a->ndim, b->ndim);
+    EXPECT_EQ_INT(a->dtype, b->dtype);
+    for (int d = 0; a->ndim == b->ndim && d < a->ndim; d++)
+        EXPECT_EQ_INT(a->sizes[d], b->sizes[d]);
+    if (!uninitialised(op) && a->device.type == TN_DEVICE_CPU)
+        expect_same_values(a, b, !tolerant(op));
+}
+
+static void compare(const char *op, const bundle *a_args, const bundle *a, const bundle *b_args,
+                    const bundle *b, clothing how)
+{
+    EXPECT_EQ_INT(a->n, b->n);
+    for (int i = 0; i < a->n && i < b->n; i++) {
+        const tn_value *x = &a->v[i], *y = &b->v[i];
+        EXPECT_EQ_INT(x->tag, y->tag);
+        if (x->tag == TN_TAG_TENSOR)
+            compare_tensors(op, a_args, x->u.tensor, b_args, y->u.tensor, how);
+        EXPECT_EQ_INT(x->tag == TN_TAG_TENSOR_LIST ? x->count : 0,
+                      y->tag == TN_TAG_TENSOR_LIST ? y->count : 0);
+        for (uint32_t k = 0; x->tag == TN_TAG_TENSOR_LIST && k < x->count && k < y->count; k++)
+            compare_tensors(op, a_args, x->u.tensors[k], b_args, y->u.tensors[k], how);
+    }
+}
+
+static bool needs_data(const char *op) /* what a tensor without data cannot answer */
+{
+    return strstr(op, "item") != NULL || strstr(op, "_local_scalar_dense") != NULL;
+}
+
+/* ---- the tests ---- */
+
+static void note(const tni_sample *s, const char *what)
+{
+    test_note("%s:%d: %s(%s), %s", s->file, s->line, s->op, s->args, what);
+}
+
+static void run_clothed(clothing how, const char *what)
+{
+    for (int i = 0; i < tni_num_samples; i++) {
+        const tni_sample *s = &tni_samples[i];
+        if (s->status != TN_OK || (how == ON_META && needs_data(s->op)))
+            continue;
+        /* as_strided and its kin look at memory, not at values: another layout is another question. */
+        if (how != ON_META && (strstr(s->op, "strided") || strstr(s->op, "_reshape_alias") ||
+                               strcmp(s->op, "aten::view") == 0 || strstr(s->op, "resize_") ||
+                               strstr(s->op, "_unsafe_view")))
+            continue;
+        note(s, what);
+        bundle a = arguments(s, AS_IS), b = arguments(s, how), x = {0}, y = {0};
+        EXPECT_OK(call(s->op, &a, &x));
+        EXPECT_OK(call(s->op, &b, &y));
+        compare(s->op, &a, &x, &b, &y, how);
+        bundle_clear(&x);
+        bundle_clear(&y);
+        bundle_clear(&a);
+        bundle_clear(&b);
+    }
+}
+
+TEST(there_are_samples_of_every_operator)
+{
+    tn_op **ops;
+    size_t n;
+    ASSERT_OK(tn_op_list(&ops, &n));
+    for (size_t i = 0; i < n; i++) {
+        const char *name = tn_op_name(ops[i]);
+        bool found = strncmp(name, "aten::", 6) != 0;
+        for (int k = 0; k < tni_num_samples && !found; k++)
+            found = strcmp(tni_samples[k].op, name) == 0 || strcmp(tni_samples[k].inplace, name) == 0 ||
+                    strcmp(tni_samples[k].out, name) == 0;
+        test_note("%s", name);
+        EXPECT(found);
+    }
+    tn_op_list_free(ops);
+}
+
+TEST(meta_agrees_with_the_cpu_in_sizes_strides_dtype_and_aliasing)
+{
+    run_clothed(ON_META, "on meta");
+}
+
+TEST(transposed_arguments_give_the_same_values)
+{
+    run_clothed(TRANSPOSED, "transposed");
+}
+
+TEST(strided_arguments_give_the_same_values)
+{
+    run_clothed(EVERY_SECOND, "every second element");
+}
+
+TEST(error_samples_fail_as_declared_on_cpu_and_meta)
+{
+    for (int i = 0; i < tni_num_samples; i++) {
+        const tni_sample *s = &tni_samples[i];
+        if (s->status == TN_OK)
+            continue;
+        for (clothing how = AS_IS; how <= ON_META; how++) {
+            bool data_error = strstr(s->text, "ZeroDivision") || needs_data(s->op);
+            if (how == ON_META && data_error)
+                continue;
+            note(s, how == ON_META ? "on meta" : "on the CPU");
+            bundle args = arguments(s, how), rets = {0};
+            EXPECT_FAIL(s->status, s->text, call(s->op, &args, &rets));
+            bundle_clear(&args);
+        }
+    }
+}
+
+TEST(in_place_variants_write_the_functions_result_once)
+{
+    for (int i = 0; i < tni_num_samples; i++) {
+        const tni_sample *s = &tni_samples[i];
+        if (s->status != TN_OK || !s->inplace[0])
+            continue;
+        bundle a = arguments(s, AS_IS), b = arguments(s, EVERY_SECOND), x = {0}, y = {0};
+        tn_tensor *self = b.v[0].u.tensor;
+        note(s, "in place");
+        EXPECT_OK(call(s->op, &a, &x));
+        const tn_tensor *want = x.n ? x.v[0].u.tensor : NULL;
+        bool fits = want && want->dtype == self->dtype && want->ndim == self->ndim &&
+                    memcmp(want->sizes, self->sizes, sizeof(int64_t) * (size_t)self->ndim) == 0;
+        if (fits && !shares_with(&a, want)) {
+            bundle_clear(&x);
+            bundle_clear(&a);
+            bundle_clear(&b);
+            continue; /* an in-place view: tests/shape */
+        }
+        if (fits) {
+            uint32_t version = 0;
+            EXPECT_OK(call(s->inplace, &b, &y));
+            EXPECT(y.n == 1 && y.v[0].u.tensor == self);
+            expect_same_values(x.v[0].u.tensor, self, !tolerant(s->op));
+            EXPECT_OK(tn_tensor_version(self, &version));
+            EXPECT_EQ_INT(version, 1);
+        }
+        bundle_clear(&x);
+        bundle_clear(&y);
+        bundle_clear(&a);
+        bundle_clear(&b);
+    }
+}
+
+/* Room for an out: nothing, the right size in odd strides, or the wrong size. */
+static tn_tensor *make_out(const tn_tensor *like, int kind)
+{
+    tn_tensor *t = NULL;
+    const int64_t zero[] = {0}, seven[] = {7};
+    if (kind == 0)
+        ASSERT_OK(tni_tensor_new(1, zero, NULL, (tn_dtype)like->dtype, TN_CPU, &t));
+    else if (kind == 1)
+        t = relaid((tn_tensor *)(uintptr_t)like, EVERY_SECOND);
+    else
+        ASSERT_OK(tni_tensor_new(1, seven, NULL, (tn_dtype)like->dtype, TN_CPU, &t));
+    return t;
+}
+
+TEST(out_variants_write_the_functions_result_once_and_keep_a_fitting_layout)
+{
+    for (int i = 0; i < tni_num_samples; i++) {
+        const tni_sample *s = &tni_samples[i];
+        if (s->status != TN_OK || !s->out[0])
+            continue;
+        bundle a = arguments(s, AS_IS), x = {0};
+        note(s, "out");
+        EXPECT_OK(call(s->op, &a, &x));
+        tn_tensor *want = x.n == 1 && x.v[0].tag == TN_TAG_TENSOR ? x.v[0].u.tensor : NULL;
+        for (int kind = 0; want && kind < 3; kind++) {
+            bundle b = arguments(s, AS_IS), y = {0};
+            tn_tensor *out = make_out(want, kind);
+            int64_t stride = out->ndim ? out->strides[out->ndim - 1] : 0;
+            uint32_t version = 0;
+            tni_schema *schema;
+            schema_of(s->out, &schema);
+            b.n = schema->nargs; /* the function's arguments without options, then out */
+            for (int k = 0; k < schema->nargs; k++) {
+                if (schema->args[k].is_out) {
+                    tn_value_clear(&b.v[k]);
+                    b.v[k] = tn_value_tensor(out);
+                }
+            }
+            tni_schema_free(schema);
+            EXPECT_OK(call(s->out, &b, &y));
+            EXPECT(y.n == 1 && y.v[0].u.tensor == out);
+            EXPECT_EQ_INT(out->ndim, want->ndim);
+            if (out->ndim == want->ndim && !uninitialised(s->op))
+                expect_same_values(want, out, !tolerant(s->op));
+            if (kind == 1 && out->ndim && out->numel)
+                EXPECT_EQ_INT(out->strides[out->ndim - 1], stride);
+            EXPECT_OK(tn_tensor_version(out, &version));
+            EXPECT_EQ_INT(version, 1);
+            bundle_clear(&y);
+            bundle_clear(&b);
+            tn_tensor_unref(out);
+        }
+        bundle_clear(&x);
+        bundle_clear(&a);
+    }
+}
+
+TEST(each_allocation_failing_in_any_operator_leaks_nothing)
+{
+    for (int i = 0; i < tni_num_samples; i++) {
+        const tni_sample *s = &tni_samples[i];
+        if (s->status != TN_OK)
+            continue;
+        note(s, "allocations failing");
+        bundle args = arguments(s, AS_IS), rets = {0};
+        EXPECT_OK(call(s->op, &args, &rets)); /* what is made once is made now */
+        bundle_clear(&rets);
+        tn_status rc = TN_INTERNAL;
+        int64_t before = tni_test_live;
+        WITH_EACH_ALLOCATION_FAILING(rc)
+        {
+            rc = call(s->op, &args, &rets);
+            if (rc != TN_OK)
+                EXPECT(rc == TN_NOMEM && tni_test_live == before);
+        }
+        bundle_clear(&rets);
+        EXPECT_EQ_INT(tni_test_live, before);
+        bundle_clear(&args);
+    }
+}
