@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* iter/iter.h: one elementwise operation, planned: sizes by broadcasting, dtype by promotion, layout of
- * the result, overlap checks; then how to walk the operands' memory.
+/* iter/iter.h: one elementwise operation, planned: sizes by broadcasting, dtype by promotion,
+ * layout of the result, overlap checks; then how to walk the operands' memory.
  *
  *   tni_iter it;
  *   TN_TRY(tni_iter_begin(&it, &attr, operands, n, given, mode));
  *   tn_status status = tni_cpu_add(&it, alpha);   // a backend's loops; Meta has none
  *   return tni_iter_end(&it, status, &out);
  *
- * Backends share begin and end, so Meta says what the CPU would. Rules: Note [Elementwise rules]. */
+ * Backends share begin and end, so Meta says what the CPU would. Rules: Note [Elementwise rules].
+ */
 #ifndef TNI_ITER_ITER_H
 #define TNI_ITER_ITER_H
 
@@ -37,13 +38,21 @@ enum {
     TNI_ITER_OUT = 2,     /* the given tensor, resized when its sizes differ */
 };
 
+/* Whether the memory of the output and of all tensors among the inputs is one run each, in one
+ * order. */
+enum {
+    TNI_NOT_FLAT = 0,
+    TNI_FLAT = 1,
+    TNI_FLAT_SAME = 2, /* and all inputs are tensors of it->dtype (but for a bool condition) */
+};
+
 typedef struct tni_pointwise_attr {
     const char *name; /* "add" */
     int type_rule;    /* TNI_PW_… */
 } tni_pointwise_attr;
 
-/* A planned operation. Lives on the stack of the kernel and is not zeroed: what lies below `ndim` is
- * only set when `flat` is not. */
+/* A planned operation. Lives on the stack of the kernel and is not zeroed: what lies below `ndim`
+ * is only set when `flat` is not. */
 typedef struct tni_iter {
     const tni_pointwise_attr *attr;
     tn_tensor *out; /* what is written */
@@ -52,7 +61,7 @@ typedef struct tni_iter {
     tn_dtype out_dtype; /* of `out`; differs from dtype for comparisons and a given output */
     int n;              /* inputs */
     uint8_t mode;
-    uint8_t flat;       /* out and all tensors among the inputs are one run of numel elements each */
+    uint8_t flat;       /* TNI_FLAT… */
     uint8_t numbers;    /* bit i: input i has one value for all: a bare number or a 0-dim tensor */
     uint8_t copy_first; /* bit i: input i shares memory with `out` at other places; read it first */
     void *out_data;
@@ -66,11 +75,13 @@ typedef struct tni_iter {
 } tni_iter;
 
 /* Plan. @p n from 1 to TNI_ITER_INPUTS. On failure nothing is allocated, written or resized.
- * @retval TN_INVALID  sizes, dtypes, devices or memory do not go together, in the reference's words */
+ * @retval TN_INVALID  sizes, dtypes, devices or memory do not go together, in the reference's words
+ */
 TN_NODISCARD tn_status tni_iter_begin(tni_iter *it, const tni_pointwise_attr *attr,
-                                      const tni_operand *operands, int n, tn_tensor *given, int mode);
-/* The end, also when the loops failed: @p status comes back. NEW: hands the result over, or releases
- * it. INPLACE, OUT: @p out is not used and may be NULL. */
+                                      const tni_operand *operands, int n, tn_tensor *given,
+                                      int mode);
+/* The end, also when the loops failed: @p status comes back. NEW: hands the result over, or
+ * releases it. INPLACE, OUT: @p out is not used and may be NULL. */
 TN_NODISCARD tn_status tni_iter_end(tni_iter *it, tn_status status, TN_OWNED tn_tensor **out);
 
 /* Merge dimensions that every operand walks as one; for backends, before a general walk. */
@@ -80,22 +91,26 @@ void tni_iter_coalesce(tni_iter *it);
 
 /* The common dtype of some inputs, spec 5.5. */
 tn_dtype tni_result_type(const tni_operand *operands, int n);
-/* Whether a result of this dtype may be written to a tensor of that one: not complex to real, float to
- * integer, integer to bool. @retval TN_INVALID  "result type Float can't be cast to the desired output
- * type Long" */
+/* Whether a result of this dtype may be written to a tensor of that one: not complex to real, float
+ * to integer, integer to bool. @retval TN_INVALID  "result type Float can't be cast to the desired
+ * output type Long" */
 TN_NODISCARD tn_status tni_check_cast(tn_dtype from, tn_dtype to);
-/* Merge @p sizes into the broadcast sizes so far; dimensions are aligned at the last one.
- * @retval TN_INVALID  "The size of tensor a (3) must match the size of tensor b (4) at non-singleton
- * dimension 1" */
-TN_NODISCARD tn_status tni_broadcast(int *ndim, int64_t *sizes, int other_ndim,
-                                     const int64_t *other_sizes);
 /* "unsupported operation: more than one element of the written-to tensor refers to a single memory
  * location. …" */
 TN_NODISCARD tn_status tni_check_internal_overlap(const tn_tensor *t);
-/* "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single
- * memory location. …"; *copy_first is set where the two may share elements and nothing cheap tells:
- * the input must then be read whole before anything is written. */
+/* "unsupported operation: some elements of the input tensor and the written-to tensor refer to a
+ * single memory location. …"; *copy_first is set where the two may share elements and nothing cheap
+ * tells: the input must then be read whole before anything is written. */
 TN_NODISCARD tn_status tni_check_overlap(const tn_tensor *written, const tn_tensor *input,
                                          bool *copy_first);
+
+/* Whether a bare number can be stored in this dtype, as filling wants it; any number can in bool.
+ * @retval TN_INVALID  "value cannot be converted to type int8_t without overflow" */
+TN_NODISCARD tn_status tni_check_number(tn_scalar value, tn_dtype dtype);
+
+/* The dimensions that a reduction takes away, as bits. No list, and an empty one: all.
+ * @retval TN_INDEX  out of range; @retval TN_INVALID  "dim 1 appears multiple times in the list of
+ * dims" */
+TN_NODISCARD tn_status tni_reduced_dims(const int64_t *dim, int64_t dim_n, int ndim, uint64_t *out);
 
 #endif

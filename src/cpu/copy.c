@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/copy.c: copying between CPU tensors of any strides and dtypes. The walk follows the
+ * destination; where the source is transposed against it, squares are copied, so that both sides
+ * use whole cache lines. */
+#include "cpu/copy.h"
+
+#include <string.h>
+#include "base/pool.h"
+#include "cpu/move.h"
+#include "iter/iter.h"
+
+#define GRAIN_BYTES (256 * 1024)
+#define BLOCK_BYTES 4096
+#define TILE        32
+
+typedef struct copy_job {
+    const tni_kernels *kernels;
+    tn_dtype to, from;
+    size_t to_size, from_size;
+    char *dst;
+    const char *src;
+    int ndim; /* dimension 0 is the fastest of dst */
+    int64_t sizes[TN_MAX_DIMS], dst_strides[TN_MAX_DIMS], src_strides[TN_MAX_DIMS];
+    int crossed; /* the dimension in which src is contiguous, when it is not 0; else 0 */
+} copy_job;
+
+/* ---- planning ---- */
+
+/* Sort dimensions by the strides of dst, those of src where dst has none to say; then merge. */
+static void plan(copy_job *j, const tn_tensor *dst, const tn_tensor *src)
+{
+    int missing = dst->ndim - src->ndim;
+    j->ndim = 0;
+    for (int d = 0; d < dst->ndim; d++) {
+        if (dst->sizes[d] == 1)
+            continue;
+        int own = d - missing;
+        int64_t to = dst->strides[d] * (int64_t)j->to_size;
+        int64_t from =
+            own < 0 || src->sizes[own] == 1 ? 0 : src->strides[own] * (int64_t)j->from_size;
+        int at = j->ndim++;
+        while (at > 0 && (to < j->dst_strides[at - 1] ||
+                          (to == j->dst_strides[at - 1] && from <= j->src_strides[at - 1]))) {
+            j->sizes[at] = j->sizes[at - 1];
+            j->dst_strides[at] = j->dst_strides[at - 1];
+            j->src_strides[at] = j->src_strides[at - 1];
+            at--;
+        }
+        j->sizes[at] = dst->sizes[d];
+        j->dst_strides[at] = to;
+        j->src_strides[at] = from;
+    }
+    int last = 0;
+    for (int d = 1; d < j->ndim; d++) {
+        if (j->dst_strides[d] == j->dst_strides[last] * j->sizes[last] &&
+            j->src_strides[d] == j->src_strides[last] * j->sizes[last]) {
+            j->sizes[last] *= j->sizes[d];
+            continue;
+        }
+        last++;
+        j->sizes[last] = j->sizes[d];
+        j->dst_strides[last] = j->dst_strides[d];
+        j->src_strides[last] = j->src_strides[d];
+    }
+    if (j->ndim == 0) { /* one element */
+        j->sizes[0] = 1;
+        j->dst_strides[0] = (int64_t)j->to_size;
+        j->src_strides[0] = (int64_t)j->from_size;
+    }
+    j->ndim = last + 1;
+    j->crossed = 0;
+    if (j->to == j->from && j->src_strides[0] > (int64_t)j->from_size)
+        for (int d = 1; d < j->ndim; d++)
+            if (j->src_strides[d] == (int64_t)j->from_size)
+                j->crossed = d;
+}
+
+/* ---- rows ---- */
+
+/* One row of n elements. */
+static void copy_row(const copy_job *j, char *dst, const char *src, int64_t n, int64_t to_stride,
+                     int64_t from_stride)
+{
+    bool to_dense = to_stride == (int64_t)j->to_size;
+    if (j->to == j->from && to_dense) {
+        tni_gather(dst, src, n, from_stride, j->to_size);
+        return;
+    }
+    if (to_dense && from_stride == (int64_t)j->from_size) {
+        tni_convert(j->kernels, j->to, dst, j->from, src, n);
+        return;
+    }
+    _Alignas(64) char raw[BLOCK_BYTES], converted[BLOCK_BYTES];
+    int64_t block = BLOCK_BYTES / 16;
+    for (int64_t i = 0; i < n; i += block) {
+        int64_t m = n - i < block ? n - i : block;
+        tni_gather(raw, src + i * from_stride, m, from_stride, j->from_size);
+        char *result = raw;
+        if (j->to != j->from) {
+            result = converted;
+            tni_convert(j->kernels, j->to, converted, j->from, raw, m);
+        }
+        tni_scatter(dst + i * to_stride, result, m, to_stride, j->to_size);
+    }
+}
+
+/* Where outer index @p i is; dimension 0 and @p skip do not count. */
+static void outer_offset(const copy_job *j, int64_t i, int skip, int64_t *dst, int64_t *src)
+{
+    *dst = *src = 0;
+    for (int d = 1; d < j->ndim; d++) {
+        if (d == skip)
+            continue;
+        int64_t at = i % j->sizes[d];
+        i /= j->sizes[d];
+        *dst += at * j->dst_strides[d];
+        *src += at * j->src_strides[d];
+    }
+}
+
+static tn_status copy_rows(int64_t begin, int64_t end, void *arg)
+{
+    const copy_job *j = arg;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t dst, src;
+        outer_offset(j, i, 0, &dst, &src);
+        copy_row(j, j->dst + dst, j->src + src, j->sizes[0], j->dst_strides[0], j->src_strides[0]);
+    }
+    return TN_OK;
+}
+
+/* A single row, cut into pieces. */
+static tn_status copy_piece(int64_t begin, int64_t end, void *arg)
+{
+    const copy_job *j = arg;
+    copy_row(j, j->dst + begin * j->dst_strides[0], j->src + begin * j->src_strides[0], end - begin,
+             j->dst_strides[0], j->src_strides[0]);
+    return TN_OK;
+}
+
+/* ---- transposed ---- */
+
+/* n x m elements: dst is contiguous along the first, src along the second. */
+#define TRANSPOSE(S, T)                                                                     \
+    static void transpose_##S(char *dst, const char *src, int64_t n, int64_t m, int64_t to, \
+                              int64_t from)                                                 \
+    {                                                                                       \
+        for (int64_t y = 0; y < m; y++) {                                                   \
+            T *o = (T *)(dst + y * to);                                                     \
+            const char *x = src + y * (int64_t)sizeof(T);                                   \
+            for (int64_t i = 0; i < n; i++)                                                 \
+                o[i] = *(const T *)(x + i * from);                                          \
+        }                                                                                   \
+    }
+typedef struct pair {
+    uint64_t a, b;
+} pair;
+TRANSPOSE(1, uint8_t)
+TRANSPOSE(2, uint16_t)
+TRANSPOSE(4, uint32_t)
+TRANSPOSE(8, uint64_t)
+TRANSPOSE(16, pair)
+
+/* A stripe: TILE elements of the crossed dimension, all of dimension 0, tile by tile. Stripes of
+ * one outer index come one after the other. */
+static tn_status copy_stripes(int64_t begin, int64_t end, void *arg)
+{
+    const copy_job *j = arg;
+    int64_t m_all = j->sizes[j->crossed], stripes = (m_all + TILE - 1) / TILE;
+    int64_t to = j->dst_strides[j->crossed], from = j->src_strides[0];
+    for (int64_t i = begin; i < end; i++) {
+        int64_t dst, src, y = i % stripes * TILE;
+        outer_offset(j, i / stripes, j->crossed, &dst, &src);
+        int64_t m = m_all - y < TILE ? m_all - y : TILE;
+        for (int64_t x = 0; x < j->sizes[0]; x += TILE) {
+            int64_t n = j->sizes[0] - x < TILE ? j->sizes[0] - x : TILE;
+            char *o = j->dst + dst + y * to + x * (int64_t)j->to_size;
+            const char *a = j->src + src + y * (int64_t)j->to_size + x * from;
+            switch (j->to_size) {
+            case 1:
+                transpose_1(o, a, n, m, to, from);
+                break;
+            case 2:
+                transpose_2(o, a, n, m, to, from);
+                break;
+            case 4:
+                transpose_4(o, a, n, m, to, from);
+                break;
+            case 8:
+                transpose_8(o, a, n, m, to, from);
+                break;
+            default:
+                transpose_16(o, a, n, m, to, from);
+            }
+        }
+    }
+    return TN_OK;
+}
+
+/* ---- all ---- */
+
+tn_status tni_copy_cpu(tn_tensor *dst, const tn_tensor *src)
+{
+    if (dst->numel == 0)
+        return TN_OK;
+    copy_job j;
+    j.kernels = tni_cpu_kernels();
+    j.to = (tn_dtype)dst->dtype;
+    j.from = (tn_dtype)src->dtype;
+    j.to_size = tni_itemsize(dst);
+    j.from_size = tni_itemsize(src);
+    j.dst = dst->data;
+    j.src = src->data;
+    plan(&j, dst, src);
+    int64_t grain = GRAIN_BYTES / (int64_t)j.to_size;
+    if (j.ndim == 1)
+        return dst->numel <= grain ? copy_piece(0, dst->numel, &j)
+                                   : tni_pool_for(dst->numel, grain, copy_piece, &j);
+    int64_t units = dst->numel / j.sizes[0], each = j.sizes[0];
+    tni_pool_fn fn = copy_rows;
+    if (j.crossed && j.dst_strides[0] == (int64_t)j.to_size) {
+        int64_t stripes = (j.sizes[j.crossed] + TILE - 1) / TILE;
+        units = units / j.sizes[j.crossed] * stripes;
+        each = j.sizes[0] * TILE;
+        fn = copy_stripes;
+    }
+    int64_t units_each = grain / each > 0 ? grain / each : 1;
+    return units <= units_each ? fn(0, units, &j) : tni_pool_for(units, units_each, fn, &j);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/isa.c: which kernels this machine runs. */
+#include <stdatomic.h>
+#include "cpu/loops.h"
+
+#if defined(__x86_64__)
+#    define TNI_HAS_VARIANTS 1
+#else
+#    define TNI_HAS_VARIANTS 0
+#endif
+
+#define X(isa)                                                    \
+    static const tni_kernels kernels_##isa = {                    \
+        {&tni_arith_##isa, &tni_maths_##isa, &tni_compare_##isa}, \
+        &tni_cast_##isa,                                          \
+        &tni_reduce_##isa,                                        \
+        &tni_gemm_##isa,                                          \
+    };
+#if TNI_HAS_VARIANTS
+TNI_KERN_LIST(X)
+static const tni_kernels *const by_isa[] = {
+    [TNI_ISA_BASE] = &kernels_base,
+    [TNI_ISA_AVX2] = &kernels_avx2,
+    [TNI_ISA_AVX512] = &kernels_avx512,
+};
+#else
+X(base)
+static const tni_kernels *const by_isa[] = {[TNI_ISA_BASE] = &kernels_base};
+#endif
+#undef X
+
+/* NULL until first asked. Threads that ask at the same time store the same pointer. */
+static _Atomic(const tni_kernels *) chosen;
+
+static const tni_kernels *choose(tni_isa isa)
+{
+    size_t n = sizeof by_isa / sizeof by_isa[0];
+    const tni_kernels *kernels = by_isa[(size_t)isa < n ? (size_t)isa : n - 1];
+    atomic_store_explicit(&chosen, kernels, memory_order_relaxed);
+    return kernels;
+}
+
+const tni_kernels *tni_cpu_kernels(void)
+{
+    const tni_kernels *kernels = atomic_load_explicit(&chosen, memory_order_relaxed);
+    return TNI_LIKELY(kernels != NULL) ? kernels : choose(tni_cpu_isa());
+}
+
+tni_isa tni_cpu_use(tni_isa isa)
+{
+    if (isa > tni_cpu_isa())
+        isa = tni_cpu_isa();
+    choose(isa);
+    return isa;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/kern/arith.c: arithmetic. Integers wrap: they are computed without a sign wherever that gives
+ * the same bits, so that the signed and the unsigned type share a loop. */
+#include "cpu/kern/types.h"
+
+#define LOOP1(name, T, expression)                                                 \
+    static void name(void *out, const void *const *in, int64_t n, const void *ctx) \
+    {                                                                              \
+        T *o = out;                                                                \
+        const T *a = in[0];                                                        \
+        (void)ctx;                                                                 \
+        INDEPENDENT for (int64_t i = 0; i < n; i++)                                \
+        {                                                                          \
+            T x = a[i];                                                            \
+            o[i] = (expression);                                                   \
+        }                                                                          \
+    }
+#define LOOP2(name, T, expression)                                                 \
+    static void name(void *out, const void *const *in, int64_t n, const void *ctx) \
+    {                                                                              \
+        T *o = out;                                                                \
+        const T *a = in[0], *b = in[1];                                            \
+        (void)ctx;                                                                 \
+        INDEPENDENT for (int64_t i = 0; i < n; i++)                                \
+        {                                                                          \
+            T x = a[i], y = b[i];                                                  \
+            o[i] = (expression);                                                   \
+        }                                                                          \
+    }
+#define LOOP2_SCALED(name, T, expression)                                          \
+    static void name(void *out, const void *const *in, int64_t n, const void *ctx) \
+    {                                                                              \
+        T *o = out;                                                                \
+        const T *a = in[0], *b = in[1], s = *(const T *)ctx;                       \
+        INDEPENDENT for (int64_t i = 0; i < n; i++)                                \
+        {                                                                          \
+            T x = a[i], y = b[i];                                                  \
+            o[i] = (expression);                                                   \
+        }                                                                          \
+    }
+
+/* ---- bool: bytes of 0 and 1 ---- */
+
+LOOP2(add_bool, uint8_t, (uint8_t)(x | y))
+LOOP2_SCALED(add_scaled_bool, uint8_t, (uint8_t)(x | (s & y)))
+LOOP2(mul_bool, uint8_t, (uint8_t)(x &y))
+
+/* ---- integers, by width ---- */
+
+#define WRAPPING(S, T)                                                            \
+    LOOP2(add_##S, T, (T)(x + y))                                                 \
+    LOOP2_SCALED(add_scaled_##S, T, (T)((uint64_t)x + (uint64_t)s * (uint64_t)y)) \
+    LOOP2(sub_##S, T, (T)(x - y))                                                 \
+    LOOP2(mul_##S, T, (T)((uint64_t)x * (uint64_t)y))                             \
+    LOOP1(neg_##S, T, (T)(0u - x))
+WRAPPING(w8, uint8_t)
+WRAPPING(w16, uint16_t)
+WRAPPING(w32, uint32_t)
+WRAPPING(w64, uint64_t)
+
+/* Division: the caller has seen to it that y is not 0. The most negative number by -1 wraps to
+ * itself.
+ */
+#define SIGNED(S, T, U)                                                                 \
+    LOOP2(div_trunc_##S, T, y == -1 ? (T)(0 - (U)x) : (T)(x / y))                       \
+    LOOP2(div_floor_##S, T,                                                             \
+          y == -1 ? (T)(0 - (U)x) : (T)(x / y - ((x % y != 0) & ((x < 0) != (y < 0))))) \
+    LOOP2(maximum_##S, T, x > y ? x : y)                                                \
+    LOOP2(minimum_##S, T, x < y ? x : y)                                                \
+    LOOP1(abs_##S, T, x < 0 ? (T)(0 - (U)x) : x)                                        \
+    LOOP1(relu_##S, T, x < 0 ? (T)0 : x)
+SIGNED(i8, int8_t, uint8_t)
+SIGNED(i16, int16_t, uint16_t)
+SIGNED(i32, int32_t, uint32_t)
+SIGNED(i64, int64_t, uint64_t)
+
+LOOP2(div_u8, uint8_t, (uint8_t)(x / y))
+LOOP2(maximum_u8, uint8_t, x > y ? x : y)
+LOOP2(minimum_u8, uint8_t, x < y ? x : y)
+LOOP1(same_u8, uint8_t, x)
+
+/* ---- floating point ---- */
+
+/* By fmod, not by floor(x / y): the quotient of 1.0 and 0.1 is 9. */
+#define FLOOR_DIVIDE(S, T, FMOD, FLOOR, COPYSIGN)                \
+    static inline T floor_divide_##S(T x, T y)                   \
+    {                                                            \
+        if (y == 0)                                              \
+            return x / y;                                        \
+        T rest = FMOD(x, y), quotient = (x - rest) / y;          \
+        if (rest != 0 && (y < 0) != (rest < 0))                  \
+            quotient -= (T)1;                                    \
+        if (quotient == 0)                                       \
+            return COPYSIGN((T)0, x / y);                        \
+        T whole = FLOOR(quotient);                               \
+        return quotient - whole > (T)0.5 ? whole + (T)1 : whole; \
+    }
+FLOOR_DIVIDE(f32, float, fmodf, floorf, copysignf)
+FLOOR_DIVIDE(f64, double, fmod, floor, copysign)
+
+/* NaN wins: it compares false, so the second operand is taken when it is one, and the first is
+ * asked. */
+#define FLOATING(S, T, TRUNC, FABS)                   \
+    LOOP2(add_##S, T, x + y)                          \
+    LOOP2_SCALED(add_scaled_##S, T, x + s * y)        \
+    LOOP2(sub_##S, T, x - y)                          \
+    LOOP2(mul_##S, T, x *y)                           \
+    LOOP2(div_##S, T, x / y)                          \
+    LOOP2(div_trunc_##S, T, TRUNC(x / y))             \
+    LOOP2(div_floor_##S, T, floor_divide_##S(x, y))   \
+    LOOP2(maximum_##S, T, (x > y) | (x != x) ? x : y) \
+    LOOP2(minimum_##S, T, (x < y) | (x != x) ? x : y) \
+    LOOP1(neg_##S, T, -x)                             \
+    LOOP1(abs_##S, T, FABS(x))                        \
+    LOOP1(relu_##S, T, x < 0 ? (T)0 : x)              \
+    LOOP1(reciprocal_##S, T, 1 / x)
+FLOATING(f32, float, truncf, fabsf)
+FLOATING(f64, double, trunc, fabs)
+
+/* ---- complex numbers: plain formulas, as the reference has them, not those of C's Annex G ---- */
+
+#define COMPLEX(S, T, R, FABS)                                                            \
+    static inline T product_##S(T x, T y)                                                 \
+    {                                                                                     \
+        return (T){x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};                 \
+    }                                                                                     \
+    /* Scaled by the larger part of the divisor, so that its square does not overflow. */ \
+    static inline T quotient_##S(T x, T y)                                                \
+    {                                                                                     \
+        R c = FABS(y.re), d = FABS(y.im);                                                 \
+        if (c == 0 && d == 0)                                                             \
+            return (T){x.re / c, x.im / d};                                               \
+        if (c >= d) {                                                                     \
+            R ratio = y.im / y.re, scale = 1 / (y.re + y.im * ratio);                     \
+            return (T){(x.re + x.im * ratio) * scale, (x.im - x.re * ratio) * scale};     \
+        }                                                                                 \
+        R ratio = y.re / y.im, scale = 1 / (y.re * ratio + y.im);                         \
+        return (T){(x.re * ratio + x.im) * scale, (x.im * ratio - x.re) * scale};         \
+    }                                                                                     \
+    static inline T sum_##S(T x, T y)                                                     \
+    {                                                                                     \
+        return (T){x.re + y.re, x.im + y.im};                                             \
+    }                                                                                     \
+    LOOP2(add_##S, T, sum_##S(x, y))                                                      \
+    LOOP2_SCALED(add_scaled_##S, T, sum_##S(x, product_##S(s, y)))                        \
+    LOOP2(sub_##S, T, ((T){x.re - y.re, x.im - y.im}))                                    \
+    LOOP2(mul_##S, T, product_##S(x, y))                                                  \
+    LOOP2(div_##S, T, quotient_##S(x, y))                                                 \
+    LOOP1(neg_##S, T, ((T){-x.re, -x.im}))                                                \
+    LOOP1(reciprocal_##S, T, quotient_##S(((T){1, 0}), x))
+COMPLEX(c64, c64, float, fabsf)
+COMPLEX(c128, c128, double, fabs)
+
+#define ROW(NAME) [TNI_LOOP_##NAME % TNI_FAMILY_LOOPS]
+#define WRAPPING_ROW(f)                                                       \
+    [TN_DTYPE_U8] = f##_w8, [TN_DTYPE_I8] = f##_w8, [TN_DTYPE_I16] = f##_w16, \
+    [TN_DTYPE_I32] = f##_w32, [TN_DTYPE_I64] = f##_w64
+#define SIGNED_ROW(f)                                                           \
+    [TN_DTYPE_I8] = f##_i8, [TN_DTYPE_I16] = f##_i16, [TN_DTYPE_I32] = f##_i32, \
+    [TN_DTYPE_I64] = f##_i64
+#define REAL_ROW(f)    [TN_DTYPE_F32] = f##_f32, [TN_DTYPE_F64] = f##_f64
+#define COMPLEX_ROW(f) [TN_DTYPE_C64] = f##_c64, [TN_DTYPE_C128] = f##_c128
+
+const tni_loop_table TNI_KERN_NAME(tni_arith) = {
+    ROW(ADD) = {WRAPPING_ROW(add), REAL_ROW(add), COMPLEX_ROW(add), [TN_DTYPE_BOOL] = add_bool},
+    ROW(ADD_SCALED) = {WRAPPING_ROW(add_scaled), REAL_ROW(add_scaled),
+                       COMPLEX_ROW(add_scaled), [TN_DTYPE_BOOL] = add_scaled_bool},
+    ROW(SUB) = {WRAPPING_ROW(sub), REAL_ROW(sub), COMPLEX_ROW(sub)},
+    ROW(MUL) = {WRAPPING_ROW(mul), REAL_ROW(mul), COMPLEX_ROW(mul), [TN_DTYPE_BOOL] = mul_bool},
+    ROW(DIV) = {REAL_ROW(div), COMPLEX_ROW(div)},
+    ROW(DIV_TRUNC) = {SIGNED_ROW(div_trunc), REAL_ROW(div_trunc), [TN_DTYPE_U8] = div_u8},
+    ROW(DIV_FLOOR) = {SIGNED_ROW(div_floor), REAL_ROW(div_floor), [TN_DTYPE_U8] = div_u8},
+    ROW(MAXIMUM) = {SIGNED_ROW(maximum),
+                    REAL_ROW(maximum), [TN_DTYPE_U8] = maximum_u8, [TN_DTYPE_BOOL] = add_bool},
+    ROW(MINIMUM) = {SIGNED_ROW(minimum),
+                    REAL_ROW(minimum), [TN_DTYPE_U8] = minimum_u8, [TN_DTYPE_BOOL] = mul_bool},
+    ROW(NEG) = {WRAPPING_ROW(neg), REAL_ROW(neg), COMPLEX_ROW(neg)},
+    ROW(ABS) = {SIGNED_ROW(abs), REAL_ROW(abs), [TN_DTYPE_U8] = same_u8, [TN_DTYPE_BOOL] = same_u8},
+    ROW(RELU) = {SIGNED_ROW(relu), REAL_ROW(relu), [TN_DTYPE_U8] = same_u8},
+    ROW(RECIPROCAL) = {REAL_ROW(reciprocal), COMPLEX_ROW(reciprocal)},
+};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/kern/maths.c: loops over exp, log and relatives. Complex numbers go through the C library. */
+#include <complex.h>
+#include "cpu/kern/maths.h"
+#include "cpu/kern/types.h"
+
+#define LOOP(name, T, expression)                                                  \
+    static void name(void *out, const void *const *in, int64_t n, const void *ctx) \
+    {                                                                              \
+        T *o = out;                                                                \
+        const T *a = in[0];                                                        \
+        (void)ctx;                                                                 \
+        INDEPENDENT for (int64_t i = 0; i < n; i++)                                \
+        {                                                                          \
+            T x = a[i];                                                            \
+            o[i] = (expression);                                                   \
+        }                                                                          \
+    }
+
+LOOP(loop_sqrt_f32, float, sqrtf(x))
+LOOP(loop_sqrt_f64, double, sqrt(x))
+LOOP(loop_sqrt_c64, float complex, csqrtf(x))
+LOOP(loop_sqrt_c128, double complex, csqrt(x))
+LOOP(loop_rsqrt_f32, float, 1.0f / sqrtf(x))
+LOOP(loop_rsqrt_f64, double, 1.0 / sqrt(x))
+LOOP(loop_rsqrt_c64, float complex, 1.0f / csqrtf(x))
+LOOP(loop_rsqrt_c128, double complex, 1.0 / csqrt(x))
+LOOP(loop_exp_f32, float, exp_f32(x))
+LOOP(loop_exp_f64, double, exp_f64(x))
+LOOP(loop_exp_c64, float complex, cexpf(x))
+LOOP(loop_exp_c128, double complex, cexp(x))
+LOOP(loop_log_f32, float, log_f32(x))
+LOOP(loop_log_f64, double, log_f64(x))
+LOOP(loop_log_c64, float complex, clogf(x))
+LOOP(loop_log_c128, double complex, clog(x))
+LOOP(loop_sigmoid_f32, float, sigmoid_f32(x))
+LOOP(loop_sigmoid_f64, double, sigmoid_f64(x))
+LOOP(loop_sigmoid_c64, float complex, 1.0f / (1.0f + cexpf(-x)))
+LOOP(loop_sigmoid_c128, double complex, 1.0 / (1.0 + cexp(-x)))
+LOOP(loop_tanh_f32, float, tanh_f32(x))
+LOOP(loop_tanh_f64, double, tanh_f64(x))
+LOOP(loop_tanh_c64, float complex, ctanhf(x))
+LOOP(loop_tanh_c128, double complex, ctanh(x))
+
+#define ROW(NAME, f)                                                         \
+    [TNI_LOOP_##NAME % TNI_FAMILY_LOOPS] = {[TN_DTYPE_F32] = loop_##f##_f32, \
+                                            [TN_DTYPE_F64] = loop_##f##_f64, \
+                                            [TN_DTYPE_C64] = loop_##f##_c64, \
+                                            [TN_DTYPE_C128] = loop_##f##_c128}
+
+const tni_loop_table TNI_KERN_NAME(tni_maths) = {
+    ROW(SQRT, sqrt), ROW(RSQRT, rsqrt),     ROW(EXP, exp),
+    ROW(LOG, log),   ROW(SIGMOID, sigmoid), ROW(TANH, tanh),
+};

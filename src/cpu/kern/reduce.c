@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/kern/reduce.c: reductions of one run, and of runs into a run of accumulators. See Note
+ * [Sums]. */
+#include <string.h>
+#include "cpu/kern/types.h"
+
+/* Bytes of a vector register. Lanes are 128 bytes whatever it is. */
+#if defined(__AVX512F__)
+#    define REGISTER 64
+#elif defined(__AVX2__)
+#    define REGISTER 32
+#else
+#    define REGISTER 16
+#endif
+#define LANE_BYTES 128
+#define REGISTERS  (LANE_BYTES / REGISTER)
+
+/* WIDTH numbers make an element: 2 for complex ones, whose parts are added apart. */
+#define SUM(S, T, WIDTH)                                                                \
+    typedef T vec_##S __attribute__((vector_size(REGISTER), aligned(8), may_alias));    \
+    static void sum_block_##S(void *out, const void *from, int64_t n)                   \
+    {                                                                                   \
+        enum { LANES = LANE_BYTES / (int)sizeof(T), STEP = REGISTER / (int)sizeof(T) }; \
+        const T *x = from;                                                              \
+        T lanes[LANES] = {0}, *o = out;                                                 \
+        int64_t i = 0, total = n * (WIDTH);                                             \
+        if (total >= LANES) {                                                           \
+            vec_##S sums[REGISTERS] = {0};                                              \
+            for (; i + LANES <= total; i += LANES)                                      \
+                for (int r = 0; r < REGISTERS; r++)                                     \
+                    sums[r] += *(const vec_##S *)(x + i + r * STEP);                    \
+            memcpy(lanes, sums, sizeof lanes);                                          \
+        }                                                                               \
+        for (int l = 0; i < total; i++, l++)                                            \
+            lanes[l] += x[i];                                                           \
+        for (int w = LANES / 2; w >= (WIDTH); w /= 2)                                   \
+            for (int l = 0; l < w; l++)                                                 \
+                lanes[l] += lanes[l + w];                                               \
+        memcpy(o, lanes, sizeof(T) * (WIDTH));                                          \
+    }                                                                                   \
+    static void sum_rows_##S(void *acc, const void *from, int64_t n)                    \
+    {                                                                                   \
+        T *o = acc;                                                                     \
+        const T *x = from;                                                              \
+        INDEPENDENT for (int64_t i = 0; i < n * (WIDTH); i++) o[i] += x[i];             \
+    }
+SUM(f32, float, 1)
+SUM(f64, double, 1)
+SUM(i64, uint64_t, 1)
+SUM(c64, float, 2)
+SUM(c128, double, 2)
+
+/* The larger or smaller; NaN beats both. Order does not matter, so lanes are the compiler's.
+ * Several accumulators, because one would be a chain. */
+#define EXTREME(name, S, T, BETTER)                                      \
+    static void name##_block_##S(void *out, const void *from, int64_t n) \
+    {                                                                    \
+        enum { LANES = LANE_BYTES / (int)sizeof(T) };                    \
+        const T *x = from;                                               \
+        T best = x[0];                                                   \
+        int64_t i = 0;                                                   \
+        if (n >= LANES) {                                                \
+            T lanes[LANES];                                              \
+            memcpy(lanes, x, sizeof lanes);                              \
+            for (i = LANES; i + LANES <= n; i += LANES)                  \
+                for (int l = 0; l < LANES; l++) {                        \
+                    T v = x[i + l], old = lanes[l];                      \
+                    lanes[l] = (BETTER) ? v : old;                       \
+                }                                                        \
+            for (int l = 0; l < LANES; l++) {                            \
+                T v = lanes[l], old = best;                              \
+                best = (BETTER) ? v : old;                               \
+            }                                                            \
+        }                                                                \
+        for (; i < n; i++) {                                             \
+            T v = x[i], old = best;                                      \
+            best = (BETTER) ? v : old;                                   \
+        }                                                                \
+        *(T *)out = best;                                                \
+    }                                                                    \
+    static void name##_rows_##S(void *acc, const void *from, int64_t n)  \
+    {                                                                    \
+        T *o = acc;                                                      \
+        const T *x = from;                                               \
+        INDEPENDENT for (int64_t i = 0; i < n; i++)                      \
+        {                                                                \
+            T v = x[i], old = o[i];                                      \
+            o[i] = (BETTER) ? v : old;                                   \
+        }                                                                \
+    }
+#define EXTREMES(S, T)          \
+    EXTREME(max, S, T, v > old) \
+    EXTREME(min, S, T, v < old)
+#define FLOATING_EXTREMES(S, T)              \
+    EXTREME(max, S, T, (v > old) | (v != v)) \
+    EXTREME(min, S, T, (v < old) | (v != v))
+EXTREMES(u8, uint8_t)
+EXTREMES(i8, int8_t)
+EXTREMES(i16, int16_t)
+EXTREMES(i32, int32_t)
+EXTREMES(i64, int64_t)
+FLOATING_EXTREMES(f32, float)
+FLOATING_EXTREMES(f64, double)
+
+#define SUM_ROW(f)                                                                    \
+    {                                                                                 \
+        [TN_DTYPE_I64] = f##_i64, [TN_DTYPE_F32] = f##_f32, [TN_DTYPE_F64] = f##_f64, \
+        [TN_DTYPE_C64] = f##_c64, [TN_DTYPE_C128] = f##_c128                          \
+    }
+#define EXTREME_ROW(f)                                                                \
+    {                                                                                 \
+        [TN_DTYPE_BOOL] = f##_u8, [TN_DTYPE_U8] = f##_u8, [TN_DTYPE_I8] = f##_i8,     \
+        [TN_DTYPE_I16] = f##_i16, [TN_DTYPE_I32] = f##_i32, [TN_DTYPE_I64] = f##_i64, \
+        [TN_DTYPE_F32] = f##_f32, [TN_DTYPE_F64] = f##_f64                            \
+    }
+
+const tni_reduce_table TNI_KERN_NAME(tni_reduce) = {
+    .sum_block = SUM_ROW(sum_block),
+    .sum_rows = SUM_ROW(sum_rows),
+    .max_block = EXTREME_ROW(max_block),
+    .min_block = EXTREME_ROW(min_block),
+    .max_rows = EXTREME_ROW(max_rows),
+    .min_rows = EXTREME_ROW(min_rows),
+};

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/loops.h: the tables of inner loops. Each family, a file of kern/, is compiled once for each
+ * instruction set into tables of this form; isa.c picks the set when it is first asked. */
+#ifndef TNI_CPU_LOOPS_H
+#define TNI_CPU_LOOPS_H
+
+#include "tenon/dtype.h"
+#include "base/env.h"
+
+/* One run: out[i] = f(in[0][i], in[1][i], …) for i < n. All are contiguous; out may be one of the
+ * inputs, but not overlap them otherwise. @p ctx depends on the loop. */
+typedef void (*tni_loop_fn)(void *out, const void *const *in, int64_t n, const void *ctx);
+/* to[i] = from[i], converted. */
+typedef void (*tni_cast_fn)(void *to, const void *from, int64_t n);
+/* One element from n contiguous ones. */
+typedef void (*tni_block_fn)(void *out, const void *x, int64_t n);
+/* acc[j] = op(acc[j], x[j]) for j < n. */
+typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
+
+#define TNI_FAMILY_LOOPS 16
+/* name, family, number in it. float16 and bfloat16 have no loops (but for WHERE): they are computed
+ * in float32. */
+#define TNI_LOOP_LIST(X)                                      \
+    X(ADD, 0, 0)                                              \
+    X(ADD_SCALED, 0, 1) /* a + s * b; ctx: s, of the dtype */ \
+    X(SUB, 0, 2)                                              \
+    X(MUL, 0, 3)                                              \
+    X(DIV, 0, 4)                                              \
+    X(DIV_TRUNC, 0, 5)                                        \
+    X(DIV_FLOOR, 0, 6)                                        \
+    X(MAXIMUM, 0, 7)                                          \
+    X(MINIMUM, 0, 8)                                          \
+    X(NEG, 0, 9)                                              \
+    X(ABS, 0, 10)                                             \
+    X(RELU, 0, 11)                                            \
+    X(RECIPROCAL, 0, 12)                                      \
+    X(SQRT, 1, 0)                                             \
+    X(RSQRT, 1, 1)                                            \
+    X(EXP, 1, 2)                                              \
+    X(LOG, 1, 3)                                              \
+    X(SIGMOID, 1, 4)                                          \
+    X(TANH, 1, 5)                                             \
+    X(EQ, 2, 0) /* the result of this family is bool … */   \
+    X(NE, 2, 1)                                               \
+    X(LT, 2, 2)                                               \
+    X(LE, 2, 3)                                               \
+    X(GT, 2, 4)                                               \
+    X(GE, 2, 5)                                               \
+    X(LOGICAL_NOT, 2, 6)                                      \
+    X(WHERE, 2, 7) /* … but for this one; in[0] is bool */
+
+typedef enum tni_loop {
+#define X(name, family, number) TNI_LOOP_##name = (family)*TNI_FAMILY_LOOPS + (number),
+    TNI_LOOP_LIST(X)
+#undef X
+} tni_loop;
+
+/* Note [Sums]
+ * A sum is the same number whatever the instruction set and the number of threads: elements are
+ * taken in blocks of TNI_SUM_BLOCK; within one, lane l of the lanes in 128 bytes adds elements l, l
+ * + lanes, …, and the lanes are added up in halves; the sums of blocks are added in order, in
+ * double precision. Each chunk of blocks that threads share out is such a sum, and so is the sum of
+ * the chunks; how long a chunk is depends on the number of elements alone. */
+#define TNI_SUM_BLOCK 1024
+
+typedef tni_loop_fn tni_loop_table[TNI_FAMILY_LOOPS][TN_DTYPE_LIMIT];
+typedef tni_cast_fn tni_cast_table[TN_DTYPE_LIMIT][TN_DTYPE_LIMIT]; /* from, to */
+
+/* Reductions by dtype. Sums: i64, f32, f64, c64, c128. Extremes: any but halves and complex. */
+typedef struct tni_reduce_table {
+    tni_block_fn sum_block[TN_DTYPE_LIMIT]; /* n <= TNI_SUM_BLOCK */
+    tni_rows_fn sum_rows[TN_DTYPE_LIMIT];
+    tni_block_fn max_block[TN_DTYPE_LIMIT], min_block[TN_DTYPE_LIMIT]; /* n > 0 */
+    tni_rows_fn max_rows[TN_DTYPE_LIMIT], min_rows[TN_DTYPE_LIMIT];
+} tni_reduce_table;
+
+typedef struct tni_kernels {
+    const tni_loop_table *loops[3];
+    /* Halves are converted to and from float32 alone; of a dtype to itself there is none. */
+    const tni_cast_table *casts;
+    const tni_reduce_table *reduce;
+    const struct tni_gemm_table *gemm; /* cpu/gemm_kernels.h */
+} tni_kernels;
+
+/* The kernels of this machine, or of the set that tni_cpu_use chose. */
+const tni_kernels *tni_cpu_kernels(void);
+/* For tests: from now on these kernels, as far as the machine has them. Returns what is used then.
+ */
+tni_isa tni_cpu_use(tni_isa isa);
+
+/* NULL: there is no such loop. */
+static inline tni_loop_fn tni_loop_find(const tni_kernels *k, tni_loop loop, tn_dtype dtype)
+{
+    return (*k->loops[loop / TNI_FAMILY_LOOPS])[loop % TNI_FAMILY_LOOPS][dtype];
+}
+
+/* Names of what a file of kern/ defines, one set for each instruction set: TNI_KERN is base, avx2
+ * or avx512, given by the build. */
+#define TNI_KERN_LIST(X) X(base) X(avx2) X(avx512)
+#define X(isa)                                                                       \
+    extern const tni_loop_table tni_arith_##isa, tni_maths_##isa, tni_compare_##isa; \
+    extern const tni_cast_table tni_cast_##isa;                                      \
+    extern const tni_reduce_table tni_reduce_##isa;                                  \
+    extern const struct tni_gemm_table tni_gemm_##isa;
+TNI_KERN_LIST(X)
+#undef X
+#define TNI_KERN_PASTE2(name, isa) name##_##isa
+#define TNI_KERN_PASTE(name, isa)  TNI_KERN_PASTE2(name, isa)
+#define TNI_KERN_NAME(name)        TNI_KERN_PASTE(name, TNI_KERN)
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/move.c: see move.h. */
+#include "cpu/move.h"
+
+#include <string.h>
+
+typedef struct wide {
+    uint64_t a, b;
+} wide;
+
+#define MOVES(S, T)                                                                \
+    static void gather_##S(void *to, const char *from, int64_t n, int64_t stride)  \
+    {                                                                              \
+        T *o = to;                                                                 \
+        for (int64_t i = 0; i < n; i++)                                            \
+            o[i] = *(const T *)(from + i * stride);                                \
+    }                                                                              \
+    static void scatter_##S(char *to, const void *from, int64_t n, int64_t stride) \
+    {                                                                              \
+        const T *x = from;                                                         \
+        for (int64_t i = 0; i < n; i++)                                            \
+            *(T *)(to + i * stride) = x[i];                                        \
+    }                                                                              \
+    static void splat_##S(void *to, const void *from, int64_t n)                   \
+    {                                                                              \
+        T *o = to, x = *(const T *)from;                                           \
+        for (int64_t i = 0; i < n; i++)                                            \
+            o[i] = x;                                                              \
+    }
+MOVES(1, uint8_t)
+MOVES(2, uint16_t)
+MOVES(4, uint32_t)
+MOVES(8, uint64_t)
+MOVES(16, wide)
+
+void tni_gather(void *to, const void *from, int64_t n, int64_t stride, size_t itemsize)
+{
+    if (stride == (int64_t)itemsize)
+        memcpy(to, from, (size_t)n * itemsize);
+    else if (stride == 0 && n > 0)
+        tni_splat(to, from, n, itemsize);
+    else if (itemsize == 4)
+        gather_4(to, from, n, stride);
+    else if (itemsize == 8)
+        gather_8(to, from, n, stride);
+    else if (itemsize == 2)
+        gather_2(to, from, n, stride);
+    else if (itemsize == 1)
+        gather_1(to, from, n, stride);
+    else
+        gather_16(to, from, n, stride);
+}
+
+void tni_scatter(void *to, const void *from, int64_t n, int64_t stride, size_t itemsize)
+{
+    if (stride == (int64_t)itemsize)
+        memcpy(to, from, (size_t)n * itemsize);
+    else if (itemsize == 4)
+        scatter_4(to, from, n, stride);
+    else if (itemsize == 8)
+        scatter_8(to, from, n, stride);
+    else if (itemsize == 2)
+        scatter_2(to, from, n, stride);
+    else if (itemsize == 1)
+        scatter_1(to, from, n, stride);
+    else
+        scatter_16(to, from, n, stride);
+}
+
+void tni_splat(void *to, const void *from, int64_t n, size_t itemsize)
+{
+    if (itemsize == 4)
+        splat_4(to, from, n);
+    else if (itemsize == 8)
+        splat_8(to, from, n);
+    else if (itemsize == 2)
+        splat_2(to, from, n);
+    else if (itemsize == 1)
+        splat_1(to, from, n);
+    else
+        splat_16(to, from, n);
+}
+
+static bool is_half(tn_dtype dtype)
+{
+    return dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
+}
+
+void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype from_dtype,
+                 const void *from, int64_t n)
+{
+    if (to_dtype == from_dtype) {
+        if (to != from)
+            memcpy(to, from, (size_t)n * tni_dtype_size(to_dtype));
+        return;
+    }
+    tni_cast_fn cast = (*k->casts)[from_dtype][to_dtype];
+    if (cast) {
+        cast(to, from, n);
+        return;
+    }
+    /* A half, and not from or to float32: by way of float32, as the reference does it. */
+    float between[256];
+    size_t to_size = tni_dtype_size(to_dtype), from_size = tni_dtype_size(from_dtype);
+    tni_cast_fn first = (*k->casts)[from_dtype][TN_DTYPE_F32];
+    tni_cast_fn second =
+        is_half(to_dtype) || to_dtype != TN_DTYPE_F32 ? (*k->casts)[TN_DTYPE_F32][to_dtype] : NULL;
+    for (int64_t i = 0; i < n; i += 256) {
+        int64_t m = n - i < 256 ? n - i : 256;
+        first(between, (const char *)from + (size_t)i * from_size, m);
+        second((char *)to + (size_t)i * to_size, between, m);
+    }
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/move.h: elements from strided memory to runs and back, and from one dtype to another. */
+#ifndef TNI_CPU_MOVE_H
+#define TNI_CPU_MOVE_H
+
+#include "core/dtype.h"
+#include "cpu/loops.h"
+
+/* to[i] = *(from + i * stride), for elements of @p itemsize bytes: 1, 2, 4, 8 or 16. Strides are in
+ * bytes; 0 repeats one element. */
+void tni_gather(void *to, const void *from, int64_t n, int64_t stride, size_t itemsize);
+/* *(to + i * stride) = from[i]. */
+void tni_scatter(void *to, const void *from, int64_t n, int64_t stride, size_t itemsize);
+/* to[i] = from[0] for i < n. */
+void tni_splat(void *to, const void *from, int64_t n, size_t itemsize);
+/* Convert a run; @p to and @p from do not overlap, unless the dtypes are equal and they are the
+ * same. */
+void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype from_dtype,
+                 const void *from, int64_t n);
+
+#endif

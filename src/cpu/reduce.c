@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/reduce.c: reductions. An output element is reduced from its elements in the order of memory:
+ * either run by run (the reduced dimensions are the fast ones), or many outputs at once, row by row
+ * (a kept dimension is the fastest). See Note [Sums] for what a sum is. */
+#include "cpu/reduce.h"
+
+#include <math.h>
+#include <string.h>
+#include "base/pool.h"
+#include "core/scalar.h"
+#include "cpu/move.h"
+
+#define BLOCK       TNI_SUM_BLOCK
+#define COLUMNS     256 /* outputs that are reduced together, row by row */
+#define ROW_BLOCK   128 /* rows that are added before they go to the double-precision total */
+#define MOST_CHUNKS 64
+#define GRAIN       32768
+
+/* Some dimensions, fastest first. */
+typedef struct axes {
+    int n;
+    int64_t numel;
+    int64_t sizes[TN_MAX_DIMS], x[TN_MAX_DIMS], out[TN_MAX_DIMS]; /* strides in bytes */
+} axes;
+
+/* What is carried from block to block. A sum of floats is carried in double precision. */
+typedef union total {
+    double real[2];
+    int64_t whole;
+    char element[16];
+} total;
+
+typedef struct reduce_job {
+    tni_reduction what;
+    const tni_kernels *kernels;
+    tn_dtype x_dtype, dtype, out_dtype; /* of x, of the accumulation, of out */
+    size_t x_size, size, out_size;
+    tni_block_fn block;
+    tni_rows_fn rows;
+    const char *x;
+    char *out;
+    axes kept, reduced;
+    int64_t chunk; /* reduced elements (or rows) that a chunk has; a multiple of the block */
+    int64_t chunks;
+} reduce_job;
+
+/* ---- planning ---- */
+
+static void axis_add(axes *a, int64_t size, int64_t x, int64_t out)
+{
+    a->numel *= size;
+    if (size == 1)
+        return;
+    int at = a->n++;
+    for (; at > 0 && x < a->x[at - 1]; at--) {
+        a->sizes[at] = a->sizes[at - 1];
+        a->x[at] = a->x[at - 1];
+        a->out[at] = a->out[at - 1];
+    }
+    a->sizes[at] = size;
+    a->x[at] = x;
+    a->out[at] = out;
+}
+
+static void axes_merge(axes *a)
+{
+    int last = 0;
+    for (int d = 1; d < a->n; d++) {
+        if (a->x[d] == a->x[last] * a->sizes[last] && a->out[d] == a->out[last] * a->sizes[last]) {
+            a->sizes[last] *= a->sizes[d];
+            continue;
+        }
+        last++;
+        a->sizes[last] = a->sizes[d];
+        a->x[last] = a->x[d];
+        a->out[last] = a->out[d];
+    }
+    if (a->n > 0)
+        a->n = last + 1;
+}
+
+static void plan_axes(reduce_job *j, const tn_tensor *x, uint64_t dims, const tn_tensor *out)
+{
+    bool keepdim = out->ndim == x->ndim;
+    j->kept.n = j->reduced.n = 0;
+    j->kept.numel = j->reduced.numel = 1;
+    int at = 0;
+    for (int d = 0; d < x->ndim; d++) {
+        bool reduced = dims & (UINT64_C(1) << d);
+        int64_t stride = x->strides[d] * (int64_t)j->x_size;
+        if (reduced)
+            axis_add(&j->reduced, x->sizes[d], stride, 0);
+        else
+            axis_add(&j->kept, x->sizes[d], stride, out->strides[at] * (int64_t)j->out_size);
+        at += !reduced || keepdim;
+    }
+    axes_merge(&j->kept);
+    axes_merge(&j->reduced);
+}
+
+/* Offsets of index @p i in these axes. */
+static inline void axes_at(const axes *a, int64_t i, int64_t *x, int64_t *out)
+{
+    *x = *out = 0;
+    for (int d = 0; d < a->n; d++) {
+        int64_t at = d + 1 < a->n ? i % a->sizes[d] : i;
+        if (d + 1 < a->n)
+            i /= a->sizes[d];
+        *x += at * a->x[d];
+        *out += at * a->out[d];
+    }
+}
+
+/* ---- totals ---- */
+
+static bool is_sum(const reduce_job *j)
+{
+    return j->what <= TNI_REDUCE_MEAN;
+}
+
+static void total_clear(total *t)
+{
+    memset(t, 0, sizeof *t);
+}
+
+/* Take one block's result, an element of j->dtype, into the total. @p first: of an extreme, nothing
+ * is there yet. */
+static void total_take(const reduce_job *j, total *t, const void *element, bool first)
+{
+    switch (is_sum(j) ? j->dtype : TN_DTYPE_NONE) {
+    case TN_DTYPE_F32:
+        t->real[0] += (double)*(const float *)element;
+        return;
+    case TN_DTYPE_F64:
+        t->real[0] += *(const double *)element;
+        return;
+    case TN_DTYPE_C64:
+        t->real[0] += (double)((const float *)element)[0];
+        t->real[1] += (double)((const float *)element)[1];
+        return;
+    case TN_DTYPE_C128:
+        t->real[0] += ((const double *)element)[0];
+        t->real[1] += ((const double *)element)[1];
+        return;
+    case TN_DTYPE_I64:
+        t->whole = (int64_t)((uint64_t)t->whole + *(const uint64_t *)element);
+        return;
+    default:
+        if (first)
+            memcpy(t->element, element, j->size);
+        else
+            j->rows(t->element, element, 1);
+    }
+}
+
+static void total_merge(const reduce_job *j, total *t, const total *other, bool first)
+{
+    if (!is_sum(j)) {
+        total_take(j, t, other->element, first);
+    } else if (j->dtype == TN_DTYPE_I64) {
+        t->whole = (int64_t)((uint64_t)t->whole + (uint64_t)other->whole);
+    } else {
+        t->real[0] += other->real[0];
+        t->real[1] += other->real[1];
+    }
+}
+
+static void total_store(const reduce_job *j, total *t, char *out)
+{
+    tn_dtype dtype = j->dtype;
+    if (is_sum(j) && dtype != TN_DTYPE_I64) {
+        bool complex = tn_dtype_is_complex(dtype);
+        if (j->what == TNI_REDUCE_MEAN) {
+            t->real[0] /= (double)j->reduced.numel;
+            t->real[1] /= (double)j->reduced.numel;
+        }
+        dtype = complex ? TN_DTYPE_C128 : TN_DTYPE_F64;
+    }
+    tni_convert(j->kernels, j->out_dtype, out, dtype, t->element, 1);
+}
+
+/* ---- run by run ---- */
+
+/* Elements [begin, end) of one output's reduction into a total. @p begin is a multiple of BLOCK. */
+static void reduce_runs(const reduce_job *j, const char *x, int64_t begin, int64_t end, total *t)
+{
+    _Alignas(64) char buffer[BLOCK * 16], raw[BLOCK * 16];
+    _Alignas(16) char element[16];
+    const axes *a = &j->reduced;
+    bool contiguous = a->n <= 1 && (a->n == 0 || a->x[0] == (int64_t)j->x_size);
+    total_clear(t);
+    for (int64_t i = begin; i < end; i += BLOCK) {
+        int64_t n = end - i < BLOCK ? end - i : BLOCK;
+        const void *from = x + i * (int64_t)j->x_size;
+        if (!contiguous) {
+            int64_t row = a->sizes[0], at = i;
+            char *to = raw;
+            for (int64_t left = n; left > 0;) {
+                int64_t offset, unused, m = row - at % row;
+                if (m > left)
+                    m = left;
+                axes_at(a, at, &offset, &unused);
+                tni_gather(to, x + offset, m, a->x[0], j->x_size);
+                to += (size_t)m * j->x_size;
+                at += m;
+                left -= m;
+            }
+            from = raw;
+        }
+        if (j->x_dtype != j->dtype) {
+            tni_convert(j->kernels, j->dtype, buffer, j->x_dtype, from, n);
+            from = buffer;
+        }
+        j->block(element, from, n);
+        total_take(j, t, element, i == begin);
+    }
+}
+
+/* All chunks of one output, one after the other: the same sums as when they are shared out. */
+static void reduce_one(const reduce_job *j, const char *x, total *t)
+{
+    int64_t n = j->reduced.numel;
+    if (j->chunks <= 1) {
+        reduce_runs(j, x, 0, n, t);
+        return;
+    }
+    total_clear(t);
+    for (int64_t c = 0; c < j->chunks; c++) {
+        total part;
+        int64_t begin = c * j->chunk, end = begin + j->chunk < n ? begin + j->chunk : n;
+        reduce_runs(j, x, begin, end, &part);
+        total_merge(j, t, &part, c == 0);
+    }
+}
+
+static tn_status runs_of_outputs(int64_t begin, int64_t end, void *arg)
+{
+    const reduce_job *j = arg;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t x, out;
+        total t;
+        axes_at(&j->kept, i, &x, &out);
+        reduce_one(j, j->x + x, &t);
+        total_store(j, &t, j->out + out);
+    }
+    return TN_OK;
+}
+
+typedef struct chunk_job {
+    const reduce_job *job;
+    const char *x;
+    total partial[MOST_CHUNKS];
+} chunk_job;
+
+static tn_status runs_of_chunks(int64_t begin, int64_t end, void *arg)
+{
+    chunk_job *c = arg;
+    const reduce_job *j = c->job;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t last = (i + 1) * j->chunk;
+        reduce_runs(j, c->x, i * j->chunk, last < j->reduced.numel ? last : j->reduced.numel,
+                    &c->partial[i]);
+    }
+    return TN_OK;
+}
+
+/* Few outputs of many elements each: the chunks of one are shared out. */
+static tn_status by_chunks(const reduce_job *j)
+{
+    for (int64_t i = 0; i < j->kept.numel; i++) {
+        int64_t x, out;
+        axes_at(&j->kept, i, &x, &out);
+        chunk_job c = {.job = j, .x = j->x + x};
+        TN_TRY(tni_pool_for(j->chunks, 1, runs_of_chunks, &c));
+        total t;
+        total_clear(&t);
+        for (int64_t k = 0; k < j->chunks; k++)
+            total_merge(j, &t, &c.partial[k], k == 0);
+        total_store(j, &t, j->out + out);
+    }
+    return TN_OK;
+}
+
+/* ---- row by row ---- */
+
+/* One row of n outputs' elements as a run of the accumulation's dtype. */
+static const void *row_ready(const reduce_job *j, const char *x, int64_t n, char *raw, char *buffer)
+{
+    const void *from = x;
+    if (j->kept.x[0] != (int64_t)j->x_size) {
+        tni_gather(raw, x, n, j->kept.x[0], j->x_size);
+        from = raw;
+    }
+    if (j->x_dtype != j->dtype) {
+        tni_convert(j->kernels, j->dtype, buffer, j->x_dtype, from, n);
+        from = buffer;
+    }
+    return from;
+}
+
+/* n <= COLUMNS neighbours along the fastest kept dimension. */
+static void reduce_columns(const reduce_job *j, const char *x, char *out, int64_t n)
+{
+    _Alignas(64) char raw[COLUMNS * 16], buffer[COLUMNS * 16], acc[COLUMNS * 16];
+    total totals[COLUMNS];
+    int64_t rows = j->reduced.numel;
+    size_t row_bytes = (size_t)n * j->size;
+    for (int64_t c = 0; c < n; c++)
+        total_clear(&totals[c]);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t offset, unused;
+        axes_at(&j->reduced, r, &offset, &unused);
+        const void *row = row_ready(j, x + offset, n, raw, buffer);
+        if (r % ROW_BLOCK == 0)
+            memcpy(acc, row, row_bytes);
+        else
+            j->rows(acc, row, n);
+        if (r % ROW_BLOCK == ROW_BLOCK - 1 || r == rows - 1)
+            for (int64_t c = 0; c < n; c++)
+                total_take(j, &totals[c], acc + (size_t)c * j->size, r < ROW_BLOCK);
+    }
+    for (int64_t c = 0; c < n; c++)
+        total_store(j, &totals[c], out + c * j->kept.out[0]);
+}
+
+/* Units of COLUMNS outputs; those of one row of the fastest kept dimension come together. */
+static tn_status columns_of_units(int64_t begin, int64_t end, void *arg)
+{
+    const reduce_job *j = arg;
+    int64_t width = j->kept.sizes[0], units = (width + COLUMNS - 1) / COLUMNS;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t x, out, first = i % units * COLUMNS;
+        axes_at(&j->kept, i / units * width + first, &x, &out);
+        reduce_columns(j, j->x + x, j->out + out,
+                       width - first < COLUMNS ? width - first : COLUMNS);
+    }
+    return TN_OK;
+}
+
+/* ---- all ---- */
+
+/* Whether outputs that are neighbours in memory are better reduced together. */
+static bool row_by_row(const reduce_job *j)
+{
+    const axes *k = &j->kept, *r = &j->reduced;
+    return k->n > 0 && r->n > 0 && k->x[0] < r->x[0] && k->sizes[0] >= 4;
+}
+
+static tn_dtype accumulation(tni_reduction what, tn_dtype x, tn_dtype out)
+{
+    tn_dtype dtype = what == TNI_REDUCE_MAX || what == TNI_REDUCE_MIN ? x : out;
+    if (dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16)
+        return TN_DTYPE_F32;
+    if (what == TNI_REDUCE_SUM && tn_dtype_is_integral(dtype, true))
+        return TN_DTYPE_I64;
+    return dtype;
+}
+
+static tn_status reduce_go(reduce_job *j)
+{
+    int64_t outputs = j->kept.numel, n = j->reduced.numel;
+    if (row_by_row(j)) {
+        int64_t units = (j->kept.sizes[0] + COLUMNS - 1) / COLUMNS * (outputs / j->kept.sizes[0]);
+        int64_t work = n * (j->kept.sizes[0] < COLUMNS ? j->kept.sizes[0] : COLUMNS);
+        int64_t grain = work < GRAIN ? GRAIN / (work + 1) + 1 : 1;
+        return tni_pool_for(units, grain, columns_of_units, j);
+    }
+    /* Chunks depend on n alone, whether they are shared out or not. */
+    int64_t blocks = (n + BLOCK - 1) / BLOCK;
+    int64_t each = (blocks + MOST_CHUNKS - 1) / MOST_CHUNKS;
+    if (each < GRAIN / BLOCK)
+        each = GRAIN / BLOCK;
+    j->chunk = each * BLOCK;
+    j->chunks = (n + j->chunk - 1) / j->chunk;
+    if (j->chunks > 1 && outputs < 16)
+        return by_chunks(j);
+    int64_t grain = n < GRAIN ? GRAIN / (n + 1) + 1 : 1;
+    return outputs <= grain ? runs_of_outputs(0, outputs, j)
+                            : tni_pool_for(outputs, grain, runs_of_outputs, j);
+}
+
+tn_status tni_reduce(tni_reduction what, const tn_tensor *x, uint64_t dims, tn_tensor *out)
+{
+    if (out->numel == 0)
+        return TN_OK;
+    reduce_job j = {.what = what, .kernels = tni_cpu_kernels()};
+    j.x_dtype = (tn_dtype)x->dtype;
+    j.out_dtype = (tn_dtype)out->dtype;
+    j.dtype = accumulation(what, j.x_dtype, j.out_dtype);
+    j.x_size = tni_dtype_size(j.x_dtype);
+    j.size = tni_dtype_size(j.dtype);
+    j.out_size = tni_dtype_size(j.out_dtype);
+    const tni_reduce_table *k = j.kernels->reduce;
+    j.block = (what == TNI_REDUCE_MAX   ? k->max_block
+               : what == TNI_REDUCE_MIN ? k->min_block
+                                        : k->sum_block)[j.dtype];
+    j.rows = (what == TNI_REDUCE_MAX   ? k->max_rows
+              : what == TNI_REDUCE_MIN ? k->min_rows
+                                       : k->sum_rows)[j.dtype];
+    TN_CHECK(j.block && j.rows, TN_UNSUPPORTED, "reduction not implemented for '%s'",
+             tni_dtype_text(j.x_dtype));
+    j.x = x->data;
+    j.out = out->data;
+    plan_axes(&j, x, dims, out);
+    return reduce_go(&j);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/run.c: a loop over operands of any strides and dtypes. Loops only know runs of one dtype;
+ * what is not such a run goes through buffers of a few kilobytes, a block at a time: gathered,
+ * converted, computed, converted back, scattered. */
+#include "cpu/run.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include "base/pool.h"
+#include "cpu/move.h"
+
+#define BLOCK_BYTES 4096
+/* Below this many elements in the fastest dimension, blocks are gathered across its ends. */
+#define SHORT_ROW 64
+
+typedef enum how {
+    AS_IT_IS, /* the loop works on the operand's own memory */
+    ONE_VALUE,
+    BY_BLOCK,
+} how;
+
+typedef struct operand {
+    const char *data;
+    const int64_t *strides;
+    tn_dtype have, want;
+    how how;
+    bool linear;    /* element i of the walk is at data + i * itemsize */
+    bool via_dtype; /* is rounded to the common dtype on the way */
+} operand;
+
+typedef struct job {
+    const tni_iter *it;
+    const tni_kernels *kernels;
+    tni_loop_fn fn;
+    const void *ctx;
+    operand out, in[TNI_ITER_INPUTS];
+    int n;           /* inputs */
+    int64_t block;   /* most elements at a time */
+    bool whole_rows; /* a block ends with the fastest dimension */
+} job;
+
+/* Where the walk is. */
+typedef struct place {
+    int64_t linear;
+    int64_t index[TN_MAX_DIMS];
+} place;
+
+static void place_at(const tni_iter *it, int64_t linear, place *p)
+{
+    p->linear = linear;
+    for (int d = 0; d < it->ndim; d++) {
+        p->index[d] = linear % it->sizes[d];
+        linear /= it->sizes[d];
+    }
+}
+
+static inline void place_advance(const tni_iter *it, place *p, int64_t n)
+{
+    p->linear += n;
+    int d = 0;
+    p->index[0] += n;
+    while (p->index[d] >= it->sizes[d] && d + 1 < it->ndim) {
+        int64_t carry = p->index[d] == it->sizes[d] ? 1 : p->index[d] / it->sizes[d];
+        p->index[d] -= carry * it->sizes[d];
+        p->index[++d] += carry;
+    }
+}
+
+static inline int64_t offset_of(const tni_iter *it, const int64_t *strides, const place *p)
+{
+    int64_t offset = 0;
+    for (int d = 0; d < it->ndim; d++)
+        offset += p->index[d] * strides[d];
+    return offset;
+}
+
+/* n elements from the walk's place, gathered or scattered row by row. */
+static void move_rows(const tni_iter *it, const operand *o, const place *start, int64_t n,
+                      char *buffer, bool gather)
+{
+    place p = {.linear = start->linear};
+    memcpy(p.index, start->index, (size_t)it->ndim * sizeof p.index[0]);
+    size_t itemsize = tni_dtype_size(o->have);
+    while (n > 0) {
+        int64_t m = it->sizes[0] - p.index[0];
+        if (m > n)
+            m = n;
+        char *at = (char *)(uintptr_t)o->data + offset_of(it, o->strides, &p);
+        if (gather)
+            tni_gather(buffer, at, m, o->strides[0], itemsize);
+        else
+            tni_scatter(at, buffer, m, o->strides[0], itemsize);
+        buffer += (size_t)m * itemsize;
+        n -= m;
+        place_advance(it, &p, m);
+    }
+}
+
+static void convert_input(const job *j, const operand *o, void *to, const void *from, int64_t n)
+{
+    tni_convert(j->kernels, o->want, to, o->have, from, n);
+    if (o->via_dtype) {
+        uint16_t half[256];
+        float *x = to;
+        for (int64_t i = 0; i < n; i += 256) {
+            int64_t m = n - i < 256 ? n - i : 256;
+            tni_convert(j->kernels, j->it->dtype, half, TN_DTYPE_F32, x + i, m);
+            tni_convert(j->kernels, TN_DTYPE_F32, x + i, j->it->dtype, half, m);
+        }
+    }
+}
+
+/* The input's next n elements as a run of what the loop wants. */
+static const void *ready(const job *j, const operand *o, const place *p, int64_t n, char *buffer,
+                         char *raw)
+{
+    size_t itemsize = tni_dtype_size(o->have);
+    if (o->how == ONE_VALUE)
+        return buffer; /* filled once */
+    if (o->how == AS_IT_IS)
+        return o->data +
+               (o->linear ? p->linear * (int64_t)itemsize : offset_of(j->it, o->strides, p));
+    const char *from;
+    if (o->linear) {
+        from = o->data + p->linear * (int64_t)itemsize;
+    } else if (j->whole_rows && o->strides[0] == (int64_t)itemsize) {
+        from = o->data + offset_of(j->it, o->strides, p);
+    } else {
+        char *to = o->have == o->want && !o->via_dtype ? buffer : raw;
+        move_rows(j->it, o, p, n, to, true);
+        from = to;
+    }
+    if (from != buffer)
+        convert_input(j, o, buffer, from, n);
+    return buffer;
+}
+
+static tn_status run_range(int64_t begin, int64_t end, void *arg)
+{
+    const job *j = arg;
+    const tni_iter *it = j->it;
+    _Alignas(64) char buffers[TNI_ITER_INPUTS][BLOCK_BYTES];
+    _Alignas(64) char result[BLOCK_BYTES];
+    _Alignas(64) char raw[BLOCK_BYTES];
+    const void *in[TNI_ITER_INPUTS] = {NULL};
+    place p;
+    place_at(it, begin, &p);
+    int64_t most = end - begin < j->block ? end - begin : j->block;
+    for (int i = 0; i < j->n; i++)
+        if (j->in[i].how == ONE_VALUE) {
+            _Alignas(16) char value[16];
+            convert_input(j, &j->in[i], value, j->in[i].data, 1);
+            tni_splat(buffers[i], value, most, tni_dtype_size(j->in[i].want));
+        }
+    while (p.linear < end) {
+        int64_t n = end - p.linear < most ? end - p.linear : most;
+        if (j->whole_rows && n > it->sizes[0] - p.index[0])
+            n = it->sizes[0] - p.index[0];
+        for (int i = 0; i < j->n; i++)
+            in[i] = ready(j, &j->in[i], &p, n, buffers[i], raw);
+        if (j->out.how == AS_IT_IS) {
+            int64_t offset = j->out.linear ? p.linear * (int64_t)tni_dtype_size(j->out.have)
+                                           : offset_of(it, j->out.strides, &p);
+            j->fn((char *)(uintptr_t)j->out.data + offset, in, n, j->ctx);
+        } else {
+            j->fn(result, in, n, j->ctx);
+            char *from = result;
+            if (j->out.have != j->out.want) {
+                tni_convert(j->kernels, j->out.have, raw, j->out.want, result, n);
+                from = raw;
+            }
+            move_rows(it, &j->out, &p, n, from, false);
+        }
+        place_advance(it, &p, n);
+    }
+    return TN_OK;
+}
+
+/* ---- setting up ---- */
+
+static bool is_half(tn_dtype dtype)
+{
+    return dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
+}
+
+static void operand_set(const tni_iter *it, operand *o, const void *data, int row, tn_dtype have,
+                        tn_dtype want)
+{
+    o->data = data;
+    o->strides = it->strides[row];
+    o->have = have;
+    o->want = want;
+    o->via_dtype = false;
+    o->linear = true;
+    bool one = true;
+    int64_t expected = (int64_t)tni_dtype_size(have);
+    for (int d = 0; d < it->ndim; d++) {
+        o->linear &= o->strides[d] == expected;
+        one &= o->strides[d] == 0;
+        expected *= it->sizes[d];
+    }
+    o->how = one && row > 0 ? ONE_VALUE : BY_BLOCK;
+}
+
+/* One run each: the walk has one dimension. */
+static void walk_flat(tni_iter *it)
+{
+    it->ndim = 1;
+    it->sizes[0] = it->numel;
+    it->strides[0][0] = (int64_t)tni_dtype_size(it->out_dtype);
+    for (int i = 0; i < it->n; i++)
+        it->strides[1 + i][0] =
+            it->numbers & (1u << i) ? 0 : (int64_t)tni_dtype_size((tn_dtype)it->in_dtype[i]);
+}
+
+/* Bring the walk into its final form: few dimensions, at least one. */
+static void walk_make(tni_iter *it)
+{
+    if (it->flat) {
+        walk_flat(it);
+        return;
+    }
+    tni_iter_coalesce(it);
+    if (it->ndim == 0) { /* one element */
+        it->ndim = 1;
+        it->sizes[0] = 1;
+        it->strides[0][0] = (int64_t)tni_dtype_size(it->out_dtype);
+        for (int i = 0; i < it->n; i++)
+            it->strides[1 + i][0] = (int64_t)tni_dtype_size((tn_dtype)it->in_dtype[i]);
+    }
+}
+
+/* Inputs that share memory with the output at other places are read whole before anything is
+ * written: each into a block of its own, in the order of the walk. */
+static tn_status copy_inputs(tni_iter *it, void **copies)
+{
+    for (int i = 0; i < it->n; i++) {
+        if (!(it->copy_first & (1u << i)))
+            continue;
+        tn_dtype dtype = (tn_dtype)it->in_dtype[i];
+        size_t nbytes, itemsize = tni_dtype_size(dtype);
+        TN_CHECK(tni_size_mul((size_t)it->numel, itemsize, &nbytes), TN_NOMEM,
+                 "a copy of input %d would have more bytes than can be counted", i);
+        copies[i] = tni_alloc(nbytes);
+        TN_CHECK(copies[i], TN_NOMEM, "cannot allocate %zu bytes for a copy of input %d", nbytes,
+                 i);
+        operand o;
+        operand_set(it, &o, it->in_data[i], 1 + i, dtype, dtype);
+        place p;
+        place_at(it, 0, &p);
+        move_rows(it, &o, &p, it->numel, copies[i], true);
+        it->in_data[i] = copies[i];
+        int64_t stride = (int64_t)itemsize;
+        for (int d = 0; d < it->ndim; d++) {
+            it->strides[1 + i][d] = stride;
+            stride *= it->sizes[d];
+        }
+    }
+    return TN_OK;
+}
+
+static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags)
+{
+    tn_dtype result = flags & TNI_RUN_BOOL_RESULT ? TN_DTYPE_BOOL : compute;
+    size_t widest = tni_dtype_size(compute);
+    operand_set(it, &j->out, it->out_data, 0, it->out_dtype, result);
+    for (int i = 0; i < it->n; i++) {
+        operand *o = &j->in[i];
+        tn_dtype have = (tn_dtype)it->in_dtype[i];
+        tn_dtype want = i == 0 && (flags & TNI_RUN_CONDITION) ? TN_DTYPE_BOOL : compute;
+        operand_set(it, o, it->in_data[i], 1 + i, have, want);
+        o->via_dtype = is_half(it->dtype) && have != it->dtype && want == TN_DTYPE_F32 &&
+                       !((flags & TNI_RUN_EXACT_NUMBERS) && (it->numbers & (1u << i)));
+        if (tni_dtype_size(have) > widest)
+            widest = tni_dtype_size(have);
+    }
+    if (tni_dtype_size(it->out_dtype) > widest)
+        widest = tni_dtype_size(it->out_dtype);
+    j->whole_rows = it->ndim > 1 && it->sizes[0] >= SHORT_ROW;
+    j->block = INT64_MAX;
+    for (int i = -1; i < it->n; i++) {
+        operand *o = i < 0 ? &j->out : &j->in[i];
+        if (o->how == BY_BLOCK && o->have == o->want && !o->via_dtype &&
+            (o->linear || (j->whole_rows && o->strides[0] == (int64_t)tni_dtype_size(o->have))))
+            o->how = AS_IT_IS;
+        else
+            j->block = BLOCK_BYTES / (int64_t)widest;
+    }
+}
+
+static tn_status go(job *j)
+{
+    int64_t n = j->it->numel;
+    return n <= TNI_GRAIN ? run_range(0, n, j) : tni_pool_for(n, TNI_GRAIN, run_range, j);
+}
+
+tn_status tni_run_general(tni_iter *it, tni_loop loop, unsigned flags, const void *ctx)
+{
+    const tni_kernels *k = tni_cpu_kernels();
+    tn_dtype compute = flags & TNI_RUN_RAW ? it->dtype : tni_run_dtype(it);
+    tni_loop_fn fn = tni_loop_find(k, loop, compute);
+    TN_CHECK(fn, TN_UNSUPPORTED, "\"%s\" not implemented for '%s'", it->attr->name,
+             tni_dtype_text(it->dtype));
+    if (it->numel == 0)
+        return TN_OK;
+    walk_make(it);
+    void *copies[TNI_ITER_INPUTS] = {NULL};
+    tn_status status = it->copy_first ? copy_inputs(it, copies) : TN_OK;
+    if (status == TN_OK) {
+        job j = {.it = it, .kernels = k, .fn = fn, .ctx = ctx, .n = it->n};
+        job_set(&j, it, compute, flags);
+        status = go(&j);
+    }
+    for (int i = 0; i < it->n; i++)
+        tni_free(copies[i]);
+    return status;
+}
+
+/* ---- looking at the divisor ---- */
+
+typedef struct zero_search {
+    size_t itemsize;
+    _Atomic bool found;
+} zero_search;
+
+/* A loop that writes nothing; its context is where to note what it saw. */
+static void find_zero(void *out, const void *const *in, int64_t n, const void *ctx)
+{
+    zero_search *search = (zero_search *)(uintptr_t)ctx;
+    bool found = false;
+    (void)out;
+    for (int64_t i = 0; i < n; i++)
+        switch (search->itemsize) {
+        case 1:
+            found |= ((const uint8_t *)in[0])[i] == 0;
+            break;
+        case 2:
+            found |= ((const uint16_t *)in[0])[i] == 0;
+            break;
+        case 4:
+            found |= ((const uint32_t *)in[0])[i] == 0;
+            break;
+        default:
+            found |= ((const uint64_t *)in[0])[i] == 0;
+        }
+    if (found)
+        atomic_store_explicit(&search->found, true, memory_order_relaxed);
+}
+
+tn_status tni_run_find_zero(tni_iter *it, int i, bool *out)
+{
+    *out = false;
+    if (it->numel == 0)
+        return TN_OK;
+    walk_make(it);
+    zero_search search = {.itemsize = tni_dtype_size(it->dtype)};
+    job j = {.it = it, .kernels = tni_cpu_kernels(), .fn = find_zero, .ctx = &search, .n = it->n};
+    job_set(&j, it, it->dtype, 0);
+    j.in[0] = j.in[i];
+    j.n = 1;
+    j.out.how = AS_IT_IS; /* not touched */
+    TN_TRY(go(&j));
+    *out = atomic_load_explicit(&search.found, memory_order_relaxed);
+    return TN_OK;
+}

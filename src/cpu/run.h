@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/run.h: run a loop over a planned elementwise operation. */
+#ifndef TNI_CPU_RUN_H
+#define TNI_CPU_RUN_H
+
+#include "cpu/loops.h"
+#include "iter/iter.h"
+
+enum {
+    /* A number beside tensors of float16 or bfloat16 keeps its digits; else it is rounded first. */
+    TNI_RUN_EXACT_NUMBERS = 1u << 0,
+    /* Input 0 is a condition: bool, whatever the common dtype is. */
+    TNI_RUN_CONDITION = 1u << 1,
+    TNI_RUN_BOOL_RESULT = 1u << 2,
+    /* Elements are moved, not computed with: float16 stays float16. */
+    TNI_RUN_RAW = 1u << 3,
+};
+
+/* Threads share out work in pieces of this many elements. */
+#define TNI_GRAIN 32768
+
+TN_NODISCARD tn_status tni_run_general(tni_iter *it, tni_loop loop, unsigned flags,
+                                       const void *ctx);
+
+/* @p ctx as the loop wants it, of the dtype that tni_run_dtype gives. */
+TN_NODISCARD static inline tn_status tni_run(tni_iter *it, tni_loop loop, unsigned flags,
+                                             const void *ctx)
+{
+    if (TNI_LIKELY(it->flat == TNI_FLAT_SAME && it->numel <= TNI_GRAIN)) {
+        tni_loop_fn fn = tni_loop_find(tni_cpu_kernels(), loop, it->dtype);
+        if (TNI_LIKELY(fn != NULL)) {
+            fn(it->out_data, it->in_data, it->numel, ctx);
+            return TN_OK;
+        }
+    }
+    return tni_run_general(it, loop, flags, ctx);
+}
+
+/* The dtype that loops compute in. */
+static inline tn_dtype tni_run_dtype(const tni_iter *it)
+{
+    return it->dtype == TN_DTYPE_F16 || it->dtype == TN_DTYPE_BF16 ? TN_DTYPE_F32 : it->dtype;
+}
+
+/* Whether input @p i, converted to the common dtype, an integer one, has an element that is 0. */
+TN_NODISCARD tn_status tni_run_find_zero(tni_iter *it, int i, bool *out);
+
+#endif

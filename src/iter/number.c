@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* iter/number.c: whether a bare number fits a dtype. */
+#include "iter/iter.h"
+
+#include <float.h>
+#include <math.h>
+
+/* How the reference names the type it cannot convert to. Halves are filled by way of double. */
+static const char *type_name(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_DTYPE_U8:
+        return "uint8_t";
+    case TN_DTYPE_I8:
+        return "int8_t";
+    case TN_DTYPE_I16:
+        return "int16_t";
+    case TN_DTYPE_I32:
+        return "int";
+    case TN_DTYPE_I64:
+        return "int64_t";
+    case TN_DTYPE_F16:
+    case TN_DTYPE_BF16:
+        return "double";
+    default:
+        return tni_dtype_cpp(dtype);
+    }
+}
+
+/* Bits of the number's magnitude; the sign of a signed type is extra. */
+static int value_bits(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_DTYPE_U8:
+        return 8;
+    case TN_DTYPE_I8:
+        return 7;
+    case TN_DTYPE_I16:
+        return 15;
+    case TN_DTYPE_I32:
+        return 31;
+    default:
+        return 63;
+    }
+}
+
+static bool int_fits(int64_t value, tn_dtype dtype)
+{
+    int bits = value_bits(dtype);
+    if (bits == 63)
+        return true;
+    int64_t high = (INT64_C(1) << bits) - 1;
+    /* An unsigned type takes negative numbers as their two's complement. */
+    return value <= high && value >= (dtype == TN_DTYPE_U8 ? -high : -high - 1);
+}
+
+static bool float_fits(double value, tn_dtype dtype)
+{
+    if (tn_dtype_is_integral(dtype, false)) {
+        double limit = ldexp(1.0, value_bits(dtype));
+        if (dtype == TN_DTYPE_I64) /* the largest int64 rounds up to 2^63 as a double */
+            return value >= -limit && value <= limit;
+        return value >= (dtype == TN_DTYPE_U8 ? 0.0 : -limit) && value <= limit - 1;
+    }
+    bool narrow = dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_C64;
+    return !narrow || isnan(value) || isinf(value) || fabs(value) <= (double)FLT_MAX;
+}
+
+tn_status tni_check_number(tn_scalar value, tn_dtype dtype)
+{
+    bool fits = true;
+    if (dtype == TN_DTYPE_BOOL)
+        return TN_OK;
+    if (value.kind == TN_SCALAR_INT || value.kind == TN_SCALAR_BOOL) {
+        if (tn_dtype_is_integral(dtype, false))
+            fits = int_fits(value.v.i, dtype);
+    } else {
+        fits = float_fits(value.v.f, dtype);
+        if (value.kind == TN_SCALAR_COMPLEX)
+            fits &= tn_dtype_is_complex(dtype) ? float_fits(value.imag, dtype) : value.imag == 0;
+    }
+    TN_CHECK(fits, TN_INVALID, "value cannot be converted to type %s without overflow",
+             type_name(dtype));
+    return TN_OK;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* iter/plan.c: planning an elementwise operation. Most calls are of tensors that are contiguous and
+ * alike: those are recognised first and cost next to nothing. */
+#include "iter/layout.h"
+
+#include <string.h>
+#include "core/device.h"
+#include "shape/expand.h"
+
+#define BIT(dtype) (1u << (TN_DTYPE_##dtype))
+static const unsigned fractional =
+    BIT(F16) | BIT(BF16) | BIT(F32) | BIT(F64) | BIT(C64) | BIT(C128);
+static const unsigned complex_ones = BIT(C64) | BIT(C128);
+
+/* ---- the short way ---- */
+
+static inline bool same_sizes(const tn_tensor *a, const tn_tensor *b)
+{
+    if (a->ndim != b->ndim)
+        return false;
+    for (int d = 0; d < a->ndim; d++)
+        if (a->sizes[d] != b->sizes[d])
+            return false;
+    return true;
+}
+
+/* A bare number leaves the dtype of a tensor alone. */
+static inline bool number_fits(unsigned dtype_bit, int kind)
+{
+    if (dtype_bit & complex_ones)
+        return true;
+    if (dtype_bit & fractional)
+        return kind != TN_SCALAR_COMPLEX;
+    return dtype_bit != BIT(BOOL) && (kind == TN_SCALAR_INT || kind == TN_SCALAR_BOOL);
+}
+
+/* Strides are the contiguous ones to the letter; those of size-1 dimensions may differ in a tensor
+ * that counts as contiguous, and then a number beside it makes the general rule see them. */
+static inline bool plain_strides(const tn_tensor *t)
+{
+    int64_t wanted = 1;
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        if (t->strides[d] != wanted)
+            return false;
+        wanted *= t->sizes[d];
+    }
+    return t->numel != 0;
+}
+
+/* All tensors contiguous, of one shape, dtype and device; numbers that do not change the dtype.
+ * False: nothing was decided. */
+static inline bool is_flat(tni_iter *it, int rule, const tni_operand *in, int n, tn_tensor *given)
+{
+    int lead = rule == TNI_PW_WHERE;
+    const tn_tensor *first = in[lead].tensor;
+    if (!first || (first->flags & (TNI_CONTIGUOUS | TNI_WRAPPED_NUMBER)) != TNI_CONTIGUOUS)
+        return false;
+    unsigned numbers = 0, dtype_bit = 1u << first->dtype;
+    if (rule == TNI_PW_FLOAT && !(dtype_bit & fractional))
+        return false;
+    for (int i = 0; i < n; i++) {
+        const tn_tensor *t = in[i].tensor;
+        if (t) {
+            if (t != first &&
+                ((t->flags & (TNI_CONTIGUOUS | TNI_WRAPPED_NUMBER)) != TNI_CONTIGUOUS ||
+                 t->dtype != (i < lead ? TN_DTYPE_BOOL : first->dtype) ||
+                 !tni_device_equal(t->device, first->device) || !same_sizes(t, first)))
+                return false;
+            if (given && given != t && given->storage == t->storage)
+                return false;
+            it->in_data[i] = t->data;
+            it->in_dtype[i] = t->dtype;
+        } else {
+            if (!number_fits(dtype_bit, in[i].scalar.kind))
+                return false;
+            numbers |= 1u << i;
+            it->in_data[i] = &in[i].scalar.v;
+            it->in_dtype[i] = in[i].scalar.kind == TN_SCALAR_COMPLEX ? TN_DTYPE_C128
+                              : in[i].scalar.kind == TN_SCALAR_FLOAT ? TN_DTYPE_F64
+                                                                     : TN_DTYPE_I64;
+        }
+    }
+    it->dtype = (tn_dtype)first->dtype;
+    it->out_dtype = rule == TNI_PW_BOOL ? TN_DTYPE_BOOL : (tn_dtype)first->dtype;
+    it->numbers = (uint8_t)numbers;
+    it->numel = first->numel;
+    if (given)
+        return (given->flags & TNI_CONTIGUOUS) && given->dtype == it->out_dtype &&
+               tni_device_equal(given->device, first->device) && same_sizes(given, first);
+    return !numbers || plain_strides(first);
+}
+
+/* ---- the general way ---- */
+
+/* The first device that is not the CPU; 0-dim CPU inputs may stand beside any. */
+static tn_status common_device(const tni_operand *in, int n, const tn_tensor *given, tn_device *out)
+{
+    char a[32], b[32];
+    tn_device device = TN_CPU;
+    if (given)
+        device = given->device;
+    for (int i = 0; i < n && device.type == TN_DEVICE_CPU; i++)
+        if (in[i].tensor)
+            device = in[i].tensor->device;
+    TN_CHECK(
+        !given || tni_device_equal(given->device, device), TN_INVALID,
+        "Expected all tensors to be on the same device, but found at least two devices, %s and %s!",
+        tn_device_format(device, a, sizeof a), tn_device_format(given->device, b, sizeof b));
+    for (int i = 0; i < n; i++) {
+        const tn_tensor *t = in[i].tensor;
+        if (!t || tni_device_equal(t->device, device) ||
+            (t->ndim == 0 && t->device.type == TN_DEVICE_CPU))
+            continue;
+        TN_FAIL(
+            TN_INVALID,
+            "Expected all tensors to be on the same device, but found at least two devices, %s and "
+            "%s!",
+            tn_device_format(device, a, sizeof a), tn_device_format(t->device, b, sizeof b));
+    }
+    *out = device;
+    return TN_OK;
+}
+
+static tn_status common_dtype(tni_iter *it, const tni_operand *in, int n)
+{
+    int rule = it->attr->type_rule, skip = rule == TNI_PW_WHERE;
+    it->dtype = tni_result_type(in + skip, n - skip);
+    if (rule == TNI_PW_SAME)
+        for (int i = 0; i < n; i++)
+            TN_CHECK(!in[i].tensor || in[i].tensor->dtype == it->dtype, TN_INVALID,
+                     "Found dtype %s but expected %s",
+                     tni_dtype_text((tn_dtype)in[i].tensor->dtype), tni_dtype_text(it->dtype));
+    if (rule == TNI_PW_FLOAT && tn_dtype_is_integral(it->dtype, true))
+        it->dtype = tn_default_dtype();
+    it->out_dtype = rule == TNI_PW_BOOL ? TN_DTYPE_BOOL : it->dtype;
+    return TN_OK;
+}
+
+/* Memory that may not be written, or must be read before. */
+static tn_status check_memory(tni_iter *it, const tni_operand *in, int n, const tn_tensor *given)
+{
+    if (!given)
+        return TN_OK;
+    TN_TRY(tni_check_internal_overlap(given));
+    for (int i = 0; i < n; i++) {
+        bool copy_first = false;
+        if (in[i].tensor)
+            TN_TRY(tni_check_overlap(given, in[i].tensor, &copy_first));
+        it->copy_first |= (uint8_t)(copy_first << i);
+    }
+    return TN_OK;
+}
+
+/* Sizes of the result into it->sizes; *resize says that a given output must change its own. */
+static tn_status common_sizes(tni_iter *it, const tni_operand *in, int n, const tn_tensor *given,
+                              bool *alike, bool *resize)
+{
+    bool first = true, is_input = it->mode == TNI_ITER_INPLACE;
+    *alike = true;
+    it->ndim = 0;
+    for (int i = 0; i < n; i++) {
+        const tn_tensor *t = in[i].tensor;
+        int ndim = t ? t->ndim : 0;
+        is_input |= given && t == given;
+        bool same = it->ndim == ndim;
+        for (int d = 0; same && d < ndim; d++)
+            same = it->sizes[d] == t->sizes[d];
+        *alike &= first || same;
+        if (!same) {
+            int64_t *merged = it->strides[0]; /* not used yet */
+            TN_TRY(tni_broadcast_sizes(it->ndim, it->sizes, ndim, t ? t->sizes : NULL, &it->ndim,
+                                       merged));
+            memcpy(it->sizes, merged, (size_t)it->ndim * sizeof it->sizes[0]);
+        }
+        first = false;
+    }
+    *resize = false;
+    if (given) {
+        bool same = given->ndim == it->ndim;
+        for (int d = 0; same && d < it->ndim; d++)
+            same = given->sizes[d] == it->sizes[d];
+        if (!same && is_input) {
+            char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
+            TN_FAIL(TN_INVALID, "output with shape %s doesn't match the broadcast shape %s",
+                    tni_format_sizes(given->ndim, given->sizes, a, sizeof a),
+                    tni_format_sizes(it->ndim, it->sizes, b, sizeof b));
+        }
+        *resize = !same;
+    }
+    return TN_OK;
+}
+
+/* One row of byte strides in logical order; broadcast dimensions get 0. */
+static void put_strides(tni_iter *it, int row, const tn_tensor *t)
+{
+    int64_t itemsize = t ? (int64_t)tni_itemsize(t) : 0;
+    int missing = it->ndim - (t ? t->ndim : 0);
+    for (int d = 0; d < it->ndim; d++) {
+        int own = d - missing;
+        it->strides[row][d] =
+            own < 0 || (t->sizes[own] == 1 && it->sizes[d] != 1) ? 0 : t->strides[own] * itemsize;
+    }
+}
+
+/* All operands have one shape: can they be walked as one run? Then the result has their layout.
+ * NULL in *strides: contiguous. */
+static bool alike_layout(const tni_operand *in, int n, const tn_tensor *given, int64_t *buffer,
+                         const int64_t **strides)
+{
+    uint32_t common = TNI_GEOMETRY_FLAGS;
+    const tn_tensor *first = given;
+    bool same_strides = true;
+    for (int i = 0; i <= n; i++) {
+        const tn_tensor *t = i < n ? in[i].tensor : given;
+        if (!t)
+            continue; /* a number beside 0-dim tensors, or no output yet */
+        common &= t->flags;
+        if (!first)
+            first = t;
+        for (int d = 0; d < t->ndim; d++)
+            same_strides &= t->strides[d] == first->strides[d];
+    }
+    *strides = NULL;
+    if (!first || (common & TNI_CONTIGUOUS))
+        return true;
+    if (common & TNI_CHANNELS_LAST) {
+        *strides = buffer;
+        return tni_format_strides(TN_FORMAT_CHANNELS_LAST, first->ndim, first->sizes, buffer) ==
+               TN_OK;
+    }
+    *strides = first->strides;
+    return (common & TNI_DENSE) && same_strides;
+}
+
+/* The result's strides by the general rule, and the walk. */
+static void general_layout(tni_iter *it, const tni_operand *in, int n, const tn_tensor *given,
+                           int64_t *buffer, const int64_t **strides)
+{
+    uint8_t perm[TN_MAX_DIMS];
+    for (int i = 0; i < n; i++)
+        put_strides(it, 1 + i, in[i].tensor);
+    if (given)
+        put_strides(it, 0, given);
+    bool row_major = tni_iter_order(it, given != NULL, perm);
+    tni_iter_permute(it, perm, given != NULL);
+    *strides = NULL;
+    if (given)
+        return;
+    int64_t next = 1;
+    for (int d = 0; d < it->ndim; d++) {
+        it->strides[0][d] = next * (int64_t)tni_dtype_size(it->out_dtype);
+        buffer[perm[d]] = next;
+        /* An overflow is found when the result is made. */
+        next = (int64_t)((uint64_t)next * (uint64_t)it->sizes[d]);
+    }
+    if (!row_major)
+        *strides = buffer;
+}
+
+static tn_status resize_given(tn_tensor *given, int ndim, const int64_t *sizes,
+                              const int64_t *strides)
+{
+    TN_TRY(tni_tensor_resize(given, ndim, sizes));
+    return strides ? tni_tensor_set_geometry(given, ndim, sizes, strides, given->offset) : TN_OK;
+}
+
+static void put_inputs(tni_iter *it, const tni_operand *in, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const tn_tensor *t = in[i].tensor;
+        if (!t || t->numel == 1)
+            it->numbers |= (uint8_t)(1 << i);
+        it->in_data[i] = t ? t->data : (const void *)&in[i].scalar.v;
+        it->in_dtype[i] = t                                        ? t->dtype
+                          : in[i].scalar.kind == TN_SCALAR_COMPLEX ? TN_DTYPE_C128
+                          : in[i].scalar.kind == TN_SCALAR_FLOAT   ? TN_DTYPE_F64
+                                                                   : TN_DTYPE_I64;
+    }
+}
+
+static __attribute__((noinline)) tn_status begin_general(tni_iter *it, const tni_operand *in, int n,
+                                                         tn_tensor *given)
+{
+    bool alike, resize;
+    tn_device device;
+    int64_t sizes[TN_MAX_DIMS], buffer[TN_MAX_DIMS];
+    const int64_t *strides;
+    it->numbers = it->copy_first = 0;
+    TN_TRY(check_memory(it, in, n, given));
+    TN_TRY(common_sizes(it, in, n, given, &alike, &resize));
+    TN_TRY(common_device(in, n, given, &device));
+    TN_TRY(common_dtype(it, in, n));
+    if (given) {
+        TN_TRY(tni_check_cast(it->out_dtype, (tn_dtype)given->dtype));
+        it->out_dtype = (tn_dtype)given->dtype;
+    }
+    int ndim = it->ndim;
+    for (int d = 0; d < ndim; d++)
+        sizes[d] = it->sizes[d];
+    const tn_tensor *fixed = resize ? NULL : given;
+    it->flat = alike && alike_layout(in, n, fixed, buffer, &strides) ? TNI_FLAT : TNI_NOT_FLAT;
+    if (it->flat == TNI_NOT_FLAT)
+        general_layout(it, in, n, fixed, buffer, &strides);
+    if (!given)
+        TN_TRY(tni_tensor_new(ndim, sizes, strides, it->out_dtype, device, &given));
+    else if (resize)
+        TN_TRY(resize_given(given, ndim, sizes, strides));
+    put_inputs(it, in, n);
+    it->out = given;
+    it->out_data = given->data;
+    it->numel = given->numel;
+    return TN_OK;
+}
+
+tn_status tni_iter_begin(tni_iter *it, const tni_pointwise_attr *attr, const tni_operand *operands,
+                         int n, tn_tensor *given, int mode)
+{
+    it->attr = attr;
+    it->n = n;
+    it->mode = (uint8_t)mode;
+    if (TNI_UNLIKELY(!is_flat(it, attr->type_rule, operands, n, given)))
+        return begin_general(it, operands, n, given);
+    if (!given) {
+        const tn_tensor *like = operands[attr->type_rule == TNI_PW_WHERE].tensor;
+        TN_TRY(tni_tensor_new(like->ndim, like->sizes, NULL, it->out_dtype, like->device, &given));
+    }
+    it->flat = it->numbers ? TNI_FLAT : TNI_FLAT_SAME;
+    it->copy_first = 0;
+    it->out = given;
+    it->out_data = given->data;
+    return TN_OK;
+}
+
+tn_status tni_iter_end(tni_iter *it, tn_status status, tn_tensor **out)
+{
+    if (it->mode == TNI_ITER_NEW) {
+        if (TNI_LIKELY(status == TN_OK))
+            *out = it->out;
+        else
+            tn_tensor_unref(it->out);
+    }
+    return status;
+}

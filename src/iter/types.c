@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* iter/types.c: which dtype an elementwise operation is computed in, and where its result may go.
+ */
+#include "iter/iter.h"
+
+#include "core/scalar.h"
+
+/* Note [Elementwise rules]
+ * Spec sections 5.3 to 5.5. Inputs fall into three buckets: tensors with dimensions, 0-dim tensors,
+ * bare numbers. Each bucket promotes among itself; a stronger bucket gives way to a weaker one only
+ * where the weaker is of a higher kind (bool < integer < floating < complex). Sizes broadcast from
+ * the last dimension. A fresh result is laid out as its inputs are: see layout.c. */
+static tn_dtype promote(tn_dtype a, tn_dtype b)
+{
+    if (a == TN_DTYPE_NONE)
+        return b;
+    if (b == TN_DTYPE_NONE || a == b)
+        return a;
+    return tn_promote_types(a, b);
+}
+
+static tn_dtype combine(tn_dtype higher, tn_dtype lower)
+{
+    if (higher == TN_DTYPE_NONE)
+        return lower;
+    if (lower == TN_DTYPE_NONE || tn_dtype_is_complex(higher))
+        return higher;
+    if (tn_dtype_is_floating(higher))
+        return tn_dtype_is_complex(lower) ? tni_dtype_to_complex(higher) : higher;
+    if (higher == TN_DTYPE_BOOL || !tn_dtype_is_integral(lower, true))
+        return promote(higher, lower);
+    return higher;
+}
+
+/* A number that came as a tensor counts as what it would be as a bare number. */
+static tn_dtype wrapped_dtype(tn_dtype dtype)
+{
+    if (tn_dtype_is_complex(dtype))
+        return tni_dtype_to_complex(tn_default_dtype());
+    return tn_dtype_is_floating(dtype) ? tn_default_dtype() : dtype;
+}
+
+tn_dtype tni_result_type(const tni_operand *operands, int n)
+{
+    tn_dtype with_dims = TN_DTYPE_NONE, zero_dim = TN_DTYPE_NONE, number = TN_DTYPE_NONE;
+    for (int i = 0; i < n; i++) {
+        const tn_tensor *t = operands[i].tensor;
+        if (!t)
+            number = promote(number, tni_scalar_dtype(operands[i].scalar));
+        else if (t->ndim > 0)
+            with_dims = promote(with_dims, (tn_dtype)t->dtype);
+        else if (t->flags & TNI_WRAPPED_NUMBER)
+            number = promote(number, wrapped_dtype((tn_dtype)t->dtype));
+        else
+            zero_dim = promote(zero_dim, (tn_dtype)t->dtype);
+    }
+    return combine(with_dims, combine(zero_dim, number));
+}
+
+tn_status tni_check_cast(tn_dtype from, tn_dtype to)
+{
+    bool bad = (tn_dtype_is_complex(from) && !tn_dtype_is_complex(to)) ||
+               (tn_dtype_is_floating(from) && tn_dtype_is_integral(to, true)) ||
+               (from != TN_DTYPE_BOOL && to == TN_DTYPE_BOOL);
+    TN_CHECK(!bad, TN_INVALID, "result type %s can't be cast to the desired output type %s",
+             tni_dtype_text(from), tni_dtype_text(to));
+    return TN_OK;
+}
