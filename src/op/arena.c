@@ -25,6 +25,9 @@ void *tni_arena_alloc(tni_arena *arena, size_t nbytes)
     tni_arena_block *block = arena->blocks;
     if (!block || block->capacity - block->used < rounded) {
         size_t capacity = arena->next_nbytes < MIN_BLOCK ? MIN_BLOCK : arena->next_nbytes;
+#if defined(TN_STRESS) && TN_STRESS
+        capacity = rounded; /* a block for each, so that each can fail and each overrun is seen */
+#endif
         if (capacity < rounded)
             capacity = rounded;
         size_t total;

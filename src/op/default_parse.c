@@ -53,7 +53,7 @@ static tn_status number(tni_parser *p, const tni_schema_type *type, tn_value *ou
     return TN_OK;
 }
 
-/* Words that stand for numbers. A name of a dtype does so for a ScalarType alone. */
+/* Words that stand for whole numbers. A name of a dtype does so for a ScalarType alone. */
 static tn_status named_number(tni_parser *p, const tni_schema_type *type, tn_value *out)
 {
     static const struct {
@@ -70,7 +70,8 @@ static tn_status named_number(tni_parser *p, const tni_schema_type *type, tn_val
     tni_lexer *lex = &p->lex;
     tni_token token = lex->cur;
     char name[32];
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    bool is_real = type->kind == TNI_TYPE_FLOAT || type->kind == TNI_TYPE_COMPLEX;
+    for (size_t i = 0; !is_real && i < sizeof known / sizeof *known; i++) {
         if (tni_token_is(lex, token, known[i].word)) {
             tni_lex_next(lex);
             *out = (tn_value){.tag = TN_TAG_INT, .u.i = known[i].value};
@@ -189,14 +190,9 @@ static tn_status misfit(tni_parser *p, tni_token token, const tni_schema_type *t
     return status;
 }
 
-/* "[" [ constant { "," constant } ] "]" */
-static tn_status list(tni_parser *p, const tni_schema_type *element, int fixed_n, tn_value *out)
+/* Lists that a default value can be written for. */
+static tn_status check_element(tni_parser *p, const tni_schema_type *element)
 {
-    tn_value values[TNI_SCHEMA_MAX_LIST];
-    uint32_t n = 0;
-    tni_lexer *lex = &p->lex;
-    tni_token open = lex->cur;
-    tni_lex_next(lex);
     switch (element->kind) {
     case TNI_TYPE_INT:
     case TNI_TYPE_SYMINT:
@@ -204,12 +200,21 @@ static tn_status list(tni_parser *p, const tni_schema_type *element, int fixed_n
     case TNI_TYPE_FLOAT:
     case TNI_TYPE_BOOL:
     case TNI_TYPE_COMPLEX:
-        break;
+        return TN_OK;
     default:
-        return tni_lex_fail(lex, open, TNI_WHERE,
+        return tni_lex_fail(&p->lex, p->lex.cur, TNI_WHERE,
                             "lists are only supported for float, int, bool and complex types as a "
                             "default value,");
     }
+}
+
+/* "[" [ constant { "," constant } ] "]" */
+static tn_status list(tni_parser *p, const tni_schema_type *element, int fixed_n, tn_value *out)
+{
+    tn_value values[TNI_SCHEMA_MAX_LIST];
+    uint32_t n = 0;
+    tni_lexer *lex = &p->lex;
+    tni_lex_next(lex);
     for (bool more = lex->cur.kind != ']'; more; more = tni_lex_skip(lex, ',')) {
         tni_token token = lex->cur;
         if (n == TNI_SCHEMA_MAX_LIST)
@@ -220,7 +225,7 @@ static tn_status list(tni_parser *p, const tni_schema_type *element, int fixed_n
             return misfit(p, token, element);
     }
     TN_TRY(tni_lex_expect(lex, ']', "',' or ']'"));
-    bool equal = n > 0;
+    bool equal = n > 0 && values[0].tag == TN_TAG_INT;
     for (uint32_t i = 1; i < n && equal; i++)
         equal = same_constant(&values[0], &values[i]);
     if (equal && fixed_n > 0 && n == (uint32_t)fixed_n) {
@@ -228,6 +233,17 @@ static tn_status list(tni_parser *p, const tni_schema_type *element, int fixed_n
         return TN_OK;
     }
     return pack(p, element, values, n, out);
+}
+
+/* One constant for a sized list: an int stays, anything else becomes the list. */
+static tn_status spread(tni_parser *p, const tni_schema_type *element, int n, tn_value *value)
+{
+    tn_value values[TNI_SCHEMA_MAX_LIST];
+    if (value->tag == TN_TAG_INT)
+        return TN_OK;
+    for (int i = 0; i < n; i++)
+        values[i] = *value;
+    return pack(p, element, values, (uint32_t)n, value);
 }
 
 tn_status tni_parse_default(tni_parser *p, tni_schema_arg *arg)
@@ -238,12 +254,15 @@ tn_status tni_parse_default(tni_parser *p, tni_schema_arg *arg)
     bool is_optional = type != arg->type;
     bool is_list = type->kind == TNI_TYPE_LIST;
     if (is_list && token.kind == '[') {
+        TN_TRY(check_element(p, type->children[0]));
         TN_TRY(list(p, type->children[0], arg->fixed_n, &arg->default_value));
     } else if (is_list && arg->fixed_n > 0 && !tni_token_is(lex, token, "None")) {
         const tni_schema_type *element = type->children[0];
+        TN_TRY(check_element(p, element));
         TN_TRY(constant(p, element, &arg->default_value));
         if (!tni_value_fits(&arg->default_value, element))
             return misfit(p, token, arg->type);
+        TN_TRY(spread(p, element, arg->fixed_n, &arg->default_value));
     } else {
         TN_TRY(constant(p, arg->type, &arg->default_value));
         bool none = arg->default_value.tag == TN_TAG_NONE;

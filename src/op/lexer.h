@@ -27,7 +27,7 @@ typedef struct tni_token {
 
 typedef struct tni_lexer {
     const char *text;
-    const char *what; /* "schema", "signature", "arguments": for messages */
+    const char *what; /* "schema", "signature", "argument text": for messages */
     size_t n, pos;
     int nesting;   /* open brackets */
     tni_token cur; /* the token to be looked at */

@@ -55,7 +55,7 @@ static tn_status refuse(const tni_schema *schema, const tni_str *message, const 
     char *text = NULL;
     TN_TRY(tni_schema_print(schema, &text));
     tn_status status = message->failed ? tni_reader_nomem()
-                                       : tni_fail(TN_INVALID, where, "%s() %s Declaration: %s",
+                                       : tni_fail(TN_INVALID, where, "%s() %sDeclaration: %s",
                                                   schema->name, tni_str_get(message), text);
     tni_free(text);
     return status;
@@ -70,11 +70,12 @@ static tn_status refuse(const tni_schema *schema, const tni_str *message, const 
         return refuse_;                                            \
     } while (0)
 
-/* One number for a sized list becomes the list. */
+/* One number that fits the elements of a sized list becomes the list. */
 static tn_status spread(tni_reader *r, const tni_schema_arg *arg, tn_value *value)
 {
     const tni_schema_type *type = tni_wanted_type(arg->type);
     if (!type || type->kind != TNI_TYPE_LIST || arg->fixed_n == 0 ||
+        !tni_value_fits(value, type->children[0]) ||
         (value->tag != TN_TAG_INT && value->tag != TN_TAG_FLOAT && value->tag != TN_TAG_BOOL &&
          value->tag != TN_TAG_COMPLEX))
         return TN_OK;
@@ -92,6 +93,7 @@ static tn_status read_argument(tni_reader *r, const tni_schema *schema, int i, t
     char found[TNI_QUOTE_TEXT];
     tni_token start = r->lex.cur;
     TN_TRY(tni_read_value(r, arg->type, out));
+    TN_TRY(spread(r, arg, out));
     if (!tni_arg_fits(out, arg)) {
         tni_str type = TNI_STR_INIT, message = TNI_STR_INIT;
         tni_schema_arg_type_print(arg, &type);
@@ -106,7 +108,7 @@ static tn_status read_argument(tni_reader *r, const tni_schema *schema, int i, t
         tni_str_clear(&message);
         return status;
     }
-    return spread(r, arg, out);
+    return TN_OK;
 }
 
 static bool is_keyword(const tni_lexer *lex)
@@ -136,9 +138,9 @@ static tn_status too_many(tni_reader *r, const tni_schema *schema, int positiona
 {
     int n = positional + count_positional(r);
     if (positional == schema->nargs)
-        REFUSE(schema, "expected at most %d argument(s) but received %d argument(s).", positional,
+        REFUSE(schema, "expected at most %d argument(s) but received %d argument(s). ", positional,
                n);
-    REFUSE(schema, "takes %d positional argument(s) but %d was/were given.", positional, n);
+    REFUSE(schema, "takes %d positional argument(s) but %d was/were given. ", positional, n);
 }
 
 /* Which argument comes next: by its name, or @p position, which is -1 after one by name. */
@@ -153,10 +155,10 @@ static tn_status choose(tni_reader *r, const tni_schema *schema, int position, u
         while (i < schema->nargs && !tni_token_is(lex, token, schema->args[i].name))
             i++;
         if (i == schema->nargs)
-            REFUSE(schema, "Unknown keyword argument %s for operator '%s'.",
+            REFUSE(schema, "Unknown keyword argument %s for operator '%s'. ",
                    tni_token_quote(lex, token, found), schema->full);
         if (given >> i & 1)
-            REFUSE(schema, "got multiple values for argument '%s'.", schema->args[i].name);
+            REFUSE(schema, "got multiple values for argument '%s'. ", schema->args[i].name);
         tni_lex_next(lex);
         tni_lex_next(lex);
         *out = i;
@@ -191,7 +193,7 @@ static tn_status read_all(tni_reader *r, const tni_schema *schema, const char *t
         if (given >> i & 1)
             continue;
         if (!schema->args[i].has_default)
-            REFUSE(schema, "is missing value for argument '%s'.", schema->args[i].name);
+            REFUSE(schema, "is missing value for argument '%s'. ", schema->args[i].name);
         values[i] = schema->args[i].default_value;
         TN_TRY(spread(r, &schema->args[i], &values[i]));
     }

@@ -28,7 +28,7 @@ typedef struct tni_made {
 tn_status tni_reader_begin(tni_reader *r, const char *text)
 {
     *r = (tni_reader){.arena = tni_arena_make(0)};
-    return tni_lex_begin(&r->lex, text, "arguments");
+    return tni_lex_begin(&r->lex, text, "argument text");
 }
 
 void tni_reader_end(tni_reader *r)

@@ -56,9 +56,10 @@ typedef struct tni_schema_arg {
     int fixed_n; /* N of int[N]; 0: no fixed size */
     bool keyword_only;
     bool has_default;
-    bool is_write;          /* some annotation inside says "!" */
-    bool is_out;            /* keyword-only and written */
-    tn_value default_value; /* owned by the schema; int[2]=1 holds one INT */
+    bool is_write; /* some annotation inside says "!" */
+    bool is_out;   /* keyword-only and written */
+    tn_value
+        default_value; /* owned by the schema; int[2]=1 holds one INT, float[2]=1 a FLOAT_LIST */
 } tni_schema_arg;
 
 typedef struct tni_schema {

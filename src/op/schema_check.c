@@ -186,13 +186,12 @@ static bool named_fits(const tn_value *v, const char *name)
     return v->tag == TN_TAG_POINTER || (v->tag == TN_TAG_INT && strcmp(name, "QScheme") == 0);
 }
 
-/* A number that stands for all elements of a list of such numbers. */
+/* An int that stands for all elements of a list of ints. */
 static bool single_fits(const tn_value *v, const tni_schema_type *element)
 {
-    return element->kind != TNI_TYPE_LIST && element->kind != TNI_TYPE_OPTIONAL &&
-           (v->tag == TN_TAG_INT || v->tag == TN_TAG_FLOAT || v->tag == TN_TAG_BOOL ||
-            v->tag == TN_TAG_COMPLEX) &&
-           tni_value_fits(v, element);
+    return v->tag == TN_TAG_INT &&
+           (element->kind == TNI_TYPE_INT || element->kind == TNI_TYPE_SYMINT ||
+            element->kind == TNI_TYPE_SCALAR_TYPE);
 }
 
 bool tni_value_fits(const tn_value *v, const tni_schema_type *type)

@@ -115,9 +115,10 @@ static void print_constant(const tn_value *v, tni_str *s)
         tni_str_add(s, v->u.i ? "True" : "False");
         break;
     case TN_TAG_COMPLEX: { /* the grammar has only purely real and purely imaginary numbers */
-        uint64_t im_bits;
+        uint64_t re_bits, im_bits; /* bits, because -0. is not 0. */
+        memcpy(&re_bits, &v->u.z.re, sizeof re_bits);
         memcpy(&im_bits, &v->u.z.im, sizeof im_bits);
-        bool real = im_bits == 0 && v->u.z.re != 0;
+        bool real = im_bits == 0 && re_bits != 0;
         tni_str_addf(s, "%s%s", tni_number_format(real ? v->u.z.re : v->u.z.im, buffer),
                      real ? "" : "j");
         break;
@@ -133,7 +134,7 @@ static void print_constant(const tn_value *v, tni_str *s)
     }
 }
 
-/* Element i of a list, itself when it is no list: a sized list may be held as one constant. */
+/* Element i of a list, itself when it is no list: a sized list of ints may be held as one. */
 static tn_value element(const tn_value *v, uint32_t i)
 {
     switch (v->tag) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/fuzz/standalone.c: runs a fuzz target where libFuzzer is not at hand.
  *
- *   fuzz_x [-n runs] [-t seconds] [-s seed] [file or folder…]
+ *   fuzz_x [-n runs] [-t seconds] [-s seed] [file or folder…]      FUZZ_RUNS is -n for all targets
  *
  * Every file of the corpus is run as it is, then mutations of it: flipped bits, inserted, removed,
  * repeated and spliced pieces. The same seed gives the same inputs, so what fails can be run again.
@@ -20,7 +20,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MAX_BYTES = 1 << 16, MAX_FILES = 4096, DEFAULT_RUNS = 20000 };
+enum { MAX_BYTES = 1 << 16, MAX_FILES = 4096, DEFAULT_RUNS = 500000 };
 
 typedef struct input {
     uint8_t *data;
@@ -167,7 +167,8 @@ static long number(const char *text)
 
 int main(int argc, char **argv)
 {
-    long runs = DEFAULT_RUNS, seconds = 0;
+    const char *wanted = getenv("FUZZ_RUNS");
+    long runs = wanted && *wanted ? number(wanted) : DEFAULT_RUNS, seconds = 0;
     for (int option; (option = getopt(argc, argv, "n:t:s:")) != -1;) {
         if (option == 'n')
             runs = number(optarg);
