@@ -60,7 +60,7 @@ int main(void)
     show("in a scope", status, y);
     status = layer(mx, mw, NULL, &y); /* sizes without memory: a million rows cost nothing */
     show("on meta", status, y);
-    status = layer_in_scope(x, x, x, &y); /* an error that says what was wrong */
+    status = layer_in_scope(x, b, NULL, &y); /* an error that says what was wrong */
     show("wrong sizes", status, y);
 
     tn_tensor *all[] = {x, w, b, mx, mw};

@@ -72,7 +72,7 @@ def run_on_terminal(*arguments, **environment):
 def masked(text):
     """Without what changes from run to run, or when a line is added to a source file."""
     text = re.sub(r"\b\d+(\.\d+)? (ns|us|ms|s)\b", "TIME", text)
-    text = re.sub(r"(\.(?:op|c|h)):\d+", r"\1:LINE", text)
+    text = re.sub(r"(\.(?:op|c|h)):\d+(  +)?", lambda m: m.group(1) + ":LINE" + ("  " if m.group(2) else ""), text)
     text = re.sub(r'"line": \d+', '"line": 0', text)
     text = re.sub(r'"nanoseconds": \d+', '"nanoseconds": 0', text)
     return re.sub(r"\d+ bytes", "N bytes", text)
@@ -252,14 +252,15 @@ class Explain(Command):
     def test_arguments_may_be_named_and_the_key_set_follows_the_device(self):
         data = json.loads(self.succeeds("explain", "aten::add.Tensor", "f32[2]=1", "f32[2]=1", "alpha=3",
                                         "--json").stdout)
-        self.assertEqual(data["hops"][0]["argument_keys"], [["CPU", "ADInplaceOrView", "AutogradCPU"]] * 2)
+        self.assertEqual(data["hops"][0]["argument_keys"],
+                         [["CPU", "ADInplaceOrView", "AutogradCPU", "AutocastCPU"]] * 2)
         self.assertEqual([hop["key"] for hop in data["hops"]], ["AutogradCPU", "CPU"])
         self.assertEqual(data["results"], [{"dtype": "float32", "sizes": [2], "strides": [1], "offset": 0,
                                             "device": "cpu"}])
 
     def test_time_adds_a_line_about_calls_that_nobody_watched(self):
         self.assertRegex(self.succeeds("explain", *MATMUL, "--time").stdout,
-                         r"(?m)^time +[\d.]+ \wss?, the best of \d+ boxed calls|^time +[\d.]+ (ns|us|ms)")
+                         r"(?m)^time +[\d.]+ (ns|us|ms), the best of \d+ boxed calls that nobody watched$")
 
     def test_text_that_is_not_utf8_still_gives_json(self):
         result = subprocess.run([TENON, "explain", "aten::mm", "f32[2,2]", b"'\xff\"", "--json"],
@@ -389,7 +390,7 @@ class Manual(Command):
             result = subprocess.run(["groff", "-man", "-ww", "-Tutf8", os.path.join(SOURCE, "docs/man", page)],
                                     capture_output=True, text=True, timeout=TIMEOUT)
             self.assertEqual((result.returncode, result.stderr), (0, ""), page)
-            self.assertIn("NAME", result.stdout)
+            self.assertGreater(len(result.stdout.splitlines()), 30)
 
     def test_pages_name_every_command_and_option(self):
         with open(os.path.join(SOURCE, "docs/man/tenon.1"), encoding="utf-8") as file:

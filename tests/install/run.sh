@@ -43,6 +43,13 @@ step "a shared program builds with pkg-config and runs"
 "$work/static"
 step "a static program builds with pkg-config and runs"
 
+for example in "$here"/../../examples/*.c; do
+    # shellcheck disable=SC2046
+    "$cc" -std=c11 -Wall -Wextra -Werror "$example" $(pkg-config --cflags --libs tenon) -lm -o "$work/example"
+    LD_LIBRARY_PATH=$lib "$work/example" >/dev/null 2>"$work/log" || { cat "$work/log"; exit 1; }
+done
+step "every example builds with pkg-config and runs"
+
 cmake -S "$here" -B "$work/cmake" -G Ninja --log-level=WARNING -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_C_COMPILER="$cc"
 cmake --build "$work/cmake"
