@@ -314,6 +314,11 @@ class Trace(Command):
         self.assertIn(" [callBoxed] op=[aten::mm], key=[AutogradMeta]\n", errors)
         self.assertIn("[DEBUG Dispatcher::callBoxed] About to call kernel.callBoxed() [fast path]\n", errors)
         self.assertIn("[DEBUG Dispatcher::callBoxed] kernel.callBoxed() RETURNED [fast path]\n", errors)
+        for line in ("KernelFunction::callBoxed] About to call boxed_kernel_func_.callBoxed()",
+                     "BoxedKernel::callBoxed] About to invoke (*boxed_kernel_func_)(...)",
+                     "BoxedKernel::callBoxed] (*boxed_kernel_func_)() RETURNED!",
+                     "KernelFunction::callBoxed] boxed_kernel_func_.callBoxed() RETURNED"):
+            self.assertEqual(errors.count("[DEBUG %s\n" % line), 1)
         self.assertIn("[DEBUG DISPATCHER] op=[aten::mm], full key set=%s\n" % KEYS, errors)
 
     def test_the_filter_chooses_operators(self):
