@@ -123,17 +123,13 @@ void tni_records_by_key(const tn_op *op, const tni_record **newest)
     }
 }
 
-/* Slot of @p key does or does not fall through: change the masks (spec 1.10). */
-static void note_fallthrough(tni_table *t, tn_keyset *mask, tn_key key, bool fallthrough)
+/* The slot of @p key falls through: calls skip it (spec 1.10). */
+static void note_fallthrough(tni_table *t, tn_key key)
 {
-    tn_keyset bits = tni_key_set(key);
     int backend = tni_key_backend(key);
-    *mask = fallthrough ? tni_keyset_minus(*mask, bits) : *mask | bits;
     for (int b = 0; b < TNI_NUM_BACKENDS; b++) {
-        if (backend >= 0 && b != backend)
-            continue;
-        tn_keyset *m = &t->backend_masks[b];
-        *m = fallthrough ? tni_keyset_minus(*m, bits) : *m | bits;
+        if (backend < 0 || b == backend)
+            t->backend_masks[b] = tni_keyset_minus(t->backend_masks[b], tni_key_set(key));
     }
 }
 
@@ -141,20 +137,19 @@ void tni_table_compute(const tn_op *op, tni_table *t)
 {
     const tni_record *newest[TN_KEY_LIMIT];
     tni_records_by_key(op, newest);
-    tn_keyset mask = TNI_KS_FULL;
     for (int b = 0; b < TNI_NUM_BACKENDS; b++)
         t->backend_masks[b] = TNI_KS_FULL;
     for (unsigned slot = 0; slot < TNI_NUM_SLOTS; slot++) {
         tni_provenance why;
         const tni_kernel *k = tni_table_resolve(newest, slot, &why);
         atomic_store_explicit(&t->slots[slot], k, memory_order_relaxed);
-        if (slot)
-            note_fallthrough(t, &mask, tni_slot_key(slot), tni_is_fallthrough(k));
+        if (slot && tni_is_fallthrough(k))
+            note_fallthrough(t, tni_slot_key(slot));
     }
-    atomic_store_explicit(&t->mask, mask, memory_order_relaxed);
     t->per_backend = false;
     for (int b = 1; b < TNI_NUM_BACKENDS; b++)
         t->per_backend |= t->backend_masks[b] != t->backend_masks[0];
+    atomic_store_explicit(&t->mask, t->backend_masks[0], memory_order_relaxed);
 }
 
 tni_table *tni_table_alloc(void)
