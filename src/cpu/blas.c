@@ -30,10 +30,10 @@ int64_t tni_blas_from(tn_dtype dtype)
     switch (dtype) {
     case TN_DTYPE_F32:
     case TN_DTYPE_F64:
-        return INT64_C(1) << 24;
+        return INT64_C(1) << 30;
     case TN_DTYPE_C64:
     case TN_DTYPE_C128:
-        return INT64_C(1) << 10;
+        return INT64_C(1) << 9;
     default:
         return INT64_MAX;
     }
@@ -45,15 +45,15 @@ typedef struct operand {
 } operand;
 
 /* A matrix can be used as it lies when one stride is 1 and the other reaches over a whole row. */
-static bool fits(int64_t rows, int64_t columns, int64_t row, int64_t column, operand *out)
+static bool fits(const tni_matrix *x, int64_t rows, int64_t columns, operand *out)
 {
     int64_t lead;
-    if (column == 1 && row >= (columns > 1 ? columns : 1)) {
+    if (x->col == 1 && x->row >= (columns > 1 ? columns : 1)) {
         out->order = CblasNoTrans;
-        lead = row;
-    } else if (row == 1 && column >= (rows > 1 ? rows : 1)) {
+        lead = x->row;
+    } else if (x->row == 1 && x->col >= (rows > 1 ? rows : 1)) {
         out->order = CblasTrans;
-        lead = column;
+        lead = x->col;
     } else {
         return false;
     }
@@ -64,28 +64,29 @@ static bool fits(int64_t rows, int64_t columns, int64_t row, int64_t column, ope
 bool tni_blas_gemm(tn_dtype dtype, const tni_gemm_args *g, const void *alpha, const void *beta)
 {
     operand a, b, c;
-    if (g->m > INT_MAX || g->n > INT_MAX || g->k > INT_MAX ||
-        !fits(g->m, g->k, g->a_row, g->a_col, &a) || !fits(g->k, g->n, g->b_row, g->b_col, &b) ||
-        !fits(g->m, g->n, g->c_row, g->c_col, &c) || c.order != CblasNoTrans || !ready())
+    if (g->m > INT_MAX || g->n > INT_MAX || g->k > INT_MAX || !fits(&g->a, g->m, g->k, &a) ||
+        !fits(&g->b, g->k, g->n, &b) || !fits(&g->c, g->m, g->n, &c) || c.order != CblasNoTrans ||
+        !ready())
         return false;
+    void *to = (void *)(uintptr_t)g->c.data;
     const blasint m = (blasint)g->m, n = (blasint)g->n, k = (blasint)g->k;
     static const double zero[2] = {0, 0};
     switch (dtype) {
     case TN_DTYPE_F32:
-        cblas_sgemm(CblasRowMajor, a.order, b.order, m, n, k, *(const float *)alpha, g->a, a.lead,
-                    g->b, b.lead, beta ? *(const float *)beta : 0, g->c, c.lead);
+        cblas_sgemm(CblasRowMajor, a.order, b.order, m, n, k, *(const float *)alpha, g->a.data,
+                    a.lead, g->b.data, b.lead, beta ? *(const float *)beta : 0, to, c.lead);
         return true;
     case TN_DTYPE_F64:
-        cblas_dgemm(CblasRowMajor, a.order, b.order, m, n, k, *(const double *)alpha, g->a, a.lead,
-                    g->b, b.lead, beta ? *(const double *)beta : 0, g->c, c.lead);
+        cblas_dgemm(CblasRowMajor, a.order, b.order, m, n, k, *(const double *)alpha, g->a.data,
+                    a.lead, g->b.data, b.lead, beta ? *(const double *)beta : 0, to, c.lead);
         return true;
     case TN_DTYPE_C64:
-        cblas_cgemm(CblasRowMajor, a.order, b.order, m, n, k, alpha, g->a, a.lead, g->b, b.lead,
-                    beta ? beta : zero, g->c, c.lead);
+        cblas_cgemm(CblasRowMajor, a.order, b.order, m, n, k, alpha, g->a.data, a.lead, g->b.data,
+                    b.lead, beta ? beta : zero, to, c.lead);
         return true;
     case TN_DTYPE_C128:
-        cblas_zgemm(CblasRowMajor, a.order, b.order, m, n, k, alpha, g->a, a.lead, g->b, b.lead,
-                    beta ? beta : zero, g->c, c.lead);
+        cblas_zgemm(CblasRowMajor, a.order, b.order, m, n, k, alpha, g->a.data, a.lead, g->b.data,
+                    b.lead, beta ? beta : zero, to, c.lead);
         return true;
     default:
         return false;

@@ -8,7 +8,7 @@
 
 /* Multiply-adds from which on a product of this dtype goes to the library; INT64_MAX: never. */
 int64_t tni_blas_from(tn_dtype dtype);
-/* C = alpha * (A @ B) + beta * C for c_col 1, on the calling thread. A NULL beta is 0.
+/* One entry of the batch, on the calling thread, with D in C's place. A NULL beta is 0.
  * False: not done, because the library cannot take these strides or sizes. */
 bool tni_blas_gemm(tn_dtype dtype, const tni_gemm_args *g, const void *alpha, const void *beta);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/gemm.c: how a matrix product is done: which kernel, cut into which tiles, over which copies.
  * float16 and bfloat16 are in gemm_half.c. */
+#include <string.h>
 #include "base/pool.h"
 #include "core/scalar.h"
 #include "cpu/blas.h"
@@ -11,7 +12,8 @@
 
 /* Multiply-adds below which a product stays on one thread, and about how many a tile has. */
 #define SERIAL (INT64_C(1) << 18)
-#define TILE   (INT64_C(1) << 22)
+#define TILE   (INT64_C(1) << 23)
+#define BLAS_TILE (INT64_C(1) << 26)
 /* Elements of the matrix below which a matrix-vector product stays on one thread. */
 #define GEMV_SERIAL (INT64_C(1) << 15)
 
@@ -25,35 +27,71 @@ typedef union element {
 typedef struct product {
     tni_gemm_args g;
     tn_dtype dtype;
-    size_t itemsize;
-    const void *alpha, *beta; /* beta NULL: 0 */
-    tni_gemm_fn kernel;
     bool blas;
-    int64_t a_batch, b_batch, c_batch;
+    int64_t itemsize;
+    const void *alpha, *beta; /* beta NULL: 0 */
+    const tni_gemm_table *kernels;
     int64_t tile_m, tile_n, tiles_m, tiles_n;
 } product;
 
-static const void *at(const void *base, int64_t elements, size_t itemsize)
+static bool is_float(tn_dtype dtype)
 {
-    return (const char *)base + elements * (int64_t)itemsize;
+    return dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_F64;
+}
+
+static void *written(const tni_matrix *x)
+{
+    return (void *)(uintptr_t)x->data;
+}
+
+/* Let a matrix begin at another entry, row and column. NULL stays: there is nothing to read. */
+static void move_to(tni_matrix *x, int64_t entry, int64_t row, int64_t column, int64_t itemsize)
+{
+    if (x->data)
+        x->data =
+            (const char *)x->data + (entry * x->batch + row * x->row + column * x->col) * itemsize;
+}
+
+static tni_gemm_args entry_of(const product *p, int64_t entry)
+{
+    tni_gemm_args g = p->g;
+    g.batch = 1;
+    move_to(&g.a, entry, 0, 0, p->itemsize);
+    move_to(&g.b, entry, 0, 0, p->itemsize);
+    move_to(&g.c, entry, 0, 0, p->itemsize);
+    move_to(&g.d, entry, 0, 0, p->itemsize);
+    return g;
 }
 
 /* ---- one tile ---- */
 
+/* A BLAS adds to C: put D there. */
+static void put_d(const product *p, const tni_gemm_args *g)
+{
+    if (!p->beta || g->d.data == g->c.data)
+        return;
+    for (int64_t i = 0; i < g->m; i++)
+        memcpy((char *)written(&g->c) + i * g->c.row * p->itemsize,
+               (const char *)g->d.data + i * g->d.row * p->itemsize, (size_t)(g->n * p->itemsize));
+}
+
 static tn_status run_kernel(const product *p, const tni_gemm_args *g)
 {
-    if (p->blas && tni_blas_gemm(p->dtype, g, p->alpha, p->beta))
-        return TN_OK;
-    bool floats = p->dtype == TN_DTYPE_F32 || p->dtype == TN_DTYPE_F64;
-    if (!floats || !tni_gemm_blocked(g)) {
-        p->kernel(g, p->alpha, p->beta, NULL);
+    if (p->blas) {
+        put_d(p, g);
+        if (tni_blas_gemm(p->dtype, g, p->alpha, p->beta))
+            return TN_OK;
+    }
+    tni_gemm_fn kernel = p->kernels->gemm[p->dtype];
+    if (!is_float(p->dtype) || !tni_gemm_blocked(g)) {
+        kernel(g, p->alpha, p->beta, NULL);
         return TN_OK;
     }
-    size_t nbytes = tni_gemm_room(g, p->itemsize);
+    size_t nbytes = tni_gemm_room(g, (size_t)p->itemsize);
     void *room = tni_block_alloc(nbytes);
     TN_CHECK(room, TN_NOMEM, "cannot allocate %zu bytes of scratch memory for a matrix product",
              nbytes);
-    p->kernel(g, p->alpha, p->beta, room);
+    kernel(g, p->alpha, p->beta, room);
     tni_block_free(room, nbytes);
     return TN_OK;
 }
@@ -67,10 +105,10 @@ static tn_status run_tile(const product *p, int64_t i)
     tni_gemm_args g = p->g;
     g.m = g.m - row < p->tile_m ? g.m - row : p->tile_m;
     g.n = g.n - column < p->tile_n ? g.n - column : p->tile_n;
-    g.a = at(g.a, entry * p->a_batch + row * g.a_row, p->itemsize);
-    g.b = at(g.b, entry * p->b_batch + column * g.b_col, p->itemsize);
-    g.c = (char *)g.c +
-          (entry * p->c_batch + row * g.c_row + column * g.c_col) * (int64_t)p->itemsize;
+    move_to(&g.a, entry, row, 0, p->itemsize);
+    move_to(&g.b, entry, 0, column, p->itemsize);
+    move_to(&g.c, entry, row, column, p->itemsize);
+    move_to(&g.d, entry, row, column, p->itemsize);
     return run_kernel(p, &g);
 }
 
@@ -93,7 +131,7 @@ static int64_t times(int64_t a, int64_t b)
 static void choose_tiles(product *p)
 {
     int64_t m = p->g.m, n = p->g.n, k = p->g.k;
-    while (times(times(m, n), k) > TILE && (m > 64 || n > 64)) {
+    while (times(times(m, n), k) > TILE && (m > 128 || n > 128)) {
         if (m >= n)
             m = (m / 2 + 15) / 16 * 16;
         else
@@ -105,60 +143,60 @@ static void choose_tiles(product *p)
     p->tiles_n = (p->g.n + n - 1) / n;
 }
 
-static tn_status run(product *p, int64_t batch)
+static tn_status run(product *p)
 {
     int64_t work = times(times(p->g.m, p->g.n), p->g.k);
-    if (batch == 1 && work <= SERIAL)
+    if (p->g.batch == 1 && work <= SERIAL)
         return run_kernel(p, &p->g);
     choose_tiles(p);
     int64_t tiles = p->tiles_m * p->tiles_n, each = work / tiles;
     int64_t grain = each >= SERIAL ? 1 : SERIAL / (each > 0 ? each : 1);
-    return tni_pool_for(batch * tiles, grain, run_tiles, p);
+    return tni_pool_for(p->g.batch * tiles, grain, run_tiles, p);
 }
 
 /* ---- copies ---- */
 
-/* A contiguous copy of a rows x columns matrix. */
-static tn_status copy_matrix(const void *from, int64_t rows, int64_t columns, int64_t row,
-                             int64_t column, size_t itemsize, void **out, size_t *out_nbytes)
+/* A copy with contiguous rows; @p x becomes the copy. */
+static tn_status copy_matrix(tni_matrix *x, int64_t rows, int64_t columns, int64_t itemsize,
+                             void **out, size_t *out_nbytes)
 {
-    size_t nbytes = (size_t)(rows * columns) * itemsize;
+    size_t nbytes = (size_t)(rows * columns * itemsize);
     char *to = tni_block_alloc(nbytes);
     TN_CHECK(to, TN_NOMEM, "cannot allocate %zu bytes for a contiguous copy of a matrix", nbytes);
+    for (int64_t i = 0; i < rows; i++)
+        tni_gather(to + i * columns * itemsize, (const char *)x->data + i * x->row * itemsize,
+                   columns, x->col * itemsize, (size_t)itemsize);
     *out = to;
     *out_nbytes = nbytes;
-    for (int64_t i = 0; i < rows; i++, to += columns * (int64_t)itemsize)
-        tni_gather(to, at(from, i * row, itemsize), columns, column * (int64_t)itemsize, itemsize);
+    *x = (tni_matrix){to, columns, 1, 0};
     return TN_OK;
 }
 
-/* The plain kernels want rows of B, and a BLAS wants one stride of each operand to be 1: copy what
- * is not so, entry by entry. */
-static tn_status run_copied(const product *given, int64_t batch)
+/* Whether a copy of A, or of B, must be made before a kernel is any good. The float kernels copy
+ * blocks by themselves; the plain ones want rows of B; a BLAS wants one stride of each operand to
+ * be 1. */
+static bool wants_copy(const product *p, const tni_matrix *x)
+{
+    if (is_float(p->dtype) || p->g.k == 0 || x->col == 1)
+        return false;
+    return p->blas ? x->row != 1 : x == &p->g.b;
+}
+
+static tn_status run_copied(const product *given)
 {
     tn_status status = TN_OK;
-    for (int64_t i = 0; i < batch && status == TN_OK; i++) {
+    bool copy_a = wants_copy(given, &given->g.a), copy_b = wants_copy(given, &given->g.b);
+    for (int64_t i = 0; i < given->g.batch && status == TN_OK; i++) {
         product p = *given;
-        tni_gemm_args *g = &p.g;
         void *a = NULL, *b = NULL;
         size_t a_nbytes = 0, b_nbytes = 0;
-        g->a = at(g->a, i * p.a_batch, p.itemsize);
-        g->b = at(g->b, i * p.b_batch, p.itemsize);
-        g->c = (char *)g->c + i * p.c_batch * (int64_t)p.itemsize;
-        if (p.blas && g->a_col != 1 && g->a_row != 1) {
-            status = copy_matrix(g->a, g->m, g->k, g->a_row, g->a_col, p.itemsize, &a, &a_nbytes);
-            g->a = a;
-            g->a_row = g->k;
-            g->a_col = 1;
-        }
-        if (status == TN_OK && g->b_col != 1 && !(p.blas && g->b_row == 1)) {
-            status = copy_matrix(g->b, g->k, g->n, g->b_row, g->b_col, p.itemsize, &b, &b_nbytes);
-            g->b = b;
-            g->b_row = g->n;
-            g->b_col = 1;
-        }
+        p.g = entry_of(given, i);
+        if (copy_a)
+            status = copy_matrix(&p.g.a, p.g.m, p.g.k, p.itemsize, &a, &a_nbytes);
+        if (copy_b && status == TN_OK)
+            status = copy_matrix(&p.g.b, p.g.k, p.g.n, p.itemsize, &b, &b_nbytes);
         if (status == TN_OK)
-            status = run(&p, 1);
+            status = run(&p);
         tni_block_free(a, a_nbytes);
         tni_block_free(b, b_nbytes);
     }
@@ -166,145 +204,104 @@ static tn_status run_copied(const product *given, int64_t batch)
 }
 
 /* C lies in a way that no kernel writes: compute beside it. */
-static tn_status run_beside(const product *given, int64_t batch)
+static tn_status run_beside(const product *given)
 {
-    product p = *given;
-    const tni_gemm_args *g = &given->g;
-    void *c = NULL;
-    size_t nbytes = 0;
     tn_status status = TN_OK;
-    for (int64_t i = 0; i < batch && status == TN_OK; i++) {
-        char *to = (char *)g->c + i * p.c_batch * (int64_t)p.itemsize;
-        status = copy_matrix(to, g->m, g->n, g->c_row, g->c_col, p.itemsize, &c, &nbytes);
-        if (status != TN_OK)
-            break;
-        p.g.a = at(g->a, i * p.a_batch, p.itemsize);
-        p.g.b = at(g->b, i * p.b_batch, p.itemsize);
-        p.g.c = c;
-        p.g.c_row = g->n;
-        p.g.c_col = 1;
-        status = run(&p, 1);
-        for (int64_t r = 0; status == TN_OK && r < g->m; r++)
-            tni_scatter(to + r * g->c_row * (int64_t)p.itemsize, at(c, r * g->n, p.itemsize), g->n,
-                        g->c_col * (int64_t)p.itemsize, p.itemsize);
-        tni_block_free(c, nbytes);
+    for (int64_t i = 0; i < given->g.batch && status == TN_OK; i++) {
+        product p = *given;
+        p.g = entry_of(given, i);
+        const tni_matrix c = p.g.c;
+        void *beside = NULL;
+        size_t nbytes = 0;
+        if (p.beta)
+            p.g.c = p.g.d;
+        TN_TRY(copy_matrix(&p.g.c, p.g.m, p.g.n, p.itemsize, &beside, &nbytes));
+        p.g.d = p.g.c;
+        status = wants_copy(&p, &p.g.a) || wants_copy(&p, &p.g.b) ? run_copied(&p) : run(&p);
+        for (int64_t r = 0; status == TN_OK && r < p.g.m; r++)
+            tni_scatter((char *)written(&c) + r * c.row * p.itemsize,
+                        (const char *)beside + r * p.g.n * p.itemsize, p.g.n, c.col * p.itemsize,
+                        (size_t)p.itemsize);
+        tni_block_free(beside, nbytes);
     }
     return status;
 }
 
-/* ---- matrix times vector ---- */
+/* ---- one row or one column ---- */
 
-typedef struct matvec {
-    int64_t m, k;
-    const void *a;
-    int64_t a_row, a_col;
-    const void *x;
-    int64_t x_stride;
-    void *y;
-    int64_t y_stride;
-    const void *alpha, *beta;
-    tni_gemv_fn kernel;
-    size_t itemsize;
-} matvec;
-
-static tn_status matvec_rows(int64_t begin, int64_t end, void *arg)
+static tn_status vector_rows(int64_t begin, int64_t end, void *arg)
 {
-    const matvec *v = arg;
-    v->kernel(end - begin, v->k, at(v->a, begin * v->a_row, v->itemsize), v->a_row, v->a_col, v->x,
-              (char *)v->y + begin * v->y_stride * (int64_t)v->itemsize, v->y_stride, v->alpha,
-              v->beta);
+    const product *p = arg;
+    tni_gemm_args g = p->g;
+    g.m = end - begin;
+    move_to(&g.a, 0, begin, 0, p->itemsize);
+    move_to(&g.c, 0, begin, 0, p->itemsize);
+    move_to(&g.d, 0, begin, 0, p->itemsize);
+    p->kernels->gemv[p->dtype](&g, p->alpha, p->beta);
     return TN_OK;
 }
 
-static tn_status matvec_run(matvec *v)
+/* B of one entry is a column: make it contiguous, then share out the rows. */
+static tn_status run_vector(product *p)
 {
     element small[64];
     void *copy = NULL;
-    size_t nbytes = (size_t)v->k * v->itemsize;
-    if (v->x_stride != 1 && v->k > 1) {
+    size_t nbytes = (size_t)(p->g.k * p->itemsize);
+    if (p->g.b.row != 1 && p->g.k > 1) {
         copy = nbytes <= sizeof small ? small : tni_block_alloc(nbytes);
         TN_CHECK(copy, TN_NOMEM, "cannot allocate %zu bytes for a contiguous copy of a vector",
                  nbytes);
-        tni_gather(copy, v->x, v->k, v->x_stride * (int64_t)v->itemsize, v->itemsize);
-        v->x = copy;
+        tni_gather(copy, p->g.b.data, p->g.k, p->g.b.row * p->itemsize, (size_t)p->itemsize);
+        p->g.b.data = copy;
     }
-    int64_t grain = GEMV_SERIAL / (v->k > 0 ? v->k : 1);
-    tn_status status = v->m <= (grain > 4 ? grain : 4)
-                           ? matvec_rows(0, v->m, v)
-                           : tni_pool_for(v->m, grain > 4 ? grain : 4, matvec_rows, v);
+    p->g.b.row = 1;
+    int64_t grain = GEMV_SERIAL / (p->g.k > 0 ? p->g.k : 1);
+    if (grain < 4)
+        grain = 4;
+    tn_status status =
+        p->g.m <= grain ? vector_rows(0, p->g.m, p) : tni_pool_for(p->g.m, grain, vector_rows, p);
     if (copy && copy != small)
         tni_block_free(copy, nbytes);
     return status;
 }
 
-/* A product with one row or one column. */
-static tn_status vector_entry(const product *p, int64_t entry)
+static tn_status run_vectors(int64_t begin, int64_t end, void *arg)
 {
-    const tni_gemm_args *g = &p->g;
-    const void *a = at(g->a, entry * p->a_batch, p->itemsize);
-    const void *b = at(g->b, entry * p->b_batch, p->itemsize);
-    matvec v = {.k = g->k,
-                .y = (char *)g->c + entry * p->c_batch * (int64_t)p->itemsize,
-                .alpha = p->alpha,
-                .beta = p->beta,
-                .kernel = tni_cpu_kernels()->gemm->gemv[p->dtype],
-                .itemsize = p->itemsize};
-    if (g->n == 1) {
-        v.m = g->m;
-        v.a = a;
-        v.a_row = g->a_row;
-        v.a_col = g->a_col;
-        v.x = b;
-        v.x_stride = g->b_row;
-        v.y_stride = g->c_row;
-    } else {
-        v.m = g->n;
-        v.a = b;
-        v.a_row = g->b_col;
-        v.a_col = g->b_row;
-        v.x = a;
-        v.x_stride = g->a_col;
-        v.y_stride = g->c_col;
+    for (int64_t i = begin; i < end; i++) {
+        product p = *(const product *)arg;
+        p.g = entry_of(arg, i);
+        TN_TRY(run_vector(&p));
     }
-    return matvec_run(&v);
-}
-
-static tn_status vector_entries(int64_t begin, int64_t end, void *arg)
-{
-    for (int64_t i = begin; i < end; i++)
-        TN_TRY(vector_entry(arg, i));
     return TN_OK;
 }
 
-static tn_status run_vectors(product *p, int64_t batch)
+/* ---- the entry ---- */
+
+static void swap_matrices(tni_matrix *x, tni_matrix *y)
 {
-    if (batch == 1) /* then its rows are shared out */
-        return vector_entry(p, 0);
-    int64_t each = times(p->g.m * p->g.n, p->g.k + 1);
-    return tni_pool_for(batch, each < GEMV_SERIAL ? GEMV_SERIAL / each : 1, vector_entries, p);
+    tni_matrix kept = *x;
+    *x = *y;
+    *y = kept;
 }
 
-/* ---- the entries ---- */
+static void transpose(tni_matrix *x)
+{
+    int64_t row = x->row;
+    x->row = x->col;
+    x->col = row;
+}
 
 /* C^T = B^T A^T. */
-static void transpose(product *p)
+static void transpose_all(tni_gemm_args *g)
 {
-    const tni_gemm_args g = p->g;
-    p->g = (tni_gemm_args){.m = g.n,
-                           .n = g.m,
-                           .k = g.k,
-                           .a = g.b,
-                           .a_row = g.b_col,
-                           .a_col = g.b_row,
-                           .b = g.a,
-                           .b_row = g.a_col,
-                           .b_col = g.a_row,
-                           .c = g.c,
-                           .c_row = g.c_col,
-                           .c_col = g.c_row};
-    int64_t batch = p->a_batch;
-    p->a_batch = p->b_batch;
-    p->b_batch = batch;
+    int64_t m = g->m;
+    g->m = g->n;
+    g->n = m;
+    swap_matrices(&g->a, &g->b);
+    transpose(&g->a);
+    transpose(&g->b);
+    transpose(&g->c);
+    transpose(&g->d);
 }
 
 static bool is_one(tn_scalar s)
@@ -312,83 +309,81 @@ static bool is_one(tn_scalar s)
     return s.kind == TN_SCALAR_COMPLEX ? s.v.f == 1 && s.imag == 0 : tn_scalar_to_double(s) == 1;
 }
 
-/* Whether operands must be copied before a kernel can be any good. The float kernels copy by
- * themselves. */
-static bool needs_copies(const product *p)
+static tn_status run_any(product *p)
 {
-    const tni_gemm_args *g = &p->g;
-    if (p->dtype == TN_DTYPE_F32 || p->dtype == TN_DTYPE_F64 || g->k == 0)
-        return false;
-    if (p->blas)
-        return (g->a_col != 1 && g->a_row != 1) || (g->b_col != 1 && g->b_row != 1);
-    return g->b_col != 1;
+    tni_gemm_args *g = &p->g;
+    if (g->m == 1 || g->n == 1) {
+        if (g->n != 1)
+            transpose_all(g);
+        if (g->batch == 1) /* then its rows are shared out */
+            return run_vector(p);
+        int64_t each = times(g->m, g->k + 1);
+        return tni_pool_for(g->batch, each < GEMV_SERIAL ? GEMV_SERIAL / each : 1, run_vectors, p);
+    }
+    if (g->k == 1) { /* these strides are never walked: take those that suit */
+        g->a.col = 1;
+        g->b.row = g->n;
+    }
+    if (g->c.col != 1 && g->c.row == 1)
+        transpose_all(g);
+    p->blas = times(times(g->m, g->n), g->k) >= tni_blas_from(p->dtype);
+    if (g->c.col != 1 || (p->beta && g->d.col != 1))
+        return run_beside(p);
+    return wants_copy(p, &g->a) || wants_copy(p, &g->b) ? run_copied(p) : run(p);
 }
 
-tn_status tni_gemm(tn_dtype dtype, const tni_gemm_args *g, tn_scalar alpha, tn_scalar beta,
-                   int64_t batch, int64_t a_batch, int64_t b_batch, int64_t c_batch)
+static bool is_int(tn_scalar s, int64_t value)
 {
-    if (g->m == 0 || g->n == 0 || batch == 0)
+    return s.kind == TN_SCALAR_INT && s.v.i == value;
+}
+
+/* A small product of floats needs no plan. True when it was done. */
+static bool run_small(tn_dtype dtype, const tni_gemm_args *g, tn_scalar alpha, tn_scalar beta)
+{
+    static const float one_f32 = 1;
+    static const double one_f64 = 1;
+    const void *one = dtype == TN_DTYPE_F32 ? (const void *)&one_f32 : &one_f64;
+    bool keeps = !is_int(beta, 0);
+    if (!is_float(dtype) || g->batch != 1 || !is_int(alpha, 1) || (keeps && !is_int(beta, 1)))
+        return false;
+    if (g->m <= 1 || g->n <= 1 || g->k == 0 || g->c.col != 1 || (keeps && g->d.col != 1))
+        return false;
+    if (tni_gemm_blocked(g) || g->m > SERIAL || g->m * (g->n * g->k) > SERIAL)
+        return false;
+    tni_cpu_kernels()->gemm->gemm[dtype](g, one, keeps ? one : NULL, NULL);
+    return true;
+}
+
+tn_status tni_gemm(tn_dtype dtype, const tni_gemm_args *g, tn_scalar alpha, tn_scalar beta)
+{
+    if (TNI_LIKELY(run_small(dtype, g, alpha, beta)))
         return TN_OK;
-    product p = {.g = *g,
-                 .dtype = dtype,
-                 .itemsize = tn_dtype_size(dtype),
-                 .a_batch = a_batch,
-                 .b_batch = b_batch,
-                 .c_batch = c_batch};
+    if (g->m == 0 || g->n == 0 || g->batch == 0)
+        return TN_OK;
+    bool keeps = tni_scalar_is_true(beta);
+    element factor, kept;
+    product p;
+    p.g = *g;
     if (g->k == 0 || !tni_scalar_is_true(alpha)) {
-        if (is_one(beta))
+        if (is_one(beta) && g->d.data == g->c.data)
             return TN_OK;
         p.g.k = 0; /* only beta is left to do */
         alpha = tn_int(1);
     }
     if (dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16)
-        return tni_gemm_half(dtype, &p.g, alpha, beta, batch, a_batch, b_batch, c_batch);
-    p.kernel = tni_cpu_kernels()->gemm->gemm[dtype];
-    TN_CHECK(p.kernel, TN_UNSUPPORTED, "\"addmm_impl_cpu_\" not implemented for '%s'",
+        return tni_gemm_half(dtype, &p.g, alpha, beta);
+    p.kernels = tni_cpu_kernels()->gemm;
+    TN_CHECK(p.kernels->gemm[dtype], TN_UNSUPPORTED, "\"addmm_impl_cpu_\" not implemented for '%s'",
              tni_dtype_text(dtype));
-    element factor, kept;
     tni_scalar_store(alpha, dtype, &factor);
-    p.alpha = &factor;
-    if (tni_scalar_is_true(beta)) {
+    if (keeps)
         tni_scalar_store(beta, dtype, &kept);
-        p.beta = &kept;
-    }
-    if (p.g.m == 1 || p.g.n == 1)
-        return run_vectors(&p, batch);
-    if (p.g.k == 1) { /* these strides are never walked: take those that suit */
-        p.g.a_col = 1;
-        p.g.b_row = p.g.n;
-    }
-    if (p.g.c_col != 1) {
-        if (p.g.c_row != 1)
-            return run_beside(&p, batch);
-        transpose(&p);
-    }
-    p.blas = times(times(p.g.m, p.g.n), p.g.k) >= tni_blas_from(dtype);
-    return needs_copies(&p) ? run_copied(&p, batch) : run(&p, batch);
-}
-
-tn_status tni_gemv(tn_dtype dtype, int64_t m, int64_t k, const void *a, int64_t a_row,
-                   int64_t a_col, const void *x, int64_t x_stride, void *y, int64_t y_stride,
-                   tn_scalar alpha, tn_scalar beta)
-{
-    const tni_gemm_args g = {.m = m,
-                             .n = 1,
-                             .k = k,
-                             .a = a,
-                             .a_row = a_row,
-                             .a_col = a_col,
-                             .b = x,
-                             .b_row = x_stride,
-                             .b_col = 1,
-                             .c = y,
-                             .c_row = y_stride,
-                             .c_col = 1};
-    return tni_gemm(dtype, &g, alpha, beta, 1, 0, 0, 0);
-}
-
-tn_status tni_dot(tn_dtype dtype, int64_t n, const void *x, int64_t x_stride, const void *y,
-                  int64_t y_stride, void *out)
-{
-    return tni_gemv(dtype, 1, n, x, n, x_stride, y, y_stride, out, 1, tn_int(1), tn_int(0));
+    else
+        p.g.d = p.g.c;
+    p.dtype = dtype;
+    p.blas = false;
+    p.itemsize = (int64_t)tn_dtype_size(dtype);
+    p.alpha = &factor;
+    p.beta = keeps ? &kept : NULL;
+    return run_any(&p);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/gemm.h: matrix products on strided memory.
  *
- * tni_gemm and its relatives take any strides and any dtype but bool, choose a way (our own
- * kernels, a BLAS for large products, both in tiles over the thread pool) and compute
+ * tni_gemm takes any strides and any dtype but bool, chooses a way (our own kernels, a BLAS for
+ * large products, both in tiles over the thread pool) and computes, for each entry of a batch,
  *
- *     C = alpha * (A @ B) + beta * C
+ *     C = alpha * (A @ B) + beta * D
  *
- * beta 0 never reads C, alpha 0 and an inner size of 0 never read A and B. float16 and bfloat16 are
+ * beta 0 never reads D, alpha 0 and an inner size of 0 never read A and B. float16 and bfloat16 are
  * computed in float32 and rounded once; integers wrap. How the work is cut depends on sizes and
  * dtype alone, so results do not depend on the number of threads. */
 #ifndef TNI_CPU_GEMM_H
@@ -14,28 +14,23 @@
 
 #include "core/tensor.h"
 
-/* Strides are in elements. */
+/* A matrix in memory, or a batch of them; strides are in elements. */
+typedef struct tni_matrix {
+    const void *data;
+    int64_t row, col; /* from one row, one column to the next */
+    int64_t batch;    /* from one entry to the next */
+} tni_matrix;
+
 typedef struct tni_gemm_args {
-    int64_t m, n, k; /* C is m x n, A m x k, B k x n */
-    const void *a;
-    int64_t a_row, a_col;
-    const void *b;
-    int64_t b_row, b_col;
-    void *c;
-    int64_t c_row, c_col;
+    int64_t m, n, k; /* C and D are m x n, A m x k, B k x n */
+    int64_t batch;   /* how many entries */
+    tni_matrix a, b;
+    /* C is written: it repeats no element and overlaps no operand, but may be D itself. */
+    tni_matrix c, d;
 } tni_gemm_args;
 
-/* @p batch products of the same sizes; the i-th operands lie a_batch * i, … elements further.
- * C must not overlap A or B, nor repeat elements. @retval TN_NOMEM */
+/* @retval TN_NOMEM */
 TN_NODISCARD tn_status tni_gemm(tn_dtype dtype, const tni_gemm_args *g, tn_scalar alpha,
-                                tn_scalar beta, int64_t batch, int64_t a_batch, int64_t b_batch,
-                                int64_t c_batch);
-/* y = alpha * (A @ x) + beta * y for A m x k. @retval TN_NOMEM */
-TN_NODISCARD tn_status tni_gemv(tn_dtype dtype, int64_t m, int64_t k, const void *a, int64_t a_row,
-                                int64_t a_col, const void *x, int64_t x_stride, void *y,
-                                int64_t y_stride, tn_scalar alpha, tn_scalar beta);
-/* *out = sum of x[i] * y[i]. @retval TN_NOMEM */
-TN_NODISCARD tn_status tni_dot(tn_dtype dtype, int64_t n, const void *x, int64_t x_stride,
-                               const void *y, int64_t y_stride, void *out);
+                                tn_scalar beta);
 
 #endif

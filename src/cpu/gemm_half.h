@@ -8,7 +8,6 @@
 /* As tni_gemm, for sizes that are not 0 (but k): operands are widened to float32, multiplied there,
  * and each element of C is rounded once. */
 TN_NODISCARD tn_status tni_gemm_half(tn_dtype dtype, const tni_gemm_args *g, tn_scalar alpha,
-                                     tn_scalar beta, int64_t batch, int64_t a_batch,
-                                     int64_t b_batch, int64_t c_batch);
+                                     tn_scalar beta);
 
 #endif

@@ -6,27 +6,26 @@
 
 #include "cpu/gemm.h"
 
-/* C = alpha * (A @ B) + beta * C on one thread, for c_col 1. @p alpha and @p beta point to
- * elements; a NULL beta is 0. @p room is scratch memory, 64-byte aligned, of tni_gemm_room bytes.
- */
+/* One entry of the batch, on one thread; columns of C and of D are contiguous (col 1). @p alpha and
+ * @p beta point to elements; a NULL beta is 0. @p room is scratch memory, 64-byte aligned, of
+ * tni_gemm_room bytes. */
 typedef void (*tni_gemm_fn)(const tni_gemm_args *g, const void *alpha, const void *beta,
                             void *room);
-/* y[i] = alpha * dot(row i of A, x) + beta * y[i]; x is contiguous. */
-typedef void (*tni_gemv_fn)(int64_t m, int64_t k, const void *a, int64_t a_row, int64_t a_col,
-                            const void *x, void *y, int64_t y_stride, const void *alpha,
-                            const void *beta);
+/* One column: n is 1, B is contiguous (row 1); C and D may have any stride. */
+typedef void (*tni_gemv_fn)(const tni_gemm_args *g, const void *alpha, const void *beta);
 
 typedef struct tni_gemm_table {
     tni_gemm_fn gemm[TN_DTYPE_LIMIT]; /* NULL for halves and bool */
     tni_gemv_fn gemv[TN_DTYPE_LIMIT];
 } tni_gemm_table;
 
-/* Sizes of the blocks that the float kernels copy into the order of use: of B KC x NC, of A MC x
- * KC. Panels of a block are at most PANEL wide. */
-#define TNI_GEMM_KC    256
-#define TNI_GEMM_NC    512
-#define TNI_GEMM_MC    96
-#define TNI_GEMM_PANEL 32
+/* Sizes of the blocks that the float kernels copy into the order of use: of B KC x NC, of A MC x KC. Panels
+ * of a block are at most PANEL wide. A block of B stays in the second-level cache, and scratch memory below
+ * what the C library asks the system for anew each time. */
+#define TNI_GEMM_KC(itemsize) ((int64_t)(1024 / (itemsize)))
+#define TNI_GEMM_NC           64
+#define TNI_GEMM_MC           48
+#define TNI_GEMM_PANEL        32
 /* A B of at most so many elements is used as it lies when its rows are contiguous; of at most so
  * many it is transposed on the stack when they are not. */
 #define TNI_GEMM_DIRECT 16384
@@ -35,18 +34,19 @@ typedef struct tni_gemm_table {
 /* Whether the float kernels copy blocks. */
 static inline bool tni_gemm_blocked(const tni_gemm_args *g)
 {
-    return g->n * g->k > (g->b_col == 1 ? TNI_GEMM_DIRECT : TNI_GEMM_TURN) ||
-           (g->a_col != 1 && g->a_row != 1);
+    /* The sizes first: an operand that repeats elements may have more of them than fit a number. */
+    return g->n > TNI_GEMM_DIRECT || g->k > TNI_GEMM_DIRECT ||
+           g->n * g->k > (g->b.col == 1 ? TNI_GEMM_DIRECT : TNI_GEMM_TURN) ||
+           (g->a.col != 1 && g->a.row != 1);
 }
 
 /* Bytes of scratch memory that a kernel needs for these sizes; 0 for kernels that are not blocked.
  */
 static inline size_t tni_gemm_room(const tni_gemm_args *g, size_t itemsize)
 {
-    int64_t kc = g->k < TNI_GEMM_KC ? g->k : TNI_GEMM_KC;
-    int64_t nc = g->n < TNI_GEMM_NC ? g->n : TNI_GEMM_NC;
-    int64_t mc = g->a_col == 1 ? 0 : g->m < TNI_GEMM_MC ? g->m : TNI_GEMM_MC;
-    return (size_t)(kc * (nc + TNI_GEMM_PANEL + mc + TNI_GEMM_PANEL)) * itemsize;
+    int64_t kc = g->k < TNI_GEMM_KC(itemsize) ? g->k : TNI_GEMM_KC(itemsize);
+    int64_t nc = g->n <= TNI_GEMM_PANEL ? TNI_GEMM_PANEL : TNI_GEMM_NC;
+    return (size_t)(kc * (nc + (g->a.col == 1 ? 0 : TNI_GEMM_MC))) * itemsize;
 }
 
 #endif
