@@ -72,7 +72,7 @@ static tn_status to(tn_tensor *self, const tn_tensor_opts *opts, bool non_blocki
     if (opts && opts->device.type != TN_DEVICE_NONE)
         same &= tni_device_equal(tni_device_normal(opts->device), self->device);
     if (format != TN_FORMAT_NONE && format != TN_FORMAT_PRESERVE)
-        same &= tn_tensor_is_contiguous(self, format);
+        same &= tni_suggest_format(self) == format;
     if (same) {
         *out = tn_tensor_ref(self);
         return TN_OK;

@@ -53,6 +53,14 @@ static tn_status check_count(int64_t n)
     return TN_OK;
 }
 
+static bool has_negative(const int64_t *size, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (size[i] < 0)
+            return true;
+    return false;
+}
+
 static tn_dtype default_of(tn_dtype dtype)
 {
     return dtype == TN_DTYPE_NONE ? tn_default_dtype() : dtype;
@@ -69,7 +77,7 @@ tn_status tni_kernel_empty(tn_call *call, const int64_t *size, int64_t size_n,
     TN_TRY(read_plain(opts, &w));
     TN_TRY(check_count(size_n));
     w.dtype = default_of(w.dtype);
-    if (TNI_LIKELY(memory_format <= TN_FORMAT_CONTIGUOUS))
+    if (TNI_LIKELY(memory_format <= TN_FORMAT_CONTIGUOUS) || has_negative(size, size_n))
         return tni_tensor_new((int)size_n, size, NULL, w.dtype, w.device, out);
     int64_t strides[TN_MAX_DIMS];
     TN_CHECK(memory_format != TN_FORMAT_PRESERVE, TN_INVALID, "unsupported memory format Preserve");
@@ -160,6 +168,8 @@ tn_status tni_kernel_zeros(tn_call *call, const int64_t *size, int64_t size_n,
                            const tn_tensor_opts *opts, tn_tensor **out)
 {
     (void)call;
+    TN_CHECK(!has_negative(size, size_n), TN_INVALID,
+             "zeros: Dimension size must be non-negative.");
     return full(size, size_n, tn_int(0), tn_default_dtype(), opts, out);
 }
 

@@ -12,7 +12,7 @@ static tn_status loops(tni_iter *it, tni_loop loop)
         TN_TRY(tni_run_find_zero(it, 1, &has_zero));
         TN_CHECK(!has_zero, TN_INVALID, "ZeroDivisionError");
     }
-    return tni_run(it, loop, TNI_RUN_EXACT_NUMBERS, NULL);
+    return tni_run(it, loop, TNI_RUN_EXACT_SECOND, NULL);
 }
 
 /* The common dtype is known only once the operation is planned, and a refused one must leave a
@@ -42,7 +42,7 @@ static tn_status divide(tn_tensor *self, tni_operand other, const char *mode, tn
     tn_status status = TN_OK;
     if (!tni_is_meta(it.out))
         status = mode ? loops(&it, trunc ? TNI_LOOP_DIV_TRUNC : TNI_LOOP_DIV_FLOOR)
-                      : tni_run(&it, TNI_LOOP_DIV, TNI_RUN_EXACT_NUMBERS, NULL);
+                      : tni_run(&it, TNI_LOOP_DIV, TNI_RUN_EXACT_SECOND, NULL);
     return tni_iter_end(&it, status, out);
 }
 

@@ -10,7 +10,7 @@ static tn_status add_scaled(tni_iter *it, tn_scalar alpha)
 {
     _Alignas(16) char value[16];
     tni_scalar_store(alpha, tni_run_dtype(it), value);
-    return tni_run(it, TNI_LOOP_ADD_SCALED, TNI_RUN_EXACT_NUMBERS, value);
+    return tni_run(it, TNI_LOOP_ADD_SCALED, 0, value);
 }
 
 static inline bool is_one(tn_scalar s)
@@ -21,14 +21,14 @@ static inline bool is_one(tn_scalar s)
 tn_status tni_cpu_add(tni_iter *it, tn_scalar alpha)
 {
     if (TNI_LIKELY(is_one(alpha)))
-        return tni_run(it, TNI_LOOP_ADD, TNI_RUN_EXACT_NUMBERS, NULL);
+        return tni_run(it, TNI_LOOP_ADD, 0, NULL);
     return add_scaled(it, alpha);
 }
 
 tn_status tni_cpu_sub(tni_iter *it, tn_scalar alpha)
 {
     if (TNI_LIKELY(is_one(alpha)))
-        return tni_run(it, TNI_LOOP_SUB, TNI_RUN_EXACT_NUMBERS, NULL);
+        return tni_run(it, TNI_LOOP_SUB, 0, NULL);
     if (alpha.kind == TN_SCALAR_INT)
         alpha.v.i = (int64_t)(0 - (uint64_t)alpha.v.i);
     else
@@ -39,12 +39,12 @@ tn_status tni_cpu_sub(tni_iter *it, tn_scalar alpha)
 
 tn_status tni_cpu_mul(tni_iter *it)
 {
-    return tni_run(it, TNI_LOOP_MUL, TNI_RUN_EXACT_NUMBERS, NULL);
+    return tni_run(it, TNI_LOOP_MUL, TNI_RUN_EXACT_SECOND, NULL);
 }
 
 tn_status tni_cpu_div(tni_iter *it)
 {
-    return tni_run(it, TNI_LOOP_DIV, TNI_RUN_EXACT_NUMBERS, NULL);
+    return tni_run(it, TNI_LOOP_DIV, TNI_RUN_EXACT_SECOND, NULL);
 }
 
 tn_status tni_cpu_maximum(tni_iter *it)

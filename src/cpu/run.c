@@ -270,7 +270,7 @@ static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags)
         tn_dtype want = i == 0 && (flags & TNI_RUN_CONDITION) ? TN_DTYPE_BOOL : compute;
         operand_set(it, o, it->in_data[i], 1 + i, have, want);
         o->via_dtype = is_half(it->dtype) && have != it->dtype && want == TN_DTYPE_F32 &&
-                       !((flags & TNI_RUN_EXACT_NUMBERS) && (it->numbers & (1u << i)));
+                       !(i == 1 && (flags & TNI_RUN_EXACT_SECOND) && (it->numbers & 2u));
         if (tni_dtype_size(have) > widest)
             widest = tni_dtype_size(have);
     }

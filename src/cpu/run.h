@@ -7,8 +7,9 @@
 #include "iter/iter.h"
 
 enum {
-    /* A number beside tensors of float16 or bfloat16 keeps its digits; else it is rounded first. */
-    TNI_RUN_EXACT_NUMBERS = 1u << 0,
+    /* A number that is the second input of tensors of float16 or bfloat16 keeps its digits; any
+     * other is rounded to the dtype first. So does the reference. */
+    TNI_RUN_EXACT_SECOND = 1u << 0,
     /* Input 0 is a condition: bool, whatever the common dtype is. */
     TNI_RUN_CONDITION = 1u << 1,
     TNI_RUN_BOOL_RESULT = 1u << 2,

@@ -5,7 +5,7 @@
 #include <float.h>
 #include <math.h>
 
-/* How the reference names the type it cannot convert to. Halves are filled by way of double. */
+/* How the reference names the type it cannot convert to. */
 static const char *type_name(tn_dtype dtype)
 {
     switch (dtype) {
@@ -19,9 +19,6 @@ static const char *type_name(tn_dtype dtype)
         return "int";
     case TN_DTYPE_I64:
         return "int64_t";
-    case TN_DTYPE_F16:
-    case TN_DTYPE_BF16:
-        return "double";
     default:
         return tni_dtype_cpp(dtype);
     }
@@ -54,6 +51,21 @@ static bool int_fits(int64_t value, tn_dtype dtype)
     return value <= high && value >= (dtype == TN_DTYPE_U8 ? -high : -high - 1);
 }
 
+static double largest(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_DTYPE_F16:
+        return 65504.0;
+    case TN_DTYPE_BF16:
+        return 0x1.fep+127;
+    case TN_DTYPE_F32:
+    case TN_DTYPE_C64:
+        return (double)FLT_MAX;
+    default:
+        return DBL_MAX;
+    }
+}
+
 static bool float_fits(double value, tn_dtype dtype)
 {
     if (tn_dtype_is_integral(dtype, false)) {
@@ -62,8 +74,7 @@ static bool float_fits(double value, tn_dtype dtype)
             return value >= -limit && value <= limit;
         return value >= (dtype == TN_DTYPE_U8 ? 0.0 : -limit) && value <= limit - 1;
     }
-    bool narrow = dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_C64;
-    return !narrow || isnan(value) || isinf(value) || fabs(value) <= (double)FLT_MAX;
+    return isnan(value) || isinf(value) || fabs(value) <= largest(dtype);
 }
 
 tn_status tni_check_number(tn_scalar value, tn_dtype dtype)
@@ -72,8 +83,8 @@ tn_status tni_check_number(tn_scalar value, tn_dtype dtype)
     if (dtype == TN_DTYPE_BOOL)
         return TN_OK;
     if (value.kind == TN_SCALAR_INT || value.kind == TN_SCALAR_BOOL) {
-        if (tn_dtype_is_integral(dtype, false))
-            fits = int_fits(value.v.i, dtype);
+        fits = tn_dtype_is_integral(dtype, false) ? int_fits(value.v.i, dtype)
+                                                  : float_fits((double)value.v.i, dtype);
     } else {
         fits = float_fits(value.v.f, dtype);
         if (value.kind == TN_SCALAR_COMPLEX)

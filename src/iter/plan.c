@@ -190,61 +190,83 @@ static tn_status common_sizes(tni_iter *it, const tni_operand *in, int n, const 
     return TN_OK;
 }
 
-/* One row of byte strides in logical order; broadcast dimensions get 0. */
-static void put_strides(tni_iter *it, int row, const tn_tensor *t)
+/* An input as it would lie in memory after conversion to the common dtype. The reference converts
+ * first and lays the result out by what it then has; the walk itself reads the input where it is.
+ */
+typedef struct seen {
+    const tn_tensor *t; /* NULL: a bare number, or no output yet */
+    const int64_t *strides;
+    uint32_t flags;
+} seen;
+
+static void see(seen *s, const tn_tensor *t, bool converted, int64_t *buffer)
 {
+    s->t = t;
+    if (!t)
+        return;
+    s->strides = t->strides;
+    s->flags = t->flags;
+    if (converted && !(t->flags & TNI_DENSE)) {
+        tni_preserve_strides(t, buffer);
+        s->strides = buffer;
+        s->flags = tni_geometry_flags(t->ndim, t->sizes, buffer);
+    }
+}
+
+/* One row of byte strides in logical order; broadcast dimensions get 0. */
+static void put_strides(tni_iter *it, int row, const seen *s)
+{
+    const tn_tensor *t = s->t;
     int64_t itemsize = t ? (int64_t)tni_itemsize(t) : 0;
     int missing = it->ndim - (t ? t->ndim : 0);
     for (int d = 0; d < it->ndim; d++) {
         int own = d - missing;
         it->strides[row][d] =
-            own < 0 || (t->sizes[own] == 1 && it->sizes[d] != 1) ? 0 : t->strides[own] * itemsize;
+            own < 0 || (t->sizes[own] == 1 && it->sizes[d] != 1) ? 0 : s->strides[own] * itemsize;
     }
 }
 
 /* All operands have one shape: can they be walked as one run? Then the result has their layout.
- * NULL in *strides: contiguous. */
-static bool alike_layout(const tni_operand *in, int n, const tn_tensor *given, int64_t *buffer,
-                         const int64_t **strides)
+ * NULL in *strides: contiguous. Row 0 is the output. */
+static bool alike_layout(const seen *operands, int n, int64_t *buffer, const int64_t **strides)
 {
     uint32_t common = TNI_GEOMETRY_FLAGS;
-    const tn_tensor *first = given;
+    const seen *first = NULL;
     bool same_strides = true;
     for (int i = 0; i <= n; i++) {
-        const tn_tensor *t = i < n ? in[i].tensor : given;
-        if (!t)
-            continue; /* a number beside 0-dim tensors, or no output yet */
-        common &= t->flags;
+        const seen *s = &operands[i];
+        if (!s->t)
+            continue;
+        common &= s->flags;
         if (!first)
-            first = t;
-        for (int d = 0; d < t->ndim; d++)
-            same_strides &= t->strides[d] == first->strides[d];
+            first = s;
+        for (int d = 0; d < s->t->ndim; d++)
+            same_strides &= s->strides[d] == first->strides[d];
     }
     *strides = NULL;
     if (!first || (common & TNI_CONTIGUOUS))
         return true;
     if (common & TNI_CHANNELS_LAST) {
         *strides = buffer;
-        return tni_format_strides(TN_FORMAT_CHANNELS_LAST, first->ndim, first->sizes, buffer) ==
-               TN_OK;
+        return tni_format_strides(TN_FORMAT_CHANNELS_LAST, first->t->ndim, first->t->sizes,
+                                  buffer) == TN_OK;
     }
     *strides = first->strides;
     return (common & TNI_DENSE) && same_strides;
 }
 
 /* The result's strides by the general rule, and the walk. */
-static void general_layout(tni_iter *it, const tni_operand *in, int n, const tn_tensor *given,
-                           int64_t *buffer, const int64_t **strides)
+static void general_layout(tni_iter *it, const seen *operands, int n, int64_t *buffer,
+                           const int64_t **strides)
 {
     uint8_t perm[TN_MAX_DIMS];
-    for (int i = 0; i < n; i++)
-        put_strides(it, 1 + i, in[i].tensor);
-    if (given)
-        put_strides(it, 0, given);
-    bool row_major = tni_iter_order(it, given != NULL, perm);
-    tni_iter_permute(it, perm, given != NULL);
+    bool has_out = operands[0].t != NULL;
+    for (int row = has_out ? 0 : 1; row <= n; row++)
+        put_strides(it, row, &operands[row]);
+    bool row_major = tni_iter_order(it, has_out, perm);
+    tni_iter_permute(it, perm, has_out);
     *strides = NULL;
-    if (given)
+    if (has_out)
         return;
     int64_t next = 1;
     for (int d = 0; d < it->ndim; d++) {
@@ -255,6 +277,23 @@ static void general_layout(tni_iter *it, const tni_operand *in, int n, const tn_
     }
     if (!row_major)
         *strides = buffer;
+}
+
+/* The walk over the operands where they are, once the output exists. */
+static void walk_as_it_is(tni_iter *it, const tni_operand *in, int n, const tn_tensor *out)
+{
+    uint8_t perm[TN_MAX_DIMS];
+    seen s;
+    it->ndim = out->ndim;
+    for (int d = 0; d < out->ndim; d++)
+        it->sizes[d] = out->sizes[d];
+    for (int row = 0; row <= n; row++) {
+        see(&s, row == 0 ? out : in[row - 1].tensor, false, NULL);
+        put_strides(it, row, &s);
+    }
+    tni_iter_order(it, true, perm);
+    tni_iter_permute(it, perm, true);
+    it->flat = TNI_NOT_FLAT;
 }
 
 static tn_status resize_given(tn_tensor *given, int ndim, const int64_t *sizes,
@@ -297,14 +336,25 @@ static __attribute__((noinline)) tn_status begin_general(tni_iter *it, const tni
     int ndim = it->ndim;
     for (int d = 0; d < ndim; d++)
         sizes[d] = it->sizes[d];
-    const tn_tensor *fixed = resize ? NULL : given;
-    it->flat = alike && alike_layout(in, n, fixed, buffer, &strides) ? TNI_FLAT : TNI_NOT_FLAT;
+    seen operands[1 + TNI_ITER_INPUTS];
+    int64_t converted[TNI_ITER_INPUTS][TN_MAX_DIMS];
+    bool moved = false;
+    see(&operands[0], resize ? NULL : given, false, NULL);
+    for (int i = 0; i < n; i++) {
+        const tn_tensor *t = in[i].tensor;
+        bool is_condition = i == 0 && it->attr->type_rule == TNI_PW_WHERE;
+        see(&operands[1 + i], t, t && t->dtype != it->dtype && !is_condition, converted[i]);
+        moved |= t && operands[1 + i].strides != t->strides;
+    }
+    it->flat = alike && alike_layout(operands, n, buffer, &strides) ? TNI_FLAT : TNI_NOT_FLAT;
     if (it->flat == TNI_NOT_FLAT)
-        general_layout(it, in, n, fixed, buffer, &strides);
+        general_layout(it, operands, n, buffer, &strides);
     if (!given)
         TN_TRY(tni_tensor_new(ndim, sizes, strides, it->out_dtype, device, &given));
     else if (resize)
         TN_TRY(resize_given(given, ndim, sizes, strides));
+    if (moved)
+        walk_as_it_is(it, in, n, given);
     put_inputs(it, in, n);
     it->out = given;
     it->out_data = given->data;

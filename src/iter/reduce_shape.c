@@ -97,18 +97,20 @@ static tn_status shape_extreme(const char *name, const char *loop, tni_geometry 
                                bool keepdim)
 {
     uint64_t dims;
-    TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
     if (self->numel == 0) {
         TN_CHECK(dim && dim_n > 0, TN_INVALID,
                  "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
                  "reduction dim with the 'dim' argument.",
                  name);
         for (int64_t i = 0; i < dim_n; i++) {
-            int64_t d = dim[i] < 0 ? dim[i] + self->ndim : dim[i];
+            int d;
+            TN_TRY(tni_wrap_dim(dim[i], self->ndim, &d));
             TN_CHECK(self->sizes[d] != 0, TN_INDEX,
-                     "%s(): Expected reduction dim %" PRId64 " to have non-zero size.", name, d);
+                     "%s(): Expected reduction dim %" PRId64 " to have non-zero size.", name,
+                     dim[i]);
         }
     }
+    TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
     TN_CHECK(!tn_dtype_is_complex((tn_dtype)self->dtype), TN_UNSUPPORTED,
              "\"%s\" not implemented for '%s'", loop, tni_dtype_text((tn_dtype)self->dtype));
     put_sizes(g, self, dims, keepdim);

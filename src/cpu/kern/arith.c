@@ -108,8 +108,8 @@ FLOOR_DIVIDE(f64, double, fmod, floor, copysign)
     LOOP2(div_##S, T, x / y)                          \
     LOOP2(div_trunc_##S, T, TRUNC(x / y))             \
     LOOP2(div_floor_##S, T, floor_divide_##S(x, y))   \
-    LOOP2(maximum_##S, T, (x > y) | (x != x) ? x : y) \
-    LOOP2(minimum_##S, T, (x < y) | (x != x) ? x : y) \
+    LOOP2(maximum_##S, T, (x < y) | (y != y) ? y : x) \
+    LOOP2(minimum_##S, T, (x > y) | (y != y) ? y : x) \
     LOOP1(neg_##S, T, -x)                             \
     LOOP1(abs_##S, T, FABS(x))                        \
     LOOP1(relu_##S, T, x < 0 ? (T)0 : x)              \

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT
+"""Golden files: argument literals as PyTorch values, and a writer of cases. See README.md beside it.
+
+    with Writer("pointwise") as w:
+        w.tensor("a", torch.ones(2, 3).t())
+        w.case("add.Tensor", "$a, f32[2], alpha=2", "ulp=1")
+
+A case is computed from the very text that is written, so the two cannot disagree."""
+
+import os
+import re
+import warnings
+
+import torch
+
+warnings.simplefilter("ignore")
+torch.set_num_threads(1)
+
+DTYPES = {"bool": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16,
+          "i32": torch.int32, "i64": torch.int64, "f16": torch.float16, "bf16": torch.bfloat16,
+          "f32": torch.float32, "f64": torch.float64, "c64": torch.complex64, "c128": torch.complex128}
+SHORT = {dtype: name for name, dtype in DTYPES.items()}
+LONG = {str(dtype)[6:]: dtype for dtype in SHORT}
+FORMATS = {"contiguous_format": torch.contiguous_format, "preserve_format": torch.preserve_format,
+           "channels_last": torch.channels_last, "channels_last_3d": torch.channels_last_3d}
+TENSOR = re.compile(r"(?:(cpu|meta) )?(bool|b?f16|[uif]\d+|c64|c128)\[([\d, ]*)\]((?:\.\w+)*)(?:=(.+))?$")
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
+
+
+# ---- tensor literals: Note [Argument literals] of src/op/schema.h ----
+
+def pattern(k):
+    m = (7919 * k + 13) % 41 - 20
+    return (m if m else 21) / 8
+
+
+def value_at(dtype, k):
+    if dtype.is_complex:
+        return complex(pattern(k), pattern(k + 7))
+    if dtype.is_floating_point:
+        return pattern(k)
+    if dtype == torch.bool:
+        return k % 2 == 0
+    if dtype == torch.uint8:
+        return (7919 * k + 13) % 10
+    return (7919 * k + 13) % 11 - 5
+
+
+def make_tensor(text):
+    device, short, sizes, modifiers, fill = TENSOR.match(text).groups()
+    dtype = DTYPES[short]
+    sizes = [int(size) for size in sizes.split(",")] if sizes.strip() else []
+    words = modifiers.split(".")[1:]
+    memory = list(sizes)
+    if "t" in words:
+        memory[-1], memory[-2] = sizes[-2], sizes[-1]
+    elif "strided" in words:
+        memory[-1] *= 2
+    elif "expanded" in words:
+        memory[0] = min(memory[0], 1)
+    n = 1
+    for size in memory:
+        n *= size
+    strides = [1] * len(memory)
+    for d in range(len(memory) - 2, -1, -1):
+        strides[d] = strides[d + 1] * max(memory[d + 1], 1)
+    if "t" in words:
+        strides[-1], strides[-2] = strides[-2], strides[-1]
+    elif "strided" in words:
+        strides[-1] = 2
+    elif "expanded" in words:
+        strides[0] = 0
+    elif "cl" in words:
+        order = (1, 3, 2, 0) if len(sizes) == 4 else (1, 4, 3, 2, 0)
+        step = 1
+        for d in order:
+            strides[d] = step
+            step *= max(sizes[d], 1)
+    offset = 1 if "offset" in words else 0
+    storage = torch.zeros(n + offset, dtype=dtype)
+    if storage.numel():
+        storage.view(torch.uint8).fill_(1 if dtype == torch.bool else 0x7f)
+    result = storage.as_strided(sizes, strides, offset)
+    whole = result[:1] if "expanded" in words and sizes[0] > 0 else result
+    values = [parse(fill) if fill else value_at(dtype, k) for k in range(whole.numel())]
+    if whole.numel():
+        whole.copy_(torch.tensor(values, dtype=dtype).reshape(whole.shape))
+    if "grad" in words:
+        result.requires_grad_()
+    return result.to("meta") if device == "meta" else result
+
+
+# ---- any literal ----
+
+def split(text):
+    """Pieces between commas that are outside brackets and quotes."""
+    pieces, depth, quote, start = [], 0, False, 0
+    for i, c in enumerate(text):
+        if c == "'":
+            quote = not quote
+        elif not quote and c in "[(":
+            depth += 1
+        elif not quote and c in "])":
+            depth -= 1
+        elif c == "," and depth == 0 and not quote:
+            pieces.append(text[start:i].strip())
+            start = i + 1
+    pieces.append(text[start:].strip())
+    return [piece for piece in pieces if piece]
+
+
+def parse(text, named=None):
+    text = text.strip()
+    if text.startswith("$"):
+        return named[text[1:]]
+    if TENSOR.match(text):
+        return make_tensor(text)
+    if text.startswith("["):
+        return [parse(piece, named) for piece in split(text[1:-1])]
+    if text in LONG:
+        return LONG[text]
+    if text in FORMATS:
+        return FORMATS[text]
+    if text in ("cpu", "meta"):
+        return torch.device(text)
+    if text.startswith("'"):
+        return text[1:-1]
+    if text in ("None", "True", "False"):
+        return {"None": None, "True": True, "False": False}[text]
+    for kind in (int, float, complex):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    raise ValueError("not a literal: " + text)
+
+
+# ---- writing ----
+
+def number(value):
+    """A number as the reader wants it: floats in hexadecimal, without needless zeros."""
+    if isinstance(value, complex):
+        return number(value.real) + " " + number(value.imag)
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, int):
+        return str(value)
+    text = value.hex() if value == value and abs(value) != float("inf") else repr(value)
+    return re.sub(r"\.?0+p", "p", text) if "." in text else text
+
+
+def geometry(t):
+    def numbers(values):
+        return ",".join(str(v) for v in values)
+    return "%s[%s](%s)+%d" % (SHORT[t.dtype], numbers(t.size()), numbers(t.stride()), t.storage_offset())
+
+
+def values(t):
+    return " ".join(number(v) for v in t.detach().reshape(-1).tolist())
+
+
+class Writer:
+    def __init__(self, family):
+        self.path = os.path.join(DATA, family + ".txt")
+        self.lines = ["# Made by tests/golden/make_%s.py with PyTorch %s; see README.md there."
+                      % (family, torch.__version__.split("+")[0])]
+        self.bases, self.views = {}, {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *rest):
+        if kind is None:
+            os.makedirs(DATA, exist_ok=True)
+            with open(self.path, "w", encoding="utf-8") as file:
+                file.write("\n".join(self.lines) + "\n")
+        return False
+
+    def comment(self, text):
+        self.lines += ["", "# " + text]
+
+    def tensor(self, name, t):
+        """A named tensor: its whole storage is kept."""
+        storage = torch.empty(0, dtype=t.dtype).set_(t.untyped_storage())
+        self.bases[name] = storage.clone()
+        self.views[name] = (name, list(t.size()), list(t.stride()), t.storage_offset())
+        self.lines.append("$%s = %s | %s" % (name, geometry(t), values(storage)))
+
+    def view(self, name, base, sizes, strides, offset=0):
+        """Another tensor over the storage of a named one."""
+        self.views[name] = (base, list(sizes), list(strides), offset)
+        self.lines.append("$%s = $%s[%s](%s)+%d" % (name, base, ",".join(map(str, sizes)),
+                                                    ",".join(map(str, strides)), offset))
+
+    def fresh(self):
+        storages = {name: storage.clone() for name, storage in self.bases.items()}
+        return {name: storages[base].as_strided(sizes, strides, offset)
+                for name, (base, sizes, strides, offset) in self.views.items()}
+
+    def call(self, op, arguments):
+        named = self.fresh()
+        args, kwargs = [], {}
+        for piece in split(arguments):
+            keyword = re.match(r"([a-z_]\w*)=(.*)$", piece)
+            if keyword and not TENSOR.match(piece):
+                kwargs[keyword.group(1)] = parse(keyword.group(2), named)
+            else:
+                args.append(parse(piece, named))
+        name, _, overload = op.partition(".")
+        function = getattr(getattr(torch.ops.aten, name), overload or "default")
+        return function(*args, **kwargs)
+
+    def case(self, op, arguments, options=""):
+        head = "%s | %s | " % (op, arguments)
+        try:
+            result = self.call(op, arguments)
+        except Exception as error:  # whatever the reference raises is the expectation
+            text = str(error).split("\n")[0]
+            if "ComplexHalf" in text:
+                return
+            only = "cpu " if "cpu" in options.split() else ""
+            self.lines.append(head + only + type(error).__name__ + ": " + text)
+            return
+        results = list(result) if isinstance(result, (list, tuple)) else [result]
+        if any(isinstance(t, torch.Tensor) and t.dtype not in SHORT for t in results):
+            return  # a dtype that Tenon does not have
+        if isinstance(result, torch.Tensor) or isinstance(result, (list, tuple)):
+            shown = " ; ".join(geometry(t) for t in results) or "-"
+            show_values = "values=no" not in options
+            contents = " ; ".join(values(t) if show_values else "" for t in results)
+        else:
+            shown, contents = number(result) if result is not None else "-", ""
+        line = head + shown + " | " + contents
+        self.lines.append((line + " | " + options if options else line).rstrip())
+
+    def refuse(self, op, arguments, error):
+        """A case in which Tenon refuses what the reference accepts or words badly: docs/differences.md."""
+        self.lines.append("%s | %s | %s" % (op, arguments, error))
