@@ -11,37 +11,30 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
 set(TN_GEN_DIR ${CMAKE_BINARY_DIR}/gen)
 set(opgen ${CMAKE_SOURCE_DIR}/tools/opgen/opgen.py)
-add_custom_target(tn_gen)
-set(TN_GEN_OUTPUTS "")
-
-if(EXISTS ${opgen})
-  # The generator reads whatever is in ops/, so what it depends on is whatever is there too.
-  file(GLOB op_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ops/*.op)
-  file(GLOB opgen_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/opgen/*.py)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${opgen_files})
-  execute_process(
-    COMMAND ${Python3_EXECUTABLE} -B ${opgen} --list-outputs
-    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-    OUTPUT_VARIABLE outputs
-    OUTPUT_STRIP_TRAILING_WHITESPACE
-    COMMAND_ERROR_IS_FATAL ANY)
-  string(REPLACE "\n" ";" TN_GEN_OUTPUTS "${outputs}")
-  list(TRANSFORM TN_GEN_OUTPUTS PREPEND ${TN_GEN_DIR}/ OUTPUT_VARIABLE output_paths)
-  # The outputs are by-products of a stamp: a file whose text did not change keeps its time, and what
-  # depends on it is not built again.
-  add_custom_command(
-    OUTPUT ${TN_GEN_DIR}/stamp
-    BYPRODUCTS ${output_paths}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${TN_GEN_DIR}/include/tenon
-    COMMAND ${Python3_EXECUTABLE} -B ${opgen} --ops ${CMAKE_SOURCE_DIR}/ops --out ${TN_GEN_DIR}
-    COMMAND ${CMAKE_COMMAND} -E touch ${TN_GEN_DIR}/stamp
-    DEPENDS ${op_files} ${opgen_files}
-    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-    COMMENT "Generating from ops/*.op"
-    VERBATIM)
-  add_custom_target(tn_gen_run DEPENDS ${TN_GEN_DIR}/stamp)
-  add_dependencies(tn_gen tn_gen_run)
-endif()
+# The generator reads whatever is in ops/, so what it depends on is whatever is there too.
+file(GLOB op_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ops/*.op)
+file(GLOB opgen_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/opgen/*.py)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${opgen_files})
+execute_process(
+  COMMAND ${Python3_EXECUTABLE} -B ${opgen} --list-outputs
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+  OUTPUT_VARIABLE outputs
+  OUTPUT_STRIP_TRAILING_WHITESPACE
+  COMMAND_ERROR_IS_FATAL ANY)
+string(REPLACE "\n" ";" TN_GEN_OUTPUTS "${outputs}")
+list(TRANSFORM TN_GEN_OUTPUTS PREPEND ${TN_GEN_DIR}/ OUTPUT_VARIABLE output_paths)
+# The outputs are by-products of a stamp: a file whose text did not change keeps its time, and what
+# depends on it is not built again.
+add_custom_command(
+  OUTPUT ${TN_GEN_DIR}/stamp
+  BYPRODUCTS ${output_paths}
+  COMMAND ${Python3_EXECUTABLE} -B ${opgen} --ops ${CMAKE_SOURCE_DIR}/ops --out ${TN_GEN_DIR}
+  COMMAND ${CMAKE_COMMAND} -E touch ${TN_GEN_DIR}/stamp
+  DEPENDS ${op_files} ${opgen_files}
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+  COMMENT "Generating from ops/*.op"
+  VERBATIM)
+add_custom_target(tn_gen DEPENDS ${TN_GEN_DIR}/stamp)
 
 # tn_generated(<out-variable> a.c b.c): full paths of generated sources, or an error that says who
 # asked for a file that the generator does not write.

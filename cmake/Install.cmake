@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 install(DIRECTORY include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY ${TN_GEN_DIR}/include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} OPTIONAL
+install(DIRECTORY ${TN_GEN_DIR}/include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(section 1 3 7)
@@ -12,32 +12,28 @@ foreach(section 1 3 7)
     install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
   endif()
 endforeach()
-if(TARGET tenon)
-  install(TARGETS tenon RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+install(TARGETS tenon RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-if(TARGET tenon_shared)
-  # A program that links libtenon.a links these as well; libtenon.so brings them itself.
-  set(TN_STATIC_LIBS "-lpthread -lm -ldl")
-  if(TN_HAVE_OPENBLAS)
-    string(APPEND TN_STATIC_LIBS " -lopenblas")
-  endif()
-  if(TN_HAVE_ONEDNN)
-    string(APPEND TN_STATIC_LIBS " -ldnnl")
-  endif()
-  string(REPLACE " " ";" TN_STATIC_LIBS_LIST "${TN_STATIC_LIBS}")
-  install(TARGETS tenon_shared tenon_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-
-  # Both files find the prefix from where they lie, so the tree can be moved.
-  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tenon)
-  file(RELATIVE_PATH TN_PC_TO_PREFIX /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
-  configure_file(cmake/tenon.pc.in tenon.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-  configure_package_config_file(cmake/TenonConfig.cmake.in TenonConfig.cmake
-                                INSTALL_DESTINATION ${package_dir}
-                                PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
-  write_basic_package_version_file(TenonConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-  install(FILES ${CMAKE_BINARY_DIR}/TenonConfig.cmake ${CMAKE_BINARY_DIR}/TenonConfigVersion.cmake
-          DESTINATION ${package_dir})
+# A program that links libtenon.a links these as well; libtenon.so brings them itself.
+set(TN_STATIC_LIBS "-lpthread -lm -ldl")
+if(TN_HAVE_OPENBLAS)
+  string(APPEND TN_STATIC_LIBS " -lopenblas")
 endif()
+if(TN_HAVE_ONEDNN)
+  string(APPEND TN_STATIC_LIBS " -ldnnl")
+endif()
+string(REPLACE " " ";" TN_STATIC_LIBS_LIST "${TN_STATIC_LIBS}")
+install(TARGETS tenon_shared tenon_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+# Both files find the prefix from where they lie, so the tree can be moved.
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tenon)
+file(RELATIVE_PATH TN_PC_TO_PREFIX /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
+configure_file(cmake/tenon.pc.in tenon.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_package_config_file(cmake/TenonConfig.cmake.in TenonConfig.cmake
+                              INSTALL_DESTINATION ${package_dir}
+                              PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(TenonConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/TenonConfig.cmake ${CMAKE_BINARY_DIR}/TenonConfigVersion.cmake
+        DESTINATION ${package_dir})

@@ -6,8 +6,8 @@
   include/tenon/      tenon/ alone
   cli examples bench  tenon/ and their own folder: they are users
 
-A generated source belongs to the layer whose CMakeLists.txt takes it. Each violation is one line `file:line: what`. The twin of this check, by linking, is the CMake target
-`layer_check`.
+A generated source belongs to the layer whose CMakeLists.txt takes it. Each violation is one line
+`file:line: what`. The twin of this check, by linking, is the CMake target `layer_check`.
 """
 
 import argparse
@@ -21,20 +21,23 @@ USERS = ("cli", "examples", "bench")
 
 
 def read_levels(path):
-    """{layer: level} and {generated header: layer}."""
-    levels, generated = {}, {}
+    """{layer: level}, {generated header: layer}, {files outside src/ that may look inside}."""
+    levels, generated, inside = {}, {}, set()
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             words = line.split("#", 1)[0].split()
             if not words:
                 continue
             if len(words) != 2:
-                sys.exit("%s:%d: want `folder level` or `gen/header.h layer`" % (path, number))
-            if words[0].startswith("gen/"):
+                sys.exit("%s:%d: want `folder level`, `gen/header.h layer` or `file inside`" %
+                         (path, number))
+            if words[1] == "inside":
+                inside.add(words[0])
+            elif words[0].startswith("gen/"):
                 generated[words[0]] = words[1]
             else:
                 levels[words[0]] = int(words[1])
-    return levels, generated
+    return levels, generated, inside
 
 
 def files_of(folder):
@@ -95,8 +98,10 @@ def check_layer(root, layer, levels, generated, gen):
                 yield "%s: \"%s\" is neither a layer's header nor a file of %s" % (where, name, layer)
 
 
-def check_public(root, folder, only_tenon):
+def check_public(root, folder, only_tenon, inside):
     for path in files_of(os.path.join(root, folder)):
+        if os.path.relpath(path, root) in inside:
+            continue
         for number, quoted, name in includes_of(path):
             where = "%s:%d" % (os.path.relpath(path, root), number)
             if name.startswith("tenon/"):
@@ -107,7 +112,7 @@ def check_public(root, folder, only_tenon):
 
 
 def check(root, gen=""):
-    levels, generated = read_levels(os.path.join(root, "tools", "layers.txt"))
+    levels, generated, inside = read_levels(os.path.join(root, "tools", "layers.txt"))
     for header, owner in generated.items():
         if owner not in levels:
             yield "tools/layers.txt: %s belongs to unknown layer %s" % (header, owner)
@@ -120,9 +125,9 @@ def check(root, gen=""):
             yield "src/%s: not in tools/layers.txt" % layer
         else:
             yield from check_layer(root, layer, levels, generated, gen)
-    yield from check_public(root, "include/tenon", True)
+    yield from check_public(root, "include/tenon", True, set())
     for folder in USERS:
-        yield from check_public(root, folder, False)
+        yield from check_public(root, folder, False, inside)
 
 
 def main():

@@ -97,6 +97,8 @@ class Layers(Tree):
         self.assertEqual(self.layers(), [])
         self.write("examples/x.c", '#include "core/a.h"\n')
         self.assertEqual(len(self.layers()), 1)
+        self.write("tools/layers.txt", LAYERS + "examples/x.c inside\n")
+        self.assertEqual(self.layers(), [])
 
 
 class Headers(Tree):
