@@ -91,7 +91,13 @@ tn_kernel kit_redispatching(const char *letter)
     return k;
 }
 
-tn_registration *kit_impl(kit *k, const char *op, tn_key key, const char *letter)
+void kit_impl(kit *k, const char *op, tn_key key, const char *letter)
+{
+    tn_kernel kernel = kit_kernel(letter);
+    ASSERT_OK(tn_library_impl(k->impls, op, key, &kernel, NULL));
+}
+
+tn_registration *kit_impl_handle(kit *k, const char *op, tn_key key, const char *letter)
 {
     tn_registration *r = NULL;
     tn_kernel kernel = kit_kernel(letter);

@@ -31,8 +31,10 @@ void kit_log_clear(void);
 tn_kernel kit_kernel(const char *letter);
 /* The same, but then redispatches with everything below its own key. */
 tn_kernel kit_redispatching(const char *letter);
-/* Register kit_kernel(letter) for key of t::op. */
-tn_registration *kit_impl(kit *k, const char *op, tn_key key, const char *letter);
+/* Register kit_kernel(letter) for key of t::op, as long as the kit is open. */
+void kit_impl(kit *k, const char *op, tn_key key, const char *letter);
+/* The same with a handle, which the test must undo. */
+tn_registration *kit_impl_handle(kit *k, const char *op, tn_key key, const char *letter);
 
 /* Call an operator with one tensor of these keys; the log says who ran. */
 tn_status kit_call(const char *op, tn_keyset keys);

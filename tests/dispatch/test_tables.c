@@ -85,7 +85,8 @@ static void permute_and_expect(const worked_example *e, int n, int *order, int f
     tn_registration *handles[6];
     ASSERT_OK(tn_library_def(k.defs, "op(Tensor x) -> Tensor", NULL, NULL));
     for (int i = 0; i < n; i++)
-        handles[i] = kit_impl(&k, "op", e->kernels[order[i]].key, e->kernels[order[i]].letter);
+        handles[i] =
+            kit_impl_handle(&k, "op", e->kernels[order[i]].key, e->kernels[order[i]].letter);
     expect_row("t::op", e);
     EXPECT_OK(tn_check_invariants());
     for (int i = 0; i < n; i++) { /* undo in another order than registered */
