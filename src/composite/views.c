@@ -28,6 +28,13 @@ tn_status tni_kernel__unsafe_view(tn_call *call, tn_tensor *self, const int64_t 
     return alias(self, &g, out);
 }
 
+tn_status tni_kernel_t_(tn_call *call, tn_tensor *self)
+{
+    TN_CHECK(self->ndim <= 2, TN_INVALID,
+             "t_() expects a tensor with <= 2 dimensions, but self is %dD", self->ndim);
+    return tni_kernel_transpose_(call, self, 0, self->ndim < 2 ? 0 : 1);
+}
+
 tn_status tni_kernel_transpose_(tn_call *call, tn_tensor *self, int64_t dim0, int64_t dim1)
 {
     (void)call;

@@ -11,8 +11,8 @@
 #include "cpu/move.h"
 
 /* Multiply-adds below which a product stays on one thread, and about how many a tile has. */
-#define SERIAL (INT64_C(1) << 18)
-#define TILE   (INT64_C(1) << 23)
+#define SERIAL    (INT64_C(1) << 18)
+#define TILE      (INT64_C(1) << 23)
 #define BLAS_TILE (INT64_C(1) << 26)
 /* Elements of the matrix below which a matrix-vector product stays on one thread. */
 #define GEMV_SERIAL (INT64_C(1) << 15)
@@ -360,6 +360,8 @@ tn_status tni_gemm(tn_dtype dtype, const tni_gemm_args *g, tn_scalar alpha, tn_s
         return TN_OK;
     if (g->m == 0 || g->n == 0 || g->batch == 0)
         return TN_OK;
+    if (dtype == TN_DTYPE_BOOL && g->k == 0)
+        dtype = TN_DTYPE_U8; /* without terms there is nothing that bool could not do */
     bool keeps = tni_scalar_is_true(beta);
     element factor, kept;
     product p;
