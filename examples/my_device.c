@@ -84,7 +84,11 @@ static tn_status write_back(tn_tensor *t, tn_tensor *copy)
 {
     uint32_t writes;
     tn_status status = tn_tensor_version(copy, &writes);
-    return status == TN_OK && writes ? tn_copy_(t, copy, false) : status;
+    if (status != TN_OK || writes == 0)
+        return status;
+    if (tn_tensor_numel(t) != tn_tensor_numel(copy))
+        return tn_fail(TN_UNSUPPORTED, "toy: the fallback cannot resize an argument");
+    return tn_copy_(t, copy, false);
 }
 
 /* Bring a result over. One that is a written argument becomes None: the dispatcher then returns the
@@ -94,10 +98,16 @@ static tn_status bring_over(tn_value *result, const tn_value *args, int nargs)
     if (result->tag != TN_TAG_TENSOR || !result->u.tensor)
         return TN_OK;
     tn_tensor *there = NULL;
-    bool is_argument = false;
-    for (int i = 0; i < nargs; i++)
-        is_argument |= args[i].tag == TN_TAG_TENSOR && args[i].u.tensor == result->u.tensor;
-    tn_status status = is_argument ? TN_OK : move(result->u.tensor, toy, &there);
+    bool is_argument = false, is_view = false;
+    for (int i = 0; i < nargs; i++) {
+        tn_tensor *t = args[i].tag == TN_TAG_TENSOR ? args[i].u.tensor : NULL;
+        is_argument |= t == result->u.tensor;
+        is_view |= t && tn_tensor_shares_storage(t, result->u.tensor);
+    }
+    tn_status status = TN_OK;
+    if (!is_argument)
+        status = is_view ? tn_fail(TN_UNSUPPORTED, "toy: the fallback cannot return a view")
+                         : move(result->u.tensor, toy, &there);
     tn_value_clear(result);
     if (there)
         *result = tn_value_take_tensor(there);
@@ -114,6 +124,8 @@ static tn_status toy_fallback(tn_call *call, const tn_value *args, tn_value *ret
         tn_tensor *copy;
         cpu[i] = args[i];
         cpu[i].flags = 0; /* lent, not ours */
+        if (args[i].tag == TN_TAG_TENSOR_LIST)
+            status = tn_fail(TN_UNSUPPORTED, "toy: the fallback does not do lists of tensors");
         if (status == TN_OK && is_on_toy(&args[i]) &&
             (status = move(args[i].u.tensor, TN_CPU, &copy)) == TN_OK)
             cpu[i] = tn_value_take_tensor(copy);
@@ -145,6 +157,8 @@ static tn_status toy_fallback(tn_call *call, const tn_value *args, tn_value *ret
 
 /* ---- in use ---- */
 
+static tn_library *kernels, *fallbacks; /* what is registered lives as long as its library */
+
 static tn_status register_toy(void)
 {
     const tn_device_vtable vtable = {.size = sizeof vtable,
@@ -153,7 +167,6 @@ static tn_status register_toy(void)
                                      .to_host = toy_copy,
                                      .from_host = toy_copy};
     tn_device_type type;
-    tn_library *kernels, *fallbacks; /* never closed: they stay as long as the program */
     tn_status status = tn_device_register("toy", &vtable, &type);
     if (status != TN_OK)
         return status;
@@ -199,5 +212,7 @@ int main(void)
     }
     if (tn_scope_leave(scope) != TN_OK)
         fprintf(stderr, "%s\n", tn_last_error());
+    tn_library_close(kernels);
+    tn_library_close(fallbacks);
     return !(tn_scalar_to_double(worst) < 1e-5);
 }
