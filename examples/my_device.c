@@ -6,9 +6,10 @@
  * Making tensors, copying between devices and views work at once: they need only the vtable.
  *
  * The fallback copies arguments to the CPU, calls the operator there, and copies back what was
- * written and what was returned. It does not do lists of tensors, results that are views (operators
+ * written and what was returned. It refuses lists of tensors, results that are views (operators
  * that make views have kernels for every device and do not come here), `out` arguments that must be
- * resized, or two written arguments that share memory. */
+ * resized, and inference tensors, which do not count writes. Two written arguments must not share
+ * memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,11 +81,11 @@ static bool is_on_toy(const tn_value *v)
 }
 
 /* The CPU counts writes: a copy that was written goes back. */
-static tn_status write_back(tn_tensor *t, tn_tensor *copy)
+static tn_status write_back(tn_tensor *t, tn_tensor *copy, uint32_t before)
 {
     uint32_t writes;
     tn_status status = tn_tensor_version(copy, &writes);
-    if (status != TN_OK || writes == 0)
+    if (status != TN_OK || writes == before)
         return status;
     if (tn_tensor_numel(t) != tn_tensor_numel(copy))
         return tn_fail(TN_UNSUPPORTED, "toy: the fallback cannot resize an argument");
@@ -119,6 +120,7 @@ static tn_status toy_fallback(tn_call *call, const tn_value *args, tn_value *ret
     tn_op *op = tn_call_op(call);
     const int nargs = tn_op_num_arguments(op), nrets = tn_op_num_returns(op);
     tn_value cpu[64], results[64]; /* a schema has no more */
+    uint32_t writes[64];
     tn_status status = TN_OK;
     for (int i = 0; i < nargs; i++) {
         tn_tensor *copy;
@@ -127,8 +129,10 @@ static tn_status toy_fallback(tn_call *call, const tn_value *args, tn_value *ret
         if (args[i].tag == TN_TAG_TENSOR_LIST)
             status = tn_fail(TN_UNSUPPORTED, "toy: the fallback does not do lists of tensors");
         if (status == TN_OK && is_on_toy(&args[i]) &&
-            (status = move(args[i].u.tensor, TN_CPU, &copy)) == TN_OK)
+            (status = move(args[i].u.tensor, TN_CPU, &copy)) == TN_OK) {
             cpu[i] = tn_value_take_tensor(copy);
+            status = tn_tensor_version(copy, &writes[i]);
+        }
     }
     for (int i = 0; i < nrets; i++)
         results[i] = tn_value_none();
@@ -141,7 +145,8 @@ static tn_status toy_fallback(tn_call *call, const tn_value *args, tn_value *ret
         tn_keys_restore(guard);
     }
     for (int i = 0; i < nargs && status == TN_OK; i++)
-        status = is_on_toy(&args[i]) ? write_back(args[i].u.tensor, cpu[i].u.tensor) : TN_OK;
+        if (is_on_toy(&args[i]))
+            status = write_back(args[i].u.tensor, cpu[i].u.tensor, writes[i]);
     for (int i = 0; i < nrets && status == TN_OK; i++)
         status = bring_over(&results[i], cpu, nargs);
     for (int i = 0; i < nrets; i++) {
