@@ -14,7 +14,7 @@ static uint32_t weak_of(uint64_t counts)
 void tni_unref_slow(tni_object *object)
 {
     uint64_t before =
-        atomic_fetch_sub_explicit(&object->counts, TNI_STRONG_ONE, memory_order_acq_rel);
+        tni_counts_add(&object->counts, (uint64_t)0 - TNI_STRONG_ONE, memory_order_acq_rel);
     TNI_ASSERT(strong_of(before) != 0);
     if (strong_of(before) != 1)
         return;
@@ -31,7 +31,7 @@ void tni_weak_unref(tni_object *object)
         return;
     }
     uint64_t before =
-        atomic_fetch_sub_explicit(&object->counts, TNI_WEAK_ONE, memory_order_acq_rel);
+        tni_counts_add(&object->counts, (uint64_t)0 - TNI_WEAK_ONE, memory_order_acq_rel);
     TNI_ASSERT(weak_of(before) != 0);
     if (weak_of(before) == 1)
         object->type->destroy(object);

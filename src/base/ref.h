@@ -15,6 +15,10 @@
 #define TNI_BASE_REF_H
 
 #include <stdatomic.h>
+#include <stdlib.h> /* says whether this is glibc */
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+#    include <sys/single_threaded.h>
+#endif
 #include "base/status.h"
 
 typedef struct tni_type {
@@ -38,9 +42,37 @@ static inline void tni_object_init(tni_object *object, const tni_type *type)
     object->type = type;
 }
 
+/* Note [One thread]
+ * While the process has a single thread a locked instruction buys nothing and costs as much as a
+ * dozen plain ones. The C library says when that is so; once it does not, it never does again
+ * before the other threads are gone. */
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+#    define TNI_ONE_THREAD (__libc_single_threaded != 0)
+#else
+#    define TNI_ONE_THREAD false
+#endif
+
+/* Add to a word that other threads may be counting in too; what it held before. */
+static inline uint64_t tni_counts_add(_Atomic uint64_t *counts, uint64_t n, memory_order order)
+{
+    if (!TNI_ONE_THREAD)
+        return atomic_fetch_add_explicit(counts, n, order);
+    uint64_t before = atomic_load_explicit(counts, memory_order_relaxed);
+    atomic_store_explicit(counts, before + n, memory_order_relaxed);
+    return before;
+}
+static inline void tni_count_up(_Atomic uint32_t *counter)
+{
+    if (!TNI_ONE_THREAD)
+        atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+    else
+        atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+}
+
 static inline void tni_ref(tni_object *object)
 {
-    atomic_fetch_add_explicit(&object->counts, TNI_STRONG_ONE, memory_order_relaxed);
+    tni_counts_add(&object->counts, TNI_STRONG_ONE, memory_order_relaxed);
 }
 
 void tni_unref_slow(tni_object *object);
@@ -60,7 +92,7 @@ static inline void tni_unref(tni_object *object)
 
 static inline void tni_weak_ref(tni_object *object)
 {
-    atomic_fetch_add_explicit(&object->counts, TNI_WEAK_ONE, memory_order_relaxed);
+    tni_counts_add(&object->counts, TNI_WEAK_ONE, memory_order_relaxed);
 }
 void tni_weak_unref(tni_object *object);
 /* Strong reference from a weak one; false when the object is already released. */

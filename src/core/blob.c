@@ -51,8 +51,7 @@ tn_status tn_tensor_from_blob(void *data, int ndim, const int64_t *sizes, const 
     TN_TRY(tni_tensor_over(storage, g.ndim, g.sizes, g.strides, 0, dtype,
                            tni_fresh_keys[tni_tls.inference != 0][TN_DEVICE_CPU], TN_CPU, &t));
     /* From here on nothing fails: the memory is ours to let go of. */
-    storage->release = release;
-    storage->release_ctx = ctx;
+    tni_storage_set_release(storage, release, ctx);
     *out = TN_MOVE(t);
     return TN_OK;
 }

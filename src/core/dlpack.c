@@ -164,8 +164,7 @@ static tn_status import(const DLTensor *d, void (*release)(void *ctx), void *ctx
     tn_keyset keys = tni_fresh_keys[tni_tls.inference != 0][g.device.type];
     TN_AUTO(tn_tensor) t = NULL;
     TN_TRY(tni_tensor_over(storage, g.ndim, g.sizes, g.strides, 0, g.dtype, keys, g.device, &t));
-    storage->release = release;
-    storage->release_ctx = ctx;
+    tni_storage_set_release(storage, release, ctx);
     *out = TN_MOVE(t);
     return TN_OK;
 }

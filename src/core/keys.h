@@ -9,6 +9,7 @@
 #define TNI_CORE_KEYS_H
 
 #include "tenon/dispatch.h"
+#include "base/status.h"
 
 #define TNI_NUM_BACKENDS        16
 #define TNI_NUM_FUNCTIONALITIES 48
@@ -38,7 +39,7 @@
 typedef struct tni_slot_rule {
     uint16_t offset, mask;
 } tni_slot_rule;
-extern const tni_slot_rule tni_slot_rules[TNI_NUM_FUNCTIONALITIES];
+TNI_HIDDEN extern const tni_slot_rule tni_slot_rules[TNI_NUM_FUNCTIONALITIES];
 
 static inline int tni_top_bit(uint64_t x) /* 1-based position of the highest bit, 0 for 0 */
 {

@@ -30,7 +30,7 @@ typedef struct tni_state {
     uint8_t reserved[4];
 } tni_state;
 
-extern __attribute__((tls_model("initial-exec"))) _Thread_local tni_state tni_tls;
+TNI_HIDDEN extern __attribute__((tls_model("initial-exec"))) _Thread_local tni_state tni_tls;
 
 static inline tn_keyset tni_included(const tni_state *s)
 {

@@ -71,9 +71,11 @@ static tn_status data_copy(tn_device device, void *to, const void *from, size_t 
 static void storage_release(void *object)
 {
     tni_storage *s = object;
-    if (s->release)
-        s->release(s->release_ctx);
-    else if (s->capacity)
+    if (s->foreign) {
+        const tni_foreign *f = (const tni_foreign *)(s + 1);
+        if (f->release)
+            f->release(f->ctx);
+    } else if (s->capacity)
         data_free(s->device, s->data, s->capacity);
     s->data = NULL;
 }
@@ -107,15 +109,23 @@ tn_status tni_storage_new(tn_device device, size_t nbytes, tni_storage **out)
     return TN_OK;
 }
 
+void tni_storage_set_release(tni_storage *s, void (*release)(void *ctx), void *ctx)
+{
+    tni_foreign *f = (tni_foreign *)(s + 1);
+    f->release = release;
+    f->ctx = ctx;
+}
+
 tn_status tni_storage_foreign(void *data, size_t nbytes, tn_device device,
                               void (*release)(void *ctx), void *ctx, tni_storage **out)
 {
-    tni_storage *s = tni_block_alloc(sizeof *s);
-    TN_CHECK(s, TN_NOMEM, "cannot allocate a storage header of %zu bytes", sizeof *s);
-    tni_storage_fill(s, device, data, nbytes, sizeof *s);
+    size_t block_nbytes = sizeof(tni_storage) + sizeof(tni_foreign);
+    tni_storage *s = tni_block_alloc(block_nbytes);
+    TN_CHECK(s, TN_NOMEM, "cannot allocate a storage header of %zu bytes", block_nbytes);
+    tni_storage_fill(s, device, data, nbytes, block_nbytes);
     s->resizable = 0;
-    s->release = release;
-    s->release_ctx = ctx;
+    s->foreign = 1;
+    tni_storage_set_release(s, release, ctx);
     *out = s;
     return TN_OK;
 }

@@ -19,8 +19,8 @@ static inline void tni_storage_fill(tni_storage *s, tn_device device, void *data
     s->resizable = 1;
     s->inline_data = 0;
     s->block_nbytes = (uint16_t)block_nbytes;
-    s->release = NULL;
-    s->release_ctx = NULL;
+    atomic_store_explicit(&s->version, 0, memory_order_relaxed);
+    s->foreign = 0;
 }
 
 /* Header and bytes in one block: nothing but the block to give back. */
@@ -48,7 +48,7 @@ static inline void tni_storage_drop(tni_storage *s)
 {
     if (atomic_load_explicit(&s->object.counts, memory_order_acquire) != TNI_COUNTS_FRESH)
         tni_unref_slow(&s->object);
-    else if (TNI_LIKELY(s->capacity == 0 && s->release == NULL))
+    else if (TNI_LIKELY(s->capacity == 0 && !s->foreign))
         tni_block_free(s, s->block_nbytes);
     else
         tni_storage_unref(s);

@@ -20,9 +20,8 @@ static inline void release_tensor(tn_tensor *t)
     if (TNI_UNLIKELY(t->sizes != t->dims_inline))
         tni_block_free(t->sizes, 2 * (size_t)t->ndim * sizeof(int64_t));
     tni_storage_drop(t->storage);
-    tn_tensor *owner = t->version_owner;
-    if (owner != t && owner != NULL)
-        tni_weak_unref(&owner->object);
+    if (TNI_UNLIKELY(t->version_owner != NULL))
+        tni_weak_unref(&t->version_owner->object);
 }
 
 static void tensor_release(void *object)
@@ -157,8 +156,9 @@ static inline void *data_of(const tni_storage *s, int64_t numel, int64_t offset,
 }
 
 /* Everything but the dimensions. */
-static inline void tensor_fill(tn_tensor *t, tni_storage *storage, tn_keyset keys, tn_dtype dtype,
-                               tn_device device, int64_t numel, int64_t offset)
+static inline void tensor_fill(tn_tensor *t, tni_storage *storage, _Atomic uint32_t *versions,
+                               tn_keyset keys, tn_dtype dtype, tn_device device, int64_t numel,
+                               int64_t offset)
 {
     tni_object_init(&t->object, &tensor_type);
     t->keys = keys;
@@ -166,7 +166,8 @@ static inline void tensor_fill(tn_tensor *t, tni_storage *storage, tn_keyset key
     t->data = data_of(storage, numel, offset, tni_dtype_size(dtype));
     t->numel = numel;
     t->offset = offset;
-    t->version_owner = tni_keys_are_inference(keys) ? NULL : t;
+    t->versions = tni_keys_are_inference(keys) ? NULL : versions;
+    t->version_owner = NULL;
     t->autograd = NULL;
     t->dtype = (int8_t)dtype;
     t->device = device;
@@ -264,8 +265,8 @@ tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides,
         return status;
     }
     dims_fill(t, dims, ndim, contiguous_flags(ndim, dims));
-    tensor_fill(t, storage, tni_fresh_keys[tni_tls.inference != 0][device.type], dtype, device,
-                numel, 0);
+    tensor_fill(t, storage, &storage->version, tni_fresh_keys[tni_tls.inference != 0][device.type],
+                dtype, device, numel, 0);
     *out = t;
     return TN_OK;
 }
@@ -338,7 +339,7 @@ __attribute__((always_inline)) static inline tn_status make_over(
         return dims ? bad_geometry(ndim, sizes, strides) : no_memory();
     }
     dims_fill(t, dims, ndim, flags);
-    tensor_fill(t, storage, keys, dtype, device, numel, offset);
+    tensor_fill(t, storage, &t->version, keys, dtype, device, numel, offset);
     *out = t;
     return TN_OK;
 }
@@ -361,13 +362,17 @@ tn_status tni_tensor_alias(const tn_tensor *base, int ndim, const int64_t *sizes
 
 void tni_tensor_share_version(tn_tensor *t, const tn_tensor *base)
 {
-    tn_tensor *owner = base->version_owner, *old = t->version_owner;
-    if (owner == old)
+    if (t->versions == base->versions)
         return;
-    if (owner && owner != t)
+    tn_tensor *owner = NULL, *old = t->version_owner;
+    bool in_storage = base->versions == &base->storage->version && t->storage == base->storage;
+    if (TNI_UNLIKELY(base->versions && !in_storage)) {
+        owner = base->version_owner ? base->version_owner : (tn_tensor *)(uintptr_t)base;
         tni_weak_ref(&owner->object);
+    }
+    t->versions = base->versions;
     t->version_owner = owner;
-    if (old && old != t)
+    if (TNI_UNLIKELY(old != NULL))
         tni_weak_unref(&old->object);
 }
 
@@ -382,10 +387,9 @@ static TNI_COLD tn_status refuse_inference_write(void)
 
 tn_status tni_tensor_bump_version(tn_tensor *t)
 {
-    tn_tensor *owner = t->version_owner;
-    if (TNI_UNLIKELY(!owner))
+    if (TNI_UNLIKELY(!t->versions))
         return tni_tls.inference ? TN_OK : refuse_inference_write();
-    atomic_fetch_add_explicit(&owner->version, 1, memory_order_relaxed);
+    tni_count_up(t->versions);
     return TN_OK;
 }
 

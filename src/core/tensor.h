@@ -27,11 +27,19 @@ typedef struct tni_storage {
     size_t capacity; /* what `data` was allocated with; 0 when the bytes are inline or foreign */
     tn_device device;
     uint8_t resizable;
-    uint8_t inline_data;        /* data lies behind this header */
-    uint16_t block_nbytes;      /* of the block that holds header and inline data */
-    void (*release)(void *ctx); /* foreign memory; NULL: the device's allocator */
-    void *release_ctx;
+    uint8_t inline_data;      /* data lies behind this header */
+    uint16_t block_nbytes;    /* of the block that holds header and inline data */
+    _Atomic uint32_t version; /* see Note [Version counters] */
+    uint8_t foreign;          /* a tni_foreign lies behind this header */
+    uint8_t reserved[3];
+    uint64_t reserved2;
 } tni_storage;
+
+/* Memory of others: whom to tell when no tensor uses it any more. */
+typedef struct tni_foreign {
+    void (*release)(void *ctx); /* may be NULL */
+    void *ctx;
+} tni_foreign;
 
 /* Flags that follow from sizes and strides, recomputed when these change. */
 enum {
@@ -45,11 +53,12 @@ enum {
 };
 
 /* Note [Version counters]
- * A counter is shared by a tensor, its views and its detached aliases. It lives in the header of
- * the tensor that was there first, the owner; the others hold a weak reference to the owner, which
- * keeps the header's memory (not its storage, not its gradient graph) alive. An inference tensor
- * has none: version_owner is NULL. A tensor that owns its counter points at itself and holds no
- * reference. */
+ * A counter is shared by a tensor, its views and its detached aliases. That of a tensor made with
+ * its storage lies in the storage, which all who share the counter hold anyway: sharing it costs
+ * nothing. A tensor made over an existing storage (`_unsafe_view`, `.data`) counts for itself, in
+ * its own header; its views hold a weak reference to it, which keeps the header's memory (not its
+ * storage, not its gradient graph) alive. An inference tensor has no counter. Whoever gives a
+ * tensor another storage must give it a counter of its own first. */
 /* What autograd hangs on a tensor begins with this, so that the tensor can let go of it. */
 typedef struct tni_autograd_meta {
     void (*destroy)(struct tni_autograd_meta *meta);
@@ -64,8 +73,9 @@ struct tn_tensor {
     int64_t offset; /* in elements */
     int64_t *sizes; /* ndim sizes, then ndim strides; dims_inline or a heap block */
     int64_t *strides;
-    struct tn_tensor *version_owner;
-    tni_autograd_meta *autograd; /* NULL until needed; owned; see autograd/ */
+    _Atomic uint32_t *versions;      /* counts writes; NULL for an inference tensor */
+    struct tn_tensor *version_owner; /* weak; whose header the counter is in, when not our own */
+    tni_autograd_meta *autograd;     /* NULL until needed; owned; see autograd/ */
     uint32_t flags;
     uint8_t ndim;
     int8_t dtype;     /* tn_dtype */
@@ -102,6 +112,8 @@ TN_NODISCARD tn_status tni_storage_new(tn_device device, size_t nbytes, TN_OWNED
 TN_NODISCARD tn_status tni_storage_foreign(void *data, size_t nbytes, tn_device device,
                                            void (*release)(void *ctx), void *ctx,
                                            TN_OWNED tni_storage **out);
+/* Of a foreign storage: whom to tell, once it is sure that nothing fails any more. */
+void tni_storage_set_release(tni_storage *s, void (*release)(void *ctx), void *ctx);
 /* Change the byte count, keeping min(old, new) bytes. Tensors remember where their data is, so
  * memory that several of them share does not move: it can shrink, and grow as far as it once was.
  * The one tensor that is left must look again: tni_tensor_refresh_data.

@@ -110,8 +110,8 @@ bool tn_tensor_is_inference(const tn_tensor *t)
 tn_status tn_tensor_version(const tn_tensor *t, uint32_t *out)
 {
     TN_CHECK(t && out, TN_INVALID, "tn_tensor_version: %s is NULL", t ? "out" : "t");
-    TN_CHECK(t->version_owner, TN_INVALID, "Inference tensors do not track version counter.");
-    *out = atomic_load_explicit(&t->version_owner->version, memory_order_relaxed);
+    TN_CHECK(t->versions, TN_INVALID, "Inference tensors do not track version counter.");
+    *out = atomic_load_explicit(t->versions, memory_order_relaxed);
     return TN_OK;
 }
 

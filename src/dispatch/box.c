@@ -2,6 +2,8 @@
 /* dispatch/box.c: conversions between typed arguments and boxed values, one function a type. */
 #include "dispatch/box.h"
 
+#include <string.h>
+
 /* ---- refusing typed arguments ---- */
 
 /* Also before the library has booted: a NULL argument is refused before anything else happens. */
@@ -28,25 +30,11 @@ tn_status tni_null_string_argument(const tn_op *op, const char *argument)
     TN_FAIL(TN_INVALID, "%s: argument '%s' must be a string, not NULL", name_of(op), argument);
 }
 
-tn_status tni_null_result(const tn_op *op, const char *result)
+tn_status tni_null_pointer(const tn_op *op, const char *names, const void *const *pointers)
 {
-    TN_FAIL(TN_INVALID, "%s: '%s' must point to where the result goes, not be NULL", name_of(op),
-            result);
-}
-
-tn_call *tni_begin_watched(tn_call *caller, tn_op *op, tn_keyset keys, const tn_value *args,
-                           int nargs, tn_status *status)
-{
-    tn_call *call = NULL;
-    const tni_kernel *kernel =
-        caller ? tni_redispatch_begin_observed(caller, op, keys, args, nargs, &call, status)
-               : tni_call_begin_observed(op, keys, args, nargs, &call, status);
-    return kernel ? call : NULL;
-}
-
-tn_status tni_end(tn_call *call, tn_status status)
-{
-    return tni_call_end(call, status);
+    for (int i = 0; pointers[i]; i++)
+        names += strlen(names) + 1;
+    TN_FAIL(TN_INVALID, "%s: argument '%s' must not be NULL", name_of(op), names);
 }
 
 /* ---- boxing ---- */

@@ -33,14 +33,9 @@ static inline bool tni_bad_tensor_list(tn_tensor *const *list, int64_t n)
 TNI_COLD tn_status tni_bad_list_argument(const tn_op *op, const char *argument, const void *list,
                                          int64_t n);
 TNI_COLD tn_status tni_null_string_argument(const tn_op *op, const char *argument);
-TNI_COLD tn_status tni_null_result(const tn_op *op, const char *result);
-
-/* Begin a call (@p caller NULL) or a redispatch while somebody watches; NULL: *status says why not.
- */
-TNI_COLD tn_call *tni_begin_watched(tn_call *caller, tn_op *op, tn_keyset keys,
-                                    const tn_value *args, int nargs, tn_status *status);
-/* tni_call_end, out of line. */
-TNI_COLD tn_status tni_end(tn_call *call, tn_status status);
+/* Fail for the first NULL of @p pointers; @p names are theirs, each ended by a NUL. */
+TNI_COLD tn_status tni_null_pointer(const tn_op *op, const char *names,
+                                    const void *const *pointers);
 
 /* ---- boxing ---- */
 

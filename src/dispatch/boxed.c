@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch/boxed.c: calling operators with boxed values: arrays and stacks. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/str.h"
 #include "dispatch/debug.h"
@@ -27,10 +29,17 @@ tn_keyset tni_keys_of_values(const tni_schema *schema, const tn_value *args)
     return ks;
 }
 
+static inline bool fits(const tn_value *v, const tni_schema_arg *a)
+{
+    if (TNI_LIKELY(v->tag == TN_TAG_TENSOR && a->type->kind == TNI_TYPE_TENSOR))
+        return v->u.tensor != NULL;
+    return tni_arg_fits(v, a);
+}
+
 static tn_status check_arguments(const tn_op *op, const tni_schema *schema, const tn_value *args)
 {
     for (int i = 0; i < schema->nargs; i++) {
-        if (TNI_LIKELY(tni_value_fits(&args[i], schema->args[i].type)))
+        if (TNI_LIKELY(fits(&args[i], &schema->args[i])))
             continue;
         tni_str wanted = TNI_STR_INIT;
         tni_schema_type_print(schema->args[i].type, &wanted);
@@ -47,9 +56,10 @@ static tn_status check_arguments(const tn_op *op, const tni_schema *schema, cons
 static tn_status run(tn_call *caller, tn_op *op, tn_keyset ks, const tni_schema *schema,
                      const tn_value *args, tn_value *rets)
 {
-    tn_call *call;
     tn_status st = TN_OK;
-    if (!tni_call_begin_boxed(caller, op, ks, args, schema->nargs, &call, &st))
+    tn_event_kind kind = caller ? TN_EVENT_REDISPATCH_BOXED : TN_EVENT_CALL_BOXED;
+    tn_call *call = tni_begin(caller, op, ks, kind, args, schema->nargs, &st);
+    if (!call)
         return st;
     return tni_call_end(call, tni_run_boxed(call, args, schema->nargs, rets, schema->nrets));
 }
@@ -64,22 +74,21 @@ static tn_status run_array(tn_call *caller, tn_op *op, tn_keyset ks, const tn_va
              "%s: takes %d arguments, but %d were given", op->name, schema->nargs, nargs);
     TN_CHECK(rets || schema->nrets == 0, TN_INVALID, "%s: 'rets' must not be NULL", op->name);
     tn_value all[TNI_SCHEMA_MAX_ARGS];
-    for (int i = 0; i < schema->nargs; i++) {
-        if (i < nargs) {
-            all[i] = args[i];
-            all[i].flags = 0;
-            continue;
-        }
+    if (nargs < schema->nargs) {
+        memcpy(all, args, (size_t)nargs * sizeof *all);
+        args = all;
+    }
+    for (int i = nargs; i < schema->nargs; i++) {
         const tni_schema_arg *a = &schema->args[i];
         TN_CHECK(a->has_default, TN_INVALID, "%s: missing value for argument '%s' (position %d)",
                  op->name, a->name, i);
         all[i] = a->default_value;
         all[i].flags = 0;
     }
-    TN_TRY(check_arguments(op, schema, all));
+    TN_TRY(check_arguments(op, schema, args));
     if (!caller)
-        ks = tni_keys_of_values(schema, all);
-    return run(caller, op, ks, schema, all, rets);
+        ks = tni_keys_of_values(schema, args);
+    return run(caller, op, ks, schema, args, rets);
 }
 
 tn_status tn_op_call(tn_op *op, const tn_value *args, int nargs, tn_value *rets)
@@ -203,11 +212,11 @@ tn_status tn_op_redispatch_boxed(tn_call *call, tn_keyset ks, tn_stack *stack)
 static tn_status run_for_key(tn_key key, tn_op *op, const tni_schema *schema, const tn_value *args,
                              tn_value *rets)
 {
-    tn_call *call;
     tn_status st = TN_OK;
-    if (!tni_call_begin(op, tni_keys_of_values(schema, args), &call, &st))
+    tn_call *call = tni_begin(NULL, op, tni_keys_of_values(schema, args), TN_EVENT_CALL_BOXED, args,
+                              schema->nargs, &st);
+    if (!call)
         return st;
-    call->kind = TN_EVENT_CALL_BOXED;
     tni_lock();
     const tni_record *r = tni_records_newest(op->records, key);
     if (!r && tni_key_is_runtime(key))

@@ -80,12 +80,6 @@ tn_status tni_redispatch_refuse(const tn_call *caller, const tn_op *op, tn_keyse
     return st;
 }
 
-tn_status tni_null_argument(const tn_op *op, const char *argument)
-{
-    return tni_fail(TN_INVALID, TNI_WHERE, "%s: argument '%s' must not be NULL",
-                    op->name ? op->name : "operator", argument);
-}
-
 /* ---- kernels that are not there, or must not be run ---- */
 
 tn_status tni_fallthrough_fn(tn_call *call, const tn_value *args, tn_value *rets)
@@ -236,7 +230,7 @@ tn_status tni_run_boxed(tn_call *call, const tn_value *args, int nargs, tn_value
     if (!call->kernel->boxed)
         return tni_missing_kernel(call);
     tn_status st = invoke(call, args, rets);
-    if (st == TN_OK && !call->kernel->typed) {
+    if (st == TN_OK && nrets > 0 && !call->kernel->typed) {
         const tni_schema *schema = tni_op_get_schema(call->op);
         st = schema ? check_results(call, schema, args, rets) : tn_last_status();
     }

@@ -10,25 +10,33 @@
 #include "core/tensor.h"
 #include "dispatch/registry.h"
 
-/* A dispatch frame: one hop of a call. Frames of a thread lie in one array, outermost first. */
+/* A dispatch frame: one hop of a call. Frames of a thread lie in one array, outermost first, a
+ * cache line each. */
 struct tn_call {
     tn_op *op;
     tn_keyset keys; /* the kernel's own key is the highest */
     const tni_kernel *kernel;
-    uint16_t slot;    /* of that key */
-    uint8_t kind;     /* tn_event_kind */
-    uint8_t observed; /* somebody hears of the return */
-    uint32_t reserved;
-    uint64_t start; /* nanoseconds; observed frames only */
+    uint32_t depth; /* index of this frame */
+    uint16_t slot;  /* of the kernel's key */
+    uint8_t kind;   /* tn_event_kind */
+    uint8_t flags;  /* TNI_FRAME_… */
+    uint64_t start; /* nanoseconds; watched frames only */
+    uint64_t reserved[3];
+};
+_Static_assert(sizeof(struct tn_call) == 64, "a frame is a cache line");
+
+enum {
+    TNI_FRAME_WATCHED = 1,      /* somebody hears of the return */
+    TNI_FRAME_OPENED_EPOCH = 2, /* the outermost: leaving it ends the thread's epoch */
 };
 
 /* Built-in operators, indexed by the generated TNI_OP_… numbers. */
-extern tn_op tni_builtin_ops[];
+TNI_HIDDEN extern tn_op tni_builtin_ops[];
 
 /* Nonzero while anybody watches: trace, stage lines or an observer. The one branch that watching
  * costs when it is off. */
 enum { TNI_WATCH_TRACE = 1, TNI_WATCH_DEBUG = 2, TNI_WATCH_OBSERVER = 4 };
-extern _Atomic uint32_t tni_watching;
+TNI_HIDDEN extern _Atomic uint32_t tni_watching;
 #define tni_observing TNI_UNLIKELY(atomic_load_explicit(&tni_watching, memory_order_relaxed))
 
 #if defined(__SANITIZE_THREAD__)
@@ -43,13 +51,22 @@ extern _Atomic uint32_t tni_watching;
 TNI_COLD tn_status tni_call_admit(tn_op *op);
 TNI_COLD tn_status tni_redispatch_refuse(const tn_call *caller, const tn_op *op, tn_keyset ks);
 
-static inline void tni_epoch_open(tni_state *s)
+/* Enter an epoch unless the thread is in one; true: leave with tni_epoch_close. */
+static inline bool tni_epoch_open(tni_state *s)
 {
     /* Note [Freeing old tables]: publish that this thread is inside before reading any table. The
      * writer's membarrier stands in for the fence that would be needed here. */
+    if (atomic_load_explicit(&s->epoch, memory_order_relaxed) != 0)
+        return false;
     atomic_store_explicit(&s->epoch, atomic_load_explicit(&tni_epoch, memory_order_acquire),
                           TNI_EPOCH_ORDER);
     atomic_signal_fence(memory_order_seq_cst);
+    return true;
+}
+
+static inline void tni_epoch_close(tni_state *s)
+{
+    atomic_store_explicit(&s->epoch, 0, memory_order_release);
 }
 
 static inline const tni_table *tni_op_table(const tn_op *op)
@@ -68,81 +85,65 @@ static inline tn_keyset tni_table_mask(const tni_table *t, tn_keyset ks)
 }
 
 static inline tn_call *tni_frame_push(tni_state *s, uint32_t depth, tn_op *op, tn_keyset ks,
-                                      const tni_table *t, tn_event_kind kind)
+                                      const tni_table *t, tn_event_kind kind, uint8_t flags)
 {
-    unsigned slot = tni_keyset_slot(ks);
     tn_call *c = &s->frames[depth];
+    tni_table *table = (tni_table *)(uintptr_t)t;
+    tni_hot_set *hot = &table->hot[tni_hot_index(ks)];
+    uint64_t slot;
+    if (TNI_LIKELY(hot->keys == ks)) {
+        slot = hot->slot;
+        c->kernel = atomic_load_explicit(&hot->kernel, memory_order_acquire);
+    } else {
+        slot = tni_keyset_slot(ks);
+        c->kernel = atomic_load_explicit(&table->slots[slot], memory_order_acquire);
+    }
     c->op = op;
     c->keys = ks;
-    c->kernel =
-        atomic_load_explicit(&((tni_table *)(uintptr_t)t)->slots[slot], memory_order_acquire);
+    c->depth = depth;
     c->slot = (uint16_t)slot;
     c->kind = (uint8_t)kind;
-    c->observed = 0;
+    c->flags = flags;
     s->depth = depth + 1;
     return c;
 }
 
-/* Begin a call. NULL: it failed, *status says why and there is nothing to end. */
-static inline const tni_kernel *tni_call_begin(tn_op *op, tn_keyset arg_keys, tn_call **call,
-                                               tn_status *status)
-{
-    tni_state *s = &tni_tls;
-    uint32_t depth = s->depth;
-    if (TNI_UNLIKELY(depth >= s->limit)) {
-        *status = tni_call_admit(op);
-        if (*status != TN_OK)
-            return NULL;
-    }
-    if (depth == 0)
-        tni_epoch_open(s);
-    const tni_table *t = tni_op_table(op);
-    tn_keyset ks = tni_effective_keys(s, arg_keys);
-    ks &= tni_table_mask(t, ks);
-    tn_call *c = tni_frame_push(s, depth, op, ks, t, TN_EVENT_CALL);
-    *call = c;
-    return c->kernel;
-}
+/* Begin a call on the common path: the thread is known, nobody watches, the kernel is typed. NULL
+ * when any of that does not hold: nothing has happened then, and tni_begin does it all. */
+TNI_HIDDEN tn_call *tni_call_begin(tn_op *op, tn_keyset arg_keys);
 
-/* Begin a redispatch from the kernel of @p caller: the set is taken as given, and its highest key
- * must be strictly lower than the caller's. */
-static inline const tni_kernel *tni_redispatch_begin(tn_call *caller, tn_op *op, tn_keyset ks,
-                                                     tn_call **call, tn_status *status)
+/* The same for a redispatch from the kernel of @p caller, whose key must get lower. Inline: there
+ * are one or two in nearly every call. */
+static inline tn_call *tni_redispatch_begin(tn_call *caller, tn_op *op, tn_keyset ks)
 {
     tni_state *s = &tni_tls;
     uint32_t depth = s->depth;
-    if (TNI_UNLIKELY(depth >= s->limit)) {
-        *status = tni_call_admit(op);
-        if (*status != TN_OK)
-            return NULL;
-    }
-    tn_call *c = tni_frame_push(s, depth, op, ks, tni_op_table(op), TN_EVENT_REDISPATCH);
-    if (TNI_UNLIKELY(c->slot >= caller->slot)) {
-        s->depth = depth;
-        *status = tni_redispatch_refuse(caller, op, ks);
+    if (TNI_UNLIKELY(depth >= s->limit) || tni_observing)
         return NULL;
-    }
-    *call = c;
-    return c->kernel;
+    tn_call *c = tni_frame_push(s, depth, op, ks, tni_op_table(op), TN_EVENT_REDISPATCH, 0);
+    if (TNI_LIKELY(c->kernel->typed != NULL && c->slot < caller->slot))
+        return c;
+    s->depth = depth;
+    return NULL;
 }
 
-/* The same, while somebody watches: these print and report. @p args are the boxed arguments. */
-const tni_kernel *tni_call_begin_observed(tn_op *op, tn_keyset arg_keys, const tn_value *args,
-                                          int nargs, tn_call **call, tn_status *status);
-const tni_kernel *tni_redispatch_begin_observed(tn_call *caller, tn_op *op, tn_keyset ks,
-                                                const tn_value *args, int nargs, tn_call **call,
-                                                tn_status *status);
-TNI_COLD void tni_call_end_observed(tn_call *call, tn_status status);
+/* Begin a call (@p caller NULL; @p ks are the arguments' keys) or a redispatch with exactly @p ks:
+ * registers the thread, refuses what would loop, tells who watches. @p args are the boxed
+ * arguments. NULL: *status says why, and there is nothing to end. */
+tn_call *tni_begin(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
+                   const tn_value *args, int nargs, tn_status *status);
+
+/* Tell who watches that the kernel returned. */
+TNI_COLD void tni_announce_return(const tn_call *call, tn_status status);
 
 static inline tn_status tni_call_end(tn_call *call, tn_status status)
 {
     tni_state *s = &tni_tls;
-    if (TNI_UNLIKELY(call->observed))
-        tni_call_end_observed(call, status);
-    uint32_t depth = (uint32_t)(call - s->frames);
-    s->depth = depth;
-    if (depth == 0)
-        atomic_store_explicit(&s->epoch, 0, memory_order_release);
+    if (TNI_UNLIKELY(call->flags & TNI_FRAME_WATCHED))
+        tni_announce_return(call, status);
+    if (call->flags & TNI_FRAME_OPENED_EPOCH)
+        tni_epoch_close(s);
+    s->depth = call->depth;
     return status;
 }
 
@@ -150,9 +151,6 @@ static inline tn_status tni_call_end(tn_call *call, tn_status status)
  * are all None. Reports a missing kernel. */
 TN_NODISCARD tn_status tni_run_boxed(tn_call *call, const tn_value *args, int nargs, tn_value *rets,
                                      int nrets);
-
-/* Fails: "aten::mm: argument 'self' must be a tensor, not NULL". */
-TNI_COLD tn_status tni_null_argument(const tn_op *op, const char *argument);
 
 static inline tn_keyset tni_keys_of_list(tn_tensor *const *list, int64_t n)
 {

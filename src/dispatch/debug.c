@@ -161,7 +161,7 @@ static tn_event make_event(const tn_call *c, tn_event_kind kind)
     const tni_state *s = &tni_tls;
     return (tn_event){.size = sizeof(tn_event),
                       .kind = kind,
-                      .depth = (int)(c - s->frames) + 1,
+                      .depth = (int)c->depth + 1,
                       .op = c->op,
                       .included = tni_included(s),
                       .excluded = tni_excluded(s),
@@ -171,13 +171,12 @@ static tn_event make_event(const tn_call *c, tn_event_kind kind)
                       .slot = c->slot};
 }
 
-/* Everything that watching does before a kernel runs. */
-static void announce(tn_call *c, tn_keyset mask, const tn_value *args, int nargs)
+void tni_announce(tn_call *c, tn_keyset mask, const tn_value *args, int nargs)
 {
     tni_state *s = &tni_tls;
     uint32_t bits = atomic_load_explicit(&tni_watching, memory_order_relaxed);
-    int depth = (int)(c - s->frames) + 1;
-    c->observed = 1;
+    int depth = (int)c->depth + 1;
+    c->flags |= TNI_FRAME_WATCHED;
     c->start = now_ns();
     if (bits & TNI_WATCH_TRACE)
         tni_trace_line(c, depth);
@@ -199,45 +198,7 @@ static void announce(tn_call *c, tn_keyset mask, const tn_value *args, int nargs
     }
 }
 
-const tni_kernel *tni_call_begin_observed(tn_op *op, tn_keyset arg_keys, const tn_value *args,
-                                          int nargs, tn_call **call, tn_status *status)
-{
-    if (!tni_call_begin(op, arg_keys, call, status))
-        return NULL;
-    tn_keyset unmasked = tni_effective_keys(&tni_tls, arg_keys);
-    announce(*call, tni_table_mask(tni_op_table(op), unmasked), args, nargs);
-    return (*call)->kernel;
-}
-
-const tni_kernel *tni_redispatch_begin_observed(tn_call *caller, tn_op *op, tn_keyset ks,
-                                                const tn_value *args, int nargs, tn_call **call,
-                                                tn_status *status)
-{
-    if (!tni_redispatch_begin(caller, op, ks, call, status))
-        return NULL;
-    announce(*call, TNI_KS_FULL, args, nargs);
-    return (*call)->kernel;
-}
-
-const tni_kernel *tni_call_begin_boxed(tn_call *caller, tn_op *op, tn_keyset ks,
-                                       const tn_value *args, int nargs, tn_call **call,
-                                       tn_status *status)
-{
-    const tni_kernel *k = caller ? tni_redispatch_begin(caller, op, ks, call, status)
-                                 : tni_call_begin(op, ks, call, status);
-    if (!k)
-        return NULL;
-    (*call)->kind = caller ? TN_EVENT_REDISPATCH_BOXED : TN_EVENT_CALL_BOXED;
-    if (tni_observing) {
-        tn_keyset mask = caller
-                             ? TNI_KS_FULL
-                             : tni_table_mask(tni_op_table(op), tni_effective_keys(&tni_tls, ks));
-        announce(*call, mask, args, nargs);
-    }
-    return k;
-}
-
-void tni_call_end_observed(tn_call *call, tn_status status)
+void tni_announce_return(const tn_call *call, tn_status status)
 {
     tni_state *s = &tni_tls;
     uint64_t elapsed = now_ns() - call->start;

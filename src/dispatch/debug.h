@@ -19,9 +19,8 @@ void tni_watch(uint32_t bit, bool on);
 /* Around fork(): nobody is inside the filter then. */
 void tni_watch_lock(void);
 void tni_watch_unlock(void);
-/* Begin a boxed call (@p caller NULL; @p ks are the arguments' keys) or a boxed redispatch. */
-const tni_kernel *tni_call_begin_boxed(tn_call *caller, tn_op *op, tn_keyset ks,
-                                       const tn_value *args, int nargs, tn_call **call,
-                                       tn_status *status);
+/* Everything that watching does before a kernel runs, and after it returned. @p mask is the
+ * operator's; all ones for a redispatch. */
+void tni_announce(tn_call *call, tn_keyset mask, const tn_value *args, int nargs);
 
 #endif

@@ -42,6 +42,22 @@ typedef struct tni_record {
     char *text;                 /* owns name, file and signature of a user's kernel; else NULL */
 } tni_record;
 
+/* Note [Hot sets]
+ * Nearly every call has a dense CPU or Meta set, with or without autograd and ADInplaceOrView:
+ * eight sets. Each table keeps what they lead to, found by three bits of the set and one
+ * comparison, which is half the latency of finding the highest functionality, then its slots, then
+ * the highest backend. */
+typedef struct tni_hot_set {
+    tn_keyset keys;
+    _Atomic(const tni_kernel *) kernel;
+    uint64_t slot;
+} tni_hot_set;
+
+static inline unsigned tni_hot_index(tn_keyset ks)
+{
+    return (unsigned)((ks >> 37 & 1) | (ks >> 34 & 2) | (ks >> 13 & 4));
+}
+
 /* An operator's table, immutable once published. (When memory runs out while a registration is
  * being undone it is patched in place instead; see tni_table_publish.) */
 typedef struct tni_table {
@@ -49,6 +65,7 @@ typedef struct tni_table {
     bool per_backend;       /* the masks of the backends differ */
     _Atomic(const tni_kernel *) slots[TNI_NUM_SLOTS];
     tn_keyset backend_masks[TNI_NUM_BACKENDS];
+    tni_hot_set hot[8]; /* see Note [Hot sets] */
     tni_retired retired;
 } tni_table;
 
@@ -136,7 +153,7 @@ TN_NODISCARD tn_status tni_table_publish_all(bool must_succeed);
 
 /* ---- threads and epochs (threads.c) ---- */
 
-extern _Atomic uint64_t tni_epoch;
+TNI_HIDDEN extern _Atomic uint64_t tni_epoch;
 /* Hand over something that is no longer reachable for new calls. Locked. */
 void tni_retire(tni_retired *item, void (*free_fn)(tni_retired *item));
 /* Between these, nothing retired from now on is freed. Nest. True: leave with tni_epoch_leave. */

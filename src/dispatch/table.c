@@ -133,6 +133,20 @@ static void note_fallthrough(tni_table *t, tn_key key)
     }
 }
 
+static void fill_hot_sets(tni_table *t)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        tn_keyset ks = TNI_FBIT(TN_KEY_DENSE) |
+                       (i & 4 ? tni_key_set(TN_KEY_META) : tni_key_set(TN_KEY_CPU)) |
+                       (i & 2 ? TNI_KS_ADINPLACE_OR_VIEW : 0) |
+                       (i & 1 ? TNI_FBIT(TN_KEY_AUTOGRAD_FUNCTIONALITY) : 0);
+        TNI_ASSERT(tni_hot_index(ks) == i);
+        t->hot[i].keys = ks;
+        t->hot[i].slot = tni_keyset_slot(ks);
+        atomic_store_explicit(&t->hot[i].kernel, t->slots[t->hot[i].slot], memory_order_relaxed);
+    }
+}
+
 void tni_table_compute(const tn_op *op, tni_table *t)
 {
     const tni_record *newest[TN_KEY_LIMIT];
@@ -150,6 +164,7 @@ void tni_table_compute(const tn_op *op, tni_table *t)
     for (int b = 1; b < TNI_NUM_BACKENDS; b++)
         t->per_backend |= t->backend_masks[b] != t->backend_masks[0];
     atomic_store_explicit(&t->mask, t->backend_masks[0], memory_order_relaxed);
+    fill_hot_sets(t);
 }
 
 tni_table *tni_table_alloc(void)
@@ -179,6 +194,8 @@ static void patch(tn_op *op)
     tni_table *t = atomic_load_explicit(&op->table, memory_order_relaxed);
     for (unsigned slot = 0; slot < TNI_NUM_SLOTS; slot++)
         atomic_store_explicit(&t->slots[slot], fresh.slots[slot], memory_order_seq_cst);
+    for (int i = 0; i < 8; i++)
+        atomic_store_explicit(&t->hot[i].kernel, fresh.hot[i].kernel, memory_order_seq_cst);
     for (int b = 0; b < TNI_NUM_BACKENDS; b++)
         t->backend_masks[b] = fresh.backend_masks[b];
     t->per_backend = fresh.per_backend;

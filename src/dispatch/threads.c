@@ -101,17 +101,13 @@ void tni_retire(tni_retired *item, void (*free_fn)(tni_retired *item))
 
 bool tni_epoch_enter(void)
 {
-    tni_state *s = &tni_tls;
-    if (atomic_load_explicit(&s->epoch, memory_order_relaxed) != 0)
-        return false;
-    tni_epoch_open(s);
-    return true;
+    return tni_epoch_open(&tni_tls);
 }
 
 void tni_epoch_leave(bool entered)
 {
     if (entered)
-        atomic_store_explicit(&tni_tls.epoch, 0, memory_order_release);
+        tni_epoch_close(&tni_tls);
 }
 
 /* ---- threads come and go ---- */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The matrix: every sample of every declaration, run in every way that must agree.
  *
- *   - Meta gives the CPU's sizes, strides, offset, dtype and aliasing, and fails with the same status;
+ *   - Meta gives the CPU's sizes, strides, offset, dtype and aliasing, and fails with the same
+ * status;
  *   - arguments in another memory layout give the same values;
- *   - the in-place and out variants give the function's values, write once (one version), and keep the
- *     layout of an out of the right size;
+ *   - the in-place and out variants give the function's values, write once (one version), and keep
+ * the layout of an out of the right size;
  *   - error samples fail as declared, on the CPU and on Meta, and write nothing.
  * Consistency only: that the values are right is for the golden data (test_golden.c). */
 #include <math.h>
@@ -62,7 +63,7 @@ static tn_tensor *relaid(tn_tensor *t, clothing how)
     ASSERT_OK(tni_tensor_new(t->ndim, t->sizes, strides, (tn_dtype)t->dtype, TN_CPU, &r));
     ASSERT_OK(tn_copy_(r, t, false));
     r->flags |= t->flags & (TNI_WRAPPED_NUMBER | TNI_REQUIRES_GRAD);
-    atomic_store(&r->version, 0);
+    atomic_store(r->versions, 0);
     return r;
 }
 
@@ -148,7 +149,8 @@ static bool uninitialised(const char *op)
 
 static bool tolerant(const char *op) /* layouts may change the order of a sum */
 {
-    static const char *const names[] = {"mm", "matmul", "linear", "dot", "mv", "sum", "mean", "outer"};
+    static const char *const names[] = {"mm", "matmul", "linear", "dot",
+                                        "mv", "sum",    "mean",   "outer"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strstr(op, names[i]))
             return true;
@@ -199,8 +201,8 @@ static int shares_with(const bundle *args, const tn_tensor *t)
     return -1;
 }
 
-static void compare_tensors(const char *op, const bundle *a_args, tn_tensor *a, const bundle *b_args,
-                            tn_tensor *b, clothing how)
+static void compare_tensors(const char *op, const bundle *a_args, tn_tensor *a,
+                            const bundle *b_args, tn_tensor *b, clothing how)
 {
     if (!a || !b) {
         EXPECT(a == b);
@@ -255,7 +257,8 @@ static void run_clothed(clothing how, const char *what)
         const tni_sample *s = &tni_samples[i];
         if (s->status != TN_OK || (how == ON_META && needs_data(s->op)))
             continue;
-        /* as_strided and its kin look at memory, not at values: another layout is another question. */
+        /* as_strided and its kin look at memory, not at values: another layout is another question.
+         */
         if (how != ON_META && (strstr(s->op, "strided") || strstr(s->op, "_reshape_alias") ||
                                strcmp(s->op, "aten::view") == 0 || strstr(s->op, "resize_") ||
                                strstr(s->op, "_unsafe_view")))
@@ -281,7 +284,8 @@ TEST(there_are_samples_of_every_operator)
         const char *name = tn_op_name(ops[i]);
         bool found = strncmp(name, "aten::", 6) != 0;
         for (int k = 0; k < tni_num_samples && !found; k++)
-            found = strcmp(tni_samples[k].op, name) == 0 || strcmp(tni_samples[k].inplace, name) == 0 ||
+            found = strcmp(tni_samples[k].op, name) == 0 ||
+                    strcmp(tni_samples[k].inplace, name) == 0 ||
                     strcmp(tni_samples[k].out, name) == 0;
         test_note("%s", name);
         EXPECT(found);

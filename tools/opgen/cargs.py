@@ -25,7 +25,7 @@ class Kind:
     box: str  # expression that makes a tn_value; "" for options, which make four
     unbox: str  # call that fills the parameters from args[i]
     keys: str = ""  # expression of the keys it brings
-    check: tuple = None  # (condition that refuses, call that fails)
+    check: tuple = None  # (condition that refuses, call that fails), or POINTER
     locals: tuple = ()  # more variables that unboxing needs
 
 
@@ -42,12 +42,12 @@ def listing(ctype, box, unbox, check="tni_bad_list", room="", **more):
                 check=check, **more)
 
 
-NULL_TENSOR = ("!{n}", "tni_null_argument(op, \"{s}\")")
+POINTER = "pointer"  # refused when NULL, together with the other pointers of a call
 ROOM = ("int64_t {n}_room[{size}]",)
 KINDS = {
     # base, list, optional (of the whole)
     ("Tensor", False, False): simple("tn_tensor *", "tni_box_tensor({n})", "tensor", keys="tni_keys({n})",
-                                     check=NULL_TENSOR),
+                                     check=POINTER),
     ("Tensor", False, True): simple("tn_tensor *", "tni_box_tensor({n})", "opt_tensor",
                                     keys="({n} ? tni_keys({n}) : 0)"),
     ("int", False, False): simple("int64_t", "tn_value_int({n})", "int"),

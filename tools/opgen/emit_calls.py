@@ -3,7 +3,7 @@
 typed. A wrapper refuses what is missing, collects keys, begins, runs the kernel, ends; what needs boxed
 arguments is in one cold function beside it."""
 
-from cargs import declare
+from cargs import POINTER, declare
 from csource import banner, call, function, guard, includes, prototype, wrapped
 
 CALL = ("tn_call *", "call")
@@ -28,8 +28,8 @@ def n_values(n):
     return max(1, n)  # C has no empty arrays
 
 
-def end_typed(op, end, kernel, indent):
-    head = "return %s(call, ((tn_%s_fn)%s->typed)(" % (end, op.c_name, kernel)
+def end_typed(op, indent):
+    head = "return tni_call_end(call, ((tn_%s_fn)call->kernel->typed)(" % op.c_name
     return call(head, ["call"] + op.names, "));", indent)
 
 
@@ -55,14 +55,15 @@ def take(op):
 
 
 def cold_function(op):
-    """All that needs boxed arguments: a kernel that has no typed entry, or somebody who watches."""
+    """All that the common path leaves: somebody watches, the kernel has no typed entry, the thread is new, the
+    call must be refused."""
     n, n_rets = len(op.schema.args), len(op.outs)
     body = ["tn_value args[%d], rets[%d];" % (n_values(n), n_values(n_rets)), "tn_status status = TN_OK;"]
     body += list(box(op))
-    body += ["if (!call)",
-             "    call = tni_begin_watched(caller, OP(%s), keys, args, %d, &status);" % (op.id, n),
+    body += ["tn_event_kind kind = caller ? TN_EVENT_REDISPATCH : TN_EVENT_CALL;",
+             "tn_call *call = tni_begin(caller, OP(%s), keys, kind, args, %d, &status);" % (op.id, n),
              "if (!call)", "    return status;",
-             "if (call->kernel->typed)", end_typed(op, "tni_end", "call->kernel", 8),
+             "if (call->kernel->typed)", end_typed(op, 8),
              "status = tni_run_boxed(call, args, %d, rets, %d);" % (n, n_rets)]
     for i, out in enumerate(op.outs):
         if out.is_list and not out.arg:
@@ -70,45 +71,45 @@ def cold_function(op):
     taken = list(take(op))
     if taken:
         body += ["if (status == TN_OK) {"] + ["    " + line for line in taken] + ["}"]
-    body.append("return tni_end(call, status);")
-    return function("tn_status", "cold_" + op.id, [CALL] + redispatch_params(op), body, "static TNI_COLD ")
+    body.append("return tni_call_end(call, status);")
+    return function("tn_status", "cold_" + op.id, redispatch_params(op), body, "static TNI_COLD ")
 
 
 def begin_and_run(op, caller, begin):
-    return ["tn_call *call;", "tn_status status;",
-            "if (tni_observing)", call("return cold_%s(" % op.id, ["NULL", caller, "keys"] + op.names, ");", 8),
-            "const tni_kernel *kernel = %s;" % begin,
-            "if (TNI_UNLIKELY(!kernel))", "    return status;",
-            "if (TNI_UNLIKELY(!kernel->typed))",
-            call("return cold_%s(" % op.id, ["call", "NULL", "0"] + op.names, ");", 8),
-            end_typed(op, "tni_call_end", "kernel", 4)]
+    return ["tn_call *call = %s;" % begin, "if (TNI_UNLIKELY(!call))",
+            call("return cold_%s(" % op.id, [caller, "keys"] + op.names, ");", 8), end_typed(op, 4)]
 
 
 def wrapper(op):
-    body = []
+    body, pointers = [], []
     for arg in op.args:
-        if arg.kind.check:
+        if arg.kind.check == POINTER:
+            pointers.append((arg.fill("{n}"), arg.fill("{s}")))
+        elif arg.kind.check:
             condition, failure = map(arg.fill, arg.kind.check)
             body += ["if (TNI_UNLIKELY(%s))" % condition, "    return %s;" % failure]
-    for _, name in op.out_params:
-        body += ["if (TNI_UNLIKELY(!%s))" % name, "    return tni_null_result(OP(%s), \"%s\");" % (op.id, name)]
+    pointers += [(name, name) for _, name in op.out_params]
+    if pointers:
+        names = "\\0".join(said for _, said in pointers)
+        body += [wrapped("if (TNI_UNLIKELY(", [" || ".join("!" + p for p, _ in pointers)], "))", 4),
+                 call("return tni_null_pointer(op, \"%s\"," % names + " (const void *const[]){",
+                      [p for p, _ in pointers], "});", 8)]
     keys = [arg.fill(arg.kind.keys) for arg in op.args if arg.kind.keys]
     body.append(wrapped("tn_keyset keys = ", [" | ".join(keys) or "0"], ";", 4))
-    body += begin_and_run(op, "NULL", "tni_call_begin(OP(%s), keys, &call, &status)" % op.id)
+    body += begin_and_run(op, "NULL", "tni_call_begin(OP(%s), keys)" % op.id)
     return function("tn_status", "tn_" + op.c_name, op.params + op.out_params,
                     [line.replace("(op, ", "(OP(%s), " % op.id) for line in body])
 
 
 def redispatcher(op):
-    body = begin_and_run(op, "caller", "tni_redispatch_begin(caller, OP(%s), keys, &call, &status)" % op.id)
+    body = begin_and_run(op, "caller", "tni_redispatch_begin(caller, OP(%s), keys)" % op.id)
     return function("tn_status", "tni_re_" + op.id, redispatch_params(op), body)
 
 
 CALLS_HEAD = """#define OP(id) (&tni_builtin_ops[TNI_OP_##id])
 
-/* cold_ID is the rare half of a call. With a frame `call` it runs the frame's kernel, which is boxed only;
- * without one it begins first, because somebody watches: from `caller`, or from outside when that is
- * NULL. */
+/* cold_ID is the rare half of a call, from `caller` or from outside when that is NULL: whatever
+ * tni_call_begin and tni_redispatch_begin leave. */
 
 """
 
