@@ -14,6 +14,7 @@
         {&tni_arith_##isa, &tni_maths_##isa, &tni_compare_##isa}, \
         &tni_cast_##isa,                                          \
         &tni_reduce_##isa,                                        \
+        &tni_random_##isa,                                        \
         &tni_gemm_##isa,                                          \
     };
 #if TNI_HAS_VARIANTS

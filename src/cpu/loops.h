@@ -74,11 +74,31 @@ typedef struct tni_reduce_table {
     tni_rows_fn max_rows[TN_DTYPE_LIMIT], min_rows[TN_DTYPE_LIMIT];
 } tni_reduce_table;
 
+/* How random numbers are scaled: uniform ones are low + range * u below `high`, and `below` is the
+ * number before it; normal ones have mean `low` and standard deviation `range`. */
+typedef struct tni_random_scale {
+    double low, range;
+    int digits; /* random bits of a uniform float32 */
+    float high_f32, below_f32;
+    double high_f64, below_f64;
+} tni_random_scale;
+
+typedef struct tni_random_table {
+    /* Blocks first, first + 1, … of the stream of a seed, four words each. */
+    void (*words)(uint32_t *out, uint64_t seed, uint64_t first, int64_t n_blocks);
+    /* One word makes a float32, two a float64. Normal numbers come in pairs: n is even. */
+    void (*uniform_f32)(float *out, const uint32_t *w, int64_t n, const tni_random_scale *s);
+    void (*uniform_f64)(double *out, const uint32_t *w, int64_t n, const tni_random_scale *s);
+    void (*normal_f32)(float *out, const uint32_t *w, int64_t n, const tni_random_scale *s);
+    void (*normal_f64)(double *out, const uint32_t *w, int64_t n, const tni_random_scale *s);
+} tni_random_table;
+
 typedef struct tni_kernels {
     const tni_loop_table *loops[3];
     /* Halves are converted to and from float32 alone; of a dtype to itself there is none. */
     const tni_cast_table *casts;
     const tni_reduce_table *reduce;
+    const tni_random_table *random;
     const struct tni_gemm_table *gemm; /* cpu/gemm_kernels.h */
 } tni_kernels;
 
@@ -100,6 +120,7 @@ static inline tni_loop_fn tni_loop_find(const tni_kernels *k, tni_loop loop, tn_
 #define X(isa)                                                                       \
     extern const tni_loop_table tni_arith_##isa, tni_maths_##isa, tni_compare_##isa; \
     extern const tni_cast_table tni_cast_##isa;                                      \
+    extern const tni_random_table tni_random_##isa;                                  \
     extern const tni_reduce_table tni_reduce_##isa;                                  \
     extern const struct tni_gemm_table tni_gemm_##isa;
 TNI_KERN_LIST(X)

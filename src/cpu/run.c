@@ -288,6 +288,23 @@ static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags)
     }
 }
 
+/* Few elements beside numbers: one run, with each number repeated in a buffer. */
+static void run_numbers(const tni_iter *it, const tni_kernels *k, tni_loop_fn fn, const void *ctx)
+{
+    _Alignas(64) char buffers[TNI_ITER_INPUTS][BLOCK_BYTES];
+    const void *in[TNI_ITER_INPUTS];
+    for (int i = 0; i < it->n; i++) {
+        in[i] = it->in_data[i];
+        if (it->numbers & (1u << i)) {
+            _Alignas(16) char value[16];
+            tni_convert(k, it->dtype, value, (tn_dtype)it->in_dtype[i], it->in_data[i], 1);
+            tni_splat(buffers[i], value, it->numel, tni_dtype_size(it->dtype));
+            in[i] = buffers[i];
+        }
+    }
+    fn(it->out_data, in, it->numel, ctx);
+}
+
 static tn_status go(job *j)
 {
     int64_t n = j->it->numel;
@@ -303,6 +320,11 @@ tn_status tni_run_general(tni_iter *it, tni_loop loop, unsigned flags, const voi
              tni_dtype_text(it->dtype));
     if (it->numel == 0)
         return TN_OK;
+    if (it->flat == TNI_FLAT_NUMBERS && compute == it->dtype &&
+        it->numel <= BLOCK_BYTES / (int64_t)tni_dtype_size(compute)) {
+        run_numbers(it, k, fn, ctx);
+        return TN_OK;
+    }
     walk_make(it);
     void *copies[TNI_ITER_INPUTS] = {NULL};
     tn_status status = it->copy_first ? copy_inputs(it, copies) : TN_OK;

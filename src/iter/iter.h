@@ -43,7 +43,8 @@ enum {
 enum {
     TNI_NOT_FLAT = 0,
     TNI_FLAT = 1,
-    TNI_FLAT_SAME = 2, /* and all inputs are tensors of it->dtype (but for a bool condition) */
+    TNI_FLAT_SAME = 2,    /* and all inputs are tensors of it->dtype (but for a bool condition) */
+    TNI_FLAT_NUMBERS = 3, /* and all inputs are such tensors or bare numbers */
 };
 
 typedef struct tni_pointwise_attr {

@@ -47,9 +47,71 @@ static inline bool plain_strides(const tn_tensor *t)
     return t->numel != 0;
 }
 
-/* All tensors contiguous, of one shape, dtype and device; numbers that do not change the dtype.
- * False: nothing was decided. */
-static inline bool is_flat(tni_iter *it, int rule, const tni_operand *in, int n, tn_tensor *given)
+/* Flags, number of dimensions, dtype and type of device lie side by side: one word says most of
+ * what two tensors must have in common. */
+_Static_assert(offsetof(tn_tensor, ndim) == offsetof(tn_tensor, flags) + 4 &&
+                   offsetof(tn_tensor, dtype) == offsetof(tn_tensor, flags) + 5 &&
+                   offsetof(tn_tensor, device) == offsetof(tn_tensor, flags) + 6,
+               "the word of a tensor's kind");
+static inline uint64_t kind_word(const tn_tensor *t)
+{
+    uint64_t word;
+    memcpy(&word, (const char *)t + offsetof(tn_tensor, flags), sizeof word);
+    return word;
+}
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#    define FLAG_BITS(flags) ((uint64_t)(flags))
+#    define REST_BITS        UINT64_C(0xffffffff00000000)
+#else
+#    define FLAG_BITS(flags) ((uint64_t)(flags) << 32)
+#    define REST_BITS        UINT64_C(0x00000000ffffffff)
+#endif
+
+static inline bool is_plain(uint64_t kind)
+{
+    return (kind & FLAG_BITS(TNI_CONTIGUOUS | TNI_WRAPPED_NUMBER)) == FLAG_BITS(TNI_CONTIGUOUS);
+}
+
+/* Both contiguous, of one shape, dtype and device, given that @p a is plain. */
+static inline bool same_kind(uint64_t kind, const tn_tensor *a, const tn_tensor *b)
+{
+    return ((kind ^ kind_word(b)) & (REST_BITS | FLAG_BITS(TNI_CONTIGUOUS | TNI_WRAPPED_NUMBER))) ==
+               0 &&
+           a->device.index == b->device.index && same_sizes(a, b);
+}
+
+/* One or two tensors and an output of one kind: the commonest calls. False: nothing was decided. */
+static inline bool is_same(tni_iter *it, int rule, const tni_operand *in, int n,
+                           const tn_tensor *given)
+{
+    const tn_tensor *a = in[0].tensor, *b = n == 2 ? in[1].tensor : a;
+    if (n > 2 || !a || !b)
+        return false;
+    uint64_t kind = kind_word(a);
+    if (!is_plain(kind) || (b != a && !same_kind(kind, a, b)))
+        return false;
+    if (rule != TNI_PW_PROMOTE && (rule != TNI_PW_FLOAT || !((1u << a->dtype) & fractional)))
+        return false;
+    if (given && given != a &&
+        (!same_kind(kind, a, given) || given->storage == a->storage ||
+         (b != given && given->storage == b->storage)))
+        return false;
+    if (given == a && b != a && given->storage == b->storage)
+        return false;
+    it->dtype = it->out_dtype = (tn_dtype)a->dtype;
+    it->numel = a->numel;
+    it->in_data[0] = a->data;
+    it->in_data[1] = b->data;
+    it->in_dtype[0] = it->in_dtype[1] = a->dtype;
+    it->numbers = 0;
+    it->flat = TNI_FLAT_SAME;
+    return true;
+}
+
+/* The same for more inputs, numbers that do not change the dtype, a condition, a bool result. */
+static __attribute__((noinline)) bool is_flat(tni_iter *it, int rule, const tni_operand *in, int n,
+                                              const tn_tensor *given)
 {
     int lead = rule == TNI_PW_WHERE;
     const tn_tensor *first = in[lead].tensor;
@@ -84,6 +146,7 @@ static inline bool is_flat(tni_iter *it, int rule, const tni_operand *in, int n,
     it->out_dtype = rule == TNI_PW_BOOL ? TN_DTYPE_BOOL : (tn_dtype)first->dtype;
     it->numbers = (uint8_t)numbers;
     it->numel = first->numel;
+    it->flat = numbers ? TNI_FLAT_NUMBERS : TNI_FLAT_SAME;
     if (given)
         return (given->flags & TNI_CONTIGUOUS) && given->dtype == it->out_dtype &&
                tni_device_equal(given->device, first->device) && same_sizes(given, first);
@@ -368,13 +431,13 @@ tn_status tni_iter_begin(tni_iter *it, const tni_pointwise_attr *attr, const tni
     it->attr = attr;
     it->n = n;
     it->mode = (uint8_t)mode;
-    if (TNI_UNLIKELY(!is_flat(it, attr->type_rule, operands, n, given)))
+    if (!is_same(it, attr->type_rule, operands, n, given) &&
+        !is_flat(it, attr->type_rule, operands, n, given))
         return begin_general(it, operands, n, given);
     if (!given) {
         const tn_tensor *like = operands[attr->type_rule == TNI_PW_WHERE].tensor;
         TN_TRY(tni_tensor_new(like->ndim, like->sizes, NULL, it->out_dtype, like->device, &given));
     }
-    it->flat = it->numbers ? TNI_FLAT : TNI_FLAT_SAME;
     it->copy_first = 0;
     it->out = given;
     it->out_data = given->data;
