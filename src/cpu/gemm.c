@@ -320,9 +320,10 @@ static tn_status run_any(product *p)
         int64_t each = times(g->m, g->k + 1);
         return tni_pool_for(g->batch, each < GEMV_SERIAL ? GEMV_SERIAL / each : 1, run_vectors, p);
     }
-    if (g->k == 1) { /* these strides are never walked: take those that suit */
+    if (g->k <= 1) { /* these strides are never walked: take those that suit */
         g->a.col = 1;
         g->b.row = g->n;
+        g->b.col = g->k == 0 ? 1 : g->b.col;
     }
     if (g->c.col != 1 && g->c.row == 1)
         transpose_all(g);
