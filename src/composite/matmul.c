@@ -270,9 +270,10 @@ tn_status tni_composite_matmul(tn_tensor *self, tn_tensor *other, tn_tensor **ou
     tn_tensor *lone = lone_matrix(self, other);
     if (!lone)
         return batched(self, other, out);
+    /* As a matrix it still requires grad: rule 2. */
     TN_AUTO(tn_tensor) matrix = NULL;
     TN_TRY(tn_squeeze_dim(lone, 0, &matrix));
-    return tni_composite_matmul(lone == self ? matrix : self, lone == self ? other : matrix, out);
+    return lone == self ? fold_swapped(matrix, other, out) : fold(self, matrix, out);
 }
 
 /* ---- matmul into a given tensor ---- */
@@ -412,5 +413,11 @@ tn_status tni_composite_matmul_out(tn_tensor *self, tn_tensor *other, tn_tensor 
         return refuse_out(self, other, out);
     if (should_fold(self, other, true))
         return fold_out(self, other, out);
-    return batched_out(self, other, out);
+    tn_tensor *lone = lone_matrix(self, other);
+    if (!lone)
+        return batched_out(self, other, out);
+    TN_AUTO(tn_tensor) matrix = NULL;
+    TN_TRY(tn_squeeze_dim(lone, 0, &matrix));
+    return tni_composite_matmul_out(lone == self ? matrix : self, lone == self ? other : matrix,
+                                    out);
 }

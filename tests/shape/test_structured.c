@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/shape/test_structured.c: what shape/structured.h promises about given results. */
+#include <string.h>
+#include "harness/test.h"
+#include "shape/structured.h"
+#include "tenon/ops.h"
+
+static tn_tensor *make(int ndim, const int64_t *sizes, tn_dtype dtype, tn_device device)
+{
+    tn_tensor *t = NULL;
+    ASSERT_OK(tni_tensor_new(ndim, sizes, NULL, dtype, device, &t));
+    return t;
+}
+
+static tn_tensor *view(tn_tensor *base, int ndim, const int64_t *sizes, const int64_t *strides,
+                       int64_t offset)
+{
+    tn_tensor *t = NULL;
+    ASSERT_OK(tni_tensor_alias(base, ndim, sizes, strides, offset, &t));
+    return t;
+}
+
+static tni_geometry matrix(int64_t rows, int64_t columns)
+{
+    tni_geometry g;
+    memset(&g, 0x55, sizeof g); /* only what is set may be read */
+    g.ndim = 2;
+    g.dtype = TN_DTYPE_F32;
+    g.device = TN_CPU;
+    g.has_strides = false;
+    g.offset = 0;
+    g.sizes[0] = rows;
+    g.sizes[1] = columns;
+    return g;
+}
+
+TEST(an_out_of_the_right_sizes_is_used_with_its_own_strides)
+{
+    tni_geometry g = matrix(2, 3);
+    TN_AUTO(tn_tensor) base = make(2, (int64_t[]){3, 2}, TN_DTYPE_F32, TN_CPU);
+    TN_AUTO(tn_tensor) out = view(base, 2, (int64_t[]){2, 3}, (int64_t[]){1, 2}, 0);
+    TN_AUTO(tn_tensor) target = NULL;
+    ASSERT_OK(tni_out_prepare("mm", &g, out, NULL, 0, &target));
+    EXPECT(target == out);
+    EXPECT_EQ_INT(out->strides[0], 1);
+    EXPECT_OK(tni_out_finish(out, target));
+}
+
+TEST(an_out_of_other_sizes_is_resized)
+{
+    tni_geometry g = matrix(2, 3);
+    TN_AUTO(tn_tensor) empty = make(1, (int64_t[]){0}, TN_DTYPE_F32, TN_CPU);
+    TN_AUTO(tn_tensor) large = make(1, (int64_t[]){50}, TN_DTYPE_F32, TN_CPU);
+    tn_tensor *outs[] = {empty, large};
+    for (int i = 0; i < 2; i++) {
+        TN_AUTO(tn_tensor) target = NULL;
+        ASSERT_OK(tni_out_prepare("mm", &g, outs[i], NULL, 0, &target));
+        EXPECT(target == outs[i] && target->ndim == 2 && target->sizes[0] == 2 &&
+               target->sizes[1] == 3 && (target->flags & TNI_CONTIGUOUS) && target->data);
+    }
+}
+
+TEST(a_refused_out_is_as_it_was)
+{
+    tni_geometry g = matrix(2, 3);
+    TN_AUTO(tn_tensor) wrong = make(1, (int64_t[]){5}, TN_DTYPE_F64, TN_CPU);
+    TN_AUTO(tn_tensor) meta = make(1, (int64_t[]){5}, TN_DTYPE_F32, TN_META);
+    tn_tensor *target = NULL;
+    EXPECT_FAIL(TN_INVALID, "Expected out tensor to have dtype float, but got double instead",
+                tni_out_prepare("mm", &g, wrong, NULL, 0, &target));
+    EXPECT_FAIL(TN_INVALID, "Expected out tensor to have device cpu, but got meta instead",
+                tni_out_prepare("mm", &g, meta, NULL, 0, &target));
+    EXPECT(wrong->ndim == 1 && wrong->sizes[0] == 5 && meta->sizes[0] == 5 && !target);
+}
+
+TEST(an_out_that_repeats_elements_is_refused)
+{
+    tni_geometry g = matrix(2, 3);
+    TN_AUTO(tn_tensor) base = make(1, (int64_t[]){3}, TN_DTYPE_F32, TN_CPU);
+    TN_AUTO(tn_tensor) out = view(base, 2, (int64_t[]){2, 3}, (int64_t[]){0, 1}, 0);
+    tn_tensor *target = NULL;
+    EXPECT_FAIL(TN_INVALID,
+                "more than one element of the written-to tensor refers to a single memory location",
+                tni_out_prepare("mm", &g, out, NULL, 0, &target));
+    EXPECT_FAIL(TN_INVALID,
+                "more than one element of the written-to tensor refers to a single memory location",
+                tni_inplace_prepare("addmm", &g, out, NULL, 0, &target));
+    EXPECT(!target);
+}
+
+TEST(a_result_that_shares_memory_with_an_input_is_computed_beside_it)
+{
+    tni_geometry g = matrix(2, 3);
+    TN_AUTO(tn_tensor) base = make(1, (int64_t[]){12}, TN_DTYPE_F32, TN_CPU);
+    TN_AUTO(tn_tensor) out = view(base, 2, (int64_t[]){2, 3}, (int64_t[]){3, 1}, 0);
+    TN_AUTO(tn_tensor) near = view(base, 2, (int64_t[]){2, 3}, (int64_t[]){3, 1}, 5);
+    TN_AUTO(tn_tensor) far = view(base, 2, (int64_t[]){2, 3}, (int64_t[]){3, 1}, 6);
+    float *data = base->data;
+    for (int i = 0; i < 12; i++)
+        data[i] = (float)i;
+
+    TN_AUTO(tn_tensor) apart = NULL;
+    ASSERT_OK(tni_out_prepare("mm", &g, out, (tn_tensor *[]){far, NULL}, 2, &apart));
+    EXPECT(apart == out);
+
+    TN_AUTO(tn_tensor) target = NULL;
+    ASSERT_OK(tni_out_prepare("mm", &g, out, (tn_tensor *[]){far, near}, 2, &target));
+    EXPECT(target != out && target->storage != out->storage);
+    for (int i = 0; i < 6; i++)
+        ((float *)target->data)[i] = (float)(100 + i);
+    EXPECT_NEAR(data[0], 0, 0); /* nothing is written before the end */
+    ASSERT_OK(tni_out_finish(out, target));
+    for (int i = 0; i < 12; i++)
+        EXPECT_NEAR(data[i], i < 6 ? 100 + i : i, 0);
+
+    TN_AUTO(tn_tensor) inplace = NULL;
+    ASSERT_OK(tni_inplace_prepare("addmm", &g, out, (tn_tensor *[]){near}, 1, &inplace));
+    EXPECT(inplace != out);
+}
+
+TEST(an_in_place_result_must_already_look_right)
+{
+    tni_geometry g = matrix(2, 5);
+    TN_AUTO(tn_tensor) row = make(2, (int64_t[]){1, 5}, TN_DTYPE_F32, TN_CPU);
+    TN_AUTO(tn_tensor) wide = make(2, (int64_t[]){2, 5}, TN_DTYPE_F64, TN_CPU);
+    TN_AUTO(tn_tensor) meta = make(2, (int64_t[]){2, 5}, TN_DTYPE_F32, TN_META);
+    tn_tensor *target = NULL;
+    EXPECT_FAIL(
+        TN_INVALID,
+        "Bad in-place call: input tensor size [1, 5] and output tensor size [2, 5] should match",
+        tni_inplace_prepare("addmm", &g, row, NULL, 0, &target));
+    EXPECT_FAIL(
+        TN_INVALID,
+        "Bad in-place call: input tensor dtype double and output tensor dtype float should match",
+        tni_inplace_prepare("addmm", &g, wide, NULL, 0, &target));
+    EXPECT_FAIL(
+        TN_INVALID,
+        "Bad in-place call: input tensor device meta and output tensor device cpu should match",
+        tni_inplace_prepare("addmm", &g, meta, NULL, 0, &target));
+    EXPECT(!target);
+}
+
+TEST(a_missing_tensor_is_an_error)
+{
+    tni_geometry g = matrix(2, 5);
+    tn_tensor *target = NULL;
+    EXPECT_FAIL(TN_INVALID, "mm(): argument 'out'",
+                tni_out_prepare("mm", &g, NULL, NULL, 0, &target));
+    EXPECT_FAIL(TN_INVALID, "addmm(): argument 'self'",
+                tni_inplace_prepare("addmm", &g, NULL, NULL, 0, &target));
+}
+
+TEST(products_into_a_shared_result_leak_nothing_whichever_allocation_fails)
+{
+    TN_AUTO(tn_tensor) base = make(1, (int64_t[]){600}, TN_DTYPE_F32, TN_CPU);
+    TN_AUTO(tn_tensor) a = view(base, 2, (int64_t[]){20, 20}, (int64_t[]){20, 1}, 0);
+    TN_AUTO(tn_tensor) b = view(base, 2, (int64_t[]){20, 20}, (int64_t[]){1, 20}, 100);
+    memset(base->data, 0, 2400);
+    ASSERT_OK(tn_mm_out(a, b, a)); /* once, so that what is made only once is there */
+    tn_status rc = TN_INTERNAL;
+    int64_t before = tni_test_live;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        rc = tn_mm_out(a, b, a);
+        if (rc != TN_OK)
+            EXPECT(rc == TN_NOMEM && tni_test_live == before);
+    }
+    EXPECT(tni_test_live == before);
+}
