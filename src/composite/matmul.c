@@ -104,7 +104,7 @@ static tn_status fold(tn_tensor *t1, tn_tensor *t2, tn_tensor **out)
     TN_AUTO(tn_tensor) product = NULL;
     TN_TRY(lead_of(t1, sizes, &rows));
     const int64_t flat[2] = {rows, t1->sizes[lead]};
-    TN_TRY(tni_reshape(t1, flat, 2, &folded));
+    TN_TRY(tn_reshape(t1, flat, 2, &folded));
     if (t2->ndim == 1) {
         TN_TRY(tn_mv(folded, t2, &product));
         return tn__unsafe_view(product, sizes, lead, out);
@@ -161,7 +161,7 @@ static tn_status batch_operand(tn_tensor *t, int matrix_ndim, int batch_ndim, co
         sizes[batch_ndim + i] = flat[1 + i] = t->sizes[t->ndim - matrix_ndim + i];
     TN_AUTO(tn_tensor) expanded = NULL;
     TN_TRY(tn_expand(t, sizes, batch_ndim + matrix_ndim, false, &expanded));
-    return tni_reshape(expanded, flat, 1 + matrix_ndim, out);
+    return tn_reshape(expanded, flat, 1 + matrix_ndim, out);
 }
 
 /* A vector on the left is a row. */
@@ -176,7 +176,7 @@ static tn_status batch_row(tn_tensor *a, int batch_ndim, const int64_t *batch, i
     sizes[batch_ndim + 1] = a->sizes[0];
     TN_AUTO(tn_tensor) expanded = NULL;
     TN_TRY(tn_expand(a, sizes, batch_ndim + 2, false, &expanded));
-    return tni_reshape(expanded, flat, 3, out);
+    return tn_reshape(expanded, flat, 3, out);
 }
 
 /* A vector on the right is a column. */
@@ -349,7 +349,7 @@ static tn_status fold_out(tn_tensor *a, tn_tensor *b, tn_tensor *out)
     int64_t sizes[TN_MAX_DIMS], rows;
     int lead = t1->ndim - 1;
     TN_TRY(lead_of(t1, sizes, &rows));
-    TN_TRY(tni_reshape(t1, (const int64_t[]){rows, t1->sizes[lead]}, 2, &folded));
+    TN_TRY(tn_reshape(t1, (const int64_t[]){rows, t1->sizes[lead]}, 2, &folded));
     if (t2->ndim == 1) {
         TN_TRY(out_as(out, lead, sizes, 1, &rows, &flat));
         TN_TRY(tn_mv_out(folded, t2, flat));

@@ -35,9 +35,10 @@ MATMUL = ("aten::matmul", "meta f32[2,4,16]", "meta f32[16,16]")
 KEYS = "DispatchKeySet(Meta, AutogradMeta)"
 # What `matmul` of the two dispatches below itself, in the reference's format.
 TRACE_BELOW = """\
-  [call] op=[aten::view], key=[AutogradMeta]
-   [redispatch] op=[aten::view], key=[ADInplaceOrView]
-    [redispatch] op=[aten::view], key=[Meta]
+  [call] op=[aten::reshape], key=[AutogradMeta]
+   [call] op=[aten::view], key=[AutogradMeta]
+    [redispatch] op=[aten::view], key=[ADInplaceOrView]
+     [redispatch] op=[aten::view], key=[Meta]
   [call] op=[aten::mm], key=[AutogradMeta]
    [redispatch] op=[aten::mm], key=[Meta]
   [call] op=[aten::_unsafe_view], key=[AutogradMeta]
