@@ -129,12 +129,14 @@ static void publish(int type, const char *name, const tn_device_vtable *vtable)
     atomic_store_explicit(&e->ready, true, memory_order_release);
 }
 
-static tn_status claim(const char *name, const tn_device_vtable *vtable, tn_device_type *out)
+static tn_status claim(const char *name, const tn_device_vtable *vtable,
+                       tn_status (*prepare)(tn_device_type type), tn_device_type *out)
 {
     TN_TRY(check_free(name));
     for (int type = TN_DEVICE_PRIVATE1; type <= TN_DEVICE_PRIVATE3; type++) {
         if (is_ready(type))
             continue;
+        TN_TRY(prepare((tn_device_type)type));
         publish(type, name, vtable);
         tni_backend_rename(type, registry.entries[type].name);
         *out = (tn_device_type)type;
@@ -146,13 +148,14 @@ static tn_status claim(const char *name, const tn_device_vtable *vtable, tn_devi
             tni_device_type_name(TN_DEVICE_PRIVATE3));
 }
 
-tn_status tn_device_register(const char *name, const tn_device_vtable *vtable, tn_device_type *out)
+tn_status tni_device_claim(const char *name, const tn_device_vtable *vtable,
+                           tn_status (*prepare)(tn_device_type type), tn_device_type *out)
 {
     TN_TRY(check_name(name));
     TN_TRY(check_vtable("tn_device_register", vtable));
     TN_CHECK(out, TN_INVALID, "tn_device_register: out is NULL");
     pthread_mutex_lock(&registry.lock);
-    tn_status status = claim(name, vtable, out);
+    tn_status status = claim(name, vtable, prepare, out);
     pthread_mutex_unlock(&registry.lock);
     return status;
 }

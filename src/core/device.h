@@ -8,6 +8,11 @@
 /* What the device does with memory; NULL for the CPU, for meta and for a device that nobody
  * claimed. Lives for ever. */
 const tn_device_vtable *tni_device_vtable(tn_device device);
+/* tn_device_register without what the dispatcher adds. @p prepare is asked before the device is
+ * published; when it fails nothing is claimed. */
+TN_NODISCARD tn_status tni_device_claim(const char *name, const tn_device_vtable *vtable,
+                                        tn_status (*prepare)(tn_device_type type),
+                                        tn_device_type *out);
 /* Give one device type its functions: for backends of our own that sit above this layer (CUDA).
  * Out-of-tree devices take the public door. @retval TN_INVALID  it has some already */
 TN_NODISCARD tn_status tni_device_install(tn_device_type type, const tn_device_vtable *vtable);

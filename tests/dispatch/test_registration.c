@@ -638,3 +638,66 @@ TEST(the_list_of_operators_is_sorted_and_complete)
         EXPECT(strcmp(tn_op_name(ops[i - 1]), tn_op_name(ops[i])) < 0);
     tn_op_list_free(ops);
 }
+
+/* ---- devices ---- */
+
+static tn_status no_alloc(void *ctx, tn_device device, size_t nbytes, void **out)
+{
+    (void)ctx;
+    (void)device;
+    (void)nbytes;
+    (void)out;
+    return tn_fail(TN_NOMEM, "this device has no memory");
+}
+static void no_free(void *ctx, tn_device device, void *ptr, size_t nbytes)
+{
+    (void)ctx;
+    (void)device;
+    (void)ptr;
+    (void)nbytes;
+}
+static tn_status no_to_host(void *ctx, tn_device device, void *host, const void *ptr, size_t n)
+{
+    (void)ctx;
+    (void)device;
+    (void)host;
+    (void)ptr;
+    (void)n;
+    return TN_OK;
+}
+static tn_status no_from_host(void *ctx, tn_device device, void *ptr, const void *host, size_t n)
+{
+    return no_to_host(ctx, device, ptr, host, n);
+}
+
+/* A claim lasts as long as the process, so this runs in a child. */
+static int claim_three_devices(void *arg)
+{
+    (void)arg;
+    tn_device_vtable v = {sizeof v, 0, no_alloc, no_free, no_to_host, no_from_host, NULL};
+    static const char *const names[] = {"one", "two", "three"};
+    kit k = kit_open();
+    ASSERT_OK(tn_library_def(k.defs, "op(Tensor x) -> Tensor", NULL, NULL));
+    for (int i = 0; i < 3; i++) {
+        tn_device_type type;
+        char text[128];
+        ASSERT_OK(tn_device_register(names[i], &v, &type));
+        tn_key key = (tn_key)(TN_KEY_CPU + (int)type);
+        kit_impl(&k, "op", key, names[i]);
+        test_note("%s", names[i]);
+        EXPECT_OK(kit_call("t::op", kit_keys_grad(key))); /* no autograd kernel of its own */
+        EXPECT_STR(kit_log, names[i]);
+        EXPECT_STR(tn_key_name(key), names[i]);
+        EXPECT_CONTAINS(tn_keyset_format(tn_keyset_of(key), text, sizeof text), names[i]);
+    }
+    tn_device_type none;
+    EXPECT_FAIL(TN_INVALID, "no slot is free", tn_device_register("four", &v, &none));
+    EXPECT_OK(tn_check_invariants());
+    kit_close(&k);
+    return 0;
+}
+
+TEST(three_devices_have_their_own_names_and_an_autograd_fallback_each)
+{
+    EXPECT_EQ_INT(run_in_child(claim_three_devices, NULL, 20), 0);
+}

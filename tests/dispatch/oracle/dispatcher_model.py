@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Executable oracle, for tests, of the key layout and dispatch table rules of the reference dispatcher.
 
 It models PyTorch's behaviour as the reference; where docs/differences.md says so, Tenon differs. Not product code.
