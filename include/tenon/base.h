@@ -4,8 +4,8 @@
  * @brief Status codes, the error record, versions, and the words that every other header uses.
  *
  * Conventions of the whole C API:
- *  - A function that can fail returns a tn_status and is marked TN_NODISCARD. Its results go through
- *    parameters named `out`, which are written only when it returns TN_OK.
+ *  - A function that can fail returns a tn_status and is marked TN_NODISCARD. Its results go
+ * through parameters named `out`, which are written only when it returns TN_OK.
  *  - TN_OWNED: the caller receives a reference and must release it. TN_BORROWED: the callee keeps
  *    ownership. TN_STOLEN: the callee takes the reference, also when it fails.
  *  - The library never prints, aborts or exits because of bad input.
@@ -18,9 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TN_VERSION_MAJOR 0
-#define TN_VERSION_MINOR 1
-#define TN_VERSION_PATCH 0
+#define TN_VERSION_MAJOR  0
+#define TN_VERSION_MINOR  1
+#define TN_VERSION_PATCH  0
 #define TN_VERSION_STRING "0.1.0"
 
 #if defined(TN_BUILDING) || defined(TN_SHARED)
@@ -28,7 +28,7 @@
 #else
 #    define TN_API
 #endif
-#define TN_NODISCARD __attribute__((warn_unused_result))
+#define TN_NODISCARD         __attribute__((warn_unused_result))
 #define TN_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define TN_OWNED
 #define TN_BORROWED
@@ -39,16 +39,16 @@ extern "C" {
 #endif
 
 /* name, number, the Python exception that it becomes. Append only: the numbers are ABI. */
-#define TN_STATUS_LIST(X)                                                                          \
-    X(OK, 0, "")                                                                                   \
-    X(INVALID, 1, "RuntimeError")                                                                  \
-    X(VALUE, 2, "ValueError")                                                                      \
-    X(TYPE, 3, "TypeError")                                                                        \
-    X(INDEX, 4, "IndexError")                                                                      \
-    X(NOMEM, 5, "OutOfMemoryError")                                                                \
-    X(UNSUPPORTED, 6, "NotImplementedError")                                                       \
-    X(DEVICE, 7, "DeviceError")                                                                    \
-    X(RECURSION, 8, "RecursionError")                                                              \
+#define TN_STATUS_LIST(X)                    \
+    X(OK, 0, "")                             \
+    X(INVALID, 1, "RuntimeError")            \
+    X(VALUE, 2, "ValueError")                \
+    X(TYPE, 3, "TypeError")                  \
+    X(INDEX, 4, "IndexError")                \
+    X(NOMEM, 5, "OutOfMemoryError")          \
+    X(UNSUPPORTED, 6, "NotImplementedError") \
+    X(DEVICE, 7, "DeviceError")              \
+    X(RECURSION, 8, "RecursionError")        \
     X(INTERNAL, 9, "RuntimeError")
 
 /** What became of a call. */

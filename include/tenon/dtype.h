@@ -14,18 +14,18 @@ extern "C" {
 
 /* name, number, bytes, category, name in Python, name in error texts ("Float"), C++ name ("float").
  * The numbers are those of the reference, so that saved values agree. Append only. */
-#define TN_DTYPE_LIST(X)                                                                           \
-    X(U8, 0, 1, UINT, "uint8", "Byte", "unsigned char")                                            \
-    X(I8, 1, 1, INT, "int8", "Char", "signed char")                                                \
-    X(I16, 2, 2, INT, "int16", "Short", "short int")                                               \
-    X(I32, 3, 4, INT, "int32", "Int", "int")                                                       \
-    X(I64, 4, 8, INT, "int64", "Long", "long int")                                                 \
-    X(F16, 5, 2, FLOAT, "float16", "Half", "c10::Half")                                            \
-    X(F32, 6, 4, FLOAT, "float32", "Float", "float")                                               \
-    X(F64, 7, 8, FLOAT, "float64", "Double", "double")                                             \
-    X(C64, 9, 8, COMPLEX, "complex64", "ComplexFloat", "c10::complex<float>")                      \
-    X(C128, 10, 16, COMPLEX, "complex128", "ComplexDouble", "c10::complex<double>")                \
-    X(BOOL, 11, 1, BOOL, "bool", "Bool", "bool")                                                   \
+#define TN_DTYPE_LIST(X)                                                            \
+    X(U8, 0, 1, UINT, "uint8", "Byte", "unsigned char")                             \
+    X(I8, 1, 1, INT, "int8", "Char", "signed char")                                 \
+    X(I16, 2, 2, INT, "int16", "Short", "short int")                                \
+    X(I32, 3, 4, INT, "int32", "Int", "int")                                        \
+    X(I64, 4, 8, INT, "int64", "Long", "long int")                                  \
+    X(F16, 5, 2, FLOAT, "float16", "Half", "c10::Half")                             \
+    X(F32, 6, 4, FLOAT, "float32", "Float", "float")                                \
+    X(F64, 7, 8, FLOAT, "float64", "Double", "double")                              \
+    X(C64, 9, 8, COMPLEX, "complex64", "ComplexFloat", "c10::complex<float>")       \
+    X(C128, 10, 16, COMPLEX, "complex128", "ComplexDouble", "c10::complex<double>") \
+    X(BOOL, 11, 1, BOOL, "bool", "Bool", "bool")                                    \
     X(BF16, 15, 2, FLOAT, "bfloat16", "BFloat16", "c10::BFloat16")
 
 typedef enum tn_dtype {
@@ -38,7 +38,7 @@ typedef enum tn_dtype {
 #define TN_DTYPE_LIMIT 16 /**< every dtype number is below this */
 
 TN_API bool tn_dtype_valid(tn_dtype dtype);
-TN_API size_t tn_dtype_size(tn_dtype dtype);               /**< bytes an element; 0 if not valid */
+TN_API size_t tn_dtype_size(tn_dtype dtype); /**< bytes an element; 0 if not valid */
 TN_API TN_BORROWED const char *tn_dtype_name(tn_dtype dtype); /**< "float32" */
 TN_API bool tn_dtype_is_floating(tn_dtype dtype);
 TN_API bool tn_dtype_is_complex(tn_dtype dtype);
@@ -81,12 +81,16 @@ typedef struct tn_device {
 } tn_device;
 
 #ifdef __cplusplus
-#    define TN_DEVICE_INIT(type, index) tn_device{(int16_t)(type), (int16_t)(index)}
+#    define TN_DEVICE_INIT(type, index)       \
+        tn_device                             \
+        {                                     \
+            (int16_t)(type), (int16_t)(index) \
+        }
 #else
 #    define TN_DEVICE_INIT(type, index) ((tn_device){(int16_t)(type), (int16_t)(index)})
 #endif
-#define TN_CPU TN_DEVICE_INIT(TN_DEVICE_CPU, -1)
-#define TN_META TN_DEVICE_INIT(TN_DEVICE_META, -1)
+#define TN_CPU       TN_DEVICE_INIT(TN_DEVICE_CPU, -1)
+#define TN_META      TN_DEVICE_INIT(TN_DEVICE_META, -1)
 #define TN_NO_DEVICE TN_DEVICE_INIT(TN_DEVICE_NONE, -1)
 
 /** Parse "cpu", "meta", "cuda:0" or the name of a registered device.

@@ -32,9 +32,9 @@ typedef struct tn_tensor_opts {
     int32_t pin_memory; /**< tn_opt_bool */
 } tn_tensor_opts;
 
-#define TN_TENSOR_OPTS_INIT                                                                        \
-    {                                                                                              \
-        sizeof(tn_tensor_opts), TN_DTYPE_NONE, TN_LAYOUT_NONE, {TN_DEVICE_NONE, -1}, TN_BOOL_NONE   \
+#define TN_TENSOR_OPTS_INIT                                                                       \
+    {                                                                                             \
+        sizeof(tn_tensor_opts), TN_DTYPE_NONE, TN_LAYOUT_NONE, {TN_DEVICE_NONE, -1}, TN_BOOL_NONE \
     }
 
 /** Options with a dtype and a device; either may be NONE. */

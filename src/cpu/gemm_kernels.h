@@ -19,9 +19,9 @@ typedef struct tni_gemm_table {
     tni_gemv_fn gemv[TN_DTYPE_LIMIT];
 } tni_gemm_table;
 
-/* Sizes of the blocks that the float kernels copy into the order of use: of B KC x NC, of A MC x KC. Panels
- * of a block are at most PANEL wide. A block of B stays in the second-level cache, and scratch memory below
- * what the C library asks the system for anew each time. */
+/* Sizes of the blocks that the float kernels copy into the order of use: of B KC x NC, of A MC x
+ * KC. Panels of a block are at most PANEL wide. A block of B stays in the second-level cache, and
+ * scratch memory below what the C library asks the system for anew each time. */
 #define TNI_GEMM_KC(itemsize) ((int64_t)(1024 / (itemsize)))
 #define TNI_GEMM_NC           64
 #define TNI_GEMM_MC           48

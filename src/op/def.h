@@ -6,23 +6,24 @@
 #include "tenon/dispatch.h"
 
 enum {
-    TNI_OP_VIEW = 1u << 0,       /* a result aliases an argument that is not written */
-    TNI_OP_MUTATES = 1u << 1,    /* some argument is written */
-    TNI_OP_INPLACE = 1u << 2,    /* name ends in '_' */
-    TNI_OP_OUT = 1u << 3,        /* has a keyword-only written argument */
-    TNI_OP_COMPOSITE = 1u << 4,  /* CompositeImplicitAutograd only */
+    TNI_OP_VIEW = 1u << 0,      /* a result aliases an argument that is not written */
+    TNI_OP_MUTATES = 1u << 1,   /* some argument is written */
+    TNI_OP_INPLACE = 1u << 2,   /* name ends in '_' */
+    TNI_OP_OUT = 1u << 3,       /* has a keyword-only written argument */
+    TNI_OP_COMPOSITE = 1u << 4, /* CompositeImplicitAutograd only */
     TNI_OP_POINTWISE = 1u << 5,
 };
 
 typedef struct tni_op_def {
-    const char *name;   /* "aten::add.Tensor" */
-    const char *schema; /* "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor" */
+    const char *name; /* "aten::add.Tensor" */
+    const char
+        *schema; /* "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor" */
     const char *c_name; /* "tn_add" */
     const char *doc;
-    const char *tags;   /* separated by spaces, "" for none */
-    const char *file;   /* "ops/pointwise.op" */
+    const char *tags; /* separated by spaces, "" for none */
+    const char *file; /* "ops/pointwise.op" */
     int line;
-    uint32_t flags;     /* TNI_OP_… */
+    uint32_t flags; /* TNI_OP_… */
 } tni_op_def;
 
 /* Indexed by the TNI_OP_… numbers of gen/op_ids.h. */

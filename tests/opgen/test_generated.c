@@ -241,8 +241,7 @@ TEST(null_arguments_and_results_are_refused_by_name)
     tn_tensor *a = tensor(), *out = NULL;
     tn_tensor *const hole[] = {a, NULL};
     EXPECT_FAIL(TN_INVALID, "aten::mm: argument 'mat2'", tn_mm(a, NULL, &out));
-    EXPECT_FAIL(TN_INVALID, "aten::mm: argument 'out' must not be NULL",
-                tn_mm(a, a, NULL));
+    EXPECT_FAIL(TN_INVALID, "aten::mm: argument 'out' must not be NULL", tn_mm(a, a, NULL));
     EXPECT_FAIL(TN_INVALID, "aten::cat: element 1 of argument 'tensors' must be a tensor, not NULL",
                 tn_cat(hole, 2, 0, &out));
     EXPECT_FAIL(TN_INVALID, "aten::cat: argument 'tensors' must be a list of 2 elements, not NULL",
