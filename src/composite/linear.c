@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/linear.c: linear layers and outer products, in terms of addmm, matmul and mul. */
-#include "composite/reshape.h"
+#include "core/tensor.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
 
@@ -57,6 +57,6 @@ tn_status tni_composite_outer(tn_tensor *self, tn_tensor *vec2, tn_tensor **out)
     TN_CHECK(vec2->ndim == 1, TN_INVALID, "outer: Expected 1-D argument vec2, but got %d-D",
              vec2->ndim);
     TN_AUTO(tn_tensor) column = NULL;
-    TN_TRY(tni_reshape(self, (const int64_t[]){self->sizes[0], 1}, 2, &column));
+    TN_TRY(tn_reshape(self, (const int64_t[]){self->sizes[0], 1}, 2, &column));
     return tn_mul(column, vec2, out);
 }

@@ -12,7 +12,7 @@
  *   4. T has no elements; or
  *   5. the leading dimensions of T collapse to one without a copy.
  * Everything else is broadcast to a batch on both sides and goes to bmm. */
-#include "composite/reshape.h"
+#include "core/tensor.h"
 #include "dispatch/debug.h"
 #include "gen/composites.h"
 #include "shape/expand.h"
@@ -131,7 +131,7 @@ static tn_status fold_swapped(tn_tensor *s, tn_tensor *t, tn_tensor **out)
     TN_TRY(tn_t(s, &t2));
     TN_TRY(fold(t1, t2, &product));
     TN_TRY(tn_transpose(product, -2, -1, &back));
-    return tni_contiguous(back, out);
+    return tn_contiguous(back, TN_FORMAT_CONTIGUOUS, out);
 }
 
 /* ---- broadcasting ---- */
@@ -323,7 +323,7 @@ static tn_status out_as(tn_tensor *out, int ndim, const int64_t *sizes, int flat
 {
     if (!same_sizes(out, ndim, sizes))
         TN_TRY(tn_resize_(out, sizes, ndim, TN_FORMAT_NONE));
-    return tni_reshape(out, flat, flat_ndim, out_flat);
+    return tn_reshape(out, flat, flat_ndim, out_flat);
 }
 
 static tn_status copy_back(tn_tensor *out, tn_tensor *flat)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/reshape.c: reshape and what is said in terms of it. */
-#include "composite/reshape.h"
 #include "gen/composites.h"
 #include "shape/reshape.h"
 #include "tenon/ops.h"
 
-tn_status tni_reshape(tn_tensor *self, const int64_t *sizes, int ndim, tn_tensor **out)
+/* `view` where the strides allow it, else a contiguous copy under the new sizes, which hold no -1.
+ */
+static tn_status reshape(tn_tensor *self, const int64_t *sizes, int ndim, tn_tensor **out)
 {
     int64_t strides[TN_MAX_DIMS];
     if (TNI_LIKELY(tni_views_are_contiguous(self)) ||
@@ -16,20 +17,12 @@ tn_status tni_reshape(tn_tensor *self, const int64_t *sizes, int ndim, tn_tensor
     return tn__unsafe_view(copy, sizes, ndim, out);
 }
 
-tn_status tni_contiguous(tn_tensor *self, tn_tensor **out)
-{
-    if (!(self->flags & TNI_CONTIGUOUS))
-        return tn_clone(self, TN_FORMAT_CONTIGUOUS, out);
-    *out = tn_tensor_ref(self);
-    return TN_OK;
-}
-
 tn_status tni_composite_reshape(tn_tensor *self, const int64_t *shape, int64_t shape_n,
                                 tn_tensor **out)
 {
     int64_t sizes[TN_MAX_DIMS];
     TN_TRY(tni_infer_sizes(self->numel, shape, shape_n, sizes));
-    return tni_reshape(self, sizes, (int)shape_n, out);
+    return reshape(self, sizes, (int)shape_n, out);
 }
 
 tn_status tni_composite_flatten(tn_tensor *self, int64_t start_dim, int64_t end_dim,
@@ -41,7 +34,7 @@ tn_status tni_composite_flatten(tn_tensor *self, int64_t start_dim, int64_t end_
     TN_CHECK(first <= last, TN_INVALID,
              "flatten() has invalid args: start_dim cannot come after end_dim");
     if (self->ndim == 0)
-        return tni_reshape(self, &(int64_t){1}, 1, out);
+        return reshape(self, &(int64_t){1}, 1, out);
     if (first == last) {
         *out = tn_tensor_ref(self);
         return TN_OK;
@@ -54,7 +47,7 @@ tn_status tni_composite_flatten(tn_tensor *self, int64_t start_dim, int64_t end_
         else
             sizes[n++] = self->sizes[i];
     }
-    return tni_reshape(self, sizes, n, out);
+    return reshape(self, sizes, n, out);
 }
 
 tn_status tni_composite_view_as(tn_tensor *self, tn_tensor *other, tn_tensor **out)
