@@ -83,15 +83,20 @@ static TNI_COLD void debug_after_mm(void)
 
 /* ---- folding ---- */
 
-/* Leading sizes of T and their product. Sizes of a tensor with elements cannot overflow; those of
+/* Leading sizes of T and their product. Those of a tensor with elements cannot overflow; those of
  * one without may. */
 static tn_status lead_of(const tn_tensor *t1, int64_t *sizes, int64_t *product)
 {
     int lead = t1->ndim - 1;
-    for (int i = 0; i < lead; i++)
+    int64_t rows = 1;
+    for (int i = 0; i < lead; i++) {
         sizes[i] = t1->sizes[i];
-    TN_CHECK(tni_numel(lead, sizes, product), TN_INVALID,
-             "matmul: the leading dimensions of an operand have too many elements");
+        rows = (int64_t)((uint64_t)rows * (uint64_t)sizes[i]);
+    }
+    *product = rows;
+    if (TNI_UNLIKELY(t1->numel == 0))
+        TN_CHECK(tni_numel(lead, sizes, product), TN_INVALID,
+                 "matmul: the leading dimensions of an operand have too many elements");
     return TN_OK;
 }
 

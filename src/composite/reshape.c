@@ -20,6 +20,8 @@ static tn_status reshape(tn_tensor *self, const int64_t *sizes, int ndim, tn_ten
 tn_status tni_composite_reshape(tn_tensor *self, const int64_t *shape, int64_t shape_n,
                                 tn_tensor **out)
 {
+    if (TNI_LIKELY(tni_views_are_contiguous(self)))
+        return tn_view(self, shape, shape_n, out); /* infers and refuses by itself */
     int64_t sizes[TN_MAX_DIMS];
     TN_TRY(tni_infer_sizes(self->numel, shape, shape_n, sizes));
     return reshape(self, sizes, (int)shape_n, out);

@@ -44,8 +44,8 @@ tn_status tni_infer_sizes(int64_t numel, const int64_t *shape, int64_t n, int64_
             return bad_shape(numel, shape, (int)n);
         product = 0;
     }
-    if (TNI_LIKELY(infer < 0))
-        return TNI_LIKELY(product == numel) ? TN_OK : bad_shape(numel, shape, (int)n);
+    if (infer < 0)
+        return product == numel ? TN_OK : bad_shape(numel, shape, (int)n);
     if (product == 0) {
         if (numel != 0)
             return bad_shape(numel, shape, (int)n);

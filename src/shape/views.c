@@ -18,11 +18,13 @@ tn_status tni_geometry_check_numel(const tni_geometry *g)
             tni_format_sizes(g->ndim, g->sizes, text, sizeof text));
 }
 
-tn_status tni_view_view(tni_geometry *g, tn_tensor *self, const int64_t *size, int64_t size_n)
+/* A size to infer, strides to find, or something to refuse. */
+static __attribute__((noinline)) tn_status view_any(tni_geometry *g, const tn_tensor *self,
+                                                    const int64_t *size, int64_t size_n)
 {
     TN_TRY(tni_infer_sizes(self->numel, size, size_n, g->sizes));
     tni_geometry_like(g, self, (int)size_n);
-    if (TNI_LIKELY(tni_views_are_contiguous(self))) {
+    if (tni_views_are_contiguous(self)) {
         g->has_strides = false;
         return TN_OK;
     }
@@ -32,6 +34,17 @@ tn_status tni_view_view(tni_geometry *g, tn_tensor *self, const int64_t *size, i
              "view size is not compatible with input tensor's size and stride (at least one "
              "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
     return TN_OK;
+}
+
+tn_status tni_view_view(tni_geometry *g, tn_tensor *self, const int64_t *size, int64_t size_n)
+{
+    if (TNI_LIKELY(tni_views_are_contiguous(self) &&
+                   tni_sizes_fit(self->numel, size, size_n, g->sizes))) {
+        tni_geometry_like(g, self, (int)size_n);
+        g->has_strides = false;
+        return TN_OK;
+    }
+    return view_any(g, self, size, size_n);
 }
 
 tn_status tni_view_alias(tni_geometry *g, tn_tensor *self)
