@@ -37,7 +37,9 @@ static inline double from_bits_f64(uint64_t b)
 }
 
 /* Adding 1.5 * 2^23 leaves the nearest integer in the low bits. Comparisons let NaN through. The
- * power of two is applied in two steps, so that results down to the smallest subnormal are right.
+ * power of two is applied in two steps, so that results down to the smallest subnormal are right;
+ * it is halved without a sign, because of NaN, and because vectors of 64-bit integers have no other
+ * shift.
  */
 static inline float exp_f32(float x)
 {
@@ -45,7 +47,7 @@ static inline float exp_f32(float x)
     x = x < -104.0f ? -104.0f : x;
     float shifted = x * 1.44269504088896341f + 0x1.8p+23f;
     float k = shifted - 0x1.8p+23f;
-    int32_t e = (int32_t)(bits_f32(shifted) - bits_f32(0x1.8p+23f));
+    uint32_t e = bits_f32(shifted) - bits_f32(0x1.8p+23f);
     float r = x - k * 0.693359375f;
     r = r - k * -2.12194440e-4f;
     float p = 1.9875691500e-4f;
@@ -55,9 +57,8 @@ static inline float exp_f32(float x)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = (p * (r * r) + r) + 1.0f;
-    int32_t half = e >> 1;
-    return p * from_bits_f32((uint32_t)(half + 127) << 23) *
-           from_bits_f32((uint32_t)(e - half + 127) << 23);
+    uint32_t half = ((e + 512) >> 1) - 256;
+    return p * from_bits_f32((half + 127) << 23) * from_bits_f32((e - half + 127) << 23);
 }
 
 static inline double exp_f64(double x)
@@ -66,7 +67,7 @@ static inline double exp_f64(double x)
     x = x < -746.0 ? -746.0 : x;
     double shifted = x * 1.4426950408889634073599 + 0x1.8p+52;
     double k = shifted - 0x1.8p+52;
-    int64_t e = (int64_t)(bits_f64(shifted) - bits_f64(0x1.8p+52));
+    uint64_t e = bits_f64(shifted) - bits_f64(0x1.8p+52);
     double r = x - k * 6.93145751953125e-1;
     r = r - k * 1.42860682030941723212e-6;
     double s = r * r;
@@ -79,10 +80,8 @@ static inline double exp_f64(double x)
     q = q * s + 2.27265548208155028766e-1;
     q = q * s + 2.0;
     p = 1.0 + 2.0 * (p / (q - p));
-    /* Halving by an unsigned shift: vectors of 64-bit integers have no arithmetic one. */
-    int64_t half = (int64_t)((uint64_t)(e + 2048) >> 1) - 1024;
-    return p * from_bits_f64((uint64_t)(half + 1023) << 52) *
-           from_bits_f64((uint64_t)(e - half + 1023) << 52);
+    uint64_t half = ((e + 4096) >> 1) - 2048;
+    return p * from_bits_f64((half + 1023) << 52) * from_bits_f64((e - half + 1023) << 52);
 }
 
 /* x = m * 2^k with m from sqrt(1/2) to sqrt(2). */
