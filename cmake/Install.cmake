@@ -16,9 +16,6 @@ install(TARGETS tenon RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # A program that links libtenon.a links these as well; libtenon.so brings them itself.
 set(TN_STATIC_LIBS "-lpthread -lm -ldl")
-if(TN_HAVE_OPENBLAS)
-  string(APPEND TN_STATIC_LIBS " -lopenblas")
-endif()
 if(TN_HAVE_ONEDNN)
   string(APPEND TN_STATIC_LIBS " -ldnnl")
 endif()

@@ -10,9 +10,9 @@ add_library(tn_libraries INTERFACE)
 target_link_libraries(tn_libraries INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})
 
 # tn_optional_library(OPENBLAS openblas HEADER cblas.h): what the linker and the compiler find is what
-# counts, wherever it was installed from.
+# counts, wherever it was installed from. LOADED: the sources open it at run time, nothing links it.
 function(tn_optional_library name library)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "HEADER" "HEADER_DIRS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "LOADED" "HEADER" "HEADER_DIRS")
   set(found 0)
   if(NOT TN_WITH_${name} STREQUAL "OFF")
     find_library(TN_${name}_LIBRARY ${library})
@@ -20,7 +20,9 @@ function(tn_optional_library name library)
     mark_as_advanced(TN_${name}_LIBRARY TN_${name}_INCLUDE)
     if(TN_${name}_LIBRARY AND TN_${name}_INCLUDE)
       set(found 1)
-      target_link_libraries(tn_libraries INTERFACE ${TN_${name}_LIBRARY})
+      if(NOT arg_LOADED)
+        target_link_libraries(tn_libraries INTERFACE ${TN_${name}_LIBRARY})
+      endif()
       target_include_directories(tn_libraries SYSTEM INTERFACE ${TN_${name}_INCLUDE})
     elseif(TN_WITH_${name} STREQUAL "ON")
       message(FATAL_ERROR "TN_WITH_${name}=ON, but lib${library} or ${arg_HEADER} was not found")
@@ -30,6 +32,6 @@ function(tn_optional_library name library)
   set(TN_HAVE_${name} ${found} PARENT_SCOPE)
 endfunction()
 
-tn_optional_library(OPENBLAS openblas HEADER cblas.h HEADER_DIRS
+tn_optional_library(OPENBLAS openblas LOADED HEADER cblas.h HEADER_DIRS
                     ${CMAKE_LIBRARY_ARCHITECTURE} openblas)
 tn_optional_library(ONEDNN dnnl HEADER dnnl.h)

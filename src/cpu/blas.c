@@ -1,25 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/blas.c: OpenBLAS, single-threaded: the pool above it cuts the work. */
+/* cpu/blas.c: OpenBLAS, single-threaded: the pool above it cuts the work.
+ *
+ * The library is loaded when a product first wants it, not linked: its threaded builds start
+ * threads as soon as they are loaded, which a program that never needs them should not have. Where
+ * it is not installed our own kernels do the work. */
 #include "cpu/blas.h"
 
 #if TN_WITH_OPENBLAS
 #    include <cblas.h>
+#    include <dlfcn.h>
 #    include <limits.h>
 #    include "base/once.h"
 
-/* A threaded build starts threads of its own, which would fight with the pool's and not survive
- * fork. */
-static tn_status stay_on_this_thread(void)
+static struct {
+    bool there;
+    __typeof__(&cblas_sgemm) sgemm;
+    __typeof__(&cblas_dgemm) dgemm;
+    __typeof__(&cblas_cgemm) cgemm;
+    __typeof__(&cblas_zgemm) zgemm;
+} blas;
+
+static tn_status load(void)
 {
-    if (openblas_get_parallel() != OPENBLAS_SEQUENTIAL)
-        openblas_set_num_threads(1);
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return TN_OK;
+    *(void **)&blas.sgemm = dlsym(library, "cblas_sgemm");
+    *(void **)&blas.dgemm = dlsym(library, "cblas_dgemm");
+    *(void **)&blas.cgemm = dlsym(library, "cblas_cgemm");
+    *(void **)&blas.zgemm = dlsym(library, "cblas_zgemm");
+    __typeof__(&openblas_set_num_threads) set_threads;
+    *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
+    blas.there = blas.sgemm && blas.dgemm && blas.cgemm && blas.zgemm && set_threads;
+    if (blas.there)
+        set_threads(1); /* others would fight with the pool's, and not survive fork */
     return TN_OK;
 }
 
 static bool ready(void)
 {
     static tni_once once = TNI_ONCE_INIT;
-    return tni_once_done(&once) || tni_once_run(&once, stay_on_this_thread, "OpenBLAS") == TN_OK;
+    return (tni_once_done(&once) || tni_once_run(&once, load, "loading OpenBLAS") == TN_OK) &&
+           blas.there;
 }
 
 /* Measured against our kernels, one thread, square products. Real ones: level from 32 x 32 x 32 to
@@ -73,20 +95,20 @@ bool tni_blas_gemm(tn_dtype dtype, const tni_gemm_args *g, const void *alpha, co
     static const double zero[2] = {0, 0};
     switch (dtype) {
     case TN_DTYPE_F32:
-        cblas_sgemm(CblasRowMajor, a.order, b.order, m, n, k, *(const float *)alpha, g->a.data,
-                    a.lead, g->b.data, b.lead, beta ? *(const float *)beta : 0, to, c.lead);
+        blas.sgemm(CblasRowMajor, a.order, b.order, m, n, k, *(const float *)alpha, g->a.data,
+                   a.lead, g->b.data, b.lead, beta ? *(const float *)beta : 0, to, c.lead);
         return true;
     case TN_DTYPE_F64:
-        cblas_dgemm(CblasRowMajor, a.order, b.order, m, n, k, *(const double *)alpha, g->a.data,
-                    a.lead, g->b.data, b.lead, beta ? *(const double *)beta : 0, to, c.lead);
+        blas.dgemm(CblasRowMajor, a.order, b.order, m, n, k, *(const double *)alpha, g->a.data,
+                   a.lead, g->b.data, b.lead, beta ? *(const double *)beta : 0, to, c.lead);
         return true;
     case TN_DTYPE_C64:
-        cblas_cgemm(CblasRowMajor, a.order, b.order, m, n, k, alpha, g->a.data, a.lead, g->b.data,
-                    b.lead, beta ? beta : zero, to, c.lead);
+        blas.cgemm(CblasRowMajor, a.order, b.order, m, n, k, alpha, g->a.data, a.lead, g->b.data,
+                   b.lead, beta ? beta : zero, to, c.lead);
         return true;
     case TN_DTYPE_C128:
-        cblas_zgemm(CblasRowMajor, a.order, b.order, m, n, k, alpha, g->a.data, a.lead, g->b.data,
-                    b.lead, beta ? beta : zero, to, c.lead);
+        blas.zgemm(CblasRowMajor, a.order, b.order, m, n, k, alpha, g->a.data, a.lead, g->b.data,
+                   b.lead, beta ? beta : zero, to, c.lead);
         return true;
     default:
         return false;
