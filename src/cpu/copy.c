@@ -27,17 +27,13 @@ typedef struct copy_job {
 /* ---- planning ---- */
 
 /* Sort dimensions by the strides of dst, those of src where dst has none to say; then merge. */
-static void plan(copy_job *j, const tn_tensor *dst, const tn_tensor *src)
+static void plan(copy_job *j, const tni_strided *c)
 {
-    int missing = dst->ndim - src->ndim;
     j->ndim = 0;
-    for (int d = 0; d < dst->ndim; d++) {
-        if (dst->sizes[d] == 1)
+    for (int d = 0; d < c->ndim; d++) {
+        if (c->sizes[d] == 1)
             continue;
-        int own = d - missing;
-        int64_t to = dst->strides[d] * (int64_t)j->to_size;
-        int64_t from =
-            own < 0 || src->sizes[own] == 1 ? 0 : src->strides[own] * (int64_t)j->from_size;
+        int64_t to = c->dst_strides[d], from = c->src_strides[d];
         int at = j->ndim++;
         while (at > 0 && (to < j->dst_strides[at - 1] ||
                           (to == j->dst_strides[at - 1] && from <= j->src_strides[at - 1]))) {
@@ -46,7 +42,7 @@ static void plan(copy_job *j, const tn_tensor *dst, const tn_tensor *src)
             j->src_strides[at] = j->src_strides[at - 1];
             at--;
         }
-        j->sizes[at] = dst->sizes[d];
+        j->sizes[at] = c->sizes[d];
         j->dst_strides[at] = to;
         j->src_strides[at] = from;
     }
@@ -140,16 +136,20 @@ static tn_status copy_piece(int64_t begin, int64_t end, void *arg)
 
 /* ---- transposed ---- */
 
-/* n x m elements: dst is contiguous along the first, src along the second. */
+/* n x m elements: dst is contiguous along the first, src along the second. They go through a small
+ * square, so that every line of either side is used whole when it is there: lines that lie a power
+ * of two apart throw each other out of the cache. */
 #define TRANSPOSE(S, T)                                                                     \
     static void transpose_##S(char *dst, const char *src, int64_t n, int64_t m, int64_t to, \
                               int64_t from)                                                 \
     {                                                                                       \
+        T square[TILE][TILE];                                                               \
+        for (int64_t i = 0; i < n; i++)                                                     \
+            memcpy(square[i], src + i * from, (size_t)m * sizeof(T));                       \
         for (int64_t y = 0; y < m; y++) {                                                   \
             T *o = (T *)(dst + y * to);                                                     \
-            const char *x = src + y * (int64_t)sizeof(T);                                   \
             for (int64_t i = 0; i < n; i++)                                                 \
-                o[i] = *(const T *)(x + i * from);                                          \
+                o[i] = square[i][y];                                                        \
         }                                                                                   \
     }
 typedef struct pair {
@@ -199,24 +199,27 @@ static tn_status copy_stripes(int64_t begin, int64_t end, void *arg)
 
 /* ---- all ---- */
 
-tn_status tni_copy_cpu(tn_tensor *dst, const tn_tensor *src)
+tn_status tni_copy_strided(const tni_strided *c)
 {
-    if (dst->numel == 0)
+    int64_t numel = 1;
+    for (int d = 0; d < c->ndim; d++)
+        numel *= c->sizes[d];
+    if (numel == 0)
         return TN_OK;
     copy_job j;
     j.kernels = tni_cpu_kernels();
-    j.to = (tn_dtype)dst->dtype;
-    j.from = (tn_dtype)src->dtype;
-    j.to_size = tni_itemsize(dst);
-    j.from_size = tni_itemsize(src);
-    j.dst = dst->data;
-    j.src = src->data;
-    plan(&j, dst, src);
+    j.to = c->to;
+    j.from = c->from;
+    j.to_size = tni_dtype_size(c->to);
+    j.from_size = tni_dtype_size(c->from);
+    j.dst = c->dst;
+    j.src = c->src;
+    plan(&j, c);
     int64_t grain = GRAIN_BYTES / (int64_t)j.to_size;
     if (j.ndim == 1)
-        return dst->numel <= grain ? copy_piece(0, dst->numel, &j)
-                                   : tni_pool_for(dst->numel, grain, copy_piece, &j);
-    int64_t units = dst->numel / j.sizes[0], each = j.sizes[0];
+        return numel <= grain ? copy_piece(0, numel, &j)
+                              : tni_pool_for(numel, grain, copy_piece, &j);
+    int64_t units = numel / j.sizes[0], each = j.sizes[0];
     tni_pool_fn fn = copy_rows;
     if (j.crossed && j.dst_strides[0] == (int64_t)j.to_size) {
         int64_t stripes = (j.sizes[j.crossed] + TILE - 1) / TILE;
@@ -226,4 +229,20 @@ tn_status tni_copy_cpu(tn_tensor *dst, const tn_tensor *src)
     }
     int64_t units_each = grain / each > 0 ? grain / each : 1;
     return units <= units_each ? fn(0, units, &j) : tni_pool_for(units, units_each, fn, &j);
+}
+
+tn_status tni_copy_cpu(tn_tensor *dst, const tn_tensor *src)
+{
+    int64_t to[TN_MAX_DIMS], from[TN_MAX_DIMS];
+    int64_t to_size = (int64_t)tni_itemsize(dst), from_size = (int64_t)tni_itemsize(src);
+    int missing = dst->ndim - src->ndim;
+    for (int d = 0; d < dst->ndim; d++) {
+        int own = d - missing;
+        to[d] = dst->strides[d] * to_size;
+        from[d] = own < 0 || src->sizes[own] == 1 ? 0 : src->strides[own] * from_size;
+    }
+    tni_strided c = {
+        dst->ndim,           dst->sizes, to, from, dst->data, src->data, (tn_dtype)dst->dtype,
+        (tn_dtype)src->dtype};
+    return tni_copy_strided(&c);
 }

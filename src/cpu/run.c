@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "base/pool.h"
+#include "cpu/copy.h"
 #include "cpu/move.h"
 
 #define BLOCK_BYTES 4096
@@ -16,6 +17,7 @@
 typedef enum how {
     AS_IT_IS, /* the loop works on the operand's own memory */
     ONE_VALUE,
+    ONE_ROW, /* the fastest dimension, again and again: a buffer of several, filled once */
     BY_BLOCK,
 } how;
 
@@ -115,7 +117,7 @@ static const void *ready(const job *j, const operand *o, const place *p, int64_t
                          char *raw)
 {
     size_t itemsize = tni_dtype_size(o->have);
-    if (o->how == ONE_VALUE)
+    if (o->how == ONE_VALUE || o->how == ONE_ROW)
         return buffer; /* filled once */
     if (o->how == AS_IT_IS)
         return o->data +
@@ -146,12 +148,19 @@ static tn_status run_range(int64_t begin, int64_t end, void *arg)
     place p;
     place_at(it, begin, &p);
     int64_t most = end - begin < j->block ? end - begin : j->block;
-    for (int i = 0; i < j->n; i++)
-        if (j->in[i].how == ONE_VALUE) {
+    for (int i = 0; i < j->n; i++) {
+        const operand *o = &j->in[i];
+        if (o->how == ONE_VALUE) {
             _Alignas(16) char value[16];
-            convert_input(j, &j->in[i], value, j->in[i].data, 1);
-            tni_splat(buffers[i], value, most, tni_dtype_size(j->in[i].want));
+            convert_input(j, o, value, o->data, 1);
+            tni_splat(buffers[i], value, most, tni_dtype_size(o->want));
+        } else if (o->how == ONE_ROW) { /* a block is as long as whole rows are */
+            bool converts = o->have != o->want || o->via_dtype;
+            move_rows(it, o, &p, most, converts ? raw : buffers[i], true);
+            if (converts)
+                convert_input(j, o, buffers[i], raw, most);
         }
+    }
     while (p.linear < end) {
         int64_t n = end - p.linear < most ? end - p.linear : most;
         if (j->whole_rows && n > it->sizes[0] - p.index[0])
@@ -202,6 +211,15 @@ static void operand_set(const tni_iter *it, operand *o, const void *data, int ro
     o->how = one && row > 0 ? ONE_VALUE : BY_BLOCK;
 }
 
+/* Whether an input repeats its fastest dimension, a short one. */
+static bool repeats_row(const tni_iter *it, const operand *o)
+{
+    for (int d = 1; d < it->ndim; d++)
+        if (o->strides[d] != 0)
+            return false;
+    return it->ndim > 1;
+}
+
 /* One run each: the walk has one dimension. */
 static void walk_flat(tni_iter *it)
 {
@@ -230,31 +248,58 @@ static void walk_make(tni_iter *it)
     }
 }
 
-/* Inputs that share memory with the output at other places are read whole before anything is
- * written: each into a block of its own, in the order of the walk. */
+/* A large input that is transposed against the walk costs a cache line an element. Squares of it
+ * are copied much faster. */
+static bool is_crossed(const tni_iter *it, int i)
+{
+    const int64_t *strides = it->strides[1 + i];
+    int64_t itemsize = (int64_t)tni_dtype_size((tn_dtype)it->in_dtype[i]);
+    if (it->numel < TNI_GRAIN || it->ndim < 2 || it->sizes[0] < 16 || strides[0] < 64)
+        return false;
+    for (int d = 1; d < it->ndim; d++)
+        if (strides[d] == itemsize && it->sizes[d] >= 16)
+            return true;
+    return false;
+}
+
+/* Read an input whole, in the order of the walk, into a block of its own. */
+static tn_status copy_input(tni_iter *it, int i, void **copy)
+{
+    int64_t dense[TN_MAX_DIMS], stride = (int64_t)tni_dtype_size((tn_dtype)it->in_dtype[i]);
+    size_t nbytes;
+    for (int d = 0; d < it->ndim; d++) {
+        dense[d] = stride;
+        stride *= it->sizes[d];
+    }
+    TN_CHECK(tni_size_mul((size_t)it->numel, tni_dtype_size((tn_dtype)it->in_dtype[i]), &nbytes),
+             TN_NOMEM, "a copy of input %d would have more bytes than can be counted", i);
+    *copy = tni_alloc(nbytes);
+    TN_CHECK(*copy, TN_NOMEM, "cannot allocate %zu bytes for a copy of input %d", nbytes, i);
+    tni_strided c = {it->ndim,
+                     it->sizes,
+                     dense,
+                     it->strides[1 + i],
+                     *copy,
+                     it->in_data[i],
+                     (tn_dtype)it->in_dtype[i],
+                     (tn_dtype)it->in_dtype[i]};
+    TN_TRY(tni_copy_strided(&c));
+    it->in_data[i] = *copy;
+    memcpy(it->strides[1 + i], dense, (size_t)it->ndim * sizeof dense[0]);
+    return TN_OK;
+}
+
+/* Inputs that share memory with the output at other places must be read before anything is written;
+ * for the others a copy is only faster, and done without when there is no memory. */
 static tn_status copy_inputs(tni_iter *it, void **copies)
 {
     for (int i = 0; i < it->n; i++) {
-        if (!(it->copy_first & (1u << i)))
+        bool must = it->copy_first & (1u << i);
+        if (!must && !is_crossed(it, i))
             continue;
-        tn_dtype dtype = (tn_dtype)it->in_dtype[i];
-        size_t nbytes, itemsize = tni_dtype_size(dtype);
-        TN_CHECK(tni_size_mul((size_t)it->numel, itemsize, &nbytes), TN_NOMEM,
-                 "a copy of input %d would have more bytes than can be counted", i);
-        copies[i] = tni_alloc(nbytes);
-        TN_CHECK(copies[i], TN_NOMEM, "cannot allocate %zu bytes for a copy of input %d", nbytes,
-                 i);
-        operand o;
-        operand_set(it, &o, it->in_data[i], 1 + i, dtype, dtype);
-        place p;
-        place_at(it, 0, &p);
-        move_rows(it, &o, &p, it->numel, copies[i], true);
-        it->in_data[i] = copies[i];
-        int64_t stride = (int64_t)itemsize;
-        for (int d = 0; d < it->ndim; d++) {
-            it->strides[1 + i][d] = stride;
-            stride *= it->sizes[d];
-        }
+        tn_status status = copy_input(it, i, &copies[i]);
+        if (must)
+            TN_TRY(status);
     }
     return TN_OK;
 }
@@ -276,6 +321,7 @@ static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags)
     }
     if (tni_dtype_size(it->out_dtype) > widest)
         widest = tni_dtype_size(it->out_dtype);
+    int64_t most = BLOCK_BYTES / (int64_t)widest;
     j->whole_rows = it->ndim > 1 && it->sizes[0] >= SHORT_ROW;
     j->block = INT64_MAX;
     for (int i = -1; i < it->n; i++) {
@@ -284,7 +330,11 @@ static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags)
             (o->linear || (j->whole_rows && o->strides[0] == (int64_t)tni_dtype_size(o->have))))
             o->how = AS_IT_IS;
         else
-            j->block = BLOCK_BYTES / (int64_t)widest;
+            j->block = j->block < most ? j->block : most;
+        if (i >= 0 && o->how == BY_BLOCK && !j->whole_rows && repeats_row(it, o)) {
+            o->how = ONE_ROW;
+            j->block = most / it->sizes[0] * it->sizes[0];
+        }
     }
 }
 
@@ -327,7 +377,7 @@ tn_status tni_run_general(tni_iter *it, tni_loop loop, unsigned flags, const voi
     }
     walk_make(it);
     void *copies[TNI_ITER_INPUTS] = {NULL};
-    tn_status status = it->copy_first ? copy_inputs(it, copies) : TN_OK;
+    tn_status status = copy_inputs(it, copies);
     if (status == TN_OK) {
         job j = {.it = it, .kernels = k, .fn = fn, .ctx = ctx, .n = it->n};
         job_set(&j, it, compute, flags);

@@ -16,33 +16,36 @@
 #define REGISTERS  (LANE_BYTES / REGISTER)
 
 /* WIDTH numbers make an element: 2 for complex ones, whose parts are added apart. */
-#define SUM(S, T, WIDTH)                                                                \
-    typedef T vec_##S __attribute__((vector_size(REGISTER), aligned(8), may_alias));    \
-    static void sum_block_##S(void *out, const void *from, int64_t n)                   \
-    {                                                                                   \
-        enum { LANES = LANE_BYTES / (int)sizeof(T), STEP = REGISTER / (int)sizeof(T) }; \
-        const T *x = from;                                                              \
-        T lanes[LANES] = {0}, *o = out;                                                 \
-        int64_t i = 0, total = n * (WIDTH);                                             \
-        if (total >= LANES) {                                                           \
-            vec_##S sums[REGISTERS] = {0};                                              \
-            for (; i + LANES <= total; i += LANES)                                      \
-                for (int r = 0; r < REGISTERS; r++)                                     \
-                    sums[r] += *(const vec_##S *)(x + i + r * STEP);                    \
-            memcpy(lanes, sums, sizeof lanes);                                          \
-        }                                                                               \
-        for (int l = 0; i < total; i++, l++)                                            \
-            lanes[l] += x[i];                                                           \
-        for (int w = LANES / 2; w >= (WIDTH); w /= 2)                                   \
-            for (int l = 0; l < w; l++)                                                 \
-                lanes[l] += lanes[l + w];                                               \
-        memcpy(o, lanes, sizeof(T) * (WIDTH));                                          \
-    }                                                                                   \
-    static void sum_rows_##S(void *acc, const void *from, int64_t n)                    \
-    {                                                                                   \
-        T *o = acc;                                                                     \
-        const T *x = from;                                                              \
-        INDEPENDENT for (int64_t i = 0; i < n * (WIDTH); i++) o[i] += x[i];             \
+#define SUM(S, T, WIDTH)                                                                     \
+    typedef T vec_##S __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias)); \
+    static void sum_block_##S(void *out, const void *from, int64_t n)                        \
+    {                                                                                        \
+        enum { LANES = LANE_BYTES / (int)sizeof(T), STEP = REGISTER / (int)sizeof(T) };      \
+        const T *x = from;                                                                   \
+        T lanes[LANES] = {0}, *o = out;                                                      \
+        int64_t i = 0, total = n * (WIDTH);                                                  \
+        if (total >= LANES) {                                                                \
+            vec_##S sums[REGISTERS] = {0};                                                   \
+            for (; i + LANES <= total; i += LANES)                                           \
+                for (int r = 0; r < REGISTERS; r++)                                          \
+                    sums[r] += *(const vec_##S *)(x + i + r * STEP);                         \
+            memcpy(lanes, sums, sizeof lanes);                                               \
+        }                                                                                    \
+        for (int l = 0; i < total; i++, l++)                                                 \
+            lanes[l] += x[i];                                                                \
+        int w = LANES / 2;                                                                   \
+        while (w >= total && w > (WIDTH)) /* lanes from w on hold 0 */                       \
+            w /= 2;                                                                          \
+        for (; w >= (WIDTH); w /= 2)                                                         \
+            for (int l = 0; l < w; l++)                                                      \
+                lanes[l] += lanes[l + w];                                                    \
+        memcpy(o, lanes, sizeof(T) * (WIDTH));                                               \
+    }                                                                                        \
+    static void sum_rows_##S(void *acc, const void *from, int64_t n)                         \
+    {                                                                                        \
+        T *o = acc;                                                                          \
+        const T *x = from;                                                                   \
+        INDEPENDENT for (int64_t i = 0; i < n * (WIDTH); i++) o[i] += x[i];                  \
     }
 SUM(f32, float, 1)
 SUM(f64, double, 1)
