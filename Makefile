@@ -31,7 +31,7 @@ CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(CMAKE_A
 
 all: deps
 	@$(CONFIGURE) --log-level=WARNING
-	@cmake --build $(BUILD) -j $(JOBS)
+	@cmake --build $(BUILD) -j $(JOBS) --target product
 
 deps:
 	@tools/deps.sh
