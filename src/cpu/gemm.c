@@ -327,7 +327,7 @@ static tn_status run_any(product *p)
     }
     if (g->c.col != 1 && g->c.row == 1)
         transpose_all(g);
-    p->blas = times(times(g->m, g->n), g->k) >= tni_blas_from(p->dtype);
+    p->blas = tni_blas_wants(p->dtype, times(times(g->m, g->n), g->k));
     if (g->c.col != 1 || (p->beta && g->d.col != 1))
         return run_beside(p);
     return wants_copy(p, &g->a) || wants_copy(p, &g->b) ? run_copied(p) : run(p);

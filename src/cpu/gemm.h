@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/gemm.h: matrix products on strided memory.
  *
- * tni_gemm takes any strides and any dtype but bool, chooses a way (our own kernels, a BLAS for
- * large products, both in tiles over the thread pool) and computes, for each entry of a batch,
+ * tni_gemm takes any strides and any dtype but bool, chooses a way (our own kernels, or a
+ * BLAS where that is faster, both in tiles over the thread pool) and computes, for each entry of a
+ * batch,
  *
  *     C = alpha * (A @ B) + beta * D
  *
