@@ -100,19 +100,19 @@ FLOOR_DIVIDE(f64, double, fmod, floor, copysign)
 
 /* NaN wins: it compares false, so the second operand is taken when it is one, and the first is
  * asked. */
-#define FLOATING(S, T, TRUNC, FABS)                   \
-    LOOP2(add_##S, T, x + y)                          \
-    LOOP2_SCALED(add_scaled_##S, T, x + s * y)        \
-    LOOP2(sub_##S, T, x - y)                          \
-    LOOP2(mul_##S, T, x *y)                           \
-    LOOP2(div_##S, T, x / y)                          \
-    LOOP2(div_trunc_##S, T, TRUNC(x / y))             \
-    LOOP2(div_floor_##S, T, floor_divide_##S(x, y))   \
-    LOOP2(maximum_##S, T, (x < y) | (y != y) ? y : x) \
-    LOOP2(minimum_##S, T, (x > y) | (y != y) ? y : x) \
-    LOOP1(neg_##S, T, -x)                             \
-    LOOP1(abs_##S, T, FABS(x))                        \
-    LOOP1(relu_##S, T, x < 0 ? (T)0 : x)              \
+#define FLOATING(S, T, TRUNC, FABS)                     \
+    LOOP2(add_##S, T, x + y)                            \
+    LOOP2_SCALED(add_scaled_##S, T, x + s * y)          \
+    LOOP2(sub_##S, T, x - y)                            \
+    LOOP2(mul_##S, T, x *y)                             \
+    LOOP2(div_##S, T, x / y)                            \
+    LOOP2(div_trunc_##S, T, TRUNC(x / y))               \
+    LOOP2(div_floor_##S, T, floor_divide_##S(x, y))     \
+    LOOP2(maximum_##S, T, ((x < y) | (y != y)) ? y : x) \
+    LOOP2(minimum_##S, T, ((x > y) | (y != y)) ? y : x) \
+    LOOP1(neg_##S, T, -x)                               \
+    LOOP1(abs_##S, T, FABS(x))                          \
+    LOOP1(relu_##S, T, x < 0 ? (T)0 : x)                \
     LOOP1(reciprocal_##S, T, 1 / x)
 FLOATING(f32, float, truncf, fabsf)
 FLOATING(f64, double, trunc, fabs)
