@@ -2,6 +2,7 @@
 /* cpu/isa.c: which kernels this machine runs. */
 #include <stdatomic.h>
 #include "cpu/loops.h"
+#include "cpu/rows.h"
 
 #if defined(__x86_64__)
 #    define TNI_HAS_VARIANTS 1
@@ -16,6 +17,7 @@
         &tni_reduce_##isa,                                        \
         &tni_random_##isa,                                        \
         &tni_gemm_##isa,                                          \
+        &tni_rows_##isa,                                          \
     };
 #if TNI_HAS_VARIANTS
 TNI_KERN_LIST(X)

@@ -225,9 +225,9 @@ class Writer:
         if any(isinstance(t, torch.Tensor) and t.dtype not in SHORT for t in results):
             return  # a dtype that Tenon does not have
         if isinstance(result, torch.Tensor) or isinstance(result, (list, tuple)):
-            shown = " ; ".join(geometry(t) for t in results) or "-"
+            shown = " ; ".join("None" if t is None else geometry(t) for t in results) or "-"
             show_values = "values=no" not in options
-            contents = " ; ".join(values(t) if show_values else "" for t in results)
+            contents = " ; ".join(values(t) if show_values and t is not None else "" for t in results)
         else:
             shown, contents = number(result) if result is not None else "-", ""
         line = head + shown + " | " + contents

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* composite/softmax.c: softmax with a dtype to convert to first, and the one that gives zeros where
+ * nothing is left. */
+#include "core/tensor.h"
+#include "gen/composites.h"
+#include "gen/kernels.h"
+#include "tenon/ops.h"
+
+/* @p self in @p dtype; a new reference. */
+static tn_status converted(tn_tensor *self, tn_dtype dtype, tn_tensor **out)
+{
+    if (dtype == TN_DTYPE_NONE) {
+        *out = tn_tensor_ref(self);
+        return TN_OK;
+    }
+    return tn_to_dtype(self, dtype, false, false, TN_FORMAT_NONE, out);
+}
+
+tn_status tni_composite_softmax(tn_tensor *self, int64_t dim, tn_dtype dtype, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_TRY(converted(self, dtype, &x));
+    return tn__softmax(x, dim, false, out);
+}
+
+tn_status tni_composite_log_softmax(tn_tensor *self, int64_t dim, tn_dtype dtype, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_TRY(converted(self, dtype, &x));
+    return tn__log_softmax(x, dim, false, out);
+}
+
+tn_status tni_kernel__safe_softmax(tn_call *call, tn_tensor *self, int64_t dim, tn_dtype dtype,
+                                   tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) y = NULL;
+    TN_AUTO(tn_tensor) masked = NULL;
+    TN_AUTO(tn_tensor) rows = NULL;
+    TN_AUTO(tn_tensor) zero = NULL;
+    TN_TRY(tn_softmax(self, dim, dtype, &y));
+    if (self->numel == 0) {
+        *out = TN_MOVE(y);
+        return TN_OK;
+    }
+    TN_TRY(tn_eq_scalar(self, tn_float(-__builtin_inf()), &masked));
+    TN_TRY(tn_amin(masked, &dim, 1, true, &rows));
+    tn_tensor_opts opts = tn_opts((tn_dtype)y->dtype, y->device);
+    TN_TRY(tn_zeros(NULL, 0, &opts, &zero));
+    return tn_where(rows, zero, y, out);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/kern/rows.c: loops over whole rows: softmax, normalisation, and their gradients. Rows are
+ * summed as Note [Sums] says, so that every instruction set gives the same bits. */
+#include "cpu/rows.h"
+
+#include <string.h>
+#include "cpu/kern/maths.h"
+#include "cpu/kern/types.h"
+
+/* Bytes of a vector register. Lanes are 128 bytes whatever it is. */
+#if defined(__AVX512F__)
+#    define REGISTER 64
+#elif defined(__AVX2__)
+#    define REGISTER 32
+#else
+#    define REGISTER 16
+#endif
+#define LANE_BYTES 128
+#define REGISTERS  (LANE_BYTES / REGISTER)
+
+#define T    float
+#define SUF  f32
+#define EXP  exp_f32
+#define LOG  log_f32
+#define SQRT sqrtf
+#include "cpu/kern/rows.inc"
+
+#define T    double
+#define SUF  f64
+#define EXP  exp_f64
+#define LOG  log_f64
+#define SQRT sqrt
+#include "cpu/kern/rows.inc"
+
+const tni_rows_table TNI_KERN_NAME(tni_rows) = {&rows_f32, &rows_f64};

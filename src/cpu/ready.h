@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/ready.h: a CPU tensor as a contiguous one of another dtype. */
+#ifndef TNI_CPU_READY_H
+#define TNI_CPU_READY_H
+
+#include "cpu/copy.h"
+
+/* A new reference: @p t itself when it is contiguous and of @p dtype, else a copy. NULL gives NULL.
+ */
+TN_NODISCARD static inline tn_status tni_ready(tn_tensor *t, tn_dtype dtype,
+                                               TN_OWNED tn_tensor **out)
+{
+    if (!t || (t->dtype == dtype && (t->flags & TNI_CONTIGUOUS))) {
+        *out = t ? tn_tensor_ref(t) : NULL;
+        return TN_OK;
+    }
+    TN_AUTO(tn_tensor) copy = NULL;
+    TN_TRY(tni_tensor_new(t->ndim, t->sizes, NULL, dtype, t->device, &copy));
+    if (t->numel)
+        TN_TRY(tni_copy_cpu(copy, t));
+    *out = TN_MOVE(copy);
+    return TN_OK;
+}
+
+#endif
