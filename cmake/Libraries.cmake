@@ -10,7 +10,8 @@ add_library(tn_libraries INTERFACE)
 target_link_libraries(tn_libraries INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})
 
 # tn_optional_library(OPENBLAS openblas HEADER cblas.h): what the linker and the compiler find is what
-# counts, wherever it was installed from. LOADED: the sources open it at run time, nothing links it.
+# counts, wherever it was installed from. LOADED: the sources open the library at run time, when they
+# first need it, so that it is not linked and need not be there on the machine that runs the program.
 function(tn_optional_library name library)
   cmake_parse_arguments(PARSE_ARGV 2 arg "LOADED" "HEADER" "HEADER_DIRS")
   set(found 0)
@@ -20,10 +21,10 @@ function(tn_optional_library name library)
     mark_as_advanced(TN_${name}_LIBRARY TN_${name}_INCLUDE)
     if(TN_${name}_LIBRARY AND TN_${name}_INCLUDE)
       set(found 1)
+      target_include_directories(tn_libraries SYSTEM INTERFACE ${TN_${name}_INCLUDE})
       if(NOT arg_LOADED)
         target_link_libraries(tn_libraries INTERFACE ${TN_${name}_LIBRARY})
       endif()
-      target_include_directories(tn_libraries SYSTEM INTERFACE ${TN_${name}_INCLUDE})
     elseif(TN_WITH_${name} STREQUAL "ON")
       message(FATAL_ERROR "TN_WITH_${name}=ON, but lib${library} or ${arg_HEADER} was not found")
     endif()
