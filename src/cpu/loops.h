@@ -95,7 +95,7 @@ typedef struct tni_random_table {
 
 typedef struct tni_kernels {
     const tni_loop_table *loops[3];
-    /* Halves are converted to and from float32 alone; of a dtype to itself there is none. */
+    /* Not every pair has one: see tni_convert. */
     const tni_cast_table *casts;
     const tni_reduce_table *reduce;
     const tni_random_table *random;

@@ -86,12 +86,25 @@ static bool is_half(tn_dtype dtype)
     return dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
 }
 
+/* The dtype on the way where there is no direct conversion. Halves go by way of float32, complex
+ * numbers by way of their real type, narrow integers by way of int32. Nothing is lost on the way
+ * that the reference would keep. */
+static tn_dtype between(tn_dtype from, tn_dtype to)
+{
+    if (is_half(from) || is_half(to))
+        return TN_DTYPE_F32;
+    if (tn_dtype_is_complex(from))
+        return tni_dtype_to_real(from);
+    return tn_dtype_is_complex(to) ? tni_dtype_to_real(to) : TN_DTYPE_I32;
+}
+
 void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype from_dtype,
                  const void *from, int64_t n)
 {
+    size_t to_size = tni_dtype_size(to_dtype), from_size = tni_dtype_size(from_dtype);
     if (to_dtype == from_dtype) {
         if (to != from)
-            memcpy(to, from, (size_t)n * tni_dtype_size(to_dtype));
+            memcpy(to, from, (size_t)n * to_size);
         return;
     }
     tni_cast_fn cast = (*k->casts)[from_dtype][to_dtype];
@@ -99,15 +112,11 @@ void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype fro
         cast(to, from, n);
         return;
     }
-    /* A half, and not from or to float32: by way of float32, as the reference does it. */
-    float between[256];
-    size_t to_size = tni_dtype_size(to_dtype), from_size = tni_dtype_size(from_dtype);
-    tni_cast_fn first = (*k->casts)[from_dtype][TN_DTYPE_F32];
-    tni_cast_fn second =
-        is_half(to_dtype) || to_dtype != TN_DTYPE_F32 ? (*k->casts)[TN_DTYPE_F32][to_dtype] : NULL;
+    _Alignas(16) char buffer[256 * sizeof(double)];
+    tn_dtype middle = between(from_dtype, to_dtype);
     for (int64_t i = 0; i < n; i += 256) {
         int64_t m = n - i < 256 ? n - i : 256;
-        first(between, (const char *)from + (size_t)i * from_size, m);
-        second((char *)to + (size_t)i * to_size, between, m);
+        tni_convert(k, middle, buffer, from_dtype, (const char *)from + (size_t)i * from_size, m);
+        tni_convert(k, to_dtype, (char *)to + (size_t)i * to_size, middle, buffer, m);
     }
 }

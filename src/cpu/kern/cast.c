@@ -36,39 +36,50 @@ static inline int64_t whole_64f(float v)
             o[i] = (expression);                                  \
         }                                                         \
     }
-#define FROM_INTEGER(S, F)                         \
-    CAST(S, F, u8, uint8_t, (uint8_t)v)            \
-    CAST(S, F, i8, int8_t, (int8_t)v)              \
-    CAST(S, F, i16, int16_t, (int16_t)v)           \
-    CAST(S, F, i32, int32_t, (int32_t)v)           \
-    CAST(S, F, i64, int64_t, (int64_t)v)           \
-    CAST(S, F, f32, float, (float)v)               \
-    CAST(S, F, f64, double, (double)v)             \
-    CAST(S, F, c64, c64, ((c64){(float)v, 0}))     \
-    CAST(S, F, c128, c128, ((c128){(double)v, 0})) \
-    CAST(S, F, bool, uint8_t, v != 0)
-/* REAL and TRUE: the real part, and whether the number is not zero. */
-#define FROM_FLOATING(S, F, WHOLE_32, WHOLE_64, REAL, IMAG, TRUE) \
-    CAST(S, F, u8, uint8_t, (uint8_t)WHOLE_32(REAL))              \
-    CAST(S, F, i8, int8_t, (int8_t)WHOLE_32(REAL))                \
-    CAST(S, F, i16, int16_t, (int16_t)WHOLE_32(REAL))             \
-    CAST(S, F, i32, int32_t, WHOLE_32(REAL))                      \
-    CAST(S, F, i64, int64_t, WHOLE_64(REAL))                      \
-    CAST(S, F, f32, float, (float)REAL)                           \
-    CAST(S, F, f64, double, (double)REAL)                         \
-    CAST(S, F, c64, c64, ((c64){(float)REAL, (float)IMAG}))       \
-    CAST(S, F, c128, c128, ((c128){(double)REAL, (double)IMAG}))  \
-    CAST(S, F, bool, uint8_t, TRUE)
 
-FROM_INTEGER(u8, uint8_t)
-FROM_INTEGER(i8, int8_t)
-FROM_INTEGER(i16, int16_t)
-FROM_INTEGER(i32, int32_t)
-FROM_INTEGER(i64, int64_t)
-FROM_FLOATING(f32, float, whole_32f, whole_64f, v, 0, v != 0)
-FROM_FLOATING(f64, double, whole_32, whole_64, v, 0, v != 0)
-FROM_FLOATING(c64, c64, whole_32f, whole_64f, v.re, v.im, (v.re != 0) | (v.im != 0))
-FROM_FLOATING(c128, c128, whole_32, whole_64, v.re, v.im, (v.re != 0) | (v.im != 0))
+/* Not every pair: those that are missing go by way of another dtype, see tni_convert. Signed and
+ * unsigned bytes share what only looks at the bits. */
+CAST(u8, uint8_t, i32, int32_t, (int32_t)v)
+CAST(u8, uint8_t, i64, int64_t, (int64_t)v)
+CAST(u8, uint8_t, f32, float, (float)v)
+CAST(u8, uint8_t, f64, double, (double)v)
+CAST(u8, uint8_t, bool, uint8_t, v != 0)
+CAST(i8, int8_t, i32, int32_t, (int32_t)v)
+CAST(i8, int8_t, i64, int64_t, (int64_t)v)
+CAST(i8, int8_t, f32, float, (float)v)
+CAST(i8, int8_t, f64, double, (double)v)
+CAST(i16, int16_t, i32, int32_t, (int32_t)v)
+CAST(i16, int16_t, i64, int64_t, (int64_t)v)
+CAST(i16, int16_t, f32, float, (float)v)
+CAST(i16, int16_t, f64, double, (double)v)
+CAST(i32, int32_t, u8, uint8_t, (uint8_t)v)
+CAST(i32, int32_t, i16, int16_t, (int16_t)v)
+CAST(i32, int32_t, i64, int64_t, (int64_t)v)
+CAST(i32, int32_t, f32, float, (float)v)
+CAST(i32, int32_t, f64, double, (double)v)
+CAST(i32, int32_t, bool, uint8_t, v != 0)
+CAST(i64, int64_t, u8, uint8_t, (uint8_t)v)
+CAST(i64, int64_t, i16, int16_t, (int16_t)v)
+CAST(i64, int64_t, i32, int32_t, (int32_t)v)
+CAST(i64, int64_t, f32, float, (float)v)
+CAST(i64, int64_t, f64, double, (double)v)
+CAST(i64, int64_t, bool, uint8_t, v != 0)
+CAST(f32, float, i32, int32_t, whole_32f(v))
+CAST(f32, float, i64, int64_t, whole_64f(v))
+CAST(f32, float, f64, double, (double)v)
+CAST(f32, float, bool, uint8_t, v != 0)
+CAST(f32, float, c64, c64, ((c64){v, 0}))
+CAST(f64, double, i32, int32_t, whole_32(v))
+CAST(f64, double, i64, int64_t, whole_64(v))
+CAST(f64, double, f32, float, (float)v)
+CAST(f64, double, bool, uint8_t, v != 0)
+CAST(f64, double, c128, c128, ((c128){v, 0}))
+CAST(c64, c64, f32, float, v.re)
+CAST(c64, c64, bool, uint8_t, (v.re != 0) | (v.im != 0))
+CAST(c64, c64, c128, c128, ((c128){(double)v.re, (double)v.im}))
+CAST(c128, c128, f64, double, v.re)
+CAST(c128, c128, bool, uint8_t, (v.re != 0) | (v.im != 0))
+CAST(c128, c128, c64, c64, ((c64){(float)v.re, (float)v.im}))
 
 /* ---- halves, to and from float32 ---- */
 
@@ -103,23 +114,53 @@ CAST(bf16, tni_bf16, f32, float, tni_bf16_to_float(v))
 CAST(f32, float, bf16, tni_bf16, tni_bf16_from_float(v))
 
 /* Bool is a byte of 0 or 1. */
-#define ROW(S)                                                                               \
-    [TN_DTYPE_U8] = S##_to_u8, [TN_DTYPE_I8] = S##_to_i8, [TN_DTYPE_I16] = S##_to_i16,       \
-    [TN_DTYPE_I32] = S##_to_i32, [TN_DTYPE_I64] = S##_to_i64, [TN_DTYPE_F32] = S##_to_f32,   \
-    [TN_DTYPE_F64] = S##_to_f64, [TN_DTYPE_C64] = S##_to_c64, [TN_DTYPE_C128] = S##_to_c128, \
-    [TN_DTYPE_BOOL] = S##_to_bool
+#define FROM_U8                                                                         \
+    [TN_DTYPE_I32] = u8_to_i32, [TN_DTYPE_I64] = u8_to_i64, [TN_DTYPE_F32] = u8_to_f32, \
+    [TN_DTYPE_F64] = u8_to_f64, [TN_DTYPE_BOOL] = u8_to_bool
 
 const tni_cast_table TNI_KERN_NAME(tni_cast) = {
-    [TN_DTYPE_U8] = {ROW(u8)},
-    [TN_DTYPE_I8] = {ROW(i8)},
-    [TN_DTYPE_I16] = {ROW(i16)},
-    [TN_DTYPE_I32] = {ROW(i32)},
-    [TN_DTYPE_I64] = {ROW(i64)},
-    [TN_DTYPE_F32] = {ROW(f32), [TN_DTYPE_F16] = f32_to_f16, [TN_DTYPE_BF16] = f32_to_bf16},
-    [TN_DTYPE_F64] = {ROW(f64)},
-    [TN_DTYPE_C64] = {ROW(c64)},
-    [TN_DTYPE_C128] = {ROW(c128)},
-    [TN_DTYPE_BOOL] = {ROW(u8)},
+    [TN_DTYPE_BOOL] = {FROM_U8},
+    [TN_DTYPE_U8] = {FROM_U8},
+    [TN_DTYPE_I8] = {[TN_DTYPE_I32] = i8_to_i32,
+                     [TN_DTYPE_I64] = i8_to_i64,
+                     [TN_DTYPE_F32] = i8_to_f32,
+                     [TN_DTYPE_F64] = i8_to_f64,
+                     [TN_DTYPE_BOOL] = u8_to_bool},
+    [TN_DTYPE_I16] = {[TN_DTYPE_I32] = i16_to_i32,
+                      [TN_DTYPE_I64] = i16_to_i64,
+                      [TN_DTYPE_F32] = i16_to_f32,
+                      [TN_DTYPE_F64] = i16_to_f64},
+    [TN_DTYPE_I32] = {[TN_DTYPE_U8] = i32_to_u8,
+                      [TN_DTYPE_I8] = i32_to_u8,
+                      [TN_DTYPE_I16] = i32_to_i16,
+                      [TN_DTYPE_I64] = i32_to_i64,
+                      [TN_DTYPE_F32] = i32_to_f32,
+                      [TN_DTYPE_F64] = i32_to_f64,
+                      [TN_DTYPE_BOOL] = i32_to_bool},
+    [TN_DTYPE_I64] = {[TN_DTYPE_U8] = i64_to_u8,
+                      [TN_DTYPE_I8] = i64_to_u8,
+                      [TN_DTYPE_I16] = i64_to_i16,
+                      [TN_DTYPE_I32] = i64_to_i32,
+                      [TN_DTYPE_F32] = i64_to_f32,
+                      [TN_DTYPE_F64] = i64_to_f64,
+                      [TN_DTYPE_BOOL] = i64_to_bool},
+    [TN_DTYPE_F32] = {[TN_DTYPE_I32] = f32_to_i32,
+                      [TN_DTYPE_I64] = f32_to_i64,
+                      [TN_DTYPE_F64] = f32_to_f64,
+                      [TN_DTYPE_BOOL] = f32_to_bool,
+                      [TN_DTYPE_C64] = f32_to_c64,
+                      [TN_DTYPE_F16] = f32_to_f16,
+                      [TN_DTYPE_BF16] = f32_to_bf16},
+    [TN_DTYPE_F64] = {[TN_DTYPE_I32] = f64_to_i32,
+                      [TN_DTYPE_I64] = f64_to_i64,
+                      [TN_DTYPE_F32] = f64_to_f32,
+                      [TN_DTYPE_BOOL] = f64_to_bool,
+                      [TN_DTYPE_C128] = f64_to_c128},
+    [TN_DTYPE_C64] =
+        {[TN_DTYPE_F32] = c64_to_f32, [TN_DTYPE_BOOL] = c64_to_bool, [TN_DTYPE_C128] = c64_to_c128},
+    [TN_DTYPE_C128] = {[TN_DTYPE_F64] = c128_to_f64,
+                       [TN_DTYPE_BOOL] = c128_to_bool,
+                       [TN_DTYPE_C64] = c128_to_c64},
     [TN_DTYPE_F16] = {[TN_DTYPE_F32] = f16_to_f32},
     [TN_DTYPE_BF16] = {[TN_DTYPE_F32] = bf16_to_f32},
 };
