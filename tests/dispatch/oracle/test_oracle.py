@@ -6,7 +6,7 @@ usage: test_oracle.py ORACLE_TOOL [CASES] [SEED]
 Each case registers up to eight kernels for random runtime and alias keys (the same key may come twice: the
 newest counts) and sometimes a whole-key fallback, undoes some of them in random order, and compares all 138
 slots with the model, kernel and provenance. A set is also registered in a second order: the table must be the
-same.
+same. Every 25th case also checks the stored tables of all operators.
 """
 import os
 import random
@@ -66,7 +66,7 @@ def newest(live):
     return kernels, fallbacks
 
 
-def run_case(tool, rng):
+def run_case(tool, rng, check):
     plan = [("impl", rng.choice(POOL), f"k{i}") for i in range(rng.randint(1, 8))]
     if rng.random() < 0.3:
         plan.append(("fallback", rng.choice(FREE_FALLBACKS), "own"))
@@ -76,10 +76,14 @@ def run_case(tool, rng):
     for i, entry in enumerate(plan):
         tool.send(" ".join(entry))
         live[i] = entry
+    if check:
+        tool.send("check")
     problems = compare(tool, live.values(), plan)
     for i in rng.sample(sorted(live), rng.randint(0, len(plan))):
         tool.send(f"undo {i}")
         del live[i]
+    if check:
+        tool.send("check")
     problems += compare(tool, live.values(), plan)
     # One kernel a key: the order of registration cannot matter.
     unique = {(kind, key): (kind, key, name) for kind, key, name in live.values()}
@@ -103,7 +107,7 @@ def main():
     rng = random.Random(seed)
     failed = 0
     for case in range(cases):
-        problems = run_case(tool, rng)
+        problems = run_case(tool, rng, check=case % 25 == 0)
         if problems:
             failed += 1
             print(f"case {case} (seed {seed}):", *problems, sep="\n")
