@@ -319,7 +319,7 @@ static bool next_piece(const char **text, char *piece, size_t room)
     return true;
 }
 
-/* "[$a, $b]". */
+/* "[$a, None, $b]". */
 static bool named_list(const golden_file *file, golden_call *call, const char *text, tn_value *out)
 {
     tn_tensor *list[32];
@@ -327,6 +327,11 @@ static bool named_list(const golden_file *file, golden_call *call, const char *t
     for (const char *at = text + 1; *at && *at != ']';) {
         while (*at == ' ' || *at == ',')
             at++;
+        if (strncmp(at, "None", 4) == 0 && n < 32) {
+            list[n++] = NULL;
+            at += 4;
+            continue;
+        }
         if (*at != '$')
             break;
         size_t length = strcspn(at + 1, ",] ");
@@ -396,6 +401,9 @@ static tn_status values_to_meta(golden_call *call)
         for (uint32_t k = 0; k < count && status == TN_OK; k++) {
             tn_tensor *t = list ? value->u.tensors[k] : value->u.tensor;
             int known = 0;
+            made[k] = NULL;
+            if (!t)
+                continue;
             while (known < n && from[known] != t)
                 known++;
             if (known == n) {

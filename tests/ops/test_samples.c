@@ -241,7 +241,8 @@ static void compare(const char *op, const bundle *a_args, const bundle *a, const
 
 static bool needs_data(const char *op) /* what a tensor without data cannot answer */
 {
-    return strstr(op, "item") != NULL || strstr(op, "_local_scalar_dense") != NULL;
+    return strstr(op, "item") != NULL || strstr(op, "_local_scalar_dense") != NULL ||
+           strstr(op, "nonzero") != NULL || strstr(op, "masked_select") != NULL;
 }
 
 /* ---- the tests ---- */
@@ -315,7 +316,11 @@ TEST(error_samples_fail_as_declared_on_cpu_and_meta)
         if (s->status == TN_OK)
             continue;
         for (clothing how = AS_IS; how <= ON_META; how++) {
-            bool data_error = strstr(s->text, "ZeroDivision") || needs_data(s->op);
+            bool data_error = strstr(s->text, "ZeroDivision") || needs_data(s->op) ||
+                              strstr(s->text, "is out of bounds for dimension 0") ||
+                              strstr(s->text, "index out of range in self") ||
+                              strstr(s->text, "tried to access index") ||
+                              strstr(s->text, "number of ones in mask");
             /* What is about data, or about Meta itself, is another question there. */
             if (how == ON_META && (data_error || strstr(s->args, "meta")))
                 continue;

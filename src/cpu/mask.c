@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/mask.c: nonzero, masked_select, masked_scatter: elements that a mask picks, in row-major
+ * order. */
+#include "cpu/mask.h"
+
+#include "base/pool.h"
+#include "cpu/copy.h"
+#include "cpu/pick.h"
+#include "gen/cpu.h"
+#include "gen/kernels.h"
+#include "iter/iter.h"
+#include "shape/expand.h"
+#include "shape/index.h"
+#include "shape/structured.h"
+
+#define CHUNK 32768
+
+/* @p t, seen with these sizes, in a contiguous tensor of @p dtype: itself where it is that already.
+ */
+static tn_status as_run(tn_tensor *t, int ndim, const int64_t *sizes, tn_dtype dtype,
+                        tn_tensor **out)
+{
+    bool same = t->dtype == (int8_t)dtype && t->ndim == ndim && (t->flags & TNI_CONTIGUOUS);
+    for (int d = 0; same && d < ndim; d++)
+        same = t->sizes[d] == sizes[d];
+    if (same) {
+        *out = tn_tensor_ref(t);
+        return TN_OK;
+    }
+    TN_AUTO(tn_tensor) run = NULL;
+    TN_TRY(tni_tensor_new(ndim, sizes, NULL, dtype, TN_CPU, &run));
+    TN_TRY(tni_copy_cpu(run, t));
+    *out = TN_MOVE(run);
+    return TN_OK;
+}
+
+/* ---- where ---- */
+
+/* Counting each chunk first tells where its numbers go, so that threads can write them. */
+typedef struct where_job {
+    const uint8_t *flags;
+    int64_t n;
+    int64_t *starts; /* of each chunk, and the end of the last */
+    int64_t *out;
+} where_job;
+
+static tn_status count_chunks(int64_t begin, int64_t end, void *arg)
+{
+    where_job *j = arg;
+    for (int64_t c = begin; c < end; c++) {
+        int64_t from = c * CHUNK, to = j->n - from < CHUNK ? j->n : from + CHUNK, count = 0;
+        for (int64_t i = from; i < to; i++)
+            count += j->flags[i];
+        j->starts[c + 1] = count;
+    }
+    return TN_OK;
+}
+
+static tn_status write_chunks(int64_t begin, int64_t end, void *arg)
+{
+    where_job *j = arg;
+    for (int64_t c = begin; c < end; c++) {
+        int64_t from = c * CHUNK, to = j->n - from < CHUNK ? j->n : from + CHUNK;
+        int64_t *o = j->out + j->starts[c];
+        for (int64_t i = from; i < to; i++)
+            if (j->flags[i])
+                *o++ = i;
+    }
+    return TN_OK;
+}
+
+/* As tni_nonzero_flat, of a contiguous bool tensor. */
+static tn_status where(const tn_tensor *flags, tn_tensor **out)
+{
+    where_job j = {.flags = flags->data, .n = flags->numel};
+    int64_t chunks = (j.n + CHUNK - 1) / CHUNK, entries = chunks + 1;
+    TN_AUTO(tn_tensor) starts = NULL;
+    TN_AUTO(tn_tensor) found = NULL;
+    TN_TRY(tni_tensor_new(1, &entries, NULL, TN_DTYPE_I64, TN_CPU, &starts));
+    j.starts = starts->data;
+    j.starts[0] = 0;
+    TN_TRY(tni_pool_for(chunks, 1, count_chunks, &j));
+    for (int64_t c = 0; c < chunks; c++)
+        j.starts[c + 1] += j.starts[c];
+    TN_TRY(tni_tensor_new(1, &j.starts[chunks], NULL, TN_DTYPE_I64, TN_CPU, &found));
+    j.out = found->data;
+    if (j.starts[chunks] > 0)
+        TN_TRY(tni_pool_for(chunks, 1, write_chunks, &j));
+    *out = TN_MOVE(found);
+    return TN_OK;
+}
+
+tn_status tni_nonzero_flat(tn_tensor *self, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) flags = NULL;
+    TN_TRY(as_run(self, self->ndim, self->sizes, TN_DTYPE_BOOL, &flags));
+    return where(flags, out);
+}
+
+/* ---- nonzero ---- */
+
+/* Row i of the result is the index of the i-th element that is not 0. */
+static void write_indices(const tn_tensor *self, const tn_tensor *flat, tn_tensor *out)
+{
+    const int64_t *number = flat->data;
+    int64_t *o = out->data;
+    for (int64_t i = 0; i < flat->numel; i++) {
+        int64_t rest = number[i];
+        for (int d = self->ndim - 1; d >= 0; d--) {
+            o[i * out->strides[0] + d * out->strides[1]] = rest % self->sizes[d];
+            rest /= self->sizes[d];
+        }
+    }
+}
+
+tn_status tni_kernel_nonzero(tn_call *call, tn_tensor *self, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) flat = NULL;
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tni_nonzero_flat(self, &flat));
+    const int64_t sizes[2] = {flat->numel, self->ndim}, strides[2] = {1, flat->numel};
+    TN_TRY(tni_tensor_new(2, sizes, strides, TN_DTYPE_I64, TN_CPU, &made));
+    write_indices(self, flat, made);
+    *out = TN_MOVE(made);
+    return TN_OK;
+}
+
+tn_status tni_kernel_nonzero_out(tn_call *call, tn_tensor *self, tn_tensor *out)
+{
+    TN_CHECK(out->dtype == TN_DTYPE_I64, TN_INVALID,
+             "nonzero: Expected out tensor to have scalar type Long but got scalar type %s",
+             tni_dtype_text((tn_dtype)out->dtype));
+    TN_TRY(tni_same_device(self, out));
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_AUTO(tn_tensor) target = NULL;
+    TN_TRY(tni_kernel_nonzero(call, self, &made));
+    tni_geometry g;
+    tni_geometry_sizes_of(&g, made);
+    TN_TRY(tni_out_prepare("nonzero", &g, out, &self, 1, &target));
+    if (target->numel > 0)
+        TN_TRY(tni_copy_cpu(target, made));
+    return tni_out_finish(out, target);
+}
+
+/* ---- masked_select ---- */
+
+static tn_status select_masked(tn_tensor *self, tn_tensor *mask, tn_tensor **out)
+{
+    int ndim;
+    int64_t sizes[TN_MAX_DIMS];
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_AUTO(tn_tensor) flags = NULL;
+    TN_AUTO(tn_tensor) at = NULL;
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tni_same_device(self, mask));
+    TN_CHECK(mask->dtype == TN_DTYPE_BOOL, TN_INVALID,
+             "masked_select: expected BoolTensor for mask");
+    TN_TRY(tni_broadcast_sizes(mask->ndim, mask->sizes, self->ndim, self->sizes, &ndim, sizes));
+    TN_TRY(as_run(self, ndim, sizes, (tn_dtype)self->dtype, &x));
+    TN_TRY(as_run(mask, ndim, sizes, TN_DTYPE_BOOL, &flags));
+    TN_TRY(where(flags, &at));
+    TN_TRY(tni_tensor_new(1, &at->numel, NULL, (tn_dtype)self->dtype, TN_CPU, &made));
+    int64_t *places = at->data;
+    int64_t itemsize = (int64_t)tni_itemsize(self);
+    for (int64_t i = 0; i < at->numel; i++)
+        places[i] *= itemsize;
+    tni_pick(made->data, x->data, places, at->numel, (size_t)itemsize);
+    *out = TN_MOVE(made);
+    return TN_OK;
+}
+
+tn_status tni_kernel_masked_select(tn_call *call, tn_tensor *self, tn_tensor *mask, tn_tensor **out)
+{
+    (void)call;
+    return select_masked(self, mask, out);
+}
+
+tn_status tni_kernel_masked_select_out(tn_call *call, tn_tensor *self, tn_tensor *mask,
+                                       tn_tensor *out)
+{
+    (void)call;
+    TN_CHECK(out->dtype == self->dtype, TN_INVALID,
+             "masked_select(): self and result must have the same scalar type");
+    TN_TRY(tni_same_device(self, out));
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_AUTO(tn_tensor) target = NULL;
+    tni_geometry g;
+    TN_TRY(select_masked(self, mask, &made));
+    tni_geometry_sizes_of(&g, made);
+    TN_TRY(tni_out_prepare("masked_select", &g, out, NULL, 0, &target));
+    if (target->numel > 0)
+        TN_TRY(tni_copy_cpu(target, made));
+    return tni_out_finish(out, target);
+}
+
+/* ---- masked_scatter ---- */
+
+tn_status tni_cpu_masked_scatter(tn_tensor *self, tn_tensor *mask, tn_tensor *source,
+                                 tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) flags = NULL;
+    TN_AUTO(tn_tensor) at = NULL;
+    TN_AUTO(tn_tensor) from = NULL;
+    TN_AUTO(tn_tensor) run = NULL;
+    TN_TRY(as_run(mask, out->ndim, out->sizes, TN_DTYPE_BOOL, &flags));
+    TN_TRY(where(flags, &at));
+    TN_CHECK(at->numel <= source->numel, TN_INVALID,
+             "Number of elements of source < number of ones in mask");
+    TN_TRY(as_run(source, source->ndim, source->sizes, (tn_dtype)source->dtype, &from));
+    if (out->flags & TNI_CONTIGUOUS)
+        run = tn_tensor_ref(out);
+    else
+        TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, (tn_dtype)out->dtype, TN_CPU, &run));
+    if (run != self)
+        TN_TRY(tni_copy_cpu(run, self));
+    int64_t *places = at->data;
+    int64_t itemsize = (int64_t)tni_itemsize(out);
+    for (int64_t i = 0; i < at->numel; i++)
+        places[i] *= itemsize;
+    tni_place(run->data, places, from->data, at->numel, (size_t)itemsize);
+    return run == out ? TN_OK : tni_copy_cpu(out, run);
+}
