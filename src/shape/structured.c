@@ -15,16 +15,34 @@ static bool has_sizes(const tn_tensor *t, const tni_geometry *g)
     return true;
 }
 
-/* Two elements of @p t at one place: writing it has no defined result. As in the reference only a
- * repeated dimension is recognised; what other overlapping strides hold afterwards depends on the
- * order of writes. */
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Two elements of @p t at one place: writing it has no defined result. Finds a repeated dimension,
+ * and two that reach one place twice: i * s == j * t for some 0 < i < n, 0 < j < m. */
 static bool repeats_elements(const tn_tensor *t)
 {
-    if (t->flags & TNI_DENSE)
+    if ((t->flags & TNI_DENSE) || t->numel == 0)
         return false;
-    for (int i = 0; i < t->ndim; i++) {
-        if (t->strides[i] == 0 && t->sizes[i] > 1)
+    for (int p = 0; p < t->ndim; p++) {
+        if (t->sizes[p] < 2)
+            continue;
+        if (t->strides[p] == 0)
             return true;
+        for (int q = 0; q < p; q++) {
+            if (t->sizes[q] < 2)
+                continue;
+            int64_t common = gcd(t->strides[p], t->strides[q]);
+            if (t->strides[q] / common < t->sizes[p] && t->strides[p] / common < t->sizes[q])
+                return true;
+        }
     }
     return false;
 }
@@ -37,22 +55,22 @@ static tn_status check_written(const tn_tensor *t)
     return TN_OK;
 }
 
-/* First byte and one past the last byte that a tensor with elements can touch. */
-static void byte_range(const tn_tensor *t, int64_t *first, int64_t *end)
+/* Addresses of the first byte, and past the last one, that a tensor with elements can touch. */
+static void byte_range(const tn_tensor *t, uintptr_t *first, uintptr_t *end)
 {
-    int64_t last = t->offset;
+    int64_t last = 0;
     for (int i = 0; i < t->ndim; i++)
         last += (t->sizes[i] - 1) * t->strides[i];
-    int64_t itemsize = (int64_t)tni_itemsize(t);
-    *first = t->offset * itemsize;
-    *end = (last + 1) * itemsize;
+    *first = (uintptr_t)t->data;
+    *end = *first + (size_t)(last + 1) * tni_itemsize(t);
 }
 
+/* By address, not by storage: two storages may lie over one piece of foreign memory. */
 static bool may_share(const tn_tensor *a, const tn_tensor *b)
 {
-    if (!b || a->storage != b->storage || a->numel == 0 || b->numel == 0)
+    if (!b || !a->data || !b->data)
         return false;
-    int64_t a_first, a_end, b_first, b_end;
+    uintptr_t a_first, a_end, b_first, b_end;
     byte_range(a, &a_first, &a_end);
     byte_range(b, &b_first, &b_end);
     return a_first < b_end && b_first < a_end;

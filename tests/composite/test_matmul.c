@@ -274,6 +274,22 @@ TEST(a_given_output_that_no_view_covers_gets_the_result)
     tn_tensor_unref(out);
 }
 
+TEST(a_given_vector_keeps_its_strides)
+{
+    tn_tensor *a = operand("3", TN_CPU), *b = operand("3,2", TN_CPU), *wide = operand("4", TN_CPU);
+    tn_tensor *out = NULL;
+    ASSERT_OK(tn_slice(wide, 0, tn_no_int(), tn_no_int(), 2, &out));
+    ASSERT_OK(tn_matmul_out(a, b, out));
+    const float *data = tn_tensor_data(wide);
+    for (int i = 0; i < 4; i++)
+        EXPECT_NEAR(data[i], i % 2 ? 1 : 3, 0);
+    EXPECT(tn_tensor_ndim(out) == 1 && tn_tensor_strides(out)[0] == 2);
+    tn_tensor_unref(a);
+    tn_tensor_unref(b);
+    tn_tensor_unref(wide);
+    tn_tensor_unref(out);
+}
+
 TEST(a_refused_output_is_not_resized)
 {
     tn_tensor *a = operand("2,4,3", TN_CPU), *b = operand("3,5", TN_CPU),

@@ -88,6 +88,34 @@ TEST(an_out_that_repeats_elements_is_refused)
     EXPECT(!target);
 }
 
+TEST(an_out_whose_dimensions_meet_is_refused_and_one_that_interleaves_is_not)
+{
+    tni_geometry g = matrix(3, 3);
+    TN_AUTO(tn_tensor) base = make(1, (int64_t[]){40}, TN_DTYPE_F32, TN_CPU);
+    TN_AUTO(tn_tensor) meets = view(base, 2, (int64_t[]){3, 3}, (int64_t[]){2, 1}, 0);
+    TN_AUTO(tn_tensor) interleaves = view(base, 2, (int64_t[]){3, 3}, (int64_t[]){4, 3}, 0);
+    TN_AUTO(tn_tensor) target = NULL;
+    EXPECT_FAIL(TN_INVALID, "more than one element of the written-to tensor",
+                tni_out_prepare("mm", &g, meets, NULL, 0, &target));
+    ASSERT_OK(tni_out_prepare("mm", &g, interleaves, NULL, 0, &target));
+    EXPECT(target == interleaves);
+}
+
+TEST(memory_shared_through_two_storages_counts_too)
+{
+    float memory[8] = {0};
+    const int64_t sizes[] = {2, 2};
+    tni_geometry g = matrix(2, 2);
+    tn_tensor *out = NULL, *input = NULL, *target = NULL;
+    ASSERT_OK(tn_tensor_from_blob(memory, 2, sizes, NULL, TN_DTYPE_F32, NULL, NULL, &out));
+    ASSERT_OK(tn_tensor_from_blob(memory + 3, 2, sizes, NULL, TN_DTYPE_F32, NULL, NULL, &input));
+    ASSERT_OK(tni_out_prepare("mm", &g, out, &input, 1, &target));
+    EXPECT(target != out);
+    tn_tensor_unref(target);
+    tn_tensor_unref(input);
+    tn_tensor_unref(out);
+}
+
 TEST(a_result_that_shares_memory_with_an_input_is_computed_beside_it)
 {
     tni_geometry g = matrix(2, 3);
