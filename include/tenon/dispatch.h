@@ -309,7 +309,8 @@ TN_API void tn_op_list_free(TN_STOLEN tn_op **list);
 TN_API TN_NODISCARD tn_status tn_op_parse_arguments(tn_op *op, const char *const *texts, int n,
                                                     tn_value *args);
 /** Call with boxed arguments. Missing trailing arguments take their defaults.
- *  @p rets receives tn_op_num_returns() owned values. Arguments are borrowed. */
+ *  @p rets receives tn_op_num_returns() owned values; when it fails they are untouched. Arguments
+ *  stay the caller's. */
 TN_API TN_NODISCARD tn_status tn_op_call(tn_op *op, const tn_value *args, int nargs,
                                          tn_value *rets);
 /** Call with arguments on a stack: takes them off and leaves the results. On failure the stack is
@@ -322,7 +323,8 @@ TN_API TN_NODISCARD tn_status tn_op_redispatch_boxed(tn_call *call, tn_keyset ks
 TN_API TN_NODISCARD tn_status tn_call_redispatch(tn_call *call, tn_keyset ks, const tn_value *args,
                                                  tn_value *rets);
 /** Call the newest kernel registered directly to @p key (aliases too), else the whole-key fallback;
- *  ignores the table. Stack as in tn_op_call_boxed. */
+ *  ignores the table, and is not traced. Stack as in tn_op_call_boxed.
+ *  @retval TN_UNSUPPORTED  there is none, or it falls through */
 TN_API TN_NODISCARD tn_status tn_op_call_for_key(tn_op *op, tn_key key, tn_stack *stack);
 
 /* ---- kernels ---- */
@@ -330,9 +332,15 @@ TN_API TN_NODISCARD tn_status tn_op_call_for_key(tn_op *op, tn_key key, tn_stack
 /**
  * A boxed kernel: every argument of the schema in @p args (borrowed), room for every result in
  * @p rets, which it fills with owned values. When it fails it leaves @p rets alone.
+ *
+ * An argument has the tag of its type in the schema, whatever the caller gave: a `float` is
+ * TN_TAG_FLOAT also for an int, an `int[2]` TN_TAG_INT_LIST also for one number. A result that is
+ * borrowed (flags 0) is copied. For an argument that the schema writes and returns, `Tensor(a!)`,
+ * the result is that very argument, or None, which stands for it; anything else is refused.
  */
 typedef tn_status (*tn_boxed_fn)(tn_call *call, const tn_value *args, tn_value *rets);
-/** Any typed kernel; tenon/kernels.h has a checked maker for each built-in operator. */
+/** Any typed kernel; tenon/kernels.h has a checked maker for each built-in operator, and a built-in
+ *  operator takes a typed kernel of its own maker alone. */
 typedef void (*tn_typed_fn)(void);
 
 /** What to run, and for whom. Start from TN_KERNEL_INIT, or a maker of tenon/kernels.h. */

@@ -20,8 +20,9 @@ tn_call *tni_call_begin(tn_op *op, tn_keyset arg_keys)
     return NULL;
 }
 
-tn_call *tni_begin(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
-                   const tn_value *args, int nargs, tn_status *status)
+/* *mask becomes the operator's; all ones for a redispatch, which takes its set as given. */
+static tn_call *begin(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind, tn_keyset *mask,
+                      tn_status *status)
 {
     tni_state *s = &tni_tls;
     uint32_t depth = s->depth;
@@ -32,19 +33,33 @@ tn_call *tni_begin(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
     }
     uint8_t flags = tni_epoch_open(s) ? TNI_FRAME_OPENED_EPOCH : 0;
     const tni_table *t = tni_op_table(op);
-    tn_keyset mask = TNI_KS_FULL; /* a redispatch takes its set as given */
+    *mask = TNI_KS_FULL;
     if (!caller) {
         ks = tni_effective_keys(s, ks);
-        mask = tni_table_mask(t, ks);
-        ks &= mask;
+        *mask = tni_table_mask(t, ks);
+        ks &= *mask;
     }
     tn_call *c = tni_frame_push(s, depth, op, ks, t, kind, flags);
-    if (TNI_UNLIKELY(caller && c->slot >= caller->slot)) {
-        tni_call_end(c, TN_OK);
-        *status = tni_redispatch_refuse(caller, op, ks);
-        return NULL;
-    }
-    if (tni_observing)
+    if (TNI_LIKELY(!caller || c->slot < caller->slot))
+        return c;
+    tni_call_end(c, TN_OK);
+    *status = tni_redispatch_refuse(caller, op, ks);
+    return NULL;
+}
+
+tn_call *tni_begin(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
+                   const tn_value *args, int nargs, tn_status *status)
+{
+    tn_keyset mask;
+    tn_call *c = begin(caller, op, ks, kind, &mask, status);
+    if (c && tni_observing)
         tni_announce(c, mask, args, nargs);
     return c;
+}
+
+tn_call *tni_begin_unwatched(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
+                             tn_status *status)
+{
+    tn_keyset mask;
+    return begin(caller, op, ks, kind, &mask, status);
 }

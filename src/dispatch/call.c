@@ -192,16 +192,20 @@ static tn_status settle_identities(const tn_call *call, const tni_schema *schema
 static tn_status check_results(const tn_call *call, const tni_schema *schema, const tn_value *args,
                                tn_value *rets)
 {
-    TN_TRY(settle_identities(call, schema, args, rets));
+    if (schema->is_mutable)
+        TN_TRY(settle_identities(call, schema, args, rets));
     for (int i = 0; i < schema->nrets; i++) {
-        TN_CHECK(tni_value_fits(&rets[i], schema->rets[i].type), TN_TYPE,
+        tn_value *r = &rets[i];
+        bool is_tensor =
+            r->tag == TN_TAG_TENSOR && r->u.tensor && schema->rets[i].type->kind == TNI_TYPE_TENSOR;
+        TN_CHECK(is_tensor || tni_arg_fits(r, &schema->rets[i]), TN_TYPE,
                  "%s: the kernel's result %d is %s, which does not fit the schema", call->op->name,
-                 i, tn_tag_name((tn_tag)rets[i].tag));
-        if (rets[i].flags & TN_VALUE_OWNED)
+                 i, tn_tag_name((tn_tag)r->tag));
+        if (r->flags & TN_VALUE_OWNED)
             continue;
         tn_value owned; /* a kernel that handed back something borrowed */
-        TN_TRY(tn_value_copy(&rets[i], &owned));
-        rets[i] = owned;
+        TN_TRY(tn_value_copy(r, &owned));
+        *r = owned;
     }
     return TN_OK;
 }
@@ -221,8 +225,10 @@ static tn_status invoke(tn_call *call, const tn_value *args, tn_value *rets)
     return st;
 }
 
-tn_status tni_run_boxed(tn_call *call, const tn_value *args, int nargs, tn_value *rets, int nrets)
+tn_status tni_run_kernel(tn_call *call, const tni_schema *schema, const tn_value *args,
+                         tn_value *rets)
 {
+    const int nrets = schema->nrets;
     for (int i = 0; i < nrets; i++)
         rets[i] = tn_value_none();
     if (TNI_UNLIKELY(tni_is_fallthrough(call->kernel)))
@@ -230,14 +236,24 @@ tn_status tni_run_boxed(tn_call *call, const tn_value *args, int nargs, tn_value
     if (!call->kernel->boxed)
         return tni_missing_kernel(call);
     tn_status st = invoke(call, args, rets);
-    if (st == TN_OK && nrets > 0 && !call->kernel->typed) {
-        const tni_schema *schema = tni_op_get_schema(call->op);
-        st = schema ? check_results(call, schema, args, rets) : tn_last_status();
-    }
+    /* What a typed kernel of a built-in operator returns, its adaptor has made. */
+    bool checked = call->kernel->typed && call->op->builtin;
+    if (st == TN_OK && nrets > 0 && !checked)
+        st = check_results(call, schema, args, rets);
     if (st != TN_OK) {
         for (int i = 0; i < nrets; i++)
             tn_value_clear(&rets[i]);
     }
-    (void)nargs;
     return st;
+}
+
+tn_status tni_run_boxed(tn_call *call, const tn_value *args, int nargs, tn_value *rets, int nrets)
+{
+    const tni_schema *schema = tni_op_get_schema(call->op);
+    if (!schema)
+        return tn_last_status();
+    TNI_ASSERT(schema->nargs == nargs && schema->nrets == nrets);
+    (void)nargs;
+    (void)nrets;
+    return tni_run_kernel(call, schema, args, rets);
 }

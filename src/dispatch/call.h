@@ -16,12 +16,13 @@ struct tn_call {
     tn_op *op;
     tn_keyset keys; /* the kernel's own key is the highest */
     const tni_kernel *kernel;
-    uint32_t depth; /* index of this frame */
-    uint16_t slot;  /* of the kernel's key */
-    uint8_t kind;   /* tn_event_kind */
-    uint8_t flags;  /* TNI_FRAME_… */
-    uint64_t start; /* nanoseconds; watched frames only */
-    uint64_t reserved[3];
+    uint32_t depth;           /* index of this frame */
+    uint16_t slot;            /* of the kernel's key */
+    uint8_t kind;             /* tn_event_kind */
+    uint8_t flags;            /* TNI_FRAME_… */
+    uint64_t start;           /* nanoseconds; watched frames only */
+    const tni_schema *schema; /* that the arguments were checked against; boxed frames only */
+    uint64_t reserved[2];
 };
 _Static_assert(sizeof(struct tn_call) == 64, "a frame is a cache line");
 
@@ -133,6 +134,10 @@ static inline tn_call *tni_redispatch_begin(tn_call *caller, tn_op *op, tn_keyse
 tn_call *tni_begin(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
                    const tn_value *args, int nargs, tn_status *status);
 
+/* The same without telling anybody. */
+tn_call *tni_begin_unwatched(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
+                             tn_status *status);
+
 /* Tell who watches that the kernel returned. */
 TNI_COLD void tni_announce_return(const tn_call *call, tn_status status);
 
@@ -147,8 +152,11 @@ static inline tn_status tni_call_end(tn_call *call, tn_status status)
     return status;
 }
 
-/* Run the frame's kernel with boxed arguments. @p rets gets @p nrets owned values; on failure they
- * are all None. Reports a missing kernel. */
+/* Run the frame's kernel with boxed arguments of @p schema. @p rets gets owned values that fit; on
+ * failure they are all None. Reports a missing kernel. */
+TN_NODISCARD tn_status tni_run_kernel(tn_call *call, const tni_schema *schema, const tn_value *args,
+                                      tn_value *rets);
+/* The same for a built-in operator, by generated code. */
 TN_NODISCARD tn_status tni_run_boxed(tn_call *call, const tn_value *args, int nargs, tn_value *rets,
                                      int nrets);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "dispatch/box.h"
 #include "dispatch/library.h"
 
 static struct {
@@ -350,11 +351,24 @@ static tn_status choose_key(const tn_library *lib, const char *name, tn_key key,
     return TN_OK;
 }
 
+/* Signatures are not enough: neg and neg_ both read (Tensor) -> Tensor, and differ in C. */
+static tn_status check_typed_entry(const tn_op *op, const tni_record *record)
+{
+    TN_CHECK(!op->builtin || !record->kernel.typed ||
+                 record->kernel.boxed == tni_op_unbox[op->builtin - tni_op_defs],
+             TN_INVALID,
+             "%s: the typed kernel %s, registered at %s:%d, was made for another operator, whose "
+             "functions may take other arguments; make it with tn_kernel_%s",
+             op->name, record->name, record->file, record->line, op->builtin->c_name + 3);
+    return TN_OK;
+}
+
 /* Locked. */
 static tn_status impl_commit(const char *name, tni_record *record, tn_registration *r)
 {
     tn_op *op;
     TN_TRY(tni_op_intern(name, &op));
+    TN_TRY(check_typed_entry(op, record));
     if (record->signature) {
         const tni_schema *schema = op->defined ? tni_op_get_schema(op) : NULL;
         if (op->defined && !schema)

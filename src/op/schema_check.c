@@ -109,6 +109,12 @@ static bool is_list(const tn_value *v)
            v->tag == TN_TAG_FLOAT_LIST || v->tag == TN_TAG_BOOL_LIST || v->tag == TN_TAG_LIST;
 }
 
+/* Nothing is read through a NULL that a caller gave. */
+static bool has_elements(const tn_value *v)
+{
+    return v->count == 0 || v->u.pointer;
+}
+
 /* Element i of any list. */
 static tn_value list_element(const tn_value *v, uint32_t i)
 {
@@ -128,7 +134,7 @@ static tn_value list_element(const tn_value *v, uint32_t i)
 
 static bool list_fits(const tn_value *v, const tni_schema_type *element)
 {
-    if (!is_list(v))
+    if (!is_list(v) || !has_elements(v))
         return false;
     /* The common lists are right or wrong as a whole. */
     if (v->tag == TN_TAG_INT_LIST || v->tag == TN_TAG_FLOAT_LIST || v->tag == TN_TAG_BOOL_LIST) {
@@ -148,7 +154,7 @@ static bool list_fits(const tn_value *v, const tni_schema_type *element)
 
 static bool tuple_fits(const tn_value *v, const tni_schema_type *type)
 {
-    if (!is_list(v) || v->count != (uint32_t)type->n_children)
+    if (!is_list(v) || !has_elements(v) || v->count != (uint32_t)type->n_children)
         return false;
     for (uint32_t i = 0; i < v->count; i++) {
         tn_value one = list_element(v, i);
@@ -160,7 +166,7 @@ static bool tuple_fits(const tn_value *v, const tni_schema_type *type)
 
 static bool dict_fits(const tn_value *v, const tni_schema_type *type)
 {
-    if (v->tag != TN_TAG_DICT)
+    if (v->tag != TN_TAG_DICT || !has_elements(v))
         return false;
     for (uint32_t i = 0; i < v->count; i++) {
         if (!tni_value_fits(&v->u.values[2 * (size_t)i], type->children[0]) ||
@@ -216,7 +222,7 @@ bool tni_value_fits(const tn_value *v, const tni_schema_type *type)
         return v->tag == TN_TAG_INT || v->tag == TN_TAG_FLOAT || v->tag == TN_TAG_BOOL ||
                v->tag == TN_TAG_COMPLEX;
     case TNI_TYPE_STRING:
-        return v->tag == TN_TAG_STRING;
+        return v->tag == TN_TAG_STRING && v->u.text;
     case TNI_TYPE_DEVICE:
         return v->tag == TN_TAG_DEVICE;
     case TNI_TYPE_GENERATOR:

@@ -11,14 +11,18 @@ void kit_log_clear(void)
     kit_log[0] = '\0';
 }
 
+/* The open kit; a test that ended early has left its own. */
+static kit open_kit;
+
 kit kit_open(void)
 {
     kit k = {0};
+    kit_close(&open_kit);
     ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "t", TN_KEY_NONE, "defs.c", 10, &k.defs));
     ASSERT_OK(tn_library_open(TN_LIBRARY_IMPL, "t", TN_KEY_NONE, "impls.c", 20, &k.impls));
     ASSERT_OK(tn_library_open(TN_LIBRARY_IMPL, "_", TN_KEY_NONE, "fallbacks.c", 30, &k.fallbacks));
     kit_log_clear();
-    return k;
+    return open_kit = k;
 }
 
 void kit_close(kit *k)
@@ -26,7 +30,34 @@ void kit_close(kit *k)
     tn_library_close(k->fallbacks);
     tn_library_close(k->impls);
     tn_library_close(k->defs);
-    *k = (kit){0};
+    *k = open_kit = (kit){0};
+}
+
+tn_op *kit_op(const char *name)
+{
+    tn_op *op = NULL;
+    ASSERT_OK(tn_op_find(name, &op));
+    return op;
+}
+
+tn_op *kit_def(kit *k, const char *schema)
+{
+    return kit_def_with(k, schema, NULL, NULL);
+}
+
+tn_op *kit_def_with(kit *k, const char *schema, tn_boxed_fn fn, void *ctx)
+{
+    char name[128];
+    tn_kernel kernel = TN_KERNEL_INIT(fn);
+    kernel.ctx = ctx;
+    ASSERT_OK(tn_library_def(k->defs, schema, fn ? &kernel : NULL, NULL));
+    snprintf(name, sizeof name, "t::%.*s", (int)strcspn(schema, "("), schema);
+    return kit_op(name);
+}
+
+int kit_refs(const tn_tensor *t)
+{
+    return (int)(uint32_t)t->object.counts;
 }
 
 tn_tensor *kit_tensor(tn_keyset keys)

@@ -17,9 +17,17 @@ typedef struct kit {
 
 kit kit_open(void);
 void kit_close(kit *k);
+/* Define an operator of namespace t by its schema and find it. */
+tn_op *kit_def(kit *k, const char *schema);
+/* The same with a boxed kernel for every backend. */
+tn_op *kit_def_with(kit *k, const char *schema, tn_boxed_fn fn, void *ctx);
+/* The operator of this full name. */
+tn_op *kit_op(const char *name);
 
 /* A CPU-storage tensor of one element that carries exactly these keys. */
 tn_tensor *kit_tensor(tn_keyset keys);
+/* Its strong references. */
+int kit_refs(const tn_tensor *t);
 /* Keys of a plain tensor of this backend key, without and with autograd. */
 tn_keyset kit_keys(tn_key backend);
 tn_keyset kit_keys_grad(tn_key backend);
