@@ -10,14 +10,16 @@
 #    define TNI_HAS_VARIANTS 0
 #endif
 
-#define X(isa)                                                    \
-    static const tni_kernels kernels_##isa = {                    \
-        {&tni_arith_##isa, &tni_maths_##isa, &tni_compare_##isa}, \
-        &tni_cast_##isa,                                          \
-        &tni_reduce_##isa,                                        \
-        &tni_random_##isa,                                        \
-        &tni_gemm_##isa,                                          \
-        &tni_rows_##isa,                                          \
+#define X(isa)                                                                            \
+    static const tni_kernels kernels_##isa = {                                            \
+        {&tni_arith_##isa, &tni_maths_##isa, &tni_compare_##isa, &tni_special_##isa,      \
+         &tni_special2_##isa, &tni_act_##isa, &tni_act2_##isa, &tni_simple, &tni_simple2, \
+         &tni_bits, &tni_loss},                                                           \
+        &tni_cast_##isa,                                                                  \
+        &tni_reduce_##isa,                                                                \
+        &tni_random_##isa,                                                                \
+        &tni_gemm_##isa,                                                                  \
+        &tni_rows_##isa,                                                                  \
     };
 #if TNI_HAS_VARIANTS
 TNI_KERN_LIST(X)

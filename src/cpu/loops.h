@@ -20,34 +20,131 @@ typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
 #define TNI_FAMILY_LOOPS 16
 /* name, family, number in it. float16 and bfloat16 have no loops (but for WHERE): they are computed
  * in float32. */
-#define TNI_LOOP_LIST(X)                                      \
-    X(ADD, 0, 0)                                              \
-    X(ADD_SCALED, 0, 1) /* a + s * b; ctx: s, of the dtype */ \
-    X(SUB, 0, 2)                                              \
-    X(MUL, 0, 3)                                              \
-    X(DIV, 0, 4)                                              \
-    X(DIV_TRUNC, 0, 5)                                        \
-    X(DIV_FLOOR, 0, 6)                                        \
-    X(MAXIMUM, 0, 7)                                          \
-    X(MINIMUM, 0, 8)                                          \
-    X(NEG, 0, 9)                                              \
-    X(ABS, 0, 10)                                             \
-    X(RELU, 0, 11)                                            \
-    X(RECIPROCAL, 0, 12)                                      \
-    X(SQRT, 1, 0)                                             \
-    X(RSQRT, 1, 1)                                            \
-    X(EXP, 1, 2)                                              \
-    X(LOG, 1, 3)                                              \
-    X(SIGMOID, 1, 4)                                          \
-    X(TANH, 1, 5)                                             \
-    X(EQ, 2, 0) /* the result of this family is bool … */   \
-    X(NE, 2, 1)                                               \
-    X(LT, 2, 2)                                               \
-    X(LE, 2, 3)                                               \
-    X(GT, 2, 4)                                               \
-    X(GE, 2, 5)                                               \
-    X(LOGICAL_NOT, 2, 6)                                      \
-    X(WHERE, 2, 7) /* … but for this one; in[0] is bool */
+#define TNI_LOOP_LIST(X)                                                                    \
+    X(ADD, 0, 0)                                                                            \
+    X(ADD_SCALED, 0, 1) /* a + s * b; ctx: s, of the dtype */                               \
+    X(SUB, 0, 2)                                                                            \
+    X(MUL, 0, 3)                                                                            \
+    X(DIV, 0, 4)                                                                            \
+    X(DIV_TRUNC, 0, 5)                                                                      \
+    X(DIV_FLOOR, 0, 6)                                                                      \
+    X(MAXIMUM, 0, 7)                                                                        \
+    X(MINIMUM, 0, 8)                                                                        \
+    X(NEG, 0, 9)                                                                            \
+    X(ABS, 0, 10)                                                                           \
+    X(RELU, 0, 11)                                                                          \
+    X(RECIPROCAL, 0, 12)                                                                    \
+    X(SQRT, 1, 0)                                                                           \
+    X(RSQRT, 1, 1)                                                                          \
+    X(EXP, 1, 2)                                                                            \
+    X(LOG, 1, 3)                                                                            \
+    X(SIGMOID, 1, 4)                                                                        \
+    X(TANH, 1, 5)                                                                           \
+    X(EQ, 2, 0) /* the result of this family is bool … */                                 \
+    X(NE, 2, 1)                                                                             \
+    X(LT, 2, 2)                                                                             \
+    X(LE, 2, 3)                                                                             \
+    X(GT, 2, 4)                                                                             \
+    X(GE, 2, 5)                                                                             \
+    X(LOGICAL_NOT, 2, 6)                                                                    \
+    X(WHERE, 2, 7) /* … but for this one; in[0] is bool */                                \
+    X(SIN, 3, 0)                                                                            \
+    X(COS, 3, 1)                                                                            \
+    X(TAN, 3, 2)                                                                            \
+    X(ASIN, 3, 3)                                                                           \
+    X(ACOS, 3, 4)                                                                           \
+    X(ATAN, 3, 5)                                                                           \
+    X(SINH, 3, 6)                                                                           \
+    X(COSH, 3, 7)                                                                           \
+    X(ASINH, 3, 8)                                                                          \
+    X(ACOSH, 3, 9)                                                                          \
+    X(ATANH, 3, 10)                                                                         \
+    X(LOG1P, 3, 11)                                                                         \
+    X(EXPM1, 3, 12)                                                                         \
+    X(LOG2, 3, 13)                                                                          \
+    X(LOG10, 3, 14)                                                                         \
+    X(EXP2, 3, 15)                                                                          \
+    X(POW, 4, 0)                                                                            \
+    X(ERF, 4, 1)                                                                            \
+    X(ERFC, 4, 2)                                                                           \
+    X(ATAN2, 4, 3)                                                                          \
+    X(HYPOT, 4, 4)                                                                          \
+    X(LOGADDEXP, 4, 5)                                                                      \
+    X(GELU, 5, 0) /* _B: backward; in[0] is the gradient */                                 \
+    X(GELU_TANH, 5, 1)                                                                      \
+    X(GELU_B, 5, 2)                                                                         \
+    X(GELU_TANH_B, 5, 3)                                                                    \
+    X(SILU, 5, 4)                                                                           \
+    X(SILU_B, 5, 5)                                                                         \
+    X(MISH, 5, 6)                                                                           \
+    X(MISH_B, 5, 7)                                                                         \
+    X(LOG_SIGMOID, 5, 8)                                                                    \
+    X(LOG_SIGMOID_B, 5, 9)                                                                  \
+    X(GLU, 5, 10)                                                                           \
+    X(GLU_GATE_B, 5, 11) /* ctx: TNI_LOOP_PARAMETERS doubles, here and below */             \
+    X(ELU, 5, 12)                                                                           \
+    X(ELU_B, 5, 13)                                                                         \
+    X(SOFTPLUS, 5, 14)                                                                      \
+    X(SOFTPLUS_B, 5, 15)                                                                    \
+    X(EXP_MINUS_ABS, 6, 0)                                                                  \
+    X(ELU_RESULT_B, 6, 1)                                                                   \
+    X(BCE, 6, 2)                                                                            \
+    X(BCE_B, 6, 3)                                                                          \
+    X(FLOOR, 7, 0) /* from here on the same for every instruction set */                    \
+    X(CEIL, 7, 1)                                                                           \
+    X(ROUND, 7, 2)                                                                          \
+    X(TRUNC, 7, 3)                                                                          \
+    X(FRAC, 7, 4)                                                                           \
+    X(ROUND_DECIMALS, 7, 5)                                                                 \
+    X(LEAKY, 7, 6)                                                                          \
+    X(LEAKY_B, 7, 7)                                                                        \
+    X(HARDSWISH, 7, 8)                                                                      \
+    X(HARDSWISH_B, 7, 9)                                                                    \
+    X(HARDSIGMOID, 7, 10)                                                                   \
+    X(HARDSIGMOID_B, 7, 11)                                                                 \
+    X(HARDTANH_B, 7, 12)                                                                    \
+    X(PRELU, 7, 13)                                                                         \
+    X(PRELU_B, 7, 14)                                                                       \
+    X(PRELU_WEIGHT_B, 7, 15)                                                                \
+    X(SIGMOID_B, 8, 0)                                                                      \
+    X(TANH_B, 8, 1)                                                                         \
+    X(LERP, 8, 2)                                                                           \
+    X(ADDCMUL, 8, 3) /* a + s * b * c; ctx: s, of the dtype */                              \
+    X(ADDCDIV, 8, 4) /* a + s * b / c; likewise */                                          \
+    X(CLAMP, 8, 5)                                                                          \
+    X(CLAMP_TO, 8, 6) /* ctx: doubles for floats, int64 for integers, likewise THRESHOLD */ \
+    X(THRESHOLD, 8, 7)                                                                      \
+    X(THRESHOLD_B, 8, 8)                                                                    \
+    X(SIGN, 8, 9)                                                                           \
+    X(FMAX, 8, 10)                                                                          \
+    X(FMIN, 8, 11)                                                                          \
+    X(NAN_TO_NUM, 8, 12)                                                                    \
+    X(REMAINDER, 8, 13)                                                                     \
+    X(FMOD, 8, 14)                                                                          \
+    X(POW_WHOLE, 8, 15) /* integers */                                                      \
+    X(BIT_AND, 9, 0)                                                                        \
+    X(BIT_OR, 9, 1)                                                                         \
+    X(BIT_XOR, 9, 2)                                                                        \
+    X(BIT_NOT, 9, 3)                                                                        \
+    X(SHIFT_LEFT, 9, 4)                                                                     \
+    X(SHIFT_RIGHT, 9, 5)                                                                    \
+    X(LOGICAL_AND, 9, 6) /* bool results, to ISINF */                                       \
+    X(LOGICAL_OR, 9, 7)                                                                     \
+    X(LOGICAL_XOR, 9, 8)                                                                    \
+    X(ISNAN, 9, 9)                                                                          \
+    X(ISINF, 9, 10)                                                                         \
+    X(SQUARE, 9, 11)                                                                        \
+    X(CUBE, 9, 12)                                                                          \
+    X(INVERSE_SQUARE, 9, 13)                                                                \
+    X(MSE, 10, 0)                                                                           \
+    X(MSE_B, 10, 1)                                                                         \
+    X(SMOOTH_L1, 10, 2)                                                                     \
+    X(SMOOTH_L1_B, 10, 3)                                                                   \
+    X(HUBER, 10, 4)                                                                         \
+    X(HUBER_B, 10, 5)
+
+#define TNI_NUM_FAMILIES    11
+#define TNI_LOOP_PARAMETERS 4
 
 typedef enum tni_loop {
 #define X(name, family, number) TNI_LOOP_##name = (family)*TNI_FAMILY_LOOPS + (number),
@@ -94,7 +191,7 @@ typedef struct tni_random_table {
 } tni_random_table;
 
 typedef struct tni_kernels {
-    const tni_loop_table *loops[3];
+    const tni_loop_table *loops[TNI_NUM_FAMILIES];
     /* Not every pair has one: see tni_convert. */
     const tni_cast_table *casts;
     const tni_reduce_table *reduce;
@@ -118,14 +215,17 @@ static inline tni_loop_fn tni_loop_find(const tni_kernels *k, tni_loop loop, tn_
 /* Names of what a file of kern/ defines, one set for each instruction set: TNI_KERN is base, avx2
  * or avx512, given by the build. */
 #define TNI_KERN_LIST(X) X(base) X(avx2) X(avx512)
-#define X(isa)                                                                       \
-    extern const tni_loop_table tni_arith_##isa, tni_maths_##isa, tni_compare_##isa; \
-    extern const tni_cast_table tni_cast_##isa;                                      \
-    extern const tni_random_table tni_random_##isa;                                  \
-    extern const tni_reduce_table tni_reduce_##isa;                                  \
+#define X(isa)                                                                        \
+    extern const tni_loop_table tni_arith_##isa, tni_maths_##isa, tni_compare_##isa;  \
+    extern const tni_loop_table tni_special_##isa, tni_special2_##isa, tni_act_##isa, \
+        tni_act2_##isa;                                                               \
+    extern const tni_cast_table tni_cast_##isa;                                       \
+    extern const tni_random_table tni_random_##isa;                                   \
+    extern const tni_reduce_table tni_reduce_##isa;                                   \
     extern const struct tni_gemm_table tni_gemm_##isa;
 TNI_KERN_LIST(X)
 #undef X
+extern const tni_loop_table tni_simple, tni_simple2, tni_bits, tni_loss; /* compiled once */
 #define TNI_KERN_PASTE2(name, isa) name##_##isa
 #define TNI_KERN_PASTE(name, isa)  TNI_KERN_PASTE2(name, isa)
 #define TNI_KERN_NAME(name)        TNI_KERN_PASTE(name, TNI_KERN)

@@ -31,6 +31,18 @@ enum {
     TNI_PW_WHERE = 4,   /* input 0 is a condition and has no say */
 };
 
+/* Which common dtypes an operator takes, as bits. */
+#define TNI_PW_BIT(dtype) (1u << (TN_DTYPE_##dtype))
+#define TNI_PW_FLOATS     (TNI_PW_BIT(F16) | TNI_PW_BIT(BF16) | TNI_PW_BIT(F32) | TNI_PW_BIT(F64))
+#define TNI_PW_COMPLEX    (TNI_PW_BIT(C64) | TNI_PW_BIT(C128))
+#define TNI_PW_INTEGERS \
+    (TNI_PW_BIT(U8) | TNI_PW_BIT(I8) | TNI_PW_BIT(I16) | TNI_PW_BIT(I32) | TNI_PW_BIT(I64))
+#define TNI_PW_INEXACT (TNI_PW_FLOATS | TNI_PW_COMPLEX)
+#define TNI_PW_REALS   (TNI_PW_FLOATS | TNI_PW_INTEGERS)
+#define TNI_PW_BITS    (TNI_PW_INTEGERS | TNI_PW_BIT(BOOL))
+#define TNI_PW_ORDERED (TNI_PW_REALS | TNI_PW_BIT(BOOL))
+#define TNI_PW_NUMBERS (TNI_PW_REALS | TNI_PW_COMPLEX)
+
 /* Where the result goes. */
 enum {
     TNI_ITER_NEW = 0,     /* a fresh tensor */
@@ -87,6 +99,22 @@ TN_NODISCARD tn_status tni_iter_end(tni_iter *it, tn_status status, TN_OWNED tn_
 
 /* Merge dimensions that every operand walks as one; for backends, before a general walk. */
 void tni_iter_coalesce(tni_iter *it);
+
+/* Whether the common dtype of the inputs is one of @p allowed. Among dtypes that are allowed
+ * promotion finds no other one, so the common case is a look at each input.
+ * @retval TN_UNSUPPORTED  "\"kernel\" not implemented for 'Long'" */
+TN_NODISCARD tn_status tni_check_common_dtype(const tni_operand *in, int n, int type_rule,
+                                              unsigned allowed, const char *kernel);
+TN_NODISCARD static inline tn_status tni_check_dtypes(const tni_operand *in, int n, int type_rule,
+                                                      unsigned allowed, const char *kernel)
+{
+    unsigned seen = 0;
+    for (int i = 0; i < n; i++)
+        seen |= in[i].tensor ? 1u << in[i].tensor->dtype : ~0u;
+    if (TNI_LIKELY((seen & ~allowed) == 0))
+        return TN_OK;
+    return tni_check_common_dtype(in, n, type_rule, allowed, kernel);
+}
 
 /* ---- pieces, for operators that are not pointwise ---- */
 

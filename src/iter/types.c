@@ -57,6 +57,18 @@ tn_dtype tni_result_type(const tni_operand *operands, int n)
     return combine(with_dims, combine(zero_dim, number));
 }
 
+tn_status tni_check_common_dtype(const tni_operand *in, int n, int type_rule, unsigned allowed,
+                                 const char *kernel)
+{
+    int skip = type_rule == TNI_PW_WHERE;
+    tn_dtype dtype = tni_result_type(in + skip, n - skip);
+    if (type_rule == TNI_PW_FLOAT && tn_dtype_is_integral(dtype, true))
+        dtype = tn_default_dtype();
+    TN_CHECK(allowed & (1u << dtype), TN_UNSUPPORTED, "\"%s\" not implemented for '%s'", kernel,
+             tni_dtype_text(dtype));
+    return TN_OK;
+}
+
 tn_status tni_check_cast(tn_dtype from, tn_dtype to)
 {
     bool bad = (tn_dtype_is_complex(from) && !tn_dtype_is_complex(to)) ||

@@ -2,7 +2,7 @@
 """Kernels that only glue, and the prototypes of the functions that they glue together."""
 
 from csource import banner, call, function, guard, includes, literal, prototype, wrapped
-from model import RULES, rest_params
+from model import DTYPES, RULES, rest_params
 
 CALL = ("tn_call *", "call")
 UNUSED = "(void)call;"
@@ -125,9 +125,15 @@ def pointwise(op, compute):
             "static const tni_pointwise_attr attr = {%s, %s};" % (op_label(op), RULES[family.rule]),
             wrapped("const tni_operand operands[] = {", operands, "};", 4),
             "tni_iter it;"]
+    if not compute and not family.check:
+        body[1:1] = ["(void)%s;" % name for _, name in rest_params(family)]
     if family.check:
         names = [name for arg in family.base.args for name in arg.names]
         body.append(call("TN_TRY(tni_check_%s(" % family.check, names, "));"))
+    if family.dtypes:
+        kind, label = family.dtypes
+        body.append(call("TN_TRY(tni_check_dtypes(", ["operands", "%d" % len(operands), RULES[family.rule],
+                                                      DTYPES[kind], literal(label)], "));"))
     given, mode, out = "NULL", "TNI_ITER_NEW", "out"
     if op.role != "function":
         given, out = op.outs[0].arg.name, "NULL"

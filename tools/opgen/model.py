@@ -10,14 +10,18 @@ import schema as schemas
 from parse import unquote
 from problems import Problem
 
-ONCE = ("variants", "out", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "check", "view",
-        "composite", "autograd")
+ONCE = ("variants", "inplace", "out", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
+        "check", "view", "composite", "autograd")
 MANY = ("doc", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
          "where": "TNI_PW_WHERE"}
+# Which dtypes an elementwise operator computes in.
+DTYPES = {"float": "TNI_PW_FLOATS", "inexact": "TNI_PW_INEXACT", "real": "TNI_PW_REALS", "ordered": "TNI_PW_ORDERED",
+          "integer": "TNI_PW_INTEGERS", "bits": "TNI_PW_BITS", "number": "TNI_PW_NUMBERS"}
 KINDS = ("shape", "pointwise", "view", "composite")
 NAME = re.compile(r"[A-Za-z_]\w*$")
+DTYPES_LINE = re.compile(r'(\w+)\s+("(?:[^"\\]|\\.)*")$')
 ERROR = re.compile(r'([A-Z]+)\s+("(?:[^"\\]|\\.)*")\s*:\s*(.*)$')
 
 
@@ -92,7 +96,7 @@ class Family:
         self.doc, self.tags, self.variants = "", [], ["function"]
         self.kind = None  # "shape", "pointwise", "view", "composite" or "kernel"
         self.fn = self.cpu = self.check = None
-        self.rule, self.operands = "promote", []
+        self.rule, self.operands, self.dtypes = "promote", [], None
         self.autograd = True
         self.samples = []  # (where, status, text, arguments)
         self.hand_kernels = []
@@ -216,6 +220,9 @@ class Builder:
             if first != "Tensor" or [r.type.text(False) for r in schema.rets] != ["Tensor"] or written:
                 self.fail(line.where, "variant 'inplace' wants a first argument and one result of type "
                                       "'Tensor', and nothing written")
+        elif family.declaration.one("inplace"):
+            self.fail(family.declaration.one("inplace").where, "'inplace' names a variant that 'variants' "
+                                                               "lacks")
         if "out" in family.variants:
             tensors = [ret.type.text(False) == "Tensor" for ret in schema.rets]
             if not plain or not tensors or not all(tensors):
@@ -256,7 +263,7 @@ class Builder:
             self.fail(cpu.where, "'cpu' without 'shape'")
         if cpu:
             family.cpu = self.name(cpu)
-        for key in ("operands", "type", "check"):
+        for key in ("operands", "type", "dtypes", "check"):
             if declaration.one(key) and family.kind != "pointwise":
                 self.fail(declaration.one(key).where, "'%s' is for pointwise operators" % key)
         line = declaration.one("variants")
@@ -289,6 +296,12 @@ class Builder:
                 self.fail(rule.where, "unknown type rule '%s'; known are: %s" % (rule.rest,
                                                                                 " ".join(RULES)))
             family.rule = rule.rest if rule else "promote"
+            dtypes = declaration.one("dtypes")
+            if dtypes:
+                match = DTYPES_LINE.match(dtypes.rest)
+                if not match or match.group(1) not in DTYPES:
+                    self.fail(dtypes.where, 'want `dtypes KIND "kernel"`; kinds are: %s' % " ".join(DTYPES))
+                family.dtypes = (match.group(1), unquote(match.group(2), dtypes.where))
             check = declaration.one("check")
             family.check = self.name(check) if check else None
         autograd = declaration.one("autograd")
@@ -327,11 +340,16 @@ class Builder:
             role = "out" if any(a.type.write and a.kw_only for a in schema.args) else "inplace"
         made = [(schema, role)]
         if "inplace" in family.variants:
-            made.append((schemas.inplace(schema), "inplace"))
+            line = family.declaration.one("inplace")
+            overload = self.name(line) if line else schema.overload
+            made.append((schemas.inplace(schema, overload), "inplace"))
         if "out" in family.variants:
             line = family.declaration.one("out")
-            overload = self.name(line) if line else schemas.out_overload(schema.overload)
-            made.append((schemas.out(schema, overload), "out"))
+            words = line.rest.split() if line else [schemas.out_overload(schema.overload)]
+            if len(words) > 2 or not all(NAME.match(word) for word in words):
+                self.fail(line.where, "'out' wants an overload name, or that and the argument's, found '%s'"
+                          % line.rest)
+            made.append((schemas.out(schema, *words), "out"))
         for variant, its_role in made:
             op = Operator(family, variant, its_role, family.where)
             names = op.names + [name for arg in op.args for name in arg.local_names]

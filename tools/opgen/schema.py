@@ -314,11 +314,11 @@ def without_options(args):
     return args
 
 
-def inplace(schema):
+def inplace(schema, overload):
     """name_(Tensor(a!) self, …) -> Tensor(a!)"""
     written = Type("Tensor", Alias("a", True, "a"))
     self = replace(schema.args[0], type=written)
-    return replace(schema, name=schema.name + "_", args=(self,) + schema.args[1:],
+    return replace(schema, name=schema.name + "_", overload=overload, args=(self,) + schema.args[1:],
                    rets=(Arg(written, ""),))
 
 
@@ -332,9 +332,9 @@ def out_names(schema):
     return [ret.name or "out%d" % i for i, ret in enumerate(schema.rets)]
 
 
-def out(schema, overload):
+def out(schema, overload, name=None):
     """name.overload(…, *, Tensor(a!) out) -> Tensor(a!); options are those of `out`."""
-    names = out_names(schema)
+    names = [name] if name and len(schema.rets) == 1 else out_names(schema)
     types = [Type("Tensor", Alias(chr(ord("a") + i), True, chr(ord("a") + i)))
              for i in range(len(names))]
     outs = tuple(Arg(kind, name, None, True) for kind, name in zip(types, names))

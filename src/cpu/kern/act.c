@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/kern/act.c: the tables of activations, with the loops of float32. */
+#include "cpu/kern/act.h"
+
+/* exp(x) - 1, in the type itself: near 0 by the series, further on directly. */
+static inline float expm1_f32(float x)
+{
+    float series =
+        x *
+        (1.0f + x * (0.5f + x * (1.6666667e-1f +
+                                 x * (4.1666667e-2f + x * (8.3333333e-3f + x * 1.3888889e-3f)))));
+    return fabsf(x) < 0.5f ? series : exp_f32(x) - 1.0f;
+}
+
+ACTIVATIONS(float, f32, fabsf, NAN)
+
+#define ACT_ROW(NAME, f) \
+    ROW(NAME) = {[TN_DTYPE_F32] = f##_loop_f32, [TN_DTYPE_F64] = tni_##f##_loop_f64}
+
+const tni_loop_table TNI_KERN_NAME(tni_act) = {
+    ACT_ROW(GELU, gelu),
+    ACT_ROW(GELU_TANH, gelu_tanh),
+    ACT_ROW(GELU_B, gelu_b),
+    ACT_ROW(GELU_TANH_B, gelu_tanh_b),
+    ACT_ROW(SILU, silu),
+    ACT_ROW(SILU_B, silu_b),
+    ACT_ROW(MISH, mish),
+    ACT_ROW(MISH_B, mish_b),
+    ACT_ROW(LOG_SIGMOID, log_sigmoid),
+    ACT_ROW(LOG_SIGMOID_B, log_sigmoid_b),
+    ACT_ROW(GLU, glu),
+    ACT_ROW(GLU_GATE_B, glu_gate_b),
+    ACT_ROW(ELU, elu),
+    ACT_ROW(ELU_B, elu_b),
+    ACT_ROW(SOFTPLUS, softplus),
+    ACT_ROW(SOFTPLUS_B, softplus_b),
+};
+const tni_loop_table TNI_KERN_NAME(tni_act2) = {
+    ACT_ROW(EXP_MINUS_ABS, exp_minus_abs),
+    ACT_ROW(ELU_RESULT_B, elu_result_b),
+    ACT_ROW(BCE, bce),
+    ACT_ROW(BCE_B, bce_b),
+};

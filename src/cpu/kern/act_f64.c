@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/kern/act_f64.c: activations of float64, compiled once. */
+#define LOOP_LINKAGE
+#define ACT_PREFIX tni_
+#include "cpu/kern/act.h"
+
+static inline double erf_f64(double x)
+{
+    return erf(x);
+}
+static inline double expm1_f64(double x)
+{
+    return expm1(x);
+}
+
+ACTIVATIONS(double, f64, fabs, (double)NAN)

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/kern/libm.c: functions of float64 and complex numbers through the C library. Nothing here
+ * vectorises, so it is compiled once. Complex float32 is computed in double. */
+#include "cpu/kern/libm.h"
+#include <complex.h>
+#include "cpu/kern/loop.h"
+
+typedef float complex cf;
+typedef double complex cd;
+
+#define EXPORT1(name, T, expression)                                                   \
+    void tni_libm_##name(void *out, const void *const *in, int64_t n, const void *ctx) \
+    {                                                                                  \
+        T *o = out;                                                                    \
+        const T *a = in[0];                                                            \
+        (void)ctx;                                                                     \
+        for (int64_t i = 0; i < n; i++) {                                              \
+            T x = a[i];                                                                \
+            o[i] = (T)(expression);                                                    \
+        }                                                                              \
+    }
+#define EXPORT2(name, T, expression)                                                   \
+    void tni_libm_##name(void *out, const void *const *in, int64_t n, const void *ctx) \
+    {                                                                                  \
+        T *o = out;                                                                    \
+        const T *a = in[0], *b = in[1];                                                \
+        (void)ctx;                                                                     \
+        for (int64_t i = 0; i < n; i++) {                                              \
+            T x = a[i], y = b[i];                                                      \
+            o[i] = (T)(expression);                                                    \
+        }                                                                              \
+    }
+
+/* f of a double, cf of a complex number. */
+#define COMMON(f) WITH(f, f(x), c##f((cd)x))
+#define WITH(name, of_real, of_complex)  \
+    EXPORT1(name##_f64, double, of_real) \
+    EXPORT1(name##_c64, cf, of_complex)  \
+    EXPORT1(name##_c128, cd, of_complex)
+COMMON(sin)
+COMMON(cos)
+COMMON(tan)
+COMMON(asin)
+COMMON(acos)
+COMMON(atan)
+COMMON(sinh)
+COMMON(cosh)
+COMMON(asinh)
+COMMON(acosh)
+COMMON(atanh)
+
+static cd log1p_complex(cd x)
+{
+    double re = creal(x), im = cimag(x);
+    return CMPLX(0.5 * log1p(re * (re + 2.0) + im * im), atan2(im, 1.0 + re));
+}
+static cd expm1_complex(cd x)
+{
+    double re = creal(x), im = cimag(x), half = sin(0.5 * im);
+    return CMPLX(expm1(re) * cos(im) - 2.0 * half * half, exp(re) * sin(im));
+}
+static cd scaled(cd x, double by)
+{
+    return CMPLX(creal(x) * by, cimag(x) * by);
+}
+WITH(log1p, log1p(x), log1p_complex((cd)x))
+WITH(expm1, expm1(x), expm1_complex((cd)x))
+WITH(log2, log2(x), scaled(clog((cd)x), 1.44269504088896340736))
+WITH(log10, log10(x), scaled(clog((cd)x), 4.34294481903251827651e-1))
+WITH(exp2, exp2(x), cexp(scaled((cd)x, 6.93147180559945309417e-1)))
+
+/* Anything to the power 0 is 1, and 0 to the power of a number with a positive real part 0. */
+static cd pow_complex(cd x, cd y)
+{
+    if (creal(y) == 0.0 && cimag(y) == 0.0)
+        return 1.0;
+    if (creal(x) == 0.0 && cimag(x) == 0.0 && cimag(y) == 0.0 && creal(y) > 0.0)
+        return 0.0;
+    return cpow(x, y);
+}
+EXPORT2(pow_f64, double, pow(x, y))
+EXPORT2(pow_c64, cf, pow_complex((cd)x, (cd)y))
+EXPORT2(pow_c128, cd, pow_complex(x, y))
+
+EXPORT1(erf_f64, double, erf(x))
+EXPORT1(erfc_f32, float, erfcf(x))
+EXPORT1(erfc_f64, double, erfc(x))
+EXPORT2(atan2_f64, double, atan2(x, y))
+EXPORT2(hypot_f64, double, hypot(x, y))
+
+static double logaddexp(double x, double y)
+{
+    if (isinf(x) && x == y)
+        return x;
+    if (isnan(x) || isnan(y))
+        return (double)NAN;
+    return (x > y ? x : y) + log1p(exp(-fabs(x - y)));
+}
+EXPORT2(logaddexp_f64, double, logaddexp(x, y))

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/kern/special.c: loops over the less common functions. float32 is computed here, for each
+ * instruction set; the other dtypes go through the C library (libm.c). */
+#include "cpu/kern/special.h"
+#include "cpu/kern/libm.h"
+#include "cpu/kern/loop.h"
+
+#define NEAR_LOOP(f) LOOP1(f##_loop_f32, float, (float)f##_near((double)x))
+NEAR_LOOP(log1p)
+NEAR_LOOP(expm1)
+NEAR_LOOP(sinh)
+NEAR_LOOP(cosh)
+NEAR_LOOP(asinh)
+NEAR_LOOP(acosh)
+NEAR_LOOP(atanh)
+LOOP1(log2_loop_f32, float, (float)(log_f64((double)x) * 1.44269504088896340736))
+LOOP1(log10_loop_f32, float, (float)(log_f64((double)x) * 4.34294481903251827651e-1))
+LOOP1(exp2_loop_f32, float, (float)exp_f64((double)x * 6.93147180559945309417e-1))
+LOOP1(atan_loop_f32, float, (float)atan2_near((double)x, 1.0))
+LOOP1(asin_loop_f32, float,
+      (float)atan2_near((double)x, sqrt((1.0 - (double)x) * (1.0 + (double)x))))
+LOOP1(acos_loop_f32, float,
+      (float)atan2_near(sqrt((1.0 - (double)x) * (1.0 + (double)x)), (double)x))
+LOOP2(atan2_loop_f32, float, (float)atan2_near((double)x, (double)y))
+LOOP1(erf_loop_f32, float, erf_f32(x))
+LOOP2(pow_loop_f32, float, pow_f32(x, y))
+
+/* Squares of floats neither overflow nor vanish in double. */
+static inline float hypot_f32(float x, float y)
+{
+    double s = sqrt((double)x * (double)x + (double)y * (double)y);
+    return (fabsf(x) == INFINITY) | (fabsf(y) == INFINITY) ? INFINITY : (float)s;
+}
+LOOP2(hypot_loop_f32, float, hypot_f32(x, y))
+
+static inline float logaddexp_f32(float x, float y)
+{
+    float high = x > y ? x : y, r = high + log1p_f32(exp_f32(-fabsf(x - y)));
+    r = (x == y) & (fabsf(x) == INFINITY) ? x : r;
+    return (x != x) | (y != y) ? NAN : r;
+}
+LOOP2(logaddexp_loop_f32, float, logaddexp_f32(x, y))
+
+/* Angles that the short reduction cannot take go to the C library, one by one; each element's
+ * result is the same whatever stands beside it. */
+#define TRIG_BLOCK 64
+#define TRIG_LOOP(name)                                                                     \
+    LOOP_HEAD(name##_loop_f32)                                                              \
+    {                                                                                       \
+        float *o = out;                                                                     \
+        const float *a = in[0];                                                             \
+        (void)ctx;                                                                          \
+        for (int64_t begin = 0; begin < n; begin += TRIG_BLOCK) {                           \
+            int64_t end = begin + TRIG_BLOCK < n ? begin + TRIG_BLOCK : n;                  \
+            int near = 1;                                                                   \
+            for (int64_t i = begin; i < end; i++)                                           \
+                near &= fabsf(a[i]) <= TRIG_FAR;                                            \
+            if (near) {                                                                     \
+                INDEPENDENT for (int64_t i = begin; i < end; i++) o[i] = name##_near(a[i]); \
+            } else {                                                                        \
+                for (int64_t i = begin; i < end; i++)                                       \
+                    o[i] = fabsf(a[i]) <= TRIG_FAR ? name##_near(a[i]) : name##f(a[i]);     \
+            }                                                                               \
+        }                                                                                   \
+    }
+TRIG_LOOP(sin)
+TRIG_LOOP(cos)
+TRIG_LOOP(tan)
+
+#define SPECIAL_ROW(NAME, f)                          \
+    ROW(NAME) = {[TN_DTYPE_F32] = f##_loop_f32,       \
+                 [TN_DTYPE_F64] = tni_libm_##f##_f64, \
+                 [TN_DTYPE_C64] = tni_libm_##f##_c64, \
+                 [TN_DTYPE_C128] = tni_libm_##f##_c128}
+#define REAL_ROW(NAME, f) \
+    ROW(NAME) = {[TN_DTYPE_F32] = f##_loop_f32, [TN_DTYPE_F64] = tni_libm_##f##_f64}
+
+const tni_loop_table TNI_KERN_NAME(tni_special) = {
+    SPECIAL_ROW(SIN, sin),     SPECIAL_ROW(COS, cos),     SPECIAL_ROW(TAN, tan),
+    SPECIAL_ROW(ASIN, asin),   SPECIAL_ROW(ACOS, acos),   SPECIAL_ROW(ATAN, atan),
+    SPECIAL_ROW(SINH, sinh),   SPECIAL_ROW(COSH, cosh),   SPECIAL_ROW(ASINH, asinh),
+    SPECIAL_ROW(ACOSH, acosh), SPECIAL_ROW(ATANH, atanh), SPECIAL_ROW(LOG1P, log1p),
+    SPECIAL_ROW(EXPM1, expm1), SPECIAL_ROW(LOG2, log2),   SPECIAL_ROW(LOG10, log10),
+    SPECIAL_ROW(EXP2, exp2),
+};
+
+const tni_loop_table TNI_KERN_NAME(tni_special2) = {
+    SPECIAL_ROW(POW, pow),
+    REAL_ROW(ERF, erf),
+    ROW(ERFC) = {[TN_DTYPE_F32] = tni_libm_erfc_f32, [TN_DTYPE_F64] = tni_libm_erfc_f64},
+    REAL_ROW(ATAN2, atan2),
+    REAL_ROW(HYPOT, hypot),
+    REAL_ROW(LOGADDEXP, logaddexp),
+};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/cpu/test_special.c: the less common functions of a float32: within 2 units in the last
+ * place of the C library's widest type, and the same bits in every instruction set. */
+#include <math.h>
+#include <string.h>
+#include "cpu/loops.h"
+#include "harness/test.h"
+
+enum { N = 4096, STEP = 16381 };
+
+typedef struct special {
+    const char *name;
+    tni_loop loop;
+    long double (*exact)(long double);
+} special;
+
+static long double expm1_wide(long double x)
+{
+    return expm1l(x);
+}
+
+static const special functions[] = {
+    {"sin", TNI_LOOP_SIN, sinl},           {"cos", TNI_LOOP_COS, cosl},
+    {"tan", TNI_LOOP_TAN, tanl},           {"asin", TNI_LOOP_ASIN, asinl},
+    {"acos", TNI_LOOP_ACOS, acosl},        {"atan", TNI_LOOP_ATAN, atanl},
+    {"sinh", TNI_LOOP_SINH, sinhl},        {"cosh", TNI_LOOP_COSH, coshl},
+    {"asinh", TNI_LOOP_ASINH, asinhl},     {"acosh", TNI_LOOP_ACOSH, acoshl},
+    {"atanh", TNI_LOOP_ATANH, atanhl},     {"log1p", TNI_LOOP_LOG1P, log1pl},
+    {"expm1", TNI_LOOP_EXPM1, expm1_wide}, {"log2", TNI_LOOP_LOG2, log2l},
+    {"log10", TNI_LOOP_LOG10, log10l},     {"exp2", TNI_LOOP_EXP2, exp2l},
+    {"erf", TNI_LOOP_ERF, erfl},
+};
+enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
+
+static double error(float got, long double wanted)
+{
+    if (isnan(wanted) || isnan(got))
+        return isnan(wanted) && isnan(got) ? 0 : (double)INFINITY;
+    float rounded = (float)wanted;
+    if (isinf(rounded) || isinf(got))
+        return rounded == got ? 0 : (double)INFINITY;
+    if (rounded == 0 && got == 0)
+        return signbit(rounded) == signbit(got) ? 0 : (double)INFINITY;
+    int exponent;
+    frexpl(wanted, &exponent);
+    int unit = exponent - 24 > -149 ? exponent - 24 : -149;
+    return (double)(fabsl((long double)got - wanted) / ldexpl(1.0L, unit));
+}
+
+static void put(float *x, uint64_t begin)
+{
+    for (int i = 0; i < N; i++) {
+        uint32_t bits = (uint32_t)(begin + (uint64_t)i * STEP);
+        memcpy(&x[i], &bits, sizeof bits);
+    }
+}
+
+TEST(special_functions_of_a_float32_are_within_2_ulp)
+{
+    static float x[N], y[N];
+    const void *in[] = {x};
+    tni_cpu_use(TNI_ISA_AVX512);
+    for (size_t f = 0; f < FUNCTIONS; f++) {
+        double worst = 0;
+        float at = 0;
+        for (uint64_t begin = 0; begin < (UINT64_C(1) << 32); begin += (uint64_t)N * STEP) {
+            put(x, begin);
+            tni_loop_find(tni_cpu_kernels(), functions[f].loop, TN_DTYPE_F32)(y, in, N, NULL);
+            for (int i = 0; i < N; i++) {
+                double e = error(y[i], functions[f].exact((long double)x[i]));
+                if (e > worst) {
+                    worst = e;
+                    at = x[i];
+                }
+            }
+        }
+        test_note("%s at %a: %g", functions[f].name, (double)at, worst);
+        EXPECT(worst <= 2.0);
+    }
+}
+
+TEST(a_power_of_a_float32_is_within_2_ulp)
+{
+    static float x[N], y[N], z[N];
+    const void *in[] = {x, y};
+    double worst = 0;
+    int at = 0;
+    tni_cpu_use(TNI_ISA_AVX512);
+    for (int run = 0; run < 40; run++) {
+        for (int i = 0; i < N; i++) {
+            uint32_t bits = (uint32_t)test_random();
+            memcpy(&x[i], &bits, sizeof bits);
+            y[i] =
+                (float)((double)(test_random() >> 40) * 0x1p-24 - 0.5) * (run % 2 ? 8.0f : 40.0f);
+            if (run % 4 == 3)
+                y[i] = rintf(y[i]);
+        }
+        tni_loop_find(tni_cpu_kernels(), TNI_LOOP_POW, TN_DTYPE_F32)(z, in, N, NULL);
+        for (int i = 0; i < N; i++) {
+            double e = error(z[i], powl((long double)x[i], (long double)y[i]));
+            if (e > worst) {
+                worst = e;
+                at = i;
+            }
+        }
+    }
+    test_note("%a to %a: %g", (double)x[at], (double)y[at], worst);
+    EXPECT(worst <= 2.0);
+}
+
+TEST(every_instruction_set_gives_the_same_bits_of_special_functions)
+{
+    static float x[N], wanted[N], got[N];
+    const void *in[] = {x, x};
+    for (size_t f = 0; f < FUNCTIONS + 1; f++) {
+        tni_loop loop = f < FUNCTIONS ? functions[f].loop : TNI_LOOP_POW;
+        for (uint64_t begin = 0; begin < (UINT64_C(1) << 32); begin += (uint64_t)N * STEP * 7) {
+            put(x, begin);
+            tni_cpu_use(TNI_ISA_BASE);
+            tni_loop_find(tni_cpu_kernels(), loop, TN_DTYPE_F32)(wanted, in, N, NULL);
+            for (int isa = TNI_ISA_AVX2; isa <= TNI_ISA_AVX512; isa++) {
+                tni_cpu_use((tni_isa)isa);
+                tni_loop_find(tni_cpu_kernels(), loop, TN_DTYPE_F32)(got, in, N, NULL);
+                int same = 1;
+                for (int i = 0; i < N; i++)
+                    same &= memcmp(&wanted[i], &got[i], sizeof got[i]) == 0 ||
+                            (isnan(wanted[i]) && isnan(got[i]));
+                test_note("%s", f < FUNCTIONS ? functions[f].name : "pow");
+                EXPECT(same);
+            }
+        }
+    }
+}
