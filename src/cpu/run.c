@@ -10,7 +10,11 @@
 #include "cpu/copy.h"
 #include "cpu/move.h"
 
-#define BLOCK_BYTES 4096
+#if defined(TN_STRESS) && TN_STRESS
+#    define BLOCK_BYTES 1024
+#else
+#    define BLOCK_BYTES 4096
+#endif
 /* Below this many elements in the fastest dimension, blocks are gathered across its ends. */
 #define SHORT_ROW 64
 
@@ -263,28 +267,18 @@ static bool is_crossed(const tni_iter *it, int i)
 }
 
 /* Read an input whole, in the order of the walk, into a block of its own. */
-static tn_status copy_input(tni_iter *it, int i, void **copy)
+static tn_status copy_input(tni_iter *it, int i, void *copy)
 {
-    int64_t dense[TN_MAX_DIMS], stride = (int64_t)tni_dtype_size((tn_dtype)it->in_dtype[i]);
-    size_t nbytes;
+    tn_dtype dtype = (tn_dtype)it->in_dtype[i];
+    int64_t dense[TN_MAX_DIMS], stride = (int64_t)tni_dtype_size(dtype);
     for (int d = 0; d < it->ndim; d++) {
         dense[d] = stride;
         stride *= it->sizes[d];
     }
-    TN_CHECK(tni_size_mul((size_t)it->numel, tni_dtype_size((tn_dtype)it->in_dtype[i]), &nbytes),
-             TN_NOMEM, "a copy of input %d would have more bytes than can be counted", i);
-    *copy = tni_alloc(nbytes);
-    TN_CHECK(*copy, TN_NOMEM, "cannot allocate %zu bytes for a copy of input %d", nbytes, i);
-    tni_strided c = {it->ndim,
-                     it->sizes,
-                     dense,
-                     it->strides[1 + i],
-                     *copy,
-                     it->in_data[i],
-                     (tn_dtype)it->in_dtype[i],
-                     (tn_dtype)it->in_dtype[i]};
+    tni_strided c = {it->ndim, it->sizes,      dense, it->strides[1 + i],
+                     copy,     it->in_data[i], dtype, dtype};
     TN_TRY(tni_copy_strided(&c));
-    it->in_data[i] = *copy;
+    it->in_data[i] = copy;
     memcpy(it->strides[1 + i], dense, (size_t)it->ndim * sizeof dense[0]);
     return TN_OK;
 }
@@ -297,9 +291,13 @@ static tn_status copy_inputs(tni_iter *it, void **copies)
         bool must = it->copy_first & (1u << i);
         if (!must && !is_crossed(it, i))
             continue;
-        tn_status status = copy_input(it, i, &copies[i]);
-        if (must)
-            TN_TRY(status);
+        size_t nbytes;
+        if (tni_size_mul((size_t)it->numel, tni_dtype_size((tn_dtype)it->in_dtype[i]), &nbytes))
+            copies[i] = tni_alloc(nbytes);
+        TN_CHECK(copies[i] || !must, TN_NOMEM,
+                 "cannot allocate a copy of input %d, which shares memory with the output", i);
+        if (copies[i])
+            TN_TRY(copy_input(it, i, copies[i]));
     }
     return TN_OK;
 }

@@ -18,7 +18,11 @@ enum {
 };
 
 /* Threads share out work in pieces of this many elements. */
-#define TNI_GRAIN 32768
+#if defined(TN_STRESS) && TN_STRESS
+#    define TNI_GRAIN 100
+#else
+#    define TNI_GRAIN 32768
+#endif
 
 TN_NODISCARD tn_status tni_run_general(tni_iter *it, tni_loop loop, unsigned flags,
                                        const void *ctx);

@@ -86,7 +86,7 @@ static inline bool is_same(tni_iter *it, int rule, const tni_operand *in, int n,
                            const tn_tensor *given)
 {
     const tn_tensor *a = in[0].tensor, *b = n == 2 ? in[1].tensor : a;
-    if (n > 2 || !a || !b)
+    if ((unsigned)n - 1 > 1 || !a || !b)
         return false;
     uint64_t kind = kind_word(a);
     if (!is_plain(kind) || (b != a && !same_kind(kind, a, b)))
@@ -359,11 +359,18 @@ static void walk_as_it_is(tni_iter *it, const tni_operand *in, int n, const tn_t
     it->flat = TNI_NOT_FLAT;
 }
 
+/* The sizes are set row-major first, which may fail; strides of another dense layout need no more
+ * memory and are put in their place. */
 static tn_status resize_given(tn_tensor *given, int ndim, const int64_t *sizes,
                               const int64_t *strides)
 {
     TN_TRY(tni_tensor_resize(given, ndim, sizes));
-    return strides ? tni_tensor_set_geometry(given, ndim, sizes, strides, given->offset) : TN_OK;
+    if (!strides)
+        return TN_OK;
+    memcpy(given->strides, strides, (size_t)ndim * sizeof *strides);
+    given->flags = (given->flags & ~(uint32_t)TNI_GEOMETRY_FLAGS) |
+                   tni_geometry_flags(ndim, given->sizes, given->strides);
+    return TN_OK;
 }
 
 static void put_inputs(tni_iter *it, const tni_operand *in, int n)
@@ -431,9 +438,11 @@ tn_status tni_iter_begin(tni_iter *it, const tni_pointwise_attr *attr, const tni
     it->attr = attr;
     it->n = n;
     it->mode = (uint8_t)mode;
-    if (!is_same(it, attr->type_rule, operands, n, given) &&
-        !is_flat(it, attr->type_rule, operands, n, given))
-        return begin_general(it, operands, n, given);
+    if (TNI_UNLIKELY(!is_same(it, attr->type_rule, operands, n, given))) {
+        TNI_REQUIRE(n >= 1 && n <= TNI_ITER_INPUTS);
+        if (!is_flat(it, attr->type_rule, operands, n, given))
+            return begin_general(it, operands, n, given);
+    }
     if (!given) {
         const tn_tensor *like = operands[attr->type_rule == TNI_PW_WHERE].tensor;
         TN_TRY(tni_tensor_new(like->ndim, like->sizes, NULL, it->out_dtype, like->device, &given));
