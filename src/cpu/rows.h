@@ -29,6 +29,9 @@ typedef struct tni_rows_loops {
     /* The sums of grad and of grad * (x - mean). */
     void (*dots)(const void *grad, const void *x, int64_t n, double mean, double *sum,
                  double *moment);
+    /* The sum of x * x, added in the dtype of x. */
+    double (*squares)(const void *x, int64_t n);
+    double (*log_sum_exp)(const void *x, int64_t n);
 } tni_rows_loops;
 
 typedef struct tni_rows_table {

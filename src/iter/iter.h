@@ -141,5 +141,7 @@ TN_NODISCARD tn_status tni_check_number(tn_scalar value, tn_dtype dtype);
  * @retval TN_INDEX  out of range; @retval TN_INVALID  "dim 1 appears multiple times in the list of
  * dims" */
 TN_NODISCARD tn_status tni_reduced_dims(const int64_t *dim, int64_t dim_n, int ndim, uint64_t *out);
+/* What is left of @p self without them, row-major; the dtype is the caller's to set. */
+void tni_reduced_geometry(tni_geometry *g, const tn_tensor *self, uint64_t dims, bool keepdim);
 
 #endif

@@ -19,7 +19,7 @@ tn_status tni_reduced_dims(const int64_t *dim, int64_t dim_n, int ndim, uint64_t
     return TN_OK;
 }
 
-static void put_sizes(tni_geometry *g, const tn_tensor *self, uint64_t dims, bool keepdim)
+void tni_reduced_geometry(tni_geometry *g, const tn_tensor *self, uint64_t dims, bool keepdim)
 {
     g->device = self->device;
     g->has_strides = false;
@@ -44,7 +44,7 @@ static tn_dtype sum_dtype(const tn_tensor *self, tn_dtype dtype)
 
 tn_status tni_shape_sum(tni_geometry *g, tn_tensor *self, tn_dtype dtype)
 {
-    put_sizes(g, self, ~UINT64_C(0), false);
+    tni_reduced_geometry(g, self, ~UINT64_C(0), false);
     g->dtype = sum_dtype(self, dtype);
     return TN_OK;
 }
@@ -54,7 +54,7 @@ tn_status tni_shape_sum_dim(tni_geometry *g, tn_tensor *self, const int64_t *dim
 {
     uint64_t dims;
     TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
-    put_sizes(g, self, dims, keepdim);
+    tni_reduced_geometry(g, self, dims, keepdim);
     g->dtype = sum_dtype(self, dtype);
     return TN_OK;
 }
@@ -76,7 +76,7 @@ static tn_status mean_dtype(const tn_tensor *self, tn_dtype dtype, tn_dtype *out
 tn_status tni_shape_mean(tni_geometry *g, tn_tensor *self, tn_dtype dtype)
 {
     TN_TRY(mean_dtype(self, dtype, &g->dtype));
-    put_sizes(g, self, ~UINT64_C(0), false);
+    tni_reduced_geometry(g, self, ~UINT64_C(0), false);
     return TN_OK;
 }
 
@@ -86,7 +86,7 @@ tn_status tni_shape_mean_dim(tni_geometry *g, tn_tensor *self, const int64_t *di
     uint64_t dims;
     TN_TRY(mean_dtype(self, dtype, &g->dtype));
     TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
-    put_sizes(g, self, dims, keepdim);
+    tni_reduced_geometry(g, self, dims, keepdim);
     return TN_OK;
 }
 
@@ -113,7 +113,7 @@ static tn_status shape_extreme(const char *name, const char *loop, tni_geometry 
     TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
     TN_CHECK(!tn_dtype_is_complex((tn_dtype)self->dtype), TN_UNSUPPORTED,
              "\"%s\" not implemented for '%s'", loop, tni_dtype_text((tn_dtype)self->dtype));
-    put_sizes(g, self, dims, keepdim);
+    tni_reduced_geometry(g, self, dims, keepdim);
     g->dtype = (tn_dtype)self->dtype;
     return TN_OK;
 }
