@@ -27,7 +27,8 @@ typedef struct tni_state {
     uint8_t no_forward_grad;
     uint8_t inference;
     uint8_t serial_backward; /* inference mode: a backward pass keeps to its thread */
-    uint8_t reserved[4];
+    uint8_t ended;           /* how often the dispatcher has let go of this thread as it ended */
+    uint8_t reserved[3];
 } tni_state;
 
 TNI_HIDDEN extern __attribute__((tls_model("initial-exec"))) _Thread_local tni_state tni_tls;

@@ -80,9 +80,11 @@ static inline const tni_table *tni_op_table(const tn_op *op)
 /* The operator's mask for a set to which include and exclude were applied. */
 static inline tn_keyset tni_table_mask(const tni_table *t, tn_keyset ks)
 {
-    if (TNI_UNLIKELY(t->per_backend))
-        return t->backend_masks[tni_top_bit((ks & TNI_BACKEND_MASK) >> 1)];
-    return atomic_load_explicit(&((tni_table *)(uintptr_t)t)->mask, memory_order_acquire);
+    tni_table *table = (tni_table *)(uintptr_t)t;
+    if (TNI_UNLIKELY(atomic_load_explicit(&table->per_backend, memory_order_relaxed)))
+        return atomic_load_explicit(
+            &table->backend_masks[tni_top_bit((ks & TNI_BACKEND_MASK) >> 1)], memory_order_relaxed);
+    return atomic_load_explicit(&table->mask, memory_order_acquire);
 }
 
 static inline tn_call *tni_frame_push(tni_state *s, uint32_t depth, tn_op *op, tn_keyset ks,

@@ -218,6 +218,12 @@ void tni_observer_gone(void)
         tni_watch(TNI_WATCH_OBSERVER, false);
 }
 
+void tni_observers_are(int n)
+{
+    atomic_store(&watch.observers, n);
+    tni_watch(TNI_WATCH_OBSERVER, n > 0);
+}
+
 tn_status tn_observe_thread(tn_observer_fn fn, void *ctx)
 {
     TN_TRY(tni_ready());

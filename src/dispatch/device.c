@@ -19,7 +19,7 @@ static tn_status prepare(tn_device_type type)
     while (shared && shared->next)
         shared = shared->next; /* the oldest is the library's own */
     if (!shared || tni_registry_.fallbacks[slot]) {
-        tni_unlock();
+        tni_unlock_only();
         tni_free(record);
         return TN_OK;
     }
@@ -31,7 +31,7 @@ static tn_status prepare(tn_device_type type)
     status = tni_table_publish_all(false);
     if (status != TN_OK)
         tni_registry_.fallbacks[slot] = NULL;
-    tni_unlock();
+    tni_unlock_only(); /* the list of devices is locked, too */
     if (status != TN_OK)
         tni_free(record);
     return status;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch/explain.c: what is registered, what the table says, and why; formats of spec 2.6. */
-#include <string.h>
-
 #include "base/alloc.h"
 #include "dispatch/explain.h"
 
@@ -106,8 +104,11 @@ tn_status tn_op_dump_state(const tn_op *op, char **out)
     TN_TRY(tni_ready());
     tni_str s = TNI_STR_INIT;
     char *schema = NULL;
-    if (tn_op_has_schema(op))
-        TN_TRY(tn_op_schema(op, &schema));
+    if (tn_op_has_schema(op)) {
+        tn_status st = tn_op_schema(op, &schema);
+        if (st != TN_OK && tn_op_has_schema(op)) /* it may just have been undone */
+            return st;
+    }
     tni_lock();
     tni_str_addf(&s, "name: %s\n", op->name);
     if (schema) {
@@ -172,37 +173,43 @@ size_t tn_op_table_bytes(const tn_op *op)
     return op ? sizeof(tni_table) : 0;
 }
 
+/* The first slot at which two tables differ; TNI_NUM_SLOTS: none. Other differences count for the
+ * first slot. */
+static unsigned difference(tni_table *a, tni_table *b)
+{
+    for (unsigned slot = 0; slot < TNI_NUM_SLOTS; slot++) {
+        if (a->slots[slot] != b->slots[slot])
+            return slot;
+    }
+    bool same = a->mask == b->mask && a->per_backend == b->per_backend;
+    for (int i = 0; i < TNI_NUM_BACKENDS; i++)
+        same = same && a->backend_masks[i] == b->backend_masks[i];
+    for (int i = 0; i < 8; i++)
+        same = same && a->hot[i].keys == b->hot[i].keys && a->hot[i].slot == b->hot[i].slot &&
+               a->hot[i].kernel == b->hot[i].kernel;
+    return same ? TNI_NUM_SLOTS : 0;
+}
+
 tn_status tn_check_invariants(void)
 {
     TN_TRY(tni_ready());
     tni_table *fresh = tni_table_alloc();
     TN_CHECK(fresh, TN_NOMEM, "cannot allocate a dispatch table to compare with");
     const tn_op *bad = NULL;
-    unsigned bad_slot = 0;
+    unsigned slot = 0;
     tni_lock();
     for (size_t i = 0; !bad && i < tni_registry_.n_ops; i++) {
-        const tn_op *op = tni_registry_.ops[i];
-        const tni_table *t = tni_op_table(op);
+        tn_op *op = tni_registry_.ops[i];
         tni_table_compute(op, fresh);
-        for (unsigned slot = 0; slot < TNI_NUM_SLOTS && !bad; slot++) {
-            if (fresh->slots[slot] != t->slots[slot]) {
-                bad = op;
-                bad_slot = slot;
-            }
-        }
-        if (!bad && (fresh->mask != t->mask || fresh->per_backend != t->per_backend ||
-                     memcmp(fresh->backend_masks, t->backend_masks, sizeof t->backend_masks) != 0))
-            bad = op;
-        for (const tni_record *r = op->records; r && !bad; r = r->next) {
-            if (r->key == TN_KEY_UNDEFINED)
-                bad = op;
-        }
+        slot = difference(fresh, atomic_load(&op->table));
+        bool filed_wrong = tni_records_newest(op->records, TN_KEY_UNDEFINED) != NULL;
+        bad = slot < TNI_NUM_SLOTS || filed_wrong ? op : NULL;
     }
     tni_unlock();
     tni_free(fresh);
     TN_CHECK(!bad, TN_INTERNAL,
              "the dispatch table of %s differs from its registrations at slot %u (%s); please "
              "report this",
-             bad->name, bad_slot, tn_key_name(tni_slot_key(bad_slot)));
+             bad->name, slot, tn_key_name(tni_slot_key(slot)));
     return TN_OK;
 }

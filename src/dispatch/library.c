@@ -187,7 +187,7 @@ typedef struct definition {
     char *site;
     char *tags;
     tni_record *record; /* its kernel, NULL for none */
-    tn_registration *def, *impl;
+    tn_registration *registration;
     tn_alias_analysis alias;
 } definition;
 
@@ -200,8 +200,7 @@ static void definition_clear(definition *d)
     tni_free(d->tags);
     if (d->record)
         tni_record_free_now(d->record);
-    tni_free(d->def);
-    tni_free(d->impl);
+    tni_free(d->registration);
 }
 
 static tn_status join_tags(const char *const *tags, int ntags, char **out)
@@ -253,19 +252,18 @@ static tn_status definition_prepare(definition *d, tn_library *lib, const char *
     d->site = tni_str_take(&site);
     TN_CHECK(d->site, TN_NOMEM, "cannot allocate a definition");
     TN_TRY(join_tags(tags, ntags, &d->tags));
-    TN_TRY(tni_registration_new(TNI_REGISTERED_DEF, &d->def));
+    TN_TRY(tni_registration_new(TNI_REGISTERED_DEF, &d->registration));
     if (kernel) {
         TN_TRY(check_kernel(kernel, d->name));
         if (kernel->signature)
             TN_TRY(tni_signature_check(d->schema, kernel->signature));
         TN_TRY(tni_record_new(kernel, TN_KEY_COMPOSITE_IMPLICIT, &d->record));
-        TN_TRY(tni_registration_new(TNI_REGISTERED_IMPL, &d->impl));
     }
     return TN_OK;
 }
 
-/* Locked. */
-static tn_status definition_commit(definition *d, tn_library *lib, tn_op **out_op,
+/* Locked. *event gets the number of the definition. */
+static tn_status definition_commit(definition *d, tn_library *lib, tn_op **out_op, uint64_t *event,
                                    tn_registration **out)
 {
     tn_op *op;
@@ -287,17 +285,16 @@ static tn_status definition_commit(definition *d, tn_library *lib, tn_op **out_o
             tni_records_remove(&op->records, d->record);
             return st;
         }
-        d->impl->op = op;
-        d->impl->record = TN_MOVE(d->record);
-        adopt(lib, TN_MOVE(d->impl), NULL);
+        d->registration->record = TN_MOVE(d->record);
     }
     atomic_store_explicit(&op->schema, TN_MOVE(d->schema), memory_order_release);
     op->defined = true;
     op->alias = d->alias;
     op->def_site = TN_MOVE(d->site);
     op->tags = TN_MOVE(d->tags);
-    d->def->op = op;
-    adopt(lib, TN_MOVE(d->def), out);
+    d->registration->op = op;
+    adopt(lib, TN_MOVE(d->registration), out);
+    *event = tni_next_event();
     *out_op = op;
     return TN_OK;
 }
@@ -312,18 +309,21 @@ tn_status tn_library_def_ex(tn_library *lib, const char *schema, const tn_kernel
              "tn_library_def: the library of '%s' (opened at %s:%d) only implements; open it with "
              "TN_LIBRARY_DEF or TN_LIBRARY_FRAGMENT to define '%s'",
              lib->ns, lib->file, lib->line, schema);
+    TN_CHECK(ntags >= 0 && (tags || ntags == 0), TN_INVALID,
+             "tn_library_def: 'tags' must be %d texts, not NULL", ntags);
     TN_TRY(tni_ready());
     definition d = {0};
     tn_op *op = NULL;
+    uint64_t event = 0;
     tn_status st = definition_prepare(&d, lib, schema, kernel, alias, tags, ntags);
     if (st == TN_OK) {
         tni_lock();
-        st = definition_commit(&d, lib, &op, out);
+        st = definition_commit(&d, lib, &op, &event, out);
         tni_unlock();
     }
     definition_clear(&d);
     if (st == TN_OK)
-        tni_tell_listeners(op, true);
+        tni_tell_listeners(op, true, event);
     return st;
 }
 
@@ -506,25 +506,33 @@ static void free_schema(tni_retired *item)
     tni_unlock();
 }
 
-/* Locked. Nothing here allocates: undoing cannot fail. */
+static void undo_kernel(tn_registration *r)
+{
+    if (!r->record)
+        return;
+    tni_records_remove(&r->op->records, r->record);
+    (void)!tni_table_publish(r->op, true);
+    tni_retire(&r->record->retired, free_record);
+}
+
+/* Locked. Nothing here must allocate: undoing cannot fail. */
 static void undo(tn_registration *r)
 {
     tn_op *op = r->op;
     switch (r->kind) {
     case TNI_REGISTERED_DEF:
         r->old_schema = atomic_exchange(&op->schema, NULL);
-        op->defined = false;
+        op->defined = op->leaving = false;
         op->alias = TN_ALIAS_DEFAULT;
         tni_free(op->def_site);
         tni_free(op->tags);
         op->def_site = op->tags = NULL;
         r->refs++; /* the registration carries the old schema until it can go */
         tni_retire(&r->retired, free_schema);
+        undo_kernel(r);
         break;
     case TNI_REGISTERED_IMPL:
-        tni_records_remove(&op->records, r->record);
-        (void)!tni_table_publish(op, true);
-        tni_retire(&r->record->retired, free_record);
+        undo_kernel(r);
         break;
     case TNI_REGISTERED_FALLBACK:
         tni_records_remove(&tni_registry_.fallbacks[tni_key_slot(r->record->key)], r->record);
@@ -536,6 +544,23 @@ static void undo(tn_registration *r)
     }
 }
 
+/* Locked. The first who comes undoes it. From here on its library knows nothing of it: closing the
+ * library, also from a listener that hears of this very undoing, neither waits nor does it again.
+ */
+static bool claim_undoing(tn_registration *r)
+{
+    if (r->undone)
+        return false;
+    r->undone = true;
+    for (tn_registration **link = &r->library->registrations; *link; link = &(*link)->next) {
+        if (*link == r) {
+            *link = r->next;
+            break;
+        }
+    }
+    return true;
+}
+
 void tn_registration_undo(tn_registration *r)
 {
     if (!r)
@@ -545,20 +570,17 @@ void tn_registration_undo(tn_registration *r)
         return;
     }
     tni_lock();
-    bool mine = !r->undone;
-    r->undone = true;
-    tni_unlock();
-    if (mine && r->kind == TNI_REGISTERED_DEF)
-        tni_tell_listeners(r->op, false); /* before the schema goes */
-    tni_lock();
+    bool mine = claim_undoing(r);
+    if (mine && r->kind == TNI_REGISTERED_DEF) {
+        tn_op *op = r->op;
+        op->leaving = true;
+        uint64_t event = tni_next_event();
+        tni_unlock();
+        tni_tell_listeners(op, false, event); /* before the schema goes */
+        tni_lock();
+    }
     if (mine) {
         undo(r);
-        for (tn_registration **link = &r->library->registrations; *link; link = &(*link)->next) {
-            if (*link == r) {
-                *link = r->next;
-                break;
-            }
-        }
         registration_unref(r); /* the library's reference */
     }
     registration_unref(r); /* the caller's */

@@ -30,16 +30,19 @@ struct tn_registration {
     tn_library *library;
     tn_registration *next; /* of the same library */
     tn_op *op;
-    tni_record *record;
+    tni_record *record;     /* the kernel; of a definition too, NULL when it came without */
     tni_schema *old_schema; /* an undone definition's, until no call can be reading it */
     tni_retired retired;
     tn_listener listener;
     bool listener_dead;
+    uint64_t joined; /* a listener hears of events after this one; see Note [Listeners] */
 };
 
 TN_NODISCARD tn_status tni_registration_new(tni_registration_kind kind, tn_registration **out);
+/* A definition came, or begins to go: its number. Locked. */
+uint64_t tni_next_event(void);
 /* Tell every listener that @p op was defined, or is about to be undefined. Not locked. */
-void tni_tell_listeners(tn_op *op, bool defined);
+void tni_tell_listeners(tn_op *op, bool defined, uint64_t event);
 void tni_remove_listener(tn_registration *r);
 
 #endif

@@ -181,32 +181,65 @@ tn_status tn_find_dangling(char **out)
 
 /* ---- listeners ---- */
 
-static tn_registration *listeners; /* guarded by the registry's lock */
+/* Note [Listeners]
+ * Definitions that come and go are numbered, under the lock, when others can see them. A listener
+ * joins at some number, also under the lock: it is told at once of what is defined then and not
+ * about to go, and later of greater numbers only. So it hears of each definition once, and of the
+ * end of each definition that it heard of, however many threads define and undefine meanwhile. The
+ * lock is not held while it is told. */
+static struct {
+    tn_registration *first; /* guarded by the registry's lock, like the number */
+    uint64_t events;
+} listeners;
 
-void tni_tell_listeners(tn_op *op, bool defined)
+uint64_t tni_next_event(void)
+{
+    return ++listeners.events;
+}
+
+static void let_go(tn_registration *l) /* locked */
+{
+    if (--l->refs > 0)
+        return;
+    for (tn_registration **link = &listeners.first; *link; link = &(*link)->next) {
+        if (*link == l) {
+            *link = l->next;
+            break;
+        }
+    }
+    tni_free(l);
+}
+
+void tni_tell_listeners(tn_op *op, bool defined, uint64_t event)
 {
     tni_lock();
-    for (tn_registration *l = listeners; l;) {
-        l->refs++; /* stays linked while we call out without the lock */
-        bool dead = l->listener_dead;
-        tni_unlock();
+    for (tn_registration *l = listeners.first; l;) {
         void (*fn)(void *, tn_op *) = defined ? l->listener.defined : l->listener.undefined;
-        if (fn && !dead)
-            fn(l->listener.ctx, op);
-        tni_lock();
         tn_registration *next = l->next;
-        if (--l->refs == 0) {
-            for (tn_registration **link = &listeners; *link; link = &(*link)->next) {
-                if (*link == l) {
-                    *link = next;
-                    break;
-                }
-            }
-            tni_free(l);
+        if (fn && !l->listener_dead && l->joined < event) {
+            l->refs++; /* stays linked while we call out without the lock */
+            tni_unlock();
+            fn(l->listener.ctx, op);
+            tni_lock();
+            next = l->next;
+            let_go(l);
         }
         l = next;
     }
     tni_unlock();
+}
+
+/* Locked. The operators that are defined and stay so; NULL when there is no memory. */
+static tn_op **defined_ops(size_t *n)
+{
+    tn_op **ops = tni_alloc(tni_registry_.n_ops * sizeof *ops);
+    *n = 0;
+    for (size_t i = 0; ops && i < tni_registry_.n_ops; i++) {
+        tn_op *op = tni_registry_.ops[i];
+        if (op->defined && !op->leaving)
+            ops[(*n)++] = op;
+    }
+    return ops;
 }
 
 tn_status tn_add_listener(const tn_listener *listener, tn_registration **out)
@@ -215,24 +248,26 @@ tn_status tn_add_listener(const tn_listener *listener, tn_registration **out)
              "tn_add_listener: 'listener' must be filled in and 'out' must not be NULL");
     TN_TRY(tni_ready());
     tn_registration *l;
-    tn_op **ops;
     size_t n;
     TN_TRY(tni_registration_new(TNI_REGISTERED_LISTENER, &l));
-    tn_status st = tn_op_list(&ops, &n);
-    if (st != TN_OK) {
-        tni_free(l);
-        return st;
-    }
     l->listener = *listener;
     tni_lock();
-    l->next = listeners;
-    listeners = l;
+    tn_op **ops = defined_ops(&n);
+    if (ops) {
+        l->joined = listeners.events;
+        l->next = listeners.first;
+        listeners.first = l;
+    }
     tni_unlock();
+    if (!ops) {
+        tni_free(l);
+        TN_FAIL(TN_NOMEM, "cannot allocate the list of operators");
+    }
     for (size_t i = 0; i < n; i++) {
         if (listener->defined && tn_op_has_schema(ops[i]))
             listener->defined(listener->ctx, ops[i]);
     }
-    tn_op_list_free(ops);
+    tni_free(ops);
     *out = l;
     return TN_OK;
 }
@@ -241,14 +276,6 @@ void tni_remove_listener(tn_registration *r)
 {
     tni_lock();
     r->listener_dead = true;
-    if (--r->refs == 0) {
-        for (tn_registration **link = &listeners; *link; link = &(*link)->next) {
-            if (*link == r) {
-                *link = r->next;
-                break;
-            }
-        }
-        tni_free(r);
-    }
+    let_go(r);
     tni_unlock();
 }

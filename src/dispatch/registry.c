@@ -184,6 +184,11 @@ tn_status tni_register_builtin(const tni_builtin_kernel *kernels, size_t n_kerne
     tni_record *records = tni_calloc((n_kernels + n_fallbacks) * sizeof *records);
     TN_CHECK(records, TN_NOMEM, "cannot allocate the records of the built-in kernels");
     tni_lock();
+    if (tni_registry_.n_ops > 0) { /* a fork() between registering and saying so: all is there */
+        tni_unlock();
+        tni_free(records);
+        return TN_OK;
+    }
     for (size_t i = 0; i < TNI_NUM_BUILTIN_OPS; i++) {
         tn_op *op = &tni_builtin_ops[i];
         op->name = tni_op_defs[i].name;

@@ -61,10 +61,10 @@ static inline unsigned tni_hot_index(tn_keyset ks)
 /* An operator's table, immutable once published. (When memory runs out while a registration is
  * being undone it is patched in place instead; see tni_table_publish.) */
 typedef struct tni_table {
-    _Atomic tn_keyset mask; /* keys that do not fall through */
-    bool per_backend;       /* the masks of the backends differ */
+    _Atomic tn_keyset mask;   /* keys that do not fall through */
+    _Atomic bool per_backend; /* the masks of the backends differ */
     _Atomic(const tni_kernel *) slots[TNI_NUM_SLOTS];
-    tn_keyset backend_masks[TNI_NUM_BACKENDS];
+    _Atomic tn_keyset backend_masks[TNI_NUM_BACKENDS];
     tni_hot_set hot[8]; /* see Note [Hot sets] */
     tni_retired retired;
 } tni_table;
@@ -76,6 +76,7 @@ struct tn_op {
     const tni_op_def *builtin;    /* NULL: defined at run time */
     tni_record *records;
     bool defined;
+    bool leaving; /* still defined, but listeners are being told that it goes */
     tn_alias_analysis alias;
     char *def_site; /* "registered at FILE:LINE"; owned; NULL for built-in ones */
     char *tags;     /* owned; NULL for none and for built-in ones */
@@ -109,8 +110,11 @@ extern tni_registry tni_registry_;
 TN_NODISCARD tn_status tni_ready(void);
 
 void tni_lock(void);
-/* Unlock, then free what can be freed, without the lock. */
+/* Unlock, then free what can be freed, without the lock: runs destructors of users, so no other
+ * lock may be held. The thread's error record is as before. */
 void tni_unlock(void);
+/* Unlock alone: for those who hold another lock. */
+void tni_unlock_only(void);
 
 /* The operator of this name, created if there is none. Locked. */
 TN_NODISCARD tn_status tni_op_intern(const char *name, tn_op **out);

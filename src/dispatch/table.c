@@ -124,12 +124,12 @@ void tni_records_by_key(const tn_op *op, const tni_record **newest)
 }
 
 /* The slot of @p key falls through: calls skip it (spec 1.10). */
-static void note_fallthrough(tni_table *t, tn_key key)
+static void note_fallthrough(tn_keyset *masks, tn_key key)
 {
     int backend = tni_key_backend(key);
     for (int b = 0; b < TNI_NUM_BACKENDS; b++) {
         if (backend < 0 || b == backend)
-            t->backend_masks[b] = tni_keyset_minus(t->backend_masks[b], tni_key_set(key));
+            masks[b] = tni_keyset_minus(masks[b], tni_key_set(key));
     }
 }
 
@@ -151,19 +151,23 @@ void tni_table_compute(const tn_op *op, tni_table *t)
 {
     const tni_record *newest[TN_KEY_LIMIT];
     tni_records_by_key(op, newest);
+    tn_keyset masks[TNI_NUM_BACKENDS];
     for (int b = 0; b < TNI_NUM_BACKENDS; b++)
-        t->backend_masks[b] = TNI_KS_FULL;
+        masks[b] = TNI_KS_FULL;
     for (unsigned slot = 0; slot < TNI_NUM_SLOTS; slot++) {
         tni_provenance why;
         const tni_kernel *k = tni_table_resolve(newest, slot, &why);
         atomic_store_explicit(&t->slots[slot], k, memory_order_relaxed);
         if (slot && tni_is_fallthrough(k))
-            note_fallthrough(t, tni_slot_key(slot));
+            note_fallthrough(masks, tni_slot_key(slot));
     }
-    t->per_backend = false;
-    for (int b = 1; b < TNI_NUM_BACKENDS; b++)
-        t->per_backend |= t->backend_masks[b] != t->backend_masks[0];
-    atomic_store_explicit(&t->mask, t->backend_masks[0], memory_order_relaxed);
+    bool differ = false;
+    for (int b = 0; b < TNI_NUM_BACKENDS; b++) {
+        atomic_store_explicit(&t->backend_masks[b], masks[b], memory_order_relaxed);
+        differ |= masks[b] != masks[0];
+    }
+    atomic_store_explicit(&t->per_backend, differ, memory_order_relaxed);
+    atomic_store_explicit(&t->mask, masks[0], memory_order_relaxed);
     fill_hot_sets(t);
 }
 

@@ -38,6 +38,9 @@ static struct {
 
 static tni_once boot_once = TNI_ONCE_INIT;
 
+/* _POSIX_THREAD_DESTRUCTOR_ITERATIONS is 4: the last must find nothing to do. */
+enum { MOST_ENDS = 3 };
+
 /* ---- the lock ---- */
 
 void tni_lock(void)
@@ -80,15 +83,32 @@ static tni_retired *collect(void)
     return free_list;
 }
 
-void tni_unlock(void)
+/* The destructors that run here belong to somebody else than the caller: what fails in them must
+ * not be taken for a failure of the caller. */
+static void free_all(tni_retired *items)
 {
-    tni_retired *items = collect();
-    pthread_mutex_unlock(&tni_registry_.lock);
+    tni_error error;
+    tni_error_take(&error);
     while (items) {
         tni_retired *next = items->next;
         items->free(items);
         items = next;
     }
+    tn_clear_error();
+    (void)!tni_error_raise(&error);
+}
+
+void tni_unlock(void)
+{
+    tni_retired *items = collect();
+    pthread_mutex_unlock(&tni_registry_.lock);
+    if (items)
+        free_all(items);
+}
+
+void tni_unlock_only(void)
+{
+    pthread_mutex_unlock(&tni_registry_.lock);
 }
 
 void tni_retire(tni_retired *item, void (*free_fn)(tni_retired *item))
@@ -112,9 +132,14 @@ void tni_epoch_leave(bool entered)
 
 /* ---- threads come and go ---- */
 
+/* Destructors that run later, ours below or those of other keys, may dispatch again: from here on
+ * the thread is new, and registers anew. It may have ended inside a kernel. */
 static void thread_ends(void *arg)
 {
     tni_thread *thread = arg;
+    tni_state *s = thread->state;
+    if (thread->observer)
+        tni_observer_gone();
     tni_lock();
     for (tni_thread **link = &threads.first; *link; link = &(*link)->next) {
         if (*link == thread) {
@@ -122,13 +147,12 @@ static void thread_ends(void *arg)
             break;
         }
     }
-    tni_unlock();
-    tni_state *s = thread->state;
-    if (thread->observer)
-        tni_observer_gone();
-    s->limit = 0; /* a later destructor may dispatch again: it registers anew */
+    tni_epoch_close(s);
+    s->depth = s->limit = 0;
     s->frames = NULL;
     s->thread = NULL;
+    s->ended++;
+    tni_unlock();
     tni_free(thread);
 }
 
@@ -157,6 +181,7 @@ static void after_fork_in_child(void)
     threads.first = self;
     if (self)
         self->next = NULL;
+    tni_observers_are(self && self->observer ? 1 : 0);
     tni_watch_unlock();
     pthread_mutex_unlock(&tni_registry_.lock);
 }
@@ -174,7 +199,8 @@ static tn_status boot(void)
     if (!prepared) {
         TN_CHECK(pthread_key_create(&threads.key, thread_ends) == 0, TN_NOMEM,
                  "cannot make a thread-specific key");
-        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+        TN_CHECK(pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0,
+                 TN_NOMEM, "cannot register what must happen at fork()");
         threads.can_fence =
             syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
         tni_set_current_op_fn(current_op);
@@ -187,6 +213,10 @@ static tn_status boot(void)
 static tn_status register_thread(void)
 {
     tni_state *s = &tni_tls;
+    /* The system calls our destructor a few times at most, and then frees the memory that the list
+     * of threads would point to. */
+    TN_CHECK(s->ended < MOST_ENDS, TN_INVALID,
+             "this thread is ending: its destructors have called operators too often");
     int limit = atomic_load(&threads.limit);
     tni_thread *thread = tni_alloc(sizeof *thread + (size_t)limit * sizeof(tn_call));
     TN_CHECK(thread, TN_NOMEM, "cannot allocate the dispatch frames of a thread");

@@ -16,5 +16,7 @@ typedef struct tni_thread {
 
 /* A thread that had an observer ended, or took it off. */
 void tni_observer_gone(void);
+/* So many threads have one: after fork(). */
+void tni_observers_are(int n);
 
 #endif

@@ -571,6 +571,69 @@ TEST(a_kernel_may_undo_its_own_registration_while_it_runs)
     EXPECT_EQ_INT(destroyed, 1);
 }
 
+TEST(undoing_a_definition_takes_the_kernel_that_came_with_it)
+{
+    destroyed = 0;
+    kit k = kit_open();
+    tn_registration *def;
+    tn_kernel kernel = kit_kernel("m");
+    char *dangling;
+    tn_op *op;
+    kernel.destroy = count_destroyed;
+    ASSERT_OK(tn_library_def(k.defs, "op(Tensor x) -> Tensor", &kernel, &def));
+    tn_registration_undo(def);
+    EXPECT_EQ_INT(destroyed, 1);
+    EXPECT_FAIL(TN_INVALID, "t::op", tn_op_find("t::op", &op));
+    ASSERT_OK(tn_find_dangling(&dangling));
+    EXPECT_STR(dangling, "");
+    tn_string_free(dangling);
+    kit_close(&k);
+}
+
+static void fail_in_destructor(void *ctx)
+{
+    tn_op *op;
+    (void)ctx;
+    destroyed++;
+    EXPECT_FAIL(TN_INVALID, "no::such", tn_op_find("no::such", &op));
+}
+
+TEST(what_fails_in_a_destructor_is_not_taken_for_the_callers_failure)
+{
+    destroyed = 0;
+    kit k = kit_open();
+    tn_registration *handle;
+    tn_kernel kernel = kit_kernel("m");
+    kernel.destroy = fail_in_destructor;
+    ASSERT_OK(tn_library_def(k.defs, "op(Tensor x) -> Tensor", NULL, NULL));
+    ASSERT_OK(tn_library_impl(k.impls, "op", TN_KEY_CPU, &kernel, &handle));
+    EXPECT_FAIL(TN_VALUE, "mine", tn_fail(TN_VALUE, "%s", "mine"));
+    tn_registration_undo(handle);
+    EXPECT_EQ_INT(destroyed, 1);
+    EXPECT_EQ_INT(tn_last_status(), TN_VALUE);
+    EXPECT_STR(tn_last_error(), "mine");
+    tn_clear_error();
+    ASSERT_OK(tn_library_impl(k.impls, "op", TN_KEY_CPU, &kernel, &handle));
+    tn_registration_undo(handle);
+    EXPECT_EQ_INT(tn_last_status(), TN_OK);
+    kit_close(&k);
+}
+
+TEST(tags_are_a_list_of_texts)
+{
+    kit k = kit_open();
+    const char *tags[] = {"pointwise", NULL};
+    EXPECT_FAIL(
+        TN_INVALID, "'tags'",
+        tn_library_def_ex(k.defs, "op(Tensor x) -> Tensor", NULL, TN_ALIAS_DEFAULT, NULL, 2, NULL));
+    EXPECT_FAIL(TN_INVALID, "'tags'",
+                tn_library_def_ex(k.defs, "op(Tensor x) -> Tensor", NULL, TN_ALIAS_DEFAULT, tags,
+                                  -1, NULL));
+    EXPECT_OK(
+        tn_library_def_ex(k.defs, "op(Tensor x) -> Tensor", NULL, TN_ALIAS_DEFAULT, tags, 2, NULL));
+    kit_close(&k);
+}
+
 /* ---- listeners ---- */
 
 static char heard[256];
@@ -613,6 +676,77 @@ TEST(listeners_hear_of_definitions_but_not_of_kernels)
     tn_registration_undo(handle);
     kit_close(&k);
     EXPECT_STR(heard, "+before +late -late ");
+}
+
+typedef struct closing {
+    tn_library *lib;
+    tn_registration *listener;
+    int heard;
+} closing;
+
+static void close_library(void *ctx, tn_op *op)
+{
+    closing *c = ctx;
+    if (strcmp(tn_op_name(op), "t::op") != 0)
+        return;
+    c->heard++;
+    tn_library_close(TN_MOVE(c->lib));
+    EXPECT(tn_op_has_schema(op)); /* the one who undoes it is still telling */
+}
+
+static int close_from_listener(void *arg)
+{
+    (void)arg;
+    kit k = kit_open();
+    closing c = {0};
+    tn_registration *def;
+    tn_op *op;
+    tn_listener l = {sizeof l, 0, NULL, close_library, &c};
+    ASSERT_OK(tn_library_open(TN_LIBRARY_FRAGMENT, "t", TN_KEY_NONE, "x.c", 1, &c.lib));
+    ASSERT_OK(tn_library_def(c.lib, "op(Tensor x) -> Tensor", NULL, &def));
+    ASSERT_OK(tn_library_def(c.lib, "other(Tensor x) -> Tensor", NULL, NULL));
+    ASSERT_OK(tn_add_listener(&l, &c.listener));
+    tn_registration_undo(def);
+    EXPECT_EQ_INT(c.heard, 1);
+    EXPECT_FAIL(TN_INVALID, "t::op", tn_op_find("t::op", &op));
+    EXPECT_FAIL(TN_INVALID, "t::other", tn_op_find("t::other", &op));
+    tn_registration_undo(c.listener);
+    kit_close(&k);
+    return 0;
+}
+
+TEST(a_listener_may_close_the_library_whose_definition_goes)
+{
+    EXPECT_EQ_INT(run_in_child(close_from_listener, NULL, 5), 0);
+}
+
+static tn_registration *late_listener;
+
+static void join_late(void *ctx, tn_op *op)
+{
+    tn_listener l = {sizeof l, 0, hear_defined, hear_undefined, NULL};
+    (void)ctx;
+    if (strcmp(tn_op_name(op), "t::going") == 0 && !late_listener)
+        EXPECT_OK(tn_add_listener(&l, &late_listener));
+}
+
+TEST(a_listener_hears_of_the_end_of_exactly_what_it_heard_of)
+{
+    kit k = kit_open();
+    tn_listener l = {sizeof l, 0, NULL, join_late, NULL};
+    tn_registration *early, *going;
+    ASSERT_OK(tn_library_def(k.defs, "stays(Tensor x) -> Tensor", NULL, NULL));
+    ASSERT_OK(tn_library_def(k.defs, "going(Tensor x) -> Tensor", NULL, &going));
+    ASSERT_OK(tn_add_listener(&l, &early));
+    heard[0] = '\0';
+    tn_registration_undo(going); /* the late one joins while this one is being told */
+    EXPECT_STR(heard, "+stays ");
+    ASSERT_OK(tn_library_def(k.defs, "going(Tensor x) -> Tensor", NULL, &going));
+    tn_registration_undo(going);
+    EXPECT_STR(heard, "+stays +going -going ");
+    tn_registration_undo(early);
+    tn_registration_undo(TN_MOVE(late_listener));
+    kit_close(&k);
 }
 
 /* ---- finding ---- */
@@ -700,4 +834,40 @@ static int claim_three_devices(void *arg)
 TEST(three_devices_have_their_own_names_and_an_autograd_fallback_each)
 {
     EXPECT_EQ_INT(run_in_child(claim_three_devices, NULL, 20), 0);
+}
+
+static void register_device(void *ctx)
+{
+    tn_device_vtable v = {sizeof v, 0, no_alloc, no_free, no_to_host, no_from_host, NULL};
+    tn_device_type type;
+    (void)ctx;
+    destroyed++;
+    EXPECT_OK(tn_device_register("second", &v, &type));
+}
+
+/* The destructor of a kernel that undid itself runs with the next registration, here a device's. */
+static int register_from_destructor(void *arg)
+{
+    (void)arg;
+    tn_device_vtable v = {sizeof v, 0, no_alloc, no_free, no_to_host, no_from_host, NULL};
+    tn_device_type type;
+    kit k = kit_open();
+    self_undo s = {0};
+    tn_kernel kernel = TN_KERNEL_INIT(undo_self);
+    destroyed = 0;
+    kernel.ctx = &s;
+    kernel.destroy = register_device;
+    ASSERT_OK(tn_library_def(k.defs, "op(Tensor x) -> Tensor", NULL, NULL));
+    ASSERT_OK(tn_library_impl(k.impls, "op", TN_KEY_CPU, &kernel, &s.handle));
+    EXPECT_OK(kit_call("t::op", kit_keys(TN_KEY_CPU)));
+    EXPECT_OK(tn_device_register("first", &v, &type));
+    EXPECT_OK(tn_check_invariants());
+    EXPECT_EQ_INT(destroyed, 1);
+    kit_close(&k);
+    return 0;
+}
+
+TEST(a_destructor_may_register_a_device_while_a_device_is_being_registered)
+{
+    EXPECT_EQ_INT(run_in_child(register_from_destructor, NULL, 5), 0);
 }

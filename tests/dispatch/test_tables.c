@@ -3,6 +3,7 @@
  * the masks of keys that fall through. dispatch/oracle compares the rules themselves with a model.
  */
 #include "dispatch/kit.h"
+#include "dispatch/registry.h"
 
 #include <string.h>
 
@@ -225,4 +226,28 @@ TEST(a_table_takes_less_than_one_and_a_half_kilobytes)
     tn_op *op;
     ASSERT_OK(tn_op_find("aten::mm", &op));
     EXPECT(tn_op_table_bytes(op) < 1536);
+}
+
+TEST(a_table_that_differs_from_its_registrations_is_found)
+{
+    kit k = kit_open();
+    tn_op *op = kit_def(&k, "op(Tensor x) -> Tensor");
+    kit_impl(&k, "op", TN_KEY_CPU, "c");
+    tni_table *t = op->table;
+    ASSERT_OK(tn_check_invariants());
+    const tni_kernel *kernel = t->slots[1];
+    t->slots[1] = &tni_kernel_missing;
+    EXPECT_FAIL(TN_INTERNAL,
+                "the dispatch table of t::op differs from its registrations at slot 1 (CPU)",
+                tn_check_invariants());
+    t->slots[1] = kernel;
+    kernel = t->hot[0].kernel;
+    t->hot[0].kernel = &tni_kernel_missing;
+    EXPECT_FAIL(TN_INTERNAL, "the dispatch table of t::op", tn_check_invariants());
+    t->hot[0].kernel = kernel;
+    t->backend_masks[3] ^= 1;
+    EXPECT_FAIL(TN_INTERNAL, "the dispatch table of t::op", tn_check_invariants());
+    t->backend_masks[3] ^= 1;
+    EXPECT_OK(tn_check_invariants());
+    kit_close(&k);
 }
