@@ -138,6 +138,16 @@ tn_status tni_kernel_new_empty(tn_call *call, tn_tensor *self, const int64_t *si
     return new_empty(self, size, size_n, opts, out);
 }
 
+tn_status tni_kernel_new_empty_strided(tn_call *call, tn_tensor *self, const int64_t *size,
+                                       int64_t size_n, const int64_t *stride, int64_t stride_n,
+                                       const tn_tensor_opts *opts, tn_tensor **out)
+{
+    wanted w;
+    TN_TRY(read_like(opts, self, &w));
+    tn_tensor_opts all = tn_opts(w.dtype, w.device);
+    return tni_kernel_empty_strided(call, size, size_n, stride, stride_n, &all, out);
+}
+
 /* ---- one number all over ---- */
 
 /* Fill a fresh tensor: nobody has seen it yet, so nothing is counted or recorded. */

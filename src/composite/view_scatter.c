@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* composite/view_scatter.c: a copy of a tensor in which one view has other values, and the
+ * gradients of views, which are zeros but for it; diagonals as matrices. */
+#include <string.h>
+#include "core/tensor.h"
+#include "gen/composites.h"
+#include "gen/kernels.h"
+#include "tenon/ops.h"
+
+/* ---- gradients ---- */
+
+static tn_status zeros_for(const tn_tensor *grad, const int64_t *sizes, int64_t n, tn_tensor **out)
+{
+    tn_tensor_opts opts = tn_opts((tn_dtype)grad->dtype, grad->device);
+    return tn_zeros(sizes, n, &opts, out);
+}
+
+tn_status tni_kernel_select_backward(tn_call *call, tn_tensor *grad_output,
+                                     const int64_t *input_sizes, int64_t input_sizes_n, int64_t dim,
+                                     int64_t index, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) grad = NULL;
+    TN_AUTO(tn_tensor) part = NULL;
+    TN_TRY(zeros_for(grad_output, input_sizes, input_sizes_n, &grad));
+    TN_TRY(tn_select(grad, dim, index, &part));
+    TN_TRY(tn_copy_(part, grad_output, false));
+    *out = TN_MOVE(grad);
+    return TN_OK;
+}
+
+tn_status tni_kernel_slice_backward(tn_call *call, tn_tensor *grad_output,
+                                    const int64_t *input_sizes, int64_t input_sizes_n, int64_t dim,
+                                    int64_t start, int64_t end, int64_t step, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) grad = NULL;
+    TN_AUTO(tn_tensor) part = NULL;
+    TN_TRY(zeros_for(grad_output, input_sizes, input_sizes_n, &grad));
+    TN_TRY(tn_slice(grad, dim, tn_some_int(start), tn_some_int(end), step, &part));
+    TN_TRY(tn_copy_(part, grad_output, false));
+    *out = TN_MOVE(grad);
+    return TN_OK;
+}
+
+/* ---- scatter ---- */
+
+/* A copy with the very strides and offset of @p self, unless elements repeat. */
+static tn_status clone_as_it_is(tn_tensor *self, tn_tensor **out)
+{
+    for (int d = 0; d < self->ndim; d++)
+        if (self->strides[d] == 0 && self->sizes[d] > 1)
+            return tn_clone(self, TN_FORMAT_NONE, out);
+    TN_AUTO(tn_tensor) all = NULL;
+    TN_AUTO(tn_tensor) copy = NULL;
+    int64_t n = (int64_t)(self->storage->nbytes / tni_itemsize(self));
+    TN_TRY(tni_tensor_alias(self, 1, &n, NULL, 0, &all));
+    TN_TRY(tn_clone(all, TN_FORMAT_CONTIGUOUS, &copy));
+    return tni_tensor_over(copy->storage, self->ndim, self->sizes, self->strides, self->offset,
+                           (tn_dtype)self->dtype, copy->keys, self->device, out);
+}
+
+static tn_status write_view(TN_STOLEN tn_tensor *copied, TN_STOLEN tn_tensor *view, tn_tensor *src,
+                            tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) copy = copied;
+    TN_AUTO(tn_tensor) part = view;
+    char have[TNI_SIZES_TEXT], want[TNI_SIZES_TEXT];
+    bool same = part->ndim == src->ndim;
+    for (int d = 0; same && d < part->ndim; d++)
+        same = part->sizes[d] == src->sizes[d];
+    TN_CHECK(same, TN_INVALID,
+             "expected src to have a size equal to the slice of self. src size = %s, slice size = "
+             "%s",
+             tni_format_sizes(src->ndim, src->sizes, have, sizeof have),
+             tni_format_sizes(part->ndim, part->sizes, want, sizeof want));
+    TN_TRY(tn_copy_(part, src, false));
+    *out = TN_MOVE(copy);
+    return TN_OK;
+}
+
+tn_status tni_kernel_select_scatter(tn_call *call, tn_tensor *self, tn_tensor *src, int64_t dim,
+                                    int64_t index, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) copy = NULL;
+    TN_AUTO(tn_tensor) part = NULL;
+    TN_TRY(clone_as_it_is(self, &copy));
+    TN_TRY(tn_select(copy, dim, index, &part));
+    return write_view(TN_MOVE(copy), TN_MOVE(part), src, out);
+}
+
+tn_status tni_kernel_slice_scatter(tn_call *call, tn_tensor *self, tn_tensor *src, int64_t dim,
+                                   tn_opt_int start, tn_opt_int end, int64_t step, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) copy = NULL;
+    TN_AUTO(tn_tensor) part = NULL;
+    TN_TRY(clone_as_it_is(self, &copy));
+    TN_TRY(tn_slice(copy, dim, start, end, step, &part));
+    return write_view(TN_MOVE(copy), TN_MOVE(part), src, out);
+}
+
+tn_status tni_kernel_diagonal_scatter(tn_call *call, tn_tensor *self, tn_tensor *src,
+                                      int64_t offset, int64_t dim1, int64_t dim2, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) copy = NULL;
+    TN_AUTO(tn_tensor) part = NULL;
+    TN_TRY(clone_as_it_is(self, &copy));
+    TN_TRY(tn_diagonal(copy, offset, dim1, dim2, &part));
+    return write_view(TN_MOVE(copy), TN_MOVE(part), src, out);
+}
+
+/* ---- diagonals ---- */
+
+tn_status tni_kernel_diag_embed(tn_call *call, tn_tensor *self, int64_t offset, int64_t dim1,
+                                int64_t dim2, tn_tensor **out)
+{
+    (void)call;
+    int ndim = self->ndim + 1, a, b;
+    int64_t sizes[TN_MAX_DIMS], side = 0;
+    int64_t step = offset == INT64_MIN ? -1 : offset < 0 ? -offset : offset;
+    TN_CHECK(ndim <= TN_MAX_DIMS, TN_INVALID,
+             "diag_embed: the result would have %d dimensions, at most %d are possible", ndim,
+             TN_MAX_DIMS);
+    TN_TRY(tni_wrap_dim(dim1, ndim, &a));
+    TN_TRY(tni_wrap_dim(dim2, ndim, &b));
+    TN_CHECK(a != b, TN_INVALID, "diagonal dimensions cannot be identical %lld, %lld",
+             (long long)dim1, (long long)dim2);
+    TN_CHECK(step >= 0 && tni_i64_add(self->sizes[self->ndim - 1], step, &side), TN_INVALID,
+             "diag_embed: offset %lld is too large", (long long)offset);
+    for (int d = 0, from = 0; d < ndim; d++)
+        sizes[d] = d == a || d == b ? side : self->sizes[from++];
+    TN_AUTO(tn_tensor) result = NULL;
+    TN_AUTO(tn_tensor) diagonal = NULL;
+    TN_TRY(zeros_for(self, sizes, ndim, &result));
+    TN_TRY(tn_diagonal(result, offset, dim1, dim2, &diagonal));
+    TN_TRY(tn_copy_(diagonal, self, false));
+    *out = TN_MOVE(result);
+    return TN_OK;
+}
+
+tn_status tni_composite_diag(tn_tensor *self, int64_t diagonal, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) view = NULL;
+    TN_CHECK(self->ndim == 1 || self->ndim == 2, TN_INVALID,
+             "diag(): Supports 1D or 2D tensors. Got %dD", self->ndim);
+    if (self->ndim == 1)
+        return tn_diag_embed(self, diagonal, 0, 1, out);
+    TN_TRY(tn_diagonal(self, diagonal, 0, 1, &view));
+    return tn_clone(view, TN_FORMAT_CONTIGUOUS, out);
+}
+
+tn_status tni_kernel_trace(tn_call *call, tn_tensor *self, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) diagonal = NULL;
+    TN_CHECK(self->ndim == 2, TN_INVALID, "trace: expected a matrix, but got tensor with dim %d",
+             self->ndim);
+    TN_CHECK(self->dtype != TN_DTYPE_BOOL && self->dtype != TN_DTYPE_F16 &&
+                 self->dtype != TN_DTYPE_BF16,
+             TN_UNSUPPORTED, "\"trace\" not implemented for '%s'",
+             tni_dtype_text((tn_dtype)self->dtype));
+    TN_TRY(tn_diagonal(self, 0, 0, 1, &diagonal));
+    return tn_sum(diagonal, TN_DTYPE_NONE, out);
+}
+
+/* ---- rot90 ---- */
+
+tn_status tni_kernel_rot90(tn_call *call, tn_tensor *self, int64_t k, const int64_t *dims,
+                           int64_t dims_n, tn_tensor **out)
+{
+    (void)call;
+    TN_CHECK(dims_n == 2, TN_INVALID, "expected total rotation dims == 2, but got dims = %lld",
+             (long long)dims_n);
+    TN_CHECK(self->ndim >= 2, TN_INVALID, "expected total dims >= 2, but got total dims = %d",
+             self->ndim);
+    int64_t n = self->ndim, a = dims[0], b = dims[1];
+    int64_t gap = a > b ? a - b : b - a;
+    TN_CHECK(a != b && gap != n, TN_INVALID,
+             "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
+             (long long)a, (long long)b);
+    TN_CHECK(a >= -n && a < n, TN_INVALID, "Rotation dim0 out of range, dim0 = %lld", (long long)a);
+    TN_CHECK(b >= -n && b < n, TN_INVALID, "Rotation dim1 out of range, dim1 = %lld", (long long)b);
+    TN_AUTO(tn_tensor) flipped = NULL;
+    switch ((int)(((k % 4) + 4) % 4)) {
+    case 1:
+        TN_TRY(tn_flip(self, &b, 1, &flipped));
+        break;
+    case 2:
+        return tn_flip(self, dims, 2, out);
+    case 3:
+        TN_TRY(tn_flip(self, &a, 1, &flipped));
+        break;
+    default:
+        return tn_clone(self, TN_FORMAT_CONTIGUOUS, out);
+    }
+    TN_TRY(tn_transpose_(flipped, a, b));
+    *out = TN_MOVE(flipped);
+    return TN_OK;
+}
