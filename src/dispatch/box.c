@@ -12,8 +12,22 @@ static const char *name_of(const tn_op *op)
     return op->name ? op->name : tni_op_defs[op - tni_builtin_ops].name;
 }
 
-tn_status tni_bad_list_argument(const tn_op *op, const char *argument, const void *list, int64_t n)
+/* Of an argument; positions after the last are results. */
+static const char *argument_name(const tn_op *op, int position)
 {
+    const tni_schema *schema =
+        tni_ready() == TN_OK ? tni_op_get_schema((tn_op *)(uintptr_t)op) : NULL;
+    if (!schema)
+        return "?";
+    if (position < schema->nargs)
+        return schema->args[position].name;
+    const tni_schema_arg *result = &schema->rets[position - schema->nargs];
+    return position - schema->nargs < schema->nrets && result->name[0] ? result->name : "out";
+}
+
+tn_status tni_bad_list_argument(const tn_op *op, int position, const void *list, int64_t n)
+{
+    const char *argument = argument_name(op, position);
     TN_CHECK(n >= 0, TN_INVALID, "%s: argument '%s' has %lld elements", name_of(op), argument,
              (long long)n);
     TN_CHECK(list, TN_INVALID, "%s: argument '%s' must be a list of %lld elements, not NULL",
@@ -25,16 +39,19 @@ tn_status tni_bad_list_argument(const tn_op *op, const char *argument, const voi
             (long long)at, argument);
 }
 
-tn_status tni_null_string_argument(const tn_op *op, const char *argument)
+tn_status tni_null_string_argument(const tn_op *op, int position)
 {
-    TN_FAIL(TN_INVALID, "%s: argument '%s' must be a string, not NULL", name_of(op), argument);
+    TN_FAIL(TN_INVALID, "%s: argument '%s' must be a string, not NULL", name_of(op),
+            argument_name(op, position));
 }
 
-tn_status tni_null_pointer(const tn_op *op, const char *names, const void *const *pointers)
+tn_status tni_null_pointer(const tn_op *op, const uint8_t *positions, const void *const *pointers)
 {
-    for (int i = 0; pointers[i]; i++)
-        names += strlen(names) + 1;
-    TN_FAIL(TN_INVALID, "%s: argument '%s' must not be NULL", name_of(op), names);
+    int i = 0;
+    while (pointers[i])
+        i++;
+    TN_FAIL(TN_INVALID, "%s: argument '%s' must not be NULL", name_of(op),
+            argument_name(op, positions[i]));
 }
 
 /* ---- boxing ---- */

@@ -30,11 +30,11 @@ static inline bool tni_bad_tensor_list(tn_tensor *const *list, int64_t n)
     return false;
 }
 /* Fail for a list that one of these refused. */
-TNI_COLD tn_status tni_bad_list_argument(const tn_op *op, const char *argument, const void *list,
+TNI_COLD tn_status tni_bad_list_argument(const tn_op *op, int position, const void *list,
                                          int64_t n);
-TNI_COLD tn_status tni_null_string_argument(const tn_op *op, const char *argument);
-/* Fail for the first NULL of @p pointers; @p names are theirs, each ended by a NUL. */
-TNI_COLD tn_status tni_null_pointer(const tn_op *op, const char *names,
+TNI_COLD tn_status tni_null_string_argument(const tn_op *op, int position);
+/* Fail for the first NULL of @p pointers; @p positions are theirs, results after the arguments. */
+TNI_COLD tn_status tni_null_pointer(const tn_op *op, const uint8_t *positions,
                                     const void *const *pointers);
 
 /* ---- boxing ---- */

@@ -36,7 +36,7 @@ def simple(ctype, box, unbox, **more):
 def listing(ctype, box, unbox, check="tni_bad_list", room="", **more):
     """A list. What is refused, a negative count or elements at NULL, CHECK finds."""
     extra = "%s, " % room if room else ""
-    check = check and (check + "({n}, {n}_n)", "tni_bad_list_argument(op, \"{s}\", {n}, {n}_n)")
+    check = check and (check + "({n}, {n}_n)", "tni_bad_list_argument(op, {i}, {n}, {n}_n)")
     return Kind(((ctype, ""), ("int64_t", "_n")), box,
                 "tni_unbox_%s(call, &args[{i}], \"{s}\", %s&{n}, &{n}_n)" % (unbox, extra),
                 check=check, **more)
@@ -67,7 +67,7 @@ KINDS = {
                                   "tni_unbox_opt_scalar(call, &args[{i}], \"{s}\", &{n}_value, &{n})",
                                   locals=("tn_scalar {n}_value",)),
     ("str", False, False): simple("const char *", "tni_box_string({n})", "string",
-                                  check=("!{n}", "tni_null_string_argument(op, \"{s}\")")),
+                                  check=("!{n}", "tni_null_string_argument(op, {i})")),
     ("str", False, True): simple("const char *", "tni_box_string({n})", "opt_string"),
     ("ScalarType", False, False): simple("tn_dtype", "tni_box_number({n})", "dtype"),
     ("ScalarType", False, True): simple("tn_dtype", "tni_box_number({n})", "opt_dtype"),

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Ways into an operator: typed wrappers, redispatch, the scope's face, and adaptors between boxed and
-typed. A wrapper refuses what is missing, collects keys, begins, runs the kernel, ends; what needs boxed
-arguments is in one cold function beside it."""
+typed. Operators whose C parameters are alike share one body: it refuses what is missing, collects keys, begins, runs
+the kernel, ends; what needs boxed arguments is in one cold function beside it."""
+
+import copy
 
 from cargs import POINTER, declare
 from csource import banner, call, function, guard, includes, prototype, wrapped
@@ -15,10 +17,16 @@ def redispatch_params(op):
 
 def redispatch_h(model):
     body = includes("tenon/dispatch.h")
-    body += ("/* Call an operator from a kernel (the frame `caller`) with exactly these keys, whose highest must be\n"
-             " * lower than the kernel's own. */\n")
-    for op in model.operators:
-        body += prototype("tn_status", "tni_re_" + op.id, redispatch_params(op), "TN_NODISCARD ")
+    body += ("/* Go on from a kernel of the same operator (the frame `caller`) with exactly these keys, whose highest\n"
+             " * must be lower than the kernel's own. */\n")
+    shapes = call_shapes(model)
+    for shape in shapes:
+        body += prototype("tn_status", "tni_re_shape_%d" % shape.number, redispatch_params(shape.twin), "TN_NODISCARD ")
+    for shape in shapes:
+        for op in shape.operators:
+            run = call("return tni_re_shape_%d(" % shape.number, ["caller", "keys"] + op.names, ");")
+            body += function("tn_status", "tni_re_" + op.id, redispatch_params(op), [run],
+                             "TN_NODISCARD static inline ")
     return banner(model, "Typed redispatch.", "dispatch") + guard("TNI_GEN_REDISPATCH_H", body)
 
 
@@ -29,14 +37,13 @@ def n_values(n):
 
 
 def end_typed(op, indent):
-    head = "return tni_call_end(call, ((tn_%s_fn)call->kernel->typed)(" % op.c_name
-    return call(head, ["call"] + op.names, "));", indent)
+    return call("return tni_call_end(call, ((fn_SHAPE)call->kernel->typed)(", ["call"] + op.names, "));", indent)
 
 
 def box(op):
     for arg in op.args:
         if arg.is_options:
-            yield "tni_box_opts(opts, &args[%d]);" % arg.index
+            yield "tni_box_opts(%s, &args[%d]);" % (arg.name, arg.index)
         else:
             yield "args[%d] = %s;" % (arg.index, arg.fill(arg.kind.box))
     if not op.args:
@@ -61,7 +68,7 @@ def cold_function(op):
     body = ["tn_value args[%d], rets[%d];" % (n_values(n), n_values(n_rets)), "tn_status status = TN_OK;"]
     body += list(box(op))
     body += ["tn_event_kind kind = caller ? TN_EVENT_REDISPATCH : TN_EVENT_CALL;",
-             "tn_call *call = tni_begin(caller, OP(%s), keys, kind, args, %d, &status);" % (op.id, n),
+             "tn_call *call = tni_begin(caller, op, keys, kind, args, %d, &status);" % n,
              "if (!call)", "    return status;",
              "if (call->kernel->typed)", end_typed(op, 8),
              "status = tni_run_boxed(call, args, %d, rets, %d);" % (n, n_rets)]
@@ -72,44 +79,87 @@ def cold_function(op):
     if taken:
         body += ["if (status == TN_OK) {"] + ["    " + line for line in taken] + ["}"]
     body.append("return tni_call_end(call, status);")
-    return function("tn_status", "cold_" + op.id, redispatch_params(op), body, "static TNI_COLD ")
+    return function("tn_status", "cold_SHAPE", [("tn_op *", "op")] + redispatch_params(op), body, "static TNI_COLD ")
 
 
-def begin_and_run(op, caller, begin):
+def begin_and_run(op, whose, caller, begin):
     return ["tn_call *call = %s;" % begin, "if (TNI_UNLIKELY(!call))",
-            call("return cold_%s(" % op.id, [caller, "keys"] + op.names, ");", 8), end_typed(op, 4)]
+            call("return cold_SHAPE(", [whose, caller, "keys"] + op.names, ");", 8), end_typed(op, 4)]
 
 
-def wrapper(op):
+def shared_call(op):
     body, pointers = [], []
     for arg in op.args:
         if arg.kind.check == POINTER:
-            pointers.append((arg.fill("{n}"), arg.fill("{s}")))
+            pointers.append((arg.name, arg.index))
         elif arg.kind.check:
             condition, failure = map(arg.fill, arg.kind.check)
             body += ["if (TNI_UNLIKELY(%s))" % condition, "    return %s;" % failure]
-    pointers += [(name, name) for _, name in op.out_params]
+    pointers += [(name, len(op.schema.args) + i) for i, (_, name) in enumerate(op.out_params)]
     if pointers:
-        names = "\\0".join(said for _, said in pointers)
+        places = ", ".join(str(place) for _, place in pointers)
         body += [wrapped("if (TNI_UNLIKELY(", [" || ".join("!" + p for p, _ in pointers)], "))", 4),
-                 call("return tni_null_pointer(op, \"%s\"," % names + " (const void *const[]){",
+                 call("return tni_null_pointer(op, (const uint8_t[]){%s}, (const void *const[]){" % places,
                       [p for p, _ in pointers], "});", 8)]
     keys = [arg.fill(arg.kind.keys) for arg in op.args if arg.kind.keys]
     body.append(wrapped("tn_keyset keys = ", [" | ".join(keys) or "0"], ";", 4))
-    body += begin_and_run(op, "NULL", "tni_call_begin(OP(%s), keys)" % op.id)
-    return function("tn_status", "tn_" + op.c_name, op.params + op.out_params,
-                    [line.replace("(op, ", "(OP(%s), " % op.id) for line in body])
+    body += begin_and_run(op, "op", "NULL", "tni_call_begin(op, keys)")
+    return function("tn_status", "call_SHAPE", op.params + op.out_params + [("tn_op *", "op")], body, "STATIC ")
 
 
-def redispatcher(op):
-    body = begin_and_run(op, "caller", "tni_redispatch_begin(caller, OP(%s), keys)" % op.id)
-    return function("tn_status", "tni_re_" + op.id, redispatch_params(op), body)
+def shared_redispatch(op):
+    body = begin_and_run(op, "caller->op", "caller", "tni_redispatch_begin(caller, caller->op, keys)")
+    return function("tn_status", "tni_re_shape_SHAPE", redispatch_params(op), body)
+
+
+def by_position(op):
+    """The operator with parameters named by their position, so that operators of one shape give one text."""
+    twin = copy.copy(op)
+    twin.args = [copy.copy(arg) for arg in op.args]
+    renamed = {}
+    for i, (old, arg) in enumerate(zip(op.args, twin.args)):
+        arg.name = "a%d" % i
+        renamed[id(old)] = arg
+    twin.outs = [copy.copy(out) for out in op.outs]
+    for i, out in enumerate(twin.outs):
+        out.name = "r%d" % i
+        out.arg = out.arg and renamed[id(out.arg)]
+    return twin
+
+
+class CallShape:
+    """The shared bodies of the operators that have the same C parameters."""
+
+    def __init__(self, number, twin, text):
+        self.number, self.twin, self.text, self.operators = number, twin, text, []
+
+    def source(self):
+        static = "static" if len(self.operators) == 1 else "static TNI_SHARED"
+        return self.text.replace("STATIC", static).replace("SHAPE", str(self.number))
+
+
+def call_shapes(model):
+    found = {}
+    for op in model.operators:
+        twin = by_position(op)
+        types = [ctype.rstrip() for ctype, _ in [CALL] + twin.params + twin.out_params]
+        text = "\n".join([wrapped("typedef tn_status (*fn_SHAPE)(", types, ");"), cold_function(twin),
+                          shared_call(twin), shared_redispatch(twin)])
+        found.setdefault(text, CallShape(len(found), twin, text)).operators.append(op)
+    return list(found.values())
+
+
+def wrapper(op, shape):
+    run = call("return call_%d(" % shape.number, op.names + ["OP(%s)" % op.id], ");")
+    return function("tn_status", "tn_" + op.c_name, op.params + op.out_params, [run])
 
 
 CALLS_HEAD = """#define OP(id) (&tni_builtin_ops[TNI_OP_##id])
+/* One body for many wrappers: inlining it into each would undo the sharing. */
+#define TNI_SHARED __attribute__((noinline))
 
-/* cold_ID is the rare half of a call, from `caller` or from outside when that is NULL: whatever
- * tni_call_begin and tni_redispatch_begin leave. */
+/* For each shape of C parameters: call_N calls the operator that comes last; tni_re_shape_N goes on from a
+ * kernel; cold_N is the rare half of both, whatever tni_call_begin and tni_redispatch_begin leave. */
 
 """
 
@@ -120,9 +170,9 @@ def calls_c(model):
                      "gen/op_ids.h", "gen/redispatch.h")
     text += CALLS_HEAD
     pieces = []
-    for op in model.operators:
-        pieces.append("/* ---- %s ---- */\n\n" % op.schema.full + "\n".join(
-            [cold_function(op), wrapper(op), redispatcher(op)]))
+    for shape in call_shapes(model):
+        names = wrapped("/* Shape %d: " % shape.number, [op.schema.full for op in shape.operators], " */")
+        pieces.append("\n".join([names, shape.source()] + [wrapper(op, shape) for op in shape.operators]))
     return text + "\n".join(pieces)
 
 
