@@ -66,3 +66,101 @@ tn_status tni_composite_rms_norm(tn_tensor *input, const int64_t *normalized_sha
         weighted = TN_MOVE(scaled);
     return tn_to_dtype(weighted, dtype, false, false, TN_FORMAT_NONE, out);
 }
+
+/* ---- channels ---- */
+
+tn_status tni_composite_batch_norm(tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
+                                   tn_tensor *running_mean, tn_tensor *running_var, bool training,
+                                   double momentum, double eps, bool cudnn_enabled, tn_tensor **out)
+{
+    tn_tensor *const params[] = {weight, bias, running_mean, running_var};
+    tn_dtype statistics;
+    TN_AUTO(tn_tensor) mean = NULL;
+    TN_AUTO(tn_tensor) rstd = NULL;
+    (void)cudnn_enabled;
+    TN_CHECK(!running_mean == !running_var, TN_VALUE,
+             "running_mean and running_var must either both be None or neither be None");
+    TN_TRY(tni_check_batch_norm(input, params, training, &statistics));
+    if (input->numel == 0)
+        return tn_clone(input, TN_FORMAT_NONE, out);
+    return tn_native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum,
+                                eps, out, &mean, &rstd);
+}
+
+/* A vector of channels, once for each sample, in memory of its own: running statistics are written
+ * to. NULL gives NULL. */
+static tn_status repeat(tn_tensor *t, int64_t samples, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) wide = NULL;
+    TN_AUTO(tn_tensor) copy = NULL;
+    if (!t)
+        return TN_OK;
+    const int64_t sizes[] = {samples, t->numel}, flat[] = {samples * t->numel};
+    TN_TRY(tn_expand(t, sizes, 2, false, &wide));
+    TN_TRY(tn_clone(wide, TN_FORMAT_CONTIGUOUS, &copy));
+    return tn_view(copy, flat, 1, out);
+}
+
+/* Running statistics become the mean over the samples'. */
+static tn_status take_mean(tn_tensor *running, tn_tensor *repeated, int64_t samples)
+{
+    TN_AUTO(tn_tensor) rows = NULL;
+    TN_AUTO(tn_tensor) mean = NULL;
+    if (!running)
+        return TN_OK;
+    const int64_t sizes[] = {samples, running->numel}, dim = 0;
+    TN_TRY(tn_view(repeated, sizes, 2, &rows));
+    TN_TRY(tn_mean_dim(rows, &dim, 1, false, TN_DTYPE_NONE, &mean));
+    return tn_copy_(running, mean, false);
+}
+
+tn_status tni_composite_instance_norm(tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
+                                      tn_tensor *running_mean, tn_tensor *running_var,
+                                      bool use_input_stats, double momentum, double eps,
+                                      bool cudnn_enabled, tn_tensor **out)
+{
+    TN_CHECK(use_input_stats || (running_mean && running_var), TN_INVALID,
+             "Expected running_mean and running_var to be defined when use_input_stats is false");
+    TN_CHECK(input->ndim >= 2, TN_INDEX,
+             "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
+    int64_t samples = input->sizes[0], sizes[TN_MAX_DIMS];
+    sizes[0] = 1;
+    TN_CHECK(!__builtin_mul_overflow(samples, input->sizes[1], &sizes[1]), TN_INVALID,
+             "instance_norm: too many channels");
+    for (int d = 2; d < input->ndim; d++)
+        sizes[d] = input->sizes[d];
+    TN_AUTO(tn_tensor) w = NULL;
+    TN_AUTO(tn_tensor) b = NULL;
+    TN_AUTO(tn_tensor) mean = NULL;
+    TN_AUTO(tn_tensor) var = NULL;
+    TN_AUTO(tn_tensor) dense = NULL;
+    TN_AUTO(tn_tensor) channels = NULL;
+    TN_AUTO(tn_tensor) result = NULL;
+    TN_TRY(repeat(weight, samples, &w));
+    TN_TRY(repeat(bias, samples, &b));
+    TN_TRY(repeat(running_mean, samples, &mean));
+    TN_TRY(repeat(running_var, samples, &var));
+    TN_TRY(tn_contiguous(input, TN_FORMAT_CONTIGUOUS, &dense));
+    TN_TRY(tn_view(dense, sizes, input->ndim, &channels));
+    TN_TRY(tn_batch_norm(channels, w, b, mean, var, use_input_stats, momentum, eps, cudnn_enabled,
+                         &result));
+    TN_TRY(take_mean(running_mean, mean, samples));
+    TN_TRY(take_mean(running_var, var, samples));
+    return tn_view(result, input->sizes, input->ndim, out);
+}
+
+tn_status tni_composite_group_norm(tn_tensor *input, int64_t num_groups, tn_tensor *weight,
+                                   tn_tensor *bias, double eps, bool cudnn_enabled, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) dense = NULL;
+    TN_AUTO(tn_tensor) mean = NULL;
+    TN_AUTO(tn_tensor) rstd = NULL;
+    (void)cudnn_enabled;
+    TN_TRY(tni_check_groups(input, num_groups, weight, bias));
+    int64_t pixels = 1;
+    for (int d = 2; d < input->ndim; d++)
+        pixels *= input->sizes[d];
+    TN_TRY(tn_contiguous(input, tni_suggest_format(input), &dense));
+    return tn_native_group_norm(dense, weight, bias, input->sizes[0], input->sizes[1], pixels,
+                                num_groups, eps, out, &mean, &rstd);
+}

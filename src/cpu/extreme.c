@@ -102,8 +102,9 @@ static tn_status extreme(bool largest, const tn_tensor *self, uint64_t dims, tn_
                      .dtype = dtype,
                      .size = tni_dtype_size(dtype),
                      .n = tni_line_length(self, dims)};
-    tni_line lines[] = {
-        {values, dtype, true}, {indices, TN_DTYPE_NONE, true}, {self, dtype, false}};
+    tni_line lines[] = {{values, dtype, TNI_LINE_WRITE},
+                        {indices, TN_DTYPE_NONE, TNI_LINE_WRITE},
+                        {self, dtype, TNI_LINE_READ}};
     return tni_lines(self, dims, lines, 3, 0, extreme_line, &j);
 }
 
@@ -191,7 +192,7 @@ static tn_status running(const tn_tensor *self, int64_t dim, bool product, tn_te
                                           : TN_DTYPE_I64;
     uint64_t dims = UINT64_C(1) << d;
     running_job j = {.dtype = dtype, .n = tni_line_length(self, dims), .product = product};
-    tni_line lines[] = {{out, dtype, true}, {self, dtype, false}};
+    tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ}};
     return tni_lines(self, dims, lines, 2, 0, running_line, &j);
 }
 

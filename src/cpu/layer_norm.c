@@ -82,10 +82,10 @@ tn_status tni_cpu_native_layer_norm(tn_tensor *input, const int64_t *normalized_
         j.x = input->data;
         return rows <= grain ? some_rows(0, rows, &j) : tni_pool_for(rows, grain, some_rows, &j);
     }
-    tni_line lines[] = {{out0, compute, true},
-                        {out1, compute, true},
-                        {out2, compute, true},
-                        {input, compute, false}};
+    tni_line lines[] = {{out0, compute, TNI_LINE_WRITE},
+                        {out1, compute, TNI_LINE_WRITE},
+                        {out2, compute, TNI_LINE_WRITE},
+                        {input, compute, TNI_LINE_READ}};
     return tni_lines(input, dims, lines, 4, 0, one_line, &j);
 }
 

@@ -19,7 +19,7 @@ typedef struct operand {
     int axes; /* of the line, fastest first, merged */
     int64_t sizes[TN_MAX_DIMS], strides[TN_MAX_DIMS];
     int64_t kept[TN_MAX_DIMS];
-    bool out, direct, converted;
+    bool in, out, direct, converted;
     size_t buffer, raw; /* where its buffers are, in bytes */
 } operand;
 
@@ -75,7 +75,8 @@ static void plan_operand(lines_job *j, operand *o, const tni_line *line, const t
     o->want = line->want == TN_DTYPE_NONE ? o->have : line->want;
     o->have_size = tni_dtype_size(o->have);
     o->want_size = tni_dtype_size(o->want);
-    o->out = line->out;
+    o->out = line->use != TNI_LINE_READ;
+    o->in = line->use != TNI_LINE_WRITE;
     o->length = 1;
     o->axes = 0;
     bool same = t->ndim == shape->ndim;
@@ -156,7 +157,7 @@ static tn_status walk(const lines_job *j, int64_t begin, int64_t end, char *buff
         for (int k = 0; k < j->n; k++) {
             const operand *o = &j->operands[k];
             line[k] = o->direct ? at[k] : o->length < 0 ? NULL : buffers + o->buffer;
-            if (!o->direct && !o->out && o->length >= 0)
+            if (!o->direct && o->length >= 0 && o->in)
                 bring(j, o, at[k], buffers);
         }
         TN_TRY(j->fn(line, buffers + j->bytes, j->ctx));

@@ -8,7 +8,13 @@
 #include "core/tensor.h"
 #include "cpu/loops.h"
 
-#define TNI_LINES_MOST 6
+#define TNI_LINES_MOST 8
+
+enum {
+    TNI_LINE_READ = 0,
+    TNI_LINE_WRITE = 1, /* need not be read */
+    TNI_LINE_UPDATE = 2,
+};
 
 /* One operand: a tensor with the dimensions of the shape that is walked. Along the line its sizes
  * may be others; a result of a reduction may also lack these dimensions, and has lines of one
@@ -16,7 +22,7 @@
 typedef struct tni_line {
     const tn_tensor *tensor; /* NULL: its line is NULL */
     tn_dtype want;           /* TN_DTYPE_NONE: the tensor's own */
-    bool out;                /* is written, and need not be read */
+    uint8_t use;             /* TNI_LINE_… */
 } tni_line;
 
 /* @p line has one pointer an operand. @p scratch has the bytes that were asked for, 64-byte

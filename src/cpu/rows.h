@@ -29,6 +29,11 @@ typedef struct tni_rows_loops {
     /* The sums of grad and of grad * (x - mean). */
     void (*dots)(const void *grad, const void *x, int64_t n, double mean, double *sum,
                  double *moment);
+    /* out = (x - mean) * scale + shift; out may be x. */
+    void (*affine)(void *out, const void *x, int64_t n, double mean, double scale, double shift);
+    /* out = grad * abc[0] - abc[1] - (x - mean) * abc[2] */
+    void (*blend)(void *out, const void *grad, const void *x, int64_t n, double mean,
+                  const double *abc);
     /* The sum of x * x, added in the dtype of x. */
     double (*squares)(const void *x, int64_t n);
     double (*log_sum_exp)(const void *x, int64_t n);

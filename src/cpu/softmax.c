@@ -60,7 +60,8 @@ static tn_status run(softmax_job *j, const tn_tensor *a, const tn_tensor *b, int
         j->row_bytes = j->n * (int64_t)tni_dtype_size(dtype);
         return rows <= grain ? some_rows(0, rows, j) : tni_pool_for(rows, grain, some_rows, j);
     }
-    tni_line lines[] = {{out, compute, true}, {a, compute, false}, {b, compute, false}};
+    tni_line lines[] = {
+        {out, compute, TNI_LINE_WRITE}, {a, compute, TNI_LINE_READ}, {b, compute, TNI_LINE_READ}};
     return tni_lines(a, UINT64_C(1) << d, lines, b ? 3 : 2, 0, one_line, j);
 }
 

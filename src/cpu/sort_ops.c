@@ -111,8 +111,9 @@ static tn_status run(tni_line_fn fn, const tn_tensor *self, uint64_t dims, int64
                   .n = tni_line_length(self, dims),
                   .k = k,
                   .descending = descending};
-    tni_line lines[] = {
-        {values, dtype, true}, {indices, TN_DTYPE_NONE, true}, {self, dtype, false}};
+    tni_line lines[] = {{values, dtype, TNI_LINE_WRITE},
+                        {indices, TN_DTYPE_NONE, TNI_LINE_WRITE},
+                        {self, dtype, TNI_LINE_READ}};
     return tni_lines(self, dims, lines, 3, (size_t)(2 * j.n) * sizeof(tni_place), fn, &j);
 }
 

@@ -161,7 +161,7 @@ static tn_status prod(const tn_tensor *self, uint64_t dims, tn_tensor *out)
 {
     tn_dtype dtype = multiply_in((tn_dtype)out->dtype);
     stat_job j = {.dtype = dtype, .n = tni_line_length(self, dims)};
-    tni_line lines[] = {{out, dtype, true}, {self, dtype, false}};
+    tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ}};
     return tni_lines(self, dims, lines, 2, 0, multiply, &j);
 }
 
@@ -207,7 +207,7 @@ tn_status tni_cpu_logsumexp(tn_tensor *self, const int64_t *dim, int64_t dim_n, 
     stat_job j = {.loops = tni_rows_of(tni_cpu_kernels(), dtype),
                   .dtype = dtype,
                   .n = tni_line_length(self, dims)};
-    tni_line lines[] = {{out, dtype, true}, {self, dtype, false}};
+    tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ}};
     return tni_lines(self, dims, lines, 2, 0, log_sum_exp, &j);
 }
 
@@ -262,7 +262,8 @@ static tn_status variance(tn_tensor *self, const int64_t *dim, int64_t dim_n,
                   .n = tni_line_length(self, dims),
                   .correction = correction ? tn_scalar_to_double(*correction) : 1.0,
                   .root = root};
-    tni_line lines[] = {{out, real, true}, {mean, dtype, true}, {self, dtype, false}};
+    tni_line lines[] = {
+        {out, real, TNI_LINE_WRITE}, {mean, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ}};
     return tni_lines(self, dims, lines, 3, 0, variance_line, &j);
 }
 
@@ -362,6 +363,6 @@ tn_status tni_cpu_linalg_vector_norm(tn_tensor *self, tn_scalar ord, const int64
                   .dtype = in,
                   .n = tni_line_length(self, dims),
                   .ord = tn_scalar_to_double(ord)};
-    tni_line lines[] = {{out, real, true}, {self, in, false}};
+    tni_line lines[] = {{out, real, TNI_LINE_WRITE}, {self, in, TNI_LINE_READ}};
     return tni_lines(self, dims, lines, 2, 0, norm_line, &j);
 }

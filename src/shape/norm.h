@@ -17,4 +17,15 @@ TN_NODISCARD tn_status tni_check_norm_dtypes(const char *kernel, const tn_tensor
                                              const tn_tensor *weight, const tn_tensor *bias,
                                              tn_dtype *statistics);
 
+/* The same for batch normalisation, with the sizes: [channels], and running statistics. */
+TN_NODISCARD tn_status tni_check_batch_norm(const tn_tensor *input, tn_tensor *const *params,
+                                            bool training, tn_dtype *statistics);
+/* Group normalisation: channels that divide, parameters of one element a channel. */
+TN_NODISCARD tn_status tni_check_groups(const tn_tensor *input, int64_t groups,
+                                        const tn_tensor *weight, const tn_tensor *bias);
+/* A fresh tensor with the sizes of @p like, in channels-last order when that is its order, else
+ * row-major. */
+TN_NODISCARD tn_status tni_norm_result(const tn_tensor *like, tn_dtype dtype,
+                                       TN_OWNED tn_tensor **out);
+
 #endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/batch_norm.c: batch normalisation and its gradients. A channel is a line: whatever the
+ * layout, its elements are brought together, and statistics are those of one run of numbers. */
+#include <math.h>
+#include <string.h>
+#include "cpu/lines.h"
+#include "cpu/rows.h"
+#include "gen/kernels.h"
+#include "shape/norm.h"
+
+/* All dimensions but the channels'. */
+#define NOT_CHANNELS (~UINT64_C(2))
+
+typedef struct channel_job {
+    const tni_rows_loops *loops;
+    bool is_double;
+    bool training;
+    int64_t n;
+    double momentum, eps;
+} channel_job;
+
+static double load(const channel_job *j, const void *x)
+{
+    return j->is_double ? *(const double *)x : (double)*(const float *)x;
+}
+
+static void store(const channel_job *j, void *to, double value)
+{
+    if (!to)
+        return;
+    if (j->is_double)
+        *(double *)to = value;
+    else
+        *(float *)to = (float)value;
+}
+
+static channel_job job_of(const tn_tensor *input, tn_dtype compute, bool training, double eps)
+{
+    return (channel_job){.loops = tni_rows_of(tni_cpu_kernels(), compute),
+                         .is_double = compute == TN_DTYPE_F64,
+                         .training = training,
+                         .n = tni_line_length(input, NOT_CHANNELS),
+                         .eps = eps};
+}
+
+static double rstd_of(const channel_job *j, double variance)
+{
+    return j->is_double ? 1.0 / sqrt(variance + j->eps)
+                        : (double)(1.0f / sqrtf((float)variance + (float)j->eps));
+}
+
+enum { OUT, X, MEAN, RSTD, WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };
+
+static void move_towards(const channel_job *j, void *running, double value)
+{
+    if (running)
+        store(j, running, (1 - j->momentum) * load(j, running) + j->momentum * value);
+}
+
+static tn_status forward_channel(void *const *line, void *scratch, void *ctx)
+{
+    const channel_job *j = ctx;
+    double mean, m2, rstd, n = (double)j->n;
+    (void)scratch;
+    if (j->training) {
+        j->loops->moments(line[X], j->n, &mean, &m2);
+        rstd = rstd_of(j, m2 / n);
+        store(j, line[MEAN], mean);
+        store(j, line[RSTD], rstd);
+        move_towards(j, line[RUNNING_MEAN], mean);
+        move_towards(j, line[RUNNING_VAR], m2 / (n - 1));
+    } else {
+        mean = load(j, line[RUNNING_MEAN]);
+        rstd = rstd_of(j, load(j, line[RUNNING_VAR]));
+    }
+    double weight = line[WEIGHT] ? load(j, line[WEIGHT]) : 1.0;
+    double bias = line[BIAS] ? load(j, line[BIAS]) : 0.0;
+    j->loops->affine(line[OUT], line[X], j->n, mean, rstd * weight, bias);
+    return TN_OK;
+}
+
+static tn_status forward(tn_tensor *input, tn_tensor *const *params, bool training, double momentum,
+                         double eps, tn_tensor **out0, tn_tensor **out1, tn_tensor **out2)
+{
+    char text[TNI_SIZES_TEXT];
+    tn_dtype statistics;
+    TN_TRY(tni_check_batch_norm(input, params, training, &statistics));
+    TN_CHECK(!training || input->numel > 0, TN_INVALID,
+             "input tensor must have at least one element, but got input_sizes = %s",
+             tni_format_sizes(input->ndim, input->sizes, text, sizeof text));
+    TN_AUTO(tn_tensor) out = NULL;
+    TN_AUTO(tn_tensor) mean = NULL;
+    TN_AUTO(tn_tensor) rstd = NULL;
+    int64_t channels = training ? input->sizes[1] : 0;
+    TN_TRY(tni_norm_result(input, (tn_dtype)input->dtype, &out));
+    TN_TRY(tni_tensor_new(1, &channels, NULL, statistics, input->device, &mean));
+    TN_TRY(tni_tensor_new(1, &channels, NULL, statistics, input->device, &rstd));
+    if (!tni_is_meta(input) && input->numel) {
+        tn_dtype compute = tni_compute_dtype((tn_dtype)input->dtype);
+        channel_job j = job_of(input, compute, training, eps);
+        j.momentum = momentum;
+        tni_line lines[] = {
+            [OUT] = {out, compute, TNI_LINE_WRITE},
+            [X] = {input, compute, TNI_LINE_READ},
+            [MEAN] = {training ? mean : NULL, compute, TNI_LINE_WRITE},
+            [RSTD] = {training ? rstd : NULL, compute, TNI_LINE_WRITE},
+            [WEIGHT] = {params[0], compute, TNI_LINE_READ},
+            [BIAS] = {params[1], compute, TNI_LINE_READ},
+            [RUNNING_MEAN] = {params[2], compute, training ? TNI_LINE_UPDATE : TNI_LINE_READ},
+            [RUNNING_VAR] = {params[3], compute, training ? TNI_LINE_UPDATE : TNI_LINE_READ},
+        };
+        TN_TRY(tni_lines(input, NOT_CHANNELS, lines, 8, 0, forward_channel, &j));
+    }
+    *out0 = TN_MOVE(out);
+    *out1 = TN_MOVE(mean);
+    *out2 = TN_MOVE(rstd);
+    return TN_OK;
+}
+
+tn_status tni_kernel_native_batch_norm(tn_call *call, tn_tensor *input, tn_tensor *weight,
+                                       tn_tensor *bias, tn_tensor *running_mean,
+                                       tn_tensor *running_var, bool training, double momentum,
+                                       double eps, tn_tensor **out0, tn_tensor **out1,
+                                       tn_tensor **out2)
+{
+    tn_tensor *const params[] = {weight, bias, running_mean, running_var};
+    (void)call;
+    return forward(input, params, training, momentum, eps, out0, out1, out2);
+}
+
+tn_status tni_kernel__native_batch_norm_legit(tn_call *call, tn_tensor *input, tn_tensor *weight,
+                                              tn_tensor *bias, tn_tensor *running_mean,
+                                              tn_tensor *running_var, bool training,
+                                              double momentum, double eps, tn_tensor **out0,
+                                              tn_tensor **out1, tn_tensor **out2)
+{
+    tn_tensor *const params[] = {weight, bias, running_mean, running_var};
+    (void)call;
+    return forward(input, params, training, momentum, eps, out0, out1, out2);
+}
+
+tn_status tni_kernel__native_batch_norm_legit_no_stats(tn_call *call, tn_tensor *input,
+                                                       tn_tensor *weight, tn_tensor *bias,
+                                                       bool training, double momentum, double eps,
+                                                       tn_tensor **out0, tn_tensor **out1,
+                                                       tn_tensor **out2)
+{
+    tn_tensor *const params[] = {weight, bias, NULL, NULL};
+    (void)call;
+    return forward(input, params, training, momentum, eps, out0, out1, out2);
+}
+
+tn_status tni_kernel__native_batch_norm_legit_no_training(tn_call *call, tn_tensor *input,
+                                                          tn_tensor *weight, tn_tensor *bias,
+                                                          tn_tensor *running_mean,
+                                                          tn_tensor *running_var, double momentum,
+                                                          double eps, tn_tensor **out0,
+                                                          tn_tensor **out1, tn_tensor **out2)
+{
+    tn_tensor *const params[] = {weight, bias, running_mean, running_var};
+    (void)call;
+    return forward(input, params, false, momentum, eps, out0, out1, out2);
+}
+
+/* ---- backward ---- */
+
+enum { DX, DY, B_X, B_MEAN, B_RSTD, B_WEIGHT, DWEIGHT, DBIAS };
+
+static tn_status backward_channel(void *const *line, void *scratch, void *ctx)
+{
+    const channel_job *j = ctx;
+    double sum, moment, mean = load(j, line[B_MEAN]), n = (double)j->n;
+    double rstd = j->training ? load(j, line[B_RSTD]) : rstd_of(j, load(j, line[B_RSTD]));
+    double scale = rstd * (line[B_WEIGHT] ? load(j, line[B_WEIGHT]) : 1.0);
+    (void)scratch;
+    j->loops->dots(line[DY], line[B_X], j->n, mean, &sum, &moment);
+    if (line[DX]) {
+        double abc[] = {scale, 0.0, 0.0};
+        if (j->training) {
+            abc[1] = scale * sum / n;
+            abc[2] = scale * rstd * rstd * moment / n;
+        }
+        j->loops->blend(line[DX], line[DY], line[B_X], j->n, mean, abc);
+    }
+    store(j, line[DWEIGHT], moment * rstd);
+    store(j, line[DBIAS], sum);
+    return TN_OK;
+}
+
+static bool same_sizes(const tn_tensor *a, const tn_tensor *b)
+{
+    return a->ndim == b->ndim && memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof(int64_t)) == 0;
+}
+
+tn_status tni_kernel_native_batch_norm_backward(tn_call *call, tn_tensor *grad_out,
+                                                tn_tensor *input, tn_tensor *weight,
+                                                tn_tensor *running_mean, tn_tensor *running_var,
+                                                tn_tensor *save_mean, tn_tensor *save_invstd,
+                                                bool train, double eps, const bool *output_mask,
+                                                int64_t output_mask_n, tn_tensor **out0,
+                                                tn_tensor **out1, tn_tensor **out2)
+{
+    /* What the statistics are: of the batch, or running. */
+    tn_tensor *mean = train ? save_mean : running_mean, *rstd = train ? save_invstd : running_var;
+    tn_tensor *const params[] = {weight, NULL, mean, rstd};
+    tn_dtype statistics;
+    (void)call;
+    TN_CHECK(output_mask_n == 3, TN_INVALID, "output_mask has %lld elements, 3 are wanted",
+             (long long)output_mask_n);
+    TN_CHECK(mean && rstd, TN_INVALID, "%s must be defined %s",
+             train ? "save_mean" : "running_mean", train ? "in training" : "in evaluation mode");
+    TN_TRY(tni_check_batch_norm(input, params, false, &statistics));
+    TN_CHECK(same_sizes(grad_out, input) && grad_out->dtype == input->dtype, TN_INVALID,
+             "grad_out must have the sizes and the dtype of input");
+    TN_AUTO(tn_tensor) dx = NULL;
+    TN_AUTO(tn_tensor) dw = NULL;
+    TN_AUTO(tn_tensor) db = NULL;
+    tn_dtype w_dtype = weight ? (tn_dtype)weight->dtype : (tn_dtype)input->dtype;
+    if (output_mask[0])
+        TN_TRY(tni_norm_result(input, (tn_dtype)input->dtype, &dx));
+    if (output_mask[1])
+        TN_TRY(tni_tensor_new(1, &input->sizes[1], NULL, w_dtype, input->device, &dw));
+    if (output_mask[2])
+        TN_TRY(tni_tensor_new(1, &input->sizes[1], NULL, w_dtype, input->device, &db));
+    if (!tni_is_meta(input)) {
+        tn_dtype compute = tni_compute_dtype((tn_dtype)input->dtype);
+        channel_job j = job_of(input, compute, train, eps);
+        tni_line lines[] = {
+            [DX] = {dx, compute, TNI_LINE_WRITE},
+            [DY] = {grad_out, compute, TNI_LINE_READ},
+            [B_X] = {input, compute, TNI_LINE_READ},
+            [B_MEAN] = {mean, compute, TNI_LINE_READ},
+            [B_RSTD] = {rstd, compute, TNI_LINE_READ},
+            [B_WEIGHT] = {weight, compute, TNI_LINE_READ},
+            [DWEIGHT] = {dw, compute, TNI_LINE_WRITE},
+            [DBIAS] = {db, compute, TNI_LINE_WRITE},
+        };
+        TN_TRY(tni_lines(input, NOT_CHANNELS, lines, 8, 0, backward_channel, &j));
+    }
+    *out0 = TN_MOVE(dx);
+    *out1 = TN_MOVE(dw);
+    *out2 = TN_MOVE(db);
+    return TN_OK;
+}
