@@ -79,9 +79,9 @@ typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
     X(MISH, 5, 6)                                                                           \
     X(MISH_B, 5, 7)                                                                         \
     X(LOG_SIGMOID, 5, 8)                                                                    \
-    X(LOG_SIGMOID_B, 5, 9)                                                                  \
     X(GLU, 5, 10)                                                                           \
-    X(GLU_GATE_B, 5, 11) /* ctx: TNI_LOOP_PARAMETERS doubles, here and below */             \
+    X(LOG_SIGMOID_B, 5, 9) /* ctx: TNI_LOOP_PARAMETERS doubles, here and below */           \
+    X(GLU_GATE_B, 5, 11)                                                                    \
     X(ELU, 5, 12)                                                                           \
     X(ELU_B, 5, 13)                                                                         \
     X(SOFTPLUS, 5, 14)                                                                      \

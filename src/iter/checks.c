@@ -171,3 +171,22 @@ tn_status tni_check_where(tn_tensor *condition, tn_tensor *self, tn_tensor *othe
              tni_dtype_text((tn_dtype)condition->dtype));
     return TN_OK;
 }
+
+tn_status tni_check_where_self(tn_tensor *condition, tn_scalar self, tn_tensor *other)
+{
+    (void)self;
+    return tni_check_where(condition, other, other);
+}
+
+tn_status tni_check_where_other(tn_tensor *condition, tn_tensor *self, tn_scalar other)
+{
+    (void)other;
+    return tni_check_where(condition, self, self);
+}
+
+tn_status tni_check_where_numbers(tn_tensor *condition, tn_scalar self, tn_scalar other)
+{
+    (void)self;
+    (void)other;
+    return tni_check_where(condition, condition, condition);
+}

@@ -116,6 +116,10 @@ TN_NODISCARD static inline tn_status tni_check_dtypes(const tni_operand *in, int
     return tni_check_common_dtype(in, n, type_rule, allowed, kernel);
 }
 
+/* Whether all tensors have the dtype of the first.
+ * @retval TN_INVALID  "Found dtype Double but expected Float" */
+TN_NODISCARD tn_status tni_check_same_dtype(const tni_operand *in, int n);
+
 /* ---- pieces, for operators that are not pointwise ---- */
 
 /* The common dtype of some inputs, spec 5.5. */

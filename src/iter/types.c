@@ -69,6 +69,15 @@ tn_status tni_check_common_dtype(const tni_operand *in, int n, int type_rule, un
     return TN_OK;
 }
 
+tn_status tni_check_same_dtype(const tni_operand *in, int n)
+{
+    for (int i = 1; i < n; i++)
+        TN_CHECK(in[i].tensor->dtype == in[0].tensor->dtype, TN_INVALID,
+                 "Found dtype %s but expected %s", tni_dtype_text((tn_dtype)in[i].tensor->dtype),
+                 tni_dtype_text((tn_dtype)in[0].tensor->dtype));
+    return TN_OK;
+}
+
 tn_status tni_check_cast(tn_dtype from, tn_dtype to)
 {
     bool bad = (tn_dtype_is_complex(from) && !tn_dtype_is_complex(to)) ||

@@ -149,8 +149,8 @@ static bool uninitialised(const char *op)
 
 static bool tolerant(const char *op) /* layouts may change the order of a sum */
 {
-    static const char *const names[] = {"mm", "matmul", "linear", "dot",
-                                        "mv", "sum",    "mean",   "outer"};
+    static const char *const names[] = {"mm",  "matmul", "linear", "dot",    "mv",
+                                        "sum", "mean",   "outer",  "logits", "_loss"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strstr(op, names[i]))
             return true;

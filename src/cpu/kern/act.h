@@ -55,47 +55,48 @@
     LOOP2(ACT_NAME(gelu_tanh_b_loop_##S), T, gelu_tanh_b_##S(x, y))
 
 /* tanh(log(1 + w)) is w(w + 2) / (w(w + 2) + 2) for w = exp(x), and 1 from 20 on. */
-#define SIGMOIDAL(T, S, FABS, NOT)                                      \
-    static inline T tanh_softplus_##S(T x)                              \
-    {                                                                   \
-        T w = exp_##S(x), n = w * (w + (T)2);                           \
-        return x > (T)20 ? (T)1 : n / (n + (T)2);                       \
-    }                                                                   \
-    static inline T mish_b_##S(T g, T x)                                \
-    {                                                                   \
-        T t = tanh_softplus_##S(x);                                     \
-        return g * (t + x * sigmoid_##S(x) * ((T)1 - t * t));           \
-    }                                                                   \
-    static inline T silu_b_##S(T g, T x)                                \
-    {                                                                   \
-        T s = sigmoid_##S(x);                                           \
-        return g * s * ((T)1 + x * ((T)1 - s));                         \
-    }                                                                   \
-    static inline T log_sigmoid_##S(T x)                                \
-    {                                                                   \
-        T low = x < (T)0 ? x : (T)0;                                    \
-        T r = low - log1p_##S(exp_##S(-FABS(x)));                       \
-        return x != x ? NOT : r;                                        \
-    }                                                                   \
-    static inline T log_sigmoid_b_##S(T g, T x)                         \
-    {                                                                   \
-        T b = exp_##S(-FABS(x)), part = b / ((T)1 + b);                 \
-        return g * (x < (T)0 ? (T)1 - part : part);                     \
-    }                                                                   \
-    LOOP1(ACT_NAME(silu_loop_##S), T, x / ((T)1 + exp_##S(-x)))         \
-    LOOP2(ACT_NAME(silu_b_loop_##S), T, silu_b_##S(x, y))               \
-    LOOP1(ACT_NAME(mish_loop_##S), T, x *tanh_softplus_##S(x))          \
-    LOOP2(ACT_NAME(mish_b_loop_##S), T, mish_b_##S(x, y))               \
-    LOOP1(ACT_NAME(log_sigmoid_loop_##S), T, log_sigmoid_##S(x))        \
-    LOOP2(ACT_NAME(log_sigmoid_b_loop_##S), T, log_sigmoid_b_##S(x, y)) \
-    LOOP1(ACT_NAME(exp_minus_abs_loop_##S), T, exp_##S(-FABS(x)))       \
-    LOOP2(ACT_NAME(glu_loop_##S), T, x / ((T)1 + exp_##S(-y)))          \
-    /* Of the gate, from the gradient x, the value y and the gate z. */ \
-    static inline T glu_gate_b_##S(T g, T x, T y)                       \
-    {                                                                   \
-        T s = sigmoid_##S(y);                                           \
-        return ((T)1 - s) * s * g * x;                                  \
-    }                                                                   \
+#define SIGMOIDAL(T, S, FABS, NOT)                                                     \
+    static inline T tanh_softplus_##S(T x)                                             \
+    {                                                                                  \
+        T w = exp_##S(x), n = w * (w + (T)2);                                          \
+        return x > (T)20 ? (T)1 : n / (n + (T)2);                                      \
+    }                                                                                  \
+    static inline T mish_b_##S(T g, T x)                                               \
+    {                                                                                  \
+        T t = tanh_softplus_##S(x);                                                    \
+        return g * (t + x * sigmoid_##S(x) * ((T)1 - t * t));                          \
+    }                                                                                  \
+    static inline T silu_b_##S(T g, T x)                                               \
+    {                                                                                  \
+        T s = sigmoid_##S(x);                                                          \
+        return g * s * ((T)1 + x * ((T)1 - s));                                        \
+    }                                                                                  \
+    static inline T log_sigmoid_##S(T x)                                               \
+    {                                                                                  \
+        T low = x < (T)0 ? x : (T)0;                                                   \
+        T r = low - log1p_##S(exp_##S(-FABS(x)));                                      \
+        return x != x ? NOT : r;                                                       \
+    }                                                                                  \
+    /* From the gradient, the input, and exp(-abs(input)). */                          \
+    static inline T log_sigmoid_b_##S(T g, T x, T b)                                   \
+    {                                                                                  \
+        T part = b / ((T)1 + b);                                                       \
+        return g * (x < (T)0 ? (T)1 - part : part);                                    \
+    }                                                                                  \
+    LOOP1(ACT_NAME(silu_loop_##S), T, x / ((T)1 + exp_##S(-x)))                        \
+    LOOP2(ACT_NAME(silu_b_loop_##S), T, silu_b_##S(x, y))                              \
+    LOOP1(ACT_NAME(mish_loop_##S), T, x *tanh_softplus_##S(x))                         \
+    LOOP2(ACT_NAME(mish_b_loop_##S), T, mish_b_##S(x, y))                              \
+    LOOP1(ACT_NAME(log_sigmoid_loop_##S), T, log_sigmoid_##S(x))                       \
+    LOOP3_WITH(ACT_NAME(log_sigmoid_b_loop_##S), T, p[0] * log_sigmoid_b_##S(x, y, z)) \
+    LOOP1(ACT_NAME(exp_minus_abs_loop_##S), T, exp_##S(-FABS(x)))                      \
+    LOOP2(ACT_NAME(glu_loop_##S), T, x / ((T)1 + exp_##S(-y)))                         \
+    /* Of the gate, from the gradient x, the value y and the gate z. */                \
+    static inline T glu_gate_b_##S(T g, T x, T y)                                      \
+    {                                                                                  \
+        T s = sigmoid_##S(y);                                                          \
+        return ((T)1 - s) * s * g * x;                                                 \
+    }                                                                                  \
     LOOP3_WITH(ACT_NAME(glu_gate_b_loop_##S), T, p[0] * glu_gate_b_##S(x, y, z))
 
 /* Parameters of elu: the factor of the negative part, of the positive part, of the input. Of

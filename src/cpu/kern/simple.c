@@ -46,7 +46,7 @@ LOOP1_WITH(round_decimals_f64, double, p[1] != 0 ? rint(x * p[0]) / p[0] : rint(
         return y > (T)6 ? (T)6 : y;                                                       \
     }                                                                                     \
     LOOP1_WITH(leaky_##S, T, x > (T)0 ? x : x * p[0])                                     \
-    LOOP2_WITH(leaky_b_##S, T, y > (T)0 ? x : x * p[0])                                   \
+    LOOP2_WITH(leaky_b_##S, T, x > (T)0 ? y : y * p[0])                                   \
     LOOP1(hardswish_##S, T, x *six_##S(x) / (T)6)                                         \
     LOOP2(hardswish_b_##S, T, y <= (T)-3 ? (T)0 : y < (T)3 ? x * (y / (T)3 + (T)0.5) : x) \
     LOOP1(hardsigmoid_##S, T, six_##S(x) / (T)6)                                          \
@@ -102,8 +102,8 @@ FLOATS(PIECES)
         const T *a = in[0], *b = in[1], limit = (T)((const P *)ctx)[0];                     \
         INDEPENDENT for (int64_t i = 0; i < n; i++)                                         \
         {                                                                                   \
-            T x = a[i];                                                                     \
-            o[i] = b[i] <= limit ? (T)0 : x;                                                \
+            T x = a[i], g = b[i];                                                           \
+            o[i] = x <= limit ? (T)0 : g;                                                   \
         }                                                                                   \
     }
 #define CLAMP_FLOAT(S, T)   CLAMP(S, T, double)
