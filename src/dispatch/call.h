@@ -27,8 +27,10 @@ struct tn_call {
 _Static_assert(sizeof(struct tn_call) == 64, "a frame is a cache line");
 
 enum {
-    TNI_FRAME_WATCHED = 1,      /* somebody hears of the return */
+    TNI_FRAME_WATCHED = 1,      /* somebody hears of the return: those of the last two */
     TNI_FRAME_OPENED_EPOCH = 2, /* the outermost: leaving it ends the thread's epoch */
+    TNI_FRAME_STAGES = 4,       /* stage lines were printed */
+    TNI_FRAME_OBSERVED = 8,     /* the observer was told */
 };
 
 /* Built-in operators, indexed by the generated TNI_OP_… numbers. */

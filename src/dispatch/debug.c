@@ -18,9 +18,9 @@
 _Atomic uint32_t tni_watching;
 
 static struct {
-    pthread_mutex_t lock; /* guards the filter */
+    pthread_mutex_t lock; /* guards what follows, and who may switch its bit */
     char filter[128];     /* substring of operator names; "" for off */
-    _Atomic int observers;
+    int observers;        /* threads that have one */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void tni_watch(uint32_t bit, bool on)
@@ -149,11 +149,16 @@ static int tensor_keys(const tn_value *args, int nargs, tn_keyset *keys, int roo
     return n;
 }
 
+/* What fails in an observer is not a failure of the call that it hears of. */
 static void tell_observer(tni_thread *thread, const tn_event *event)
 {
+    tni_error error;
+    tni_error_take(&error);
     thread->in_observer = true;
     thread->observer(thread->observer_ctx, event);
     thread->in_observer = false;
+    tn_clear_error();
+    (void)!tni_error_raise(&error);
 }
 
 static tn_event make_event(const tn_call *c, tn_event_kind kind)
@@ -176,8 +181,6 @@ void tni_announce(tn_call *c, tn_keyset mask, const tn_value *args, int nargs)
     tni_state *s = &tni_tls;
     uint32_t bits = atomic_load_explicit(&tni_watching, memory_order_relaxed);
     int depth = (int)c->depth + 1;
-    c->flags |= TNI_FRAME_WATCHED;
-    c->start = now_ns();
     if (bits & TNI_WATCH_TRACE)
         tni_trace_line(c, depth);
     if ((bits & TNI_WATCH_DEBUG) && tni_debug_on(c->op->name)) {
@@ -187,6 +190,7 @@ void tni_announce(tn_call *c, tn_keyset mask, const tn_value *args, int nargs)
                            tn_keyset_format(c->keys, set, sizeof set));
         }
         print_stages_before(c);
+        c->flags |= TNI_FRAME_WATCHED | TNI_FRAME_STAGES;
     }
     if (s->thread->observer && !s->thread->in_observer) {
         tn_keyset keys[64];
@@ -195,33 +199,46 @@ void tni_announce(tn_call *c, tn_keyset mask, const tn_value *args, int nargs)
         event.n_args = tensor_keys(args, nargs, keys, 64);
         event.arg_keys = keys;
         tell_observer(s->thread, &event);
+        c->flags |= TNI_FRAME_WATCHED | TNI_FRAME_OBSERVED;
+        c->start = now_ns(); /* the observer's own time does not count */
     }
 }
 
 void tni_announce_return(const tn_call *call, tn_status status)
 {
     tni_state *s = &tni_tls;
-    uint64_t elapsed = now_ns() - call->start;
-    if (tni_debug_on(call->op->name) && call->kernel->boxed)
-        print_stages_after(call);
-    if (s->thread->observer && !s->thread->in_observer) {
+    if ((call->flags & TNI_FRAME_OBSERVED) && s->thread->observer && !s->thread->in_observer) {
         tn_event event = make_event(call, TN_EVENT_RETURN);
         event.status = status;
-        event.nanoseconds = elapsed;
+        event.nanoseconds = now_ns() - call->start;
         tell_observer(s->thread, &event);
     }
+    if ((call->flags & TNI_FRAME_STAGES) && call->kernel->boxed)
+        print_stages_after(call);
+}
+
+/* Locked. */
+static void observers_are(int n)
+{
+    watch.observers = n;
+    tni_watch(TNI_WATCH_OBSERVER, n > 0);
+}
+
+static void observers_change(int by)
+{
+    pthread_mutex_lock(&watch.lock);
+    observers_are(watch.observers + by);
+    pthread_mutex_unlock(&watch.lock);
 }
 
 void tni_observer_gone(void)
 {
-    if (atomic_fetch_sub(&watch.observers, 1) == 1)
-        tni_watch(TNI_WATCH_OBSERVER, false);
+    observers_change(-1);
 }
 
 void tni_observers_are(int n)
 {
-    atomic_store(&watch.observers, n);
-    tni_watch(TNI_WATCH_OBSERVER, n > 0);
+    observers_are(n);
 }
 
 tn_status tn_observe_thread(tn_observer_fn fn, void *ctx)
@@ -231,12 +248,8 @@ tn_status tn_observe_thread(tn_observer_fn fn, void *ctx)
     bool had = thread->observer != NULL;
     thread->observer = fn;
     thread->observer_ctx = ctx;
-    if (fn && !had) {
-        atomic_fetch_add(&watch.observers, 1);
-        tni_watch(TNI_WATCH_OBSERVER, true);
-    } else if (!fn && had) {
-        tni_observer_gone();
-    }
+    if ((fn != NULL) != had)
+        observers_change(fn ? 1 : -1);
     return TN_OK;
 }
 
@@ -255,8 +268,8 @@ tn_status tn_set_dispatch_debug(const char *filter)
              sizeof watch.filter, n);
     pthread_mutex_lock(&watch.lock);
     memcpy(watch.filter, n ? filter : "", n + 1);
-    pthread_mutex_unlock(&watch.lock);
     tni_watch(TNI_WATCH_DEBUG, n > 0);
+    pthread_mutex_unlock(&watch.lock);
     return TN_OK;
 }
 

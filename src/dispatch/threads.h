@@ -16,7 +16,7 @@ typedef struct tni_thread {
 
 /* A thread that had an observer ended, or took it off. */
 void tni_observer_gone(void);
-/* So many threads have one: after fork(). */
+/* So many threads have one: after fork(). Between tni_watch_lock and tni_watch_unlock. */
 void tni_observers_are(int n);
 
 #endif
