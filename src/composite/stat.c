@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/stat.c: variances and norms by their older names, in terms of `correction` and
- * linalg_vector_norm; the cosine of an angle. */
+ * linalg_vector_norm; the mean without NaN; the cosine of an angle. */
 #include "core/state.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
@@ -105,6 +105,22 @@ tn_status tni_kernel_norm_dtype(tn_call *call, tn_tensor *self, const tn_scalar 
 {
     (void)call;
     return norm(self, p, NULL, 0, false, dtype, out);
+}
+
+tn_status tni_composite_nanmean(tn_tensor *self, const int64_t *dim, int64_t dim_n, bool keepdim,
+                                tn_dtype dtype, tn_tensor **out)
+{
+    tn_dtype have = (tn_dtype)self->dtype;
+    TN_CHECK(!tn_dtype_is_integral(have, true), TN_INVALID,
+             "nanmean(): expected input to have floating point or complex dtype but got %s",
+             tni_dtype_text(have));
+    TN_AUTO(tn_tensor) there = NULL;
+    TN_AUTO(tn_tensor) count = NULL;
+    TN_AUTO(tn_tensor) sum = NULL;
+    TN_TRY(tn_nansum(self, dim, dim_n, keepdim, dtype, &sum));
+    TN_TRY(tn_eq(self, self, &there));
+    TN_TRY(tn_sum_dim(there, dim, dim_n, keepdim, TN_DTYPE_NONE, &count));
+    return tn_div(sum, count, out);
 }
 
 /* ---- cosine ---- */

@@ -366,3 +366,47 @@ tn_status tni_cpu_linalg_vector_norm(tn_tensor *self, tn_scalar ord, const int64
     tni_line lines[] = {{out, real, TNI_LINE_WRITE}, {self, in, TNI_LINE_READ}};
     return tni_lines(self, dims, lines, 2, 0, norm_line, &j);
 }
+
+/* ---- sums of what counts ---- */
+
+tn_status tni_cpu_nansum(tn_tensor *self, const int64_t *dim, int64_t dim_n, bool keepdim,
+                         tn_dtype dtype, tn_tensor *out)
+{
+    uint64_t dims;
+    TN_AUTO(tn_tensor) missing = NULL;
+    TN_AUTO(tn_tensor) zero = NULL;
+    TN_AUTO(tn_tensor) kept = NULL;
+    (void)keepdim;
+    (void)dtype;
+    TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
+    if (tn_dtype_is_integral((tn_dtype)self->dtype, true))
+        return tni_reduce(TNI_REDUCE_SUM, self, dims, out);
+    tn_tensor_opts opts = tn_opts((tn_dtype)self->dtype, TN_CPU);
+    TN_TRY(tn_ne(self, self, &missing));
+    TN_TRY(tn_zeros(NULL, 0, &opts, &zero));
+    TN_TRY(tn_where(missing, zero, self, &kept));
+    return tni_reduce(TNI_REDUCE_SUM, kept, dims, out);
+}
+
+static tn_status count(tn_tensor *self, uint64_t dims, tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) set = NULL;
+    TN_TRY(tn_ne_scalar(self, tn_int(0), &set));
+    return tni_reduce(TNI_REDUCE_SUM, set, dims, out);
+}
+
+tn_status tni_cpu_count_nonzero(tn_tensor *self, tn_opt_int dim, tn_tensor *out)
+{
+    uint64_t dims = ALL;
+    if (dim.has)
+        TN_TRY(one_dim(self, dim.value, &dims));
+    return count(self, dims, out);
+}
+
+tn_status tni_cpu_count_nonzero_dims(tn_tensor *self, const int64_t *dim, int64_t dim_n,
+                                     tn_tensor *out)
+{
+    uint64_t dims;
+    TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
+    return count(self, dims, out);
+}

@@ -189,3 +189,40 @@ tn_status tni_shape_linalg_vector_norm(tni_geometry *g, tn_tensor *self, tn_scal
     g->dtype = real_dtype(dtype == TN_DTYPE_NONE ? x : dtype);
     return TN_OK;
 }
+
+/* ---- sums of what counts ---- */
+
+tn_status tni_shape_nansum(tni_geometry *g, tn_tensor *self, const int64_t *dim, int64_t dim_n,
+                           bool keepdim, tn_dtype dtype)
+{
+    uint64_t dims;
+    tn_dtype x = (tn_dtype)self->dtype;
+    TN_CHECK(!tn_dtype_is_complex(x), TN_INVALID, "nansum on CPU does not support complex inputs");
+    TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
+    bool whole = dtype != TN_DTYPE_NONE && tn_dtype_is_integral(dtype, true);
+    TN_CHECK(!whole || tn_dtype_is_integral(x, true), TN_UNSUPPORTED,
+             "\"nansum_cpu\" not implemented for '%s'", tni_dtype_text(dtype));
+    tni_reduced_geometry(g, self, dims, keepdim);
+    g->dtype = prod_dtype(self, dtype);
+    return TN_OK;
+}
+
+tn_status tni_shape_count_nonzero(tni_geometry *g, tn_tensor *self, tn_opt_int dim)
+{
+    uint64_t dims = ALL;
+    if (dim.has)
+        TN_TRY(one_dim(self, dim.value, &dims));
+    tni_reduced_geometry(g, self, dims, false);
+    g->dtype = TN_DTYPE_I64;
+    return TN_OK;
+}
+
+tn_status tni_shape_count_nonzero_dims(tni_geometry *g, tn_tensor *self, const int64_t *dim,
+                                       int64_t dim_n)
+{
+    uint64_t dims;
+    TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
+    tni_reduced_geometry(g, self, dims, false);
+    g->dtype = TN_DTYPE_I64;
+    return TN_OK;
+}

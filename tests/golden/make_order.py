@@ -121,8 +121,20 @@ def sorting(w):
         w.case("kthvalue", args)
 
 
+def unique(w):
+    w.comment("_unique2")
+    for a in DTYPES:
+        for rest in ("", ", True, True, True", ", False, True, False", ", True, False, True"):
+            w.case("_unique2", a + "[4,6]" + rest, "cpu")
+    w.tensor("gaps", torch.tensor([[3, nan, 1], [3, nan, -0.0]]))
+    for args in ("$gaps, True, True, True", "f32[0,3], True, True, True", "f32[], True, True, True",
+                 "$votes, True, True, True", "bool[5], True, True, True", "f32[3,4].t, True, True, True"):
+        w.case("_unique2", args, "cpu")
+
+
 with Writer("order") as w:
     named(w)
     extremes(w)
     running(w)
     sorting(w)
+    unique(w)

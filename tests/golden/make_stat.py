@@ -123,9 +123,30 @@ def norms(w):
     w.case("cosine_similarity", "f32[2,3], i64[2,3]", CLOSE["f32"])
 
 
+def counting(w):
+    w.comment("what counts")
+    w.tensor("holes", torch.tensor([[1.0, nan, 3.0], [nan, nan, nan], [0.0, -0.0, inf]]))
+    for a in DTYPES:
+        w.case("count_nonzero", a + "[2,3]")
+        w.case("count_nonzero", a + "[2,3].t, 0")
+        w.case("count_nonzero.dim_IntList", a + "[2,3,4], [0,2]")
+        w.case("nansum", a + "[2,3]", CLOSE.get(a, ""))
+        w.case("nansum", a + "[2,3].t, [1], True", CLOSE.get(a, ""))
+        if a[0] != "c":
+            w.case("nanmean", a + "[2,3]", CLOSE.get(a, ""))
+    for op in ("nansum", "nanmean"):
+        for args in ("$holes", "$holes, [1]", "$holes, [0], True", "f32[0]", "f32[2,3], [2]", "$holes, [1], dtype=float64"):
+            w.case(op, args, CLOSE["f32"])
+    w.case("nansum", "f32[2,3], [0], dtype=int64")
+    for args in ("$holes", "$holes, 1", "f32[0,3]", "f32[0,3], 1", "f32[2,3], 2", "f32[]"):
+        w.case("count_nonzero", args)
+    w.case("count_nonzero.dim_IntList", "f32[2,3], []")
+
+
 with Writer("stat") as w:
     truth(w)
     prod(w)
     logsumexp(w)
     variance(w)
     norms(w)
+    counting(w)
