@@ -64,7 +64,93 @@ def scatters(w):
     w.case("rot90", "f32[3]")
 
 
-PARTS = (diagonals, scatters)
+def rearranged(w):
+    w.comment("joining and repeating")
+    for args in ("[f32[2,3], f32[2,1]]", "[f32[2], f32[3]]", "[f32[], f32[]]", "[]", "[f32[2,3], f32[3]]", "[f32[2,3,4].t, f32[2,1,4]]", "[i64[2], f32[2]]"):
+        w.case("hstack", args)
+    for args in ("[f32[3], f32[2,3]]", "[f32[], f32[]]", "[]", "[f32[2,3,1], f32[1,3,1]]", "[f32[3], f32[2]]"):
+        w.case("vstack", args)
+    for args in ("[f32[2,3], f32[2,3].t]", "[f32[3]]", "[f32[], f32[]]", "[]", "[f32[1,3,2], f32[3]]"):
+        w.case("dstack", args)
+    for args in ("f32[2,3], [2]", "f32[2,3], [2,1,2]", "f32[2,3], []", "f32[2], [-1]", "f32[], [2]"):
+        w.case("tile", args)
+    w.tensor("r", torch.tensor([1, 0, 2]))
+    w.tensor("r32", torch.tensor([2, 1], dtype=torch.int32))
+    w.tensor("two", torch.tensor([2]))
+    for args in ("$r", "$r32", "$r, output_size=3", "$r, output_size=4", "i64[2]=-1", "i64[0]"):
+        w.case("repeat_interleave.Tensor", args, "cpu")
+    for args in ("f32[2]", "i64[1,1]", "i64[]"):
+        w.case("repeat_interleave.Tensor", args)
+    for args in ("f32[3,4], $r, 0", "f32[4,3], $r, -1", "f32[3,4], $two", "f32[3,4], i64[]=2, 1", "f32[2,2].t, $r32, 1"):
+        w.case("repeat_interleave.self_Tensor", args, "cpu")
+    for args in ("f32[3,4], $r, 1", "f32[3,4], $r", "f32[3,4], i64[1,3], 0"):
+        w.case("repeat_interleave.self_Tensor", args)
+    for args in ("f32[2,3], 2", "f32[2,3], 2, 1", "f32[2,3].t, 3, 0", "f32[2,3], -1, 1", "f32[2,3], 2, 1, output_size=7", "f32[2,3], 2, 5", "f32[], 2", "f32[2,3], 0, 0", "f32[0,3], 2, 0"):
+        w.case("repeat_interleave.self_int", args)
+    w.tensor("classes", torch.tensor([[0, 2], [1, 1]]))
+    w.case("one_hot", "$classes", "cpu")
+    w.case("one_hot", "$classes, 2", "cpu")
+    w.case("one_hot", "$classes, 0", "cpu")
+    w.case("one_hot", "i64[2]=-1", "cpu")
+    for args in ("$classes, 5", "i32[2], 3", "f32[2]", "i64[0]", "i64[0], 3", "i64[0], 0", "i64[]=1, 3"):
+        w.case("one_hot", args)
+    w.tensor("i", torch.tensor([[0, 3], [1, 1], [2, 0]]))
+    w.view("i1", "i", [1, 2], [2, 1])
+    for args in ("f32[3,4], $i, 1", "f32[3,4], $i1, 1", "f32[1,4], $i, 1", "f32[3,4], $i", "f32[3,4], i32[3,2], 1", "f32[3,4], i64[2], 1", "f32[3,4], i64[4,2], 1", "f32[3,4].t, $i1, 0"):
+        w.case("take_along_dim", args)
+
+
+def views(w):
+    w.comment("views")
+    for args in ("f32[7,2], 3", "f32[2,7], 3, 1", "f32[2], 4", "f32[3], 0", "f32[], 1", "f32[0], 2", "f32[6].strided, 2"):
+        w.case("tensor_split.sections", args, "view")
+    for args in ("f32[7], [2,5]", "f32[7], [5,2,-1,20]", "f32[2,7], [1], -1", "f32[7], []", "f32[], [1]"):
+        w.case("tensor_split.indices", args, "view")
+    for args in ("[f32[2,1], f32[3]]", "[f32[2], f32[3]]", "[f32[], f32[2,2].t]", "[]"):
+        w.case("broadcast_tensors", args)
+    for args in ("f32[3], [2,3]", "f32[2,3], [3]", "f32[1,3], [2,-1]"):
+        w.case("broadcast_to", args, "view")
+    for args in ("[f32[2], f32[3]]", "[f32[], f32[3]]", "[]", "[f32[2], f64[2]]", "[f32[4].strided]"):
+        w.case("meshgrid", args)
+    for args in ("[f32[2], f32[3], f32[4]], indexing='xy'", "[f32[2], f32[3]], indexing='ij'", "[f32[2]], indexing='xy'", "[f32[2]], indexing='ab'"):
+        w.case("meshgrid.indexing", args)
+    for args in ("f32[2,3,4], 0, -1", "f32[2,3], 0, 2"):
+        w.case("swapaxes", args, "view")
+        w.case("swapdims", args, "view")
+    for args in ("f32[2,3]", "f32[2,3].t", "f32[]", "f32[0,2]", "f32[4].strided"):
+        w.case("ravel", args)
+    for args in ("f32[3,4], 1, [2,2]", "f32[3,4], 1, [2,-1]", "f32[3,4], 1, [3,2]", "f32[3,4], 1, []", "f32[3,4], 5, [2]", "f32[3,4].t, 0, [2,2]", "f32[3,4], 1, [-1,3]", "f32[3,0], 1, [0,5]",
+                 "f32[3,4], -2, [1,3,1]"):
+        w.case("unflatten.int", args, "view")
+
+
+def sums_of_products(w):
+    w.comment("einsum, bilinear, addr")
+    tol = "rtol=1e-5 atol=1e-5 strides=no"
+    for eq, ops in (("ij,jk->ik", "f32[3,4], f32[4,5]"), ("ij,jk", "f32[3,4], f32[4,5].t"), ("ii", "f32[3,3]"), ("ii->i", "f32[3,3]"), ("...ij,...jk->...ik", "f32[2,3,4], f32[4,5]"),
+                    ("i,j->ji", "f32[3], f32[4]"), ("ij->", "f32[3,4]"), ("ij->ji", "f32[3,4]"), ("ij,kj->ik", "f32[3,4], f32[5,4]"), ("bhij,bhjd->bhid", "f32[2,3,4,5], f32[2,3,5,2]"),
+                    ("...i->...", "f32[3,4]"), ("i...->...", "f32[3,4]"), ("ij,ij->ij", "f32[3,4], f32[3,1]"), ("ij,ij->", "f32[3,4], f32[3,1]"), ("", "f32[]"), ("i j , j k -> i k", "f32[3,4], f32[4,5]"),
+                    ("Ab,bA->A", "f32[3,4], f32[4,3]"), ("...,...", "f32[3,4], f32[4]"), ("ij->...", "f32[3,4]"), ("ij,jk,kl->il", "f32[3,4], f32[4,5], f32[5,2]"), ("i,i,i->", "f32[5], f32[5], f32[5]"),
+                    ("ijj->ji", "f32[3,4,4]"), ("iij->j", "f32[3,3,4]"), ("a...b,b...->a...", "f32[2,3,4], f32[4,3]"), ("abc,cd,ad->b", "f32[2,3,4], f32[4,5], f32[2,5]"), ("i,j->", "f32[3], f32[4]"),
+                    ("bij,bjk->bik", "f32[0,3,4], f32[0,4,5]"), ("ij,jk->ik", "f32[3,0], f32[0,5]"), ("ij,jk->ik", "f64[3,4], f64[4,5]"), ("ij,jk->ik", "i64[3,4], i64[4,5]"), ("ij,jk->ik", "c64[3,4], c64[4,5]"),
+                    ("ji", "f32[3,4]"), ("bnd,hd->bhn", "f32[2,3,4], f32[5,4]"),
+                    ("ij,jk->i", "f32[3,4], f32[3,5]"), ("ij,jk->iz", "f32[3,4], f32[4,5]"), ("ij->ii", "f32[3,4]"), ("i", "f32[3,4]"), ("ijk", "f32[3,4]"), ("ij,jk", "f32[3,4]"), ("ij", "f32[3,4], f32[4,5]"),
+                    ("i1", "f32[3,4]"), ("ij->i.", "f32[3,4]"), ("i..j", "f32[3,4]"), ("ii", "f32[3,4]"), ("ij;jk", "f32[3,4], f32[4,5]"), ("ij->i->j", "f32[3,4]"), ("a...,...b->a...b", "f32[3,4], f32[3,4]"),
+                    ("i......", "f32[3,4]"), ("...ijk", "f32[3,4]"), ("i", "")):
+        w.case("einsum", "'%s', [%s]" % (eq, ops), tol)
+    w.case("einsum", "'ij,jk,kl->il', [f32[3,4], f32[4,5], f32[5,2]], path=[1,2,0,1]", tol)
+    w.case("einsum", "'ij,jk,kl->il', [f32[3,4], f32[4,5], f32[5,2]], path=[0,1,0,1]", tol)
+    close = "rtol=1e-5 atol=1e-5"
+    for args in ("f32[2,3], f32[2,4], f32[5,3,4], f32[5]", "f32[3], f32[4], f32[5,3,4]", "f32[7,2,3], f32[7,2,4], f32[5,3,4]", "f64[0,3], f64[0,4], f64[5,3,4]", "f32[2,3], f32[3,4], f32[5,3,4]",
+                 "f32[2,3], f32[2,5], f32[5,3,4]", "f32[2,2], f32[2,4], f32[5,3,4]", "f32[2,3], f32[2,4], f32[5,3,4], f32[4]", "f32[2,3], f32[4], f32[5,3,4]"):
+        w.case("bilinear", args, close)
+    for args in ("f32[2,3], f32[2], f32[3]", "f32[3], f32[2], f32[3], beta=0.5, alpha=2", "f32[2,3]=nan, f32[2], f32[3], beta=0", "i64[2,3], i64[2], i64[3], alpha=3", "bool[2,3], bool[2], bool[3]",
+                 "bool[2,3], bool[2], bool[3], beta=2", "bool[2,3], bool[2], bool[3], beta=0", "f32[2,3], f64[2], f32[3]", "i64[2,3], f32[2], f32[3]", "f32[2,3].t, f32[2], f32[3]", "f32[2,4], f32[2], f32[3]",
+                 "f32[2,3], f32[2,1], f32[3]", "f32[2,3], f32[2], f32[3,1]", "i64[2,3], i64[2], i64[3], beta=0.5", "f32[0,3], f32[0], f32[3]"):
+        w.case("addr", args, close)
+
+
+PARTS = (diagonals, scatters, rearranged, views, sums_of_products)
 
 if __name__ == "__main__":
     with Writer("compose") as writer:
