@@ -131,3 +131,59 @@ TEST(every_instruction_set_gives_the_same_bits_of_special_functions)
         }
     }
 }
+
+TEST(fmod_of_float32_is_exact)
+{
+    static float x[N], y[N], z[N];
+    const void *in[] = {x, y};
+    int wrong = 0;
+    for (int run = 0; run < 40; run++) {
+        for (int i = 0; i < N; i++) {
+            uint32_t a = (uint32_t)test_random(), b = (uint32_t)test_random();
+            memcpy(&x[i], &a, sizeof a);
+            memcpy(&y[i], &b, sizeof b);
+            if (run % 4 == 1) { /* ordinary sizes */
+                x[i] = (float)((double)(a >> 8) * 0x1p-20);
+                y[i] = (float)((double)(b >> 8) * 0x1p-23 - 1.0);
+            } else if (run % 4 == 2) { /* quotients near integers */
+                y[i] = (float)((double)(b >> 8) * 0x1p-20 + 0.001);
+                x[i] = y[i] * (float)(a % 1000);
+            } else if (run % 4 == 3) {
+                x[i] = (float)(int32_t)(a % 4001) - 2000.0f;
+                y[i] = b % 41 ? (float)(int32_t)(b % 41) - 20.0f : INFINITY;
+            }
+        }
+        tni_loop_find(tni_cpu_kernels(), TNI_LOOP_FMOD, TN_DTYPE_F32)(z, in, N, NULL);
+        for (int i = 0; i < N; i++) {
+            float wanted = fmodf(x[i], y[i]);
+            wrong += !(isnan(wanted) ? isnan(z[i]) : memcmp(&wanted, &z[i], sizeof wanted) == 0);
+        }
+    }
+    EXPECT_EQ_INT(wrong, 0);
+}
+
+/* 1 + erf cancels for negative numbers, so the error is told as it stands, not in units. */
+TEST(gelu_of_a_float32_is_within_1e_6)
+{
+    static float x[N], y[N];
+    const void *in[] = {x};
+    double worst = 0;
+    float at = 0;
+    tni_cpu_use(TNI_ISA_AVX512);
+    for (uint64_t begin = 0; begin < (UINT64_C(1) << 32); begin += (uint64_t)N * STEP) {
+        put(x, begin);
+        tni_loop_find(tni_cpu_kernels(), TNI_LOOP_GELU, TN_DTYPE_F32)(y, in, N, NULL);
+        for (int i = 0; i < N; i++) {
+            if (!isfinite(x[i]))
+                continue;
+            long double exact = 0.5L * (long double)x[i] * erfcl(-(long double)x[i] / sqrtl(2.0L));
+            double e = (double)(fabsl((long double)y[i] - exact) / fmaxl(1.0L, (long double)x[i]));
+            if (e > worst) {
+                worst = e;
+                at = x[i];
+            }
+        }
+    }
+    test_note("at %a: %g", (double)at, worst);
+    EXPECT(worst <= 1e-6);
+}

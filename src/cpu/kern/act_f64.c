@@ -4,7 +4,7 @@
 #define ACT_PREFIX tni_
 #include "cpu/kern/act.h"
 
-static inline double erf_f64(double x)
+static inline double erf_short_f64(double x)
 {
     return erf(x);
 }

@@ -136,16 +136,59 @@ NAN_TO_NUM(f64, double, c128, (double)INFINITY)
 
 /* The remainder has the divisor's sign, fmod the dividend's. Integers: the caller has seen to it
  * that y is not 0; the most negative number by -1 leaves 0. */
-#define FLOAT_REMAINDER(S, T, FMOD)                         \
-    static inline T remainder1_##S(T x, T y)                \
-    {                                                       \
-        T r = FMOD(x, y);                                   \
-        return (r != 0) & ((y < 0) != (r < 0)) ? r + y : r; \
-    }                                                       \
-    LOOP2(remainder_##S, T, remainder1_##S(x, y))           \
-    LOOP2(fmod_##S, T, FMOD(x, y))
-FLOAT_REMAINDER(f32, float, fmodf)
-FLOAT_REMAINDER(f64, double, fmod)
+static inline float signed_as_f32(float r, float y)
+{
+    return (r != 0) & ((y < 0) != (r < 0)) ? r + y : r;
+}
+static inline double signed_as_f64(double r, double y)
+{
+    return (r != 0) & ((y < 0) != (r < 0)) ? r + y : r;
+}
+LOOP2(remainder_f64, double, signed_as_f64(fmod(x, y), y))
+LOOP2(fmod_f64, double, fmod(x, y))
+
+/* In double the product of y and a quotient below 2^29 is exact, and so is what is left of x. The
+ * quotient may have been rounded up to the next integer; then the rest has the wrong sign. */
+static inline int quotient_is_small(float x, float y)
+{
+    return (fabs((double)x / (double)y) < 0x1p+29) & (fabsf(y) < INFINITY);
+}
+static inline float fmod_small(float x, float y)
+{
+    double a = fabs((double)x), b = fabs((double)y), r = a - trunc(a / b) * b;
+    return copysignf((float)(r < 0 ? r + b : r), x);
+}
+/* Other quotients, NaN among them, are for the C library; an element's result does not depend on
+ * those beside it. */
+#define FMOD_BLOCK 64
+#define FMOD_LOOP(name, expression)                                                 \
+    LOOP_HEAD(name)                                                                 \
+    {                                                                               \
+        float *o = out;                                                             \
+        const float *a = in[0], *b = in[1];                                         \
+        (void)ctx;                                                                  \
+        for (int64_t begin = 0; begin < n; begin += FMOD_BLOCK) {                   \
+            int64_t end = begin + FMOD_BLOCK < n ? begin + FMOD_BLOCK : n;          \
+            int small = 1;                                                          \
+            for (int64_t i = begin; i < end; i++)                                   \
+                small &= quotient_is_small(a[i], b[i]);                             \
+            if (small) {                                                            \
+                INDEPENDENT for (int64_t i = begin; i < end; i++)                   \
+                {                                                                   \
+                    float y = b[i], r = fmod_small(a[i], y);                        \
+                    o[i] = (expression);                                            \
+                }                                                                   \
+                continue;                                                           \
+            }                                                                       \
+            for (int64_t i = begin; i < end; i++) {                                 \
+                float x = a[i], y = b[i];                                           \
+                float r = quotient_is_small(x, y) ? fmod_small(x, y) : fmodf(x, y); \
+                o[i] = (expression);                                                \
+            }                                                                       \
+        }                                                                           \
+    }
+FMOD_LOOP(remainder_f32, signed_as_f32(r, y))
+FMOD_LOOP(fmod_f32, ((void)y, r))
 #define SIGNED_REMAINDER(S, T)                                   \
     static inline T fmod1_##S(T x, T y)                          \
     {                                                            \
