@@ -78,6 +78,41 @@ def moves(w):
         w.case(op + "_", "f32[3,4].strided, 1", "same")
 
 
+def own_values(w):
+    w.comment("reflection, replication")
+    for a in DTYPES:
+        for op in ("reflection_pad1d", "replication_pad1d"):
+            w.case(op, a + "[3,4], [2,1]")
+        for op in ("reflection_pad2d", "replication_pad2d"):
+            w.case(op, a + "[1,3,4], [2,1,0,1]")
+        for op in ("reflection_pad1d_backward", "replication_pad1d_backward"):
+            w.case(op, a + "[3,7], %s[3,4], [2,1]" % a, "rtol=2e-2 atol=1e-2" if "16" in a else "ulp=2")
+        for op in ("reflection_pad2d_backward", "replication_pad2d_backward"):
+            w.case(op, a + "[1,4,7], %s[1,3,4], [2,1,0,1]" % a, "rtol=2e-2 atol=1e-2" if "16" in a else "ulp=2")
+    for args in ("f32[3,4], [3,3]", "f32[3,4], [4,2]", "f32[4], [1,1]", "f32[2,3,4], [1,-2]", "f32[2,3,4], [-3,-2]", "f32[2,3,4].t, [1,1]", "f32[0,3,4], [1,1]", "f32[2,0,4], [1,1]", "f32[2,0], [1,1]",
+                 "f32[3,4], [-2,-2]", "f32[3,4], [1]", "f32[3,4], [-1,3]"):
+        w.case("reflection_pad1d", args)
+        w.case("replication_pad1d", args)
+    for args in ("f32[2,3,4,5], [1,1,2,2]", "f32[3,4,5], [1,1,2,2]", "f32[2,3,4,5], [5,1,2,2]", "f32[2,3,4,5], [1,1,4,2]", "f32[3,4], [1,1,1,1]", "f32[2,3,4,5].cl, [1,1,1,1]", "f32[0,3,4,5], [1,1,1,1]",
+                 "f32[2,0,4,5], [1,1,1,1]", "f32[3,4,5].t, [1,-1,0,2]", "f32[2,3,4,5], [1,1,1]", "f32[2,3,4,5].strided, [4,4,3,3]"):
+        w.case("reflection_pad2d", args)
+        w.case("replication_pad2d", args)
+    for op in ("reflection_pad2d", "replication_pad2d"):
+        w.refuse(op, "f32[2,3,4,5], [-3,-3,0,0]", "RuntimeError: input (H: 4, W: 5) is too small. Calculated output H: 4 W: -1")
+        for args in ("f32[2,3,8,7], f32[2,3,4,5], [1,1,2,2]", "f32[2,3,8,7].cl, f32[2,3,4,5].cl, [1,1,2,2]", "f32[2,3,8,8], f32[2,3,4,5], [1,1,2,2]", "f32[2,3,9,7], f32[2,3,4,5], [1,1,2,2]",
+                     "f32[3,8,3].t, f32[3,4,5], [-1,-1,2,2]"):
+            w.case(op + "_backward", args, "ulp=4")
+    for op in ("reflection_pad1d", "replication_pad1d"):
+        for args in ("f32[3,7], f32[3,4], [1,2]", "f32[3,6], f32[3,4], [1,2]", "f32[2,3,7].t, f32[2,3,4], [2,1]"):
+            w.case(op + "_backward", args, "ulp=4")
+    w.comment("pad")
+    for args in ("f32[3,4], [1,1]", "f32[3,4], [1,1,-1,2], 'constant', 2.0", "i64[3], [1,1], 'constant', 2.7", "f32[3,4], [1,1], 'reflect'", "f32[1,3,4,5], [1,1,1,1], 'replicate'", "f32[1,3,4,5], [1,1,2,1], 'circular'",
+                 "f32[3,4], [1,1], 'foo'", "f32[3,4], [1,1], 'reflect', 1.0", "f32[1,3,4,5], [1,1,1], 'reflect'", "f32[3,4], [1]", "f32[1,3,4,5], [1,1], 'reflect'", "f32[1,3,4,5], [6,6,1,1], 'circular'",
+                 "f32[3,4,5], [1,1], 'circular'", "f32[3,4], [1,1,1,1,1,1]", "f32[1,3,4,5], [-1,-1,-1,2], 'circular'", "f32[4], [1,1], 'circular'", "f32[3,4], [4,4], 'circular'", "f32[2,3,4].t, [1,2], 'replicate'",
+                 "f32[3,4], [0,0], 'circular'", "f32[1,2,3,4], [4,4,3,3], 'circular'"):
+        w.case("pad", args)
+
+
 with Writer("join") as writer:
-    for part in (join, pads, moves):
+    for part in (join, pads, moves, own_values):
         part(writer)
