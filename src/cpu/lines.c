@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/lines.c: walk the lines of tensors; gather, convert and scatter those that are not runs of
- * what the function wants. Neighbouring lines are visited one after the other, so that a gather
- * along a slow dimension finds what the one before it brought into the cache. */
+ * what the function wants. Where neighbouring lines lie side by side in memory, a tile of them is
+ * gathered at a time, so that a cache line is read once. */
 #include "cpu/lines.h"
 
 #include "base/pool.h"
@@ -10,6 +10,8 @@
 #define GRAIN       16384 /* elements that a piece of work has at least */
 #define STACK_BYTES 16384 /* buffers up to here need no allocation */
 #define ALIGN       64
+#define MOST_LINES  32     /* of a tile */
+#define TILE_BYTES  524288 /* of its buffers */
 
 typedef struct operand {
     char *data;
@@ -19,7 +21,8 @@ typedef struct operand {
     int axes; /* of the line, fastest first, merged */
     int64_t sizes[TN_MAX_DIMS], strides[TN_MAX_DIMS];
     int64_t kept[TN_MAX_DIMS];
-    bool in, out, direct, converted;
+    bool there, in, out, direct, converted;
+    bool side_by_side;  /* neighbouring lines are neighbours in memory */
     size_t buffer, raw; /* where its buffers are, in bytes */
 } operand;
 
@@ -29,7 +32,8 @@ typedef struct lines_job {
     int n;
     int kept; /* dimensions, fastest first */
     int64_t sizes[TN_MAX_DIMS];
-    size_t bytes, scratch;
+    size_t bytes, scratch; /* buffers of one line; of the function's own */
+    int64_t tile;          /* lines that are gathered together */
     tni_line_fn fn;
     void *ctx;
 } lines_job;
@@ -71,6 +75,7 @@ static void plan_operand(lines_job *j, operand *o, const tni_line *line, const t
 {
     const tn_tensor *t = line->tensor;
     o->data = t->data;
+    o->there = true;
     o->have = (tn_dtype)t->dtype;
     o->want = line->want == TN_DTYPE_NONE ? o->have : line->want;
     o->have_size = tni_dtype_size(o->have);
@@ -99,51 +104,132 @@ static void plan_operand(lines_job *j, operand *o, const tni_line *line, const t
         if (run)
             o->axes = 0;
     }
+    o->side_by_side = !o->direct && o->axes > 0 && kept > 0 &&
+                      o->kept[0] == (int64_t)o->have_size && o->strides[0] != (int64_t)o->have_size;
 }
 
 /* ---- moving ---- */
 
-/* A line to or from a run of its own dtype. */
-static void move_line(const operand *o, char *at, char *run, bool gather)
+/* n elements of each of m neighbouring lines, to or from runs that are @p apart. */
+#define MOVE_SIDE_BY_SIDE(T)                                                    \
+    for (int64_t e = 0; e < n; e++) {                                           \
+        T *from = (T *)(void *)(at + e * stride);                               \
+        T *to = (T *)(void *)(run + (size_t)e * sizeof(T));                     \
+        for (int64_t t = 0; t < m; t++, to = (T *)(void *)((char *)to + apart)) \
+            if (gather)                                                         \
+                *to = from[t];                                                  \
+            else                                                                \
+                from[t] = *to;                                                  \
+    }
+
+static void move_side_by_side(const operand *o, char *at, char *run, int64_t m, size_t apart,
+                              bool gather)
+{
+    int64_t n = o->sizes[0], stride = o->strides[0];
+    switch (o->have_size) {
+    case 1:
+        MOVE_SIDE_BY_SIDE(uint8_t)
+        break;
+    case 2:
+        MOVE_SIDE_BY_SIDE(uint16_t)
+        break;
+    case 4:
+        MOVE_SIDE_BY_SIDE(uint32_t)
+        break;
+    case 8:
+        MOVE_SIDE_BY_SIDE(uint64_t)
+        break;
+    default:
+        for (int64_t t = 0; t < m; t++) {
+            char *line = at + (size_t)t * o->have_size;
+            if (gather)
+                tni_gather(run + (size_t)t * apart, line, n, stride, o->have_size);
+            else
+                tni_scatter(line, run + (size_t)t * apart, n, stride, o->have_size);
+        }
+    }
+}
+
+/* m lines to or from runs of their own dtype, which are @p apart. */
+static void move_lines(const operand *o, char *at, char *run, int64_t m, size_t apart, bool gather)
 {
     int64_t index[TN_MAX_DIMS] = {0}, n = o->sizes[0];
     for (int64_t done = 0; done < o->length; done += n) {
         char *from = at;
         for (int d = 1; d < o->axes; d++)
             from += index[d] * o->strides[d];
-        if (gather)
-            tni_gather(run, from, n, o->strides[0], o->have_size);
+        if (m > 1 && o->side_by_side)
+            move_side_by_side(o, from, run, m, apart, gather);
         else
-            tni_scatter(from, run, n, o->strides[0], o->have_size);
+            for (int64_t t = 0; t < m; t++) {
+                if (gather)
+                    tni_gather(run + (size_t)t * apart, from + t * o->kept[0], n, o->strides[0],
+                               o->have_size);
+                else
+                    tni_scatter(from + t * o->kept[0], run + (size_t)t * apart, n, o->strides[0],
+                                o->have_size);
+            }
         run += (size_t)n * o->have_size;
         for (int d = 1; d < o->axes && ++index[d] == o->sizes[d]; d++)
             index[d] = 0;
     }
 }
 
-static void bring(const lines_job *j, const operand *o, char *at, char *buffers)
+static void bring(const lines_job *j, const operand *o, char *at, int64_t m, char *buffers)
 {
-    char *raw = o->axes ? buffers + o->raw : at;
     if (o->axes && o->length > 0)
-        move_line(o, at, raw, true);
-    if (o->converted)
-        tni_convert(j->kernels, o->want, buffers + o->buffer, o->have, raw, o->length);
+        move_lines(o, at, buffers + o->raw, m, j->bytes, true);
+    for (int64_t t = 0; o->converted && t < m; t++) {
+        char *own = buffers + (size_t)t * j->bytes;
+        const char *from = o->axes ? own + o->raw : at + (m > 1 ? t * o->kept[0] : 0);
+        tni_convert(j->kernels, o->want, own + o->buffer, o->have, from, o->length);
+    }
 }
 
-static void take_back(const lines_job *j, const operand *o, char *at, char *buffers)
+static void take_back(const lines_job *j, const operand *o, char *at, int64_t m, char *buffers)
 {
-    char *raw = o->axes ? buffers + o->raw : at;
-    if (o->converted)
-        tni_convert(j->kernels, o->have, raw, o->want, buffers + o->buffer, o->length);
+    for (int64_t t = 0; o->converted && t < m; t++) {
+        char *own = buffers + (size_t)t * j->bytes;
+        char *to = o->axes ? own + o->raw : at + (m > 1 ? t * o->kept[0] : 0);
+        tni_convert(j->kernels, o->have, to, o->want, own + o->buffer, o->length);
+    }
     if (o->axes && o->length > 0)
-        move_line(o, at, raw, false);
+        move_lines(o, at, buffers + o->raw, m, j->bytes, false);
+}
+
+/* ---- walking ---- */
+
+/* m neighbouring lines, which begin at @p at. */
+static tn_status some_lines(const lines_job *j, char *const *at, int64_t m, char *buffers)
+{
+    void *line[TNI_LINES_MOST] = {NULL};
+    for (int k = 0; k < j->n; k++) {
+        const operand *o = &j->operands[k];
+        if (at[k] && !o->direct && o->in)
+            bring(j, o, at[k], m, buffers);
+    }
+    for (int64_t t = 0; t < m; t++) {
+        for (int k = 0; k < j->n; k++) {
+            const operand *o = &j->operands[k];
+            line[k] = !o->there    ? NULL
+                      : !o->direct ? buffers + (size_t)t * j->bytes + o->buffer
+                      : t == 0     ? at[k]
+                                   : at[k] + t * o->kept[0];
+        }
+        TN_TRY(j->fn(line, buffers + (size_t)j->tile * j->bytes, j->ctx));
+    }
+    for (int k = 0; k < j->n; k++) {
+        const operand *o = &j->operands[k];
+        if (at[k] && !o->direct && o->out)
+            take_back(j, o, at[k], m, buffers);
+    }
+    return TN_OK;
 }
 
 static tn_status walk(const lines_job *j, int64_t begin, int64_t end, char *buffers)
 {
     int64_t index[TN_MAX_DIMS], rest = begin;
     char *at[TNI_LINES_MOST];
-    void *line[TNI_LINES_MOST] = {NULL};
     for (int d = 0; d < j->kept; d++) {
         index[d] = rest % j->sizes[d];
         rest /= j->sizes[d];
@@ -153,25 +239,17 @@ static tn_status walk(const lines_job *j, int64_t begin, int64_t end, char *buff
         for (int d = 0; at[k] && d < j->kept; d++)
             at[k] += index[d] * j->operands[k].kept[d];
     }
-    for (int64_t i = begin; i < end; i++) {
-        for (int k = 0; k < j->n; k++) {
-            const operand *o = &j->operands[k];
-            line[k] = o->direct ? at[k] : o->length < 0 ? NULL : buffers + o->buffer;
-            if (!o->direct && o->length >= 0 && o->in)
-                bring(j, o, at[k], buffers);
-        }
-        TN_TRY(j->fn(line, buffers + j->bytes, j->ctx));
-        for (int k = 0; k < j->n; k++) {
-            const operand *o = &j->operands[k];
-            if (!o->direct && o->out && o->length >= 0)
-                take_back(j, o, at[k], buffers);
-        }
+    for (int64_t i = begin, m; i < end; i += m) {
+        m = j->kept && j->sizes[0] - index[0] < j->tile ? j->sizes[0] - index[0] : j->tile;
+        m = end - i < m ? end - i : m;
+        TN_TRY(some_lines(j, at, m, buffers));
         for (int d = 0; d < j->kept; d++) {
-            bool over = ++index[d] == j->sizes[d];
+            int64_t by = d == 0 ? m : 1;
+            index[d] += by;
+            bool over = index[d] == j->sizes[d];
             for (int k = 0; k < j->n; k++)
-                if (j->operands[k].length >= 0 && j->operands[k].data)
-                    at[k] +=
-                        over ? j->operands[k].kept[d] * (1 - j->sizes[d]) : j->operands[k].kept[d];
+                if (at[k])
+                    at[k] += (over ? by - j->sizes[d] : by) * j->operands[k].kept[d];
             if (!over)
                 break;
             index[d] = 0;
@@ -183,17 +261,31 @@ static tn_status walk(const lines_job *j, int64_t begin, int64_t end, char *buff
 static tn_status run_lines(int64_t begin, int64_t end, void *arg)
 {
     const lines_job *j = arg;
-    size_t bytes = j->bytes + j->scratch;
+    size_t bytes = (size_t)j->tile * j->bytes + j->scratch;
     if (bytes <= STACK_BYTES) {
         _Alignas(ALIGN) char buffers[STACK_BYTES];
         return walk(j, begin, end, buffers);
     }
     char *block = tni_alloc(bytes + ALIGN);
-    TN_CHECK(block, TN_NOMEM, "cannot allocate %zu bytes for a line of elements", bytes);
+    TN_CHECK(block, TN_NOMEM, "cannot allocate %zu bytes for lines of elements", bytes);
     char *buffers = block + (ALIGN - (uintptr_t)block % ALIGN) % ALIGN;
     tn_status status = walk(j, begin, end, buffers);
     tni_free(block);
     return status;
+}
+
+/* Tiles where they help. Their buffers are not a power of two apart, which caches do not like. */
+static void plan_tile(lines_job *j)
+{
+    bool helps = false;
+    j->tile = 1;
+    for (int k = 0; k < j->n; k++)
+        helps |= j->operands[k].there && j->operands[k].side_by_side;
+    if (!helps || j->sizes[0] < 4)
+        return;
+    j->bytes += ALIGN;
+    j->tile = TILE_BYTES / (int64_t)j->bytes;
+    j->tile = j->tile < 1 ? 1 : j->tile > MOST_LINES ? MOST_LINES : j->tile;
 }
 
 tn_status tni_lines(const tn_tensor *shape, uint64_t dims, const tni_line *lines, int n,
@@ -220,14 +312,16 @@ tn_status tni_lines(const tn_tensor *shape, uint64_t dims, const tni_line *lines
         operand *o = &j.operands[k];
         if (!lines[k].tensor) {
             o->data = NULL;
-            o->direct = false;
-            o->length = -1;
+            o->there = o->direct = o->side_by_side = false;
             continue;
         }
         plan_operand(&j, o, &lines[k], shape, dims);
         if (o->length > longest)
             longest = o->length;
     }
+    plan_tile(&j);
     int64_t grain = longest < GRAIN ? GRAIN / longest : 1;
+    if (grain < j.tile)
+        grain = j.tile;
     return count <= grain ? run_lines(0, count, &j) : tni_pool_for(count, grain, run_lines, &j);
 }

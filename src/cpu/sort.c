@@ -48,22 +48,22 @@ void tni_sort_keys(tni_place *to, const void *line, tn_dtype dtype, int64_t n, b
     uint64_t turn = !descending                                      ? 0
                     : dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_I32 ? UINT32_MAX
                                                                      : UINT64_MAX;
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t key;
-        switch (dtype) {
-        case TN_DTYPE_F32:
-            key = key_f32(((const float *)line)[i]);
-            break;
-        case TN_DTYPE_F64:
-            key = key_f64(((const double *)line)[i]);
-            break;
-        case TN_DTYPE_I32:
-            key = ((const uint32_t *)line)[i] ^ 0x80000000u;
-            break;
-        default:
-            key = ((const uint64_t *)line)[i] ^ (UINT64_C(1) << 63);
-        }
-        to[i] = (tni_place){key ^ turn, i};
+    switch (dtype) {
+    case TN_DTYPE_F32:
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (tni_place){key_f32(((const float *)line)[i]) ^ turn, i};
+        break;
+    case TN_DTYPE_F64:
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (tni_place){key_f64(((const double *)line)[i]) ^ turn, i};
+        break;
+    case TN_DTYPE_I32:
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (tni_place){(((const uint32_t *)line)[i] ^ 0x80000000u) ^ turn, i};
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (tni_place){((const uint64_t *)line)[i] ^ (UINT64_C(1) << 63) ^ turn, i};
     }
 }
 

@@ -35,10 +35,37 @@ static tn_status sort_line(void *const *line, void *scratch, void *ctx)
     return TN_OK;
 }
 
+/* Few of many: those found so far are kept in order, and hardly any later one is among them. */
+static void topk_few(const sort_job *j, void *const *line, tni_place *best)
+{
+    enum { BLOCK = 256 };
+    tni_place block[BLOCK];
+    int64_t found = 0;
+    for (int64_t i = 0; i < j->n; i += BLOCK) {
+        int64_t m = j->n - i < BLOCK ? j->n - i : BLOCK;
+        tni_sort_keys(block, (const char *)line[2] + (size_t)i * j->size, j->dtype, m,
+                      j->descending);
+        for (int64_t b = 0; b < m; b++) {
+            if (found == j->k && block[b].key >= best[found - 1].key)
+                continue;
+            int64_t at = found < j->k ? found++ : found - 1;
+            for (; at > 0 && block[b].key < best[at - 1].key; at--)
+                best[at] = best[at - 1];
+            best[at] = (tni_place){block[b].key, i + b};
+        }
+    }
+    for (int64_t i = 0; i < j->k; i++)
+        put(j, line, i, best[i].at);
+}
+
 static tn_status topk_line(void *const *line, void *scratch, void *ctx)
 {
     const sort_job *j = ctx;
     tni_place *x = scratch;
+    if (j->k <= 64 && j->n >= 8 * j->k) {
+        topk_few(j, line, x);
+        return TN_OK;
+    }
     tni_sort_keys(x, line[2], j->dtype, j->n, j->descending);
     tni_select_places(x, j->n, j->k);
     tni_sort_places(x, x + j->n, j->k);
