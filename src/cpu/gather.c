@@ -102,8 +102,13 @@ static void move(const job *j, const int64_t *index, int64_t index_step, char *a
     int64_t at[BLOCK];
     for (int64_t i = 0; i < n; i += BLOCK) {
         int64_t m = n - i < BLOCK ? n - i : BLOCK;
-        for (int64_t k = 0; k < m; k++)
-            at[k] = index[(i + k) * index_step] * j->k_a + (i + k) * a_own;
+        const int64_t *x = index + i * index_step;
+        if (index_step == 1 && a_own == 0)
+            for (int64_t k = 0; k < m; k++)
+                at[k] = x[k] * j->k_a;
+        else
+            for (int64_t k = 0; k < m; k++)
+                at[k] = x[k * index_step] * j->k_a + (i + k) * a_own;
         char *run = b + i * b_own;
         if (j->read && b_own == (int64_t)j->itemsize) {
             tni_pick(run, a, at, m, j->itemsize);
@@ -179,14 +184,29 @@ static tn_status run(job *j)
 }
 
 /* Before anything is written. */
+typedef struct range_job {
+    const int64_t *index;
+    int64_t size;
+    int dim;
+} range_job;
+
+static tn_status check_piece(int64_t begin, int64_t end, void *arg)
+{
+    const range_job *j = arg;
+    uint64_t wrong = 0, size = (uint64_t)j->size;
+    for (int64_t i = begin; i < end; i++)
+        wrong |= (uint64_t)((uint64_t)j->index[i] >= size);
+    for (int64_t i = begin; wrong && i < end; i++)
+        TN_CHECK((uint64_t)j->index[i] < size, TN_INVALID,
+                 "index %lld is out of bounds for dimension %d with size %lld",
+                 (long long)j->index[i], j->dim, (long long)j->size);
+    return TN_OK;
+}
+
 static tn_status check_range(const tn_tensor *index, int64_t size, int dim)
 {
-    const int64_t *k = index->data;
-    for (int64_t i = 0; i < index->numel; i++)
-        TN_CHECK(k[i] >= 0 && k[i] < size, TN_INVALID,
-                 "index %lld is out of bounds for dimension %d with size %lld", (long long)k[i],
-                 dim, (long long)size);
-    return TN_OK;
+    range_job j = {index->data, size, dim};
+    return tni_pool_for(index->numel, 2 * GRAIN, check_piece, &j);
 }
 
 static tn_status prepare(tn_tensor *self, int64_t dim, tn_tensor *index, int *at, tn_tensor **run)

@@ -210,7 +210,9 @@ tn_status tni_slices_run(tni_slices *r)
     if (each == 0 || r->n == 0)
         return TN_OK;
     merge(r);
-    bool is_short = r->ndim == 0 || (r->sizes[0] < SHORT_ROW && r->sizes[0] < r->n);
+    /* Or where the slices of `b` lie closer to each other than their elements do. */
+    bool is_short = r->ndim == 0 || (r->sizes[0] < SHORT_ROW && r->sizes[0] < r->n) ||
+                    (!r->b_at && r->b_step < r->b_strides[0] && r->n >= SHORT_ROW);
     if (is_short && r->what == TNI_SLICES_READ)
         return share_out(r, each * ((r->n + BLOCK - 1) / BLOCK), r->n < BLOCK ? r->n : BLOCK,
                          read_short);
@@ -226,14 +228,17 @@ tn_status tni_slices_run(tni_slices *r)
 bool tni_slices_places(const int64_t *index, int64_t n, int64_t size, int64_t stride, bool wrap,
                        int64_t *at, int64_t *bad)
 {
-    int64_t low = wrap ? -size : 0;
+    uint64_t low = wrap ? (uint64_t)size : 0, span = (uint64_t)size + low;
+    uint64_t wrong = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t k = index[i];
-        if (TNI_UNLIKELY(k < low || k >= size)) {
-            *bad = k;
+        wrong |= (uint64_t)((uint64_t)k + low >= span);
+        at[i] = (int64_t)((uint64_t)(k < 0 ? k + size : k) * (uint64_t)stride);
+    }
+    for (int64_t i = 0; wrong && i < n; i++)
+        if ((uint64_t)index[i] + low >= span) {
+            *bad = index[i];
             return false;
         }
-        at[i] = (k < 0 ? k + size : k) * stride;
-    }
     return true;
 }
