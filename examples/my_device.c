@@ -118,7 +118,7 @@ static tn_status bring_over(tn_value *result, const tn_value *args, int nargs)
 static tn_status toy_fallback(tn_call *call, const tn_value *args, tn_value *rets)
 {
     tn_op *op = tn_call_op(call);
-    const int nargs = tn_op_num_arguments(op), nrets = tn_op_num_returns(op);
+    const int nargs = tn_call_num_arguments(call), nrets = tn_call_num_returns(call);
     tn_value cpu[64], results[64]; /* a schema has no more */
     uint32_t writes[64];
     tn_status status = TN_OK;

@@ -371,6 +371,10 @@ TN_API TN_BORROWED tn_op *tn_call_op(const tn_call *call);
 /** The set this kernel was dispatched with: its own key is the highest. */
 TN_API tn_keyset tn_call_keys(const tn_call *call);
 TN_API void *tn_call_context(const tn_call *call);
+/** How many arguments and results this kernel has: what its operator's schema said when the call
+ *  began. For kernels that serve any operator. */
+TN_API int tn_call_num_arguments(const tn_call *call);
+TN_API int tn_call_num_returns(const tn_call *call);
 /** How deep this thread is in nested dispatches, 0 outside. */
 TN_API int tn_dispatch_depth(void);
 /** Dispatches may nest this deep on a thread before TN_RECURSION; default 1024, at least 16.

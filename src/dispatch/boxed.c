@@ -205,11 +205,16 @@ INLINE tn_status call_from_outside(request *q)
     return st;
 }
 
-/* A built-in operator's schema stays; any other is the one that the caller was called with. */
+/* A built-in operator's schema stays; any other is the one that the kernel was called with. */
+static inline const tni_schema *schema_of_call(const tn_call *call)
+{
+    return call->op->builtin ? tni_op_get_schema(call->op) : call->schema;
+}
+
 INLINE tn_status call_from_kernel(request *q)
 {
     q->op = q->caller->op;
-    q->schema = q->op->builtin ? tni_op_get_schema(q->op) : q->caller->schema;
+    q->schema = schema_of_call(q->caller);
     if (TNI_UNLIKELY(!q->schema))
         return tn_last_status();
     q->nargs = q->schema->nargs; /* all of them, as a kernel has them */
@@ -295,4 +300,16 @@ tn_keyset tn_call_keys(const tn_call *call)
 void *tn_call_context(const tn_call *call)
 {
     return call ? call->kernel->ctx : NULL;
+}
+
+int tn_call_num_arguments(const tn_call *call)
+{
+    const tni_schema *schema = call ? schema_of_call(call) : NULL;
+    return schema ? schema->nargs : 0;
+}
+
+int tn_call_num_returns(const tn_call *call)
+{
+    const tni_schema *schema = call ? schema_of_call(call) : NULL;
+    return schema ? schema->nrets : 0;
 }

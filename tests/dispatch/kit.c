@@ -90,7 +90,7 @@ static tn_status log_letter(tn_call *call, const tn_value *args, tn_value *rets)
     const char *letter = tn_call_context(call);
     size_t n = strlen(kit_log);
     snprintf(kit_log + n, sizeof kit_log - n, "%s", letter);
-    for (int i = 0; i < tn_op_num_returns(tn_call_op(call)); i++) {
+    for (int i = 0; i < tn_call_num_returns(call); i++) {
         tn_status st = tn_value_copy(&args[0], &rets[i]);
         if (st != TN_OK)
             return st;

@@ -70,6 +70,8 @@ static void see(tn_call *call, tn_tensor *self, tn_tensor *other, double alpha)
 static tn_status add_boxed(tn_call *call, const tn_value *args, tn_value *rets)
 {
     EXPECT_EQ_INT(args[2].tag, TN_TAG_FLOAT);
+    EXPECT_EQ_INT(tn_call_num_arguments(call), 3);
+    EXPECT_EQ_INT(tn_call_num_returns(call), 1);
     see(call, args[0].u.tensor, args[1].u.tensor, args[2].u.f);
     seen.out = kit_tensor(device_keys());
     rets[0] = tn_value_take_tensor(seen.out);
@@ -591,7 +593,7 @@ static tn_status kinds_of(tn_call *call, const tn_value *args, tn_value *rets)
 {
     char *text = tn_call_context(call);
     text[0] = '\0';
-    for (int i = 1; i < tn_op_num_arguments(tn_call_op(call)); i++)
+    for (int i = 1; i < tn_call_num_arguments(call); i++)
         snprintf(text + strlen(text), 64 - strlen(text), "%s ", tn_tag_name((tn_tag)args[i].tag));
     rets[0] = tn_value_float(args[1].u.f);
     EXPECT(args[4].count == 2 && args[4].u.ints[0] == args[4].u.ints[1]);
@@ -834,6 +836,7 @@ TEST(null_handles_are_refused_by_name)
     EXPECT_EQ_INT(tn_op_mask(NULL, 0), 0);
     EXPECT_EQ_INT(tn_op_table_bytes(NULL), 0);
     EXPECT(tn_call_op(NULL) == NULL && tn_call_context(NULL) == NULL && tn_call_keys(NULL) == 0);
+    EXPECT(tn_call_num_arguments(NULL) == 0 && tn_call_num_returns(NULL) == 0);
     tn_op_list_free(NULL);
     EXPECT_FAIL(TN_INVALID, "aten::mm: argument 'self' must not be NULL", tn_mm(NULL, t, &t));
     EXPECT_FAIL(TN_INVALID, "aten::mm: argument 'mat2' must not be NULL", tn_mm(t, NULL, &t));

@@ -30,8 +30,7 @@ static tn_status call_again_without_mode(tn_call *call, const tn_value *args, tn
 {
     ++*(int *)tn_call_context(call);
     tn_key_guard guard = tn_exclude_keys(tn_keyset_of(TN_KEY_TESTING_ONLY_GENERIC_MODE));
-    tn_op *op = tn_call_op(call);
-    tn_status st = tn_op_call(op, args, tn_op_num_arguments(op), rets);
+    tn_status st = tn_op_call(tn_call_op(call), args, tn_call_num_arguments(call), rets);
     tn_keys_restore(guard);
     return st;
 }
