@@ -233,7 +233,7 @@ tn_status tni_run_kernel(tn_call *call, const tni_schema *schema, const tn_value
         rets[i] = tn_value_none();
     if (TNI_UNLIKELY(tni_is_fallthrough(call->kernel)))
         step_below_fallthrough(call);
-    if (!call->kernel->boxed)
+    if (TNI_UNLIKELY(!call->kernel->boxed || tni_is_fallthrough(call->kernel)))
         return tni_missing_kernel(call);
     tn_status st = invoke(call, args, rets);
     /* What a typed kernel of a built-in operator returns, its adaptor has made. */

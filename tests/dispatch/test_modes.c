@@ -341,6 +341,17 @@ TEST(a_redispatch_to_a_key_that_falls_through_goes_to_the_next)
     kit_close(&k);
 }
 
+TEST(an_operator_that_falls_through_everywhere_has_no_kernel)
+{
+    kit k = kit_open();
+    tn_kernel through = tn_kernel_fallthrough("x.c", 1);
+    kit_def(&k, "op(Tensor x) -> Tensor");
+    ASSERT_OK(tn_library_impl(k.impls, "op", TN_KEY_COMPOSITE_IMPLICIT, &through, NULL));
+    EXPECT_FAIL(TN_UNSUPPORTED, "t::op", kit_call("t::op", kit_keys(TN_KEY_CPU)));
+    EXPECT_FAIL(TN_UNSUPPORTED, "t::op", kit_call("t::op", kit_keys_grad(TN_KEY_CPU)));
+    kit_close(&k);
+}
+
 /* ---- inference mode ---- */
 
 TEST(inference_mode_skips_autograd_and_normal_tensors_still_count_writes)
