@@ -16,8 +16,12 @@ void tni_unref_slow(tni_object *object)
     uint64_t before =
         tni_counts_add(&object->counts, (uint64_t)0 - TNI_STRONG_ONE, memory_order_acq_rel);
     TNI_ASSERT(strong_of(before) != 0);
-    if (strong_of(before) != 1)
-        return;
+    if (strong_of(before) == 1)
+        tni_unref_last(object);
+}
+
+void tni_unref_last(tni_object *object)
+{
     if (object->type->release)
         object->type->release(object);
     tni_weak_unref(object); /* the one that the strong references owned together */

@@ -76,6 +76,8 @@ static inline void tni_ref(tni_object *object)
 }
 
 void tni_unref_slow(tni_object *object);
+/* The strong half has just reached zero: let go of what the object holds. */
+void tni_unref_last(tni_object *object);
 
 static inline void tni_unref(tni_object *object)
 {

@@ -46,9 +46,12 @@ static inline tni_storage *tni_storage_small(tn_device device, size_t nbytes)
 /* tni_storage_unref without the indirect calls when the storage is small and ours alone. */
 static inline void tni_storage_drop(tni_storage *s)
 {
-    if (atomic_load_explicit(&s->object.counts, memory_order_acquire) != TNI_COUNTS_FRESH)
-        tni_unref_slow(&s->object);
-    else if (TNI_LIKELY(s->capacity == 0 && !s->foreign))
+    if (atomic_load_explicit(&s->object.counts, memory_order_acquire) != TNI_COUNTS_FRESH) {
+        uint64_t before =
+            tni_counts_add(&s->object.counts, (uint64_t)0 - TNI_STRONG_ONE, memory_order_acq_rel);
+        if ((uint32_t)before == 1)
+            tni_unref_last(&s->object);
+    } else if (TNI_LIKELY(s->capacity == 0 && !s->foreign))
         tni_block_free(s, s->block_nbytes);
     else
         tni_storage_unref(s);
