@@ -8,17 +8,6 @@
 /* @p view is the raw result of a view operator on @p base: from now on they count writes together.
  * A view of an inference tensor is left alone: it counts none.
  * @retval TN_INTERNAL  the kernel returned its own argument */
-TN_NODISCARD tn_status tni_view_made_otherwise(const tn_tensor *base, tn_tensor *view);
-
-static inline tn_status tni_view_made(const tn_tensor *base, tn_tensor *view)
-{
-    /* Nearly always: the base was made with its storage, whose counter the view then uses too. */
-    if (TNI_LIKELY(base->versions == &base->storage->version && view->storage == base->storage &&
-                   view->version_owner == NULL && view != base)) {
-        view->versions = base->versions;
-        return TN_OK;
-    }
-    return tni_view_made_otherwise(base, view);
-}
+TN_NODISCARD tn_status tni_view_made(const tn_tensor *base, tn_tensor *view);
 
 #endif

@@ -360,7 +360,7 @@ tn_status tni_tensor_alias(const tn_tensor *base, int ndim, const int64_t *sizes
 
 /* ---- versions: see Note [Version counters] ---- */
 
-void tni_tensor_share_version(tn_tensor *t, const tn_tensor *base)
+void tni_tensor_share_version_otherwise(tn_tensor *t, const tn_tensor *base)
 {
     if (t->versions == base->versions)
         return;

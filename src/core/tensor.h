@@ -143,7 +143,16 @@ TN_NODISCARD tn_status tni_tensor_alias(const tn_tensor *base, int ndim, const i
                                         const int64_t *strides, int64_t offset,
                                         TN_OWNED tn_tensor **out);
 /* Make @p t count its writes together with @p base. */
-void tni_tensor_share_version(tn_tensor *t, const tn_tensor *base);
+void tni_tensor_share_version_otherwise(tn_tensor *t, const tn_tensor *base);
+static inline void tni_tensor_share_version(tn_tensor *t, const tn_tensor *base)
+{
+    /* Nearly always: the base was made with its storage, whose counter the view then uses too. */
+    if (TNI_LIKELY(base->versions == &base->storage->version && t->storage == base->storage &&
+                   t->version_owner == NULL))
+        t->versions = base->versions;
+    else
+        tni_tensor_share_version_otherwise(t, base);
+}
 /* Count a write. @retval TN_INVALID  an inference tensor outside inference mode, with the
  * reference's text "Inplace update to inference tensor outside InferenceMode is not allowed. ..."
  */
