@@ -440,8 +440,10 @@ typedef struct tn_listener {
     void (*defined)(void *ctx, tn_op *op);
     void (*undefined)(void *ctx, tn_op *op); /**< called before the schema goes */
     void *ctx;
+    void (*destroy)(void *ctx); /**< once it cannot be called any more; may be NULL */
 } tn_listener;
-/** Hear of definitions: at once for every operator that has a schema, then as they come and go. */
+/** Hear of definitions: at once for every operator that has a schema, then as they come and go.
+ *  When tn_registration_undo returns another thread may still be telling it: see destroy. */
 TN_API TN_NODISCARD tn_status tn_add_listener(const tn_listener *listener, tn_registration **out);
 /** @retval TN_INTERNAL  a table differs from what its registrations say; the message says where */
 TN_API TN_NODISCARD tn_status tn_check_invariants(void);

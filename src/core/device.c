@@ -37,6 +37,16 @@ static struct {
     device_entry entries[TNI_NUM_BACKENDS];
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+void tni_device_lock(void)
+{
+    pthread_mutex_lock(&registry.lock);
+}
+
+void tni_device_unlock(void)
+{
+    pthread_mutex_unlock(&registry.lock);
+}
+
 static const char *const builtin_names[TNI_NUM_BACKENDS] = {
     "cpu",           "cuda",          "hip",
     "xla",           "mps",           "ipu",

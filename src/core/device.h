@@ -16,6 +16,9 @@ TN_NODISCARD tn_status tni_device_claim(const char *name, const tn_device_vtable
 /* Give one device type its functions: for backends of our own that sit above this layer (CUDA).
  * Out-of-tree devices take the public door. @retval TN_INVALID  it has some already */
 TN_NODISCARD tn_status tni_device_install(tn_device_type type, const tn_device_vtable *vtable);
+/* Around fork(): nobody is inside the list then. */
+void tni_device_lock(void);
+void tni_device_unlock(void);
 /* "cpu", "cuda", a claimed name, "privateuseone" for a free one; "invalid" for a wrong number. */
 const char *tni_device_type_name(int type);
 /* Whether the number is a device type that a tensor can have: CPU, meta, or one with functions. */

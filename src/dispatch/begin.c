@@ -21,8 +21,9 @@ tn_call *tni_call_begin(tn_op *op, tn_keyset arg_keys)
 }
 
 /* *mask becomes the operator's; all ones for a redispatch, which takes its set as given. */
-static tn_call *begin(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind, tn_keyset *mask,
-                      tn_status *status)
+static inline __attribute__((always_inline)) tn_call *begin(tn_call *caller, tn_op *op,
+                                                            tn_keyset ks, tn_event_kind kind,
+                                                            tn_keyset *mask, tn_status *status)
 {
     tni_state *s = &tni_tls;
     uint32_t depth = s->depth;

@@ -197,6 +197,14 @@ uint64_t tni_next_event(void)
     return ++listeners.events;
 }
 
+static void free_listener(tni_retired *item)
+{
+    tn_registration *l = (tn_registration *)((char *)item - offsetof(tn_registration, retired));
+    if (l->listener.destroy)
+        l->listener.destroy(l->listener.ctx);
+    tni_free(l);
+}
+
 static void let_go(tn_registration *l) /* locked */
 {
     if (--l->refs > 0)
@@ -207,7 +215,7 @@ static void let_go(tn_registration *l) /* locked */
             break;
         }
     }
-    tni_free(l);
+    tni_retire(&l->retired, free_listener); /* its destructor runs without the lock */
 }
 
 void tni_tell_listeners(tn_op *op, bool defined, uint64_t event)

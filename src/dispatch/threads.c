@@ -22,6 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/once.h"
+#include "core/device.h"
 #include "dispatch/builtin.h"
 #include "dispatch/debug.h"
 #include "dispatch/threads.h"
@@ -30,11 +31,12 @@ _Atomic uint64_t tni_epoch = 1;
 
 static struct {
     tni_thread *first;    /* threads that have dispatched; guarded by the registry's lock */
-    tni_retired *retired; /* waiting to be freed; likewise */
+    tni_retired *retired; /* waiting to be freed, the oldest first; likewise */
+    tni_retired **retired_end;
     pthread_key_t key;
     bool can_fence;
     _Atomic int limit;
-} threads = {.limit = 1024};
+} threads = {.limit = 1024, .retired_end = &threads.retired};
 
 static tni_once boot_once = TNI_ONCE_INIT;
 
@@ -58,29 +60,36 @@ static bool fence_all_threads(void)
 #endif
 }
 
-/* Take what no thread can use any more off the list. Locked. */
-static tni_retired *collect(void)
+/* The oldest epoch that some thread is in. Locked. */
+static uint64_t oldest_epoch(void)
 {
-    if (!threads.retired || !fence_all_threads())
-        return NULL;
     uint64_t oldest = UINT64_MAX;
     for (tni_thread *t = threads.first; t; t = t->next) {
         uint64_t epoch = atomic_load_explicit(&t->state->epoch, memory_order_seq_cst);
         if (epoch && epoch < oldest)
             oldest = epoch;
     }
-    tni_retired *free_list = NULL;
-    for (tni_retired **link = &threads.retired; *link;) {
-        tni_retired *item = *link;
-        if (item->epoch < oldest) {
-            *link = item->next;
-            item->next = free_list;
-            free_list = item;
-        } else {
-            link = &item->next;
-        }
-    }
-    return free_list;
+    return oldest;
+}
+
+/* Take what no thread can use any more off the queue. Locked. Cheap when there is nothing to take:
+ * a thread that is seen inside without the fence is inside. */
+static tni_retired *collect(void)
+{
+    tni_retired *first = threads.retired;
+    if (!first || first->epoch >= oldest_epoch() || !fence_all_threads())
+        return NULL;
+    uint64_t oldest = oldest_epoch();
+    tni_retired **end = &threads.retired; /* they lie in the order of their epochs */
+    while (*end && (*end)->epoch < oldest)
+        end = &(*end)->next;
+    if (end == &threads.retired)
+        return NULL;
+    threads.retired = *end;
+    *end = NULL;
+    if (!threads.retired)
+        threads.retired_end = &threads.retired;
+    return first;
 }
 
 /* The destructors that run here belong to somebody else than the caller: what fails in them must
@@ -115,8 +124,9 @@ void tni_retire(tni_retired *item, void (*free_fn)(tni_retired *item))
 {
     item->free = free_fn;
     item->epoch = atomic_fetch_add_explicit(&tni_epoch, 1, memory_order_seq_cst);
-    item->next = threads.retired;
-    threads.retired = item;
+    item->next = NULL;
+    *threads.retired_end = item;
+    threads.retired_end = &item->next;
 }
 
 bool tni_epoch_enter(void)
@@ -158,6 +168,7 @@ static void thread_ends(void *arg)
 
 static void before_fork(void)
 {
+    tni_device_lock();
     pthread_mutex_lock(&tni_registry_.lock);
     tni_watch_lock();
 }
@@ -166,6 +177,7 @@ static void after_fork_in_parent(void)
 {
     tni_watch_unlock();
     pthread_mutex_unlock(&tni_registry_.lock);
+    tni_device_unlock();
 }
 
 /* Only the forking thread lives on: the others will never leave their dispatches. */
@@ -184,6 +196,7 @@ static void after_fork_in_child(void)
     tni_observers_are(self && self->observer ? 1 : 0);
     tni_watch_unlock();
     pthread_mutex_unlock(&tni_registry_.lock);
+    tni_device_unlock();
 }
 
 /* For the error record: what was running. */

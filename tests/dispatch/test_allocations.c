@@ -353,7 +353,7 @@ static void ignore(void *ctx, tn_op *op)
 TEST(listening_and_observing)
 {
     warm_up();
-    tn_listener l = {sizeof l, 0, ignore, ignore, NULL};
+    tn_listener l = {sizeof l, 0, ignore, ignore, NULL, NULL};
     tn_registration *r = NULL;
     EACH_FAILING({
         rc = tn_add_listener(&l, &r);

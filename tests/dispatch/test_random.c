@@ -265,7 +265,7 @@ static void change_listener(void)
         *handle = NULL;
         return;
     }
-    tn_listener listener = {sizeof listener, 0, learn, forget, world.listeners[l].knows};
+    tn_listener listener = {sizeof listener, 0, learn, forget, world.listeners[l].knows, NULL};
     memset(world.listeners[l].knows, 0, sizeof world.listeners[l].knows);
     bool failing = maybe_fail();
     if (refused(tn_add_listener(&listener, handle), failing))

@@ -659,7 +659,7 @@ static void hear_undefined(void *ctx, tn_op *op)
 
 TEST(listeners_hear_of_definitions_but_not_of_kernels)
 {
-    tn_listener l = {sizeof l, 0, hear_defined, hear_undefined, NULL};
+    tn_listener l = {sizeof l, 0, hear_defined, hear_undefined, NULL, NULL};
     tn_registration *handle;
     kit k = kit_open();
     heard[0] = '\0';
@@ -701,7 +701,7 @@ static int close_from_listener(void *arg)
     closing c = {0};
     tn_registration *def;
     tn_op *op;
-    tn_listener l = {sizeof l, 0, NULL, close_library, &c};
+    tn_listener l = {sizeof l, 0, NULL, close_library, &c, NULL};
     ASSERT_OK(tn_library_open(TN_LIBRARY_FRAGMENT, "t", TN_KEY_NONE, "x.c", 1, &c.lib));
     ASSERT_OK(tn_library_def(c.lib, "op(Tensor x) -> Tensor", NULL, &def));
     ASSERT_OK(tn_library_def(c.lib, "other(Tensor x) -> Tensor", NULL, NULL));
@@ -724,7 +724,7 @@ static tn_registration *late_listener;
 
 static void join_late(void *ctx, tn_op *op)
 {
-    tn_listener l = {sizeof l, 0, hear_defined, hear_undefined, NULL};
+    tn_listener l = {sizeof l, 0, hear_defined, hear_undefined, NULL, NULL};
     (void)ctx;
     if (strcmp(tn_op_name(op), "t::going") == 0 && !late_listener)
         EXPECT_OK(tn_add_listener(&l, &late_listener));
@@ -733,7 +733,7 @@ static void join_late(void *ctx, tn_op *op)
 TEST(a_listener_hears_of_the_end_of_exactly_what_it_heard_of)
 {
     kit k = kit_open();
-    tn_listener l = {sizeof l, 0, NULL, join_late, NULL};
+    tn_listener l = {sizeof l, 0, NULL, join_late, NULL, NULL};
     tn_registration *early, *going;
     ASSERT_OK(tn_library_def(k.defs, "stays(Tensor x) -> Tensor", NULL, NULL));
     ASSERT_OK(tn_library_def(k.defs, "going(Tensor x) -> Tensor", NULL, &going));

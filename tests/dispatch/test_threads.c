@@ -463,7 +463,7 @@ static int use_registry_everywhere(void *arg)
 {
     (void)arg;
     kit k = kit_open();
-    tn_listener l = {sizeof l, 0, use_registry_for, use_registry_for, NULL};
+    tn_listener l = {sizeof l, 0, use_registry_for, use_registry_for, NULL, NULL};
     tn_registration *listener, *handle;
     tn_kernel kernel = kit_kernel("c");
     kernel.destroy = use_registry;
@@ -486,6 +486,55 @@ static int use_registry_everywhere(void *arg)
 TEST(listeners_observers_and_destructors_may_use_the_registry)
 {
     EXPECT_EQ_INT(run_in_child(use_registry_everywhere, NULL, test_sanitized() ? 30 : 5), 0);
+}
+
+static void listener_told(void *ctx, tn_op *op)
+{
+    context *c = ctx;
+    c->inside++;
+    EXPECT_EQ_INT(c->magic, ALIVE);
+    if (strncmp(tn_op_name(op), "t::come", 7) == 0)
+        sched_yield();
+    EXPECT_EQ_INT(c->magic, ALIVE);
+    c->inside--;
+}
+
+static void define_or_listen(int i, void *arg)
+{
+    (void)arg;
+    if (i < 2) {
+        if (i == 0)
+            define_and_undo((unsigned)i, rounds(300));
+        else
+            for (int n = 0; n < rounds(300); n++) {
+                tn_registration *handle;
+                tn_library *lib;
+                EXPECT_OK(tn_library_open(TN_LIBRARY_FRAGMENT, "t", TN_KEY_NONE, "x.c", 1, &lib));
+                EXPECT_OK(tn_library_def(lib, "come(Tensor x) -> int", NULL, &handle));
+                tn_registration_undo(handle);
+                tn_library_close(lib);
+            }
+        if (--all.running == 0)
+            all.stop = true;
+        return;
+    }
+    while (!all.stop) {
+        tn_registration *handle;
+        tn_listener l = {sizeof l, 0, listener_told, listener_told, context_new(), context_destroy};
+        EXPECT_OK(tn_add_listener(&l, &handle));
+        sched_yield();
+        tn_registration_undo(handle);
+    }
+}
+
+TEST(a_listener_is_destroyed_once_and_never_while_it_is_told)
+{
+    open_all();
+    all.running = 2;
+    run_threads(4, define_or_listen, NULL);
+    close_all();
+    EXPECT_EQ_INT(destroyed, made);
+    EXPECT_OK(tn_check_invariants());
 }
 
 /* ---- threads end ---- */
@@ -621,6 +670,66 @@ TEST(a_child_may_call_and_register_whatever_other_threads_did_at_fork)
     ASSERT_OK(tn_set_dispatch_debug(NULL));
     close_all();
     EXPECT_EQ_INT(destroyed, made);
+}
+
+static tn_status no_alloc(void *ctx, tn_device device, size_t nbytes, void **out)
+{
+    (void)ctx;
+    (void)device;
+    (void)nbytes;
+    (void)out;
+    return tn_fail(TN_NOMEM, "this device has no memory");
+}
+static void no_free(void *ctx, tn_device device, void *ptr, size_t nbytes)
+{
+    (void)ctx;
+    (void)device;
+    (void)ptr;
+    (void)nbytes;
+}
+static tn_status no_copy_out(void *ctx, tn_device device, void *host, const void *ptr, size_t n)
+{
+    (void)ctx;
+    (void)device;
+    (void)host;
+    (void)ptr;
+    (void)n;
+    return TN_OK;
+}
+static tn_status no_copy_in(void *ctx, tn_device device, void *ptr, const void *host, size_t n)
+{
+    return no_copy_out(ctx, device, ptr, host, n);
+}
+
+/* Refused, but only after the list of devices was locked. */
+static int ask_for_device(void *arg)
+{
+    tn_device_vtable v = {sizeof v, 0, no_alloc, no_free, no_copy_out, no_copy_in, NULL};
+    tn_device_type type;
+    (void)arg;
+    EXPECT_FAIL(TN_INVALID, "'cpu'", tn_device_register("cpu", &v, &type));
+    return 0;
+}
+
+static void ask_or_fork(int i, void *arg)
+{
+    (void)arg;
+    if (i > 0) {
+        while (!all.stop)
+            ask_for_device(NULL);
+        return;
+    }
+    for (int n = 0; n < rounds(40); n++)
+        EXPECT_EQ_INT(run_in_child(ask_for_device, NULL, test_sanitized() ? 20 : 1), 0);
+    all.stop = true;
+}
+
+TEST(a_child_may_register_devices_whatever_other_threads_did_at_fork)
+{
+    if (test_sanitized() && !test_thread_sanitized())
+        SKIP("malloc of the address sanitizer does not survive a fork() of several threads");
+    all.stop = false;
+    run_threads(3, ask_or_fork, NULL);
 }
 
 static tn_status fork_inside(tn_call *call, const tn_value *args, tn_value *rets)
