@@ -106,9 +106,10 @@ function(tn_library)
   target_link_libraries(tenon_static PRIVATE tn_flags tn_libraries)
   target_link_libraries(tenon_shared PRIVATE tn_flags tn_libraries)
   set(map ${CMAKE_SOURCE_DIR}/cmake/tenon.map)
+  # nodelete: a thread that used the library calls it again when it ends, also after dlclose().
   target_link_options(
     tenon_shared PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions -Wl,--as-needed
-    -Wl,-z,relro,-z,now)
+    -Wl,-z,relro,-z,now,-z,nodelete)
   # clang's sanitizers resolve in the program, not in the library.
   if(NOT TN_SAN AND NOT TN_FUZZ)
     target_link_options(tenon_shared PRIVATE -Wl,--no-undefined)
