@@ -10,4 +10,9 @@
  * @retval TN_INTERNAL  the kernel returned its own argument */
 TN_NODISCARD tn_status tni_view_made(const tn_tensor *base, tn_tensor *view);
 
+/* Before the history of view @p t is used: when its base was written since, the history is rebuilt
+ * from the base's.
+ * @retval TN_INVALID  the view was made in a way that forbids this, with the reference's text */
+TN_NODISCARD tn_status tni_view_refresh(tn_tensor *t);
+
 #endif

@@ -22,6 +22,9 @@ static inline void release_tensor(tn_tensor *t)
     tni_storage_drop(t->storage);
     if (TNI_UNLIKELY(t->version_owner != NULL))
         tni_weak_unref(&t->version_owner->object);
+    /* A root is nobody's view: this goes one step deep. */
+    if (t->view_base)
+        tn_tensor_unref(t->view_base);
 }
 
 static void tensor_release(void *object)
@@ -169,6 +172,7 @@ static inline void tensor_fill(tn_tensor *t, tni_storage *storage, _Atomic uint3
     t->versions = tni_keys_are_inference(keys) ? NULL : versions;
     t->version_owner = NULL;
     t->autograd = NULL;
+    t->view_base = NULL;
     t->dtype = (int8_t)dtype;
     t->device = device;
     atomic_store_explicit(&t->version, 0, memory_order_relaxed);

@@ -49,7 +49,16 @@ enum {
     TNI_DENSE = 1u << 3,            /* non-overlapping and dense */
     TNI_GEOMETRY_FLAGS = 0xfu,
     TNI_WRAPPED_NUMBER = 1u << 4, /* came from a bare scalar: promotes weakly */
+    /* A leaf that was told to, or a result of recorded calls. A view also requires grad when its
+     * base does: ask tn_tensor_requires_grad. */
     TNI_REQUIRES_GRAD = 1u << 5,
+    TNI_HAS_GRAD_FN = 1u << 6, /* a result of recorded calls */
+    /* Of a view: how it was made, and so whether it may be written while gradients are recorded. */
+    TNI_VIEW_MULTI_OUTPUT = 1u << 8,
+    TNI_VIEW_NO_GRAD = 2u << 8,
+    TNI_VIEW_INFERENCE = 3u << 8,
+    TNI_VIEW_CUSTOM = 4u << 8, /* made inside a custom function */
+    TNI_VIEW_CREATION = 7u << 8,
 };
 
 /* Note [Version counters]
@@ -81,6 +90,9 @@ struct tn_tensor {
     int8_t dtype;     /* tn_dtype */
     tn_device device; /* what device() says; for a fake tensor not the storage's */
     _Atomic uint32_t version;
+    struct tn_tensor
+        *view_base;        /* strong; of a differentiable view: what it is at root a view of */
+    uint32_t view_version; /* the counter when its history was last right */
     int64_t dims_inline[2 * TNI_INLINE_DIMS];
 };
 

@@ -117,12 +117,20 @@ tn_status tn_tensor_version(const tn_tensor *t, uint32_t *out)
 
 bool tn_tensor_requires_grad(const tn_tensor *t)
 {
-    return t && (t->flags & TNI_REQUIRES_GRAD);
+    return t && ((t->flags & TNI_REQUIRES_GRAD) ||
+                 (t->view_base && (t->view_base->flags & TNI_REQUIRES_GRAD)));
 }
 
 tn_status tn_tensor_set_requires_grad(tn_tensor *t, bool on)
 {
     TN_CHECK(t, TN_INVALID, "tn_tensor_set_requires_grad: t is NULL");
+    if (t->flags & TNI_HAS_GRAD_FN) {
+        TN_CHECK(on, TN_INVALID,
+                 "you can only change requires_grad flags of leaf variables. If you want to use a "
+                 "computed variable in a subgraph that doesn't require differentiation use "
+                 "var_no_grad = var.detach().");
+        return TN_OK;
+    }
     if (!on) {
         t->flags &= ~(uint32_t)TNI_REQUIRES_GRAD;
         return TN_OK;

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/inplace.h: writing into tensors that have a history. */
+#ifndef TNI_AUTOGRAD_INPLACE_H
+#define TNI_AUTOGRAD_INPLACE_H
+
+#include "autograd/meta.h"
+
+/* May @p t be written by a call that is recorded? Called before the kernel.
+ * @retval TN_INVALID  a leaf, a view of a leaf, or a view that forbids it: the reference's texts */
+TN_NODISCARD tn_status tni_check_inplace(tn_tensor *t);
+/* @p t was written by the call that @p node records (one input, described already): its history is
+ * now @p node; of a view, the base's history is a CopySlices node and the view's is rebuilt.
+ * Called after the version was counted up. */
+TN_NODISCARD tn_status tni_rebase_history(tn_tensor *t, tni_node *node);
+
+#endif

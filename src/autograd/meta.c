@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/meta.c: tensors in the gradient graph. */
+#include "autograd/meta.h"
+#include "autograd/extra.h"
+#include "autograd/view.h"
+
+#include <string.h>
+
+static void meta_destroy(tni_autograd_meta *base)
+{
+    tni_grad_meta *meta = (tni_grad_meta *)base;
+    tni_node_unref(meta->grad_fn);
+    if (meta->accumulator)
+        tni_weak_unref(&meta->accumulator->object);
+    tn_tensor_unref(meta->grad);
+    tn_tensor_unref(meta->tangent);
+    tni_meta_extra_free(meta);
+    tni_block_free(meta, sizeof *meta);
+}
+
+tn_status tni_meta_get(tn_tensor *t, tni_grad_meta **out)
+{
+    if (!t->autograd) {
+        tni_grad_meta *meta = tni_block_alloc(sizeof *meta);
+        TN_CHECK(meta, TN_NOMEM, "cannot allocate %zu bytes for a tensor's gradient", sizeof *meta);
+        memset(meta, 0, sizeof *meta);
+        meta->base.destroy = meta_destroy;
+        t->autograd = &meta->base;
+    }
+    *out = tni_meta(t);
+    return TN_OK;
+}
+
+tn_status tni_grad_fn(tn_tensor *t, tni_node **out, uint32_t *out_output)
+{
+    if (TNI_UNLIKELY(t->view_base != NULL))
+        TN_TRY(tni_view_refresh(t));
+    const tni_grad_meta *meta = tni_meta(t);
+    *out = meta ? meta->grad_fn : NULL;
+    if (out_output)
+        *out_output = meta ? meta->output : 0;
+    return TN_OK;
+}
+
+tn_status tni_gradient_edge(tn_tensor *t, tni_edge *out)
+{
+    *out = (tni_edge){0};
+    if (!tni_requires_grad(t))
+        return TN_OK;
+    tni_node *node = NULL;
+    uint32_t output = 0;
+    TN_TRY(tni_grad_fn(t, &node, &output));
+    if (node) {
+        *out = (tni_edge){tni_node_ref(node), output};
+        return TN_OK;
+    }
+    if (!(t->flags & TNI_REQUIRES_GRAD))
+        return TN_OK; /* a view that was made apart from its base's history */
+    return tni_accumulator(t, &out->node);
+}
+
+tn_status tni_set_grad_fn(tn_tensor *t, tni_node *node, uint32_t output)
+{
+    tni_grad_meta *meta;
+    TN_TRY(tni_meta_get(t, &meta));
+    tni_node *old = meta->grad_fn;
+    if (TNI_UNLIKELY(meta->extra || meta->retains_grad))
+        TN_TRY(tni_hooks_move(t, meta, node, output));
+    meta->grad_fn = tni_node_ref(node);
+    meta->output = output;
+    t->flags |= TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN;
+    tni_node_unref(old);
+    return TN_OK;
+}
+
+void tni_clear_history(tn_tensor *t)
+{
+    t->flags &= ~(uint32_t)(TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN);
+    tni_grad_meta *meta = tni_meta(t);
+    if (!meta)
+        return;
+    tni_node *old = meta->grad_fn;
+    meta->grad_fn = NULL;
+    meta->output = 0;
+    tni_node_unref(old);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/node.c: making nodes, and taking graphs apart however long they are. */
+#include "autograd/extra.h"
+#include "autograd/saved.h"
+
+#include <string.h>
+
+/* Counts the nodes that this thread made: later nodes run earlier in a backward pass. */
+static __attribute__((tls_model("initial-exec"))) _Thread_local uint64_t next_sequence;
+/* Nodes whose last reference went while another node was being taken apart on this thread, linked
+ * by their claim word: a chain of a million nodes needs no deep stack. */
+static __attribute__((tls_model("initial-exec"))) _Thread_local struct {
+    tni_node *first;
+    bool busy;
+} dying;
+
+uint64_t tni_node_sequence_peek(void)
+{
+    return next_sequence;
+}
+
+/* ---- making ---- */
+
+static void node_destroy(void *object)
+{
+    tni_node *node = object;
+    tni_block_free(node, node->block_nbytes);
+}
+
+static const tni_type node_type = {"node", NULL, node_destroy};
+
+static size_t round8(size_t n)
+{
+    return (n + 7u) & ~(size_t)7u;
+}
+
+tn_status tni_node_new(const tni_node_class *cls, uint32_t n_edges, uint32_t n_inputs,
+                       tni_node **out)
+{
+    size_t head = sizeof(tni_node), data = round8(cls->data_nbytes);
+    size_t edges = (size_t)n_edges * sizeof(tni_edge),
+           inputs = (size_t)n_inputs * sizeof(tni_input);
+    /* Long lists of arguments or results live elsewhere; the block then holds the rest. */
+    bool edges_here = edges <= 512, inputs_here = inputs <= 512;
+    size_t nbytes = head + data + (edges_here ? edges : 0) + (inputs_here ? inputs : 0);
+    tni_node *node = tni_block_alloc(nbytes);
+    TN_CHECK(node, TN_NOMEM, "cannot allocate a node of %zu bytes", nbytes);
+    memset(node, 0, nbytes);
+    tni_object_init(&node->object, &node_type);
+    node->cls = cls;
+    node->block_nbytes = (uint16_t)nbytes;
+    char *at = (char *)(node + 1);
+    node->data = at;
+    at += data;
+    node->edges = edges_here ? (tni_edge *)at : tni_calloc(edges);
+    at += edges_here ? edges : 0;
+    node->inputs = inputs_here ? (tni_input *)at : tni_calloc(inputs);
+    if (TNI_UNLIKELY(!node->edges || !node->inputs)) {
+        if (!edges_here)
+            tni_free(node->edges);
+        if (!inputs_here)
+            tni_free(node->inputs);
+        tni_block_free(node, nbytes);
+        TN_FAIL(TN_NOMEM, "cannot allocate the edges of a node");
+    }
+    node->n_edges = n_edges;
+    node->n_inputs = n_inputs;
+    node->edges_on_heap = !edges_here;
+    node->inputs_on_heap = !inputs_here;
+    for (uint32_t i = 0; i < n_inputs; i++)
+        node->inputs[i].dtype = TN_DTYPE_NONE;
+    node->sequence = next_sequence++;
+    *out = node;
+    return TN_OK;
+}
+
+void tni_node_set_edge(tni_node *node, uint32_t i, tni_edge to)
+{
+    if (!to.node)
+        return;
+    node->edges[i] = to;
+    tni_node_ref(to.node);
+    if (node->topo <= to.node->topo)
+        node->topo = to.node->topo + 1;
+}
+
+static tn_status grow_inputs(tni_node *node, uint32_t n)
+{
+    tni_input *inputs = tni_calloc((size_t)n * sizeof *inputs);
+    TN_CHECK(inputs, TN_NOMEM, "cannot describe %u results of a node", n);
+    memcpy(inputs, node->inputs, (size_t)node->n_inputs * sizeof *inputs);
+    for (uint32_t i = node->n_inputs; i < n; i++)
+        inputs[i].dtype = TN_DTYPE_NONE;
+    if (node->inputs_on_heap)
+        tni_free(node->inputs);
+    node->inputs = inputs;
+    node->inputs_on_heap = true;
+    node->n_inputs = n;
+    return TN_OK;
+}
+
+tn_status tni_node_set_input(tni_node *node, uint32_t i, const tn_tensor *result)
+{
+    if (TNI_UNLIKELY(i >= node->n_inputs))
+        TN_TRY(grow_inputs(node, i + 1));
+    tni_input *in = &node->inputs[i];
+    int64_t *sizes = in->inline_sizes;
+    size_t nbytes = (size_t)result->ndim * sizeof *sizes;
+    if (TNI_UNLIKELY(nbytes > sizeof in->inline_sizes)) {
+        sizes = tni_alloc(nbytes);
+        TN_CHECK(sizes, TN_NOMEM, "cannot describe a result of %d dimensions", result->ndim);
+        tni_free(in->heap_sizes);
+        in->heap_sizes = sizes;
+    }
+    for (int d = 0; d < result->ndim; d++)
+        sizes[d] = result->sizes[d];
+    in->dtype = result->dtype;
+    in->ndim = result->ndim;
+    in->device = result->device;
+    return TN_OK;
+}
+
+/* ---- letting go ---- */
+
+void tni_node_release(tni_node *node)
+{
+    if (atomic_exchange_explicit(&node->released, 1, memory_order_acq_rel))
+        return;
+    const tni_node_class *cls = node->cls;
+    if (cls->release) {
+        cls->release(node);
+        return;
+    }
+    tni_saved *saved = node->data;
+    for (int i = 0; i < cls->n_saved; i++) {
+        /* Another pass may be unpacking: take the value away under the lock, let go outside. */
+        tni_spin_lock(&node->lock);
+        tni_saved taken = saved[i];
+        saved[i].tensor = NULL;
+        saved[i].hooked = NULL;
+        saved[i].view_fn = NULL;
+        tni_spin_unlock(&node->lock);
+        tni_saved_clear(&taken);
+    }
+}
+
+static void free_lists(tni_node *node)
+{
+    const tni_node_class *cls = node->cls;
+    tni_ints *ints = (tni_ints *)((tni_saved *)node->data + cls->n_saved);
+    for (int i = 0; i < cls->n_ints; i++)
+        tni_free(ints[i].v);
+}
+
+static void take_apart(tni_node *node)
+{
+    tni_node_release(node);
+    free_lists(node);
+    tni_node_extra_free(node);
+    for (uint32_t i = 0; i < node->n_edges; i++)
+        tni_node_unref(node->edges[i].node);
+    for (uint32_t i = 0; i < node->n_inputs; i++)
+        tni_free(node->inputs[i].heap_sizes);
+    if (node->edges_on_heap)
+        tni_free(node->edges);
+    if (node->inputs_on_heap)
+        tni_free(node->inputs);
+    /* The strong references together held one weak one. */
+    if (atomic_load_explicit(&node->object.counts, memory_order_acquire) == TNI_WEAK_ONE)
+        node_destroy(node);
+    else
+        tni_weak_unref(&node->object);
+}
+
+static void bury(tni_node *node)
+{
+    if (dying.busy) {
+        atomic_store_explicit(&node->claim, (uint64_t)(uintptr_t)dying.first, memory_order_relaxed);
+        dying.first = node;
+        return;
+    }
+    dying.busy = true;
+    take_apart(node);
+    while (dying.first) {
+        tni_node *next = dying.first;
+        dying.first =
+            (tni_node *)(uintptr_t)atomic_load_explicit(&next->claim, memory_order_relaxed);
+        take_apart(next);
+    }
+    dying.busy = false;
+}
+
+void tni_node_unref(tni_node *node)
+{
+    if (!node)
+        return;
+    _Atomic uint64_t *counts = &node->object.counts;
+    if (TNI_LIKELY((uint32_t)atomic_load_explicit(counts, memory_order_acquire) == 1)) {
+        /* Alone among strong references: nobody can take another but through a weak one, which
+         * must see zero from here on. */
+        if (atomic_load_explicit(counts, memory_order_relaxed) == TNI_COUNTS_FRESH) {
+            atomic_store_explicit(counts, TNI_WEAK_ONE, memory_order_relaxed);
+            bury(node);
+            return;
+        }
+    }
+    uint64_t before = tni_counts_add(counts, (uint64_t)0 - TNI_STRONG_ONE, memory_order_acq_rel);
+    if ((uint32_t)before == 1)
+        bury(node);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/node.h: nodes of the gradient graph.
+ *
+ * A node stands for one recorded call. It takes one gradient for each result of that call and gives
+ * one for each differentiable argument, along its edges. Node, edges, what its gradients must look
+ * like and what it saved lie in one block.
+ *
+ * Threads: a node is built by one thread and does not change after that, but for its hooks, its
+ * saved values (released once, see TNI_NODE_RELEASED) and `claim`, which the engine owns. Several
+ * backward passes may run over one node at a time. */
+#ifndef TNI_AUTOGRAD_NODE_H
+#define TNI_AUTOGRAD_NODE_H
+
+#include "base/spin.h"
+#include "core/tensor.h"
+
+typedef struct tni_node tni_node;
+
+/* Where a gradient goes: which node, and which of its inputs. NULL: nowhere, none is needed. */
+typedef struct tni_edge {
+    tni_node *node; /* strong */
+    uint32_t input;
+} tni_edge;
+
+/* What a gradient must look like: the result that it is the gradient of. */
+typedef struct tni_input {
+    int8_t dtype; /* tn_dtype; NONE: a result that has no gradient, never filled */
+    uint8_t ndim;
+    tn_device device;
+    int64_t *heap_sizes; /* more dimensions than fit here */
+    int64_t inline_sizes[4];
+} tni_input;
+
+static inline const int64_t *tni_input_sizes(const tni_input *in)
+{
+    return in->heap_sizes ? in->heap_sizes : in->inline_sizes;
+}
+
+/* One node's turn. Runs inside a scope, which ends with the turn: results may be scope results
+ * (tnx_ functions), gradients that came in, or tensors given to tn_scope_own. The engine takes its
+ * own references to the results. */
+typedef struct tni_backward {
+    tni_node *node;
+    tn_tensor *const *grads; /* one for each input, NULL: undefined. The engine holds exactly one
+                                reference to each */
+    tn_tensor **results;     /* one for each edge, all NULL on entry: leave NULL for undefined */
+    const bool *wanted;      /* one for each edge; NULL: all are */
+} tni_backward;
+
+typedef struct tni_node_class {
+    const char *name; /* "MulBackward0" */
+    /* Compute the results that are needed. Not called when all gradients are undefined, unless
+     * TNI_CLASS_RUN_UNDEFINED. */
+    tn_status (*apply)(tni_backward *b);
+    /* Let go of what was saved; called once, under no lock. NULL: saved values and lists of the
+     * layout below are all there is. */
+    void (*release)(tni_node *node);
+    uint16_t
+        data_nbytes; /* of its own fields: tni_saved[n_saved], then tni_ints[n_ints], then more */
+    uint8_t n_saved, n_ints;
+    uint8_t flags;
+    uint8_t n_edges;           /* arguments with a gradient, a list counts as one */
+    const uint8_t *saved_from; /* for each saved value: argument, counted as tni_record_begin's
+                                  inputs; TNI_SAVED_RESULT: saved after the call */
+    const uint32_t *saved_for; /* for each saved value: bit i: needed when edge i is live */
+} tni_node_class;
+
+#define TNI_SAVED_RESULT 255u
+
+enum {
+    TNI_CLASS_RUN_UNDEFINED = 1, /* wants its turn even when no gradient came in */
+    TNI_CLASS_REAL_PARTS = 2,    /* a complex gradient of a real argument means its real part */
+    TNI_CLASS_ACCUMULATES = 4,   /* the gradient accumulator of a leaf */
+};
+
+typedef struct tni_ints {
+    int64_t *v; /* owned; NULL: none was given */
+    int64_t n;
+} tni_ints;
+
+struct tni_node {
+    tni_object object;
+    const tni_node_class *cls;
+    uint64_t sequence; /* per thread, larger is later; UINT64_MAX for accumulators */
+    tni_edge *edges;
+    tni_input *inputs;
+    void *data;                           /* fields of its class */
+    _Atomic uint64_t claim;               /* the engine's: which pass holds this node; 0: none */
+    struct tni_node_extra *_Atomic extra; /* hooks and the like; NULL for nearly all */
+    uint32_t n_edges, n_inputs;
+    uint32_t topo; /* 0 for leaves, else more than that of every node it has an edge to */
+    uint16_t block_nbytes;
+    uint8_t edges_on_heap, inputs_on_heap;
+    tni_spin lock; /* of saved values and extra */
+    _Atomic uint8_t released;
+};
+
+/* A node with room for @p n_edges edges and @p n_inputs inputs, all empty, and its data zeroed.
+ * Takes the thread's next sequence number. */
+TN_NODISCARD tn_status tni_node_new(const tni_node_class *cls, uint32_t n_edges, uint32_t n_inputs,
+                                    TN_OWNED tni_node **out);
+static inline tni_node *tni_node_ref(tni_node *node)
+{
+    if (node)
+        tni_ref(&node->object);
+    return node;
+}
+/* However long the graph behind it: freed iteratively. NULL is fine. */
+void tni_node_unref(tni_node *node);
+TNI_DEFINE_AUTO(tni_node, tni_node_unref)
+
+/* Point edge @p i at @p to (a reference is taken; NULL node: stays empty) and raise the topological
+ * number. */
+void tni_node_set_edge(tni_node *node, uint32_t i, tni_edge to);
+/* Describe input @p i: gradients of @p result. Grows the inputs when there are fewer.
+ * @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_node_set_input(tni_node *node, uint32_t i, const tn_tensor *result);
+/* Let go of saved values; running it again is an error for nodes that saved something. */
+void tni_node_release(tni_node *node);
+
+static inline bool tni_backward_needs(const tni_backward *b, uint32_t edge)
+{
+    return b->node->edges[edge].node && (!b->wanted || b->wanted[edge]);
+}
+
+#endif
