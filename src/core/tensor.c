@@ -22,9 +22,14 @@ static inline void release_tensor(tn_tensor *t)
     tni_storage_drop(t->storage);
     if (TNI_UNLIKELY(t->version_owner != NULL))
         tni_weak_unref(&t->version_owner->object);
-    /* A root is nobody's view: this goes one step deep. */
-    if (t->view_base)
-        tn_tensor_unref(t->view_base);
+    /* A root is nobody's view: this goes one step deep. Nearly always others have it too. */
+    if (t->view_base) {
+        tni_object *root = &t->view_base->object;
+        uint64_t before =
+            tni_counts_add(&root->counts, (uint64_t)0 - TNI_STRONG_ONE, memory_order_acq_rel);
+        if (TNI_UNLIKELY((uint32_t)before == 1))
+            tni_unref_last(root);
+    }
 }
 
 static void tensor_release(void *object)

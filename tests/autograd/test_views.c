@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/autograd/test_views.c: what is recorded of views, and what becomes of their history when
+ * their base is written. */
+#include "harness/test.h"
+
+#include "autograd/view.h"
+#include "core/state.h"
+#include "tenon/ops.h"
+
+static tn_tensor *ones(int ndim, const int64_t *sizes)
+{
+    tn_tensor *t = NULL;
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F32, TN_CPU);
+    ASSERT_OK(tn_ones(sizes, ndim, &opts, &t));
+    return t;
+}
+
+/* All of @p base again, as a view kernel returns it: nothing is recorded yet. */
+static tn_tensor *raw_alias(tn_tensor *base)
+{
+    tn_tensor *t = NULL;
+    ASSERT_OK(tni_tensor_alias(base, base->ndim, base->sizes, base->strides, base->offset, &t));
+    return t;
+}
+
+/* ---- the record ---- */
+
+TEST(a_view_of_a_view_is_a_view_of_the_root)
+{
+    tn_tensor *base = ones(1, (int64_t[]){4}), *a = raw_alias(base), *b = raw_alias(a);
+    ASSERT_OK(tni_tensor_bump_version(base));
+    ASSERT_OK(tni_view_made(base, a));
+    ASSERT_OK(tni_tensor_bump_version(a));
+    ASSERT_OK(tni_view_made(a, b));
+    EXPECT(base->view_base == NULL);
+    EXPECT(a->view_base == base && b->view_base == base);
+    EXPECT_EQ_INT(a->view_version, 1);
+    EXPECT_EQ_INT(b->view_version, 2);
+    EXPECT_EQ_INT(tn_tensor_use_count(base), 3);
+    EXPECT_EQ_INT(tn_tensor_use_count(a), 1);
+    tn_tensor_unref(a);
+    EXPECT_EQ_INT(tn_tensor_use_count(base), 2);
+    tn_tensor_unref(base); /* the view keeps it */
+    EXPECT_EQ_INT(tn_tensor_use_count(b->view_base), 1);
+    tn_tensor_unref(b);
+}
+
+TEST(a_view_of_what_requires_grad_requires_grad_and_a_detached_alias_does_not)
+{
+    tn_tensor *base = ones(1, (int64_t[]){4}), *view = raw_alias(base), *alias = raw_alias(base);
+    ASSERT_OK(tni_view_made(base, view));
+    ASSERT_OK(tni_alias_made(base, alias));
+    EXPECT(!tn_tensor_requires_grad(view));
+    ASSERT_OK(tn_tensor_set_requires_grad(base, true));
+    EXPECT(tn_tensor_requires_grad(view));
+    EXPECT(!tn_tensor_requires_grad(alias));
+    EXPECT(alias->view_base == NULL);
+    ASSERT_OK(tni_tensor_bump_version(base));
+    uint32_t version = 0;
+    ASSERT_OK(tn_tensor_version(alias, &version));
+    EXPECT_EQ_INT(version, 1);
+    tn_tensor_unref(alias);
+    tn_tensor_unref(view);
+    tn_tensor_unref(base);
+}
+
+static uint32_t made_as(tn_tensor *base, bool multi)
+{
+    tn_tensor *view = raw_alias(base);
+    ASSERT_OK(multi ? tni_multi_view_made(base, view) : tni_view_made(base, view));
+    uint32_t flags = view->flags & TNI_VIEW_CREATION;
+    tn_tensor_unref(view);
+    return flags;
+}
+
+static tn_tensor *kind(tn_tensor *base, int how)
+{
+    tn_tensor *view = raw_alias(base);
+    bool grad = tn_grad_enabled();
+    tn_inference_guard guard;
+    if (how == 1)
+        tn_set_grad_enabled(false);
+    if (how == 2)
+        guard = tn_inference_enter(true);
+    ASSERT_OK(how == 3 ? tni_multi_view_made(base, view) : tni_view_made(base, view));
+    if (how == 2)
+        tn_inference_leave(guard);
+    tn_set_grad_enabled(grad);
+    return view;
+}
+
+TEST(how_a_view_was_made_is_remembered_and_passed_on)
+{
+    tn_tensor *base = ones(1, (int64_t[]){4});
+    EXPECT_EQ_INT(made_as(base, false), 0);
+    EXPECT_EQ_INT(made_as(base, true), TNI_VIEW_MULTI_OUTPUT);
+    static const uint32_t own[] = {0, TNI_VIEW_NO_GRAD, TNI_VIEW_INFERENCE, TNI_VIEW_MULTI_OUTPUT};
+    for (int first = 0; first < 4; first++)
+        for (int then = 0; then < 4; then++) {
+            test_note("first %d, then %d", first, then);
+            tn_tensor *a = kind(base, first), *b = kind(a, then);
+            EXPECT_EQ_INT(a->flags & TNI_VIEW_CREATION, own[first]);
+            EXPECT_EQ_INT(b->flags & TNI_VIEW_CREATION,
+                          then == 0 || first == 2 ? own[first] : own[then]);
+            tn_tensor_unref(b);
+            tn_tensor_unref(a);
+        }
+    tn_tensor_unref(base);
+}
+
+TEST(a_view_of_an_inference_tensor_is_left_alone)
+{
+    tn_inference_guard guard = tn_inference_enter(true);
+    tn_tensor *base = ones(1, (int64_t[]){4});
+    tn_inference_leave(guard);
+    tn_tensor *view = raw_alias(base);
+    ASSERT_OK(tni_view_made(base, view));
+    EXPECT(view->view_base == NULL && view->versions == NULL);
+    tn_tensor_unref(view);
+    tn_tensor_unref(base);
+}
+
+TEST(a_view_operator_must_not_return_its_argument)
+{
+    tn_tensor *t = ones(1, (int64_t[]){4});
+    const char *text =
+        "View operation returned a tensor that is the same as the input base tensor.";
+    EXPECT_FAIL(TN_INTERNAL, text, tni_view_made(t, t));
+    EXPECT_FAIL(TN_INTERNAL, text, tni_multi_view_made(t, t));
+    EXPECT_FAIL(TN_INTERNAL, text, tni_alias_made(t, t));
+    tn_tensor_unref(t);
+}
