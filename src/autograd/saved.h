@@ -33,6 +33,8 @@ TN_NODISCARD tn_status tni_saved_fill(tni_saved *saved, tn_tensor *t, bool is_re
 TN_NODISCARD tn_status tni_saved_unpack(tni_node *owner, tni_saved *saved,
                                         TN_OWNED tn_tensor **out);
 void tni_saved_clear(tni_saved *saved);
+/* "Trying to backward through the graph a second time ..." */
+TNI_COLD tn_status tni_freed_error(void);
 
 /* For backward functions: saved value @p i of the node, owned by the scope. A failure sticks to the
  * scope, and NULL is returned. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* autograd/view.c: tying views to what they are views of. */
+/* autograd/view.c: tying fresh views to what they are views of. What becomes of them when that is
+ * written: autograd/view_history.c. */
 #include "autograd/view.h"
+
 #include "core/state.h"
 
 static TNI_COLD tn_status same_as_base(void)

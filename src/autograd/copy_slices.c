@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/copy_slices.c: the history of a tensor that was written through a view of it. */
+#include "autograd/copy_slices.h"
+
+#include "autograd/meta.h"
+#include "autograd/saved.h"
+#include "core/scope.h"
+#include "tenon/ops.h"
+
+typedef struct slices {
+    tni_view_place place;
+    tni_node *fn; /* strong; what was done to the view; NULL once released */
+} slices;
+
+static tni_node *take_fn(tni_node *node)
+{
+    slices *s = node->data;
+    tni_spin_lock(&node->lock);
+    tni_node *fn = tni_node_ref(s->fn);
+    tni_spin_unlock(&node->lock);
+    return fn;
+}
+
+static void slices_release(tni_node *node)
+{
+    slices *s = node->data;
+    tni_spin_lock(&node->lock);
+    tni_node *fn = TN_MOVE(s->fn);
+    tni_spin_unlock(&node->lock);
+    tni_node_unref(fn);
+}
+
+/* The turn of the node inside: it gets the gradient of the view. */
+static tn_status run_inside(tni_backward *b, tni_node *fn, tn_tensor *slice, tn_tensor **results)
+{
+    tn_tensor *inner = tnx_clone(slice, TN_FORMAT_CONTIGUOUS);
+    TN_TRY(tni_scope_settle());
+    /* Its first edge leads to the view as it was; ours, to the root, is wanted in its place. */
+    tni_backward turn = {fn, &inner, results, b->wanted};
+    return fn->cls->apply(&turn);
+}
+
+static tn_status slices_apply(tni_backward *b)
+{
+    const slices *s = b->node->data;
+    const tni_view_place *p = &s->place;
+    TN_AUTO(tni_node) fn = take_fn(b->node);
+    if (!fn)
+        return tni_freed_error();
+    tn_tensor *all = tnx_new_empty_strided(b->grads[0], tni_root_sizes(p), p->root_ndim,
+                                           tni_root_strides(p), p->root_ndim, NULL);
+    all = tnx_copy_(all, b->grads[0], false);
+    tn_tensor *slice = tnx_as_strided(all, tni_view_sizes(p), p->view_ndim, tni_view_strides(p),
+                                      p->view_ndim, tn_some_int(p->view_offset - p->root_offset));
+    TN_TRY(run_inside(b, fn, slice, b->results));
+    if (!tni_backward_needs(b, 0)) {
+        b->results[0] = NULL;
+        return tni_scope_settle();
+    }
+    /* Where the old value of the view had no part in the new one its gradient is zero; that of the
+     * rest of the root is not. */
+    if (b->results[0])
+        (void)tnx_copy_(slice, b->results[0], false);
+    else
+        (void)tnx_zero_(slice);
+    b->results[0] = all;
+    return tni_scope_settle();
+}
+
+static const tni_node_class slices_class = {.name = "CopySlices",
+                                            .apply = slices_apply,
+                                            .release = slices_release,
+                                            .data_nbytes = sizeof(slices),
+                                            .n_ints = 1,
+                                            .flags = TNI_CLASS_REAL_PARTS,
+                                            .n_edges = 1};
+
+tn_status tni_copy_slices_new(const tn_tensor *view, tni_node *fn, tni_node **out)
+{
+    TN_AUTO(tni_node) node = NULL;
+    tn_tensor *root = view->view_base;
+    uint32_t n_edges = fn->n_edges ? fn->n_edges : 1;
+    TN_TRY(tni_node_new(&slices_class, n_edges, 1, &node));
+    slices *s = node->data;
+    TN_TRY(tni_view_place_of(view, &s->place));
+    TN_TRY(tni_node_set_input(node, 0, root));
+    tni_edge edge;
+    TN_TRY(tni_gradient_edge(root, &edge));
+    tni_node_set_edge(node, 0, edge);
+    tni_node_unref(edge.node);
+    for (uint32_t i = 1; i < fn->n_edges; i++)
+        tni_node_set_edge(node, i, fn->edges[i]);
+    s->fn = tni_node_ref(fn);
+    *out = TN_MOVE(node);
+    return TN_OK;
+}

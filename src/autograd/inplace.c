@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/inplace.c: which tensors may be written while gradients are recorded, and what becomes
+ * of their history. */
+#include "autograd/inplace.h"
+
+#include "autograd/copy_slices.h"
+#include "autograd/view.h"
+
+tn_status tni_check_inplace(tn_tensor *t)
+{
+    bool requires_grad = tni_requires_grad(t);
+    if (t->view_base) {
+        TN_TRY(tni_view_may_be_written(t, false));
+        TN_CHECK(!requires_grad || (t->view_base->flags & TNI_HAS_GRAD_FN), TN_INVALID,
+                 "a view of a leaf Variable that requires grad is being used in an in-place "
+                 "operation.");
+        return TN_OK;
+    }
+    TN_CHECK(!requires_grad || (t->flags & TNI_HAS_GRAD_FN), TN_INVALID,
+             "a leaf Variable that requires grad is being used in an in-place operation.");
+    return TN_OK;
+}
+
+tn_status tni_rebase_history(tn_tensor *t, tni_node *node)
+{
+    if (TNI_LIKELY(!t->view_base))
+        return tni_set_grad_fn(t, node, 0);
+    TN_CHECK(node->n_inputs == 1, TN_INTERNAL,
+             "Functions which modify views in-place must return a single Variable");
+    TN_AUTO(tni_node) copy = NULL;
+    TN_TRY(tni_copy_slices_new(t, node, &copy));
+    TN_TRY(tni_set_grad_fn(t->view_base, copy, 0));
+    return tni_view_refresh(t);
+}

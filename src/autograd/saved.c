@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/saved.c: keeping tensors for the backward pass, and giving them back unchanged. */
+#include "autograd/saved.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include "autograd/meta.h"
+#include "core/device.h"
+#include "core/scope.h"
+#include "core/state.h"
+
+/* ---- texts ---- */
+
+static TNI_COLD tn_status inference_tensor(void)
+{
+    TN_FAIL(TN_INVALID,
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+            "inference mode in computation tracked by autograd. To work around this, you can make "
+            "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+            "instead of `torch.inference_mode()`.");
+}
+
+tn_status tni_freed_error(void)
+{
+    TN_FAIL(TN_INVALID,
+            "Trying to backward through the graph a second time (or directly access saved tensors "
+            "after they have already been freed). Saved intermediate values of the graph are freed "
+            "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need "
+            "to backward through the graph a second time or if you need to access saved tensors "
+            "after calling backward.");
+}
+
+static TNI_COLD tn_status detached_in_place(void)
+{
+    TN_FAIL(TN_INVALID,
+            "Trying to use a saved tensor that has been detached in-place, i.e. with "
+            ".detach_().This is not supported, please use out-of-place `.detach()` instead");
+}
+
+/* "torch.FloatTensor", "MetaDoubleType". */
+static const char *type_name(const tn_tensor *t, char *buffer, size_t n)
+{
+    const char *dtype = tni_dtype_text((tn_dtype)t->dtype);
+    const char *device = tni_device_type_name(t->device.type);
+    if (t->device.type == TN_DEVICE_CPU)
+        snprintf(buffer, n, "torch.%sTensor", dtype);
+    else if (t->device.type == TN_DEVICE_CUDA)
+        snprintf(buffer, n, "torch.cuda.%sTensor", dtype);
+    else
+        snprintf(buffer, n, "%c%s%sType", toupper((unsigned char)device[0]), device + 1, dtype);
+    return buffer;
+}
+
+static TNI_COLD tn_status written_since(const tn_tensor *t, const tni_node *fn, uint32_t output,
+                                        uint32_t now, uint32_t then)
+{
+    char type[64], sizes[TNI_SIZES_TEXT], from[192] = "";
+    if (fn)
+        snprintf(from, sizeof from, ", which is output %u of %s,", output, fn->cls->name);
+    TN_FAIL(
+        TN_INVALID,
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        "operation: [%s %s]%s is at version %u; expected version %u instead. Hint: enable anomaly "
+        "detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+        type_name(t, type, sizeof type), tni_format_sizes(t->ndim, t->sizes, sizes, sizeof sizes),
+        from, now, then);
+}
+
+/* ---- saving ---- */
+
+/* Shares memory and counter with @p t, and nothing else. */
+static tn_status detached(const tn_tensor *t, tn_tensor **out)
+{
+    TN_TRY(tni_tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset, out));
+    tni_tensor_share_version(*out, t);
+    (*out)->flags |= t->flags & TNI_WRAPPED_NUMBER;
+    return TN_OK;
+}
+
+static tn_status fill_result(tni_saved *saved, tn_tensor *t, bool on_view)
+{
+    tni_node *fn = NULL;
+    TN_TRY(tni_grad_fn(t, &fn, &saved->output));
+    TN_TRY(detached(t, &saved->tensor));
+    saved->flags |= TNI_SAVED_IS_RESULT;
+    if (on_view && fn) {
+        tni_weak_ref(&fn->object);
+        saved->view_fn = fn;
+    }
+    return TN_OK;
+}
+
+tn_status tni_saved_fill(tni_saved *saved, tn_tensor *t, bool is_result, bool on_view)
+{
+    if (!t)
+        return TN_OK;
+    if (TNI_UNLIKELY(!t->versions))
+        return inference_tensor();
+    bool leaf = !(t->flags & TNI_HAS_GRAD_FN);
+    uint32_t version = atomic_load_explicit(t->versions, memory_order_relaxed);
+    uint8_t flags = TNI_SAVED_DEFINED | (leaf ? TNI_SAVED_IS_LEAF : 0);
+    if (is_result && !leaf) {
+        TN_TRY(fill_result(saved, t, on_view));
+        flags |= TNI_SAVED_IS_RESULT;
+    }
+    saved->version = version;
+    saved->flags = flags;
+    if (!saved->tensor)
+        saved->tensor = tn_tensor_ref(t);
+    return TN_OK;
+}
+
+void tni_saved_clear(tni_saved *saved)
+{
+    tn_tensor *t = TN_MOVE(saved->tensor);
+    tni_node *view_fn = TN_MOVE(saved->view_fn);
+    tn_tensor_unref(t);
+    if (TNI_UNLIKELY(view_fn != NULL))
+        tni_weak_unref(&view_fn->object);
+}
+
+/* ---- giving back ---- */
+
+/* What unpacking needs of a saved value, with references: another pass may release it meanwhile. */
+typedef struct taken {
+    tn_tensor *tensor;
+    tni_node *view_fn;
+} taken;
+
+static taken take(tni_node *owner, const tni_saved *saved)
+{
+    tni_spin_lock(&owner->lock);
+    taken it = {tn_tensor_ref(saved->tensor), saved->view_fn};
+    if (TNI_UNLIKELY(it.view_fn != NULL) && !tni_weak_lock(&it.view_fn->object))
+        it.view_fn = NULL;
+    tni_spin_unlock(&owner->lock);
+    return it;
+}
+
+/* A saved result again as what it was: result `output` of the node that saved it. */
+static tn_status as_result(tni_node *fn, const tni_saved *saved, const tn_tensor *kept,
+                           tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) t = NULL;
+    TN_TRY(detached(kept, &t));
+    TN_TRY(tni_set_grad_fn(t, fn, saved->output));
+    *out = TN_MOVE(t);
+    return TN_OK;
+}
+
+/* @p plain: nobody will ask for the history of a saved result. */
+static tn_status unpack(tni_node *owner, tni_saved *saved, bool plain, tn_tensor **out)
+{
+    *out = NULL;
+    if (!(saved->flags & TNI_SAVED_DEFINED))
+        return TN_OK;
+    taken it = take(owner, saved);
+    TN_AUTO(tn_tensor) t = it.tensor;
+    TN_AUTO(tni_node) view_fn = it.view_fn;
+    if (TNI_UNLIKELY(!t))
+        return tni_freed_error();
+    bool is_result = saved->flags & TNI_SAVED_IS_RESULT;
+    tni_node *fn = view_fn ? view_fn : owner;
+    uint32_t output = saved->output, now = atomic_load_explicit(t->versions, memory_order_relaxed);
+    if (TNI_UNLIKELY(now != saved->version)) {
+        if (!is_result)
+            TN_TRY(tni_grad_fn(t, &fn, &output));
+        return written_since(t, fn, output, now, saved->version);
+    }
+    if (is_result && !plain)
+        return as_result(fn, saved, t, out);
+    if (TNI_UNLIKELY(!is_result && !(saved->flags & TNI_SAVED_IS_LEAF) &&
+                     !(t->flags & TNI_HAS_GRAD_FN)))
+        return detached_in_place();
+    *out = TN_MOVE(t);
+    return TN_OK;
+}
+
+tn_status tni_saved_unpack(tni_node *owner, tni_saved *saved, tn_tensor **out)
+{
+    tn_tensor *t;
+    TN_TRY(unpack(owner, saved, false, &t));
+    *out = t;
+    return TN_OK;
+}
+
+tn_tensor *tni_unpack(const tni_backward *b, uint32_t i)
+{
+    if (TNI_UNLIKELY(tni_scope_failed()))
+        return NULL;
+    tn_tensor *t;
+    tn_status status = unpack(b->node, (tni_saved *)b->node->data + i, tni_tls.no_grad, &t);
+    return status == TN_OK && !t ? NULL : tni_scope_result(status, t);
+}

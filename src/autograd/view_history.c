@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/view_history.c: what becomes of the history of a view when its base is written. */
+#include <stdio.h>
+#include <string.h>
+#include "autograd/extra.h"
+#include "autograd/formula_view.h"
+#include "autograd/view.h"
+#include "core/scope.h"
+
+/* ---- how it was made, in words ---- */
+
+static const char *const tails[] = {
+    [TNI_VIEW_MULTI_OUTPUT >> 8] =
+        " This view is the output of a function that returns multiple views. Such functions do not "
+        "allow the output views to be modified inplace. You should replace the inplace operation "
+        "by an out-of-place one.",
+    [TNI_VIEW_NO_GRAD >> 8] =
+        " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
+        "your code by moving both the view and the inplace either both inside the no_grad block "
+        "(if you don't want the inplace to be tracked) or both outside (if you want the inplace to "
+        "be tracked).",
+    [TNI_VIEW_INFERENCE >> 8] =
+        " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
+        "your code by moving both the view and the inplace either both inside the inference_mode "
+        "block (if you don't want the inplace to be tracked) or both outside (if you want the "
+        "inplace to be tracked).",
+    [TNI_VIEW_CUSTOM >> 8] =
+        " This view was created inside a custom Function (or because an input was returned as-is) "
+        "and the autograd logic to handle view+inplace would override the custom backward "
+        "associated with the custom Function, leading to incorrect gradients. This behavior is "
+        "forbidden. You can fix this by cloning the output of the custom Function.",
+};
+
+static TNI_COLD tn_status must_not_be_written(const tn_tensor *view, bool indirect)
+{
+    const tni_grad_meta *meta = tni_meta(view);
+    const tni_node *fn = meta ? meta->grad_fn : NULL;
+    uint32_t made = view->flags & TNI_VIEW_CREATION;
+    const char *what = indirect ? "its base or another view of its base has been" : "is being";
+    char head[256] = "A view was created in";
+    if (fn && made != TNI_VIEW_INFERENCE && made != TNI_VIEW_NO_GRAD)
+        TN_FAIL(TN_INVALID, "Output %u of %s is a view and %s modified inplace.%s", meta->output,
+                fn->cls->name, what, tails[made >> 8]);
+    if (fn)
+        snprintf(head, sizeof head, "Output %u of %s is a view of a view which was created in",
+                 meta->output, fn->cls->name);
+    TN_CHECK(made != TNI_VIEW_INFERENCE, TN_INVALID,
+             "%s inference mode and %s modified inplace in normal mode.%s", head, what,
+             tails[made >> 8]);
+    TN_FAIL(TN_INVALID, "%s no_grad mode and %s modified inplace with grad mode enabled.%s", head,
+            what, tails[made >> 8]);
+}
+
+tn_status tni_view_may_be_written(const tn_tensor *view, bool indirect)
+{
+    return view->flags & TNI_VIEW_CREATION ? must_not_be_written(view, indirect) : TN_OK;
+}
+
+/* ---- where it lies ---- */
+
+tn_status tni_view_place_of(const tn_tensor *view, tni_view_place *out)
+{
+    const tn_tensor *root = view->view_base;
+    size_t a = root->ndim * sizeof(int64_t), b = view->ndim * sizeof(int64_t);
+    char *dims = tni_alloc(2 * (a + b));
+    TN_CHECK(dims, TN_NOMEM, "cannot note how a view of %d dimensions lies in its base",
+             view->ndim);
+    memcpy(dims, root->sizes, a);
+    memcpy(dims + a, root->strides, a);
+    memcpy(dims + 2 * a, view->sizes, b);
+    memcpy(dims + 2 * a + b, view->strides, b);
+    *out = (tni_view_place){.dims = {(int64_t *)dims, 2 * (root->ndim + view->ndim)},
+                            .root_offset = root->offset,
+                            .view_offset = view->offset,
+                            .root_ndim = root->ndim,
+                            .view_ndim = view->ndim};
+    return TN_OK;
+}
+
+/* ---- its history, after its base was written ---- */
+
+static tn_status place_backward(tni_backward *b)
+{
+    const tni_view_place *p = b->node->data;
+    b->results[0] = tni_grad_as_strided_backward(
+        b->grads[0], tni_root_sizes(p), p->root_ndim, tni_root_strides(p), p->root_ndim,
+        p->root_offset, tni_view_sizes(p), p->view_ndim, tni_view_strides(p), p->view_ndim,
+        tn_some_int(p->view_offset));
+    return tni_scope_settle();
+}
+
+/* The gradient of a view, brought to where it lies in the root. */
+static const tni_node_class place_class = {.name = "AsStridedBackward0",
+                                           .apply = place_backward,
+                                           .data_nbytes = sizeof(tni_view_place),
+                                           .n_ints = 1,
+                                           .flags = TNI_CLASS_REAL_PARTS,
+                                           .n_edges = 1};
+
+static tn_status rebuild(const tn_tensor *t, tni_node **out)
+{
+    TN_AUTO(tni_node) node = NULL;
+    TN_TRY(tni_node_new(&place_class, 1, 1, &node));
+    TN_TRY(tni_view_place_of(t, node->data));
+    TN_TRY(tni_node_set_input(node, 0, t));
+    tni_edge edge;
+    TN_TRY(tni_gradient_edge(t->view_base, &edge));
+    tni_node_set_edge(node, 0, edge);
+    tni_node_unref(edge.node);
+    *out = TN_MOVE(node);
+    return TN_OK;
+}
+
+static inline bool is_current(const tn_tensor *t)
+{
+    return __atomic_load_n(&t->view_version, __ATOMIC_ACQUIRE) ==
+           atomic_load_explicit(t->versions, memory_order_relaxed);
+}
+
+/* Several threads may find out at a time that a view must be rebuilt: the first to have a node gets
+ * its own in. */
+static TNI_COLD tn_status refresh(tn_tensor *t)
+{
+    TN_TRY(tni_view_may_be_written(t, true));
+    TN_AUTO(tni_node) node = NULL;
+    tni_grad_meta *meta;
+    TN_TRY(rebuild(t, &node));
+    TN_TRY(tni_meta_get(t, &meta));
+    if (meta->extra || meta->retains_grad)
+        TN_TRY(tni_hooks_move(t, meta, node, 0));
+    tni_spin_lock(&meta->lock);
+    if (!is_current(t)) {
+        tni_node *old = meta->grad_fn;
+        meta->grad_fn = TN_MOVE(node);
+        meta->output = 0;
+        t->flags |= TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN;
+        tni_view_is_current(t);
+        node = old;
+    }
+    tni_spin_unlock(&meta->lock);
+    return TN_OK;
+}
+
+tn_status tni_view_refresh(tn_tensor *t)
+{
+    if (!(t->flags & TNI_HAS_GRAD_FN) && !tni_requires_grad(t->view_base))
+        return TN_OK;
+    return TNI_LIKELY(is_current(t)) ? TN_OK : refresh(t);
+}
