@@ -201,13 +201,20 @@ class Meaning(Folder):
                      "op g.dim(Tensor self) -> (Tensor values, Tensor) {\n  variants function out\n"
                      "  shape g\n  cpu g\n}\n"
                      "op h.x(Tensor self) -> Tensor {\n  variants function out\n  out special\n"
-                     "  shape h\n  cpu h\n}\n")
+                     "  shape h\n  cpu h\n}\n"
+                     "op i.dim(Tensor self) -> (Tensor values, Tensor places) {\n  variants function out\n"
+                     "  out x max most\n  shape g\n  cpu i\n}\n"
+                     "op j(Tensor self) -> (Tensor a, Tensor b) {\n  variants function out\n  out x a b -\n"
+                     "  shape g\n  cpu j\n}\n")
         schemas = {row["schema"] for row in self.operators().values()}
         for text in ("aten::f_(Tensor(a!) self, *, int n=1) -> Tensor(a!)",
                      "aten::f.out(Tensor self, *, int n=1, Tensor(a!) out) -> Tensor(a!)",
                      "aten::g.dim_out(Tensor self, *, Tensor(a!) values, Tensor(b!) out1) "
                      "-> (Tensor(a!) values, Tensor(b!))",
-                     "aten::h.special(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"):
+                     "aten::h.special(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+                     "aten::i.x(Tensor self, *, Tensor(a!) max, Tensor(b!) most) "
+                     "-> (Tensor(a!) values, Tensor(b!) places)",
+                     "aten::j.x(Tensor self, *, Tensor(a!) a, Tensor(b!) b) -> (Tensor(a!), Tensor(b!))"):
             self.assertIn(text, schemas)
 
     def test_an_out_variant_takes_its_options_from_out(self):
@@ -218,6 +225,20 @@ class Meaning(Folder):
                       {row["schema"] for row in self.operators().values()})
         kernel = self.texts()["meta_kernels.c"].split("tni_gen_meta_f_out(")[1]
         self.assertIn("tn_opts(tn_tensor_dtype(out), tn_tensor_device(out))", kernel)
+
+    def test_a_written_tensor_may_say_the_dtype(self):
+        self.declare("op f(Tensor self, *, ScalarType? dtype=None) -> Tensor {\n  variants function inplace out\n"
+                     "  dtype written\n  shape f\n  cpu f\n}\n")
+        text = self.texts()["cpu_kernels.c"]
+        for name, written in (("f_", "self"), ("f_out", "out")):
+            self.assertIn("dtype = tn_tensor_dtype(%s);" % written, text.split("tni_gen_cpu_%s(" % name)[1].split("\n}")[0])
+        self.assertNotIn("tn_tensor_dtype", text.split("tni_gen_cpu_f(")[1].split("\n}")[0])
+
+    def test_out_of_a_composite_is_its_result(self):
+        self.declare("op f(Tensor self) -> Tensor {\n  variants function out\n  composite f\n}\n")
+        text = self.texts()["composite_kernels.c"].split("tni_gen_out_f_out(")[1]
+        self.assertIn("TN_TRY(tn_f(self, &made));", text)
+        self.assertIn('return tni_out_take("f", made, out);', text)
 
     def test_views_and_writes_leave_adinplaceorview_to_run(self):
         shutil.copy(os.path.join(HERE, "ops", "basic.op"), self.ops)
@@ -352,8 +373,8 @@ ERRORS = {
                                        "2: 'out' names a variant that 'variants' lacks"),
     "in place of a composite": (HEAD + "  variants function inplace\n  composite f\n}\n",
                                 "2: variant 'inplace' cannot be derived for a composite operator"),
-    "out of a kernel by hand": (HEAD + "  variants function out\n" + FINE,
-                                "2: variant 'out' cannot be derived for a kernel operator"),
+    "in-place of a kernel by hand": (HEAD + "  variants function inplace\n" + FINE,
+                                     "2: variant 'inplace' cannot be derived for a kernel operator"),
     "nothing to do": (HEAD + "  doc \"x\"\n}\n", "1: nothing says what the operator does"),
     "two things to do": (HEAD + "  shape f\n  cpu f\n  pointwise f\n}\n",
                          "4: 'shape' and 'pointwise' both say what the operator does"),
@@ -386,7 +407,9 @@ ERRORS = {
     "a name for an in-place variant that there is not": (
         HEAD + "  variants function\n  pointwise f\n  inplace Scalar\n}\n", "4: 'inplace' names a variant that 'variants' lacks"),
     "an out variant of three names": (HEAD + "  variants function out\n  pointwise f\n  out a b c\n}\n",
-                                      "4: 'out' wants an overload name, or that and the argument's, found 'a b c'"),
+                                      "4: 'out' wants an overload name, or that and a name a result, found 'a b c'"),
+    "a dtype of something else": (HEAD + "  variants function out\n  dtype out\n  shape f\n  cpu f\n}\n",
+                                  "3: want `dtype written`"),
     "operands without a tensor": ("op f(Scalar s) -> Tensor {\n  pointwise f\n  operands s\n}\n",
                                   "3: a pointwise operator wants a Tensor among its operands"),
     "a tensor that is no operand": ("op f(Tensor x, Tensor y) -> Tensor {\n  pointwise f\n  operands x\n}\n",

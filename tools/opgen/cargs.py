@@ -113,7 +113,7 @@ def declare(ctype, name):
 
 
 def base_of(kind):
-    return "int" if kind.base == "SymInt" else kind.base
+    return {"SymInt": "int", "SymBool": "bool"}.get(kind.base, kind.base)
 
 
 class CArg:

@@ -3,7 +3,7 @@
 
 import json
 
-PYTHON = {"Tensor": "Tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool",
+PYTHON = {"Tensor": "Tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "SymBool": "bool",
           "Scalar": "Number", "str": "str", "ScalarType": "dtype", "Layout": "layout",
           "MemoryFormat": "memory_format", "Device": "DeviceLike", "Generator": "Generator"}
 KEYWORDS = ("from", "in", "is", "lambda", "def", "class", "global", "import", "not", "or", "and", "pass",

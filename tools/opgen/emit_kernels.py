@@ -99,6 +99,8 @@ def structured(op, compute):
         written = [out.arg.name for out in op.outs]
         declaration, inputs = input_list(op, written if op.role == "inplace" else [])
         body += declaration
+        if family.dtype_of_written:
+            body += ["if (dtype == TN_DTYPE_NONE)", "    dtype = tn_tensor_dtype(%s);" % written[0]]
         how = "tni_inplace_prepare" if op.role == "inplace" else "tni_out_prepare"
         prepare = [call("TN_TRY(%s(" % how, [op_label(op), "&g[%d]" % i, to, inputs, "&" + name], "));")
                    for i, (to, name) in enumerate(zip(written, results))]
@@ -187,14 +189,28 @@ def view_kernels_c(model):
             + includes("core/tensor.h", "gen/kernels.h", "gen/shapes.h") + "\n".join(pieces))
 
 
+def computed_out(op):
+    """out= of an operator that is no structure to fill: its function's result, brought to `out`."""
+    base = op.family.base
+    results = ["made_%s" % out.name for out in op.outs] if len(op.outs) > 1 else ["made"]
+    body = [UNUSED] + ["TN_AUTO(tn_tensor) %s = NULL;" % name for name in results] + options_of_out(op)
+    body.append(call("TN_TRY(tn_%s(" % base.c_name, shape_args(op) + ["&" + name for name in results], "));"))
+    takes = [(op_label(op), name, out.arg.name) for name, out in zip(results, op.outs)]
+    body += ["TN_TRY(tni_out_take(%s, %s, %s));" % take for take in takes[:-1]]
+    return body + ["return tni_out_take(%s, %s, %s);" % takes[-1]]
+
+
 def composite_kernels_c(model):
     pieces = []
     for op in model.operators:
-        if op.family.kind == "composite":
+        if op.has_kernel_function("tni_gen_out_"):
+            pieces.append(kernel(op, "tni_gen_out_", computed_out(op)))
+        elif op.family.kind == "composite":
             pieces.append(kernel(op, "tni_gen_composite_", [
                 UNUSED, call("return tni_composite_%s(" % op.family.fn, op.names, ");")]))
     return (banner(model, "Composite operators as kernels.", "composite")
-            + includes("gen/composites.h", "gen/kernels.h") + "\n".join(pieces))
+            + includes("composite/out.h", "core/tensor.h", "gen/composites.h", "gen/kernels.h", "tenon/ops.h")
+            + "\n".join(pieces))
 
 
 # ---- autograd and ADInplaceOrView ----

@@ -10,7 +10,7 @@ import schema as schemas
 from parse import unquote
 from problems import Problem
 
-ONCE = ("variants", "inplace", "out", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
+ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
         "check", "view", "composite", "autograd")
 MANY = ("doc", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
@@ -81,6 +81,9 @@ class Operator:
     def has_kernel(self, key):
         return any(kernel.key == key for kernel in self.kernels)
 
+    def has_kernel_function(self, prefix):
+        return any(kernel.function == prefix + self.id for kernel in self.kernels)
+
     @property
     def one_tensor(self):
         return len(self.outs) == 1 and self.outs[0].ret.type.text(False) == "Tensor"
@@ -98,6 +101,7 @@ class Family:
         self.fn = self.cpu = self.check = None
         self.rule, self.operands, self.dtypes = "promote", [], None
         self.autograd = True
+        self.dtype_of_written = False
         self.samples = []  # (where, status, text, arguments)
         self.hand_kernels = []
         self.operators = []
@@ -268,8 +272,8 @@ class Builder:
                 self.fail(declaration.one(key).where, "'%s' is for pointwise operators" % key)
         line = declaration.one("variants")
         for variant in ("inplace", "out"):
-            if variant in family.variants and (family.kind in ("composite", "kernel")
-                                               or (family.kind, variant) == ("view", "out")):
+            if variant in family.variants and (family.kind, variant) in (
+                    ("composite", "inplace"), ("kernel", "inplace"), ("view", "out")):
                 self.fail(line.where, "variant '%s' cannot be derived for a %s operator: declare it as an "
                                       "operator of its own" % (variant, family.kind))
         if family.kind == "view":
@@ -304,6 +308,11 @@ class Builder:
                 family.dtypes = (match.group(1), unquote(match.group(2), dtypes.where))
             check = declaration.one("check")
             family.check = self.name(check) if check else None
+        dtype = declaration.one("dtype")
+        if dtype and (dtype.rest != "written" or family.kind != "shape"
+                      or not any(a.name == "dtype" and a.type.text(False) == "ScalarType?" for a in schema.args)):
+            self.fail(dtype.where, "want `dtype written`, for a structured operator with `ScalarType? dtype`")
+        family.dtype_of_written = dtype is not None
         autograd = declaration.one("autograd")
         if autograd and autograd.rest not in ("default", "none"):
             self.fail(autograd.where, "unknown kind of autograd '%s'; known are: default none"
@@ -346,10 +355,12 @@ class Builder:
         if "out" in family.variants:
             line = family.declaration.one("out")
             words = line.rest.split() if line else [schemas.out_overload(schema.overload)]
-            if len(words) > 2 or not all(NAME.match(word) for word in words):
-                self.fail(line.where, "'out' wants an overload name, or that and the argument's, found '%s'"
+            unnamed = words[-1] == "-"
+            overload, *names = words[:-1] if unnamed else words
+            if len(names) not in (0, len(schema.rets)) or not all(map(NAME.match, [overload] + names)):
+                self.fail(line.where, "'out' wants an overload name, or that and a name a result, found '%s'"
                           % line.rest)
-            made.append((schemas.out(schema, *words), "out"))
+            made.append((schemas.out(schema, overload, names, not unnamed), "out"))
         for variant, its_role in made:
             op = Operator(family, variant, its_role, family.where)
             names = op.names + [name for arg in op.args for name in arg.local_names]
@@ -360,7 +371,8 @@ class Builder:
             family.operators.append(op)
 
     def add_kernels(self, family, op):
-        if not family.operators:  # `kernel` lines are about the operator of the head
+        first = not family.operators
+        if first:  # `kernel` lines are about the operator of the head
             op.kernels = list(family.hand_kernels)
 
         def generate(key, function):
@@ -371,7 +383,9 @@ class Builder:
                 self.fail(where, "the kernel for %s is generated" % key)
             op.kernels.append(Kernel(key, function + op.id, family.where))
 
-        if family.kind in ("shape", "pointwise"):
+        if family.kind in ("composite", "kernel") and not first and op.role == "out":
+            generate("CompositeExplicitAutograd", "tni_gen_out_")
+        elif family.kind in ("shape", "pointwise"):
             generate("CPU", "tni_gen_cpu_")
             generate("Meta", "tni_gen_meta_")
         elif family.kind == "view":

@@ -8,7 +8,7 @@ type variables, varargs): those have no C type.
 import re
 from dataclasses import dataclass, replace
 
-BASES = ("Tensor", "int", "SymInt", "float", "bool", "Scalar", "str", "ScalarType", "Layout",
+BASES = ("Tensor", "int", "SymInt", "float", "bool", "SymBool", "Scalar", "str", "ScalarType", "Layout",
          "MemoryFormat", "Device", "Generator")
 TOKEN = re.compile(r"""\s*(?:(->|::|\.\.\.)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
                    r"""|(-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|([()\[\],.=*!?|]))""")
@@ -332,11 +332,12 @@ def out_names(schema):
     return [ret.name or "out%d" % i for i, ret in enumerate(schema.rets)]
 
 
-def out(schema, overload, name=None):
+def out(schema, overload, names=(), named_results=True):
     """name.overload(…, *, Tensor(a!) out) -> Tensor(a!); options are those of `out`."""
-    names = [name] if name and len(schema.rets) == 1 else out_names(schema)
+    names = names or out_names(schema)
     types = [Type("Tensor", Alias(chr(ord("a") + i), True, chr(ord("a") + i)))
              for i in range(len(names))]
     outs = tuple(Arg(kind, name, None, True) for kind, name in zip(types, names))
-    rets = tuple(replace(ret, type=kind) for kind, ret in zip(types, schema.rets))
+    rets = tuple(replace(ret, type=kind, name=ret.name if named_results else "")
+                 for kind, ret in zip(types, schema.rets))
     return replace(schema, overload=overload, args=without_options(schema.args) + outs, rets=rets)
