@@ -144,3 +144,33 @@ tn_status tni_composite_item(tn_tensor *self, tn_scalar *out)
              "a Tensor with %lld elements cannot be converted to Scalar", (long long)self->numel);
     return tn__local_scalar_dense(self, out);
 }
+
+/* ---- what an operator that writes would leave behind ---- */
+
+tn_status tni_kernel_copy(tn_call *call, tn_tensor *self, tn_tensor *src, bool non_blocking,
+                          tn_tensor **out)
+{
+    (void)call;
+    tn_tensor *t = NULL;
+    TN_TRY(room_for(self, (tn_dtype)self->dtype, self->device, TN_FORMAT_PRESERVE, &t));
+    return copy_fresh(t, src, non_blocking, out);
+}
+
+tn_status tni_kernel_fill(tn_call *call, tn_tensor *self, tn_scalar value, tn_tensor **out)
+{
+    (void)call;
+    return tn_full_like(self, value, NULL, TN_FORMAT_PRESERVE, out);
+}
+
+tn_status tni_kernel_fill_tensor(tn_call *call, tn_tensor *self, tn_tensor *value, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) t = NULL;
+    TN_TRY(room_for(self, (tn_dtype)self->dtype, self->device, TN_FORMAT_PRESERVE, &t));
+    uint64_t saved = tni_exclude(&tni_tls, TNI_BELOW_ADINPLACE_OR_VIEW);
+    tn_status status = tn_fill_tensor_(t, value);
+    tni_tls.excluded_xor = saved;
+    TN_TRY(status);
+    *out = TN_MOVE(t);
+    return TN_OK;
+}

@@ -303,28 +303,35 @@ tn_status tni_kernel_arange_start_step(tn_call *call, tn_scalar start, tn_scalar
     return arange(start, end, step, opts, out);
 }
 
+tn_status tni_kernel_arange_end_out(tn_call *call, tn_scalar end, tn_tensor *out)
+{
+    (void)call;
+    return tn_arange_out(tn_int(0), end, tn_int(1), out);
+}
+
 /* ---- random numbers ---- */
 
-static tn_status random_fresh(TN_STOLEN tn_tensor *fresh, bool normal, tn_tensor **out)
+static tn_status random_fresh(TN_STOLEN tn_tensor *fresh, bool normal, tn_generator *generator,
+                              tn_tensor **out)
 {
     TN_AUTO(tn_tensor) t = fresh;
     uint64_t saved = tni_exclude(&tni_tls, TNI_BELOW_ADINPLACE_OR_VIEW);
-    tn_status status = normal ? tn_normal_(t, 0, 1, NULL) : tn_uniform_(t, 0, 1, NULL);
+    tn_status status = normal ? tn_normal_(t, 0, 1, generator) : tn_uniform_(t, 0, 1, generator);
     tni_tls.excluded_xor = saved;
     TN_TRY(status);
     *out = TN_MOVE(t);
     return TN_OK;
 }
 
-static tn_status random_sizes(const int64_t *size, int64_t size_n, const tn_tensor_opts *opts,
-                              bool normal, tn_tensor **out)
+static tn_status random_sizes(const int64_t *size, int64_t size_n, tn_generator *generator,
+                              const tn_tensor_opts *opts, bool normal, tn_tensor **out)
 {
     wanted w;
     tn_tensor *t = NULL;
     TN_TRY(read_plain(opts, &w));
     TN_TRY(check_count(size_n));
     TN_TRY(tni_tensor_new((int)size_n, size, NULL, default_of(w.dtype), w.device, &t));
-    return random_fresh(t, normal, out);
+    return random_fresh(t, normal, generator, out);
 }
 
 static tn_status random_like(tn_tensor *self, const tn_tensor_opts *opts, tn_memory_format format,
@@ -332,21 +339,37 @@ static tn_status random_like(tn_tensor *self, const tn_tensor_opts *opts, tn_mem
 {
     tn_tensor *t = NULL;
     TN_TRY(empty_like(self, opts, format, &t));
-    return random_fresh(t, normal, out);
+    return random_fresh(t, normal, NULL, out);
 }
 
 tn_status tni_kernel_rand(tn_call *call, const int64_t *size, int64_t size_n,
                           const tn_tensor_opts *opts, tn_tensor **out)
 {
     (void)call;
-    return random_sizes(size, size_n, opts, false, out);
+    return random_sizes(size, size_n, NULL, opts, false, out);
 }
 
 tn_status tni_kernel_randn(tn_call *call, const int64_t *size, int64_t size_n,
                            const tn_tensor_opts *opts, tn_tensor **out)
 {
     (void)call;
-    return random_sizes(size, size_n, opts, true, out);
+    return random_sizes(size, size_n, NULL, opts, true, out);
+}
+
+tn_status tni_kernel_rand_generator(tn_call *call, const int64_t *size, int64_t size_n,
+                                    tn_generator *generator, const tn_tensor_opts *opts,
+                                    tn_tensor **out)
+{
+    (void)call;
+    return random_sizes(size, size_n, generator, opts, false, out);
+}
+
+tn_status tni_kernel_randn_generator(tn_call *call, const int64_t *size, int64_t size_n,
+                                     tn_generator *generator, const tn_tensor_opts *opts,
+                                     tn_tensor **out)
+{
+    (void)call;
+    return random_sizes(size, size_n, generator, opts, true, out);
 }
 
 tn_status tni_kernel_rand_like(tn_call *call, tn_tensor *self, const tn_tensor_opts *opts,

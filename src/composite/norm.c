@@ -3,6 +3,7 @@
 #include <float.h>
 #include "core/tensor.h"
 #include "gen/composites.h"
+#include "gen/kernels.h"
 #include "shape/norm.h"
 #include "tenon/ops.h"
 
@@ -32,15 +33,14 @@ static double step_of(tn_dtype dtype)
     }
 }
 
-tn_status tni_composite_rms_norm(tn_tensor *input, const int64_t *normalized_shape,
-                                 int64_t normalized_shape_n, tn_tensor *weight, tn_opt_float eps,
-                                 tn_tensor **out)
+/* The result and what was multiplied by, in float32 for halves. */
+static tn_status rms_norm(tn_tensor *input, const int64_t *shape, int64_t n, tn_tensor *weight,
+                          tn_opt_float eps, tn_tensor **out, tn_tensor **out_rstd)
 {
     int leading;
     int64_t dims[TN_MAX_DIMS];
-    TN_TRY(
-        tni_check_normalized(input, normalized_shape, normalized_shape_n, weight, NULL, &leading));
-    for (int64_t i = 0; i < normalized_shape_n; i++)
+    TN_TRY(tni_check_normalized(input, shape, n, weight, NULL, &leading));
+    for (int64_t i = 0; i < n; i++)
         dims[i] = leading + i;
     tn_dtype dtype = (tn_dtype)input->dtype;
     bool half = dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
@@ -55,7 +55,7 @@ tn_status tni_composite_rms_norm(tn_tensor *input, const int64_t *normalized_sha
     TN_TRY(tn_contiguous(input, TN_FORMAT_CONTIGUOUS, &dense));
     TN_TRY(tn_to_dtype(dense, half ? TN_DTYPE_F32 : dtype, false, false, TN_FORMAT_NONE, &x));
     TN_TRY(tn_mul(x, x, &square));
-    TN_TRY(tn_mean_dim(square, dims, normalized_shape_n, true, TN_DTYPE_NONE, &mean));
+    TN_TRY(tn_mean_dim(square, dims, n, true, TN_DTYPE_NONE, &mean));
     TN_TRY(tn_add_scalar(mean, tn_float(eps.has ? eps.value : step_of(half ? TN_DTYPE_F32 : dtype)),
                          tn_int(1), &moved));
     TN_TRY(tn_rsqrt(moved, &rstd));
@@ -64,7 +64,24 @@ tn_status tni_composite_rms_norm(tn_tensor *input, const int64_t *normalized_sha
         TN_TRY(tn_mul(scaled, weight, &weighted));
     else
         weighted = TN_MOVE(scaled);
-    return tn_to_dtype(weighted, dtype, false, false, TN_FORMAT_NONE, out);
+    TN_TRY(tn_to_dtype(weighted, dtype, false, false, TN_FORMAT_NONE, out));
+    *out_rstd = TN_MOVE(rstd);
+    return TN_OK;
+}
+
+tn_status tni_composite_rms_norm(tn_tensor *input, const int64_t *normalized_shape,
+                                 int64_t normalized_shape_n, tn_tensor *weight, tn_opt_float eps,
+                                 tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) rstd = NULL;
+    return rms_norm(input, normalized_shape, normalized_shape_n, weight, eps, out, &rstd);
+}
+
+tn_status tni_composite__fused_rms_norm(tn_tensor *input, const int64_t *normalized_shape,
+                                        int64_t normalized_shape_n, tn_tensor *weight,
+                                        tn_opt_float eps, tn_tensor **out0, tn_tensor **out1)
+{
+    return rms_norm(input, normalized_shape, normalized_shape_n, weight, eps, out0, out1);
 }
 
 /* ---- channels ---- */
@@ -163,4 +180,16 @@ tn_status tni_composite_group_norm(tn_tensor *input, int64_t num_groups, tn_tens
     TN_TRY(tn_contiguous(input, tni_suggest_format(input), &dense));
     return tn_native_group_norm(dense, weight, bias, input->sizes[0], input->sizes[1], pixels,
                                 num_groups, eps, out, &mean, &rstd);
+}
+
+tn_status tni_kernel__native_batch_norm_legit_out(tn_call *call, tn_tensor *input,
+                                                  tn_tensor *weight, tn_tensor *bias,
+                                                  tn_tensor *running_mean, tn_tensor *running_var,
+                                                  bool training, double momentum, double eps,
+                                                  tn_tensor *out, tn_tensor *save_mean,
+                                                  tn_tensor *save_invstd)
+{
+    (void)call;
+    return tn_native_batch_norm_out(input, weight, bias, running_mean, running_var, training,
+                                    momentum, eps, out, save_mean, save_invstd);
 }

@@ -91,6 +91,8 @@ tn_status tni_composite_pad(tn_tensor *self, const int64_t *pad, int64_t pad_n, 
         return (reflect ? tn_reflection_pad1d : tn_replication_pad1d)(self, pad, pad_n, out);
     if (fits && dims == 2)
         return (reflect ? tn_reflection_pad2d : tn_replication_pad2d)(self, pad, pad_n, out);
+    if (fits)
+        return (reflect ? tn_reflection_pad3d : tn_replication_pad3d)(self, pad, pad_n, out);
     TN_FAIL(TN_UNSUPPORTED, "Padding size %lld is not supported for %dD input tensor.",
             (long long)pad_n, self->ndim);
 }

@@ -18,10 +18,11 @@
 
 /* ---- whole numbers ---- */
 
-static tn_status randint(int64_t low, int64_t high, TN_STOLEN tn_tensor *fresh, tn_tensor **out)
+static tn_status randint(int64_t low, int64_t high, tn_generator *generator,
+                         TN_STOLEN tn_tensor *fresh, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) t = fresh;
-    TN_TRY(FRESH(tn_random_from_(t, low, tn_some_int(high), NULL)));
+    TN_TRY(FRESH(tn_random_from_(t, low, tn_some_int(high), generator)));
     *out = TN_MOVE(t);
     return TN_OK;
 }
@@ -34,14 +35,29 @@ static tn_tensor_opts whole_by_default(const tn_tensor_opts *opts)
     return o;
 }
 
-tn_status tni_kernel_randint_low(tn_call *call, int64_t low, int64_t high, const int64_t *size,
-                                 int64_t size_n, const tn_tensor_opts *opts, tn_tensor **out)
+tn_status tni_kernel_randint_low_generator(tn_call *call, int64_t low, int64_t high,
+                                           const int64_t *size, int64_t size_n,
+                                           tn_generator *generator, const tn_tensor_opts *opts,
+                                           tn_tensor **out)
 {
     (void)call;
     tn_tensor *t = NULL;
     tn_tensor_opts o = whole_by_default(opts);
     TN_TRY(tn_empty(size, size_n, &o, TN_FORMAT_NONE, &t));
-    return randint(low, high, t, out);
+    return randint(low, high, generator, t, out);
+}
+
+tn_status tni_kernel_randint_generator(tn_call *call, int64_t high, const int64_t *size,
+                                       int64_t size_n, tn_generator *generator,
+                                       const tn_tensor_opts *opts, tn_tensor **out)
+{
+    return tni_kernel_randint_low_generator(call, 0, high, size, size_n, generator, opts, out);
+}
+
+tn_status tni_kernel_randint_low(tn_call *call, int64_t low, int64_t high, const int64_t *size,
+                                 int64_t size_n, const tn_tensor_opts *opts, tn_tensor **out)
+{
+    return tni_kernel_randint_low_generator(call, low, high, size, size_n, NULL, opts, out);
 }
 
 tn_status tni_kernel_randint(tn_call *call, int64_t high, const int64_t *size, int64_t size_n,
@@ -57,7 +73,7 @@ tn_status tni_kernel_randint_like_low(tn_call *call, tn_tensor *self, int64_t lo
     (void)call;
     tn_tensor *t = NULL;
     TN_TRY(tn_empty_like(self, opts, memory_format, &t));
-    return randint(low, high, t, out);
+    return randint(low, high, NULL, t, out);
 }
 
 tn_status tni_kernel_randint_like(tn_call *call, tn_tensor *self, int64_t high,
@@ -67,15 +83,27 @@ tn_status tni_kernel_randint_like(tn_call *call, tn_tensor *self, int64_t high,
     return tni_kernel_randint_like_low(call, self, 0, high, opts, memory_format, out);
 }
 
-tn_status tni_kernel_randperm(tn_call *call, int64_t n, const tn_tensor_opts *opts, tn_tensor **out)
+tn_status tni_kernel_randperm_generator(tn_call *call, int64_t n, tn_generator *generator,
+                                        const tn_tensor_opts *opts, tn_tensor **out)
 {
     (void)call;
     TN_AUTO(tn_tensor) t = NULL;
     tn_tensor_opts o = whole_by_default(opts);
     TN_TRY(tn_empty(&n, 1, &o, TN_FORMAT_NONE, &t));
-    TN_TRY(FRESH(tn_randperm_out(n, t)));
+    TN_TRY(FRESH(tn_randperm_generator_out(n, generator, t)));
     *out = TN_MOVE(t);
     return TN_OK;
+}
+
+tn_status tni_kernel_randperm(tn_call *call, int64_t n, const tn_tensor_opts *opts, tn_tensor **out)
+{
+    return tni_kernel_randperm_generator(call, n, NULL, opts, out);
+}
+
+tn_status tni_kernel_randperm_out(tn_call *call, int64_t n, tn_tensor *out)
+{
+    (void)call;
+    return tn_randperm_generator_out(n, NULL, out);
 }
 
 /* ---- bernoulli ---- */

@@ -121,22 +121,27 @@ tn_status tni_kernel_unbind(tn_call *call, tn_tensor *self, int64_t dim, tn_tens
     return make_list(self, at, self->sizes[at], slice_piece, NULL, out, out_n);
 }
 
+typedef tn_status (*split_fn)(tn_tensor *self, int64_t size, int64_t dim, tn_tensor ***out,
+                              int64_t *out_n);
+typedef tn_status (*split_sizes_fn)(tn_tensor *self, const int64_t *sizes, int64_t n, int64_t dim,
+                                    tn_tensor ***out, int64_t *out_n);
+
 /* As many empty pieces as were asked for: split could not tell how many. */
-static tn_status empty_chunks(tn_tensor *self, int64_t chunks, int64_t dim, tn_tensor ***out,
-                              int64_t *out_n)
+static tn_status empty_chunks(tn_tensor *self, int64_t chunks, int64_t dim, split_sizes_fn split,
+                              tn_tensor ***out, int64_t *out_n)
 {
     size_t nbytes;
     TN_CHECK(tni_size_mul((size_t)chunks, sizeof(int64_t), &nbytes), TN_INVALID,
              "%lld chunks are too many", (long long)chunks);
     int64_t *sizes = tni_calloc(nbytes);
     TN_CHECK(sizes, TN_NOMEM, "cannot allocate a list of %lld sizes", (long long)chunks);
-    tn_status status = tn_split_with_sizes(self, sizes, chunks, dim, out, out_n);
+    tn_status status = split(self, sizes, chunks, dim, out, out_n);
     tni_free(sizes);
     return status;
 }
 
-tn_status tni_composite_chunk(tn_tensor *self, int64_t chunks, int64_t dim, tn_tensor ***out,
-                              int64_t *out_n)
+static tn_status chunk(tn_tensor *self, int64_t chunks, int64_t dim, split_fn split,
+                       split_sizes_fn by_sizes, tn_tensor ***out, int64_t *out_n)
 {
     TN_CHECK(self->ndim > 0, TN_INVALID, "chunk expects at least a 1-dimensional tensor");
     TN_CHECK(chunks > 0, TN_INVALID, "chunk expects `chunks` to be greater than 0, got: %lld",
@@ -145,6 +150,27 @@ tn_status tni_composite_chunk(tn_tensor *self, int64_t chunks, int64_t dim, tn_t
     TN_TRY(tni_wrap_dim(dim, self->ndim, &at));
     int64_t size = self->sizes[at];
     if (size == 0)
-        return empty_chunks(self, chunks, at, out, out_n);
-    return tn_split(self, size / chunks + (size % chunks != 0), at, out, out_n);
+        return empty_chunks(self, chunks, at, by_sizes, out, out_n);
+    return split(self, size / chunks + (size % chunks != 0), at, out, out_n);
+}
+
+tn_status tni_composite_chunk(tn_tensor *self, int64_t chunks, int64_t dim, tn_tensor ***out,
+                              int64_t *out_n)
+{
+    return chunk(self, chunks, dim, tn_split, tn_split_with_sizes, out, out_n);
+}
+
+tn_status tni_composite_split_sizes(tn_tensor *self, const int64_t *split_size,
+                                    int64_t split_size_n, int64_t dim, tn_tensor ***out,
+                                    int64_t *out_n)
+{
+    return tn_split_with_sizes(self, split_size, split_size_n, dim, out, out_n);
+}
+
+/* ---- pieces that nobody counts as views ---- */
+
+tn_status tni_composite_unsafe_chunk(tn_tensor *self, int64_t chunks, int64_t dim, tn_tensor ***out,
+                                     int64_t *out_n)
+{
+    return chunk(self, chunks, dim, tn_unsafe_split, tn_unsafe_split_with_sizes, out, out_n);
 }

@@ -8,6 +8,7 @@
 #include "gen/kernels.h"
 #include "gen/redispatch.h"
 #include "gen/shapes.h"
+#include "shape/geometry.h"
 #include "tenon/ops.h"
 
 static tn_status alias(const tn_tensor *base, const tni_geometry *g, tn_tensor **out)
@@ -185,4 +186,75 @@ tn_status tni_composite_narrow(tn_tensor *self, int64_t dim, int64_t start, int6
              "start (%lld) + length (%lld) exceeds dimension size (%lld).", (long long)start,
              (long long)length, (long long)size);
     return tn_slice(self, at, tn_some_int(start), tn_some_int(start + length), 1, out);
+}
+
+/* ---- the start in a tensor, the bytes as another dtype ---- */
+
+tn_status tni_composite_narrow_tensor(tn_tensor *self, int64_t dim, tn_tensor *start,
+                                      int64_t length, tn_tensor **out)
+{
+    tn_scalar from;
+    TN_CHECK(start->ndim == 0 && tn_dtype_is_integral((tn_dtype)start->dtype, false), TN_INVALID,
+             "start must be an 0-dim integral Tensor.");
+    TN_TRY(tn_item(start, &from));
+    return tn_narrow(self, dim, from.v.i, length, out);
+}
+
+tn_status tni_composite_lift_fresh(tn_tensor *self, tn_tensor **out)
+{
+    *out = tn_tensor_ref(self);
+    return TN_OK;
+}
+
+/* Sizes and strides of larger or smaller elements over the same bytes. */
+static tn_status view_as_dtype(const tn_tensor *self, tn_dtype dtype, tni_geometry *g)
+{
+    int64_t from = (int64_t)tni_itemsize(self), to = (int64_t)tn_dtype_size(dtype);
+    int last = self->ndim - 1;
+    const char *old = tni_dtype_text((tn_dtype)self->dtype), *new = tni_dtype_text(dtype);
+    tni_geometry_copy(g, self);
+    if (from == to)
+        return TN_OK;
+    TN_CHECK(self->ndim > 0, TN_INVALID,
+             "self.dim() cannot be 0 to view %s as %s (different element sizes)", old, new);
+    TN_CHECK(self->strides[last] == 1 || (from < to && self->sizes[last] == 1), TN_INVALID,
+             "self.stride(-1) must be 1 to view %s as %s (different element sizes), but got %lld",
+             old, new, (long long)self->strides[last]);
+    if (from > to) {
+        int64_t ratio = from / to;
+        for (int d = 0; d < last; d++)
+            g->strides[d] *= ratio;
+        TN_CHECK(!__builtin_mul_overflow(self->sizes[last], ratio, &g->sizes[last]), TN_INVALID,
+                 "the view has too many elements");
+        g->offset *= ratio;
+        return TN_OK;
+    }
+    int64_t ratio = to / from;
+    TN_CHECK(self->sizes[last] % ratio == 0, TN_INVALID,
+             "self.size(-1) must be divisible by %lld to view %s as %s (different element sizes), "
+             "but got %lld",
+             (long long)ratio, old, new, (long long)self->sizes[last]);
+    TN_CHECK(self->offset % ratio == 0, TN_INVALID,
+             "self.storage_offset() must be divisible by %lld to view %s as %s (different element "
+             "sizes), but got %lld",
+             (long long)ratio, old, new, (long long)self->offset);
+    for (int d = 0; d < last; d++) {
+        TN_CHECK(self->strides[d] % ratio == 0, TN_INVALID,
+                 "self.stride(%d) must be divisible by %lld to view %s as %s (different element "
+                 "sizes), but got %lld",
+                 d, (long long)ratio, old, new, (long long)self->strides[d]);
+        g->strides[d] /= ratio;
+    }
+    g->sizes[last] /= ratio;
+    g->offset /= ratio;
+    return TN_OK;
+}
+
+tn_status tni_kernel_view_dtype(tn_call *call, tn_tensor *self, tn_dtype dtype, tn_tensor **out)
+{
+    (void)call;
+    tni_geometry g;
+    TN_TRY(view_as_dtype(self, dtype, &g));
+    return tni_tensor_over(self->storage, g.ndim, g.sizes, g.strides, g.offset, dtype, self->keys,
+                           self->device, out);
 }

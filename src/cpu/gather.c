@@ -282,6 +282,28 @@ tn_status tni_cpu_scatter_value(tn_tensor *self, int64_t dim, tn_tensor *index, 
     return scatter(self, dim, index, src, NULL, out);
 }
 
+/* ---- scatter with "add" or "multiply" ---- */
+
+static tni_combine_fn add_or_multiply(const char *reduce, const tn_tensor *self)
+{
+    bool add = strcmp(reduce, "add") == 0;
+    return tni_combine_find(add ? TNI_COMBINE_ADD : TNI_COMBINE_MUL, (tn_dtype)self->dtype);
+}
+
+tn_status tni_cpu_scatter_src_reduce(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *src,
+                                     const char *reduce, tn_tensor *out)
+{
+    return scatter(self, dim, index, src, add_or_multiply(reduce, self), out);
+}
+
+tn_status tni_cpu_scatter_value_reduce(tn_tensor *self, int64_t dim, tn_tensor *index,
+                                       tn_scalar value, const char *reduce, tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) src = NULL;
+    TN_TRY(everywhere(value, (tn_dtype)self->dtype, index, &src));
+    return scatter(self, dim, index, src, add_or_multiply(reduce, self), out);
+}
+
 /* ---- scatter_reduce ---- */
 
 /* What a reduction starts from where self does not count. */

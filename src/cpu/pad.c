@@ -10,19 +10,20 @@
 #define GRAIN 16384
 #define BLOCK 512
 
-/* `inner` is the tensor without padding, `outer` the one with it. Strides are in bytes; planes are
- * all dimensions before the last two, and a tensor that is padded in one dimension has one row. */
+/* `inner` is the tensor without padding, `outer` the one with it. Strides are in bytes. A block is
+ * the padded dimensions: rows of columns; the rows of a block of three dimensions are those of all
+ * its slabs, one after the other. */
 typedef struct job {
     bool backward;
     tni_combine_fn add;
     size_t itemsize;
     const tn_tensor *inner, *outer;
-    int lead;     /* dimensions of a plane's number */
-    int64_t rows; /* of a padded plane */
+    int lead;     /* dimensions of a block's number */
+    int64_t rows; /* of a padded block */
     int64_t columns;
-    const int64_t *row_from; /* byte offsets in `inner` */
+    const int64_t *row_from, *row_to; /* byte offsets in `inner` and `outer`; NULL for one row */
     const int64_t *column_from;
-    int64_t outer_row, outer_column;
+    int64_t outer_column;
 } job;
 
 /* Which element of n the padded place i shows. */
@@ -64,7 +65,7 @@ static void row(const job *j, char *inner, char *outer)
     }
 }
 
-static tn_status planes(int64_t begin, int64_t end, void *arg)
+static tn_status blocks(int64_t begin, int64_t end, void *arg)
 {
     const job *j = arg;
     int64_t item = (int64_t)j->itemsize;
@@ -78,7 +79,30 @@ static tn_status planes(int64_t begin, int64_t end, void *arg)
         }
         for (int64_t r = 0; r < j->rows; r++)
             row(j, (char *)j->inner->data + from + (j->row_from ? j->row_from[r] : 0),
-                (char *)j->outer->data + to + r * j->outer_row);
+                (char *)j->outer->data + to + (j->row_to ? j->row_to[r] : 0));
+    }
+    return TN_OK;
+}
+
+/* Offsets of all rows of a block in both tensors: of the slab they are in, and in that. */
+static tn_status row_offsets(const tn_tensor *inner, const tn_tensor *outer, const int64_t *padding,
+                             int dims, bool mirrored, tn_tensor **from, tn_tensor **to)
+{
+    int at = inner->ndim - 2;
+    int64_t item = (int64_t)tni_itemsize(inner), h = outer->sizes[at];
+    int64_t slabs = dims == 3 ? outer->sizes[at - 1] : 1, rows = slabs * h;
+    TN_TRY(tni_tensor_new(1, &rows, NULL, TN_DTYPE_I64, TN_CPU, from));
+    TN_TRY(tni_tensor_new(1, &rows, NULL, TN_DTYPE_I64, TN_CPU, to));
+    int64_t *f = (*from)->data, *t = (*to)->data;
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t y = source(r % h, padding[2], inner->sizes[at], mirrored);
+        f[r] = y * inner->strides[at] * item;
+        t[r] = r % h * outer->strides[at] * item;
+        if (dims == 3) {
+            int64_t z = source(r / h, padding[4], inner->sizes[at - 1], mirrored);
+            f[r] += z * inner->strides[at - 1] * item;
+            t[r] += r / h * outer->strides[at - 1] * item;
+        }
     }
     return TN_OK;
 }
@@ -87,6 +111,7 @@ static tn_status run(tn_tensor *inner, tn_tensor *outer, const int64_t *padding,
                      bool mirrored, bool backward)
 {
     TN_AUTO(tn_tensor) row_from = NULL;
+    TN_AUTO(tn_tensor) row_to = NULL;
     TN_AUTO(tn_tensor) column_from = NULL;
     int last = inner->ndim - 1;
     int64_t item = (int64_t)tni_itemsize(inner), count = 1;
@@ -102,19 +127,18 @@ static tn_status run(tn_tensor *inner, tn_tensor *outer, const int64_t *padding,
     TN_TRY(sources(j.columns, padding[0], inner->sizes[last], inner->strides[last] * item, mirrored,
                    &column_from));
     j.column_from = column_from->data;
-    if (dims == 2) {
-        j.rows = outer->sizes[last - 1];
-        j.outer_row = outer->strides[last - 1] * item;
-        TN_TRY(sources(j.rows, padding[2], inner->sizes[last - 1], inner->strides[last - 1] * item,
-                       mirrored, &row_from));
+    if (dims > 1) {
+        TN_TRY(row_offsets(inner, outer, padding, dims, mirrored, &row_from, &row_to));
+        j.rows = row_from->numel;
         j.row_from = row_from->data;
+        j.row_to = row_to->data;
     }
     if (backward)
         TN_TRY(tn_zero_(inner));
     for (int d = 0; d < j.lead; d++)
         count *= inner->sizes[d];
     int64_t each = j.rows * j.columns, grain = each < GRAIN ? GRAIN / each : 1;
-    return count ? tni_pool_for(count, grain, planes, &j) : TN_OK;
+    return count ? tni_pool_for(count, grain, blocks, &j) : TN_OK;
 }
 
 #define PAIR(NAME, DIMS, MIRRORED)                                                                 \
@@ -133,5 +157,7 @@ static tn_status run(tn_tensor *inner, tn_tensor *outer, const int64_t *padding,
     }
 PAIR(reflection_pad1d, 1, true)
 PAIR(reflection_pad2d, 2, true)
+PAIR(reflection_pad3d, 3, true)
 PAIR(replication_pad1d, 1, false)
 PAIR(replication_pad2d, 2, false)
+PAIR(replication_pad3d, 3, false)

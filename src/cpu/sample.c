@@ -236,7 +236,8 @@ static tn_status check_permutation(int64_t n, tn_dtype dtype)
     return TN_OK;
 }
 
-tn_status tni_kernel_randperm_out(tn_call *call, int64_t n, tn_tensor *out)
+tn_status tni_kernel_randperm_generator_out(tn_call *call, int64_t n, tn_generator *generator,
+                                            tn_tensor *out)
 {
     (void)call;
     TN_AUTO(tn_tensor) order = NULL;
@@ -250,7 +251,7 @@ tn_status tni_kernel_randperm_out(tn_call *call, int64_t n, tn_tensor *out)
     int64_t *x = order->data;
     for (int64_t i = 0; i < n; i++)
         x[i] = i;
-    shuffle(x, n, tni_generator_take(NULL, ((uint64_t)n + 1) / 2));
+    shuffle(x, n, tni_generator_take(generator, ((uint64_t)n + 1) / 2));
     return tni_copy_cpu(out, order);
 }
 

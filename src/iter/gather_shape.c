@@ -212,6 +212,27 @@ tn_status tni_shape_scatter_value(tni_geometry *g, tn_tensor *self, int64_t dim,
     return index->numel ? tni_check_number(value, (tn_dtype)self->dtype) : TN_OK;
 }
 
+static tn_status check_add_or_multiply(const char *reduce)
+{
+    TN_CHECK(strcmp(reduce, "add") == 0 || strcmp(reduce, "multiply") == 0, TN_INVALID,
+             "reduce argument must be either add or multiply.");
+    return TN_OK;
+}
+
+tn_status tni_shape_scatter_src_reduce(tni_geometry *g, tn_tensor *self, int64_t dim,
+                                       tn_tensor *index, tn_tensor *src, const char *reduce)
+{
+    TN_TRY(scatter_shape("scatter", g, self, dim, index, src));
+    return check_add_or_multiply(reduce);
+}
+
+tn_status tni_shape_scatter_value_reduce(tni_geometry *g, tn_tensor *self, int64_t dim,
+                                         tn_tensor *index, tn_scalar value, const char *reduce)
+{
+    TN_TRY(tni_shape_scatter_value(g, self, dim, index, value));
+    return check_add_or_multiply(reduce);
+}
+
 /* ---- embeddings ---- */
 
 tn_status tni_shape_embedding(tni_geometry *g, tn_tensor *weight, tn_tensor *indices,

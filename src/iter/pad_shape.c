@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* iter/pad_shape.c: what padding with a tensor's own values gives: mirrored at the edges
- * (reflection) or with the edges repeated (replication), in one or two dimensions. */
+ * (reflection) or with the edges repeated (replication), in one to three dimensions. */
 #include "gen/shapes.h"
 #include "shape/index.h"
 
-/* One of the four operators. */
+/* One of the six operators. */
 typedef struct kind {
     const char *name; /* "reflection_pad2d" */
     int dims;         /* that are padded, the last ones */
@@ -13,8 +13,10 @@ typedef struct kind {
 
 static const kind reflection1 = {"reflection_pad1d", 1, true};
 static const kind reflection2 = {"reflection_pad2d", 2, true};
+static const kind reflection3 = {"reflection_pad3d", 3, true};
 static const kind replication1 = {"replication_pad1d", 1, false};
 static const kind replication2 = {"replication_pad2d", 2, false};
+static const kind replication3 = {"replication_pad3d", 3, false};
 
 /* A batch may be empty, nothing else may. */
 static tn_status check_input(const kind *k, const tn_tensor *self, const int64_t *padding,
@@ -57,6 +59,12 @@ static tn_status padded_sizes(const kind *k, const tn_tensor *self, const int64_
         positive &= sizes[i] >= 1;
     }
     int last = self->ndim - 1;
+    TN_CHECK(positive || k->dims < 3, TN_INVALID,
+             "input (D: %lld H: %lld, W: %lld) is too small. Calculated output D: %lld H: %lld W: "
+             "%lld",
+             (long long)self->sizes[last - 2], (long long)self->sizes[last - 1],
+             (long long)self->sizes[last], (long long)sizes[2], (long long)sizes[1],
+             (long long)sizes[0]);
     TN_CHECK(positive || k->dims == 2, TN_INVALID,
              "input (W: %lld) is too small. Calculated output W: %lld",
              (long long)self->sizes[last], (long long)sizes[0]);
@@ -70,7 +78,7 @@ static tn_status padded_sizes(const kind *k, const tn_tensor *self, const int64_
 static tn_status use_format_of(tni_geometry *g, const kind *k, const tn_tensor *self)
 {
     tn_memory_format format =
-        k->dims == 2 && self->ndim == 4 ? tni_suggest_format(self) : TN_FORMAT_CONTIGUOUS;
+        k->dims > 1 && self->ndim == k->dims + 2 ? tni_suggest_format(self) : TN_FORMAT_CONTIGUOUS;
     g->has_strides = format != TN_FORMAT_CONTIGUOUS;
     return g->has_strides ? tni_format_strides(format, g->ndim, g->sizes, g->strides) : TN_OK;
 }
@@ -78,7 +86,7 @@ static tn_status use_format_of(tni_geometry *g, const kind *k, const tn_tensor *
 static tn_status forward(const kind *k, tni_geometry *g, const tn_tensor *self,
                          const int64_t *padding, int64_t padding_n)
 {
-    int64_t sizes[2];
+    int64_t sizes[3];
     TN_TRY(check_input(k, self, padding, padding_n));
     TN_TRY(padded_sizes(k, self, padding, sizes));
     TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED, "\"%s\" not implemented for 'Bool'",
@@ -92,8 +100,8 @@ static tn_status forward(const kind *k, tni_geometry *g, const tn_tensor *self,
 static tn_status backward(const kind *k, tni_geometry *g, const tn_tensor *grad,
                           const tn_tensor *self, const int64_t *padding, int64_t padding_n)
 {
-    static const char *const names[] = {"width", "height"};
-    int64_t sizes[2];
+    static const char *const names[] = {"width", "height", "depth"};
+    int64_t sizes[3];
     TN_TRY(tni_same_device(grad, self));
     TN_TRY(check_input(k, self, padding, padding_n));
     TN_TRY(padded_sizes(k, self, padding, sizes));
@@ -103,7 +111,7 @@ static tn_status backward(const kind *k, tni_geometry *g, const tn_tensor *grad,
     for (int i = 0; i < k->dims; i++) {
         int64_t got = grad->sizes[grad->ndim - 1 - i];
         TN_CHECK(got == sizes[i], TN_INVALID, "%s %s unexpected. Expected: %lld%s Got: %lld",
-                 k->dims == 1 && k->mirrored ? "grad_output" : "gradOutput", names[i],
+                 k->dims != 2 && k->mirrored ? "grad_output" : "gradOutput", names[i],
                  (long long)sizes[i], k->dims == 1 && !k->mirrored ? "" : ",", (long long)got);
     }
     for (int d = 0; d < self->ndim - k->dims; d++)
@@ -133,5 +141,7 @@ static tn_status backward(const kind *k, tni_geometry *g, const tn_tensor *grad,
     }
 PAIR(reflection_pad1d, reflection1)
 PAIR(reflection_pad2d, reflection2)
+PAIR(reflection_pad3d, reflection3)
 PAIR(replication_pad1d, replication1)
 PAIR(replication_pad2d, replication2)
+PAIR(replication_pad3d, replication3)
