@@ -109,6 +109,8 @@ static tn_status run_tile(const product *p, int64_t i)
     move_to(&g.b, entry, 0, column, p->itemsize);
     move_to(&g.c, entry, row, column, p->itemsize);
     move_to(&g.d, entry, row, column, p->itemsize);
+    if (g.gather_a || g.gather_b)
+        g.gather_first += g.gather_a ? row : column;
     return run_kernel(p, &g);
 }
 
@@ -312,6 +314,12 @@ static bool is_one(tn_scalar s)
 static tn_status run_any(product *p)
 {
     tni_gemm_args *g = &p->g;
+    if (g->gather_a || g->gather_b) {
+        tni_matrix *x = g->gather_a ? &g->a : &g->b;
+        x->row = 0; /* the tables say */
+        x->col = g->gather_a ? 1 : 0;
+        return run(p);
+    }
     if (g->m == 1 || g->n == 1) {
         if (g->n != 1)
             transpose_all(g);

@@ -22,10 +22,22 @@ typedef struct tni_matrix {
     int64_t batch;    /* from one entry to the next */
 } tni_matrix;
 
+/* An operand whose elements lie at sums of two tables: (i, j) is data[at[i] + line[j / width] + j %
+ * width]. Up to TNI_GATHER_SLACK bytes behind any of them are read as well. */
+typedef struct tni_gathered {
+    const int64_t *at, *line;
+    int64_t width;
+} tni_gathered;
+#define TNI_GATHER_SLACK 64
+
 typedef struct tni_gemm_args {
     int64_t m, n, k; /* C and D are m x n, A m x k, B k x n */
     int64_t batch;   /* how many entries */
     tni_matrix a, b;
+    /* Float and double: A, or B, is not a matrix; of it, data and batch are used alone. C's rows
+     * are contiguous then. */
+    const tni_gathered *gather_a, *gather_b;
+    int64_t gather_first; /* row of A, column of B, where the product begins */
     /* C is written: it repeats no element and overlaps no operand, but may be D itself. */
     tni_matrix c, d;
 } tni_gemm_args;

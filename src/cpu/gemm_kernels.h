@@ -34,6 +34,8 @@ typedef struct tni_gemm_table {
 /* Whether the float kernels copy blocks. */
 static inline bool tni_gemm_blocked(const tni_gemm_args *g)
 {
+    if (g->gather_a || g->gather_b)
+        return true;
     /* The sizes first: an operand that repeats elements may have more of them than fit a number. */
     return g->n > TNI_GEMM_DIRECT || g->k > TNI_GEMM_DIRECT ||
            g->n * g->k > (g->b.col == 1 ? TNI_GEMM_DIRECT : TNI_GEMM_TURN) ||
@@ -46,7 +48,9 @@ static inline size_t tni_gemm_room(const tni_gemm_args *g, size_t itemsize)
 {
     int64_t kc = g->k < TNI_GEMM_KC(itemsize) ? g->k : TNI_GEMM_KC(itemsize);
     int64_t nc = g->n <= TNI_GEMM_PANEL ? TNI_GEMM_PANEL : TNI_GEMM_NC;
-    return (size_t)(kc * (nc + (g->a.col == 1 ? 0 : TNI_GEMM_MC))) * itemsize;
+    bool copies_a = g->a.col != 1 || g->gather_a;
+    return (size_t)(kc * (nc + (copies_a ? TNI_GEMM_MC : 0))) * itemsize +
+           (g->gather_a || g->gather_b ? TNI_GATHER_SLACK : 0);
 }
 
 #endif

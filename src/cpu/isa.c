@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include "cpu/loops.h"
 #include "cpu/rows.h"
+#include "cpu/taps.h"
 
 #if defined(__x86_64__)
 #    define TNI_HAS_VARIANTS 1
@@ -20,6 +21,7 @@
         &tni_random_##isa,                                                                \
         &tni_gemm_##isa,                                                                  \
         &tni_rows_##isa,                                                                  \
+        &tni_taps_##isa,                                                                  \
     };
 #if TNI_HAS_VARIANTS
 TNI_KERN_LIST(X)

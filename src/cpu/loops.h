@@ -198,6 +198,7 @@ typedef struct tni_kernels {
     const tni_random_table *random;
     const struct tni_gemm_table *gemm; /* cpu/gemm_kernels.h */
     const struct tni_rows_table *rows; /* cpu/rows.h */
+    const struct tni_taps_table *taps; /* cpu/taps.h */
 } tni_kernels;
 
 /* The kernels of this machine, or of the set that tni_cpu_use chose. */

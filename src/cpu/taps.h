@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/taps.h: loops for convolutions of one channel each: a few elements of a kernel, its taps,
+ * over a line. Compiled for each instruction set (kern/taps.c), for float32 and float64. */
+#ifndef TNI_CPU_TAPS_H
+#define TNI_CPU_TAPS_H
+
+#include "cpu/loops.h"
+
+#define TNI_TAP_LANES 16
+
+typedef struct tni_taps_loops {
+    /* out[i] = *start + the sum over t of weight[t] * x[offset[t] + i], for i < n. */
+    void (*sum)(void *out, const void *x, const int64_t *offset, const void *weight, int64_t taps,
+                int64_t n, const void *start);
+    /* For each tap t, grad[i] * x[offset[t] + i] is added to one of the TNI_TAP_LANES sums at
+     * lanes + t * TNI_TAP_LANES. */
+    void (*dots)(void *lanes, const void *grad, const void *x, const int64_t *offset, int64_t taps,
+                 int64_t n);
+} tni_taps_loops;
+
+typedef struct tni_taps_table {
+    tni_taps_loops f32, f64;
+} tni_taps_table;
+
+#define X(isa) extern const tni_taps_table tni_taps_##isa;
+TNI_KERN_LIST(X)
+#undef X
+
+#endif
