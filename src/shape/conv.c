@@ -92,24 +92,18 @@ static tn_status check_bias(const tni_conv *c, const tn_tensor *weight, const tn
     return TN_OK;
 }
 
-static tn_status check_dtypes(const tn_tensor *input, const tn_tensor *weight,
-                              const tn_tensor *bias)
+/* @p t, which may be NULL, goes with @p input. */
+static tn_status check_dtype(const tn_tensor *input, const tn_tensor *t, const char *name)
 {
-    const tn_tensor *others[] = {weight, bias};
-    for (int i = 0; i < 2; i++) {
-        const tn_tensor *t = others[i];
-        if (!t)
-            continue;
-        TN_CHECK(t->device.type == input->device.type && t->device.index == input->device.index,
-                 TN_INVALID,
-                 "Expected all tensors to be on the same device, but got %s on another device than "
-                 "input",
-                 i ? "bias" : "weight");
-        TN_CHECK(t->dtype == input->dtype, TN_INVALID, "expected scalar type %s but found %s",
-                 tni_dtype_text((tn_dtype)input->dtype), tni_dtype_text((tn_dtype)t->dtype));
-    }
-    TN_CHECK(input->dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED,
-             "\"slow_conv%dd_cpu\" not implemented for 'Bool'", weight->ndim == 5 ? 3 : 2);
+    if (!t)
+        return TN_OK;
+    TN_CHECK(t->device.type == input->device.type && t->device.index == input->device.index,
+             TN_INVALID,
+             "Expected all tensors to be on the same device, but got %s on another device than "
+             "input",
+             name);
+    TN_CHECK(t->dtype == input->dtype, TN_INVALID, "expected scalar type %s but found %s",
+             tni_dtype_text((tn_dtype)input->dtype), tni_dtype_text((tn_dtype)t->dtype));
     return TN_OK;
 }
 
@@ -229,11 +223,30 @@ tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const 
     TN_CHECK(input->numel || c->batch == 0 || c->in_channels == 0, TN_INVALID,
              "Only zero batch or zero channel inputs are supported, but got input shape: %s",
              SIZES_OF(input, text));
-    TN_TRY(check_dtypes(input, weight, bias));
+    TN_TRY(check_dtype(input, weight, "weight"));
+    TN_TRY(check_dtype(input, bias, "bias"));
+    TN_CHECK(input->dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED,
+             "\"slow_conv%dd_cpu\" not implemented for 'Bool'", weight->ndim == 5 ? 3 : 2);
     if (c->in_channels == 0)
         c->out_channels = 0;
     c->channels_last = input->numel && (last(input) || last(weight));
     return TN_OK;
+}
+
+/* Strides for the sizes in @p g: row-major, or channels last. */
+static void conv_strides(const tni_conv *c, tni_geometry *g)
+{
+    g->has_strides = c->channels_last;
+    if (!c->channels_last)
+        return;
+    /* Wrapping is found by whoever allocates: the sizes are the same. */
+    uint64_t step = (uint64_t)(g->sizes[1] ? g->sizes[1] : 1);
+    g->strides[1] = 1;
+    for (int d = g->ndim - 1; d >= 2; d--) {
+        g->strides[d] = (int64_t)step;
+        step *= (uint64_t)(g->sizes[d] ? g->sizes[d] : 1);
+    }
+    g->strides[0] = (int64_t)step;
 }
 
 static void conv_geometry(const tni_conv *c, const tn_tensor *input, tni_geometry *g)
@@ -246,17 +259,7 @@ static void conv_geometry(const tni_conv *c, const tn_tensor *input, tni_geometr
     g->sizes[1] = c->out_channels;
     for (int d = 0; d < c->spatial; d++)
         g->sizes[2 + d] = c->out[3 - c->spatial + d];
-    g->has_strides = c->channels_last;
-    if (!c->channels_last)
-        return;
-    /* Wrapping is found by whoever allocates: the sizes are the same. */
-    uint64_t step = (uint64_t)(g->sizes[1] ? g->sizes[1] : 1);
-    g->strides[1] = 1;
-    for (int d = g->ndim - 1; d >= 2; d--) {
-        g->strides[d] = (int64_t)step;
-        step *= (uint64_t)(g->sizes[d] ? g->sizes[d] : 1);
-    }
-    g->strides[0] = (int64_t)step;
+    conv_strides(c, g);
 }
 
 tn_status tni_shape_convolution(tni_geometry *g, tn_tensor *input, tn_tensor *weight,
@@ -273,5 +276,59 @@ tn_status tni_shape_convolution(tni_geometry *g, tn_tensor *input, tn_tensor *we
     int64_t elements;
     if (!tni_numel(g->ndim, g->sizes, &elements))
         return too_large();
+    return TN_OK;
+}
+
+/* ---- the gradient ---- */
+
+tni_conv tni_conv_adjoint(const tni_conv *c)
+{
+    tni_conv a = *c;
+    a.transposed = !c->transposed;
+    a.in_channels = c->out_channels;
+    a.out_channels = c->in_channels;
+    for (int i = 0; i < 3; i++) {
+        a.in[i] = c->out[i];
+        a.out[i] = c->in[i];
+    }
+    return a;
+}
+
+void tni_conv_geometry_like(const tni_conv *c, const tn_tensor *like, tni_geometry *g)
+{
+    g->ndim = like->ndim;
+    g->dtype = (tn_dtype)like->dtype;
+    g->device = like->device;
+    g->offset = 0;
+    for (int d = 0; d < like->ndim; d++)
+        g->sizes[d] = like->sizes[d];
+    conv_strides(c, g);
+}
+
+tn_status tni_conv_check_backward(const tn_tensor *grad, const tn_tensor *input,
+                                  const tn_tensor *weight, const tni_conv_lists *lists, tni_conv *c)
+{
+    TN_CHECK(lists->groups > 0 || weight->ndim < 3, TN_INVALID,
+             "expected groups to be greater than 0, but got groups=%lld", (long long)lists->groups);
+    TN_TRY(tni_conv_check(input, weight, NULL, lists, c));
+    TN_CHECK(grad->ndim == input->ndim, TN_INVALID,
+             "Expected input and grad_output to have the same number of dimensions, but got: %d "
+             "and %d",
+             input->ndim, grad->ndim);
+    for (int64_t i = 0; !c->transposed && i < lists->output_padding_n; i++)
+        TN_CHECK(lists->output_padding[i] == 0, TN_INVALID,
+                 "output_padding is not supported for non-transposed convolutions; got: %lld",
+                 (long long)lists->output_padding[i]);
+    tni_geometry g;
+    conv_geometry(c, input, &g);
+    for (int d = 0; d < g.ndim; d++)
+        TN_CHECK(grad->sizes[d] == g.sizes[d], TN_INVALID,
+                 "Expected a tensor of dimension %d and tensor.size[%d] == %lld but got: dimension "
+                 "%d and tensor.size[%d] = %lld",
+                 g.ndim, d, (long long)g.sizes[d], grad->ndim, d, (long long)grad->sizes[d]);
+    TN_TRY(check_dtype(input, grad, "grad_output"));
+    TN_CHECK(tn_dtype_is_floating(g.dtype), TN_UNSUPPORTED,
+             "\"slow_conv%dd_cpu_grad_input\" not implemented for '%s'", g.ndim == 5 ? 3 : 2,
+             tni_dtype_text(g.dtype));
     return TN_OK;
 }

@@ -29,5 +29,13 @@ typedef struct tni_conv_lists {
 TN_NODISCARD tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight,
                                       const tn_tensor *bias, const tni_conv_lists *lists,
                                       tni_conv *out);
+/* The same for the gradient; *out is the forward convolution. */
+TN_NODISCARD tn_status tni_conv_check_backward(const tn_tensor *grad, const tn_tensor *input,
+                                               const tn_tensor *weight, const tni_conv_lists *lists,
+                                               tni_conv *out);
+/* The convolution that takes the gradient of @p c's result to that of its input. */
+tni_conv tni_conv_adjoint(const tni_conv *c);
+/* A tensor of @p like's sizes, channels last where @p c's result is. */
+void tni_conv_geometry_like(const tni_conv *c, const tn_tensor *like, tni_geometry *g);
 
 #endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/cpu/test_conv.c: convolutions of more than one block against plain loops, their gradients
+ * against the definition of a gradient, and that threads change nothing. */
+#include <math.h>
+#include <string.h>
+#include "core/tensor.h"
+#include "cpu/loops.h"
+#include "harness/test.h"
+#include "tenon/ops.h"
+
+typedef struct shape {
+    int64_t batch, in, out, h, w, kh, kw, stride, padding, dilation, groups;
+    bool transposed, last;
+} shape;
+
+static const shape shapes[] = {
+    {2, 40, 21, 17, 19, 3, 3, 1, 1, 1, 1, false, false},
+    {1, 70, 33, 9, 7, 3, 3, 1, 1, 1, 1, false, true},
+    {2, 6, 10, 40, 37, 5, 4, 2, 2, 1, 2, false, false},
+    {2, 6, 10, 40, 37, 5, 4, 2, 2, 1, 2, false, true},
+    {1, 12, 9, 23, 21, 3, 3, 1, 2, 3, 3, false, false},
+    {3, 33, 18, 11, 13, 1, 1, 2, 0, 1, 1, false, false},
+    {3, 64, 65, 11, 13, 1, 1, 1, 0, 1, 1, false, false},
+    {3, 64, 65, 11, 13, 1, 1, 1, 0, 1, 1, false, true},
+    {2, 24, 24, 20, 35, 3, 3, 1, 1, 1, 24, false, false},
+    {2, 24, 48, 20, 35, 5, 3, 3, 1, 2, 24, false, true},
+    {2, 20, 30, 13, 9, 4, 4, 2, 1, 1, 1, true, false},
+    {2, 20, 30, 13, 9, 4, 4, 2, 1, 1, 1, true, true},
+    {1, 12, 12, 9, 9, 3, 2, 3, 0, 2, 12, true, false},
+    {1, 8, 6, 9, 9, 2, 2, 3, 0, 1, 2, true, false},
+    {1, 16, 300, 6, 5, 3, 3, 1, 1, 1, 1, true, true},
+};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static tn_tensor *random_of(int64_t a, int64_t b, int64_t c, int64_t d, tn_dtype dtype, bool last)
+{
+    tn_tensor_opts opts = tn_opts(dtype, TN_CPU);
+    tn_tensor *t = NULL, *turned = NULL;
+    ASSERT_OK(tn_randn((int64_t[]){a, b, c, d}, 4, &opts, &t));
+    if (!last)
+        return t;
+    ASSERT_OK(tn_contiguous(t, TN_FORMAT_CHANNELS_LAST, &turned));
+    tn_tensor_unref(t);
+    return turned;
+}
+
+static double at(const tn_tensor *t, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    const int64_t *s = t->strides;
+    return ((const double *)t->data)[a * s[0] + b * s[1] + c * s[2] + d * s[3]];
+}
+
+/* sum of a * b, both of the same sizes. */
+static double dot(tn_tensor *a, tn_tensor *b)
+{
+    tn_tensor *product = NULL, *sum = NULL;
+    ASSERT_OK(tn_mul(a, b, &product));
+    ASSERT_OK(tn_sum(product, TN_DTYPE_F64, &sum));
+    double value = *(const double *)sum->data;
+    tn_tensor_unref(product);
+    tn_tensor_unref(sum);
+    return value;
+}
+
+typedef struct made {
+    tn_tensor *x, *w, *b, *y, *g, *dx, *dw, *db;
+} made;
+
+static void run(const shape *s, tn_dtype dtype, made *m)
+{
+    int64_t stride[] = {s->stride}, padding[] = {s->padding}, dilation[] = {s->dilation};
+    int64_t more[] = {0}, each = s->groups;
+    const bool all[] = {true, true, true};
+    tn_manual_seed(11);
+    m->x = random_of(s->batch, s->in, s->h, s->w, dtype, s->last);
+    m->w = s->transposed ? random_of(s->in, s->out / each, s->kh, s->kw, dtype, false)
+                         : random_of(s->out, s->in / each, s->kh, s->kw, dtype, false);
+    tn_tensor_opts opts = tn_opts(dtype, TN_CPU);
+    ASSERT_OK(tn_randn(&s->out, 1, &opts, &m->b));
+    ASSERT_OK(tn_convolution(m->x, m->w, m->b, stride, 1, padding, 1, dilation, 1, s->transposed,
+                             more, 1, s->groups, &m->y));
+    const int64_t *n = m->y->sizes;
+    m->g = random_of(n[0], n[1], n[2], n[3], dtype, s->last);
+    ASSERT_OK(tn_convolution_backward(m->g, m->x, m->w, &s->out, 1, stride, 1, padding, 1, dilation,
+                                      1, s->transposed, more, 1, s->groups, all, 3, &m->dx, &m->dw,
+                                      &m->db));
+}
+
+static void drop(made *m)
+{
+    tn_tensor *all[] = {m->x, m->w, m->b, m->y, m->g, m->dx, m->dw, m->db};
+    for (int i = 0; i < 8; i++)
+        tn_tensor_unref(all[i]);
+    *m = (made){0};
+}
+
+/* The result at one place, by the definition. */
+static double expected(const shape *s, const made *m, int64_t n, int64_t o, int64_t y, int64_t x)
+{
+    int64_t in_each = s->in / s->groups, out_each = s->out / s->groups, group = o / out_each;
+    double sum = ((const double *)m->b->data)[o];
+    for (int64_t i = 0; i < in_each; i++) {
+        int64_t c = group * in_each + i;
+        for (int64_t ky = 0; ky < s->kh; ky++) {
+            for (int64_t kx = 0; kx < s->kw; kx++) {
+                int64_t py, px;
+                if (s->transposed) {
+                    py = y + s->padding - ky * s->dilation;
+                    px = x + s->padding - kx * s->dilation;
+                    if (py % s->stride || px % s->stride)
+                        continue;
+                    py /= s->stride;
+                    px /= s->stride;
+                } else {
+                    py = y * s->stride - s->padding + ky * s->dilation;
+                    px = x * s->stride - s->padding + kx * s->dilation;
+                }
+                if (py < 0 || py >= s->h || px < 0 || px >= s->w)
+                    continue;
+                double w =
+                    s->transposed ? at(m->w, c, o % out_each, ky, kx) : at(m->w, o, i, ky, kx);
+                sum += w * at(m->x, n, c, py, px);
+            }
+        }
+    }
+    return sum;
+}
+
+TEST(a_convolution_is_the_sum_over_channels_and_kernel)
+{
+    for (int i = 0; i < SHAPES; i++) {
+        made m = {0};
+        run(&shapes[i], TN_DTYPE_F64, &m);
+        double worst = 0;
+        for (int64_t n = 0; n < m.y->sizes[0]; n++) {
+            for (int64_t o = 0; o < m.y->sizes[1]; o++) {
+                for (int64_t y = 0; y < m.y->sizes[2]; y++) {
+                    for (int64_t x = 0; x < m.y->sizes[3]; x++)
+                        worst = fmax(worst, fabs(at(m.y, n, o, y, x) -
+                                                 expected(&shapes[i], &m, n, o, y, x)));
+                }
+            }
+        }
+        if (!(worst < 1e-11))
+            test_note("shape %d", i);
+        EXPECT_NEAR(worst, 0, 1e-11);
+        drop(&m);
+    }
+}
+
+TEST(gradients_are_adjoint_to_the_convolution)
+{
+    /* y is linear in each of x, w and b: <y - b, g> = <x, dx> = <w, dw>, and <b, db> = <b, g>. */
+    for (int i = 0; i < SHAPES; i++) {
+        made m = {0};
+        run(&shapes[i], TN_DTYPE_F64, &m);
+        double bias = dot(m.b, m.db), whole = dot(m.y, m.g) - bias;
+        double scale = 1e-12 * (fabs(whole) + (double)m.y->numel);
+        EXPECT_NEAR(dot(m.x, m.dx), whole, scale);
+        EXPECT_NEAR(dot(m.w, m.dw), whole, scale);
+        double sum = 0;
+        for (int64_t n = 0; n < m.g->sizes[0]; n++) {
+            for (int64_t y = 0; y < m.g->sizes[2]; y++) {
+                for (int64_t x = 0; x < m.g->sizes[3]; x++)
+                    sum += at(m.g, n, 0, y, x);
+            }
+        }
+        EXPECT_NEAR(*(const double *)m.db->data, sum, 1e-10);
+        drop(&m);
+    }
+}
+
+TEST(the_number_of_threads_changes_nothing)
+{
+    int threads = tn_num_threads();
+    for (int i = 0; i < SHAPES; i++) {
+        made one = {0}, four = {0};
+        ASSERT_OK(tn_set_num_threads(1));
+        run(&shapes[i], TN_DTYPE_F32, &one);
+        ASSERT_OK(tn_set_num_threads(4));
+        run(&shapes[i], TN_DTYPE_F32, &four);
+        tn_tensor *a[] = {one.y, one.dx, one.dw, one.db},
+                  *b[] = {four.y, four.dx, four.dw, four.db};
+        for (int k = 0; k < 4; k++)
+            EXPECT(memcmp(a[k]->data, b[k]->data, (size_t)a[k]->numel * 4) == 0);
+        drop(&one);
+        drop(&four);
+    }
+    ASSERT_OK(tn_set_num_threads(threads));
+}
+
+TEST(every_instruction_set_gives_the_same_within_rounding)
+{
+    for (int i = 0; i < SHAPES; i++) {
+        made wide = {0};
+        run(&shapes[i], TN_DTYPE_F32, &wide);
+        for (int isa = TNI_ISA_BASE; isa < TNI_ISA_AVX512; isa++) {
+            made m = {0};
+            tni_cpu_use((tni_isa)isa);
+            run(&shapes[i], TN_DTYPE_F32, &m);
+            tni_cpu_use(TNI_ISA_AVX512);
+            tn_tensor *a[] = {wide.y, wide.dx, wide.dw}, *b[] = {m.y, m.dx, m.dw};
+            for (int k = 0; k < 3; k++) {
+                const float *x = a[k]->data, *y = b[k]->data;
+                for (int64_t q = 0; q < a[k]->numel; q++)
+                    EXPECT_NEAR((double)x[q], (double)y[q], 1e-3);
+            }
+            drop(&m);
+        }
+        drop(&wide);
+    }
+}
