@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/isa.c: which kernels this machine runs. */
 #include <stdatomic.h>
+#include "cpu/attention.h"
 #include "cpu/loops.h"
 #include "cpu/rows.h"
 #include "cpu/taps.h"
@@ -22,6 +23,7 @@
         &tni_gemm_##isa,                                                                  \
         &tni_rows_##isa,                                                                  \
         &tni_taps_##isa,                                                                  \
+        &tni_attention_##isa,                                                             \
     };
 #if TNI_HAS_VARIANTS
 TNI_KERN_LIST(X)

@@ -196,9 +196,10 @@ typedef struct tni_kernels {
     const tni_cast_table *casts;
     const tni_reduce_table *reduce;
     const tni_random_table *random;
-    const struct tni_gemm_table *gemm; /* cpu/gemm_kernels.h */
-    const struct tni_rows_table *rows; /* cpu/rows.h */
-    const struct tni_taps_table *taps; /* cpu/taps.h */
+    const struct tni_gemm_table *gemm;           /* cpu/gemm_kernels.h */
+    const struct tni_rows_table *rows;           /* cpu/rows.h */
+    const struct tni_taps_table *taps;           /* cpu/taps.h */
+    const struct tni_attention_table *attention; /* cpu/attention.h */
 } tni_kernels;
 
 /* The kernels of this machine, or of the set that tni_cpu_use chose. */

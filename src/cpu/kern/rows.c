@@ -24,25 +24,6 @@
 #    define UNROLL _Pragma("GCC unroll 8")
 #endif
 
-/* exp of what is at most 0, in fewer steps than exp_f32: results below 2^-126 are 0. The constant
- * leaves the exponent of the result, biased, in the low bits. */
-static inline float exp_down_f32(float x)
-{
-    x = x < -88.0f ? -88.0f : x;
-    float shifted = x * 1.44269504088896341f + (0x1.8p+23f + 127.0f);
-    float k = shifted - (0x1.8p+23f + 127.0f);
-    float r = x - k * 0.693359375f;
-    r = r - k * -2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = (p * (r * r) + r) + 1.0f;
-    return p * from_bits_f32(bits_f32(shifted) << 23);
-}
-
 #define T        float
 #define SUF      f32
 #define EXP      exp_f32

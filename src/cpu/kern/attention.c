@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/kern/attention.c: loops over blocks of attention scores, for one instruction set. */
+#include "cpu/attention.h"
+#include "cpu/kern/gemm_vec.h"
+#include "cpu/kern/maths.h"
+#include "cpu/kern/types.h"
+
+#define T        float
+#define S        f32
+#define EXP      exp_f32
+#define EXP_DOWN exp_down_f32
+#include "cpu/kern/attention.inc"
+
+#define T        double
+#define S        f64
+#define EXP      exp_f64
+#define EXP_DOWN exp_f64
+#include "cpu/kern/attention.inc"
+
+const tni_attention_table TNI_KERN_NAME(tni_attention) = {LOOPS(f32), LOOPS(f64)};
