@@ -189,14 +189,16 @@ static tn_status settle_identities(const tn_call *call, const tni_schema *schema
     return TN_OK;
 }
 
-/* The usual result: a tensor that is the caller's now, or a number, which needs no copy. */
-static inline bool is_settled(tn_value *r, tni_type_kind kind)
+/* The usual result: a tensor that is the caller's now, or a number, which needs no copy. A built-in
+ * operator may also give no tensor: a gradient that was not asked for. */
+static inline bool is_settled(const tn_call *call, tn_value *r, tni_type_kind kind)
 {
     static const uint8_t number_tags[] = {[TNI_TYPE_INT] = TN_TAG_INT,
                                           [TNI_TYPE_FLOAT] = TN_TAG_FLOAT,
                                           [TNI_TYPE_BOOL] = TN_TAG_BOOL};
     if (kind == TNI_TYPE_TENSOR)
-        return r->tag == TN_TAG_TENSOR && r->u.tensor && (r->flags & TN_VALUE_OWNED);
+        return r->tag == TN_TAG_TENSOR &&
+               (r->u.tensor ? (r->flags & TN_VALUE_OWNED) != 0 : call->op->builtin != NULL);
     if (kind > TNI_TYPE_BOOL || r->tag == TN_TAG_NONE || r->tag != number_tags[kind])
         return false;
     r->flags = TN_VALUE_OWNED;
@@ -210,7 +212,7 @@ static tn_status check_results(const tn_call *call, const tni_schema *schema, co
         TN_TRY(settle_identities(call, schema, args, rets));
     for (int i = 0; i < schema->nrets; i++) {
         tn_value *r = &rets[i];
-        if (is_settled(r, schema->rets[i].type->kind))
+        if (is_settled(call, r, schema->rets[i].type->kind))
             continue;
         TN_CHECK(tni_arg_fits(r, &schema->rets[i]), TN_TYPE,
                  "%s: the kernel's result %d is %s, which does not fit the schema", call->op->name,
