@@ -268,7 +268,8 @@ tn_status tni_kernel__index_put_impl_(tn_call *call, tn_tensor *self, tn_tensor 
     (void)unsafe; /* indices are always checked */
     expanded e;
     TN_TRY(tni_check_indices(self, indices, indices_n));
-    TN_TRY(tni_same_device(self, values));
+    if (!tni_is_meta(self) || values->ndim > 0 || values->device.type != TN_DEVICE_CPU)
+        TN_TRY(tni_same_device(self, values)); /* but for a number, which any device takes */
     TN_CHECK(self->dtype == values->dtype, TN_INVALID,
              "Index put requires the source and destination dtypes match, got %s for the "
              "destination and %s for the source.",

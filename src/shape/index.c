@@ -42,6 +42,17 @@ static tn_status check_mask(const tn_tensor *self, const tn_tensor *mask, int at
     return TN_OK;
 }
 
+/* Indices on the CPU serve every device. */
+static tn_status index_device(const tn_tensor *self, const tn_tensor *index)
+{
+    char name[32];
+    TN_CHECK(self->device.type == index->device.type && self->device.index == index->device.index,
+             TN_INVALID,
+             "indices should be either on cpu or on the same device as the indexed tensor (%s)",
+             tn_device_format(self->device, name, sizeof name));
+    return TN_OK;
+}
+
 tn_status tni_check_indices(const tn_tensor *self, tn_tensor *const *indices, int64_t n)
 {
     TN_CHECK(n <= self->ndim, TN_INDEX, "too many indices for tensor of dimension %d (got %lld)",
@@ -51,7 +62,8 @@ tn_status tni_check_indices(const tn_tensor *self, tn_tensor *const *indices, in
         if (!indices[i])
             continue;
         any = true;
-        TN_TRY(tni_same_device(self, indices[i]));
+        if (TNI_UNLIKELY(indices[i]->device.type != TN_DEVICE_CPU))
+            TN_TRY(index_device(self, indices[i]));
         TN_CHECK(is_index(indices[i]), TN_INDEX,
                  "tensors used as indices must be long, int, byte or bool tensors");
     }
