@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* core/blob.c: tensors from what the caller already has: an array to copy, memory to look at, a
  * number. */
+#include "core/fake.h"
 #include "core/scalar.h"
 #include "core/state.h"
 #include "core/tensor.h"
@@ -13,20 +14,31 @@ static tn_status check_dtype(const char *function, tn_dtype dtype)
     return TN_OK;
 }
 
+/* Values that were copied: under a fake mode they become a fake tensor, which remembers a single
+ * one as a constant. */
+static tn_status deliver(TN_STOLEN tn_tensor *fresh, tn_tensor **out)
+{
+    if (TNI_LIKELY(tni_tls.fake_mode == NULL)) {
+        *out = fresh;
+        return TN_OK;
+    }
+    TN_AUTO(tn_tensor) t = fresh;
+    return tni_fake_constant(tni_tls.fake_mode, t, out);
+}
+
 tn_status tn_tensor_from_data(const void *data, int ndim, const int64_t *sizes, tn_dtype dtype,
                               tn_tensor **out)
 {
     TN_CHECK(out, TN_INVALID, "tn_tensor_from_data: out is NULL");
     TN_TRY(check_dtype("tn_tensor_from_data", dtype));
     TN_AUTO(tn_tensor) t = NULL;
-    TN_TRY(tni_tensor_new(ndim, sizes, NULL, dtype, TN_CPU, &t));
+    TN_TRY(tni_tensor_new_real(ndim, sizes, NULL, dtype, TN_CPU, &t));
     size_t nbytes = (size_t)t->numel * tni_itemsize(t);
     TN_CHECK(data || nbytes == 0, TN_INVALID,
              "tn_tensor_from_data: data is NULL, expected %zu bytes", nbytes);
     if (nbytes)
         memcpy(t->data, data, nbytes);
-    *out = TN_MOVE(t);
-    return TN_OK;
+    return deliver(TN_MOVE(t), out);
 }
 
 tn_status tn_tensor_from_blob(void *data, int ndim, const int64_t *sizes, const int64_t *strides,
@@ -63,8 +75,7 @@ tn_status tn_tensor_from_scalar(tn_scalar value, tn_dtype dtype, tn_tensor **out
         dtype = tni_scalar_dtype(value);
     TN_TRY(check_dtype("tn_tensor_from_scalar", dtype));
     tn_tensor *t;
-    TN_TRY(tni_tensor_new(0, NULL, NULL, dtype, TN_CPU, &t));
+    TN_TRY(tni_tensor_new_real(0, NULL, NULL, dtype, TN_CPU, &t));
     tni_scalar_store(value, dtype, t->data);
-    *out = t;
-    return TN_OK;
+    return deliver(t, out);
 }

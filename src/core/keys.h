@@ -24,6 +24,7 @@
     (TNI_FBIT(TN_KEY_AUTOGRAD_FUNCTIONALITY) | TNI_FBIT(TN_KEY_AUTOGRAD_OTHER) | \
      TNI_FBIT(TN_KEY_AUTOGRAD_NESTED_TENSOR))
 #define TNI_KS_ADINPLACE_OR_VIEW TNI_FBIT(TN_KEY_ADINPLACE_OR_VIEW)
+#define TNI_KS_FAKE              TNI_FBIT(TN_KEY_FAKE)
 #define TNI_KS_AUTOCAST          (UINT64_C(0x3ff) << 40)
 /* Every key below f, and PythonDispatcher always. */
 #define TNI_KS_AFTER(f)                ((TNI_FBIT(f) - 1) | TNI_FBIT(TN_KEY_PYTHON_DISPATCHER))

@@ -224,18 +224,24 @@ static void write_size(const tn_tensor *t, char *buffer, size_t n)
     snprintf(buffer, n, "size=%s%s)", list, t->ndim == 1 ? "," : "");
 }
 
+static const char *opening(const tn_tensor *t)
+{
+    return tni_is_fake(t) ? "FakeTensor(" : "tensor(";
+}
+
 static void write_suffixes(const tn_tensor *t, const tni_print_options *o, bool meta, size_t from,
                            tni_str *s)
 {
     char text[TNI_SIZES_TEXT + 16], name[32];
-    const size_t indent = strlen("tensor(");
+    const size_t indent = strlen(opening(t));
     size_t line = last_line(s, from);
     tn_dtype dtype = (tn_dtype)t->dtype, by_default = tn_default_dtype();
     if (t->device.type != TN_DEVICE_CPU) {
         snprintf(text, sizeof text, "device='%s'", tn_device_format(t->device, name, sizeof name));
         write_suffix(s, text, indent, &line);
     }
-    if (meta || (t->numel == 0 && t->ndim != 1)) {
+    bool shows_size = meta || (o->brief && t->numel > 0);
+    if (shows_size || (t->numel == 0 && t->ndim != 1)) {
         write_size(t, text, sizeof text);
         write_suffix(s, text, indent, &line);
     }
@@ -278,14 +284,16 @@ static tn_status fetch(const tn_tensor *t, void **out)
 
 tn_status tni_tensor_format(const tn_tensor *t, const tni_print_options *options, tni_str *s)
 {
-    static const tni_print_options none = {"", NULL};
+    static const tni_print_options none = {"", NULL, false};
     size_t from = s->n;
     bool meta = tni_is_meta(t);
-    tni_str_add(s, "tensor(");
+    tni_str_add(s, opening(t));
     if (meta) {
         tni_str_add(s, "...");
     } else if (t->numel == 0) {
         tni_str_add(s, "[]");
+    } else if (options && options->brief && t->ndim > 0) {
+        tni_str_add(s, "[...]");
     } else if (t->storage->device.type == TN_DEVICE_CPU) {
         write_elements(t, t->data, (int)strlen("tensor("), s);
     } else {

@@ -9,6 +9,7 @@
 typedef struct tni_print_options {
     const char *dtype_prefix; /* "tenon." gives dtype=tenon.float16; "" gives dtype=float16 */
     const char *grad_fn;      /* "AddBackward0" gives grad_fn=<AddBackward0>; NULL: none */
+    bool brief;               /* "tensor([...], size=(2, 3))": no elements, always the sizes */
 } tni_print_options;
 
 /* Append the text of @p t. @p options NULL: none of them. @retval TN_NOMEM, or what the device

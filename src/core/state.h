@@ -13,6 +13,7 @@
 
 struct tn_call;
 struct tni_thread;
+struct tni_object;
 
 typedef struct tni_state {
     uint64_t included_xor;
@@ -28,7 +29,9 @@ typedef struct tni_state {
     uint8_t inference;
     uint8_t serial_backward; /* inference mode: a backward pass keeps to its thread */
     uint8_t ended;           /* how often the dispatcher has let go of this thread as it ended */
-    uint8_t reserved[3];
+    uint8_t faking;          /* inside a kernel run for fake tensors: what is made is fake too */
+    uint8_t reserved[2];
+    struct tni_object *fake_mode; /* the fake mode that is on, else NULL; strong; see core/fake.h */
 } tni_state;
 
 TNI_HIDDEN extern __attribute__((tls_model("initial-exec"))) _Thread_local tni_state tni_tls;

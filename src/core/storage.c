@@ -4,6 +4,7 @@
 #include "core/storage.h"
 
 #include "core/device.h"
+#include "core/fake.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -71,10 +72,12 @@ static tn_status data_copy(tn_device device, void *to, const void *from, size_t 
 static void storage_release(void *object)
 {
     tni_storage *s = object;
-    if (s->foreign) {
+    if (s->side == TNI_SIDE_FOREIGN) {
         const tni_foreign *f = (const tni_foreign *)(s + 1);
         if (f->release)
             f->release(f->ctx);
+    } else if (s->side == TNI_SIDE_FAKE) {
+        tni_fake_release(s);
     } else if (s->capacity)
         data_free(s->device, s->data, s->capacity);
     s->data = NULL;
@@ -124,7 +127,7 @@ tn_status tni_storage_foreign(void *data, size_t nbytes, tn_device device,
     TN_CHECK(s, TN_NOMEM, "cannot allocate a storage header of %zu bytes", block_nbytes);
     tni_storage_fill(s, device, data, nbytes, block_nbytes);
     s->resizable = 0;
-    s->foreign = 1;
+    s->side = TNI_SIDE_FOREIGN;
     tni_storage_set_release(s, release, ctx);
     *out = s;
     return TN_OK;

@@ -20,7 +20,7 @@ static inline void tni_storage_fill(tni_storage *s, tn_device device, void *data
     s->inline_data = 0;
     s->block_nbytes = (uint16_t)block_nbytes;
     atomic_store_explicit(&s->version, 0, memory_order_relaxed);
-    s->foreign = 0;
+    s->side = TNI_SIDE_NONE;
 }
 
 /* Header and bytes in one block: nothing but the block to give back. */
@@ -51,7 +51,7 @@ static inline void tni_storage_drop(tni_storage *s)
             tni_counts_add(&s->object.counts, (uint64_t)0 - TNI_STRONG_ONE, memory_order_acq_rel);
         if ((uint32_t)before == 1)
             tni_unref_last(&s->object);
-    } else if (TNI_LIKELY(s->capacity == 0 && !s->foreign))
+    } else if (TNI_LIKELY(s->capacity == 0 && s->side == TNI_SIDE_NONE))
         tni_block_free(s, s->block_nbytes);
     else
         tni_storage_unref(s);

@@ -2,6 +2,7 @@
 /* core/tensor.c: making, aliasing, changing and freeing tensors. What can be asked of one is in
  * core/tensor_info.c; what sizes and strides mean is in core/shape.c. */
 #include "core/device.h"
+#include "core/fake.h"
 #include "core/state.h"
 #include "core/storage.h"
 
@@ -225,29 +226,27 @@ tn_status tni_geometry_check(int ndim, const int64_t *sizes, const int64_t *stri
 }
 
 static tn_status new_strided(int ndim, const int64_t *sizes, const int64_t *strides, tn_dtype dtype,
-                             tn_device device, tn_tensor **out)
+                             tn_device device, tni_object *mode, tn_tensor **out)
 {
     tni_geometry g;
     size_t nbytes;
     TN_TRY(tni_geometry_check(ndim, sizes, strides, dtype, &g, &nbytes));
     TN_AUTO(tni_storage) storage = NULL;
-    TN_TRY(tni_storage_new(device, nbytes, &storage));
-    return tni_tensor_over(storage, ndim, sizes, strides, 0, dtype,
-                           tni_fresh_keys[tni_tls.inference != 0][device.type], device, out);
+    tn_keyset keys = tni_fresh_keys[tni_tls.inference != 0][device.type];
+    if (mode) {
+        TN_TRY(tni_storage_fake(mode, nbytes, &storage));
+        keys |= TNI_KS_FAKE;
+    } else {
+        TN_TRY(tni_storage_new(device, nbytes, &storage));
+    }
+    return tni_tensor_over(storage, ndim, sizes, strides, 0, dtype, keys, device, out);
 }
 
-tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides, tn_dtype dtype,
-                         tn_device device, tn_tensor **out)
+/* A fresh contiguous tensor; a fake one of @p mode when that is not NULL. */
+__attribute__((always_inline)) static inline tn_status new_contiguous(
+    int ndim, const int64_t *sizes, tn_dtype dtype, tn_device device, tni_object *mode,
+    tn_tensor **out)
 {
-    if (device.type == TN_DEVICE_NONE)
-        device.type = TN_DEVICE_CPU;
-    if (TNI_UNLIKELY(!tni_dtype_ok(dtype) ||
-                     (device.type != TN_DEVICE_CPU && device.type != TN_DEVICE_META &&
-                      !tni_device_usable(device))))
-        return bad_kind(dtype, device);
-    device = tni_device_normal(device);
-    if (strides)
-        return new_strided(ndim, sizes, strides, dtype, device, out);
     if (TNI_UNLIKELY((unsigned)ndim > TN_MAX_DIMS || (!sizes && ndim != 0)))
         return bad_geometry(ndim, sizes, NULL);
 
@@ -263,6 +262,8 @@ tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides,
     else if (TNI_UNLIKELY(!put_contiguous(dims, ndim, sizes, &numel) ||
                           !tni_i64_mul(numel, (int64_t)tni_dtype_size(dtype), &nbytes)))
         status = bad_geometry(ndim, sizes, NULL);
+    else if (mode)
+        status = tni_storage_fake(mode, (size_t)nbytes, &storage);
     else if (TNI_UNLIKELY(!tni_storage_is_small(device, (size_t)nbytes)))
         status = tni_storage_new(device, (size_t)nbytes, &storage);
     else if (TNI_UNLIKELY(!(storage = tni_storage_small(device, (size_t)nbytes))))
@@ -274,10 +275,56 @@ tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides,
         return status;
     }
     dims_fill(t, dims, ndim, contiguous_flags(ndim, dims));
-    tensor_fill(t, storage, &storage->version, tni_fresh_keys[tni_tls.inference != 0][device.type],
-                dtype, device, numel, 0);
+    tn_keyset keys = tni_fresh_keys[tni_tls.inference != 0][device.type];
+    tensor_fill(t, storage, &storage->version, mode ? keys | TNI_KS_FAKE : keys, dtype, device,
+                numel, 0);
     *out = t;
     return TN_OK;
+}
+
+__attribute__((always_inline)) static inline tn_status new_real(int ndim, const int64_t *sizes,
+                                                                const int64_t *strides,
+                                                                tn_dtype dtype, tn_device device,
+                                                                tn_tensor **out)
+{
+    if (device.type == TN_DEVICE_NONE)
+        device.type = TN_DEVICE_CPU;
+    if (TNI_UNLIKELY(!tni_dtype_ok(dtype) ||
+                     (device.type != TN_DEVICE_CPU && device.type != TN_DEVICE_META &&
+                      !tni_device_usable(device))))
+        return bad_kind(dtype, device);
+    device = tni_device_normal(device);
+    if (strides)
+        return new_strided(ndim, sizes, strides, dtype, device, NULL, out);
+    return new_contiguous(ndim, sizes, dtype, device, NULL, out);
+}
+
+tn_status tni_tensor_new_real(int ndim, const int64_t *sizes, const int64_t *strides,
+                              tn_dtype dtype, tn_device device, tn_tensor **out)
+{
+    return new_real(ndim, sizes, strides, dtype, device, out);
+}
+
+tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides, tn_dtype dtype,
+                         tn_device device, tn_tensor **out)
+{
+    if (TNI_UNLIKELY(tni_tls.faking))
+        return tni_tensor_new_fake(tni_tls.fake_mode, ndim, sizes, strides, dtype, device, out);
+    return new_real(ndim, sizes, strides, dtype, device, out);
+}
+
+tn_status tni_tensor_new_fake(tni_object *mode, int ndim, const int64_t *sizes,
+                              const int64_t *strides, tn_dtype dtype, tn_device device,
+                              tn_tensor **out)
+{
+    if (device.type == TN_DEVICE_NONE)
+        device.type = TN_DEVICE_CPU;
+    if (TNI_UNLIKELY(!tni_dtype_ok(dtype) || (unsigned)device.type >= TNI_NUM_BACKENDS))
+        return bad_kind(dtype, device);
+    device = tni_device_normal(device);
+    if (strides)
+        return new_strided(ndim, sizes, strides, dtype, device, mode, out);
+    return new_contiguous(ndim, sizes, dtype, device, mode, out);
 }
 
 tn_status tni_tensor_from_geometry(const tni_geometry *g, tn_tensor **out)

@@ -30,10 +30,16 @@ typedef struct tni_storage {
     uint8_t inline_data;      /* data lies behind this header */
     uint16_t block_nbytes;    /* of the block that holds header and inline data */
     _Atomic uint32_t version; /* see Note [Version counters] */
-    uint8_t foreign;          /* a tni_foreign lies behind this header */
+    uint8_t side;             /* TNI_SIDE_…: what lies behind this header */
     uint8_t reserved[3];
     uint64_t reserved2;
 } tni_storage;
+
+enum {
+    TNI_SIDE_NONE = 0,
+    TNI_SIDE_FOREIGN, /* a tni_foreign */
+    TNI_SIDE_FAKE,    /* a tni_fake_side, see core/fake.h */
+};
 
 /* Memory of others: whom to tell when no tensor uses it any more. */
 typedef struct tni_foreign {
@@ -185,6 +191,11 @@ static inline tn_keyset tni_keys(const tn_tensor *t)
 static inline bool tni_is_meta(const tn_tensor *t)
 {
     return t->storage->device.type == TN_DEVICE_META;
+}
+/* Pretends to be on `device`; its storage is meta. See core/fake.h. */
+static inline bool tni_is_fake(const tn_tensor *t)
+{
+    return (t->keys & TNI_FBIT(TN_KEY_FAKE)) != 0;
 }
 static inline size_t tni_itemsize(const tn_tensor *t)
 {

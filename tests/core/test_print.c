@@ -50,7 +50,7 @@ TEST(tensors_print_as_the_reference_prints_them)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tn_tensor *t = from_row(&rows[i]);
         test_note("row %zu", i);
-        prints(t, &(tni_print_options){"torch.", NULL}, rows[i].text);
+        prints(t, &(tni_print_options){"torch.", NULL, false}, rows[i].text);
         tn_tensor_unref(t);
     }
 }
@@ -81,11 +81,11 @@ TEST(what_stands_behind_the_values_can_be_added_to)
     prints(t, NULL, "tensor(..., device='meta', size=(2, 4, 16))");
     ASSERT_OK(tn_tensor_set_requires_grad(t, true));
     prints(t, NULL, "tensor(..., device='meta', size=(2, 4, 16), requires_grad=True)");
-    prints(t, &(tni_print_options){"", "MulBackward0"},
+    prints(t, &(tni_print_options){"", "MulBackward0", false},
            "tensor(..., device='meta', size=(2, 4, 16), grad_fn=<MulBackward0>)");
     tn_tensor_unref(t);
     ASSERT_OK(tni_tensor_new(1, sizes, NULL, TN_DTYPE_I64, TN_META, &t));
-    prints(t, &(tni_print_options){"tenon.", NULL},
+    prints(t, &(tni_print_options){"tenon.", NULL, false},
            "tensor(..., device='meta', size=(2,), dtype=tenon.int64)");
     t->device = TN_CPU; /* a fake tensor */
     prints(t, NULL, "tensor(..., size=(2,), dtype=int64)");
