@@ -55,8 +55,8 @@ tn_status tni_kernel__to_copy(tn_call *call, tn_tensor *self, const tn_tensor_op
         dtype = (tn_dtype)opts->dtype;
     if (opts && opts->device.type != TN_DEVICE_NONE)
         device = opts->device;
-    TN_CHECK(!tni_is_meta(self) || device.type == TN_DEVICE_META, TN_UNSUPPORTED,
-             "Cannot copy out of meta tensor; no data!");
+    TN_CHECK(!tni_is_meta(self) || device.type == TN_DEVICE_META || tni_is_fake(self),
+             TN_UNSUPPORTED, "Cannot copy out of meta tensor; no data!");
     TN_TRY(room_for(self, dtype, device, memory_format, &t));
     return copy_fresh(t, self, non_blocking, out);
 }

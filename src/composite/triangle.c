@@ -181,7 +181,7 @@ static tn_status read_number(end_point *p, bool to_meta)
 {
     if (!p->t)
         return TN_OK;
-    if (!to_meta || !tni_is_meta(p->t))
+    if (!tni_is_meta(p->t) || (!to_meta && !tni_is_fake(p->t)))
         return tn_item(p->t, &p->number);
     tn_dtype dtype = (tn_dtype)p->t->dtype;
     p->number = tn_dtype_is_complex(dtype)    ? tn_complex(0, 0)

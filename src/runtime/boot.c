@@ -6,6 +6,7 @@
 #include "autograd/fallback.h"
 #include "dispatch/builtin.h"
 #include "dispatch/registry.h"
+#include "fake/kernel.h"
 #include "meta/fallback.h"
 
 extern const tni_builtin_kernel tni_builtin_kernels[];
@@ -19,6 +20,7 @@ extern const size_t tni_builtin_kernel_count;
 static const tni_builtin_fallback fallbacks[] = {
     FALLBACK(META, tni_meta_fallback),
     FALLBACK(BACKEND_SELECT, tni_fallthrough_fn),
+    FALLBACK(FAKE, tni_fake_kernel),
     FALLBACK(ADINPLACE_OR_VIEW, tni_fallthrough_fn),
     FALLBACK(AUTOGRAD_OTHER, tni_autograd_fallback),
     FALLBACK(AUTOGRAD_CPU, tni_autograd_fallback),
