@@ -3,20 +3,12 @@
 #include "core/scope.h"
 
 #include "base/alloc.h"
-#include "core/state.h"
 
 #if defined(TN_STRESS) && TN_STRESS
 enum { FIRST_CAPACITY = 1 };
 #else
 enum { FIRST_CAPACITY = 32 };
 #endif
-
-struct tn_scope {
-    tn_scope *outer;
-    tn_tensor **tensors;
-    size_t n, capacity;
-    tni_error error; /* of the first failure; code TN_OK while there is none */
-};
 
 tn_status tn_scope_enter(tn_scope **out)
 {
@@ -35,8 +27,7 @@ tn_status tn_scope_enter(tn_scope **out)
 /* Newest first, so that views go before what they look at. */
 static void release_tensors(tn_scope *scope)
 {
-    while (scope->n > 0)
-        tn_tensor_unref(scope->tensors[--scope->n]);
+    tni_scope_empty(scope);
     tni_free(scope->tensors);
     scope->tensors = NULL;
     scope->capacity = 0;
@@ -53,6 +44,16 @@ static tn_status leave_innermost(tn_scope *scope)
     return status;
 }
 
+tn_status tni_scope_close_inner(tn_scope *scope)
+{
+    tn_status inner = TN_OK;
+    while (tni_tls.scope != scope) {
+        tn_status status = leave_innermost(tni_tls.scope);
+        inner = inner == TN_OK ? status : inner;
+    }
+    return inner;
+}
+
 tn_status tn_scope_leave(tn_scope *scope)
 {
     const tn_scope *s = tni_tls.scope;
@@ -60,11 +61,7 @@ tn_status tn_scope_leave(tn_scope *scope)
         s = s->outer;
     TN_CHECK(s && scope, TN_INVALID, "tn_scope_leave: the scope is not open on this thread");
     /* Scopes inside that were forgotten end too; the failure of an inner one is not lost. */
-    tn_status inner = TN_OK;
-    while (tni_tls.scope != scope) {
-        tn_status status = leave_innermost(tni_tls.scope);
-        inner = inner == TN_OK ? status : inner;
-    }
+    tn_status inner = tni_scope_close_inner(scope);
     tn_status status = leave_innermost(scope);
     return status == TN_OK ? inner : status;
 }
