@@ -20,14 +20,22 @@ static void meta_destroy(tni_autograd_meta *base)
 
 tn_status tni_meta_get(tn_tensor *t, tni_grad_meta **out)
 {
-    if (!t->autograd) {
-        tni_grad_meta *meta = tni_block_alloc(sizeof *meta);
+    tni_grad_meta *meta = tni_meta(t);
+    if (!meta) {
+        meta = tni_block_alloc(sizeof *meta);
         TN_CHECK(meta, TN_NOMEM, "cannot allocate %zu bytes for a tensor's gradient", sizeof *meta);
         memset(meta, 0, sizeof *meta);
         meta->base.destroy = meta_destroy;
-        t->autograd = &meta->base;
+        tni_autograd_meta *first = NULL;
+        if (TNI_ONE_THREAD)
+            t->autograd = &meta->base;
+        else if (!__atomic_compare_exchange_n(&t->autograd, &first, &meta->base, false,
+                                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            tni_block_free(meta, sizeof *meta);
+            meta = (tni_grad_meta *)first;
+        }
     }
-    *out = tni_meta(t);
+    *out = meta;
     return TN_OK;
 }
 

@@ -20,11 +20,13 @@ typedef struct tni_grad_meta {
     uint32_t output;              /* which result of grad_fn this tensor is */
     uint8_t retains_grad;
     tni_spin lock;
+    _Atomic uint32_t holder; /* who adds to `grad` now, see autograd/hold.c */
 } tni_grad_meta;
 
 static inline tni_grad_meta *tni_meta(const tn_tensor *t)
 {
-    return (tni_grad_meta *)t->autograd;
+    /* Two threads may be the first to use a leaf. */
+    return (tni_grad_meta *)__atomic_load_n(&t->autograd, __ATOMIC_ACQUIRE);
 }
 /* The meta, made when there is none. @retval TN_NOMEM */
 TN_NODISCARD tn_status tni_meta_get(tn_tensor *t, TN_BORROWED tni_grad_meta **out);

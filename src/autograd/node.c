@@ -69,7 +69,7 @@ tn_status tni_node_new(const tni_node_class *cls, uint32_t n_edges, uint32_t n_i
     node->inputs_on_heap = !inputs_here;
     for (uint32_t i = 0; i < n_inputs; i++)
         node->inputs[i].dtype = TN_DTYPE_NONE;
-    node->sequence = next_sequence++;
+    node->sequence = (cls->flags & TNI_CLASS_ACCUMULATES) ? UINT64_MAX : next_sequence++;
     *out = node;
     return TN_OK;
 }

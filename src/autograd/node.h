@@ -14,7 +14,7 @@
 #include "base/spin.h"
 #include "core/tensor.h"
 
-typedef struct tni_node tni_node;
+typedef struct tn_node tni_node;
 
 /* Where a gradient goes: which node, and which of its inputs. NULL: nowhere, none is needed. */
 typedef struct tni_edge {
@@ -78,7 +78,7 @@ typedef struct tni_ints {
     int64_t n;
 } tni_ints;
 
-struct tni_node {
+struct tn_node {
     tni_object object;
     const tni_node_class *cls;
     uint64_t sequence; /* per thread, larger is later; UINT64_MAX for accumulators */
@@ -99,6 +99,8 @@ struct tni_node {
  * Takes the thread's next sequence number. */
 TN_NODISCARD tn_status tni_node_new(const tni_node_class *cls, uint32_t n_edges, uint32_t n_inputs,
                                     TN_OWNED tni_node **out);
+/* What the next node of this thread would get. */
+uint64_t tni_node_sequence_peek(void);
 static inline tni_node *tni_node_ref(tni_node *node)
 {
     if (node)

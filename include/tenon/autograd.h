@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file  tenon/autograd.h
+ * @brief Gradients: backward passes, the graph they run over, hooks, and finding out what went
+ *        wrong.
+ *
+ * A call of an operator on a tensor that requires grad, while tn_grad_enabled(), records a node. A
+ * backward pass starts at results and runs the nodes in turn, down to the leaves, whose gradients
+ * it adds up (tn_backward) or hands over (tn_grad).
+ *
+ * Threads: a pass runs on the thread that calls it, to its end. Passes on several threads may share
+ * nodes and leaves; gradients of a shared leaf are added one at a time. A pass may be started
+ * inside a hook or a node of another, to any depth: it runs its own nodes and nothing else. No lock
+ * is held while a node, a hook or a release function runs.
+ *
+ * Failure: the first one ends the pass and is returned. Gradients that were added before stay, the
+ * graph stays usable where nodes did not yet run.
+ */
+#ifndef TN_AUTOGRAD_H
+#define TN_AUTOGRAD_H
+
+#include "tenon/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** One recorded call. Nodes live as long as results, later nodes or references need them. */
+typedef struct tn_node tn_node;
+
+/* ---- backward ---- */
+
+/** Options of tn_backward. Start from TN_BACKWARD_OPTS_INIT; NULL means the same. */
+typedef struct tn_backward_opts {
+    uint32_t size;        /**< sizeof(tn_backward_opts) */
+    int32_t retain_graph; /**< tn_opt_bool: keep what nodes saved, to run again; NONE: as
+                               create_graph */
+    int32_t create_graph; /**< tn_opt_bool: record the pass itself, to differentiate again */
+    uint32_t reserved;
+    tn_tensor *const *inputs; /**< add up gradients of these alone; NULL: of every leaf */
+    int64_t n_inputs;
+} tn_backward_opts;
+
+/* clang-format off */
+#define TN_BACKWARD_OPTS_INIT {sizeof(tn_backward_opts), TN_BOOL_NONE, TN_BOOL_FALSE, 0, NULL, 0}
+/* clang-format on */
+
+/**
+ * Add the gradients of the sum of @p tensors to `.grad` of the leaves they came from.
+ *
+ * What a node saved is let go right after its turn, so a second pass over the same graph fails,
+ * unless retain_graph says otherwise.
+ *
+ * @param grads  one for each tensor, of the same shape: what the tensor is multiplied with. NULL,
+ *               or NULL in it: one, which only a tensor of one element and a real dtype may leave
+ *               to us
+ * @param opts   with `inputs` an input that is no leaf gets its `.grad` too, and keeps getting it
+ *               (tn_tensor_retain_grad)
+ * @retval TN_INVALID  a tensor does not require grad; no gradient was given where one is needed; a
+ *                     shape differs; a saved value was changed or is gone; a node failed
+ */
+TN_API TN_NODISCARD tn_status tn_backward(tn_tensor *const *tensors, int64_t n,
+                                          tn_tensor *const *grads, const tn_backward_opts *opts);
+/** tn_backward of one tensor of one element, with no options. */
+TN_API TN_NODISCARD tn_status tn_tensor_backward(tn_tensor *t);
+
+/** Options of tn_grad. Start from TN_GRAD_OPTS_INIT; NULL means the same. */
+typedef struct tn_grad_opts {
+    uint32_t size;             /**< sizeof(tn_grad_opts) */
+    int32_t retain_graph;      /**< tn_opt_bool, as in tn_backward_opts */
+    int32_t create_graph;      /**< tn_opt_bool, as in tn_backward_opts */
+    int32_t allow_unused;      /**< tn_opt_bool: an input that was not used gives NULL; NONE: as
+                                    materialize_grads */
+    int32_t materialize_grads; /**< tn_opt_bool: zeros instead of that NULL */
+    uint32_t reserved;
+} tn_grad_opts;
+
+/* clang-format off */
+#define TN_GRAD_OPTS_INIT \
+    {sizeof(tn_grad_opts), TN_BOOL_NONE, TN_BOOL_FALSE, TN_BOOL_NONE, TN_BOOL_FALSE, 0}
+/* clang-format on */
+
+/**
+ * The gradients of the sum of @p outputs with respect to @p inputs. Touches no `.grad`, and runs
+ * only the nodes that lead to an input.
+ *
+ * @param grad_outputs  as `grads` of tn_backward
+ * @param out           room for @p n_inputs tensors, each owned by the caller afterwards, or NULL
+ *                      for an input that was not used; written on success only
+ * @retval TN_INVALID  an input does not require grad, or was not used and opts does not allow it
+ * @retval TN_VALUE    no inputs; allow_unused is false and materialize_grads true
+ */
+TN_API TN_NODISCARD tn_status tn_grad(tn_tensor *const *outputs, int64_t n_outputs,
+                                      tn_tensor *const *inputs, int64_t n_inputs,
+                                      tn_tensor *const *grad_outputs, const tn_grad_opts *opts,
+                                      TN_OWNED tn_tensor **out);
+
+/** Call @p fn once the pass that runs on this thread has run all its nodes, with the grad mode of
+ *  the pass's caller; a failure becomes the pass's. @p release (may be NULL) is called with @p ctx
+ *  afterwards, or when the pass fails. @retval TN_INVALID  no pass runs on this thread */
+TN_API TN_NODISCARD tn_status tn_queue_callback(tn_status (*fn)(void *ctx), void *ctx,
+                                                void (*release)(void *ctx));
+
+/* ---- tensors ---- */
+
+/** What backward passes added up; NULL when nothing. Valid until it is set or replaced. */
+TN_API TN_BORROWED tn_tensor *tn_tensor_grad(const tn_tensor *t);
+/** Make @p grad the gradient, NULL: none. @retval TN_INVALID  another shape, dtype or device, or
+ *  the tensor itself */
+TN_API TN_NODISCARD tn_status tn_tensor_set_grad(tn_tensor *t, tn_tensor *grad);
+/** The node that made @p t; NULL for a leaf. Valid while @p t keeps its history. Of a view whose
+ *  base was written since, the history is rebuilt first.
+ *  @retval TN_INVALID  the view was made in a way that forbids this */
+TN_API TN_NODISCARD tn_status tn_tensor_grad_fn(tn_tensor *t, TN_BORROWED tn_node **out);
+/** Which result of that node @p t is; 0 for a leaf. */
+TN_API uint32_t tn_tensor_output_nr(tn_tensor *t);
+/** No node made it: its gradient, if it requires one, is added up in `.grad`. */
+TN_API bool tn_tensor_is_leaf(tn_tensor *t);
+/** Of a view that gradients can go through: what it is at root a view of; else NULL. */
+TN_API TN_BORROWED tn_tensor *tn_tensor_base(const tn_tensor *t);
+TN_API bool tn_tensor_is_view(const tn_tensor *t);
+/** Keep the gradient of @p t in `.grad` too, though it is no leaf. Does nothing for a leaf, nor a
+ *  second time. @retval TN_INVALID  it does not require grad */
+TN_API TN_NODISCARD tn_status tn_tensor_retain_grad(tn_tensor *t);
+TN_API bool tn_tensor_retains_grad(const tn_tensor *t);
+
+/* ---- hooks ---- */
+
+/* In one turn of a node: tensor hooks of its results in the order they were added, then kept
+ * gradients (tn_tensor_retain_grad), node pre-hooks, the node itself, for the accumulator of a leaf
+ * post-accumulate hooks, then node post-hooks. All run with the grad mode of the pass, inside a
+ * scope that ends with the turn, so that tnx_ functions may be used. A hook that fails fails the
+ * pass. A hook may add and remove hooks; that takes effect with the next turn, except that a
+ * removed hook is not called any more. */
+
+/** A hook that was added. Release with tn_hook_unref, or take the hook away with tn_hook_remove. */
+typedef struct tn_hook tn_hook;
+
+/** Sees the gradient of a tensor. To replace it, set *@p out (NULL on entry) to a tensor of the
+ *  same shape and dtype. */
+typedef tn_status (*tn_tensor_hook_fn)(void *ctx, tn_tensor *grad, TN_OWNED tn_tensor **out);
+/** Called after a gradient was added to `.grad` of the leaf @p t. */
+typedef tn_status (*tn_accumulated_hook_fn)(void *ctx, tn_tensor *t);
+/** Sees the gradients that come to a node, NULL for undefined ones. To replace one, set out[i] (all
+ *  NULL on entry). */
+typedef tn_status (*tn_node_pre_hook_fn)(void *ctx, tn_node *node, tn_tensor *const *grads,
+                                         int64_t n, TN_OWNED tn_tensor **out);
+/** Sees what a node made of @p grads: one result for each edge, NULL for undefined ones, in the
+ *  shape and dtype that the next node wants. To replace one, set out[i] (all NULL on entry). */
+typedef tn_status (*tn_node_post_hook_fn)(void *ctx, tn_node *node, tn_tensor *const *results,
+                                          int64_t n_results, tn_tensor *const *grads,
+                                          int64_t n_grads, TN_OWNED tn_tensor **out);
+
+/**
+ * Call @p fn with the gradient of @p t in every pass that reaches it, before it is used, also when
+ * the pass ends there (tn_grad). Not called for an undefined gradient. Writing @p t in place later
+ * leaves the hook with what @p t was before.
+ *
+ * @param release  called with @p ctx when the hook can not be called any more; may be NULL. Not
+ *                 called when adding fails
+ * @param out      NULL: the hook stays for good
+ * @retval TN_INVALID  @p t does not require grad
+ */
+TN_API TN_NODISCARD tn_status tn_tensor_add_hook(tn_tensor *t, tn_tensor_hook_fn fn, void *ctx,
+                                                 void (*release)(void *ctx),
+                                                 TN_OWNED tn_hook **out);
+/** The same for what is called after a gradient was added to `.grad`.
+ *  @retval TN_INVALID  not a leaf, or does not require grad */
+TN_API TN_NODISCARD tn_status tn_tensor_add_accumulated_hook(tn_tensor *t,
+                                                             tn_accumulated_hook_fn fn, void *ctx,
+                                                             void (*release)(void *ctx),
+                                                             TN_OWNED tn_hook **out);
+/** The same for a node, before its turn and after. Hooks of the accumulator of a leaf go with it,
+ *  when nothing points at it any more. */
+TN_API TN_NODISCARD tn_status tn_node_add_pre_hook(tn_node *node, tn_node_pre_hook_fn fn, void *ctx,
+                                                   void (*release)(void *ctx),
+                                                   TN_OWNED tn_hook **out);
+TN_API TN_NODISCARD tn_status tn_node_add_post_hook(tn_node *node, tn_node_post_hook_fn fn,
+                                                    void *ctx, void (*release)(void *ctx),
+                                                    TN_OWNED tn_hook **out);
+/** Take the hook away, also while it runs. NULL does nothing. */
+TN_API void tn_hook_remove(TN_STOLEN tn_hook *hook);
+/** Drop the handle; the hook stays. NULL does nothing. */
+TN_API void tn_hook_unref(TN_STOLEN tn_hook *hook);
+
+/* ---- looking at the graph; NULL gives 0 or NULL ---- */
+
+TN_API TN_OWNED tn_node *tn_node_ref(tn_node *node);
+/** The last reference frees the graph behind it, however long. */
+TN_API void tn_node_unref(TN_STOLEN tn_node *node);
+/** "MulBackward0", "AccumulateGrad" … */
+TN_API TN_BORROWED const char *tn_node_name(const tn_node *node);
+/** Counts the nodes of the thread that made it: larger ones run first. UINT64_MAX: an accumulator.
+ */
+TN_API uint64_t tn_node_sequence_nr(const tn_node *node);
+/** 0 for accumulators, else more than that of every node it has an edge to. */
+TN_API uint32_t tn_node_topological_nr(const tn_node *node);
+/** How many gradients it gives: one for each differentiable argument of the call. */
+TN_API uint32_t tn_node_num_edges(const tn_node *node);
+/** Where result @p i goes; NULL: nowhere. *out_input (may be NULL): which input of that node. */
+TN_API TN_BORROWED tn_node *tn_node_edge(const tn_node *node, uint32_t i, uint32_t *out_input);
+/** How many gradients it takes: one for each result of the call. */
+TN_API uint32_t tn_node_num_inputs(const tn_node *node);
+
+/** What a gradient that comes to a node looks like. */
+typedef struct tn_node_input {
+    uint32_t size; /**< sizeof(tn_node_input) */
+    tn_dtype dtype;
+    tn_device device;
+    int32_t ndim;
+    const int64_t *sizes; /**< lives as long as the node */
+} tn_node_input;
+/** @retval TN_INDEX  there is no such input; @retval TN_INVALID  it never gets a gradient */
+TN_API TN_NODISCARD tn_status tn_node_get_input(const tn_node *node, uint32_t i,
+                                                tn_node_input *out);
+/** How many tensors the node keeps for its turn; 0 once they were let go. */
+TN_API uint32_t tn_node_num_saved(const tn_node *node);
+/** Of the accumulator of a leaf: the leaf; else NULL. */
+TN_API TN_BORROWED tn_tensor *tn_node_variable(const tn_node *node);
+/** The node whose turn it is on this thread; NULL outside a pass. */
+TN_API TN_BORROWED tn_node *tn_current_node(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/accumulate.c: the node at the end of every path, which adds to `.grad` of a leaf.
+ *
+ * A leaf refers to its accumulator weakly, the accumulator to its leaf strongly: it lives while a
+ * graph leads to it. */
+#include "autograd/accumulate.h"
+#include "autograd/extra.h"
+#include "core/state.h"
+
+#include <string.h>
+#include "tenon/ops.h"
+
+typedef struct accumulator {
+    tn_tensor *variable; /* strong */
+} accumulator;
+
+/* ---- what `.grad` becomes ---- */
+
+/* Note [Layout of gradients]
+ * The gradient of a dense tensor has its strides, so that an optimizer walks both alike; that of
+ * any other tensor is contiguous. */
+static bool fits_layout(const tn_tensor *variable, const tn_tensor *grad)
+{
+    if (!(variable->flags & TNI_DENSE))
+        return grad->flags & TNI_CONTIGUOUS;
+    for (int d = 0; d < variable->ndim; d++) {
+        if (grad->sizes[d] != 1 ? grad->strides[d] != variable->strides[d] : grad->strides[d] == 0)
+            return false;
+    }
+    return true;
+}
+
+static tn_status copy_to_layout(const tn_tensor *variable, tn_tensor *grad, tn_tensor **out)
+{
+    if (!(variable->flags & TNI_DENSE) || (variable->flags & TNI_CONTIGUOUS))
+        return tn_clone(grad, TN_FORMAT_CONTIGUOUS, out);
+    TN_AUTO(tn_tensor) copy = NULL;
+    tn_tensor_opts opts = tn_opts((tn_dtype)grad->dtype, grad->device);
+    TN_TRY(tn_empty_strided(variable->sizes, variable->ndim, variable->strides, variable->ndim,
+                            &opts, &copy));
+    TN_TRY(tn_copy_(copy, grad, false));
+    *out = TN_MOVE(copy);
+    return TN_OK;
+}
+
+/* The first gradient. One that nobody else has, tensor or memory, is taken as it is. */
+static tn_status first_gradient(const tn_tensor *variable, tn_tensor *grad, tn_tensor **out)
+{
+    if (tni_tls.no_grad && tni_is_alone(grad) && fits_layout(variable, grad)) {
+        if (grad->autograd || grad->view_base || (grad->flags & TNI_REQUIRES_GRAD))
+            return tn_detach(grad, out);
+        *out = tn_tensor_ref(grad);
+        return TN_OK;
+    }
+    return copy_to_layout(variable, grad, out);
+}
+
+tn_tensor *tni_grad_swap(tni_grad_meta *meta, tn_tensor *grad)
+{
+    tni_spin_lock(&meta->lock);
+    tn_tensor *old = meta->grad;
+    meta->grad = grad;
+    tni_spin_unlock(&meta->lock);
+    return old;
+}
+
+/* While `.grad` is held. *out: what it was and is no longer. */
+static tn_status add_to(const tn_tensor *variable, tni_grad_meta *meta, tn_tensor *grad,
+                        tn_tensor **out)
+{
+    tn_tensor *fresh = NULL;
+    if (!meta->grad) {
+        TN_TRY(first_gradient(variable, grad, &fresh));
+    } else if (tni_tls.no_grad) {
+        return tn_add_(meta->grad, grad, tn_int(1));
+    } else {
+        TN_TRY(tn_add(meta->grad, grad, tn_int(1), &fresh));
+    }
+    *out = tni_grad_swap(meta, fresh);
+    return TN_OK;
+}
+
+static tn_status accumulate(tni_backward *b)
+{
+    tn_tensor *variable = ((accumulator *)b->node->data)->variable;
+    tn_tensor *grad = b->grads[0];
+    TN_CHECK(!(variable->flags & TNI_HAS_GRAD_FN), TN_INVALID,
+             "leaf variable has been moved into the graph interior");
+    if (!grad || !tni_requires_grad(variable))
+        return TN_OK;
+    tni_grad_meta *meta = NULL;
+    TN_TRY(tni_meta_get(variable, &meta));
+    tn_tensor *old = NULL;
+    tni_grad_hold_frame frame;
+    tni_grad_hold(meta, &frame);
+    tn_status status = add_to(variable, meta, grad, &old);
+    tni_grad_let(&frame);
+    tn_tensor_unref(old);
+    TN_TRY(status);
+    return meta->extra ? tni_run_accumulated_hooks(variable) : TN_OK;
+}
+
+/* ---- the node ---- */
+
+static void release(tni_node *node)
+{
+    accumulator *data = node->data;
+    tn_tensor_unref(data->variable);
+    data->variable = NULL;
+}
+
+static const tni_node_class accumulate_class = {
+    .name = "AccumulateGrad",
+    .apply = accumulate,
+    .release = release,
+    .data_nbytes = sizeof(accumulator),
+    .flags = TNI_CLASS_ACCUMULATES,
+};
+
+tn_tensor *tni_accumulator_variable(const tni_node *node)
+{
+    return node->cls == &accumulate_class ? ((accumulator *)node->data)->variable : NULL;
+}
+
+/* The accumulator, a new reference, when it lives; else what is left of it comes out of the meta,
+ * and is replaced by @p fresh when given. */
+static tni_node *live_accumulator(tni_grad_meta *meta, tni_node *fresh)
+{
+    tni_spin_lock(&meta->lock);
+    tni_node *node = meta->accumulator, *dead = NULL;
+    if (node && !tni_weak_lock(&node->object)) {
+        dead = node;
+        meta->accumulator = node = NULL;
+    }
+    if (!node && fresh) {
+        tni_weak_ref(&fresh->object);
+        meta->accumulator = fresh;
+    }
+    tni_spin_unlock(&meta->lock);
+    if (dead)
+        tni_weak_unref(&dead->object);
+    return node;
+}
+
+tni_node *tni_accumulator_if_any(tn_tensor *t)
+{
+    tni_grad_meta *meta = tni_meta(t);
+    return meta ? live_accumulator(meta, NULL) : NULL;
+}
+
+tn_status tni_accumulator(tn_tensor *t, tni_node **out)
+{
+    TNI_REQUIRE(!(t->flags & TNI_HAS_GRAD_FN));
+    tni_grad_meta *meta = NULL;
+    TN_TRY(tni_meta_get(t, &meta));
+    tni_node *node = live_accumulator(meta, NULL);
+    if (node) {
+        *out = node;
+        return TN_OK;
+    }
+    TN_AUTO(tni_node) fresh = NULL;
+    TN_TRY(tni_node_new(&accumulate_class, 0, 1, &fresh));
+    TN_TRY(tni_node_set_input(fresh, 0, t));
+    ((accumulator *)fresh->data)->variable = tn_tensor_ref(t);
+    node = live_accumulator(meta, fresh); /* another thread may have been faster */
+    *out = node ? node : TN_MOVE(fresh);
+    return TN_OK;
+}

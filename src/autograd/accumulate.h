@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/accumulate.h: adding up gradients in `.grad`. */
+#ifndef TNI_AUTOGRAD_ACCUMULATE_H
+#define TNI_AUTOGRAD_ACCUMULATE_H
+
+#include "autograd/meta.h"
+
+/* The leaf that @p node adds gradients to; NULL when it is no accumulator. */
+TN_BORROWED tn_tensor *tni_accumulator_variable(const tni_node *node);
+/* The accumulator that @p t has already, a new reference; NULL for none: then no graph leads to it.
+ */
+TN_OWNED tni_node *tni_accumulator_if_any(tn_tensor *t);
+
+/* Passes on several threads add to one leaf one after the other (autograd/hold.c). What is held is
+ * the right to replace or write `.grad`; meanwhile operators run, so a thread that comes again by
+ * way of such an operator is let in. Threads that a fork() left behind hold nothing. */
+typedef struct tni_grad_hold_frame {
+    tni_grad_meta *meta; /* NULL: this thread held it already */
+    struct tni_grad_hold_frame *outer;
+} tni_grad_hold_frame;
+void tni_grad_hold(tni_grad_meta *meta, tni_grad_hold_frame *frame);
+void tni_grad_let(tni_grad_hold_frame *frame);
+/* Make @p grad the gradient; the old one, a reference. */
+TN_OWNED tn_tensor *tni_grad_swap(tni_grad_meta *meta, TN_STOLEN tn_tensor *grad);
+
+/* Is this the only reference to @p t, and is @p t alone on its memory? */
+static inline bool tni_is_alone(const tn_tensor *t)
+{
+    return tni_strong_count(&t->object) == 1 && tni_strong_count(&t->storage->object) == 1 &&
+           t->storage->side != TNI_SIDE_FOREIGN;
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/hold.c: one thread at a time adds to a gradient.
+ *
+ * The word in the tensor's meta is 0, or says since how many forks the holder runs, doubled, and
+ * whether somebody waits. A thread knows by itself what it holds, so that it never waits for
+ * itself. */
+#include "autograd/accumulate.h"
+#include "base/futex.h"
+#include "base/once.h"
+
+#include <pthread.h>
+
+enum { WAITED_FOR = 1, CHANNEL = 1 };
+
+static _Atomic uint32_t forks = 2; /* doubled; odd bits are WAITED_FOR */
+static tni_once watch_forks = TNI_ONCE_INIT;
+
+/* What this thread holds, the innermost first. */
+static __attribute__((tls_model("initial-exec"))) _Thread_local tni_grad_hold_frame *innermost;
+
+static void forked(void)
+{
+    atomic_fetch_add_explicit(&forks, 2, memory_order_relaxed);
+}
+
+static tn_status begin_watching(void)
+{
+    TN_CHECK(pthread_atfork(NULL, NULL, forked) == 0, TN_NOMEM, "cannot watch for fork()");
+    return TN_OK;
+}
+
+static bool is_mine(const tni_grad_meta *meta)
+{
+    for (const tni_grad_hold_frame *f = innermost; f; f = f->outer)
+        if (f->meta == meta)
+            return true;
+    return false;
+}
+
+void tni_grad_hold(tni_grad_meta *meta, tni_grad_hold_frame *frame)
+{
+    *frame = (tni_grad_hold_frame){NULL, NULL};
+    if (is_mine(meta))
+        return;
+    /* Without memory to watch for forks a child may wait; that is better than not adding. */
+    if (TNI_UNLIKELY(!tni_once_done(&watch_forks)) &&
+        tni_once_run(&watch_forks, begin_watching, "gradients") != TN_OK)
+        tn_clear_error();
+    uint32_t now = atomic_load_explicit(&forks, memory_order_relaxed);
+    uint32_t seen = 0;
+    for (;;) {
+        bool is_free = (seen & ~(uint32_t)WAITED_FOR) != now;
+        uint32_t next = is_free ? now | (seen & WAITED_FOR) : seen | WAITED_FOR;
+        if (!atomic_compare_exchange_strong_explicit(&meta->holder, &seen, next,
+                                                     memory_order_acquire, memory_order_relaxed))
+            continue;
+        if (is_free)
+            break;
+        tni_futex_wait(&meta->holder, next, CHANNEL);
+        seen = atomic_load_explicit(&meta->holder, memory_order_relaxed);
+    }
+    *frame = (tni_grad_hold_frame){meta, innermost};
+    innermost = frame;
+}
+
+void tni_grad_let(tni_grad_hold_frame *frame)
+{
+    tni_grad_meta *meta = frame->meta;
+    if (!meta)
+        return;
+    innermost = frame->outer;
+    uint32_t was = atomic_exchange_explicit(&meta->holder, 0, memory_order_release);
+    if (was & WAITED_FOR)
+        tni_futex_wake(&meta->holder, INT_MAX, CHANNEL);
+}
