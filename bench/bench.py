@@ -15,6 +15,7 @@ import sys
 
 # name, unit, better is lower
 ROWS = ["add4_nograd", "add4_out", "empty4", "view", "mm16_nograd", "meta_add", "meta_matmul_3d2d",
+        "fake_add", "fake_matmul_3d2d",
         "dispatch_only_typed", "dispatch_only_boxed"]
 
 

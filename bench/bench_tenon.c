@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tenon/dispatch.h"
+#include "tenon/fake.h"
 #include "tenon/ops.h"
 #include "timer.h"
 
@@ -41,6 +42,25 @@ static tn_op *custom_noop(void)
     return op;
 }
 
+/* The calls of the meta rows on tensors that pretend a device which need not be here. */
+static void fake_calls(const char *only)
+{
+    const int64_t s4[] = {4}, s16[] = {16, 16}, s3[] = {2, 4, 16};
+    const tn_device device = TN_DEVICE_INIT(TN_DEVICE_CUDA, 0);
+    tn_fake_mode *mode;
+    must(tn_fake_mode_new(NULL, &mode));
+    tn_fake_guard guard = tn_fake_enter(mode);
+    tn_tensor *a = randn(1, s4, device), *b = randn(1, s4, device), *r;
+    tn_tensor *m3 = randn(3, s3, device), *m2 = randn(2, s16, device);
+    BENCH("fake_add", must(tn_add(a, b, tn_int(1), &r)); tn_tensor_unref(r););
+    BENCH("fake_matmul_3d2d", must(tn_matmul(m3, m2, &r)); tn_tensor_unref(r););
+    tn_tensor *all[] = {a, b, m3, m2};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        tn_tensor_unref(all[i]);
+    tn_fake_leave(guard);
+    tn_fake_mode_unref(mode);
+}
+
 static void sizes_of_library(void)
 {
     tn_op **ops;
@@ -77,6 +97,7 @@ int main(int argc, char **argv)
     BENCH("meta_matmul_3d2d", must(tn_matmul(m3, m2, &r)); tn_tensor_unref(r););
     BENCH("dispatch_only_typed", must(tn__noop(a, b)););
     BENCH("dispatch_only_boxed", must(tn_op_call(noop, args, 2, NULL)););
+    fake_calls(only);
     if (!only)
         sizes_of_library();
 

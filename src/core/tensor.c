@@ -282,11 +282,11 @@ __attribute__((always_inline)) static inline tn_status new_contiguous(
     return TN_OK;
 }
 
-__attribute__((always_inline)) static inline tn_status new_real(int ndim, const int64_t *sizes,
-                                                                const int64_t *strides,
-                                                                tn_dtype dtype, tn_device device,
-                                                                tn_tensor **out)
+tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides, tn_dtype dtype,
+                         tn_device device, tn_tensor **out)
 {
+    if (TNI_UNLIKELY(tni_tls.faking))
+        return tni_tensor_new_fake(tni_tls.fake_mode, ndim, sizes, strides, dtype, device, out);
     if (device.type == TN_DEVICE_NONE)
         device.type = TN_DEVICE_CPU;
     if (TNI_UNLIKELY(!tni_dtype_ok(dtype) ||
@@ -302,15 +302,11 @@ __attribute__((always_inline)) static inline tn_status new_real(int ndim, const 
 tn_status tni_tensor_new_real(int ndim, const int64_t *sizes, const int64_t *strides,
                               tn_dtype dtype, tn_device device, tn_tensor **out)
 {
-    return new_real(ndim, sizes, strides, dtype, device, out);
-}
-
-tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides, tn_dtype dtype,
-                         tn_device device, tn_tensor **out)
-{
-    if (TNI_UNLIKELY(tni_tls.faking))
-        return tni_tensor_new_fake(tni_tls.fake_mode, ndim, sizes, strides, dtype, device, out);
-    return new_real(ndim, sizes, strides, dtype, device, out);
+    uint8_t faking = tni_tls.faking;
+    tni_tls.faking = 0;
+    tn_status status = tni_tensor_new(ndim, sizes, strides, dtype, device, out);
+    tni_tls.faking = faking;
+    return status;
 }
 
 tn_status tni_tensor_new_fake(tni_object *mode, int ndim, const int64_t *sizes,

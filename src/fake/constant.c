@@ -146,14 +146,15 @@ static bool are_small(const tn_value *rets, int n)
 
 /* ---- whole ---- */
 
-static tn_status run_real(tn_call *call, const tn_value *reals, tn_value *rets)
+static tn_status run_real(tn_call *call, const tni_schema *schema, const tn_value *reals,
+                          tn_value *rets)
 {
     tni_state *s = &tni_tls;
     tni_fake_switch before = tni_fake_remember(s);
     s->fake_mode = NULL;
     s->faking = 0;
     tni_exclude(s, TNI_BELOW_ADINPLACE_OR_VIEW | TNI_KS_FAKE);
-    tn_status status = tn_call_redispatch(call, tni_key_set(TN_KEY_CPU), reals, rets);
+    tn_status status = tni_fake_go_on(call, schema, tni_key_set(TN_KEY_CPU), reals, rets);
     tni_fake_return(s, before);
     return status;
 }
@@ -169,7 +170,7 @@ tn_status tni_fake_compute(tn_call *call, const tni_fake_inputs *in, tn_value *r
     for (; n < in->schema->nargs && status == TN_OK; n += status == TN_OK)
         status = real_argument(&in->args[n], &reals[n]);
     if (status == TN_OK)
-        status = run_real(call, reals, rets);
+        status = run_real(call, in->schema, reals, rets);
     if (status == TN_OK) {
         *done = are_small(rets, nrets);
         for (int i = 0; i < nrets && *done && status == TN_OK; i++)

@@ -117,6 +117,20 @@ tn_status tni_fake_look(tni_fake_inputs *in)
     return TN_OK;
 }
 
+/* ---- going on ---- */
+
+tn_status tni_fake_go_on(tn_call *call, const tni_schema *schema, tn_keyset keys,
+                         const tn_value *args, tn_value *rets)
+{
+    tn_status status = TN_OK;
+    tn_call *next =
+        tni_begin(call, call->op, keys, TN_EVENT_REDISPATCH_BOXED, args, schema->nargs, &status);
+    if (TNI_UNLIKELY(!next))
+        return status;
+    next->schema = schema;
+    return tni_call_end(next, tni_run_kernel(next, schema, args, rets));
+}
+
 /* ---- what else must agree ---- */
 
 static TNI_COLD tn_status check_index_put(const tni_fake_inputs *in)

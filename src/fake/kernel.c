@@ -57,7 +57,7 @@ static tn_status run_composite(tn_call *call, const tni_schema *schema, const tn
         tni_include(s, TNI_KS_FAKE);
     tn_keyset keys =
         tni_keyset_minus(call->keys & TNI_KS_AFTER(TN_KEY_FAKE), TNI_FBIT(TN_KEY_BACKEND_SELECT));
-    tn_status status = tn_call_redispatch(call, keys, args, rets);
+    tn_status status = tni_fake_go_on(call, schema, keys, args, rets);
     tni_fake_return(s, before);
     return status;
 }
@@ -122,7 +122,7 @@ static tn_status run_meta(tn_call *call, const tni_fake_inputs *in, tn_value *re
     s->faking = 1;
     tni_include(s, META_KEYS);
     tni_exclude(s, TNI_BELOW_ADINPLACE_OR_VIEW | TNI_KS_FAKE);
-    tn_status status = tn_call_redispatch(call, META_KEYS, in->args, rets);
+    tn_status status = tni_fake_go_on(call, in->schema, META_KEYS, in->args, rets);
     tni_fake_return(s, before);
     return TNI_LIKELY(status == TN_OK) ? TN_OK : explain_failure(call->op, status);
 }
