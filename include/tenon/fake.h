@@ -62,9 +62,11 @@ TN_API TN_BORROWED tn_fake_mode *tn_fake_mode_current(void);
 /**
  * The fake tensor of @p mode that stands for @p real.
  *
- * It has the same sizes, strides, offset, dtype, device, keys, version and requires-grad flag.
- * Asking again gives the same tensor as long as somebody holds it. Tensors that share a storage or
- * count writes together do so as fakes too, in whatever order they are converted. A fake tensor of
+ * It has the same sizes, strides, offset, dtype, device, keys, version and requires-grad flag, and
+ * a converted `.grad`. A view is a view of its converted base, made the same way; a leaf stays one;
+ * a result of recorded calls has a history at which a backward pass fails. Asking again gives the
+ * same tensor as long as somebody holds it. Tensors that share a storage or count writes together
+ * do so as fakes too, in whatever order they are converted. A fake tensor of
  * @p mode gives itself.
  * @retval TN_NOMEM  @retval TN_INVALID  an argument is NULL
  */

@@ -7,6 +7,8 @@
 #include "fake/convert.h"
 
 #include "base/alloc.h"
+#include "fake/history.h"
+#include "tenon/autograd.h"
 
 static uint32_t version_of(const tn_tensor *t)
 {
@@ -104,15 +106,61 @@ static tn_status set_counter(tn_fake_mode *mode, tn_tensor *real, tn_tensor *fak
     return share_counter(mode, real, fake);
 }
 
-static tn_status build(tn_fake_mode *mode, tn_tensor *real, tn_tensor **out)
+static tn_status build_plain(tn_fake_mode *mode, tn_tensor *real, tn_tensor **out)
 {
     TN_AUTO(tni_storage) storage = NULL;
     TN_AUTO(tn_tensor) fake = NULL;
     TN_TRY(fake_storage(mode, real->storage, &storage));
     TN_TRY(tni_tensor_over(storage, real->ndim, real->sizes, real->strides, real->offset,
                            (tn_dtype)real->dtype, real->keys | TNI_KS_FAKE, real->device, &fake));
-    fake->flags |= real->flags & (TNI_WRAPPED_NUMBER | TNI_REQUIRES_GRAD);
+    fake->flags |= real->flags & TNI_WRAPPED_NUMBER;
     TN_TRY(set_counter(mode, real, fake));
+    if (real->flags & TNI_HAS_GRAD_FN)
+        TN_TRY(tni_fake_give_history(fake));
+    else
+        fake->flags |= real->flags & TNI_REQUIRES_GRAD;
+    *out = TN_MOVE(fake);
+    return TN_OK;
+}
+
+/* Whether a node made @p view, be it one that is still to be rebuilt from its base's. */
+static bool has_history(const tn_tensor *view)
+{
+    bool stale = view->view_version != version_of(view);
+    return (view->flags & TNI_HAS_GRAD_FN) ||
+           (stale && (view->view_base->flags & TNI_HAS_GRAD_FN) != 0);
+}
+
+static tn_status build_view(tn_fake_mode *mode, tn_tensor *real, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) base = NULL;
+    TN_AUTO(tn_tensor) between = NULL;
+    TN_AUTO(tn_tensor) fake = NULL;
+    bool recorded = has_history(real);
+    TN_TRY(convert(mode, real->view_base, &base));
+    if (recorded && !tn_tensor_requires_grad(base)) {
+        /* It is a view of a view that was made a leaf. */
+        TN_TRY(tni_fake_view(base, real, false, &between));
+        between->flags |= TNI_REQUIRES_GRAD;
+    }
+    TN_TRY(tni_fake_view(between ? between : base, real, recorded, &fake));
+    fake->flags = (fake->flags & ~(uint32_t)TNI_VIEW_CREATION) | (real->flags & TNI_VIEW_CREATION);
+    if (!recorded)
+        fake->flags |= real->flags & TNI_REQUIRES_GRAD;
+    *out = TN_MOVE(fake);
+    return TN_OK;
+}
+
+static tn_status build(tn_fake_mode *mode, tn_tensor *real, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) fake = NULL;
+    TN_TRY(real->view_base ? build_view(mode, real, &fake) : build_plain(mode, real, &fake));
+    tn_tensor *grad = tn_tensor_grad(real);
+    if (grad) {
+        TN_AUTO(tn_tensor) fake_grad = NULL;
+        TN_TRY(convert(mode, grad, &fake_grad));
+        TN_TRY(tn_tensor_set_grad(fake, fake_grad));
+    }
     *out = TN_MOVE(fake);
     return TN_OK;
 }

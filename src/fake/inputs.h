@@ -29,8 +29,8 @@ TN_NODISCARD tn_status tni_fake_check_devices(const tni_fake_inputs *in);
 /* Whether the operator's declaration has this tag. */
 bool tni_fake_has_tag(const tn_op *op, const char *tag);
 
-/* Redispatch to @p keys with arguments that were checked on the way here. @p rets gets owned values;
- * on failure all are None. */
+/* Redispatch to @p keys with arguments that were checked on the way here. @p rets gets owned
+ * values; on failure all are None. */
 TN_NODISCARD tn_status tni_fake_go_on(tn_call *call, const tni_schema *schema, tn_keyset keys,
                                       const tn_value *args, tn_value *rets);
 

@@ -6,7 +6,9 @@
 #include "kit.h"
 #include "base/alloc.h"
 #include "core/tensor.h"
+#include "fake/history.h"
 #include "fake/mode.h"
+#include "tenon/autograd.h"
 #include "tenon/dispatch.h"
 
 static tn_tensor *fake_of(tn_fake_mode *mode, tn_tensor *real)
@@ -240,4 +242,109 @@ TEST(known_values_without_memory_leak_nothing)
     tn_fake_leave(guard);
     UNREF(real, kept);
     tn_fake_mode_unref(mode);
+}
+
+/* ---- gradients ---- */
+
+TEST(a_view_knows_its_base_whichever_is_converted_first)
+{
+    for (int order = 0; order < 2; order++) {
+        tn_fake_mode *mode = new_mode(false);
+        tn_tensor *base = ones(2, TN_CPU), *view = NULL, *deeper = NULL;
+        ASSERT_OK(tn_transpose(base, 0, 1, &view));
+        ASSERT_OK(tn_select(view, 0, 1, &deeper));
+        tn_tensor *f = fake_of(mode, order ? deeper : base),
+                  *g = fake_of(mode, order ? base : deeper);
+        tn_tensor *fb = order ? g : f, *fd = order ? f : g;
+        EXPECT(tn_tensor_base(fd) == fb);
+        EXPECT(!tn_tensor_is_view(fb));
+        expect_alike(fd, deeper);
+        EXPECT(tn_tensor_shares_storage(fd, fb));
+        UNREF(base, view, deeper, f, g);
+        tn_fake_mode_unref(mode);
+    }
+}
+
+TEST(how_a_view_was_made_is_kept)
+{
+    tn_fake_mode *mode = new_mode(false);
+    tn_tensor *base = ones(2, TN_CPU), *quiet = NULL, **parts = NULL;
+    int64_t n = 0;
+    bool grad = tn_set_grad_enabled(false);
+    ASSERT_OK(tn_view(base, (int64_t[]){4}, 1, &quiet));
+    tn_set_grad_enabled(grad);
+    ASSERT_OK(tn_unbind(base, 0, &parts, &n));
+    parts[1]->flags |= TNI_VIEW_MULTI_OUTPUT;
+    tn_tensor *fq = fake_of(mode, quiet), *fp = fake_of(mode, parts[1]);
+    EXPECT_EQ_INT(fq->flags & TNI_VIEW_CREATION, TNI_VIEW_NO_GRAD);
+    EXPECT_EQ_INT(fp->flags & TNI_VIEW_CREATION, TNI_VIEW_MULTI_OUTPUT);
+    EXPECT(tn_tensor_base(fq) == tn_tensor_base(fp));
+    UNREF(base, quiet, fq, fp);
+    tn_tensor_list_free(parts, n);
+    tn_fake_mode_unref(mode);
+}
+
+TEST(leaves_stay_leaves_and_their_gradient_comes_along)
+{
+    tn_fake_mode *mode = new_mode(false);
+    tn_tensor *leaf = ones(2, TN_CPU), *grad = ones(2, TN_CPU), *view = NULL;
+    ASSERT_OK(tn_tensor_set_requires_grad(leaf, true));
+    ASSERT_OK(tn_tensor_set_grad(leaf, grad));
+    bool was = tn_set_grad_enabled(false);
+    ASSERT_OK(tn_view(leaf, (int64_t[]){4}, 1, &view));
+    tn_set_grad_enabled(was);
+    tn_tensor *f = fake_of(mode, leaf), *fv = fake_of(mode, view);
+    EXPECT(tn_tensor_is_leaf(f) && tn_tensor_requires_grad(f));
+    EXPECT(tn_tensor_grad(f) && tn_is_fake(tn_tensor_grad(f)));
+    EXPECT(tn_tensor_is_leaf(fv) && tn_tensor_requires_grad(fv)); /* as its base requires it */
+    UNREF(leaf, grad, view, f, fv);
+    tn_fake_mode_unref(mode);
+}
+
+TEST(a_result_of_recorded_calls_has_a_history_that_cannot_be_run)
+{
+    tn_fake_mode *mode = new_mode(false);
+    tn_tensor *t = ones(2, TN_CPU), *view = NULL;
+    ASSERT_OK(tni_fake_give_history(t)); /* some history */
+    ASSERT_OK(tn_view(t, (int64_t[]){4}, 1, &view));
+    tn_tensor *fv = fake_of(mode, view), *f = fake_of(mode, t), *one = NULL;
+    tn_node *node = NULL;
+    EXPECT(tn_tensor_requires_grad(f) && !tn_tensor_is_leaf(f));
+    EXPECT(tn_tensor_base(fv) == f && tn_tensor_requires_grad(fv));
+    EXPECT(tn_tensor_is_leaf(fv) == tn_tensor_is_leaf(view));
+    EXPECT_OK(tn_tensor_grad_fn(f, &node));
+    EXPECT_STR(tn_node_name(node), "Error");
+    tn_fake_guard guard = tn_fake_enter(mode);
+    one = ones(2, TN_CPU);
+    EXPECT_FAIL(TN_INVALID, "Internal error: Tried to backward() through example input",
+                tn_backward(&f, 1, &one, NULL));
+    tn_fake_leave(guard);
+    UNREF(t, view, f, fv, one);
+    tn_fake_mode_unref(mode);
+}
+
+TEST(converting_views_and_histories_without_memory_leaks_nothing)
+{
+    tn_tensor *t = ones(2, TN_CPU), *view = NULL, *grad = ones(2, TN_CPU);
+    ASSERT_OK(tni_fake_give_history(t));
+    ASSERT_OK(tn_view(t, (int64_t[]){4}, 1, &view));
+    ASSERT_OK(tn_tensor_set_grad(t, grad));
+    tn_fake_mode *warm = new_mode(false); /* what is made once is made now */
+    UNREF(fake_of(warm, view));
+    tn_fake_mode_unref(warm);
+    tn_status rc = TN_INTERNAL;
+    int64_t before = tni_test_live;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        tn_fake_mode *mode = NULL;
+        tn_tensor *f = NULL;
+        rc = tn_fake_mode_new(NULL, &mode);
+        if (rc == TN_OK)
+            rc = tn_fake_from_real(mode, view, &f);
+        EXPECT(rc == TN_OK || (rc == TN_NOMEM && f == NULL));
+        UNREF(f);
+        tn_fake_mode_unref(mode);
+        EXPECT_EQ_INT(tni_test_live, before);
+    }
+    UNREF(t, view, grad);
 }
