@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/upsample.c: upsampling and its gradients.
+ *
+ * Along each dimension a place of the result is a sum of one (nearest), two (linear) or four
+ * (cubic) places of the input, with weights that a table has. A line of the result is first the sum
+ * of some lines of the input, then the sum along it; the gradient goes the same way back. With
+ * channels last an element of a line is all channels of a place. */
+#include <math.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/pool.h"
+#include "cpu/ready.h"
+#include "cpu/taps.h"
+#include "gen/cpu.h"
+#include "shape/upsample.h"
+
+#define GRAIN 32768
+#define MOST  4 /* places that one place is made of */
+
+/* Of one dimension: place o of the result is the sum over t of weight[o * taps + t] times place
+ * from[o * taps + t] of the input. */
+typedef struct table {
+    int taps;
+    int64_t *from;
+    double *weight;
+} table;
+
+typedef struct upsample_job {
+    tni_upsample u;
+    table t[3];
+    tn_dtype dtype;
+    int64_t itemsize;
+    int64_t inner; /* elements of a place: channels, when they are last */
+    int64_t planes;
+    const char *x;
+    char *out;
+} upsample_job;
+
+/* ---- tables ---- */
+
+/* The reference computes places in float, and in double for double. */
+static double step_of(const upsample_job *j, int i)
+{
+    const tni_upsample *u = &j->u;
+    bool wide = j->dtype == TN_DTYPE_F64 && u->mode >= TNI_UPSAMPLE_LINEAR;
+    double in = (double)u->in[i], out = (double)u->out[i], step;
+    if (u->align) {
+        if (u->out[i] < 2)
+            return 0;
+        return wide ? (in - 1) / (out - 1) : (double)((float)(in - 1) / (float)(out - 1));
+    }
+    if (u->scale[i] > 0)
+        step = 1 / u->scale[i];
+    else
+        return wide ? in / out : (double)((float)in / (float)out);
+    return wide ? step : (double)(float)step;
+}
+
+static double place_of(const upsample_job *j, double step, int64_t o)
+{
+    bool wide = j->dtype == TN_DTYPE_F64 && j->u.mode >= TNI_UPSAMPLE_LINEAR;
+    double from;
+    if (j->u.mode == TNI_UPSAMPLE_NEAREST || j->u.align)
+        return wide ? step * (double)o : (double)((float)step * (float)o);
+    if (wide)
+        from = step * ((double)o + 0.5);
+    else
+        from = (double)((float)step * ((float)o + 0.5f));
+    if (j->u.mode == TNI_UPSAMPLE_NEAREST_EXACT)
+        return from;
+    from = wide ? from - 0.5 : (double)((float)from - 0.5f);
+    return from < 0 && j->u.mode != TNI_UPSAMPLE_CUBIC ? 0 : from;
+}
+
+static int64_t within(int64_t p, int64_t n)
+{
+    return p < 0 ? 0 : p < n ? p : n - 1;
+}
+
+/* Weights of four neighbours for a place @p t after the second: a cubic with a = -0.75. */
+static void cubic_weights(double t, double *w)
+{
+    const double a = -0.75;
+    double x = t + 1;
+    w[0] = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+    w[1] = ((a + 2) * t - (a + 3)) * t * t + 1;
+    x = 1 - t;
+    w[2] = ((a + 2) * x - (a + 3)) * x * x + 1;
+    x = 2 - t;
+    w[3] = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+}
+
+static void fill_table(const upsample_job *j, int i, const table *t)
+{
+    int64_t n = j->u.in[i];
+    double step = step_of(j, i);
+    for (int64_t o = 0; o < j->u.out[i]; o++) {
+        double place = place_of(j, step, o), least = floor(place);
+        int64_t p = least < (double)n ? (int64_t)least : n - 1, *from = t->from + o * t->taps;
+        double *weight = t->weight + o * t->taps;
+        if (t->taps == 1) {
+            from[0] = within(p, n);
+            weight[0] = 1;
+        } else if (t->taps == 2) {
+            p = within(p, n);
+            double after = place - (double)p;
+            after = after < 0 ? 0 : after > 1 ? 1 : after;
+            from[0] = p;
+            from[1] = p + (p < n - 1);
+            weight[0] = 1 - after;
+            weight[1] = after;
+        } else {
+            for (int k = 0; k < 4; k++)
+                from[k] = within(p - 1 + k, n);
+            double after = place - (double)p;
+            cubic_weights(after < 0 ? 0 : after > 1 ? 1 : after, weight);
+        }
+    }
+}
+
+static tn_status make_tables(upsample_job *j)
+{
+    static const int taps[] = {1, 1, 2, 4};
+    int64_t all = 0;
+    for (int i = 0; i < 3; i++) {
+        j->t[i].taps = j->u.in[i] == 1 && j->u.out[i] == 1 ? 1 : taps[j->u.mode];
+        all += j->u.out[i] * j->t[i].taps;
+    }
+    char *room = tni_alloc((size_t)all * (sizeof(int64_t) + sizeof(double)));
+    TN_CHECK(room, TN_NOMEM, "cannot allocate memory for the places of upsampling");
+    int64_t *from = (int64_t *)(void *)room;
+    double *weight = (double *)(void *)(room + (size_t)all * sizeof(int64_t));
+    for (int i = 0; i < 3; i++) {
+        j->t[i].from = from;
+        j->t[i].weight = weight;
+        fill_table(j, i, &j->t[i]);
+        from += j->u.out[i] * j->t[i].taps;
+        weight += j->u.out[i] * j->t[i].taps;
+    }
+    return TN_OK;
+}
+
+/* ---- one line ---- */
+
+/* Which lines of the input line (o0, o1) of the result is made of: how many, and for each its
+ * beginning, in elements, and its weight. */
+static int lines_of(const upsample_job *j, int64_t o0, int64_t o1, int64_t *from, double *weight)
+{
+    const table *a = &j->t[0], *b = &j->t[1];
+    int n = 0;
+    for (int p = 0; p < a->taps; p++) {
+        for (int q = 0; q < b->taps; q++, n++) {
+            int64_t line = a->from[o0 * a->taps + p] * j->u.in[1] + b->from[o1 * b->taps + q];
+            from[n] = line * j->u.in[2] * j->inner;
+            weight[n] = a->weight[o0 * a->taps + p] * b->weight[o1 * b->taps + q];
+        }
+    }
+    return n;
+}
+
+static void move_line(const upsample_job *j, char *out, const char *line)
+{
+    const int64_t *from = j->t[2].from;
+    int64_t n = j->u.out[2];
+    size_t bytes = (size_t)(j->inner * j->itemsize);
+    switch (bytes) {
+    case 4:
+        for (int64_t o = 0; o < n; o++)
+            ((uint32_t *)(void *)out)[o] = ((const uint32_t *)(const void *)line)[from[o]];
+        break;
+    case 2:
+        for (int64_t o = 0; o < n; o++)
+            ((uint16_t *)(void *)out)[o] = ((const uint16_t *)(const void *)line)[from[o]];
+        break;
+    default:
+        for (int64_t o = 0; o < n; o++, out += bytes)
+            memcpy(out, line + (size_t)from[o] * bytes, bytes);
+    }
+}
+
+/* Both layouts add in the same order, without fused steps: they give the same bits. */
+#define LINES(T, S)                                                                              \
+    static void line_##S(const upsample_job *j, T *out, const T *x, int64_t o0, int64_t o1,      \
+                         T *side)                                                                \
+    {                                                                                            \
+        const table *t = &j->t[2];                                                               \
+        const T zero = 0;                                                                        \
+        int64_t from[MOST * MOST];                                                               \
+        double wide[MOST * MOST];                                                                \
+        T weight[MOST * MOST];                                                                   \
+        int n = lines_of(j, o0, o1, from, wide);                                                 \
+        for (int i = 0; i < n; i++)                                                              \
+            weight[i] = (T)wide[i];                                                              \
+        tni_cpu_kernels()->taps->S.sum(side, x, from, weight, n, j->u.in[2] * j->inner, &zero);  \
+        for (int64_t o = 0; o < j->u.out[2]; o++, out += j->inner) {                             \
+            const int64_t *at = t->from + o * t->taps;                                           \
+            const double *w = t->weight + o * t->taps;                                           \
+            for (int64_t c = 0; c < j->inner; c++)                                               \
+                out[c] = (T)w[0] * side[at[0] * j->inner + c];                                   \
+            for (int k = 1; k < t->taps; k++) {                                                  \
+                T y = (T)w[k];                                                                   \
+                for (int64_t c = 0; c < j->inner; c++)                                           \
+                    out[c] += y * side[at[k] * j->inner + c];                                    \
+            }                                                                                    \
+        }                                                                                        \
+    }                                                                                            \
+    /* x is the gradient of a line of the result, out of a plane of the input. */                \
+    static void line_back_##S(const upsample_job *j, T *out, const T *x, int64_t o0, int64_t o1, \
+                              T *side)                                                           \
+    {                                                                                            \
+        const table *t = &j->t[2];                                                               \
+        int64_t from[MOST * MOST], width = j->u.in[2] * j->inner;                                \
+        double weight[MOST * MOST];                                                              \
+        int n = lines_of(j, o0, o1, from, weight);                                               \
+        memset(side, 0, (size_t)width * sizeof(T));                                              \
+        for (int64_t o = 0; o < j->u.out[2]; o++) {                                              \
+            for (int k = 0; k < t->taps; k++) {                                                  \
+                T w = (T)t->weight[o * t->taps + k],                                             \
+                  *to = side + t->from[o * t->taps + k] * j->inner;                              \
+                for (int64_t c = 0; c < j->inner; c++)                                           \
+                    to[c] += w * x[o * j->inner + c];                                            \
+            }                                                                                    \
+        }                                                                                        \
+        for (int i = 0; i < n; i++) {                                                            \
+            T w = (T)weight[i], *to = out + from[i];                                             \
+            for (int64_t c = 0; c < width; c++)                                                  \
+                to[c] += w * side[c];                                                            \
+        }                                                                                        \
+    }
+LINES(float, f32)
+LINES(double, f64)
+
+/* ---- planes ---- */
+
+static tn_status forward_lines(int64_t begin, int64_t end, void *arg)
+{
+    const upsample_job *j = arg;
+    const tni_upsample *u = &j->u;
+    int64_t lines = u->out[0] * u->out[1], width = u->in[2] * j->inner;
+    int64_t in = u->in[0] * u->in[1] * width, out = u->out[2] * j->inner;
+    bool moves = u->mode <= TNI_UPSAMPLE_NEAREST_EXACT;
+    size_t nbytes = moves ? 0 : (size_t)(width * j->itemsize);
+    char *side = tni_block_alloc(nbytes);
+    TN_CHECK(side, TN_NOMEM, "cannot allocate %zu bytes for a line of upsampling", nbytes);
+    for (int64_t i = begin; i < end; i++) {
+        const char *x = j->x + i / lines * in * j->itemsize;
+        char *to = j->out + i * out * j->itemsize;
+        int64_t o0 = i % lines / u->out[1], o1 = i % u->out[1];
+        if (moves)
+            move_line(j, to,
+                      x + (j->t[0].from[o0] * u->in[1] + j->t[1].from[o1]) * width * j->itemsize);
+        else if (j->dtype == TN_DTYPE_F64)
+            line_f64(j, (double *)(void *)to, (const double *)(const void *)x, o0, o1,
+                     (double *)(void *)side);
+        else
+            line_f32(j, (float *)(void *)to, (const float *)(const void *)x, o0, o1,
+                     (float *)(void *)side);
+    }
+    tni_block_free(side, nbytes);
+    return TN_OK;
+}
+
+static tn_status backward_planes(int64_t begin, int64_t end, void *arg)
+{
+    const upsample_job *j = arg;
+    const tni_upsample *u = &j->u;
+    int64_t width = u->in[2] * j->inner, in = u->in[0] * u->in[1] * width;
+    int64_t line = u->out[2] * j->inner, out = u->out[0] * u->out[1] * line;
+    size_t nbytes = (size_t)(width * j->itemsize);
+    char *side = tni_block_alloc(nbytes);
+    TN_CHECK(side, TN_NOMEM, "cannot allocate %zu bytes for a line of upsampling", nbytes);
+    for (int64_t i = begin; i < end; i++) {
+        char *to = j->out + i * in * j->itemsize;
+        memset(to, 0, (size_t)(in * j->itemsize));
+        for (int64_t o = 0; o < u->out[0] * u->out[1]; o++) {
+            const char *x = j->x + (i * out + o * line) * j->itemsize;
+            if (j->dtype == TN_DTYPE_F64)
+                line_back_f64(j, (double *)(void *)to, (const double *)(const void *)x,
+                              o / u->out[1], o % u->out[1], (double *)(void *)side);
+            else
+                line_back_f32(j, (float *)(void *)to, (const float *)(const void *)x, o / u->out[1],
+                              o % u->out[1], (float *)(void *)side);
+        }
+    }
+    tni_block_free(side, nbytes);
+    return TN_OK;
+}
+
+/* ---- operators ---- */
+
+/* Channels last in memory: the same memory as planes of longer elements. */
+static tn_status turned(const tn_tensor *t, bool last, tn_tensor **out)
+{
+    int64_t sizes[5], strides[5];
+    int n = t->ndim;
+    for (int d = 0; d < n; d++) {
+        int from = !last || d == 0 ? d : d == n - 1 ? 1 : d + 1;
+        sizes[d] = t->sizes[from];
+        strides[d] = t->strides[from];
+    }
+    return tni_tensor_alias(t, n, sizes, strides, t->offset, out);
+}
+
+/* From @p x, of the result's sizes when @p back, to @p out. */
+static tn_status run(const tni_upsample_args *a, tn_tensor *x, tn_tensor *out, bool back)
+{
+    upsample_job j;
+    const tn_tensor *whole = back ? out : x;
+    TN_TRY(tni_upsample_check(a, whole->sizes, whole->ndim, &j.u));
+    if (out->numel == 0)
+        return TN_OK;
+    bool moves = !back && a->mode <= TNI_UPSAMPLE_NEAREST_EXACT;
+    bool half = x->dtype == TN_DTYPE_F16 || x->dtype == TN_DTYPE_BF16;
+    bool last = tni_suggest_format(out) != TN_FORMAT_CONTIGUOUS;
+    j.dtype = half && !moves ? TN_DTYPE_F32 : (tn_dtype)x->dtype;
+    j.itemsize = (int64_t)tn_dtype_size(j.dtype);
+    j.inner = last ? j.u.channels : 1;
+    j.planes = last ? j.u.batch : j.u.batch * j.u.channels;
+    TN_AUTO(tn_tensor) x_turned = NULL;
+    TN_AUTO(tn_tensor) ready = NULL;
+    TN_AUTO(tn_tensor) to = NULL;
+    TN_AUTO(tn_tensor) fresh = NULL;
+    TN_TRY(turned(x, last, &x_turned));
+    TN_TRY(tni_ready(x_turned, j.dtype, &ready));
+    TN_TRY(turned(out, last, &to));
+    if (!(to->flags & TNI_CONTIGUOUS) || out->dtype != j.dtype)
+        TN_TRY(tni_tensor_new(to->ndim, to->sizes, NULL, j.dtype, out->device, &fresh));
+    j.x = ready->data;
+    j.out = fresh ? fresh->data : to->data;
+    TN_TRY(make_tables(&j));
+    int64_t lines = j.u.out[0] * j.u.out[1], line = j.u.out[2] * j.inner;
+    int64_t n = back ? j.planes : j.planes * lines, each = back ? lines * line : line;
+    tn_status status = tni_pool_for(n, each < GRAIN ? GRAIN / each : 1,
+                                    back ? backward_planes : forward_lines, &j);
+    tni_free(j.t[0].from);
+    TN_TRY(status);
+    return fresh ? tni_copy_cpu(to, fresh) : TN_OK;
+}
+
+#define ARGS(n, mode_, align_, ...)                                                              \
+    {                                                                                            \
+        .mode = TNI_UPSAMPLE_##mode_, .spatial = n, .align = align_, .output_size = output_size, \
+        .output_size_n = output_size_n, .scale = {__VA_ARGS__},                                  \
+    }
+#define UPSAMPLE(name_, n, mode_, ALIGN, align_, SCALES, ...)                               \
+    tn_status tni_cpu_upsample_##name_(tn_tensor *self, const int64_t *output_size,         \
+                                       int64_t output_size_n, ALIGN SCALES, tn_tensor *out) \
+    {                                                                                       \
+        tni_upsample_args a = ARGS(n, mode_, align_, __VA_ARGS__);                          \
+        return run(&a, self, out, false);                                                   \
+    }                                                                                       \
+    tn_status tni_cpu_upsample_##name_##_backward(                                          \
+        tn_tensor *grad_output, const int64_t *output_size, int64_t output_size_n,          \
+        const int64_t *input_size, int64_t input_size_n, ALIGN SCALES, tn_tensor *out)      \
+    {                                                                                       \
+        tni_upsample_args a = ARGS(n, mode_, align_, __VA_ARGS__);                          \
+        (void)input_size;                                                                   \
+        (void)input_size_n;                                                                 \
+        return run(&a, grad_output, out, true);                                             \
+    }
+
+#define ONE     tn_opt_float scales
+#define TWO     tn_opt_float scales_h, tn_opt_float scales_w
+#define THREE   tn_opt_float scales_d, tn_opt_float scales_h, tn_opt_float scales_w
+#define CORNERS bool align_corners,
+
+UPSAMPLE(nearest1d, 1, NEAREST, , false, ONE, scales)
+UPSAMPLE(nearest2d, 2, NEAREST, , false, TWO, scales_h, scales_w)
+UPSAMPLE(nearest3d, 3, NEAREST, , false, THREE, scales_d, scales_h, scales_w)
+UPSAMPLE(nearest_exact1d, 1, NEAREST_EXACT, , false, ONE, scales)
+UPSAMPLE(nearest_exact2d, 2, NEAREST_EXACT, , false, TWO, scales_h, scales_w)
+UPSAMPLE(nearest_exact3d, 3, NEAREST_EXACT, , false, THREE, scales_d, scales_h, scales_w)
+UPSAMPLE(linear1d, 1, LINEAR, CORNERS, align_corners, ONE, scales)
+UPSAMPLE(bilinear2d, 2, LINEAR, CORNERS, align_corners, TWO, scales_h, scales_w)
+UPSAMPLE(trilinear3d, 3, LINEAR, CORNERS, align_corners, THREE, scales_d, scales_h, scales_w)
+UPSAMPLE(bicubic2d, 2, CUBIC, CORNERS, align_corners, TWO, scales_h, scales_w)
