@@ -10,6 +10,7 @@
 typedef struct slices {
     tni_view_place place;
     tni_node *fn; /* strong; what was done to the view; NULL once released */
+    uint32_t at;  /* its edge that is the view's */
 } slices;
 
 static tni_node *take_fn(tni_node *node)
@@ -35,7 +36,6 @@ static tn_status run_inside(tni_backward *b, tni_node *fn, tn_tensor *slice, tn_
 {
     tn_tensor *inner = tnx_clone(slice, TN_FORMAT_CONTIGUOUS);
     TN_TRY(tni_scope_settle());
-    /* Its first edge leads to the view as it was; ours, to the root, is wanted in its place. */
     tni_backward turn = {fn, &inner, results, b->wanted};
     return fn->cls->apply(&turn);
 }
@@ -53,17 +53,17 @@ static tn_status slices_apply(tni_backward *b)
     tn_tensor *slice = tnx_as_strided(all, tni_view_sizes(p), p->view_ndim, tni_view_strides(p),
                                       p->view_ndim, tn_some_int(p->view_offset - p->root_offset));
     TN_TRY(run_inside(b, fn, slice, b->results));
-    if (!tni_backward_needs(b, 0)) {
-        b->results[0] = NULL;
+    if (!tni_backward_needs(b, s->at)) {
+        b->results[s->at] = NULL;
         return tni_scope_settle();
     }
     /* Where the old value of the view had no part in the new one its gradient is zero; that of the
      * rest of the root is not. */
-    if (b->results[0])
-        (void)tnx_copy_(slice, b->results[0], false);
+    if (b->results[s->at])
+        (void)tnx_copy_(slice, b->results[s->at], false);
     else
         (void)tnx_zero_(slice);
-    b->results[0] = all;
+    b->results[s->at] = all;
     return tni_scope_settle();
 }
 
@@ -75,7 +75,7 @@ static const tni_node_class slices_class = {.name = "CopySlices",
                                             .flags = TNI_CLASS_REAL_PARTS,
                                             .n_edges = 1};
 
-tn_status tni_copy_slices_new(const tn_tensor *view, tni_node *fn, tni_node **out)
+tn_status tni_copy_slices_new(const tn_tensor *view, tni_node *fn, uint32_t at, tni_node **out)
 {
     TN_AUTO(tni_node) node = NULL;
     tn_tensor *root = view->view_base;
@@ -86,11 +86,20 @@ tn_status tni_copy_slices_new(const tn_tensor *view, tni_node *fn, tni_node **ou
     TN_TRY(tni_node_set_input(node, 0, root));
     tni_edge edge;
     TN_TRY(tni_gradient_edge(root, &edge));
-    tni_node_set_edge(node, 0, edge);
+    /* What the call made of the old view is wanted exactly when the gradient of the root is; and
+     * nobody needs the old history of the view any more. */
+    if (at < fn->n_edges) {
+        tni_node_unref(fn->edges[at].node);
+        fn->edges[at] = edge;
+        tni_node_ref(edge.node);
+    }
+    tni_node_set_edge(node, at, edge);
     tni_node_unref(edge.node);
-    for (uint32_t i = 1; i < fn->n_edges; i++)
-        tni_node_set_edge(node, i, fn->edges[i]);
+    for (uint32_t i = 0; i < fn->n_edges; i++)
+        if (i != at)
+            tni_node_set_edge(node, i, fn->edges[i]);
     s->fn = tni_node_ref(fn);
+    s->at = at;
     *out = TN_MOVE(node);
     return TN_OK;
 }

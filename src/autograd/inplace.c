@@ -21,14 +21,17 @@ tn_status tni_check_inplace(tn_tensor *t)
     return TN_OK;
 }
 
-tn_status tni_rebase_history(tn_tensor *t, tni_node *node)
+tn_status tni_rebase_view(tn_tensor *t, tni_node *node, uint32_t at)
 {
-    if (TNI_LIKELY(!t->view_base))
-        return tni_set_grad_fn(t, node, 0);
     TN_CHECK(node->n_inputs == 1, TN_INTERNAL,
              "Functions which modify views in-place must return a single Variable");
     TN_AUTO(tni_node) copy = NULL;
-    TN_TRY(tni_copy_slices_new(t, node, &copy));
+    TN_TRY(tni_copy_slices_new(t, node, at, &copy));
     TN_TRY(tni_set_grad_fn(t->view_base, copy, 0));
     return tni_view_refresh(t);
+}
+
+tn_status tni_rebase_history(tn_tensor *t, tni_node *node)
+{
+    return TNI_LIKELY(!t->view_base) ? tni_set_grad_fn(t, node, 0) : tni_rebase_view(t, node, 0);
 }

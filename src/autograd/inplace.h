@@ -12,5 +12,7 @@ TN_NODISCARD tn_status tni_check_inplace(tn_tensor *t);
  * now @p node; of a view, the base's history is a CopySlices node and the view's is rebuilt.
  * Called after the version was counted up. */
 TN_NODISCARD tn_status tni_rebase_history(tn_tensor *t, tni_node *node);
+/* The same for a view, when edge @p at of @p node, not the first, is the view's gradient. */
+TN_NODISCARD tn_status tni_rebase_view(tn_tensor *t, tni_node *node, uint32_t at);
 
 #endif

@@ -77,6 +77,7 @@ tn_status tni_set_grad_fn(tn_tensor *t, tni_node *node, uint32_t output)
     meta->grad_fn = tni_node_ref(node);
     meta->output = output;
     t->flags |= TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN;
+    tni_view_is_current(t);
     tni_node_unref(old);
     return TN_OK;
 }
