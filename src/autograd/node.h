@@ -67,10 +67,14 @@ typedef struct tni_node_class {
 
 #define TNI_SAVED_RESULT 255u
 
+/* Of a node that holds more than its class can say: called last of all, when the node goes. */
+typedef void (*tni_node_destroy)(tni_node *node);
+
 enum {
     TNI_CLASS_RUN_UNDEFINED = 1, /* wants its turn even when no gradient came in */
     TNI_CLASS_REAL_PARTS = 2,    /* a complex gradient of a real argument means its real part */
     TNI_CLASS_ACCUMULATES = 4,   /* the gradient accumulator of a leaf */
+    TNI_CLASS_DESTROYS = 8,      /* its data begins with a tni_node_destroy */
 };
 
 typedef struct tni_ints {

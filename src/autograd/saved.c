@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include "autograd/meta.h"
+#include "autograd/saved_hooks.h"
 #include "core/device.h"
 #include "core/scope.h"
 #include "core/state.h"
@@ -69,11 +70,11 @@ static TNI_COLD tn_status written_since(const tn_tensor *t, const tni_node *fn, 
 
 /* ---- saving ---- */
 
-/* Shares memory and counter with @p t, and nothing else. */
-static tn_status detached(const tn_tensor *t, tn_tensor **out)
+tn_status tni_detached(const tn_tensor *t, tn_tensor **out)
 {
     TN_TRY(tni_tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset, out));
-    tni_tensor_share_version(*out, t);
+    if (TNI_LIKELY(t->versions != NULL))
+        tni_tensor_share_version(*out, t);
     (*out)->flags |= t->flags & TNI_WRAPPED_NUMBER;
     return TN_OK;
 }
@@ -82,7 +83,7 @@ static tn_status fill_result(tni_saved *saved, tn_tensor *t, bool on_view)
 {
     tni_node *fn = NULL;
     TN_TRY(tni_grad_fn(t, &fn, &saved->output));
-    TN_TRY(detached(t, &saved->tensor));
+    TN_TRY(tni_detached(t, &saved->tensor));
     saved->flags |= TNI_SAVED_IS_RESULT;
     if (on_view && fn) {
         tni_weak_ref(&fn->object);
@@ -106,6 +107,8 @@ tn_status tni_saved_fill(tni_saved *saved, tn_tensor *t, bool is_result, bool on
     }
     saved->version = version;
     saved->flags = flags;
+    if (TNI_UNLIKELY(tni_hook_stack && tni_hook_stack->top && !(t->flags & TNI_WRAPPED_NUMBER)))
+        return tni_saved_pack(saved, t);
     if (!saved->tensor)
         saved->tensor = tn_tensor_ref(t);
     return TN_OK;
@@ -114,8 +117,11 @@ tn_status tni_saved_fill(tni_saved *saved, tn_tensor *t, bool is_result, bool on
 void tni_saved_clear(tni_saved *saved)
 {
     tn_tensor *t = TN_MOVE(saved->tensor);
+    tni_saved_hooked *hooked = TN_MOVE(saved->hooked);
     tni_node *view_fn = TN_MOVE(saved->view_fn);
     tn_tensor_unref(t);
+    if (TNI_UNLIKELY(hooked != NULL))
+        tni_saved_hooked_unref(hooked);
     if (TNI_UNLIKELY(view_fn != NULL))
         tni_weak_unref(&view_fn->object);
 }
@@ -125,13 +131,16 @@ void tni_saved_clear(tni_saved *saved)
 /* What unpacking needs of a saved value, with references: another pass may release it meanwhile. */
 typedef struct taken {
     tn_tensor *tensor;
+    tni_saved_hooked *hooked;
     tni_node *view_fn;
 } taken;
 
 static taken take(tni_node *owner, const tni_saved *saved)
 {
     tni_spin_lock(&owner->lock);
-    taken it = {tn_tensor_ref(saved->tensor), saved->view_fn};
+    taken it = {tn_tensor_ref(saved->tensor), saved->hooked, saved->view_fn};
+    if (TNI_UNLIKELY(it.hooked != NULL))
+        tni_ref(&it.hooked->object);
     if (TNI_UNLIKELY(it.view_fn != NULL) && !tni_weak_lock(&it.view_fn->object))
         it.view_fn = NULL;
     tni_spin_unlock(&owner->lock);
@@ -143,7 +152,7 @@ static tn_status as_result(tni_node *fn, const tni_saved *saved, const tn_tensor
                            tn_tensor **out)
 {
     TN_AUTO(tn_tensor) t = NULL;
-    TN_TRY(detached(kept, &t));
+    TN_TRY(tni_detached(kept, &t));
     TN_TRY(tni_set_grad_fn(t, fn, saved->output));
     *out = TN_MOVE(t);
     return TN_OK;
@@ -158,6 +167,10 @@ static tn_status unpack(tni_node *owner, tni_saved *saved, bool plain, tn_tensor
     taken it = take(owner, saved);
     TN_AUTO(tn_tensor) t = it.tensor;
     TN_AUTO(tni_node) view_fn = it.view_fn;
+    if (TNI_UNLIKELY(it.hooked != NULL)) {
+        TN_AUTO(tni_saved_hooked) hooked = it.hooked;
+        return tni_saved_unpack_hooked(view_fn ? view_fn : owner, saved, hooked, out);
+    }
     if (TNI_UNLIKELY(!t))
         return tni_freed_error();
     bool is_result = saved->flags & TNI_SAVED_IS_RESULT;

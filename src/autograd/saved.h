@@ -33,6 +33,9 @@ TN_NODISCARD tn_status tni_saved_fill(tni_saved *saved, tn_tensor *t, bool is_re
 TN_NODISCARD tn_status tni_saved_unpack(tni_node *owner, tni_saved *saved,
                                         TN_OWNED tn_tensor **out);
 void tni_saved_clear(tni_saved *saved);
+/* A tensor that shares memory and counter with @p t, and nothing else: what the operator detach
+ * gives, without a call. */
+TN_NODISCARD tn_status tni_detached(const tn_tensor *t, TN_OWNED tn_tensor **out);
 /* "Trying to backward through the graph a second time ..." */
 TNI_COLD tn_status tni_freed_error(void);
 
