@@ -10,7 +10,7 @@ static int run_explain(const command *self, int argc, char **argv);
 
 const command command_explain = {
     .name = "explain",
-    .usage = "OP ARG... [--json] [--time]",
+    .usage = "OP ARG... [--fake] [--json] [--time]",
     .summary = "call an operator and explain every dispatch of the call",
     .help = "OP is an operator's full name (aten::mm, aten::add.Tensor). An ARG is positional, or\n"
             "NAME=VALUE; what is left out takes its default:\n\n"
@@ -27,6 +27,7 @@ const command command_explain = {
             "  kernel     what sits in the slot, and who registered it\n"
             "  why        how it came to sit there\n\n"
             "and the time it took, watching included. Then comes the result, or the error.\n\n"
+            "  --fake     with fake tensors: they pretend their device, also one that is not here\n"
             "  --json     the same as JSON\n"
             "  --time     then call again, unwatched, and print the best time\n\n"
             "Exit status: 0, 1 when the call failed, 2 for wrong usage.\n\n"
@@ -90,15 +91,17 @@ static void print_json(const opcall *c, const hop_list *hops, int argc, char **a
 
 static int run_explain(const command *self, int argc, char **argv)
 {
-    bool as_json = false, timed = false;
-    const option options[] = {{"--json", &as_json, NULL, false}, {"--time", &timed, NULL, false}};
-    int n = take_options(self, argc, argv, options, 2);
+    bool as_json = false, timed = false, fake = false;
+    const option options[] = {{"--json", &as_json, NULL, false},
+                              {"--time", &timed, NULL, false},
+                              {"--fake", &fake, NULL, false}};
+    int n = take_options(self, argc, argv, options, 3);
     if (n < 0)
         return EXIT_USAGE;
     if (as_json && timed)
         return usage_error(self, "--json and --time do not go together");
     opcall c;
-    int code = opcall_read(self, n, argv, &c);
+    int code = opcall_read(self, n, argv, fake, &c);
     if (code != EXIT_OK)
         return code;
     hop_list hops = {0};

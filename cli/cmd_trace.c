@@ -12,7 +12,7 @@ static int run_run(const command *self, int argc, char **argv);
 
 const command command_trace = {
     .name = "trace",
-    .usage = "OP ARG... [--debug[=TEXT]]",
+    .usage = "OP ARG... [--fake] [--debug[=TEXT]]",
     .summary = "call an operator with the dispatch trace on stderr",
     .help = "Every dispatch prints one line before its kernel is looked up, so the last line of a "
             "call\n"
@@ -20,7 +20,8 @@ const command command_trace = {
             "   [call] op=[aten::mm], key=[AutogradMeta]\n"
             "    [redispatch] op=[aten::mm], key=[Meta]\n\n"
             "  --debug         also print the stages of each dispatch of OP\n"
-            "  --debug=TEXT    of each operator whose name contains TEXT; * for all\n\n"
+            "  --debug=TEXT    of each operator whose name contains TEXT; * for all\n"
+            "  --fake          with fake tensors\n\n"
             "In a program of your own: TENON_SHOW_DISPATCH_TRACE=1 and TENON_DISPATCH_DEBUG=TEXT.\n"
             "OP and ARG are as in `tenon explain`.\n",
     .run = run_trace,
@@ -28,11 +29,12 @@ const command command_trace = {
 
 const command command_run = {
     .name = "run",
-    .usage = "OP ARG... [--json]",
+    .usage = "OP ARG... [--fake] [--json]",
     .summary = "call an operator and print what it returns",
     .help =
         "OP and ARG are as in `tenon explain`. A tensor argument is filled with a fixed, varied\n"
         "pattern that depends on its sizes and dtype alone, or with V when it ends in =V.\n\n"
+        "  --fake    with fake tensors, which have no values\n"
         "  --json    shapes as JSON, without the values\n\n"
         "  tenon run aten::mm 'f32[2,3]' 'f32[3,2]'\n",
     .run = run_run,
@@ -58,16 +60,16 @@ static int call_and_print(const command *self, opcall *c, bool as_json)
 
 static int run_trace(const command *self, int argc, char **argv)
 {
-    bool debug = false;
+    bool debug = false, fake = false;
     const char *filter = NULL;
-    const option options[] = {{"--debug", &debug, &filter, true}};
-    int n = take_options(self, argc, argv, options, 1);
+    const option options[] = {{"--debug", &debug, &filter, true}, {"--fake", &fake, NULL, false}};
+    int n = take_options(self, argc, argv, options, 2);
     if (n < 0)
         return EXIT_USAGE;
     if (filter && !filter[0])
         return usage_error(self, "--debug= needs a part of an operator's name");
     opcall c;
-    int code = opcall_read(self, n, argv, &c);
+    int code = opcall_read(self, n, argv, fake, &c);
     if (code != EXIT_OK)
         return code;
     if (debug && tn_set_dispatch_debug(filter ? filter : tn_op_name(c.op)) != TN_OK) {
@@ -82,13 +84,13 @@ static int run_trace(const command *self, int argc, char **argv)
 
 static int run_run(const command *self, int argc, char **argv)
 {
-    bool as_json = false;
-    const option options[] = {{"--json", &as_json, NULL, false}};
-    int n = take_options(self, argc, argv, options, 1);
+    bool as_json = false, fake = false;
+    const option options[] = {{"--json", &as_json, NULL, false}, {"--fake", &fake, NULL, false}};
+    int n = take_options(self, argc, argv, options, 2);
     if (n < 0)
         return EXIT_USAGE;
     opcall c;
-    int code = opcall_read(self, n, argv, &c);
+    int code = opcall_read(self, n, argv, fake, &c);
     if (code != EXIT_OK)
         return code;
     code = call_and_print(self, &c, as_json);

@@ -10,7 +10,20 @@
 
 /* ---- reading and calling ---- */
 
-int opcall_read(const command *self, int argc, char **argv, opcall *out)
+/* The mode lives as long as this thread is in it, and its tensors. */
+static tn_status enter_fake_mode(opcall *c)
+{
+    tn_fake_mode *mode;
+    tn_status st = tn_fake_mode_new(NULL, &mode);
+    if (st != TN_OK)
+        return st;
+    c->guard = tn_fake_enter(mode);
+    c->fake = true;
+    tn_fake_mode_unref(mode);
+    return TN_OK;
+}
+
+int opcall_read(const command *self, int argc, char **argv, bool fake, opcall *out)
 {
     opcall c = {0};
     if (argc < 1)
@@ -21,9 +34,12 @@ int opcall_read(const command *self, int argc, char **argv, opcall *out)
     c.nrets = tn_op_num_returns(c.op);
     c.args = calloc((size_t)c.nargs + 1, sizeof *c.args);
     c.rets = calloc((size_t)c.nrets + 1, sizeof *c.rets);
-    tn_status st = c.args && c.rets ? tn_op_parse_arguments(c.op, (const char *const *)(argv + 1),
-                                                            argc - 1, c.args)
-                                    : tn_fail(TN_NOMEM, "cannot allocate %d arguments", c.nargs);
+    tn_status st =
+        c.args && c.rets ? TN_OK : tn_fail(TN_NOMEM, "cannot allocate %d arguments", c.nargs);
+    if (st == TN_OK && fake)
+        st = enter_fake_mode(&c);
+    if (st == TN_OK)
+        st = tn_op_parse_arguments(c.op, (const char *const *)(argv + 1), argc - 1, c.args);
     if (st != TN_OK) {
         int code = library_error(self);
         if (!strstr(tn_last_error(), c.schema))
@@ -54,6 +70,8 @@ void opcall_free(opcall *c)
         drop_results(c);
     for (int i = 0; i < c->nargs; i++)
         tn_value_clear(&c->args[i]);
+    if (c->fake)
+        tn_fake_leave(c->guard);
     free(c->args);
     free(c->rets);
     tn_string_free(c->schema);

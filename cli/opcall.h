@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "json.h"
 #include "tenon/dispatch.h"
+#include "tenon/fake.h"
 
 typedef struct opcall {
     tn_op *op;
@@ -13,10 +14,13 @@ typedef struct opcall {
     tn_value *args, *rets; /* owned values */
     int nargs, nrets;
     tn_status status; /* of the call; meaningful once it was made */
+    bool fake;        /* inside `guard` from reading to freeing */
+    tn_fake_guard guard;
 } opcall;
 
-/* Find the operator and read its arguments. Returns EXIT_OK, or complains and says how to exit. */
-int opcall_read(const command *self, int argc, char **argv, opcall *out);
+/* Find the operator and read its arguments; with @p fake in a fake mode, which lasts until
+ * opcall_free. Returns EXIT_OK, or complains and says how to exit. */
+int opcall_read(const command *self, int argc, char **argv, bool fake, opcall *out);
 /* Make the call, boxed. The results of an earlier one are released. */
 void opcall_run(opcall *c);
 void opcall_free(opcall *c);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 #include "core/device.h"
+#include "core/fake.h"
+#include "core/state.h"
 #include "core/scalar.h"
 #include "core/tensor.h"
 
@@ -146,6 +148,15 @@ static tn_status fill(const tni_tensor_literal *l, tn_tensor *t)
     return status;
 }
 
+/* In a fake mode a literal is a fake tensor, like everything else that is made there. */
+static tn_status new_tensor(const tni_tensor_literal *l, int ndim, const int64_t *sizes,
+                            tn_tensor **out)
+{
+    if (tni_tls.fake_mode)
+        return tni_tensor_new_fake(tni_tls.fake_mode, ndim, sizes, NULL, l->dtype, l->device, out);
+    return tni_tensor_new(ndim, sizes, NULL, l->dtype, l->device, out);
+}
+
 tn_status tni_literal_make(const tni_tensor_literal *l, tn_tensor **out)
 {
     int64_t strides[TN_MAX_DIMS], n;
@@ -156,9 +167,9 @@ tn_status tni_literal_make(const tni_tensor_literal *l, tn_tensor **out)
     if (!tni_i64_add(n, l->offset, &n))
         return too_large(l);
     if (l->layout == TNI_LITERAL_PLAIN && !l->offset) {
-        TN_TRY(tni_tensor_new(l->ndim, l->sizes, NULL, l->dtype, l->device, &t));
+        TN_TRY(new_tensor(l, l->ndim, l->sizes, &t));
     } else {
-        TN_TRY(tni_tensor_new(1, &n, NULL, l->dtype, l->device, &memory));
+        TN_TRY(new_tensor(l, 1, &n, &memory));
         TN_TRY(tni_tensor_over(memory->storage, l->ndim, l->sizes, strides, l->offset, l->dtype,
                                memory->keys, memory->device, &t));
     }

@@ -240,6 +240,16 @@ class Explain(Command):
             self.assertEqual(hop["key"], hop["keys"][-1])
             self.assertTrue(hop["returned"])
 
+    def test_a_call_on_fake_tensors_passes_the_fake_key(self):
+        words = ("aten::mm", "cuda f32[8,16]", "cuda f32[16,16].t", "--fake")
+        data = json.loads(self.succeeds("explain", *words, "--json").stdout)
+        self.assertEqual([hop["key"] for hop in data["hops"]], ["AutogradCUDA", "Fake", "Meta"])
+        self.assertIn("float32[8, 16], strides [16, 1], on cuda:0", self.succeeds("explain", *words).stdout)
+        self.assertIn("FakeTensor(..., device='cuda:0', size=(8, 16))", self.succeeds("run", *words).stdout)
+        self.assertIn("key=[Fake]", self.succeeds("trace", *words).stderr)
+        self.fails(1, r"found two different devices cuda:0, cpu", "run", "aten::mm", "cuda f32[2,2]", "f32[2,2]", "--fake")
+        self.fails(1, r"nothing provides this device", "run", "aten::neg", "cuda f32[2]")
+
     def test_a_failing_call_is_explained_as_far_as_it_went(self):
         result = run("explain", "aten::mm", "meta f32[2,3]", "meta f32[4,5]")
         self.assertEqual(result.returncode, 1)
