@@ -244,6 +244,7 @@ static bool needs_data(const char *op) /* what a tensor without data cannot answ
     return strstr(op, "item") != NULL || strstr(op, "_local_scalar_dense") != NULL ||
            strcmp(op, "aten::equal") == 0 || strstr(op, "::nonzero") != NULL ||
            strstr(op, "_unique2") != NULL || strstr(op, "masked_select") != NULL ||
+           strstr(op, "_sequence") != NULL || strstr(op, ".data") != NULL ||
            strcmp(op, "aten::where") == 0 || strcmp(op, "aten::narrow.Tensor") == 0;
 }
 
