@@ -22,6 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/once.h"
+#include "base/spin.h"
 #include "core/device.h"
 #include "dispatch/builtin.h"
 #include "dispatch/debug.h"
@@ -183,6 +184,7 @@ static void after_fork_in_parent(void)
 /* Only the forking thread lives on: the others will never leave their dispatches. */
 static void after_fork_in_child(void)
 {
+    tni_spin_forked();
     tni_thread *self = tni_tls.thread;
     for (tni_thread *t = threads.first; t;) {
         tni_thread *next = t->next;
