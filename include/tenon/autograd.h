@@ -220,6 +220,34 @@ TN_API TN_BORROWED tn_tensor *tn_node_variable(const tn_node *node);
 /** The node whose turn it is on this thread; NULL outside a pass. */
 TN_API TN_BORROWED tn_node *tn_current_node(void);
 
+/* ---- finding out what went wrong ---- */
+
+/** What anomaly mode does, for the whole process. It costs much: for debugging. */
+enum {
+    /** A node notes where it was made: what the tracer says, and which calls its thread was in; and
+     *  in which node's turn, for nodes that a pass records. When a node fails, the message goes on
+     *  with that. */
+    TN_ANOMALY_TRACE = 1,
+    /** A NaN in the result of a node fails the pass. */
+    TN_ANOMALY_CHECK_NAN = 2,
+    /** A NaN, or an Inf, in the result of a call that is recorded fails the call, with the
+     *  operator's name: the first one is where the trouble began. */
+    TN_ANOMALY_FORWARD_NAN = 4,
+    TN_ANOMALY_FORWARD_INF = 8,
+    /** What is usually wanted. Infinities are often meant (masks). */
+    TN_ANOMALY_ON = 7,
+};
+TN_API uint32_t tn_anomaly_mode(void);
+/** Any of the bits above, 0: off. Returns what it was, so that uses nest. */
+TN_API uint32_t tn_set_anomaly_mode(uint32_t bits);
+/** Writes at most @p n bytes of text to @p buffer, with the closing 0: where this thread is, in the
+ *  words of the caller's language. Lines end with a newline. */
+typedef void (*tn_trace_fn)(void *ctx, char *buffer, size_t n);
+/** Who to ask where a node is made; NULL: nobody. For the whole process. */
+TN_API void tn_set_anomaly_tracer(tn_trace_fn fn, void *ctx);
+/** What was noted when @p node was made, "" when nothing. Lives as long as the node. */
+TN_API TN_BORROWED const char *tn_node_made_at(const tn_node *node);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,6 +2,7 @@
 /* autograd/engine.c: the loop of a backward pass, and one node's turn. */
 #include "autograd/engine.h"
 #include "tenon/autograd.h"
+#include "autograd/anomaly.h"
 #include "autograd/extra.h"
 #include "autograd/pass.h"
 #include "autograd/validate.h"
@@ -121,6 +122,8 @@ static tn_status run_node(tni_pass *pass, tni_node *node, tn_tensor **grads, boo
     tn_status status = take_results(pass, node, results);
     if (TNI_UNLIKELY(hooked) && status == TN_OK)
         status = tni_run_post_hooks(node, results, grads);
+    if (TNI_UNLIKELY(tni_anomaly() & TN_ANOMALY_CHECK_NAN) && status == TN_OK)
+        status = tni_anomaly_check_backward(node, results);
     if (TNI_UNLIKELY(status != TN_OK))
         drop_results(node, results);
     return status;
@@ -232,6 +235,11 @@ static tn_status fail(tni_pass *pass, tn_status status)
         error = pass->scope->error;
         pass->scope->error.code = TN_OK;
         pass->scope->error.long_message = NULL;
+    }
+    if (pass->running && tni_anomaly()) {
+        (void)tni_error_raise(&error);
+        status = tni_anomaly_explain(pass->running, tn_last_status());
+        tni_error_take(&error);
     }
     tni_pass_clear(pass);
     tn_status ignored = tn_scope_leave(pass->scope);

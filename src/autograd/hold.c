@@ -1,33 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/hold.c: one thread at a time adds to a gradient.
  *
- * The word in the tensor's meta is 0, or says since how many forks the holder runs, doubled, and
- * whether somebody waits. A thread knows by itself what it holds, so that it never waits for
- * itself. */
+ * The word in the tensor's meta is 0, or says in which era it is held (Note [Locks over fork]),
+ * doubled, and whether somebody waits. A thread knows by itself what it holds, so that it never
+ * waits for itself. */
 #include "autograd/accumulate.h"
 #include "base/futex.h"
-#include "base/once.h"
-
-#include <pthread.h>
 
 enum { WAITED_FOR = 1, CHANNEL = 1 };
 
-static _Atomic uint32_t forks = 2; /* doubled; odd bits are WAITED_FOR */
-static tni_once watch_forks = TNI_ONCE_INIT;
-
 /* What this thread holds, the innermost first. */
 static __attribute__((tls_model("initial-exec"))) _Thread_local tni_grad_hold_frame *innermost;
-
-static void forked(void)
-{
-    atomic_fetch_add_explicit(&forks, 2, memory_order_relaxed);
-}
-
-static tn_status begin_watching(void)
-{
-    TN_CHECK(pthread_atfork(NULL, NULL, forked) == 0, TN_NOMEM, "cannot watch for fork()");
-    return TN_OK;
-}
 
 static bool is_mine(const tni_grad_meta *meta)
 {
@@ -42,11 +25,7 @@ void tni_grad_hold(tni_grad_meta *meta, tni_grad_hold_frame *frame)
     *frame = (tni_grad_hold_frame){NULL, NULL};
     if (is_mine(meta))
         return;
-    /* Without memory to watch for forks a child may wait; that is better than not adding. */
-    if (TNI_UNLIKELY(!tni_once_done(&watch_forks)) &&
-        tni_once_run(&watch_forks, begin_watching, "gradients") != TN_OK)
-        tn_clear_error();
-    uint32_t now = atomic_load_explicit(&forks, memory_order_relaxed);
+    uint32_t now = 2u * tni_spin_era;
     uint32_t seen = 0;
     for (;;) {
         bool is_free = (seen & ~(uint32_t)WAITED_FOR) != now;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/meta.c: tensors in the gradient graph. */
 #include "autograd/meta.h"
+#include "autograd/anomaly.h"
 #include "autograd/extra.h"
 #include "autograd/view.h"
 
@@ -70,6 +71,8 @@ tn_status tni_gradient_edge(tn_tensor *t, tni_edge *out)
 tn_status tni_set_grad_fn(tn_tensor *t, tni_node *node, uint32_t output)
 {
     tni_grad_meta *meta;
+    if (TNI_UNLIKELY(tni_anomaly()))
+        TN_TRY(tni_anomaly_check_forward(node, output, t));
     TN_TRY(tni_meta_get(t, &meta));
     tni_node *old = meta->grad_fn;
     if (TNI_UNLIKELY(meta->extra || meta->retains_grad))

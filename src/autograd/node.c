@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/node.c: making nodes, and taking graphs apart however long they are. */
+#include "autograd/anomaly.h"
 #include "autograd/extra.h"
 #include "autograd/saved.h"
 
@@ -70,6 +71,13 @@ tn_status tni_node_new(const tni_node_class *cls, uint32_t n_edges, uint32_t n_i
     for (uint32_t i = 0; i < n_inputs; i++)
         node->inputs[i].dtype = TN_DTYPE_NONE;
     node->sequence = (cls->flags & TNI_CLASS_ACCUMULATES) ? UINT64_MAX : next_sequence++;
+    if (TNI_UNLIKELY(tni_anomaly())) {
+        tn_status status = tni_anomaly_note(node);
+        if (status != TN_OK) {
+            tni_node_unref(node);
+            return status;
+        }
+    }
     *out = node;
     return TN_OK;
 }

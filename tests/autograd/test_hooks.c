@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/autograd/test_hooks.c: which hooks run, in which order, and what they may change. */
+#include "kit.h"
+
+#include <string.h>
+
+/* What happened, a letter each. */
+static char events[64];
+
+static void note(char what)
+{
+    size_t n = strlen(events);
+    if (n + 1 < sizeof events)
+        events[n] = what;
+}
+
+static void begin(void)
+{
+    memset(events, 0, sizeof events);
+}
+
+/* The context of a hook that notes a letter. */
+static void *letter(char c)
+{
+    static char all[128];
+    all[(unsigned char)c & 127] = c;
+    return &all[(unsigned char)c & 127];
+}
+
+static tn_status on_grad(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)grad;
+    (void)out;
+    note(*(const char *)ctx);
+    return TN_OK;
+}
+
+static tn_status twice(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    note(*(const char *)ctx);
+    return tn_mul_scalar(grad, tn_int(2), out);
+}
+
+static tn_status pre(void *ctx, tn_node *node, tn_tensor *const *grads, int64_t n, tn_tensor **out)
+{
+    EXPECT(node == tn_current_node());
+    EXPECT(n == 1 && grads[0] && !out[0]);
+    note(*(const char *)ctx);
+    return TN_OK;
+}
+
+static tn_status post(void *ctx, tn_node *node, tn_tensor *const *results, int64_t n_results,
+                      tn_tensor *const *grads, int64_t n_grads, tn_tensor **out)
+{
+    (void)results;
+    (void)out;
+    EXPECT(node && n_grads == 1 && grads[0] && n_results == tn_node_num_edges(node));
+    note(*(const char *)ctx);
+    return TN_OK;
+}
+
+static tn_status accumulated(void *ctx, tn_tensor *t)
+{
+    EXPECT(tn_tensor_grad(t) != NULL);
+    note(*(const char *)ctx);
+    return TN_OK;
+}
+
+static tn_status done(void *ctx)
+{
+    note(*(const char *)ctx);
+    return TN_OK;
+}
+
+static void count_release(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+TEST(hooks_of_one_node_run_in_the_documented_order)
+{
+    tn_tensor *x = kit_leaf(1, 3), *a = NULL, *z = NULL;
+    ASSERT_OK(kit_scale(x, &a));
+    ASSERT_OK(kit_scale(a, &z));
+    tn_node *node = NULL;
+    ASSERT_OK(tn_tensor_grad_fn(a, &node));
+    ASSERT_OK(tn_node_add_post_hook(node, post, letter('4'), NULL, NULL));
+    ASSERT_OK(tn_node_add_pre_hook(node, pre, letter('3'), NULL, NULL));
+    ASSERT_OK(tn_tensor_retain_grad(a));
+    ASSERT_OK(tn_tensor_add_hook(a, on_grad, letter('1'), NULL, NULL));
+    ASSERT_OK(tn_tensor_add_hook(a, twice, letter('2'), NULL, NULL));
+    tn_node *leaf = tn_node_edge(node, 0, NULL);
+    ASSERT_OK(tn_node_add_post_hook(leaf, post, letter('8'), NULL, NULL));
+    ASSERT_OK(tn_node_add_pre_hook(leaf, pre, letter('6'), NULL, NULL));
+    ASSERT_OK(tn_tensor_add_accumulated_hook(x, accumulated, letter('7'), NULL, NULL));
+    ASSERT_OK(tn_tensor_add_hook(x, on_grad, letter('5'), NULL, NULL));
+    begin();
+    EXPECT_OK(tn_tensor_backward(z));
+    EXPECT_STR(events, "12345678");
+    EXPECT_NEAR(kit_grad(a, 0), 4, 0); /* kept after the hooks that change it */
+    EXPECT_NEAR(kit_grad(x, 0), 8, 0);
+    tn_tensor_unref(x);
+    tn_tensor_unref(a);
+    tn_tensor_unref(z);
+}
+
+TEST(hooks_of_a_requested_input_change_what_grad_gives)
+{
+    tn_tensor *x = kit_leaf(1, 3), *a = NULL, *z = NULL, *out[2];
+    ASSERT_OK(kit_scale(x, &a));
+    ASSERT_OK(kit_scale(a, &z));
+    ASSERT_OK(tn_tensor_add_hook(a, twice, letter('a'), NULL, NULL));
+    ASSERT_OK(tn_tensor_add_hook(x, twice, letter('x'), NULL, NULL));
+    tn_tensor *inputs[] = {a, x};
+    tn_grad_opts opts = TN_GRAD_OPTS_INIT;
+    opts.retain_graph = TN_BOOL_TRUE;
+    begin();
+    EXPECT_OK(tn_grad(&z, 1, inputs, 2, NULL, &opts, out));
+    EXPECT_STR(events, "ax");
+    EXPECT_NEAR(kit_at(out[0], 0), 4, 0);
+    EXPECT_NEAR(kit_at(out[1], 0), 16, 0);
+    tn_tensor_unref(out[0]);
+    tn_tensor_unref(out[1]);
+    begin();
+    EXPECT_OK(tn_grad(&z, 1, &a, 1, NULL, &opts, out)); /* its node does not run, its hook does */
+    EXPECT_STR(events, "a");
+    EXPECT_NEAR(kit_at(out[0], 0), 4, 0);
+    tn_tensor_unref(out[0]);
+    tn_tensor_unref(x);
+    tn_tensor_unref(a);
+    tn_tensor_unref(z);
+}
+
+TEST(kept_gradients_are_copies_and_then_sums)
+{
+    tn_tensor *x = kit_leaf(1, 3), *a = NULL, *z = NULL;
+    EXPECT_OK(tn_tensor_retain_grad(x)); /* a leaf has its gradient anyway */
+    EXPECT(!tn_tensor_retains_grad(x));
+    ASSERT_OK(kit_scale(x, &a));
+    ASSERT_OK(kit_scale(a, &z));
+    ASSERT_OK(tn_tensor_retain_grad(a));
+    ASSERT_OK(tn_tensor_retain_grad(a)); /* twice is once */
+    EXPECT(tn_tensor_retains_grad(a));
+    EXPECT_OK(tn_tensor_backward(z));
+    tn_tensor *first = tn_tensor_ref(tn_tensor_grad(a));
+    EXPECT_NEAR(kit_at(first, 0), 2, 0);
+    EXPECT_OK(tn_tensor_backward(z));
+    EXPECT_NEAR(kit_at(first, 0), 2, 0);
+    EXPECT_NEAR(kit_grad(a, 0), 4, 0);
+    EXPECT(tn_tensor_grad(a) != first);
+    tn_tensor_unref(first);
+    tn_tensor *plain = kit_vector(1, 1);
+    EXPECT_FAIL(TN_INVALID, "can't retain_grad on Tensor that has requires_grad=False",
+                tn_tensor_retain_grad(plain));
+    tn_tensor_unref(plain);
+    tn_tensor_unref(x);
+    tn_tensor_unref(z);
+    tn_tensor_unref(a);
+}
+
+TEST(a_new_history_takes_kept_gradients_along_and_leaves_hooks_behind)
+{
+    tn_tensor *x = kit_leaf(1, 3), *y = kit_leaf(1, 5), *a = NULL, *old = NULL;
+    ASSERT_OK(kit_scale(x, &a));
+    ASSERT_OK(kit_scale(a, &old)); /* of the value that a was */
+    ASSERT_OK(tn_tensor_retain_grad(a));
+    ASSERT_OK(tn_tensor_add_hook(a, on_grad, letter('h'), NULL, NULL));
+    ASSERT_OK(kit_record(&kit_scale_class, &y, 1, a));
+    begin();
+    EXPECT_OK(tn_tensor_backward(a));
+    EXPECT_STR(events, "");
+    EXPECT_NEAR(kit_grad(a, 0), 1, 0);
+    EXPECT_NEAR(kit_grad(y, 0), 2, 0);
+    EXPECT_OK(tn_tensor_backward(old));
+    EXPECT_STR(events, "h");
+    EXPECT_NEAR(kit_grad(a, 0), 1, 0);
+    tn_tensor_unref(x);
+    tn_tensor_unref(y);
+    tn_tensor_unref(a);
+    tn_tensor_unref(old);
+}
+
+/* ---- removing ---- */
+
+TEST(a_removed_hook_runs_no_more_and_is_released)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    tn_tensor *x = kit_leaf(1, 3), *z = NULL;
+    ASSERT_OK(kit_scale(x, &z));
+    tn_hook *on_leaf = NULL, *on_result = NULL, *forgotten = NULL;
+    int released = 0;
+    begin();
+    ASSERT_OK(tn_tensor_add_hook(x, twice, letter('x'), NULL, &on_leaf));
+    ASSERT_OK(tn_tensor_add_hook(z, twice, letter('z'), NULL, &on_result));
+    ASSERT_OK(tn_tensor_add_hook(x, on_grad, &released, count_release, &forgotten));
+    released = '-';
+    tn_hook_unref(forgotten);
+    EXPECT_OK(tn_tensor_backward(z));
+    EXPECT_STR(events, "zx-");
+    tn_hook_remove(on_leaf);
+    tn_hook_remove(on_result);
+    begin();
+    EXPECT_OK(tn_tensor_backward(z));
+    EXPECT_STR(events, "-");
+    tn_hook_remove(NULL);
+    tn_hook_unref(NULL);
+    tn_tensor_unref(z);
+    EXPECT_EQ_INT(released, '-');
+    tn_tensor_unref(x);
+    EXPECT_EQ_INT(released, '-' + 1);
+    EXPECT_EQ_INT(tni_test_live, before);
+}
+
+static tn_hook *to_remove;
+static tn_status remove_it(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)grad;
+    (void)out;
+    note(*(const char *)ctx);
+    tn_hook_remove(to_remove);
+    to_remove = NULL;
+    return TN_OK;
+}
+
+TEST(a_hook_may_remove_itself_and_others_while_it_runs)
+{
+    tn_tensor *x = kit_leaf(1, 3), *z = NULL;
+    ASSERT_OK(kit_scale(x, &z));
+    ASSERT_OK(tn_tensor_add_hook(x, remove_it, letter('s'), NULL, &to_remove));
+    begin();
+    EXPECT_OK(tn_tensor_backward(z));
+    EXPECT_OK(tn_tensor_backward(z));
+    EXPECT_STR(events, "s");
+    ASSERT_OK(tn_tensor_add_hook(x, remove_it, letter('r'), NULL, NULL));
+    ASSERT_OK(tn_tensor_add_hook(x, on_grad, letter('v'), NULL, &to_remove));
+    EXPECT_OK(tn_tensor_backward(z));
+    EXPECT_STR(events, "sr"); /* v was removed before its turn */
+    tn_tensor_unref(x);
+    tn_tensor_unref(z);
+}
+
+TEST(a_handle_outlives_what_the_hook_was_on)
+{
+    tn_tensor *x = kit_leaf(1, 3), *z = NULL;
+    ASSERT_OK(kit_scale(x, &z));
+    tn_hook *on_leaf = NULL, *on_result = NULL;
+    ASSERT_OK(tn_tensor_add_hook(x, twice, letter('x'), NULL, &on_leaf));
+    ASSERT_OK(tn_tensor_add_hook(z, twice, letter('z'), NULL, &on_result));
+    tn_tensor_unref(z);
+    tn_tensor_unref(x);
+    tn_hook_remove(on_leaf);
+    tn_hook_remove(on_result);
+}
+
+/* ---- what is refused ---- */
+
+static tn_status other_shape(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)ctx;
+    (void)grad;
+    *out = kit_vector(2, 1);
+    return TN_OK;
+}
+
+static tn_status other_type(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)ctx;
+    return tn_to_dtype(grad, TN_DTYPE_F64, false, false, TN_FORMAT_NONE, out);
+}
+
+TEST(a_hook_cannot_change_what_kind_of_tensor_a_gradient_is)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    tn_tensor *x = kit_leaf(1, 3), *z = NULL;
+    ASSERT_OK(kit_scale(x, &z));
+    tn_hook *hook = NULL;
+    ASSERT_OK(tn_tensor_add_hook(x, other_shape, NULL, NULL, &hook));
+    EXPECT_FAIL(TN_INVALID, "has changed the size of value", tn_tensor_backward(z));
+    tn_hook_remove(hook);
+    ASSERT_OK(tn_tensor_add_hook(z, other_type, NULL, NULL, &hook));
+    EXPECT_FAIL(TN_INVALID, "has changed the type of value (was float32 got float64)",
+                tn_tensor_backward(z));
+    tn_hook_remove(hook);
+    EXPECT(tn_tensor_grad(x) == NULL);
+    EXPECT_OK(tn_tensor_backward(z));
+    EXPECT_NEAR(kit_grad(x, 0), 2, 0);
+    EXPECT_FAIL(TN_INVALID, "post accumulate grad hooks cannot be registered on non-leaf tensors",
+                tn_tensor_add_accumulated_hook(z, accumulated, NULL, NULL, NULL));
+    tn_tensor *plain = kit_vector(1, 1);
+    EXPECT_FAIL(TN_INVALID, "cannot register a hook on a tensor that doesn't require gradient",
+                tn_tensor_add_hook(plain, on_grad, NULL, NULL, NULL));
+    tn_tensor_unref(plain);
+    tn_tensor_unref(x);
+    tn_tensor_unref(z);
+    tn_clear_error();
+    EXPECT_EQ_INT(tni_test_live, before);
+}
+
+/* ---- callbacks ---- */
+
+static tn_status queue_two(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)ctx;
+    (void)grad;
+    (void)out;
+    EXPECT(!tn_grad_enabled());
+    TN_TRY(tn_queue_callback(done, letter('1'), NULL));
+    return tn_queue_callback(done, letter('2'), NULL);
+}
+
+TEST(callbacks_run_after_the_last_node_in_order)
+{
+    tn_tensor *x = kit_leaf(1, 3), *z = NULL;
+    ASSERT_OK(kit_scale(x, &z));
+    ASSERT_OK(tn_tensor_add_hook(z, queue_two, NULL, NULL, NULL));
+    ASSERT_OK(tn_tensor_add_hook(x, on_grad, letter('x'), NULL, NULL));
+    begin();
+    EXPECT_OK(tn_tensor_backward(z));
+    EXPECT_STR(events, "x12");
+    EXPECT(tn_grad_enabled());
+    tn_tensor_unref(x);
+    tn_tensor_unref(z);
+}
