@@ -107,6 +107,21 @@ static tn_status median_line(void *const *line, void *scratch, void *ctx)
     return kth_line(line, scratch, ctx);
 }
 
+/* The median of what is not NaN: keys of NaN are the largest. */
+static tn_status nanmedian_line(void *const *line, void *scratch, void *ctx)
+{
+    sort_job j = *(const sort_job *)ctx;
+    int64_t numbers = 0;
+    for (int64_t i = 0; i < j.n; i++)
+        numbers += !is_nan(&j, line[2], i);
+    if (numbers == 0) {
+        put(&j, line, 0, 0);
+        return TN_OK;
+    }
+    j.k = (numbers - 1) / 2;
+    return kth_line(line, scratch, &j);
+}
+
 /* The longest run of equal keys, the first of several; its last place. */
 static tn_status mode_line(void *const *line, void *scratch, void *ctx)
 {
@@ -202,13 +217,19 @@ tn_status tni_cpu_mode(tn_tensor *self, int64_t dim, bool keepdim, tn_tensor *va
     return along(mode_line, self, dim, 0, false, values, indices);
 }
 
+tn_status tni_cpu_nanmedian_dim(tn_tensor *self, int64_t dim, bool keepdim, tn_tensor *values,
+                                tn_tensor *indices)
+{
+    (void)keepdim;
+    return along(nanmedian_line, self, dim, 0, false, values, indices);
+}
+
 /* Of all elements. */
-tn_status tni_kernel_median(tn_call *call, tn_tensor *self, tn_tensor **out)
+static tn_status median_of_all(tni_line_fn fn, tn_tensor *self, tn_tensor **out)
 {
     tn_dtype dtype = (tn_dtype)self->dtype;
     TN_AUTO(tn_tensor) value = NULL;
     TN_AUTO(tn_tensor) place = NULL;
-    (void)call;
     TN_CHECK(!tn_dtype_is_complex(dtype) && dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED,
              "\"median_cpu\" not implemented for '%s'", tni_dtype_text(dtype));
     TN_TRY(tni_tensor_new(0, NULL, NULL, dtype, self->device, &value));
@@ -219,9 +240,20 @@ tn_status tni_kernel_median(tn_call *call, tn_tensor *self, tn_tensor **out)
                                                          : tn_int(INT64_MIN),
                              dtype, value->data);
         else
-            TN_TRY(
-                run(median_line, self, ~UINT64_C(0), (self->numel - 1) / 2, false, value, place));
+            TN_TRY(run(fn, self, ~UINT64_C(0), (self->numel - 1) / 2, false, value, place));
     }
     *out = TN_MOVE(value);
     return TN_OK;
+}
+
+tn_status tni_kernel_median(tn_call *call, tn_tensor *self, tn_tensor **out)
+{
+    (void)call;
+    return median_of_all(median_line, self, out);
+}
+
+tn_status tni_kernel_nanmedian(tn_call *call, tn_tensor *self, tn_tensor **out)
+{
+    (void)call;
+    return median_of_all(nanmedian_line, self, out);
 }
