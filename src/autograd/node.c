@@ -164,8 +164,11 @@ static void take_apart(tni_node *node)
 {
     tni_node_release(node);
     free_lists(node);
-    if (TNI_UNLIKELY(node->cls->flags & TNI_CLASS_DESTROYS))
-        (*(tni_node_destroy *)node->data)(node);
+    if (TNI_UNLIKELY(node->cls->flags & TNI_CLASS_DESTROYS)) {
+        tni_node_destroy destroy = *(tni_node_destroy *)node->data;
+        if (destroy) /* else it was never filled */
+            destroy(node);
+    }
     tni_node_extra_free(node);
     for (uint32_t i = 0; i < node->n_edges; i++)
         tni_node_unref(node->edges[i].node);

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include "autograd/anomaly.h"
 #include "autograd/meta.h"
 #include "autograd/saved_hooks.h"
 #include "core/device.h"
@@ -58,14 +59,18 @@ static TNI_COLD tn_status written_since(const tn_tensor *t, const tni_node *fn, 
     char type[64], sizes[TNI_SIZES_TEXT], from[192] = "";
     if (fn)
         snprintf(from, sizeof from, ", which is output %u of %s,", output, fn->cls->name);
-    TN_FAIL(
-        TN_INVALID,
-        "one of the variables needed for gradient computation has been modified by an inplace "
-        "operation: [%s %s]%s is at version %u; expected version %u instead. Hint: enable anomaly "
-        "detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False).",
-        type_name(t, type, sizeof type), tni_format_sizes(t->ndim, t->sizes, sizes, sizeof sizes),
-        from, now, then);
+    TN_FAIL(TN_INVALID,
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            "operation: [%s %s]%s is at version %u; expected version %u instead.%s",
+            type_name(t, type, sizeof type),
+            tni_format_sizes(t->ndim, t->sizes, sizes, sizeof sizes), from, now, then,
+            tni_anomaly()
+                ? " Hint: the backtrace further above shows the operation that failed to "
+                  "compute its gradient. The variable in question was changed in there or "
+                  "anywhere later. Good luck!"
+                : " Hint: enable anomaly detection to find the operation that failed to "
+                  "compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+                  "check_nan=False).");
 }
 
 /* ---- saving ---- */
