@@ -101,7 +101,7 @@ static const tni_node *parent_of(const tni_node *node)
     return extra ? extra->parent : NULL;
 }
 
-tn_status tni_anomaly_explain(const tni_node *node, tn_status status)
+void tni_anomaly_explain(const tni_node *node, tn_status status)
 {
     tni_str text = TNI_STR_INIT;
     const char *made = tn_node_made_at(node);
@@ -122,7 +122,6 @@ tn_status tni_anomaly_explain(const tni_node *node, tn_status status)
                      node->cls->name, tn_node_made_at(node));
     (void)tni_fail(status, tn_last_error_where(), "%s%s", tn_last_error(), tni_str_get(&text));
     tni_str_clear(&text);
-    return status;
 }
 
 /* ---- NaN and Inf ---- */

@@ -22,6 +22,6 @@ TN_NODISCARD tn_status tni_anomaly_check_forward(const tni_node *node, uint32_t 
 /* @retval TN_INVALID  "Function 'MulBackward0' returned nan values in its 0th output." */
 TN_NODISCARD tn_status tni_anomaly_check_backward(const tni_node *node, tn_tensor *const *results);
 /* @p node failed with @p status: add to this thread's record where it was made. */
-TN_NODISCARD tn_status tni_anomaly_explain(const tni_node *node, tn_status status);
+void tni_anomaly_explain(const tni_node *node, tn_status status);
 
 #endif

@@ -222,25 +222,14 @@ static tn_status run(tni_pass *pass, const tni_execute *what, bool caller_no_gra
 /* The first failure is what the scope remembers, else what this thread's record says. */
 static tn_status fail(tni_pass *pass, tn_status status)
 {
-    tni_error error;
-    if (tn_scope_status(pass->scope) == TN_OK) {
-        tni_error_take(&error);
-        if (error.code == TN_OK) {
-            (void)tni_fail(status, TNI_WHERE, "%s failed with %s and left no message",
-                           pass->running ? pass->running->cls->name : "a backward pass",
-                           tn_status_name(status));
-            tni_error_take(&error);
-        }
-    } else {
-        error = pass->scope->error;
-        pass->scope->error.code = TN_OK;
-        pass->scope->error.long_message = NULL;
-    }
-    if (pass->running && tni_anomaly()) {
-        (void)tni_error_raise(&error);
-        status = tni_anomaly_explain(pass->running, tn_last_status());
-        tni_error_take(&error);
-    }
+    if (tni_scope_raise(pass->scope) == TN_OK && tn_last_status() == TN_OK)
+        (void)tni_fail(status, TNI_WHERE, "%s failed with %s and left no message",
+                       pass->running ? pass->running->cls->name : "a backward pass",
+                       tn_status_name(status));
+    if (pass->running && tni_anomaly())
+        tni_anomaly_explain(pass->running, tn_last_status());
+    tni_error error; /* cleaning up must not change it */
+    tni_error_take(&error);
     tni_pass_clear(pass);
     tn_status ignored = tn_scope_leave(pass->scope);
     (void)ignored;
@@ -249,8 +238,11 @@ static tn_status fail(tni_pass *pass, tn_status status)
 
 tn_status tni_execute_pass(const tni_execute *what)
 {
-    tni_pass pass = {
-        .outer = current, .keep_graph = what->keep_graph, .create_graph = what->create_graph};
+    tni_pass pass;
+    tni_pass_init(&pass);
+    pass.outer = current;
+    pass.keep_graph = what->keep_graph;
+    pass.create_graph = what->create_graph;
     TN_TRY(tn_scope_enter(&pass.scope));
     uint8_t no_grad = tni_tls.no_grad;
     current = &pass;

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #if defined(TN_STRESS) && TN_STRESS
-enum { FIRST_TURNS = 1, FIRST_ENTRIES = 2 };
+enum { FIRST_ENTRIES = 2 };
 #else
-enum { FIRST_TURNS = 64, FIRST_ENTRIES = 64 };
+enum { FIRST_ENTRIES = 64 };
 #endif
 
 static _Atomic uint32_t last_id;
@@ -77,12 +77,16 @@ static bool claim(const tni_pass *pass, tni_node *node, uint32_t turn)
 
 static tn_status grow_turns(tni_pass *pass)
 {
-    TN_CHECK(pass->capacity < TNI_NO_TURN / 2, TN_INVALID, "a graph of more than %u nodes",
+    TN_CHECK(pass->capacity < TNI_NO_TURN / 4, TN_INVALID, "a graph of more than %u nodes",
              pass->capacity);
-    uint32_t capacity = pass->capacity ? 2 * pass->capacity : FIRST_TURNS;
-    tni_turn *turns = tni_realloc(pass->turns, (size_t)pass->capacity * sizeof *turns,
-                                  (size_t)capacity * sizeof *turns);
+    bool few = pass->turns == pass->few_turns;
+    uint32_t capacity = 4 * pass->capacity;
+    tni_turn *turns =
+        tni_realloc(few ? NULL : pass->turns, few ? 0 : (size_t)pass->capacity * sizeof *turns,
+                    (size_t)capacity * sizeof *turns);
     TN_CHECK(turns, TN_NOMEM, "cannot note %u nodes of a backward pass", capacity);
+    if (few)
+        memcpy(turns, pass->few_turns, sizeof pass->few_turns);
     pass->turns = turns;
     pass->capacity = capacity;
     return TN_OK;
@@ -116,11 +120,13 @@ static tn_status take_memory(tni_pass *pass, size_t n_slots, uint32_t max_edges)
     size_t slots = n_slots * sizeof(tn_tensor *);
     size_t results = (size_t)max_edges * sizeof(tn_tensor *);
     size_t ready = (size_t)pass->n * sizeof(tni_ready);
-    char *block = tni_alloc(slots + results + ready + max_edges);
+    size_t nbytes = slots + results + ready + max_edges;
+    char *block = (char *)pass->small_block;
+    if (nbytes > sizeof pass->small_block)
+        pass->block = block = tni_alloc(nbytes);
     TN_CHECK(block, TN_NOMEM, "cannot allocate the queue of a backward pass over %u nodes",
              pass->n);
     memset(block, 0, slots);
-    pass->block = block;
     pass->results = (tn_tensor **)(void *)(block + slots);
     pass->ready = (tni_ready *)(void *)(block + slots + results);
     pass->wanted = (bool *)(block + slots + results + ready);
@@ -262,7 +268,8 @@ void tni_pass_clear(tni_pass *pass)
     tni_free(pass->captures);
     tni_free(pass->map.entries);
     tni_free(pass->block);
-    tni_free(pass->turns);
+    if (pass->turns != pass->few_turns)
+        tni_free(pass->turns);
 }
 
 /* ---- a pass that stands still ---- */

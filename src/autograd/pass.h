@@ -15,6 +15,14 @@
 
 #include "autograd/node.h"
 
+#include <string.h>
+
+#if defined(TN_STRESS) && TN_STRESS
+#    define TNI_FEW_TURNS 1
+#else
+#    define TNI_FEW_TURNS 16
+#endif
+
 enum {
     TNI_TURN_CLAIMED = 1, /* found through node->claim */
     TNI_TURN_NEEDED = 2,  /* leads to something that is asked for; see tni_pass.partial */
@@ -78,9 +86,20 @@ typedef struct tni_pass {
     } map;
     tni_callback *callbacks;
     uint32_t n_callbacks, callback_capacity;
+    /* Where turns and block lie in a pass over few nodes. */
+    tni_turn few_turns[TNI_FEW_TURNS];
+    uint64_t small_block[TNI_FEW_TURNS * 4];
 } tni_pass;
 
 #define TNI_NO_TURN UINT32_MAX
+
+/* All zero, but for the memory of few nodes, which is not touched. */
+static inline void tni_pass_init(tni_pass *pass)
+{
+    memset(pass, 0, offsetof(tni_pass, few_turns));
+    pass->turns = pass->few_turns;
+    pass->capacity = TNI_FEW_TURNS;
+}
 
 uint32_t tni_pass_look_up(const tni_pass *pass, const tni_node *node);
 /* The entry of @p node, TNI_NO_TURN when it is not part of the pass. */

@@ -2,45 +2,49 @@
 /* core/scope.c: scopes, in which results need no release and the first failure sticks. */
 #include "core/scope.h"
 
+#include <string.h>
 #include "base/alloc.h"
-
-#if defined(TN_STRESS) && TN_STRESS
-enum { FIRST_CAPACITY = 1 };
-#else
-enum { FIRST_CAPACITY = 32 };
-#endif
 
 tn_status tn_scope_enter(tn_scope **out)
 {
     TN_CHECK(out, TN_INVALID, "tn_scope_enter: out is NULL");
-    tn_scope *scope = tni_alloc(sizeof *scope);
+    tn_scope *scope = tni_block_alloc(sizeof *scope);
     TN_CHECK(scope, TN_NOMEM, "cannot allocate a scope of %zu bytes", sizeof *scope);
     scope->outer = tni_tls.scope;
-    scope->tensors = NULL;
-    scope->n = scope->capacity = 0;
-    scope->error = (tni_error){.code = TN_OK};
+    scope->tensors = scope->few;
+    scope->n = 0;
+    scope->capacity = TNI_SCOPE_FEW;
+    scope->code = TN_OK;
+    scope->error = NULL;
     tni_tls.scope = scope;
     *out = scope;
     return TN_OK;
 }
 
-/* Newest first, so that views go before what they look at. */
-static void release_tensors(tn_scope *scope)
+tn_status tni_scope_raise(tn_scope *scope)
 {
-    tni_scope_empty(scope);
-    tni_free(scope->tensors);
-    scope->tensors = NULL;
-    scope->capacity = 0;
+    tn_status status = scope->code;
+    scope->code = TN_OK;
+    if (scope->error) {
+        status = tni_error_raise(scope->error);
+        tni_free_unwatched(scope->error);
+        scope->error = NULL;
+    } else if (status != TN_OK) {
+        (void)tni_fail(status, TNI_WHERE,
+                       "an operator failed with %s; no memory to keep the message",
+                       tn_status_name(status));
+    }
+    return status;
 }
 
 static tn_status leave_innermost(tn_scope *scope)
 {
-    release_tensors(scope);
+    tni_scope_empty(scope);
+    if (scope->tensors != scope->few)
+        tni_free(scope->tensors);
     tni_tls.scope = scope->outer;
-    tn_status status = TN_OK;
-    if (scope->error.code != TN_OK)
-        status = tni_error_raise(&scope->error);
-    tni_free(scope);
+    tn_status status = tni_scope_raise(scope);
+    tni_block_free(scope, sizeof *scope);
     return status;
 }
 
@@ -68,7 +72,7 @@ tn_status tn_scope_leave(tn_scope *scope)
 
 tn_status tn_scope_status(const tn_scope *scope)
 {
-    return scope ? scope->error.code : TN_OK;
+    return scope ? scope->code : TN_OK;
 }
 
 /* ---- what happens inside ---- */
@@ -77,21 +81,26 @@ tn_status tn_scope_status(const tn_scope *scope)
  * why. */
 static void stick(tn_scope *scope, tn_status status)
 {
-    if (scope->error.code != TN_OK)
+    if (scope->code != TN_OK)
         return;
+    scope->code = status;
     if (tn_last_status() == TN_OK)
         (void)tni_fail(status, TNI_WHERE, "an operator failed with %s and left no message",
                        tn_status_name(status));
-    tni_error_take(&scope->error);
+    scope->error = tni_alloc_unwatched(sizeof *scope->error);
+    if (scope->error)
+        tni_error_take(scope->error);
 }
 
 static tn_status add(tn_scope *scope, tn_tensor *t)
 {
-    if (scope->n == scope->capacity) {
-        size_t capacity = scope->capacity ? 2 * scope->capacity : FIRST_CAPACITY;
-        tn_tensor **tensors = tni_realloc(scope->tensors, scope->capacity * sizeof *tensors,
-                                          capacity * sizeof *tensors);
+    if (TNI_UNLIKELY(scope->n == scope->capacity)) {
+        size_t capacity = 2 * scope->capacity;
+        tn_tensor **tensors = tni_alloc(capacity * sizeof *tensors);
         TN_CHECK(tensors, TN_NOMEM, "cannot note %zu tensors in a scope", capacity);
+        memcpy(tensors, scope->tensors, scope->n * sizeof *tensors);
+        if (scope->tensors != scope->few)
+            tni_free(scope->tensors);
         scope->tensors = tensors;
         scope->capacity = capacity;
     }
@@ -107,7 +116,7 @@ bool tni_scope_failed(void)
                        "no scope is open: functions named tnx_ need one, see tn_scope_enter");
         return true;
     }
-    return scope->error.code != TN_OK;
+    return scope->code != TN_OK;
 }
 
 tn_tensor *tni_scope_result(tn_status status, tn_tensor *t)

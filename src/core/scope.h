@@ -8,11 +8,19 @@
 #include "tenon/tensor.h"
 #include "base/status.h"
 
+#if defined(TN_STRESS) && TN_STRESS
+#    define TNI_SCOPE_FEW 1
+#else
+#    define TNI_SCOPE_FEW 16
+#endif
+
 struct tn_scope {
     tn_scope *outer;
-    tn_tensor **tensors;
+    tn_tensor **tensors; /* `few`, or a block of its own */
     size_t n, capacity;
-    tni_error error; /* of the first failure; code TN_OK while there is none */
+    tn_status code;   /* of the first failure, TN_OK while there is none */
+    tni_error *error; /* what failed, in words; NULL also when there was no memory to keep that */
+    tn_tensor *few[TNI_SCOPE_FEW];
 };
 
 /* True when a tnx_ function must return at once: an earlier failure sticks, or no scope is open.
@@ -25,14 +33,17 @@ TN_BORROWED tn_tensor *tni_scope_result(tn_status status, TN_STOLEN tn_tensor *t
 /* Innermost on this thread, and nothing failed in it. */
 static inline bool tni_scope_is_fine(const tn_scope *scope)
 {
-    return tni_tls.scope == scope && scope->error.code == TN_OK;
+    return tni_tls.scope == scope && scope->code == TN_OK;
 }
 /* What failed in the innermost scope so far; it stays the scope's, which reports it when it ends.
  */
 TN_NODISCARD static inline tn_status tni_scope_settle(void)
 {
-    return tni_tls.scope ? tni_tls.scope->error.code : TN_OK;
+    return tni_tls.scope ? tni_tls.scope->code : TN_OK;
 }
+/* Move what failed in @p scope to this thread's record; the scope is as before it failed.
+ * @retval TN_OK  nothing did, and the record was left alone */
+tn_status tni_scope_raise(tn_scope *scope);
 /* End the scopes inside @p scope that were forgotten; the first failure of one. */
 TN_NODISCARD tn_status tni_scope_close_inner(tn_scope *scope);
 /* Release its tensors, newest first; the scope stays open, and keeps its memory. */
