@@ -42,28 +42,52 @@ static bundle real_arguments(const tni_sample *s)
     return b;
 }
 
-static tn_tensor *fake_of(tn_fake_mode *mode, tn_tensor *t)
+/* What stands for a real tensor: a fake on the same device, a fake on CUDA, or a meta tensor. */
+typedef enum clothing { AS_FAKE, AS_CUDA, AS_META } clothing;
+
+static const tn_device cuda = TN_DEVICE_INIT(TN_DEVICE_CUDA, 0);
+
+static tn_tensor *over(tni_storage *storage, const tn_tensor *t, tn_device device, tn_keyset more)
 {
-    tn_tensor *f = NULL;
-    if (t)
-        ASSERT_OK(tn_fake_from_real(mode, t, &f));
-    return f;
+    tn_tensor *made = NULL;
+    tn_keyset keys = tni_tensor_keys_for(device.type, false) | more;
+    ASSERT_OK(tni_tensor_over(storage, t->ndim, t->sizes, t->strides, t->offset, (tn_dtype)t->dtype,
+                              keys, device, &made));
+    made->flags |= t->flags & (TNI_WRAPPED_NUMBER | TNI_REQUIRES_GRAD);
+    return made;
 }
 
-static tn_tensor *meta_of(tn_tensor *t);
+static tn_tensor *dressed(tn_tensor *t, clothing how, tn_fake_mode *mode)
+{
+    tn_tensor *f = NULL, *made;
+    tni_storage *storage = NULL;
+    if (!t)
+        return NULL;
+    if (how == AS_META) {
+        ASSERT_OK(tni_storage_new(TN_META, t->storage->nbytes, &storage));
+        made = over(storage, t, TN_META, 0);
+        tni_storage_unref(storage);
+        return made;
+    }
+    ASSERT_OK(tn_fake_from_real(mode, t, &f));
+    if (how == AS_FAKE)
+        return f;
+    made = over(f->storage, t, cuda, TNI_KS_FAKE);
+    tn_tensor_unref(f);
+    return made;
+}
 
-/* With fake tensors of @p mode, or meta tensors when that is NULL. */
-static bundle translated(const bundle *real, tn_fake_mode *mode)
+static bundle translated(const bundle *real, clothing how, tn_fake_mode *mode)
 {
     bundle b = {.n = real->n};
     for (int i = 0; i < real->n; i++) {
         const tn_value *v = &real->v[i];
         if (v->tag == TN_TAG_TENSOR) {
-            b.v[i] = tn_value_take_tensor(mode ? fake_of(mode, v->u.tensor) : meta_of(v->u.tensor));
+            b.v[i] = tn_value_take_tensor(dressed(v->u.tensor, how, mode));
         } else if (v->tag == TN_TAG_TENSOR_LIST) {
             tn_tensor **list = tni_alloc((v->count + 1) * sizeof *list);
             for (uint32_t k = 0; k < v->count; k++)
-                list[k] = mode ? fake_of(mode, v->u.tensors[k]) : meta_of(v->u.tensors[k]);
+                list[k] = dressed(v->u.tensors[k], how, mode);
             b.v[i] = tn_value_take_tensors(list, v->count);
         } else {
             ASSERT_OK(tn_value_copy(v, &b.v[i]));
@@ -91,16 +115,17 @@ static int shares_with(const bundle *args, const tn_tensor *t)
 }
 
 static void compare_tensors(const bundle *real_args, const tn_tensor *real, const bundle *fake_args,
-                            const tn_tensor *fake)
+                            const tn_tensor *fake, clothing how)
 {
     EXPECT((real == NULL) == (fake == NULL));
     if (!real || !fake)
         return;
     EXPECT(tn_is_fake(fake));
     EXPECT(tn_tensor_data(fake) == NULL);
-    EXPECT_EQ_INT(fake->device.type, real->device.type);
-    EXPECT_EQ_INT(fake->device.index, real->device.index);
-    EXPECT(fake->keys == (real->keys | TNI_KS_FAKE));
+    tn_device device = how == AS_CUDA ? cuda : real->device;
+    EXPECT_EQ_INT(fake->device.type, device.type);
+    EXPECT_EQ_INT(fake->device.index, device.index);
+    EXPECT(fake->keys == (tni_tensor_keys_for(device.type, false) | TNI_KS_FAKE));
     EXPECT_EQ_INT(fake->dtype, real->dtype);
     EXPECT_EQ_INT(fake->offset, real->offset);
     EXPECT_EQ_INT(fake->ndim, real->ndim);
@@ -116,7 +141,7 @@ static void compare_tensors(const bundle *real_args, const tn_tensor *real, cons
 }
 
 static void compare(const bundle *real_args, const bundle *real, const bundle *fake_args,
-                    const bundle *fake)
+                    const bundle *fake, clothing how)
 {
     EXPECT_EQ_INT(fake->n, real->n);
     for (int i = 0; i < real->n && i < fake->n; i++) {
@@ -125,31 +150,17 @@ static void compare(const bundle *real_args, const bundle *real, const bundle *f
         if (x->tag != y->tag)
             continue;
         if (x->tag == TN_TAG_TENSOR)
-            compare_tensors(real_args, x->u.tensor, fake_args, y->u.tensor);
+            compare_tensors(real_args, x->u.tensor, fake_args, y->u.tensor, how);
         EXPECT_EQ_INT(y->tag == TN_TAG_TENSOR_LIST ? y->count : 0,
                       x->tag == TN_TAG_TENSOR_LIST ? x->count : 0);
         for (uint32_t k = 0; x->tag == TN_TAG_TENSOR_LIST && k < x->count && k < y->count; k++)
-            compare_tensors(real_args, x->u.tensors[k], fake_args, y->u.tensors[k]);
+            compare_tensors(real_args, x->u.tensors[k], fake_args, y->u.tensors[k], how);
     }
 }
 
 static void note(const tni_sample *s)
 {
     test_note("%s:%d: %s(%s)", s->file, s->line, s->op, s->args);
-}
-
-static tn_tensor *meta_of(tn_tensor *t)
-{
-    tni_storage *storage = NULL;
-    tn_tensor *m = NULL;
-    if (!t)
-        return NULL;
-    ASSERT_OK(tni_storage_new(TN_META, t->storage->nbytes, &storage));
-    ASSERT_OK(tni_tensor_over(storage, t->ndim, t->sizes, t->strides, t->offset, (tn_dtype)t->dtype,
-                              tni_tensor_keys_for(TN_DEVICE_META, false), TN_META, &m));
-    tni_storage_unref(storage);
-    m->flags |= t->flags & TNI_WRAPPED_NUMBER;
-    return m;
 }
 
 /* The last call needed values, and Meta cannot do it either: then the failure is right. That these
@@ -159,7 +170,7 @@ static bool needs_values(const tni_sample *s, const bundle *real)
     bundle rets = {0};
     if (!strstr(tn_last_error(), "depends on values"))
         return false;
-    bundle b = translated(real, NULL);
+    bundle b = translated(real, AS_META, NULL);
     tn_status status = call(s->op, &b, &rets);
     bool other = status != TN_OK && (s->status == TN_OK || !strstr(tn_last_error(), s->text));
     bundle_clear(&rets);
@@ -167,34 +178,146 @@ static bool needs_values(const tni_sample *s, const bundle *real)
     return other;
 }
 
-TEST(fake_results_look_like_real_ones_for_every_sample)
+static bool has_tensors(const bundle *b)
+{
+    for (int i = 0; i < b->n; i++)
+        if ((b->v[i].tag == TN_TAG_TENSOR && b->v[i].u.tensor) ||
+            (b->v[i].tag == TN_TAG_TENSOR_LIST && b->v[i].count))
+            return true;
+    return false;
+}
+
+/* A sample of the operator @p name, which is s->op or a variant of it, beside the real call. Gives
+ * whether it needed values. */
+static bool run_beside(const tni_sample *s, const char *name, const bundle *real, clothing how,
+                       tn_fake_mode *mode)
+{
+    bundle x = {0}, y = {0}, fake = translated(real, how, mode);
+    bool needed_values = false;
+    tn_status real_status = call(name, real, &x);
+    tn_fake_guard guard = tn_fake_enter(mode);
+    tn_status status = call(name, &fake, &y);
+    tn_fake_leave(guard);
+    if (real_status == TN_OK && status != TN_OK && needs_values(s, real)) {
+        needed_values = true;
+    } else {
+        EXPECT_EQ_INT(status, real_status);
+        if (status != real_status && status != TN_OK)
+            EXPECT_OK(status); /* says what is wrong */
+        compare(real, &x, &fake, &y, how);
+    }
+    bundle_clear(&x);
+    bundle_clear(&y);
+    bundle_clear(&fake);
+    return needed_values;
+}
+
+static void run_samples(clothing how)
 {
     tn_fake_mode *mode;
     int needed_values = 0;
     ASSERT_OK(tn_fake_mode_new(NULL, &mode));
     for (int i = 0; i < tni_num_samples; i++) {
         const tni_sample *s = &tni_samples[i];
-        if (s->status != TN_OK)
+        /* A device that is named stays what it is. */
+        if (s->status != TN_OK || (how == AS_CUDA && strstr(s->args, "meta")))
             continue;
         note(s);
-        bundle real = real_arguments(s), x = {0}, y = {0};
-        bundle fake = translated(&real, mode);
-        EXPECT_OK(call(s->op, &real, &x));
+        bundle real = real_arguments(s);
+        if (how != AS_CUDA || has_tensors(&real))
+            needed_values += run_beside(s, s->op, &real, how, mode);
+        bundle_clear(&real);
+    }
+    EXPECT(needed_values > 5 && needed_values < tni_num_samples / 20);
+    tn_fake_mode_unref(mode);
+}
+
+TEST(fake_results_look_like_real_ones_for_every_sample)
+{
+    run_samples(AS_FAKE);
+}
+
+TEST(fake_results_are_on_the_pretended_device_for_every_sample)
+{
+    run_samples(AS_CUDA);
+}
+
+TEST(in_place_variants_write_and_refuse_as_real_ones_do)
+{
+    tn_fake_mode *mode;
+    ASSERT_OK(tn_fake_mode_new(NULL, &mode));
+    for (int i = 0; i < tni_num_samples; i++) {
+        const tni_sample *s = &tni_samples[i];
+        if (s->status != TN_OK || !s->inplace[0])
+            continue;
+        note(s);
+        bundle real = real_arguments(s);
+        run_beside(s, s->inplace, &real, AS_FAKE, mode);
+        bundle_clear(&real);
+    }
+    tn_fake_mode_unref(mode);
+}
+
+/* The arguments of the out variant: the function's without options, then tensors without elements
+ * of the results' dtypes. */
+static bundle out_arguments(const tni_sample *s, const bundle *results)
+{
+    bundle b = real_arguments(s);
+    tni_schema *schema;
+    tn_op *op;
+    char *text;
+    const int64_t none[] = {0};
+    ASSERT_OK(tn_op_find(s->out, &op));
+    ASSERT_OK(tn_op_schema(op, &text));
+    ASSERT_OK(tni_schema_parse(text, &schema));
+    tn_string_free(text);
+    for (int k = schema->nargs; k < b.n; k++)
+        tn_value_clear(&b.v[k]);
+    b.n = schema->nargs;
+    for (int k = 0, r = 0; k < b.n; k++) {
+        if (!schema->args[k].is_out)
+            continue;
+        const tn_value *like = &results->v[r++];
+        tn_tensor *t = NULL;
+        tn_dtype dtype = like->tag == TN_TAG_TENSOR && like->u.tensor
+                             ? (tn_dtype)like->u.tensor->dtype
+                             : TN_DTYPE_F32;
+        ASSERT_OK(tni_tensor_new(1, none, NULL, dtype, TN_CPU, &t));
+        tn_value_clear(&b.v[k]);
+        b.v[k] = tn_value_take_tensor(t);
+    }
+    tni_schema_free(schema);
+    return b;
+}
+
+TEST(out_variants_resize_and_refuse_as_real_ones_do)
+{
+    tn_fake_mode *mode;
+    ASSERT_OK(tn_fake_mode_new(NULL, &mode));
+    for (int i = 0; i < tni_num_samples; i++) {
+        const tni_sample *s = &tni_samples[i];
+        if (s->status != TN_OK || !s->out[0])
+            continue;
+        note(s);
+        bundle plain = real_arguments(s), results = {0};
+        ASSERT_OK(call(s->op, &plain, &results));
+        bundle real = out_arguments(s, &results), x = {0}, y = {0};
+        bundle fake = translated(&real, AS_FAKE, mode);
+        tn_status real_status = call(s->out, &real, &x);
         tn_fake_guard guard = tn_fake_enter(mode);
-        tn_status status = call(s->op, &fake, &y);
+        tn_status status = call(s->out, &fake, &y);
         tn_fake_leave(guard);
-        if (status != TN_OK && needs_values(s, &real)) {
-            needed_values++;
-        } else {
-            EXPECT_OK(status);
-            compare(&real, &x, &fake, &y);
+        if (status == TN_OK || real_status != TN_OK || !needs_values(s, &plain)) {
+            EXPECT_EQ_INT(status, real_status);
+            compare(&real, &x, &fake, &y, AS_FAKE);
         }
         bundle_clear(&x);
         bundle_clear(&y);
         bundle_clear(&real);
         bundle_clear(&fake);
+        bundle_clear(&plain);
+        bundle_clear(&results);
     }
-    EXPECT(needed_values > 5 && needed_values < tni_num_samples / 20);
     tn_fake_mode_unref(mode);
 }
 
@@ -213,7 +336,7 @@ TEST(error_samples_are_refused_as_declared)
             continue;
         note(s);
         bundle real = real_arguments(s), y = {0};
-        bundle fake = translated(&real, mode);
+        bundle fake = translated(&real, AS_FAKE, mode);
         tn_fake_guard guard = tn_fake_enter(mode);
         tn_status status = call(s->op, &fake, &y);
         tn_fake_leave(guard);
@@ -240,7 +363,7 @@ TEST(each_allocation_failing_leaks_nothing)
             continue;
         note(s);
         bundle real = real_arguments(s), rets = {0};
-        bundle fake = translated(&real, mode);
+        bundle fake = translated(&real, AS_FAKE, mode);
         tn_fake_guard guard = tn_fake_enter(mode);
         tn_status wanted = call(s->op, &fake, &rets); /* what is made once is made now */
         bundle_clear(&rets);
