@@ -9,16 +9,27 @@
 
 /* ---- which operators ---- */
 
+enum { MOST_ELEMENTS = 64 }; /* of an argument: one element may be repeated without end */
+
+static bool is_small(const tn_value *v)
+{
+    uint32_t at = 0;
+    for (const tn_tensor *t; (t = tni_next_tensor(v, &at)) != NULL;)
+        if (t->numel > MOST_ELEMENTS)
+            return false;
+    return true;
+}
+
 /* Random results are not known; where sizes change, or the caller gives the tensor that becomes the
  * result, fake and real tensors would part; and what goes to another device stays unknown. */
-static bool may_compute(const tn_call *call, const tni_fake_inputs *in)
+bool tni_fake_may_compute(const tni_fake_inputs *in)
 {
-    if (tni_fake_has_tag(call->op, "nondeterministic_seeded") ||
-        tni_fake_has_tag(call->op, "inplace_view"))
+    const tn_op *op = in->call->op;
+    if (tni_fake_has_tag(op, "nondeterministic_seeded") || tni_fake_has_tag(op, "inplace_view"))
         return false;
     for (int i = 0; i < in->schema->nargs; i++) {
         const tn_value *v = &in->args[i];
-        if (in->schema->args[i].is_out || v->tag == TN_TAG_LIST)
+        if (in->schema->args[i].is_out || v->tag == TN_TAG_LIST || !is_small(v))
             return false;
         if (v->tag == TN_TAG_DEVICE && v->u.device.type != TN_DEVICE_CPU)
             return false;
@@ -131,9 +142,7 @@ static tn_status fake_value(const tni_fake_inputs *in, const tn_value *reals, tn
     return TN_OK;
 }
 
-/* Results of more than one element are not kept. Nothing was written then: what has known values
- * has one element. */
-static bool are_small(const tn_value *rets, int n)
+bool tni_fake_are_small(const tn_value *rets, int n)
 {
     for (int i = 0; i < n; i++) {
         uint32_t at = 0;
@@ -159,25 +168,19 @@ static tn_status run_real(tn_call *call, const tni_schema *schema, const tn_valu
     return status;
 }
 
-tn_status tni_fake_compute(tn_call *call, const tni_fake_inputs *in, tn_value *rets, bool *done)
+tn_status tni_fake_compute(tn_call *call, const tni_fake_inputs *in, tn_value *rets)
 {
     tn_value reals[TNI_SCHEMA_MAX_ARGS];
     int n = 0, nrets = in->schema->nrets;
     tn_status status = TN_OK;
-    *done = false;
-    if (!may_compute(call, in))
-        return TN_OK;
     for (; n < in->schema->nargs && status == TN_OK; n += status == TN_OK)
         status = real_argument(&in->args[n], &reals[n]);
-    if (status == TN_OK)
-        status = run_real(call, in->schema, reals, rets);
     if (status == TN_OK) {
-        *done = are_small(rets, nrets);
-        for (int i = 0; i < nrets && *done && status == TN_OK; i++)
+        status = run_real(call, in->schema, reals, rets);
+        for (int i = 0; i < nrets && status == TN_OK; i++)
             status = fake_value(in, reals, &rets[i]);
-        if (!*done || status != TN_OK)
-            for (int i = 0; i < nrets; i++)
-                tn_value_clear(&rets[i]);
+        for (int i = 0; i < nrets && status != TN_OK; i++)
+            tn_value_clear(&rets[i]);
     }
     for (int i = 0; i < n; i++)
         tn_value_clear(&reals[i]);

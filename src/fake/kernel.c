@@ -8,8 +8,8 @@
  *
  *  - a composite operator goes on to its body, which comes back with the operators it calls;
  *  - the arguments must belong to one mode; real ones are refused or converted (inputs.c);
- *  - when all values are known the operator is computed (constant.c);
  *  - the arguments must agree on a device (inputs.c);
+ *  - when all values are known, and the results are small, the operator is computed (constant.c);
  *  - the Meta kernel is run, with the thread set so that every tensor it makes is fake: it pretends
  *    the device that the operator gave it, which the shape function took from the arguments;
  *  - where it could not answer because an answer depends on values, the failure says so. */
@@ -90,6 +90,8 @@ static TNI_COLD tn_status meet_real(const tni_fake_inputs *in)
 
 /* ---- the Meta kernel ---- */
 
+#define DEPENDS_ON_VALUES "depends on values, which a fake tensor does not have"
+
 /* Meta kernels check what they can, and say so when they have no data to go on. */
 static bool was_about_data(void)
 {
@@ -103,14 +105,12 @@ static TNI_COLD tn_status explain_failure(const tn_op *op, tn_status status)
     if (status == TN_NOMEM || !was_about_data())
         return status;
     if (tni_fake_has_tag(op, "data_dependent_output"))
-        TN_FAIL(TN_INVALID, "%s: its result depends on values, which a fake tensor does not have",
-                tni_fake_op_name(op, name));
+        TN_FAIL(TN_INVALID, "%s: its result " DEPENDS_ON_VALUES, tni_fake_op_name(op, name));
     if (!tni_fake_has_tag(op, "dynamic_output_shape"))
         return status;
     /* Indexing with a mask would have to find its true elements. */
     bool is_index = strncmp(op->name, "aten::index.", strlen("aten::index.")) == 0;
-    TN_FAIL(TN_INVALID,
-            "%s: the size of its result depends on values, which a fake tensor does not have",
+    TN_FAIL(TN_INVALID, "%s: the size of its result " DEPENDS_ON_VALUES,
             is_index ? "aten.nonzero.default" : tni_fake_op_name(op, name));
 }
 
@@ -199,20 +199,42 @@ static tn_status settle_results(const tni_fake_inputs *in, tn_value *rets)
 
 /* ---- whole ---- */
 
-static tn_status run(tn_call *call, tni_fake_inputs *in, tn_value *rets)
+static tn_status run_unknown(tn_call *call, const tni_fake_inputs *in, tn_value *rets)
 {
-    if (TNI_UNLIKELY(in->constants && in->constants == in->fakes)) {
-        bool done = false;
-        TN_TRY(tni_fake_compute(call, in, rets, &done));
-        if (done)
-            return TN_OK;
-    }
-    if (TNI_UNLIKELY(in->mixed))
-        TN_TRY(tni_fake_check_devices(in));
     TN_TRY(run_meta(call, in, rets));
     if (in->schema->is_mutable && in->constants)
         tni_fake_forget_written(in);
     return settle_results(in, rets);
+}
+
+/* All values are known. The Meta kernel goes first and says how large the results would be: what is
+ * known may be repeated without end, and large results are not kept. It changes nothing yet, since
+ * operators that change sizes are not computed. */
+static __attribute__((noinline)) tn_status run_known(tn_call *call, const tni_fake_inputs *in,
+                                                     tn_value *rets)
+{
+    if (!tni_fake_may_compute(in))
+        return run_unknown(call, in, rets);
+    tn_status status = run_meta(call, in, rets);
+    if (status == TN_OK) {
+        bool small = tni_fake_are_small(rets, in->schema->nrets);
+        for (int i = 0; i < in->schema->nrets; i++)
+            tn_value_clear(&rets[i]);
+        if (!small)
+            return run_unknown(call, in, rets);
+    } else if (!strstr(tn_last_error(), DEPENDS_ON_VALUES)) {
+        return status;
+    }
+    return tni_fake_compute(call, in, rets);
+}
+
+static tn_status run(tn_call *call, tni_fake_inputs *in, tn_value *rets)
+{
+    if (TNI_UNLIKELY(in->mixed))
+        TN_TRY(tni_fake_check_devices(in));
+    if (TNI_UNLIKELY(in->constants && in->constants == in->fakes))
+        return run_known(call, in, rets);
+    return run_unknown(call, in, rets);
 }
 
 /* Convert the real arguments, and look again. */

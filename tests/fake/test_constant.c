@@ -259,6 +259,23 @@ TEST(a_repeated_constant_is_still_known)
     tn_fake_mode_unref(mode);
 }
 
+TEST(a_constant_that_is_repeated_without_end_is_not_computed_with)
+{
+    tn_fake_mode *mode = new_mode(false);
+    tn_fake_guard guard = tn_fake_enter(mode);
+    const int64_t large[] = {1000000, 1000000};
+    tn_tensor *x = scalar(3), *wide = NULL, *copy = NULL, *sum = NULL, *found = NULL;
+    ASSERT_OK(tn_expand(x, large, 2, false, &wide));
+    EXPECT_WITHIN_SECONDS(5, ASSERT_OK(tn_repeat(x, large, 2, &copy)));
+    EXPECT_WITHIN_SECONDS(5, ASSERT_OK(tn_sum(wide, TN_DTYPE_NONE, &sum)));
+    EXPECT_FAIL(TN_INVALID, "aten.nonzero.default", tn_nonzero(wide, &found));
+    expect_item("the sum", sum, "error: aten._local_scalar_dense.default");
+    expect_item("the constant", x, "3");
+    UNREF(wide, copy);
+    tn_fake_leave(guard);
+    tn_fake_mode_unref(mode);
+}
+
 TEST(a_constant_can_be_read_as_a_real_tensor)
 {
     tn_fake_mode *mode = new_mode(false);

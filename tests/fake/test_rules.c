@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kit.h"
+#include "tenon/autograd.h"
 #include "tenon/dispatch.h"
 
 /* ---- devices ---- */
@@ -546,4 +547,41 @@ TEST(threads_enter_one_mode_and_convert_one_tensor_once)
     unref_all(s.fake, 8);
     UNREF(s.real);
     tn_fake_mode_unref(s.mode);
+}
+
+typedef struct family {
+    tn_fake_mode *mode;
+    tn_tensor *base, *views[4];
+    tn_tensor *fake_base[8], *fake_view[8];
+} family;
+
+static void convert_family(int i, void *arg)
+{
+    family *f = arg;
+    if (i % 2)
+        ASSERT_OK(tn_fake_from_real(f->mode, f->base, &f->fake_base[i]));
+    ASSERT_OK(tn_fake_from_real(f->mode, f->views[i / 2], &f->fake_view[i]));
+    if (i % 2 == 0)
+        ASSERT_OK(tn_fake_from_real(f->mode, f->base, &f->fake_base[i]));
+}
+
+TEST(threads_that_convert_views_of_one_base_find_one_base)
+{
+    for (int round = 0; round < 20; round++) {
+        family f = {.mode = new_mode(false), .base = ones(2, TN_CPU)};
+        for (int i = 0; i < 4; i++)
+            ASSERT_OK(tn_view(f.base, (int64_t[]){4}, 1, &f.views[i]));
+        run_threads(8, convert_family, &f);
+        for (int i = 0; i < 8; i++) {
+            EXPECT(f.fake_base[i] == f.fake_base[0]);
+            EXPECT(tn_tensor_base(f.fake_view[i]) == f.fake_base[0]);
+            EXPECT(tn_tensor_shares_storage(f.fake_view[i], f.fake_base[0]));
+            EXPECT(f.fake_view[i] == f.fake_view[i ^ 1]);
+        }
+        unref_all(f.fake_base, 8);
+        unref_all(f.fake_view, 8);
+        unref_all(f.views, 4);
+        UNREF(f.base);
+        tn_fake_mode_unref(f.mode);
+    }
 }
