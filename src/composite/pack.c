@@ -2,6 +2,7 @@
 /* composite/pack.c: sequences of several lengths, padded to one, to the rows that count and back.
  * Packed rows are ordered by step, then by sequence; batch_sizes says how many sequences each step
  * has. One list of places in the padded tensor serves all three operators. */
+#include "core/fake.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
@@ -10,6 +11,8 @@
 static tn_status check_lengths(const tn_tensor *lengths)
 {
     char device[32];
+    if (lengths->ndim == 1 && lengths->dtype == TN_DTYPE_I64 && tni_is_fake(lengths))
+        return tni_fake_needs_values("aten._local_scalar_dense.default");
     TN_CHECK(lengths->ndim == 1 && lengths->dtype == TN_DTYPE_I64 &&
                  lengths->storage->device.type == TN_DEVICE_CPU,
              TN_INVALID,

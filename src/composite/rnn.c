@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/rnn.c: recurrent layers: steps through time, forwards and backwards, stacked, over
  * sequences of one length or packed ones. The steps are those of rnn_cell.c. */
+#include "core/fake.h"
 #include "composite/rnn.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
@@ -330,6 +331,8 @@ static tn_status run_even(rnn *r, tn_tensor *input, tn_tensor *h, tn_tensor *c, 
 static tn_status run_packed(rnn *r, tn_tensor *data, tn_tensor *batch_sizes, tn_tensor *h,
                             tn_tensor *c, tn_tensor **out, tn_tensor **out_h, tn_tensor **out_c)
 {
+    if (batch_sizes->ndim == 1 && batch_sizes->dtype == TN_DTYPE_I64 && tni_is_fake(batch_sizes))
+        return tni_fake_needs_values("aten._local_scalar_dense.default");
     TN_CHECK(batch_sizes->ndim == 1 && batch_sizes->dtype == TN_DTYPE_I64 &&
                  batch_sizes->storage->device.type == TN_DEVICE_CPU,
              TN_INVALID, "batch_sizes should be a 1D CPU int64 tensor, but got a %dD %s tensor",

@@ -90,8 +90,6 @@ static TNI_COLD tn_status meet_real(const tni_fake_inputs *in)
 
 /* ---- the Meta kernel ---- */
 
-#define DEPENDS_ON_VALUES "depends on values, which a fake tensor does not have"
-
 /* Meta kernels check what they can, and say so when they have no data to go on. */
 static bool was_about_data(void)
 {
@@ -105,12 +103,12 @@ static TNI_COLD tn_status explain_failure(const tn_op *op, tn_status status)
     if (status == TN_NOMEM || !was_about_data())
         return status;
     if (tni_fake_has_tag(op, "data_dependent_output"))
-        TN_FAIL(TN_INVALID, "%s: its result " DEPENDS_ON_VALUES, tni_fake_op_name(op, name));
+        return tni_fake_needs_values(tni_fake_op_name(op, name));
     if (!tni_fake_has_tag(op, "dynamic_output_shape"))
         return status;
     /* Indexing with a mask would have to find its true elements. */
     bool is_index = strncmp(op->name, "aten::index.", strlen("aten::index.")) == 0;
-    TN_FAIL(TN_INVALID, "%s: the size of its result " DEPENDS_ON_VALUES,
+    TN_FAIL(TN_INVALID, "%s: the size of its result " TNI_DEPENDS_ON_VALUES,
             is_index ? "aten.nonzero.default" : tni_fake_op_name(op, name));
 }
 
@@ -222,7 +220,7 @@ static __attribute__((noinline)) tn_status run_known(tn_call *call, const tni_fa
             tn_value_clear(&rets[i]);
         if (!small)
             return run_unknown(call, in, rets);
-    } else if (!strstr(tn_last_error(), DEPENDS_ON_VALUES)) {
+    } else if (!strstr(tn_last_error(), TNI_DEPENDS_ON_VALUES)) {
         return status;
     }
     return tni_fake_compute(call, in, rets);
