@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* composite/pool.c: pooling in terms of max_pool2d_with_indices, avg_pool2d and
- * _adaptive_avg_pool2d. */
+/* composite/pool.c: pooling in terms of pooling over two dimensions, or of what does the work. */
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
@@ -20,6 +19,29 @@ tn_status tni_composite_adaptive_avg_pool2d(tn_tensor *self, const int64_t *outp
                                             int64_t output_size_n, tn_tensor **out)
 {
     return tn__adaptive_avg_pool2d(self, output_size, output_size_n, out);
+}
+
+tn_status tni_composite_max_pool3d(tn_tensor *self, const int64_t *kernel_size,
+                                   int64_t kernel_size_n, const int64_t *stride, int64_t stride_n,
+                                   const int64_t *padding, int64_t padding_n,
+                                   const int64_t *dilation, int64_t dilation_n, bool ceil_mode,
+                                   tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) indices = NULL;
+    return tn_max_pool3d_with_indices(self, kernel_size, kernel_size_n, stride, stride_n, padding,
+                                      padding_n, dilation, dilation_n, ceil_mode, out, &indices);
+}
+
+/* All of each plane: a mean. */
+tn_status tni_composite_adaptive_avg_pool3d(tn_tensor *self, const int64_t *output_size,
+                                            int64_t output_size_n, tn_tensor **out)
+{
+    static const int64_t dims[] = {-1, -2, -3};
+    bool all = output_size_n == 3 && output_size[0] == 1 && output_size[1] == 1 &&
+               output_size[2] == 1 && (self->ndim == 4 || self->ndim == 5) && self->numel;
+    if (!all || !tn_dtype_is_floating((tn_dtype)self->dtype))
+        return tn__adaptive_avg_pool3d(self, output_size, output_size_n, out);
+    return tn_mean_dim(self, dims, 3, true, TN_DTYPE_NONE, out);
 }
 
 /* ---- one dimension ---- */
@@ -80,10 +102,30 @@ tn_status tni_composite_max_pool1d(tn_tensor *self, const int64_t *kernel_size,
     return tn_squeeze_dim(result, -2, out);
 }
 
-static tn_status one_int(const char *name, int64_t n)
+/* A batch of channels of lines, or one. @p op is what messages call it. */
+static tn_status check_lines(const tn_tensor *self, const char *op)
 {
-    TN_CHECK(n == 1, TN_INVALID, "avg_pool1d() argument '%s' should contain one int (got %lld)",
-             name, (long long)n);
+    TN_CHECK(self->ndim == 2 || self->ndim == 3, TN_INVALID,
+             "Expected 2 to 3 dimensions, but got %d-dimensional tensor for argument #1 'self' "
+             "(while checking arguments for %s)",
+             self->ndim, op);
+    return TN_OK;
+}
+
+static tn_status check_one(const char *op, const char *name, int64_t n)
+{
+    TN_CHECK(n == 1, TN_INVALID, "%s() argument '%s' should contain one int (got %lld)", op, name,
+             (long long)n);
+    return TN_OK;
+}
+
+/* Drop the height of a result and of its places. */
+static tn_status without_height(tn_tensor *a, tn_tensor *b, tn_tensor **out0, tn_tensor **out1)
+{
+    TN_AUTO(tn_tensor) first = NULL;
+    TN_TRY(tn_squeeze_dim(a, -2, &first));
+    TN_TRY(tn_squeeze_dim(b, -2, out1));
+    *out0 = TN_MOVE(first);
     return TN_OK;
 }
 
@@ -92,14 +134,11 @@ tn_status tni_composite_avg_pool1d(tn_tensor *self, const int64_t *kernel_size,
                                    const int64_t *padding, int64_t padding_n, bool ceil_mode,
                                    bool count_include_pad, tn_tensor **out)
 {
-    TN_CHECK(self->ndim == 2 || self->ndim == 3, TN_INVALID,
-             "Expected 2 to 3 dimensions, but got %d-dimensional tensor for argument #1 'self' "
-             "(while checking arguments for avg_pool1d)",
-             self->ndim);
-    TN_TRY(one_int("kernel_size", kernel_size_n));
+    TN_TRY(check_lines(self, "avg_pool1d"));
+    TN_TRY(check_one("avg_pool1d", "kernel_size", kernel_size_n));
     if (stride_n)
-        TN_TRY(one_int("stride", stride_n));
-    TN_TRY(one_int("padding", padding_n));
+        TN_TRY(check_one("avg_pool1d", "stride", stride_n));
+    TN_TRY(check_one("avg_pool1d", "padding", padding_n));
     int64_t k[2] = {1, kernel_size[0]}, s[2] = {1, stride_n ? stride[0] : kernel_size[0]};
     int64_t p[2] = {0, padding[0]};
     TN_AUTO(tn_tensor) flat = NULL;
@@ -107,5 +146,62 @@ tn_status tni_composite_avg_pool1d(tn_tensor *self, const int64_t *kernel_size,
     TN_TRY(tn_unsqueeze(self, -2, &flat));
     TN_TRY(tn_avg_pool2d(flat, k, 2, s, 2, p, 2, ceil_mode, count_include_pad, (tn_opt_int){0},
                          &result));
+    return tn_squeeze_dim(result, -2, out);
+}
+
+tn_status tni_composite_max_pool1d_with_indices(tn_tensor *self, const int64_t *kernel_size,
+                                                int64_t kernel_size_n, const int64_t *stride,
+                                                int64_t stride_n, const int64_t *padding,
+                                                int64_t padding_n, const int64_t *dilation,
+                                                int64_t dilation_n, bool ceil_mode,
+                                                tn_tensor **out0, tn_tensor **out1)
+{
+    TN_TRY(check_lines(self, "max_pool1d"));
+    TN_TRY(check_one("max_pool1d", "kernel_size", kernel_size_n));
+    if (stride_n)
+        TN_TRY(check_one("max_pool1d", "stride", stride_n));
+    TN_TRY(check_one("max_pool1d", "padding", padding_n));
+    TN_TRY(check_one("max_pool1d", "dilation", dilation_n));
+    int64_t k[2] = {1, kernel_size[0]}, s[2] = {1, stride_n ? stride[0] : kernel_size[0]};
+    int64_t p[2] = {0, padding[0]}, d[2] = {1, dilation[0]};
+    TN_AUTO(tn_tensor) flat = NULL;
+    TN_AUTO(tn_tensor) result = NULL;
+    TN_AUTO(tn_tensor) places = NULL;
+    TN_TRY(tn_unsqueeze(self, -2, &flat));
+    TN_TRY(tn_max_pool2d_with_indices(flat, k, 2, s, 2, p, 2, d, 2, ceil_mode, &result, &places));
+    return without_height(result, places, out0, out1);
+}
+
+tn_status tni_composite_adaptive_max_pool1d(tn_tensor *self, const int64_t *output_size,
+                                            int64_t output_size_n, tn_tensor **out0,
+                                            tn_tensor **out1)
+{
+    char text[TNI_SIZES_TEXT];
+    TN_TRY(check_lines(self, "adaptive_max_pool1d"));
+    TN_TRY(check_one("adaptive_max_pool1d", "output_size", output_size_n));
+    for (int d = self->ndim - 2; d < self->ndim; d++)
+        TN_CHECK(self->sizes[d] != 0, TN_INVALID,
+                 "adaptive_max_pool1d(): Expected input to have non-zero size for non-batch "
+                 "dimensions, but input has sizes %s with dimension %d being empty",
+                 tni_format_sizes(self->ndim, self->sizes, text, sizeof text), d);
+    int64_t size[2] = {1, output_size[0]};
+    TN_AUTO(tn_tensor) flat = NULL;
+    TN_AUTO(tn_tensor) result = NULL;
+    TN_AUTO(tn_tensor) places = NULL;
+    TN_TRY(tn_unsqueeze(self, -2, &flat));
+    TN_TRY(tn_adaptive_max_pool2d(flat, size, 2, &result, &places));
+    return without_height(result, places, out0, out1);
+}
+
+tn_status tni_composite_adaptive_avg_pool1d(tn_tensor *self, const int64_t *output_size,
+                                            int64_t output_size_n, tn_tensor **out)
+{
+    TN_TRY(check_lines(self, "adaptive_avg_pool1d"));
+    TN_TRY(check_one("adaptive_avg_pool1d", "output_size", output_size_n));
+    int64_t size[2] = {1, output_size[0]};
+    TN_AUTO(tn_tensor) flat = NULL;
+    TN_AUTO(tn_tensor) result = NULL;
+    TN_TRY(tn_unsqueeze(self, -2, &flat));
+    TN_TRY(tn_adaptive_avg_pool2d(flat, size, 2, &result));
     return tn_squeeze_dim(result, -2, out);
 }

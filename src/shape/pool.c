@@ -1,39 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* shape/pool.c: what pooling over two dimensions looks like, and what it refuses. */
+/* shape/pool.c: what pooling over two and three dimensions looks like, and what it refuses. */
 #include "shape/pool.h"
+#include <stdio.h>
 #include "gen/shapes.h"
 
 /* ---- windows ---- */
 
-static tn_status pair(const char *name, const char *what, const char *choices, const int64_t *list,
-                      int64_t n, int64_t *out)
+/* One value for each dimension; a single one is for all. */
+static tn_status spread(const char *name, int spatial, const char *what, const char *choices,
+                        const int64_t *list, int64_t n, int64_t *out)
 {
-    TN_CHECK(n == 1 || n == 2, TN_INVALID, "%s: %s must %s", name, what, choices);
-    for (int i = 0; i < 2; i++) {
-        out[i] = list[n == 1 ? 0 : i];
+    TN_CHECK(n == 1 || n == spatial, TN_INVALID, "%s_pool%dd: %s must %s, or a tuple of %s ints",
+             name, spatial, what, choices, spatial == 2 ? "two" : "three");
+    for (int i = 3 - spatial; i < 3; i++) {
+        out[i] = list[n == 1 ? 0 : i - (3 - spatial)];
         TN_CHECK(out[i] >= INT32_MIN && out[i] <= INT32_MAX, TN_INVALID, "integer out of range");
     }
     return TN_OK;
 }
 
-static tn_status lists_of(const char *name, const tni_pool2d_lists *l, tni_pool2d *p)
+static tn_status lists_of(int spatial, const tni_pool_lists *l, tni_pool *p)
 {
-    static const char either[] = "either be a single int, or a tuple of two ints";
-    TN_TRY(pair(name, "kernel_size", either, l->kernel, l->kernel_n, p->kernel));
+    const char *name = l->dilation ? "max" : "avg";
+    bool plain = !l->dilation && spatial == 3; /* its texts lack a word */
+    const char *either = plain ? "be a single int" : "either be a single int";
+    *p = (tni_pool){.kernel = {1}, .stride = {1}, .dilation = {1, 1, 1}};
+    TN_TRY(spread(name, spatial, "kernel_size", either, l->kernel, l->kernel_n, p->kernel));
+    for (int i = 3 - spatial; i < 3; i++)
+        p->stride[i] = p->kernel[i];
     if (l->stride_n)
-        TN_TRY(pair(name, "stride", "either be omitted, a single int, or a tuple of two ints",
-                    l->stride, l->stride_n, p->stride));
-    else
-        p->stride[0] = p->kernel[0], p->stride[1] = p->kernel[1];
-    TN_TRY(pair(name, "padding", either, l->padding, l->padding_n, p->padding));
-    p->dilation[0] = p->dilation[1] = 1;
+        TN_TRY(spread(name, spatial, "stride",
+                      plain ? "be omitted, a single int" : "either be omitted, a single int",
+                      l->stride, l->stride_n, p->stride));
+    TN_TRY(spread(name, spatial, "padding", either, l->padding, l->padding_n, p->padding));
     if (l->dilation)
-        TN_TRY(pair(name, "dilation", "be either a single int, or a tuple of two ints", l->dilation,
-                    l->dilation_n, p->dilation));
+        TN_TRY(spread(name, spatial, "dilation", "be either a single int", l->dilation,
+                      l->dilation_n, p->dilation));
     return TN_OK;
 }
 
-static tn_status out_size(tni_pool2d *p, int i, bool ceil_mode)
+static tn_status out_size(tni_pool *p, int i, bool ceil_mode)
 {
     int64_t k = p->kernel[i], s = p->stride[i], pad = p->padding[i], d = p->dilation[i];
     TN_CHECK(s != 0, TN_INVALID, "stride should not be zero");
@@ -57,71 +63,107 @@ static tn_status out_size(tni_pool2d *p, int i, bool ceil_mode)
     return TN_OK;
 }
 
-static bool has_elements(const tn_tensor *t)
+/* All of the last @p spatial are at least 1. */
+static bool positive(int spatial, const int64_t *x)
 {
-    for (int d = t->ndim == 4 ? 1 : 0; d < t->ndim; d++) {
-        if (t->sizes[d] == 0)
-            return false;
-    }
-    return true;
+    return (spatial == 2 || x[0] > 0) && x[1] > 0 && x[2] > 0;
 }
 
-tn_status tni_pool2d_check(const char *name, const tn_tensor *self, const tni_pool2d_lists *l,
-                           tni_pool2d *p)
+/* "kT: 1 kH: 2 kW: 3" */
+static const char *named(int spatial, const char *lead, const int64_t *x, char text[128])
+{
+    int at = 0;
+    for (int i = 3 - spatial; i < 3; i++)
+        at += snprintf(text + at, 128 - (size_t)at, "%s%s%c: %lld", at ? " " : "", lead, "THW"[i],
+                       (long long)x[i]);
+    return text;
+}
+
+/* "3x4x5": channels and the last @p spatial. */
+static const char *times(int spatial, int64_t channels, const int64_t *x, char text[128])
+{
+    int at = snprintf(text, 128, "%lld", (long long)channels);
+    for (int i = 3 - spatial; i < 3; i++)
+        at += snprintf(text + at, 128 - (size_t)at, "x%lld", (long long)x[i]);
+    return text;
+}
+
+static tn_status check_elements(int spatial, const tn_tensor *self, bool max)
 {
     char text[TNI_SIZES_TEXT];
     int n = self->ndim;
-    TN_TRY(lists_of(name, l, p));
-    TN_CHECK(n == 3 || n == 4, TN_INVALID,
-             "non-empty 3D or 4D (batch mode) tensor expected for input");
-    p->planes = self->sizes[n - 3] * (n == 4 ? self->sizes[0] : 1);
-    p->in[0] = self->sizes[n - 2];
-    p->in[1] = self->sizes[n - 1];
-    TN_TRY(out_size(p, 0, l->ceil_mode));
-    TN_TRY(out_size(p, 1, l->ceil_mode));
-    TN_CHECK(p->kernel[0] > 0 && p->kernel[1] > 0, TN_INVALID,
-             "kernel size should be greater than zero, but got kH: %lld kW: %lld",
-             (long long)p->kernel[0], (long long)p->kernel[1]);
-    TN_CHECK(p->stride[0] > 0 && p->stride[1] > 0, TN_INVALID,
-             "stride should be greater than zero, but got dH: %lld dW: %lld",
-             (long long)p->stride[0], (long long)p->stride[1]);
-    TN_CHECK(p->dilation[0] > 0 && p->dilation[1] > 0, TN_INVALID,
-             "dilation should be greater than zero, but got dilationH: %lld dilationW: %lld",
-             (long long)p->dilation[0], (long long)p->dilation[1]);
-    TN_CHECK(has_elements(self), TN_INVALID,
-             "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but "
-             "got:%s",
-             tni_format_sizes(n, self->sizes, text, sizeof text));
-    TN_CHECK(p->out[0] > 0 && p->out[1] > 0, TN_INVALID,
-             "Given input size: (%lldx%lldx%lld). Calculated output size: (%lldx%lldx%lld). Output "
-             "size is too small",
-             (long long)self->sizes[n - 3], (long long)p->in[0], (long long)p->in[1],
-             (long long)self->sizes[n - 3], (long long)p->out[0], (long long)p->out[1]);
+    for (int d = n == spatial + 2 ? 1 : 0; d < n; d++) {
+        if (self->sizes[d] > 0)
+            continue;
+        TN_CHECK(spatial == 3, TN_INVALID,
+                 "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
+                 "but got:%s",
+                 tni_format_sizes(n, self->sizes, text, sizeof text));
+        TN_FAIL(TN_INVALID,
+                "%s(): Expected input's non-batch dimensions to have positive length, but input "
+                "has a shape of %s and non-batch dimension 0 has length zero!",
+                max ? "max_pool3d_with_indices_out_cpu_template" : "avg_pool3d",
+                tni_format_sizes(n, self->sizes, text, sizeof text));
+    }
+    return TN_OK;
+}
+
+tn_status tni_pool_check(int spatial, const tn_tensor *self, const tni_pool_lists *l, tni_pool *p)
+{
+    char a[128], b[128];
+    int n = self->ndim;
+    TN_TRY(lists_of(spatial, l, p));
+    TN_CHECK(n == spatial + 1 || n == spatial + 2, TN_INVALID,
+             "non-empty %dD or %dD (batch mode) tensor expected for input", spatial + 1,
+             spatial + 2);
+    int64_t channels = self->sizes[n - spatial - 1];
+    p->planes = channels * (n == spatial + 2 ? self->sizes[0] : 1);
+    p->in[0] = p->out[0] = 1;
+    for (int i = 3 - spatial; i < 3; i++) {
+        p->in[i] = self->sizes[n - 3 + i];
+        TN_TRY(out_size(p, i, l->ceil_mode));
+    }
+    TN_CHECK(positive(spatial, p->kernel), TN_INVALID,
+             "kernel size should be greater than zero, but got %s",
+             named(spatial, "k", p->kernel, a));
+    TN_CHECK(positive(spatial, p->stride), TN_INVALID,
+             "stride should be greater than zero, but got %s", named(spatial, "d", p->stride, a));
+    TN_CHECK(positive(spatial, p->dilation), TN_INVALID,
+             "dilation should be greater than zero, but got %s",
+             named(spatial, "dilation", p->dilation, a));
+    TN_TRY(check_elements(spatial, self, l->dilation));
+    if (spatial == 3 && !l->dilation)
+        TN_CHECK(p->in[0] >= p->kernel[0] && p->in[1] >= p->kernel[1] && p->in[2] >= p->kernel[2],
+                 TN_INVALID, "input image (%s) smaller than kernel size (%s)",
+                 named(3, "", p->in, a), named(3, "k", p->kernel, b));
+    TN_CHECK(positive(spatial, p->out), TN_INVALID,
+             "Given input size: (%s). Calculated output size: (%s). Output size is too small",
+             times(spatial, channels, p->in, a), times(spatial, channels, p->out, b));
     return TN_OK;
 }
 
 /* ---- results ---- */
 
-/* Planes of @p h x @p w elements in the order in memory that @p self has. */
-static tn_status planes(tni_geometry *g, const tn_tensor *self, tn_dtype dtype, int64_t h,
-                        int64_t w)
+tn_status tni_pool_planes(tni_geometry *g, int spatial, const tn_tensor *self, tn_dtype dtype,
+                          const int64_t *last, bool keeps)
 {
     int n = self->ndim;
+    tn_memory_format format = keeps ? tni_suggest_format(self) : TN_FORMAT_CONTIGUOUS;
     g->ndim = n;
     g->dtype = dtype;
     g->device = self->device;
     g->offset = 0;
-    for (int d = 0; d < n - 2; d++)
+    for (int d = 0; d < n - spatial; d++)
         g->sizes[d] = self->sizes[d];
-    g->sizes[n - 2] = h;
-    g->sizes[n - 1] = w;
-    g->has_strides = tni_suggest_format(self) == TN_FORMAT_CHANNELS_LAST;
+    for (int d = n - spatial; d < n; d++)
+        g->sizes[d] = last[d - n + 3];
+    g->has_strides = n == spatial + 2 && format != TN_FORMAT_CONTIGUOUS;
     if (g->has_strides)
-        TN_TRY(tni_format_strides(TN_FORMAT_CHANNELS_LAST, n, g->sizes, g->strides));
+        TN_TRY(tni_format_strides(format, n, g->sizes, g->strides));
     return TN_OK;
 }
 
-static tn_status refuse_dtype(const char *kernel, const tn_tensor *t, bool fits)
+tn_status tni_pool_refuse(const char *kernel, const tn_tensor *t, bool fits)
 {
     TN_CHECK(fits, TN_UNSUPPORTED, "\"%s\" not implemented for '%s'", kernel,
              tni_dtype_text((tn_dtype)t->dtype));
@@ -134,15 +176,18 @@ static bool is_float(const tn_tensor *t)
 }
 
 /* A gradient must look like what the forward gave. */
-static tn_status check_grad(const tn_tensor *grad, const tn_tensor *self, const int64_t *out)
+static tn_status check_grad(int spatial, const tn_tensor *grad, const tn_tensor *self,
+                            const int64_t *out)
 {
-    for (int d = 0; d < self->ndim; d++) {
-        int i = d - (self->ndim - 2);
-        int64_t want = i < 0 ? self->sizes[d] : out[i];
-        TN_CHECK(grad->ndim == self->ndim && grad->sizes[d] == want, TN_INVALID,
+    /* Over three dimensions the reference does not look at the batch first. */
+    int n = self->ndim, first = spatial == 3 && n == 5 ? 1 : 0;
+    for (int k = 0; k < n; k++) {
+        int d = (k + first) % n;
+        int64_t want = d < n - spatial ? self->sizes[d] : out[d - n + 3];
+        TN_CHECK(grad->ndim == n && grad->sizes[d] == want, TN_INVALID,
                  "Expected a tensor of dimension %d and tensor.size[%d] == %lld but got: dimension "
                  "%d and tensor.size[%d] = %lld",
-                 self->ndim, d, (long long)want, grad->ndim, d,
+                 n, d, (long long)want, grad->ndim, d,
                  (long long)(d < grad->ndim ? grad->sizes[d] : 0));
     }
     return TN_OK;
@@ -158,126 +203,106 @@ static tn_status check_grad_dtype(const tn_tensor *grad, const tn_tensor *self)
     return TN_OK;
 }
 
-tn_status tni_shape_max_pool2d(tni_geometry *g, tn_tensor *self, const int64_t *kernel_size,
-                               int64_t kernel_size_n, const int64_t *stride, int64_t stride_n,
-                               const int64_t *padding, int64_t padding_n, const int64_t *dilation,
-                               int64_t dilation_n, bool ceil_mode)
+/* ---- operators ---- */
+
+static tn_status max_forward(int spatial, tni_geometry *g, const tn_tensor *self,
+                             const tni_pool_lists *l)
 {
-    tni_pool2d p;
-    tni_pool2d_lists l = {kernel_size, stride,    padding,    dilation, kernel_size_n,
-                          stride_n,    padding_n, dilation_n, ceil_mode};
-    TN_TRY(tni_pool2d_check("max_pool2d", self, &l, &p));
+    tni_pool p;
+    TN_TRY(tni_pool_check(spatial, self, l, &p));
     bool fits = self->dtype != TN_DTYPE_BOOL && !tn_dtype_is_complex((tn_dtype)self->dtype);
-    TN_TRY(refuse_dtype("max_pool2d", self, fits));
-    TN_TRY(planes(&g[0], self, (tn_dtype)self->dtype, p.out[0], p.out[1]));
-    return planes(&g[1], self, TN_DTYPE_I64, p.out[0], p.out[1]);
+    TN_TRY(tni_pool_refuse(spatial == 2 ? "max_pool2d" : "max_pool3d", self, fits));
+    TN_TRY(tni_pool_planes(&g[0], spatial, self, (tn_dtype)self->dtype, p.out, true));
+    return tni_pool_planes(&g[1], spatial, self, TN_DTYPE_I64, p.out, true);
 }
 
-tn_status tni_shape_max_pool2d_backward(tni_geometry *g, tn_tensor *grad_output, tn_tensor *self,
-                                        const int64_t *kernel_size, int64_t kernel_size_n,
-                                        const int64_t *stride, int64_t stride_n,
-                                        const int64_t *padding, int64_t padding_n,
-                                        const int64_t *dilation, int64_t dilation_n, bool ceil_mode,
-                                        tn_tensor *indices)
+static tn_status max_backward(int spatial, tni_geometry *g, const tn_tensor *grad,
+                              const tn_tensor *self, const tni_pool_lists *l,
+                              const tn_tensor *indices)
 {
-    tni_pool2d p;
-    tni_pool2d_lists l = {kernel_size, stride,    padding,    dilation, kernel_size_n,
-                          stride_n,    padding_n, dilation_n, ceil_mode};
-    TN_TRY(check_grad_dtype(grad_output, self));
-    TN_TRY(tni_pool2d_check("max_pool2d", self, &l, &p));
-    TN_TRY(check_grad(grad_output, self, p.out));
-    TN_TRY(check_grad(indices, self, p.out));
+    tni_pool p;
+    TN_TRY(check_grad_dtype(grad, self));
+    TN_TRY(tni_pool_check(spatial, self, l, &p));
+    TN_TRY(check_grad(spatial, grad, self, p.out));
+    TN_TRY(check_grad(spatial, indices, self, p.out));
     TN_CHECK(indices->dtype == TN_DTYPE_I64, TN_INVALID, "expected scalar type Long but found %s",
              tni_dtype_text((tn_dtype)indices->dtype));
-    TN_TRY(refuse_dtype("max_pool2d_backward", self, is_float(self)));
-    return planes(g, self, (tn_dtype)self->dtype, p.in[0], p.in[1]);
+    TN_TRY(tni_pool_refuse(spatial == 2 ? "max_pool2d_backward" : "max_pool3d_backward", self,
+                           is_float(self)));
+    return tni_pool_planes(g, spatial, self, (tn_dtype)self->dtype, p.in, true);
 }
 
-static tn_status avg_check(const tn_tensor *self, const tni_pool2d_lists *l, tn_opt_int divisor,
-                           const char *kernel, tni_pool2d *p)
+static tn_status avg_check(int spatial, const tn_tensor *self, const tni_pool_lists *l,
+                           tn_opt_int divisor, const char *kernel, tni_pool *p)
 {
     TN_CHECK(!divisor.has || divisor.value != 0, TN_INVALID, "divisor must be not zero");
-    TN_TRY(tni_pool2d_check("avg_pool2d", self, l, p));
-    return refuse_dtype(kernel, self, self->dtype == TN_DTYPE_I64 || is_float(self));
+    TN_TRY(tni_pool_check(spatial, self, l, p));
+    return tni_pool_refuse(kernel, self, self->dtype == TN_DTYPE_I64 || is_float(self));
 }
 
-tn_status tni_shape_avg_pool2d(tni_geometry *g, tn_tensor *self, const int64_t *kernel_size,
-                               int64_t kernel_size_n, const int64_t *stride, int64_t stride_n,
-                               const int64_t *padding, int64_t padding_n, bool ceil_mode,
-                               bool count_include_pad, tn_opt_int divisor_override)
+static tn_status avg_forward(int spatial, tni_geometry *g, const tn_tensor *self,
+                             const tni_pool_lists *l, tn_opt_int divisor)
 {
-    tni_pool2d p;
-    tni_pool2d_lists l = {kernel_size, stride,    padding, NULL,     kernel_size_n,
-                          stride_n,    padding_n, 0,       ceil_mode};
-    (void)count_include_pad;
-    TN_TRY(avg_check(self, &l, divisor_override, "avg_pool2d", &p));
-    return planes(g, self, (tn_dtype)self->dtype, p.out[0], p.out[1]);
+    tni_pool p;
+    TN_TRY(avg_check(spatial, self, l, divisor,
+                     spatial == 2 ? "avg_pool2d" : "avg_pool3d_out_frame", &p));
+    return tni_pool_planes(g, spatial, self, (tn_dtype)self->dtype, p.out, spatial == 2);
 }
 
-tn_status tni_shape_avg_pool2d_backward(tni_geometry *g, tn_tensor *grad_output, tn_tensor *self,
-                                        const int64_t *kernel_size, int64_t kernel_size_n,
-                                        const int64_t *stride, int64_t stride_n,
-                                        const int64_t *padding, int64_t padding_n, bool ceil_mode,
-                                        bool count_include_pad, tn_opt_int divisor_override)
+static tn_status avg_backward(int spatial, tni_geometry *g, const tn_tensor *grad,
+                              const tn_tensor *self, const tni_pool_lists *l, tn_opt_int divisor)
 {
-    tni_pool2d p;
-    tni_pool2d_lists l = {kernel_size, stride,    padding, NULL,     kernel_size_n,
-                          stride_n,    padding_n, 0,       ceil_mode};
-    (void)count_include_pad;
-    TN_TRY(avg_check(self, &l, divisor_override, "avg_pool2d_backward", &p));
-    TN_TRY(check_grad(grad_output, self, p.out));
-    TN_TRY(check_grad_dtype(grad_output, self));
-    return planes(g, self, (tn_dtype)self->dtype, p.in[0], p.in[1]);
+    tni_pool p;
+    TN_TRY(avg_check(spatial, self, l, divisor,
+                     spatial == 2 ? "avg_pool2d_backward" : "avg_pool3d_backward_out_frame", &p));
+    TN_TRY(check_grad(spatial, grad, self, p.out));
+    if (spatial == 3)
+        TN_CHECK(grad->dtype == self->dtype, TN_INVALID, "expected scalar type %s but found %s",
+                 tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)grad->dtype));
+    TN_TRY(check_grad_dtype(grad, self));
+    return tni_pool_planes(g, spatial, self, (tn_dtype)self->dtype, p.in, spatial == 2);
 }
 
-tn_status tni_shape_adaptive_avg_pool2d(tni_geometry *g, tn_tensor *self,
-                                        const int64_t *output_size, int64_t output_size_n)
-{
-    char text[TNI_SIZES_TEXT];
-    TN_CHECK(output_size_n == 2, TN_INVALID, "adaptive_avg_pool2d: output_size must be 2");
-    TN_CHECK(self->ndim == 3 || self->ndim == 4, TN_INVALID,
-             "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got %s",
-             tni_format_sizes(self->ndim, self->sizes, text, sizeof text));
-    for (int d = self->ndim - 2; d < self->ndim; d++)
-        TN_CHECK(self->sizes[d] != 0, TN_INVALID,
-                 "adaptive_avg_pool2d(): Expected input to have non-zero size for non-batch "
-                 "dimensions, but input has sizes %s with dimension %d being empty",
-                 tni_format_sizes(self->ndim, self->sizes, text, sizeof text), d);
-    TN_CHECK(output_size[0] >= 0 && output_size[1] >= 0, TN_INVALID,
-             "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but "
-             "received {%lld, %lld}",
-             (long long)output_size[0], (long long)output_size[1]);
-    /* Products of places and sizes are computed. */
-    for (int i = 0; i < 2; i++)
-        TN_CHECK(output_size[i] <= INT32_MAX && self->sizes[self->ndim - 2 + i] <= INT32_MAX,
-                 TN_INVALID, "integer out of range");
-    TN_TRY(refuse_dtype("adaptive_avg_pool2d", self, is_float(self)));
-    return planes(g, self, (tn_dtype)self->dtype, output_size[0], output_size[1]);
-}
+#define POOL(n)                                                                                 \
+    tn_status tni_shape_max_pool##n##d(                                                         \
+        tni_geometry *g, tn_tensor *self, const int64_t *kernel_size, int64_t kernel_size_n,    \
+        const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n,     \
+        const int64_t *dilation, int64_t dilation_n, bool ceil_mode)                            \
+    {                                                                                           \
+        tni_pool_lists l = {kernel_size, stride,    padding,    dilation, kernel_size_n,        \
+                            stride_n,    padding_n, dilation_n, ceil_mode};                     \
+        return max_forward(n, g, self, &l);                                                     \
+    }                                                                                           \
+    tn_status tni_shape_max_pool##n##d_backward(                                                \
+        tni_geometry *g, tn_tensor *grad_output, tn_tensor *self, const int64_t *kernel_size,   \
+        int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, \
+        int64_t padding_n, const int64_t *dilation, int64_t dilation_n, bool ceil_mode,         \
+        tn_tensor *indices)                                                                     \
+    {                                                                                           \
+        tni_pool_lists l = {kernel_size, stride,    padding,    dilation, kernel_size_n,        \
+                            stride_n,    padding_n, dilation_n, ceil_mode};                     \
+        return max_backward(n, g, grad_output, self, &l, indices);                              \
+    }                                                                                           \
+    tn_status tni_shape_avg_pool##n##d(                                                         \
+        tni_geometry *g, tn_tensor *self, const int64_t *kernel_size, int64_t kernel_size_n,    \
+        const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n,     \
+        bool ceil_mode, bool count_include_pad, tn_opt_int divisor_override)                    \
+    {                                                                                           \
+        tni_pool_lists l = {kernel_size, stride,    padding, NULL,     kernel_size_n,           \
+                            stride_n,    padding_n, 0,       ceil_mode};                        \
+        (void)count_include_pad;                                                                \
+        return avg_forward(n, g, self, &l, divisor_override);                                   \
+    }                                                                                           \
+    tn_status tni_shape_avg_pool##n##d_backward(                                                \
+        tni_geometry *g, tn_tensor *grad_output, tn_tensor *self, const int64_t *kernel_size,   \
+        int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, \
+        int64_t padding_n, bool ceil_mode, bool count_include_pad, tn_opt_int divisor_override) \
+    {                                                                                           \
+        tni_pool_lists l = {kernel_size, stride,    padding, NULL,     kernel_size_n,           \
+                            stride_n,    padding_n, 0,       ceil_mode};                        \
+        (void)count_include_pad;                                                                \
+        return avg_backward(n, g, grad_output, self, &l, divisor_override);                     \
+    }
 
-tn_status tni_shape_adaptive_avg_pool2d_backward(tni_geometry *g, tn_tensor *grad_output,
-                                                 tn_tensor *self)
-{
-    int n = self->ndim;
-    char text[TNI_SIZES_TEXT];
-    TN_CHECK(n == 3 || n == 4, TN_INVALID,
-             "adaptive_avg_pool2d_backward(): Expected 3D or 4D tensor, but got %s",
-             tni_format_sizes(n, self->sizes, text, sizeof text));
-    TN_CHECK(grad_output->ndim == n, TN_INVALID,
-             "adaptive_avg_pool2d_backward_out_cpu_template: Expected dimensions %d for "
-             "`grad_output` but got dimensions %d",
-             n, grad_output->ndim);
-    for (int d = 1; d < n; d++)
-        TN_CHECK(grad_output->sizes[d] != 0, TN_INVALID,
-                 "adaptive_avg_pool2d_backward(): Expected grad_output to have non-zero size for "
-                 "non-batch dimensions, but grad_output has sizes %s with dimension %d being empty",
-                 tni_format_sizes(n, grad_output->sizes, text, sizeof text), d);
-    TN_CHECK(grad_output->dtype == self->dtype, TN_INVALID,
-             "adaptive_avg_pool2d_backward_out_cpu_template: Expected dtype %s for `grad_output` "
-             "but got dtype %s",
-             tni_dtype_cpp((tn_dtype)self->dtype), tni_dtype_cpp((tn_dtype)grad_output->dtype));
-    TN_TRY(check_grad_dtype(grad_output, self));
-    TN_TRY(check_grad(grad_output, self, grad_output->sizes + n - 2));
-    TN_TRY(refuse_dtype("adaptive_avg_pool2d_backward", self, is_float(self)));
-    return planes(g, self, (tn_dtype)self->dtype, self->sizes[n - 2], self->sizes[n - 1]);
-}
+POOL(2)
+POOL(3)

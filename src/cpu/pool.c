@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/pool.c: pooling over two and three dimensions, and its gradients. Planes are shared out to
+ * threads; each is computed as a contiguous one of float32, float64 or int64, whatever the tensors
+ * are. */
+#include <math.h>
+#include <string.h>
+#include "base/pool.h"
+#include "cpu/ready.h"
+#include "gen/cpu.h"
+#include "shape/pool.h"
+
+#define GRAIN 16384
+
+typedef struct pool_job {
+    tni_pool p;
+    bool adaptive, include_pad;
+    int64_t divisor; /* 0: by the window */
+    const void *x;
+    void *out;
+    int64_t *indices;       /* written by max */
+    const int64_t *sources; /* read by its backward */
+    tn_dtype dtype;
+} pool_job;
+
+/* One window along one dimension: elements [begin, end) of the input, and its length with padding.
+ */
+typedef struct window {
+    int64_t begin, end, length;
+} window;
+
+static window average_window(const pool_job *j, int i, int64_t o)
+{
+    const tni_pool *p = &j->p;
+    window w;
+    if (j->adaptive) {
+        w.begin = o * p->in[i] / p->out[i];
+        w.end = ((o + 1) * p->in[i] + p->out[i] - 1) / p->out[i];
+        w.length = w.end - w.begin;
+        return w;
+    }
+    w.begin = o * p->stride[i] - p->padding[i];
+    w.end = w.begin + p->kernel[i];
+    if (w.end > p->in[i] + p->padding[i])
+        w.end = p->in[i] + p->padding[i];
+    w.length = w.end - w.begin;
+    w.begin = w.begin < 0 ? 0 : w.begin;
+    w.end = w.end > p->in[i] ? p->in[i] : w.end;
+    return w;
+}
+
+static window max_window(const pool_job *j, int i, int64_t o)
+{
+    const tni_pool *p = &j->p;
+    if (j->adaptive)
+        return average_window(j, i, o);
+    window w;
+    w.begin = o * p->stride[i] - p->padding[i];
+    w.end = w.begin + (p->kernel[i] - 1) * p->dilation[i] + 1;
+    w.end = w.end > p->in[i] ? p->in[i] : w.end;
+    w.length = 0;
+    if (w.begin < 0)
+        w.begin += (-w.begin + p->dilation[i] - 1) / p->dilation[i] * p->dilation[i];
+    return w;
+}
+
+/* The windows of all three dimensions at place @p o of a plane of the result; those of depth and
+ * height change with the line alone. */
+static void windows_at(const pool_job *j, int64_t o, window (*of)(const pool_job *, int, int64_t),
+                       window *w)
+{
+    int64_t line = o / j->p.out[2];
+    if (o % j->p.out[2] == 0) {
+        w[0] = of(j, 0, line / j->p.out[1]);
+        w[1] = of(j, 1, line % j->p.out[1]);
+    }
+    w[2] = of(j, 2, o % j->p.out[2]);
+}
+
+static int64_t divisor_of(const pool_job *j, const window *w)
+{
+    if (j->divisor)
+        return j->divisor;
+    int64_t n = 1;
+    for (int i = 0; i < 3; i++)
+        n *= j->include_pad ? w[i].length : w[i].end - w[i].begin;
+    return n;
+}
+
+static bool some(const window *w)
+{
+    return w[0].begin < w[0].end && w[1].begin < w[1].end && w[2].begin < w[2].end;
+}
+
+static int64_t ins(const pool_job *j)
+{
+    return j->p.in[0] * j->p.in[1] * j->p.in[2];
+}
+
+static int64_t outs(const pool_job *j)
+{
+    return j->p.out[0] * j->p.out[1] * j->p.out[2];
+}
+
+/* Where the lines of a window lie: for each of its rows, of each of its slices. */
+#define EACH_LINE(w, d0, d1)                                  \
+    for (int64_t s = (w)[0].begin; s < (w)[0].end; s += (d0)) \
+        for (int64_t r = (w)[1].begin; r < (w)[1].end; r += (d1))
+
+/* A NaN wins, the last one; of equal numbers the first. */
+#define DEFINE(T, name, lowest)                                                           \
+    static void max_##name(const pool_job *j, int64_t plane)                              \
+    {                                                                                     \
+        const tni_pool *p = &j->p;                                                        \
+        const T *x = (const T *)j->x + plane * ins(j);                                    \
+        T *out = (T *)j->out + plane * outs(j);                                           \
+        int64_t *places = j->indices + plane * outs(j);                                   \
+        const int64_t *d = p->dilation;                                                   \
+        window w[3] = {{0}};                                                              \
+        for (int64_t o = 0; o < outs(j); o++) {                                           \
+            windows_at(j, o, max_window, w);                                              \
+            T best = lowest;                                                              \
+            int64_t place = (w[0].begin * p->in[1] + w[1].begin) * p->in[2] + w[2].begin; \
+            EACH_LINE(w, d[0], d[1])                                                      \
+            {                                                                             \
+                int64_t line = (s * p->in[1] + r) * p->in[2];                             \
+                for (int64_t c = w[2].begin; c < w[2].end; c += d[2]) {                   \
+                    T v = x[line + c];                                                    \
+                    if (v > best || v != v) {                                             \
+                        best = v;                                                         \
+                        place = line + c;                                                 \
+                    }                                                                     \
+                }                                                                         \
+            }                                                                             \
+            *out++ = best;                                                                \
+            *places++ = place;                                                            \
+        }                                                                                 \
+    }                                                                                     \
+    static void average_##name(const pool_job *j, int64_t plane)                          \
+    {                                                                                     \
+        const tni_pool *p = &j->p;                                                        \
+        const T *x = (const T *)j->x + plane * ins(j);                                    \
+        T *out = (T *)j->out + plane * outs(j);                                           \
+        window w[3] = {{0}};                                                              \
+        for (int64_t o = 0; o < outs(j); o++) {                                           \
+            windows_at(j, o, average_window, w);                                          \
+            T sum = 0;                                                                    \
+            EACH_LINE(w, 1, 1)                                                            \
+            {                                                                             \
+                const T *line = x + (s * p->in[1] + r) * p->in[2];                        \
+                for (int64_t c = w[2].begin; c < w[2].end; c++)                           \
+                    sum = ADD_##name(sum, line[c]);                                       \
+            }                                                                             \
+            *out++ = some(w) ? DIV_##name(sum, divisor_of(j, w)) : 0;                     \
+        }                                                                                 \
+    }                                                                                     \
+    static void average_backward_##name(const pool_job *j, int64_t plane)                 \
+    {                                                                                     \
+        const tni_pool *p = &j->p;                                                        \
+        const T *grad = (const T *)j->x + plane * outs(j);                                \
+        T *out = (T *)j->out + plane * ins(j);                                            \
+        window w[3] = {{0}};                                                              \
+        for (int64_t o = 0; o < outs(j); o++) {                                           \
+            windows_at(j, o, average_window, w);                                          \
+            if (!some(w))                                                                 \
+                continue;                                                                 \
+            T g = DIV_##name(grad[o], divisor_of(j, w));                                  \
+            EACH_LINE(w, 1, 1)                                                            \
+            {                                                                             \
+                T *line = out + (s * p->in[1] + r) * p->in[2];                            \
+                for (int64_t c = w[2].begin; c < w[2].end; c++)                           \
+                    line[c] = ADD_##name(line[c], g);                                     \
+            }                                                                             \
+        }                                                                                 \
+    }                                                                                     \
+    static void max_backward_##name(const pool_job *j, int64_t plane)                     \
+    {                                                                                     \
+        int64_t n = outs(j);                                                              \
+        const T *grad = (const T *)j->x + plane * n;                                      \
+        const int64_t *places = j->sources + plane * n;                                   \
+        T *out = (T *)j->out + plane * ins(j);                                            \
+        for (int64_t i = 0; i < n; i++)                                                   \
+            out[places[i]] = ADD_##name(out[places[i]], grad[i]);                         \
+    }
+
+/* Integers wrap. */
+#define ADD_f32(a, b) ((a) + (b))
+#define ADD_f64(a, b) ((a) + (b))
+#define ADD_i64(a, b) ((int64_t)((uint64_t)(a) + (uint64_t)(b)))
+#define DIV_f32(a, n) ((a) / (float)(n))
+#define DIV_f64(a, n) ((a) / (double)(n))
+#define DIV_i64(a, n) ((n) == -1 ? (int64_t)(0 - (uint64_t)(a)) : (a) / (n))
+DEFINE(float, f32, -INFINITY)
+DEFINE(double, f64, (double)-INFINITY)
+DEFINE(int64_t, i64, INT64_MIN)
+
+typedef void (*plane_fn)(const pool_job *j, int64_t plane);
+
+typedef struct plane_job {
+    pool_job job;
+    plane_fn f32, f64, i64;
+    int64_t cost; /* of a plane */
+} plane_job;
+
+static tn_status some_planes(int64_t begin, int64_t end, void *arg)
+{
+    const plane_job *a = arg;
+    plane_fn fn = a->job.dtype == TN_DTYPE_F32   ? a->f32
+                  : a->job.dtype == TN_DTYPE_F64 ? a->f64
+                                                 : a->i64;
+    for (int64_t i = begin; i < end; i++)
+        fn(&a->job, i);
+    return TN_OK;
+}
+
+/* Where a result is computed: itself, or a fresh contiguous tensor of @p dtype. */
+static tn_status work_of(tn_tensor *out, tn_dtype dtype, tn_tensor **work)
+{
+    if (out->dtype == dtype && (out->flags & TNI_CONTIGUOUS)) {
+        *work = tn_tensor_ref(out);
+        return TN_OK;
+    }
+    return tni_tensor_new(out->ndim, out->sizes, NULL, dtype, out->device, work);
+}
+
+/* Compute @p out, and @p places when there are some, from @p x. @p zero: it is added to. */
+static tn_status run(plane_job *a, tn_tensor *x, tn_tensor *out, tn_tensor *places, bool zero)
+{
+    if (out->numel == 0)
+        return TN_OK;
+    tn_dtype dtype = (tn_dtype)x->dtype;
+    a->job.dtype = dtype == TN_DTYPE_F64         ? TN_DTYPE_F64
+                   : tn_dtype_is_floating(dtype) ? TN_DTYPE_F32
+                                                 : TN_DTYPE_I64;
+    TN_AUTO(tn_tensor) ready = NULL;
+    TN_AUTO(tn_tensor) work = NULL;
+    TN_AUTO(tn_tensor) work_places = NULL;
+    TN_TRY(tni_ready(x, a->job.dtype, &ready));
+    TN_TRY(work_of(out, a->job.dtype, &work));
+    if (places) {
+        TN_TRY(work_of(places, TN_DTYPE_I64, &work_places));
+        a->job.indices = work_places->data;
+    }
+    if (zero)
+        memset(work->data, 0, (size_t)work->numel * tni_itemsize(work));
+    a->job.x = ready->data;
+    a->job.out = work->data;
+    int64_t grain = a->cost > 0 && a->cost < GRAIN ? GRAIN / a->cost : 1;
+    TN_TRY(tni_pool_for(a->job.p.planes, grain, some_planes, a));
+    if (work != out)
+        TN_TRY(tni_copy_cpu(out, work));
+    return places && work_places != places ? tni_copy_cpu(places, work_places) : TN_OK;
+}
+
+/* ---- what operators do ---- */
+
+static tn_status max_forward(plane_job *a, tn_tensor *self, tn_tensor *out, tn_tensor *places)
+{
+    a->f32 = max_f32;
+    a->f64 = max_f64;
+    a->i64 = max_i64;
+    a->cost = ins(&a->job);
+    return run(a, self, out, places, false);
+}
+
+static tn_status max_backward(const char *name, plane_job *a, tn_tensor *grad, tn_tensor *indices,
+                              tn_tensor *out)
+{
+    a->f32 = max_backward_f32;
+    a->f64 = max_backward_f64;
+    a->i64 = max_backward_i64;
+    a->cost = outs(&a->job);
+    TN_AUTO(tn_tensor) places = NULL;
+    TN_TRY(tni_ready(indices, TN_DTYPE_I64, &places));
+    const int64_t *from = a->job.sources = places->data;
+    int64_t limit = ins(&a->job);
+    for (int64_t i = 0; i < places->numel; i++)
+        TN_CHECK(from[i] >= 0 && from[i] < limit, TN_INVALID,
+                 "%s_backward: index %lld is out of range for planes of %lld elements", name,
+                 (long long)from[i], (long long)limit);
+    return run(a, grad, out, NULL, true);
+}
+
+static tn_status average_forward(plane_job *a, tn_tensor *self, tn_tensor *out)
+{
+    a->f32 = average_f32;
+    a->f64 = average_f64;
+    a->i64 = average_i64;
+    a->cost = ins(&a->job);
+    return run(a, self, out, NULL, false);
+}
+
+static tn_status average_backward(plane_job *a, tn_tensor *grad, tn_tensor *out)
+{
+    a->f32 = average_backward_f32;
+    a->f64 = average_backward_f64;
+    a->i64 = average_backward_i64;
+    a->cost = ins(&a->job);
+    return run(a, grad, out, NULL, true);
+}
+
+static plane_job adaptive(int spatial, const tn_tensor *whole, const tn_tensor *pooled)
+{
+    plane_job a = {.job.adaptive = true};
+    a.job.p = tni_pool_adaptive(spatial, whole, pooled);
+    for (int i = 0; i < 3; i++)
+        a.job.p.dilation[i] = 1;
+    return a;
+}
+
+/* ---- operators ---- */
+
+#define POOL(n)                                                                                    \
+    tn_status tni_cpu_max_pool##n##d(                                                              \
+        tn_tensor *self, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, \
+        int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,      \
+        int64_t dilation_n, bool ceil_mode, tn_tensor *out0, tn_tensor *out1)                      \
+    {                                                                                              \
+        plane_job a = {0};                                                                         \
+        tni_pool_lists l = {kernel_size, stride,    padding,    dilation, kernel_size_n,           \
+                            stride_n,    padding_n, dilation_n, ceil_mode};                        \
+        TN_TRY(tni_pool_check(n, self, &l, &a.job.p));                                             \
+        return max_forward(&a, self, out0, out1);                                                  \
+    }                                                                                              \
+    tn_status tni_cpu_max_pool##n##d_backward(                                                     \
+        tn_tensor *grad_output, tn_tensor *self, const int64_t *kernel_size,                       \
+        int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding,    \
+        int64_t padding_n, const int64_t *dilation, int64_t dilation_n, bool ceil_mode,            \
+        tn_tensor *indices, tn_tensor *out)                                                        \
+    {                                                                                              \
+        plane_job a = {0};                                                                         \
+        tni_pool_lists l = {kernel_size, stride,    padding,    dilation, kernel_size_n,           \
+                            stride_n,    padding_n, dilation_n, ceil_mode};                        \
+        TN_TRY(tni_pool_check(n, self, &l, &a.job.p));                                             \
+        return max_backward("max_pool" #n "d_with_indices", &a, grad_output, indices, out);        \
+    }                                                                                              \
+    tn_status tni_cpu_avg_pool##n##d(                                                              \
+        tn_tensor *self, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, \
+        int64_t stride_n, const int64_t *padding, int64_t padding_n, bool ceil_mode,               \
+        bool count_include_pad, tn_opt_int divisor_override, tn_tensor *out)                       \
+    {                                                                                              \
+        plane_job a = {.job.include_pad = count_include_pad,                                       \
+                       .job.divisor = divisor_override.has ? divisor_override.value : 0};          \
+        tni_pool_lists l = {kernel_size, stride,    padding, NULL,     kernel_size_n,              \
+                            stride_n,    padding_n, 0,       ceil_mode};                           \
+        TN_TRY(tni_pool_check(n, self, &l, &a.job.p));                                             \
+        return average_forward(&a, self, out);                                                     \
+    }                                                                                              \
+    tn_status tni_cpu_avg_pool##n##d_backward(                                                     \
+        tn_tensor *grad_output, tn_tensor *self, const int64_t *kernel_size,                       \
+        int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding,    \
+        int64_t padding_n, bool ceil_mode, bool count_include_pad, tn_opt_int divisor_override,    \
+        tn_tensor *out)                                                                            \
+    {                                                                                              \
+        plane_job a = {.job.include_pad = count_include_pad,                                       \
+                       .job.divisor = divisor_override.has ? divisor_override.value : 0};          \
+        tni_pool_lists l = {kernel_size, stride,    padding, NULL,     kernel_size_n,              \
+                            stride_n,    padding_n, 0,       ceil_mode};                           \
+        TN_TRY(tni_pool_check(n, self, &l, &a.job.p));                                             \
+        return average_backward(&a, grad_output, out);                                             \
+    }                                                                                              \
+    tn_status tni_cpu_adaptive_avg_pool##n##d(tn_tensor *self, const int64_t *output_size,         \
+                                              int64_t output_size_n, tn_tensor *out)               \
+    {                                                                                              \
+        plane_job a = adaptive(n, self, out);                                                      \
+        (void)output_size;                                                                         \
+        (void)output_size_n;                                                                       \
+        return average_forward(&a, self, out);                                                     \
+    }                                                                                              \
+    tn_status tni_cpu_adaptive_avg_pool##n##d_backward(tn_tensor *grad_output, tn_tensor *self,    \
+                                                       tn_tensor *out)                             \
+    {                                                                                              \
+        plane_job a = adaptive(n, self, grad_output);                                              \
+        return average_backward(&a, grad_output, out);                                             \
+    }                                                                                              \
+    tn_status tni_cpu_adaptive_max_pool##n##d(tn_tensor *self, const int64_t *output_size,         \
+                                              int64_t output_size_n, tn_tensor *out0,              \
+                                              tn_tensor *out1)                                     \
+    {                                                                                              \
+        plane_job a = adaptive(n, self, out0);                                                     \
+        (void)output_size;                                                                         \
+        (void)output_size_n;                                                                       \
+        return max_forward(&a, self, out0, out1);                                                  \
+    }                                                                                              \
+    tn_status tni_cpu_adaptive_max_pool##n##d_backward(tn_tensor *grad_output, tn_tensor *self,    \
+                                                       tn_tensor *indices, tn_tensor *out)         \
+    {                                                                                              \
+        plane_job a = adaptive(n, self, grad_output);                                              \
+        return max_backward("adaptive_max_pool" #n "d", &a, grad_output, indices, out);            \
+    }
+
+POOL(2)
+POOL(3)
