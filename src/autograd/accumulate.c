@@ -97,7 +97,7 @@ static tn_status accumulate(tni_backward *b)
     tni_grad_let(&frame);
     tn_tensor_unref(old);
     TN_TRY(status);
-    return meta->extra ? tni_run_accumulated_hooks(variable) : TN_OK;
+    return tni_run_accumulated_hooks(variable);
 }
 
 /* ---- the node ---- */

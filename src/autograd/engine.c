@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/engine.c: the loop of a backward pass, and one node's turn. */
+#define _GNU_SOURCE /* pthread_getattr_np */
 #include "autograd/engine.h"
 #include "tenon/autograd.h"
 #include "autograd/anomaly.h"
@@ -8,6 +9,7 @@
 #include "autograd/validate.h"
 #include "core/scope.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static __attribute__((tls_model("initial-exec"))) _Thread_local tni_pass *current;
@@ -220,7 +222,7 @@ static tn_status run(tni_pass *pass, const tni_execute *what, bool caller_no_gra
 }
 
 /* The first failure is what the scope remembers, else what this thread's record says. */
-static tn_status fail(tni_pass *pass, tn_status status)
+static TNI_COLD tn_status fail(tni_pass *pass, tn_status status)
 {
     if (tni_scope_raise(pass->scope) == TN_OK && tn_last_status() == TN_OK)
         (void)tni_fail(status, TNI_WHERE, "%s failed with %s and left no message",
@@ -236,11 +238,32 @@ static tn_status fail(tni_pass *pass, tn_status status)
     return tni_error_raise(&error);
 }
 
+/* Passes nest as deep as the stack allows. Asked now and then: finding out is slow. */
+static TNI_COLD tn_status check_stack(uint32_t depth)
+{
+    enum { ROOM = 128 * 1024 };
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t nbytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return TN_OK;
+    bool known = pthread_attr_getstack(&attributes, &lowest, &nbytes) == 0;
+    pthread_attr_destroy(&attributes);
+    TN_CHECK(!known || (uintptr_t)__builtin_frame_address(0) - (uintptr_t)lowest > ROOM,
+             TN_RECURSION,
+             "a backward pass inside %u others: the stack of this thread is nearly used up", depth);
+    return TN_OK;
+}
+
 tn_status tni_execute_pass(const tni_execute *what)
 {
+    uint32_t depth = current ? current->depth + 1 : 0;
+    if (TNI_UNLIKELY(depth % 8 == 7))
+        TN_TRY(check_stack(depth));
     tni_pass pass;
     tni_pass_init(&pass);
     pass.outer = current;
+    pass.depth = depth;
     pass.keep_graph = what->keep_graph;
     pass.create_graph = what->create_graph;
     TN_TRY(tn_scope_enter(&pass.scope));

@@ -20,24 +20,32 @@ static bool is_mine(const tni_grad_meta *meta)
     return false;
 }
 
+static void take(_Atomic uint32_t *holder, uint32_t era)
+{
+    uint32_t seen = 0;
+    for (;;) {
+        bool is_free = (seen & ~(uint32_t)WAITED_FOR) != era;
+        uint32_t next = is_free ? era | (seen & WAITED_FOR) : seen | WAITED_FOR;
+        if (!atomic_compare_exchange_strong_explicit(holder, &seen, next, memory_order_acquire,
+                                                     memory_order_relaxed))
+            continue;
+        if (is_free)
+            return;
+        tni_futex_wait(holder, next, CHANNEL);
+        seen = atomic_load_explicit(holder, memory_order_relaxed);
+    }
+}
+
 void tni_grad_hold(tni_grad_meta *meta, tni_grad_hold_frame *frame)
 {
     *frame = (tni_grad_hold_frame){NULL, NULL};
     if (is_mine(meta))
         return;
-    uint32_t now = 2u * tni_spin_era;
-    uint32_t seen = 0;
-    for (;;) {
-        bool is_free = (seen & ~(uint32_t)WAITED_FOR) != now;
-        uint32_t next = is_free ? now | (seen & WAITED_FOR) : seen | WAITED_FOR;
-        if (!atomic_compare_exchange_strong_explicit(&meta->holder, &seen, next,
-                                                     memory_order_acquire, memory_order_relaxed))
-            continue;
-        if (is_free)
-            break;
-        tni_futex_wait(&meta->holder, next, CHANNEL);
-        seen = atomic_load_explicit(&meta->holder, memory_order_relaxed);
-    }
+    uint32_t era = 2u * tni_spin_era;
+    if (TNI_ONE_THREAD) /* and what this thread does not hold nobody does */
+        atomic_store_explicit(&meta->holder, era, memory_order_relaxed);
+    else
+        take(&meta->holder, era);
     *frame = (tni_grad_hold_frame){meta, innermost};
     innermost = frame;
 }
@@ -48,6 +56,10 @@ void tni_grad_let(tni_grad_hold_frame *frame)
     if (!meta)
         return;
     innermost = frame->outer;
+    if (TNI_ONE_THREAD) {
+        atomic_store_explicit(&meta->holder, 0, memory_order_relaxed);
+        return;
+    }
     uint32_t was = atomic_exchange_explicit(&meta->holder, 0, memory_order_release);
     if (was & WAITED_FOR)
         tni_futex_wake(&meta->holder, INT_MAX, CHANNEL);

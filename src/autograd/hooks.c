@@ -167,7 +167,7 @@ static tn_status meta_extra_get(tni_grad_meta *meta, struct tni_meta_extra **out
         TN_CHECK(fresh, TN_NOMEM, "cannot allocate the hooks of a tensor");
         tni_spin_lock(&meta->lock);
         extra = meta->extra ? meta->extra : fresh;
-        meta->extra = extra;
+        __atomic_store_n(&meta->extra, extra, __ATOMIC_RELEASE);
         tni_spin_unlock(&meta->lock);
         if (extra != fresh)
             tni_free(fresh);
@@ -188,10 +188,11 @@ void tni_meta_extra_free(tni_grad_meta *meta)
 tni_hook_list *tni_tensor_hooks(const tn_tensor *t)
 {
     tni_grad_meta *meta = tni_meta(t);
-    if (!meta)
+    struct tni_meta_extra *extra = meta ? __atomic_load_n(&meta->extra, __ATOMIC_ACQUIRE) : NULL;
+    if (!extra)
         return NULL;
     tni_spin_lock(&meta->lock);
-    tni_hook_list *list = meta->extra ? meta->extra->hooks : NULL;
+    tni_hook_list *list = extra->hooks;
     if (list)
         tni_ref(&list->object);
     tni_spin_unlock(&meta->lock);

@@ -64,6 +64,7 @@ typedef struct tni_pass {
     tn_scope *scope;
     tni_node *running;
     uint32_t id;
+    uint32_t depth; /* how many are around this one */
     bool keep_graph;
     bool create_graph;
     bool partial; /* only what leads to some inputs runs */
