@@ -2,21 +2,29 @@
 # SPDX-License-Identifier: MIT
 """Measure Tenon beside its peers in one run, print a table, and write bench.json.
 
-usage: bench.py --build DIR [--rounds N]
-The programs are run in turn, round after round, each pinned to one processor, so that a change of the machine's
-speed meets all of them alike. A figure is the median of all samples; the spread is the middle half of them.
+usage: bench.py --build DIR [--rounds N] [--only small|large]
+The programs are run in turn, round after round, so that a change of the machine's speed meets all of them alike; small
+calls pinned to one processor, large ones on --threads threads with the peer at its best setting (OpenMP's build of
+OpenBLAS, ATEN_CPU_CAPABILITY as the processor allows). A figure is the median of all samples; the spread is the middle
+half of them.
 """
 import argparse
+import glob
 import json
 import os
 import statistics
 import subprocess
 import sys
 
-# name, unit, better is lower
+# Small calls, one thread.
 ROWS = ["add4_nograd", "add4_out", "empty4", "view", "mm16_nograd", "meta_add", "meta_matmul_3d2d",
         "fake_add", "fake_matmul_3d2d",
         "dispatch_only_typed", "dispatch_only_boxed"]
+# Kernels, several threads. Floors are named ROW@FLOOR; the best one is shown.
+LARGE = ["add_4M", "sum_4M", "exp_4M", "gelu_4M", "softmax_4096x1024", "layer_norm_4096x1024", "cross_entropy",
+         "embedding", "index_select", "cat", "transpose_copy_2048", "mm_16", "mm_64", "mm_256", "mm_1024", "mm_2048",
+         "bmm_64x128x64", "conv2d_resnet_3x3_56", "conv2d_resnet_1x1_28", "conv2d_resnet_3x3_14_s2", "softmax_8x16",
+         "layer_norm_8x16", "sum_64"]
 
 
 def pin():
@@ -25,7 +33,8 @@ def pin():
 
 def run(path, samples, environment=None):
     env = dict(os.environ, **(environment or {}))
-    text = subprocess.run([path], check=True, stdout=subprocess.PIPE, text=True, preexec_fn=pin, env=env).stdout
+    before = pin if environment is None else None
+    text = subprocess.run([path], check=True, stdout=subprocess.PIPE, text=True, preexec_fn=before, env=env).stdout
     for line in text.splitlines():
         name, value = line.split()
         samples.setdefault(name, []).append(float(value))
@@ -55,27 +64,42 @@ def stripped_size(library):
     return size
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--rounds", type=int, default=5)
-    args = parser.parse_args()
-    tenon = os.path.join(args.build, "bench", "bench_tenon")
-    watch = os.path.join(args.build, "bench", "bench_watch")
-    peer = os.path.join(args.build, "bench", "peer_torch")
-    has_peer = os.path.exists(peer)
-    ours, watched, theirs = {}, {}, {}
-    steps = [(tenon, ours), (watch, watched)] + ([(peer, theirs)] if has_peer else [])
-    total = args.rounds * len(steps)
+def cpu_capability():
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
+        text = f.read()
+    return "avx512" if "avx512f" in text else "avx2" if "avx2" in text else "default"
+
+
+def peer_environment(threads):
+    """The peer at its best: with OpenBLAS's pthread build and several threads libgomp's spinning fights it."""
+    env = {"OMP_NUM_THREADS": str(threads), "ATEN_CPU_CAPABILITY": cpu_capability()}
+    openmp = glob.glob("/usr/lib/*/openblas-openmp")
+    if openmp:
+        env["LD_LIBRARY_PATH"] = ":".join(openmp + [os.environ.get("LD_LIBRARY_PATH", "")]).strip(":")
+    return env
+
+
+def rounds(steps, n):
+    total = n * len(steps)
     for i in range(total):
         run(*steps[i % len(steps)])
         show_progress(i + 1, total)
 
-    peer_name = None
-    if has_peer:
-        version = subprocess.run([peer, "--version"], stdout=subprocess.PIPE, text=True).stdout.strip()
-        peer_name = version or "libtorch"
-    out, table = [], []
+
+def print_table(header, table):
+    widths = [max(len(str(row[i])) for row in table + [header]) for i in range(len(header))]
+    for row in [header] + table:
+        print("  ".join(str(cell).rjust(w) if i else str(cell).ljust(w) for i, (cell, w) in enumerate(zip(row, widths))))
+
+
+def small(args, out):
+    path = lambda name: os.path.join(args.build, "bench", name)  # noqa: E731
+    peer = path("peer_torch")
+    has_peer = os.path.exists(peer)
+    ours, watched, theirs = {}, {}, {}
+    rounds([(path("bench_tenon"), ours), (path("bench_watch"), watched)] + ([(peer, theirs)] if has_peer else []),
+           args.rounds)
+    peer_name, table = peer_version(args), []
     for name in ROWS:
         a = statistics.median(ours[name])
         b = statistics.median(theirs[name]) if name in theirs else None
@@ -91,12 +115,55 @@ def main():
         out.append({"name": name, "unit": unit, "tenon": round(value, 2), "peer": None, "peer_name": None,
                     "ratio": None})
         table.append((name, f"{value:.1f}" if unit == "ns" else f"{value:.0f} {unit}", "", "-", "", "-"))
+    print_table(("name", "tenon ns", "middle half", f"{peer_name or 'peer'} ns", "middle half", "ratio"), table)
 
-    header = ("name", "tenon ns", "middle half", f"{peer_name or 'peer'} ns", "middle half", "ratio")
-    widths = [max(len(str(row[i])) for row in table + [header]) for i in range(6)]
-    for row in [header] + table:
-        print("  ".join(str(cell).rjust(w) if i else str(cell).ljust(w) for i, (cell, w) in enumerate(zip(row, widths))))
-    if not has_peer:
+
+def large(args, out):
+    path = lambda name: os.path.join(args.build, "bench", name)  # noqa: E731
+    peer_env = peer_environment(args.threads)
+    ours, theirs, floors = {}, {}, {}
+    steps = [(path("large_tenon"), ours, {"TENON_NUM_THREADS": str(args.threads)})]
+    for program, samples in (("large_torch", theirs), ("large_floor", floors)):
+        if os.path.exists(path(program)):
+            steps.append((path(program), samples, peer_env))
+    rounds(steps, max(1, args.rounds // 2))
+    peer_name, table = peer_version(args), []
+    setting = ", ".join(f"{k}={v}" for k, v in peer_env.items() if k != "LD_LIBRARY_PATH")
+    for name in (name for name in LARGE if name in ours):
+        a = statistics.median(ours[name])
+        b = statistics.median(theirs[name]) if name in theirs else None
+        best = min(((statistics.median(v), k.split("@")[1]) for k, v in floors.items() if k.startswith(name + "@")),
+                   default=None)
+        out.append({"name": name, "unit": "ns", "tenon": round(a, 1), "peer": b and round(b, 1),
+                    "peer_name": peer_name and f"{peer_name} ({setting})", "ratio": b and round(b / a, 2),
+                    "floor": best and round(best[0], 1), "floor_name": best and best[1]})
+        table.append((name, f"{a / 1e3:.1f}", spread([v / 1e3 for v in ours[name]]), f"{b / 1e3:.1f}" if b else "-",
+                      f"{b / a:.2f}" if b else "-", f"{best[0] / 1e3:.1f} {best[1]}" if best else "",
+                      f"{best[0] / a:.2f}" if best else ""))
+    print(f"\n{args.threads} threads; peer: {setting}")
+    print_table(("name", "tenon µs", "middle half", f"{peer_name or 'peer'} µs", "ratio", "floor µs", "of floor"), table)
+
+
+def peer_version(args):
+    peer = os.path.join(args.build, "bench", "peer_torch")
+    if not os.path.exists(peer):
+        return None
+    return subprocess.run([peer, "--version"], stdout=subprocess.PIPE, text=True).stdout.strip() or "libtorch"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", choices=("small", "large"))
+    args = parser.parse_args()
+    out = []
+    if args.only != "large":
+        small(args, out)
+    if args.only != "small":
+        large(args, out)
+    if not peer_version(args):
         print("no peer: libtorch was not found when this was built (make bench PEERS=1 installs it)")
     with open(os.path.join(args.build, "bench.json"), "w") as f:
         json.dump(out, f, indent=1)

@@ -17,15 +17,18 @@ static double bench_now(void)
     return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-#define BENCH_SAMPLES   7
-#define BENCH_SAMPLE_NS 8e6
+#ifndef BENCH_SAMPLES
+#    define BENCH_SAMPLES   7
+#    define BENCH_SAMPLE_NS 8e6
+#    define BENCH_FIRST     16 /* calls that are tried first */
+#endif
 
 /* BENCH("name", statement;): runs when `only` is NULL or equals the name. */
 #define BENCH(name, ...)                                                            \
     do {                                                                            \
         if (only && strcmp(only, (name)) != 0)                                      \
             break;                                                                  \
-        long bench_n = 16;                                                          \
+        long bench_n = BENCH_FIRST;                                                 \
         for (;;) { /* warm up, and find how many calls fill a sample */             \
             double bench_t = bench_now();                                           \
             for (long bench_i = 0; bench_i < bench_n; bench_i++) {                  \

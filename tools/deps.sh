@@ -57,6 +57,9 @@ for group in "$@"; do
             need libtorch-dev false
             need python3-torch false
             need python3-numpy false
+            # With two threads libgomp's spinning fights the pthread build: torch is at its best with this one.
+            need libopenblas0-openmp false
+            need libdnnl-dev false
             ;;
         lint)
             need clang-format-14 has_tool clang-format-14
