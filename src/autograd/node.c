@@ -15,11 +15,6 @@ static __attribute__((tls_model("initial-exec"))) _Thread_local struct {
     bool busy;
 } dying;
 
-uint64_t tni_node_sequence_peek(void)
-{
-    return next_sequence;
-}
-
 /* ---- making ---- */
 
 static void node_destroy(void *object)
@@ -130,17 +125,9 @@ tn_status tni_node_set_input(tni_node *node, uint32_t i, const tn_tensor *result
 
 /* ---- letting go ---- */
 
-void tni_node_release(tni_node *node)
+static void release_saved(tni_node *node, tni_saved *saved, int64_t n)
 {
-    if (atomic_exchange_explicit(&node->released, 1, memory_order_acq_rel))
-        return;
-    const tni_node_class *cls = node->cls;
-    if (cls->release) {
-        cls->release(node);
-        return;
-    }
-    tni_saved *saved = node->data;
-    for (int i = 0; i < cls->n_saved; i++) {
+    for (int64_t i = 0; i < n; i++) {
         /* Another pass may be unpacking: take the value away under the lock, let go outside. */
         tni_spin_lock(&node->lock);
         tni_saved taken = saved[i];
@@ -152,12 +139,40 @@ void tni_node_release(tni_node *node)
     }
 }
 
+static tni_ints *int_lists(tni_node *node)
+{
+    return (tni_ints *)((tni_saved *)node->data + node->cls->n_saved);
+}
+
+static tni_saved_list *saved_lists(tni_node *node)
+{
+    return (tni_saved_list *)(int_lists(node) + node->cls->n_ints);
+}
+
+void tni_node_release(tni_node *node)
+{
+    if (atomic_exchange_explicit(&node->released, 1, memory_order_acq_rel))
+        return;
+    const tni_node_class *cls = node->cls;
+    if (cls->release) {
+        cls->release(node);
+        return;
+    }
+    release_saved(node, node->data, cls->n_saved);
+    const tni_saved_list *lists = saved_lists(node);
+    for (int i = 0; i < cls->n_lists; i++)
+        release_saved(node, lists[i].v, lists[i].n);
+}
+
 static void free_lists(tni_node *node)
 {
     const tni_node_class *cls = node->cls;
-    tni_ints *ints = (tni_ints *)((tni_saved *)node->data + cls->n_saved);
+    tni_ints *ints = int_lists(node);
     for (int i = 0; i < cls->n_ints; i++)
-        tni_free(ints[i].v);
+        if (ints[i].v != ints[i].room)
+            tni_free(ints[i].v);
+    for (int i = 0; i < cls->n_lists; i++)
+        tni_free(saved_lists(node)[i].v);
 }
 
 static void take_apart(tni_node *node)

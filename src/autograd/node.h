@@ -55,9 +55,9 @@ typedef struct tni_node_class {
     /* Let go of what was saved; called once, under no lock. NULL: saved values and lists of the
      * layout below are all there is. */
     void (*release)(tni_node *node);
-    uint16_t
-        data_nbytes; /* of its own fields: tni_saved[n_saved], then tni_ints[n_ints], then more */
-    uint8_t n_saved, n_ints;
+    uint16_t data_nbytes; /* of its own fields: tni_saved[n_saved], then tni_ints[n_ints], then
+                             tni_saved_list[n_lists], then more */
+    uint8_t n_saved, n_ints, n_lists;
     uint8_t flags;
     uint8_t n_edges;           /* arguments with a gradient, a list counts as one */
     const uint8_t *saved_from; /* for each saved value: argument, counted as tni_record_begin's
@@ -78,9 +78,16 @@ enum {
 };
 
 typedef struct tni_ints {
-    int64_t *v; /* owned; NULL: none was given */
+    int64_t *v; /* `room` or owned; NULL: none was given */
     int64_t n;
+    int64_t room[4];
 } tni_ints;
+
+/* Values saved of an argument that is a list of tensors. */
+typedef struct tni_saved_list {
+    struct tni_saved *v; /* owned */
+    int64_t n;
+} tni_saved_list;
 
 struct tn_node {
     tni_object object;

@@ -203,11 +203,23 @@ tn_status tni_saved_unpack(tni_node *owner, tni_saved *saved, tn_tensor **out)
     return TN_OK;
 }
 
-tn_tensor *tni_unpack(const tni_backward *b, uint32_t i)
+static tn_tensor *unpack_for_scope(const tni_backward *b, tni_saved *saved)
 {
     if (TNI_UNLIKELY(tni_scope_failed()))
         return NULL;
     tn_tensor *t;
-    tn_status status = unpack(b->node, (tni_saved *)b->node->data + i, tni_tls.no_grad, &t);
+    tn_status status = unpack(b->node, saved, tni_tls.no_grad, &t);
     return status == TN_OK && !t ? NULL : tni_scope_result(status, t);
+}
+
+tn_tensor *tni_unpack(const tni_backward *b, uint32_t i)
+{
+    return unpack_for_scope(b, (tni_saved *)b->node->data + i);
+}
+
+int64_t tni_unpack_list(const tni_backward *b, const tni_saved_list *list, tn_tensor **out)
+{
+    for (int64_t i = 0; i < list->n; i++)
+        out[i] = unpack_for_scope(b, &list->v[i]);
+    return list->n;
 }

@@ -42,5 +42,8 @@ TNI_COLD tn_status tni_freed_error(void);
 /* For backward functions: saved value @p i of the node, owned by the scope. A failure sticks to the
  * scope, and NULL is returned. */
 TN_BORROWED tn_tensor *tni_unpack(const tni_backward *b, uint32_t i);
+/* The same for a list of at most TN_MAX_DIMS values; returns how many. */
+int64_t tni_unpack_list(const tni_backward *b, const tni_saved_list *list,
+                        TN_BORROWED tn_tensor **out);
 
 #endif

@@ -43,6 +43,41 @@ tn_status tni_kernel_slice_backward(tn_call *call, tn_tensor *grad_output,
     return TN_OK;
 }
 
+tn_status tni_kernel_diagonal_backward(tn_call *call, tn_tensor *grad_output,
+                                       const int64_t *input_sizes, int64_t input_sizes_n,
+                                       int64_t offset, int64_t dim1, int64_t dim2, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) grad = NULL;
+    TN_AUTO(tn_tensor) part = NULL;
+    TN_TRY(zeros_for(grad_output, input_sizes, input_sizes_n, &grad));
+    TN_TRY(tn_diagonal(grad, offset, dim1, dim2, &part));
+    TN_TRY(tn_copy_(part, grad_output, false));
+    *out = TN_MOVE(grad);
+    return TN_OK;
+}
+
+/* Element i of all windows at once: they lie `step` apart, so that no two of them meet. */
+tn_status tni_kernel_unfold_backward(tn_call *call, tn_tensor *grad_in, const int64_t *input_sizes,
+                                     int64_t input_sizes_n, int64_t dim, int64_t size, int64_t step,
+                                     tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) grad = NULL;
+    TN_AUTO(tn_tensor) windows = NULL;
+    TN_TRY(zeros_for(grad_in, input_sizes, input_sizes_n, &grad));
+    TN_TRY(tn_unfold(grad, dim, size, step, &windows));
+    for (int64_t i = 0; i < size; i++) {
+        TN_AUTO(tn_tensor) to = NULL;
+        TN_AUTO(tn_tensor) from = NULL;
+        TN_TRY(tn_select(windows, -1, i, &to));
+        TN_TRY(tn_select(grad_in, -1, i, &from));
+        TN_TRY(tn_add_(to, from, tn_int(1)));
+    }
+    *out = TN_MOVE(grad);
+    return TN_OK;
+}
+
 /* ---- scatter ---- */
 
 /* A copy with the very strides and offset of @p self, unless elements repeat. */

@@ -136,6 +136,7 @@ typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
     X(SQUARE, 9, 11)                                                                        \
     X(CUBE, 9, 12)                                                                          \
     X(INVERSE_SQUARE, 9, 13)                                                                \
+    X(CONJ, 9, 14)                                                                          \
     X(MSE, 10, 0)                                                                           \
     X(MSE_B, 10, 1)                                                                         \
     X(SMOOTH_L1, 10, 2)                                                                     \

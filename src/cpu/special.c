@@ -57,6 +57,11 @@ static tn_status rounded(tni_iter *it, tni_loop loop)
     return tn_dtype_is_integral(it->dtype, true) ? unchanged(it) : tni_run(it, loop, 0, NULL);
 }
 
+tn_status tni_cpu_conj_physical(tni_iter *it)
+{
+    return rounded(it, TNI_LOOP_CONJ);
+}
+
 tn_status tni_cpu_floor(tni_iter *it)
 {
     return rounded(it, TNI_LOOP_FLOOR);

@@ -339,10 +339,11 @@ TEST(matmul_and_linear_leak_nothing_whichever_allocation_fails)
         {
             rc = bias ? tn_linear(a, b, bias, &out) : tn_matmul(a, b, &out);
             if (rc != TN_OK)
-                EXPECT(rc == TN_NOMEM && out == NULL && tni_test_live == before);
+                EXPECT(rc == TN_NOMEM && out == NULL && tni_test_live <= before);
         }
         tn_tensor_unref(out);
-        EXPECT(tni_test_live == before);
+        /* Fewer: a leaf remembers where its last accumulator was until it makes a new one. */
+        EXPECT(tni_test_live <= before);
         tn_tensor_unref(a);
         tn_tensor_unref(b);
         tn_tensor_unref(bias);

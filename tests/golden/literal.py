@@ -112,7 +112,8 @@ def split(text):
 def parse(text, named=None):
     text = text.strip()
     if text.startswith("$"):
-        return named[text[1:]]
+        name, _, grad = text[1:].partition(".")
+        return named[name].requires_grad_() if grad else named[name]
     if TENSOR.match(text):
         return make_tensor(text)
     if text.startswith("["):
@@ -197,7 +198,7 @@ class Writer:
         return {name: storages[base].as_strided(sizes, strides, offset)
                 for name, (base, sizes, strides, offset) in self.views.items()}
 
-    def call(self, op, arguments):
+    def arguments(self, arguments):
         named = self.fresh()
         args, kwargs = [], {}
         for piece in split(arguments):
@@ -206,9 +207,16 @@ class Writer:
                 kwargs[keyword.group(1)] = parse(keyword.group(2), named)
             else:
                 args.append(parse(piece, named))
+        return args, kwargs
+
+    @staticmethod
+    def function(op):
         name, _, overload = op.partition(".")
-        function = getattr(getattr(torch.ops.aten, name), overload or "default")
-        return function(*args, **kwargs)
+        return getattr(getattr(torch.ops.aten, name), overload or "default")
+
+    def call(self, op, arguments):
+        args, kwargs = self.arguments(arguments)
+        return self.function(op)(*args, **kwargs)
 
     def case(self, op, arguments, options=""):
         head = "%s | %s | " % (op, arguments)
@@ -232,6 +240,43 @@ class Writer:
             shown, contents = number(result) if result is not None else "-", ""
         line = head + shown + " | " + contents
         self.lines.append((line + " | " + options if options else line).rstrip())
+
+    def gradients(self, op, arguments, options):
+        """The gradients of the arguments that require one, for seeds that are literals."""
+        function = self.function(op)
+        args, kwargs = self.arguments(arguments)
+        order = [(i if i < len(args) else arg.name) for i, arg in enumerate(function._schema.arguments)]
+        wanted, given = [], {}
+        for key, arg in zip(order, function._schema.arguments):
+            value = args[key] if isinstance(key, int) else kwargs.get(key)
+            for t in value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(t, torch.Tensor) and t.requires_grad and all(t is not other for other in wanted):
+                    wanted.append(t)
+            if arg.alias_info and arg.alias_info.is_write and value.requires_grad:
+                given[key] = value.clone()
+        args = [given.get(i, value) for i, value in enumerate(args)]
+        kwargs = {key: given.get(key, value) for key, value in kwargs.items()}
+        result = function(*args, **kwargs)
+        results = list(result) if isinstance(result, (list, tuple)) else [result]
+        asked = re.search(r"seeds=([\d,]+)", options)
+        asked = [int(i) for i in asked.group(1).split(",")] if asked else range(len(results))
+        outputs = [results[i] for i in asked if isinstance(results[i], torch.Tensor) and results[i].requires_grad]
+        if not outputs:
+            return []
+        seeds = [make_tensor("%s[%s]" % (SHORT[t.dtype], ",".join(map(str, t.size())))) for t in outputs]
+        return torch.autograd.grad(outputs, wanted, seeds, allow_unused=True)
+
+    def grad(self, op, arguments, options=""):
+        """A case of gradients: of the arguments that require one (`f32[3].grad`, `$name.grad`)."""
+        head = "grad %s | %s | " % (op, arguments)
+        try:
+            found = self.gradients(op, arguments, options)
+        except Exception as error:  # whatever the reference raises is the expectation
+            self.lines.append(head + type(error).__name__ + ": " + str(error).split("\n")[0])
+            return
+        shown = " ; ".join("None" if t is None else geometry(t) for t in found) or "-"
+        contents = " ; ".join("" if t is None or "values=no" in options else values(t) for t in found)
+        self.lines.append((head + shown + " | " + contents + (" | " + options if options else "")).rstrip())
 
     def refuse(self, op, arguments, error):
         """A case in which Tenon refuses what the reference accepts or words badly: docs/differences.md."""

@@ -4,12 +4,15 @@
 #include "fakes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include "autograd/record.h"
 #include "autograd/view.h"
 #include "dispatch/builtin.h"
 #include "dispatch/call.h"
 #include "gen/composites.h"
 #include "gen/cpu.h"
+#include "gen/gradients.h"
 #include "gen/kernels.h"
 #include "gen/redispatch.h"
 #include "gen/shapes.h"
@@ -88,6 +91,102 @@ tn_status tni_view_made(const tn_tensor *base, tn_tensor *view)
     TN_TRY(note("view_made"));
     tni_tensor_share_version(view, base);
     return TN_OK;
+}
+
+tn_status tni_multi_view_made(const tn_tensor *base, tn_tensor *view)
+{
+    (void)base, (void)view;
+    return note("multi_view_made");
+}
+
+tn_status tni_alias_made(const tn_tensor *base, tn_tensor *view)
+{
+    (void)base, (void)view;
+    return note("alias_made");
+}
+
+/* Recording: a node without edges that nobody runs. */
+
+static const tni_type fake_node_type = {"fake node", NULL, free};
+
+tn_status tni_record_begin(const tni_node_class *cls, tn_tensor *const *inputs,
+                           tn_tensor *const *list, int64_t list_n, uint32_t n_results,
+                           uint32_t rewritten, tni_node **out)
+{
+    (void)inputs, (void)list, (void)list_n, (void)n_results, (void)rewritten;
+    TN_TRY(note(cls->name));
+    tni_node *node = calloc(1, sizeof *node + cls->data_nbytes);
+    TN_CHECK(node, TN_NOMEM, "no memory");
+    tni_object_init(&node->object, &fake_node_type);
+    node->cls = cls;
+    node->data = node + 1;
+    *out = node;
+    return TN_OK;
+}
+
+void tni_node_unref(tni_node *node)
+{
+    tni_unref(&node->object);
+}
+
+tn_status tni_record_result(tni_node *node, uint32_t i, tn_tensor *t)
+{
+    (void)node, (void)i, (void)t;
+    return note("record_result");
+}
+
+tn_status tni_record_list(tni_node *node, tn_tensor **list, int64_t n)
+{
+    (void)node, (void)list, (void)n;
+    return note("record_list");
+}
+
+tn_status tni_record_written(tni_node *node, tn_tensor *t)
+{
+    (void)node, (void)t;
+    return note("record_written");
+}
+
+tn_status tni_record_save(tni_node *node, uint32_t slot, tn_tensor *t)
+{
+    (void)node, (void)slot, (void)t;
+    return note("record_save");
+}
+
+tn_status tni_check_inplace(tn_tensor *t)
+{
+    (void)t;
+    return note("check_inplace");
+}
+
+tn_status tni_refuse_out(const tn_call *call)
+{
+    (void)call;
+    TN_FAIL(TN_INVALID, "out and gradients");
+}
+
+tn_status tni_refuse_operator(const tn_call *call)
+{
+    (void)call;
+    TN_FAIL(TN_UNSUPPORTED, "no derivative");
+}
+
+tn_status tni_refuse_results(const tn_call *call, tn_status status, tn_tensor **results, int64_t n)
+{
+    (void)call, (void)results, (void)n;
+    return status == TN_OK ? note("refuse_results") : status;
+}
+
+tn_tensor *tni_unpack(const tni_backward *b, uint32_t i)
+{
+    (void)b, (void)i;
+    return NULL;
+}
+
+tn_tensor *tni_grad_times(tn_tensor *grad, tn_scalar number)
+{
+    (void)number;
+    return grad;
 }
 
 tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,

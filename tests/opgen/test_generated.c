@@ -157,7 +157,7 @@ TEST(each_view_of_a_list_is_marked)
     int64_t n = 0;
     fake_reset();
     ASSERT_OK(tn_split(a, 1, 0, &list, &n));
-    EXPECT_STR(fake_log(), "split:1,0 view_made view_made");
+    EXPECT_STR(fake_log(), "split:1,0 multi_view_made multi_view_made");
     ASSERT_EQ_INT(n, 2);
     tn_tensor_list_free(list, n);
     tn_tensor_unref(a);
@@ -294,6 +294,8 @@ TEST(a_view_that_cannot_be_marked_is_released)
     fake_reset();
     fake_fails("view_made");
     EXPECT_FAIL(TN_VALUE, "refuses", tn_t(a, &view));
+    fake_reset();
+    fake_fails("multi_view_made");
     EXPECT_FAIL(TN_VALUE, "refuses", tn_split(a, 1, 0, &list, &n));
     EXPECT(view == NULL && list == NULL && n == -7);
     EXPECT_EQ_INT(tni_test_live, live);

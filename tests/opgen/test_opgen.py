@@ -112,7 +112,7 @@ class Compiles(Folder):
         self.compile_all(os.path.join(HERE, "ops"))
 
     def test_arguments_may_be_called_like_the_variables_of_generated_code(self):
-        names = ("args", "attr", "call", "caller", "fn", "g", "inputs", "it", "kernel", "keys", "made", "operands",
+        names = ("args", "attr", "b", "call", "caller", "edges", "kept", "needed", "node", "fn", "g", "inputs", "it", "kernel", "keys", "made", "operands",
                  "opts", "out_opts", "rets", "saved", "status", "OP", "value", "n", "made_out", "i")
         tensors = ", ".join("Tensor " + name for name in names)
         self.declare("op f(%s, Scalar? room, int[2] x) -> Tensor {\n  variants function inplace out\n"
@@ -243,7 +243,7 @@ class Meaning(Folder):
     def test_views_and_writes_leave_adinplaceorview_to_run(self):
         shutil.copy(os.path.join(HERE, "ops", "basic.op"), self.ops)
         text = self.texts()["autograd_kernels.c"]
-        guards = {name: text.split("tn_status tni_autograd_%s(" % name)[1].split(";")[0]
+        guards = {name: text.split("tn_status tni_autograd_%s(" % name)[1].split("tni_exclude(")[1].split(";")[0]
                   for name in ("mm", "mm_out", "t", "t_", "add__Tensor")}
         self.assertIn("TNI_BELOW_ADINPLACE_OR_VIEW", guards.pop("mm"))
         for name, guard in guards.items():
@@ -442,6 +442,29 @@ ERRORS = {
         "2: variant 'out' cannot be derived with a list of tensors beside other tensors"),
     "a list that is made and a write": ("op f(Tensor(a!) x) -> Tensor[] {\n" + FINE,
                                         "1: the ADInplaceOrView kernel cannot be derived"),
+    "a gradient of what is no argument": (HEAD + "  grad other: grad\n" + FINE, "2: 'other' is no argument of type Tensor"),
+    "a gradient of a number": ("op f(Tensor self, int n) -> Tensor {\n  grad n: grad\n  shape f\n  cpu f\n}\n",
+                               "2: 'n' is no argument of type Tensor"),
+    "two gradients of one argument": (HEAD + "  grad self: grad\n  grad self: grad\n" + FINE,
+                                      "3: 'self' has a gradient already"),
+    "'grad none' and a formula": (HEAD + "  grad none\n  grad self: grad\n" + FINE, "3: 'grad none' stands alone"),
+    "a formula without a colon": (HEAD + "  grad self\n" + FINE, "2: want `grad none` or `grad ARGUMENT: FORMULA`"),
+    "a formula with a word nobody knows": (HEAD + "  grad self: grad * x\n" + FINE,
+                                           "2: 'x' in the formula is neither an argument nor a result"),
+    "a formula that ends too early": (HEAD + "  grad self: grad *\n" + FINE,
+                                      "2: want a value in the formula, found 'the end'"),
+    "a formula that goes on": (HEAD + "  grad self: grad grad\n" + FINE, "2: 'grad' in the formula is not expected"),
+    "a formula with a strange character": (HEAD + "  grad self: grad @ grad\n" + FINE,
+                                           "2: cannot read '@ grad' in the formula"),
+    "a number where a gradient is wanted": (HEAD + "  grad self: 2\n" + FINE,
+                                            "2: want a tensor in the formula, found int"),
+    "an operator with too many arguments": (HEAD + "  grad self: f(grad, 1)\n" + FINE,
+                                            "2: f takes 1 arguments, found 2"),
+    "a function by hand with two signatures": (
+        "op f(Tensor self, Tensor other) -> Tensor {\n  grad self: g(grad)\n  grad other: g(grad, 1)\n  shape f\n"
+        "  cpu f\n}\n", "3: tni_grad_g has another signature at"),
+    "gradients of a composite operator": (HEAD + "  grad self: grad\n  composite f\n}\n",
+                                          "2: a composite operator has the gradients of what it calls"),
 }
 
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "core/scalar.h"
 #include "harness/test.h"
+#include "tenon/ops.h"
 
 /* ---- small readers ---- */
 
@@ -160,14 +161,16 @@ static bool read_tensor(golden_file *file, char *line)
 static bool read_case(golden_file *file, char *line)
 {
     golden_case *c = &file->cases[file->n_cases];
+    bool grad = strncmp(line, "grad ", 5) == 0;
+    line += grad ? 5 : 0;
     char *fields[5] = {line, NULL, NULL, NULL, NULL};
     /* The text of an error may hold anything: it is cut last. */
     int n = cut(line, fields, 3);
     if (n < 3)
         return false;
     char *colon = strstr(fields[2], "Error: ");
-    *c =
-        (golden_case){.file = file->path, .line = c->line, .op = fields[0], .arguments = fields[1]};
+    *c = (golden_case){
+        .file = file->path, .line = c->line, .op = fields[0], .arguments = fields[1], .grad = grad};
     c->results = c->values = c->options = "";
     c->cpu_only = strncmp(fields[2], "cpu ", 4) == 0;
     if (c->cpu_only)
@@ -319,6 +322,17 @@ static bool next_piece(const char **text, char *piece, size_t room)
     return true;
 }
 
+/* "$a" and "$a.grad" (@p n characters without the dollar): the tensor, borrowed. */
+static tn_tensor *tensor_of(const golden_file *file, golden_call *call, const char *name, size_t n)
+{
+    bool grad = n > 5 && strncmp(name + n - 5, ".grad", 5) == 0;
+    const golden_tensor *t = find_tensor(file, name, grad ? n - 5 : n);
+    tn_tensor *made = t ? named_tensor(file, call, t) : NULL;
+    if (made && grad && tn_tensor_set_requires_grad(made, true) != TN_OK)
+        return NULL;
+    return made;
+}
+
 /* "[$a, None, $b]". */
 static bool named_list(const golden_file *file, golden_call *call, const char *text, tn_value *out)
 {
@@ -335,8 +349,7 @@ static bool named_list(const golden_file *file, golden_call *call, const char *t
         if (*at != '$')
             break;
         size_t length = strcspn(at + 1, ",] ");
-        const golden_tensor *t = find_tensor(file, at + 1, length);
-        if (!t || n == 32 || !(list[n] = named_tensor(file, call, t)))
+        if (n == 32 || !(list[n] = tensor_of(file, call, at + 1, length)))
             return false;
         n++;
         at += 1 + length;
@@ -348,8 +361,7 @@ static bool named_list(const golden_file *file, golden_call *call, const char *t
 static bool read_argument(const golden_file *file, golden_call *call, int i, const char *text)
 {
     if (text[0] == '$') {
-        const golden_tensor *t = find_tensor(file, text + 1, strlen(text + 1));
-        tn_tensor *made = t ? named_tensor(file, call, t) : NULL;
+        tn_tensor *made = tensor_of(file, call, text + 1, strlen(text + 1));
         if (made)
             call->args[i] = tn_value_take_tensor(tn_tensor_ref(made));
         return made != NULL;
@@ -451,6 +463,33 @@ static tn_status find_operator(const char *name, golden_call *call)
     return status;
 }
 
+/* Notes what requires grad; an argument that the call writes becomes a clone, which is no leaf. */
+static tn_status find_wanted(golden_call *call)
+{
+    for (int i = 0; i < call->schema->nargs; i++) {
+        tn_value *v = &call->args[i];
+        bool list = v->tag == TN_TAG_TENSOR_LIST;
+        uint32_t count = list ? v->count : v->tag == TN_TAG_TENSOR;
+        for (uint32_t k = 0; k < count; k++) {
+            tn_tensor *t = list ? v->u.tensors[k] : v->u.tensor;
+            bool known = !t || !tn_tensor_requires_grad(t);
+            for (int j = 0; j < call->n_wanted && !known; j++)
+                known = call->wanted[j] == t;
+            if (!known)
+                call->wanted[call->n_wanted++] = tn_tensor_ref(t);
+        }
+        const tni_schema_arg *arg = &call->schema->args[i];
+        if (count == 1 && !list && v->u.tensor && tn_tensor_requires_grad(v->u.tensor) &&
+            arg->is_write) {
+            tn_tensor *clone;
+            TN_TRY(tn_clone(v->u.tensor, TN_FORMAT_NONE, &clone));
+            tn_value_clear(v);
+            *v = tn_value_take_tensor(clone);
+        }
+    }
+    return TN_OK;
+}
+
 static void find_first(golden_call *call)
 {
     for (int i = 0; i < call->schema->nargs && !call->first; i++)
@@ -489,6 +528,8 @@ bool golden_call_make(const golden_file *file, const golden_case *c, bool meta, 
     }
     if (meta && values_to_meta(call) != TN_OK)
         return test_wrong(c->file, c->line, "to meta: %s", tn_last_error());
+    if (c->grad && find_wanted(call) != TN_OK)
+        return test_wrong(c->file, c->line, "a clone: %s", tn_last_error());
     find_first(call);
     return true;
 }
@@ -499,5 +540,7 @@ void golden_call_clear(golden_call *call)
         tn_value_clear(&call->args[i]);
     for (int i = 0; i < call->n_named; i++)
         tn_tensor_unref(call->named[i].made);
+    for (int i = 0; i < call->n_wanted; i++)
+        tn_tensor_unref(call->wanted[i]);
     tni_schema_free(call->schema);
 }

@@ -25,6 +25,7 @@ typedef struct golden_case {
     int line;
     const char *op, *arguments, *results, *values, *options; /* "" where a field is absent */
     bool cpu_only;
+    bool grad; /* a case of gradients; results and values are those of the gradients */
     const char *exception, *message; /* of a failing case; else NULL */
 } golden_case;
 
@@ -52,12 +53,18 @@ typedef struct golden_call {
         tn_tensor *made;
     } named[64];
     int n_named;
+    tn_tensor *wanted[GOLDEN_ARGS * 4]; /* owned: the tensors that require grad, in order */
+    int n_wanted;
 } golden_call;
 
 /* @p meta: tensors go to the meta device, and so does an open `device` argument. False: a problem
  * with the file or the library, said as a failed expectation. */
 bool golden_call_make(const golden_file *file, const golden_case *c, bool meta, golden_call *out);
 void golden_call_clear(golden_call *call);
+/* The gradients of call->wanted, from the results @p rets of the call, as one list of tensors in
+ * @p out. The status is that of the backward pass. */
+tn_status golden_gradients(const golden_case *c, const golden_call *call, const tn_value *rets,
+                           int n_rets, tn_value *out);
 
 /* "f32[2,3](3,1)+0" at *text, which moves behind it. */
 bool golden_geometry(const char **text, golden_tensor *out);

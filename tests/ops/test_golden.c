@@ -170,7 +170,7 @@ static bool compare_results(expected *e, const tn_value *rets, int n)
             good = compare_tensor(e, r->u.tensor);
         } else if (r->tag == TN_TAG_TENSOR_LIST) {
             for (uint32_t k = 0; k < r->count && good; k++)
-                good = compare_tensor(e, r->u.tensors[k]);
+                good = r->u.tensors[k] ? compare_tensor(e, r->u.tensors[k]) : compare_none(e);
         } else {
             tn_scalar got = tn_int(0);
             good = tn_value_to_scalar(r, &got) == TN_OK;
@@ -199,6 +199,9 @@ static bool run_case(const golden_file *file, const golden_case *c, bool meta)
             message = golden_option(c, "meta");
         }
         tn_status status = tn_op_call(call.op, call.args, call.schema->nargs, rets);
+        int n = tn_op_num_returns(call.op);
+        if (c->grad && status == TN_OK)
+            status = golden_gradients(c, &call, rets, n, &rets[7]);
         if (exception) {
             good = status != TN_OK ||
                    test_wrong(c->file, c->line, "it succeeds, wanted %s: %s", exception, message);
@@ -212,7 +215,7 @@ static bool run_case(const golden_file *file, const golden_case *c, bool meta)
             good = test_wrong(c->file, c->line, "it fails: %s", tn_last_error());
         } else {
             expected e = {c, &call, meta, c->results, c->values, 0};
-            good = compare_results(&e, rets, tn_op_num_returns(call.op));
+            good = compare_results(&e, c->grad ? &rets[7] : rets, c->grad ? 1 : n);
         }
         for (int i = 0; i < 8; i++)
             tn_value_clear(&rets[i]);

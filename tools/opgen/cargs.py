@@ -16,7 +16,8 @@ false float for friend goto if inline int long mutable namespace new noexcept no
 or_eq private protected public register reinterpret_cast restrict return short signed sizeof static
 static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename
 typeof union unsigned using virtual void volatile wchar_t while xor xor_eq
-args attr call caller fn g inputs it kernel keys made operands opts out_opts rets saved status""".split())
+args attr b call caller edges fn g inputs it kept kernel keys made needed node operands opts out_opts rets saved
+status""".split())
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ import re
 
 import cargs
 import constants
+import gradient as gradients
 import schema as schemas
 from parse import unquote
 from problems import Problem
 
 ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
         "check", "view", "composite", "autograd")
-MANY = ("doc", "kernel", "sample", "error")
+MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
          "where": "TNI_PW_WHERE"}
@@ -40,6 +41,7 @@ class Operator:
         prefix = "" if schema.ns == "aten" else schema.ns + "_"
         self.id = prefix + schema.name + ("_" + schema.overload if schema.overload else "")
         self.kernels = []
+        self.gradient = None  # a Gradient, "none" (takes no part), or None: nobody said
 
     # Parameters of C functions, as (type, name).
     @property
@@ -104,6 +106,7 @@ class Family:
         self.dtype_of_written = False
         self.samples = []  # (where, status, text, arguments)
         self.hand_kernels = []
+        self.formulas = None  # of `grad` lines
         self.operators = []
 
     @property
@@ -318,6 +321,9 @@ class Builder:
             self.fail(autograd.where, "unknown kind of autograd '%s'; known are: default none"
                       % autograd.rest)
         family.autograd = not autograd or autograd.rest == "default"
+        family.formulas = gradients.parse(declaration.all("grad"), schema)
+        if family.formulas is not None and family.kind == "composite":
+            self.fail(declaration.all("grad")[0].where, "a composite operator has the gradients of what it calls")
         lists = [arg for arg in schema.args if arg.type.is_tensor and arg.type.is_list]
         tensors = [arg for arg in schema.args if arg.type.is_tensor]
         if lists and len(tensors) > 1 and family.kind == "shape" and "out" in family.variants:
@@ -412,7 +418,40 @@ class Builder:
             if self.unique(what, value):
                 break
         self.same_signatures()
-        return Model(files, self.families)
+        model = Model(files, self.families)
+        if not self.problems.found:
+            self.add_gradients(model)
+        return model
+
+    def add_gradients(self, model):
+        """Compile the formulas, which may call any operator. An in-place operator that is declared on its own has
+        the gradient of its twin."""
+        by_c_name = {op.c_name: op for op in model.operators}
+        by_name = {op.schema.full: op for op in model.operators}
+        numbers = {}
+        for family in self.families:
+            if not family.formulas:
+                continue
+            name = family.base.schema.name.rstrip("_") or family.base.schema.name
+            numbers[name] = numbers.get(name, -1) + 1
+            try:
+                gradient = gradients.Gradient(family.base, family.formulas, numbers[name], by_c_name, model.hands)
+            except Problem as problem:
+                self.problems.add(problem.where, problem.message)
+                continue
+            model.gradients.append(gradient)
+            for op in family.operators:
+                # Booleans have no gradient; only what they are written over in place had one.
+                op.gradient = "none" if family.rule == "bool" and op.role != "inplace" else gradient
+        for family in self.families:
+            for op in family.operators:
+                if family.formulas == []:
+                    op.gradient = "none"
+                elif op.gradient is None and op.role == "inplace":
+                    twin = by_name.get(op.schema.full.replace("_.", ".") if op.schema.overload
+                                       else op.schema.full.rstrip("_"))
+                    if twin and [a.name for a in twin.schema.args] == [a.name for a in op.schema.args]:
+                        op.gradient = twin.gradient
 
     def name_in_c(self):
         first, taken = set(), constants.functions()
@@ -495,6 +534,8 @@ def hand_functions(family):
 class Model:
     def __init__(self, files, families):
         self.files, self.families = files, families
+        self.gradients = []
+        self.hands = {}  # formulas written by hand: name: (kind, types, parameters, where)
 
     @property
     def operators(self):

@@ -17,6 +17,7 @@ import sys
 import constants
 import emit_calls
 import emit_docs
+import emit_autograd
 import emit_kernels
 import emit_public
 import emit_tables
@@ -42,7 +43,9 @@ OUTPUTS = {
     "cpu_kernels.c": emit_kernels.cpu_kernels_c,
     "view_kernels.c": emit_kernels.view_kernels_c,
     "composite_kernels.c": emit_kernels.composite_kernels_c,
-    "autograd_kernels.c": emit_kernels.autograd_kernels_c,
+    "autograd_kernels.c": emit_autograd.autograd_kernels_c,
+    "gradients.h": emit_autograd.gradients_h,
+    "gradients.c": emit_autograd.gradients_c,
     "register.c": lambda model: emit_tables.register_c(model, constants.keys()),
     "samples.h": emit_tables.samples_h,
     "samples.c": emit_tables.samples_c,

@@ -77,6 +77,13 @@ LOOP1(cube_f64, double, x *x *x)
 LOOP1(inverse_square_f32, float, 1.0f / (x * x))
 LOOP1(inverse_square_f64, double, 1.0 / (x * x))
 
+/* ---- conjugates; a real number is its own ---- */
+
+LOOP1(conj_f32, float, x)
+LOOP1(conj_f64, double, x)
+LOOP1(conj_c64, c64, ((c64){x.re, -x.im}))
+LOOP1(conj_c128, c128, ((c128){x.re, -x.im}))
+
 #define WIDTH_ROW(f)                                                          \
     [TN_DTYPE_U8] = f##_w8, [TN_DTYPE_I8] = f##_w8, [TN_DTYPE_I16] = f##_w16, \
     [TN_DTYPE_I32] = f##_w32, [TN_DTYPE_I64] = f##_w64
@@ -105,4 +112,5 @@ const tni_loop_table tni_bits = {
     ROW(SQUARE) = {WIDTH_ROW(square), FLOAT_ROW(square)},
     ROW(CUBE) = {WIDTH_ROW(cube), FLOAT_ROW(cube)},
     ROW(INVERSE_SQUARE) = {FLOAT_ROW(inverse_square)},
+    ROW(CONJ) = {FLOAT_ROW(conj), COMPLEX_ROW(conj)},
 };

@@ -17,7 +17,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import dispatcher_model as model  # noqa: E402
 
 NAMES = {"fb": "tni_autograd_fallback", "fallthrough": "tni_fallthrough_fn", "metaerr": "tni_meta_fallback",
-         "error": "-", None: "-"}
+         "fake": "tni_fake_kernel", "error": "-", None: "-"}
+# What Tenon has beyond the reference: the key that leads calls on fake tensors to their shape functions.
+model.FALLBACKS["Fake"] = "fake"
 SLOT_KEYS = ["Undefined"] + model.ALL_KEYS
 POOL = (model.ALL_KEYS + list(model.ALIAS) * 6 +
         ["CPU", "Meta", "CUDA", "FPGA", "SparseCPU", "QuantizedCUDA", "NestedTensorCPU", "AutogradCPU",

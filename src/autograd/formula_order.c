@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/formula_order.c: gradients of what picks elements by order, and of running sums and
+ * products. See formula.c. */
+#include "autograd/formula.h"
+#include "gen/gradients.h"
+
+#include "tenon/ops.h"
+
+/* Zeros but for the places that were picked. */
+tn_tensor *tni_grad_pick_gradient(tn_tensor *grad, int64_t dim, tn_tensor *indices,
+                                  const int64_t *sizes, int64_t ndim, bool keepdim)
+{
+    if (!keepdim && ndim > 0) {
+        grad = tnx_unsqueeze(grad, tni_wrapped(dim, ndim));
+        indices = tnx_unsqueeze(indices, tni_wrapped(dim, ndim));
+    }
+    return tnx_scatter_(tnx_new_zeros(grad, sizes, ndim, NULL), dim, indices, grad);
+}
+
+static tn_tensor *cumsum_from_end(tn_tensor *t, int64_t dim)
+{
+    return tnx_flip(tnx_cumsum(tnx_flip(t, &dim, 1), dim, TN_DTYPE_NONE), &dim, 1);
+}
+
+tn_tensor *tni_grad_cumsum_gradient(tn_tensor *grad, int64_t dim)
+{
+    if (!grad || grad->numel <= 1 || grad->sizes[tni_wrapped(dim, grad->ndim)] == 1)
+        return grad;
+    return cumsum_from_end(grad, dim);
+}
+
+/* ---- running products ---- */
+
+/* Where nothing is 0: y_j / x_k is the derivative of y_j for k <= j. */
+static tn_tensor *by_division(tn_tensor *grad, tn_tensor *self, int64_t dim, tn_tensor *result)
+{
+    return tnx_div(cumsum_from_end(tnx_mul(result, grad), dim), self);
+}
+
+/* With zeros. Before the first of a line division does; at the first, the product before it times
+ * the sum of what follows up to the second; behind it the derivative is 0. */
+static tn_tensor *around_zeros(tn_tensor *grad, tn_tensor *self, tn_tensor *is_zero, int64_t dim,
+                               tn_tensor *result)
+{
+    tn_tensor *zeros_so_far = tnx_cumsum(is_zero, dim, TN_DTYPE_NONE);
+    tn_tensor *before = tnx_eq_scalar(zeros_so_far, tn_int(0));
+    tn_tensor *between = tnx_eq_scalar(zeros_so_far, tn_int(1)); /* and the first zero itself */
+    tn_tensor *first = tnx_logical_and(between, is_zero);
+    tn_tensor *masked = tnx_where_scalarother(before, tnx_mul(result, grad), tn_int(0));
+    tn_tensor *early = tnx_div(cumsum_from_end(masked, dim), self);
+
+    tn_tensor *behind = tnx_logical_and(between, tnx_logical_not(first));
+    tn_tensor *factors = tnx_where_scalarother(behind, self, tn_int(1));
+    tn_tensor *later = tnx_mul(tnx_cumprod(factors, dim, TN_DTYPE_NONE),
+                               tnx_where_scalarother(between, grad, tn_int(0)));
+    later = tnx_sum_dim(later, &dim, 1, true, TN_DTYPE_NONE);
+    /* The product of all before the first zero, of the whole line when there is none. */
+    tn_tensor *ahead = tnx_where_scalarother(before, self, tn_int(1));
+    later = tnx_mul(later, tnx_prod_dim_int(ahead, dim, true, TN_DTYPE_NONE));
+    return tnx_where(before, early, tnx_where_scalarother(first, later, tn_int(0)));
+}
+
+/* For a gradient that is differentiated again: nothing but products, one column at a time. */
+static tn_tensor *by_products(tn_tensor *grad, tn_tensor *self, int64_t dim)
+{
+    int64_t n = self->sizes[dim];
+    tn_tensor **columns = tni_alloc((size_t)n * sizeof *columns);
+    if (!columns)
+        return tni_scope_result(tni_fail(TN_NOMEM, TNI_WHERE,
+                                         "cannot join the gradients of %lld columns", (long long)n),
+                                NULL);
+    for (int64_t k = 0; k < n; k++) {
+        tn_tensor *before = tnx_prod_dim_int(tnx_narrow(self, dim, 0, k), dim, true, TN_DTYPE_NONE);
+        tn_tensor *from = tnx_cumprod(tnx_narrow(self, dim, k + 1, n - k - 1), dim, TN_DTYPE_NONE);
+        tn_tensor *parts[] = {tnx_ones_like(before, NULL, TN_FORMAT_NONE), from};
+        tn_tensor *others = tni_scope_failed() ? NULL : tnx_mul(before, tnx_cat(parts, 2, dim));
+        tn_tensor *terms = tnx_mul(tnx_narrow(grad, dim, k, n - k), tni_grad_conj(others));
+        columns[k] = tnx_sum_dim(terms, &dim, 1, false, TN_DTYPE_NONE);
+    }
+    tn_tensor *joined = tni_scope_failed() ? NULL : tnx_stack_tensors(columns, n, dim);
+    tni_free(columns);
+    return joined;
+}
+
+tn_tensor *tni_grad_cumprod_gradient(tn_tensor *grad, tn_tensor *self, int64_t dim,
+                                     tn_tensor *result)
+{
+    if (tni_scope_failed() || self->numel <= 1)
+        return grad;
+    dim = tni_wrapped(dim, self->ndim);
+    if (self->sizes[dim] == 1)
+        return grad;
+    self = tnx_to_dtype(self, (tn_dtype)grad->dtype, false, false, TN_FORMAT_NONE);
+    tn_tensor *is_zero = tnx_eq_scalar(self, tn_int(0)), *any = tnx_any(is_zero);
+    tn_scalar found = tn_int(0);
+    if (any && any->device.type != TN_DEVICE_META)
+        (void)tni_scope_result(tn_item(any, &found), NULL);
+    if (tni_scope_failed())
+        return NULL;
+    tn_tensor *conj = tni_grad_conj(self);
+    if (found.v.i == 0)
+        return by_division(grad, conj, dim, tni_grad_conj(result));
+    if (tni_recording)
+        return by_products(grad, self, dim);
+    return around_zeros(grad, conj, is_zero, dim, tni_grad_conj(result));
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/formula_pointwise.c: gradients of elementwise arithmetic, written by hand. See
+ * formula.c.
+ */
+#include "gen/gradients.h"
+
+#include <math.h>
+#include "tenon/ops.h"
+
+/* ---- division that rounds: its slope is 0 wherever it has one ---- */
+
+tn_tensor *tni_grad_div_mode_self(tn_tensor *grad, tn_tensor *other, const char *rounding_mode)
+{
+    return rounding_mode ? tnx_zeros_like(grad, NULL, TN_FORMAT_NONE)
+                         : tnx_div(grad, tni_grad_conj(other));
+}
+
+tn_tensor *tni_grad_div_mode_other(tn_tensor *grad, tn_tensor *self, tn_tensor *other,
+                                   const char *rounding_mode)
+{
+    return rounding_mode ? tnx_zeros_like(grad, NULL, TN_FORMAT_NONE)
+                         : tni_grad_div_other(grad, self, other);
+}
+
+tn_tensor *tni_grad_div_number_mode(tn_tensor *grad, tn_scalar other, const char *rounding_mode)
+{
+    return rounding_mode ? tnx_zeros_like(grad, NULL, TN_FORMAT_NONE)
+                         : tni_grad_div_conj_number(grad, other);
+}
+
+/* ---- powers ---- */
+
+static bool equals_zero(tn_scalar s)
+{
+    if (s.kind == TN_SCALAR_COMPLEX)
+        return s.v.f == 0 && s.imag == 0;
+    return tn_scalar_to_double(s) == 0;
+}
+
+/* A power of 0 is 1 wherever it is taken, NaN included, so that its slope is 0. */
+tn_tensor *tni_grad_pow_number(tn_tensor *grad, tn_tensor *self, tn_scalar exponent)
+{
+    if (equals_zero(exponent))
+        return tnx_zeros_like(self, NULL, TN_FORMAT_NONE);
+    tn_tensor *power = tnx_pow_tensor_scalar(self, tni_scalar_sub(exponent, tn_int(1)));
+    return tnx_mul(grad, tni_grad_conj(tnx_mul_scalar(power, exponent)));
+}
+
+tn_tensor *tni_grad_pow_self(tn_tensor *grad, tn_tensor *self, tn_tensor *exponent)
+{
+    tn_tensor *power = tnx_pow(self, tnx_sub_scalar(exponent, tn_int(1), tn_int(1)));
+    tn_tensor *slope = tni_grad_conj(tnx_mul(exponent, power));
+    return tnx_where_scalarself(tnx_eq_scalar(exponent, tn_int(0)), tn_int(0),
+                                tnx_mul(grad, slope));
+}
+
+/* 0 to the power of anything from 0 up stays 0 nearby: there the slope is 0 and not 0 * -inf. */
+tn_tensor *tni_grad_pow_exponent(tn_tensor *grad, tn_tensor *self, tn_tensor *exponent,
+                                 tn_tensor *result)
+{
+    tn_tensor *flat =
+        tnx_logical_and(tnx_eq_scalar(self, tn_int(0)), tnx_ge_scalar(exponent, tn_int(0)));
+    tn_tensor *slope = tni_grad_conj(tnx_mul(result, tnx_log(self)));
+    return tnx_mul(grad, tnx_where_scalarself(flat, tn_int(0), slope));
+}
+
+tn_tensor *tni_grad_pow_of_number(tn_tensor *grad, tn_scalar base, tn_tensor *exponent,
+                                  tn_tensor *result)
+{
+    if (base.kind == TN_SCALAR_COMPLEX) {
+        double argument = atan2(base.imag, base.v.f);
+        tn_scalar number = tn_complex(log(hypot(base.v.f, base.imag)), argument);
+        return tnx_mul(grad, tni_grad_conj(tnx_mul_scalar(result, number)));
+    }
+    tn_tensor *slope = tnx_mul_scalar(result, tn_float(log(tn_scalar_to_double(base))));
+    if (equals_zero(base))
+        slope = tnx_where_scalarself(tnx_ge_scalar(exponent, tn_int(0)), tn_int(0), slope);
+    return tnx_mul(grad, tni_grad_conj(slope));
+}
+
+/* ---- atan2: 0 where both are 0 ---- */
+
+tn_tensor *tni_grad_reciprocal_or_zero(tn_tensor *t)
+{
+    return tnx_masked_fill(tnx_reciprocal(t), tnx_eq_scalar(t, tn_int(0)), tn_int(0));
+}
+
+/* ---- bounds ---- */
+
+/* Bounds belong to the inside. A NaN is nowhere. */
+tn_tensor *tni_grad_clamp_gradient(tn_tensor *grad, tn_tensor *self, const tn_scalar *min,
+                                   const tn_scalar *max)
+{
+    tn_tensor *above = min ? tnx_ge_scalar(self, *min) : NULL;
+    tn_tensor *below = max ? tnx_le_scalar(self, *max) : NULL;
+    tn_tensor *inside = min && max ? tnx_logical_and(above, below) : min ? above : below;
+    return tnx_where_scalarother(inside, grad, tn_int(0));
+}
+
+tn_tensor *tni_grad_clamp_tensor_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *min,
+                                          tn_tensor *max)
+{
+    tn_tensor *above = min ? tnx_ge(self, min) : NULL;
+    tn_tensor *below = max ? tnx_le(self, max) : NULL;
+    tn_tensor *inside = min && max ? tnx_logical_and(above, below) : min ? above : below;
+    return tnx_where_scalarother(inside, grad, tn_int(0));
+}
+
+/* The gradient of a bound: it has a say where it clips. Where the lower bound is above the upper
+ * one, the upper one decides. @p other is the other bound, or NULL. */
+tn_tensor *tni_grad_clamp_bound(tn_tensor *grad, tn_tensor *self, tn_tensor *bound,
+                                tn_tensor *other, bool upper)
+{
+    tn_tensor *clips = upper ? tnx_gt(self, bound) : tnx_lt(self, bound);
+    if (other)
+        clips = upper ? tnx_logical_or(clips, tnx_lt(bound, other))
+                      : tnx_logical_and(clips, tnx_lt(bound, other));
+    return tnx_where_scalarother(clips, grad, tn_int(0));
+}
+
+/* ---- copies ---- */
+
+/* As the argument was: another dtype or device is left again. */
+tn_tensor *tni_grad_to_like(tn_tensor *grad, const tn_tensor_opts *opts)
+{
+    if (!grad || ((tn_dtype)grad->dtype == opts->dtype && grad->device.type == opts->device.type &&
+                  grad->device.index == opts->device.index))
+        return grad;
+    return tnx__to_copy(grad, opts, false, TN_FORMAT_NONE);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/record.c: from a call to a node. */
+#include "autograd/record.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "tenon/ops.h"
+
+/* ---- recording ---- */
+
+static tn_status attach(tni_node *node, uint32_t i, tn_tensor *t, uint32_t *live)
+{
+    if (!tni_requires_grad(t))
+        return TN_OK;
+    const tni_grad_meta *meta = tni_meta(t);
+    if (TNI_LIKELY(!t->view_base && meta && meta->grad_fn)) {
+        tni_node_set_edge(node, i, (tni_edge){meta->grad_fn, meta->output});
+    } else {
+        tni_edge edge;
+        TN_TRY(tni_gradient_edge(t, &edge));
+        tni_node_set_edge(node, i, edge);
+        tni_node_unref(edge.node);
+    }
+    *live |= i < 32 ? 1u << i : 0;
+    return TN_OK;
+}
+
+/* What the call will overwrite is saved as a copy that has the history of the old value. */
+static tn_status save_argument(tni_saved *saved, tn_tensor *t, bool rewritten)
+{
+    if (TNI_LIKELY(!rewritten))
+        return tni_saved_fill(saved, t, false, false);
+    TN_AUTO(tn_tensor) copy = NULL;
+    TN_TRY(tn_clone(t, TN_FORMAT_NONE, &copy));
+    return tni_saved_fill(saved, copy, false, false);
+}
+
+tn_status tni_record_begin(const tni_node_class *cls, tn_tensor *const *inputs,
+                           tn_tensor *const *list, int64_t list_n, uint32_t n_results,
+                           uint32_t rewritten, tni_node **out)
+{
+    TN_AUTO(tni_node) node = NULL;
+    uint32_t singles = cls->n_edges, live = 0;
+    TN_TRY(tni_node_new(cls, singles + (uint32_t)list_n, n_results, &node));
+    for (uint32_t i = 0; i < singles; i++)
+        TN_TRY(attach(node, i, inputs[i], &live));
+    for (int64_t i = 0; i < list_n; i++)
+        TN_TRY(attach(node, singles + (uint32_t)i, list[i], &live));
+    tni_saved *saved = node->data;
+    for (uint32_t i = 0; i < cls->n_saved; i++) {
+        unsigned from = cls->saved_from[i];
+        if (from != TNI_SAVED_RESULT && (!cls->saved_for[i] || (cls->saved_for[i] & live)))
+            TN_TRY(save_argument(&saved[i], inputs[from], rewritten >> from & 1));
+    }
+    *out = TN_MOVE(node);
+    return TN_OK;
+}
+
+static bool has_gradient(const tn_tensor *t)
+{
+    return t &&
+           (tn_dtype_is_floating((tn_dtype)t->dtype) || tn_dtype_is_complex((tn_dtype)t->dtype));
+}
+
+tn_status tni_record_result(tni_node *node, uint32_t i, tn_tensor *t)
+{
+    if (!has_gradient(t))
+        return TN_OK;
+    TN_TRY(tni_node_set_input(node, i, t));
+    return tni_set_grad_fn(t, node, i);
+}
+
+tn_status tni_record_list(tni_node *node, tn_tensor **list, int64_t n)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < n && status == TN_OK; i++)
+        status = tni_record_result(node, (uint32_t)i, list[i]);
+    if (status != TN_OK)
+        tn_tensor_list_free(list, n);
+    return status;
+}
+
+tn_status tni_record_written(tni_node *node, tn_tensor *t)
+{
+    if (!has_gradient(t))
+        return TN_OK;
+    TN_TRY(tni_node_set_input(node, 0, t));
+    return tni_rebase_history(t, node);
+}
+
+tn_status tni_record_save(tni_node *node, uint32_t slot, tn_tensor *t)
+{
+    const uint32_t needed = node->cls->saved_for[slot];
+    bool live = !needed;
+    for (uint32_t i = 0; i < node->n_edges && i < 32; i++)
+        live = live || (node->edges[i].node && (needed >> i & 1));
+    if (!live)
+        return TN_OK;
+    tni_saved *saved = node->data;
+    return tni_saved_fill(&saved[slot], t, true, t && t->view_base);
+}
+
+/* ---- what cannot be recorded ---- */
+
+enum { NAME_LENGTH = 128 };
+
+/* "aten::add" of "aten::add.Tensor"; without the namespace when @p bare. */
+static const char *plain_name(const tn_op *op, bool bare, char *buffer)
+{
+    const char *name = tn_op_name(op), *colon = strstr(name, "::");
+    snprintf(buffer, NAME_LENGTH, "%s", bare && colon ? colon + 2 : name);
+    buffer[strcspn(buffer, ".")] = 0;
+    return buffer;
+}
+
+tn_status tni_refuse_out(const tn_call *call)
+{
+    char name[NAME_LENGTH];
+    TN_FAIL(TN_INVALID,
+            "%s(): functions with out=... arguments don't support automatic differentiation, but "
+            "one of the arguments requires grad.",
+            plain_name(call->op, true, name));
+}
+
+tn_status tni_refuse_operator(const tn_call *call)
+{
+    char name[NAME_LENGTH];
+    TN_FAIL(TN_UNSUPPORTED, "derivative for %s is not implemented",
+            plain_name(call->op, false, name));
+}
+
+tn_status tni_refuse_results(const tn_call *call, tn_status status, tn_tensor **results, int64_t n)
+{
+    if (status != TN_OK)
+        return status;
+    bool any = false;
+    for (int64_t i = 0; i < n; i++)
+        any = any || has_gradient(results[i]);
+    if (!any)
+        return TN_OK;
+    for (int64_t i = 0; i < n; i++) {
+        tn_tensor_unref(results[i]);
+        results[i] = NULL;
+    }
+    return tni_refuse_operator(call);
+}
+
+tn_status tni_refuse_gradient(const tn_call *call, const char *name, const tn_tensor *t)
+{
+    if (!tni_requires_grad(t))
+        return TN_OK;
+    char fn[NAME_LENGTH];
+    TN_FAIL(TN_INVALID,
+            "The function '%s' is not differentiable with respect to argument '%s'. This input "
+            "cannot have requires_grad True.",
+            plain_name(call->op, true, fn), name);
+}
+
+tn_status tni_refuse_lists(const tn_call *call, const char *name, tn_tensor *const *list, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        TN_TRY(tni_refuse_gradient(call, name, list[i]));
+    return TN_OK;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/ops/golden_grad.c: the gradients of a golden case; see golden.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "ops/golden.h"
+#include "tenon/autograd.h"
+
+enum { MOST = 64 };
+
+typedef struct seeded {
+    tn_tensor *outputs[MOST], *seeds[MOST]; /* borrowed; owned */
+    int n;
+} seeded;
+
+/* A tensor literal of the result's shape and dtype, on its device. */
+static tn_status make_seed(const tn_tensor *t, tn_tensor **out)
+{
+    char text[256];
+    int n = snprintf(text, sizeof text, "%s%s[", tni_is_meta(t) ? "meta " : "",
+                     tn_dtype_name((tn_dtype)t->dtype));
+    for (int d = 0; d < t->ndim; d++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%lld", d ? "," : "",
+                      (long long)t->sizes[d]);
+    snprintf(text + n, sizeof text - (size_t)n, "]");
+    tn_value value;
+    TN_TRY(tni_value_parse(text, NULL, &value));
+    *out = value.u.tensor;
+    return TN_OK;
+}
+
+static bool asked_for(const golden_case *c, int index)
+{
+    const char *list = golden_option(c, "seeds");
+    if (!list)
+        return true;
+    for (char *end; *list && *list != ' '; list = *end == ',' ? end + 1 : end)
+        if (strtol(list, &end, 10) == index)
+            return true;
+    return false;
+}
+
+static tn_status add_output(const golden_case *c, int index, tn_tensor *t, seeded *s)
+{
+    if (!t || !tn_tensor_requires_grad(t) || !asked_for(c, index))
+        return TN_OK;
+    if (s->n == MOST)
+        return tni_fail(TN_INTERNAL, TNI_WHERE, "too many results");
+    TN_TRY(make_seed(t, &s->seeds[s->n]));
+    s->outputs[s->n++] = t;
+    return TN_OK;
+}
+
+tn_status golden_gradients(const golden_case *c, const golden_call *call, const tn_value *rets,
+                           int n_rets, tn_value *out)
+{
+    seeded s = {.n = 0};
+    tn_status status = TN_OK;
+    int index = 0;
+    for (int i = 0; i < n_rets && status == TN_OK; i++) {
+        bool list = rets[i].tag == TN_TAG_TENSOR_LIST;
+        uint32_t count = list ? rets[i].count : rets[i].tag == TN_TAG_TENSOR;
+        for (uint32_t k = 0; k < count && status == TN_OK; k++)
+            status = add_output(c, index++, list ? rets[i].u.tensors[k] : rets[i].u.tensor, &s);
+    }
+    int n = s.n > 0 ? call->n_wanted : 0;
+    tn_tensor **grads = tni_alloc((size_t)(n ? n : 1) * sizeof *grads);
+    tn_grad_opts opts = TN_GRAD_OPTS_INIT;
+    opts.allow_unused = TN_BOOL_TRUE;
+    if (status == TN_OK && n > 0)
+        status = tn_grad(s.outputs, s.n, call->wanted, n, s.seeds, &opts, grads);
+    for (int i = 0; i < s.n; i++)
+        tn_tensor_unref(s.seeds[i]);
+    if (status != TN_OK) {
+        tni_free(grads);
+        return status;
+    }
+    *out = tn_value_take_tensors(grads, n);
+    return TN_OK;
+}

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""Autograd: kernels that record, nodes that run formulas; and ADInplaceOrView kernels."""
+
+from csource import banner, call, function, guard, includes, literal, prototype, wrapped
+
+CALL = ("tn_call *", "call")
+
+
+def kernel(op, prefix, body):
+    return function("tn_status", prefix + op.id, [CALL] + op.params + op.out_params, body)
+
+
+def guarded(op, exclude, mask, names):
+    """Redispatch below, with keys excluded on the thread; leaves `status`."""
+    return ["uint64_t saved = tni_exclude(&tni_tls, %s);" % exclude,
+            call("tn_status status = tni_re_%s(" % op.id, ["call", "call->keys & " + mask] + names, ");"),
+            "tni_tls.excluded_xor = saved;"]
+
+
+def below_autograd(op, names):
+    """Views and writes still have to pass ADInplaceOrView."""
+    exclude = "TNI_BELOW_AUTOGRAD" if op.views or op.written else "TNI_BELOW_ADINPLACE_OR_VIEW"
+    return guarded(op, exclude, "TNI_KS_AFTER_AUTOGRAD", names)
+
+
+def records(op):
+    """The condition under which a call is recorded."""
+    tests = []
+    for arg in op.args:
+        if arg.is_tensor:
+            tests.append("tni_any_requires_grad(%s, %s_n)" % (arg.name, arg.name) if arg.type.is_list
+                         else "tni_requires_grad(%s)" % arg.name)
+    return wrapped("if (TNI_UNLIKELY(tni_recording && (", [" || ".join(tests)], ")))", 4)
+
+
+# ---- results of a kernel that is being watched ----
+
+def result_locals(op):
+    """(declarations, arguments, moves) of results that are held until nothing can fail any more."""
+    body, names, moves = [], [], []
+    for out in op.outs:
+        local = "made_" + out.name
+        if out.arg:
+            continue
+        if out.is_list:
+            body += ["tn_tensor **%s = NULL;" % local, "int64_t %s_n = 0;" % local]
+            names += ["&" + local, "&%s_n" % local]
+            moves += ["*%s = %s;" % (out.name, local), "*%s_n = %s_n;" % (out.name, local)]
+        elif out.ret.type.is_tensor:
+            body.append("TN_AUTO(tn_tensor) %s = NULL;" % local)
+            names.append("&" + local)
+            moves.append("*%s = TN_MOVE(%s);" % (out.name, local))
+        else:
+            names.append(out.name)
+    return body, names, moves
+
+
+def result_name(op, index):
+    out = op.outs[index]
+    return out.arg.name if out.arg else "made_" + out.name
+
+
+# ---- kernels that record ----
+
+def record(op, gradient):
+    """The recording half of an autograd kernel."""
+    inplace = bool(op.outs and op.outs[0].arg)  # else what it writes is beside its results: statistics
+    by_name = {arg.args[0].name: arg.name for arg in op.args}
+    inputs = [by_name[arg.args[0].name] for arg in gradient.inputs]
+    written = [arg.name for arg in op.written]
+    body = ["TN_AUTO(tni_node) node = NULL;"]
+    declarations, names, moves = result_locals(op)
+    body += declarations
+    for arg in gradient.without:
+        mine = by_name[arg.args[0].name]
+        check = "tni_refuse_lists" if arg.type.is_list else "tni_refuse_gradient"
+        more = [mine, mine + "_n"] if arg.type.is_list else [mine]
+        body.append("TN_TRY(%s(call, %s, %s));" % (check, literal(arg.args[0].name), ", ".join(more)))
+    for name in written:
+        body.append("TN_TRY(tni_check_inplace(%s));" % name)
+    rewritten = sum(1 << i for i, name in enumerate(inputs) if name in written)
+    body.append(wrapped("tn_tensor *const inputs[] = {", inputs or ["NULL"], "};", 4))
+    listed = ["%s, %s_n" % ((by_name[gradient.list.args[0].name],) * 2)] if gradient.list else ["NULL, 0"]
+    body.append(call("TN_TRY(tni_record_begin(",
+                     ["&tni_class_" + gradient.id, "inputs"] + listed
+                     + ["%d" % len(op.outs), "%du" % rewritten, "&node"], "));"))
+    if gradient.has_fields:
+        body.append("struct tni_fields_%s *kept = node->data;" % gradient.id)
+        body += gradient.keeps()
+    body += below_autograd(op, op.arg_names + names)
+    body.append("TN_TRY(status);")
+    if inplace and "inplace_view" not in op.family.tags:
+        body.append("TN_TRY(tni_record_written(node, %s));" % written[0])
+    else:
+        for index in gradient.differentiable:
+            name = result_name(op, index)
+            if op.outs[index].is_list:
+                body.append("TN_TRY(tni_record_list(node, %s, %s_n));" % (name, name))
+            else:
+                body.append("TN_TRY(tni_record_result(node, %d, %s));" % (index, name))
+    for slot, index in gradient.saved_results:
+        body.append("TN_TRY(tni_record_save(node, %d, %s));" % (slot, result_name(op, index)))
+    return function("tn_status", "record_" + op.id, [CALL] + op.params + op.out_params,
+                    body + moves + ["return TN_OK;"], "static TNI_COLD_PATH ")
+
+
+def plain(op):
+    return below_autograd(op, op.names) + ["return status;"]
+
+
+def autograd(op):
+    """(helper functions, the kernel)."""
+    gradient = op.gradient
+    if gradient == "none" or not op.has_tensors:
+        return "", kernel(op, "tni_autograd_", plain(op))
+    if op.is_out:
+        refuse = [records(op), "        return tni_refuse_out(call);\n"]
+        return "", kernel(op, "tni_autograd_", refuse + plain(op))
+    if gradient is None and op.written:
+        refuse = [records(op), "        return tni_refuse_operator(call);\n"]
+        return "", kernel(op, "tni_autograd_", refuse + plain(op))
+    if gradient is None:
+        tensors = [out for out in op.outs if out.ret.type.is_tensor]
+        checks = ["status = tni_refuse_results(call, status, %s, %s);" % (
+            ("*" + out.name, "*%s_n" % out.name) if out.is_list else (out.name, "1")) for out in tensors]
+        body = below_autograd(op, op.names)
+        if checks:
+            body += [records(op).rstrip("\n") + " {\n"] + ["    " + line for line in checks] + ["}"]
+        return "", kernel(op, "tni_autograd_", body + ["return status;"])
+    body = [records(op), call("return record_%s(" % op.id, ["call"] + op.names, ");", 8)]
+    return record(op, gradient) + "\n", kernel(op, "tni_autograd_", body + plain(op))
+
+
+# ---- ADInplaceOrView ----
+
+def adiov(op):
+    body, names, moves = result_locals(op)
+    marks = []
+    for out in op.outs:
+        if out.arg or not out.view_of:
+            continue
+        base, local = out.view_of.name, "made_" + out.name
+        if out.is_list:
+            marks.append("TN_TRY(views_made(%s, %s, %s_n));" % (base, local, local))
+        else:
+            made = "tni_alias_made" if op.gradient == "none" else "tni_view_made"
+            marks.append("TN_TRY(%s(%s, %s));" % (made, base, local))
+    body += guarded(op, "TNI_BELOW_ADINPLACE_OR_VIEW", "TNI_KS_AFTER_ADINPLACE_OR_VIEW", op.arg_names + names)
+    body.append("TN_TRY(status);")
+    for arg in op.written:
+        if arg.type.is_list:
+            marks.append("TN_TRY(bump_versions(%s, %s_n));" % (arg.name, arg.name))
+        elif arg.type.optional:
+            marks += ["if (%s)" % arg.name, "    TN_TRY(tni_tensor_bump_version(%s));" % arg.name]
+        else:
+            marks.append("TN_TRY(tni_tensor_bump_version(%s));" % arg.name)
+    return body + marks + moves + ["return TN_OK;"]
+
+
+VIEWS_MADE = '''/* Mark each result; when one cannot be marked, release them all. */
+static tn_status views_made(const tn_tensor *base, tn_tensor **views, int64_t n)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < n && status == TN_OK; i++)
+        status = tni_multi_view_made(base, views[i]);
+    if (status != TN_OK)
+        tn_tensor_list_free(views, n);
+    return status;
+}
+
+'''
+BUMP_VERSIONS = '''static tn_status bump_versions(tn_tensor *const *list, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        TN_TRY(tni_tensor_bump_version(list[i]));
+    return TN_OK;
+}
+
+'''
+
+
+def autograd_kernels_c(model):
+    pieces = []
+    for op in model.operators:
+        made = [k.function for k in op.kernels]
+        if "tni_autograd_" + op.id in made:
+            pieces += [piece for piece in autograd(op) if piece]
+        if "tni_adiov_" + op.id in made:
+            pieces.append(kernel(op, "tni_adiov_", adiov(op)))
+    body = "\n".join(pieces)
+    return (banner(model, "Autograd and ADInplaceOrView kernels: record, guard, redispatch, mark what was made or "
+                          "written.", "autograd")
+            + includes("core/state.h", "core/tensor.h", "autograd/record.h", "autograd/view.h", "dispatch/call.h",
+                       "gen/gradients.h", "gen/kernels.h", "gen/redispatch.h")
+            + (VIEWS_MADE if "views_made(" in body else "")
+            + (BUMP_VERSIONS if "bump_versions(" in body else "") + body)
+
+
+# ---- nodes ----
+
+def gradients_h(model):
+    body = includes("autograd/record.h")
+    body += "/* Formulas written by hand. Results belong to the scope, where failures stick; those for several\n"
+    body += " * arguments fill `made` with owned tensors and return a status. */\n"
+    for name, (kind, _, params, _) in sorted(model.hands.items()):
+        result = {"one": "tn_tensor *", "several": "tn_status", "list": "void"}[kind]
+        more = {"one": [], "several": [("tn_tensor **", "made")],
+                "list": [("tni_backward *", "b"), ("uint32_t", "first")]}[kind]
+        body += prototype(result, "tni_grad_" + name, params + more)
+    body += "\n/* Nodes, and what they keep. */\n"
+    for gradient in model.gradients:
+        if gradient.struct():
+            body += "struct tni_fields_%s {\n%s};\n" % (
+                gradient.id, "".join("    %s\n" % line for line in gradient.struct()))
+        body += "extern const tni_node_class tni_class_%s;\n" % gradient.id
+    return banner(model, "Nodes of the gradient graph and their formulas.", "autograd") + guard(
+        "TNI_GEN_GRADIENTS_H", body)
+
+
+def node(gradient):
+    body = []
+    if gradient.uses.tensor_lists or gradient.has_fields and any("kept->" in line for line in gradient.body):
+        body.append("const struct tni_fields_%s *kept = b->node->data;" % gradient.id)
+    for slot, (name, _, _) in enumerate(gradient.saved):
+        body.append("tn_tensor *%s = tni_unpack(b, %d);" % (name, slot))
+    for name in gradient.uses.tensor_lists:
+        body += ["tn_tensor *%s[TN_MAX_DIMS];" % name,
+                 "int64_t %s_n = tni_unpack_list(b, &kept->%s, %s);" % (name, name, name)]
+    body += gradient.body + ["return tni_scope_settle();"]
+    text = function("tn_status", "backward_" + gradient.id, [("tni_backward *", "b")], body, "static ")
+    n = len(gradient.saved)
+    tables = ["NULL", "NULL"]
+    if n:
+        sources = ", ".join("TNI_SAVED_RESULT" if i is None else str(i) for _, i, _ in gradient.saved)
+        masks = ", ".join("%du" % mask for _, _, mask in gradient.saved)
+        text += "static const uint8_t from_%s[] = {%s};\n" % (gradient.id, sources)
+        text += "static const uint32_t for_%s[] = {%s};\n" % (gradient.id, masks)
+        tables = ["from_" + gradient.id, "for_" + gradient.id]
+    size = "sizeof(struct tni_fields_%s)" % gradient.id if gradient.struct() else "0"
+    fields = [literal(gradient.node_name), "backward_" + gradient.id, "NULL", size, str(n),
+              str(len(gradient.uses.lists)), str(len(gradient.uses.tensor_lists)), "TNI_CLASS_REAL_PARTS", str(len(gradient.singles))] + tables
+    return text + wrapped("const tni_node_class tni_class_%s = {" % gradient.id, fields, "};")
+
+
+def gradients_c(model):
+    return (banner(model, "What nodes compute.", "autograd")
+            + includes("autograd/record.h", "core/scope.h", "gen/gradients.h", "tenon/ops.h")
+            + "\n".join(node(gradient) for gradient in model.gradients))

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Gradients of operators: what `grad` lines mean, and what a node must keep for them."""
+
+import re
+
+from formula import KEEP, Compiler, Formula, Parser
+from problems import Problem
+
+LINE = re.compile(r"([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*:\s*(.*)$")
+
+
+def parse(lines, schema):
+    """None without lines, [] for `grad none`, else formulas."""
+    if not lines:
+        return None
+    if any(line.rest == "none" for line in lines):
+        if len(lines) > 1:
+            raise Problem(lines[1].where, "'grad none' stands alone")
+        return []
+    formulas, seen = [], set()
+    types = {arg.name: arg.type for arg in schema.args}
+    for line in lines:
+        match = LINE.match(line.rest)
+        if not match:
+            raise Problem(line.where, "want `grad none` or `grad ARGUMENT: FORMULA`")
+        names = [name.strip() for name in match.group(1).split(",")]
+        for name in names:
+            if name not in types or not types[name].is_tensor:
+                raise Problem(line.where, "'%s' is no argument of type Tensor" % name)
+            if name in seen:
+                raise Problem(line.where, "'%s' has a gradient already" % name)
+            if types[name].is_list and len(names) > 1:
+                raise Problem(line.where, "the list '%s' wants a line of its own" % name)
+            seen.add(name)
+        formulas.append(Formula(names, Parser(match.group(2), line.where).whole(), line.where))
+    return formulas
+
+
+def camel(name):
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
+
+
+class Gradient:
+    """The gradient of a declaration, compiled. Its node serves the in-place variant too."""
+
+    def __init__(self, op, formulas, number, by_c_name, hands):
+        self.op, self.id = op, op.id
+        self.node_name = "%sBackward%d" % (camel(op.schema.name), number)
+        named = {name for formula in formulas for name in formula.names}
+        tensors = [arg for arg in op.args if arg.is_tensor]
+        self.singles = [arg for arg in tensors if arg.args[0].name in named and not arg.type.is_list]
+        lists = [arg for arg in tensors if arg.args[0].name in named and arg.type.is_list]
+        if len(lists) > 1:
+            raise Problem(formulas[0].where, "gradients of two lists of tensors: write the kernel by hand")
+        self.list = lists[0] if lists else None
+        self.without = [arg for arg in tensors if arg.args[0].name not in named]
+        edge_of = {arg.args[0].name: i for i, arg in enumerate(self.singles)}
+        compiler = Compiler(op, by_c_name, hands)
+        compiler.edge_of = edge_of
+        self.body = []
+        for formula in formulas:
+            if self.list and formula.names == [self.list.args[0].name]:
+                self.body += compiler.assign_list(formula, len(self.singles))
+            else:
+                self.body += compiler.assign(formula, [edge_of[name] for name in formula.names])
+        self.uses = compiler
+        self.layout()
+
+    def layout(self):
+        """What the node keeps: tensors first, then lists of integers, then lists of tensors, then the rest."""
+        singles = [arg.args[0].name for arg in self.singles]
+        extra = [arg for arg in self.op.args if arg.is_tensor and not arg.type.is_list
+                 and arg.args[0].name in self.uses.tensors and arg.args[0].name not in singles]
+        self.inputs = self.singles + extra  # what is handed to tni_record_begin
+        self.saved = []  # (C name in the formula, index of the input or None for a result, mask of edges)
+        for i, arg in enumerate(self.inputs):
+            edges = self.uses.tensors.get(arg.args[0].name)
+            if edges is not None:
+                self.saved.append((arg.name, i, sum(1 << e for e in edges)))
+        self.saved_results = []  # (slot, result)
+        for index in sorted(self.uses.results):
+            self.saved_results.append((len(self.saved), index))
+            self.saved.append(("result%d" % index, None, sum(1 << e for e in self.uses.results[index])))
+
+    @property
+    def differentiable(self):
+        """Indices of the results that take part."""
+        if self.uses.whole_grads:
+            return list(range(len(self.op.outs)))
+        return sorted(self.uses.grads) or [0]
+
+    @property
+    def has_fields(self):
+        return bool(self.uses.fields or self.uses.lists or self.uses.tensor_lists)
+
+    def struct(self):
+        lines = ["tni_saved saved[%d];" % len(self.saved)] if self.saved else []
+        lines += ["tni_ints %s;" % name for name in self.uses.lists]
+        lines += ["tni_saved_list %s;" % name for name in self.uses.tensor_lists]
+        for name, (kind, _) in self.uses.fields.items():
+            lines.append("%s %s;" % (KEEP[kind][0], name))
+        return lines
+
+    def keeps(self):
+        """Statements that fill the fields of `kept` from the call's parameters."""
+        lines = ["TN_TRY(%s);" % call for call in self.uses.lists.values()]
+        lines += ["TN_TRY(tni_keep_tensors(&kept->%s, %s, %s_n));" % (name, name, name)
+                  for name in self.uses.tensor_lists]
+        for name, (kind, source) in self.uses.fields.items():
+            lines.append(KEEP[kind][1].format(n=name, x=source))
+        return lines
