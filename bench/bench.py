@@ -19,7 +19,8 @@ import sys
 # Small calls, one thread.
 ROWS = ["add4_nograd", "add4_out", "empty4", "view", "mm16_nograd", "meta_add", "meta_matmul_3d2d",
         "fake_add", "fake_matmul_3d2d",
-        "dispatch_only_typed", "dispatch_only_boxed"]
+        "dispatch_only_typed", "dispatch_only_boxed",
+        "add4_grad", "forward_grad_per_node", "backward_per_node", "meta_matmul_3d2d_grad", "meta_linear_grad"]
 # Kernels, several threads. Floors are named ROW@FLOOR; the best one is shown.
 LARGE = ["add_4M", "sum_4M", "exp_4M", "gelu_4M", "softmax_4096x1024", "layer_norm_4096x1024", "cross_entropy",
          "embedding", "index_select", "cat", "transpose_copy_2048", "mm_16", "mm_64", "mm_256", "mm_1024", "mm_2048",

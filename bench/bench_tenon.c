@@ -2,6 +2,7 @@
 /* Times Tenon's small calls, from C, on one thread. The peer's program times the same calls. */
 #include <stdlib.h>
 
+#include "tenon/autograd.h"
 #include "tenon/dispatch.h"
 #include "tenon/fake.h"
 #include "tenon/ops.h"
@@ -61,6 +62,46 @@ static void fake_calls(const char *only)
     tn_fake_mode_unref(mode);
 }
 
+enum { CHAIN = 1000 };
+
+/* x + b + b + …: CHAIN nodes. */
+static tn_tensor *chain(tn_tensor *x, tn_tensor *b)
+{
+    tn_tensor *y = tn_tensor_ref(x);
+    for (int i = 0; i < CHAIN; i++) {
+        tn_tensor *next;
+        must(tn_add(y, b, tn_int(1), &next));
+        tn_tensor_unref(y);
+        y = next;
+    }
+    return y;
+}
+
+/* Calls that record gradients, and running them backwards. */
+static void gradients(const char *only)
+{
+    const int64_t s4[] = {4}, s16[] = {16, 16}, s3[] = {2, 4, 16};
+    bool was = tn_set_grad_enabled(true);
+    tn_tensor *x = randn(1, s4, TN_CPU), *y = randn(1, s4, TN_CPU), *b = randn(1, s4, TN_CPU);
+    tn_tensor *m3 = randn(3, s3, TN_META), *w = randn(2, s16, TN_META), *v = randn(1, s16, TN_META);
+    tn_tensor *all[] = {x, y, m3, w, v, b}, *seed = randn(1, s4, TN_CPU), *r;
+    for (size_t i = 0; i < 5; i++)
+        must(tn_tensor_set_requires_grad(all[i], true));
+    BENCH("add4_grad", must(tn_add(x, y, tn_int(1), &r)); tn_tensor_unref(r););
+    BENCH("meta_matmul_3d2d_grad", must(tn_matmul(m3, w, &r)); tn_tensor_unref(r););
+    BENCH("meta_linear_grad", must(tn_linear(m3, w, v, &r)); tn_tensor_unref(r););
+    BENCH_EACH("forward_grad_per_node", CHAIN, tn_tensor_unref(chain(x, b)););
+    tn_tensor *last = chain(x, b);
+    tn_backward_opts opts = TN_BACKWARD_OPTS_INIT;
+    opts.retain_graph = TN_BOOL_TRUE;
+    BENCH_EACH("backward_per_node", CHAIN, must(tn_backward(&last, 1, &seed, &opts)););
+    tn_tensor_unref(last);
+    tn_tensor_unref(seed);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        tn_tensor_unref(all[i]);
+    tn_set_grad_enabled(was);
+}
+
 static void sizes_of_library(void)
 {
     tn_op **ops;
@@ -98,6 +139,7 @@ int main(int argc, char **argv)
     BENCH("dispatch_only_typed", must(tn__noop(a, b)););
     BENCH("dispatch_only_boxed", must(tn_op_call(noop, args, 2, NULL)););
     fake_calls(only);
+    gradients(only);
     if (!only)
         sizes_of_library();
 

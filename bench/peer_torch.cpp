@@ -14,6 +14,34 @@ TORCH_LIBRARY(bench, m)
     m.def("noop(Tensor a, Tensor b) -> ()", &noop);
 }
 
+static const int CHAIN = 1000;
+
+static at::Tensor chain(const at::Tensor &x, const at::Tensor &b)
+{
+    at::Tensor y = x;
+    for (int i = 0; i < CHAIN; i++)
+        y = at::add(y, b);
+    return y;
+}
+
+static void gradients(const char *only)
+{
+    at::AutoGradMode grad(true);
+    auto f32 = at::TensorOptions().dtype(at::kFloat);
+    auto meta = f32.device(at::kMeta);
+    at::Tensor x = at::randn({4}, f32), y = at::randn({4}, f32), b = at::randn({4}, f32);
+    at::Tensor m3 = at::empty({2, 4, 16}, meta), w = at::empty({16, 16}, meta), v = at::empty({16}, meta);
+    at::Tensor seed = at::randn({4}, f32);
+    for (at::Tensor *t : {&x, &y, &m3, &w, &v})
+        t->requires_grad_(true);
+    BENCH("add4_grad", at::Tensor r = at::add(x, y););
+    BENCH("meta_matmul_3d2d_grad", at::Tensor r = at::matmul(m3, w););
+    BENCH("meta_linear_grad", at::Tensor r = at::linear(m3, w, v););
+    BENCH_EACH("forward_grad_per_node", CHAIN, chain(x, b););
+    at::Tensor last = chain(x, b);
+    BENCH_EACH("backward_per_node", CHAIN, last.backward(seed, /*retain_graph=*/true););
+}
+
 int main(int argc, char **argv)
 {
     const char *only = argc > 1 ? argv[1] : nullptr;
@@ -42,5 +70,6 @@ int main(int argc, char **argv)
     BENCH("dispatch_only_typed", typed.call(a, b););
     BENCH("dispatch_only_boxed", torch::jit::Stack stack; stack.reserve(2); stack.emplace_back(a);
           stack.emplace_back(b); op.callBoxed(stack););
+    gradients(only);
     return 0;
 }

@@ -23,30 +23,32 @@ static double bench_now(void)
 #    define BENCH_FIRST     16 /* calls that are tried first */
 #endif
 
-/* BENCH("name", statement;): runs when `only` is NULL or equals the name. */
-#define BENCH(name, ...)                                                            \
-    do {                                                                            \
-        if (only && strcmp(only, (name)) != 0)                                      \
-            break;                                                                  \
-        long bench_n = BENCH_FIRST;                                                 \
-        for (;;) { /* warm up, and find how many calls fill a sample */             \
-            double bench_t = bench_now();                                           \
-            for (long bench_i = 0; bench_i < bench_n; bench_i++) {                  \
-                __VA_ARGS__                                                         \
-            }                                                                       \
-            bench_t = bench_now() - bench_t;                                        \
-            if (bench_t > BENCH_SAMPLE_NS)                                          \
-                break;                                                              \
-            bench_n *= 2;                                                           \
-        }                                                                           \
-        for (int bench_s = 0; bench_s < BENCH_SAMPLES; bench_s++) {                 \
-            double bench_t = bench_now();                                           \
-            for (long bench_i = 0; bench_i < bench_n; bench_i++) {                  \
-                __VA_ARGS__                                                         \
-            }                                                                       \
-            printf("%s %.3f\n", (name), (bench_now() - bench_t) / (double)bench_n); \
-        }                                                                           \
-        fflush(stdout);                                                             \
+/* BENCH("name", statement;): runs when `only` is NULL or equals the name. BENCH_EACH: the statement
+ * does something @p count times, and the figure is that of one. */
+#define BENCH(name, ...) BENCH_EACH(name, 1, __VA_ARGS__)
+#define BENCH_EACH(name, count, ...)                                                            \
+    do {                                                                                        \
+        if (only && strcmp(only, (name)) != 0)                                                  \
+            break;                                                                              \
+        long bench_n = BENCH_FIRST;                                                             \
+        for (;;) { /* warm up, and find how many calls fill a sample */                         \
+            double bench_t = bench_now();                                                       \
+            for (long bench_i = 0; bench_i < bench_n; bench_i++) {                              \
+                __VA_ARGS__                                                                     \
+            }                                                                                   \
+            bench_t = bench_now() - bench_t;                                                    \
+            if (bench_t > BENCH_SAMPLE_NS)                                                      \
+                break;                                                                          \
+            bench_n *= 2;                                                                       \
+        }                                                                                       \
+        for (int bench_s = 0; bench_s < BENCH_SAMPLES; bench_s++) {                             \
+            double bench_t = bench_now();                                                       \
+            for (long bench_i = 0; bench_i < bench_n; bench_i++) {                              \
+                __VA_ARGS__                                                                     \
+            }                                                                                   \
+            printf("%s %.3f\n", (name), (bench_now() - bench_t) / ((count) * (double)bench_n)); \
+        }                                                                                       \
+        fflush(stdout);                                                                         \
     } while (0)
 
 #endif
