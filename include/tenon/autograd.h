@@ -119,6 +119,13 @@ TN_API bool tn_tensor_is_leaf(tn_tensor *t);
 /** Of a view that gradients can go through: what it is at root a view of; else NULL. */
 TN_API TN_BORROWED tn_tensor *tn_tensor_base(const tn_tensor *t);
 TN_API bool tn_tensor_is_view(const tn_tensor *t);
+/** The same elements without history, like `detach`, but counting writes on its own: writing it is
+ *  not noticed by those who saved @p t. */
+TN_API TN_NODISCARD tn_status tn_tensor_data_alias(tn_tensor *t, TN_OWNED tn_tensor **out);
+/** Make @p t another name for the elements of @p source, sizes and dtype included: history, `.grad`
+ *  and hooks of @p t stay. Its views stay with the old elements.
+ *  @retval TN_INVALID  another kind of device; a view; no gradient can be of @p source's dtype */
+TN_API TN_NODISCARD tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source);
 /** Keep the gradient of @p t in `.grad` too, though it is no leaf. Does nothing for a leaf, nor a
  *  second time. @retval TN_INVALID  it does not require grad */
 TN_API TN_NODISCARD tn_status tn_tensor_retain_grad(tn_tensor *t);

@@ -61,6 +61,9 @@ tn_status tni_view_may_be_written(const tn_tensor *view, bool indirect)
 tn_status tni_view_place_of(const tn_tensor *view, tni_view_place *out)
 {
     const tn_tensor *root = view->view_base;
+    TN_CHECK(root->storage == view->storage, TN_INVALID,
+             "the base of a view was given other elements since (set_data): the view's history "
+             "cannot be rebuilt");
     size_t a = root->ndim * sizeof(int64_t), b = view->ndim * sizeof(int64_t);
     char *dims = tni_alloc(2 * (a + b));
     TN_CHECK(dims, TN_NOMEM, "cannot note how a view of %d dimensions lies in its base",

@@ -490,6 +490,36 @@ tn_status tni_tensor_set_geometry(tn_tensor *t, int ndim, const int64_t *sizes,
     return TN_OK;
 }
 
+/* The counter may lie in a storage that is about to go. */
+static void own_version(tn_tensor *t)
+{
+    if (!t->versions || t->versions == &t->version)
+        return;
+    atomic_store_explicit(&t->version, atomic_load_explicit(t->versions, memory_order_relaxed),
+                          memory_order_relaxed);
+    t->versions = &t->version;
+    if (t->version_owner)
+        tni_weak_unref(&t->version_owner->object);
+    t->version_owner = NULL;
+}
+
+tn_status tni_tensor_set_data(tn_tensor *t, const tn_tensor *source)
+{
+    if (t == source)
+        return TN_OK;
+    TN_TRY(
+        tni_tensor_set_geometry(t, source->ndim, source->sizes, source->strides, source->offset));
+    own_version(t);
+    tni_storage *old = t->storage;
+    tni_ref(&source->storage->object);
+    t->storage = source->storage;
+    t->dtype = source->dtype;
+    t->device = source->device;
+    tni_tensor_refresh_data(t);
+    tni_storage_drop(old);
+    return TN_OK;
+}
+
 tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes)
 {
     if (ndim == t->ndim &&

@@ -5,6 +5,7 @@
 
 #include "autograd/view.h"
 #include "core/state.h"
+#include "tenon/autograd.h"
 #include "tenon/ops.h"
 
 static tn_tensor *ones(int ndim, const int64_t *sizes)
@@ -129,4 +130,60 @@ TEST(a_view_operator_must_not_return_its_argument)
     EXPECT_FAIL(TN_INTERNAL, text, tni_multi_view_made(t, t));
     EXPECT_FAIL(TN_INTERNAL, text, tni_alias_made(t, t));
     tn_tensor_unref(t);
+}
+
+/* ---- elements apart from history ---- */
+
+static uint32_t version(const tn_tensor *t)
+{
+    uint32_t v = 0;
+    ASSERT_OK(tn_tensor_version(t, &v));
+    return v;
+}
+
+TEST(a_data_alias_shares_elements_and_nothing_else)
+{
+    tn_tensor *x = ones(1, (int64_t[]){2}), *data = NULL;
+    ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+    ASSERT_OK(tn_tensor_data_alias(x, &data));
+    ASSERT_OK(tn_zero_(data));
+    EXPECT(tn_tensor_shares_storage(x, data) && !tn_tensor_requires_grad(data));
+    EXPECT_EQ_INT(version(data), 1);
+    EXPECT_EQ_INT(version(x), 0);
+    tn_tensor_unref(x);
+    tn_tensor_unref(data);
+}
+
+TEST(a_tensor_can_be_given_other_elements)
+{
+    tn_tensor *x = ones(1, (int64_t[]){2}), *y = ones(2, (int64_t[]){3, 4}), *view = raw_alias(x);
+    ASSERT_OK(tni_tensor_bump_version(x));
+    ASSERT_OK(tni_view_made(x, view));
+    ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+    ASSERT_OK(tn_tensor_set_data(x, y));
+    EXPECT(tn_tensor_shares_storage(x, y) && x->ndim == 2 && x->data == y->data);
+    EXPECT(tn_tensor_requires_grad(x));
+    EXPECT_EQ_INT(version(x), 1); /* its own counter, from where it was */
+    ASSERT_OK(tni_tensor_bump_version(y));
+    EXPECT_EQ_INT(version(x), 1);
+    EXPECT(!tn_tensor_shares_storage(x, view) && view->numel == 2);
+
+    tn_tensor_opts meta = tn_opts(TN_DTYPE_F32, TN_META), whole = tn_opts(TN_DTYPE_I64, TN_CPU);
+    tn_tensor *other = NULL;
+    ASSERT_OK(tn_zeros((int64_t[]){2}, 1, &meta, &other));
+    EXPECT_FAIL(TN_INVALID,
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                "incompatible tensor type.",
+                tn_tensor_set_data(x, other));
+    tn_tensor_unref(other);
+    ASSERT_OK(tn_zeros((int64_t[]){2}, 1, &whole, &other));
+    EXPECT_FAIL(TN_INVALID,
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype",
+                tn_tensor_set_data(x, other));
+    EXPECT_FAIL(TN_INVALID, "a view cannot be given other elements", tn_tensor_set_data(view, y));
+    tn_tensor_unref(other);
+    tn_tensor_unref(view);
+    tn_tensor_unref(x);
+    tn_tensor_unref(y);
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/set_data.c: a tensor's elements apart from its history. */
+#include "autograd/meta.h"
+#include "tenon/autograd.h"
+
+tn_status tn_tensor_data_alias(tn_tensor *t, tn_tensor **out)
+{
+    TN_CHECK(t && out, TN_INVALID, "tn_tensor_data_alias: t or out is NULL");
+    return tni_tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset, out);
+}
+
+/* Gradients of the old kind were what it added up. */
+static void drop_accumulator(tn_tensor *t)
+{
+    tni_grad_meta *meta = tni_meta(t);
+    if (!meta)
+        return;
+    tni_spin_lock(&meta->lock);
+    tni_node *old = TN_MOVE(meta->accumulator);
+    tni_spin_unlock(&meta->lock);
+    if (old)
+        tni_weak_unref(&old->object);
+}
+
+tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source)
+{
+    TN_CHECK(t && source, TN_INVALID, "tn_tensor_set_data: t or source is NULL");
+    const tn_keyset apart = TNI_KS_AUTOGRAD | TNI_KS_ADINPLACE_OR_VIEW;
+    TN_CHECK(tni_keyset_minus(t->keys, apart) == tni_keyset_minus(source->keys, apart), TN_INVALID,
+             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+             "incompatible tensor type.");
+    TN_CHECK(!tni_requires_grad(t) || tn_dtype_is_floating((tn_dtype)source->dtype) ||
+                 tn_dtype_is_complex((tn_dtype)source->dtype),
+             TN_INVALID,
+             "data set to a tensor that requires gradients must be floating point or complex "
+             "dtype");
+    TN_CHECK(!t->view_base, TN_INVALID,
+             "tn_tensor_set_data: a view cannot be given other elements: it would still be "
+             "written through its base");
+    bool other = t->dtype != source->dtype || t->device.type != source->device.type;
+    TN_TRY(tni_tensor_set_data(t, source));
+    if (other)
+        drop_accumulator(t);
+    return TN_OK;
+}
