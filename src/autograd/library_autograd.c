@@ -74,12 +74,19 @@ static tn_status below(tn_call *call, const tn_value *args, tn_value *rets)
     return status;
 }
 
-static tn_status tie_results(tni_node *node, tn_tensor *const *results, int n)
+static tn_status tie_results(const formula *f, tni_node *node, tn_tensor *const *inputs,
+                             tn_tensor *const *results, int n)
 {
     for (int i = 0; i < n; i++) {
         tn_tensor *t = results[i];
         if (!t)
             continue;
+        /* Its own history would become that of this call. */
+        for (uint32_t k = 0; k < node->n_edges; k++)
+            TN_CHECK(inputs[k] != t, TN_INVALID,
+                     "%s returned its argument %u: an operator with an autograd formula returns "
+                     "tensors of its own, for example a clone",
+                     f->name, k);
         TN_TRY(tni_node_set_input(node, (uint32_t)i, t));
         if (tn_dtype_is_floating((tn_dtype)t->dtype) || tn_dtype_is_complex((tn_dtype)t->dtype))
             TN_TRY(tni_set_grad_fn(t, node, (uint32_t)i));
@@ -122,8 +129,8 @@ static tn_status record(tn_call *call, formula *f, tn_tensor **inputs, int n_inp
     if (!results)
         status = tni_fail(TN_NOMEM, TNI_WHERE, "cannot list %d results of %s", n_results, f->name);
     if (status == TN_OK)
-        status =
-            tie_results(node, results, list_tensors(call->schema->rets, rets, n_rets, results));
+        status = tie_results(f, node, inputs, results,
+                             list_tensors(call->schema->rets, rets, n_rets, results));
     tni_free(results);
     if (status == TN_OK)
         status = set_up(f, node, inputs, args, n_args, rets, n_rets);
