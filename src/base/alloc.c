@@ -237,7 +237,13 @@ void tni_free_unwatched(void *ptr)
 /* --- free lists: see Note [Free lists] ----------------------------------------------------------
  */
 
-enum { LIST_BLOCKS = 256, LIST_BYTES = 64 * 1024 };
+/* How many blocks of a size a list keeps. A step of training makes and frees thousands of tensors
+ * and nodes at a time, all of them small. */
+static size_t list_room(size_t nbytes)
+{
+    enum { LIST_BYTES = 64 * 1024 };
+    return nbytes <= 256 ? 2048 : nbytes <= 512 ? 512 : LIST_BYTES / nbytes;
+}
 
 _Thread_local tni_block_cache *tni_blocks;
 
@@ -279,9 +285,8 @@ static bool make_lists(void)
     if (!cache)
         return false;
     for (size_t i = 0; i < TNI_BLOCK_CLASSES; i++) {
-        size_t fit = LIST_BYTES / ((i + 1) * TNI_BLOCK_ALIGN);
         cache->list[i].head = NULL;
-        cache->list[i].room = fit < LIST_BLOCKS ? fit : LIST_BLOCKS;
+        cache->list[i].room = list_room((i + 1) * TNI_BLOCK_ALIGN);
     }
     if (pthread_setspecific(key, cache) != 0) {
         raw_free(cache);
