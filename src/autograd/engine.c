@@ -150,7 +150,7 @@ static tn_status take_turn(tni_pass *pass, tni_turn *turn)
         }
     }
     TN_TRY(run_node(pass, node, grads, hooked));
-    if (!pass->keep_graph && (cls->n_saved || cls->release) &&
+    if (!pass->keep_graph && (cls->n_saved || cls->n_lists || cls->release) &&
         !(cls->flags & TNI_CLASS_ACCUMULATES))
         tni_node_release(node);
     /* Before the results go on, so that who gets one alone can see that. */

@@ -158,15 +158,27 @@ tn_status tn_node_get_input(const tn_node *node, uint32_t i, tn_node_input *out)
     return TN_OK;
 }
 
+static uint32_t count_saved(const tni_saved *saved, int64_t n)
+{
+    uint32_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        count += (saved[i].flags & TNI_SAVED_DEFINED) != 0;
+    return count;
+}
+
 uint32_t tn_node_num_saved(const tn_node *node)
 {
     if (!node ||
         atomic_load_explicit(&((tn_node *)(uintptr_t)node)->released, memory_order_relaxed))
         return 0;
+    const tni_node_class *cls = node->cls;
     const tni_saved *saved = node->data;
-    uint32_t n = 0;
-    for (int i = 0; i < node->cls->n_saved; i++)
-        n += (saved[i].flags & TNI_SAVED_DEFINED) != 0;
+    uint32_t n = count_saved(saved, cls->n_saved);
+    /* The layout of a class's data: node.h. */
+    const tni_saved_list *lists =
+        (const void *)((const tni_ints *)(saved + cls->n_saved) + cls->n_ints);
+    for (int i = 0; i < cls->n_lists; i++)
+        n += count_saved(lists[i].v, lists[i].n);
     return n;
 }
 

@@ -149,10 +149,8 @@ static tni_saved_list *saved_lists(tni_node *node)
     return (tni_saved_list *)(int_lists(node) + node->cls->n_ints);
 }
 
-void tni_node_release(tni_node *node)
+static void let_go(tni_node *node)
 {
-    if (atomic_exchange_explicit(&node->released, 1, memory_order_acq_rel))
-        return;
     const tni_node_class *cls = node->cls;
     if (cls->release) {
         cls->release(node);
@@ -162,6 +160,12 @@ void tni_node_release(tni_node *node)
     const tni_saved_list *lists = saved_lists(node);
     for (int i = 0; i < cls->n_lists; i++)
         release_saved(node, lists[i].v, lists[i].n);
+}
+
+void tni_node_release(tni_node *node)
+{
+    if (!atomic_exchange_explicit(&node->released, 1, memory_order_acq_rel))
+        let_go(node);
 }
 
 static void free_lists(tni_node *node)
@@ -177,7 +181,11 @@ static void free_lists(tni_node *node)
 
 static void take_apart(tni_node *node)
 {
-    tni_node_release(node);
+    /* Nobody else can be at it any more. */
+    if (!atomic_load_explicit(&node->released, memory_order_acquire)) {
+        atomic_store_explicit(&node->released, 1, memory_order_relaxed);
+        let_go(node);
+    }
     free_lists(node);
     if (TNI_UNLIKELY(node->cls->flags & TNI_CLASS_DESTROYS)) {
         tni_node_destroy destroy = *(tni_node_destroy *)node->data;
