@@ -263,6 +263,23 @@ class Meaning(Folder):
         self.assertNotIn("tni_adiov_f_", texts["autograd_kernels.c"])
         self.assertIn("(tn_typed_fn)tni_kernel_f_below", texts["register.c"])
 
+    def test_an_argument_may_require_grad_and_have_an_undefined_gradient(self):
+        self.declare("op f(Tensor self, Tensor other) -> Tensor {\n  shape f\n  cpu f\n  grad self: grad\n"
+                     "  grad other: None\n}\n")
+        texts, errors = opgen.generate(self.ops)
+        self.assertEqual(errors, [])
+        self.assertIn("b->results[0] = b->grads[0];", texts["gradients.c"])
+        self.assertNotIn("b->results[1]", texts["gradients.c"])
+        self.assertNotIn("tni_refuse_gradient", texts["autograd_kernels.c"])
+
+    def test_booleans_over_a_tensor_in_place_are_recorded_alone(self):
+        self.declare("op f(Tensor self) -> Tensor {\n  variants function inplace\n  pointwise f\n  type bool\n"
+                     "  grad self: grad\n}\n")
+        texts, errors = opgen.generate(self.ops)
+        self.assertEqual(errors, [])
+        self.assertIn("record_f_(", texts["autograd_kernels.c"])
+        self.assertNotIn("record_f(", texts["autograd_kernels.c"])
+
     def test_an_operator_without_tensors_has_no_autograd_kernel(self):
         self.declare("op f(int n) -> Tensor {\n  kernel CompositeExplicitAutograd f\n}\n")
         self.assertNotIn("tni_autograd_f", self.texts()["register.c"])

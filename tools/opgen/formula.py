@@ -491,6 +491,8 @@ class Compiler:
         self.where, self.edges = formula.where, tuple(edges)
         if len(edges) == 1:
             value = self.compile(formula.tree)
+            if value.kind == "none":
+                return []
             if value.kind == "grad":
                 value = Value("tensor", value.text)
             return ["if (tni_backward_needs(b, %d))" % edges[0],
