@@ -264,7 +264,8 @@ class Writer:
         if not outputs:
             return []
         seeds = [make_tensor("%s[%s]" % (SHORT[t.dtype], ",".join(map(str, t.size())))) for t in outputs]
-        return torch.autograd.grad(outputs, wanted, seeds, allow_unused=True)
+        found = torch.autograd.grad(outputs, wanted, seeds, allow_unused=True)
+        return [torch.zeros_like(t) if t is not None and t._is_zerotensor() else t for t in found]
 
     def grad(self, op, arguments, options=""):
         """A case of gradients: of the arguments that require one (`f32[3].grad`, `$name.grad`)."""
