@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/* Every derivative, first and second, beside difference quotients: each sample of each operator,
+ * its floating arguments in float64, at points where the function has a derivative. The in-place
+ * variants too, on a copy of what they write. Values at other points are for the golden data
+ * (tests/ops/test_golden.c); here the oracle is the definition. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/test.h"
+#include "core/tensor.h"
+#include "gen/samples.h"
+#include "op/schema.h"
+#include "tenon/autograd.h"
+#include "tenon/dispatch.h"
+#include "tenon/gradcheck.h"
+#include "tenon/ops.h"
+
+enum { MOST = 32, LARGEST = 250000 };
+
+/* ---- what is not checked, and why ---- */
+
+typedef struct exception {
+    const char *op, *why;
+} exception;
+
+/* The derivative with respect to one argument takes another one to be a function of it. */
+static const exception follows[] = {
+    {"aten::native_layer_norm_backward", "mean and rstd follow the input"},
+    {"aten::native_batch_norm_backward", "mean and rstd follow the input"},
+    {"aten::native_group_norm_backward", "mean and rstd follow the input"},
+    {"aten::log_sigmoid_backward", "the buffer follows the input"},
+    {"aten::nll_loss_backward", "the total weight follows the target"},
+    {"aten::nll_loss2d_backward", "the total weight follows the target"},
+};
+/* Samples where the derivative is a convention, or the reference has none either. */
+static const exception samples[] = {
+    {"i64[2,4]=2, f32[2,4]", "which of several writes to one place wins"},
+    {"i32[3,3]=1, f32[4,5]", "scatter wants a source of the index's shape"},
+    {"i32[3,3]=1, f16[4,5]", "scatter wants a source of the index's shape"},
+    {"i64[0], f32[2]", "scatter wants a source of the index's shape"},
+    {"bf16[6,4], i64[]=0, 0", "the padding row of an embedding has no gradient"},
+    {"f64[3,4].t, i32[3]=1, 4, 2, True", "frequencies are not differentiated twice"},
+    {"f32[2,3,5,6], [0,2]", "the backward operator refuses no elements"},
+};
+static bool left_out(const char *args)
+{
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++)
+        if (strstr(args, samples[i].op))
+            return true;
+    return false;
+}
+
+/* Not a function of their arguments, or not for gradients. */
+static const exception unset[] = {
+    {"aten::detach", "cuts the graph"},           {"aten::detach_", "cuts the graph"},
+    {"aten::empty_like", "uninitialised"},        {"aten::new_empty", "uninitialised"},
+    {"aten::new_empty_strided", "uninitialised"}, {"aten::resize_", "uninitialised"},
+};
+
+static bool listed(const exception *list, size_t n, const char *op)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].op, op) == 0)
+            return true;
+    return false;
+}
+#define LISTED(list, op) listed(list, sizeof list / sizeof list[0], op)
+
+/* ---- points ---- */
+
+/* Where an operator is smooth, when that is not everywhere between the kinks at multiples of 1/8.
+ */
+static const struct {
+    const char *name;
+    double low, high;
+} domains[] = {
+    {"log", 0.3, 2.5},     {"log2", 0.3, 2.5},      {"log10", 0.3, 2.5},
+    {"log1p", -0.6, 2.5},  {"sqrt", 0.3, 2.5},      {"rsqrt", 0.3, 2.5},
+    {"pow", 0.3, 2.5},     {"acosh", 1.3, 2.5},     {"asin", -0.8, 0.8},
+    {"acos", -0.8, 0.8},   {"atanh", -0.8, 0.8},    {"binary_cross_entropy", 0.1, 0.9},
+    {"xlogy", 0.3, 2.5},   {"logit", 0.2, 0.8},     {"binary_cross_entropy_backward", 0.1, 0.9},
+    {"lgamma", 0.3, 2.5},  {"kl_div", 0.3, 2.5},    {"digamma", 0.3, 2.5},
+    {"erfinv", -0.8, 0.8}, {"bernoulli", 0.1, 0.9},
+};
+
+/* "sqrt" of "aten::sqrt_" and of "aten::sqrt.out" */
+static bool is_called(const char *op, const char *name)
+{
+    const char *colon = strstr(op, "::");
+    const char *start = colon ? colon + 2 : op;
+    size_t n = strcspn(start, ".");
+    n -= n > 1 && start[n - 1] == '_';
+    return strlen(name) == n && strncmp(start, name, n) == 0;
+}
+
+/* Off the multiples of 1/8 by 0.02 to 0.05, by another amount for each element and argument, so
+ * that no two are equal; then into the operator's domain. */
+static double moved(const char *op, double v, int64_t k, int argument)
+{
+    double whole;
+    double share = modf(0.618 * (double)(k + 1) + 0.377 * (double)(argument + 1), &whole);
+    if (!isfinite(v))
+        v = 0.5;
+    v += 0.02 + 0.03 * share;
+    for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++)
+        if (is_called(op, domains[i].name))
+            return domains[i].low +
+                   (domains[i].high - domains[i].low) * (0.5 + 0.48 * sin(1.7 * v + 0.3 * share));
+    return v;
+}
+
+/* The same values, moved, dense, in float64; requires grad. */
+static tn_tensor *leaf(const char *op, tn_tensor *t, int argument)
+{
+    tn_tensor *x = NULL;
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F64, TN_CPU);
+    ASSERT_OK(tn_empty(t->sizes, t->ndim, &opts, TN_FORMAT_CONTIGUOUS, &x));
+    bool on = tn_set_grad_enabled(false);
+    ASSERT_OK(tn_copy_(x, t, false));
+    tn_set_grad_enabled(on);
+    double *values = x->data;
+    for (int64_t k = 0; k < x->numel; k++)
+        values[k] = moved(op, values[k], k, argument);
+    ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+    return x;
+}
+
+/* ---- an operator with its arguments, as a function of some of them ---- */
+
+typedef struct subject {
+    tn_op *op;
+    tni_schema *schema;
+    tn_value args[TNI_SCHEMA_MAX_ARGS];
+    tn_tensor *inputs[MOST];           /* owned; those that require grad are checked */
+    int argument[MOST], element[MOST]; /* which argument, which element of a list or -1 */
+    int n;
+    bool complex;
+} subject;
+
+static void add_input(subject *s, const char *op, int argument, int e, tn_tensor *t)
+{
+    if (!t)
+        return;
+    s->complex = s->complex || tn_dtype_is_complex((tn_dtype)t->dtype);
+    if (!tn_dtype_is_floating((tn_dtype)t->dtype) || t->device.type != TN_DEVICE_CPU)
+        return;
+    ASSERT(s->n < MOST);
+    s->inputs[s->n] = leaf(op, t, argument + e + 1);
+    s->argument[s->n] = argument;
+    s->element[s->n++] = e;
+}
+
+static bool is_dtype(const tni_schema_type *type)
+{
+    return type->kind == TNI_TYPE_SCALAR_TYPE ||
+           (type->kind == TNI_TYPE_OPTIONAL && is_dtype(type->children[0]));
+}
+
+static void subject_make(subject *s, const char *op, const char *args)
+{
+    char *text;
+    memset(s, 0, sizeof *s);
+    ASSERT_OK(tn_op_find(op, &s->op));
+    ASSERT_OK(tn_op_schema(s->op, &text));
+    ASSERT_OK(tni_schema_parse(text, &s->schema));
+    tn_string_free(text);
+    ASSERT_OK(tni_args_parse(s->schema, args, s->args));
+    for (int i = 0; i < s->schema->nargs; i++) {
+        tn_value *v = &s->args[i];
+        if (v->tag == TN_TAG_TENSOR)
+            add_input(s, op, i, -1, v->u.tensor);
+        for (uint32_t e = 0; v->tag == TN_TAG_TENSOR_LIST && e < v->count; e++)
+            add_input(s, op, i, (int)e, v->u.tensors[e]);
+        if (v->tag == TN_TAG_INT && is_dtype(s->schema->args[i].type) &&
+            tn_dtype_is_floating((tn_dtype)v->u.i))
+            v->u.i = TN_DTYPE_F64;
+    }
+}
+
+static void subject_clear(subject *s)
+{
+    for (int i = 0; i < s->schema->nargs; i++)
+        tn_value_clear(&s->args[i]);
+    for (int i = 0; i < s->n; i++)
+        tn_tensor_unref(s->inputs[i]);
+    tni_schema_free(s->schema);
+}
+
+/* Argument @p a with the inputs in their places; one that is written is a copy. */
+static tn_status fill_in(const subject *s, tn_tensor *const *inputs, int a, tn_value *out)
+{
+    const tn_value *v = &s->args[a];
+    tn_tensor *list[MOST];
+    tn_value filled = *v;
+    for (uint32_t e = 0; v->tag == TN_TAG_TENSOR_LIST && e < v->count; e++)
+        list[e] = v->u.tensors[e];
+    for (int i = 0; i < s->n; i++) {
+        if (s->argument[i] != a)
+            continue;
+        if (s->element[i] >= 0)
+            list[s->element[i]] = inputs[i];
+        else if (!s->schema->args[a].is_write)
+            filled = tn_value_tensor(inputs[i]);
+        else {
+            tn_tensor *copy;
+            TN_TRY(tn_clone(inputs[i], TN_FORMAT_NONE, &copy));
+            *out = tn_value_take_tensor(copy);
+            return TN_OK;
+        }
+    }
+    if (v->tag == TN_TAG_TENSOR_LIST)
+        filled = tn_value_tensors(list, v->count);
+    return tn_value_copy(&filled, out);
+}
+
+static tn_status call(void *ctx, tn_tensor *const *inputs, int64_t n_inputs, tn_tensor **outputs,
+                      int64_t *n_outputs)
+{
+    (void)n_inputs;
+    const subject *s = ctx;
+    tn_value args[TNI_SCHEMA_MAX_ARGS], rets[8];
+    memset(args, 0, sizeof args);
+    memset(rets, 0, sizeof rets);
+    tn_status status = TN_OK;
+    for (int i = 0; status == TN_OK && i < s->schema->nargs; i++)
+        status = fill_in(s, inputs, i, &args[i]);
+    tn_manual_seed(7);
+    if (status == TN_OK)
+        status = tn_op_call(s->op, args, s->schema->nargs, rets);
+    for (int i = 0; status == TN_OK && i < tn_op_num_returns(s->op); i++) {
+        if (rets[i].tag == TN_TAG_TENSOR && rets[i].u.tensor)
+            outputs[(*n_outputs)++] = tn_tensor_ref(rets[i].u.tensor);
+        for (uint32_t e = 0; rets[i].tag == TN_TAG_TENSOR_LIST && e < rets[i].count; e++)
+            if (rets[i].u.tensors[e] && *n_outputs < TN_GRADCHECK_MAX_OUTPUTS)
+                outputs[(*n_outputs)++] = tn_tensor_ref(rets[i].u.tensors[e]);
+    }
+    for (int i = 0; i < s->schema->nargs; i++)
+        tn_value_clear(&args[i]);
+    for (int i = 0; i < 8; i++)
+        tn_value_clear(&rets[i]);
+    return status;
+}
+
+/* ---- one sample ---- */
+
+typedef enum fate { CHECKED, CONSTANT, REFUSED, UNFIT, WRONG, LARGE, NOT_A_NUMBER, FATES } fate;
+
+static void drop(tn_tensor **list, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        tn_tensor_unref(list[i]);
+}
+
+/* What comes of a call, from its results. */
+static fate judge(subject *s, tn_tensor *const *results, int64_t n)
+{
+    fate found = CONSTANT;
+    for (int64_t i = 0; i < n; i++) {
+        const tn_tensor *t = results[i];
+        if (t->device.type != TN_DEVICE_CPU || tn_dtype_is_complex((tn_dtype)t->dtype))
+            return UNFIT;
+        if (tn_tensor_requires_grad(t))
+            found = CHECKED;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        tn_tensor *sum = NULL;
+        tn_scalar value = tn_int(0);
+        if (results[i]->dtype != TN_DTYPE_F64)
+            continue;
+        ASSERT_OK(tn_sum(results[i], TN_DTYPE_NONE, &sum));
+        ASSERT_OK(tn_item(sum, &value));
+        tn_tensor_unref(sum);
+        if (!isfinite(value.v.f))
+            found = NOT_A_NUMBER;
+    }
+    return s->complex ? UNFIT : found;
+}
+
+/* Call once; an argument that cannot have a gradient is told so, and the call repeated. */
+static tn_status settle(subject *s, fate *out, int64_t *cost)
+{
+    for (;;) {
+        tn_tensor *results[TN_GRADCHECK_MAX_OUTPUTS];
+        int64_t n = 0, numbers = 0, given = 0;
+        tn_status status = call(s, s->inputs, s->n, results, &n);
+        if (status == TN_OK) {
+            for (int64_t i = 0; i < n; i++)
+                numbers += results[i]->numel;
+            for (int i = 0; i < s->n; i++)
+                given += s->inputs[i]->numel;
+            *out = judge(s, results, n);
+            drop(results, n);
+            *cost = numbers * given;
+            return TN_OK;
+        }
+        const char *said = strstr(tn_last_error(), "with respect to argument '");
+        int i = 0;
+        for (; said && i < s->n; i++) {
+            const char *name = s->schema->args[s->argument[i]].name;
+            said += i == 0 ? strlen("with respect to argument '") : 0;
+            if (tn_tensor_requires_grad(s->inputs[i]) && strncmp(said, name, strlen(name)) == 0 &&
+                said[strlen(name)] == '\'')
+                break;
+        }
+        if (!said || i == s->n)
+            return status;
+        ASSERT_OK(tn_tensor_set_requires_grad(s->inputs[i], false));
+    }
+}
+
+static bool wants_any(const subject *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (tn_tensor_requires_grad(s->inputs[i]))
+            return true;
+    return false;
+}
+
+static fate check_sample(const char *op, const char *args, bool second)
+{
+    subject s;
+    subject_make(&s, op, args);
+    fate found = UNFIT;
+    int64_t cost = 0;
+    tn_status status = settle(&s, &found, &cost);
+    if (status == TN_UNSUPPORTED && strstr(tn_last_error(), "derivative for"))
+        found = REFUSED;
+    else if (status != TN_OK || !wants_any(&s))
+        found = UNFIT;
+    else if (cost > LARGEST && found != UNFIT)
+        found = LARGE;
+    if (status == TN_OK && (found == CHECKED || (found == CONSTANT && !second))) {
+        status = second ? tn_gradgradcheck(call, &s, s.inputs, s.n, NULL, NULL)
+                        : tn_gradcheck(call, &s, s.inputs, s.n, NULL);
+        if (status != TN_OK) {
+            found = WRONG;
+            test_wrong(__FILE__, __LINE__, "%s(%s): %s", op, args, tn_last_error());
+        }
+    }
+    subject_clear(&s);
+    return found;
+}
+
+/* ---- all of them ---- */
+
+typedef struct tally {
+    char op[96];
+    int count[FATES];
+} tally;
+
+static tally tallies[2048];
+static int n_tallies;
+
+static tally *tally_of(const char *op)
+{
+    for (int i = n_tallies - 1; i >= 0; i--)
+        if (strcmp(tallies[i].op, op) == 0)
+            return &tallies[i];
+    ASSERT(n_tallies < (int)(sizeof tallies / sizeof tallies[0]));
+    tally *t = &tallies[n_tallies++];
+    memset(t, 0, sizeof *t);
+    snprintf(t->op, sizeof t->op, "%s", op);
+    return t;
+}
+
+static bool is_out(const char *op)
+{
+    return strstr(op, ".out") || strstr(op, "_out");
+}
+
+static void check_all(bool second)
+{
+    n_tallies = 0;
+    for (int i = 0; i < tni_num_samples; i++) {
+        const tni_sample *s = &tni_samples[i];
+        if (s->status != TN_OK || is_out(s->op) || left_out(s->args))
+            continue;
+        const char *ops[] = {s->op, s->inplace};
+        for (int j = 0; j < 2 && ops[j][0]; j++) {
+            if (LISTED(unset, ops[j]) || LISTED(follows, ops[j]))
+                continue;
+            test_note("%s:%d: %s(%s)", s->file, s->line, ops[j], s->args);
+            tally_of(ops[j])->count[check_sample(ops[j], s->args, second)]++;
+        }
+    }
+    int total[FATES] = {0}, ops = 0;
+    for (int i = 0; i < n_tallies; i++) {
+        const int *n = tallies[i].count;
+        printf("%-48s %3d checked %3d constant %3d refused %3d too large\n", tallies[i].op,
+               n[CHECKED], n[CONSTANT], n[REFUSED], n[LARGE]);
+        /* At least one sample is small enough, and where the function is defined. */
+        EXPECT(n[LARGE] + n[NOT_A_NUMBER] == 0 || n[CHECKED] + n[CONSTANT] > 0);
+        ops += n[CHECKED] > 0;
+        for (int k = 0; k < FATES; k++)
+            total[k] += n[k];
+    }
+    printf("%d operators: %d samples checked, %d constant, %d refused, %d without a floating "
+           "argument or result, %d wrong, %d too large, %d not a number\n",
+           ops, total[CHECKED], total[CONSTANT], total[REFUSED], total[UNFIT], total[WRONG],
+           total[LARGE], total[NOT_A_NUMBER]);
+    EXPECT(total[CHECKED] > 500);
+}
+
+TEST(gradients_are_the_derivatives)
+{
+    check_all(false);
+}
+
+TEST(gradients_of_gradients_are_the_second_derivatives)
+{
+    check_all(true);
+}
