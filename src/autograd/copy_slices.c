@@ -31,7 +31,10 @@ static void slices_release(tni_node *node)
     tni_node_unref(fn);
 }
 
-/* The turn of the node inside: it gets the gradient of the view. */
+/* The turn of the node inside: it gets the gradient of the view.
+ * Its edge to the old view stays as it is: a saved result of it may be tied to it again, and then
+ * it takes part in a pass of its own right. That edge is live exactly when ours, to the root, is.
+ */
 static tn_status run_inside(tni_backward *b, tni_node *fn, tn_tensor *slice, tn_tensor **results)
 {
     tn_tensor *inner = tnx_clone(slice, TN_FORMAT_CONTIGUOUS);
@@ -86,13 +89,6 @@ tn_status tni_copy_slices_new(const tn_tensor *view, tni_node *fn, uint32_t at, 
     TN_TRY(tni_node_set_input(node, 0, root));
     tni_edge edge;
     TN_TRY(tni_gradient_edge(root, &edge));
-    /* What the call made of the old view is wanted exactly when the gradient of the root is; and
-     * nobody needs the old history of the view any more. */
-    if (at < fn->n_edges) {
-        tni_node_unref(fn->edges[at].node);
-        fn->edges[at] = edge;
-        tni_node_ref(edge.node);
-    }
     tni_node_set_edge(node, at, edge);
     tni_node_unref(edge.node);
     for (uint32_t i = 0; i < fn->n_edges; i++)

@@ -7,8 +7,7 @@
 
 /* @p fn records a call that wrote @p view; its edge @p at is the view's gradient. A node for the
  * root of the view: gradients of the root go through @p fn where the view lies, and pass elsewhere.
- * Takes its own reference to @p fn, whose edge @p at leads to where the root's gradient goes from
- * now on. */
+ * Takes its own reference to @p fn. */
 TN_NODISCARD tn_status tni_copy_slices_new(const tn_tensor *view, tni_node *fn, uint32_t at,
                                            TN_OWNED tni_node **out);
 

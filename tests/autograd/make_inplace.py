@@ -36,6 +36,14 @@ def write_a_view_twice(x, w):
     return weigh(a) + weigh(v)
 
 
+def write_a_view_that_goes(x, w):
+    a = x * 0.5
+    a[1:3].exp_()
+    b = w * a[0]
+    b[0].tanh_()
+    return weigh(a) + weigh(b)
+
+
 def write_the_base(x, w):
     a = x * 2
     v = a.t()
@@ -92,8 +100,8 @@ def repeated_rows(x, w):
     return weigh(a.as_strided((3, 2), (0, 2), 1) ** 2)
 
 
-CASES = [write_a_view, write_a_view_twice, write_the_base, write_through_two_views, write_a_view_of_a_plain_base,
-         fill_a_view, view_in_place, overlapping, expanded_input, repeated_rows]
+CASES = [write_a_view, write_a_view_twice, write_a_view_that_goes, write_the_base, write_through_two_views,
+         write_a_view_of_a_plain_base, fill_a_view, view_in_place, overlapping, expanded_input, repeated_rows]
 
 
 def numbers(t, like):
