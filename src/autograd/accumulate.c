@@ -122,13 +122,31 @@ tn_tensor *tni_accumulator_variable(const tni_node *node)
     return node->cls == &accumulate_class ? ((accumulator *)node->data)->variable : NULL;
 }
 
-/* The accumulator, a new reference, when it lives; else what is left of it comes out of the meta,
- * and is replaced by @p fresh when given. */
-static tni_node *live_accumulator(tni_grad_meta *meta, tni_node *fresh)
+/* A leaf that is used again and again without a graph that stays gets its accumulator back: nobody
+ * else refers to what is left of it, and all that is gone is its reference to the leaf. */
+static bool revive(tni_node *node, tn_tensor *t)
+{
+    if (atomic_load_explicit(&node->object.counts, memory_order_acquire) != TNI_WEAK_ONE ||
+        t->ndim > (int)(sizeof node->inputs->inline_sizes / sizeof *node->inputs->inline_sizes))
+        return false;
+    node->inputs[0].heap_sizes = NULL;
+    if (tni_node_set_input(node, 0, t) != TN_OK)
+        return false; /* not reached: few dimensions need no memory */
+    ((accumulator *)node->data)->variable = tn_tensor_ref(t);
+    atomic_store_explicit(&node->claim, 0, memory_order_relaxed);
+    atomic_store_explicit(&node->released, 0, memory_order_relaxed);
+    atomic_store_explicit(&node->object.counts, TNI_COUNTS_FRESH + TNI_WEAK_ONE,
+                          memory_order_release);
+    return true;
+}
+
+/* The accumulator, a new reference, when it lives, or can live again for @p t (NULL: not); else
+ * what is left of it comes out of the meta, and is replaced by @p fresh when given. */
+static tni_node *live_accumulator(tni_grad_meta *meta, tn_tensor *t, tni_node *fresh)
 {
     tni_spin_lock(&meta->lock);
     tni_node *node = meta->accumulator, *dead = NULL;
-    if (node && !tni_weak_lock(&node->object)) {
+    if (node && !tni_weak_lock(&node->object) && !(t && revive(node, t))) {
         dead = node;
         meta->accumulator = node = NULL;
     }
@@ -145,7 +163,7 @@ static tni_node *live_accumulator(tni_grad_meta *meta, tni_node *fresh)
 tni_node *tni_accumulator_if_any(tn_tensor *t)
 {
     tni_grad_meta *meta = tni_meta(t);
-    return meta ? live_accumulator(meta, NULL) : NULL;
+    return meta ? live_accumulator(meta, NULL, NULL) : NULL;
 }
 
 tn_status tni_accumulator(tn_tensor *t, tni_node **out)
@@ -153,7 +171,7 @@ tn_status tni_accumulator(tn_tensor *t, tni_node **out)
     TNI_REQUIRE(!(t->flags & TNI_HAS_GRAD_FN));
     tni_grad_meta *meta = NULL;
     TN_TRY(tni_meta_get(t, &meta));
-    tni_node *node = live_accumulator(meta, NULL);
+    tni_node *node = live_accumulator(meta, t, NULL);
     if (node) {
         *out = node;
         return TN_OK;
@@ -162,7 +180,7 @@ tn_status tni_accumulator(tn_tensor *t, tni_node **out)
     TN_TRY(tni_node_new(&accumulate_class, 0, 1, &fresh));
     TN_TRY(tni_node_set_input(fresh, 0, t));
     ((accumulator *)fresh->data)->variable = tn_tensor_ref(t);
-    node = live_accumulator(meta, fresh); /* another thread may have been faster */
+    node = live_accumulator(meta, NULL, fresh); /* another thread may have been faster */
     *out = node ? node : TN_MOVE(fresh);
     return TN_OK;
 }

@@ -199,6 +199,46 @@ TEST(an_accumulator_lives_while_a_graph_leads_to_it)
     tni_node_unref(first);
 }
 
+static tn_status never(void *ctx, tn_node *node, tn_tensor *const *grads, int64_t n,
+                       tn_tensor **out)
+{
+    (void)ctx;
+    (void)node;
+    (void)grads;
+    (void)n;
+    (void)out;
+    return tn_fail(TN_INTERNAL, "the hook of an accumulator that is gone ran");
+}
+
+TEST(an_accumulator_that_comes_back_knows_what_its_leaf_is_now)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    tn_tensor *x = kit_leaf(6, 3);
+    int64_t sizes[] = {2, 3};
+    for (int i = 0; i < 3; i++) {
+        tni_node *node = NULL;
+        tn_hook *hook = NULL;
+        ASSERT_OK(tni_accumulator(x, &node));
+        tn_node_input in = {.size = sizeof in};
+        ASSERT_OK(tn_node_get_input(node, 0, &in));
+        EXPECT_EQ_INT(in.ndim, i == 0 ? 1 : 2);
+        EXPECT(tn_node_variable(node) == x);
+        if (i == 1) /* its handle refers to the accumulator that goes: another one is made */
+            ASSERT_OK(tn_node_add_pre_hook(node, never, NULL, NULL, &hook));
+        tni_node_unref(node);
+        ASSERT_OK(tni_tensor_resize(x, 2, sizes));
+        if (i == 1) {
+            ASSERT_OK(tni_accumulator(x, &node));
+            tn_hook_remove(hook);
+            tni_node_unref(node);
+        }
+    }
+    tn_tensor_unref(x);
+    tn_clear_error();
+    EXPECT_EQ_INT(tni_test_live, before);
+}
+
 TEST(what_no_longer_requires_grad_gets_none)
 {
     tn_tensor *x = kit_leaf(1, 3), *y = kit_leaf(1, 1), *z = NULL;
