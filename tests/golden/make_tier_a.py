@@ -73,7 +73,7 @@ _foreach_neg _foreach_norm _foreach_zero _foreach_copy _fused_sgd_ _fused_adam_ 
 NO_VALUES = ("bernoulli", "multinomial", "normal_", "rand", "uniform_", "empty", "new_empty", "resize_")
 # Names that Tenon does not have yet: they enter the list with the change that brings them.
 AWAITED = """
-_foreach_ _fused_sgd_ _fused_adam _cdist_forward _embedding_bag _fft_ _pdist_forward col2im grid_sampler_2d
+_foreach_ _fused_sgd_ _fused_adam
 """
 # What Tenon does otherwise on purpose: see docs/differences.md.
 REFUSED = ("set_.source_Storage_storage_offset",)

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* composite/vision.c: rearranging channels, grids of affine maps, distances and bags by their usual
+ * names. */
+#include "core/tensor.h"
+#include "gen/composites.h"
+#include "gen/kernels.h"
+#include "tenon/ops.h"
+
+/* ---- channels ---- */
+
+tn_status tni_composite_pixel_shuffle(tn_tensor *self, int64_t upscale_factor, tn_tensor **out)
+{
+    int n = self->ndim;
+    int64_t r = upscale_factor, sizes[TN_MAX_DIMS], order[TN_MAX_DIMS];
+    TN_CHECK(n >= 3, TN_INVALID,
+             "pixel_shuffle expects input to have at least 3 dimensions, but got input with %d "
+             "dimension(s)",
+             n);
+    TN_CHECK(r > 0, TN_INVALID, "pixel_shuffle expects a positive upscale_factor, but got %lld",
+             (long long)r);
+    TN_CHECK(r < INT32_MAX, TN_INVALID, "pixel_shuffle: upscale_factor is too large");
+    int64_t c = self->sizes[n - 3], h = self->sizes[n - 2], w = self->sizes[n - 1];
+    TN_CHECK(c % (r * r) == 0, TN_INVALID,
+             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+             "of upscale_factor, but input.size(-3)=%lld is not divisible by %lld",
+             (long long)c, (long long)(r * r));
+    TN_CHECK(n + 2 <= TN_MAX_DIMS, TN_INVALID, "pixel_shuffle: too many dimensions");
+    const int64_t parts[] = {c / (r * r), r, r, h, w}, turned[] = {0, 3, 1, 4, 2};
+    for (int d = 0; d < n - 3; d++) {
+        sizes[d] = self->sizes[d];
+        order[d] = d;
+    }
+    for (int i = 0; i < 5; i++) {
+        sizes[n - 3 + i] = parts[i];
+        order[n - 3 + i] = n - 3 + turned[i];
+    }
+    TN_AUTO(tn_tensor) apart = NULL;
+    TN_AUTO(tn_tensor) moved = NULL;
+    TN_AUTO(tn_tensor) dense = NULL;
+    TN_TRY(tn_reshape(self, sizes, n + 2, &apart));
+    TN_TRY(tn_permute(apart, order, n + 2, &moved));
+    TN_TRY(tn_clone(moved, TN_FORMAT_CONTIGUOUS, &dense));
+    sizes[n - 2] = h * r;
+    sizes[n - 1] = w * r;
+    return tn_view(dense, sizes, n, out);
+}
+
+tn_status tni_composite_pixel_unshuffle(tn_tensor *self, int64_t downscale_factor, tn_tensor **out)
+{
+    int n = self->ndim;
+    int64_t r = downscale_factor, sizes[TN_MAX_DIMS], order[TN_MAX_DIMS];
+    static const char *const names[] = {"height", "width"};
+    TN_CHECK(n >= 3, TN_INVALID,
+             "pixel_unshuffle expects input to have at least 3 dimensions, but got input with %d "
+             "dimension(s)",
+             n);
+    TN_CHECK(r > 0, TN_INVALID, "pixel_unshuffle expects a positive downscale_factor, but got %lld",
+             (long long)r);
+    for (int i = 0; i < 2; i++)
+        TN_CHECK(self->sizes[n - 2 + i] % r == 0, TN_INVALID,
+                 "pixel_unshuffle expects %s to be divisible by downscale_factor, but "
+                 "input.size(%d)=%lld is not divisible by %lld",
+                 names[i], i - 2, (long long)self->sizes[n - 2 + i], (long long)r);
+    TN_CHECK(n + 2 <= TN_MAX_DIMS, TN_INVALID, "pixel_unshuffle: too many dimensions");
+    int64_t c = self->sizes[n - 3], h = self->sizes[n - 2] / r, w = self->sizes[n - 1] / r;
+    const int64_t parts[] = {c, h, r, w, r}, turned[] = {0, 2, 4, 1, 3};
+    for (int d = 0; d < n - 3; d++) {
+        sizes[d] = self->sizes[d];
+        order[d] = d;
+    }
+    for (int i = 0; i < 5; i++) {
+        sizes[n - 3 + i] = parts[i];
+        order[n - 3 + i] = n - 3 + turned[i];
+    }
+    TN_AUTO(tn_tensor) apart = NULL;
+    TN_AUTO(tn_tensor) moved = NULL;
+    TN_AUTO(tn_tensor) dense = NULL;
+    TN_TRY(tn_reshape(self, sizes, n + 2, &apart));
+    TN_TRY(tn_permute(apart, order, n + 2, &moved));
+    TN_TRY(tn_clone(moved, TN_FORMAT_CONTIGUOUS, &dense));
+    sizes[n - 3] = c * r * r;
+    sizes[n - 2] = h;
+    sizes[n - 1] = w;
+    return tn_view(dense, sizes, n, out);
+}
+
+tn_status tni_composite_channel_shuffle(tn_tensor *self, int64_t groups, tn_tensor **out)
+{
+    char text[TNI_SIZES_TEXT];
+    TN_CHECK(self->ndim > 2, TN_INVALID,
+             "channel_shuffle expects input with > 2 dims, but got input with sizes %s",
+             tni_format_sizes(self->ndim, self->sizes, text, sizeof text));
+    int64_t c = self->sizes[1];
+    TN_CHECK(groups > 0, TN_INVALID,
+             "Number of groups to divide channels in must be positive. Value of groups:%lld",
+             (long long)groups);
+    TN_CHECK(c % groups == 0, TN_INVALID,
+             "Number of channels must be divisible by groups. Got %lld channels and %lld groups.",
+             (long long)c, (long long)groups);
+    int64_t sizes[] = {self->sizes[0], groups, c / groups, -1};
+    TN_AUTO(tn_tensor) apart = NULL;
+    TN_AUTO(tn_tensor) turned = NULL;
+    TN_AUTO(tn_tensor) dense = NULL;
+    if (self->numel == 0)
+        return tn_alias(self, out);
+    TN_TRY(tn_reshape(self, sizes, 4, &apart));
+    TN_TRY(tn_transpose(apart, 1, 2, &turned));
+    TN_TRY(tn_contiguous(turned, TN_FORMAT_CONTIGUOUS, &dense));
+    return tn_reshape(dense, self->sizes, self->ndim, out);
+}
+
+/* ---- grids ---- */
+
+tn_status tni_composite_grid_sampler(tn_tensor *input, tn_tensor *grid, int64_t interpolation_mode,
+                                     int64_t padding_mode, bool align_corners, tn_tensor **out)
+{
+    return tn_grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners, out);
+}
+
+/* -1 to 1 in n steps, at the middle of elements or at their corners. */
+static tn_status ruler(tn_tensor *theta, int64_t n, bool align_corners, tn_tensor **out)
+{
+    tn_tensor_opts opts = tn_opts((tn_dtype)theta->dtype, theta->device);
+    TN_AUTO(tn_tensor) edges = NULL;
+    if (n <= 1) {
+        return tn_zeros(&n, 1, &opts, out);
+    }
+    TN_TRY(tn_linspace(tn_int(-1), tn_int(1), n, &opts, &edges));
+    if (!align_corners)
+        return tn_mul_scalar(edges, tn_float((double)(n - 1) / (double)n), out);
+    *out = TN_MOVE(edges);
+    return TN_OK;
+}
+
+tn_status tni_kernel_affine_grid_generator(tn_call *call, tn_tensor *theta, const int64_t *size,
+                                           int64_t size_n, bool align_corners, tn_tensor **out)
+{
+    (void)call;
+    TN_CHECK(size_n == 4 && theta->ndim == 3 && theta->sizes[1] == 2 && theta->sizes[2] == 3,
+             TN_INVALID,
+             "affine_grid_generator: expected theta [n, 2, 3] and 4 sizes, but got %d dimensions "
+             "and %lld sizes",
+             theta->ndim, (long long)size_n);
+    int64_t h = size[2], w = size[3], plane[] = {h, w, 1};
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_AUTO(tn_tensor) y = NULL;
+    TN_AUTO(tn_tensor) column = NULL;
+    TN_AUTO(tn_tensor) xs = NULL;
+    TN_AUTO(tn_tensor) ys = NULL;
+    TN_AUTO(tn_tensor) ones = NULL;
+    TN_AUTO(tn_tensor) base = NULL;
+    TN_AUTO(tn_tensor) rows = NULL;
+    TN_AUTO(tn_tensor) batch = NULL;
+    TN_AUTO(tn_tensor) turned = NULL;
+    TN_AUTO(tn_tensor) flat = NULL;
+    tn_tensor_opts opts = tn_opts((tn_dtype)theta->dtype, theta->device);
+    TN_TRY(ruler(theta, w, align_corners, &x));
+    TN_TRY(ruler(theta, h, align_corners, &y));
+    TN_TRY(tn_view(x, (const int64_t[]){1, w, 1}, 3, &column));
+    TN_TRY(tn_expand(column, plane, 3, false, &xs));
+    tn_tensor_unref(TN_MOVE(column));
+    TN_TRY(tn_view(y, (const int64_t[]){h, 1, 1}, 3, &column));
+    TN_TRY(tn_expand(column, plane, 3, false, &ys));
+    TN_TRY(tn_ones(plane, 3, &opts, &ones));
+    TN_TRY(tn_cat((tn_tensor *const[]){xs, ys, ones}, 3, 2, &base));
+    TN_TRY(tn_view(base, (const int64_t[]){1, h * w, 3}, 3, &rows));
+    TN_TRY(tn_expand(rows, (const int64_t[]){size[0], h * w, 3}, 3, false, &batch));
+    TN_TRY(tn_transpose(theta, 1, 2, &turned));
+    TN_TRY(tn_bmm(batch, turned, &flat));
+    return tn_view(flat, (const int64_t[]){size[0], h, w, 2}, 4, out);
+}
+
+/* ---- distances and bags ---- */
+
+tn_status tni_composite_cdist(tn_tensor *x1, tn_tensor *x2, double p, tn_opt_int compute_mode,
+                              tn_tensor **out)
+{
+    TN_CHECK(x1->ndim >= 2, TN_INVALID, "cdist only supports at least 2D tensors, X1 got: %dD",
+             x1->ndim);
+    TN_CHECK(x2->ndim >= 2, TN_INVALID, "cdist only supports at least 2D tensors, X2 got: %dD",
+             x2->ndim);
+    return tn__cdist_forward(x1, x2, p, compute_mode, out);
+}
+
+tn_status tni_composite_pdist(tn_tensor *self, double p, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) dense = NULL;
+    TN_CHECK(self->ndim == 2, TN_INVALID, "pdist only supports 2D tensors, got: %dD", self->ndim);
+    TN_TRY(tn_contiguous(self, TN_FORMAT_CONTIGUOUS, &dense));
+    return tn__pdist_forward(dense, p, out);
+}
+
+tn_status tni_composite_embedding_bag(tn_tensor *weight, tn_tensor *indices, tn_tensor *offsets,
+                                      bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                      tn_tensor *per_sample_weights, bool include_last_offset,
+                                      tn_tensor **out0, tn_tensor **out1, tn_tensor **out2,
+                                      tn_tensor **out3)
+{
+    return tn__embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,
+                             per_sample_weights, include_last_offset, -1, out0, out1, out2, out3);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/bag.c: sums, means and largest elements of bags of embeddings, in float64. */
+#include <math.h>
+#include <string.h>
+#include "cpu/ready.h"
+#include "gen/cpu.h"
+
+enum { SUM, MEAN, LARGEST };
+
+typedef struct bags {
+    const double *weight, *scale; /* scale NULL: 1 */
+    const int64_t *index, *offset;
+    int64_t n, count, width, padding, mode;
+    double *out;
+    int64_t *bag_of, *divisor, *from;
+} bags;
+
+static tn_status check(const bags *b, const tn_tensor *offsets, int64_t rows)
+{
+    int64_t n = offsets->sizes[0];
+    TN_CHECK(n == 0 || b->offset[0] == 0, TN_INVALID,
+             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+             "position 0. However, got %lld",
+             (long long)b->offset[0]);
+    TN_CHECK(n == 0 || b->offset[n - 1] <= b->n, TN_INVALID,
+             "offsets[-1] can not be greater than input's length %lld but got offsets[-1] of %lld",
+             (long long)b->n, (long long)b->offset[n - 1]);
+    for (int64_t i = 1; i < n; i++)
+        TN_CHECK(b->offset[i] >= b->offset[i - 1], TN_INVALID,
+                 "offsets must not decrease, but offsets[%lld] is %lld after %lld", (long long)i,
+                 (long long)b->offset[i], (long long)b->offset[i - 1]);
+    for (int64_t i = 0; i < b->n; i++)
+        TN_CHECK(b->index[i] >= 0 && b->index[i] < rows, TN_INVALID,
+                 "Index %lld of input takes value %lld which is not in the valid range [0, %lld)",
+                 (long long)i, (long long)b->index[i], (long long)rows);
+    return TN_OK;
+}
+
+static void one_bag(const bags *b, int64_t bag, int64_t begin, int64_t end)
+{
+    double *o = b->out + bag * b->width;
+    int64_t used = 0;
+    for (int64_t i = begin; i < end; i++) {
+        const double *row = b->weight + b->index[i] * b->width;
+        b->bag_of[i] = bag;
+        if (b->index[i] == b->padding)
+            continue;
+        for (int64_t c = 0; c < b->width; c++) {
+            if (b->mode == LARGEST && (used == 0 || row[c] > o[c])) {
+                o[c] = row[c];
+                b->from[bag * b->width + c] = b->index[i];
+            } else if (b->mode != LARGEST) {
+                o[c] += row[c] * (b->scale ? b->scale[i] : 1);
+            }
+        }
+        used++;
+    }
+    /* Sums are divided by nothing. */
+    b->divisor[bag] = b->mode == SUM ? 0 : used;
+    for (int64_t c = 0; b->mode == MEAN && used && c < b->width; c++)
+        o[c] /= (double)used;
+}
+
+static tn_status zeros(const tn_tensor *like, tn_dtype dtype, tn_tensor **out)
+{
+    TN_TRY(tni_tensor_new(like->ndim, like->sizes, NULL, dtype, TN_CPU, out));
+    if (like->numel)
+        memset((*out)->data, 0, (size_t)like->numel * 8);
+    return TN_OK;
+}
+
+tn_status tni_cpu_embedding_bag(tn_tensor *weight, tn_tensor *indices, tn_tensor *offsets,
+                                bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                tn_tensor *per_sample_weights, bool include_last_offset,
+                                int64_t padding_idx, tn_tensor *out0, tn_tensor *out1,
+                                tn_tensor *out2, tn_tensor *out3)
+{
+    TN_AUTO(tn_tensor) w = NULL;
+    TN_AUTO(tn_tensor) scale = NULL;
+    TN_AUTO(tn_tensor) index = NULL;
+    TN_AUTO(tn_tensor) offset = NULL;
+    TN_AUTO(tn_tensor) result = NULL;
+    TN_AUTO(tn_tensor) bag_of = NULL;
+    TN_AUTO(tn_tensor) divisor = NULL;
+    TN_AUTO(tn_tensor) from = NULL;
+    (void)scale_grad_by_freq;
+    (void)sparse;
+    (void)include_last_offset;
+    TN_TRY(tni_ready(weight, TN_DTYPE_F64, &w));
+    TN_TRY(tni_ready(per_sample_weights, TN_DTYPE_F64, &scale));
+    TN_TRY(tni_ready(indices, TN_DTYPE_I64, &index));
+    TN_TRY(tni_ready(offsets, TN_DTYPE_I64, &offset));
+    TN_TRY(zeros(out0, TN_DTYPE_F64, &result));
+    TN_TRY(zeros(out1, TN_DTYPE_I64, &bag_of));
+    TN_TRY(zeros(out2, TN_DTYPE_I64, &divisor));
+    TN_TRY(zeros(out3, TN_DTYPE_I64, &from));
+    bags b = {.weight = w->data,
+              .scale = scale ? scale->data : NULL,
+              .index = index->data,
+              .offset = offset->data,
+              .n = index->numel,
+              .count = out0->sizes[0],
+              .width = out0->sizes[1],
+              .padding = padding_idx,
+              .mode = mode,
+              .out = result->data,
+              .bag_of = bag_of->data,
+              .divisor = divisor->data,
+              .from = from->data};
+    TN_TRY(check(&b, offset, weight->sizes[0]));
+    for (int64_t i = 0; i < b.count; i++)
+        one_bag(&b, i, b.offset[i], i + 1 < offset->numel ? b.offset[i + 1] : b.n);
+    if (out0->numel)
+        TN_TRY(tni_copy_cpu(out0, result));
+    if (out1->numel)
+        TN_TRY(tni_copy_cpu(out1, bag_of));
+    if (out2->numel)
+        TN_TRY(tni_copy_cpu(out2, divisor));
+    return out3->numel ? tni_copy_cpu(out3, mode == LARGEST ? from : divisor) : TN_OK;
+}
