@@ -12,6 +12,7 @@ tn_status tni_storage_fake(tni_object *mode, size_t nbytes, tni_storage **out)
     TN_CHECK(s, TN_NOMEM, "cannot allocate a storage header of %zu bytes", block_nbytes);
     tni_storage_fill(s, TN_META, NULL, nbytes, block_nbytes);
     s->side = TNI_SIDE_FAKE;
+    s->capacity = nbytes; /* it refuses to grow under others as real memory does */
     tni_fake_side *side = tni_fake_side_of(s);
     tni_ref(mode);
     side->mode = mode;

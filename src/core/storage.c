@@ -133,10 +133,9 @@ tn_status tni_storage_foreign(void *data, size_t nbytes, tn_device device,
     return TN_OK;
 }
 
-/* How many bytes fit where the data already is. */
-static size_t room_in_place(const tni_storage *s)
+size_t tni_storage_room(const tni_storage *s)
 {
-    if (s->device.type == TN_DEVICE_META)
+    if (s->device.type == TN_DEVICE_META && s->side != TNI_SIDE_FAKE)
         return SIZE_MAX;
     return s->inline_data ? s->block_nbytes - sizeof *s : s->capacity;
 }
@@ -146,12 +145,14 @@ tn_status tni_storage_resize(tni_storage *s, size_t nbytes)
     TN_CHECK(s->resizable, TN_INVALID, "Trying to resize storage that is not resizable");
     bool alone = tni_strong_count(&s->object) == 1;
     /* Memory of its own goes back when it shrinks; others may still look at shared memory. */
-    bool stay = nbytes <= room_in_place(s) && (s->capacity == 0 || !alone || nbytes == s->capacity);
+    bool stay =
+        nbytes <= tni_storage_room(s) && (s->capacity == 0 || !alone || nbytes == s->capacity);
     if (stay) {
         s->nbytes = nbytes;
         return TN_OK;
     }
-    TN_CHECK(alone || s->data == NULL, TN_INVALID,
+    bool has_memory = s->side == TNI_SIDE_FAKE ? s->capacity != 0 : s->data != NULL;
+    TN_CHECK(alone || !has_memory, TN_INVALID,
              "Trying to resize a storage of %zu bytes to %zu while %" PRIu32
              " tensors share it: it would move away from under the others",
              s->nbytes, nbytes, tni_strong_count(&s->object));

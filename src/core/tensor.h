@@ -24,7 +24,8 @@ typedef struct tni_storage {
     tni_object object;
     void *data;      /* NULL on meta and for no bytes */
     size_t nbytes;   /* what tensors may use */
-    size_t capacity; /* what `data` was allocated with; 0 when the bytes are inline or foreign */
+    size_t capacity; /* what `data` was allocated with (of a fake storage: would have been); 0 when
+                        the bytes are inline or foreign */
     tn_device device;
     uint8_t resizable;
     uint8_t inline_data;      /* data lies behind this header */
@@ -138,6 +139,8 @@ void tni_storage_set_release(tni_storage *s, void (*release)(void *ctx), void *c
  * @retval TN_INVALID  not resizable, or shared and would have to move; @retval TN_NOMEM, TN_DEVICE
  */
 TN_NODISCARD tn_status tni_storage_resize(tni_storage *s, size_t nbytes);
+/* How many bytes fit where the data already is; of a fake storage, where it would be. */
+size_t tni_storage_room(const tni_storage *s);
 
 /* ---- tensors ---- */
 

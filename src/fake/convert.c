@@ -53,6 +53,7 @@ static tn_status fake_storage(tn_fake_mode *mode, tni_storage *real, tni_storage
         TN_AUTO(tni_storage) made = NULL;
         TN_TRY(tni_storage_fake(&mode->object, real->nbytes, &made));
         made->resizable = real->resizable;
+        made->capacity = tni_storage_room(real);
         atomic_store_explicit(&made->version,
                               atomic_load_explicit(&real->version, memory_order_relaxed),
                               memory_order_relaxed);
