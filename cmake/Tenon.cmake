@@ -110,6 +110,12 @@ function(tn_library)
   target_link_options(
     tenon_shared PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions -Wl,--as-needed
     -Wl,-z,relro,-z,now,-z,nodelete)
+  # Tables of operators are full of pointers: relocations that are packed take a twentieth of the room.
+  include(CheckLinkerFlag)
+  check_linker_flag(C -Wl,-z,pack-relative-relocs TN_HAS_RELR)
+  if(TN_HAS_RELR)
+    target_link_options(tenon_shared PRIVATE -Wl,-z,pack-relative-relocs)
+  endif()
   # clang's sanitizers resolve in the program, not in the library.
   if(NOT TN_SAN AND NOT TN_FUZZ)
     target_link_options(tenon_shared PRIVATE -Wl,--no-undefined)

@@ -123,12 +123,11 @@ static bool is_none(const tn_value *v)
     return v->tag == TN_TAG_NONE || (v->tag == TN_TAG_TENSOR && !v->u.tensor);
 }
 
-tn_status tni_unbox_fail(const tn_call *call, const tn_value *v, const char *argument,
-                         const char *wanted)
+tn_status tni_unbox_fail(const tn_call *call, const tn_value *v, int argument, const char *wanted)
 {
     const char *found = is_none(v) ? "None" : tn_tag_name((tn_tag)v->tag);
-    TN_FAIL(TN_TYPE, "%s: argument '%s' must be %s, not %s", call->op->name, argument, wanted,
-            found);
+    TN_FAIL(TN_TYPE, "%s: argument '%s' must be %s, not %s", name_of(call->op),
+            argument_name(call->op, argument), wanted, found);
 }
 
 /* Lists: the tag that is wanted, or an empty list of another kind. */
@@ -138,21 +137,21 @@ static bool is_list(const tn_value *v, tn_tag tag)
            (v->count == 0 && v->tag >= TN_TAG_TENSOR_LIST && v->tag <= TN_TAG_LIST);
 }
 
-tn_status tni_unbox_tensors(const tn_call *call, const tn_value *v, const char *argument,
+tn_status tni_unbox_tensors(const tn_call *call, const tn_value *v, int argument,
                             tn_tensor *const **out, int64_t *n)
 {
     if (!is_list(v, TN_TAG_TENSOR_LIST))
         return tni_unbox_fail(call, v, argument, "Tensor[]");
     for (uint32_t i = 0; i < v->count; i++)
         TN_CHECK(v->u.tensors[i], TN_TYPE,
-                 "%s: element %u of argument '%s' must be Tensor, not None", call->op->name, i,
-                 argument);
+                 "%s: element %u of argument '%s' must be Tensor, not None", name_of(call->op), i,
+                 argument_name(call->op, argument));
     *out = v->u.tensors;
     *n = v->count;
     return TN_OK;
 }
 
-tn_status tni_unbox_opt_tensors(const tn_call *call, const tn_value *v, const char *argument,
+tn_status tni_unbox_opt_tensors(const tn_call *call, const tn_value *v, int argument,
                                 tn_tensor *const **out, int64_t *n)
 {
     if (!is_list(v, TN_TAG_TENSOR_LIST))
@@ -162,7 +161,7 @@ tn_status tni_unbox_opt_tensors(const tn_call *call, const tn_value *v, const ch
     return TN_OK;
 }
 
-tn_status tni_unbox_int(const tn_call *call, const tn_value *v, const char *argument, int64_t *out)
+tn_status tni_unbox_int(const tn_call *call, const tn_value *v, int argument, int64_t *out)
 {
     if (v->tag != TN_TAG_INT)
         return tni_unbox_fail(call, v, argument, "int");
@@ -170,8 +169,7 @@ tn_status tni_unbox_int(const tn_call *call, const tn_value *v, const char *argu
     return TN_OK;
 }
 
-tn_status tni_unbox_opt_int(const tn_call *call, const tn_value *v, const char *argument,
-                            tn_opt_int *out)
+tn_status tni_unbox_opt_int(const tn_call *call, const tn_value *v, int argument, tn_opt_int *out)
 {
     if (v->tag != TN_TAG_INT && !is_none(v))
         return tni_unbox_fail(call, v, argument, "int?");
@@ -179,7 +177,7 @@ tn_status tni_unbox_opt_int(const tn_call *call, const tn_value *v, const char *
     return TN_OK;
 }
 
-static tn_status unbox_ints(const tn_call *call, const tn_value *v, const char *argument,
+static tn_status unbox_ints(const tn_call *call, const tn_value *v, int argument,
                             const char *wanted, int64_t *room, int64_t size, const int64_t **out,
                             int64_t *n)
 {
@@ -198,21 +196,21 @@ static tn_status unbox_ints(const tn_call *call, const tn_value *v, const char *
     return TN_OK;
 }
 
-tn_status tni_unbox_ints(const tn_call *call, const tn_value *v, const char *argument,
-                         int64_t *room, int64_t size, const int64_t **out, int64_t *n)
+tn_status tni_unbox_ints(const tn_call *call, const tn_value *v, int argument, int64_t *room,
+                         int64_t size, const int64_t **out, int64_t *n)
 {
     return unbox_ints(call, v, argument, "int[]", room, size, out, n);
 }
 
-tn_status tni_unbox_opt_ints(const tn_call *call, const tn_value *v, const char *argument,
-                             int64_t *room, int64_t size, const int64_t **out, int64_t *n)
+tn_status tni_unbox_opt_ints(const tn_call *call, const tn_value *v, int argument, int64_t *room,
+                             int64_t size, const int64_t **out, int64_t *n)
 {
     *out = NULL;
     *n = 0;
     return is_none(v) ? TN_OK : unbox_ints(call, v, argument, "int[]?", room, size, out, n);
 }
 
-tn_status tni_unbox_float(const tn_call *call, const tn_value *v, const char *argument, double *out)
+tn_status tni_unbox_float(const tn_call *call, const tn_value *v, int argument, double *out)
 {
     if (v->tag != TN_TAG_FLOAT && v->tag != TN_TAG_INT)
         return tni_unbox_fail(call, v, argument, "float");
@@ -220,7 +218,7 @@ tn_status tni_unbox_float(const tn_call *call, const tn_value *v, const char *ar
     return TN_OK;
 }
 
-tn_status tni_unbox_opt_float(const tn_call *call, const tn_value *v, const char *argument,
+tn_status tni_unbox_opt_float(const tn_call *call, const tn_value *v, int argument,
                               tn_opt_float *out)
 {
     if (v->tag != TN_TAG_FLOAT && v->tag != TN_TAG_INT && !is_none(v))
@@ -231,8 +229,8 @@ tn_status tni_unbox_opt_float(const tn_call *call, const tn_value *v, const char
     return TN_OK;
 }
 
-tn_status tni_unbox_floats(const tn_call *call, const tn_value *v, const char *argument,
-                           const double **out, int64_t *n)
+tn_status tni_unbox_floats(const tn_call *call, const tn_value *v, int argument, const double **out,
+                           int64_t *n)
 {
     static const double nothing[1];
     if (!is_list(v, TN_TAG_FLOAT_LIST))
@@ -242,7 +240,7 @@ tn_status tni_unbox_floats(const tn_call *call, const tn_value *v, const char *a
     return TN_OK;
 }
 
-tn_status tni_unbox_opt_floats(const tn_call *call, const tn_value *v, const char *argument,
+tn_status tni_unbox_opt_floats(const tn_call *call, const tn_value *v, int argument,
                                const double **out, int64_t *n)
 {
     *out = NULL;
@@ -250,7 +248,7 @@ tn_status tni_unbox_opt_floats(const tn_call *call, const tn_value *v, const cha
     return is_none(v) ? TN_OK : tni_unbox_floats(call, v, argument, out, n);
 }
 
-tn_status tni_unbox_bool(const tn_call *call, const tn_value *v, const char *argument, bool *out)
+tn_status tni_unbox_bool(const tn_call *call, const tn_value *v, int argument, bool *out)
 {
     if (v->tag != TN_TAG_BOOL)
         return tni_unbox_fail(call, v, argument, "bool");
@@ -258,8 +256,7 @@ tn_status tni_unbox_bool(const tn_call *call, const tn_value *v, const char *arg
     return TN_OK;
 }
 
-tn_status tni_unbox_opt_bool(const tn_call *call, const tn_value *v, const char *argument,
-                             tn_opt_bool *out)
+tn_status tni_unbox_opt_bool(const tn_call *call, const tn_value *v, int argument, tn_opt_bool *out)
 {
     if (v->tag != TN_TAG_BOOL && !is_none(v))
         return tni_unbox_fail(call, v, argument, "bool?");
@@ -267,8 +264,8 @@ tn_status tni_unbox_opt_bool(const tn_call *call, const tn_value *v, const char 
     return TN_OK;
 }
 
-tn_status tni_unbox_bools(const tn_call *call, const tn_value *v, const char *argument,
-                          const bool **out, int64_t *n)
+tn_status tni_unbox_bools(const tn_call *call, const tn_value *v, int argument, const bool **out,
+                          int64_t *n)
 {
     if (!is_list(v, TN_TAG_BOOL_LIST))
         return tni_unbox_fail(call, v, argument, "bool[]");
@@ -283,15 +280,14 @@ static bool is_scalar(const tn_value *v)
            v->tag == TN_TAG_COMPLEX;
 }
 
-tn_status tni_unbox_scalar(const tn_call *call, const tn_value *v, const char *argument,
-                           tn_scalar *out)
+tn_status tni_unbox_scalar(const tn_call *call, const tn_value *v, int argument, tn_scalar *out)
 {
     if (!is_scalar(v))
         return tni_unbox_fail(call, v, argument, "Scalar");
     return tn_value_to_scalar(v, out);
 }
 
-tn_status tni_unbox_opt_scalar(const tn_call *call, const tn_value *v, const char *argument,
+tn_status tni_unbox_opt_scalar(const tn_call *call, const tn_value *v, int argument,
                                tn_scalar *room, const tn_scalar **out)
 {
     *out = NULL;
@@ -303,8 +299,7 @@ tn_status tni_unbox_opt_scalar(const tn_call *call, const tn_value *v, const cha
     return tn_value_to_scalar(v, room);
 }
 
-tn_status tni_unbox_string(const tn_call *call, const tn_value *v, const char *argument,
-                           const char **out)
+tn_status tni_unbox_string(const tn_call *call, const tn_value *v, int argument, const char **out)
 {
     if (v->tag != TN_TAG_STRING)
         return tni_unbox_fail(call, v, argument, "str");
@@ -312,7 +307,7 @@ tn_status tni_unbox_string(const tn_call *call, const tn_value *v, const char *a
     return TN_OK;
 }
 
-tn_status tni_unbox_opt_string(const tn_call *call, const tn_value *v, const char *argument,
+tn_status tni_unbox_opt_string(const tn_call *call, const tn_value *v, int argument,
                                const char **out)
 {
     if (v->tag != TN_TAG_STRING && !is_none(v))
@@ -322,7 +317,7 @@ tn_status tni_unbox_opt_string(const tn_call *call, const tn_value *v, const cha
 }
 
 /* Numbers of an enumeration; a number that names nothing is refused here, not by kernels. */
-static tn_status unbox_number(const tn_call *call, const tn_value *v, const char *argument,
+static tn_status unbox_number(const tn_call *call, const tn_value *v, int argument,
                               const char *wanted, bool optional, bool (*valid)(int64_t), int *out)
 {
     if (optional && is_none(v)) {
@@ -332,7 +327,7 @@ static tn_status unbox_number(const tn_call *call, const tn_value *v, const char
     if (v->tag != TN_TAG_INT)
         return tni_unbox_fail(call, v, argument, wanted);
     TN_CHECK(valid(v->u.i), TN_TYPE, "%s: argument '%s' must be %s, not the number %lld",
-             call->op->name, argument, wanted, (long long)v->u.i);
+             name_of(call->op), argument_name(call->op, argument), wanted, (long long)v->u.i);
     *out = (int)v->u.i;
     return TN_OK;
 }
@@ -352,8 +347,7 @@ static bool valid_format(int64_t i)
     return i >= TN_FORMAT_CONTIGUOUS && i <= TN_FORMAT_CHANNELS_LAST_3D;
 }
 
-tn_status tni_unbox_dtype(const tn_call *call, const tn_value *v, const char *argument,
-                          tn_dtype *out)
+tn_status tni_unbox_dtype(const tn_call *call, const tn_value *v, int argument, tn_dtype *out)
 {
     int number = 0;
     TN_TRY(unbox_number(call, v, argument, "ScalarType", false, valid_dtype, &number));
@@ -361,8 +355,7 @@ tn_status tni_unbox_dtype(const tn_call *call, const tn_value *v, const char *ar
     return TN_OK;
 }
 
-tn_status tni_unbox_opt_dtype(const tn_call *call, const tn_value *v, const char *argument,
-                              tn_dtype *out)
+tn_status tni_unbox_opt_dtype(const tn_call *call, const tn_value *v, int argument, tn_dtype *out)
 {
     int number = 0;
     TN_TRY(unbox_number(call, v, argument, "ScalarType?", true, valid_dtype, &number));
@@ -370,8 +363,7 @@ tn_status tni_unbox_opt_dtype(const tn_call *call, const tn_value *v, const char
     return TN_OK;
 }
 
-tn_status tni_unbox_layout(const tn_call *call, const tn_value *v, const char *argument,
-                           tn_layout *out)
+tn_status tni_unbox_layout(const tn_call *call, const tn_value *v, int argument, tn_layout *out)
 {
     int number = 0;
     TN_TRY(unbox_number(call, v, argument, "Layout", false, valid_layout, &number));
@@ -379,8 +371,7 @@ tn_status tni_unbox_layout(const tn_call *call, const tn_value *v, const char *a
     return TN_OK;
 }
 
-tn_status tni_unbox_opt_layout(const tn_call *call, const tn_value *v, const char *argument,
-                               tn_layout *out)
+tn_status tni_unbox_opt_layout(const tn_call *call, const tn_value *v, int argument, tn_layout *out)
 {
     int number = 0;
     TN_TRY(unbox_number(call, v, argument, "Layout?", true, valid_layout, &number));
@@ -388,7 +379,7 @@ tn_status tni_unbox_opt_layout(const tn_call *call, const tn_value *v, const cha
     return TN_OK;
 }
 
-tn_status tni_unbox_format(const tn_call *call, const tn_value *v, const char *argument,
+tn_status tni_unbox_format(const tn_call *call, const tn_value *v, int argument,
                            tn_memory_format *out)
 {
     int number = 0;
@@ -397,7 +388,7 @@ tn_status tni_unbox_format(const tn_call *call, const tn_value *v, const char *a
     return TN_OK;
 }
 
-tn_status tni_unbox_opt_format(const tn_call *call, const tn_value *v, const char *argument,
+tn_status tni_unbox_opt_format(const tn_call *call, const tn_value *v, int argument,
                                tn_memory_format *out)
 {
     int number = 0;
@@ -406,8 +397,7 @@ tn_status tni_unbox_opt_format(const tn_call *call, const tn_value *v, const cha
     return TN_OK;
 }
 
-tn_status tni_unbox_device(const tn_call *call, const tn_value *v, const char *argument,
-                           tn_device *out)
+tn_status tni_unbox_device(const tn_call *call, const tn_value *v, int argument, tn_device *out)
 {
     if (v->tag != TN_TAG_DEVICE)
         return tni_unbox_fail(call, v, argument, "Device");
@@ -415,8 +405,7 @@ tn_status tni_unbox_device(const tn_call *call, const tn_value *v, const char *a
     return TN_OK;
 }
 
-tn_status tni_unbox_opt_device(const tn_call *call, const tn_value *v, const char *argument,
-                               tn_device *out)
+tn_status tni_unbox_opt_device(const tn_call *call, const tn_value *v, int argument, tn_device *out)
 {
     if (v->tag != TN_TAG_DEVICE && !is_none(v))
         return tni_unbox_fail(call, v, argument, "Device?");
@@ -424,7 +413,7 @@ tn_status tni_unbox_opt_device(const tn_call *call, const tn_value *v, const cha
     return TN_OK;
 }
 
-tn_status tni_unbox_opt_generator(const tn_call *call, const tn_value *v, const char *argument,
+tn_status tni_unbox_opt_generator(const tn_call *call, const tn_value *v, int argument,
                                   tn_generator **out)
 {
     if (v->tag != TN_TAG_GENERATOR && !is_none(v))
@@ -433,17 +422,17 @@ tn_status tni_unbox_opt_generator(const tn_call *call, const tn_value *v, const 
     return TN_OK;
 }
 
-tn_status tni_unbox_opts(const tn_call *call, const tn_value *four, tn_tensor_opts *room,
-                         const tn_tensor_opts **out)
+tn_status tni_unbox_opts(const tn_call *call, const tn_value *four, int argument,
+                         tn_tensor_opts *room, const tn_tensor_opts **out)
 {
     tn_dtype dtype = TN_DTYPE_NONE;
     tn_layout layout = TN_LAYOUT_NONE;
     tn_opt_bool pin_memory = TN_BOOL_NONE;
     *room = (tn_tensor_opts)TN_TENSOR_OPTS_INIT;
-    TN_TRY(tni_unbox_opt_dtype(call, &four[0], "dtype", &dtype));
-    TN_TRY(tni_unbox_opt_layout(call, &four[1], "layout", &layout));
-    TN_TRY(tni_unbox_opt_device(call, &four[2], "device", &room->device));
-    TN_TRY(tni_unbox_opt_bool(call, &four[3], "pin_memory", &pin_memory));
+    TN_TRY(tni_unbox_opt_dtype(call, &four[0], argument, &dtype));
+    TN_TRY(tni_unbox_opt_layout(call, &four[1], argument + 1, &layout));
+    TN_TRY(tni_unbox_opt_device(call, &four[2], argument + 2, &room->device));
+    TN_TRY(tni_unbox_opt_bool(call, &four[3], argument + 3, &pin_memory));
     room->dtype = dtype;
     room->layout = layout;
     room->pin_memory = pin_memory;

@@ -58,21 +58,21 @@ tn_value tni_box_device(tn_device x);
 /* dtype, layout, device, pin_memory. */
 void tni_box_opts(const tn_tensor_opts *opts, tn_value *four);
 
-/* ---- unboxing ---- */
+/* ---- unboxing: @p argument is the position in the schema, for messages ---- */
 
-TNI_COLD tn_status tni_unbox_fail(const tn_call *call, const tn_value *v, const char *argument,
+TNI_COLD tn_status tni_unbox_fail(const tn_call *call, const tn_value *v, int argument,
                                   const char *wanted);
 
-static inline tn_status tni_unbox_tensor(const tn_call *call, const tn_value *v,
-                                         const char *argument, tn_tensor **out)
+static inline tn_status tni_unbox_tensor(const tn_call *call, const tn_value *v, int argument,
+                                         tn_tensor **out)
 {
     if (TNI_UNLIKELY(v->tag != TN_TAG_TENSOR || !v->u.tensor))
         return tni_unbox_fail(call, v, argument, "Tensor");
     *out = v->u.tensor;
     return TN_OK;
 }
-static inline tn_status tni_unbox_opt_tensor(const tn_call *call, const tn_value *v,
-                                             const char *argument, tn_tensor **out)
+static inline tn_status tni_unbox_opt_tensor(const tn_call *call, const tn_value *v, int argument,
+                                             tn_tensor **out)
 {
     if (TNI_UNLIKELY(v->tag != TN_TAG_TENSOR && v->tag != TN_TAG_NONE))
         return tni_unbox_fail(call, v, argument, "Tensor?");
@@ -80,68 +80,66 @@ static inline tn_status tni_unbox_opt_tensor(const tn_call *call, const tn_value
     return TN_OK;
 }
 /* An empty list of any kind is an empty list of every kind. */
-TN_NODISCARD tn_status tni_unbox_tensors(const tn_call *call, const tn_value *v,
-                                         const char *argument, tn_tensor *const **out, int64_t *n);
-TN_NODISCARD tn_status tni_unbox_opt_tensors(const tn_call *call, const tn_value *v,
-                                             const char *argument, tn_tensor *const **out,
-                                             int64_t *n);
-TN_NODISCARD tn_status tni_unbox_int(const tn_call *call, const tn_value *v, const char *argument,
+TN_NODISCARD tn_status tni_unbox_tensors(const tn_call *call, const tn_value *v, int argument,
+                                         tn_tensor *const **out, int64_t *n);
+TN_NODISCARD tn_status tni_unbox_opt_tensors(const tn_call *call, const tn_value *v, int argument,
+                                             tn_tensor *const **out, int64_t *n);
+TN_NODISCARD tn_status tni_unbox_int(const tn_call *call, const tn_value *v, int argument,
                                      int64_t *out);
-TN_NODISCARD tn_status tni_unbox_opt_int(const tn_call *call, const tn_value *v,
-                                         const char *argument, tn_opt_int *out);
+TN_NODISCARD tn_status tni_unbox_opt_int(const tn_call *call, const tn_value *v, int argument,
+                                         tn_opt_int *out);
 /* @p room has @p size places for the copies of a single int; NULL: the list has no fixed size and a
  * single int is refused. */
-TN_NODISCARD tn_status tni_unbox_ints(const tn_call *call, const tn_value *v, const char *argument,
+TN_NODISCARD tn_status tni_unbox_ints(const tn_call *call, const tn_value *v, int argument,
                                       int64_t *room, int64_t size, const int64_t **out, int64_t *n);
 /* None gives NULL, an empty list does not. */
-TN_NODISCARD tn_status tni_unbox_opt_ints(const tn_call *call, const tn_value *v,
-                                          const char *argument, int64_t *room, int64_t size,
-                                          const int64_t **out, int64_t *n);
+TN_NODISCARD tn_status tni_unbox_opt_ints(const tn_call *call, const tn_value *v, int argument,
+                                          int64_t *room, int64_t size, const int64_t **out,
+                                          int64_t *n);
 /* An int passes for a float. */
-TN_NODISCARD tn_status tni_unbox_float(const tn_call *call, const tn_value *v, const char *argument,
+TN_NODISCARD tn_status tni_unbox_float(const tn_call *call, const tn_value *v, int argument,
                                        double *out);
-TN_NODISCARD tn_status tni_unbox_opt_float(const tn_call *call, const tn_value *v,
-                                           const char *argument, tn_opt_float *out);
-TN_NODISCARD tn_status tni_unbox_floats(const tn_call *call, const tn_value *v,
-                                        const char *argument, const double **out, int64_t *n);
-TN_NODISCARD tn_status tni_unbox_opt_floats(const tn_call *call, const tn_value *v,
-                                            const char *argument, const double **out, int64_t *n);
-TN_NODISCARD tn_status tni_unbox_bool(const tn_call *call, const tn_value *v, const char *argument,
+TN_NODISCARD tn_status tni_unbox_opt_float(const tn_call *call, const tn_value *v, int argument,
+                                           tn_opt_float *out);
+TN_NODISCARD tn_status tni_unbox_floats(const tn_call *call, const tn_value *v, int argument,
+                                        const double **out, int64_t *n);
+TN_NODISCARD tn_status tni_unbox_opt_floats(const tn_call *call, const tn_value *v, int argument,
+                                            const double **out, int64_t *n);
+TN_NODISCARD tn_status tni_unbox_bool(const tn_call *call, const tn_value *v, int argument,
                                       bool *out);
-TN_NODISCARD tn_status tni_unbox_opt_bool(const tn_call *call, const tn_value *v,
-                                          const char *argument, tn_opt_bool *out);
-TN_NODISCARD tn_status tni_unbox_bools(const tn_call *call, const tn_value *v, const char *argument,
+TN_NODISCARD tn_status tni_unbox_opt_bool(const tn_call *call, const tn_value *v, int argument,
+                                          tn_opt_bool *out);
+TN_NODISCARD tn_status tni_unbox_bools(const tn_call *call, const tn_value *v, int argument,
                                        const bool **out, int64_t *n);
-TN_NODISCARD tn_status tni_unbox_scalar(const tn_call *call, const tn_value *v,
-                                        const char *argument, tn_scalar *out);
+TN_NODISCARD tn_status tni_unbox_scalar(const tn_call *call, const tn_value *v, int argument,
+                                        tn_scalar *out);
 /* *out is NULL or @p room. */
-TN_NODISCARD tn_status tni_unbox_opt_scalar(const tn_call *call, const tn_value *v,
-                                            const char *argument, tn_scalar *room,
-                                            const tn_scalar **out);
-TN_NODISCARD tn_status tni_unbox_string(const tn_call *call, const tn_value *v,
-                                        const char *argument, const char **out);
-TN_NODISCARD tn_status tni_unbox_opt_string(const tn_call *call, const tn_value *v,
-                                            const char *argument, const char **out);
-TN_NODISCARD tn_status tni_unbox_dtype(const tn_call *call, const tn_value *v, const char *argument,
+TN_NODISCARD tn_status tni_unbox_opt_scalar(const tn_call *call, const tn_value *v, int argument,
+                                            tn_scalar *room, const tn_scalar **out);
+TN_NODISCARD tn_status tni_unbox_string(const tn_call *call, const tn_value *v, int argument,
+                                        const char **out);
+TN_NODISCARD tn_status tni_unbox_opt_string(const tn_call *call, const tn_value *v, int argument,
+                                            const char **out);
+TN_NODISCARD tn_status tni_unbox_dtype(const tn_call *call, const tn_value *v, int argument,
                                        tn_dtype *out);
-TN_NODISCARD tn_status tni_unbox_opt_dtype(const tn_call *call, const tn_value *v,
-                                           const char *argument, tn_dtype *out);
-TN_NODISCARD tn_status tni_unbox_layout(const tn_call *call, const tn_value *v,
-                                        const char *argument, tn_layout *out);
-TN_NODISCARD tn_status tni_unbox_opt_layout(const tn_call *call, const tn_value *v,
-                                            const char *argument, tn_layout *out);
-TN_NODISCARD tn_status tni_unbox_format(const tn_call *call, const tn_value *v,
-                                        const char *argument, tn_memory_format *out);
-TN_NODISCARD tn_status tni_unbox_opt_format(const tn_call *call, const tn_value *v,
-                                            const char *argument, tn_memory_format *out);
-TN_NODISCARD tn_status tni_unbox_device(const tn_call *call, const tn_value *v,
-                                        const char *argument, tn_device *out);
-TN_NODISCARD tn_status tni_unbox_opt_device(const tn_call *call, const tn_value *v,
-                                            const char *argument, tn_device *out);
-TN_NODISCARD tn_status tni_unbox_opt_generator(const tn_call *call, const tn_value *v,
-                                               const char *argument, tn_generator **out);
+TN_NODISCARD tn_status tni_unbox_opt_dtype(const tn_call *call, const tn_value *v, int argument,
+                                           tn_dtype *out);
+TN_NODISCARD tn_status tni_unbox_layout(const tn_call *call, const tn_value *v, int argument,
+                                        tn_layout *out);
+TN_NODISCARD tn_status tni_unbox_opt_layout(const tn_call *call, const tn_value *v, int argument,
+                                            tn_layout *out);
+TN_NODISCARD tn_status tni_unbox_format(const tn_call *call, const tn_value *v, int argument,
+                                        tn_memory_format *out);
+TN_NODISCARD tn_status tni_unbox_opt_format(const tn_call *call, const tn_value *v, int argument,
+                                            tn_memory_format *out);
+TN_NODISCARD tn_status tni_unbox_device(const tn_call *call, const tn_value *v, int argument,
+                                        tn_device *out);
+TN_NODISCARD tn_status tni_unbox_opt_device(const tn_call *call, const tn_value *v, int argument,
+                                            tn_device *out);
+TN_NODISCARD tn_status tni_unbox_opt_generator(const tn_call *call, const tn_value *v, int argument,
+                                               tn_generator **out);
 /* dtype, layout, device, pin_memory from four values; *out is @p room. */
-TN_NODISCARD tn_status tni_unbox_opts(const tn_call *call, const tn_value *four,
+TN_NODISCARD tn_status tni_unbox_opts(const tn_call *call, const tn_value *four, int argument,
                                       tn_tensor_opts *room, const tn_tensor_opts **out);
 
 /* ---- results of a boxed kernel ---- */

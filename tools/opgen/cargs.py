@@ -31,7 +31,7 @@ class Kind:
 
 
 def simple(ctype, box, unbox, **more):
-    return Kind(((ctype, ""),), box, "tni_unbox_%s(call, &args[{i}], \"{s}\", &{n})" % unbox, **more)
+    return Kind(((ctype, ""),), box, "tni_unbox_%s(call, &args[{i}], {i}, &{n})" % unbox, **more)
 
 
 def listing(ctype, box, unbox, check="tni_bad_list", room="", **more):
@@ -39,7 +39,7 @@ def listing(ctype, box, unbox, check="tni_bad_list", room="", **more):
     extra = "%s, " % room if room else ""
     check = check and (check + "({n}, {n}_n)", "tni_bad_list_argument(op, {i}, {n}, {n}_n)")
     return Kind(((ctype, ""), ("int64_t", "_n")), box,
-                "tni_unbox_%s(call, &args[{i}], \"{s}\", %s&{n}, &{n}_n)" % (unbox, extra),
+                "tni_unbox_%s(call, &args[{i}], {i}, %s&{n}, &{n}_n)" % (unbox, extra),
                 check=check, **more)
 
 
@@ -65,7 +65,7 @@ KINDS = {
     ("bool", True, False): listing("const bool *", "tn_value_bools({n}, {n}_n)", "bools"),
     ("Scalar", False, False): simple("tn_scalar", "tn_value_scalar({n})", "scalar"),
     ("Scalar", False, True): Kind((("const tn_scalar *", ""),), "tni_box_opt_scalar({n})",
-                                  "tni_unbox_opt_scalar(call, &args[{i}], \"{s}\", &{n}_value, &{n})",
+                                  "tni_unbox_opt_scalar(call, &args[{i}], {i}, &{n}_value, &{n})",
                                   locals=("tn_scalar {n}_value",)),
     ("str", False, False): simple("const char *", "tni_box_string({n})", "string",
                                   check=("!{n}", "tni_null_string_argument(op, {i})")),
@@ -94,7 +94,7 @@ TENSORS = {  # Tensor[]: no element is NULL; Tensor?[]: NULL is None
                   keys="tni_keys_of_list({n}, {n}_n)"),
 }
 OPTIONS = Kind((("const tn_tensor_opts *", ""),), "",
-               "tni_unbox_opts(call, &args[{i}], &{n}_value, &{n})", locals=("tn_tensor_opts {n}_value",))
+               "tni_unbox_opts(call, &args[{i}], {i}, &{n}_value, &{n})", locals=("tn_tensor_opts {n}_value",))
 
 # Results: the C type behind the pointer, how a boxed result is made of it, how it is taken out of one.
 RESULTS = {

@@ -99,3 +99,18 @@ def doxygen(paragraphs):
 
 def guard(name, body):
     return "#ifndef %s\n#define %s\n\n%s\n#endif\n" % (name, name, body.rstrip("\n") + "\n")
+
+
+class Shared:
+    """Functions that differ in name alone: the first is a function, the others are names for it."""
+
+    def __init__(self):
+        self.first = {}  # text without the name: name
+
+    def add(self, result, name, params, body):
+        """The definition, or the declaration of another name for one that is there."""
+        text = function(result, "NAME", params, body)
+        known = self.first.setdefault(text, name)
+        if known == name:
+            return function(result, name, params, body)
+        return prototype(result, name, params, tail=' __attribute__((alias("%s")));' % known)

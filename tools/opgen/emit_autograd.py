@@ -1,19 +1,31 @@
 # SPDX-License-Identifier: MIT
 """Autograd: kernels that record, nodes that run formulas; and ADInplaceOrView kernels."""
 
-from csource import banner, call, function, guard, includes, literal, prototype, wrapped
+from emit_calls import by_position, call_shapes
+from csource import Shared, banner, call, function, guard, includes, literal, prototype, wrapped
 
 CALL = ("tn_call *", "call")
 
 
-def kernel(op, prefix, body):
-    return function("tn_status", prefix + op.id, [CALL] + op.params + op.out_params, body)
+class Kernels:
+    """Kernels, of which those that only redispatch are shared by operators of one shape."""
+
+    def __init__(self, model):
+        self.shared = Shared()
+        self.shape_of = {op.id: shape.number for shape in call_shapes(model) for op in shape.operators}
+
+    def by_shape(self, op, prefix, body_of):
+        """BODY_OF makes the body for an operator whose parameters are named by position."""
+        twin = by_position(op)
+        twin.redispatch = "tni_re_shape_%d" % self.shape_of[op.id]
+        return self.shared.add("tn_status", prefix + op.id, [CALL] + twin.params + twin.out_params, body_of(twin))
 
 
 def guarded(op, exclude, mask, names):
     """Redispatch below, with keys excluded on the thread; leaves `status`."""
     return ["uint64_t saved = tni_exclude(&tni_tls, %s);" % exclude,
-            call("tn_status status = tni_re_%s(" % op.id, ["call", "call->keys & " + mask] + names, ");"),
+            call("tn_status status = %s(" % getattr(op, "redispatch", "tni_re_" + op.id),
+                 ["call", "call->keys & " + mask] + names, ");"),
             "tni_tls.excluded_xor = saved;"]
 
 
@@ -108,27 +120,30 @@ def plain(op):
     return below_autograd(op, op.names) + ["return status;"]
 
 
-def autograd(op):
-    """(helper functions, the kernel)."""
-    gradient = op.gradient
-    if gradient == "none" or not op.has_tensors:
-        return "", kernel(op, "tni_autograd_", plain(op))
+def refusing(op):
+    """Of an operator that has no derivative, or whose derivative nobody can ask for."""
+    if op.gradient == "none" or not op.has_tensors:
+        return plain(op)
     if op.is_out:
-        refuse = [records(op), "        return tni_refuse_out(call);\n"]
-        return "", kernel(op, "tni_autograd_", refuse + plain(op))
-    if gradient is None and op.written:
-        refuse = [records(op), "        return tni_refuse_operator(call);\n"]
-        return "", kernel(op, "tni_autograd_", refuse + plain(op))
-    if gradient is None:
-        tensors = [out for out in op.outs if out.ret.type.is_tensor]
-        checks = ["status = tni_refuse_results(call, status, %s, %s);" % (
-            ("*" + out.name, "*%s_n" % out.name) if out.is_list else (out.name, "1")) for out in tensors]
-        body = below_autograd(op, op.names)
-        if checks:
-            body += [records(op).rstrip("\n") + " {\n"] + ["    " + line for line in checks] + ["}"]
-        return "", kernel(op, "tni_autograd_", body + ["return status;"])
-    body = [records(op), call("return record_%s(" % op.id, ["call"] + op.names, ");", 8)]
-    return record(op, gradient) + "\n", kernel(op, "tni_autograd_", body + plain(op))
+        return [records(op), "        return tni_refuse_out(call);\n"] + plain(op)
+    if op.written:
+        return [records(op), "        return tni_refuse_operator(call);\n"] + plain(op)
+    tensors = [out for out in op.outs if out.ret.type.is_tensor]
+    checks = ["status = tni_refuse_results(call, status, %s, %s);" % (
+        ("*" + out.name, "*%s_n" % out.name) if out.is_list else (out.name, "1")) for out in tensors]
+    body = below_autograd(op, op.names)
+    if checks:
+        body += [records(op).rstrip("\n") + " {\n"] + ["    " + line for line in checks] + ["}"]
+    return body + ["return status;"]
+
+
+def autograd(op, kernels):
+    """The kernel, with the function that records for it."""
+    if op.gradient in (None, "none") or op.is_out or not op.has_tensors:
+        return kernels.by_shape(op, "tni_autograd_", refusing)
+    body = [records(op), call("return record_%s(" % op.id, ["call"] + op.names, ");", 8)] + plain(op)
+    return record(op, op.gradient) + "\n" + function("tn_status", "tni_autograd_" + op.id,
+                                                    [CALL] + op.params + op.out_params, body)
 
 
 # ---- ADInplaceOrView ----
@@ -180,13 +195,13 @@ BUMP_VERSIONS = '''static tn_status bump_versions(tn_tensor *const *list, int64_
 
 
 def autograd_kernels_c(model):
-    pieces = []
+    pieces, kernels = [], Kernels(model)
     for op in model.operators:
         made = [k.function for k in op.kernels]
         if "tni_autograd_" + op.id in made:
-            pieces += [piece for piece in autograd(op) if piece]
+            pieces.append(autograd(op, kernels))
         if "tni_adiov_" + op.id in made:
-            pieces.append(kernel(op, "tni_adiov_", adiov(op)))
+            pieces.append(kernels.by_shape(op, "tni_adiov_", adiov))
     body = "\n".join(pieces)
     return (banner(model, "Autograd and ADInplaceOrView kernels: record, guard, redispatch, mark what was made or "
                           "written.", "autograd")

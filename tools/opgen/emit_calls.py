@@ -6,7 +6,7 @@ the kernel, ends; what needs boxed arguments is in one cold function beside it."
 import copy
 
 from cargs import POINTER, declare
-from csource import banner, call, function, guard, includes, prototype, wrapped
+from csource import Shared, banner, call, function, guard, includes, prototype, wrapped
 
 CALL = ("tn_call *", "call")
 
@@ -124,6 +124,7 @@ def by_position(op):
     for i, out in enumerate(twin.outs):
         out.name = "r%d" % i
         out.arg = out.arg and renamed[id(out.arg)]
+        out.view_of = out.view_of and renamed[id(out.view_of)]
     return twin
 
 
@@ -194,8 +195,11 @@ def scope_calls_c(model):
 
 # ---- unboxing: values to typed arguments ----
 
-def unbox_function(op):
-    body = ["tn_%s_fn fn = (tn_%s_fn)call->kernel->typed;" % (op.c_name, op.c_name)]
+def unbox_function(op, shared):
+    """Operators of one shape share it: parameters are named by position, messages find names in the schema."""
+    op = by_position(op)
+    types = ", ".join(ctype.rstrip() for ctype, _ in [CALL] + op.params + op.out_params)
+    body = ["tn_status (*fn)(%s) = (tn_status (*)(%s))call->kernel->typed;" % (types, types)]
     for arg in op.args:
         body += [declare(ctype, name) + (" = NULL;" if ctype.endswith("*") else ";")
                  for ctype, name in arg.params]
@@ -222,12 +226,13 @@ def unbox_function(op):
         body.insert(0, "(void)rets;")
     body.append("return TN_OK;")
     params = [CALL, ("const tn_value *", "args"), ("tn_value *", "rets")]
-    return function("tn_status", "tn_unbox_" + op.c_name, params, body)
+    return shared.add("tn_status", "tn_unbox_" + op.c_name, params, body)
 
 
 def boxing_c(model):
     text = banner(model, "Adaptors: the boxed entry of each operator's typed kernels.", "dispatch")
     text += includes("tenon/kernels.h", "core/tensor.h", "dispatch/box.h", "dispatch/call.h", "gen/op_ids.h")
-    text += "\n".join(unbox_function(op) for op in model.operators)
+    shared = Shared()
+    text += "\n".join(unbox_function(op, shared) for op in model.operators)
     rows = "".join("    [TNI_OP_%s] = tn_unbox_%s,\n" % (op.id, op.c_name) for op in model.operators)
     return text + "\nconst tn_boxed_fn tni_op_unbox[TNI_NUM_BUILTIN_OPS + 1] = {\n%s};\n" % rows
