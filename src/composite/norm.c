@@ -86,6 +86,27 @@ tn_status tni_composite__fused_rms_norm(tn_tensor *input, const int64_t *normali
 
 /* ---- channels ---- */
 
+/* No elements, which still depend on weight and bias: their gradients are zeros. */
+static tn_status nothing_normalised(tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
+                                    tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) result = NULL;
+    tn_tensor *const params[] = {weight, bias};
+    TN_TRY(tn_clone(input, TN_FORMAT_NONE, &result));
+    for (int i = 0; i < 2; i++) {
+        TN_AUTO(tn_tensor) first = NULL;
+        TN_AUTO(tn_tensor) last = TN_MOVE(result);
+        if (!params[i] || params[i]->numel == 0) {
+            result = TN_MOVE(last);
+            continue;
+        }
+        TN_TRY(tn_select(params[i], 0, 0, &first));
+        TN_TRY(i == 0 ? tn_mul(last, first, &result) : tn_add(last, first, tn_int(1), &result));
+    }
+    *out = TN_MOVE(result);
+    return TN_OK;
+}
+
 tn_status tni_composite_batch_norm(tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
                                    tn_tensor *running_mean, tn_tensor *running_var, bool training,
                                    double momentum, double eps, bool cudnn_enabled, tn_tensor **out)
@@ -99,7 +120,7 @@ tn_status tni_composite_batch_norm(tn_tensor *input, tn_tensor *weight, tn_tenso
              "running_mean and running_var must either both be None or neither be None");
     TN_TRY(tni_check_batch_norm(input, params, training, &statistics));
     if (input->numel == 0)
-        return tn_clone(input, TN_FORMAT_NONE, out);
+        return nothing_normalised(input, weight, bias, out);
     return tn_native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum,
                                 eps, out, &mean, &rstd);
 }
