@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Gradients of every operator's own samples (ops/*.op), and the list of operators that PyTorch differentiates.
+
+Writes data/grad_samples.txt, and tests/ops/derivatives.txt: a line `grad NAME` for each operator of tests/ops/tier_a.txt that
+PyTorch has a derivative of, as it shows with at least one of the samples; `none NAME` for the others."""
+
+import os
+import re
+
+import torch
+
+from literal import TENSOR, Writer, split
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+NEAR = {"f64": "rtol=1e-9 atol=1e-11", "f32": "rtol=2e-5 atol=5e-6", "f16": "rtol=1e-2 atol=1e-2", "bf16": "rtol=6e-2 atol=6e-2"}
+LONGEST = 700  # characters of a case, unless the operator has no shorter one
+# Calls that end the reference's process.
+DEADLY = re.compile(r"^_scaled_dot_product_flash_attention_for_cpu(?!.*f32\[2,3,5,4\].*f32\[2,3,6,4\])")
+# What Tenon does otherwise, see docs/differences.md: logical operators in place keep no history, and the arguments of a
+# loss whose gradient is one operator have one dtype.
+OTHERWISE = re.compile(r"^logical_\w+_ |^smooth_l1_loss f64\[3\], f32")
+# Without a derivative yet: they enter with the change that brings it.
+AWAITED = re.compile(r"_?conv|_?scaled_dot|_?upsample|adaptive_max|.*pool3d|_pack_padded_sequence$|cum(max|min)$|logcumsumexp|"
+                     r"nanmedian|histc")
+# What needs the values of its arguments has no answer on Meta.
+BY_VALUE = re.compile(r"^(masked_select|item|_local_scalar_dense|nonzero|_unique2|narrow.Tensor|equal|allclose|where|\w+\.data|"
+                      r"_pa\w+_sequence\w*) |\[.*bool\[")
+# Values that are random, or that depend on which of equal elements comes first.
+RANDOM = re.compile(r"dropout|rrelu|rand|empty")
+
+
+def declarations():
+    """(operator, in-place twin or None, samples) of every declaration."""
+    for name in sorted(os.listdir(os.path.join(ROOT, "ops"))):
+        with open(os.path.join(ROOT, "ops", name), encoding="utf-8") as file:
+            text = file.read().replace("\\\n", " ")
+        for head, body in re.findall(r"^op ([\w.]+)\(.*?\{\n(.*?)^\}", text, re.M | re.S):
+            samples = re.findall(r"^  sample\s+(.*)$", body, re.M)
+            twin = None
+            if re.search(r"^  variants.*\binplace\b", body, re.M):
+                base, _, overload = head.partition(".")
+                line = re.search(r"^  inplace\s+(\S+)", body, re.M)
+                overload = line.group(1) if line else overload
+                twin = base + "_" + ("." + overload if overload else "")
+            yield head, twin, samples
+
+
+def exists(op):
+    name, _, overload = op.partition(".")
+    return hasattr(torch.ops.aten, name) and hasattr(getattr(torch.ops.aten, name), overload or "default")
+
+
+def with_grad(piece):
+    """A literal, its floating tensors requiring grad."""
+    if piece.startswith("[") and "[" in piece[1:]:
+        return "[" + ", ".join(with_grad(part) for part in split(piece[1:-1])) + "]"
+    key, equals, rest = piece.partition("=")
+    if equals and re.match(r"[a-z_]\w*$", key) and not TENSOR.match(piece):
+        return key + "=" + with_grad(rest)
+    match = TENSOR.match(piece)
+    if not match or match.group(2) not in ("f16", "bf16", "f32", "f64") or match.group(1) == "meta" or ".grad" in piece:
+        return piece
+    literal, equals, fill = piece.partition("=")
+    return literal + ".grad" + equals + fill
+
+
+def without_grad(pieces, schema, name):
+    """The same, but for one argument."""
+    names = [arg.name for arg in schema.arguments]
+    return [re.sub(r"\.grad", "", piece)
+            if piece.startswith(name + "=") or (i < len(names) and names[i] == name and "=" not in piece.split("[")[0])
+            else piece for i, piece in enumerate(pieces)]
+
+
+class Samples(Writer):
+    """Writes cases, and notes which operators have a derivative."""
+
+    def __init__(self):
+        super().__init__("grad_samples")
+        self.differentiable, self.seen = set(), set()
+
+    def sample(self, op, text, short):
+        line = self.line(op, text)
+        if not line or (short and len(line) > LONGEST):
+            return None
+        if not re.search(r"\| - \||\| -$", line):
+            self.differentiable.add(op)
+        return line
+
+    def line(self, op, text):
+        """A line for one sample, or None when it says nothing."""
+        pieces = [with_grad(piece) for piece in split(text)]
+        if not any(".grad" in piece for piece in pieces):
+            return None
+        dtypes = re.findall(r"\b(bf16|f16|f32|f64)\[", text) or ["f32"]
+        options = next(NEAR[d] for d in ("bf16", "f16", "f32", "f64") if d in dtypes) + " strides=no"
+        if op.startswith(("hardsigmoid", "binary_cross_entropy")):
+            options = NEAR["f32"] + " strides=no"  # constants of the reference are float32
+        if op == "native_group_norm":
+            options += " seeds=0"  # no gradient of mean and rstd
+        if RANDOM.search(op):
+            options = "values=no strides=no"
+        if BY_VALUE.search(op + " " + text):
+            options += " cpu"
+        for _ in range(8):
+            self.grad(op, ", ".join(pieces), options)
+            line = self.lines.pop()
+            refused = re.search(r"not differentiable with respect to argument '(\w+)'|derivative for '\w+ (\w+)'", line)
+            if not refused:
+                break
+            pieces = without_grad(pieces, self.function(op)._schema, refused.group(1) or refused.group(2))
+        return None if "Error: " in line else line
+
+    def operator(self, op, samples):
+        if not exists(op) or op in self.seen or AWAITED.match(op) or re.search(r"\.out$|_out$|\bout_", op):
+            return
+        self.seen.add(op)
+        samples = [text.replace("meta f", "f") for text in samples]
+        samples = [text for text in samples if not re.search(r"\bc(64|128)\b|complex|meta|\dj\b", text)
+                   and not DEADLY.match(op + " " + text) and not OTHERWISE.match(op + " " + text)]
+        lines = [line for line in (self.sample(op, text, True) for text in samples) if line]
+        if not lines:
+            lines = [line for line in (self.sample(op, text, False) for text in samples) if line][:1]
+        self.lines += lines
+
+
+def main():
+    with Samples() as w:
+        for op, twin, samples in declarations():
+            w.operator(op, samples)
+            if twin:
+                w.operator(twin, samples[:2])
+        with open(os.path.join(ROOT, "tests/ops/tier_a.txt"), encoding="utf-8") as file:
+            names = re.findall(r"aten::([\w.]+)\(", file.read())
+        lines = ["# Made by tests/golden/make_grad_samples.py with PyTorch %s: operators of tier_a.txt that it differentiates."
+                 % torch.__version__.split("+")[0]]
+        for name in dict.fromkeys(names):
+            lines.append(("grad " if name in w.differentiable else "none ") + name)
+        with open(os.path.join(ROOT, "tests/ops/derivatives.txt"), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
