@@ -334,12 +334,50 @@ tn_status tni_conv_turn(const tni_conv *c, const tn_tensor *t, tn_tensor **out)
     return tni_tensor_alias(t, n, sizes, strides, t->offset, out);
 }
 
+bool tni_conv_thin(const tni_conv *c)
+{
+    bool strided = false;
+    for (int i = 0; i < 3; i++) {
+        if (c->kernel[i] != 1 || c->padding[i] != 0)
+            return false;
+        strided = strided || c->stride[i] != 1;
+    }
+    return strided && !c->transposed;
+}
+
+tn_status tni_conv_thin_input(tni_conv *c, const tn_tensor *input, tn_tensor **out)
+{
+    int64_t sizes[5], strides[5];
+    for (int d = 0; d < input->ndim; d++) {
+        int i = d - 2 + 3 - c->spatial;
+        sizes[d] = d < 2 ? input->sizes[d] : c->out[i];
+        strides[d] = input->strides[d] * (d < 2 ? 1 : c->stride[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        c->in[i] = c->out[i];
+        c->stride[i] = 1;
+    }
+    return tni_tensor_alias(input, input->ndim, sizes, strides, input->offset, out);
+}
+
 tn_status tni_conv_run(const tni_conv *c, tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
                        tn_tensor *out)
 {
     tn_dtype dtype = tni_conv_dtype((tn_dtype)input->dtype);
+    if (tni_conv_thin(c)) {
+        tni_conv dense = *c;
+        TN_AUTO(tn_tensor) some = NULL;
+        TN_TRY(tni_conv_thin_input(&dense, input, &some));
+        return tni_conv_run(&dense, some, weight, bias, out);
+    }
     if (tni_conv_depthwise(c, dtype))
         return tni_depth_run(c, input, weight, bias, out);
+    if (tni_conv_winograd(c, dtype)) {
+        bool done = false;
+        TN_TRY(tni_winograd_run(c, input, weight, bias, out, &done));
+        if (done)
+            return TN_OK;
+    }
     conv_job j = {.c = c,
                   .dtype = dtype,
                   .itemsize = (int64_t)tn_dtype_size(dtype),

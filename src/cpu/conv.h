@@ -65,6 +65,11 @@ TN_NODISCARD tn_status tni_conv_weight(const tni_conv *c, bool last, const tn_te
                                        TN_OWNED tn_tensor **out);
 /* Whether the input is its own window, and each place sees one element of it. */
 bool tni_conv_pointwise(const tni_conv *c);
+/* Whether places are skipped and each seen place sees one element: then the convolution is one of
+ * the seen places alone, which tni_conv_thin_input gives, with @p c changed to it. */
+bool tni_conv_thin(const tni_conv *c);
+TN_NODISCARD tn_status tni_conv_thin_input(tni_conv *c, const tn_tensor *input,
+                                           TN_OWNED tn_tensor **out);
 /* float16 and bfloat16 are computed in float32. */
 static inline tn_dtype tni_conv_dtype(tn_dtype dtype)
 {
@@ -75,6 +80,13 @@ static inline tn_dtype tni_conv_dtype(tn_dtype dtype)
  * @retval TN_NOMEM */
 TN_NODISCARD tn_status tni_conv_run(const tni_conv *c, tn_tensor *input, tn_tensor *weight,
                                     tn_tensor *bias, tn_tensor *out);
+
+/* Whether Winograd's algorithm pays. */
+bool tni_conv_winograd(const tni_conv *c, tn_dtype dtype);
+/* *done: whether all results are finite. If not, nothing that is in @p out counts.
+ * @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_winograd_run(const tni_conv *c, tn_tensor *input, tn_tensor *weight,
+                                        tn_tensor *bias, tn_tensor *out, bool *done);
 
 /* One channel of input makes each channel of the result, and there are as many groups. */
 bool tni_conv_depthwise(const tni_conv *c, tn_dtype dtype);

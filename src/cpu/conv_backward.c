@@ -88,6 +88,12 @@ static tn_status weight_gradient(const tni_conv *c, tn_tensor *input, tn_tensor 
                                  tn_tensor *out)
 {
     tn_dtype dtype = tni_conv_dtype((tn_dtype)input->dtype);
+    if (tni_conv_thin(c)) {
+        tni_conv dense = *c;
+        TN_AUTO(tn_tensor) some = NULL;
+        TN_TRY(tni_conv_thin_input(&dense, input, &some));
+        return weight_gradient(&dense, some, grad, out);
+    }
     if (tni_conv_depthwise(c, dtype))
         return tni_depth_weight(c, input, grad, out);
     /* The gradient has its channels last in any case, and so has an input that needs no window. */

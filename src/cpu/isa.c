@@ -5,6 +5,7 @@
 #include "cpu/loops.h"
 #include "cpu/rows.h"
 #include "cpu/taps.h"
+#include "cpu/winograd.h"
 
 #if defined(__x86_64__)
 #    define TNI_HAS_VARIANTS 1
@@ -23,6 +24,7 @@
         &tni_gemm_##isa,                                                                  \
         &tni_rows_##isa,                                                                  \
         &tni_taps_##isa,                                                                  \
+        &tni_winograd_##isa,                                                              \
         &tni_attention_##isa,                                                             \
     };
 #if TNI_HAS_VARIANTS

@@ -200,6 +200,7 @@ typedef struct tni_kernels {
     const struct tni_gemm_table *gemm;           /* cpu/gemm_kernels.h */
     const struct tni_rows_table *rows;           /* cpu/rows.h */
     const struct tni_taps_table *taps;           /* cpu/taps.h */
+    const struct tni_winograd_loops *winograd;   /* cpu/winograd.h */
     const struct tni_attention_table *attention; /* cpu/attention.h */
 } tni_kernels;
 

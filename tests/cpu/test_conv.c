@@ -20,6 +20,8 @@ static const shape shapes[] = {
     {2, 6, 10, 40, 37, 5, 4, 2, 2, 1, 2, false, true},
     {1, 12, 9, 23, 21, 3, 3, 1, 2, 3, 3, false, false},
     {3, 33, 18, 11, 13, 1, 1, 2, 0, 1, 1, false, false},
+    {3, 33, 18, 11, 13, 1, 1, 2, 0, 1, 3, false, true},
+    {2, 16, 24, 12, 12, 1, 1, 3, 0, 1, 1, false, true},
     {3, 64, 65, 11, 13, 1, 1, 1, 0, 1, 1, false, false},
     {3, 64, 65, 11, 13, 1, 1, 1, 0, 1, 1, false, true},
     {2, 24, 24, 20, 35, 3, 3, 1, 1, 1, 24, false, false},
@@ -170,15 +172,112 @@ TEST(gradients_are_adjoint_to_the_convolution)
     }
 }
 
+/* Large enough, and float32: by Winograd's algorithm. */
+static const shape tiled[] = {
+    {2, 20, 24, 33, 31, 3, 3, 1, 1, 1, 1, false, false},
+    {1, 17, 19, 40, 39, 3, 3, 1, 0, 1, 1, false, true},
+    {3, 16, 40, 18, 18, 3, 3, 1, 2, 1, 1, false, false},
+    {2, 24, 16, 20, 22, 3, 3, 1, 1, 1, 1, true, false},
+    {16, 18, 16, 5, 7, 3, 3, 1, 0, 1, 1, true, true},
+    {20, 32, 36, 7, 7, 3, 3, 1, 1, 1, 1, false, false},
+};
+enum { TILED = sizeof tiled / sizeof tiled[0] };
+
+static tn_tensor *widened(tn_tensor *t)
+{
+    tn_tensor *wide = NULL;
+    ASSERT_OK(tn_to_dtype(t, TN_DTYPE_F64, false, false, TN_FORMAT_NONE, &wide));
+    return wide;
+}
+
+/* The largest difference of two tensors; where one is not finite both are the same. */
+static double apart(tn_tensor *narrow, tn_tensor *wide)
+{
+    tn_tensor *x = widened(narrow), *a = NULL, *b = NULL;
+    double worst = 0;
+    ASSERT_OK(tn_contiguous(x, TN_FORMAT_CONTIGUOUS, &a));
+    ASSERT_OK(tn_contiguous(wide, TN_FORMAT_CONTIGUOUS, &b));
+    const double *p = a->data, *q = b->data;
+    for (int64_t i = 0; i < a->numel; i++) {
+        if (isfinite(q[i]))
+            worst = fmax(worst, isfinite(p[i]) ? fabs(p[i] - q[i]) : HUGE_VAL);
+        else if (isnan(q[i]) ? !isnan(p[i]) : p[i] != q[i])
+            worst = HUGE_VAL;
+    }
+    tn_tensor_unref(x);
+    tn_tensor_unref(a);
+    tn_tensor_unref(b);
+    return worst;
+}
+
+/* The convolution of what @p m has, in double precision. */
+static tn_tensor *exact(const shape *s, const made *m)
+{
+    int64_t stride[] = {s->stride}, padding[] = {s->padding}, dilation[] = {s->dilation};
+    int64_t more[] = {0};
+    tn_tensor *x = widened(m->x), *w = widened(m->w), *b = widened(m->b), *y = NULL;
+    ASSERT_OK(tn_convolution(x, w, b, stride, 1, padding, 1, dilation, 1, s->transposed, more, 1,
+                             s->groups, &y));
+    tn_tensor_unref(x);
+    tn_tensor_unref(w);
+    tn_tensor_unref(b);
+    return y;
+}
+
+TEST(tiles_give_the_results_of_sums)
+{
+    for (int i = 0; i < TILED; i++) {
+        for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
+            made m = {0};
+            tni_cpu_use((tni_isa)isa);
+            run(&tiled[i], TN_DTYPE_F32, &m);
+            tn_tensor *y = exact(&tiled[i], &m);
+            EXPECT_NEAR(apart(m.y, y), 0, 3e-5);
+            double whole = dot(m.y, m.g) - dot(m.b, m.db);
+            EXPECT_NEAR(dot(m.x, m.dx), whole, 1e-5 * (double)m.y->numel);
+            tn_tensor_unref(y);
+            drop(&m);
+        }
+    }
+    tni_cpu_use(TNI_ISA_AVX512);
+}
+
+TEST(infinities_and_nan_reach_only_the_places_that_see_them)
+{
+    const float odd[] = {INFINITY, NAN, -INFINITY, 3e38f};
+    for (int i = 0; i < 4; i++) {
+        made m = {0};
+        run(&tiled[0], TN_DTYPE_F32, &m);
+        tn_tensor *again = NULL;
+        ((float *)m.x->data)[500] = odd[i];
+        ASSERT_OK(tn_convolution(m.x, m.w, m.b, (int64_t[]){1}, 1, (int64_t[]){1}, 1,
+                                 (int64_t[]){1}, 1, false, (int64_t[]){0}, 1, 1, &again));
+        int64_t other = 0;
+        for (int64_t k = 0; k < again->numel; k++)
+            other += !isfinite(((const float *)again->data)[k]);
+        if (i < 3) { /* nine places of each channel */
+            tn_tensor *y = exact(&tiled[0], &m);
+            EXPECT(apart(again, y) < 1e-4);
+            EXPECT_EQ_INT(other, 9 * tiled[0].out);
+            tn_tensor_unref(y);
+        } else {
+            EXPECT(other <= 9 * tiled[0].out);
+        }
+        tn_tensor_unref(again);
+        drop(&m);
+    }
+}
+
 TEST(the_number_of_threads_changes_nothing)
 {
     int threads = tn_num_threads();
-    for (int i = 0; i < SHAPES; i++) {
+    for (int i = 0; i < SHAPES + TILED; i++) {
+        const shape *s = i < SHAPES ? &shapes[i] : &tiled[i - SHAPES];
         made one = {0}, four = {0};
         ASSERT_OK(tn_set_num_threads(1));
-        run(&shapes[i], TN_DTYPE_F32, &one);
+        run(s, TN_DTYPE_F32, &one);
         ASSERT_OK(tn_set_num_threads(4));
-        run(&shapes[i], TN_DTYPE_F32, &four);
+        run(s, TN_DTYPE_F32, &four);
         tn_tensor *a[] = {one.y, one.dx, one.dw, one.db},
                   *b[] = {four.y, four.dx, four.dw, four.db};
         for (int k = 0; k < 4; k++)
