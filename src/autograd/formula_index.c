@@ -81,6 +81,21 @@ static void sum_gradients(const reduction *r, tn_tensor **of_self, tn_tensor **o
     *of_src = at_index(r, r->grad);
 }
 
+/* With two zeros in one product the derivative of the gradient below would be wrong. */
+static void refuse_several(tn_tensor *zeros)
+{
+    tn_scalar found = tn_int(0);
+    tn_tensor *any = tnx_any(tnx_gt_scalar(zeros, tn_int(1)));
+    if (any && any->device.type != TN_DEVICE_META)
+        (void)tni_scope_result(tn_item(any, &found), NULL);
+    if (found.v.i)
+        (void)tni_scope_result(tni_fail(TN_INVALID, TNI_WHERE,
+                                        "scatter_reduce(): Double backward is unsupported for src "
+                                        "when >1 zeros in src are scattered to the same position "
+                                        "in self"),
+                               NULL);
+}
+
 /* Products of the others, without dividing by 0: a zero counts as 1 in the product that is its
  * gradient. */
 static void prod_gradients(const reduction *r, tn_tensor **of_self, tn_tensor **of_src)
@@ -95,6 +110,8 @@ static void prod_gradients(const reduction *r, tn_tensor **of_self, tn_tensor **
     tn_tensor *counts = tnx_zeros_like(r->self, NULL, TN_FORMAT_NONE);
     counts = tnx_scatter_add(counts, r->dim, r->index,
                              tnx_to_other(is_zero, r->self, false, false, TN_FORMAT_NONE));
+    if (tni_recording)
+        refuse_several(counts);
     tn_tensor *only = tnx_logical_and(is_zero, tnx_eq_scalar(at_index(r, counts), one));
     tn_tensor *without = tnx_masked_fill(r->src, only, one);
     without = tnx_scatter_reduce(r->self, r->dim, r->index, without, "prod", r->include_self);

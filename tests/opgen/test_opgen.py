@@ -284,6 +284,28 @@ class Meaning(Folder):
         self.declare("op f(int n) -> Tensor {\n  kernel CompositeExplicitAutograd f\n}\n")
         self.assertNotIn("tni_autograd_f", self.texts()["register.c"])
 
+    def test_a_formula_may_keep_a_list_of_tensors(self):
+        self.declare("op f(Tensor self, Tensor?[] indices) -> Tensor {\n  kernel CPU f\n  grad self: f(grad, indices)\n}\n")
+        texts = self.texts()
+        self.assertIn("TN_TRY(tni_keep_tensors(&kept->indices, indices, indices_n));", texts["autograd_kernels.c"])
+        self.assertIn("tni_saved_list indices;", texts["gradients.h"])
+        self.assertIn("int64_t indices_n = tni_unpack_list(b, &kept->indices, indices);", texts["gradients.c"])
+        self.assertIn("tnx_f(b->grads[0], indices, indices_n)", texts["gradients.c"])
+
+    def test_a_formula_may_keep_the_shapes_of_a_list_alone(self):
+        self.declare("op f(Tensor[] tensors, int dim) -> Tensor {\n  kernel CPU f\n"
+                     "  grad tensors: pieces(grad, tensors.shapes, dim)\n}\n")
+        texts = self.texts()
+        self.assertIn("TN_TRY(tni_keep_shapes(&kept->tensors_shapes, tensors, tensors_n));", texts["autograd_kernels.c"])
+        self.assertNotIn("tni_saved", texts["gradients.h"])
+        self.assertIn("tni_grad_pieces(b->grads[0], kept->tensors_shapes.v, kept->tensors_shapes.n, kept->dim, b, 0);",
+                      texts["gradients.c"])
+
+    def test_conj_in_a_formula_is_no_call_for_real_tensors(self):
+        self.declare("op f(Tensor self) -> Tensor {\n  kernel CPU f\n  grad self: conj(grad)\n}\n"
+                     "op conj(Tensor self) -> Tensor {\n  kernel CPU conj\n}\n")
+        self.assertIn("tni_grad_conj(b->grads[0])", self.texts()["gradients.c"])
+
     def test_samples_and_errors_become_rows_with_their_line(self):
         self.declare('op f(Tensor x) -> Tensor {\n  kernel CPU f\n  sample f32[2]\n'
                      '  error TYPE "say \\"no\\": # here" : f32[3], 1 # a comment\n}\n')

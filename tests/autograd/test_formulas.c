@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* What golden cases of gradients cannot say: lists that nodes keep are watched and released, and
+ * what must not be differentiated again is refused. */
+#include "kit.h"
+
+static tn_tensor *places(int64_t n, int64_t value)
+{
+    tn_tensor *t = NULL;
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_I64, TN_CPU);
+    ASSERT_OK(tn_full(&n, 1, tn_int(value), &opts, &t));
+    return t;
+}
+
+TEST(an_index_written_after_it_was_used_fails_the_pass)
+{
+    tn_tensor *x = kit_leaf(4, 2), *index = places(2, 1), *y = NULL, *sum = NULL;
+    ASSERT_OK(tn_index(x, &index, 1, &y));
+    ASSERT_OK(tn_sum(y, TN_DTYPE_NONE, &sum));
+    ASSERT_OK(tn_fill_(index, tn_int(3)));
+    EXPECT_FAIL(TN_INVALID, "modified by an inplace operation", tn_tensor_backward(sum));
+    tn_tensor *all[] = {x, index, y, sum};
+    for (int i = 0; i < 4; i++)
+        tn_tensor_unref(all[i]);
+}
+
+TEST(a_list_that_a_node_kept_goes_with_the_pass_and_not_again)
+{
+    tn_tensor *x = kit_leaf(4, 2), *index = places(2, 1), *y = NULL, *sum = NULL;
+    ASSERT_OK(tn_index(x, &index, 1, &y));
+    ASSERT_OK(tn_sum(y, TN_DTYPE_NONE, &sum));
+    ASSERT_OK(tn_tensor_backward(sum));
+    EXPECT_NEAR(kit_grad(x, 1), 2, 0);
+    EXPECT_NEAR(kit_grad(x, 0), 0, 0);
+    EXPECT_FAIL(TN_INVALID, "a second time", tn_tensor_backward(sum));
+    tn_tensor *all[] = {x, index, y, sum};
+    for (int i = 0; i < 4; i++)
+        tn_tensor_unref(all[i]);
+}
+
+TEST(lists_leak_nothing_when_an_allocation_fails)
+{
+    kit_warm_up();
+    tn_tensor *x = kit_leaf(4, 2), *index = places(2, 1);
+    tn_tensor *none[] = {NULL, index}, *parts[] = {x, x, x, x, x, x};
+    tn_tensor *matrix = NULL;
+    ASSERT_OK(tn_stack_tensors(parts, 2, 0, &matrix));
+    int64_t before = tni_test_live;
+    tn_status rc;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        tn_tensor *y = NULL, *z = NULL;
+        rc = tn_index(matrix, none, 2, &y);
+        if (rc == TN_OK)
+            rc = tn_cat(parts, 6, 0, &z);
+        tn_tensor_unref(y);
+        tn_tensor_unref(z);
+        EXPECT_EQ_INT(tni_test_live, before);
+    }
+    tn_tensor *all[] = {x, index, matrix};
+    for (int i = 0; i < 3; i++)
+        tn_tensor_unref(all[i]);
+}
+
+TEST(a_product_with_two_zeros_is_not_differentiated_twice)
+{
+    tn_tensor *x = kit_leaf(2, 3), *src = kit_leaf(3, 0), *index = places(3, 1);
+    tn_tensor *y = NULL, *sum = NULL, *grads[2] = {NULL};
+    tn_tensor *inputs[] = {x, src};
+    ASSERT_OK(tn_scatter_reduce(x, 0, index, src, "prod", true, &y));
+    ASSERT_OK(tn_sum(y, TN_DTYPE_NONE, &sum));
+    tn_grad_opts opts = TN_GRAD_OPTS_INIT;
+    opts.create_graph = TN_BOOL_TRUE;
+    EXPECT_FAIL(TN_INVALID, "Double backward is unsupported for src when >1 zeros",
+                tn_grad(&sum, 1, inputs, 2, NULL, &opts, grads));
+    tn_tensor *all[] = {x, src, index, y, sum};
+    for (int i = 0; i < 5; i++)
+        tn_tensor_unref(all[i]);
+}
