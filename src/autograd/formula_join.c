@@ -115,17 +115,19 @@ tn_tensor *tni_grad_trace_gradient(tn_tensor *grad, const int64_t *sizes, int64_
 
 /* ---- pooling ---- */
 
-/* What the maxima were picked from is read at the same places. */
-tn_tensor *tni_grad_max_pool2d_double(tn_tensor *grad, tn_tensor *indices)
+/* What the maxima were picked from is read at the same places, over the last @p n dimensions. */
+tn_tensor *tni_grad_max_pool_double(tn_tensor *grad, tn_tensor *indices, int64_t n)
 {
     if (tni_scope_failed())
         return NULL;
-    tn_tensor *picked =
-        tnx_gather(tnx_flatten(grad, -2, -1), -1, tnx_flatten(indices, -2, -1), false);
-    return tnx_reshape(picked, indices->sizes, indices->ndim);
+    tn_tensor *planes = tnx_flatten(grad, -n, -1), *places = tnx_flatten(indices, -n, -1);
+    return tnx_reshape(tnx_gather(planes, -1, places, false), indices->sizes, indices->ndim);
 }
 
-tn_tensor *tni_grad_adaptive_avg_pool2d_double(tn_tensor *grad, const int64_t *sizes, int64_t ndim)
+/* The mean of means: over the windows of a result with these sizes. */
+tn_tensor *tni_grad_adaptive_avg_pool_double(tn_tensor *grad, const int64_t *sizes, int64_t ndim,
+                                             int64_t n)
 {
-    return tnx__adaptive_avg_pool2d(grad, sizes + ndim - 2, 2);
+    const int64_t *out = sizes + ndim - n;
+    return n == 2 ? tnx__adaptive_avg_pool2d(grad, out, n) : tnx__adaptive_avg_pool3d(grad, out, n);
 }

@@ -4,6 +4,7 @@
 #include "autograd/formula.h"
 #include "gen/gradients.h"
 
+#include <float.h>
 #include "tenon/ops.h"
 
 /* Zeros but for the places that were picked. */
@@ -27,6 +28,36 @@ tn_tensor *tni_grad_cumsum_gradient(tn_tensor *grad, int64_t dim)
     if (!grad || grad->numel <= 1 || grad->sizes[tni_wrapped(dim, grad->ndim)] == 1)
         return grad;
     return cumsum_from_end(grad, dim);
+}
+
+/* Stands for the logarithm of 0: infinity would give NaN when this is differentiated again. */
+static double lowest(const tn_tensor *t)
+{
+    if (!t || t->dtype == TN_DTYPE_F64)
+        return -DBL_MAX;
+    return t->dtype == TN_DTYPE_F16    ? -65504.0
+           : t->dtype == TN_DTYPE_BF16 ? -3.38e38
+                                       : -(double)FLT_MAX;
+}
+
+/* Sums of grad_j * exp(x_i - y_j) over j >= i, in logarithms: of positive and of negative gradients
+ * apart. */
+static tn_tensor *log_part(tn_tensor *grad, tn_tensor *self, int64_t dim, tn_tensor *result)
+{
+    tn_tensor *positive = tnx_gt_scalar(grad, tn_int(0));
+    tn_tensor *logs = tnx_where_scalarother(positive, tnx_log(grad), tn_float(lowest(grad)));
+    logs = tnx_flip(tnx_sub(logs, result, tn_int(1)), &dim, 1);
+    logs = tnx_flip(tnx_logcumsumexp(logs, dim), &dim, 1);
+    return tnx_exp(tnx_add(logs, self, tn_int(1)));
+}
+
+tn_tensor *tni_grad_logcumsumexp_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *result,
+                                          int64_t dim)
+{
+    if (!grad || grad->ndim == 0 || grad->numel == 0)
+        return grad;
+    tn_tensor *negative = log_part(tnx_neg(grad), self, dim, result);
+    return tnx_sub(log_part(grad, self, dim, result), negative, tn_int(1));
 }
 
 /* ---- running products ---- */

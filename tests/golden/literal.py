@@ -264,6 +264,15 @@ class Writer:
         if not outputs:
             return []
         seeds = [make_tensor("%s[%s]" % (SHORT[t.dtype], ",".join(map(str, t.size())))) for t in outputs]
+        if re.search(r"\btwice\b", options):
+            for seed in seeds:
+                seed.requires_grad_()
+            first = torch.autograd.grad(outputs, wanted, seeds, allow_unused=True, create_graph=True)
+            outputs = [t for t in first if t is not None and t.requires_grad]
+            wanted += seeds
+            if not outputs:
+                return [None] * len(wanted)
+            seeds = [make_tensor("%s[%s]" % (SHORT[t.dtype], ",".join(map(str, t.size())))) for t in outputs]
         found = torch.autograd.grad(outputs, wanted, seeds, allow_unused=True)
         return [torch.zeros_like(t) if t is not None and t._is_zerotensor() else t for t in found]
 
