@@ -203,12 +203,18 @@ static tn_status some_phase(const conv_job *j, const tni_window *w, const tni_ph
 {
     const tni_conv *c = j->c;
     int64_t size = j->itemsize, results = c->batch * j->out_each * phase->places;
+    const char *weight = j->weight + group * j->out_each * j->length * size;
     size_t picked = (size_t)(j->out_each * j->in_each * phase->taps * size);
-    size_t nbytes = (picked + 63) / 64 * 64 + (size_t)(results * size);
-    char *room = tni_block_alloc(nbytes);
+    if (phase->taps == w->kernel_places)
+        picked = 0; /* all of them, in their order */
+    picked = (picked + 63) / 64 * 64;
+    size_t nbytes = picked + (size_t)(results * size);
+    char *room = tni_block_alloc(nbytes), *side = room + picked;
     TN_CHECK(room, TN_NOMEM, "cannot allocate %zu bytes for a convolution", nbytes);
-    char *side = room + (picked + 63) / 64 * 64;
-    pick_weights(j, w, phase, j->weight + group * j->out_each * j->length * size, room);
+    if (picked) {
+        pick_weights(j, w, phase, weight, room);
+        weight = room;
+    }
     int64_t row = c->channels_last ? j->out_each : phase->places;
     bool keeps = j->bias;
     for (int64_t i = 0; keeps && i < results / row; i++) {
@@ -219,7 +225,7 @@ static tn_status some_phase(const conv_job *j, const tni_window *w, const tni_ph
             tni_splat(side + i * row * size, bias + i % j->out_each * size, row, (size_t)size);
     }
     tn_status status =
-        multiply(j, w, phase, tables, group, room, side, row, j->out_each * phase->places, keeps);
+        multiply(j, w, phase, tables, group, weight, side, row, j->out_each * phase->places, keeps);
     if (status == TN_OK)
         spread(j, phase, side, j->out + corner(j, group, j->out_each, j->out_places));
     tni_block_free(room, nbytes);
@@ -322,6 +328,32 @@ tn_status tni_conv_weight(const tni_conv *c, bool last, const tn_tensor *weight,
     return tni_tensor_alias(weight, 6, sizes, strides, weight->offset, out);
 }
 
+/* A weight as tni_conv_weight gives it, channels first, contiguous and of @p dtype. A transposed
+ * convolution exchanges channels: runs of some elements each, which a general copy is slow with. */
+static tn_status ready_weight(const tni_conv *c, tn_tensor *weight, tn_dtype dtype, tn_tensor **out)
+{
+    const int64_t *s = weight->strides, *n = weight->sizes;
+    int64_t run = n[3] * n[4] * n[5];
+    bool runs = weight->dtype == TN_DTYPE_F32 && dtype == TN_DTYPE_F32 && s[5] == 1 &&
+                s[4] == n[5] && (n[3] == 1 || s[3] == n[4] * n[5]) && run > 1 && run <= 64;
+    if (c->channels_last || (weight->flags & TNI_CONTIGUOUS) || !runs)
+        return tni_ready(weight, dtype, out);
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tni_tensor_new(6, n, NULL, dtype, weight->device, &made));
+    float *to = made->data;
+    for (int64_t g = 0; g < n[0]; g++) {
+        for (int64_t o = 0; o < n[1]; o++) {
+            const float *from = (const float *)weight->data + g * s[0] + o * s[1];
+            for (int64_t i = 0; i < n[2]; i++, from += s[2]) {
+                for (int64_t k = 0; k < run; k++)
+                    *to++ = from[k];
+            }
+        }
+    }
+    *out = TN_MOVE(made);
+    return TN_OK;
+}
+
 tn_status tni_conv_turn(const tni_conv *c, const tn_tensor *t, tn_tensor **out)
 {
     int64_t sizes[5], strides[5];
@@ -396,7 +428,7 @@ tn_status tni_conv_run(const tni_conv *c, tn_tensor *input, tn_tensor *weight, t
     TN_TRY(tni_conv_turn(c, input, &x_turned));
     TN_TRY(tni_ready(x_turned, dtype, &x));
     TN_TRY(tni_conv_weight(c, c->channels_last, weight, &w_turned));
-    TN_TRY(tni_ready(w_turned, dtype, &w));
+    TN_TRY(ready_weight(c, w_turned, dtype, &w));
     TN_TRY(tni_ready(bias, dtype, &b));
     TN_TRY(tni_conv_turn(c, out, &out_turned));
     if (!(out_turned->flags & TNI_CONTIGUOUS) || out->dtype != dtype)

@@ -14,6 +14,8 @@
 
 /* ---- the weight ---- */
 
+#define LARGE_IMAGE 256 /* places: sums along them are worth a product of their own */
+
 /* One group, of a convolution with a window. @p sums: [out, columns] with channels last, else
  * [columns, out]. @p grad: [places of all images, channels]. */
 static tn_status group_weight(const tni_window *w, const tni_gathered *tables, int64_t group,
@@ -60,16 +62,39 @@ static tn_status group_weight_pointwise(const tni_conv *c, int64_t group, tn_dty
     return tni_gemm(dtype, &g, tn_int(1), tn_int(0));
 }
 
+/* The same of [channels, places] an image, added up image by image: nothing is turned. */
+static tn_status group_weight_images(const tni_conv *c, int64_t group, tn_dtype dtype,
+                                     const char *input, const char *grad, char *sums)
+{
+    int64_t in_each = c->in_channels / c->groups, out_each = c->out_channels / c->groups;
+    int64_t places = c->out[0] * c->out[1] * c->out[2];
+    int64_t size = (int64_t)tn_dtype_size(dtype);
+    tni_gemm_args g = {.m = out_each,
+                       .n = in_each,
+                       .k = places,
+                       .batch = 1,
+                       .a = {grad + group * out_each * places * size, places, 1, 0},
+                       .b = {input + group * in_each * places * size, 1, places, 0},
+                       .c = {sums, in_each, 1, 0}};
+    g.d = g.c;
+    for (int64_t n = 0; n < c->batch; n++) {
+        TN_TRY(tni_gemm(dtype, &g, tn_int(1), tn_int(n > 0)));
+        g.a.data = (const char *)g.a.data + c->out_channels * places * size;
+        g.b.data = (const char *)g.b.data + c->in_channels * places * size;
+    }
+    return TN_OK;
+}
+
 /* All groups, one after the other; @p sums follow each other too. */
 static tn_status all_weights(const tni_conv *c, tn_dtype dtype, const tn_tensor *input,
-                             const tn_tensor *grad, tn_tensor *sums)
+                             const tn_tensor *grad, bool by_image, tn_tensor *sums)
 {
     int64_t step = sums->numel / c->groups * (int64_t)tn_dtype_size(dtype);
     tn_status status = TN_OK;
     if (tni_conv_pointwise(c)) {
         for (int64_t i = 0; i < c->groups && status == TN_OK; i++)
-            status = group_weight_pointwise(c, i, dtype, input->data, grad->data,
-                                            (char *)sums->data + i * step);
+            status = (by_image ? group_weight_images : group_weight_pointwise)(
+                c, i, dtype, input->data, grad->data, (char *)sums->data + i * step);
         return status;
     }
     tni_window w;
@@ -96,10 +121,14 @@ static tn_status weight_gradient(const tni_conv *c, tn_tensor *input, tn_tensor 
     }
     if (tni_conv_depthwise(c, dtype))
         return tni_depth_weight(c, input, grad, out);
-    /* The gradient has its channels last in any case, and so has an input that needs no window. */
+    /* The gradient has its channels last in any case, and so has an input that needs no window; but
+     * where images are large both are used as they are. */
     tni_conv last = *c;
-    last.channels_last = true;
-    bool turned = c->channels_last || tni_conv_pointwise(c);
+    bool pointwise = tni_conv_pointwise(c);
+    bool by_image =
+        pointwise && !c->channels_last && c->out[0] * c->out[1] * c->out[2] >= LARGE_IMAGE;
+    last.channels_last = !by_image;
+    bool turned = c->channels_last || pointwise;
     TN_AUTO(tn_tensor) x_turned = NULL;
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) y_turned = NULL;
@@ -121,9 +150,9 @@ static tn_status weight_gradient(const tni_conv *c, tn_tensor *input, tn_tensor 
         to_sums = TN_MOVE(to);
     }
     if ((to_sums->flags & TNI_CONTIGUOUS) && out->dtype == dtype)
-        return all_weights(c, dtype, x, y, to_sums);
+        return all_weights(c, dtype, x, y, by_image, to_sums);
     TN_TRY(tni_tensor_new(6, to_sums->sizes, NULL, dtype, out->device, &sums));
-    TN_TRY(all_weights(c, dtype, x, y, sums));
+    TN_TRY(all_weights(c, dtype, x, y, by_image, sums));
     return tni_copy_cpu(to_sums, sums);
 }
 
