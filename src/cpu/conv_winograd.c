@@ -36,6 +36,7 @@ typedef struct winograd_job {
     int64_t rows, each;     /* rows of tiles of all images, and of a piece */
     int64_t line;           /* of a row of tiles: places of the input */
     size_t room;            /* floats of scratch memory of one thread */
+    int threads;            /* that have some */
     float *kernels, *rooms; /* transformed kernels; scratch memory, thread by thread */
     const float *input, *weight, *bias;
     float *out;
@@ -142,12 +143,20 @@ static tn_status run_piece(winograd_job *j, int64_t first, int64_t rows, float *
 static tn_status run_pieces(int64_t begin, int64_t end, void *arg)
 {
     winograd_job *j = arg;
-    float *room = j->rooms + (size_t)tni_pool_thread_index() * j->room;
-    for (int64_t i = begin; i < end; i++) {
+    int index = tni_pool_thread_index();
+    /* Someone may have set a larger number of threads meanwhile. */
+    size_t nbytes = j->room * sizeof(float);
+    float *own = index < j->threads ? NULL : tni_block_alloc(nbytes);
+    float *room = own ? own : j->rooms + (size_t)index * j->room;
+    TN_CHECK(own || index < j->threads, TN_NOMEM, "cannot allocate %zu bytes for a convolution",
+             nbytes);
+    tn_status status = TN_OK;
+    for (int64_t i = begin; i < end && status == TN_OK; i++) {
         int64_t first = i * j->each, rows = j->rows - first < j->each ? j->rows - first : j->each;
-        TN_TRY(run_piece(j, first, rows, room));
+        status = run_piece(j, first, rows, room);
     }
-    return TN_OK;
+    tni_block_free(own, nbytes);
+    return status;
 }
 
 /* How many rows of tiles a piece has. Results do not depend on it. */
@@ -175,7 +184,8 @@ static tn_status run_all(winograd_job *j)
         IN * j->line * in > OUT * j->c->out[2] * out ? IN * j->line * in : OUT * j->c->out[2] * out;
     size_t kernels = (size_t)(ALL * in * out);
     j->room = (size_t)(widest + ALL * j->each * j->wide * (in + out) + 15) / 16 * 16;
-    size_t nbytes = (kernels + j->room * (size_t)tn_num_threads()) * sizeof(float);
+    j->threads = tn_num_threads();
+    size_t nbytes = (kernels + j->room * (size_t)j->threads) * sizeof(float);
     j->kernels = tni_block_alloc(nbytes);
     TN_CHECK(j->kernels, TN_NOMEM, "cannot allocate %zu bytes for a convolution", nbytes);
     j->rooms = j->kernels + kernels;
