@@ -3,7 +3,6 @@
  * names. */
 #include "core/tensor.h"
 #include "gen/composites.h"
-#include "gen/kernels.h"
 #include "tenon/ops.h"
 
 /* ---- channels ---- */
@@ -132,10 +131,9 @@ static tn_status ruler(tn_tensor *theta, int64_t n, bool align_corners, tn_tenso
     return TN_OK;
 }
 
-tn_status tni_kernel_affine_grid_generator(tn_call *call, tn_tensor *theta, const int64_t *size,
-                                           int64_t size_n, bool align_corners, tn_tensor **out)
+tn_status tni_composite_affine_grid_generator(tn_tensor *theta, const int64_t *size, int64_t size_n,
+                                              bool align_corners, tn_tensor **out)
 {
-    (void)call;
     TN_CHECK(size_n == 4 && theta->ndim == 3 && theta->sizes[1] == 2 && theta->sizes[2] == 3,
              TN_INVALID,
              "affine_grid_generator: expected theta [n, 2, 3] and 4 sizes, but got %d dimensions "

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* composite/margin.c: losses with margins, and of the Poisson distribution. */
+#include "core/tensor.h"
+#include "gen/composites.h"
+#include "tenon/ops.h"
+
+static tn_tensor *reduced(tn_tensor *loss, int64_t reduction)
+{
+    return reduction == 1   ? tnx_mean(loss, TN_DTYPE_NONE)
+           : reduction == 2 ? tnx_sum(loss, TN_DTYPE_NONE)
+                            : loss;
+}
+
+static tn_status leave(tn_scope *scope, tn_tensor *result, tn_tensor **out)
+{
+    tn_tensor *kept = tn_scope_keep(result);
+    tn_status status = tn_scope_leave(scope);
+    if (status == TN_OK)
+        *out = kept;
+    else
+        tn_tensor_unref(kept);
+    return status;
+}
+
+static tn_status check_reduction(int64_t reduction)
+{
+    TN_CHECK(reduction >= 0 && reduction <= 2, TN_INVALID,
+             "reduction is %lld, expected 0 (none), 1 (mean) or 2 (sum)", (long long)reduction);
+    return TN_OK;
+}
+
+/* max(0, x + margin) */
+static tn_tensor *above_zero(tn_tensor *x, double margin)
+{
+    return tnx_clamp_min(tnx_add_scalar(x, tn_float(margin), tn_int(1)), tn_int(0));
+}
+
+tn_status tni_composite_margin_ranking_loss(tn_tensor *input1, tn_tensor *input2, tn_tensor *target,
+                                            double margin, int64_t reduction, tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_TRY(check_reduction(reduction));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *signed_gap = tnx_mul(tnx_neg(target), tnx_sub(input1, input2, tn_int(1)));
+    return leave(scope, reduced(above_zero(signed_gap, margin), reduction), out);
+}
+
+tn_status tni_composite_hinge_embedding_loss(tn_tensor *self, tn_tensor *target, double margin,
+                                             int64_t reduction, tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_TRY(check_reduction(reduction));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *zeros = tnx_zeros_like(self, NULL, TN_FORMAT_NONE);
+    tn_tensor *far =
+        tnx_where(tnx_ne_scalar(target, tn_int(1)), above_zero(tnx_neg(self), margin), zeros);
+    tn_tensor *near = tnx_where(tnx_ne_scalar(target, tn_int(-1)), self, zeros);
+    return leave(scope, reduced(tnx_add(far, near, tn_int(1)), reduction), out);
+}
+
+tn_status tni_composite_triplet_margin_loss(tn_tensor *anchor, tn_tensor *positive,
+                                            tn_tensor *negative, double margin, double p,
+                                            double eps, bool swap, int64_t reduction,
+                                            tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_CHECK(anchor->ndim == positive->ndim && anchor->ndim == negative->ndim, TN_INVALID,
+             "The anchor, positive, and negative tensors are expected to have the same number of "
+             "dimensions, but got: anchor %dD, positive %dD, and negative %dD inputs",
+             anchor->ndim, positive->ndim, negative->ndim);
+    TN_TRY(check_reduction(reduction));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *near = tnx_pairwise_distance(anchor, positive, p, eps, false);
+    tn_tensor *far = tnx_pairwise_distance(anchor, negative, p, eps, false);
+    if (swap)
+        far = tnx_minimum(far, tnx_pairwise_distance(positive, negative, p, eps, false));
+    tn_tensor *loss = above_zero(tnx_sub(near, far, tn_int(1)), margin);
+    return leave(scope, reduced(loss, reduction), out);
+}
+
+/* target * log(target) - target + log(2 pi target) / 2 above 1: Stirling's formula. */
+static tn_tensor *stirling(tn_tensor *target)
+{
+    tn_tensor *main_part = tnx_sub(tnx_mul(target, tnx_log(target)), target, tn_int(1));
+    tn_tensor *turns = tnx_log(tnx_mul_scalar(target, tn_float(6.28318530717958647693)));
+    tn_tensor *sum = tnx_add(main_part, turns, tn_float(0.5));
+    return tnx_masked_fill(sum, tnx_le_scalar(target, tn_int(1)), tn_int(0));
+}
+
+tn_status tni_composite_poisson_nll_loss(tn_tensor *input, tn_tensor *target, bool log_input,
+                                         bool full, double eps, int64_t reduction, tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_TRY(check_reduction(reduction));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *logs = input, *rate = input;
+    if (log_input)
+        rate = tnx_exp(input);
+    else
+        logs = tnx_log(tnx_add_scalar(input, tn_float(eps), tn_int(1)));
+    tn_tensor *loss = tnx_sub(rate, tnx_mul(target, logs), tn_int(1));
+    if (full)
+        loss = tnx_add(loss, stirling(target), tn_int(1));
+    return leave(scope, reduced(loss, reduction), out);
+}
