@@ -140,32 +140,73 @@ def kernels_text(op):
     return ", ".join("`%s`" % kernel.key for kernel in op.kernels)
 
 
-def reference_md(model, file):
-    """A page a file of declarations."""
-    title = file.family + (": " + file.title if file.title else "")
-    text = "# %s\n\nGenerated from `%s`; do not edit.\n" % (title, file.label)
-    for family in model.families_of(file):
-        base = family.base
-        text += "\n## %s\n\n" % base.schema.full.split("::")[1]
-        if family.doc:
-            text += family.doc + "\n\n"
-        text += "| operator | C | kernels |\n|---|---|---|\n"
-        for op in family.operators:
-            schema = str(op.schema).replace("|", "\\|")
-            text += "| `%s` | `tn_%s` | %s |\n" % (schema, op.c_name, kernels_text(op))
-        facts = []
-        if "method" in family.variants:
-            facts.append("Also a method of tensors.")
-        if family.tags:
-            facts.append("Tags: %s." % ", ".join(family.tags))
-        facts.append("Declared at `%s:%d`." % family.where)
-        text += "\n" + " ".join(facts) + "\n"
-        good = [arguments for _, status, _, arguments in family.samples if status == "OK"]
-        if good:
-            text += "\nFor example:\n\n" + "".join("    %s(%s)\n" % (base.schema.full, a) for a in good)
-        bad = [row for row in family.samples if row[1] != "OK"]
-        if bad:
-            text += "\n| arguments | status | message contains |\n|---|---|---|\n"
-            for _, status, message, arguments in bad:
-                text += "| `%s` | `TN_%s` | %s |\n" % (arguments, status, message.replace("|", "\\|"))
+def page_name(op):
+    """One page for an operator with its overloads and variants."""
+    return op.schema.name.rstrip("_") or op.schema.name
+
+
+def pages(model):
+    """{page: families}, in the order of declaration."""
+    found = {}
+    for family in model.families:
+        found.setdefault(page_name(family.base), []).append(family)
+    return found
+
+
+def gradient_text(family):
+    if family.base.composite:
+        return "Differentiable through the operators that it calls."
+    if family.formulas == []:
+        return "Its results take no part in gradients."
+    if not family.formulas:
+        return ""
+    lines = [line.rest for line in family.declaration.all("grad")]
+    return "Gradients:\n\n" + "".join("    %s\n" % line for line in lines)
+
+
+def section(family):
+    base = family.base
+    text = "## %s\n\n" % base.schema.full.split("::")[1]
+    if family.doc:
+        text += family.doc + "\n\n"
+    text += "| operator | C | kernels |\n|---|---|---|\n"
+    for op in family.operators:
+        schema = str(op.schema).replace("|", "\\|")
+        text += "| `%s` | `tn_%s` | %s |\n" % (schema, op.c_name, kernels_text(op))
+    facts = ["Also a method of tensors."] if "method" in family.variants else []
+    if family.tags:
+        facts.append("Tags: %s." % ", ".join(family.tags))
+    facts.append("Declared at `%s:%d`." % family.where)
+    text += "\n" + " ".join(facts) + "\n"
+    gradients = gradient_text(family)
+    if gradients:
+        text += "\n" + gradients.rstrip("\n") + "\n"
+    good = [arguments for _, status, _, arguments in family.samples if status == "OK"]
+    if good:
+        text += "\nFor example:\n\n" + "".join("    %s(%s)\n" % (base.schema.full, a) for a in good)
+    bad = [row for row in family.samples if row[1] != "OK"]
+    if bad:
+        text += "\n| arguments | status | message contains |\n|---|---|---|\n"
+        for _, status, message, arguments in bad:
+            text += "| `%s` | `TN_%s` | %s |\n" % (arguments, status, message.replace("|", "\\|"))
     return text
+
+
+def reference(model):
+    """{file: text}: a page an operator, and an index."""
+    found = {}
+    for page, families in pages(model).items():
+        sources = sorted({family.file for family in families})
+        found[page + ".md"] = "# %s\n\nGenerated from `%s`; do not edit.\n\n" % (page, "`, `".join(sources)) + "\n".join(
+            section(family) for family in families)
+    index = ["# Operators\n\nA page each, generated from the declarations in `ops/`.\n"]
+    for file in model.files:
+        names = []
+        for family in model.families_of(file):
+            name = page_name(family.base)
+            if name not in names:
+                names.append(name)
+        title = file.family + (": " + file.title if file.title else "")
+        index.append("\n## %s\n\n%s\n" % (title, ", ".join("[`%s`](%s.md)" % (n, n) for n in names)))
+    found["README.md"] = "".join(index)
+    return found

@@ -54,13 +54,10 @@ OUTPUTS = {
 }
 
 
-def reference_name(label):
-    return "reference/%s.md" % os.path.splitext(os.path.basename(label))[0]
-
-
-def output_names(folder):
-    """Known without reading the declarations: the build asks before it generates."""
-    return list(OUTPUTS) + [reference_name(label) for _, label in parse.op_paths(folder)]
+def output_names(_folder):
+    """Known without reading the declarations: the build asks before it generates. The pages of the reference are written
+    beside their index."""
+    return list(OUTPUTS) + ["reference/README.md"]
 
 
 def generate(folder):
@@ -70,8 +67,8 @@ def generate(folder):
     if problems.found:
         return None, problems.lines()
     texts = {name: emit(model) for name, emit in OUTPUTS.items()}
-    for file in model.files:
-        texts[reference_name(file.label)] = emit_docs.reference_md(model, file)
+    for name, text in emit_docs.reference(model).items():
+        texts["reference/" + name] = text
     return texts, []
 
 
