@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include "cpu/attention.h"
 #include "cpu/loops.h"
+#include "cpu/optim.h"
 #include "cpu/rows.h"
 #include "cpu/taps.h"
 #include "cpu/winograd.h"
@@ -26,6 +27,7 @@
         &tni_taps_##isa,                                                                  \
         &tni_winograd_##isa,                                                              \
         &tni_attention_##isa,                                                             \
+        &tni_optim_##isa,                                                                 \
     };
 #if TNI_HAS_VARIANTS
 TNI_KERN_LIST(X)

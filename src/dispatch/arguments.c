@@ -50,6 +50,8 @@ static tn_tag list_tag(const tni_schema_type *element)
     case TNI_TYPE_BOOL:
     case TNI_TYPE_SYMBOOL:
         return TN_TAG_BOOL_LIST;
+    case TNI_TYPE_SCALAR:
+        return TN_TAG_LIST;
     case TNI_TYPE_TENSOR:
         return TN_TAG_TENSOR_LIST;
     case TNI_TYPE_OPTIONAL:
@@ -100,13 +102,17 @@ static double as_float(const tn_value *v)
 /* A list of @p form with the same elements, in memory of its own. */
 static tn_status make_list(tn_value *v, tn_tag form, uint32_t n)
 {
-    size_t size = form == TN_TAG_BOOL_LIST ? sizeof(bool) : 8; /* pointer, int64_t or double */
+    size_t size = form == TN_TAG_BOOL_LIST ? sizeof(bool)
+                  : form == TN_TAG_LIST    ? sizeof(tn_value)
+                                           : 8; /* pointer, int64_t or double */
     _Static_assert(sizeof(tn_tensor *) == 8 && sizeof(double) == 8, "sizes of elements");
     void *array = tni_alloc(n * size);
     TN_CHECK(array, TN_NOMEM, "cannot allocate a list of %u elements", n);
     for (uint32_t i = 0; i < n; i++) {
         const tn_value e = element(v, i);
-        if (form == TN_TAG_INT_LIST)
+        if (form == TN_TAG_LIST)
+            ((tn_value *)array)[i] = e;
+        else if (form == TN_TAG_INT_LIST)
             ((int64_t *)array)[i] = e.u.i;
         else if (form == TN_TAG_FLOAT_LIST)
             ((double *)array)[i] = as_float(&e);

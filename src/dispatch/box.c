@@ -86,6 +86,36 @@ tn_value tni_box_opt_floats(const double *x, int64_t n)
     return x ? tn_value_floats(x, n) : tn_value_none();
 }
 
+void tni_list_room_clear(tni_list_room *room)
+{
+    tni_block_free(room->block, room->nbytes);
+}
+
+/* NULL, with the error record filled, when there is no memory. */
+static void *room_for(tni_list_room *room, int64_t n, size_t size)
+{
+    size_t nbytes;
+    if (!tni_size_mul((size_t)n, size, &nbytes))
+        nbytes = SIZE_MAX;
+    if (nbytes <= sizeof room->small)
+        return room->small;
+    room->block = nbytes == SIZE_MAX ? NULL : tni_block_alloc(nbytes);
+    room->nbytes = nbytes;
+    if (!room->block)
+        (void)tni_fail(TN_NOMEM, TNI_WHERE, "cannot allocate a list of %lld numbers", (long long)n);
+    return room->block;
+}
+
+tn_value tni_box_scalars(const tn_scalar *x, int64_t n, tni_list_room *room)
+{
+    tn_value *values = room_for(room, n, sizeof *values);
+    if (!values)
+        return tn_value_none();
+    for (int64_t i = 0; i < n; i++)
+        values[i] = tn_value_scalar(x[i]);
+    return (tn_value){.tag = TN_TAG_LIST, .count = (uint32_t)n, .u.values = values};
+}
+
 tn_value tni_box_string(const char *x)
 {
     return x ? tn_value_string(x) : tn_value_none();
@@ -285,6 +315,24 @@ tn_status tni_unbox_scalar(const tn_call *call, const tn_value *v, int argument,
     if (!is_scalar(v))
         return tni_unbox_fail(call, v, argument, "Scalar");
     return tn_value_to_scalar(v, out);
+}
+
+tn_status tni_unbox_scalars(const tn_call *call, const tn_value *v, int argument,
+                            tni_list_room *room, const tn_scalar **out, int64_t *n)
+{
+    if (!is_list(v, TN_TAG_LIST))
+        return tni_unbox_fail(call, v, argument, "Scalar[]");
+    tn_scalar *list = room_for(room, v->count, sizeof *list);
+    if (!list)
+        return TN_NOMEM;
+    for (uint32_t i = 0; i < v->count; i++) {
+        if (!is_scalar(&v->u.values[i]))
+            return tni_unbox_fail(call, v, argument, "Scalar[]");
+        TN_TRY(tn_value_to_scalar(&v->u.values[i], &list[i]));
+    }
+    *out = list;
+    *n = v->count;
+    return TN_OK;
 }
 
 tn_status tni_unbox_opt_scalar(const tn_call *call, const tn_value *v, int argument,

@@ -50,6 +50,17 @@ tn_value tni_box_opt_bool(tn_opt_bool x);
 tn_value tni_box_opt_scalar(const tn_scalar *x);
 tn_value tni_box_opt_ints(const int64_t *x, int64_t n);
 tn_value tni_box_opt_floats(const double *x, int64_t n);
+/* Numbers have one form in typed lists and another in boxed ones: memory for the one that is made.
+ */
+typedef struct tni_list_room {
+    void *block; /* NULL: `small` does */
+    size_t nbytes;
+    _Alignas(16) unsigned char small[512];
+} tni_list_room;
+void tni_list_room_clear(tni_list_room *room);
+#define TNI_LIST_ROOM __attribute__((cleanup(tni_list_room_clear))) tni_list_room
+/* None, and the error record says so, when there is no memory. */
+tn_value tni_box_scalars(const tn_scalar *x, int64_t n, tni_list_room *room);
 tn_value tni_box_string(const char *x);
 tn_value tni_box_generator(tn_generator *x);
 /* A dtype, layout or memory format; negative is None. */
@@ -114,6 +125,8 @@ TN_NODISCARD tn_status tni_unbox_bools(const tn_call *call, const tn_value *v, i
 TN_NODISCARD tn_status tni_unbox_scalar(const tn_call *call, const tn_value *v, int argument,
                                         tn_scalar *out);
 /* *out is NULL or @p room. */
+TN_NODISCARD tn_status tni_unbox_scalars(const tn_call *call, const tn_value *v, int argument,
+                                         tni_list_room *room, const tn_scalar **out, int64_t *n);
 TN_NODISCARD tn_status tni_unbox_opt_scalar(const tn_call *call, const tn_value *v, int argument,
                                             tn_scalar *room, const tn_scalar **out);
 TN_NODISCARD tn_status tni_unbox_string(const tn_call *call, const tn_value *v, int argument,

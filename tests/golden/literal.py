@@ -216,7 +216,10 @@ class Writer:
 
     def call(self, op, arguments):
         args, kwargs = self.arguments(arguments)
-        return self.function(op)(*args, **kwargs)
+        function = self.function(op)
+        self.written = [args[i] for i, a in enumerate(function._schema.arguments)
+                        if a.alias_info and a.alias_info.is_write and i < len(args)]
+        return function(*args, **kwargs)
 
     def case(self, op, arguments, options=""):
         head = "%s | %s | " % (op, arguments)
@@ -229,6 +232,8 @@ class Writer:
             only = "cpu " if "cpu" in options.split() else ""
             self.lines.append(head + only + type(error).__name__ + ": " + text)
             return
+        if result is None:  # what it wrote, then
+            result = [t for given in self.written for t in (given if isinstance(given, list) else [given])]
         results = list(result) if isinstance(result, (list, tuple)) else [result]
         if any(isinstance(t, torch.Tensor) and t.dtype not in SHORT for t in results):
             return  # a dtype that Tenon does not have

@@ -71,10 +71,6 @@ _foreach_neg _foreach_norm _foreach_zero _foreach_copy _fused_sgd_ _fused_adam_ 
 """
 # Random numbers, and memory that nobody has written.
 NO_VALUES = ("bernoulli", "multinomial", "normal_", "rand", "uniform_", "empty", "new_empty", "resize_")
-# Names that Tenon does not have yet: they enter the list with the change that brings them.
-AWAITED = """
-_foreach_ _fused_sgd_ _fused_adam
-"""
 # What Tenon does otherwise on purpose: see docs/differences.md.
 REFUSED = ("set_.source_Storage_storage_offset",)
 NAMED_DIMENSIONS = re.compile(r"dimname|names|(^|\.)named_", re.I)
@@ -102,7 +98,7 @@ def wanted(table):
                       and runs_on_cpu(full))
     chosen.update((full, op) for full, op in table.items() if torch.Tag.core in op.tags)
     return {full: op for full, op in chosen.items()
-            if not full.startswith(tuple(AWAITED.split())) and full not in REFUSED}
+            if full not in REFUSED}
 
 
 def kind(full, op):

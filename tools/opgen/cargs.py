@@ -28,6 +28,7 @@ class Kind:
     keys: str = ""  # expression of the keys it brings
     check: tuple = None  # (condition that refuses, call that fails), or POINTER
     locals: tuple = ()  # more variables that unboxing needs
+    box_locals: tuple = ()  # and boxing, which then may run out of memory and give None
 
 
 def simple(ctype, box, unbox, **more):
@@ -45,6 +46,7 @@ def listing(ctype, box, unbox, check="tni_bad_list", room="", **more):
 
 POINTER = "pointer"  # refused when NULL, together with the other pointers of a call
 ROOM = ("int64_t {n}_room[{size}]",)
+LIST_ROOM = ("TNI_LIST_ROOM {n}_room = {{NULL, 0, {{0}}}}",)
 KINDS = {
     # base, list, optional (of the whole)
     ("Tensor", False, False): simple("tn_tensor *", "tni_box_tensor({n})", "tensor", keys="tni_keys({n})",
@@ -67,6 +69,8 @@ KINDS = {
     ("Scalar", False, True): Kind((("const tn_scalar *", ""),), "tni_box_opt_scalar({n})",
                                   "tni_unbox_opt_scalar(call, &args[{i}], {i}, &{n}_value, &{n})",
                                   locals=("tn_scalar {n}_value",)),
+    ("Scalar", True, False): listing("const tn_scalar *", "tni_box_scalars({n}, {n}_n, &{n}_room)", "scalars",
+                                     room="&{n}_room", locals=LIST_ROOM, box_locals=LIST_ROOM),
     ("str", False, False): simple("const char *", "tni_box_string({n})", "string",
                                   check=("!{n}", "tni_null_string_argument(op, {i})")),
     ("str", False, True): simple("const char *", "tni_box_string({n})", "opt_string"),
@@ -140,7 +144,7 @@ class CArg:
 
     @property
     def local_names(self):
-        return [re.search(r"(\w+)(?:\[\d+\])?$", self.fill(local)).group(1) for local in self.kind.locals]
+        return [re.search(r"(\w+)(?:\[\d+\])?(?: = .*)?$", self.fill(local)).group(1) for local in self.kind.locals]
 
 
 class COut:

@@ -46,6 +46,9 @@ def box(op):
             yield "tni_box_opts(%s, &args[%d]);" % (arg.name, arg.index)
         else:
             yield "args[%d] = %s;" % (arg.index, arg.fill(arg.kind.box))
+        if arg.kind.box_locals:
+            yield "if (args[%d].tag == TN_TAG_NONE)" % arg.index
+            yield "    return TN_NOMEM;"
     if not op.args:
         yield "args[0] = tn_value_none();"
 
@@ -66,6 +69,7 @@ def cold_function(op):
     call must be refused."""
     n, n_rets = len(op.schema.args), len(op.outs)
     body = ["tn_value args[%d], rets[%d];" % (n_values(n), n_values(n_rets)), "tn_status status = TN_OK;"]
+    body += [arg.fill(local) + ";" for arg in op.args for local in arg.kind.box_locals]
     body += list(box(op))
     body += ["tn_event_kind kind = caller ? TN_EVENT_REDISPATCH : TN_EVENT_CALL;",
              "tn_call *call = tni_begin(caller, op, keys, kind, args, %d, &status);" % n,

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* composite/foreach.c: an operator for each tensor of a list. Each is one pass over memory, shared
+ * out over threads by itself; gradients and Meta come from the operators called. */
+#include <math.h>
+#include "core/tensor.h"
+#include "gen/composites.h"
+#include "tenon/ops.h"
+
+/* What the tensors meet. */
+typedef struct others {
+    int lists; /* how many of the next two there are */
+    tn_tensor *const *a, *const *b;
+    int64_t a_n, b_n;
+    bool numbered; /* a number each */
+    const tn_scalar *scalars;
+    int64_t scalars_n;
+    tn_tensor *packed; /* the same as a tensor, or NULL */
+    tn_scalar scalar;  /* one for all */
+    tn_tensor *tensor; /* one for all, or NULL */
+    tn_dtype dtype;
+    bool flag;
+} others;
+
+typedef tn_status (*new_fn)(tn_tensor *x, const others *o, int64_t i, tn_tensor **out);
+typedef tn_status (*write_fn)(tn_tensor *x, const others *o, int64_t i);
+
+/* ---- checks ---- */
+
+static tn_status check_count(int64_t n, int64_t other)
+{
+    TN_CHECK(n == other, TN_INVALID,
+             "Tensor lists must have the same number of tensors, got %lld and %lld", (long long)n,
+             (long long)other);
+    return TN_OK;
+}
+
+static tn_status check_packed(int64_t n, const tn_tensor *packed)
+{
+    TN_CHECK(packed->ndim == 1, TN_INVALID,
+             "Expected packed scalar Tensor to be of dimension 1. Got %d instead.", packed->ndim);
+    TN_CHECK(packed->numel == n, TN_INVALID,
+             "Expected length of scalars to match input of length %lld but got %lld instead.",
+             (long long)n, (long long)packed->numel);
+    return TN_OK;
+}
+
+static tn_status check(int64_t n, const others *o)
+{
+    if (o->lists > 0)
+        TN_TRY(check_count(n, o->a_n));
+    if (o->lists > 1)
+        TN_TRY(check_count(n, o->b_n));
+    TN_CHECK(n > 0, TN_INVALID, "Tensor list must have at least one tensor.");
+    TN_CHECK(!o->numbered || o->scalars_n == n, TN_INVALID,
+             "Tensor list must have same number of elements as scalar list.");
+    TN_CHECK(!o->tensor || o->tensor->ndim == 0, TN_INVALID,
+             "scalar tensor expected to be 0 dim but it has %d dimensions and %lld elements.",
+             o->tensor->ndim, (long long)o->tensor->numel);
+    return o->packed ? check_packed(n, o->packed) : TN_OK;
+}
+
+/* ---- loops ---- */
+
+static tn_status make_each(tn_tensor *const *self, int64_t n, new_fn fn, const others *o,
+                           tn_tensor ***out, int64_t *out_n)
+{
+    TN_TRY(check(n, o));
+    tn_tensor **list = tni_alloc((size_t)n * sizeof *list);
+    TN_CHECK(list, TN_NOMEM, "cannot allocate a list of %lld tensors", (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        tn_status status = fn(self[i], o, i, &list[i]);
+        if (status != TN_OK) {
+            tn_tensor_list_free(list, i);
+            return status;
+        }
+    }
+    *out = list;
+    *out_n = n;
+    return TN_OK;
+}
+
+static tn_status write_each(tn_tensor *const *self, int64_t n, write_fn fn, const others *o)
+{
+    TN_TRY(check(n, o));
+    for (int64_t i = 0; i < n; i++)
+        TN_TRY(fn(self[i], o, i));
+    return TN_OK;
+}
+
+/* The number for tensor @p i. */
+static tn_scalar number(const others *o, int64_t i)
+{
+    return o->numbered ? o->scalars[i] : o->scalar;
+}
+
+#define SELF tn_tensor *const *self, int64_t self_n
+#define LIST tn_tensor ***out, int64_t *out_n
+
+/* One operator: EXPRESSION and WRITING are calls of the plain one, with x, o, i and the number s.
+ */
+#define EACH(name, expression, writing)                                                    \
+    static tn_status name##_new(tn_tensor *x, const others *o, int64_t i, tn_tensor **out) \
+    {                                                                                      \
+        tn_scalar s = number(o, i);                                                        \
+        (void)s;                                                                           \
+        return expression;                                                                 \
+    }                                                                                      \
+    static tn_status name##_write(tn_tensor *x, const others *o, int64_t i)                \
+    {                                                                                      \
+        tn_scalar s = number(o, i);                                                        \
+        (void)s;                                                                           \
+        return writing;                                                                    \
+    }
+/* Both forms of an overload; FILL are the initialisers of `others`. */
+#define FORMS(op, overload, name, PARAMETERS, ...)                        \
+    tn_status tni_composite__foreach_##op##_##overload PARAMETERS(, LIST) \
+    {                                                                     \
+        const others o = {__VA_ARGS__};                                   \
+        return make_each(self, self_n, name##_new, &o, out, out_n);       \
+    }                                                                     \
+    tn_status tni_composite__foreach_##op##_##overload##_ PARAMETERS()    \
+    {                                                                     \
+        const others o = {__VA_ARGS__};                                   \
+        return write_each(self, self_n, name##_write, &o);                \
+    }
+
+#define WITH_SCALAR(...)  (SELF, tn_scalar scalar __VA_ARGS__)
+#define WITH_SCALARS(...) (SELF, const tn_scalar *scalars, int64_t scalars_n __VA_ARGS__)
+#define WITH_LIST(...)    (SELF, tn_tensor *const *other, int64_t other_n __VA_ARGS__)
+#define WITH_LIST_ALPHA(...) \
+    (SELF, tn_tensor *const *other, int64_t other_n, tn_scalar alpha __VA_ARGS__)
+#define WITH_TENSOR(...)       (SELF, tn_tensor * other __VA_ARGS__)
+#define WITH_TENSOR_ALPHA(...) (SELF, tn_tensor * other, tn_scalar alpha __VA_ARGS__)
+
+/* ---- + - * / ---- */
+
+EACH(add_number, tn_add_scalar(x, s, tn_int(1), out), tn_add_scalar_(x, s, tn_int(1)))
+EACH(sub_number, tn_sub_scalar(x, s, tn_int(1), out), tn_sub_scalar_(x, s, tn_int(1)))
+EACH(mul_number, tn_mul_scalar(x, s, out), tn_mul_scalar_(x, s))
+EACH(div_number, tn_div_scalar(x, s, out), tn_div_scalar_(x, s))
+EACH(add_list, tn_add(x, o->a[i], s, out), tn_add_(x, o->a[i], s))
+EACH(sub_list, tn_sub(x, o->a[i], s, out), tn_sub_(x, o->a[i], s))
+EACH(mul_list, tn_mul(x, o->a[i], out), tn_mul_(x, o->a[i]))
+EACH(div_list, tn_div(x, o->a[i], out), tn_div_(x, o->a[i]))
+EACH(add_tensor, tn_add(x, o->tensor, s, out), tn_add_(x, o->tensor, s))
+EACH(mul_tensor, tn_mul(x, o->tensor, out), tn_mul_(x, o->tensor))
+EACH(div_tensor, tn_div(x, o->tensor, out), tn_div_(x, o->tensor))
+
+#define ARITHMETIC(op)                                                                     \
+    FORMS(op, scalar, op##_number, WITH_SCALAR, .scalar = scalar)                          \
+    FORMS(op, scalarlist, op##_number, WITH_SCALARS, .numbered = true, .scalars = scalars, \
+          .scalars_n = scalars_n)
+ARITHMETIC(add)
+ARITHMETIC(sub)
+ARITHMETIC(mul)
+ARITHMETIC(div)
+FORMS(add, list, add_list, WITH_LIST_ALPHA, .lists = 1, .a = other, .a_n = other_n, .scalar = alpha)
+FORMS(sub, list, sub_list, WITH_LIST_ALPHA, .lists = 1, .a = other, .a_n = other_n, .scalar = alpha)
+FORMS(mul, list, mul_list, WITH_LIST, .lists = 1, .a = other, .a_n = other_n)
+FORMS(div, list, div_list, WITH_LIST, .lists = 1, .a = other, .a_n = other_n)
+FORMS(add, tensor, add_tensor, WITH_TENSOR_ALPHA, .tensor = other, .scalar = alpha)
+FORMS(mul, tensor, mul_tensor, WITH_TENSOR, .tensor = other)
+FORMS(div, tensor, div_tensor, WITH_TENSOR, .tensor = other)
+
+/* ---- x + value * a * b, x + value * a / b ---- */
+
+/* a * value, where value is an element of a tensor: no need to know it. */
+static tn_status times_element(const others *o, int64_t i, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) value = NULL;
+    TN_TRY(tn_select(o->packed, 0, i, &value));
+    return tn_mul(o->a[i], value, out);
+}
+
+#define THREE \
+    tn_tensor *const *tensor1, int64_t tensor1_n, tn_tensor *const *tensor2, int64_t tensor2_n
+#define WITH_THREE(...) (SELF, THREE, tn_scalar value __VA_ARGS__)
+#define WITH_THREE_SCALARS(...) \
+    (SELF, THREE, const tn_scalar *scalars, int64_t scalars_n __VA_ARGS__)
+#define WITH_THREE_PACKED(...) (SELF, THREE, tn_tensor * scalars __VA_ARGS__)
+#define LISTS                  .lists = 2, .a = tensor1, .a_n = tensor1_n, .b = tensor2, .b_n = tensor2_n
+#define ADDED(op)                                                                               \
+    EACH(op##_number, tn_##op(x, o->a[i], o->b[i], s, out), tn_##op##_(x, o->a[i], o->b[i], s)) \
+    static tn_status op##_packed_new(tn_tensor *x, const others *o, int64_t i, tn_tensor **out) \
+    {                                                                                           \
+        TN_AUTO(tn_tensor) a = NULL;                                                            \
+        TN_TRY(times_element(o, i, &a));                                                        \
+        return tn_##op(x, a, o->b[i], tn_int(1), out);                                          \
+    }                                                                                           \
+    static tn_status op##_packed_write(tn_tensor *x, const others *o, int64_t i)                \
+    {                                                                                           \
+        TN_AUTO(tn_tensor) a = NULL;                                                            \
+        TN_TRY(times_element(o, i, &a));                                                        \
+        return tn_##op##_(x, a, o->b[i], tn_int(1));                                            \
+    }                                                                                           \
+    FORMS(op, scalar, op##_number, WITH_THREE, LISTS, .scalar = value)                          \
+    FORMS(op, scalarlist, op##_number, WITH_THREE_SCALARS, LISTS, .numbered = true,             \
+          .scalars = scalars, .scalars_n = scalars_n)                                           \
+    FORMS(op, tensor, op##_packed, WITH_THREE_PACKED, LISTS, .packed = scalars)
+ADDED(addcmul)
+ADDED(addcdiv)
+
+/* ---- lerp ---- */
+
+#define ENDS                   tn_tensor *const *tensors1, int64_t tensors1_n
+#define WITH_ENDS(...)         (SELF, ENDS, tn_scalar weight __VA_ARGS__)
+#define WITH_ENDS_SCALARS(...) (SELF, ENDS, const tn_scalar *weight, int64_t weight_n __VA_ARGS__)
+#define WITH_ENDS_LIST(...)    (SELF, ENDS, tn_tensor *const *weights, int64_t weights_n __VA_ARGS__)
+EACH(lerp_number, tn_lerp(x, o->a[i], s, out), tn_lerp_(x, o->a[i], s))
+EACH(lerp_list, tn_lerp_tensor(x, o->a[i], o->b[i], out), tn_lerp_tensor_(x, o->a[i], o->b[i]))
+FORMS(lerp, scalar, lerp_number, WITH_ENDS, .lists = 1, .a = tensors1, .a_n = tensors1_n,
+      .scalar = weight)
+FORMS(lerp, scalarlist, lerp_number, WITH_ENDS_SCALARS, .lists = 1, .a = tensors1,
+      .a_n = tensors1_n, .numbered = true, .scalars = weight, .scalars_n = weight_n)
+FORMS(lerp, list, lerp_list, WITH_ENDS_LIST, .lists = 2, .a = tensors1, .a_n = tensors1_n,
+      .b = weights, .b_n = weights_n)
+
+/* ---- of the tensors alone ---- */
+
+EACH(sqrt_each, tn_sqrt(x, out), tn_sqrt_(x))
+EACH(neg_each, tn_neg(x, out), tn_neg_(x))
+#define ALONE(op)                                                      \
+    tn_status tni_composite__foreach_##op(SELF, LIST)                  \
+    {                                                                  \
+        const others o = {0};                                          \
+        return make_each(self, self_n, op##_each_new, &o, out, out_n); \
+    }                                                                  \
+    tn_status tni_composite__foreach_##op##_(SELF)                     \
+    {                                                                  \
+        const others o = {0};                                          \
+        return write_each(self, self_n, op##_each_write, &o);          \
+    }
+ALONE(sqrt)
+ALONE(neg)
+
+static tn_status norm_new(tn_tensor *x, const others *o, int64_t i, tn_tensor **out)
+{
+    (void)i;
+    TN_CHECK(x->numel > 0 || !isinf(tn_scalar_to_double(o->scalar)), TN_INVALID,
+             "_foreach_norm cannot compute the infinity norm on an empty tensor because the "
+             "operation does not have an identity");
+    return tn_linalg_vector_norm(x, o->scalar, NULL, 0, false, o->dtype, out);
+}
+
+tn_status tni_composite__foreach_norm_scalar(SELF, tn_scalar ord, tn_dtype dtype, LIST)
+{
+    const others o = {.scalar = ord, .dtype = dtype};
+    return make_each(self, self_n, norm_new, &o, out, out_n);
+}
+
+static tn_status zero_write(tn_tensor *x, const others *o, int64_t i)
+{
+    (void)o;
+    (void)i;
+    return tn_zero_(x);
+}
+
+tn_status tni_composite__foreach_zero_(SELF)
+{
+    const others o = {0};
+    return write_each(self, self_n, zero_write, &o);
+}
+
+static tn_status copy_write(tn_tensor *x, const others *o, int64_t i)
+{
+    return tn_copy_(x, o->a[i], o->flag);
+}
+
+static tn_status copy_new(tn_tensor *x, const others *o, int64_t i, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tn_clone(x, TN_FORMAT_NONE, &made));
+    TN_TRY(copy_write(made, o, i));
+    *out = TN_MOVE(made);
+    return TN_OK;
+}
+
+tn_status tni_composite__foreach_copy(SELF, tn_tensor *const *src, int64_t src_n, bool non_blocking,
+                                      tn_tensor ***self_out, int64_t *self_out_n)
+{
+    const others o = {.lists = 1, .a = src, .a_n = src_n, .flag = non_blocking};
+    return make_each(self, self_n, copy_new, &o, self_out, self_out_n);
+}
+
+tn_status tni_composite__foreach_copy_(SELF, tn_tensor *const *src, int64_t src_n,
+                                       bool non_blocking)
+{
+    const others o = {.lists = 1, .a = src, .a_n = src_n, .flag = non_blocking};
+    return write_each(self, self_n, copy_write, &o);
+}
