@@ -9,8 +9,7 @@
  * fails, unless they are known: see tn_fake_constant.
  *
  * A fake tensor belongs to a mode. While a thread is inside a mode, factories and
- * tn_tensor_from_data give fake tensors of it. Operators on fake tensors work outside it too, as
- * long as they make no tensors of their own.
+ * tn_tensor_from_data give fake tensors of it. Operators on fake tensors work outside it too.
  *
  * Modes are counted handles; any number of threads may be inside one, and convert tensors, at once.
  */

@@ -81,24 +81,23 @@ static bool goes_in_blocks(const tn_tensor *q, const tn_tensor *k, const tn_tens
 /* ---- masks ---- */
 
 /* 0 where @p mask is true, -inf elsewhere. */
-static tn_status added_form(tn_tensor *mask, const tn_tensor *query, tn_tensor **out)
+static tn_status added_form(tn_tensor *mask, tn_tensor *query, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) seen = NULL;
     TN_AUTO(tn_tensor) hidden = NULL;
-    tn_tensor_opts opts = tn_opts((tn_dtype)query->dtype, query->device);
-    TN_TRY(tn_scalar_tensor(tn_float(-INFINITY), &opts, &hidden));
-    TN_TRY(tn_scalar_tensor(tn_float(0), &opts, &seen));
+    TN_TRY(tn_new_full(query, NULL, 0, tn_float(-INFINITY), NULL, &hidden));
+    TN_TRY(tn_new_full(query, NULL, 0, tn_float(0), NULL, &seen));
     return tn_where(mask, seen, hidden, out);
 }
 
 /* Query i sees keys 0 to i. */
-static tn_status causal_mask(const tn_tensor *q, const tn_tensor *k, tn_tensor **out)
+static tn_status causal_mask(tn_tensor *q, const tn_tensor *k, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) ones = NULL;
     TN_AUTO(tn_tensor) lower = NULL;
     const int64_t sizes[2] = {q->sizes[q->ndim - 2], k->sizes[k->ndim - 2]};
-    tn_tensor_opts opts = tn_opts(TN_DTYPE_BOOL, q->device);
-    TN_TRY(tn_ones(sizes, 2, &opts, &ones));
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_BOOL, TN_NO_DEVICE);
+    TN_TRY(tn_new_ones(q, sizes, 2, &opts, &ones));
     TN_TRY(tn_tril(ones, 0, &lower));
     return added_form(lower, q, out);
 }

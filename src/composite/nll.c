@@ -164,8 +164,7 @@ static tn_status smooth_losses(tn_tensor *logs, tn_tensor *target, tn_tensor *we
     }
     TN_TRY(tn_sum_dim(weighted, &dim, 1, false, TN_DTYPE_NONE, &sum));
     TN_TRY(tn_neg(sum, &negative));
-    tn_tensor_opts opts = tn_opts((tn_dtype)logs->dtype, logs->device);
-    TN_TRY(tn_zeros(NULL, 0, &opts, &zero));
+    TN_TRY(tn_new_zeros(logs, NULL, 0, NULL, &zero));
     return tn_where(ignored, zero, negative, out);
 }
 
@@ -180,8 +179,7 @@ static tn_status divisor(tn_tensor *logs, tn_tensor *target, tn_tensor *weight, 
         TN_TRY(tn_logical_not(ignored, &counted));
         return tn_sum(counted, TN_DTYPE_NONE, out);
     }
-    tn_tensor_opts opts = tn_opts((tn_dtype)logs->dtype, logs->device);
-    TN_TRY(tn_full(logs->sizes, logs->ndim, tn_float(-1.0), &opts, &flat));
+    TN_TRY(tn_new_full(logs, logs->sizes, logs->ndim, tn_float(-1.0), NULL, &flat));
     return tn_nll_loss_nd(flat, target, weight, SUM, ignore_index, out);
 }
 
@@ -291,8 +289,7 @@ tn_status tni_composite_cosine_embedding_loss(tn_tensor *input1, tn_tensor *inpu
     TN_TRY(tn_mul(square1, square2, &squares));
     TN_TRY(tn_sqrt(squares, &length));
     TN_TRY(tn_div(dot, length, &cosine));
-    tn_tensor_opts opts = tn_opts((tn_dtype)cosine->dtype, cosine->device);
-    TN_TRY(tn_zeros(NULL, 0, &opts, &zero));
+    TN_TRY(tn_new_zeros(cosine, NULL, 0, NULL, &zero));
     TN_TRY(tn_neg(cosine, &less));
     TN_TRY(tn_add_scalar(less, tn_int(1), tn_int(1), &alike));
     TN_TRY(tn_sub_scalar(cosine, tn_float(margin), tn_int(1), &over));

@@ -33,11 +33,10 @@ static tn_status circular(tn_tensor *self, const int64_t *pad, int64_t pad_n, tn
                  "Negative padding value is resulting in an empty dimension");
         sizes[d] = size + before + after;
     }
-    tn_tensor_opts opts = tn_opts((tn_dtype)self->dtype, self->device);
     TN_AUTO(tn_tensor) result = NULL;
     TN_AUTO(tn_tensor) to = NULL;
     TN_AUTO(tn_tensor) from = tn_tensor_ref(self);
-    TN_TRY(tn_empty(sizes, ndim, &opts, TN_FORMAT_NONE, &result));
+    TN_TRY(tn_new_empty(self, sizes, ndim, NULL, &result));
     to = tn_tensor_ref(result);
     for (int i = 0; i < padded; i++) {
         int d = ndim - 1 - i;

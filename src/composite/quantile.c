@@ -152,7 +152,6 @@ tn_status tni_composite_quantile_scalar(tn_tensor *self, double q, tn_opt_int di
     TN_CHECK(q >= 0 && q <= 1, TN_INVALID, "quantile() q must be in the range [0, 1] but got %g",
              q);
     TN_AUTO(tn_tensor) share = NULL;
-    tn_tensor_opts opts = tn_opts((tn_dtype)self->dtype, self->device);
-    TN_TRY(tn_scalar_tensor(tn_float(q), &opts, &share));
+    TN_TRY(tn_new_full(self, NULL, 0, tn_float(q), NULL, &share));
     return tn_quantile(self, share, dim, keepdim, interpolation, out);
 }

@@ -433,10 +433,10 @@ tn_status tni_composite_one_hot(tn_tensor *self, int64_t num_classes, tn_tensor 
     for (int d = 0; d < self->ndim; d++)
         sizes[d] = self->sizes[d];
     sizes[self->ndim] = num_classes;
-    tn_tensor_opts opts = tn_opts(TN_DTYPE_I64, self->device);
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_I64, TN_NO_DEVICE);
     TN_AUTO(tn_tensor) zeros = NULL;
     TN_AUTO(tn_tensor) index = NULL;
-    TN_TRY(tn_zeros(sizes, self->ndim + 1, &opts, &zeros));
+    TN_TRY(tn_new_zeros(self, sizes, self->ndim + 1, &opts, &zeros));
     if (self->numel == 0) {
         *out = TN_MOVE(zeros);
         return TN_OK;

@@ -183,10 +183,8 @@ static tn_status noise(tn_tensor *input, double p, bool train, tn_tensor **out)
     if (p == 0 || !train || input->numel == 0)
         return TN_OK;
     TN_AUTO(tn_tensor) t = NULL;
-    if (p == 1) {
-        tn_tensor_opts opts = tn_opts((tn_dtype)input->dtype, input->device);
-        return tn_zeros(NULL, 0, &opts, out);
-    }
+    if (p == 1)
+        return tn_new_zeros(input, NULL, 0, NULL, out);
     TN_TRY(tn_empty_like(input, NULL, TN_FORMAT_NONE, &t));
     TN_TRY(tn_bernoulli_(t, 1 - p, NULL));
     TN_TRY(tn_div_scalar_(t, tn_float(1 - p)));

@@ -137,8 +137,7 @@ static tn_status direction(tn_tensor *x, tn_dtype dtype, int64_t dim, double eps
     else
         floats = tn_tensor_ref(x);
     TN_TRY(tn_linalg_vector_norm(floats, tn_int(2), &dim, 1, true, TN_DTYPE_NONE, &length));
-    tn_tensor_opts opts = tn_opts((tn_dtype)length->dtype, length->device);
-    TN_TRY(tn_full(NULL, 0, tn_float(eps), &opts, &least));
+    TN_TRY(tn_new_full(length, NULL, 0, tn_float(eps), NULL, &least));
     TN_TRY(tn_maximum(length, least, &bounded));
     return tn_div(floats, bounded, out);
 }

@@ -119,12 +119,11 @@ tn_status tni_composite_grid_sampler(tn_tensor *input, tn_tensor *grid, int64_t 
 /* -1 to 1 in n steps, at the middle of elements or at their corners. */
 static tn_status ruler(tn_tensor *theta, int64_t n, bool align_corners, tn_tensor **out)
 {
-    tn_tensor_opts opts = tn_opts((tn_dtype)theta->dtype, theta->device);
     TN_AUTO(tn_tensor) edges = NULL;
-    if (n <= 1) {
-        return tn_zeros(&n, 1, &opts, out);
-    }
-    TN_TRY(tn_linspace(tn_int(-1), tn_int(1), n, &opts, &edges));
+    if (n <= 1)
+        return tn_new_zeros(theta, &n, 1, NULL, out);
+    TN_TRY(tn_new_empty(theta, &n, 1, NULL, &edges));
+    TN_TRY(tn_linspace_out(tn_int(-1), tn_int(1), n, edges));
     if (!align_corners)
         return tn_mul_scalar(edges, tn_float((double)(n - 1) / (double)n), out);
     *out = TN_MOVE(edges);
@@ -151,7 +150,6 @@ tn_status tni_composite_affine_grid_generator(tn_tensor *theta, const int64_t *s
     TN_AUTO(tn_tensor) batch = NULL;
     TN_AUTO(tn_tensor) turned = NULL;
     TN_AUTO(tn_tensor) flat = NULL;
-    tn_tensor_opts opts = tn_opts((tn_dtype)theta->dtype, theta->device);
     TN_TRY(ruler(theta, w, align_corners, &x));
     TN_TRY(ruler(theta, h, align_corners, &y));
     TN_TRY(tn_view(x, (const int64_t[]){1, w, 1}, 3, &column));
@@ -159,7 +157,7 @@ tn_status tni_composite_affine_grid_generator(tn_tensor *theta, const int64_t *s
     tn_tensor_unref(TN_MOVE(column));
     TN_TRY(tn_view(y, (const int64_t[]){h, 1, 1}, 3, &column));
     TN_TRY(tn_expand(column, plane, 3, false, &ys));
-    TN_TRY(tn_ones(plane, 3, &opts, &ones));
+    TN_TRY(tn_new_ones(theta, plane, 3, NULL, &ones));
     TN_TRY(tn_cat((tn_tensor *const[]){xs, ys, ones}, 3, 2, &base));
     TN_TRY(tn_view(base, (const int64_t[]){1, h * w, 3}, 3, &rows));
     TN_TRY(tn_expand(rows, (const int64_t[]){size[0], h * w, 3}, 3, false, &batch));
