@@ -91,6 +91,23 @@ TEST(a_fake_tensor_moves_to_any_device)
     tn_fake_mode_unref(mode);
 }
 
+TEST(each_tensor_of_a_list_has_its_own_device)
+{
+    tn_fake_mode *mode = new_mode(false);
+    tn_fake_guard guard = tn_fake_enter(mode);
+    tn_tensor *here = ones(1, TN_CPU), *there = ones(1, cuda(0)), **made = NULL;
+    int64_t n = 0;
+    ASSERT_OK(tn__foreach_add((tn_tensor *[]){here, there}, 2, tn_int(1), &made, &n));
+    expect_device(made[0], "cpu");
+    expect_device(made[1], "cuda:0");
+    EXPECT_OK(
+        tn__foreach_copy_((tn_tensor *[]){there, there}, 2, (tn_tensor *[]){here, here}, 2, false));
+    tn_tensor_list_free(made, n);
+    UNREF(here, there);
+    tn_fake_leave(guard);
+    tn_fake_mode_unref(mode);
+}
+
 /* ---- factories ---- */
 
 TEST(factories_give_fake_tensors_of_the_asked_device_also_where_it_does_not_exist)
