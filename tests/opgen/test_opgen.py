@@ -281,6 +281,15 @@ class Meaning(Folder):
         self.assertIn("record_f_(", texts["autograd_kernels.c"])
         self.assertNotIn("record_f(", texts["autograd_kernels.c"])
 
+    def test_the_in_place_variant_may_have_gradients_of_its_own(self):
+        self.declare("op f(Tensor self) -> Tensor {\n  variants function inplace\n  shape f\n  cpu f\n"
+                     "  grad self: grad * self\n  grad inplace self: grad * result\n}\n"
+                     "op mul(Tensor self, Tensor other) -> Tensor {\n  shape g\n  cpu g\n}\n")
+        texts = self.texts()
+        self.assertIn("const tni_node_class tni_class_f = { \"FBackward0\"", texts["gradients.c"])
+        self.assertIn("const tni_node_class tni_class_f_ = { \"FBackward1\"", texts["gradients.c"])
+        self.assertIn("static const uint8_t from_f_[] = {TNI_SAVED_RESULT};", texts["gradients.c"])
+
     def test_an_operator_without_tensors_has_no_autograd_kernel(self):
         self.declare("op f(int n) -> Tensor {\n  kernel CompositeExplicitAutograd f\n}\n")
         self.assertNotIn("tni_autograd_f", self.texts()["register.c"])
@@ -488,6 +497,9 @@ ERRORS = {
     "two gradients of one argument": (HEAD + "  grad self: grad\n  grad self: grad\n" + FINE,
                                       "3: 'self' has a gradient already"),
     "'grad none' and a formula": (HEAD + "  grad none\n  grad self: grad\n" + FINE, "3: 'grad none' stands alone"),
+    "gradients of an in-place variant that is not there": (
+        HEAD + "  grad self: grad\n  grad inplace self: grad\n" + FINE,
+        "3: 'grad inplace' wants the variant 'inplace' and other gradients"),
     "a formula without a colon": (HEAD + "  grad self\n" + FINE, "2: want `grad none` or `grad ARGUMENT: FORMULA`"),
     "a formula with a word nobody knows": (HEAD + "  grad self: grad * x\n" + FINE,
                                            "2: 'x' in the formula is neither an argument nor a result"),

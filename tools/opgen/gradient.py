@@ -9,8 +9,10 @@ from problems import Problem
 LINE = re.compile(r"([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*:\s*(.*)$")
 
 
-def parse(lines, schema):
-    """None without lines, [] for `grad none`, else formulas."""
+def parse(lines, schema, inplace=False):
+    """None without lines, [] for `grad none`, else formulas: those of the function, or those that the in-place variant
+    has for itself."""
+    lines = [line for line in lines if line.rest.startswith("inplace ") == inplace]
     if not lines:
         return None
     if any(line.rest == "none" for line in lines):
@@ -20,7 +22,7 @@ def parse(lines, schema):
     formulas, seen = [], set()
     types = {arg.name: arg.type for arg in schema.args}
     for line in lines:
-        match = LINE.match(line.rest)
+        match = LINE.match(line.rest[len("inplace "):] if inplace else line.rest)
         if not match:
             raise Problem(line.where, "want `grad none` or `grad ARGUMENT: FORMULA`")
         names = [name.strip() for name in match.group(1).split(",")]

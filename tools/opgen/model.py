@@ -322,6 +322,9 @@ class Builder:
                       % autograd.rest)
         family.autograd = not autograd or autograd.rest == "default"
         family.formulas = gradients.parse(declaration.all("grad"), schema)
+        family.inplace_formulas = gradients.parse(declaration.all("grad"), schema, inplace=True)
+        if family.inplace_formulas and (not family.formulas or "inplace" not in family.variants):
+            self.fail(family.inplace_formulas[0].where, "'grad inplace' wants the variant 'inplace' and other gradients")
         if family.formulas is not None and family.kind == "composite":
             self.fail(declaration.all("grad")[0].where, "a composite operator has the gradients of what it calls")
         lists = [arg for arg in schema.args if arg.type.is_tensor and arg.type.is_list]
@@ -432,17 +435,20 @@ class Builder:
         for family in self.families:
             if not family.formulas:
                 continue
-            name = family.base.schema.name.rstrip("_") or family.base.schema.name
-            numbers[name] = numbers.get(name, -1) + 1
-            try:
-                gradient = gradients.Gradient(family.base, family.formulas, numbers[name], by_c_name, model.hands)
-            except Problem as problem:
-                self.problems.add(problem.where, problem.message)
-                continue
-            model.gradients.append(gradient)
-            for op in family.operators:
-                # Booleans have no gradient; only what they are written over in place had one.
-                op.gradient = "none" if family.rule == "bool" and op.role != "inplace" else gradient
+            for op, formulas in [(family.base, family.formulas)] + [
+                    (op, family.inplace_formulas) for op in family.operators
+                    if op.role == "inplace" and family.inplace_formulas]:
+                name = family.base.schema.name.rstrip("_") or family.base.schema.name
+                numbers[name] = numbers.get(name, -1) + 1
+                try:
+                    gradient = gradients.Gradient(op, formulas, numbers[name], by_c_name, model.hands)
+                except Problem as problem:
+                    self.problems.add(problem.where, problem.message)
+                    continue
+                model.gradients.append(gradient)
+                for served in family.operators if op is family.base else [op]:
+                    # Booleans have no gradient; only what they are written over in place had one.
+                    served.gradient = "none" if family.rule == "bool" and served.role != "inplace" else gradient
         for family in self.families:
             for op in family.operators:
                 if family.formulas == []:
