@@ -28,6 +28,19 @@ tn_tensor *tni_grad_div_number_mode(tn_tensor *grad, tn_scalar other, const char
                          : tni_grad_div_conj_number(grad, other);
 }
 
+/* ---- signs ---- */
+
+/* Real: 0. Complex, z / |z|: (g - s^2 conj(g)) / (2 |z|), where |z| = z conj(s); 0 at 0. */
+tn_tensor *tni_grad_sgn_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *result)
+{
+    if (!grad || !tn_dtype_is_complex((tn_dtype)grad->dtype))
+        return tnx_zeros_like(grad, NULL, TN_FORMAT_NONE);
+    tn_tensor *turned = tnx_mul(tnx_mul(result, result), tni_grad_conj(grad));
+    tn_tensor *size = tnx_mul(self, tni_grad_conj(result));
+    tn_tensor *slope = tnx_div(tnx_sub(grad, turned, tn_int(1)), tnx_mul_scalar(size, tn_int(2)));
+    return tnx_masked_fill(slope, tnx_eq_scalar(result, tn_int(0)), tn_int(0));
+}
+
 /* ---- powers ---- */
 
 static bool equals_zero(tn_scalar s)
@@ -54,12 +67,21 @@ tn_tensor *tni_grad_pow_self(tn_tensor *grad, tn_tensor *self, tn_tensor *expone
                                 tnx_mul(grad, slope));
 }
 
+/* From 0 up; complex numbers have no order. */
+static tn_tensor *not_negative(tn_tensor *t)
+{
+    if (t && tn_dtype_is_complex((tn_dtype)t->dtype))
+        return tnx_eq(t, t);
+    return tnx_ge_scalar(t, tn_int(0));
+}
+
 /* 0 to the power of anything from 0 up stays 0 nearby: there the slope is 0 and not 0 * -inf. */
 tn_tensor *tni_grad_pow_exponent(tn_tensor *grad, tn_tensor *self, tn_tensor *exponent,
                                  tn_tensor *result)
 {
-    tn_tensor *flat =
-        tnx_logical_and(tnx_eq_scalar(self, tn_int(0)), tnx_ge_scalar(exponent, tn_int(0)));
+    tn_tensor *flat = tnx_logical_and(tnx_eq_scalar(self, tn_int(0)), not_negative(exponent));
+    if (result && tn_dtype_is_complex((tn_dtype)result->dtype)) /* a real one may be negative */
+        self = tnx_to_dtype(self, (tn_dtype)result->dtype, false, false, TN_FORMAT_NONE);
     tn_tensor *slope = tni_grad_conj(tnx_mul(result, tnx_log(self)));
     return tnx_mul(grad, tnx_where_scalarself(flat, tn_int(0), slope));
 }
@@ -74,7 +96,7 @@ tn_tensor *tni_grad_pow_of_number(tn_tensor *grad, tn_scalar base, tn_tensor *ex
     }
     tn_tensor *slope = tnx_mul_scalar(result, tn_float(log(tn_scalar_to_double(base))));
     if (equals_zero(base))
-        slope = tnx_where_scalarself(tnx_ge_scalar(exponent, tn_int(0)), tn_int(0), slope);
+        slope = tnx_where_scalarself(not_negative(exponent), tn_int(0), slope);
     return tnx_mul(grad, tni_grad_conj(slope));
 }
 

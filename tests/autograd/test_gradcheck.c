@@ -41,6 +41,7 @@ static const exception samples[] = {
     {"i64[0], f32[2]", "scatter wants a source of the index's shape"},
     {"bf16[6,4], i64[]=0, 0", "the padding row of an embedding has no gradient"},
     {"f64[3,4].t, i32[3]=1, 4, 2, True", "frequencies are not differentiated twice"},
+    {"c64[2,3], 3", "there is no absolute value of complex numbers"},
     {"f32[2,3,5,6], [0,2]", "the backward operator refuses no elements"},
 };
 static bool left_out(const char *args)
@@ -121,17 +122,22 @@ static double moved(const char *op, double v, int64_t k, int argument)
     return v;
 }
 
-/* The same values, moved, dense, in float64; requires grad. */
+static bool is_complex(const tn_tensor *t)
+{
+    return tn_dtype_is_complex((tn_dtype)t->dtype);
+}
+
+/* The same values, moved, dense, in float64 or complex128; requires grad. */
 static tn_tensor *leaf(const char *op, tn_tensor *t, int argument)
 {
     tn_tensor *x = NULL;
-    tn_tensor_opts opts = tn_opts(TN_DTYPE_F64, TN_CPU);
+    tn_tensor_opts opts = tn_opts(is_complex(t) ? TN_DTYPE_C128 : TN_DTYPE_F64, TN_CPU);
     ASSERT_OK(tn_empty(t->sizes, t->ndim, &opts, TN_FORMAT_CONTIGUOUS, &x));
     bool on = tn_set_grad_enabled(false);
     ASSERT_OK(tn_copy_(x, t, false));
     tn_set_grad_enabled(on);
     double *values = x->data;
-    for (int64_t k = 0; k < x->numel; k++)
+    for (int64_t k = 0; k < x->numel * (is_complex(t) ? 2 : 1); k++)
         values[k] = moved(op, values[k], k, argument);
     ASSERT_OK(tn_tensor_set_requires_grad(x, true));
     return x;
@@ -146,15 +152,14 @@ typedef struct subject {
     tn_tensor *inputs[MOST];           /* owned; those that require grad are checked */
     int argument[MOST], element[MOST]; /* which argument, which element of a list or -1 */
     int n;
-    bool complex;
 } subject;
 
 static void add_input(subject *s, const char *op, int argument, int e, tn_tensor *t)
 {
     if (!t)
         return;
-    s->complex = s->complex || tn_dtype_is_complex((tn_dtype)t->dtype);
-    if (!tn_dtype_is_floating((tn_dtype)t->dtype) || t->device.type != TN_DEVICE_CPU)
+    if (!(tn_dtype_is_floating((tn_dtype)t->dtype) || is_complex(t)) ||
+        t->device.type != TN_DEVICE_CPU)
         return;
     ASSERT(s->n < MOST);
     s->inputs[s->n] = leaf(op, t, argument + e + 1);
@@ -183,9 +188,10 @@ static void subject_make(subject *s, const char *op, const char *args)
             add_input(s, op, i, -1, v->u.tensor);
         for (uint32_t e = 0; v->tag == TN_TAG_TENSOR_LIST && e < v->count; e++)
             add_input(s, op, i, (int)e, v->u.tensors[e]);
-        if (v->tag == TN_TAG_INT && is_dtype(s->schema->args[i].type) &&
-            tn_dtype_is_floating((tn_dtype)v->u.i))
-            v->u.i = TN_DTYPE_F64;
+        if (v->tag == TN_TAG_INT && is_dtype(s->schema->args[i].type))
+            v->u.i = tn_dtype_is_floating((tn_dtype)v->u.i)  ? TN_DTYPE_F64
+                     : tn_dtype_is_complex((tn_dtype)v->u.i) ? TN_DTYPE_C128
+                                                             : v->u.i;
     }
 }
 
@@ -264,12 +270,12 @@ static void drop(tn_tensor **list, int64_t n)
 }
 
 /* What comes of a call, from its results. */
-static fate judge(subject *s, tn_tensor *const *results, int64_t n)
+static fate judge(tn_tensor *const *results, int64_t n)
 {
     fate found = CONSTANT;
     for (int64_t i = 0; i < n; i++) {
         const tn_tensor *t = results[i];
-        if (t->device.type != TN_DEVICE_CPU || tn_dtype_is_complex((tn_dtype)t->dtype))
+        if (t->device.type != TN_DEVICE_CPU)
             return UNFIT;
         if (tn_tensor_requires_grad(t))
             found = CHECKED;
@@ -277,15 +283,15 @@ static fate judge(subject *s, tn_tensor *const *results, int64_t n)
     for (int64_t i = 0; i < n; i++) {
         tn_tensor *sum = NULL;
         tn_scalar value = tn_int(0);
-        if (results[i]->dtype != TN_DTYPE_F64)
+        if (results[i]->dtype != TN_DTYPE_F64 && results[i]->dtype != TN_DTYPE_C128)
             continue;
         ASSERT_OK(tn_sum(results[i], TN_DTYPE_NONE, &sum));
         ASSERT_OK(tn_item(sum, &value));
         tn_tensor_unref(sum);
-        if (!isfinite(value.v.f))
+        if (!isfinite(value.v.f) || !isfinite(value.imag))
             found = NOT_A_NUMBER;
     }
-    return s->complex ? UNFIT : found;
+    return found;
 }
 
 /* Call once; an argument that cannot have a gradient is told so, and the call repeated. */
@@ -300,7 +306,7 @@ static tn_status settle(subject *s, fate *out, int64_t *cost)
                 numbers += results[i]->numel;
             for (int i = 0; i < s->n; i++)
                 given += s->inputs[i]->numel;
-            *out = judge(s, results, n);
+            *out = judge(results, n);
             drop(results, n);
             *cost = numbers * given;
             return TN_OK;

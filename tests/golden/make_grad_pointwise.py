@@ -103,6 +103,28 @@ def bounds(w):
     w.grad("clamp_max.Tensor", "$x_f64.grad, $high.grad")
 
 
+def complex_numbers(w):
+    w.comment("complex numbers; a real gradient is a view there")
+    near = NEAR["f64"] + " strides=no"
+    for op in ("neg", "exp", "log", "sqrt", "reciprocal", "sgn", "square", "sin", "tanh", "sigmoid"):
+        w.grad(op, "c128[3].grad", near)
+    for op in ("add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "pow.Tensor_Tensor"):
+        w.grad(op, "c128[3].grad, c128[3].grad", near)
+        w.grad(op, "f64[2,3].grad, c128[3].grad", near)
+        w.grad(op, "c128[3].grad, f64[].grad", near)
+    w.grad("mul.Scalar", "c128[3].grad, 1-2j", near)
+    w.grad("mul.Scalar", "f64[3].grad, 1-2j", near)
+    w.grad("add.Tensor", "f64[3].grad, c128[3].grad, alpha=1-2j", near)
+    w.grad("addcmul", "f64[3].grad, c128[3].grad, c128[3].grad, value=0.5", near)
+    w.grad("lerp.Tensor", "c128[3].grad, c128[3].grad, c128[3].grad", near)
+    w.grad("copy_", "c128[3].grad, f64[3].grad", near)
+    w.grad("copy_", "f64[3].grad, c128[3].grad", near)
+    w.grad("_to_copy", "f64[3].grad, dtype=complex128", near)
+    w.grad("_to_copy", "c128[3].grad, dtype=float64")
+    w.grad("where.self", "bool[3], c128[3].grad, c128[3].grad")
+    w.grad("masked_fill.Scalar", "c128[3].grad, bool[3], 1j")
+
+
 def copies(w):
     w.comment("copies, factories, random numbers")
     w.grad("clone", "f32[2,3].t.grad")
@@ -147,3 +169,4 @@ if __name__ == "__main__":
         several(writer)
         bounds(writer)
         copies(writer)
+        complex_numbers(writer)
