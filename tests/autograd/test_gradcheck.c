@@ -41,13 +41,17 @@ static const exception samples[] = {
     {"i64[0], f32[2]", "scatter wants a source of the index's shape"},
     {"bf16[6,4], i64[]=0, 0", "the padding row of an embedding has no gradient"},
     {"f64[3,4].t, i32[3]=1, 4, 2, True", "frequencies are not differentiated twice"},
-    {"c64[2,3], 3", "there is no absolute value of complex numbers"},
+    {"linalg_vector_norm(c64[2,3], 3", "there is no absolute value of complex numbers"},
+    {"convolution(c64", "no complex gradients of convolutions"},
+    {"logcumsumexp(c64", "no complex gradients of running sums of exponentials"},
     {"f32[2,3,5,6], [0,2]", "the backward operator refuses no elements"},
 };
-static bool left_out(const char *args)
+static bool left_out(const char *op, const char *args)
 {
+    char text[1024];
+    snprintf(text, sizeof text, "%s(%s)", op, args);
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++)
-        if (strstr(args, samples[i].op))
+        if (strstr(text, samples[i].op))
             return true;
     return false;
 }
@@ -393,7 +397,7 @@ static void check_all(bool second)
     n_tallies = 0;
     for (int i = 0; i < tni_num_samples; i++) {
         const tni_sample *s = &tni_samples[i];
-        if (s->status != TN_OK || is_out(s->op) || left_out(s->args))
+        if (s->status != TN_OK || is_out(s->op) || left_out(s->op, s->args))
             continue;
         const char *ops[] = {s->op, s->inplace};
         for (int j = 0; j < 2 && ops[j][0]; j++) {
