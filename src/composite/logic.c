@@ -35,13 +35,11 @@ tn_status tni_composite_isclose(tn_tensor *self, tn_tensor *other, double rtol, 
 {
     TN_CHECK(self->dtype == other->dtype, TN_INVALID, "%s did not match %s",
              tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)other->dtype));
-    TN_CHECK(!equal_nan || !tn_dtype_is_complex((tn_dtype)self->dtype), TN_UNSUPPORTED,
-             "isclose with equal_nan is not supported for complex tensors");
     TN_CHECK(rtol >= 0, TN_INVALID, "rtol must be greater than or equal to zero, but got %g", rtol);
     TN_CHECK(atol >= 0, TN_INVALID, "atol must be greater than or equal to zero, but got %g", atol);
     TN_AUTO(tn_tensor) close = NULL;
     TN_TRY(tn_eq(self, other, &close));
-    if (equal_nan && tn_dtype_is_floating((tn_dtype)self->dtype)) {
+    if (equal_nan && !tn_dtype_is_integral((tn_dtype)self->dtype, true)) {
         TN_AUTO(tn_tensor) a = NULL;
         TN_AUTO(tn_tensor) b = NULL;
         TN_TRY(tn_isnan(self, &a));
@@ -54,7 +52,9 @@ tn_status tni_composite_isclose(tn_tensor *self, tn_tensor *other, double rtol, 
         return TN_OK;
     }
     TN_AUTO(tn_tensor) wide = NULL; /* integers would wrap */
+    TN_AUTO(tn_tensor) scaled = NULL;
     TN_AUTO(tn_tensor) allowed = NULL;
+    TN_AUTO(tn_tensor) gap = NULL;
     TN_AUTO(tn_tensor) difference = NULL;
     TN_AUTO(tn_tensor) near = NULL;
     TN_AUTO(tn_tensor) finite = NULL;
@@ -62,11 +62,11 @@ tn_status tni_composite_isclose(tn_tensor *self, tn_tensor *other, double rtol, 
         TN_TRY(tn_to_dtype(self, tn_default_dtype(), false, false, TN_FORMAT_NONE, &wide));
         self = wide;
     }
-    TN_TRY(tn_mul_scalar(other, tn_float(rtol), &allowed));
-    TN_TRY(tn_abs_(allowed));
+    TN_TRY(tn_mul_scalar(other, tn_float(rtol), &scaled));
+    TN_TRY(tn_abs(scaled, &allowed));
     TN_TRY(tn_add_scalar_(allowed, tn_float(atol), tn_int(1)));
-    TN_TRY(tn_sub(self, other, tn_int(1), &difference));
-    TN_TRY(tn_abs_(difference));
+    TN_TRY(tn_sub(self, other, tn_int(1), &gap));
+    TN_TRY(tn_abs(gap, &difference));
     TN_TRY(tn_le(difference, allowed, &near));
     TN_TRY(tn_isfinite(difference, &finite));
     TN_TRY(tn_logical_and_(near, finite));

@@ -64,7 +64,8 @@ tn_status tni_cpu_neg(tni_iter *it)
 
 tn_status tni_cpu_abs(tni_iter *it)
 {
-    return tni_run(it, TNI_LOOP_ABS, 0, NULL);
+    return tni_run(it, TNI_LOOP_ABS, tn_dtype_is_complex(it->dtype) ? TNI_RUN_REAL_RESULT : 0,
+                   NULL);
 }
 
 tn_status tni_cpu_relu(tni_iter *it)

@@ -304,7 +304,9 @@ static tn_status copy_inputs(tni_iter *it, void **copies)
 
 static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags)
 {
-    tn_dtype result = flags & TNI_RUN_BOOL_RESULT ? TN_DTYPE_BOOL : compute;
+    tn_dtype result = flags & TNI_RUN_BOOL_RESULT   ? TN_DTYPE_BOOL
+                      : flags & TNI_RUN_REAL_RESULT ? tni_dtype_to_real(compute)
+                                                    : compute;
     size_t widest = tni_dtype_size(compute);
     operand_set(it, &j->out, it->out_data, 0, it->out_dtype, result);
     for (int i = 0; i < it->n; i++) {

@@ -13,6 +13,7 @@ enum {
     /* Input 0 is a condition: bool, whatever the common dtype is. */
     TNI_RUN_CONDITION = 1u << 1,
     TNI_RUN_BOOL_RESULT = 1u << 2,
+    TNI_RUN_REAL_RESULT = 1u << 4, /* of complex numbers */
     /* Elements are moved, not computed with: float16 stays float16. */
     TNI_RUN_RAW = 1u << 3,
 };

@@ -88,8 +88,8 @@ tn_status tni_check_relu(tn_tensor *self)
 
 tn_status tni_check_abs(tn_tensor *self)
 {
-    TN_CHECK(self->dtype != TN_DTYPE_BOOL && !is_complex(self), TN_UNSUPPORTED,
-             "\"abs_cpu\" not implemented for '%s'", tni_dtype_text((tn_dtype)self->dtype));
+    TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED, "\"abs_cpu\" not implemented for '%s'",
+             tni_dtype_text((tn_dtype)self->dtype));
     return TN_OK;
 }
 

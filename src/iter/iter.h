@@ -24,11 +24,12 @@ typedef struct tni_operand {
 
 /* How the dtype follows from the inputs. */
 enum {
-    TNI_PW_PROMOTE = 0, /* the common dtype */
-    TNI_PW_FLOAT = 1,   /* the common dtype, the default float for integers and bool */
-    TNI_PW_BOOL = 2,    /* computed in the common dtype, the result is bool */
-    TNI_PW_SAME = 3,    /* all inputs must have one dtype */
-    TNI_PW_WHERE = 4,   /* input 0 is a condition and has no say */
+    TNI_PW_PROMOTE = 0,   /* the common dtype */
+    TNI_PW_FLOAT = 1,     /* the common dtype, the default float for integers and bool */
+    TNI_PW_BOOL = 2,      /* computed in the common dtype, the result is bool */
+    TNI_PW_SAME = 3,      /* all inputs must have one dtype */
+    TNI_PW_WHERE = 4,     /* input 0 is a condition and has no say */
+    TNI_PW_MAGNITUDE = 5, /* the common dtype; of complex numbers the result is real */
 };
 
 /* Which common dtypes an operator takes, as bits. */

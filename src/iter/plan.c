@@ -91,7 +91,8 @@ static inline bool is_same(tni_iter *it, int rule, const tni_operand *in, int n,
     uint64_t kind = kind_word(a);
     if (!is_plain(kind) || (b != a && !same_kind(kind, a, b)))
         return false;
-    if (rule != TNI_PW_PROMOTE && (rule != TNI_PW_FLOAT || !((1u << a->dtype) & fractional)))
+    if (rule != TNI_PW_PROMOTE && (rule != TNI_PW_FLOAT || !((1u << a->dtype) & fractional)) &&
+        (rule != TNI_PW_MAGNITUDE || ((1u << a->dtype) & TNI_PW_COMPLEX)))
         return false;
     if (given && given != a &&
         (!same_kind(kind, a, given) || given->storage == a->storage ||
@@ -107,6 +108,13 @@ static inline bool is_same(tni_iter *it, int rule, const tni_operand *in, int n,
     it->numbers = 0;
     it->flat = TNI_FLAT_SAME;
     return true;
+}
+
+static tn_dtype result_dtype(int rule, tn_dtype common)
+{
+    return rule == TNI_PW_BOOL        ? TN_DTYPE_BOOL
+           : rule == TNI_PW_MAGNITUDE ? tni_dtype_to_real(common)
+                                      : common;
 }
 
 /* The same for more inputs, numbers that do not change the dtype, a condition, a bool result. */
@@ -143,7 +151,7 @@ static __attribute__((noinline)) bool is_flat(tni_iter *it, int rule, const tni_
         }
     }
     it->dtype = (tn_dtype)first->dtype;
-    it->out_dtype = rule == TNI_PW_BOOL ? TN_DTYPE_BOOL : (tn_dtype)first->dtype;
+    it->out_dtype = result_dtype(rule, (tn_dtype)first->dtype);
     it->numbers = (uint8_t)numbers;
     it->numel = first->numel;
     it->flat = numbers ? TNI_FLAT_NUMBERS : TNI_FLAT_SAME;
@@ -195,7 +203,7 @@ static tn_status common_dtype(tni_iter *it, const tni_operand *in, int n)
                      tni_dtype_text((tn_dtype)in[i].tensor->dtype), tni_dtype_text(it->dtype));
     if (rule == TNI_PW_FLOAT && tn_dtype_is_integral(it->dtype, true))
         it->dtype = tn_default_dtype();
-    it->out_dtype = rule == TNI_PW_BOOL ? TN_DTYPE_BOOL : it->dtype;
+    it->out_dtype = result_dtype(rule, it->dtype);
     return TN_OK;
 }
 

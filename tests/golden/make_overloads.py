@@ -21,6 +21,18 @@ def comparing(w):
             w.case(op + ".Scalar", args)
 
 
+def magnitudes(w):
+    w.comment("magnitudes of complex numbers")
+    w.tensor("z", torch.tensor([3 + 4j, complex("inf+nanj"), complex("nan-infj"), complex("nan+1j"), -0j, 1e30 + 1e30j, 1e-30 - 1e-30j]))
+    for args in ("$z", "c64[2,3].t", "c128[4].strided", "c64[0]", "c64[]", "c128[2,3]"):
+        w.case("abs", args, "ulp=1")
+    w.case("abs.out", "c64[3], out=f32[0]", "ulp=1")
+    w.case("abs.out", "c64[3], out=f64[3]", "rtol=1e-6")
+    w.case("abs", "bool[2]")
+    for args in ("c64[3], c64[3]", "c64[3], c64[3]=1", "$z, $z", "c64[3], c64[3].strided, 0.5, 2.0", "c128[3], c128[3], 1e-5, 1e-8, True"):
+        w.case("isclose", args)
+
+
 def functional(w):
     w.comment("what an operator that writes would leave behind")
     for args in ("f32[2,3], f32[3]", "f32[2,3].t, f32[2,3]", "i64[3,2].t, f32[3,1]", "bool[3], c64[3]", "f32[2], f32[3]", "f32[0], f32[0]", "f32[], i64[]"):
@@ -174,7 +186,7 @@ def layers(w):
         w.case("norm.out", args, CLOSE)
 
 
-PARTS = (comparing, functional, converting, numbers_in_tensors, pieces, sizes, random, padding, scattering, layers)
+PARTS = (comparing, magnitudes, functional, converting, numbers_in_tensors, pieces, sizes, random, padding, scattering, layers)
 
 if __name__ == "__main__":
     with Writer("overloads") as writer:

@@ -16,7 +16,7 @@ ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "poi
 MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
-         "where": "TNI_PW_WHERE"}
+         "where": "TNI_PW_WHERE", "magnitude": "TNI_PW_MAGNITUDE"}
 # Which dtypes an elementwise operator computes in.
 DTYPES = {"float": "TNI_PW_FLOATS", "inexact": "TNI_PW_INEXACT", "real": "TNI_PW_REALS", "ordered": "TNI_PW_ORDERED",
           "integer": "TNI_PW_INTEGERS", "bits": "TNI_PW_BITS", "number": "TNI_PW_NUMBERS"}

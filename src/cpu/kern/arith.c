@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/kern/arith.c: arithmetic. Integers wrap: they are computed without a sign wherever that gives
  * the same bits, so that the signed and the unsigned type share a loop. */
+#include "cpu/kern/libm.h"
 #include "cpu/kern/types.h"
 
 #define LOOP1(name, T, expression)                                                 \
@@ -175,7 +176,8 @@ const tni_loop_table TNI_KERN_NAME(tni_arith) = {
     ROW(MINIMUM) = {SIGNED_ROW(minimum),
                     REAL_ROW(minimum), [TN_DTYPE_U8] = minimum_u8, [TN_DTYPE_BOOL] = mul_bool},
     ROW(NEG) = {WRAPPING_ROW(neg), REAL_ROW(neg), COMPLEX_ROW(neg)},
-    ROW(ABS) = {SIGNED_ROW(abs), REAL_ROW(abs), [TN_DTYPE_U8] = same_u8, [TN_DTYPE_BOOL] = same_u8},
+    ROW(ABS) = {SIGNED_ROW(abs), REAL_ROW(abs), [TN_DTYPE_U8] = same_u8, [TN_DTYPE_BOOL] = same_u8,
+                [TN_DTYPE_C64] = tni_libm_abs_c64, [TN_DTYPE_C128] = tni_libm_abs_c128},
     ROW(RELU) = {SIGNED_ROW(relu), REAL_ROW(relu), [TN_DTYPE_U8] = same_u8},
     ROW(RECIPROCAL) = {REAL_ROW(reciprocal), COMPLEX_ROW(reciprocal)},
 };
