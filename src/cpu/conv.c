@@ -232,6 +232,46 @@ static tn_status some_phase(const conv_job *j, const tni_window *w, const tni_ph
     return status;
 }
 
+/* Channels first, and images whose places do not fill vectors: those of all images side by side do.
+ */
+static bool worth_merging(const conv_job *j, const tni_phase *phase)
+{
+    return !j->c->channels_last && j->c->batch > 1 && phase->places < 1024 &&
+           phase->places % 32 != 0 && (j->dtype == TN_DTYPE_F32 || j->dtype == TN_DTYPE_F64);
+}
+
+static tn_status merged(const conv_job *j, const tni_window *w, const tni_phase *phase,
+                        const tni_gathered *tables, int64_t group, const char *weight, char *out)
+{
+    const tni_conv *c = j->c;
+    int64_t size = j->itemsize, columns = c->batch * phase->places;
+    size_t nbytes = (size_t)(j->out_each * columns * size);
+    char *side = tni_block_alloc(nbytes);
+    TN_CHECK(side, TN_NOMEM, "cannot allocate %zu bytes for a convolution", nbytes);
+    for (int64_t o = 0; j->bias && o < j->out_each; o++)
+        tni_splat(side + o * columns * size, j->bias + (group * j->out_each + o) * size, columns,
+                  (size_t)size);
+    int64_t length = j->in_each * phase->taps;
+    tni_gemm_args g = {.m = j->out_each,
+                       .n = columns,
+                       .k = length,
+                       .batch = 1,
+                       .a = {weight, length, 1, 0},
+                       .b = {.data = tni_window_at(w, 0, group)},
+                       .gather_b = tables,
+                       .c = {side, columns, 1, 0}};
+    g.d = g.c;
+    tn_status status = tni_gemm(j->dtype, &g, tn_int(1), tn_int(j->bias ? 1 : 0));
+    size_t run = (size_t)(phase->places * size);
+    for (int64_t i = 0; status == TN_OK && i < c->batch * j->out_each; i++) {
+        int64_t n = i / j->out_each, o = i % j->out_each;
+        memcpy(out + (size_t)(n * c->out_channels + o) * run,
+               side + (size_t)(o * c->batch + n) * run, run);
+    }
+    tni_block_free(side, nbytes);
+    return status;
+}
+
 static tn_status some_groups(const conv_job *j, const tni_window *w, const tni_phase *phase,
                              const tni_gathered *tables)
 {
@@ -242,8 +282,12 @@ static tn_status some_groups(const conv_job *j, const tni_window *w, const tni_p
             continue;
         }
         char *out = j->out + corner(j, group, j->out_each, j->out_places);
-        TN_TRY(multiply(j, w, phase, tables, group,
-                        j->weight + group * j->out_each * j->length * j->itemsize, out,
+        const char *weight = j->weight + group * j->out_each * j->length * j->itemsize;
+        if (worth_merging(j, phase)) {
+            TN_TRY(merged(j, w, phase, tables, group, weight, out));
+            continue;
+        }
+        TN_TRY(multiply(j, w, phase, tables, group, weight, out,
                         c->channels_last ? c->out_channels : j->out_places,
                         c->out_channels * j->out_places, j->bias));
     }

@@ -123,6 +123,24 @@ typedef struct filling {
     const char *input;
 } filling;
 
+/* The usual case of split_line: elements of four bytes, every second one. */
+static void split_in_two(const tni_window *w, uint32_t *to, const uint32_t *from)
+{
+    int64_t n = w->c->in[2], low = w->low[2];
+    for (int64_t r = 0; r < 2; r++, to += w->run) {
+        int64_t q = low + r >= 0 ? 0 : (1 - low - r) >> 1, p = r + 2 * q + low;
+        int64_t end = p < n ? q + ((n - p + 1) >> 1) : q;
+        q = q < w->run ? q : w->run;
+        end = end < w->run ? end : w->run;
+        for (int64_t i = 0; i < q; i++)
+            to[i] = 0;
+        for (int64_t i = 0; i < end - q; i++)
+            to[q + i] = from[p + 2 * i];
+        for (int64_t i = end; i < w->run; i++)
+            to[i] = 0;
+    }
+}
+
 static void split_line(const tni_window *w, char *to, const char *from)
 {
     int64_t size = w->itemsize, n = w->c->in[2];
@@ -146,6 +164,10 @@ static void fill_line(const tni_window *w, char *to, const char *from)
     int64_t size = w->itemsize * w->place, n = w->c->in[2];
     if (!from) {
         memset(to, 0, (size_t)(w->split * w->run * size));
+        return;
+    }
+    if (w->split == 2 && w->itemsize == 4) {
+        split_in_two(w, (uint32_t *)(void *)to, (const uint32_t *)(const void *)from);
         return;
     }
     if (w->split > 1) {
@@ -176,10 +198,11 @@ static tn_status fill_pieces(int64_t begin, int64_t end, void *arg)
     for (int64_t piece = begin; piece < end; piece++) {
         char *to = w->copy + piece * w->places * w->place * w->itemsize;
         const char *from = f->input + piece * w->in_places * w->place * w->itemsize;
-        for (int64_t i = 0; i < w->size[0] * w->size[1]; i++, to += line) {
-            int64_t p0 = i / w->size[1] + w->low[0], p1 = i % w->size[1] + w->low[1];
-            bool inside = p0 >= 0 && p0 < c->in[0] && p1 >= 0 && p1 < c->in[1];
-            fill_line(w, to, inside ? from + (p0 * c->in[1] + p1) * from_line : NULL);
+        for (int64_t p0 = w->low[0]; p0 < w->low[0] + w->size[0]; p0++) {
+            for (int64_t p1 = w->low[1]; p1 < w->low[1] + w->size[1]; p1++, to += line) {
+                bool inside = p0 >= 0 && p0 < c->in[0] && p1 >= 0 && p1 < c->in[1];
+                fill_line(w, to, inside ? from + (p0 * c->in[1] + p1) * from_line : NULL);
+            }
         }
     }
     return TN_OK;

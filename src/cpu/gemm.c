@@ -133,7 +133,14 @@ static int64_t times(int64_t a, int64_t b)
 static void choose_tiles(product *p)
 {
     int64_t m = p->g.m, n = p->g.n, k = p->g.k;
-    while (times(times(m, n), k) > TILE && (m > 128 || n > 128)) {
+    if (p->g.gather_b) { /* dear to pack: for as many rows as leave pieces for all threads */
+        while (n > 128 && times(times(m, n), k) > TILE)
+            n = (n / 2 + 31) / 32 * 32;
+        int64_t pieces = p->g.batch * ((p->g.n + n - 1) / n);
+        while (m > 512 || (m > 64 && pieces * ((p->g.m + m - 1) / m) < 8))
+            m = (m / 2 + 15) / 16 * 16;
+    }
+    while (!p->g.gather_b && times(times(m, n), k) > TILE && (m > 128 || n > 128)) {
         if (m >= n)
             m = (m / 2 + 15) / 16 * 16;
         else
