@@ -137,7 +137,7 @@ static void choose_tiles(product *p)
         while (n > 128 && times(times(m, n), k) > TILE)
             n = (n / 2 + 31) / 32 * 32;
         int64_t pieces = p->g.batch * ((p->g.n + n - 1) / n);
-        while (m > 512 || (m > 64 && pieces * ((p->g.m + m - 1) / m) < 8))
+        while (m > 512 || (m > 64 && pieces * ((p->g.m + m - 1) / m) < 4))
             m = (m / 2 + 15) / 16 * 16;
     }
     while (!p->g.gather_b && times(times(m, n), k) > TILE && (m > 128 || n > 128)) {

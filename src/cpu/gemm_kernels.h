@@ -42,12 +42,20 @@ static inline bool tni_gemm_blocked(const tni_gemm_args *g)
            (g->a.col != 1 && g->a.row != 1);
 }
 
+/* Columns of a block of B. A gathered A is dear to copy: more columns for each copy. */
+static inline int64_t tni_gemm_nc(const tni_gemm_args *g)
+{
+    return g->gather_a ? 4 * TNI_GEMM_NC : TNI_GEMM_NC;
+}
+
 /* Bytes of scratch memory that a kernel needs for these sizes; 0 for kernels that are not blocked.
  */
 static inline size_t tni_gemm_room(const tni_gemm_args *g, size_t itemsize)
 {
     int64_t kc = g->k < TNI_GEMM_KC(itemsize) ? g->k : TNI_GEMM_KC(itemsize);
-    int64_t nc = g->n <= TNI_GEMM_PANEL ? TNI_GEMM_PANEL : TNI_GEMM_NC;
+    int64_t nc = tni_gemm_nc(g);
+    if (g->n < nc)
+        nc = (g->n + TNI_GEMM_PANEL - 1) / TNI_GEMM_PANEL * TNI_GEMM_PANEL;
     bool copies_a = g->a.col != 1 || g->gather_a;
     return (size_t)(kc * (nc + (copies_a ? TNI_GEMM_MC : 0))) * itemsize +
            (g->gather_a || g->gather_b ? TNI_GATHER_SLACK : 0);
