@@ -246,7 +246,8 @@ tn_status tn_grad(tn_tensor *const *outputs, int64_t n_outputs, tn_tensor *const
     if (status == TN_OK)
         status = grad(&r, outputs, inputs, grad_outputs, &o, grads);
     request_end(&r);
-    for (int64_t i = 0; grads && i < n_inputs; i++) {
+    bool have_room = grads && (grads != few || n_inputs <= FEW);
+    for (int64_t i = 0; have_room && i < n_inputs; i++) {
         if (status == TN_OK)
             out[i] = grads[i];
         else

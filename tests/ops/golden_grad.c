@@ -102,6 +102,8 @@ tn_status golden_gradients(const golden_case *c, const golden_call *call, const 
     }
     int n = s.n > 0 ? call->n_wanted : 0;
     tn_tensor **grads = tni_alloc((size_t)(n + s.n ? n + s.n : 1) * sizeof *grads);
+    if (status == TN_OK && !grads)
+        status = tni_fail(TN_NOMEM, TNI_WHERE, "no memory for %d gradients", n);
     tn_grad_opts opts = TN_GRAD_OPTS_INIT;
     opts.allow_unused = TN_BOOL_TRUE;
     opts.create_graph = twice ? TN_BOOL_TRUE : TN_BOOL_FALSE;
