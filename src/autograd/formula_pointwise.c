@@ -30,6 +30,14 @@ tn_tensor *tni_grad_div_number_mode(tn_tensor *grad, tn_scalar other, const char
 
 /* ---- signs ---- */
 
+/* Of a complex tensor that holds real numbers. */
+tn_tensor *tni_grad_real_part(tn_tensor *grad)
+{
+    if (!grad || !tn_dtype_is_complex((tn_dtype)grad->dtype))
+        return grad;
+    return tnx_mul_scalar(tnx_add(grad, tni_grad_conj(grad), tn_int(1)), tn_float(0.5));
+}
+
 /* Real: 0. Complex, z / |z|: (g - s^2 conj(g)) / (2 |z|), where |z| = z conj(s); 0 at 0. */
 tn_tensor *tni_grad_sgn_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *result)
 {

@@ -14,7 +14,7 @@ from literal import TENSOR, Writer, split
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NEAR = {"f64": "rtol=1e-9 atol=1e-11", "f32": "rtol=2e-5 atol=5e-6", "f16": "rtol=1e-2 atol=1e-2", "bf16": "rtol=6e-2 atol=6e-2"}
-LONGEST = 420  # characters of a case, unless the operator has no shorter one
+LONGEST = 330  # characters of a case, unless the operator has no shorter one
 # Calls that end the reference's process.
 DEADLY = re.compile(r"^_scaled_dot_product_flash_attention_for_cpu(?!.*f32\[2,3,5,4\].*f32\[2,3,6,4\])")
 # What Tenon does otherwise, see docs/differences.md: logical operators in place keep no history, the arguments of a loss
