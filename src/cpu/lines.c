@@ -86,6 +86,7 @@ static void plan_operand(lines_job *j, operand *o, const tni_line *line, const t
     o->axes = 0;
     bool same = t->ndim == shape->ndim;
     int at = t->ndim - 1, kept = 0;
+    o->kept[0] = 0; /* without dimensions that are kept there is one line */
     for (int d = shape->ndim - 1; d >= 0; d--) {
         bool along = dims & (UINT64_C(1) << d);
         int own = same ? d : at;
