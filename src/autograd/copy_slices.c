@@ -50,11 +50,14 @@ static tn_status slices_apply(tni_backward *b)
     TN_AUTO(tni_node) fn = take_fn(b->node);
     if (!fn)
         return tni_freed_error();
-    tn_tensor *all = tnx_new_empty_strided(b->grads[0], tni_root_sizes(p), p->root_ndim,
+    tn_tensor *grad = p->root_as_real ? tnx_view_as_real(b->grads[0]) : b->grads[0];
+    tn_tensor *all = tnx_new_empty_strided(grad, tni_root_sizes(p), p->root_ndim,
                                            tni_root_strides(p), p->root_ndim, NULL);
-    all = tnx_copy_(all, b->grads[0], false);
+    all = tnx_copy_(all, grad, false);
     tn_tensor *slice = tnx_as_strided(all, tni_view_sizes(p), p->view_ndim, tni_view_strides(p),
                                       p->view_ndim, tn_some_int(p->view_offset - p->root_offset));
+    if (p->view_as_real)
+        slice = tnx_view_as_complex(slice);
     TN_TRY(run_inside(b, fn, slice, b->results));
     if (!tni_backward_needs(b, s->at)) {
         b->results[s->at] = NULL;
@@ -66,7 +69,7 @@ static tn_status slices_apply(tni_backward *b)
         (void)tnx_copy_(slice, b->results[s->at], false);
     else
         (void)tnx_zero_(slice);
-    b->results[s->at] = all;
+    b->results[s->at] = p->root_as_real ? tnx_view_as_complex(all) : all;
     return tni_scope_settle();
 }
 

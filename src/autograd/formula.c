@@ -27,6 +27,12 @@ tn_tensor *tni_grad_conj(tn_tensor *t)
     return tnx_conj_physical(t);
 }
 
+/* Pairs in any layout as complex numbers. */
+tn_tensor *tni_grad_as_complex(tn_tensor *pairs)
+{
+    return tnx_view_as_complex(tnx_contiguous(pairs, TN_FORMAT_CONTIGUOUS));
+}
+
 tn_tensor *tni_grad_mul_conj_number(tn_tensor *grad, tn_scalar number)
 {
     return is_one(number) ? grad : tnx_mul_scalar(grad, conj_number(number));

@@ -3,8 +3,9 @@
  *
  * The record of a view is in the tensor itself: what it is at root a view of (view_base, strong),
  * the counter when its history was last right (view_version), and how it was made (the
- * TNI_VIEW_… flags). There is no replay function: no view operator changes the dtype, so that
- * sizes, strides and offset say how to make a view again from its root. */
+ * TNI_VIEW_… flags). There is no replay function: the only views of another dtype show complex
+ * numbers as pairs of real ones or the other way round, so that sizes, strides and offset say how
+ * to make a view again from its root. */
 #ifndef TNI_AUTOGRAD_VIEW_H
 #define TNI_AUTOGRAD_VIEW_H
 
@@ -44,6 +45,8 @@ typedef struct tni_view_place {
     tni_ints dims; /* sizes and strides of the root, then those of the view */
     int64_t root_offset, view_offset;
     uint8_t root_ndim, view_ndim;
+    bool root_as_real, view_as_real; /* it is complex and the other is not: this is how its pairs of
+                                        real numbers lie */
 } tni_view_place;
 
 TN_NODISCARD tn_status tni_view_place_of(const tn_tensor *view, tni_view_place *out);

@@ -6,6 +6,8 @@
 #include "autograd/formula_view.h"
 #include "autograd/view.h"
 #include "core/scope.h"
+#include "gen/gradients.h"
+#include "tenon/ops.h"
 
 /* ---- how it was made, in words ---- */
 
@@ -58,25 +60,42 @@ tn_status tni_view_may_be_written(const tn_tensor *view, bool indirect)
 
 /* ---- where it lies ---- */
 
+/* Sizes, then strides; of @p pairs, a complex tensor's, those of view_as_real. */
+static void note_layout(const tn_tensor *t, bool pairs, int64_t *to)
+{
+    int ndim = t->ndim + pairs;
+    for (int d = 0; d < t->ndim; d++) {
+        to[d] = t->sizes[d];
+        to[ndim + d] = pairs ? 2 * t->strides[d] : t->strides[d];
+    }
+    if (pairs) {
+        to[ndim - 1] = 2;
+        to[2 * ndim - 1] = 1;
+    }
+}
+
 tn_status tni_view_place_of(const tn_tensor *view, tni_view_place *out)
 {
     const tn_tensor *root = view->view_base;
     TN_CHECK(root->storage == view->storage, TN_INVALID,
              "the base of a view was given other elements since (set_data): the view's history "
              "cannot be rebuilt");
-    size_t a = root->ndim * sizeof(int64_t), b = view->ndim * sizeof(int64_t);
-    char *dims = tni_alloc(2 * (a + b));
+    const bool mixed = root->dtype != view->dtype;
+    const bool root_pairs = mixed && tn_dtype_is_complex((tn_dtype)root->dtype);
+    const bool view_pairs = mixed && tn_dtype_is_complex((tn_dtype)view->dtype);
+    int root_ndim = root->ndim + root_pairs, view_ndim = view->ndim + view_pairs;
+    int64_t *dims = tni_alloc(2 * (size_t)(root_ndim + view_ndim) * sizeof *dims);
     TN_CHECK(dims, TN_NOMEM, "cannot note how a view of %d dimensions lies in its base",
              view->ndim);
-    memcpy(dims, root->sizes, a);
-    memcpy(dims + a, root->strides, a);
-    memcpy(dims + 2 * a, view->sizes, b);
-    memcpy(dims + 2 * a + b, view->strides, b);
-    *out = (tni_view_place){.dims = {(int64_t *)dims, 2 * (root->ndim + view->ndim)},
-                            .root_offset = root->offset,
-                            .view_offset = view->offset,
-                            .root_ndim = root->ndim,
-                            .view_ndim = view->ndim};
+    *out = (tni_view_place){.dims = {dims, 2 * (root_ndim + view_ndim)},
+                            .root_offset = root_pairs ? 2 * root->offset : root->offset,
+                            .view_offset = view_pairs ? 2 * view->offset : view->offset,
+                            .root_ndim = (uint8_t)root_ndim,
+                            .view_ndim = (uint8_t)view_ndim,
+                            .root_as_real = root_pairs,
+                            .view_as_real = view_pairs};
+    note_layout(root, root_pairs, dims);
+    note_layout(view, view_pairs, dims + 2 * root_ndim);
     return TN_OK;
 }
 
@@ -85,10 +104,12 @@ tn_status tni_view_place_of(const tn_tensor *view, tni_view_place *out)
 static tn_status place_backward(tni_backward *b)
 {
     const tni_view_place *p = b->node->data;
-    b->results[0] = tni_grad_as_strided_backward(
-        b->grads[0], tni_root_sizes(p), p->root_ndim, tni_root_strides(p), p->root_ndim,
-        p->root_offset, tni_view_sizes(p), p->view_ndim, tni_view_strides(p), p->view_ndim,
-        tn_some_int(p->view_offset));
+    tn_tensor *grad = p->view_as_real ? tnx_view_as_real(b->grads[0]) : b->grads[0];
+    grad = tni_grad_as_strided_backward(grad, tni_root_sizes(p), p->root_ndim, tni_root_strides(p),
+                                        p->root_ndim, p->root_offset, tni_view_sizes(p),
+                                        p->view_ndim, tni_view_strides(p), p->view_ndim,
+                                        tn_some_int(p->view_offset));
+    b->results[0] = p->root_as_real ? tni_grad_as_complex(grad) : grad;
     return tni_scope_settle();
 }
 

@@ -25,6 +25,29 @@ tn_status tni_fake_give_history(tn_tensor *fake)
     return tni_set_grad_fn(fake, node, 0);
 }
 
+static tn_status view_again(tn_tensor *base, const tn_tensor *like, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) other = NULL;
+    int64_t sizes[TN_MAX_DIMS], strides[TN_MAX_DIMS];
+    if (base->dtype != like->dtype && tn_dtype_is_complex((tn_dtype)base->dtype)) {
+        TN_TRY(tn_view_as_real(base, &other));
+        base = other;
+    } else if (base->dtype != like->dtype && tn_dtype_is_complex((tn_dtype)like->dtype)) {
+        int n = like->ndim;
+        for (int d = 0; d < n; d++) {
+            sizes[d] = like->sizes[d];
+            strides[d] = 2 * like->strides[d];
+        }
+        sizes[n] = 2;
+        strides[n] = 1;
+        TN_TRY(tn_as_strided(base, sizes, n + 1, strides, n + 1, tn_some_int(2 * like->offset),
+                             &other));
+        return tn_view_as_complex(other, out);
+    }
+    return tn_as_strided(base, like->sizes, like->ndim, like->strides, like->ndim,
+                         tn_some_int(like->offset), out);
+}
+
 tn_status tni_fake_view(tn_tensor *base, const tn_tensor *like, bool recorded, tn_tensor **out)
 {
     /* The caller may be below autograd, in inference mode, or in another fake mode. */
@@ -36,8 +59,7 @@ tn_status tni_fake_view(tn_tensor *base, const tn_tensor *like, bool recorded, t
     s->faking = 0;
     s->no_grad = !recorded;
     s->inference = 0;
-    tn_status status = tn_as_strided(base, like->sizes, like->ndim, like->strides, like->ndim,
-                                     tn_some_int(like->offset), out);
+    tn_status status = view_again(base, like, out);
     s->no_grad = no_grad;
     s->inference = inference;
     tni_fake_return(s, before);

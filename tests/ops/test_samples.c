@@ -265,9 +265,10 @@ static void run_clothed(clothing how, const char *what)
             continue;
         /* as_strided and its kin look at memory, not at values: another layout is another question.
          */
-        if (how != ON_META && (strstr(s->op, "strided") || strstr(s->op, "_reshape_alias") ||
-                               strcmp(s->op, "aten::view") == 0 || strstr(s->op, "resize_") ||
-                               strstr(s->op, "_unsafe_view")))
+        if (how != ON_META &&
+            (strstr(s->op, "strided") || strstr(s->op, "_reshape_alias") ||
+             strcmp(s->op, "aten::view") == 0 || strcmp(s->op, "aten::view_as_complex") == 0 ||
+             strstr(s->op, "resize_") || strstr(s->op, "_unsafe_view")))
             continue;
         note(s, what);
         bundle a = arguments(s, AS_IS), b = arguments(s, how), x = {0}, y = {0};

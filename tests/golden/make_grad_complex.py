@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Gradients of complex numbers: of the conjugate, as the reference has them; a real argument gets the real part."""
+
+from literal import Writer
+
+CLOSE = "rtol=2e-5 atol=2e-5 strides=no"
+
+
+def main():
+    with Writer("grad_complex") as w:
+        for op in ("conj_physical", "view_as_real", "real", "imag", "neg", "exp", "sum", "mean", "clone", "t", "cumsum", "sqrt",
+                   "tanh", "sigmoid", "reciprocal", "log", "sin", "cos"):
+            w.grad(op, "c64[2,3].grad" + (", 1" if op == "cumsum" else ""), CLOSE)
+            w.grad(op, "c128[2,2].t.grad" + (", 0" if op == "cumsum" else ""), CLOSE)
+        w.grad("view_as_complex", "f32[3,2].grad", CLOSE)
+        for op in ("add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor"):
+            w.grad(op, "c64[2,3].grad, c64[3].grad", CLOSE)
+            w.grad(op, "c64[2,3].grad, f32[3].grad", CLOSE)
+            w.grad(op, "f32[2,3].grad, c64[3].grad", CLOSE)
+        for op in ("add.Scalar", "mul.Scalar", "div.Scalar"):
+            w.grad(op, "c64[2,3].grad, 2j", CLOSE)
+            w.grad(op, "f32[3].grad, 2j", CLOSE)
+        w.grad("add.Tensor", "c64[3].grad, c64[3].grad, alpha=2j", CLOSE)
+        for op, args in (("mm", "c64[2,3].grad, c64[3,2].grad"), ("mm", "c64[2,3].t.grad, c64[3,2].t.grad"),
+                         ("bmm", "c64[2,2,3].grad, c64[2,3,2].grad"), ("mv", "c64[2,3].grad, c64[3].grad"),
+                         ("dot", "c64[3].grad, c64[3].grad"), ("matmul", "c64[2,2,3].grad, c64[3,2].grad"),
+                         ("addmm", "c64[2].grad, c64[2,3].grad, c64[3,2].grad, beta=1j, alpha=2j"),
+                         ("outer", "c64[2].grad, c64[3].grad")):
+            w.grad(op, args, CLOSE)
+        for op, args in (("prod", "c64[3].grad"), ("prod.dim_int", "c64[2,3].grad, 1"), ("cumprod", "c64[2,3].grad, 1"),
+                         ("var.correction", "c64[2,3].grad, [1]"), ("index.Tensor", "c64[3].grad, [i64[2]=1]"),
+                         ("cat", "[c64[2].grad, c64[1].grad]"), ("where.self", "bool[3], c64[3].grad, c64[3].grad"),
+                         ("linalg_vector_norm", "c64[2,3].grad, 2, [1]"), ("linalg_vector_norm", "c64[2,3].grad, 1")):
+            w.grad(op, args, CLOSE)
+        for op in ("mul.Tensor", "div.Tensor"):
+            w.grad(op, "c128[3].grad, c128[3].grad", CLOSE + " twice")
+        for op in ("view_as_real", "imag", "exp", "conj_physical"):
+            w.grad(op, "c128[3].grad", CLOSE + " twice")
+
+
+main()
