@@ -30,6 +30,8 @@ static const exception follows[] = {
     {"aten::native_batch_norm_backward", "mean and rstd follow the input"},
     {"aten::native_group_norm_backward", "mean and rstd follow the input"},
     {"aten::log_sigmoid_backward", "the buffer follows the input"},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+     "out and logsumexp follow the inputs"},
     {"aten::nll_loss_backward", "the total weight follows the target"},
     {"aten::nll_loss2d_backward", "the total weight follows the target"},
 };
@@ -83,7 +85,6 @@ static const exception never[] = {
     {"aten::_cdist_backward", "the reference has none"},
     {"aten::_pdist_backward", "the reference has none"},
     {"aten::grid_sampler_2d_backward", "the reference has none"},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", "the reference has none"},
     {"aten::_fused_sgd_*", "a step of an optimiser"},
     {"aten::_fused_adam*", "a step of an optimiser"},
     {"aten::_embedding_bag", "not written yet"},
@@ -97,8 +98,6 @@ static const exception once[] = {
     {"aten::cdist", "the same"},
     {"aten::_pdist_forward", "is flat at 0"},
     {"aten::pdist", "the same"},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu", "in blocks"},
-    {"aten::scaled_dot_product_attention", "in blocks, where it can be"},
 };
 
 static bool listed(const exception *list, size_t n, const char *op)
