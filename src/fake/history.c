@@ -25,10 +25,12 @@ tn_status tni_fake_give_history(tn_tensor *fake)
     return tni_set_grad_fn(fake, node, 0);
 }
 
+/* Views of another dtype show complex numbers as pairs of real ones, or pairs as complex numbers.
+ */
 static tn_status view_again(tn_tensor *base, const tn_tensor *like, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) other = NULL;
-    int64_t sizes[TN_MAX_DIMS], strides[TN_MAX_DIMS];
+    int64_t sizes[TN_MAX_DIMS + 1], strides[TN_MAX_DIMS + 1]; /* as_strided refuses one too many */
     if (base->dtype != like->dtype && tn_dtype_is_complex((tn_dtype)base->dtype)) {
         TN_TRY(tn_view_as_real(base, &other));
         base = other;

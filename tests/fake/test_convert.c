@@ -265,6 +265,31 @@ TEST(a_view_knows_its_base_whichever_is_converted_first)
     }
 }
 
+TEST(views_of_another_dtype_keep_their_base_too)
+{
+    tn_fake_mode *mode = new_mode(false);
+    const int64_t size[] = {3, 2};
+    tn_tensor_opts complex = tn_opts(TN_DTYPE_C64, TN_CPU);
+    tn_tensor *z = NULL, *real = NULL, *part = NULL, *x = NULL, *pairs = NULL, *some = NULL;
+    ASSERT_OK(tn_ones(size, 2, &complex, &z));
+    ASSERT_OK(tn_view_as_real(z, &real));
+    ASSERT_OK(tn_select(real, 0, 1, &part));
+    ASSERT_OK(tn_ones(size, 2, NULL, &x));
+    ASSERT_OK(tn_view_as_complex(x, &pairs));
+    ASSERT_OK(tn_slice(pairs, 0, tn_some_int(1), tn_no_int(), 1, &some));
+    tn_tensor *fp = fake_of(mode, part), *fr = fake_of(mode, real), *fz = fake_of(mode, z);
+    tn_tensor *fs = fake_of(mode, some), *fc = fake_of(mode, pairs), *fx = fake_of(mode, x);
+    expect_alike(fp, part);
+    expect_alike(fr, real);
+    expect_alike(fs, some);
+    expect_alike(fc, pairs);
+    EXPECT(tn_tensor_base(fp) == fz && tn_tensor_base(fr) == fz);
+    EXPECT(tn_tensor_base(fs) == fx && tn_tensor_base(fc) == fx);
+    UNREF(z, real, part, x, pairs, some);
+    UNREF(fp, fr, fz, fs, fc, fx);
+    tn_fake_mode_unref(mode);
+}
+
 TEST(how_a_view_was_made_is_kept)
 {
     tn_fake_mode *mode = new_mode(false);
