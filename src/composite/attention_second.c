@@ -74,8 +74,8 @@ static tn_tensor *weights_of(const operands *o, const tn_tensor *query, const tn
         scores = tnx_add(scores, mask, tn_int(1));
     if (causal) {
         const int64_t sizes[] = {query->sizes[2], key->sizes[2]};
-        tn_tensor_opts opts = tn_opts(TN_DTYPE_BOOL, query->device);
-        tn_tensor *hidden = tnx_logical_not(tnx_tril(tnx_ones(sizes, 2, &opts), 0));
+        tn_tensor_opts opts = tn_opts(TN_DTYPE_BOOL, TN_NO_DEVICE);
+        tn_tensor *hidden = tnx_logical_not(tnx_tril(tnx_new_ones(o->q, sizes, 2, &opts), 0));
         scores = tnx_masked_fill(scores, hidden, tn_float(-INFINITY));
     }
     return tnx__safe_softmax(scores, -1, TN_DTYPE_NONE);
