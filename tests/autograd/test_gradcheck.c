@@ -64,7 +64,7 @@ static const exception unset[] = {
     {"aten::new_empty_strided", "uninitialised"}, {"aten::resize_", "uninitialised"},
 };
 
-/* Without a derivative: what the reference has none of either, and embedding bags. */
+/* Without a derivative, in the reference either. */
 static const exception never[] = {
     {"aten::floor_divide", "the reference has none"},
     {"aten::floor_divide.Scalar", "the reference has none"},
@@ -87,8 +87,6 @@ static const exception never[] = {
     {"aten::grid_sampler_2d_backward", "the reference has none"},
     {"aten::_fused_sgd_*", "a step of an optimiser"},
     {"aten::_fused_adam*", "a step of an optimiser"},
-    {"aten::_embedding_bag", "not written yet"},
-    {"aten::embedding_bag", "not written yet"},
 };
 /* Derivatives without a derivative of their own, in the reference either. */
 static const exception once[] = {

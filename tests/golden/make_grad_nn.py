@@ -94,6 +94,14 @@ def softmaxes(w):
             w.grad(op, "f64[2,3].grad, f64[2,3].grad, %d, float64" % dim, NEAR["f64"])
 
 
+def bags(w):
+    w.comment("bags of embeddings: one is empty, one row may be padding; by frequency the reference takes another row's")
+    for mode in range(3):
+        for rest in ("None", "None, False, 2") + (("f64[5].grad", "f64[5].grad, False, 2") if mode == 0 else ()):
+            w.grad("_embedding_bag", "f64[4,3].grad, $bagged, $bags, False, %d, False, %s" % (mode, rest),
+                   NEAR["f64"] + " strides=no")
+
+
 def norms(w):
     w.comment("norms")
     for x, rest in (("f64[2,3]", "[3], f64[3].grad, f64[3].grad"), ("f64[2,3]", "[3], None, None"),
@@ -156,3 +164,6 @@ if __name__ == "__main__":
         losses(writer)
         softmaxes(writer)
         norms(writer)
+        writer.tensor("bagged", torch.tensor([1, 2, 2, 0, 3]))
+        writer.tensor("bags", torch.tensor([0, 2, 2]))
+        bags(writer)
