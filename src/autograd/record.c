@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/record.c: from a call to a node. */
 #include "autograd/record.h"
+#include "autograd/forward.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,8 @@ static tn_status save_argument(tni_saved *saved, tn_tensor *t, bool rewritten)
         return tni_saved_fill(saved, t, false, false);
     TN_AUTO(tn_tensor) copy = NULL;
     TN_TRY(tn_clone(t, TN_FORMAT_NONE, &copy));
+    if (TNI_UNLIKELY(tni_has_tangent(t)))
+        TN_TRY(tni_tangent_copy(t, copy));
     return tni_saved_fill(saved, copy, false, false);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/saved.c: keeping tensors for the backward pass, and giving them back unchanged. */
 #include "autograd/saved.h"
+#include "autograd/forward.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -159,6 +160,8 @@ static tn_status as_result(tni_node *fn, const tni_saved *saved, const tn_tensor
     TN_AUTO(tn_tensor) t = NULL;
     TN_TRY(tni_detached(kept, &t));
     TN_TRY(tni_set_grad_fn(t, fn, saved->output));
+    if (TNI_UNLIKELY(kept->flags & TNI_HAS_TANGENT))
+        TN_TRY(tni_tangent_set(t, tni_meta(kept)->tangent));
     *out = TN_MOVE(t);
     return TN_OK;
 }

@@ -60,6 +60,7 @@ enum {
      * base does: ask tn_tensor_requires_grad. */
     TNI_REQUIRES_GRAD = 1u << 5,
     TNI_HAS_GRAD_FN = 1u << 6, /* a result of recorded calls */
+    TNI_HAS_TANGENT = 1u << 7, /* forward mode; a view also has one when its base does */
     /* Of a view: how it was made, and so whether it may be written while gradients are recorded. */
     TNI_VIEW_MULTI_OUTPUT = 1u << 8,
     TNI_VIEW_NO_GRAD = 2u << 8,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "autograd/forward.h"
 #include "autograd/record.h"
 #include "autograd/view.h"
 #include "dispatch/builtin.h"
@@ -157,6 +158,22 @@ tn_status tni_check_inplace(tn_tensor *t)
 {
     (void)t;
     return note("check_inplace");
+}
+
+/* Forward mode: nobody enters it. */
+
+_Atomic uint32_t tni_forward_level;
+
+tni_forward_plan tni_forward_look(tn_op *op, const tn_value *args)
+{
+    (void)op, (void)args;
+    return TNI_FORWARD_RECORD;
+}
+
+tn_status tni_forward_push(tn_op *op, const tn_value *args, tn_value *rets)
+{
+    (void)op, (void)args, (void)rets;
+    TN_FAIL(TN_UNSUPPORTED, "no forward mode");
 }
 
 tn_status tni_refuse_out(const tn_call *call)

@@ -273,6 +273,26 @@ class Meaning(Folder):
         self.assertNotIn("b->results[1]", texts["gradients.c"])
         self.assertNotIn("tni_refuse_gradient", texts["autograd_kernels.c"])
 
+    def test_a_term_of_a_tangent_is_computed_when_its_tangent_is_there(self):
+        self.declare("op f(Tensor self, Tensor other, int n) -> Tensor {\n  shape f\n  cpu f\n  grad self: grad\n"
+                     "  grad other: grad\n  jvp g(self_t, n) - g(other_t, n) + h(self_t, other_t)\n}\n")
+        texts, errors = opgen.generate(self.ops)
+        self.assertEqual(errors, [])
+        text = texts["forward_rules.c"].split("jvp_f(")[1]
+        for piece in ("if (f->tangents[0])\n        sum = tni_jvp_sum(sum, tni_grad_g(f->tangents[0], f->args[2].u.i));",
+                      "tnx_neg(tni_grad_g(f->tangents[1], f->args[2].u.i))", "if (f->tangents[0] || f->tangents[1])",
+                      "tni_grad_h(tni_jvp_tangent(f, 0), tni_jvp_tangent(f, 1))"):
+            self.assertIn(piece, text)
+        self.assertIn("{TNI_OP_f, 0, TNI_JVP_FORMULA, 0x3u, jvp_f}", text)
+
+    def test_what_writes_has_the_tangent_of_its_twin(self):
+        self.declare("op f(Tensor self) -> Tensor {\n  variants function inplace out\n  shape f\n  cpu f\n"
+                     "  grad self: grad\n  jvp auto_linear\n}\n")
+        text = self.texts()["forward_rules.c"]
+        self.assertIn("{TNI_OP_f, 0, TNI_JVP_LINEAR, 0x1u, NULL}", text)
+        self.assertIn("{TNI_OP_f_, TNI_OP_f, TNI_JVP_WRITTEN, 0x1u, NULL}", text)
+        self.assertNotIn("TNI_OP_f_out", text)
+
     def test_booleans_over_a_tensor_in_place_are_recorded_alone(self):
         self.declare("op f(Tensor self) -> Tensor {\n  variants function inplace\n  pointwise f\n  type bool\n"
                      "  grad self: grad\n}\n")
@@ -501,6 +521,20 @@ ERRORS = {
         HEAD + "  grad self: grad\n  grad inplace self: grad\n" + FINE,
         "3: 'grad inplace' wants the variant 'inplace' and other gradients"),
     "a formula without a colon": (HEAD + "  grad self\n" + FINE, "2: want `grad none` or `grad ARGUMENT: FORMULA`"),
+    "forward mode without gradients": (HEAD + "  jvp auto_linear\n" + FINE,
+                                       "2: `jvp` is for operators that have `grad` lines"),
+    "forward mode of an unknown kind": (HEAD + "  grad self: grad\n  jvp auto_magic\n" + FINE,
+                                        "3: unknown kind 'auto_magic'; known are: auto_linear auto_element_wise"),
+    "a tangent without a tangent": (HEAD + "  grad self: grad\n  jvp self\n" + FINE,
+                                    "3: each term of the sum wants a tangent, the name of an argument with _t"),
+    "a tangent of what has no gradient": (
+        "op f(Tensor self, Tensor other) -> Tensor {\n  grad self: grad\n  jvp other_t\n  shape f\n  cpu f\n}\n",
+        "3: 'other' is no tensor that has a gradient"),
+    "a tangent of one of two results": (
+        "op f(Tensor self) -> (Tensor, Tensor) {\n  grad self: grads[0] + grads[1]\n  jvp self_t\n  shape f\n  cpu f\n}\n",
+        "3: this gives the tangent of the first result alone, others have gradients too"),
+    "a gradient in the formula of a tangent": (HEAD + "  grad self: grad\n  jvp self_t * grad\n" + FINE,
+                                               "3: 'grad' is for `grad` lines"),
     "a formula with a word nobody knows": (HEAD + "  grad self: grad * x\n" + FINE,
                                            "2: 'x' in the formula is neither an argument nor a result"),
     "a formula that ends too early": (HEAD + "  grad self: grad *\n" + FINE,

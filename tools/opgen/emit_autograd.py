@@ -2,6 +2,7 @@
 """Autograd: kernels that record, nodes that run formulas; and ADInplaceOrView kernels."""
 
 from emit_calls import by_position, call_shapes
+from emit_forward import Entries
 from csource import Shared, banner, call, function, guard, includes, literal, prototype, wrapped
 
 CALL = ("tn_call *", "call")
@@ -13,6 +14,7 @@ class Kernels:
     def __init__(self, model):
         self.shared = Shared()
         self.shape_of = {op.id: shape.number for shape in call_shapes(model) for op in shape.operators}
+        self.forward = Entries(self.shape_of, plain)
 
     def by_shape(self, op, prefix, body_of):
         """BODY_OF makes the body for an operator whose parameters are named by position."""
@@ -36,13 +38,13 @@ def below_autograd(op, names):
 
 
 def records(op):
-    """The condition under which a call is recorded."""
+    """The condition under which a call is recorded, or has tangents pushed through it: the cold half decides."""
     tests = []
     for arg in op.args:
         if arg.is_tensor:
-            tests.append("tni_any_requires_grad(%s, %s_n)" % (arg.name, arg.name) if arg.type.is_list
-                         else "tni_requires_grad(%s)" % arg.name)
-    return wrapped("if (TNI_UNLIKELY(tni_recording && (", [" || ".join(tests)], ")))", 4)
+            tests.append("tni_any_watched(%s, %s_n)" % (arg.name, arg.name) if arg.type.is_list
+                         else "tni_watched(%s)" % arg.name)
+    return wrapped("if (TNI_UNLIKELY(tni_watching_tensors && (", [" || ".join(tests)], ")))", 4)
 
 
 # ---- results of a kernel that is being watched ----
@@ -74,13 +76,13 @@ def result_name(op, index):
 
 # ---- kernels that record ----
 
-def record(op, gradient):
-    """The recording half of an autograd kernel."""
+def record(op, gradient, leave):
+    """The recording half of an autograd kernel. LEAVE: statements for forward mode, which come first."""
     inplace = bool(op.outs and op.outs[0].arg)  # else what it writes is beside its results: statistics
     by_name = {arg.args[0].name: arg.name for arg in op.args}
     inputs = [by_name[arg.args[0].name] for arg in gradient.inputs]
     written = [arg.name for arg in op.written]
-    body = ["TN_AUTO(tni_node) node = NULL;"]
+    body = leave + ["TN_AUTO(tni_node) node = NULL;"]
     declarations, names, moves = result_locals(op)
     body += declarations
     for arg in gradient.without:
@@ -120,18 +122,18 @@ def plain(op):
     return below_autograd(op, op.names) + ["return status;"]
 
 
-def refusing(op):
+def refusing(op, leave):
     """Of an operator that has no derivative, or whose derivative nobody can ask for."""
     if op.gradient == "none" or not op.has_tensors:
         return plain(op)
-    if op.is_out:
-        return [records(op), "        return tni_refuse_out(call);\n"] + plain(op)
-    if op.written:
-        return [records(op), "        return tni_refuse_operator(call);\n"] + plain(op)
+    if op.is_out or op.written:
+        refuse = "tni_refuse_out" if op.is_out else "tni_refuse_operator"
+        return ([records(op).rstrip("\n") + " {\n"] + [line if line.endswith("\n") else "    " + line for line in leave]
+                + ["    return %s(call);" % refuse, "}"] + plain(op))
     tensors = [out for out in op.outs if out.ret.type.is_tensor]
     checks = ["status = tni_refuse_results(call, status, %s, %s);" % (
         ("*" + out.name, "*%s_n" % out.name) if out.is_list else (out.name, "1")) for out in tensors]
-    body = below_autograd(op, op.names)
+    body = (leave if checks else []) + below_autograd(op, op.names)
     if checks:
         body += [records(op).rstrip("\n") + " {\n"] + ["    " + line for line in checks] + ["}"]
     return body + ["return status;"]
@@ -140,9 +142,15 @@ def refusing(op):
 def autograd(op, kernels):
     """The kernel, with the function that records for it."""
     if op.gradient in (None, "none") or op.is_out or not op.has_tensors:
-        return kernels.by_shape(op, "tni_autograd_", refusing)
+        quiet = not op.is_out and not op.written and not any(out.ret.type.is_tensor for out in op.outs)
+        if op.gradient == "none" or not op.has_tensors or quiet:
+            return kernels.by_shape(op, "tni_autograd_", lambda twin: refusing(twin, []))
+        entry, _ = kernels.forward.lines(op)
+        return entry + kernels.by_shape(op, "tni_autograd_",
+                                        lambda twin: refusing(twin, kernels.forward.lines(twin)[1]))
+    entry, leave = kernels.forward.lines(op)
     body = [records(op), call("return record_%s(" % op.id, ["call"] + op.names, ");", 8)] + plain(op)
-    return record(op, op.gradient) + "\n" + function("tn_status", "tni_autograd_" + op.id,
+    return entry + record(op, op.gradient, leave) + "\n" + function("tn_status", "tni_autograd_" + op.id,
                                                     [CALL] + op.params + op.out_params, body)
 
 
@@ -205,8 +213,8 @@ def autograd_kernels_c(model):
     body = "\n".join(pieces)
     return (banner(model, "Autograd and ADInplaceOrView kernels: record, guard, redispatch, mark what was made or "
                           "written.", "autograd")
-            + includes("core/state.h", "core/tensor.h", "autograd/record.h", "autograd/view.h", "dispatch/call.h",
-                       "gen/gradients.h", "gen/kernels.h", "gen/redispatch.h")
+            + includes("core/state.h", "core/tensor.h", "autograd/forward.h", "autograd/record.h", "autograd/view.h",
+                       "dispatch/box.h", "gen/gradients.h", "gen/kernels.h", "gen/redispatch.h")
             + (VIEWS_MADE if "views_made(" in body else "")
             + (BUMP_VERSIONS if "bump_versions(" in body else "") + body)
 

@@ -7,12 +7,13 @@ import re
 import cargs
 import constants
 import gradient as gradients
+import tangent as tangents
 import schema as schemas
 from parse import unquote
 from problems import Problem
 
 ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
-        "check", "view", "composite", "autograd")
+        "check", "view", "composite", "autograd", "jvp")
 MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
@@ -42,6 +43,7 @@ class Operator:
         self.id = prefix + schema.name + ("_" + schema.overload if schema.overload else "")
         self.kernels = []
         self.gradient = None  # a Gradient, "none" (takes no part), or None: nobody said
+        self.tangent = None  # a Tangent: what forward mode does; None: it refuses
 
     # Parameters of C functions, as (type, name).
     @property
@@ -107,6 +109,7 @@ class Family:
         self.samples = []  # (where, status, text, arguments)
         self.hand_kernels = []
         self.formulas = None  # of `grad` lines
+        self.jvp = None  # of the `jvp` line
         self.operators = []
 
     @property
@@ -327,6 +330,7 @@ class Builder:
             self.fail(family.inplace_formulas[0].where, "'grad inplace' wants the variant 'inplace' and other gradients")
         if family.formulas is not None and family.kind == "composite":
             self.fail(declaration.all("grad")[0].where, "a composite operator has the gradients of what it calls")
+        family.jvp = tangents.parse(declaration.one("jvp"), family.formulas)
         lists = [arg for arg in schema.args if arg.type.is_tensor and arg.type.is_list]
         tensors = [arg for arg in schema.args if arg.type.is_tensor]
         if lists and len(tensors) > 1 and family.kind == "shape" and "out" in family.variants:
@@ -424,6 +428,7 @@ class Builder:
         model = Model(files, self.families)
         if not self.problems.found:
             self.add_gradients(model)
+            self.add_tangents(model)
         return model
 
     def add_gradients(self, model):
@@ -458,6 +463,30 @@ class Builder:
                                        else op.schema.full.rstrip("_"))
                     if twin and [a.name for a in twin.schema.args] == [a.name for a in op.schema.args]:
                         op.gradient = twin.gradient
+
+    def add_tangents(self, model):
+        """What forward mode does with each operator. One that writes its first argument does what its twin does
+        that does not write, and keeps what that gives; one that makes its argument another view has its tangent
+        follow."""
+        by_c_name = {op.c_name: op for op in model.operators}
+        for family in self.families:
+            if not family.jvp:
+                continue
+            try:
+                made = tangents.Tangent(family.base, family.jvp, by_c_name, model.hands)
+            except Problem as problem:
+                self.problems.add(problem.where, problem.message)
+                continue
+            for op in family.operators:
+                if not op.is_out and op.gradient not in (None, "none"):
+                    op.tangent = made if op is family.base else tangents.Tangent.of_twin(op, made)
+        by_gradient = {op.gradient: op for family in self.families for op in family.operators
+                       if op.tangent and op is family.base}
+        for family in self.families:
+            for op in family.operators:
+                twin = by_gradient.get(op.gradient)
+                if twin and not op.tangent and op.role == "inplace":
+                    op.tangent = tangents.Tangent.of_twin(op, twin.tangent)
 
     def name_in_c(self):
         first, taken = set(), constants.functions()

@@ -17,6 +17,7 @@ import sys
 import constants
 import emit_calls
 import emit_docs
+import emit_forward
 import emit_autograd
 import emit_kernels
 import emit_public
@@ -46,6 +47,7 @@ OUTPUTS = {
     "autograd_kernels.c": emit_autograd.autograd_kernels_c,
     "gradients.h": emit_autograd.gradients_h,
     "gradients.c": emit_autograd.gradients_c,
+    "forward_rules.c": emit_forward.forward_c,
     "register.c": lambda model: emit_tables.register_c(model, constants.keys()),
     "samples.h": emit_tables.samples_h,
     "samples.c": emit_tables.samples_c,

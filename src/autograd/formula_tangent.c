@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/formula_tangent.c: parts of `jvp` formulas written by hand. See formula.c. */
+#include "gen/gradients.h"
+
+#include "tenon/ops.h"
+
+/* The Jacobian of softmax is symmetric: (t - sum(t * y)) * y. */
+tn_tensor *tni_grad_softmax_tangent(tn_tensor *t, tn_tensor *result, int64_t dim)
+{
+    tn_tensor *sum = tnx_sum_dim(tnx_mul(t, result), &dim, 1, true, TN_DTYPE_NONE);
+    return tnx_mul(tnx_sub(t, sum, tn_int(1)), result);
+}
+
+/* What a loss does last: nothing for `none`, else the terms (divided already) are added. */
+tn_tensor *tni_grad_loss_tangent(tn_tensor *t, int64_t reduction)
+{
+    return reduction == 0 ? t : tnx_sum(t, TN_DTYPE_NONE);
+}
+
+/* The terms of the slope along @p t; an undefined gradient is zero. */
+tn_tensor *tni_grad_along(tn_tensor *gradient, tn_tensor *t)
+{
+    return gradient ? tnx_mul(tni_grad_conj(gradient), t)
+                    : tnx_zeros_like(t, NULL, TN_FORMAT_PRESERVE);
+}
+
+/* rstd * (t - mean(t) - x * mean(t * x)) * weight, where x is the normalized input. */
+tn_tensor *tni_grad_layer_norm_tangent(tn_tensor *t, tn_tensor *input, tn_tensor *mean,
+                                       tn_tensor *rstd, tn_tensor *weight, const int64_t *shape,
+                                       int64_t shape_n)
+{
+    int64_t dims[TN_MAX_DIMS];
+    (void)shape;
+    for (int64_t i = 0; i < shape_n; i++)
+        dims[i] = i - shape_n;
+    tn_tensor *x = tnx_mul(tnx_sub(input, mean, tn_int(1)), rstd);
+    tn_tensor *shift = tnx_mean_dim(t, dims, shape_n, true, TN_DTYPE_NONE);
+    tn_tensor *turn = tnx_mul(x, tnx_mean_dim(tnx_mul(t, x), dims, shape_n, true, TN_DTYPE_NONE));
+    tn_tensor *moved = tnx_sub(tnx_sub(t, shift, tn_int(1)), turn, tn_int(1));
+    moved = tnx_mul(moved, rstd);
+    return weight ? tnx_mul(moved, weight) : moved;
+}
+
+/* One number for each channel, the second of @p ndim dimensions, made to broadcast. */
+tn_tensor *tni_grad_channels_tangent(tn_tensor *t, int64_t ndim)
+{
+    int64_t sizes[TN_MAX_DIMS] = {-1};
+    for (int64_t d = 1; d < ndim - 1 && d < TN_MAX_DIMS; d++)
+        sizes[d] = 1;
+    return tnx_reshape(t, sizes, ndim - 1);
+}
+
+/* The elements that were chosen along @p dim. */
+tn_tensor *tni_grad_pick_tangent(tn_tensor *t, int64_t dim, tn_tensor *indices, bool keepdim)
+{
+    if (!t || t->ndim == 0 || keepdim)
+        return tnx_gather(t, dim, indices, false);
+    return tnx_squeeze_dim(tnx_gather(t, dim, tnx_unsqueeze(indices, dim), false), dim);
+}
+
+/* The same view of the tangent, which lies elsewhere in its storage. */
+tn_tensor *tni_grad_as_strided_tangent(tn_tensor *t, tn_tensor *self, const int64_t *size,
+                                       int64_t size_n, const int64_t *stride, int64_t stride_n,
+                                       tn_opt_int offset)
+{
+    if (!t)
+        return NULL;
+    int64_t at = offset.has ? offset.value - self->offset : 0;
+    return tnx_as_strided(t, size, size_n, stride, stride_n, tn_some_int(t->offset + at));
+}

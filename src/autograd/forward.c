@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/forward.c: the dual level, and the tangents of tensors. */
+#include "autograd/forward.h"
+
+#include <pthread.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "tenon/ops.h"
+
+/* ---- the level, and who has a tangent in it ---- */
+
+_Atomic uint32_t tni_forward_level;
+
+/* Tensors that hold a tangent, so that leaving the level can take it from them. */
+static struct {
+    pthread_mutex_t lock;
+    tn_tensor **tensors; /* weak */
+    size_t n, capacity;
+} level = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Forget tensors that are gone. */
+static void prune(void)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < level.n; i++) {
+        tn_tensor *t = level.tensors[i];
+        bool alive = tni_weak_lock(&t->object);
+        if (alive) {
+            level.tensors[kept++] = t;
+            tn_tensor_unref(t);
+        } else
+            tni_weak_unref(&t->object);
+    }
+    level.n = kept;
+}
+
+static tn_status make_room(void)
+{
+    if (level.n < level.capacity)
+        return TN_OK;
+    prune();
+    if (2 * level.n < level.capacity)
+        return TN_OK;
+    size_t capacity = level.capacity ? 2 * level.capacity : 64;
+    tn_tensor **tensors =
+        tni_realloc(level.tensors, level.capacity * sizeof *tensors, capacity * sizeof *tensors);
+    TN_CHECK(tensors, TN_NOMEM, "cannot note %zu tensors that have tangents", capacity);
+    level.tensors = tensors;
+    level.capacity = capacity;
+    return TN_OK;
+}
+
+static tn_status enlist(tn_tensor *t)
+{
+    pthread_mutex_lock(&level.lock);
+    tn_status status = make_room();
+    if (status == TN_OK) {
+        tni_weak_ref(&t->object);
+        level.tensors[level.n++] = t;
+    }
+    pthread_mutex_unlock(&level.lock);
+    return status;
+}
+
+static void drop(tn_tensor *t)
+{
+    tni_grad_meta *meta = tni_meta(t);
+    if (!meta)
+        return;
+    tni_spin_lock(&meta->lock);
+    tn_tensor *tangent = TN_MOVE(meta->tangent);
+    t->flags &= ~(uint32_t)TNI_HAS_TANGENT;
+    tni_spin_unlock(&meta->lock);
+    tn_tensor_unref(tangent);
+}
+
+tn_status tn_forward_enter(void)
+{
+    uint32_t none = 0;
+    TN_CHECK(atomic_compare_exchange_strong(&tni_forward_level, &none, 1), TN_INVALID,
+             "Nested forward mode AD is not supported at the moment");
+    return TN_OK;
+}
+
+tn_status tn_forward_leave(void)
+{
+    uint32_t one = 1;
+    TN_CHECK(atomic_compare_exchange_strong(&tni_forward_level, &one, 0), TN_INVALID,
+             "Trying to exit a forward AD level but no level was entered");
+    pthread_mutex_lock(&level.lock);
+    tn_tensor **tensors = TN_MOVE(level.tensors);
+    size_t n = level.n;
+    level.n = level.capacity = 0;
+    pthread_mutex_unlock(&level.lock);
+    for (size_t i = 0; i < n; i++) {
+        if (tni_weak_lock(&tensors[i]->object)) {
+            drop(tensors[i]);
+            tn_tensor_unref(tensors[i]);
+        }
+        tni_weak_unref(&tensors[i]->object);
+    }
+    tni_free(tensors);
+    return TN_OK;
+}
+
+bool tn_forward_entered(void)
+{
+    return tni_forward_on;
+}
+
+bool tn_set_forward_grad_enabled(bool on)
+{
+    bool old = !tni_tls.no_forward_grad;
+    tni_tls.no_forward_grad = !on;
+    return old;
+}
+
+/* ---- tangents ---- */
+
+static tn_tensor *own_tangent(tn_tensor *t)
+{
+    tni_grad_meta *meta = t->flags & TNI_HAS_TANGENT ? tni_meta(t) : NULL;
+    if (!meta)
+        return NULL;
+    tni_spin_lock(&meta->lock);
+    tn_tensor *tangent = tn_tensor_ref(meta->tangent);
+    tni_spin_unlock(&meta->lock);
+    return tangent;
+}
+
+static tn_status keep(tn_tensor *t, tn_tensor *tangent)
+{
+    tni_grad_meta *meta;
+    TN_TRY(tni_meta_get(t, &meta));
+    if (!(t->flags & TNI_HAS_TANGENT))
+        TN_TRY(enlist(t));
+    tni_spin_lock(&meta->lock);
+    tn_tensor *old = meta->tangent;
+    meta->tangent = tn_tensor_ref(tangent);
+    t->flags |= TNI_HAS_TANGENT;
+    tni_spin_unlock(&meta->lock);
+    tn_tensor_unref(old);
+    return TN_OK;
+}
+
+static bool same_sizes(const tn_tensor *a, const tn_tensor *b)
+{
+    return a->ndim == b->ndim && !memcmp(a->sizes, b->sizes, a->ndim * sizeof *a->sizes);
+}
+
+/* Strides of dimensions that have no second element say nothing. */
+static bool same_strides(const tn_tensor *a, const tn_tensor *b)
+{
+    for (int d = 0; d < a->ndim && a->numel; d++)
+        if (a->sizes[d] > 1 && a->strides[d] != b->strides[d])
+            return false;
+    return true;
+}
+
+/* @p tangent as one of @p t, in the same layout, so that views of the one are views of the other.
+ * The layout of a tensor whose elements overlap is left alone. */
+static tn_status fit(const tn_tensor *t, tn_tensor *tangent, tn_tensor **out)
+{
+    if (same_sizes(t, tangent) && t->dtype == tangent->dtype &&
+        (same_strides(t, tangent) || !(t->flags & TNI_DENSE))) {
+        *out = tn_tensor_ref(tangent);
+        return TN_OK;
+    }
+    TN_AUTO(tn_tensor) made = NULL;
+    tn_tensor_opts opts = tni_opts_of(t);
+    if (t->flags & TNI_DENSE)
+        TN_TRY(tn_empty_strided(t->sizes, t->ndim, t->strides, t->ndim, &opts, &made));
+    else
+        TN_TRY(tn_empty(t->sizes, t->ndim, &opts, TN_FORMAT_CONTIGUOUS, &made));
+    TN_TRY(tn_copy_(made, tangent, false));
+    *out = TN_MOVE(made);
+    return TN_OK;
+}
+
+/* The view of the base's tangent that @p t is of its base. */
+static tn_status view_of(const tn_tensor *t, tn_tensor *base_tangent, tn_tensor **out)
+{
+    const tn_tensor *base = t->view_base;
+    TN_CHECK(base->storage == t->storage && base->dtype == t->dtype &&
+                 same_sizes(base, base_tangent) && same_strides(base, base_tangent),
+             TN_INVALID,
+             "the tangent of a view cannot be found: the tangent of its base has another layout");
+    return tn_as_strided(base_tangent, t->sizes, t->ndim, t->strides, t->ndim,
+                         tn_some_int(base_tangent->offset + t->offset - base->offset), out);
+}
+
+/* Computing with tangents: calls push none. */
+static uint8_t push_none(void)
+{
+    uint8_t old = tni_tls.no_forward_grad;
+    tni_tls.no_forward_grad = 1;
+    return old;
+}
+
+tn_status tni_tangent(tn_tensor *t, tn_tensor **out)
+{
+    *out = own_tangent(t);
+    if (*out || !tni_has_tangent(t))
+        return TN_OK;
+    TN_AUTO(tn_tensor) base = own_tangent(t->view_base);
+    if (!base)
+        return TN_OK;
+    TN_AUTO(tn_tensor) view = NULL;
+    uint8_t old = push_none();
+    tn_status status = view_of(t, base, &view);
+    tni_tls.no_forward_grad = old;
+    TN_TRY(status);
+    TN_TRY(keep(t, view));
+    *out = TN_MOVE(view);
+    return TN_OK;
+}
+
+tn_status tni_tangent_set(tn_tensor *t, tn_tensor *tangent)
+{
+    TN_AUTO(tn_tensor) fitting = NULL;
+    uint8_t old = push_none();
+    tn_status status = fit(t, tangent, &fitting);
+    tni_tls.no_forward_grad = old;
+    TN_TRY(status);
+    return keep(t, fitting);
+}
+
+tn_status tni_tangent_copy(tn_tensor *from, tn_tensor *to)
+{
+    TN_AUTO(tn_tensor) tangent = NULL;
+    TN_AUTO(tn_tensor) copy = NULL;
+    TN_TRY(tni_tangent(from, &tangent));
+    if (!tangent)
+        return TN_OK;
+    uint8_t old = push_none();
+    tn_status status = tn_clone(tangent, TN_FORMAT_NONE, &copy);
+    tni_tls.no_forward_grad = old;
+    return status == TN_OK ? tni_tangent_set(to, copy) : status;
+}
+
+/* Zeros for the base, so that the tangent of its view can be written. */
+static tn_status give_base(tn_tensor *base)
+{
+    TN_AUTO(tn_tensor) zeros = NULL;
+    TN_TRY(tn_zeros_like(base, NULL, TN_FORMAT_PRESERVE, &zeros));
+    return tni_tangent_set(base, zeros);
+}
+
+tn_status tni_tangent_written(tn_tensor *t, tn_tensor *tangent)
+{
+    if (!tangent && !tni_has_tangent(t))
+        return TN_OK;
+    TN_AUTO(tn_tensor) own = NULL;
+    if (!tni_has_tangent(t) && !t->view_base)
+        return tni_tangent_set(t, tangent);
+    uint8_t old = push_none();
+    tn_status status = tni_has_tangent(t) ? TN_OK : give_base(t->view_base);
+    if (status == TN_OK)
+        status = tni_tangent(t, &own);
+    if (status == TN_OK)
+        status = tangent ? tn_copy_(own, tangent, false) : tn_zero_(own);
+    tni_tls.no_forward_grad = old;
+    return status;
+}
+
+/* ---- dual tensors ---- */
+
+static tn_status check_dual(const tn_tensor *primal, const tn_tensor *tangent)
+{
+    TN_CHECK(primal && tangent, TN_INVALID, "tn_make_dual wants a primal and a tangent");
+    TN_CHECK(tni_forward_on, TN_INVALID,
+             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+             "enter_dual_level() first.");
+    tn_dtype dtype = (tn_dtype)primal->dtype;
+    TN_CHECK(tn_dtype_is_floating(dtype) || tn_dtype_is_complex(dtype), TN_INVALID,
+             "Expected primal to be floating point or complex, but got: torch.%s",
+             tn_dtype_name(dtype));
+    TN_CHECK(!tni_has_tangent(primal), TN_INVALID,
+             "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
+             "same level 0 is not supported.");
+    TN_CHECK(!tni_has_tangent(tangent), TN_INVALID,
+             "Setting a forward grad that itself has a forward gradient at the same level0 is not "
+             "supported.");
+    char a[256], b[256];
+    TN_CHECK(same_sizes(primal, tangent), TN_INVALID,
+             "Trying to set a forward gradient that has a different size than that of the original "
+             "Tensor, this is not supported. Tensor is of size %s while the given forward gradient "
+             "is of size %s.",
+             tni_format_sizes(primal->ndim, primal->sizes, a, sizeof a),
+             tni_format_sizes(tangent->ndim, tangent->sizes, b, sizeof b));
+    TN_CHECK(primal->dtype == tangent->dtype && primal->device.type == tangent->device.type &&
+                 primal->device.index == tangent->device.index,
+             TN_INVALID,
+             "Trying to set a forward gradient that has another dtype or device than the original "
+             "Tensor, this is not supported. Tensor is %s on %s while the given forward gradient "
+             "is %s on %s.",
+             tn_dtype_name(dtype), tn_device_format(primal->device, a, sizeof a),
+             tn_dtype_name((tn_dtype)tangent->dtype),
+             tn_device_format(tangent->device, b, sizeof b));
+    return TN_OK;
+}
+
+/* A view that is recorded for gradients and has no tangent. */
+static tn_status without_tangent(tn_tensor *t, tn_tensor **out)
+{
+    uint8_t old = push_none();
+    tn_status status = tn_alias(t, out);
+    tni_tls.no_forward_grad = old;
+    return status;
+}
+
+tn_status tn_make_dual(tn_tensor *primal, tn_tensor *tangent, tn_tensor **out)
+{
+    TN_TRY(check_dual(primal, tangent));
+    TN_AUTO(tn_tensor) dual = NULL;
+    TN_TRY(without_tangent(primal, &dual));
+    TN_TRY(tni_tangent_set(dual, tangent));
+    *out = TN_MOVE(dual);
+    return TN_OK;
+}
+
+tn_status tn_tensor_tangent(tn_tensor *t, tn_tensor **out)
+{
+    TN_CHECK(t && out, TN_INVALID, "tn_tensor_tangent wants a tensor and room for its tangent");
+    return tni_tangent(t, out);
+}
+
+tn_status tn_unpack_dual(tn_tensor *t, tn_tensor **out_primal, tn_tensor **out_tangent)
+{
+    TN_CHECK(t && out_primal && out_tangent, TN_INVALID,
+             "tn_unpack_dual wants a tensor and room for two");
+    TN_AUTO(tn_tensor) primal = NULL;
+    TN_AUTO(tn_tensor) tangent = NULL;
+    TN_TRY(tni_tangent(t, &tangent));
+    TN_TRY(without_tangent(t, &primal));
+    *out_primal = TN_MOVE(primal);
+    *out_tangent = TN_MOVE(tangent);
+    return TN_OK;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* Forward mode: the level, dual tensors, how tangents go through views and writes, what is refused;
+ * and forward mode together with backward passes. Every operator's tangents are checked in
+ * test_gradcheck.c. */
+#include <math.h>
+#include <string.h>
+
+#include "autograd/kit.h"
+#include "tenon/forward.h"
+
+static tn_tensor *dual(tn_tensor *primal, float slope)
+{
+    tn_tensor *tangent = kit_vector(primal->numel, slope), *out = NULL;
+    ASSERT_OK(tn_make_dual(primal, tangent, &out));
+    tn_tensor_unref(tangent);
+    return out;
+}
+
+/* Element of the tangent; NaN: there is none. */
+static float slope(tn_tensor *t, int64_t i)
+{
+    tn_tensor *tangent = NULL;
+    ASSERT_OK(tn_tensor_tangent(t, &tangent));
+    float value = kit_at(tangent, i);
+    tn_tensor_unref(tangent);
+    return value;
+}
+
+static void drop2(tn_tensor *a, tn_tensor *b)
+{
+    tn_tensor_unref(a);
+    tn_tensor_unref(b);
+}
+
+#define EXPECT_REFUSED(call, code, text)               \
+    do {                                               \
+        EXPECT_EQ_INT((call), code);                   \
+        EXPECT(strstr(tn_last_error(), text) != NULL); \
+    } while (0)
+
+/* ---- the level ---- */
+
+TEST(there_is_one_level)
+{
+    EXPECT(!tn_forward_entered());
+    EXPECT_REFUSED(tn_forward_leave(), TN_INVALID, "no level was entered");
+    ASSERT_OK(tn_forward_enter());
+    EXPECT(tn_forward_entered());
+    EXPECT_REFUSED(tn_forward_enter(), TN_INVALID,
+                   "Nested forward mode AD is not supported at the moment");
+    ASSERT_OK(tn_forward_leave());
+    EXPECT(!tn_forward_entered());
+}
+
+TEST(leaving_drops_all_tangents)
+{
+    tn_tensor *x = kit_vector(2, 3), *y = NULL;
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 1);
+    ASSERT_OK(tn_mul(d, d, &y));
+    EXPECT(slope(y, 0) == 6);
+    ASSERT_OK(tn_forward_leave());
+    EXPECT(isnan(slope(d, 0)));
+    EXPECT(isnan(slope(y, 0)));
+    EXPECT(!(y->flags & TNI_HAS_TANGENT));
+    drop2(d, y);
+    tn_tensor_unref(x);
+}
+
+TEST(a_dual_tensor_is_a_view_and_the_primal_is_left_alone)
+{
+    tn_tensor *x = kit_leaf(2, 3), *primal = NULL, *tangent = NULL;
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 5);
+    EXPECT(d->storage == x->storage && tn_tensor_requires_grad(d));
+    EXPECT(isnan(slope(x, 0)));
+    ASSERT_OK(tn_unpack_dual(d, &primal, &tangent));
+    EXPECT(primal->storage == x->storage && isnan(slope(primal, 0)));
+    EXPECT(kit_at(tangent, 1) == 5);
+    drop2(primal, tangent);
+    ASSERT_OK(tn_unpack_dual(x, &primal, &tangent));
+    EXPECT(tangent == NULL);
+    tn_tensor_unref(primal);
+    ASSERT_OK(tn_forward_leave());
+    drop2(d, x);
+}
+
+TEST(what_cannot_be_dual_is_refused)
+{
+    tn_tensor *x = kit_vector(2, 3), *three = kit_vector(3, 1), *out = NULL, *wide = NULL;
+    tn_tensor *whole = NULL;
+    EXPECT_REFUSED(tn_make_dual(x, x, &out), TN_INVALID,
+                   "Trying to create a dual Tensor for forward AD but no level exists, make sure "
+                   "to enter_dual_level() first.");
+    ASSERT_OK(tn_forward_enter());
+    EXPECT_REFUSED(tn_make_dual(x, three, &out), TN_INVALID,
+                   "Trying to set a forward gradient that has a different size than that of the "
+                   "original Tensor, this is not supported. Tensor is of size [2] while the given "
+                   "forward gradient is of size [3].");
+    ASSERT_OK(tn_to_dtype(x, TN_DTYPE_F64, false, false, TN_FORMAT_NONE, &wide));
+    EXPECT_REFUSED(tn_make_dual(x, wide, &out), TN_INVALID, "float32 on cpu while");
+    ASSERT_OK(tn_to_dtype(x, TN_DTYPE_I64, false, false, TN_FORMAT_NONE, &whole));
+    EXPECT_REFUSED(tn_make_dual(whole, whole, &out), TN_INVALID,
+                   "Expected primal to be floating point or complex, but got: torch.int64");
+    tn_tensor *d = dual(x, 1);
+    EXPECT_REFUSED(tn_make_dual(d, x, &out), TN_INVALID,
+                   "Making a dual Tensor based on a Tensor that already has a forward gradient at "
+                   "the same level 0 is not supported.");
+    EXPECT_REFUSED(tn_make_dual(x, d, &out), TN_INVALID,
+                   "Setting a forward grad that itself has a forward gradient at the same level0 "
+                   "is not supported.");
+    EXPECT(out == NULL);
+    ASSERT_OK(tn_forward_leave());
+    drop2(x, three);
+    drop2(wide, d);
+    tn_tensor_unref(whole);
+}
+
+TEST(a_tangent_of_another_layout_is_copied)
+{
+    const int64_t sizes[] = {2, 3};
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F32, TN_CPU);
+    tn_tensor *x = NULL, *wide = NULL, *t = NULL, *d = NULL, *kept = NULL;
+    ASSERT_OK(tn_zeros(sizes, 2, &opts, &x));
+    ASSERT_OK(tn_ones((int64_t[]){3, 2}, 2, &opts, &wide));
+    ASSERT_OK(tn_t(wide, &t));
+    ASSERT_OK(tn_forward_enter());
+    ASSERT_OK(tn_make_dual(x, t, &d));
+    ASSERT_OK(tn_tensor_tangent(d, &kept));
+    EXPECT(kept != t && kept->strides[0] == 3 && kept->strides[1] == 1);
+    EXPECT(kit_at(kept, 5) == 1);
+    ASSERT_OK(tn_forward_leave());
+    drop2(x, wide);
+    drop2(t, d);
+    tn_tensor_unref(kept);
+}
+
+/* ---- calls ---- */
+
+TEST(calls_push_tangents_whatever_is_recorded)
+{
+    tn_tensor *x = kit_vector(2, 3), *w = kit_leaf(2, 4), *y = NULL, *z = NULL;
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 1);
+    /* Nothing requires grad: the result does not either. */
+    ASSERT_OK(tn_mul(d, d, &y));
+    EXPECT(slope(y, 0) == 6 && !tn_tensor_requires_grad(y));
+    /* What has no tangent requires grad: the tangent depends on it. */
+    ASSERT_OK(tn_mul(d, w, &z));
+    tn_tensor *tangent = NULL;
+    ASSERT_OK(tn_tensor_tangent(z, &tangent));
+    EXPECT(kit_at(tangent, 0) == 4 && tn_tensor_requires_grad(tangent));
+    tn_tensor *sum = NULL;
+    ASSERT_OK(tn_sum(tangent, TN_DTYPE_NONE, &sum));
+    ASSERT_OK(tn_tensor_backward(sum));
+    EXPECT(kit_grad(w, 1) == 1);
+    drop2(sum, tangent);
+    drop2(y, z);
+    bool on = tn_set_grad_enabled(false);
+    ASSERT_OK(tn_mul(d, w, &z));
+    tn_set_grad_enabled(on);
+    EXPECT(slope(z, 1) == 4 && !tn_tensor_requires_grad(z));
+    tn_tensor_unref(z);
+    /* Told not to. */
+    on = tn_set_forward_grad_enabled(false);
+    ASSERT_OK(tn_mul(d, w, &z));
+    tn_set_forward_grad_enabled(on);
+    EXPECT(isnan(slope(z, 0)) && tn_tensor_requires_grad(z));
+    ASSERT_OK(tn_forward_leave());
+    drop2(z, d);
+    drop2(x, w);
+}
+
+TEST(results_that_have_no_derivative_have_no_tangent)
+{
+    tn_tensor *x = kit_vector(2, 3), *y = NULL;
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 1);
+    ASSERT_OK(tn_gt_scalar(d, tn_int(0), &y));
+    EXPECT(!(y->flags & TNI_HAS_TANGENT));
+    tn_tensor_unref(y);
+    ASSERT_OK(tn_detach(d, &y));
+    EXPECT(isnan(slope(y, 0)));
+    ASSERT_OK(tn_forward_leave());
+    drop2(y, d);
+    tn_tensor_unref(x);
+}
+
+TEST(operators_without_a_rule_are_refused)
+{
+    tn_tensor *x = kit_vector(2, 3), *y = NULL, *room = kit_vector(2, 0);
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 1);
+    EXPECT_REFUSED(tn_cumprod(d, 0, TN_DTYPE_NONE, &y), TN_UNSUPPORTED,
+                   "Trying to use forward AD with cumprod that does not support it because it has "
+                   "not been implemented yet.");
+    EXPECT_REFUSED(tn_add_out(d, d, tn_int(1), room), TN_UNSUPPORTED,
+                   "Trying to use forward AD with add_out that does not support it because it is "
+                   "an out= function");
+    EXPECT(y == NULL);
+    ASSERT_OK(tn_forward_leave());
+    drop2(x, room);
+    tn_tensor_unref(d);
+}
+
+/* ---- views and writes ---- */
+
+TEST(a_write_updates_the_tangent_in_place)
+{
+    tn_tensor *x = kit_vector(2, 3), *t = kit_vector(2, 1), *d = NULL;
+    ASSERT_OK(tn_forward_enter());
+    ASSERT_OK(tn_make_dual(x, t, &d));
+    ASSERT_OK(tn_mul_(d, d));
+    EXPECT(kit_at(d, 0) == 9 && slope(d, 0) == 6);
+    EXPECT(kit_at(t, 0) == 6); /* the very tangent that was given */
+    ASSERT_OK(tn_fill_(d, tn_int(1)));
+    EXPECT(slope(d, 1) == 0);
+    ASSERT_OK(tn_forward_leave());
+    drop2(x, t);
+    tn_tensor_unref(d);
+}
+
+TEST(writing_a_view_gives_its_base_a_tangent)
+{
+    tn_tensor *base = kit_vector(4, 2), *view = NULL, *x = kit_vector(2, 3);
+    ASSERT_OK(tn_slice(base, 0, tn_some_int(1), tn_some_int(3), 1, &view));
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 5);
+    ASSERT_OK(tn_mul_(view, d));
+    EXPECT(slope(view, 0) == 10);
+    EXPECT(slope(base, 0) == 0 && slope(base, 1) == 10 && slope(base, 2) == 10);
+    EXPECT(slope(base, 3) == 0);
+    ASSERT_OK(tn_forward_leave());
+    drop2(base, view);
+    drop2(x, d);
+}
+
+TEST(writing_a_base_gives_its_views_tangents)
+{
+    tn_tensor *base = kit_vector(4, 2), *view = NULL, *x = kit_vector(4, 3), *later = NULL;
+    ASSERT_OK(tn_slice(base, 0, tn_some_int(1), tn_some_int(3), 1, &view));
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 5);
+    ASSERT_OK(tn_copy_(base, d, false));
+    EXPECT(slope(view, 0) == 5);
+    /* The same memory: a write to the one is seen by the other. */
+    ASSERT_OK(tn_mul_scalar_(view, tn_int(2)));
+    EXPECT(slope(base, 0) == 5 && slope(base, 1) == 10);
+    ASSERT_OK(tn_slice(base, 0, tn_some_int(0), tn_some_int(2), 1, &later));
+    ASSERT_OK(tn_zero_(later));
+    EXPECT(slope(base, 1) == 0 && slope(view, 0) == 0 && slope(view, 1) == 10);
+    ASSERT_OK(tn_forward_leave());
+    drop2(base, view);
+    drop2(x, d);
+    tn_tensor_unref(later);
+}
+
+/* ---- together with backward passes: products with Hessians ---- */
+
+static const double point[] = {0.3, -0.7, 1.1, 0.9, 0.2, -0.4};
+static const double direction[] = {1.0, 0.5, -2.0, -0.25, 1.5, 0.75};
+static const double constant[] = {0.5, -1.0, 2.0, 0.25, -0.75, 1.5};
+
+static tn_tensor *matrix(const double *values, int64_t rows, int64_t columns)
+{
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F64, TN_CPU);
+    tn_tensor *t = NULL;
+    ASSERT_OK(tn_zeros((int64_t[]){rows, columns}, 2, &opts, &t));
+    memcpy(t->data, values, (size_t)t->numel * sizeof *values);
+    return t;
+}
+
+static tn_tensor *sum(tn_tensor *t)
+{
+    return tnx_sum(t, TN_DTYPE_NONE);
+}
+
+static tn_tensor *product(tn_tensor *x)
+{
+    return sum(tnx_mul(tnx_mul(tnx_mul(tnx_sin(x), x), x), x));
+}
+
+static tn_tensor *matrices(tn_tensor *x)
+{
+    tn_tensor *y = tnx_mm(x, tn_scope_own(matrix(constant, 3, 2)));
+    return sum(tnx_logsumexp(tnx_exp(y), (int64_t[]){1}, 1, false));
+}
+
+static tn_tensor *log_softmax(tn_tensor *x)
+{
+    return sum(tnx_mul(tnx_log_softmax(x, 1, TN_DTYPE_NONE), x));
+}
+
+/* One write keeps the old value of what it writes, the other its result. */
+static tn_tensor *written(tn_tensor *x)
+{
+    return sum(tnx_exp_(tnx_mul_(tnx_mul_scalar(x, tn_int(2)), x)));
+}
+
+static tn_tensor *activations(tn_tensor *x)
+{
+    return tnx_mean(tnx_mul(tnx_sigmoid(x), tnx_tanh(x)), TN_DTYPE_NONE);
+}
+
+static const struct {
+    tn_tensor *(*fn)(tn_tensor *x);
+    const char *name;
+    double hessian_product[6];
+} functions[] = {
+#include "forward_reference.inc"
+};
+
+static void expect_values(const char *name, const char *how, tn_tensor *t, const double *want)
+{
+    ASSERT(t != NULL && t->numel == 6);
+    for (int i = 0; i < 6; i++) {
+        double got = ((double *)t->data)[i];
+        if (!(fabs(got - want[i]) <= 1e-12 * (1 + fabs(want[i]))))
+            test_wrong(__FILE__, __LINE__, "%s, %s, element %d: %.17g, want %.17g", name, how, i,
+                       got, want[i]);
+    }
+}
+
+TEST(products_with_hessians_both_ways)
+{
+    for (size_t k = 0; k < sizeof functions / sizeof functions[0]; k++) {
+        const char *name = functions[k].name;
+        const double *want = functions[k].hessian_product;
+        tn_tensor *x = matrix(point, 2, 3), *v = matrix(direction, 2, 3), *d = NULL;
+        tn_tensor *grad = NULL, *back = NULL, *tangent = NULL, *slopes = NULL;
+        ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+        ASSERT_OK(tn_forward_enter());
+        ASSERT_OK(tn_make_dual(x, v, &d));
+        tn_scope *scope;
+        ASSERT_OK(tn_scope_enter(&scope));
+        tn_tensor *y = functions[k].fn(d);
+        ASSERT_OK(tn_scope_status(scope));
+        tn_grad_opts opts = TN_GRAD_OPTS_INIT;
+        opts.create_graph = TN_BOOL_TRUE;
+        /* The tangent of the gradient. */
+        ASSERT_OK(tn_grad(&y, 1, &d, 1, NULL, &opts, &grad));
+        ASSERT_OK(tn_tensor_tangent(grad, &slopes));
+        expect_values(name, "forward over reverse", slopes, want);
+        /* The gradient of the tangent. */
+        ASSERT_OK(tn_tensor_tangent(y, &tangent));
+        ASSERT_OK(tn_grad(&tangent, 1, &x, 1, NULL, NULL, &back));
+        expect_values(name, "reverse over forward", back, want);
+        ASSERT_OK(tn_scope_leave(scope));
+        ASSERT_OK(tn_forward_leave());
+        drop2(x, v);
+        drop2(d, grad);
+        drop2(back, tangent);
+        tn_tensor_unref(slopes);
+    }
+}

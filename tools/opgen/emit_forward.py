@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""Forward mode: the rules of operators, and the way from a typed autograd kernel to them."""
+
+from csource import banner, call, function, includes
+from emit_calls import box, by_position, n_values, take
+
+
+class Entries:
+    """Functions `forward_N`, one for each shape of C parameters: box, ask what is to be done, do it."""
+
+    def __init__(self, shape_of, plain):
+        self.shape_of, self.plain, self.known = shape_of, plain, {}
+
+    def lines(self, op):
+        """(definition or "", statements that leave the kernel when forward mode had the call)"""
+        twin = by_position(op)
+        twin.redispatch = "tni_re_shape_%d" % self.shape_of[op.id]
+        body = ["tn_value args[%d], rets[%d];" % (n_values(len(op.schema.args)), n_values(len(op.outs)))]
+        body += list(box(twin))
+        body += ["tni_forward_plan plan = tni_forward_look(call->op, args);",
+                 "*done = plan != TNI_FORWARD_RECORD;", "if (!*done)", "    return TN_OK;",
+                 "if (plan == TNI_FORWARD_PLAIN) {"]
+        body += [line if line.endswith("\n") else "    " + line for line in self.plain(twin)] + ["}"]
+        body.append("TN_TRY(tni_forward_push(call->op, args, rets));")
+        for i, out in enumerate(twin.outs):
+            if out.is_list and not out.arg:
+                body.append("TN_TRY(tni_settle_list(rets, %d, %d));" % (len(twin.outs), i))
+        body += list(take(twin)) + ["return TN_OK;"]
+        params = [("tn_call *", "call")] + twin.params + twin.out_params + [("bool *", "done")]
+        text = function("tn_status", "NAME", params, body, "static TNI_COLD ")
+        new = text not in self.known
+        name = self.known.setdefault(text, "forward_%d" % len(self.known))
+        leave = ["if (TNI_UNLIKELY(tni_forward_on)) {", "    bool done;",
+                 call("tn_status pushed = %s(" % name, ["call"] + op.names + ["&done"], ");", 8),
+                 "    if (done)", "        return pushed;", "}"]
+        return (text.replace("NAME", name) + "\n" if new else ""), leave
+
+
+def formula(rule):
+    body = ["tn_tensor *sum = NULL;"] + rule.body + ["return sum;"]
+    return function("tn_tensor *", "jvp_" + rule.op.id, [("const tni_forward *", "f")], body, "static ")
+
+
+def forward_c(model):
+    rules = [op.tangent for op in model.operators if op.tangent]
+    text = banner(model, "What forward mode does with operators.", "autograd")
+    text += includes("autograd/forward.h", "gen/gradients.h", "gen/op_ids.h", "tenon/ops.h")
+    text += "".join(formula(rule) + "\n" for rule in rules if rule.body)
+    rows = ""
+    for rule in rules:
+        rows += "    {TNI_OP_%s, %s, %s, %#xu, %s},\n" % (
+            rule.op.id, "TNI_OP_" + rule.twin.id if rule.twin else "0", rule.kind, rule.edges,
+            "jvp_" + rule.op.id if rule.body else "NULL")
+    text += "/* In the order of the operators' numbers; the last row ends it. */\n"
+    text += "const tni_forward_rule tni_forward_rules[] = {\n%s    {0, 0, TNI_JVP_NONE, 0, NULL},\n};\n" % rows
+    return text + "const int tni_forward_n_rules = %d;\n" % len(rules)
