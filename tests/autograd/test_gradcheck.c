@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Every derivative, first and second, beside difference quotients: each sample of each operator,
- * its floating arguments in float64, at points where the function has a derivative. The in-place
- * variants too, on a copy of what they write. Values at other points are for the golden data
- * (tests/ops/test_golden.c); here the oracle is the definition. */
+/* Every derivative, first, second and in forward mode, beside difference quotients: each sample of
+ * each operator, its floating arguments in float64, at points where the function has a derivative.
+ * The in-place variants too, on a copy of what they write. Values at other points are for the
+ * golden data (tests/ops/test_golden.c); here the oracle is the definition. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/test.h"
+#include "autograd/forward.h"
+#include "autograd/forward_check.h"
 #include "core/tensor.h"
 #include "gen/samples.h"
 #include "op/schema.h"
@@ -363,7 +365,34 @@ static bool wants_any(const subject *s)
     return false;
 }
 
-static fate check_sample(const char *op, const char *args, bool second)
+/* Whether the operator's declaration has a `jvp` line. */
+static bool has_rule(const tn_op *op)
+{
+    for (int i = 0; i < tni_forward_n_rules; i++)
+        if (op == &tni_builtin_ops[tni_forward_rules[i].op])
+            return true;
+    return false;
+}
+
+typedef enum order { FIRST, SECOND, FORWARD } order;
+
+/* Whether the last failure means that nobody wrote the derivative. */
+static bool is_refusal(const tn_op *op, order what)
+{
+    if (what == FORWARD)
+        return !has_rule(op) && strstr(tn_last_error(), "Trying to use forward AD");
+    return what == SECOND && strstr(tn_last_error(), "derivative for");
+}
+
+static tn_status check_order(subject *s, order what)
+{
+    if (what == FORWARD)
+        return forward_check(call, s, s->inputs, s->n);
+    return what == SECOND ? tn_gradgradcheck(call, s, s->inputs, s->n, NULL, NULL)
+                          : tn_gradcheck(call, s, s->inputs, s->n, NULL);
+}
+
+static fate check_sample(const char *op, const char *args, order what)
 {
     subject s;
     subject_make(&s, op, args);
@@ -376,10 +405,9 @@ static fate check_sample(const char *op, const char *args, bool second)
         found = UNFIT;
     else if (cost > LARGEST && found != UNFIT)
         found = LARGE;
-    if (status == TN_OK && (found == CHECKED || (found == CONSTANT && !second))) {
-        status = second ? tn_gradgradcheck(call, &s, s.inputs, s.n, NULL, NULL)
-                        : tn_gradcheck(call, &s, s.inputs, s.n, NULL);
-        if (second && status == TN_UNSUPPORTED && strstr(tn_last_error(), "derivative for")) {
+    if (status == TN_OK && (found == CHECKED || (found == CONSTANT && what == FIRST))) {
+        status = check_order(&s, what);
+        if (status == TN_UNSUPPORTED && is_refusal(s.op, what)) {
             found = REFUSED;
         } else if (status != TN_OK) {
             found = WRONG;
@@ -417,7 +445,7 @@ static bool is_out(const char *op)
     return strstr(op, ".out") || strstr(op, "_out");
 }
 
-static void check_all(bool second)
+static void check_all(order what)
 {
     n_tallies = 0;
     for (int i = 0; i < tni_num_samples; i++) {
@@ -429,7 +457,7 @@ static void check_all(bool second)
             if (LISTED(unset, ops[j]) || LISTED(follows, ops[j]))
                 continue;
             test_note("%s:%d: %s(%s)", s->file, s->line, ops[j], s->args);
-            tally_of(ops[j])->count[check_sample(ops[j], s->args, second)]++;
+            tally_of(ops[j])->count[check_sample(ops[j], s->args, what)]++;
         }
     }
     int total[FATES] = {0}, ops = 0;
@@ -439,9 +467,11 @@ static void check_all(bool second)
                n[CHECKED], n[CONSTANT], n[REFUSED], n[LARGE]);
         /* At least one sample is small enough, and where the function is defined. */
         EXPECT(n[LARGE] + n[NOT_A_NUMBER] == 0 || n[CHECKED] + n[CONSTANT] + n[REFUSED] > 0);
-        /* What is refused is listed, and what is listed is refused. */
-        bool may_refuse = LISTED(never, tallies[i].op) || (second && LISTED(once, tallies[i].op));
-        if ((n[REFUSED] > 0) != may_refuse)
+        /* What is refused is listed, and what is listed is refused; in forward mode operators have
+         * rules or not. */
+        bool may_refuse =
+            LISTED(never, tallies[i].op) || (what == SECOND && LISTED(once, tallies[i].op));
+        if (what != FORWARD && (n[REFUSED] > 0) != may_refuse)
             test_wrong(__FILE__, __LINE__, "%s: %d samples refused", tallies[i].op, n[REFUSED]);
         ops += n[CHECKED] > 0;
         for (int k = 0; k < FATES; k++)
@@ -456,10 +486,15 @@ static void check_all(bool second)
 
 TEST(gradients_are_the_derivatives)
 {
-    check_all(false);
+    check_all(FIRST);
 }
 
 TEST(gradients_of_gradients_are_the_second_derivatives)
 {
-    check_all(true);
+    check_all(SECOND);
+}
+
+TEST(tangents_are_the_derivatives_along_a_direction)
+{
+    check_all(FORWARD);
 }
