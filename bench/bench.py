@@ -25,7 +25,9 @@ ROWS = ["add4_nograd", "add4_out", "empty4", "view", "mm16_nograd", "meta_add", 
 LARGE = ["add_4M", "sum_4M", "exp_4M", "gelu_4M", "softmax_4096x1024", "layer_norm_4096x1024", "cross_entropy",
          "embedding", "index_select", "cat", "transpose_copy_2048", "mm_16", "mm_64", "mm_256", "mm_1024", "mm_2048",
          "bmm_64x128x64", "conv2d_resnet_3x3_56", "conv2d_resnet_1x1_28", "conv2d_resnet_3x3_14_s2", "softmax_8x16",
-         "layer_norm_8x16", "sum_64"]
+         "layer_norm_8x16", "sum_64", "sdpa_causal_T1024"]
+# Whole training steps, several threads.
+TRAINING = ["mlp_train_step_B64", "char_gpt_train_step", "char_gpt_peak_bytes"]
 
 
 def pin():
@@ -123,22 +125,24 @@ def large(args, out):
     path = lambda name: os.path.join(args.build, "bench", name)  # noqa: E731
     peer_env = peer_environment(args.threads)
     ours, theirs, floors = {}, {}, {}
-    steps = [(path("large_tenon"), ours, {"TENON_NUM_THREADS": str(args.threads)})]
-    for program, samples in (("large_torch", theirs), ("large_floor", floors)):
+    mine = {"TENON_NUM_THREADS": str(args.threads)}
+    steps = [(path("large_tenon"), ours, mine), (path("train_tenon"), ours, mine)]
+    for program, samples in (("large_torch", theirs), ("train_torch", theirs), ("large_floor", floors)):
         if os.path.exists(path(program)):
             steps.append((path(program), samples, peer_env))
     rounds(steps, max(1, args.rounds // 2))
     peer_name, table = peer_version(args), []
     setting = ", ".join(f"{k}={v}" for k, v in peer_env.items() if k != "LD_LIBRARY_PATH")
-    for name in (name for name in LARGE if name in ours):
+    for name in (name for name in LARGE + TRAINING if name in ours):
+        unit, scale = ("bytes", 1) if name.endswith("_bytes") else ("ns", 1e3)
         a = statistics.median(ours[name])
         b = statistics.median(theirs[name]) if name in theirs else None
         best = min(((statistics.median(v), k.split("@")[1]) for k, v in floors.items() if k.startswith(name + "@")),
                    default=None)
-        out.append({"name": name, "unit": "ns", "tenon": round(a, 1), "peer": b and round(b, 1),
+        out.append({"name": name, "unit": unit, "tenon": round(a, 1), "peer": b and round(b, 1),
                     "peer_name": peer_name and f"{peer_name} ({setting})", "ratio": b and round(b / a, 2),
                     "floor": best and round(best[0], 1), "floor_name": best and best[1]})
-        table.append((name, f"{a / 1e3:.1f}", spread([v / 1e3 for v in ours[name]]), f"{b / 1e3:.1f}" if b else "-",
+        table.append((name, f"{a / scale:.1f}", spread([v / scale for v in ours[name]]), f"{b / scale:.1f}" if b else "-",
                       f"{b / a:.2f}" if b else "-", f"{best[0] / 1e3:.1f} {best[1]}" if best else "",
                       f"{best[0] / a:.2f}" if best else ""))
     print(f"\n{args.threads} threads; peer: {setting}")

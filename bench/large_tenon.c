@@ -93,6 +93,14 @@ static void products(const char *only)
     }
 }
 
+static void attention(const char *only)
+{
+    tn_tensor *q = randn(SIZES(1, 12, 1024, 64)), *k = randn(SIZES(1, 12, 1024, 64));
+    tn_tensor *v = randn(SIZES(1, 12, 1024, 64));
+    TIME("sdpa_causal_T1024",
+         tn_scaled_dot_product_attention(q, k, v, NULL, 0.0, true, tn_no_float(), false, &r));
+}
+
 static void small(const char *only)
 {
     tn_tensor *a = randn(SIZES(8, 16)), *v = randn(SIZES(64));
@@ -108,6 +116,7 @@ int main(int argc, char **argv)
     tn_set_grad_enabled(false);
     memory(only);
     products(only);
+    attention(only);
     small(only);
     return 0;
 }

@@ -53,6 +53,12 @@ static void products(const char *only)
     }
 }
 
+static void attention(const char *only)
+{
+    auto q = at::randn({1, 12, 1024, 64}), k = at::randn({1, 12, 1024, 64}), v = at::randn({1, 12, 1024, 64});
+    TIME("sdpa_causal_T1024", std::get<0>(at::_scaled_dot_product_attention(q, k, v, {}, 0.0, false, true)));
+}
+
 static void small(const char *only)
 {
     auto a = at::randn({8, 16}), v = at::randn({64}), weight = at::randn({16}), bias = at::randn({16});
@@ -69,6 +75,7 @@ int main(int argc, char **argv)
     at::NoGradGuard no_grad;
     memory(only);
     products(only);
+    attention(only);
     small(only);
     return 0;
 }

@@ -225,6 +225,15 @@ static void bench_gpt(const char *only)
     new_gpt();
     BENCH("char_gpt_train_step", gpt_step(tokens, places, targets););
     printf("char_gpt_peak_bytes %.0f\n", peak_bytes() - before);
+    for (int i = 0; i < n_parameters; i++) {
+        tn_tensor_unref(first_moments[i]);
+        tn_tensor_unref(second_moments[i]);
+        tn_tensor_unref(steps[i]);
+    }
+    tn_tensor *data[] = {tokens, targets, places};
+    for (int i = 0; i < 3; i++)
+        tn_tensor_unref(data[i]);
+    forget_model();
 }
 
 int main(int argc, char **argv)
