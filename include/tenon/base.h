@@ -102,6 +102,13 @@ typedef struct tn_allocator {
  */
 TN_API TN_NODISCARD tn_status tn_set_allocator(const tn_allocator *allocator);
 
+/**
+ * How many bytes of large blocks that tensors gave back are kept for the next tensors, instead of
+ * going to the system at once. Gives back what is kept now; 0: keep none. Default: 64 MiB. Not used
+ * with an allocator of your own.
+ */
+TN_API void tn_set_memory_cache(size_t nbytes);
+
 /** Threads that work on one operator, this one included. Default: TENON_NUM_THREADS, else the
  *  number of processors. Results do not depend on it. */
 TN_API int tn_num_threads(void);

@@ -2,6 +2,7 @@
 /* Host memory: the allocator that the embedder may replace, the count of blocks that tests watch,
  * and the slow half of the free lists. */
 #include "base/alloc.h"
+#include "base/large.h"
 
 #include <pthread.h>
 #include <stdalign.h>
@@ -296,6 +297,25 @@ static bool make_lists(void)
     return true;
 }
 
+/* Nobody watches, and the memory is the C library's. */
+static inline bool lists_serve(void)
+{
+    return !atomic_load_explicit(&tni_alloc_slow, memory_order_relaxed);
+}
+
+static void free_all(void *const *victims, int n)
+{
+    for (int i = 0; i < n; i++)
+        counted_free(victims[i]);
+}
+
+void tn_set_memory_cache(size_t nbytes)
+{
+    void *victims[TNI_LARGE_SLOTS + 1];
+    tni_large_set_limit(nbytes);
+    free_all(victims, tni_large_empty(victims));
+}
+
 void *tni_block_alloc_slow(size_t nbytes)
 {
     /* A list holds blocks of the whole class, whatever size they were first asked for in. */
@@ -303,15 +323,27 @@ void *tni_block_alloc_slow(size_t nbytes)
     if (!tni_size_add(nbytes, TNI_BLOCK_ALIGN - 1, &rounded))
         return NULL;
     rounded &= ~(size_t)(TNI_BLOCK_ALIGN - 1);
+#if TNI_BLOCK_LISTS
+    if (nbytes >= TNI_LARGE_MIN && nbytes <= PTRDIFF_MAX / 2) {
+        rounded = tni_large_round(nbytes);
+        void *kept = lists_serve() ? tni_large_take(rounded) : NULL;
+        if (kept)
+            return kept;
+    }
+#endif
     return counted_alloc(rounded ? rounded : TNI_BLOCK_ALIGN, TNI_BLOCK_ALIGN);
 }
 
 void tni_block_free_slow(void *ptr, size_t nbytes)
 {
 #if TNI_BLOCK_LISTS
-    if (ptr && nbytes && nbytes <= TNI_BLOCK_MAX && !tni_blocks &&
-        !atomic_load_explicit(&tni_alloc_slow, memory_order_relaxed) && make_lists()) {
+    if (ptr && nbytes && nbytes <= TNI_BLOCK_MAX && !tni_blocks && lists_serve() && make_lists()) {
         tni_block_free(ptr, nbytes);
+        return;
+    }
+    if (ptr && nbytes >= TNI_LARGE_MIN && lists_serve()) {
+        void *victims[TNI_LARGE_SLOTS + 1];
+        free_all(victims, tni_large_keep(ptr, tni_large_round(nbytes), victims));
         return;
     }
 #else

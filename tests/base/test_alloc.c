@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/alloc.h"
+#include "base/large.h"
 
 static bool aligned(const void *ptr, size_t to)
 {
@@ -154,6 +155,48 @@ TEST(a_freed_block_is_used_again_by_its_class)
     tni_block_free(q, 192);
     tni_block_free(r, 193);
 }
+
+#if TNI_BLOCK_LISTS
+TEST(a_large_block_that_was_given_back_serves_the_next_of_its_size)
+{
+    size_t mib = (size_t)1 << 20;
+    tn_set_memory_cache(4 * mib);
+    char *a = tni_block_alloc(mib), *b = tni_block_alloc(mib + 4096);
+    ASSERT(a && b);
+    a[0] = a[mib - 1] = 7; /* all of it is ours */
+    tni_block_free(a, mib);
+    tni_block_free(b, mib + 4096);
+    EXPECT(tni_block_alloc(mib) == a);
+    EXPECT(tni_block_alloc(mib + 1) == b); /* the same pages */
+    tni_block_free(a, mib);
+    tni_block_free(b, mib + 1);
+    tn_set_memory_cache((size_t)64 << 20);
+}
+
+TEST(large_blocks_are_kept_up_to_the_limit_and_the_oldest_go_first)
+{
+    size_t mib = (size_t)1 << 20, sizes[] = {mib, mib + 4096, mib + 8192, mib + 12288};
+    tn_set_memory_cache(3 * mib + 32768);
+    char *blocks[4];
+    for (int i = 0; i < 4; i++)
+        ASSERT((blocks[i] = tni_block_alloc(sizes[i])));
+    for (int i = 0; i < 4; i++)
+        tni_block_free(blocks[i], sizes[i]);
+    for (int i = 3; i > 0; i--)
+        EXPECT(tni_large_take(sizes[i]) == blocks[i]);
+    EXPECT(tni_large_take(sizes[0]) == NULL);
+    void *victims[TNI_LARGE_SLOTS + 1];
+    for (int i = 3; i > 0; i--)
+        EXPECT_EQ_INT(tni_large_keep(blocks[i], sizes[i], victims), 0);
+    tn_set_memory_cache(0); /* gives all of it back */
+    EXPECT(tni_large_take(sizes[3]) == NULL);
+    char *alone = tni_block_alloc(mib);
+    ASSERT(alone);
+    tni_block_free(alone, mib);
+    EXPECT(tni_large_take(mib) == NULL);
+    tn_set_memory_cache((size_t)64 << 20);
+}
+#endif
 
 TEST(a_list_holds_a_bounded_number_of_blocks)
 {
