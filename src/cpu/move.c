@@ -3,6 +3,9 @@
 #include "cpu/move.h"
 
 #include <string.h>
+#if defined(__SSE2__)
+#    include <emmintrin.h>
+#endif
 
 typedef struct wide {
     uint64_t a, b;
@@ -120,3 +123,41 @@ void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype fro
         tni_convert(k, to_dtype, (char *)to + (size_t)i * to_size, middle, buffer, m);
     }
 }
+
+/* ---- past the caches ---- */
+
+#if defined(__SSE2__)
+void tni_stream(void *to, const void *from, size_t nbytes)
+{
+    char *out = to;
+    const char *in = from;
+    size_t head = (size_t)(-(uintptr_t)out & 63);
+    if (head > nbytes)
+        head = nbytes;
+    memcpy(out, in, head);
+    size_t i = head;
+    for (; i + 64 <= nbytes; i += 64) {
+        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(in + i));
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 16));
+        __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 32));
+        __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 48));
+        _mm_stream_si128((__m128i *)(void *)(out + i), a);
+        _mm_stream_si128((__m128i *)(void *)(out + i + 16), b);
+        _mm_stream_si128((__m128i *)(void *)(out + i + 32), c);
+        _mm_stream_si128((__m128i *)(void *)(out + i + 48), d);
+    }
+    memcpy(out + i, in + i, nbytes - i);
+}
+
+void tni_stream_end(void)
+{
+    _mm_sfence();
+}
+#else
+void tni_stream(void *to, const void *from, size_t nbytes)
+{
+    memcpy(to, from, nbytes);
+}
+
+void tni_stream_end(void) {}
+#endif

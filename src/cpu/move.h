@@ -18,4 +18,9 @@ void tni_splat(void *to, const void *from, int64_t n, size_t itemsize);
 void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype from_dtype,
                  const void *from, int64_t n);
 
+/* Copy past the caches, for memory that is larger than they are: plain stores would read each line
+ * first. Call tni_stream_end when all is written. */
+void tni_stream(void *to, const void *from, size_t nbytes);
+void tni_stream_end(void);
+
 #endif

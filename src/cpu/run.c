@@ -17,12 +17,19 @@
 #endif
 /* Below this many elements in the fastest dimension, blocks are gathered across its ends. */
 #define SHORT_ROW 64
+/* Results of at least this many bytes are not worth keeping in the caches. */
+#if defined(TN_STRESS) && TN_STRESS
+#    define STREAM_BYTES 4096
+#else
+#    define STREAM_BYTES (INT64_C(8) << 20)
+#endif
 
 typedef enum how {
     AS_IT_IS, /* the loop works on the operand's own memory */
     ONE_VALUE,
     ONE_ROW, /* the fastest dimension, again and again: a buffer of several, filled once */
     BY_BLOCK,
+    PAST_CACHES, /* a large result that nobody reads soon: computed in a buffer, streamed out */
 } how;
 
 typedef struct operand {
@@ -175,6 +182,11 @@ static tn_status run_range(int64_t begin, int64_t end, void *arg)
             int64_t offset = j->out.linear ? p.linear * (int64_t)tni_dtype_size(j->out.have)
                                            : offset_of(it, j->out.strides, &p);
             j->fn((char *)(uintptr_t)j->out.data + offset, in, n, j->ctx);
+        } else if (j->out.how == PAST_CACHES) {
+            size_t itemsize = tni_dtype_size(j->out.have);
+            j->fn(result, in, n, j->ctx);
+            tni_stream((char *)(uintptr_t)j->out.data + (size_t)p.linear * itemsize, result,
+                       (size_t)n * itemsize);
         } else {
             j->fn(result, in, n, j->ctx);
             char *from = result;
@@ -186,6 +198,8 @@ static tn_status run_range(int64_t begin, int64_t end, void *arg)
         }
         place_advance(it, &p, n);
     }
+    if (j->out.how == PAST_CACHES)
+        tni_stream_end();
     return TN_OK;
 }
 
@@ -302,6 +316,18 @@ static tn_status copy_inputs(tni_iter *it, void **copies)
     return TN_OK;
 }
 
+/* A result that is written in place is in the caches anyway: its old value was read. */
+static bool wants_stream(const tni_iter *it, const job *j)
+{
+    if (j->out.how != AS_IT_IS || !j->out.linear ||
+        it->numel * (int64_t)tni_dtype_size(it->out_dtype) < STREAM_BYTES)
+        return false;
+    for (int i = 0; i < it->n; i++)
+        if (it->in_data[i] == it->out_data)
+            return false;
+    return true;
+}
+
 static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags)
 {
     tn_dtype result = flags & TNI_RUN_BOOL_RESULT   ? TN_DTYPE_BOOL
@@ -335,6 +361,10 @@ static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags)
             o->how = ONE_ROW;
             j->block = most / it->sizes[0] * it->sizes[0];
         }
+    }
+    if (wants_stream(it, j)) {
+        j->out.how = PAST_CACHES;
+        j->block = j->block < most ? j->block : most;
     }
 }
 
@@ -430,7 +460,7 @@ tn_status tni_run_find_zero(tni_iter *it, int i, bool *out)
     job_set(&j, it, it->dtype, 0);
     j.in[0] = j.in[i];
     j.n = 1;
-    j.out.how = AS_IT_IS; /* not touched */
+    j.out.how = AS_IT_IS; /* not touched, and no block of it */
     TN_TRY(go(&j));
     *out = atomic_load_explicit(&search.found, memory_order_relaxed);
     return TN_OK;
