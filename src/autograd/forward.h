@@ -37,16 +37,11 @@ static inline bool tni_has_tangent(const tn_tensor *t)
                  (t->view_base && (t->view_base->flags & TNI_HAS_TANGENT)));
 }
 
-typedef enum tni_forward_plan {
-    TNI_FORWARD_RECORD, /* no tangents come in: as without forward mode, record it */
-    TNI_FORWARD_PLAIN,  /* neither tangents nor gradients */
-    TNI_FORWARD_PUSH,
-} tni_forward_plan;
-
-tni_forward_plan tni_forward_look(tn_op *op, const tn_value *args);
-/* Call @p op and give its results tangents. @p rets gets owned values.
- * @retval TN_UNSUPPORTED  the operator has no rule, with the reference's text */
-TN_NODISCARD tn_status tni_forward_push(tn_op *op, const tn_value *args, tn_value *rets);
+/* What a kernel does first while the level is entered. True: the call is made, *status says how it
+ * went, and on TN_OK @p rets has owned values; its results have tangents if arguments had. False:
+ * no tangents came in and the call is to be recorded, as without forward mode.
+ * @retval TN_UNSUPPORTED  (*status) the operator has no rule, with the reference's text */
+bool tni_forward_call(tn_call *call, const tn_value *args, tn_value *rets, tn_status *status);
 
 /* ---- tangents ---- */
 

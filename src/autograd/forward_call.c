@@ -46,17 +46,6 @@ static bool has_tangent(const tn_tensor *t)
     return tni_has_tangent(t);
 }
 
-tni_forward_plan tni_forward_look(tn_op *op, const tn_value *args)
-{
-    const tni_schema *schema = tni_op_get_schema(op);
-    if (!schema)
-        return TNI_FORWARD_PUSH; /* which fails for the same reason */
-    if (!tni_tls.no_forward_grad && any(schema, args, has_tangent))
-        return TNI_FORWARD_PUSH;
-    return tni_recording && any(schema, args, requires_grad) ? TNI_FORWARD_RECORD
-                                                             : TNI_FORWARD_PLAIN;
-}
-
 static const tni_forward_rule *find_rule(const tn_op *op)
 {
     const ptrdiff_t wanted = op - tni_builtin_ops;
@@ -461,6 +450,8 @@ static tn_status copy_of(tn_tensor *t, tn_tensor **out)
     return TN_OK;
 }
 
+static tn_status make_push(tn_op *op, const tn_value *args, tn_value *rets);
+
 static tn_status written(const push *p)
 {
     TN_AUTO(tn_tensor) copy = NULL;
@@ -472,7 +463,7 @@ static tn_status written(const push *p)
     for (int i = 0; i < p->schema->nargs; i++)
         if (args[i].tag == TN_TAG_TENSOR && args[i].u.tensor == self)
             args[i] = tn_value_tensor(copy);
-    TN_TRY(tni_forward_push(&tni_builtin_ops[p->rule->twin], args, rets));
+    TN_TRY(make_push(&tni_builtin_ops[p->rule->twin], args, rets));
     tn_status status =
         rets[0].tag == TN_TAG_TENSOR ? tni_tangent(rets[0].u.tensor, &tangent) : TN_OK;
     clear(rets, tni_op_get_schema(&tni_builtin_ops[p->rule->twin])->nrets);
@@ -542,7 +533,7 @@ static tn_status by_rule(push *p)
     }
 }
 
-tn_status tni_forward_push(tn_op *op, const tn_value *args, tn_value *rets)
+static tn_status make_push(tn_op *op, const tn_value *args, tn_value *rets)
 {
     push p = {op, tni_op_get_schema(op), find_rule(op), args, rets, {NULL}};
     if (!p.schema)
@@ -556,4 +547,30 @@ tn_status tni_forward_push(tn_op *op, const tn_value *args, tn_value *rets)
     for (int i = 0; i < p.schema->nargs; i++)
         tn_tensor_unref(p.tangents[i]);
     return status;
+}
+
+/* Neither tangents nor gradients: on to what is below. */
+static tn_status go_on(tn_call *c, const tni_schema *schema, const tn_value *args, tn_value *rets)
+{
+    bool passes = schema->is_mutable || schema->is_view;
+    uint64_t saved =
+        tni_exclude(&tni_tls, passes ? TNI_BELOW_AUTOGRAD : TNI_BELOW_ADINPLACE_OR_VIEW);
+    tn_status status = tn_call_redispatch(c, c->keys & TNI_KS_AFTER_AUTOGRAD, args, rets);
+    tni_tls.excluded_xor = saved;
+    return status;
+}
+
+bool tni_forward_call(tn_call *c, const tn_value *args, tn_value *rets, tn_status *status)
+{
+    const tni_schema *schema = tni_op_get_schema(c->op);
+    *status = schema ? TN_OK : tn_last_status();
+    if (!schema)
+        return true;
+    if (!tni_tls.no_forward_grad && any(schema, args, has_tangent))
+        *status = make_push(c->op, args, rets);
+    else if (tni_recording && any(schema, args, requires_grad))
+        return false;
+    else
+        *status = go_on(c, schema, args, rets);
+    return true;
 }

@@ -164,16 +164,11 @@ tn_status tni_check_inplace(tn_tensor *t)
 
 _Atomic uint32_t tni_forward_level;
 
-tni_forward_plan tni_forward_look(tn_op *op, const tn_value *args)
+bool tni_forward_call(tn_call *call, const tn_value *args, tn_value *rets, tn_status *status)
 {
-    (void)op, (void)args;
-    return TNI_FORWARD_RECORD;
-}
-
-tn_status tni_forward_push(tn_op *op, const tn_value *args, tn_value *rets)
-{
-    (void)op, (void)args, (void)rets;
-    TN_FAIL(TN_UNSUPPORTED, "no forward mode");
+    (void)call, (void)args, (void)rets;
+    *status = TN_OK;
+    return false;
 }
 
 tn_status tni_refuse_out(const tn_call *call)

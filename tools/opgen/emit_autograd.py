@@ -14,7 +14,7 @@ class Kernels:
     def __init__(self, model):
         self.shared = Shared()
         self.shape_of = {op.id: shape.number for shape in call_shapes(model) for op in shape.operators}
-        self.forward = Entries(self.shape_of, plain)
+        self.forward = Entries()
 
     def by_shape(self, op, prefix, body_of):
         """BODY_OF makes the body for an operator whose parameters are named by position."""

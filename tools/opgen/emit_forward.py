@@ -6,26 +6,25 @@ from emit_calls import box, by_position, n_values, take
 
 
 class Entries:
-    """Functions `forward_N`, one for each shape of C parameters: box, ask what is to be done, do it."""
+    """Functions `forward_N`, one for each shape of C parameters: box, do what is to be done, take the results."""
 
-    def __init__(self, shape_of, plain):
-        self.shape_of, self.plain, self.known = shape_of, plain, {}
+    def __init__(self):
+        self.known = {}
 
     def lines(self, op):
         """(definition or "", statements that leave the kernel when forward mode had the call)"""
         twin = by_position(op)
-        twin.redispatch = "tni_re_shape_%d" % self.shape_of[op.id]
-        body = ["tn_value args[%d], rets[%d];" % (n_values(len(op.schema.args)), n_values(len(op.outs)))]
-        body += list(box(twin))
-        body += ["tni_forward_plan plan = tni_forward_look(call->op, args);",
-                 "*done = plan != TNI_FORWARD_RECORD;", "if (!*done)", "    return TN_OK;",
-                 "if (plan == TNI_FORWARD_PLAIN) {"]
-        body += [line if line.endswith("\n") else "    " + line for line in self.plain(twin)] + ["}"]
-        body.append("TN_TRY(tni_forward_push(call->op, args, rets));")
+        n_rets = len(twin.outs)
+        body = ["tn_value args[%d], rets[%d];" % (n_values(len(op.schema.args)), n_values(n_rets)),
+                "tn_status status;"] + list(box(twin))
+        body.append("*done = tni_forward_call(call, args, rets, &status);")
         for i, out in enumerate(twin.outs):
             if out.is_list and not out.arg:
-                body.append("TN_TRY(tni_settle_list(rets, %d, %d));" % (len(twin.outs), i))
-        body += list(take(twin)) + ["return TN_OK;"]
+                body += ["if (*done && status == TN_OK)", "    status = tni_settle_list(rets, %d, %d);" % (n_rets, i)]
+        taken = list(take(twin))
+        if taken:
+            body += ["if (*done && status == TN_OK) {"] + ["    " + line for line in taken] + ["}"]
+        body.append("return status;")
         params = [("tn_call *", "call")] + twin.params + twin.out_params + [("bool *", "done")]
         text = function("tn_status", "NAME", params, body, "static TNI_COLD ")
         new = text not in self.known
