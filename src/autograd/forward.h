@@ -37,6 +37,12 @@ static inline bool tni_has_tangent(const tn_tensor *t)
                  (t->view_base && (t->view_base->flags & TNI_HAS_TANGENT)));
 }
 
+/* Whether a call of this thread with @p t would push its tangent forward. NULL: no. */
+static inline bool tni_pushes_tangent(const tn_tensor *t)
+{
+    return tni_forward_on && !tni_tls.no_forward_grad && tni_has_tangent(t);
+}
+
 /* What a kernel does first while the level is entered. True: the call is made, *status says how it
  * went, and on TN_OK @p rets has owned values; its results have tangents if arguments had. False:
  * no tangents came in and the call is to be recorded, as without forward mode.

@@ -2,6 +2,7 @@
 /* autograd/function_apply.c: calling a function with a gradient of its own, and tying its results
  * to its node. */
 #include "autograd/function.h"
+#include "autograd/forward.h"
 #include "autograd/inplace.h"
 #include "autograd/extra.h"
 #include "autograd/view.h"
@@ -161,6 +162,14 @@ static bool any_requires_grad(tn_tensor *const *list, int n)
     return false;
 }
 
+static bool any_pushes(tn_tensor *const *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (tni_pushes_tangent(list[i]))
+            return true;
+    return false;
+}
+
 static tn_status call_forward(const tn_function *fn, tn_function_ctx *ctx, tn_tensor *const *inputs,
                               int n_inputs, tn_tensor **outputs, int n)
 {
@@ -203,6 +212,9 @@ tn_status tn_function_apply(const tn_function *fn, void *args, tn_tensor *const 
     TN_CHECK(n_inputs >= 0 && n_outputs >= 1 && outputs && (inputs || n_inputs == 0), TN_INVALID,
              "%s: expected inputs and room for outputs, got %d and %d", fn->name, n_inputs,
              n_outputs);
+    TN_CHECK(!any_pushes(inputs, n_inputs), TN_UNSUPPORTED,
+             "You must implement the jvp function for custom autograd.Function to use it with "
+             "forward mode AD.");
     tn_tensor **made = tni_calloc((size_t)n_outputs * sizeof *made);
     TN_CHECK(made, TN_NOMEM, "cannot allocate %d results of %s", n_outputs, fn->name);
     tn_status status = apply(fn, args, inputs, n_inputs, made, n_outputs);

@@ -3,6 +3,7 @@
  * a node whose backward part is the user's. */
 #include <stdio.h>
 #include <string.h>
+#include "autograd/forward.h"
 #include "autograd/function.h"
 #include "core/state.h"
 #include "dispatch/call.h"
@@ -144,15 +145,24 @@ static tn_status formula_kernel(tn_call *call, const tn_value *args, tn_value *r
     formula *f = tn_call_context(call);
     int n_args = tn_call_num_arguments(call);
     int n = list_tensors(call->schema->args, args, n_args, NULL);
-    if (tni_tls.no_grad || n == 0)
+    if ((tni_tls.no_grad && !tni_forward_on) || n == 0)
         return below(call, args, rets);
     tn_tensor **inputs = tni_alloc((size_t)n * sizeof *inputs);
     TN_CHECK(inputs, TN_NOMEM, "cannot list %d arguments of %s", n, f->name);
     list_tensors(call->schema->args, args, n_args, inputs);
-    bool any = false;
-    for (int i = 0; i < n; i++)
-        any = any || tni_requires_grad(inputs[i]);
-    tn_status status = any ? record(call, f, inputs, n, args, rets) : below(call, args, rets);
+    bool any = false, pushes = false;
+    for (int i = 0; i < n; i++) {
+        any = any || (tni_recording && tni_requires_grad(inputs[i]));
+        pushes = pushes || tni_pushes_tangent(inputs[i]);
+    }
+    tn_status status;
+    if (pushes)
+        status = tni_fail(TN_UNSUPPORTED, TNI_WHERE,
+                          "Trying to use forward AD with %s that does not support it because it "
+                          "has not been implemented yet.",
+                          f->name);
+    else
+        status = any ? record(call, f, inputs, n, args, rets) : below(call, args, rets);
     tni_free(inputs);
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include "autograd/kit.h"
 #include "tenon/forward.h"
+#include "tenon/function.h"
 
 static tn_tensor *dual(tn_tensor *primal, float slope)
 {
@@ -201,6 +202,40 @@ TEST(operators_without_a_rule_are_refused)
     ASSERT_OK(tn_forward_leave());
     drop2(x, room);
     tn_tensor_unref(d);
+}
+
+static tn_status copy_forward(tn_function_ctx *ctx, tn_tensor *const *inputs, int n_inputs,
+                              tn_tensor **outputs, int n_outputs)
+{
+    (void)ctx, (void)n_inputs, (void)n_outputs;
+    return tn_clone(inputs[0], TN_FORMAT_NONE, &outputs[0]);
+}
+
+static tn_status copy_backward(tn_function_ctx *ctx, tn_tensor *const *grads, int n_grads,
+                               tn_tensor **out, int n_out)
+{
+    (void)ctx, (void)n_grads, (void)n_out;
+    out[0] = tn_tensor_ref(grads[0]);
+    return TN_OK;
+}
+
+TEST(functions_with_a_gradient_of_their_own_are_refused)
+{
+    const tn_function fn = TN_FUNCTION_INIT("Copy", copy_forward, copy_backward);
+    tn_tensor *x = kit_vector(2, 3), *y = NULL;
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 1);
+    EXPECT_REFUSED(tn_function_apply(&fn, NULL, &d, 1, &y, 1), TN_UNSUPPORTED,
+                   "You must implement the jvp function for custom autograd.Function to use it "
+                   "with forward mode AD.");
+    EXPECT(y == NULL);
+    bool on = tn_set_forward_grad_enabled(false);
+    ASSERT_OK(tn_function_apply(&fn, NULL, &d, 1, &y, 1));
+    tn_set_forward_grad_enabled(on);
+    EXPECT(isnan(slope(y, 0)));
+    ASSERT_OK(tn_forward_leave());
+    drop2(d, x);
+    tn_tensor_unref(y);
 }
 
 /* ---- views and writes ---- */
