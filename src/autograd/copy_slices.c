@@ -81,6 +81,11 @@ static const tni_node_class slices_class = {.name = "CopySlices",
                                             .flags = TNI_CLASS_REAL_PARTS,
                                             .n_edges = 1};
 
+tni_node *tni_copy_slices_fn(const tni_node *node)
+{
+    return node->cls == &slices_class ? ((const slices *)node->data)->fn : NULL;
+}
+
 tn_status tni_copy_slices_new(const tn_tensor *view, tni_node *fn, uint32_t at, tni_node **out)
 {
     TN_AUTO(tni_node) node = NULL;

@@ -10,5 +10,7 @@
  * Takes its own reference to @p fn. */
 TN_NODISCARD tn_status tni_copy_slices_new(const tn_tensor *view, tni_node *fn, uint32_t at,
                                            TN_OWNED tni_node **out);
+/* The call's own node inside a node of this kind; NULL: it is of another. */
+TN_BORROWED tni_node *tni_copy_slices_fn(const tni_node *node);
 
 #endif

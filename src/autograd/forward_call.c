@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "autograd/copy_slices.h"
 #include "base/alloc.h"
 #include "gen/gradients.h"
 #include "tenon/ops.h"
@@ -99,23 +100,35 @@ static void clear(tn_value *values, int n)
         tn_value_clear(&values[i]);
 }
 
-/* The node keeps results apart from their history: what it kept of @p t has its tangent too. */
-static tn_status give_saved(tn_tensor *t, tn_tensor *tangent)
+/* A node keeps results apart from their history: what it kept of result @p output gets its
+ * tangent. */
+static tn_status give_saved(tni_node *node, uint32_t output, tn_tensor *tangent)
 {
-    const tni_grad_meta *meta = tni_meta(t);
-    tni_node *node = meta ? meta->grad_fn : NULL;
     tni_saved *saved = node ? node->data : NULL;
     for (uint32_t i = 0; node && i < node->cls->n_saved; i++)
-        if ((saved[i].flags & TNI_SAVED_IS_RESULT) && saved[i].output == meta->output &&
-            saved[i].tensor)
+        if ((saved[i].flags & TNI_SAVED_IS_RESULT) && saved[i].output == output && saved[i].tensor)
             TN_TRY(tni_tangent_set(saved[i].tensor, tangent));
     return TN_OK;
 }
 
+/* A new result, and what its node kept of it. */
 static tn_status give(tn_tensor *t, tn_tensor *tangent)
 {
     TN_TRY(tni_tangent_set(t, tangent));
-    return give_saved(t, tangent);
+    const tni_grad_meta *meta = tni_meta(t);
+    return give_saved(meta->grad_fn, meta->output, tangent);
+}
+
+/* What was written; the node of the call is its own, or inside its root's. */
+static tn_status give_written(tn_tensor *t, tn_tensor *tangent)
+{
+    TN_TRY(tni_tangent_written(t, tangent));
+    const tni_grad_meta *meta = tni_meta(t->view_base ? t->view_base : t);
+    tni_node *node = meta ? meta->grad_fn : NULL;
+    if (!tangent || !node)
+        return TN_OK;
+    return t->view_base ? give_saved(tni_copy_slices_fn(node), 0, tangent)
+                        : give_saved(node, meta->output, tangent);
 }
 
 /* Give each result of the call the tangent that stands at its place. */
@@ -470,9 +483,7 @@ static tn_status written(const push *p)
     if (status == TN_OK)
         status = call(p, p->args, p->rets);
     TN_TRY(status);
-    status = tni_tangent_written(self, tangent);
-    if (status == TN_OK && tangent)
-        status = give_saved(self, tangent);
+    status = give_written(self, tangent);
     if (status != TN_OK)
         clear(p->rets, p->schema->nrets);
     return status;

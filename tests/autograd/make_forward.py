@@ -11,11 +11,19 @@ C = torch.tensor([[0.5, -1.0], [2.0, 0.25], [-0.75, 1.5]], dtype=torch.double)
 X = torch.tensor([[0.3, -0.7, 1.1], [0.9, 0.2, -0.4]], dtype=torch.double)
 V = torch.tensor([[1.0, 0.5, -2.0], [-0.25, 1.5, 0.75]], dtype=torch.double)
 
+
+def written_view(x):
+    y = x * 2
+    y[:, 1:].exp_()
+    return (y * y).sum()
+
+
 FUNCTIONS = {
     "product": lambda x: (x.sin() * x * x * x).sum(),
     "matrices": lambda x: x.mm(C).exp().logsumexp([1]).sum(),
     "log_softmax": lambda x: (torch.log_softmax(x, 1) * x).sum(),
     "written": lambda x: (x * 2).mul_(x).exp_().sum(),
+    "written_view": written_view,
     "activations": lambda x: (x.sigmoid() * x.tanh()).mean(),
 }
 

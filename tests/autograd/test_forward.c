@@ -332,6 +332,13 @@ static tn_tensor *written(tn_tensor *x)
     return sum(tnx_exp_(tnx_mul_(tnx_mul_scalar(x, tn_int(2)), x)));
 }
 
+static tn_tensor *written_view(tn_tensor *x)
+{
+    tn_tensor *y = tnx_mul_scalar(x, tn_int(2));
+    tnx_exp_(tnx_slice(y, 1, tn_some_int(1), tn_no_int(), 1));
+    return sum(tnx_mul(y, y));
+}
+
 static tn_tensor *activations(tn_tensor *x)
 {
     return tnx_mean(tnx_mul(tnx_sigmoid(x), tnx_tanh(x)), TN_DTYPE_NONE);
