@@ -39,9 +39,10 @@ tn_status tni_view_slice(tni_geometry *g, tn_tensor *self, int64_t dim, tn_opt_i
     tni_geometry_copy(g, self);
     int64_t length = to - from;
     tni_geometry_narrow(g, at, from, length / step + (length % step != 0));
-    /* A step too large to multiply leaves at most one element: its stride is never used. */
+    /* A step too large to multiply, also by an element's size, leaves at most one element: its
+     * stride is never used. */
     int64_t stride;
-    if (tni_i64_mul(g->strides[at], step, &stride))
+    if (tni_i64_mul(g->strides[at], step, &stride) && stride <= INT64_MAX / 64)
         g->strides[at] = stride;
     return TN_OK;
 }
@@ -91,7 +92,7 @@ tn_status tni_view_unfold(tni_geometry *g, tn_tensor *self, int64_t dimension, i
         int64_t stride;
         g->sizes[at] = (have - size) / step + 1;
         /* As in slice: a step that overflows leaves one window. */
-        if (tni_i64_mul(inner, step, &stride))
+        if (tni_i64_mul(inner, step, &stride) && stride <= INT64_MAX / 64)
             g->strides[at] = stride;
     }
     g->sizes[g->ndim] = size;
