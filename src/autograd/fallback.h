@@ -5,8 +5,10 @@
 
 #include "tenon/dispatch.h"
 
-/* Whole-key fallback: records nothing and goes on below autograd. Nothing is excluded on the
- * thread, so that operators which the backend's kernel calls still meet autograd. */
+/* Whole-key fallback: records nothing and goes on below autograd. A floating result without a
+ * history of a call that should have one is refused: its gradient would be lost. Nothing is
+ * excluded on the thread, so that operators which the backend's kernel calls still meet autograd.
+ */
 TN_NODISCARD tn_status tni_autograd_fallback(tn_call *call, const tn_value *args, tn_value *rets);
 
 #endif

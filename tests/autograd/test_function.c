@@ -579,6 +579,47 @@ TEST(an_operator_from_outside_is_differentiated_by_its_formula)
     tn_tensor_unref(plain);
 }
 
+/* Computes on memory: no operator sees it. */
+static tn_status raw_kernel(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call, (void)args;
+    const float values[] = {8, 8};
+    tn_tensor *out = NULL;
+    tn_status status = tn_tensor_from_data(values, 1, (int64_t[]){2}, TN_DTYPE_F32, &out);
+    rets[0] = tn_value_take_tensor(out);
+    return status;
+}
+
+TEST(an_operator_from_outside_without_a_formula_loses_no_gradient_silently)
+{
+    kit_warm_up();
+    tn_library *lib = NULL;
+    tn_op *made = NULL, *raw = NULL;
+    tn_kernel of_operators = TN_KERNEL_INIT(cube_kernel), of_memory = TN_KERNEL_INIT(raw_kernel);
+    ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "bare", TN_KEY_NONE, __FILE__, __LINE__, &lib));
+    ASSERT_OK(tn_library_def(lib, "made(Tensor x) -> Tensor", NULL, NULL));
+    ASSERT_OK(tn_library_def(lib, "raw(Tensor x) -> Tensor", NULL, NULL));
+    ASSERT_OK(tn_library_impl(lib, "made", TN_KEY_CPU, &of_operators, NULL));
+    ASSERT_OK(tn_library_impl(lib, "raw", TN_KEY_CPU, &of_memory, NULL));
+    ASSERT_OK(tn_op_find("bare::made", &made));
+    ASSERT_OK(tn_op_find("bare::raw", &raw));
+    tn_tensor *x = kit_leaf(2, 2);
+    tn_value arg = tn_value_tensor(x), ret = tn_value_none();
+
+    ASSERT_OK(tn_op_call(made, &arg, 1, &ret)); /* has the gradients of what it calls */
+    EXPECT(tn_tensor_requires_grad(ret.u.tensor));
+    tn_value_clear(&ret);
+    EXPECT_FAIL(TN_UNSUPPORTED, "derivative for bare::raw is not implemented: give it one",
+                tn_op_call(raw, &arg, 1, &ret));
+    bool grad = tn_set_grad_enabled(false);
+    EXPECT_OK(tn_op_call(raw, &arg, 1, &ret));
+    tn_set_grad_enabled(grad);
+    tn_value_clear(&ret);
+    EXPECT_EQ_INT(tn_tensor_use_count(x), 1);
+    tn_tensor_unref(x);
+    tn_library_close(lib);
+}
+
 static tn_status same_kernel(tn_call *call, const tn_value *args, tn_value *rets)
 {
     (void)call;
