@@ -22,7 +22,8 @@ static tn_status attach(tni_node *node, uint32_t i, tn_tensor *t, uint32_t *live
         tni_node_set_edge(node, i, edge);
         tni_node_unref(edge.node);
     }
-    *live |= i < 32 ? 1u << i : 0;
+    if (node->edges[i].node) /* not of a view that was made apart from its base's history */
+        *live |= i < 32 ? 1u << i : 0;
     return TN_OK;
 }
 

@@ -96,3 +96,22 @@ TEST(values_saved_of_a_list_go_with_the_pass)
     for (int i = 0; i < 5; i++)
         tn_tensor_unref(all[i]);
 }
+
+/* The view has no part in the graph, though its base requires grad: it is not saved, so that
+ * writing it does not fail the pass. */
+TEST(what_gives_no_gradient_is_not_saved)
+{
+    tn_tensor *x = kit_leaf(3, 2), *view = NULL, *plain = NULL, *seed = kit_vector(3, 1);
+    bool grad = tn_set_grad_enabled(false);
+    ASSERT_OK(tn_alias(x, &view));
+    ASSERT_OK(tn_detach(x, &plain));
+    tn_set_grad_enabled(grad);
+    ASSERT_OK(tn_addcmul_(plain, view, view, tn_int(1)));
+    EXPECT(tn_tensor_requires_grad(plain));
+    EXPECT_OK(tn_backward(&plain, 1, &seed, NULL));
+    EXPECT(tn_tensor_grad(x) == NULL);
+    tn_tensor_unref(x);
+    tn_tensor_unref(view);
+    tn_tensor_unref(plain);
+    tn_tensor_unref(seed);
+}
