@@ -311,6 +311,7 @@ static tn_status without_tangent(tn_tensor *t, tn_tensor **out)
 
 tn_status tn_make_dual(tn_tensor *primal, tn_tensor *tangent, tn_tensor **out)
 {
+    TN_CHECK(out, TN_INVALID, "tn_make_dual: out is NULL");
     TN_TRY(check_dual(primal, tangent));
     TN_AUTO(tn_tensor) dual = NULL;
     TN_TRY(without_tangent(primal, &dual));

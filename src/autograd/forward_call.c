@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "autograd/accumulate.h"
 #include "autograd/copy_slices.h"
 #include "base/alloc.h"
 #include "gen/gradients.h"
@@ -129,6 +130,19 @@ static tn_status give_written(tn_tensor *t, tn_tensor *tangent)
         return TN_OK;
     return t->view_base ? give_saved(tni_copy_slices_fn(node), 0, tangent)
                         : give_saved(node, meta->output, tangent);
+}
+
+/* A formula may give the tangent of an argument itself, and writing the result later would write
+ * that one: *tangent (may be NULL) becomes a copy unless it is ours alone. */
+static tn_status make_own(tn_tensor **tangent)
+{
+    if (!*tangent || tni_is_alone(*tangent))
+        return TN_OK;
+    tn_tensor *copy = NULL;
+    TN_TRY(tn_clone(*tangent, TN_FORMAT_NONE, &copy));
+    tn_tensor_unref(*tangent);
+    *tangent = copy;
+    return TN_OK;
 }
 
 /* Give each result of the call the tangent that stands at its place. */
@@ -283,6 +297,8 @@ static tn_status formula(const push *p)
     tn_status status = tn_scope_enter(&scope);
     if (status == TN_OK)
         status = leave_with(scope, TN_OK, p->rule->formula(&f), &tangent);
+    if (status == TN_OK && !p->schema->is_view)
+        status = make_own(&tangent);
     tn_tensor *result = first(p);
     bool written = p->schema->args[0].is_write;
     if (status == TN_OK && differentiable(result)) {
@@ -442,6 +458,8 @@ static tn_status element_wise(const push *p)
         status = tn_scope_enter(&scope);
         if (status == TN_OK)
             status = leave_with(scope, TN_OK, sum_of_edges(p, result, node), &tangent);
+        if (status == TN_OK)
+            status = make_own(&tangent);
         if (status == TN_OK && tangent)
             status = give(result, tangent);
     }
@@ -480,6 +498,8 @@ static tn_status written(const push *p)
     tn_status status =
         rets[0].tag == TN_TAG_TENSOR ? tni_tangent(rets[0].u.tensor, &tangent) : TN_OK;
     clear(rets, tni_op_get_schema(&tni_builtin_ops[p->rule->twin])->nrets);
+    if (status == TN_OK)
+        status = make_own(&tangent);
     if (status == TN_OK)
         status = call(p, p->args, p->rets);
     TN_TRY(status);

@@ -111,6 +111,7 @@ TEST(what_cannot_be_dual_is_refused)
                    "Setting a forward grad that itself has a forward gradient at the same level0 "
                    "is not supported.");
     EXPECT(out == NULL);
+    EXPECT_REFUSED(tn_make_dual(x, x, NULL), TN_INVALID, "out is NULL");
     ASSERT_OK(tn_forward_leave());
     drop2(x, three);
     drop2(wide, d);
@@ -253,6 +254,30 @@ TEST(a_write_updates_the_tangent_in_place)
     ASSERT_OK(tn_forward_leave());
     drop2(x, t);
     tn_tensor_unref(d);
+}
+
+/* x + 1 moves as x does, but with a tangent of its own. */
+TEST(tensors_that_move_alike_are_written_apart)
+{
+    tn_tensor *x = kit_vector(2, 3), *one = kit_vector(2, 1), *copy = kit_vector(2, 0);
+    tn_tensor *sum = NULL, *same = NULL;
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 2);
+    ASSERT_OK(tn_add(d, one, tn_int(1), &sum));
+    ASSERT_OK(tn_mul_scalar_(sum, tn_int(5)));
+    EXPECT_NEAR(slope(sum, 1), 10, 0);
+    EXPECT_NEAR(slope(d, 1), 2, 0);
+    ASSERT_OK(tn_copy_(copy, d, false));
+    ASSERT_OK(tn_neg_(copy));
+    EXPECT_NEAR(slope(copy, 1), -2, 0);
+    EXPECT_NEAR(slope(d, 1), 2, 0);
+    ASSERT_OK(tn_sub(d, one, tn_int(1), &same));
+    ASSERT_OK(tn_exp_(d)); /* and the other way round */
+    EXPECT_NEAR(slope(same, 0), 2, 0);
+    ASSERT_OK(tn_forward_leave());
+    drop2(x, one);
+    drop2(copy, sum);
+    drop2(d, same);
 }
 
 TEST(writing_a_view_gives_its_base_a_tangent)
