@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/formula_tangent.c: parts of `jvp` formulas written by hand. See formula.c. */
+#include "autograd/meta.h"
+#include "core/state.h"
 #include "gen/gradients.h"
 
 #include "tenon/ops.h"
@@ -24,18 +26,43 @@ tn_tensor *tni_grad_along(tn_tensor *gradient, tn_tensor *t)
                     : tnx_zeros_like(t, NULL, TN_FORMAT_PRESERVE);
 }
 
-/* rstd * (t - mean(t) - x * mean(t * x)) * weight, where x is the normalized input. */
-tn_tensor *tni_grad_layer_norm_tangent(tn_tensor *t, tn_tensor *input, tn_tensor *mean,
-                                       tn_tensor *rstd, tn_tensor *weight, const int64_t *shape,
-                                       int64_t shape_n)
+/* Mean and rstd are results without a gradient: where the tangent is recorded they are computed
+ * again, so that its own gradient goes through them. */
+static int64_t layer_norm_statistics(tn_tensor *input, int64_t shape_n, double eps, int64_t *dims,
+                                     tn_tensor **mean, tn_tensor **rstd)
+{
+    for (int64_t i = 0; i < shape_n; i++)
+        dims[i] = i - shape_n;
+    if (!tni_recording || !tni_requires_grad(input))
+        return shape_n;
+    *mean = tnx_mean_dim(input, dims, shape_n, true, (tn_dtype)(*mean)->dtype);
+    tn_tensor *apart = tnx_sub(input, *mean, tn_int(1));
+    tn_tensor *variance = tnx_mean_dim(tnx_mul(apart, apart), dims, shape_n, true, TN_DTYPE_NONE);
+    *rstd = tnx_rsqrt(tnx_add_scalar(variance, tn_float(eps), tn_int(1)));
+    return shape_n;
+}
+
+/* The normalized input. */
+tn_tensor *tni_grad_layer_norm_plain(tn_tensor *input, tn_tensor *mean, tn_tensor *rstd,
+                                     const int64_t *shape, int64_t shape_n, double eps)
 {
     int64_t dims[TN_MAX_DIMS];
     (void)shape;
-    for (int64_t i = 0; i < shape_n; i++)
-        dims[i] = i - shape_n;
+    (void)layer_norm_statistics(input, shape_n, eps, dims, &mean, &rstd);
+    return tnx_mul(tnx_sub(input, mean, tn_int(1)), rstd);
+}
+
+/* rstd * (t - mean(t) - x * mean(t * x)) * weight, where x is the normalized input. */
+tn_tensor *tni_grad_layer_norm_tangent(tn_tensor *t, tn_tensor *input, tn_tensor *mean,
+                                       tn_tensor *rstd, tn_tensor *weight, const int64_t *shape,
+                                       int64_t shape_n, double eps)
+{
+    int64_t dims[TN_MAX_DIMS];
+    (void)shape;
+    int64_t n = layer_norm_statistics(input, shape_n, eps, dims, &mean, &rstd);
     tn_tensor *x = tnx_mul(tnx_sub(input, mean, tn_int(1)), rstd);
-    tn_tensor *shift = tnx_mean_dim(t, dims, shape_n, true, TN_DTYPE_NONE);
-    tn_tensor *turn = tnx_mul(x, tnx_mean_dim(tnx_mul(t, x), dims, shape_n, true, TN_DTYPE_NONE));
+    tn_tensor *shift = tnx_mean_dim(t, dims, n, true, TN_DTYPE_NONE);
+    tn_tensor *turn = tnx_mul(x, tnx_mean_dim(tnx_mul(t, x), dims, n, true, TN_DTYPE_NONE));
     tn_tensor *moved = tnx_sub(tnx_sub(t, shift, tn_int(1)), turn, tn_int(1));
     moved = tnx_mul(moved, rstd);
     return weight ? tnx_mul(moved, weight) : moved;

@@ -420,3 +420,43 @@ TEST(products_with_hessians_both_ways)
         tn_tensor_unref(slopes);
     }
 }
+
+/* Mean and rstd move with the input: the gradient of the tangent is what two backward passes say.
+ */
+TEST(the_tangent_of_layer_norm_has_a_gradient)
+{
+    tn_tensor *x = matrix(point, 2, 3), *v = matrix(direction, 2, 3), *c = matrix(constant, 2, 3);
+    tn_tensor *d = NULL, *grad = NULL, *want = NULL, *tangent = NULL, *back = NULL;
+    ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+    ASSERT_OK(tn_forward_enter());
+    ASSERT_OK(tn_make_dual(x, v, &d));
+    tn_scope *scope;
+    ASSERT_OK(tn_scope_enter(&scope));
+    /* The weight moves too: its term is made of the normalized input. */
+    for (int moves = 0; moves < 2; moves++) {
+        tn_tensor *w = tnx_select(moves ? d : x, 0, 1);
+        tn_tensor *twin = tnx_mul(
+            tnx_layer_norm(x, (int64_t[]){3}, 1, tnx_select(x, 0, 1), NULL, 1e-5, false), c);
+        if (!moves) /* only the input moves */
+            twin =
+                tnx_mul(tnx_layer_norm(x, (int64_t[]){3}, 1, tnx_detach(w), NULL, 1e-5, false), c);
+        tn_tensor *one = sum(twin);
+        tn_grad_opts opts = TN_GRAD_OPTS_INIT;
+        opts.create_graph = TN_BOOL_TRUE;
+        ASSERT_OK(tn_grad(&one, 1, &x, 1, NULL, &opts, &grad));
+        tn_tensor *along = sum(tnx_mul(grad, v));
+        ASSERT_OK(tn_grad(&along, 1, &x, 1, NULL, NULL, &want));
+        tn_tensor *y = sum(tnx_mul(
+            tnx_layer_norm(d, (int64_t[]){3}, 1, moves ? w : tnx_detach(w), NULL, 1e-5, false), c));
+        ASSERT_OK(tn_scope_status(scope));
+        ASSERT_OK(tn_tensor_tangent(y, &tangent));
+        ASSERT_OK(tn_grad(&tangent, 1, &x, 1, NULL, NULL, &back));
+        expect_values("layer_norm", moves ? "weight too" : "input", back, want->data);
+        drop2(grad, want);
+        drop2(tangent, back);
+    }
+    ASSERT_OK(tn_scope_leave(scope));
+    ASSERT_OK(tn_forward_leave());
+    drop2(x, v);
+    drop2(c, d);
+}
