@@ -13,9 +13,12 @@ static void meta_destroy(tni_autograd_meta *base)
     tni_node_unref(meta->grad_fn);
     if (meta->accumulator)
         tni_weak_unref(&meta->accumulator->object);
-    tn_tensor_unref(meta->grad);
-    tn_tensor_unref(meta->tangent);
-    tni_meta_extra_free(meta);
+    if (meta->grad)
+        tn_tensor_unref(meta->grad);
+    if (TNI_UNLIKELY(meta->tangent != NULL))
+        tn_tensor_unref(meta->tangent);
+    if (TNI_UNLIKELY(meta->extra != NULL))
+        tni_meta_extra_free(meta);
     tni_block_free(meta, sizeof *meta);
 }
 

@@ -60,10 +60,9 @@ tn_status tni_record_begin(const tni_node_class *cls, tn_tensor *const *inputs,
     return TN_OK;
 }
 
-static bool has_gradient(const tn_tensor *t)
+static inline bool has_gradient(const tn_tensor *t)
 {
-    return t &&
-           (tn_dtype_is_floating((tn_dtype)t->dtype) || tn_dtype_is_complex((tn_dtype)t->dtype));
+    return t && tni_dtype_is_inexact((tn_dtype)t->dtype);
 }
 
 tn_status tni_record_result(tni_node *node, uint32_t i, tn_tensor *t)
@@ -133,19 +132,35 @@ tn_status tni_refuse_operator(const tn_call *call)
             plain_name(call->op, false, name));
 }
 
-tn_status tni_refuse_results(const tn_call *call, tn_status status, tn_tensor **results, int64_t n)
+tn_status tni_refuse_results(const tn_call *call, tn_status status, tn_tensor **const *results,
+                             int n)
 {
     if (status != TN_OK)
         return status;
     bool any = false;
-    for (int64_t i = 0; i < n; i++)
-        any = any || has_gradient(results[i]);
+    for (int i = 0; i < n; i++)
+        any = any || has_gradient(*results[i]);
     if (!any)
         return TN_OK;
-    for (int64_t i = 0; i < n; i++) {
-        tn_tensor_unref(results[i]);
-        results[i] = NULL;
+    for (int i = 0; i < n; i++) {
+        tn_tensor_unref(*results[i]);
+        *results[i] = NULL;
     }
+    return tni_refuse_operator(call);
+}
+
+tn_status tni_refuse_list(const tn_call *call, tn_status status, tn_tensor ***list, int64_t *n)
+{
+    if (status != TN_OK)
+        return status;
+    bool any = false;
+    for (int64_t i = 0; i < *n; i++)
+        any = any || has_gradient((*list)[i]);
+    if (!any)
+        return TN_OK;
+    tn_tensor_list_free(*list, *n);
+    *list = NULL;
+    *n = 0;
     return tni_refuse_operator(call);
 }
 

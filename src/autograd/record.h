@@ -52,8 +52,10 @@ TNI_COLD tn_status tni_refuse_out(const tn_call *call);
 /* "derivative for aten::<op> is not implemented" */
 TNI_COLD tn_status tni_refuse_operator(const tn_call *call);
 /* The same, unless no result has a gradient anyway. Results are released when it fails. */
-TNI_COLD tn_status tni_refuse_results(const tn_call *call, tn_status status, tn_tensor **results,
-                                      int64_t n);
+TNI_COLD tn_status tni_refuse_results(const tn_call *call, tn_status status,
+                                      tn_tensor **const *results, int n);
+TNI_COLD tn_status tni_refuse_list(const tn_call *call, tn_status status, tn_tensor ***list,
+                                   int64_t *n);
 /* "The function '<fn>' is not differentiable with respect to argument '<name>'. This input cannot
  * have requires_grad True." */
 TN_NODISCARD tn_status tni_refuse_gradient(const tn_call *call, const char *name,

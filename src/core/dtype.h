@@ -18,6 +18,17 @@ static inline bool tni_dtype_ok(int dtype)
     return (unsigned)dtype < TN_DTYPE_LIMIT && tni_dtype_sizes[dtype] != 0;
 }
 
+/* Floating or complex: what can have a gradient. */
+static inline bool tni_dtype_is_inexact(tn_dtype dtype)
+{
+    enum { UINT, INT, FLOAT, COMPLEX, BOOL };
+#define X(name, number, bytes, category, py, text, cpp) \
+    | ((category == FLOAT || category == COMPLEX ? 1u : 0u) << (number))
+    const uint32_t inexact = 0 TN_DTYPE_LIST(X);
+#undef X
+    return inexact >> (dtype & 15) & 1;
+}
+
 /* What an element's address must be a multiple of; a complex number is two reals. */
 static inline size_t tni_dtype_align(tn_dtype dtype)
 {

@@ -130,9 +130,13 @@ def refusing(op, leave):
         refuse = "tni_refuse_out" if op.is_out else "tni_refuse_operator"
         return ([records(op).rstrip("\n") + " {\n"] + [line if line.endswith("\n") else "    " + line for line in leave]
                 + ["    return %s(call);" % refuse, "}"] + plain(op))
-    tensors = [out for out in op.outs if out.ret.type.is_tensor]
-    checks = ["status = tni_refuse_results(call, status, %s, %s);" % (
-        ("*" + out.name, "*%s_n" % out.name) if out.is_list else (out.name, "1")) for out in tensors]
+    singles = [out.name for out in op.outs if out.ret.type.is_tensor and not out.is_list]
+    lists = [out.name for out in op.outs if out.is_list]
+    checks = []
+    if singles:
+        checks.append("tn_tensor **const results[] = {%s};" % ", ".join(singles))
+        checks.append("status = tni_refuse_results(call, status, results, %d);" % len(singles))
+    checks += ["status = tni_refuse_list(call, status, %s, %s_n);" % (name, name) for name in lists]
     body = (leave if checks else []) + below_autograd(op, op.names)
     if checks:
         body += [records(op).rstrip("\n") + " {\n"] + ["    " + line for line in checks] + ["}"]
