@@ -39,6 +39,20 @@ static tn_status save_argument(tni_saved *saved, tn_tensor *t, bool rewritten)
     return tni_saved_fill(saved, copy, false, false);
 }
 
+/* Does the call write input @p i, under this name or another? A node that kept it would keep
+ * itself: the history of what is written ends in it. */
+static bool is_rewritten(tn_tensor *const *inputs, unsigned i, uint32_t rewritten)
+{
+    if (rewritten >> i & 1)
+        return true;
+    for (uint32_t bits = rewritten; bits && inputs[i]; bits &= bits - 1) {
+        const tn_tensor *written = inputs[__builtin_ctz(bits)];
+        if (written && written->versions && written->versions == inputs[i]->versions)
+            return true;
+    }
+    return false;
+}
+
 tn_status tni_record_begin(const tni_node_class *cls, tn_tensor *const *inputs,
                            tn_tensor *const *list, int64_t list_n, uint32_t n_results,
                            uint32_t rewritten, tni_node **out)
@@ -54,7 +68,7 @@ tn_status tni_record_begin(const tni_node_class *cls, tn_tensor *const *inputs,
     for (uint32_t i = 0; i < cls->n_saved; i++) {
         unsigned from = cls->saved_from[i];
         if (from != TNI_SAVED_RESULT && (!cls->saved_for[i] || (cls->saved_for[i] & live)))
-            TN_TRY(save_argument(&saved[i], inputs[from], rewritten >> from & 1));
+            TN_TRY(save_argument(&saved[i], inputs[from], is_rewritten(inputs, from, rewritten)));
     }
     *out = TN_MOVE(node);
     return TN_OK;

@@ -115,3 +115,24 @@ TEST(what_gives_no_gradient_is_not_saved)
     tn_tensor_unref(plain);
     tn_tensor_unref(seed);
 }
+
+/* y *= y, and a view of y in place of the factor: no node keeps what it wrote, which would never be
+ * freed, and the gradient is that of the square. */
+TEST(a_factor_that_is_overwritten_is_saved_first)
+{
+    for (int view = 0; view < 2; view++) {
+        tn_tensor *x = kit_leaf(3, 2), *y = NULL, *factor = NULL, *z = NULL;
+        ASSERT_OK(tn_mul_scalar(x, tn_int(3), &y));
+        if (view)
+            ASSERT_OK(tn_alias(y, &factor));
+        ASSERT_OK(tn_mul_(y, view ? factor : y));
+        EXPECT_EQ_INT(tn_tensor_use_count(y), view ? 2 : 1);
+        ASSERT_OK(tn_sum(y, TN_DTYPE_NONE, &z));
+        EXPECT_OK(tn_tensor_backward(z));
+        EXPECT_NEAR(kit_grad(x, 1), 36, 0);
+        tn_tensor_unref(x);
+        tn_tensor_unref(y);
+        tn_tensor_unref(factor);
+        tn_tensor_unref(z);
+    }
+}
