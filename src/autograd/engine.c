@@ -221,10 +221,11 @@ static tn_status run(tni_pass *pass, const tni_execute *what, bool caller_no_gra
     return tni_scope_close_inner(pass->scope);
 }
 
-/* The first failure is what the scope remembers, else what this thread's record says. */
+/* The first failure is what the scope remembers, else what this thread's record says, unless that
+ * is of an earlier failure: a hook may return a status alone. */
 static TNI_COLD tn_status fail(tni_pass *pass, tn_status status)
 {
-    if (tni_scope_raise(pass->scope) == TN_OK && tn_last_status() == TN_OK)
+    if (tni_scope_raise(pass->scope) == TN_OK && tn_last_status() != status)
         (void)tni_fail(status, TNI_WHERE, "%s failed with %s and left no message",
                        pass->running ? pass->running->cls->name : "a backward pass",
                        tn_status_name(status));
