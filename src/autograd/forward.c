@@ -2,7 +2,6 @@
 /* autograd/forward.c: the dual level, and the tangents of tensors. */
 #include "autograd/forward.h"
 
-#include <pthread.h>
 #include <string.h>
 #include "base/alloc.h"
 #include "tenon/ops.h"
@@ -13,53 +12,63 @@ _Atomic uint32_t tni_forward_level;
 
 /* Tensors that hold a tangent, so that leaving the level can take it from them. */
 static struct {
-    pthread_mutex_t lock;
+    tni_spin lock;
     tn_tensor **tensors; /* weak */
     size_t n, capacity;
-} level = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} level;
 
-/* Forget tensors that are gone. */
+/* Forget tensors that are gone. Frees headers, and nothing that tensors hold: it runs locked. */
 static void prune(void)
 {
     size_t kept = 0;
     for (size_t i = 0; i < level.n; i++) {
         tn_tensor *t = level.tensors[i];
-        bool alive = tni_weak_lock(&t->object);
-        if (alive) {
+        if (tni_strong_count(&t->object) > 0)
             level.tensors[kept++] = t;
-            tn_tensor_unref(t);
-        } else
+        else
             tni_weak_unref(&t->object);
     }
     level.n = kept;
 }
 
-static tn_status make_room(void)
+/* False when there is no room. A list that pruning leaves nearly full is to grow, lest every tensor
+ * prunes it again. */
+static bool enlist_now(tn_tensor *t)
 {
-    if (level.n < level.capacity)
-        return TN_OK;
-    prune();
-    if (2 * level.n < level.capacity)
-        return TN_OK;
-    size_t capacity = level.capacity ? 2 * level.capacity : 64;
-    tn_tensor **tensors =
-        tni_realloc(level.tensors, level.capacity * sizeof *tensors, capacity * sizeof *tensors);
-    TN_CHECK(tensors, TN_NOMEM, "cannot note %zu tensors that have tangents", capacity);
-    level.tensors = tensors;
-    level.capacity = capacity;
-    return TN_OK;
+    if (level.n == level.capacity) {
+        prune();
+        if (2 * level.n >= level.capacity)
+            return false;
+    }
+    tni_weak_ref(&t->object);
+    level.tensors[level.n++] = t;
+    return true;
 }
 
 static tn_status enlist(tn_tensor *t)
 {
-    pthread_mutex_lock(&level.lock);
-    tn_status status = make_room();
-    if (status == TN_OK) {
-        tni_weak_ref(&t->object);
-        level.tensors[level.n++] = t;
+    for (;;) {
+        tni_spin_lock(&level.lock);
+        bool done = enlist_now(t);
+        size_t capacity = level.capacity ? 2 * level.capacity : 64;
+        tni_spin_unlock(&level.lock);
+        if (done)
+            return TN_OK;
+        /* Memory is taken without the lock; another thread may have been faster. */
+        tn_tensor **more = tni_alloc(capacity * sizeof *more);
+        TN_CHECK(more, TN_NOMEM, "cannot note %zu tensors that have tangents", capacity);
+        tni_spin_lock(&level.lock);
+        if (level.capacity < capacity) {
+            if (level.n > 0)
+                memcpy(more, level.tensors, level.n * sizeof *more);
+            tn_tensor **old = level.tensors;
+            level.tensors = more;
+            level.capacity = capacity;
+            more = old;
+        }
+        tni_spin_unlock(&level.lock);
+        tni_free(more);
     }
-    pthread_mutex_unlock(&level.lock);
-    return status;
 }
 
 static void drop(tn_tensor *t)
@@ -87,11 +96,11 @@ tn_status tn_forward_leave(void)
     uint32_t one = 1;
     TN_CHECK(atomic_compare_exchange_strong(&tni_forward_level, &one, 0), TN_INVALID,
              "Trying to exit a forward AD level but no level was entered");
-    pthread_mutex_lock(&level.lock);
+    tni_spin_lock(&level.lock);
     tn_tensor **tensors = TN_MOVE(level.tensors);
     size_t n = level.n;
     level.n = level.capacity = 0;
-    pthread_mutex_unlock(&level.lock);
+    tni_spin_unlock(&level.lock);
     for (size_t i = 0; i < n; i++) {
         if (tni_weak_lock(&tensors[i]->object)) {
             drop(tensors[i]);
