@@ -17,11 +17,15 @@
 #endif
 /* Below this many elements in the fastest dimension, blocks are gathered across its ends. */
 #define SHORT_ROW 64
-/* Results of at least this many bytes are not worth keeping in the caches. */
+/* Results smaller than this are never streamed. */
 #if defined(TN_STRESS) && TN_STRESS
 #    define STREAM_BYTES 4096
+#    define CACHE_BYTES  0
 #else
 #    define STREAM_BYTES (INT64_C(8) << 20)
+/* What operands may have together and still be found in the last cache afterwards: what one core
+ * reaches of it. Systems report anything from a slice to the sum over all sockets. */
+#    define CACHE_BYTES  (INT64_C(40) << 20)
 #endif
 
 typedef enum how {
@@ -319,13 +323,16 @@ static tn_status copy_inputs(tni_iter *it, void **copies)
 /* A result that is written in place is in the caches anyway: its old value was read. */
 static bool wants_stream(const tni_iter *it, const job *j)
 {
-    if (j->out.how != AS_IT_IS || !j->out.linear ||
-        it->numel * (int64_t)tni_dtype_size(it->out_dtype) < STREAM_BYTES)
+    int64_t all = it->numel * (int64_t)tni_dtype_size(it->out_dtype);
+    if (j->out.how != AS_IT_IS || !j->out.linear || all < STREAM_BYTES)
         return false;
-    for (int i = 0; i < it->n; i++)
+    for (int i = 0; i < it->n; i++) {
         if (it->in_data[i] == it->out_data)
             return false;
-    return true;
+        if (j->in[i].how != ONE_VALUE)
+            all += it->numel * (int64_t)tni_dtype_size((tn_dtype)it->in_dtype[i]);
+    }
+    return all > CACHE_BYTES;
 }
 
 static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags)
