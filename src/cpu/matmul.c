@@ -11,42 +11,55 @@
 /* ---- tensors as matrices ---- */
 
 /* The last two dimensions; one before them is a batch. */
-static tni_matrix matrix_of(const tn_tensor *t)
+/* Fields are set one by one: a structure that is put together and then copied is read before its
+ * stores have arrived, which costs more than a small product. */
+static inline void set_matrix(tni_matrix *m, const tn_tensor *t)
 {
     int i = t->ndim - 2;
-    return (tni_matrix){t->data, t->strides[i], t->strides[i + 1], i ? t->strides[0] : 0};
+    m->data = t->data;
+    m->row = t->strides[i];
+    m->col = t->strides[i + 1];
+    m->batch = i ? t->strides[0] : 0;
 }
 
-static tni_matrix column_of(const tn_tensor *t)
+static inline void set_column(tni_matrix *m, const tn_tensor *t)
 {
-    return (tni_matrix){t->data, t->strides[0], 1, 0};
+    m->data = t->data;
+    m->row = t->strides[0];
+    m->col = 1;
+    m->batch = 0;
 }
 
-static tni_gemm_args product_of(const tn_tensor *a, const tn_tensor *b, const tn_tensor *out)
+static inline void set_sizes(tni_gemm_args *g, int64_t m, int64_t n, int64_t k, int64_t batch)
+{
+    g->m = m;
+    g->n = n;
+    g->k = k;
+    g->batch = batch;
+    g->gather_a = g->gather_b = NULL;
+    g->gather_first = 0;
+}
+
+static inline void set_product(tni_gemm_args *g, const tn_tensor *a, const tn_tensor *b,
+                               const tn_tensor *out)
 {
     int i = out->ndim - 2;
-    tni_gemm_args g = {.m = out->sizes[i],
-                       .n = out->sizes[i + 1],
-                       .k = a->sizes[i + 1],
-                       .batch = i ? out->sizes[0] : 1,
-                       .a = matrix_of(a),
-                       .b = matrix_of(b)};
-    g.c = g.d = matrix_of(out);
-    return g;
+    set_sizes(g, out->sizes[i], out->sizes[i + 1], a->sizes[i + 1], i ? out->sizes[0] : 1);
+    set_matrix(&g->a, a);
+    set_matrix(&g->b, b);
+    set_matrix(&g->c, out);
+    set_matrix(&g->d, out);
 }
 
 /* The product of a matrix and a vector, as one of matrices. */
-static tni_gemm_args vector_product_of(const tn_tensor *mat, const tn_tensor *vec,
-                                       const tn_tensor *out)
+static inline void set_vector_product(tni_gemm_args *g, const tn_tensor *mat, const tn_tensor *vec,
+                                      const tn_tensor *out)
 {
-    tni_gemm_args g = {.m = mat->sizes[0],
-                       .n = 1,
-                       .k = mat->sizes[1],
-                       .batch = 1,
-                       .a = matrix_of(mat),
-                       .b = column_of(vec)};
-    g.c = g.d = column_of(out);
-    return g;
+    set_sizes(g, mat->sizes[0], 1, mat->sizes[1], 1);
+    set_matrix(&g->a, mat);
+    set_column(&g->b, vec);
+    set_column(&g->c, out);
+    set_column(&g->d, out);
 }
 
 /* What is added is @p self, expanded to the sizes of @p out: read where it lies, or, where the
@@ -79,7 +92,8 @@ tn_status tni_cpu_mm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
 {
     if (tni_observing)
         mm_debug("========== ENTERED MM CPU FUNCTION ==========");
-    tni_gemm_args g = product_of(self, mat2, out);
+    tni_gemm_args g;
+    set_product(&g, self, mat2, out);
     TN_TRY(tni_gemm((tn_dtype)out->dtype, &g, tn_int(1), tn_int(0)));
     if (tni_observing)
         mm_debug("CPU function complete");
@@ -88,14 +102,16 @@ tn_status tni_cpu_mm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
 
 tn_status tni_cpu_bmm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
 {
-    tni_gemm_args g = product_of(self, mat2, out);
+    tni_gemm_args g;
+    set_product(&g, self, mat2, out);
     return tni_gemm((tn_dtype)out->dtype, &g, tn_int(1), tn_int(0));
 }
 
 tn_status tni_cpu_addmm(tn_tensor *self, tn_tensor *mat1, tn_tensor *mat2, tn_scalar beta,
                         tn_scalar alpha, tn_tensor *out)
 {
-    tni_gemm_args g = product_of(mat1, mat2, out);
+    tni_gemm_args g;
+    set_product(&g, mat1, mat2, out);
     TN_TRY(add_self(&g, self, beta, out));
     return tni_gemm((tn_dtype)out->dtype, &g, alpha, beta);
 }
@@ -108,27 +124,26 @@ tn_status tni_cpu_baddbmm(tn_tensor *self, tn_tensor *batch1, tn_tensor *batch2,
 
 tn_status tni_cpu_mv(tn_tensor *self, tn_tensor *vec, tn_tensor *out)
 {
-    tni_gemm_args g = vector_product_of(self, vec, out);
+    tni_gemm_args g;
+    set_vector_product(&g, self, vec, out);
     return tni_gemm((tn_dtype)out->dtype, &g, tn_int(1), tn_int(0));
 }
 
 tn_status tni_cpu_addmv(tn_tensor *self, tn_tensor *mat, tn_tensor *vec, tn_scalar beta,
                         tn_scalar alpha, tn_tensor *out)
 {
-    tni_gemm_args g = vector_product_of(mat, vec, out);
+    tni_gemm_args g;
+    set_vector_product(&g, mat, vec, out);
     TN_TRY(add_self(&g, self, beta, out));
     return tni_gemm((tn_dtype)out->dtype, &g, alpha, beta);
 }
 
 tn_status tni_cpu_dot(tn_tensor *self, tn_tensor *tensor, tn_tensor *out)
 {
-    tni_gemm_args g = {.m = 1,
-                       .n = 1,
-                       .k = self->numel,
-                       .batch = 1,
-                       .a = {self->data, self->numel, self->strides[0], 0},
-                       .b = column_of(tensor),
-                       .c = {out->data, 1, 1, 0}};
-    g.d = g.c;
+    tni_gemm_args g = {.a = {self->data, self->numel, self->strides[0], 0},
+                       .c = {out->data, 1, 1, 0},
+                       .d = {out->data, 1, 1, 0}};
+    set_sizes(&g, 1, 1, self->numel, 1);
+    set_column(&g.b, tensor);
     return tni_gemm((tn_dtype)out->dtype, &g, tn_int(1), tn_int(0));
 }
