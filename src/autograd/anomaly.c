@@ -140,8 +140,7 @@ static tn_status any_of(tn_tensor *mask, bool *out)
 static tn_status has_anomaly(tn_tensor *t, bool nans, bool infinities, bool *out)
 {
     *out = false;
-    if (t->numel == 0 || !t->data || tni_is_meta(t) ||
-        !(tn_dtype_is_floating((tn_dtype)t->dtype) || tn_dtype_is_complex((tn_dtype)t->dtype)))
+    if (t->numel == 0 || !t->data || tni_is_meta(t) || !tni_dtype_is_inexact((tn_dtype)t->dtype))
         return TN_OK;
     TN_AUTO(tn_tensor) mask = NULL;
     if (nans) {

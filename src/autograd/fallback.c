@@ -23,8 +23,7 @@ static bool requires_grad(const tn_tensor *t)
  */
 static bool lost(const tn_tensor *t)
 {
-    tn_dtype dtype = (tn_dtype)t->dtype;
-    return (tn_dtype_is_floating(dtype) || tn_dtype_is_complex(dtype)) && !tni_requires_grad(t);
+    return tni_dtype_is_inexact((tn_dtype)t->dtype) && !tni_requires_grad(t);
 }
 
 static TNI_COLD tn_status refuse(const tn_call *call)

@@ -281,7 +281,7 @@ static tn_status check_dual(const tn_tensor *primal, const tn_tensor *tangent)
              "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
              "enter_dual_level() first.");
     tn_dtype dtype = (tn_dtype)primal->dtype;
-    TN_CHECK(tn_dtype_is_floating(dtype) || tn_dtype_is_complex(dtype), TN_INVALID,
+    TN_CHECK(tni_dtype_is_inexact(dtype), TN_INVALID,
              "Expected primal to be floating point or complex, but got: torch.%s",
              tn_dtype_name(dtype));
     TN_CHECK(!tni_has_tangent(primal), TN_INVALID,

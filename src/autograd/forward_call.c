@@ -76,8 +76,7 @@ typedef struct push {
 
 static bool differentiable(const tn_tensor *t)
 {
-    return t &&
-           (tn_dtype_is_floating((tn_dtype)t->dtype) || tn_dtype_is_complex((tn_dtype)t->dtype));
+    return t && tni_dtype_is_inexact((tn_dtype)t->dtype);
 }
 
 static tn_status find_tangents(push *p)

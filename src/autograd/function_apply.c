@@ -24,7 +24,7 @@ static bool is_marked(const tn_tensor *t, const tni_marks *marks)
 
 static bool has_gradient(const tn_tensor *t)
 {
-    return tn_dtype_is_floating((tn_dtype)t->dtype) || tn_dtype_is_complex((tn_dtype)t->dtype);
+    return tni_dtype_is_inexact((tn_dtype)t->dtype);
 }
 
 /* ---- one result ---- */

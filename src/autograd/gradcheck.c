@@ -352,7 +352,7 @@ static tn_status find_wanted(check *k)
 
 static bool has_numbers(const tn_tensor *t)
 {
-    return tn_dtype_is_floating((tn_dtype)t->dtype) || is_complex(t);
+    return tni_dtype_is_inexact((tn_dtype)t->dtype);
 }
 
 /* Results that require grad; when there are none, all that could. */

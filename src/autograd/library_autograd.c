@@ -89,7 +89,7 @@ static tn_status tie_results(const formula *f, tni_node *node, tn_tensor *const 
                      "tensors of its own, for example a clone",
                      f->name, k);
         TN_TRY(tni_node_set_input(node, (uint32_t)i, t));
-        if (tn_dtype_is_floating((tn_dtype)t->dtype) || tn_dtype_is_complex((tn_dtype)t->dtype))
+        if (tni_dtype_is_inexact((tn_dtype)t->dtype))
             TN_TRY(tni_set_grad_fn(t, node, (uint32_t)i));
     }
     return TN_OK;

@@ -136,7 +136,7 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *t, bool on)
         return TN_OK;
     }
     tn_dtype dtype = (tn_dtype)t->dtype;
-    TN_CHECK(tn_dtype_is_floating(dtype) || tn_dtype_is_complex(dtype), TN_INVALID,
+    TN_CHECK(tni_dtype_is_inexact(dtype), TN_INVALID,
              "only Tensors of floating point dtype can require gradients, got %s",
              tn_dtype_name(dtype));
     TN_CHECK(
