@@ -158,3 +158,40 @@ const char *kit_slot(const char *op, tn_key key)
         return "?";
     return info.valid ? info.name : "-";
 }
+
+/* ---- a device without memory ---- */
+
+static tn_status no_alloc(void *ctx, tn_device device, size_t nbytes, void **out)
+{
+    (void)ctx;
+    (void)device;
+    (void)nbytes;
+    (void)out;
+    return tn_fail(TN_NOMEM, "this device has no memory");
+}
+static void no_free(void *ctx, tn_device device, void *ptr, size_t nbytes)
+{
+    (void)ctx;
+    (void)device;
+    (void)ptr;
+    (void)nbytes;
+}
+static tn_status no_copy_out(void *ctx, tn_device device, void *host, const void *ptr, size_t n)
+{
+    (void)ctx;
+    (void)device;
+    (void)host;
+    (void)ptr;
+    (void)n;
+    return TN_OK;
+}
+static tn_status no_copy_in(void *ctx, tn_device device, void *ptr, const void *host, size_t n)
+{
+    return no_copy_out(ctx, device, ptr, host, n);
+}
+
+tn_device_vtable kit_no_memory(void)
+{
+    return (tn_device_vtable){
+        sizeof(tn_device_vtable), 0, no_alloc, no_free, no_copy_out, no_copy_in, NULL};
+}

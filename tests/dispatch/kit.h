@@ -49,4 +49,7 @@ tn_status kit_call(const char *op, tn_keyset keys);
 /* Letter of the kernel in the slot of this key, "-" for none. */
 const char *kit_slot(const char *op, tn_key key);
 
+/* What registers a device that can allocate nothing. */
+tn_device_vtable kit_no_memory(void);
+
 #endif

@@ -775,40 +775,11 @@ TEST(the_list_of_operators_is_sorted_and_complete)
 
 /* ---- devices ---- */
 
-static tn_status no_alloc(void *ctx, tn_device device, size_t nbytes, void **out)
-{
-    (void)ctx;
-    (void)device;
-    (void)nbytes;
-    (void)out;
-    return tn_fail(TN_NOMEM, "this device has no memory");
-}
-static void no_free(void *ctx, tn_device device, void *ptr, size_t nbytes)
-{
-    (void)ctx;
-    (void)device;
-    (void)ptr;
-    (void)nbytes;
-}
-static tn_status no_to_host(void *ctx, tn_device device, void *host, const void *ptr, size_t n)
-{
-    (void)ctx;
-    (void)device;
-    (void)host;
-    (void)ptr;
-    (void)n;
-    return TN_OK;
-}
-static tn_status no_from_host(void *ctx, tn_device device, void *ptr, const void *host, size_t n)
-{
-    return no_to_host(ctx, device, ptr, host, n);
-}
-
 /* A claim lasts as long as the process, so this runs in a child. */
 static int claim_three_devices(void *arg)
 {
     (void)arg;
-    tn_device_vtable v = {sizeof v, 0, no_alloc, no_free, no_to_host, no_from_host, NULL};
+    tn_device_vtable v = kit_no_memory();
     static const char *const names[] = {"one", "two", "three"};
     kit k = kit_open();
     ASSERT_OK(tn_library_def(k.defs, "op(Tensor x) -> Tensor", NULL, NULL));
@@ -838,7 +809,7 @@ TEST(three_devices_have_their_own_names_and_an_autograd_fallback_each)
 
 static void register_device(void *ctx)
 {
-    tn_device_vtable v = {sizeof v, 0, no_alloc, no_free, no_to_host, no_from_host, NULL};
+    tn_device_vtable v = kit_no_memory();
     tn_device_type type;
     (void)ctx;
     destroyed++;
@@ -849,7 +820,7 @@ static void register_device(void *ctx)
 static int register_from_destructor(void *arg)
 {
     (void)arg;
-    tn_device_vtable v = {sizeof v, 0, no_alloc, no_free, no_to_host, no_from_host, NULL};
+    tn_device_vtable v = kit_no_memory();
     tn_device_type type;
     kit k = kit_open();
     self_undo s = {0};

@@ -672,39 +672,10 @@ TEST(a_child_may_call_and_register_whatever_other_threads_did_at_fork)
     EXPECT_EQ_INT(destroyed, made);
 }
 
-static tn_status no_alloc(void *ctx, tn_device device, size_t nbytes, void **out)
-{
-    (void)ctx;
-    (void)device;
-    (void)nbytes;
-    (void)out;
-    return tn_fail(TN_NOMEM, "this device has no memory");
-}
-static void no_free(void *ctx, tn_device device, void *ptr, size_t nbytes)
-{
-    (void)ctx;
-    (void)device;
-    (void)ptr;
-    (void)nbytes;
-}
-static tn_status no_copy_out(void *ctx, tn_device device, void *host, const void *ptr, size_t n)
-{
-    (void)ctx;
-    (void)device;
-    (void)host;
-    (void)ptr;
-    (void)n;
-    return TN_OK;
-}
-static tn_status no_copy_in(void *ctx, tn_device device, void *ptr, const void *host, size_t n)
-{
-    return no_copy_out(ctx, device, ptr, host, n);
-}
-
 /* Refused, but only after the list of devices was locked. */
 static int ask_for_device(void *arg)
 {
-    tn_device_vtable v = {sizeof v, 0, no_alloc, no_free, no_copy_out, no_copy_in, NULL};
+    tn_device_vtable v = kit_no_memory();
     tn_device_type type;
     (void)arg;
     EXPECT_FAIL(TN_INVALID, "'cpu'", tn_device_register("cpu", &v, &type));
