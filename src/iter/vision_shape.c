@@ -23,8 +23,13 @@ static tn_status check_two(const char *name, int64_t n)
     return TN_OK;
 }
 
-static tn_status check_lists(const lists *l)
+static tn_status check_lists(const lists *l, int64_t kernel_n, int64_t dilation_n,
+                             int64_t padding_n, int64_t stride_n)
 {
+    TN_TRY(check_two("kernel_size", kernel_n));
+    TN_TRY(check_two("dilation", dilation_n));
+    TN_TRY(check_two("padding", padding_n));
+    TN_TRY(check_two("stride", stride_n));
     static const char *const names[] = {"kernel size", "stride", "dilation"};
     static const char *const parts[] = {"kernel", "stride", "dilation"};
     const int64_t *of[] = {l->kernel, l->stride, l->dilation};
@@ -67,11 +72,7 @@ tn_status tni_shape_im2col(tni_geometry *g, tn_tensor *self, const int64_t *kern
 {
     char text[TNI_SIZES_TEXT];
     lists l = {kernel_size, dilation, padding, stride};
-    TN_TRY(check_two("kernel_size", kernel_size_n));
-    TN_TRY(check_two("dilation", dilation_n));
-    TN_TRY(check_two("padding", padding_n));
-    TN_TRY(check_two("stride", stride_n));
-    TN_TRY(check_lists(&l));
+    TN_TRY(check_lists(&l, kernel_size_n, dilation_n, padding_n, stride_n));
     int n = self->ndim;
     bool valid = n == 3 || n == 4;
     for (int d = n - 3; valid && d < n; d++)
@@ -107,11 +108,7 @@ tn_status tni_shape_col2im(tni_geometry *g, tn_tensor *self, const int64_t *outp
     char text[TNI_SIZES_TEXT];
     lists l = {kernel_size, dilation, padding, stride};
     TN_TRY(check_two("output_size", output_size_n));
-    TN_TRY(check_two("kernel_size", kernel_size_n));
-    TN_TRY(check_two("dilation", dilation_n));
-    TN_TRY(check_two("padding", padding_n));
-    TN_TRY(check_two("stride", stride_n));
-    TN_TRY(check_lists(&l));
+    TN_TRY(check_lists(&l, kernel_size_n, dilation_n, padding_n, stride_n));
     int n = self->ndim;
     bool valid = n == 2 || n == 3;
     for (int d = n - 2; valid && d < n; d++)
