@@ -101,10 +101,21 @@ TN_API TN_NODISCARD tn_status tn_grad(tn_tensor *const *outputs, int64_t n_outpu
 TN_API TN_NODISCARD tn_status tn_queue_callback(tn_status (*fn)(void *ctx), void *ctx,
                                                 void (*release)(void *ctx));
 
+/** Asked between the turns of nodes: a failure ends the pass with it. */
+typedef tn_status (*tn_interrupt_fn)(void);
+/**
+ * Who is asked whether a pass shall go on, on the thread that runs it; NULL: nobody. For the whole
+ * process. For embedders who must stay able to stop a long pass (Ctrl+C, a deadline): it is asked
+ * before every node, so it should answer in nanoseconds. Returns who was asked so far.
+ */
+TN_API tn_interrupt_fn tn_set_interrupt_check(tn_interrupt_fn fn);
+
 /* ---- tensors ---- */
 
 /** What backward passes added up; NULL when nothing. Valid until it is set or replaced. */
 TN_API TN_BORROWED tn_tensor *tn_tensor_grad(const tn_tensor *t);
+/** The same as a reference: also while other threads run passes that replace it. */
+TN_API TN_OWNED tn_tensor *tn_tensor_grad_ref(const tn_tensor *t);
 /** Make @p grad the gradient, NULL: none. @retval TN_INVALID  another shape, dtype or device, or
  *  the tensor itself */
 TN_API TN_NODISCARD tn_status tn_tensor_set_grad(tn_tensor *t, tn_tensor *grad);
@@ -112,6 +123,11 @@ TN_API TN_NODISCARD tn_status tn_tensor_set_grad(tn_tensor *t, tn_tensor *grad);
  *  base was written since, the history is rebuilt first.
  *  @retval TN_INVALID  the view was made in a way that forbids this */
 TN_API TN_NODISCARD tn_status tn_tensor_grad_fn(tn_tensor *t, TN_BORROWED tn_node **out);
+/** Where the gradient of @p t goes: the node that made it and which of its results it is; of a leaf
+ *  that requires grad its accumulator, made now if there is none; else NULL.
+ *  @param out_input  may be NULL */
+TN_API TN_NODISCARD tn_status tn_tensor_gradient_edge(tn_tensor *t, TN_OWNED tn_node **out,
+                                                      uint32_t *out_input);
 /** Which result of that node @p t is; 0 for a leaf. */
 TN_API uint32_t tn_tensor_output_nr(tn_tensor *t);
 /** No node made it: its gradient, if it requires one, is added up in `.grad`. */

@@ -11,6 +11,7 @@
 #ifndef TN_FUNCTION_H
 #define TN_FUNCTION_H
 
+#include "tenon/autograd.h"
 #include "tenon/dispatch.h"
 #include "tenon/tensor.h"
 
@@ -38,6 +39,20 @@ enum {
 typedef tn_status (*tn_function_backward)(tn_function_ctx *ctx, tn_tensor *const *grads,
                                           int n_grads, TN_OWNED tn_tensor **out, int n_out);
 
+/**
+ * Forward mode: the tangents of a function's results. Runs after forward, when an input is dual,
+ * with the caller's grad mode.
+ *
+ * @param tangents  one for each input, borrowed. Zeros for a tensor that has none, or NULL after
+ *                  tn_function_set_materialize_grads(ctx, false); NULL for an input that is none.
+ * @param out       one for each result, all NULL on entry: owned references, of the shape and dtype
+ *                  of the result; NULL for none. For an input that was written in place: its
+ *                  tangent from now on. On failure they are released.
+ * Runs in a scope: tnx_ functions and tn_scope_keep() may be used.
+ */
+typedef tn_status (*tn_function_jvp)(tn_function_ctx *ctx, tn_tensor *const *tangents, int n,
+                                     TN_OWNED tn_tensor **out, int n_out);
+
 typedef struct tn_function {
     uint32_t size;    /**< sizeof(tn_function) */
     uint32_t flags;   /**< TN_FUNCTION_… */
@@ -53,11 +68,12 @@ typedef struct tn_function {
     tn_function_backward backward;
     size_t state_size;                  /**< bytes of state for each call, zeroed */
     void (*state_destroy)(void *state); /**< may be NULL */
+    tn_function_jvp jvp;                /**< NULL: dual inputs are refused */
 } tn_function;
 
-#define TN_FUNCTION_INIT(name_, forward_, backward_)                      \
-    {                                                                     \
-        sizeof(tn_function), 0, (name_), (forward_), (backward_), 0, NULL \
+#define TN_FUNCTION_INIT(name_, forward_, backward_)                            \
+    {                                                                           \
+        sizeof(tn_function), 0, (name_), (forward_), (backward_), 0, NULL, NULL \
     }
 
 /**
@@ -72,8 +88,23 @@ TN_API TN_NODISCARD tn_status tn_function_apply(const tn_function *fn, void *arg
                                                 tn_tensor *const *inputs, int n_inputs,
                                                 TN_OWNED tn_tensor **outputs, int n_outputs);
 
+/**
+ * The same for a function that knows how many results it has only when it ran: its forward part
+ * gets no room for results (NULL and 0) and names them with tn_function_set_outputs instead.
+ *
+ * @param out    the results, some may be NULL: release with tn_tensor_list_free
+ * @param out_n  how many
+ */
+TN_API TN_NODISCARD tn_status tn_function_apply_any(const tn_function *fn, void *args,
+                                                    tn_tensor *const *inputs, int n_inputs,
+                                                    TN_OWNED tn_tensor ***out, int *out_n);
+
 /* ---- in forward ---- */
 
+/** The results of a call of tn_function_apply_any; a second call replaces the first. Some may be
+ *  NULL. @retval TN_INVALID  in any other call */
+TN_API TN_NODISCARD tn_status tn_function_set_outputs(tn_function_ctx *ctx,
+                                                      tn_tensor *const *outputs, int n);
 /** What was given to tn_function_apply; NULL in backward. */
 TN_API void *tn_function_args(const tn_function_ctx *ctx);
 /** The state of this call, the same in forward and backward; NULL when state_size is 0. */
@@ -103,6 +134,20 @@ TN_API int tn_function_saved_count(const tn_function_ctx *ctx);
  *  @retval TN_INVALID  it was written since, or freed by an earlier run; @retval TN_INDEX */
 TN_API TN_NODISCARD tn_status tn_function_saved(tn_function_ctx *ctx, int i,
                                                 TN_OWNED tn_tensor **out);
+
+/* ---- from outside: the node of a call ---- */
+
+/** The state of the call that @p node stands for, when it is of a function with this
+ *  `state_destroy`, which must not be NULL; else NULL. Lives as long as the node. */
+TN_API void *tn_node_function_state(const tn_node *node, void (*state_destroy)(void *state));
+/** What the function saved, as tn_function_saved; 0 for other nodes. */
+TN_API int tn_node_function_saved_count(const tn_node *node);
+/** @retval TN_INVALID  it was written since, or freed by a run; @retval TN_INDEX */
+TN_API TN_NODISCARD tn_status tn_node_function_saved(tn_node *node, int i,
+                                                     TN_OWNED tn_tensor **out);
+/** The node of the call, in forward, jvp and backward; valid while the callback runs, unless a
+ *  reference is taken. */
+TN_API TN_BORROWED tn_node *tn_function_node(const tn_function_ctx *ctx);
 
 /* ---- gradients of operators of your own ---- */
 

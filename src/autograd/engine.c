@@ -14,6 +14,21 @@
 
 static __attribute__((tls_model("initial-exec"))) _Thread_local tni_pass *current;
 
+/* ---- stopping from outside ---- */
+
+static _Atomic(tn_interrupt_fn) interrupt_check;
+
+tn_interrupt_fn tn_set_interrupt_check(tn_interrupt_fn fn)
+{
+    return atomic_exchange_explicit(&interrupt_check, fn, memory_order_acq_rel);
+}
+
+static inline tn_status may_go_on(void)
+{
+    tn_interrupt_fn check = atomic_load_explicit(&interrupt_check, memory_order_acquire);
+    return TNI_LIKELY(!check) ? TN_OK : check();
+}
+
 /* ---- a turn ---- */
 
 /* Every gradient that a result is, in the shape that its edge wants. Results are borrowed until
@@ -212,8 +227,10 @@ static tn_status run(tni_pass *pass, const tni_execute *what, bool caller_no_gra
                              what->captured != NULL));
     tni_tls.no_grad = !pass->create_graph;
     TN_TRY(enter_seeds(pass, what));
-    while (pass->n_ready)
+    while (pass->n_ready) {
+        TN_TRY(may_go_on());
         TN_TRY(take_turn(pass, &pass->turns[tni_pass_pop(pass)]));
+    }
     pass->running = NULL;
     tni_tls.no_grad = caller_no_grad;
     TN_TRY(tni_pass_check_all_ran(pass));

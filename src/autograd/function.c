@@ -240,6 +240,13 @@ tn_status tn_function_mark_non_differentiable(tn_function_ctx *ctx, tn_tensor *c
     return mark(ctx, ctx ? &ctx->plain : NULL, outputs, n);
 }
 
+tn_status tn_function_set_outputs(tn_function_ctx *ctx, tn_tensor *const *outputs, int n)
+{
+    TN_CHECK(ctx && ctx->outputs, TN_INVALID,
+             "the results of this call are not to be named: it was made with room for them");
+    return mark(ctx, ctx->outputs, outputs, n);
+}
+
 void tn_function_set_materialize_grads(tn_function_ctx *ctx, bool on)
 {
     if (ctx && !ctx->run)
@@ -264,6 +271,39 @@ tn_status tn_function_saved(tn_function_ctx *ctx, int i, tn_tensor **out)
     TN_CHECK(i >= 0 && (uint32_t)i < ctx->fn->n_saved, TN_INDEX,
              "there is no saved tensor %d: %s saved %u", i, ctx->fn->name, ctx->fn->n_saved);
     return tni_saved_unpack(ctx->node, &ctx->fn->saved[i], out);
+}
+
+/* ---- what is asked from outside ---- */
+
+static tni_function *function_of(const tni_node *node)
+{
+    return node && node->cls->apply == function_apply ? node->data : NULL;
+}
+
+tn_node *tn_function_node(const tn_function_ctx *ctx)
+{
+    return ctx ? ctx->node : NULL;
+}
+
+void *tn_node_function_state(const tn_node *node, void (*state_destroy)(void *state))
+{
+    const tni_function *fn = function_of(node);
+    return fn && state_destroy && fn->state_destroy == state_destroy ? fn->state : NULL;
+}
+
+int tn_node_function_saved_count(const tn_node *node)
+{
+    const tni_function *fn = function_of(node);
+    return fn ? (int)fn->n_saved : 0;
+}
+
+tn_status tn_node_function_saved(tn_node *node, int i, tn_tensor **out)
+{
+    tni_function *fn = function_of(node);
+    TN_CHECK(fn && out, TN_INVALID, "tn_node_function_saved: the node is of no function");
+    TN_CHECK(i >= 0 && (uint32_t)i < fn->n_saved, TN_INDEX,
+             "there is no saved tensor %d: %s saved %u", i, fn->name, fn->n_saved);
+    return tni_saved_unpack(node, &fn->saved[i], out);
 }
 
 tn_status tni_function_save_all(tn_function_ctx *ctx)

@@ -36,6 +36,7 @@ struct tn_function_ctx {
     const tni_backward *run;      /* in backward */
     tn_tensor *const *inputs;     /* in forward */
     tni_marks save, dirty, plain; /* in forward; plain: without a gradient */
+    tni_marks *outputs;           /* in forward: of a call that names its results; else NULL */
 };
 
 /* What a node is to be made of. */
@@ -57,5 +58,9 @@ TN_NODISCARD tn_status tni_function_node(const tni_function_spec *spec, tn_tenso
 /* Save what forward asked for, once results are tied to the node. */
 TN_NODISCARD tn_status tni_function_save_all(tn_function_ctx *ctx);
 void tni_marks_clear(tni_marks *marks);
+/* Give the results of a call their tangents; some input pushes one. */
+TN_NODISCARD tn_status tni_function_push(tn_function_ctx *ctx, tn_function_jvp jvp,
+                                         tn_tensor *const *inputs, int n_inputs,
+                                         tn_tensor *const *outputs, int n_outputs);
 
 #endif

@@ -170,60 +170,106 @@ static bool any_pushes(tn_tensor *const *list, int n)
     return false;
 }
 
-static tn_status call_forward(const tn_function *fn, tn_function_ctx *ctx, tn_tensor *const *inputs,
-                              int n_inputs, tn_tensor **outputs, int n)
+/* A call in the making. */
+typedef struct making {
+    const tn_function *fn;
+    void *args;
+    tn_tensor *const *inputs;
+    int n_inputs;
+    bool any;       /* forward names its results */
+    tni_marks made; /* the results: owned */
+} making;
+
+static tn_status call_forward(const making *m, tn_function_ctx *ctx)
 {
     bool grad = tn_set_grad_enabled(false);
-    tn_status status = fn->forward(ctx, inputs, n_inputs, outputs, n);
+    bool forward = tn_set_forward_grad_enabled(false);
+    tn_status status = m->fn->forward(ctx, m->inputs, m->n_inputs, m->any ? NULL : m->made.v,
+                                      m->any ? 0 : m->made.n);
+    tn_set_forward_grad_enabled(forward);
     tn_set_grad_enabled(grad);
     return status;
 }
 
-static tn_status apply(const tn_function *fn, void *args, tn_tensor *const *inputs, int n_inputs,
-                       tn_tensor **made, int n)
+static tn_status finish(making *m, tn_function_ctx *ctx, bool record)
 {
-    bool record = tn_grad_enabled() && any_requires_grad(inputs, n_inputs);
+    tn_tensor **made = m->made.v;
+    int n = m->made.n;
+    TN_TRY(check_results(ctx, made, n, record));
+    TN_TRY(tie_results(ctx, m->inputs, m->n_inputs, made, n, record));
+    if (record)
+        TN_TRY(tni_function_save_all(ctx));
+    if (any_pushes(m->inputs, m->n_inputs))
+        TN_TRY(tni_function_push(ctx, m->fn->jvp, m->inputs, m->n_inputs, made, n));
+    return TN_OK;
+}
+
+static tn_status apply(making *m)
+{
+    const tn_function *fn = m->fn;
+    TN_CHECK(fn->jvp || !any_pushes(m->inputs, m->n_inputs), TN_UNSUPPORTED,
+             "You must implement the jvp function for custom autograd.Function to use it with "
+             "forward mode AD.");
+    bool record = tn_grad_enabled() && any_requires_grad(m->inputs, m->n_inputs);
     tni_function_spec spec = {.name = fn->name,
                               .backward = fn->backward,
                               .state_size = fn->state_size,
                               .state_destroy = fn->state_destroy,
                               .flags = fn->flags};
     TN_AUTO(tni_node) node = NULL;
-    TN_TRY(tni_function_node(&spec, inputs, n_inputs, n, record, &node));
-    tn_function_ctx ctx = {.node = node, .fn = node->data, .args = args, .inputs = inputs};
-    tn_status status = call_forward(fn, &ctx, inputs, n_inputs, made, n);
+    TN_TRY(tni_function_node(&spec, m->inputs, m->n_inputs, m->made.n, record, &node));
+    tn_function_ctx ctx = {.node = node,
+                           .fn = node->data,
+                           .args = m->args,
+                           .inputs = m->inputs,
+                           .outputs = m->any ? &m->made : NULL};
+    tn_status status = call_forward(m, &ctx);
     if (status == TN_OK)
-        status = check_results(&ctx, made, n, record);
-    if (status == TN_OK)
-        status = tie_results(&ctx, inputs, n_inputs, made, n, record);
-    if (status == TN_OK && record)
-        status = tni_function_save_all(&ctx);
+        status = finish(m, &ctx, record);
     tni_marks_clear(&ctx.save);
     tni_marks_clear(&ctx.dirty);
     tni_marks_clear(&ctx.plain);
     return status;
 }
 
-tn_status tn_function_apply(const tn_function *fn, void *args, tn_tensor *const *inputs,
-                            int n_inputs, tn_tensor **outputs, int n_outputs)
+static tn_status check_function(const tn_function *fn, const void *inputs, int n_inputs)
 {
     TN_CHECK(fn && fn->size == sizeof *fn && fn->name && fn->forward && fn->backward, TN_INVALID,
              "a function needs `size`, `name`, `forward` and `backward`");
-    TN_CHECK(n_inputs >= 0 && n_outputs >= 1 && outputs && (inputs || n_inputs == 0), TN_INVALID,
+    TN_CHECK(n_inputs >= 0 && (inputs || n_inputs == 0), TN_INVALID,
+             "%s: expected a list of %d inputs, got NULL", fn->name, n_inputs);
+    return TN_OK;
+}
+
+tn_status tn_function_apply(const tn_function *fn, void *args, tn_tensor *const *inputs,
+                            int n_inputs, tn_tensor **outputs, int n_outputs)
+{
+    TN_TRY(check_function(fn, inputs, n_inputs));
+    TN_CHECK(n_outputs >= 1 && outputs, TN_INVALID,
              "%s: expected inputs and room for outputs, got %d and %d", fn->name, n_inputs,
              n_outputs);
-    TN_CHECK(!any_pushes(inputs, n_inputs), TN_UNSUPPORTED,
-             "You must implement the jvp function for custom autograd.Function to use it with "
-             "forward mode AD.");
-    tn_tensor **made = tni_calloc((size_t)n_outputs * sizeof *made);
-    TN_CHECK(made, TN_NOMEM, "cannot allocate %d results of %s", n_outputs, fn->name);
-    tn_status status = apply(fn, args, inputs, n_inputs, made, n_outputs);
-    for (int i = 0; i < n_outputs; i++) {
-        if (status == TN_OK)
-            outputs[i] = made[i];
-        else
-            tn_tensor_unref(made[i]);
-    }
-    tni_free(made);
+    making m = {.fn = fn, .args = args, .inputs = inputs, .n_inputs = n_inputs};
+    m.made = (tni_marks){tni_calloc((size_t)n_outputs * sizeof *m.made.v), n_outputs};
+    TN_CHECK(m.made.v, TN_NOMEM, "cannot allocate %d results of %s", n_outputs, fn->name);
+    tn_status status = apply(&m);
+    for (int i = 0; i < n_outputs && status == TN_OK; i++)
+        outputs[i] = TN_MOVE(m.made.v[i]);
+    tni_marks_clear(&m.made);
     return status;
+}
+
+tn_status tn_function_apply_any(const tn_function *fn, void *args, tn_tensor *const *inputs,
+                                int n_inputs, tn_tensor ***out, int *out_n)
+{
+    TN_TRY(check_function(fn, inputs, n_inputs));
+    TN_CHECK(out && out_n, TN_INVALID, "%s: expected room for the results, got NULL", fn->name);
+    making m = {.fn = fn, .args = args, .inputs = inputs, .n_inputs = n_inputs, .any = true};
+    tn_status status = apply(&m);
+    if (status != TN_OK) {
+        tni_marks_clear(&m.made);
+        return status;
+    }
+    *out = m.made.v;
+    *out_n = m.made.n;
+    return TN_OK;
 }

@@ -21,6 +21,17 @@ tn_tensor *tn_tensor_grad(const tn_tensor *t)
     return grad;
 }
 
+tn_tensor *tn_tensor_grad_ref(const tn_tensor *t)
+{
+    tni_grad_meta *meta = t ? tni_meta(t) : NULL;
+    if (!meta)
+        return NULL;
+    tni_spin_lock(&meta->lock);
+    tn_tensor *grad = tn_tensor_ref(meta->grad);
+    tni_spin_unlock(&meta->lock);
+    return grad;
+}
+
 static tn_status check_grad(const tn_tensor *t, const tn_tensor *grad)
 {
     TN_CHECK(t != grad, TN_INVALID, "can't assign Variable as its own grad");
@@ -66,6 +77,17 @@ tn_status tn_tensor_grad_fn(tn_tensor *t, tn_node **out)
     tni_node *node = NULL;
     TN_TRY(tni_grad_fn(t, &node, NULL));
     *out = node;
+    return TN_OK;
+}
+
+tn_status tn_tensor_gradient_edge(tn_tensor *t, tn_node **out, uint32_t *out_input)
+{
+    TN_CHECK(t && out, TN_INVALID, "tn_tensor_gradient_edge: %s is NULL", t ? "out" : "t");
+    tni_edge edge;
+    TN_TRY(tni_gradient_edge(t, &edge));
+    *out = edge.node;
+    if (out_input)
+        *out_input = edge.input;
     return TN_OK;
 }
 

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/function_jvp.c: tangents of the results of functions with a gradient of their own. */
+#include "autograd/function.h"
+#include "autograd/forward.h"
+#include "core/scope.h"
+#include "tenon/ops.h"
+
+/* The tangents of the inputs, owned; zeros where a tensor has none, unless that is not wanted. */
+static tn_status find_tangents(const tn_function_ctx *ctx, tn_tensor *const *inputs, int n,
+                               tn_tensor **tangents)
+{
+    for (int i = 0; i < n; i++) {
+        if (!inputs[i])
+            continue;
+        if (tni_has_tangent(inputs[i]))
+            TN_TRY(tni_tangent(inputs[i], &tangents[i]));
+        else if (ctx->fn->materialize && tni_dtype_is_inexact((tn_dtype)inputs[i]->dtype))
+            TN_TRY(tn_zeros_like(inputs[i], NULL, TN_FORMAT_PRESERVE, &tangents[i]));
+    }
+    return TN_OK;
+}
+
+static tn_status check_tangent(const tn_function_ctx *ctx, int i, const tn_tensor *result,
+                               const tn_tensor *tangent)
+{
+    bool same = tangent->ndim == result->ndim;
+    for (int d = 0; same && d < result->ndim; d++)
+        same = tangent->sizes[d] == result->sizes[d];
+    char wanted[TNI_SIZES_TEXT], got[TNI_SIZES_TEXT];
+    TN_CHECK(same, TN_INVALID,
+             "the jvp of %s returned a tangent of size %s for result %d, which is of size %s",
+             ctx->fn->name, tni_format_sizes(tangent->ndim, tangent->sizes, got, sizeof got), i,
+             tni_format_sizes(result->ndim, result->sizes, wanted, sizeof wanted));
+    return TN_OK;
+}
+
+static bool is_listed(const tn_tensor *t, const tni_marks *marks)
+{
+    for (int i = 0; i < marks->n; i++)
+        if (marks->v[i] == t)
+            return true;
+    return false;
+}
+
+static tn_status give_tangents(const tn_function_ctx *ctx, tn_tensor *const *outputs, int n,
+                               tn_tensor *const *tangents)
+{
+    for (int i = 0; i < n; i++) {
+        tn_tensor *result = outputs[i];
+        if (!result || !tni_dtype_is_inexact((tn_dtype)result->dtype) ||
+            is_listed(result, &ctx->plain))
+            continue;
+        if (tangents[i])
+            TN_TRY(check_tangent(ctx, i, result, tangents[i]));
+        if (is_listed(result, &ctx->dirty))
+            TN_TRY(tni_tangent_written(result, tangents[i]));
+        else if (tangents[i])
+            TN_TRY(tni_tangent_set(result, tangents[i]));
+    }
+    return TN_OK;
+}
+
+static tn_status call_jvp(tn_function_ctx *ctx, tn_function_jvp jvp, tn_tensor **tangents, int n_in,
+                          tn_tensor **made, int n_out)
+{
+    tn_scope *scope;
+    TN_TRY(tn_scope_enter(&scope));
+    tn_status status = jvp(ctx, tangents, n_in, made, n_out);
+    if (status == TN_OK)
+        return tn_scope_leave(scope);
+    tni_error error; /* leaving must not change it */
+    tni_error_take(&error);
+    tn_status ignored = tn_scope_leave(scope);
+    (void)ignored;
+    return tni_error_raise(&error);
+}
+
+tn_status tni_function_push(tn_function_ctx *ctx, tn_function_jvp jvp, tn_tensor *const *inputs,
+                            int n_inputs, tn_tensor *const *outputs, int n_outputs)
+{
+    int n = n_inputs + n_outputs;
+    tn_tensor **tangents = tni_calloc((size_t)(n ? n : 1) * sizeof *tangents);
+    TN_CHECK(tangents, TN_NOMEM, "cannot allocate the tangents of %s", ctx->fn->name);
+    tn_tensor **made = tangents + n_inputs;
+    bool on = tn_set_forward_grad_enabled(false);
+    tn_status status = find_tangents(ctx, inputs, n_inputs, tangents);
+    if (status == TN_OK)
+        status = call_jvp(ctx, jvp, tangents, n_inputs, made, n_outputs);
+    if (status == TN_OK)
+        status = give_tangents(ctx, outputs, n_outputs, made);
+    tn_set_forward_grad_enabled(on);
+    for (int i = 0; i < n; i++)
+        tn_tensor_unref(tangents[i]);
+    tni_free(tangents);
+    return status;
+}
