@@ -142,6 +142,9 @@ TN_API TN_NODISCARD tn_status tn_tensor_data_alias(tn_tensor *t, TN_OWNED tn_ten
  *  and hooks of @p t stay. Its views stay with the old elements.
  *  @retval TN_INVALID  another kind of device; a view; no gradient can be of @p source's dtype */
 TN_API TN_NODISCARD tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source);
+/** Count a write of @p t that no operator made, so that those who saved it notice.
+ *  @retval TN_INVALID  an inference tensor, outside inference mode */
+TN_API TN_NODISCARD tn_status tn_tensor_bump_version(tn_tensor *t);
 /** Keep the gradient of @p t in `.grad` too, though it is no leaf. Does nothing for a leaf, nor a
  *  second time. @retval TN_INVALID  it does not require grad */
 TN_API TN_NODISCARD tn_status tn_tensor_retain_grad(tn_tensor *t);
@@ -209,6 +212,9 @@ TN_API void tn_hook_unref(TN_STOLEN tn_hook *hook);
 /* ---- looking at the graph; NULL gives 0 or NULL ---- */
 
 TN_API TN_OWNED tn_node *tn_node_ref(tn_node *node);
+/** The same for a node that may be on its way out, which then gives NULL. For those who hold it
+ *  without a reference and hear of its end (tn_function.state_destroy) before its memory goes. */
+TN_API TN_OWNED tn_node *tn_node_try_ref(tn_node *node);
 /** The last reference frees the graph behind it, however long. */
 TN_API void tn_node_unref(TN_STOLEN tn_node *node);
 /** "MulBackward0", "AccumulateGrad" … */

@@ -117,11 +117,22 @@ bool tn_tensor_is_view(const tn_tensor *t)
     return t && t->view_base;
 }
 
+tn_status tn_tensor_bump_version(tn_tensor *t)
+{
+    TN_CHECK(t, TN_INVALID, "tn_tensor_bump_version: t is NULL");
+    return tni_tensor_bump_version(t);
+}
+
 /* ---- nodes ---- */
 
 tn_node *tn_node_ref(tn_node *node)
 {
     return tni_node_ref(node);
+}
+
+tn_node *tn_node_try_ref(tn_node *node)
+{
+    return node && tni_weak_lock(&node->object) ? node : NULL;
 }
 
 void tn_node_unref(tn_node *node)

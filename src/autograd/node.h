@@ -63,6 +63,7 @@ typedef struct tni_node_class {
     const uint8_t *saved_from; /* for each saved value: argument, counted as tni_record_begin's
                                   inputs; TNI_SAVED_RESULT: saved after the call */
     const uint32_t *saved_for; /* for each saved value: bit i: needed when edge i is live */
+    const char *const *saved_names; /* for each saved value; NULL: they have no names */
 } tni_node_class;
 
 #define TNI_SAVED_RESULT 255u

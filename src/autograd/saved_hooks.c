@@ -268,6 +268,13 @@ tn_status tn_node_saved(tn_node *node, uint32_t i, tn_tensor **out)
     return tni_saved_unpack(node, saved, out);
 }
 
+const char *tn_node_saved_name(const tn_node *node, uint32_t i)
+{
+    if (!node || !node->cls->saved_names || i >= node->cls->n_saved)
+        return NULL;
+    return node->cls->saved_names[i];
+}
+
 tn_status tni_saved_register(tni_node *owner, tni_saved *saved, const tn_saved_hooks *hooks)
 {
     TN_CHECK(saved->flags & TNI_SAVED_DEFINED, TN_INVALID,

@@ -102,6 +102,8 @@ TEST(the_node_of_a_call_shows_its_state_and_what_it_saved)
     EXPECT_EQ_INT(input, 0);
     EXPECT_STR(tn_node_name(node), "CubeBackward");
     EXPECT(tn_node_edge(node, 0, NULL) == accumulator);
+    EXPECT(tn_node_try_ref(node) == node && tn_node_try_ref(NULL) == NULL);
+    tn_node_unref(node);
     cube_state *state = tn_node_function_state(node, cube_destroy);
     EXPECT(state && state->destroyed == &destroyed);
     EXPECT(tn_node_function_state(node, other_destroy) == NULL);

@@ -2,6 +2,8 @@
 /* tests/autograd/test_saved_hooks.c: what is kept in place of saved tensors. */
 #include "kit.h"
 
+#include <string.h>
+
 #include "autograd/saved.h"
 #include "tenon/saved_hooks.h"
 
@@ -98,6 +100,24 @@ TEST(the_topmost_pair_packs)
     EXPECT_EQ_INT(outer.destroyed, 1);
 }
 
+TEST(saved_values_have_the_names_of_the_declaration)
+{
+    tn_tensor *x = kit_leaf(1, 3), *z = NULL, *e = NULL;
+    ASSERT_OK(tn_mul(x, x, &z));
+    ASSERT_OK(tn_exp(x, &e));
+    tn_node *node = NULL;
+    ASSERT_OK(tn_tensor_grad_fn(e, &node));
+    EXPECT_STR(tn_node_saved_name(node, 0), "result");
+    ASSERT_OK(tn_tensor_grad_fn(z, &node));
+    const char *first = tn_node_saved_name(node, 0), *second = tn_node_saved_name(node, 1);
+    EXPECT(first && second && strcmp(first, second) != 0);
+    EXPECT(strcmp(first, "self") == 0 || strcmp(first, "other") == 0);
+    EXPECT(tn_node_saved_name(node, 2) == NULL && tn_node_saved_name(NULL, 0) == NULL);
+    tn_tensor_unref(e);
+    tn_tensor_unref(z);
+    tn_tensor_unref(x);
+}
+
 /* What is unpacked has the history of what was saved: leaves lead to their accumulators, results of
  * others to their nodes. The counter is not looked at. */
 TEST(unpacked_values_are_tied_to_the_graph_again_and_not_checked)
@@ -128,6 +148,7 @@ TEST(unpacked_values_are_tied_to_the_graph_again_and_not_checked)
     EXPECT(mine.node == theirs.node);
     tni_node_unref(mine.node);
     tni_node_unref(theirs.node);
+    EXPECT(tn_node_saved_name(node, 0) == NULL); /* made by hand: nothing was declared */
     EXPECT_FAIL(TN_INDEX, "there is no saved value 2", tn_node_saved(node, 2, &got));
     tn_tensor_unref(got);
     tn_tensor_unref(z);

@@ -244,6 +244,11 @@ def gradients_h(model):
         "TNI_GEN_GRADIENTS_H", body)
 
 
+def shown(name, gradient):
+    """What users call a saved value: the only result is just the result."""
+    return "result" if name == "result0" and len(gradient.op.schema.rets) == 1 else name
+
+
 def node(gradient):
     body = []
     if gradient.uses.tensor_lists or gradient.has_fields and any("kept->" in line for line in gradient.body):
@@ -256,13 +261,15 @@ def node(gradient):
     body += gradient.body + ["return tni_scope_settle();"]
     text = function("tn_status", "backward_" + gradient.id, [("tni_backward *", "b")], body, "static ")
     n = len(gradient.saved)
-    tables = ["NULL", "NULL"]
+    tables = ["NULL", "NULL", "NULL"]
     if n:
         sources = ", ".join("TNI_SAVED_RESULT" if i is None else str(i) for _, i, _ in gradient.saved)
         masks = ", ".join("%du" % mask for _, _, mask in gradient.saved)
         text += "static const uint8_t from_%s[] = {%s};\n" % (gradient.id, sources)
         text += "static const uint32_t for_%s[] = {%s};\n" % (gradient.id, masks)
-        tables = ["from_" + gradient.id, "for_" + gradient.id]
+        text += "static const char *const names_%s[] = {%s};\n" % (
+            gradient.id, ", ".join(literal(shown(name, gradient)) for name, _, _ in gradient.saved))
+        tables = ["from_" + gradient.id, "for_" + gradient.id, "names_" + gradient.id]
     size = "sizeof(struct tni_fields_%s)" % gradient.id if gradient.struct() else "0"
     fields = [literal(gradient.node_name), "backward_" + gradient.id, "NULL", size, str(n),
               str(len(gradient.uses.lists)), str(len(gradient.uses.tensor_lists)), "TNI_CLASS_REAL_PARTS", str(len(gradient.singles))] + tables
