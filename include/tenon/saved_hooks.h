@@ -57,8 +57,8 @@ TN_API TN_NODISCARD tn_status tn_saved_hooks_disable(const char *message, TN_OWN
 /** Saved value @p i of @p node, see tn_node_num_saved; *out is NULL where it saved none.
  *  @retval TN_INVALID  it was written or freed since; @retval TN_INDEX  no such value */
 TN_API TN_NODISCARD tn_status tn_node_saved(tn_node *node, uint32_t i, TN_OWNED tn_tensor **out);
-/** What saved value @p i is called in the operator's declaration ("self", "result"); NULL when there
- *  is no such value, or it has no name. */
+/** What saved value @p i is called in the operator's declaration ("self", "result"); NULL when
+ * there is no such value, or it has no name. */
 TN_API TN_BORROWED const char *tn_node_saved_name(const tn_node *node, uint32_t i);
 /**
  * Hooks for saved value @p i of @p node alone; `pack` is called at once.

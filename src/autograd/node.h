@@ -59,10 +59,10 @@ typedef struct tni_node_class {
                              tni_saved_list[n_lists], then more */
     uint8_t n_saved, n_ints, n_lists;
     uint8_t flags;
-    uint8_t n_edges;           /* arguments with a gradient, a list counts as one */
-    const uint8_t *saved_from; /* for each saved value: argument, counted as tni_record_begin's
-                                  inputs; TNI_SAVED_RESULT: saved after the call */
-    const uint32_t *saved_for; /* for each saved value: bit i: needed when edge i is live */
+    uint8_t n_edges;                /* arguments with a gradient, a list counts as one */
+    const uint8_t *saved_from;      /* for each saved value: argument, counted as tni_record_begin's
+                                       inputs; TNI_SAVED_RESULT: saved after the call */
+    const uint32_t *saved_for;      /* for each saved value: bit i: needed when edge i is live */
     const char *const *saved_names; /* for each saved value; NULL: they have no names */
 } tni_node_class;
 
