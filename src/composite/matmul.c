@@ -61,24 +61,49 @@ static TNI_COLD bool debugging(void)
     return tni_debug_on("aten::mm") || tni_debug_on("aten::matmul");
 }
 
+/* What the documents print of the operands, under their names for them. */
+static void debug_operands(const tn_tensor *folded, const tn_tensor *t2)
+{
+    static const char label[] = "_matmul_impl";
+    const struct {
+        const char *name;
+        const tn_tensor *tensor;
+    } operands[] = {{"t1_folded.", folded}, {"t2->", t2}};
+    char text[512];
+    for (int i = 0; i < 2; i++)
+        tni_debug_line(label, "%skey_set() = %s", operands[i].name,
+                       tn_keyset_format(tni_keys(operands[i].tensor), text, sizeof text));
+    for (int i = 0; i < 2; i++)
+        tni_debug_line(label, "%shas_storage() = %d", operands[i].name,
+                       operands[i].tensor->storage != NULL);
+    for (int i = 0; i < 2; i++)
+        tni_debug_line(label, "%sis_python_dispatch() = %d", operands[i].name,
+                       tni_keyset_has(tni_keys(operands[i].tensor), TN_KEY_PYTHON));
+}
+
 static TNI_COLD void debug_before_mm(const tn_tensor *folded, const tn_tensor *t2)
 {
     static const char label[] = "_matmul_impl";
-    char text[512];
     if (!debugging())
         return;
-    tni_debug_line(label, "About to call at::mm WITHOUT NoGradGuard...");
-    tni_debug_line(label, "t1_folded.key_set() = %s",
-                   tn_keyset_format(folded->keys, text, sizeof text));
-    tni_debug_line(label, "t2->key_set() = %s", tn_keyset_format(t2->keys, text, sizeof text));
-    tni_debug_line(label, "t1_folded.has_storage() = %d", folded->storage != NULL);
-    tni_debug_line(label, "GradMode::is_enabled() = %d", tn_grad_enabled());
+    bool grad = tn_grad_enabled();
+    if (grad)
+        tni_debug_line(label, "About to call at::mm WITHOUT NoGradGuard...");
+    tni_debug_line(label, "Calling at::mm(t1_folded, *t2) instead...");
+    debug_operands(folded, t2);
+    tni_debug_line(label, "GradMode::is_enabled() = %d", grad);
+    tni_debug_line(label, grad ? "Now calling at::mm..." : "Inside NoGradGuard, calling at::mm...");
+    tni_debug_line("_matmul_impl STDERR", "=== CALLING at::mm NOW ===");
 }
 
-static TNI_COLD void debug_after_mm(void)
+static TNI_COLD void debug_after_mm(tn_status status)
 {
-    if (debugging())
+    if (!debugging())
+        return;
+    if (status == TN_OK)
         tni_debug_line("_matmul_impl", "at::mm RETURNED!");
+    else
+        tni_debug_line("_matmul_impl", "at::mm RETURNED an error: %s", tn_status_name(status));
 }
 
 /* ---- folding ---- */
@@ -116,9 +141,10 @@ static tn_status fold(tn_tensor *t1, tn_tensor *t2, tn_tensor **out)
     }
     if (tni_observing)
         debug_before_mm(folded, t2);
-    TN_TRY(tn_mm(folded, t2, &product));
+    tn_status status = tn_mm(folded, t2, &product);
     if (tni_observing)
-        debug_after_mm();
+        debug_after_mm(status);
+    TN_TRY(status);
     sizes[lead] = t2->sizes[1];
     return tn__unsafe_view(product, sizes, lead + 1, out);
 }
@@ -364,9 +390,10 @@ static tn_status fold_out(tn_tensor *a, tn_tensor *b, tn_tensor *out)
     TN_TRY(out_as(out, lead + 1, sizes, 2, (const int64_t[]){rows, t2->sizes[1]}, &flat));
     if (tni_observing)
         debug_before_mm(folded, t2);
-    TN_TRY(tn_mm_out(folded, t2, flat));
+    tn_status status = tn_mm_out(folded, t2, flat);
     if (tni_observing)
-        debug_after_mm();
+        debug_after_mm(status);
+    TN_TRY(status);
     return copy_back(out, flat);
 }
 

@@ -94,10 +94,10 @@ tn_status tni_cpu_mm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
         mm_debug("========== ENTERED MM CPU FUNCTION ==========");
     tni_gemm_args g;
     set_product(&g, self, mat2, out);
-    TN_TRY(tni_gemm((tn_dtype)out->dtype, &g, tn_int(1), tn_int(0)));
+    tn_status status = tni_gemm((tn_dtype)out->dtype, &g, tn_int(1), tn_int(0));
     if (tni_observing)
-        mm_debug("CPU function complete");
-    return TN_OK;
+        mm_debug(status == TN_OK ? "CPU function complete" : "CPU function failed");
+    return status;
 }
 
 tn_status tni_cpu_bmm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)

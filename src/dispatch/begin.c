@@ -2,6 +2,7 @@
 /* dispatch/begin.c: beginning and ending a frame: the few instructions that every call pays, shared
  * by all operators so that they stay in the cache, and the way that handles everything else. */
 #include "dispatch/debug.h"
+#include "dispatch/stages.h"
 
 tn_call *tni_call_begin(tn_op *op, tn_keyset arg_keys)
 {
@@ -51,10 +52,17 @@ static inline __attribute__((always_inline)) tn_call *begin(tn_call *caller, tn_
 tn_call *tni_begin(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
                    const tn_value *args, int nargs, tn_status *status)
 {
+    if (TNI_UNLIKELY(tni_tls.limit == 0)) { /* the environment may ask for stages: read it first */
+        *status = tni_ready();
+        if (*status != TN_OK)
+            return NULL;
+    }
+    if (tni_observing && tni_debug_on(op->name))
+        return tni_begin_in_stages(caller, op, ks, kind, args, nargs, status);
     tn_keyset mask;
     tn_call *c = begin(caller, op, ks, kind, &mask, status);
     if (c && tni_observing)
-        tni_announce(c, mask, args, nargs);
+        tni_announce(c, mask, args, nargs, false);
     return c;
 }
 

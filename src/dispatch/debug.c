@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* dispatch/debug.c: the dispatch trace, stage lines and observers: what happens when somebody
- * watches.
- *
- * Formats: the trace is the reference's (spec 3.9); the stage lines are those of the documents that
- * this project was asked to implement, each printed by the stage that it names. */
+/* dispatch/debug.c: who watches: the dispatch trace and observers, and the switches of the
+ * environment. The trace has the reference's format (spec 3.9). */
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,13 +9,13 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "dispatch/debug.h"
+#include "dispatch/stages.h"
 #include "dispatch/threads.h"
 
 _Atomic uint32_t tni_watching;
 
 static struct {
     pthread_mutex_t lock; /* guards what follows, and who may switch its bit */
-    char filter[128];     /* substring of operator names; "" for off */
     int observers;        /* threads that have one */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -34,94 +30,13 @@ void tni_watch(uint32_t bit, bool on)
 void tni_watch_lock(void)
 {
     pthread_mutex_lock(&watch.lock);
+    tni_stages_lock();
 }
 
 void tni_watch_unlock(void)
 {
+    tni_stages_unlock();
     pthread_mutex_unlock(&watch.lock);
-}
-
-/* ---- lines ---- */
-
-bool tni_debug_on(const char *op_name)
-{
-    if (!(atomic_load_explicit(&tni_watching, memory_order_relaxed) & TNI_WATCH_DEBUG))
-        return false;
-    pthread_mutex_lock(&watch.lock);
-    bool on =
-        watch.filter[0] && (strcmp(watch.filter, "1") == 0 || strcmp(watch.filter, "*") == 0 ||
-                            strstr(op_name, watch.filter) != NULL);
-    pthread_mutex_unlock(&watch.lock);
-    return on;
-}
-
-void tni_debug_line(const char *label, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    fprintf(stderr, "[DEBUG %s] %s\n", label, text);
-    fflush(stderr);
-}
-
-static const char *const trace_labels[] = {
-    [TN_EVENT_CALL] = "[call]",
-    [TN_EVENT_REDISPATCH] = "[redispatch]",
-    [TN_EVENT_CALL_BOXED] = "[callBoxed]",
-    [TN_EVENT_REDISPATCH_BOXED] = "[redispatchBoxed]",
-};
-static const char *const stage_labels[] = {
-    [TN_EVENT_CALL] = "Dispatcher::call",
-    [TN_EVENT_REDISPATCH] = "Dispatcher::redispatch",
-    [TN_EVENT_CALL_BOXED] = "Dispatcher::callBoxed",
-    [TN_EVENT_REDISPATCH_BOXED] = "Dispatcher::redispatchBoxed",
-};
-
-void tni_trace_line(const tn_call *call, int depth)
-{
-    fprintf(stderr, "%*s%s op=[%s], key=[%s]\n", depth, "", trace_labels[call->kind],
-            call->op->name, tn_key_name(tni_slot_key(call->slot)));
-    fflush(stderr);
-}
-
-static bool is_boxed(const tn_call *c)
-{
-    return c->kind == TN_EVENT_CALL_BOXED || c->kind == TN_EVENT_REDISPATCH_BOXED;
-}
-
-static void print_stages_before(const tn_call *c)
-{
-    const char *label = stage_labels[c->kind];
-    const char *set_text;
-    char buffer[1024];
-    set_text = tn_keyset_format(c->keys, buffer, sizeof buffer);
-    tni_debug_line(label, "op=%s", c->op->name);
-    tni_debug_line(label, "dispatchKeySet=%s", set_text);
-    bool redispatch = c->kind == TN_EVENT_REDISPATCH || c->kind == TN_EVENT_REDISPATCH_BOXED;
-    tni_debug_line(label, redispatch ? "About to call entry.lookup()" : "About to call lookup()");
-
-    const char *lookup = "OperatorEntry::lookup";
-    tni_debug_line(lookup, "op=%s, keyset=%s", c->op->name, set_text);
-    tni_debug_line(lookup, "highest priority key=%s", tn_key_name(tni_slot_key(c->slot)));
-    tni_debug_line(lookup, "dispatch table index=%u", c->slot);
-    tni_debug_line(lookup, "kernel.isValid=%d, isValidUnboxed=%d", c->kernel->boxed != NULL,
-                   c->kernel->typed != NULL);
-    if (!c->kernel->boxed) {
-        tni_debug_line(lookup, "No kernel, about to report it");
-        return;
-    }
-    tni_debug_line(lookup, "Returning kernel, about to call it");
-    tni_debug_line(label, "lookup() returned");
-    tni_debug_line(label, "About to call %s [fast path]",
-                   is_boxed(c) ? "kernel.callBoxed()" : "kernel.call<>()");
-}
-
-static void print_stages_after(const tn_call *c)
-{
-    tni_debug_line(stage_labels[c->kind], "%s RETURNED [fast path]",
-                   is_boxed(c) ? "kernel.callBoxed()" : "kernel.call<>()");
 }
 
 /* ---- observers ---- */
@@ -176,22 +91,12 @@ static tn_event make_event(const tn_call *c, tn_event_kind kind)
                       .slot = c->slot};
 }
 
-void tni_announce(tn_call *c, tn_keyset mask, const tn_value *args, int nargs)
+void tni_announce(tn_call *c, tn_keyset mask, const tn_value *args, int nargs, bool in_stages)
 {
     tni_state *s = &tni_tls;
     uint32_t bits = atomic_load_explicit(&tni_watching, memory_order_relaxed);
-    int depth = (int)c->depth + 1;
-    if (bits & TNI_WATCH_TRACE)
-        tni_trace_line(c, depth);
-    if ((bits & TNI_WATCH_DEBUG) && tni_debug_on(c->op->name)) {
-        if (bits & TNI_WATCH_TRACE) {
-            char set[1024];
-            tni_debug_line("DISPATCHER", "op=[%s], full key set=%s", c->op->name,
-                           tn_keyset_format(c->keys, set, sizeof set));
-        }
-        print_stages_before(c);
-        c->flags |= TNI_FRAME_WATCHED | TNI_FRAME_STAGES;
-    }
+    if ((bits & TNI_WATCH_TRACE) && !in_stages)
+        tni_trace_line(c->op, (tn_event_kind)c->kind, c->slot, (int)c->depth + 1);
     if (s->thread->observer && !s->thread->in_observer) {
         tn_keyset keys[64];
         tn_event event = make_event(c, (tn_event_kind)c->kind);
@@ -213,8 +118,8 @@ void tni_announce_return(const tn_call *call, tn_status status)
         event.nanoseconds = now_ns() - call->start;
         tell_observer(s->thread, &event);
     }
-    if ((call->flags & TNI_FRAME_STAGES) && call->kernel->boxed)
-        print_stages_after(call);
+    if (call->flags & TNI_FRAME_STAGES)
+        tni_tell_return(call);
 }
 
 /* Locked. */
@@ -258,19 +163,7 @@ tn_status tn_observe_thread(tn_observer_fn fn, void *ctx)
 void tn_set_dispatch_trace(bool on)
 {
     tni_watch(TNI_WATCH_TRACE, on);
-}
-
-tn_status tn_set_dispatch_debug(const char *filter)
-{
-    size_t n = filter ? strlen(filter) : 0;
-    TN_CHECK(n < sizeof watch.filter, TN_VALUE,
-             "the filter of stage lines must be shorter than %zu characters, not %zu",
-             sizeof watch.filter, n);
-    pthread_mutex_lock(&watch.lock);
-    memcpy(watch.filter, n ? filter : "", n + 1);
-    tni_watch(TNI_WATCH_DEBUG, n > 0);
-    pthread_mutex_unlock(&watch.lock);
-    return TN_OK;
+    tni_mark_forget();
 }
 
 tn_status tni_debug_from_environment(void)
@@ -282,7 +175,7 @@ tn_status tni_debug_from_environment(void)
         tn_set_dispatch_trace(true);
     const char *filter = tni_env("TENON_DISPATCH_DEBUG");
     if (filter && strcmp(filter, "0") != 0) {
-        char cut[sizeof watch.filter];
+        char cut[128]; /* what tn_set_dispatch_debug takes */
         snprintf(cut, sizeof cut, "%s", filter);
         return tn_set_dispatch_debug(cut);
     }

@@ -200,7 +200,7 @@ tn_status tn_check_invariants(void)
     tni_lock();
     for (size_t i = 0; !bad && i < tni_registry_.n_ops; i++) {
         tn_op *op = tni_registry_.ops[i];
-        tni_table_compute(op, fresh);
+        tni_table_compute_again(op, fresh);
         slot = difference(fresh, atomic_load(&op->table));
         bool filed_wrong = tni_records_newest(op->records, TN_KEY_UNDEFINED) != NULL;
         bad = slot < TNI_NUM_SLOTS || filed_wrong ? op : NULL;

@@ -149,6 +149,8 @@ const tni_kernel *tni_table_resolve(const tni_record *const *newest, unsigned sl
 void tni_records_by_key(const tn_op *op, const tni_record **newest);
 /* Compute an operator's table from scratch into @p t. */
 void tni_table_compute(const tn_op *op, tni_table *t);
+/* The same to compare with: nothing is being registered, and no stage line says so. */
+void tni_table_compute_again(const tn_op *op, tni_table *t);
 tni_table *tni_table_alloc(void);
 /* Compute and publish. With @p must_succeed a lack of memory patches the old table in place. */
 TN_NODISCARD tn_status tni_table_publish(tn_op *op, bool must_succeed);

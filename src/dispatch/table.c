@@ -4,7 +4,8 @@
  * The rules and their order are spec section 2.2. A table is always computed whole, so the order of
  * registrations cannot matter (design decision 4). */
 #include "base/alloc.h"
-#include "dispatch/registry.h"
+#include "dispatch/debug.h"
+#include "dispatch/stages.h"
 
 const tni_kernel tni_kernel_missing;
 static const tni_kernel ambiguous = {tni_ambiguous_fn, NULL, NULL, NULL};
@@ -147,7 +148,7 @@ static void fill_hot_sets(tni_table *t)
     }
 }
 
-void tni_table_compute(const tn_op *op, tni_table *t)
+static void compute(const tn_op *op, tni_table *t, bool tell)
 {
     const tni_record *newest[TN_KEY_LIMIT];
     tni_records_by_key(op, newest);
@@ -156,7 +157,11 @@ void tni_table_compute(const tn_op *op, tni_table *t)
         masks[b] = TNI_KS_FULL;
     for (unsigned slot = 0; slot < TNI_NUM_SLOTS; slot++) {
         tni_provenance why;
+        if (TNI_UNLIKELY(tell))
+            tni_tell_slot(op, slot);
         const tni_kernel *k = tni_table_resolve(newest, slot, &why);
+        if (TNI_UNLIKELY(tell))
+            tni_tell_path(k, why);
         atomic_store_explicit(&t->slots[slot], k, memory_order_relaxed);
         if (slot && tni_is_fallthrough(k))
             note_fallthrough(masks, tni_slot_key(slot));
@@ -169,6 +174,16 @@ void tni_table_compute(const tn_op *op, tni_table *t)
     atomic_store_explicit(&t->per_backend, differ, memory_order_relaxed);
     atomic_store_explicit(&t->mask, masks[0], memory_order_relaxed);
     fill_hot_sets(t);
+}
+
+void tni_table_compute(const tn_op *op, tni_table *t)
+{
+    compute(op, t, tni_observing && tni_debug_on(op->name));
+}
+
+void tni_table_compute_again(const tn_op *op, tni_table *t)
+{
+    compute(op, t, false);
 }
 
 tni_table *tni_table_alloc(void)

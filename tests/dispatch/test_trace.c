@@ -44,13 +44,26 @@ static void catch_stderr(void)
 /* What was written since catch_stderr. */
 static const char *caught_text(void)
 {
-    static char text[16384];
+    static char text[262144];
     release_stderr();
     rewind(caught);
     size_t n = fread(text, 1, sizeof text - 1, caught);
     text[n] = '\0';
     fclose(caught);
     return text;
+}
+
+static const char mark_begin[] = "[DEBUG TENON] version " TN_VERSION_STRING ", process ";
+
+/* The same behind the mark that stage lines begin with. */
+static const char *caught_stages(void)
+{
+    const char *text = caught_text();
+    if (!*text)
+        return text;
+    EXPECT_EQ_INT(strncmp(text, mark_begin, sizeof mark_begin - 1), 0);
+    const char *end = strchr(text, '\n');
+    return end ? end + 1 : text;
 }
 
 /* ---- kernels of aten::neg on a device: every convention once ---- */
@@ -218,6 +231,37 @@ TEST(the_environment_switches_the_trace_on)
     expect_of_environment("TENON_DISPATCH_DEBUG=nothing_like_it", "");
 }
 
+/* ---- a listening observer ---- */
+
+enum { MOST_EVENTS = 64 };
+static struct {
+    tn_event events[MOST_EVENTS];
+    tn_keyset first_arg[MOST_EVENTS];
+    int n;
+} seen;
+
+static void observe(void *ctx, const tn_event *event)
+{
+    EXPECT(ctx == &seen);
+    EXPECT_EQ_INT(event->size, sizeof *event);
+    if (seen.n == MOST_EVENTS)
+        return;
+    seen.first_arg[seen.n] = event->n_args ? event->arg_keys[0] : 0;
+    seen.events[seen.n++] = *event;
+}
+
+static void stop_observing(void)
+{
+    (void)!tn_observe_thread(NULL, NULL);
+}
+
+static void start_observing(tn_observer_fn fn)
+{
+    seen.n = 0;
+    ASSERT_OK(tn_observe_thread(fn, &seen));
+    test_at_end(stop_observing);
+}
+
 /* ---- stage lines ---- */
 
 #define ALL_KEYS   "DispatchKeySet(PrivateUse1, AutogradPrivateUse1, Tracer)"
@@ -272,7 +316,7 @@ TEST(stage_lines_tell_each_stage_of_the_operators_that_the_filter_names)
     catch_stderr();
     EXPECT_OK(tn_set_dispatch_debug("n::neg"));
     EXPECT_OK(negate(&l));
-    EXPECT_STR(caught_text(), expected_stages);
+    EXPECT_STR(caught_stages(), expected_stages);
     catch_stderr();
     EXPECT_OK(tn_set_dispatch_debug("t::no_such"));
     EXPECT_OK(negate(&l));
@@ -304,10 +348,192 @@ TEST(trace_and_stage_lines_together_print_the_whole_set)
     EXPECT_OK(tn_set_dispatch_debug("t::op"));
     EXPECT_OK(kit_call("t::op", kit_keys(TN_KEY_CPU)));
     EXPECT_CONTAINS(caught_text(),
-                    " [callBoxed] op=[t::op], key=[CPU]\n"
-                    "[DEBUG DISPATCHER] op=[t::op], full key set=DispatchKeySet(CPU)\n"
+                    "\n[DEBUG DISPATCHER] op=[t::op], full key set=DispatchKeySet(CPU)\n"
                     "[DEBUG Dispatcher::callBoxed] op=t::op\n");
     kit_close(&k);
+}
+
+static tn_status negate_below(tn_call *call, tn_tensor *self, tn_tensor **out)
+{
+    return tni_re_neg(call, tn_call_keys(call), self, out);
+}
+
+TEST(stage_lines_say_that_a_redispatch_was_refused)
+{
+    kit k = kit_open();
+    tn_library *aten;
+    tn_kernel kernel = tn_kernel_neg(negate_below, "x.c", 1);
+    ASSERT_OK(tn_library_open(TN_LIBRARY_IMPL, "aten", TN_KEY_NONE, "x.c", 1, &aten));
+    ASSERT_OK(tn_library_impl(aten, "neg", TN_KEY_PRIVATE1, &kernel, NULL));
+    tn_tensor *t = kit_tensor(kit_keys(TN_KEY_PRIVATE1)), *out = NULL;
+    catch_stderr();
+    EXPECT_OK(tn_set_dispatch_debug("neg"));
+    EXPECT_FAIL(TN_RECURSION, "does not lower the key", tn_neg(t, &out));
+    const char *text = caught_stages();
+    EXPECT_CONTAINS(text, "[DEBUG OperatorEntry::lookup] dispatch table index=13\n"
+                          "[DEBUG Dispatcher::redispatch] Refused: RECURSION\n");
+    EXPECT_CONTAINS(text, "[DEBUG Dispatcher::call] kernel.call<>() RETURNED [fast path]\n");
+    tn_tensor_unref(t);
+    tn_library_close(aten);
+    kit_close(&k);
+}
+
+TEST(the_path_with_callbacks_is_the_slow_one)
+{
+    stack_of_layers l = layers_open();
+    catch_stderr();
+    EXPECT_OK(tn_set_dispatch_debug("n::neg"));
+    start_observing(observe);
+    EXPECT_OK(negate(&l));
+    stop_observing();
+    const char *text = caught_stages();
+    EXPECT_CONTAINS(text, "About to call kernel.call<>() [slow path]\n");
+    EXPECT_CONTAINS(text, "kernel.call<>() RETURNED [slow path]\n");
+    EXPECT(!strstr(text, "fast path"));
+    layers_close(&l);
+}
+
+/* The lines about one slot, behind the entry line of @p key. */
+static void expect_path(const char *text, const char *key, const char *path)
+{
+    char wanted[512];
+    snprintf(wanted, sizeof wanted,
+             "[DEBUG OperatorEntry::computeDispatchTableEntryWithDebug] op=t::op, "
+             "dispatch_key=%s\n[DEBUG computeDispatchTableEntry] Path %s",
+             key, path);
+    EXPECT_CONTAINS(text, wanted);
+}
+
+TEST(a_registration_tells_for_each_slot_which_path_it_took)
+{
+    kit k = kit_open();
+    kit_def(&k, "op(Tensor x) -> Tensor");
+    catch_stderr();
+    EXPECT_OK(tn_set_dispatch_debug("t::op"));
+    kit_impl(&k, "op", TN_KEY_CPU, "direct");
+    const char *text = caught_stages();
+    int slots = 0;
+    for (const char *at = text; (at = strstr(at, "EntryWithDebug]")); at++)
+        slots++;
+    EXPECT_EQ_INT(slots, TNI_NUM_SLOTS);
+    expect_path(text, "CPU", "1: Direct registration: ");
+    expect_path(text, "BackendSelect",
+                "3: Backend fallback: tni_fallthrough_fn, registered at "
+                "src/runtime/boot.c:");
+    expect_path(text, "CUDA", "4: Missing kernel\n");
+
+    static const struct {
+        tn_key key;
+        const char *slot, *path;
+    } composites[] = {
+        {TN_KEY_COMPOSITE_IMPLICIT, "Meta", "2.3: CompositeImplicitAutograd: "},
+        {TN_KEY_COMPOSITE_EXPLICIT, "Meta", "2.2: CompositeExplicitAutograd: "},
+        {TN_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL, "Meta",
+         "2.1: CompositeExplicitAutogradNonFunctional: "},
+        {TN_KEY_AUTOGRAD, "AutogradCPU", "2.4: Autograd: "},
+        {TN_KEY_FUNCTORCH_BATCHED_DECOMPOSITION, "FuncTorchBatched",
+         "2.5: FuncTorchBatchedDecomposition: "},
+    };
+    for (size_t i = 0; i < sizeof composites / sizeof composites[0]; i++) {
+        catch_stderr();
+        EXPECT_OK(tn_set_dispatch_debug("t::op"));
+        kit_impl(&k, "op", composites[i].key, "composite");
+        expect_path(caught_stages(), composites[i].slot, composites[i].path);
+    }
+    /* Asking is not registering. */
+    catch_stderr();
+    EXPECT_OK(tn_set_dispatch_debug("t::op"));
+    EXPECT_OK(tn_check_invariants());
+    EXPECT_STR(caught_text(), "");
+    kit_close(&k);
+}
+
+static void negate_on_a_thread(int i, void *arg)
+{
+    (void)i;
+    EXPECT_OK(negate(arg));
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, part)); at++)
+        n++;
+    return n;
+}
+
+TEST(a_mark_tells_whose_lines_follow_when_the_thread_changes)
+{
+    stack_of_layers l = layers_open();
+    catch_stderr();
+    EXPECT_OK(tn_set_dispatch_debug("n::neg"));
+    EXPECT_OK(negate(&l));
+    run_threads(1, negate_on_a_thread, &l);
+    EXPECT_OK(negate(&l));
+    EXPECT_EQ_INT(count_of(caught_text(), mark_begin), 3);
+    /* The trace alone begins as the reference's does. */
+    catch_stderr();
+    tn_set_dispatch_trace(true);
+    EXPECT_OK(negate(&l));
+    run_threads(1, negate_on_a_thread, &l);
+    const char *text = caught_text();
+    EXPECT_EQ_INT(strncmp(text, expected_trace, sizeof expected_trace - 1), 0);
+    EXPECT_EQ_INT(count_of(text, mark_begin), 1);
+    layers_close(&l);
+}
+
+static const char expected_matmul[] =
+    "[DEBUG _matmul_impl] About to call at::mm WITHOUT NoGradGuard...\n"
+    "[DEBUG _matmul_impl] Calling at::mm(t1_folded, *t2) instead...\n"
+    "[DEBUG _matmul_impl] t1_folded.key_set() = DispatchKeySet(Meta, ADInplaceOrView, "
+    "AutogradMeta)\n"
+    "[DEBUG _matmul_impl] t2->key_set() = DispatchKeySet(Meta, ADInplaceOrView, AutogradMeta)\n"
+    "[DEBUG _matmul_impl] t1_folded.has_storage() = 1\n"
+    "[DEBUG _matmul_impl] t2->has_storage() = 1\n"
+    "[DEBUG _matmul_impl] t1_folded.is_python_dispatch() = 0\n"
+    "[DEBUG _matmul_impl] t2->is_python_dispatch() = 0\n"
+    "[DEBUG _matmul_impl] GradMode::is_enabled() = 1\n"
+    "[DEBUG _matmul_impl] Now calling at::mm...\n"
+    "[DEBUG _matmul_impl STDERR] === CALLING at::mm NOW ===\n"
+    "[DEBUG Dispatcher::call] op=aten::mm\n"
+    "[DEBUG Dispatcher::call] dispatchKeySet=DispatchKeySet(Meta, AutogradMeta)\n"
+    "[DEBUG Dispatcher::call] About to call lookup()\n";
+
+TEST(a_folded_matmul_tells_what_it_hands_to_mm)
+{
+    const int64_t three[] = {2, 4, 16}, two[] = {16, 16}, bad[] = {3, 3};
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F32, TN_META);
+    tn_tensor *a, *b, *c, *out = NULL;
+    ASSERT_OK(tn_empty(three, 3, &opts, TN_FORMAT_NONE, &a));
+    ASSERT_OK(tn_empty(two, 2, &opts, TN_FORMAT_NONE, &b));
+    ASSERT_OK(tn_empty(bad, 2, &opts, TN_FORMAT_NONE, &c));
+    catch_stderr();
+    EXPECT_OK(tn_set_dispatch_debug("mm"));
+    EXPECT_OK(tn_matmul(a, b, &out));
+    const char *text = caught_stages();
+    EXPECT_EQ_INT(strncmp(text, expected_matmul, sizeof expected_matmul - 1), 0);
+    EXPECT_CONTAINS(text,
+                    "[DEBUG TORCH_META_FUNC(mm)] ========== ENTERED MM META FUNCTION ==========\n"
+                    "[DEBUG TORCH_META_FUNC(mm)] self shape: [8, 16]\n"
+                    "[DEBUG TORCH_META_FUNC(mm)] mat2 shape: [16, 16]\n"
+                    "[DEBUG TORCH_META_FUNC(mm)] Meta function complete\n");
+    EXPECT_CONTAINS(text, "[DEBUG _matmul_impl] at::mm RETURNED!\n");
+    tn_tensor_unref(out);
+    out = NULL;
+
+    bool was = tn_set_grad_enabled(false);
+    catch_stderr();
+    EXPECT_OK(tn_set_dispatch_debug("mm"));
+    EXPECT_FAIL(TN_INVALID, "cannot be multiplied", tn_matmul(a, c, &out));
+    tn_set_grad_enabled(was);
+    text = caught_stages();
+    EXPECT(!strstr(text, "WITHOUT NoGradGuard"));
+    EXPECT_CONTAINS(text, "[DEBUG _matmul_impl] Inside NoGradGuard, calling at::mm...\n");
+    EXPECT_CONTAINS(text, "[DEBUG _matmul_impl] at::mm RETURNED an error: INVALID\n");
+    EXPECT(!strstr(text, "Meta function complete"));
+    tn_tensor_unref(a);
+    tn_tensor_unref(b);
+    tn_tensor_unref(c);
 }
 
 TEST(a_filter_that_is_too_long_is_refused)
@@ -319,35 +545,6 @@ TEST(a_filter_that_is_too_long_is_refused)
 }
 
 /* ---- observers ---- */
-
-enum { MOST_EVENTS = 64 };
-static struct {
-    tn_event events[MOST_EVENTS];
-    tn_keyset first_arg[MOST_EVENTS];
-    int n;
-} seen;
-
-static void observe(void *ctx, const tn_event *event)
-{
-    EXPECT(ctx == &seen);
-    EXPECT_EQ_INT(event->size, sizeof *event);
-    if (seen.n == MOST_EVENTS)
-        return;
-    seen.first_arg[seen.n] = event->n_args ? event->arg_keys[0] : 0;
-    seen.events[seen.n++] = *event;
-}
-
-static void stop_observing(void)
-{
-    (void)!tn_observe_thread(NULL, NULL);
-}
-
-static void start_observing(tn_observer_fn fn)
-{
-    seen.n = 0;
-    ASSERT_OK(tn_observe_thread(fn, &seen));
-    test_at_end(stop_observing);
-}
 
 TEST(an_observer_is_told_of_each_hop_and_of_each_return)
 {

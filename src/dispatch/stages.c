@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch/stages.c: the stage lines: what each step of a dispatch or of a registration says while
+ * somebody watches it, TENON_DISPATCH_DEBUG.
+ *
+ * The lines are those of the documents that this project was asked to implement. Each is printed by
+ * the stage that it names, when that stage happens: the last line of a program that hangs is where
+ * it is. `tenon diagnose` reads them. */
+#define _GNU_SOURCE /* gettid */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dispatch/debug.h"
+#include "dispatch/stages.h"
+#include "dispatch/threads.h"
+
+static struct {
+    pthread_mutex_t lock; /* guards the filter, and who may switch its bit */
+    char filter[128];     /* substring of operator names; "" for off */
+} stages = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void tni_stages_lock(void)
+{
+    pthread_mutex_lock(&stages.lock);
+}
+
+void tni_stages_unlock(void)
+{
+    pthread_mutex_unlock(&stages.lock);
+}
+
+bool tni_debug_on(const char *op_name)
+{
+    if (!(atomic_load_explicit(&tni_watching, memory_order_relaxed) & TNI_WATCH_DEBUG))
+        return false;
+    pthread_mutex_lock(&stages.lock);
+    bool on =
+        stages.filter[0] && (strcmp(stages.filter, "1") == 0 || strcmp(stages.filter, "*") == 0 ||
+                             strstr(op_name, stages.filter) != NULL);
+    pthread_mutex_unlock(&stages.lock);
+    return on;
+}
+
+tn_status tn_set_dispatch_debug(const char *filter)
+{
+    size_t n = filter ? strlen(filter) : 0;
+    TN_CHECK(n < sizeof stages.filter, TN_VALUE,
+             "the filter of stage lines must be shorter than %zu characters, not %zu",
+             sizeof stages.filter, n);
+    pthread_mutex_lock(&stages.lock);
+    memcpy(stages.filter, n ? filter : "", n + 1);
+    tni_watch(TNI_WATCH_DEBUG, n > 0);
+    pthread_mutex_unlock(&stages.lock);
+    tni_mark_forget();
+    return TN_OK;
+}
+
+/* ---- lines ---- */
+
+/* Note [Marks]
+ * The formats of the lines are given, and have no room for a thread. So a line of our own says
+ * whose the lines after it are: before the first stage line, and wherever the thread that prints
+ * changes. It also tells our traces from those of an instrumented PyTorch. The lines of the
+ * dispatch trace alone begin without one, as the reference's do. Guarded by stderr's own lock. */
+static struct {
+    pid_t thread;    /* who printed last; 0: nobody */
+    bool introduced; /* there was a mark since watching began */
+} mark;
+
+void tni_mark_forget(void)
+{
+    flockfile(stderr);
+    mark.thread = 0;
+    mark.introduced = false;
+    funlockfile(stderr);
+}
+
+/* stderr is locked. @p always: also when nobody else printed before. */
+static void mark_thread(bool always)
+{
+    pid_t self = gettid();
+    if (mark.thread == self ? !always || mark.introduced : !always && mark.thread == 0) {
+        mark.thread = self;
+        return;
+    }
+    fprintf(stderr, "[DEBUG TENON] version %s, process %d, thread %d\n", TN_VERSION_STRING,
+            (int)getpid(), (int)self);
+    mark.thread = self;
+    mark.introduced = true;
+}
+
+void tni_debug_line(const char *label, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    flockfile(stderr);
+    mark_thread(true);
+    fprintf(stderr, "[DEBUG %s] %s\n", label, text);
+    fflush(stderr);
+    funlockfile(stderr);
+}
+
+static const char *const trace_labels[] = {
+    [TN_EVENT_CALL] = "[call]",
+    [TN_EVENT_REDISPATCH] = "[redispatch]",
+    [TN_EVENT_CALL_BOXED] = "[callBoxed]",
+    [TN_EVENT_REDISPATCH_BOXED] = "[redispatchBoxed]",
+};
+
+void tni_trace_line(const tn_op *op, tn_event_kind kind, unsigned slot, int depth)
+{
+    flockfile(stderr);
+    mark_thread(false);
+    fprintf(stderr, "%*s%s op=[%s], key=[%s]\n", depth, "", trace_labels[kind], op->name,
+            tn_key_name(tni_slot_key(slot)));
+    fflush(stderr);
+    funlockfile(stderr);
+}
+
+/* ---- a dispatch ---- */
+
+static const char *const stage_labels[] = {
+    [TN_EVENT_CALL] = "Dispatcher::call",
+    [TN_EVENT_REDISPATCH] = "Dispatcher::redispatch",
+    [TN_EVENT_CALL_BOXED] = "Dispatcher::callBoxed",
+    [TN_EVENT_REDISPATCH_BOXED] = "Dispatcher::redispatchBoxed",
+};
+static const char lookup_label[] = "OperatorEntry::lookup";
+
+static const char *invocation(const tn_call *c)
+{
+    bool boxed = c->kind == TN_EVENT_CALL_BOXED || c->kind == TN_EVENT_REDISPATCH_BOXED;
+    return boxed ? "kernel.callBoxed()" : "kernel.call<>()";
+}
+
+/* The documents' fast path is the one without callbacks. */
+static const char *path_name(const tn_call *c)
+{
+    return c->flags & TNI_FRAME_OBSERVED ? "slow path" : "fast path";
+}
+
+static void tell_before_lookup(const tn_op *op, tn_keyset keys, tn_event_kind kind, int depth)
+{
+    char set[1024];
+    const char *label = stage_labels[kind];
+    unsigned slot = (unsigned)tni_keyset_slot(keys);
+    tn_keyset_format(keys, set, sizeof set);
+    if (atomic_load_explicit(&tni_watching, memory_order_relaxed) & TNI_WATCH_TRACE) {
+        tni_trace_line(op, kind, slot, depth);
+        tni_debug_line("DISPATCHER", "op=[%s], full key set=%s", op->name, set);
+    }
+    bool redispatch = kind == TN_EVENT_REDISPATCH || kind == TN_EVENT_REDISPATCH_BOXED;
+    tni_debug_line(label, "op=%s", op->name);
+    tni_debug_line(label, "dispatchKeySet=%s", set);
+    tni_debug_line(label, redispatch ? "About to call entry.lookup()" : "About to call lookup()");
+    tni_debug_line(lookup_label, "op=%s, keyset=%s", op->name, set);
+    tni_debug_line(lookup_label, "highest priority key=%s", tn_key_name(tni_slot_key(slot)));
+    tni_debug_line(lookup_label, "dispatch table index=%u", slot);
+}
+
+static void tell_after_lookup(const tn_call *c)
+{
+    tni_debug_line(lookup_label, "kernel.isValid=%d, isValidUnboxed=%d", c->kernel->boxed != NULL,
+                   c->kernel->typed != NULL);
+    if (!c->kernel->boxed) {
+        tni_debug_line(lookup_label, "No kernel, about to report it");
+        return;
+    }
+    tni_debug_line(lookup_label, "Returning kernel, about to call it");
+    tni_debug_line(stage_labels[c->kind], "lookup() returned");
+}
+
+tn_call *tni_begin_in_stages(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
+                             const tn_value *args, int nargs, tn_status *status)
+{
+    *status = tni_ready();
+    if (*status != TN_OK)
+        return NULL;
+    tni_state *s = &tni_tls;
+    tn_keyset mask = TNI_KS_FULL, keys = ks;
+    if (!caller) {
+        bool entered = tni_epoch_enter();
+        keys = tni_effective_keys(s, ks);
+        mask = tni_table_mask(tni_op_table(op), keys);
+        keys &= mask;
+        tni_epoch_leave(entered);
+    }
+    tell_before_lookup(op, keys, kind, (int)s->depth + 1);
+    tn_call *c = tni_begin_unwatched(caller, op, ks, kind, status);
+    if (!c) {
+        tni_debug_line(stage_labels[kind], "Refused: %s", tn_status_name(*status));
+        return NULL;
+    }
+    tell_after_lookup(c);
+    tni_announce(c, mask, args, nargs, true);
+    c->flags |= TNI_FRAME_WATCHED | TNI_FRAME_STAGES;
+    if (c->kernel->boxed)
+        tni_debug_line(stage_labels[kind], "About to call %s [%s]", invocation(c), path_name(c));
+    return c;
+}
+
+void tni_tell_return(const tn_call *c)
+{
+    if (c->kernel->boxed)
+        tni_debug_line(stage_labels[c->kind], "%s RETURNED [%s]", invocation(c), path_name(c));
+}
+
+/* ---- a registration ---- */
+
+void tni_tell_slot(const tn_op *op, unsigned slot)
+{
+    tni_debug_line("OperatorEntry::computeDispatchTableEntryWithDebug", "op=%s, dispatch_key=%s",
+                   op->name, tn_key_name(tni_slot_key(slot)));
+}
+
+/* The numbers are those of spec 2.2, which the documents use too. */
+static const char *path_taken(const tni_kernel *k, tni_provenance why)
+{
+    switch (why) {
+    case TNI_FROM_KERNEL:
+        return "Path 1: Direct registration";
+    case TNI_FROM_DEFAULT_BACKEND:
+        return k->record->key == TN_KEY_COMPOSITE_EXPLICIT
+                   ? "Path 2.2: CompositeExplicitAutograd"
+                   : "Path 2.1: CompositeExplicitAutogradNonFunctional";
+    case TNI_FROM_NESTED:
+        return "Path 2.3: CompositeImplicitAutogradNestedTensor";
+    case TNI_FROM_AMBIGUOUS:
+        return "Path 2.3: CompositeImplicitAutograd, ambiguous with a backend's kernel";
+    case TNI_FROM_MATH:
+        return "Path 2.3: CompositeImplicitAutograd";
+    case TNI_FROM_AUTOGRAD:
+        return "Path 2.4: Autograd";
+    case TNI_FROM_BATCHED:
+        return "Path 2.5: FuncTorchBatchedDecomposition";
+    case TNI_FROM_FALLBACK:
+        return "Path 3: Backend fallback";
+    default:
+        return "Path 4: Missing kernel";
+    }
+}
+
+void tni_tell_path(const tni_kernel *k, tni_provenance why)
+{
+    const tni_record *r = k->record;
+    const char *path = path_taken(k, why);
+    if (r && r->file && r->file[0])
+        tni_debug_line("computeDispatchTableEntry", "%s: %s, registered at %s:%d", path,
+                       r->name[0] ? r->name : "unnamed", r->file, r->line);
+    else
+        tni_debug_line("computeDispatchTableEntry", "%s", path);
+}
