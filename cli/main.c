@@ -19,11 +19,12 @@ static const command command_help = {
 };
 
 static const command *const commands[] = {&command_ops, &command_explain, &command_trace,
-                                          &command_run, &command_demo,    &command_help};
+                                          &command_run, &command_repro,   &command_demo,
+                                          &command_help};
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* Words that later versions will know. */
-static const char *const not_yet[] = {"doctor", "repro", "train", "compile", "bench"};
+static const char *const not_yet[] = {"doctor", "train", "compile", "bench"};
 enum { NOT_YET = sizeof not_yet / sizeof not_yet[0] };
 
 static void print_overview(FILE *file)

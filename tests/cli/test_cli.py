@@ -115,7 +115,7 @@ class Usage(Command):
         overview = self.succeeds("--help").stdout
         self.assertEqual(overview, self.succeeds("help").stdout)
         self.golden("help.txt", overview)
-        for name in ("ops", "explain", "trace", "run", "demo", "help"):
+        for name in ("ops", "explain", "trace", "run", "repro", "demo", "help"):
             self.assertRegex(overview, r"(?m)^  %s " % name)
             text = self.succeeds("help", name).stdout
             self.assertTrue(text.startswith("usage: tenon %s" % name))
@@ -127,7 +127,7 @@ class Usage(Command):
 
     def test_commands_of_later_versions_are_neither_listed_nor_run(self):
         overview = self.succeeds("--help").stdout
-        for name in ("doctor", "repro", "train", "compile", "bench"):
+        for name in ("doctor", "train", "compile", "bench"):
             self.fails(2, r"^tenon: '%s' is not part of this version$" % name, name)
             self.assertNotRegex(overview, r"(?m)^  %s\b" % name)
 
@@ -398,7 +398,7 @@ class Examples(Command):
 
 
 class Manual(Command):
-    PAGES = ("tenon.1", "tenon-ops.1", "tenon-explain.1", "tenon.3")
+    PAGES = tuple(sorted(os.listdir(os.path.join(SOURCE, "docs/man"))))
 
     @unittest.skipUnless(shutil.which("groff"), "needs groff")
     def test_pages_render_without_warnings(self):
@@ -414,7 +414,7 @@ class Manual(Command):
         for name in re.findall(r"(?m)^  (\w+) ", self.succeeds("--help").stdout):
             self.assertRegex(overview, r'(?m)^\.BR? "?%s\b' % name)
         pages = {"ops": "tenon-ops.1", "explain": "tenon-explain.1", "trace": "tenon-explain.1",
-                 "run": "tenon-explain.1"}
+                 "run": "tenon-explain.1", "repro": "tenon-repro.1"}
         for name, page in pages.items():
             with open(os.path.join(SOURCE, "docs/man", page), encoding="utf-8") as file:
                 text = file.read().replace("\\-", "-")
