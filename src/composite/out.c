@@ -2,6 +2,7 @@
 /* composite/out.c: see out.h. */
 #include "composite/out.h"
 #include "core/tensor.h"
+#include "iter/iter.h"
 #include "shape/geometry.h"
 #include "shape/structured.h"
 #include "tenon/ops.h"
@@ -15,4 +16,17 @@ tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out)
     g.has_strides = false;
     TN_TRY(tni_out_prepare(op, &g, out, NULL, 0, &target));
     return tn_copy_(out, made, false);
+}
+
+tn_status tni_inplace_take(tn_tensor *made, tn_tensor *self)
+{
+    char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
+    bool same = made->ndim == self->ndim;
+    for (int d = 0; same && d < self->ndim; d++)
+        same = made->sizes[d] == self->sizes[d];
+    TN_CHECK(same, TN_INVALID, "output with shape %s doesn't match the broadcast shape %s",
+             tni_format_sizes(self->ndim, self->sizes, a, sizeof a),
+             tni_format_sizes(made->ndim, made->sizes, b, sizeof b));
+    TN_TRY(tni_check_cast((tn_dtype)made->dtype, (tn_dtype)self->dtype));
+    return tn_copy_(self, made, false);
 }

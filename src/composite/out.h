@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* composite/out.h: `out=` of operators that compute their result by other operators. */
+/* composite/out.h: `out=` and in-place forms of operators that compute their result by other
+ * operators. */
 #ifndef TNI_COMPOSITE_OUT_H
 #define TNI_COMPOSITE_OUT_H
 
@@ -11,5 +12,10 @@
  *
  * @retval TN_INVALID  "Expected out tensor to have dtype float, but got double instead" */
 TN_NODISCARD tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out);
+/* The same for what is written in place: sizes must fit, and values must be of a kind that the
+ * dtype of @p self can take.
+ *
+ * @retval TN_INVALID  "result type Float can't be cast to the desired output type Long" */
+TN_NODISCARD tn_status tni_inplace_take(tn_tensor *made, tn_tensor *self);
 
 #endif

@@ -18,7 +18,7 @@
     static const tni_kernels kernels_##isa = {                                            \
         {&tni_arith_##isa, &tni_maths_##isa, &tni_compare_##isa, &tni_special_##isa,      \
          &tni_special2_##isa, &tni_act_##isa, &tni_act2_##isa, &tni_simple, &tni_simple2, \
-         &tni_bits, &tni_loss},                                                           \
+         &tni_bits, &tni_loss, &tni_rare, &tni_rare2, &tni_rare3},                        \
         &tni_cast_##isa,                                                                  \
         &tni_reduce_##isa,                                                                \
         &tni_random_##isa,                                                                \

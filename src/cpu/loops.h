@@ -142,9 +142,54 @@ typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
     X(SMOOTH_L1, 10, 2)                                                                     \
     X(SMOOTH_L1_B, 10, 3)                                                                   \
     X(HUBER, 10, 4)                                                                         \
-    X(HUBER_B, 10, 5)
+    X(HUBER_B, 10, 5)                                                                       \
+    X(LGAMMA, 11, 0)                                                                        \
+    X(DIGAMMA, 11, 1)                                                                       \
+    X(ERFINV, 11, 2)                                                                        \
+    X(I0, 11, 3)                                                                            \
+    X(I0E, 11, 4)                                                                           \
+    X(I1, 11, 5)                                                                            \
+    X(I1E, 11, 6)                                                                           \
+    X(NDTRI, 11, 7)                                                                         \
+    X(LOG_NDTR, 11, 8)                                                                      \
+    X(ERFCX, 11, 9)                                                                         \
+    X(SINC, 11, 10)                                                                         \
+    X(ENTR, 11, 11)                                                                         \
+    X(J0, 11, 12)                                                                           \
+    X(J1, 11, 13)                                                                           \
+    X(Y0, 11, 14)                                                                           \
+    X(Y1, 11, 15)                                                                           \
+    X(K0, 12, 0)                                                                            \
+    X(K1, 12, 1)                                                                            \
+    X(K0E, 12, 2)                                                                           \
+    X(K1E, 12, 3)                                                                           \
+    X(SPHERICAL_J0, 12, 4)                                                                  \
+    X(LOGIT, 12, 5)                                                                         \
+    X(POLYGAMMA, 12, 6)                                                                     \
+    X(LOGADDEXP2, 12, 7)                                                                    \
+    X(XLOGY, 12, 8)                                                                         \
+    X(XLOG1PY, 12, 9)                                                                       \
+    X(ZETA, 12, 10)                                                                         \
+    X(IGAMMA, 12, 11)                                                                       \
+    X(IGAMMAC, 12, 12)                                                                      \
+    X(GAMMA_SLOPE, 12, 13)                                                                  \
+    X(DIRICHLET_SLOPE, 12, 14)                                                              \
+    X(SIGNBIT, 12, 15)                                                                      \
+    X(CHEBYSHEV_T, 13, 0)                                                                   \
+    X(CHEBYSHEV_U, 13, 1)                                                                   \
+    X(CHEBYSHEV_V, 13, 2)                                                                   \
+    X(CHEBYSHEV_W, 13, 3)                                                                   \
+    X(HERMITE, 13, 4)                                                                       \
+    X(HERMITE_E, 13, 5)                                                                     \
+    X(LAGUERRE, 13, 6)                                                                      \
+    X(LEGENDRE, 13, 7)                                                                      \
+    X(COPYSIGN, 13, 8)                                                                      \
+    X(NEXTAFTER, 13, 9)                                                                     \
+    X(HEAVISIDE, 13, 10)                                                                    \
+    X(GCD, 13, 11)                                                                          \
+    X(LCM, 13, 12)
 
-#define TNI_NUM_FAMILIES    11
+#define TNI_NUM_FAMILIES    14
 #define TNI_LOOP_PARAMETERS 4
 
 typedef enum tni_loop {
@@ -230,7 +275,9 @@ static inline tni_loop_fn tni_loop_find(const tni_kernels *k, tni_loop loop, tn_
     extern const struct tni_gemm_table tni_gemm_##isa;
 TNI_KERN_LIST(X)
 #undef X
-extern const tni_loop_table tni_simple, tni_simple2, tni_bits, tni_loss; /* compiled once */
+/* compiled once */
+extern const tni_loop_table tni_simple, tni_simple2, tni_bits, tni_loss, tni_rare, tni_rare2,
+    tni_rare3;
 #define TNI_KERN_PASTE2(name, isa) name##_##isa
 #define TNI_KERN_PASTE(name, isa)  TNI_KERN_PASTE2(name, isa)
 #define TNI_KERN_NAME(name)        TNI_KERN_PASTE(name, TNI_KERN)

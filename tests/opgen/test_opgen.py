@@ -241,6 +241,19 @@ class Meaning(Folder):
         self.assertIn("TN_TRY(tn_f(self, &made));", text)
         self.assertIn('return tni_out_take("f", made, out);', text)
 
+    def test_in_place_of_a_composite_is_its_result(self):
+        self.declare("op f(Tensor self, int n) -> Tensor {\n  variants method inplace\n  composite f\n}\n")
+        text = self.texts()["composite_kernels.c"].split("tni_gen_inplace_f_(")[1]
+        self.assertIn("TN_TRY(tn_f(self, n, &made));", text)
+        self.assertIn("return tni_inplace_take(made, self);", text)
+
+    def test_an_alias_calls_the_variants_of_the_other(self):
+        self.declare("op f(Tensor self) -> Tensor {\n  variants function inplace out\n  composite f\n}\n"
+                     "op g(Tensor self) -> Tensor {\n  variants function inplace out\n  alias f\n}\n")
+        text = self.texts()["composite_kernels.c"]
+        for kernel, called in (("g", "tn_f(self, out)"), ("g_", "tn_f_(self)"), ("g_out", "tn_f_out(self, out)")):
+            self.assertIn("return %s;" % called, text.split("tni_gen_composite_%s(" % kernel)[1].split("\n}")[0])
+
     def test_views_and_writes_leave_adinplaceorview_to_run(self):
         shutil.copy(os.path.join(HERE, "ops", "basic.op"), self.ops)
         text = self.texts()["autograd_kernels.c"]
@@ -440,10 +453,10 @@ ERRORS = {
                       "2: variant 'out' wants results of type 'Tensor' that alias nothing"),
     "an overload for no out variant": (HEAD + "  out o\n  shape f\n  cpu f\n  variants function\n}\n",
                                        "2: 'out' names a variant that 'variants' lacks"),
-    "in place of a composite": (HEAD + "  variants function inplace\n  composite f\n}\n",
-                                "2: variant 'inplace' cannot be derived for a composite operator"),
-    "in-place of a kernel by hand": (HEAD + "  variants function inplace\n" + FINE,
-                                     "2: variant 'inplace' cannot be derived for a kernel operator"),
+    "an alias of nothing": (HEAD + "  alias nothing\n}\n", "2: 'alias': there is no operator tn_nothing"),
+    "an alias with other parameters": (HEAD + "  composite f\n}\nop g(Tensor self, int n) -> Tensor {\n  alias f\n}\n",
+                                       "5: 'alias': tn_f has other parameters"),
+    "2: variant 'inplace' cannot be derived for a kernel operator"),
     "nothing to do": (HEAD + "  doc \"x\"\n}\n", "1: nothing says what the operator does"),
     "two things to do": (HEAD + "  shape f\n  cpu f\n  pointwise f\n}\n",
                          "4: 'shape' and 'pointwise' both say what the operator does"),

@@ -200,14 +200,27 @@ def computed_out(op):
     return body + ["return tni_out_take(%s, %s, %s);" % takes[-1]]
 
 
+def computed_inplace(op):
+    """In place, of such an operator: its function's result, copied over the first argument."""
+    base = op.family.base
+    return [UNUSED, "TN_AUTO(tn_tensor) made = NULL;",
+            call("TN_TRY(tn_%s(" % base.c_name, shape_args(op) + ["&made"], "));"),
+            "return tni_inplace_take(made, %s);" % op.outs[0].arg.name]
+
+
 def composite_kernels_c(model):
     pieces = []
     for op in model.operators:
         if op.has_kernel_function("tni_gen_out_"):
             pieces.append(kernel(op, "tni_gen_out_", computed_out(op)))
+        elif op.has_kernel_function("tni_gen_inplace_"):
+            pieces.append(kernel(op, "tni_gen_inplace_", computed_inplace(op)))
         elif op.family.kind == "composite":
             pieces.append(kernel(op, "tni_gen_composite_", [
                 UNUSED, call("return tni_composite_%s(" % op.family.fn, op.names, ");")]))
+        elif op.family.kind == "alias":
+            pieces.append(kernel(op, "tni_gen_composite_", [
+                UNUSED, call("return tn_%s(" % op.family.alias_of(op), op.names, ");")]))
     return (banner(model, "Composite operators as kernels.", "composite")
             + includes("composite/out.h", "core/tensor.h", "gen/composites.h", "gen/kernels.h", "tenon/ops.h")
             + "\n".join(pieces))

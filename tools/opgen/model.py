@@ -13,7 +13,7 @@ from parse import unquote
 from problems import Problem
 
 ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
-        "check", "view", "composite", "autograd", "jvp")
+        "check", "view", "composite", "alias", "autograd", "jvp")
 MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
@@ -21,7 +21,7 @@ RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_B
 # Which dtypes an elementwise operator computes in.
 DTYPES = {"float": "TNI_PW_FLOATS", "inexact": "TNI_PW_INEXACT", "real": "TNI_PW_REALS", "ordered": "TNI_PW_ORDERED",
           "integer": "TNI_PW_INTEGERS", "bits": "TNI_PW_BITS", "number": "TNI_PW_NUMBERS"}
-KINDS = ("shape", "pointwise", "view", "composite")
+KINDS = ("shape", "pointwise", "view", "composite", "alias")
 NAME = re.compile(r"[A-Za-z_]\w*$")
 DTYPES_LINE = re.compile(r'(\w+)\s+("(?:[^"\\]|\\.)*")$')
 ERROR = re.compile(r'([A-Z]+)\s+("(?:[^"\\]|\\.)*")\s*:\s*(.*)$')
@@ -101,7 +101,7 @@ class Family:
         self.where = declaration.where
         self.file = declaration.where[0]
         self.doc, self.tags, self.variants = "", [], ["function"]
-        self.kind = None  # "shape", "pointwise", "view", "composite" or "kernel"
+        self.kind = None  # "shape", "pointwise", "view", "composite", "alias" or "kernel"
         self.fn = self.cpu = self.check = None
         self.rule, self.operands, self.dtypes = "promote", [], None
         self.autograd = True
@@ -116,6 +116,10 @@ class Family:
     def base(self):
         """The operator that the head declares."""
         return self.operators[0]
+
+    def alias_of(self, op):
+        """Of a family of aliases: the C name of the operator that one of them calls."""
+        return self.fn + ("" if op is self.base else "_" if op.role == "inplace" else "_out")
 
     def variant(self, role):
         return next((op for op in self.operators if op.role == role), None)
@@ -249,7 +253,7 @@ class Builder:
                                                                                         given[1].key))
         if not given and not kernels:
             self.fail(declaration.where, "nothing says what the operator does: want shape and cpu, "
-                                         "pointwise, view, composite, or kernel")
+                                         "pointwise, view, composite, alias, or kernel")
         family.kind = given[0].key if given else "kernel"
         family.fn = self.name(given[0]) if given else None
         for line in kernels:
@@ -278,8 +282,7 @@ class Builder:
                 self.fail(declaration.one(key).where, "'%s' is for pointwise operators" % key)
         line = declaration.one("variants")
         for variant in ("inplace", "out"):
-            if variant in family.variants and (family.kind, variant) in (
-                    ("composite", "inplace"), ("kernel", "inplace"), ("view", "out")):
+            if variant in family.variants and (family.kind, variant) == ("view", "out"):
                 self.fail(line.where, "variant '%s' cannot be derived for a %s operator: declare it as an "
                                       "operator of its own" % (variant, family.kind))
         if family.kind == "view":
@@ -328,7 +331,7 @@ class Builder:
         family.inplace_formulas = gradients.parse(declaration.all("grad"), schema, inplace=True)
         if family.inplace_formulas and (not family.formulas or "inplace" not in family.variants):
             self.fail(family.inplace_formulas[0].where, "'grad inplace' wants the variant 'inplace' and other gradients")
-        if family.formulas is not None and family.kind == "composite":
+        if family.formulas is not None and family.kind in ("composite", "alias"):
             self.fail(declaration.all("grad")[0].where, "a composite operator has the gradients of what it calls")
         family.jvp = tangents.parse(declaration.one("jvp"), family.formulas)
         lists = [arg for arg in schema.args if arg.type.is_tensor and arg.type.is_list]
@@ -398,12 +401,14 @@ class Builder:
 
         if family.kind in ("composite", "kernel") and not first and op.role == "out":
             generate("CompositeExplicitAutograd", "tni_gen_out_")
+        elif family.kind in ("composite", "kernel") and not first and op.role == "inplace":
+            generate("CompositeImplicitAutograd", "tni_gen_inplace_")
         elif family.kind in ("shape", "pointwise"):
             generate("CPU", "tni_gen_cpu_")
             generate("Meta", "tni_gen_meta_")
         elif family.kind == "view":
             generate("CompositeExplicitAutograd", "tni_gen_view_")
-        elif family.kind == "composite":
+        elif family.kind in ("composite", "alias"):
             generate("CompositeImplicitAutograd", "tni_gen_composite_")
         if op.composite:
             return
@@ -425,6 +430,7 @@ class Builder:
             if self.unique(what, value):
                 break
         self.same_signatures()
+        self.same_as_alias()
         model = Model(files, self.families)
         if not self.problems.found:
             self.add_gradients(model)
@@ -524,6 +530,18 @@ class Builder:
                     self.problems.add(family.where, "%s '%s' is already that of %s at %s:%d%s" % (
                         what, value(op), other.schema.full, *other.where, hint))
         return len(self.problems.found) > before
+
+    def same_as_alias(self):
+        """An alias takes and gives what the operator takes and gives that it stands for."""
+        by_c_name = {op.c_name: op for family in self.families for op in family.operators}
+        for family in self.families:
+            for op in family.operators if family.kind == "alias" else []:
+                where = family.declaration.one("alias").where
+                target = by_c_name.get(family.alias_of(op))
+                if not target:
+                    self.problems.add(where, "'alias': there is no operator tn_%s" % family.alias_of(op))
+                elif [t for t, _ in target.params + target.out_params] != [t for t, _ in op.params + op.out_params]:
+                    self.problems.add(where, "'alias': tn_%s has other parameters" % family.alias_of(op))
 
     def same_signatures(self):
         """A function written by hand may serve several operators, with one signature."""
