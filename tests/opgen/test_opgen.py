@@ -456,7 +456,6 @@ ERRORS = {
     "an alias of nothing": (HEAD + "  alias nothing\n}\n", "2: 'alias': there is no operator tn_nothing"),
     "an alias with other parameters": (HEAD + "  composite f\n}\nop g(Tensor self, int n) -> Tensor {\n  alias f\n}\n",
                                        "5: 'alias': tn_f has other parameters"),
-    "2: variant 'inplace' cannot be derived for a kernel operator"),
     "nothing to do": (HEAD + "  doc \"x\"\n}\n", "1: nothing says what the operator does"),
     "two things to do": (HEAD + "  shape f\n  cpu f\n  pointwise f\n}\n",
                          "4: 'shape' and 'pointwise' both say what the operator does"),
