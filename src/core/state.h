@@ -21,7 +21,9 @@ typedef struct tni_state {
     _Atomic uint64_t epoch; /* 0 outside any dispatch; else see Note [Freeing old tables] */
     uint32_t depth;         /* dispatch frames in use */
     uint32_t limit;         /* frames allowed; 0: this thread is not registered yet */
-    struct tn_call *frames; /* array of `limit` frames */
+    struct tn_call *frames; /* array of `limit` frames; moves on with each outermost call */
+    struct tn_call *ring;   /* where it begins, see Note [Frames that stay] */
+    struct tni_flight_thread *record; /* this thread in the flight recorder, or in the heap */
     struct tni_thread *thread;
     struct tn_scope *scope; /* innermost scope of the second face */
     uint8_t no_grad;

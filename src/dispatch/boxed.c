@@ -80,7 +80,7 @@ INLINE tn_status run(const request *q, tn_keyset arg_keys, const tn_value *args,
     /* Watchers are told what the table says; a call by key does not ask it. */
     tn_call *call = q->key == TN_KEY_NONE
                         ? tni_begin(q->caller, q->op, ks, kind, args, schema->nargs, &st)
-                        : tni_begin_unwatched(NULL, q->op, ks, kind, &st);
+                        : tni_begin_unwatched(NULL, q->op, ks, kind, args, schema->nargs, &st);
     if (TNI_UNLIKELY(!call))
         return st;
     call->schema = schema;

@@ -113,9 +113,10 @@ tn_status tni_ambiguous_fn(tn_call *call, const tn_value *args, tn_value *rets)
             call->op->name);
 }
 
-tn_status tni_missing_kernel(const tn_call *call)
+tn_status tni_missing_kernel(tn_call *call)
 {
     const tn_op *op = call->op;
+    tni_stage(call, TNI_STAGE_MISSING);
     tni_str usable = TNI_STR_INIT, table = TNI_STR_INIT;
     tni_lock();
     tni_describe_backends(op, &usable);
@@ -233,6 +234,8 @@ static tn_status invoke(tn_call *call, const tn_value *args, tn_value *rets)
         tni_debug_line("KernelFunction::callBoxed", "About to call boxed_kernel_func_.callBoxed()");
         tni_debug_line("BoxedKernel::callBoxed", "About to invoke (*boxed_kernel_func_)(...)");
     }
+    /* The boxed entry of a typed kernel of ours says itself when it enters the kernel. */
+    tni_stage(call, call->kernel->typed && call->op->builtin ? TNI_STAGE_BOXED : TNI_STAGE_INSIDE);
     tn_status st = call->kernel->boxed(call, args, rets);
     if (debug) {
         tni_debug_line("BoxedKernel::callBoxed", "(*boxed_kernel_func_)() RETURNED!");

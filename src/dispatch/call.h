@@ -6,12 +6,16 @@
 #ifndef TNI_DISPATCH_CALL_H
 #define TNI_DISPATCH_CALL_H
 
+#include <string.h>
+
 #include "core/state.h"
 #include "core/tensor.h"
 #include "dispatch/registry.h"
+#include "observe/flight.h"
 
-/* A dispatch frame: one hop of a call. Frames of a thread lie in one array, outermost first, a
- * cache line each. */
+/* A dispatch frame: one hop of a call. Frames of a thread lie in one array, outermost first: a
+ * cache line each, and two that describe the first tensor arguments of a call. Laid out as
+ * tni_flight_frame: another process may be reading it, see Note [The record]. */
 struct tn_call {
     tn_op *op;
     tn_keyset keys; /* the kernel's own key is the highest */
@@ -22,9 +26,22 @@ struct tn_call {
     uint8_t flags;            /* TNI_FRAME_… */
     uint64_t start;           /* nanoseconds; watched frames only */
     const tni_schema *schema; /* that the arguments were checked against; boxed frames only */
-    uint64_t reserved[2];
+    uint64_t stamp; /* when the call began, coarsely; 0: not asked. Of calls, not of redispatches */
+    _Atomic uint16_t stage; /* TNI_STAGE_…; when it ended: 256 * status */
+    uint8_t tensors;        /* bit i: tensor[i] is filled in; likewise */
+    uint8_t reserved[5];
+    tni_flight_tensor tensor[TNI_FLIGHT_TENSORS];
 };
-_Static_assert(sizeof(struct tn_call) == 64, "a frame is a cache line");
+#define TNI_SAME_PLACE(ours, theirs)                                                     \
+    _Static_assert(offsetof(struct tn_call, ours) == offsetof(tni_flight_frame, theirs), \
+                   "the recorder's frame is laid out as a call")
+TNI_SAME_PLACE(keys, keys);
+TNI_SAME_PLACE(slot, slot);
+TNI_SAME_PLACE(stamp, stamp);
+TNI_SAME_PLACE(stage, stage);
+TNI_SAME_PLACE(tensors, tensors);
+TNI_SAME_PLACE(tensor, tensor);
+_Static_assert(sizeof(struct tn_call) == sizeof(tni_flight_frame), "and as large");
 
 enum {
     TNI_FRAME_WATCHED = 1,      /* somebody hears of the return: those of the last two */
@@ -36,11 +53,22 @@ enum {
 /* Built-in operators, indexed by the generated TNI_OP_… numbers. */
 TNI_HIDDEN extern tn_op tni_builtin_ops[];
 
-/* Nonzero while anybody watches: trace, stage lines or an observer. The one branch that watching
- * costs when it is off. */
-enum { TNI_WATCH_TRACE = 1, TNI_WATCH_DEBUG = 2, TNI_WATCH_OBSERVER = 4 };
+/* Bits while anybody watches: trace, stage lines, an observer; a thread is to be interrupted. The
+ * one branch that watching costs when it is off. The recorder has a bit of its own in the same
+ * word: it is on nearly always, and nobody need be told. */
+enum {
+    TNI_WATCH_TRACE = 1,
+    TNI_WATCH_DEBUG = 2,
+    TNI_WATCH_OBSERVER = 4,
+    TNI_WATCH_INTERRUPT = 1 << 16
+};
+#define TNI_WATCH_RECORD (UINT32_C(1) << 31)
 TNI_HIDDEN extern _Atomic uint32_t tni_watching;
-#define tni_observing TNI_UNLIKELY(atomic_load_explicit(&tni_watching, memory_order_relaxed))
+static inline uint32_t tni_watch_bits(void)
+{
+    return atomic_load_explicit(&tni_watching, memory_order_relaxed);
+}
+#define tni_observing TNI_UNLIKELY(tni_watch_bits() & ~TNI_WATCH_RECORD)
 
 #if defined(__SANITIZE_THREAD__)
 /* The thread sanitizer knows no membarrier: order the epoch and the table by sequential
@@ -89,13 +117,70 @@ static inline tn_keyset tni_table_mask(const tni_table *t, tn_keyset ks)
     return atomic_load_explicit(&table->mask, memory_order_acquire);
 }
 
-static inline tn_call *tni_frame_push(tni_state *s, uint32_t depth, tn_op *op, tn_keyset ks,
-                                      const tni_table *t, tn_event_kind kind, uint8_t flags)
+/* Where the frame is now. Whoever reads it from outside sees all that was written before. */
+static inline void tni_stage(tn_call *c, unsigned stage)
+{
+    atomic_store_explicit(&c->stage, (uint16_t)stage, memory_order_release);
+}
+
+static inline tn_call *tni_frame_enter(tni_state *s, uint32_t depth, tn_op *op)
 {
     tn_call *c = &s->frames[depth];
+    c->op = op;
+    tni_stage(c, TNI_STAGE_ENTERING);
+    return c;
+}
+
+/* Note [Frames that stay]
+ * When an outermost call ends, the array of frames moves on by one place, going round within the
+ * first TNI_FLIGHT_RING places: so the frames of the last outermost calls stay readable, and
+ * nothing is copied. It moves at the end, when nothing waits for its address. */
+static inline void tni_frames_move(tni_state *s)
+{
+    uint64_t n = ++s->record->calls;
+    s->frames = s->ring + (n & (TNI_FLIGHT_RING - 1));
+}
+
+static inline void tni_describe_tensor(tni_flight_tensor *to, const tn_tensor *t)
+{
+    to->ndim = t->ndim;
+    to->dtype = t->dtype;
+    to->device_type = t->device.type;
+    to->device_index = t->device.index;
+#if TNI_INLINE_DIMS >= 4
+    /* Four whatever the number: no branch, and there always are as many places. */
+    memcpy(to->sizes, t->sizes, 4 * sizeof *to->sizes);
+    if (TNI_LIKELY(t->ndim <= 4))
+        return;
+#endif
+    for (int i = 0; i < t->ndim && i < TNI_FLIGHT_DIMS; i++)
+        to->sizes[i] = t->sizes[i];
+}
+
+/* What the recorder keeps of a call: when it began, and its first tensors. A clock that is a few
+ * milliseconds coarse costs a few loads; rdtsc, on a virtual machine, more than a whole dispatch.
+ */
+static inline void tni_frame_describe(tn_call *c, const tn_tensor *first, const tn_tensor *second)
+{
+    c->tensors = (uint8_t)((first ? 1 : 0) | (second ? 2 : 0));
+    if (first)
+        tni_describe_tensor(&c->tensor[0], first);
+    if (second)
+        tni_describe_tensor(&c->tensor[1], second);
+    c->stamp = tni_coarse_ns();
+}
+
+static inline void tni_frame_push(tni_state *s, tn_call *c, uint32_t depth, tn_keyset ks,
+                                  const tni_table *t, tn_event_kind kind, uint8_t flags)
+{
     tni_table *table = (tni_table *)(uintptr_t)t;
     tni_hot_set *hot = &table->hot[tni_hot_index(ks)];
     uint64_t slot;
+    c->keys = ks;
+    c->depth = depth;
+    c->kind = (uint8_t)kind;
+    c->flags = flags;
+    tni_stage(c, TNI_STAGE_LOOKUP);
     if (TNI_LIKELY(hot->keys == ks)) {
         slot = hot->slot;
         c->kernel = atomic_load_explicit(&hot->kernel, memory_order_acquire);
@@ -103,19 +188,16 @@ static inline tn_call *tni_frame_push(tni_state *s, uint32_t depth, tn_op *op, t
         slot = tni_keyset_slot(ks);
         c->kernel = atomic_load_explicit(&table->slots[slot], memory_order_acquire);
     }
-    c->op = op;
-    c->keys = ks;
-    c->depth = depth;
     c->slot = (uint16_t)slot;
-    c->kind = (uint8_t)kind;
-    c->flags = flags;
     s->depth = depth + 1;
-    return c;
 }
 
 /* Begin a call on the common path: the thread is known, nobody watches, the kernel is typed. NULL
- * when any of that does not hold: nothing has happened then, and tni_begin does it all. */
-TNI_HIDDEN tn_call *tni_call_begin(tn_op *op, tn_keyset arg_keys);
+ * when any of that does not hold: nothing has happened then, and tni_begin does it all. @p first
+ * and
+ * @p second, the first tensor arguments or NULL, are for the recorder. */
+TNI_HIDDEN tn_call *tni_call_begin(tn_op *op, tn_keyset arg_keys, const tn_tensor *first,
+                                   const tn_tensor *second);
 
 /* The same for a redispatch from the kernel of @p caller, whose key must get lower. Inline: there
  * are one or two in nearly every call. */
@@ -125,9 +207,14 @@ static inline tn_call *tni_redispatch_begin(tn_call *caller, tn_op *op, tn_keyse
     uint32_t depth = s->depth;
     if (TNI_UNLIKELY(depth >= s->limit) || tni_observing)
         return NULL;
-    tn_call *c = tni_frame_push(s, depth, op, ks, tni_op_table(op), TN_EVENT_REDISPATCH, 0);
-    if (TNI_LIKELY(c->kernel->typed != NULL && c->slot < caller->slot))
+    tn_call *c = &s->frames[depth];
+    c->op = op;
+    tni_frame_push(s, c, depth, ks, tni_op_table(op), TN_EVENT_REDISPATCH, 0);
+    if (TNI_LIKELY(c->kernel->typed != NULL && c->slot < caller->slot)) {
+        tni_stage(c, TNI_STAGE_INSIDE);
         return c;
+    }
+    tni_stage(c, TNI_STAGE_ENDED);
     s->depth = depth;
     return NULL;
 }
@@ -140,7 +227,10 @@ tn_call *tni_begin(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
 
 /* The same without telling anybody. */
 tn_call *tni_begin_unwatched(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
-                             tn_status *status);
+                             const tn_value *args, int nargs, tn_status *status);
+
+/* TN_OK, or why this thread is to stop where it is: the watchdog wants it to. Once. */
+TNI_COLD tn_status tni_interrupted(void);
 
 /* Tell who watches that the kernel returned. */
 TNI_COLD void tni_announce_return(const tn_call *call, tn_status status);
@@ -152,7 +242,11 @@ static inline tn_status tni_call_end(tn_call *call, tn_status status)
         tni_announce_return(call, status);
     if (call->flags & TNI_FRAME_OPENED_EPOCH)
         tni_epoch_close(s);
-    s->depth = call->depth;
+    atomic_store_explicit(&call->stage, (uint16_t)((unsigned)status << 8), memory_order_release);
+    uint32_t depth = call->depth;
+    s->depth = depth;
+    if (depth == 0)
+        tni_frames_move(s);
     return status;
 }
 

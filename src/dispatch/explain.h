@@ -11,6 +11,6 @@ void tni_describe_backends(const tn_op *op, tni_str *s);
 /* One line a valid slot: "KEY: [fallthrough ]where [provenance]". */
 void tni_describe_table(const tn_op *op, tni_str *s);
 /* The missing-kernel failure of a call. */
-tn_status tni_missing_kernel(const tn_call *call);
+tn_status tni_missing_kernel(tn_call *call);
 
 #endif

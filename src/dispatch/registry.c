@@ -57,6 +57,7 @@ tn_status tni_op_intern(const char *name, tn_op **out)
         tni_free(op);
         return st;
     }
+    tni_flight_name_add(TNI_NAME_OP, op, op->name, NULL, 0, true);
     *out = op;
     return TN_OK;
 }
@@ -139,12 +140,14 @@ tn_status tni_record_new(const tn_kernel *kernel, tn_key key, tni_record **out)
     r->key = key;
     r->line = kernel->line;
     r->destroy = kernel->destroy;
+    tni_flight_name_add(TNI_NAME_KERNEL, &r->kernel, r->name, r->file, r->line, false);
     *out = r;
     return TN_OK;
 }
 
 void tni_record_free_now(tni_record *record)
 {
+    tni_flight_name_drop(TNI_NAME_KERNEL, &record->kernel);
     tni_free(record->text);
     tni_free(record);
 }
@@ -163,6 +166,19 @@ static void forget_builtin(void)
     tni_free(r->ops);
     r->ops = NULL;
     r->n_ops = r->ops_capacity = 0;
+}
+
+/* For whoever reads the frames from outside. */
+static void tell_names(const tni_record *records, size_t n)
+{
+    tni_flight_names_lock();
+    for (size_t i = 0; i < TNI_NUM_BUILTIN_OPS; i++)
+        tni_flight_name_add_locked(TNI_NAME_OP, &tni_builtin_ops[i], tni_builtin_ops[i].name, NULL,
+                                   0, true);
+    for (size_t i = 0; i < n; i++)
+        tni_flight_name_add_locked(TNI_NAME_KERNEL, &records[i].kernel, records[i].name,
+                                   records[i].file, records[i].line, true);
+    tni_flight_names_unlock();
 }
 
 static tn_status make_builtin_tables(void)
@@ -217,7 +233,9 @@ tn_status tni_register_builtin(const tni_builtin_kernel *kernels, size_t n_kerne
         tni_records_insert(&tni_builtin_ops[k->op].records, r);
     }
     tn_status st = make_builtin_tables();
-    if (st != TN_OK)
+    if (st == TN_OK)
+        tell_names(records, n_kernels + n_fallbacks);
+    else
         forget_builtin();
     tni_unlock();
     if (st != TN_OK)

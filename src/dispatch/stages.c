@@ -191,7 +191,7 @@ tn_call *tni_begin_in_stages(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_
         tni_epoch_leave(entered);
     }
     tell_before_lookup(op, keys, kind, (int)s->depth + 1);
-    tn_call *c = tni_begin_unwatched(caller, op, ks, kind, status);
+    tn_call *c = tni_begin_unwatched(caller, op, ks, kind, args, nargs, status);
     if (!c) {
         tni_debug_line(stage_labels[kind], "Refused: %s", tn_status_name(*status));
         return NULL;

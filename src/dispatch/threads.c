@@ -48,7 +48,7 @@ enum { MOST_ENDS = 3 };
 
 void tni_lock(void)
 {
-    pthread_mutex_lock(&tni_registry_.lock);
+    tni_mutex_lock(&tni_registry_.lock, "the registry's lock");
 }
 
 static bool fence_all_threads(void)
@@ -111,14 +111,14 @@ static void free_all(tni_retired *items)
 void tni_unlock(void)
 {
     tni_retired *items = collect();
-    pthread_mutex_unlock(&tni_registry_.lock);
+    tni_mutex_unlock(&tni_registry_.lock);
     if (items)
         free_all(items);
 }
 
 void tni_unlock_only(void)
 {
-    pthread_mutex_unlock(&tni_registry_.lock);
+    tni_mutex_unlock(&tni_registry_.lock);
 }
 
 void tni_retire(tni_retired *item, void (*free_fn)(tni_retired *item))
@@ -160,10 +160,13 @@ static void thread_ends(void *arg)
     }
     tni_epoch_close(s);
     s->depth = s->limit = 0;
-    s->frames = NULL;
+    tni_flight_thread *record = s->record;
+    s->frames = s->ring = NULL;
+    s->record = NULL;
     s->thread = NULL;
     s->ended++;
     tni_unlock();
+    tni_flight_leave(record);
     tni_free(thread);
 }
 
@@ -172,10 +175,12 @@ static void before_fork(void)
     tni_device_lock();
     pthread_mutex_lock(&tni_registry_.lock);
     tni_watch_lock();
+    tni_flight_before_fork();
 }
 
 static void after_fork_in_parent(void)
 {
+    tni_flight_after_fork();
     tni_watch_unlock();
     pthread_mutex_unlock(&tni_registry_.lock);
     tni_device_unlock();
@@ -185,6 +190,7 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     tni_spin_forked();
+    tni_flight_forked();
     tni_thread *self = tni_tls.thread;
     for (tni_thread *t = threads.first; t;) {
         tni_thread *next = t->next;
@@ -219,6 +225,9 @@ static tn_status boot(void)
         threads.can_fence =
             syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
         tni_set_current_op_fn(current_op);
+        tni_flight_start();
+        if (tni_flight_head())
+            tni_watch(TNI_WATCH_RECORD, true);
         prepared = true;
     }
     TN_TRY(tni_debug_from_environment());
@@ -233,15 +242,19 @@ static tn_status register_thread(void)
     TN_CHECK(s->ended < MOST_ENDS, TN_INVALID,
              "this thread is ending: its destructors have called operators too often");
     int limit = atomic_load(&threads.limit);
-    tni_thread *thread = tni_alloc(sizeof *thread + (size_t)limit * sizeof(tn_call));
-    TN_CHECK(thread, TN_NOMEM, "cannot allocate the dispatch frames of a thread");
-    memset(thread, 0, sizeof *thread);
+    tni_thread *thread = tni_calloc(sizeof *thread);
+    TN_CHECK(thread, TN_NOMEM, "cannot allocate the state of a thread");
     thread->state = s;
-    if (pthread_setspecific(threads.key, thread) != 0) {
+    void *frames = NULL;
+    tni_flight_thread *record = tni_flight_join((uint32_t)limit, &frames);
+    if (!record || pthread_setspecific(threads.key, thread) != 0) {
+        if (record)
+            tni_flight_leave(record);
         tni_free(thread);
-        TN_FAIL(TN_NOMEM, "cannot store the state of a thread");
+        TN_FAIL(TN_NOMEM, "cannot allocate the dispatch frames of a thread");
     }
-    s->frames = thread->frames;
+    s->frames = s->ring = frames;
+    s->record = record;
     s->thread = thread;
     s->limit = (uint32_t)limit;
     tni_lock();
@@ -271,5 +284,12 @@ tn_status tn_set_dispatch_depth_limit(int limit)
     TN_CHECK(limit >= 16 && limit <= 1 << 20, TN_VALUE,
              "the depth limit must be between 16 and 1048576, not %d", limit);
     atomic_store(&threads.limit, limit);
+    return TN_OK;
+}
+
+/* ---- interrupts ---- */
+
+tn_status tni_interrupted(void)
+{
     return TN_OK;
 }

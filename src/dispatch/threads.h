@@ -11,7 +11,6 @@ typedef struct tni_thread {
     tn_observer_fn observer;
     void *observer_ctx;
     bool in_observer; /* what the observer calls is not observed */
-    tn_call frames[]; /* state->limit of them */
 } tni_thread;
 
 /* A thread that had an observer ended, or took it off. */

@@ -710,6 +710,6 @@ TEST(a_thread_that_ends_takes_its_observer_with_it)
     run_threads(1, observe_and_end, NULL);
     EXPECT_OK(negate(&l));
     EXPECT_EQ_INT(seen.n, 0);
-    EXPECT_EQ_INT(tni_watching, 0); /* and the common path is taken again */
+    EXPECT_EQ_INT((tni_watching & ~TNI_WATCH_RECORD), 0); /* and the common path is taken again */
     layers_close(&l);
 }

@@ -91,6 +91,17 @@ def begin_and_run(op, whose, caller, begin):
             call("return cold_SHAPE(", [whose, caller, "keys"] + op.names, ");", 8), end_typed(op, 4)]
 
 
+def first_tensors(op):
+    """The two tensors that the recorder describes; of a list, its first."""
+    found = []
+    for arg in op.args:
+        if "tni_keys_of_list" in (arg.kind.keys or ""):
+            found.append(arg.fill("{n}_n > 0 ? {n}[0] : NULL"))
+        elif "tni_keys(" in (arg.kind.keys or ""):
+            found.append(arg.name)
+    return (found + ["NULL", "NULL"])[:2]
+
+
 def shared_call(op):
     body, pointers = [], []
     for arg in op.args:
@@ -107,7 +118,7 @@ def shared_call(op):
                       [p for p, _ in pointers], "});", 8)]
     keys = [arg.fill(arg.kind.keys) for arg in op.args if arg.kind.keys]
     body.append(wrapped("tn_keyset keys = ", [" | ".join(keys) or "0"], ";", 4))
-    body += begin_and_run(op, "op", "NULL", "tni_call_begin(op, keys)")
+    body += begin_and_run(op, "op", "NULL", call("tni_call_begin(", ["op", "keys"] + first_tensors(op), ")"))
     return function("tn_status", "call_SHAPE", op.params + op.out_params + [("tn_op *", "op")], body, "STATIC ")
 
 
@@ -219,6 +230,7 @@ def unbox_function(op, shared):
             passed.append("&%s_n" % out.name)
     for arg in op.args:
         body.append("TN_TRY(%s);" % arg.fill(arg.kind.unbox))
+    body.append("tni_stage(call, TNI_STAGE_INSIDE);")
     body.append(call("TN_TRY(fn(", passed, "));"))
     for i, out in enumerate(op.outs):
         value = ("tn_value_take_tensor(tn_tensor_ref(%s))" % out.arg.name if out.arg and not out.is_list

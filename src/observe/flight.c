@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/flight.c: the record's memory: mapping it, growing it, giving threads their blocks, and
+ * what fork() does to it. See Note [The record] in flight.h. */
+#define _GNU_SOURCE /* memfd_create, gettid, program_invocation_short_name */
+#include "observe/flight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/env.h"
+#include "observe/layout.h"
+
+static struct {
+    pthread_mutex_t lock; /* of what follows, the directory, the names; nothing is called inside */
+    char *base;           /* NULL: there is no record */
+    int fd;
+    bool in_file; /* a file that TENON_RECORD named */
+    bool tried;
+    uint64_t used; /* bytes handed out */
+    dev_t device;  /* of the file, with its number: a program that closes what it did not open may
+                      have another file under our number by now */
+    ino_t inode;
+    bool key_made;
+    pthread_key_t key;
+} record = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+/* The block of this thread. */
+static __attribute__((tls_model("initial-exec"))) _Thread_local tni_flight_thread *mine;
+
+#define HEAD ((tni_flight_header *)(void *)record.base)
+
+static uint64_t round_up(uint64_t n)
+{
+    return (n + TNI_FLIGHT_PAGE - 1) & ~(uint64_t)(TNI_FLIGHT_PAGE - 1);
+}
+
+/* ---- memory ---- */
+
+static bool still_ours(void)
+{
+    struct stat st;
+    return fstat(record.fd, &st) == 0 && st.st_dev == record.device && st.st_ino == record.inode;
+}
+
+static void remember_file(void)
+{
+    struct stat st;
+    memset(&st, 0, sizeof st);
+    (void)!fstat(record.fd, &st);
+    record.device = st.st_dev;
+    record.inode = st.st_ino;
+}
+
+/* Let the file reach @p nbytes. A file on a disk gets its blocks now: were the disk full later, a
+ * store would end the program. */
+static bool grow(uint64_t nbytes)
+{
+    if (nbytes > TNI_FLIGHT_MOST || !still_ours())
+        return false;
+    if (record.in_file ? posix_fallocate(record.fd, 0, (off_t)nbytes) != 0
+                       : ftruncate(record.fd, (off_t)nbytes) != 0)
+        return false;
+    HEAD->nbytes = nbytes;
+    return true;
+}
+
+/* Fresh zeroed bytes of the record; 0 when there are none. Locked. */
+static uint64_t take(uint64_t nbytes)
+{
+    nbytes = round_up(nbytes);
+    if (!record.base || nbytes > TNI_FLIGHT_MOST - record.used || !grow(record.used + nbytes))
+        return 0;
+    uint64_t at = record.used;
+    record.used += nbytes;
+    return at;
+}
+
+static int open_file(void)
+{
+    const char *path = tni_env("TENON_RECORD");
+    if (path) {
+        int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        record.in_file = fd >= 0;
+        if (fd >= 0)
+            return fd;
+    }
+    return memfd_create(TNI_FLIGHT_NAME, MFD_CLOEXEC);
+}
+
+static uint64_t real_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void write_header(tni_flight_header *h)
+{
+    h->version = TNI_FLIGHT_VERSION;
+    h->header_nbytes = sizeof *h;
+    h->pid = (uint32_t)getpid();
+    h->on = 1;
+    h->began = tni_coarse_ns();
+    h->began_real = real_ns();
+    h->frame_nbytes = sizeof(tni_flight_frame);
+    h->thread_nbytes = sizeof(tni_flight_thread);
+    h->pass_nbytes = sizeof(tni_flight_pass);
+    h->ring = TNI_FLIGHT_RING;
+    h->threads_at = TNI_AT_THREADS;
+    h->names_at = TNI_AT_NAMES;
+    h->text_at = TNI_AT_TEXT;
+    h->text_nbytes = 1; /* offset 0: no text */
+    snprintf(h->program, sizeof h->program, "%s", program_invocation_short_name);
+    snprintf(h->library, sizeof h->library, "%s", TN_VERSION_STRING);
+    atomic_thread_fence(memory_order_release);
+    memcpy(h->magic, TNI_FLIGHT_MAGIC, sizeof h->magic);
+}
+
+static bool map_record(void)
+{
+    record.fd = open_file();
+    if (record.fd < 0)
+        return false;
+    char *base = mmap(NULL, TNI_FLIGHT_MOST, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                      record.fd, 0);
+    bool fine = base != MAP_FAILED;
+    if (fine) {
+        record.base = base;
+        record.used = TNI_AT_BLOCKS;
+        fine = record.in_file ? posix_fallocate(record.fd, 0, TNI_AT_BLOCKS) == 0
+                              : ftruncate(record.fd, TNI_AT_BLOCKS) == 0;
+    }
+    if (!fine) {
+        if (base != MAP_FAILED)
+            munmap(base, TNI_FLIGHT_MOST);
+        close(record.fd);
+        record.fd = -1;
+        record.base = NULL;
+        return false;
+    }
+    remember_file();
+    HEAD->nbytes = TNI_AT_BLOCKS;
+    write_header(HEAD);
+    return true;
+}
+
+static void thread_ends(void *thread);
+static tni_thread_marks *find_place(void);
+
+/* At exit, also by a library that is never unloaded. */
+__attribute__((destructor)) static void program_ends(void)
+{
+    if (record.base && HEAD->pid == (uint32_t)getpid())
+        tni_flight_ended(1);
+}
+
+void tni_flight_start(void)
+{
+    pthread_mutex_lock(&record.lock);
+    if (!record.tried) {
+        record.tried = true;
+        const char *wanted = tni_env("TENON_RECORDER");
+        record.key_made = pthread_key_create(&record.key, thread_ends) == 0;
+        if (record.key_made && !(wanted && !tni_env_flag("TENON_RECORDER", true)) && map_record())
+            tni_set_marks_fn(find_place);
+    }
+    pthread_mutex_unlock(&record.lock);
+}
+
+int tni_flight_fd(void)
+{
+    return record.base ? record.fd : -1;
+}
+
+tni_flight_header *tni_flight_head(void)
+{
+    return record.base ? HEAD : NULL;
+}
+
+void tni_flight_set_on(bool on)
+{
+    if (record.base)
+        HEAD->on = on;
+}
+
+void tni_flight_ended(uint32_t how)
+{
+    if (!record.base)
+        return;
+    HEAD->ended_at = tni_coarse_ns();
+    HEAD->ended = how;
+}
+
+void tni_flight_backend(int backend, const char *name)
+{
+    if (record.base && backend >= 0 && backend < 16)
+        snprintf(HEAD->backends[backend], sizeof HEAD->backends[backend], "%s", name);
+}
+
+/* ---- threads ---- */
+
+tni_flight_thread *tni_flight_self(void)
+{
+    return mine;
+}
+
+static bool in_record(const void *p)
+{
+    const char *at = p;
+    return record.base && at >= record.base && at < record.base + TNI_FLIGHT_MOST;
+}
+
+static _Atomic uint64_t *directory(void)
+{
+    return (_Atomic uint64_t *)(void *)(record.base + TNI_AT_THREADS);
+}
+
+static void clear_block(tni_flight_thread *t)
+{
+    uint64_t at = t->slots_at, nbytes = t->slots_nbytes;
+    memset(t, 0, sizeof *t);
+    t->slots_at = at;
+    t->slots_nbytes = nbytes;
+}
+
+/* A block that nobody uses, the one whose slots fit @p nbytes best. Locked. */
+static tni_flight_thread *find_block(uint64_t nbytes)
+{
+    tni_flight_thread *best = NULL;
+    for (uint32_t i = 0; i < HEAD->n_threads; i++) {
+        uint64_t at = atomic_load_explicit(&directory()[i], memory_order_relaxed);
+        tni_flight_thread *t = (tni_flight_thread *)(void *)(record.base + at);
+        if (t->live)
+            continue;
+        if (!best || (t->slots_nbytes >= nbytes && best->slots_nbytes < nbytes))
+            best = t;
+    }
+    if (best) {
+        clear_block(best);
+        return best;
+    }
+    if (HEAD->n_threads == TNI_FLIGHT_THREADS)
+        return NULL;
+    uint64_t at = take(sizeof(tni_flight_thread));
+    if (!at)
+        return NULL;
+    atomic_store_explicit(&directory()[HEAD->n_threads], at, memory_order_release);
+    HEAD->n_threads++;
+    return (tni_flight_thread *)(void *)(record.base + at);
+}
+
+/* Room for frames in the record; NULL when there is none. Locked. */
+static void *find_slots(tni_flight_thread *t, uint64_t nbytes)
+{
+    if (t->slots_nbytes < nbytes) {
+        uint64_t at = take(nbytes);
+        if (!at)
+            return NULL;
+        t->slots_at = at;
+        t->slots_nbytes = round_up(nbytes);
+    } else {
+        memset(record.base + t->slots_at, 0, TNI_FLIGHT_RING * sizeof(tni_flight_frame));
+    }
+    return record.base + t->slots_at;
+}
+
+static void describe_thread(tni_flight_thread *t)
+{
+    t->tid = (uint32_t)gettid();
+    t->began = tni_coarse_ns();
+    if (pthread_getname_np(pthread_self(), t->name, sizeof t->name) != 0)
+        t->name[0] = '\0';
+}
+
+static uint64_t slots_nbytes(uint32_t limit)
+{
+    return ((uint64_t)limit + TNI_FLIGHT_RING) * sizeof(tni_flight_frame);
+}
+
+/* This thread's block in the record, without frames yet; NULL when there is no room. */
+static tni_flight_thread *have_block(uint64_t nbytes)
+{
+    if (mine)
+        return mine;
+    pthread_mutex_lock(&record.lock);
+    tni_flight_thread *t = record.base ? find_block(nbytes) : NULL;
+    if (t && pthread_setspecific(record.key, t) != 0)
+        t = NULL;
+    if (t) {
+        describe_thread(t);
+        atomic_thread_fence(memory_order_release);
+        t->live = 1;
+    }
+    pthread_mutex_unlock(&record.lock);
+    if (t) {
+        mine = t;
+        tni_my_marks = &t->marks;
+    }
+    return t;
+}
+
+static tni_thread_marks *find_place(void)
+{
+    tni_flight_thread *t = have_block(0);
+    return t ? &t->marks : NULL;
+}
+
+/* Without a record: block and frames in one piece of the heap. */
+static tni_flight_thread *join_on_heap(uint32_t limit, void **slots)
+{
+    uint64_t at = round_up(sizeof(tni_flight_thread));
+    char *block = tni_alloc(at + slots_nbytes(limit));
+    if (!block)
+        return NULL;
+    tni_flight_thread *t = (tni_flight_thread *)(void *)block;
+    memset(t, 0, sizeof *t);
+    memset(block + at, 0, TNI_FLIGHT_RING * sizeof(tni_flight_frame));
+    t->limit = limit;
+    *slots = block + at;
+    return t;
+}
+
+tni_flight_thread *tni_flight_join(uint32_t limit, void **slots)
+{
+    uint64_t nbytes = slots_nbytes(limit);
+    tni_flight_thread *t = have_block(nbytes);
+    if (!t)
+        return join_on_heap(limit, slots);
+    pthread_mutex_lock(&record.lock);
+    void *at = find_slots(t, nbytes);
+    if (at) {
+        t->calls = 0;
+        atomic_thread_fence(memory_order_release);
+        t->limit = limit;
+    }
+    pthread_mutex_unlock(&record.lock);
+    if (!at)
+        return join_on_heap(limit, slots);
+    *slots = at;
+    return t;
+}
+
+static void free_block(tni_flight_thread *t)
+{
+    if (mine == t) {
+        mine = NULL;
+        tni_my_marks = NULL;
+    }
+    t->limit = 0;
+    atomic_thread_fence(memory_order_release);
+    t->live = 0;
+}
+
+void tni_flight_leave(tni_flight_thread *t)
+{
+    if (!in_record(t)) {
+        tni_free(t);
+        return;
+    }
+    pthread_mutex_lock(&record.lock);
+    free_block(t);
+    pthread_mutex_unlock(&record.lock);
+    pthread_setspecific(record.key, NULL);
+}
+
+/* A thread that never dispatched; one that did has left when the dispatcher let go of it, or will.
+ */
+static void thread_ends(void *block)
+{
+    tni_flight_thread *t = block;
+    if (t->limit)
+        return;
+    pthread_mutex_lock(&record.lock);
+    free_block(t);
+    pthread_mutex_unlock(&record.lock);
+}
+
+/* ---- fork ---- */
+
+/* Copy what the child keeps: the header, the names, and this thread's block. */
+static void copy_kept(char *to)
+{
+    memcpy(to, record.base, TNI_AT_NAMES);
+    memcpy(to + TNI_AT_NAMES, record.base + TNI_AT_NAMES, HEAD->n_names * sizeof(tni_flight_name));
+    memcpy(to + TNI_AT_TEXT, record.base + TNI_AT_TEXT, HEAD->text_nbytes);
+    for (uint32_t i = 0; i < HEAD->n_threads; i++) {
+        uint64_t at = atomic_load_explicit(&directory()[i], memory_order_relaxed);
+        const tni_flight_thread *t = (const tni_flight_thread *)(void *)(record.base + at);
+        tni_flight_thread *copy = (tni_flight_thread *)(void *)(to + at);
+        if (t == mine) {
+            memcpy(copy, t, sizeof *t);
+            if (t->limit)
+                memcpy(to + t->slots_at, record.base + t->slots_at, t->slots_nbytes);
+            copy->tid = (uint32_t)gettid();
+        } else {
+            copy->slots_at = t->slots_at;
+            copy->slots_nbytes = t->slots_nbytes;
+        }
+    }
+}
+
+void tni_flight_before_fork(void)
+{
+    tni_flight_names_lock();
+    pthread_mutex_lock(&record.lock);
+}
+
+void tni_flight_after_fork(void)
+{
+    pthread_mutex_unlock(&record.lock);
+    tni_flight_names_unlock();
+}
+
+/* Nothing here may allocate or wait: the child has one thread, and it may have come from many. */
+static void part_from_parent(void)
+{
+    int old = still_ours() ? record.fd : -1;
+    record.in_file = false; /* the file is the parent's */
+    int fd = memfd_create(TNI_FLIGHT_NAME, MFD_CLOEXEC);
+    char *to = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, (off_t)record.used) == 0)
+        to = mmap(NULL, record.used, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (to == MAP_FAILED) { /* then for itself alone, at least not in the parent's memory */
+        if (fd >= 0)
+            close(fd);
+        fd = -1;
+        to = mmap(NULL, TNI_FLIGHT_MOST, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (to == MAP_FAILED)
+            return;
+    }
+    copy_kept(to);
+    tni_flight_header *h = (tni_flight_header *)(void *)to;
+    h->pid = (uint32_t)getpid();
+    h->nbytes = record.used;
+    if (fd >= 0) {
+        munmap(to, record.used);
+        if (mmap(record.base, TNI_FLIGHT_MOST, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
+            return;
+    } else if (mremap(to, TNI_FLIGHT_MOST, TNI_FLIGHT_MOST, MREMAP_MAYMOVE | MREMAP_FIXED,
+                      record.base) == MAP_FAILED) {
+        return;
+    }
+    if (old >= 0)
+        close(old);
+    record.fd = fd;
+    remember_file();
+}
+
+void tni_flight_forked(void)
+{
+    if (record.base)
+        part_from_parent();
+    tni_flight_after_fork();
+}
