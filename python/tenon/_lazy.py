@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""Modules that are loaded when they are first named."""
+
+import sys
+
+
+def lazy_modules(package, names):
+    """A `__getattr__` for a package: its modules in `names` are imported at first use."""
+    names = frozenset(names)
+
+    def __getattr__(name):
+        if name in names:
+            full = "%s.%s" % (package, name)
+            __import__(full)
+            return sys.modules[full]
+        raise AttributeError("module %r has no attribute %r" % (package, name))
+
+    return __getattr__

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Settings and small functions of the package itself that scripts touch: determinism, precision of products, names of
+types, conditions. They are loaded when they are first named."""
+
+import tenon
+
+__all__ = ["are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "get_deterministic_debug_mode",
+           "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
+           "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_warn_always", "typename",
+           "use_deterministic_algorithms"]
+
+_deterministic = [False, False]  # on; warn only
+_precision = ["highest"]
+_warn_always = [False]
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Every algorithm here gives the same bits for the same input: the setting is kept and changes nothing."""
+    _deterministic[:] = [bool(mode), bool(warn_only)]
+
+
+def are_deterministic_algorithms_enabled():
+    return _deterministic[0]
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    return _deterministic[1]
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """0 or "default", 1 or "warn", 2 or "error"."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError("debug_mode must be str or int, but got %s" % type(debug_mode))
+    names = {"default": 0, "warn": 1, "error": 2}
+    if isinstance(debug_mode, str):
+        if debug_mode not in names:
+            raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got %s"
+                               % debug_mode)
+        debug_mode = names[debug_mode]
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError("invalid value of debug_mode, expected 0, 1, or 2, but got %s" % debug_mode)
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def get_deterministic_debug_mode():
+    if not _deterministic[0]:
+        return 0
+    return 1 if _deterministic[1] else 2
+
+
+def set_float32_matmul_precision(precision):
+    """"highest", "high" or "medium". Products of floats are always computed in floats: the setting is kept."""
+    if precision not in ("highest", "high", "medium"):
+        import warnings
+        warnings.warn("%s is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision call has "
+                      "no effect." % precision, UserWarning, stacklevel=2)
+        return
+    _precision[0] = precision
+
+
+def get_float32_matmul_precision():
+    return _precision[0]
+
+
+def set_warn_always(b):
+    _warn_always[0] = bool(b)
+
+
+def is_warn_always_enabled():
+    return _warn_always[0]
+
+
+def compiled_with_cxx11_abi():
+    return True
+
+
+def typename(obj):
+    """torch.FloatTensor and so on for a tensor; the qualified name of the class for anything else."""
+    if isinstance(obj, tenon.Tensor):
+        return obj.type()
+    kind = obj if isinstance(obj, type) else type(obj)
+    module = getattr(kind, "__module__", None)
+    if module in (None, "builtins", "__main__"):
+        return kind.__qualname__
+    return "%s.%s" % (module, kind.__qualname__)

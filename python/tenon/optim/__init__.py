@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""Optimizers, schedules of their rates, and averages of weights."""
+
+from tenon.optim.optimizer import Optimizer
+from tenon.optim.sgd import ASGD, Rprop, SGD
+from tenon.optim.adam import Adam, AdamW, Adamax, NAdam, RAdam
+from tenon.optim.adaptive import Adadelta, Adafactor, Adagrad, RMSprop
+from tenon.optim.lbfgs import LBFGS
+from tenon.optim.muon import Muon
+from tenon.optim import lr_scheduler, swa_utils
+
+__all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam",
+           "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler", "swa_utils"]

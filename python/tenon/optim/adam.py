@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""The family of Adam: Adam, AdamW, Adamax, NAdam and RAdam."""
+
+import tenon
+from tenon.optim.optimizer import Algorithm, can_fuse, check, check_fused, check_rate, like, new_step, number, scalar_dtype
+
+__all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
+
+
+def _check_betas(betas):
+    for i, beta in enumerate(betas):
+        check(0.0 <= beta < 1.0, "Invalid beta parameter at index %d" % i, beta)
+
+
+def _moments(state, p):
+    state["exp_avg"] = like(p)
+    state["exp_avg_sq"] = like(p)
+
+
+def _decay(p, grad, group):
+    """Weight decay, on the parameter itself or through the gradient; returns the gradient to use."""
+    decay = group["weight_decay"]
+    if decay != 0:
+        if group.get("decoupled_weight_decay"):
+            p.mul_(1 - number(group["lr"]) * decay)
+        else:
+            grad = grad.add(p, alpha=decay)
+    return grad
+
+
+def _average(grad, state, beta1, beta2):
+    """Take the gradient into both running averages, and return them."""
+    mean, square = state["exp_avg"], state["exp_avg_sq"]
+    mean.lerp_(grad, 1 - beta1)
+    square.mul_(beta2).addcmul_(grad, grad.conj(), value=1 - beta2)
+    return mean, square
+
+
+class Adam(Algorithm):
+    """p -= lr * m / (sqrt(v) + eps), m and v being running averages of the gradient and of its square, corrected for
+    their start at zero."""
+
+    _added_options = (("amsgrad", False), ("maximize", False), ("foreach", None), ("capturable", False),
+                      ("differentiable", False), ("decoupled_weight_decay", False), ("fused", None))
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
+                 maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
+        check_rate(lr, {"foreach": foreach, "capturable": capturable})
+        check(0.0 <= eps, "Invalid epsilon value", eps)
+        _check_betas(betas)
+        check(0.0 <= weight_decay, "Invalid weight_decay value", weight_decay)
+        for i, beta in enumerate(betas):
+            if isinstance(beta, tenon.Tensor):
+                if not capturable and foreach:
+                    raise ValueError("betas[%d] as a Tensor is not supported for capturable=False and foreach=True" % i)
+                if beta.numel() != 1:
+                    raise ValueError("Tensor betas[%d] must be 1-element" % i)
+        super().__init__(params, dict(
+            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
+            foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused,
+            decoupled_weight_decay=decoupled_weight_decay))
+        check_fused(fused, foreach, differentiable)
+        if fused:
+            self._step_supports_amp_scaling = True
+
+    def _start(self, state, p, group):
+        state["step"] = new_step(group, p)
+        _moments(state, p)
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = like(p)
+
+    def _update_all(self, params, grads, states, group):
+        if not can_fuse(params, grads, group):
+            super()._update_all(params, grads, states, group)
+            return
+        steps = [state["step"] for state in states]
+        tenon._foreach_add_(steps, 1)
+        beta1, beta2 = group["betas"]
+        run = tenon._fused_adamw_ if group.get("decoupled_weight_decay") else tenon._fused_adam_
+        run(params, grads, [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states],
+            [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else [], steps,
+            lr=group["lr"], beta1=number(beta1), beta2=number(beta2), weight_decay=group["weight_decay"],
+            eps=group["eps"], amsgrad=group["amsgrad"], maximize=group["maximize"],
+            grad_scale=getattr(self, "grad_scale", None), found_inf=getattr(self, "found_inf", None))
+
+    def _update(self, p, grad, state, group):
+        state["step"] += 1
+        grad = _decay(p, grad, group)
+        keep = group["differentiable"]  # tensors among the options then stay tensors, for their own gradients
+        lr, (beta1, beta2) = group["lr"], group["betas"]
+        if not keep:
+            lr, beta1, beta2 = number(lr), number(beta1), number(beta2)
+        step = state["step"] if keep else state["step"].item()
+        if p.is_complex():
+            _adam_complex(p, grad, state, group, lr, beta1, beta2, step)
+            return
+        mean, square = _average(grad, state, beta1, beta2)
+        size = lr / (1 - beta1 ** step)
+        root = (1 - beta2 ** step) ** 0.5
+        if group["amsgrad"]:
+            largest = state["max_exp_avg_sq"]
+            largest.copy_(tenon.maximum(largest.clone() if keep else largest, square))
+            square = largest
+        if keep:
+            p.addcdiv_(mean.clone(), (square.sqrt() / (root * -size)).add_(group["eps"] / -size))
+        else:
+            p.addcdiv_(mean, (square.sqrt() / root).add_(group["eps"]), value=-size)
+
+
+def _adam_complex(p, grad, state, group, lr, beta1, beta2, step):
+    """A complex parameter is updated as the real numbers that it is made of."""
+    real = {name: tenon.view_as_real(value) for name, value in state.items() if name != "step"}
+    mean, square = _average(tenon.view_as_real(grad), real, beta1, beta2)
+    if group["amsgrad"]:
+        square = real["max_exp_avg_sq"].copy_(tenon.maximum(real["max_exp_avg_sq"], square))
+    denominator = (square.sqrt() / (1 - beta2 ** step) ** 0.5).add_(group["eps"])
+    tenon.view_as_real(p).addcdiv_(mean, denominator, value=-lr / (1 - beta1 ** step))
+
+
+class AdamW(Adam):
+    """Adam with weight decay applied to the parameter itself."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *,
+                 maximize=False, foreach=None, capturable=False, differentiable=False, fused=None):
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
+                         capturable=capturable, differentiable=differentiable, fused=fused,
+                         decoupled_weight_decay=True)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True
+
+
+class Adamax(Algorithm):
+    """Adam with the largest recent gradient in the place of the root of the average square."""
+
+    _added_options = (("foreach", None), ("maximize", False), ("differentiable", False), ("capturable", False))
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
+                 differentiable=False, capturable=False):
+        check_rate(lr)
+        check(0.0 <= eps, "Invalid epsilon value", eps)
+        _check_betas(betas)
+        check(0.0 <= weight_decay, "Invalid weight_decay value", weight_decay)
+        super().__init__(params, dict(
+            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, foreach=foreach, maximize=maximize,
+            differentiable=differentiable, capturable=capturable))
+
+    def _start(self, state, p, group):
+        state["step"] = new_step(group, p)
+        state["exp_avg"] = like(p)
+        state["exp_inf"] = like(p)
+
+    def _update(self, p, grad, state, group):
+        state["step"] += 1
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        mean, largest = state["exp_avg"], state["exp_inf"]
+        if p.is_complex():
+            p, grad, mean, largest = (tenon.view_as_real(x) for x in (p, grad, mean, largest))
+        beta1, beta2 = group["betas"]
+        mean.lerp_(grad, 1 - beta1)
+        largest.copy_(tenon.maximum(largest.mul(beta2), grad.abs().add_(group["eps"])))
+        rate = number(group["lr"]) / (1 - beta1 ** state["step"].item())
+        p.addcdiv_(mean, largest, value=-rate)
+
+
+class NAdam(Algorithm):
+    """Adam with Nesterov's look ahead."""
+
+    _added_options = (("maximize", False), ("foreach", None), ("capturable", False), ("differentiable", False),
+                      ("decoupled_weight_decay", False))
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
+                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False):
+        check_rate(lr)
+        check(0.0 <= eps, "Invalid epsilon value", eps)
+        _check_betas(betas)
+        check(0.0 <= weight_decay, "Invalid weight_decay value", weight_decay)
+        check(0.0 <= momentum_decay, "Invalid momentum_decay value", momentum_decay)
+        super().__init__(params, dict(
+            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay,
+            decoupled_weight_decay=decoupled_weight_decay, maximize=maximize, foreach=foreach, capturable=capturable,
+            differentiable=differentiable))
+
+    def _start(self, state, p, group):
+        state["step"] = new_step(group, p)
+        state["mu_product"] = tenon.ones((), dtype=scalar_dtype())
+        _moments(state, p)
+
+    def _update(self, p, grad, state, group):
+        state["step"] += 1
+        step, lr = state["step"].item(), number(group["lr"])
+        grad = _decay(p, grad, group)
+        if p.is_complex():
+            real = {name: tenon.view_as_real(state[name]) for name in ("exp_avg", "exp_avg_sq")}
+            p, grad = tenon.view_as_real(p), tenon.view_as_real(grad)
+        else:
+            real = state
+        beta1, beta2 = group["betas"]
+        fading = group["momentum_decay"]
+        now = beta1 * (1.0 - 0.5 * 0.96 ** (step * fading))
+        then = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * fading))
+        state["mu_product"] *= now
+        mean, square = _average(grad, real, beta1, beta2)
+        denominator = square.div(1 - beta2 ** step).sqrt().add_(group["eps"])
+        product = state["mu_product"].item()
+        p.addcdiv_(grad, denominator, value=-lr * (1.0 - now) / (1.0 - product))
+        p.addcdiv_(mean, denominator, value=-lr * then / (1.0 - product * then))
+
+
+class RAdam(Algorithm):
+    """Adam that leaves the division out while the variance of v is not yet known well enough."""
+
+    _added_options = (("foreach", None), ("maximize", False), ("differentiable", False),
+                      ("decoupled_weight_decay", False), ("capturable", False))
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
+                 foreach=None, maximize=False, capturable=False, differentiable=False):
+        check_rate(lr)
+        check(0.0 <= eps, "Invalid epsilon value", eps)
+        _check_betas(betas)
+        check(0.0 <= weight_decay, "Invalid weight_decay value", weight_decay)
+        super().__init__(params, dict(
+            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize, foreach=foreach,
+            capturable=capturable, decoupled_weight_decay=decoupled_weight_decay, differentiable=differentiable))
+
+    def _start(self, state, p, group):
+        state["step"] = new_step(group, p)
+        _moments(state, p)
+
+    def _update(self, p, grad, state, group):
+        state["step"] += 1
+        step, lr = state["step"].item(), number(group["lr"])
+        grad = _decay(p, grad, group)
+        if p.is_complex():
+            real = {name: tenon.view_as_real(state[name]) for name in ("exp_avg", "exp_avg_sq")}
+            p, grad = tenon.view_as_real(p), tenon.view_as_real(grad)
+        else:
+            real = state
+        beta1, beta2 = group["betas"]
+        mean, square = _average(grad, real, beta1, beta2)
+        correction1, correction2 = 1 - beta1 ** step, 1 - beta2 ** step
+        mean = mean / correction1
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * step * beta2 ** step / correction2
+        if length > 5.0:
+            rectify = ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
+            adaptive = correction2 ** 0.5 / square.sqrt().add_(group["eps"])
+            p.add_(mean * lr * adaptive * rectify, alpha=-1.0)
+        else:
+            p.add_(mean * lr, alpha=-1.0)

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+"""AdamW, at the path where scripts look for it."""
+
+from tenon.optim.adam import AdamW
+
+__all__ = ["AdamW"]
