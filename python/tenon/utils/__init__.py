@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""Helpers for training: data, checkpoints of activations, hooks, logs. Each module is loaded when it is first named."""
+
+from tenon._lazy import lazy_modules
+
+__getattr__ = lazy_modules(__name__, ("_pytree", "benchmark",
+                                      "checkpoint", "collect_env", "data", "deterministic", "dlpack",
+                                      "hooks", "model_zoo", "tensorboard"))

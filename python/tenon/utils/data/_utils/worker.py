@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""What a worker of a loader does, and how it ends.
+
+A worker reads requests with a thread of its own, so that the loader can always write, and answers in the order of the
+requests. It ends when it is told to, when the loader closes the pipe, or when its parent is gone.
+"""
+
+import os
+import queue
+import threading
+
+import tenon
+
+_worker_info = None
+
+
+class WorkerInfo:
+    """Which of the workers this process is: id, num_workers, seed, dataset."""
+
+    def __init__(self, **values):
+        self.__dict__.update(values)
+        self.__dict__["_fixed"] = True
+
+    def __setattr__(self, name, value):
+        if self.__dict__.get("_fixed"):
+            raise RuntimeError("Cannot assign attributes to WorkerInfo objects")
+        self.__dict__[name] = value
+
+    def __repr__(self):
+        return "WorkerInfo(%s)" % ", ".join("%s=%s" % (name, self.__dict__[name])
+                                            for name in ("id", "num_workers", "seed", "dataset"))
+
+
+def get_worker_info():
+    """In a worker, its WorkerInfo; elsewhere None."""
+    return _worker_info
+
+
+class ExceptionWrapper:
+    """An exception of a worker: its class and its traceback as text, which can always travel."""
+
+    def __init__(self, error, where):
+        import traceback
+        self.kind = type(error)
+        self.text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        self.where = where
+
+    def __reduce__(self):
+        import pickle
+        kind = self.kind
+        try:
+            pickle.dumps(kind)
+        except Exception:
+            kind = RuntimeError
+        return _rewrap, (kind, self.text, self.where)
+
+    def reraise(self):
+        """Raise it here."""
+        text = "Caught %s %s.\nOriginal %s" % (self.kind.__name__, self.where, self.text)
+        if self.kind is KeyError:
+            raise KeyError(_Text(text))
+        if getattr(self.kind, "message", None):
+            raise self.kind(message=text)
+        try:
+            error = self.kind(text)
+        except Exception:
+            raise RuntimeError(text) from None
+        raise error
+
+
+def _rewrap(kind, text, where):
+    made = ExceptionWrapper.__new__(ExceptionWrapper)
+    made.kind, made.text, made.where = kind, text, where
+    return made
+
+
+class _Text(str):
+    """A KeyError shows the repr of its argument; this one has line breaks in it."""
+
+    def __repr__(self):
+        return str(self)
+
+
+class End:
+    """A stream of a worker is at its end."""
+
+    def __init__(self, worker_id):
+        self.worker_id = worker_id
+
+
+def _read_requests(pipe, requests, parent):
+    """Until the end: from the pipe into the queue. Ends the process when the parent is gone."""
+    try:
+        while True:
+            while not pipe.poll(5.0):
+                if os.getppid() != parent:
+                    os._exit(1)
+            request = pipe.recv()
+            requests.put(request)
+            if request is None:
+                return
+    except (EOFError, OSError):
+        requests.put(None)
+
+
+def _seed_all(seed):
+    import random
+    import sys
+    random.seed(seed)
+    tenon.manual_seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF])
+
+
+def run(worker_id, num_workers, requests_end, results, foreign_ends, parent, dataset, is_iterable, auto_collation,
+        collate_fn, drop_last, base_seed, init_fn):
+    """The main function of a worker. Requests are (epoch, number, keys), or ("resume", epoch), or None for the end;
+    answers are (epoch, number, batch or ExceptionWrapper or End)."""
+    from tenon.utils.data._utils import transport
+    from tenon.utils.data._utils.fetch import fetcher
+    global _worker_info
+    for end in foreign_ends:  # ends that fork copied: while one is open, nobody sees that the other side is gone
+        end.close()
+    try:
+        tenon.set_num_threads(1)
+        seed = base_seed + worker_id
+        _seed_all(seed)
+        _worker_info = WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=dataset)
+        requests = queue.SimpleQueue()
+        threading.Thread(target=_read_requests, args=(requests_end, requests, parent), daemon=True).start()
+        where = "in DataLoader worker process %d" % worker_id
+        failed = None
+        try:
+            if init_fn is not None:
+                init_fn(worker_id)
+        except Exception as error:
+            failed = ExceptionWrapper(error, where)
+        source, ended = None, False
+        while True:
+            request = requests.get()
+            if request is None:
+                return
+            if request[0] == "resume":
+                source, ended = None, False
+                continue
+            epoch, number, keys = request
+            if ended:
+                continue
+            if failed is not None:
+                answer, failed = failed, None
+            else:
+                try:
+                    if source is None:
+                        source = fetcher(is_iterable, dataset, auto_collation, collate_fn, drop_last)
+                    answer = source.fetch(keys)
+                except Exception as error:
+                    if is_iterable and isinstance(error, StopIteration):
+                        answer, ended = End(worker_id), True
+                    else:
+                        answer = ExceptionWrapper(error, where)
+            try:
+                transport.send(results, (epoch, number, answer))
+            except (BrokenPipeError, ConnectionResetError):
+                return  # nobody wants it
+            except Exception as error:  # it cannot be pickled
+                transport.send(results, (epoch, number, ExceptionWrapper(error, where)))
+            del answer
+    except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
+        pass
