@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: MIT
+"""Run PyTorch programs on Tenon: in this process, every `import torch` gives Tenon.
+
+  python3 -m tenon.as_torch script.py args…      as python3 script.py args…
+  python3 -m tenon.as_torch -m module args…      as python3 -m module args…
+  python3 -m tenon.as_torch -c 'code' args…      as python3 -c 'code' args…
+
+or, in a session: `import tenon.as_torch; tenon.as_torch.install()`.
+
+A module has one object under both names: `torch.nn is tenon.nn`. A name that Tenon does not have raises the exception
+that Python raises for any missing name, and its text says where the list of what is covered stands.
+"""
+
+import sys
+
+COVERAGE = "docs/user/torch-coverage.md"
+VERSION = "2.11.0+tenon"
+
+_HINT = "Tenon does not have it; %s lists what is covered" % COVERAGE
+
+
+def _ours(name):
+    """torch.nn -> tenon.nn"""
+    return "tenon" + name[len("torch"):]
+
+
+def _called_by_find_spec():
+    """Whether somebody only asks, through importlib.util.find_spec, if a module exists."""
+    frame = sys._getframe(2)
+    for _ in range(6):
+        if frame is None:
+            return False
+        if frame.f_globals.get("__name__") == "importlib.util":
+            return True
+        frame = frame.f_back
+    return False
+
+
+class _Loader:
+    """Gives the module of ours, and leaves it as it was made."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def create_module(self, spec):
+        import importlib
+        module = importlib.import_module(_ours(self.name))
+        self.own_spec = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        module.__spec__ = self.own_spec
+        _explain_missing_names(module, self.name)
+
+    def is_package(self, name):
+        return hasattr(sys.modules[_ours(name)], "__path__")
+
+    def get_code(self, name):
+        """For `python3 -m torch.something`."""
+        spec = _spec_of(_ours(name))
+        return spec.loader.get_code(spec.name)
+
+
+def _spec_of(name):
+    """The spec of one of our modules, without importing it; its parents are imported. None where there is none."""
+    import importlib.util
+    try:
+        return importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        return None
+    except ValueError:  # a module that has no spec, as __main__ may have none
+        return getattr(sys.modules.get(name), "__spec__", None)
+
+
+class _Finder:
+    """Finds torch and what is in it. Stands first in sys.meta_path, so that an installed PyTorch is not seen."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name == "multiprocessing.spawn":
+            return _spawn_with_install(name, path)
+        if name != "torch" and not name.startswith("torch."):
+            return None
+        from importlib.machinery import ModuleSpec
+        found = _spec_of(_ours(name))
+        if found is None:
+            if _called_by_find_spec():
+                return None
+            raise ModuleNotFoundError("No module named %r: %s" % (name, _HINT), name=name)
+        spec = ModuleSpec(name, _Loader(name), origin=found.origin,
+                          is_package=found.submodule_search_locations is not None)
+        if found.submodule_search_locations is not None:
+            spec.submodule_search_locations = list(found.submodule_search_locations)
+        return spec
+
+    @classmethod
+    def find_distributions(cls, context=None):
+        """importlib.metadata.version("torch") is asked by packages that build on torch."""
+        if getattr(context, "name", None) not in (None, "torch"):
+            return
+        from importlib.metadata import Distribution
+
+        class Torch(Distribution):
+            def read_text(self, filename):
+                return "Metadata-Version: 2.1\nName: torch\nVersion: %s\n" % VERSION if filename == "METADATA" else None
+
+            def locate_file(self, path):
+                import pathlib
+                return pathlib.Path(__file__).parent.parent / path
+
+        yield Torch()
+
+
+def _spawn_with_install(name, path):
+    """multiprocessing.spawn, changed so that a process which it starts knows torch too."""
+    from importlib.machinery import PathFinder
+    spec = PathFinder.find_spec(name, path)
+    if spec is None:
+        return None
+    plain = spec.loader.exec_module
+
+    def exec_module(module):
+        plain(module)
+        _install_in_children(module)
+
+    spec.loader.exec_module = exec_module
+    return spec
+
+
+def _install_in_children(spawn):
+    command_line = spawn.get_command_line
+
+    def get_command_line(**arguments):
+        words = command_line(**arguments)
+        if "-c" in words:
+            at = words.index("-c") + 1
+            words[at] = "import tenon.as_torch; tenon.as_torch.install(); " + words[at]
+        return words
+
+    spawn.get_command_line = get_command_line
+
+
+def _explain_missing_names(module, name):
+    """Let `module.missing` and `from module import missing` say where the list of covered names stands."""
+    own = module.__dict__.get("__getattr__")
+    if getattr(own, "explains", False):
+        return
+
+    def __getattr__(attribute):
+        if own is not None:
+            try:
+                return own(attribute)
+            except AttributeError:
+                pass
+        if attribute.startswith("__"):
+            raise AttributeError("module %r has no attribute %r" % (name, attribute))
+        if _is_from_import(sys._getframe(1)):
+            inner = sys.modules.get("%s.%s" % (module.__name__, attribute))
+            if inner is not None:
+                return inner
+            raise ImportError("cannot import name %r from %r: %s" % (attribute, name, _HINT), name=name)
+        raise AttributeError("module %r has no attribute %r: %s" % (name, attribute, _HINT), name=attribute, obj=module)
+
+    __getattr__.explains = True
+    module.__getattr__ = __getattr__
+
+
+def _is_from_import(frame):
+    """Whether the frame is at the second half of `from module import name`, where only an ImportError is passed on."""
+    from opcode import opmap
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return 0 <= at < len(code) and code[at] == opmap["IMPORT_FROM"]
+
+
+def is_installed():
+    """Whether `import torch` gives Tenon."""
+    return _Finder in sys.meta_path
+
+
+def install():
+    """From now on `import torch` gives Tenon in this process. Twice is as good as once."""
+    if is_installed():
+        return
+    import tenon
+    present = sys.modules.get("torch")
+    if present is not None and present is not tenon:
+        raise ImportError("PyTorch is imported already: call tenon.as_torch.install() before the first `import torch`")
+    from tenon.torch_version import TorchVersion
+    tenon.__version__ = TorchVersion(VERSION)
+    sys.meta_path.insert(0, _Finder)
+    if "multiprocessing.spawn" in sys.modules:
+        _install_in_children(sys.modules["multiprocessing.spawn"])
+
+
+def _hide_our_frames():
+    """A traceback begins in the script, as if Python itself had run it."""
+    plain = sys.excepthook
+
+    def hook(kind, value, traceback):
+        inside = traceback
+        while inside is not None and inside.tb_frame.f_code.co_filename != __file__:
+            inside = inside.tb_next
+        while inside is not None and inside.tb_frame.f_code.co_filename == __file__:
+            inside = inside.tb_next
+        while inside is not None and "runpy" in inside.tb_frame.f_code.co_filename:
+            inside = inside.tb_next
+        if inside is None and isinstance(value, SyntaxError):
+            plain(kind, value.with_traceback(None), None)
+        else:
+            chosen = inside if inside is not None else traceback
+            plain(kind, value.with_traceback(chosen), chosen)
+
+    if plain is sys.__excepthook__:
+        sys.excepthook = hook
+
+
+def _run_script(path):
+    import os
+    import runpy
+    full = os.path.abspath(path)
+    if os.path.isdir(full) or full.endswith((".zip", ".pyz", ".pyc")):
+        if os.path.isdir(full) and not sys.flags.safe_path and sys.path:
+            sys.path.pop(0)  # run_path puts the folder there
+        runpy.run_path(full, run_name="__main__")
+        return
+    try:
+        with open(full, "rb") as file:
+            source = file.read()
+    except OSError as error:
+        sys.stderr.write("%s: can't open file %r: [Errno %d] %s\n"
+                         % (sys.executable, full, error.errno, error.strerror))
+        raise SystemExit(2) from None
+    if not sys.flags.safe_path:
+        sys.path[0] = os.path.dirname(full)
+    from importlib.machinery import SourceFileLoader
+    namespace = _fresh_main(__file__=full, __cached__=None, __loader__=SourceFileLoader("__main__", full))
+    exec(compile(source, full, "exec", dont_inherit=True), namespace)
+
+
+def _fresh_main(**names):
+    """The namespace of a new __main__."""
+    import builtins
+    from types import ModuleType
+    main = ModuleType("__main__")
+    main.__dict__.update(__builtins__=builtins, __spec__=None, __package__=None, __doc__=None, **names)
+    sys.modules["__main__"] = main
+    return main.__dict__
+
+
+def main(arguments):
+    """What `python3 -m tenon.as_torch` does with its arguments."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        stream = sys.stdout if arguments else sys.stderr
+        stream.write("usage: python3 -m tenon.as_torch [-m module | -c code | script.py] [argument]…\n\n"
+                     "Runs a PyTorch program on Tenon: in it, `import torch` is Tenon.\n")
+        return 0 if arguments else 2
+    kind, rest = (arguments[0], arguments[1:]) if arguments[0] in ("-m", "-c") else (None, arguments)
+    if kind is not None and not rest:
+        sys.stderr.write("Argument expected for the %s option\n" % kind)
+        return 2
+    install()
+    _hide_our_frames()
+    if kind == "-m":
+        import runpy
+        sys.argv = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        sys.argv = ["-c"] + rest[1:]
+        exec(compile(rest[0], "<string>", "exec", dont_inherit=True), _fresh_main())
+    else:
+        sys.argv = rest
+        _run_script(rest[0])
+    return 0
+
+
+if __name__ == "__main__":
+    # The module that scripts can import is the one to install; this one is __main__, which the script replaces.
+    import tenon.as_torch
+    sys.exit(tenon.as_torch.main(sys.argv[1:]))

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+"""MIOpen: not used."""
+
+immediate = False

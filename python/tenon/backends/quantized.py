@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+"""Quantized kernels: none."""
+
+engine = "none"
+supported_engines = []

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+"""XNNPACK: not used."""
+
+enabled = False
