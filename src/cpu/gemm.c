@@ -6,7 +6,7 @@
 #include "core/scalar.h"
 #include "cpu/blas.h"
 #include "cpu/gemm_half.h"
-#include "cpu/gemm_kernels.h"
+#include "cpu/gemm_packed.h"
 #include "cpu/loops.h"
 #include "cpu/move.h"
 
@@ -343,6 +343,12 @@ static tn_status run_any(product *p)
     if (g->c.col != 1 && g->c.row == 1)
         transpose_all(g);
     p->blas = tni_blas_wants(p->dtype, times(times(g->m, g->n), g->k));
+    if (is_float(p->dtype) && !p->blas && g->c.col == 1 && (!p->beta || g->d.col == 1)) {
+        tni_gemm_way way = tni_gemm_choose_way(g, p->beta);
+        if (way != TNI_GEMM_TILES)
+            return tni_gemm_run_packed(p->kernels->packed[p->dtype], g, way, p->alpha, p->beta,
+                                       (size_t)p->itemsize);
+    }
     if (g->c.col != 1 || (p->beta && g->d.col != 1))
         return run_beside(p);
     return wants_copy(p, &g->a) || wants_copy(p, &g->b) ? run_copied(p) : run(p);

@@ -14,9 +14,37 @@ typedef void (*tni_gemm_fn)(const tni_gemm_args *g, const void *alpha, const voi
 /* One column: n is 1, B is contiguous (row 1); C and D may have any stride. */
 typedef void (*tni_gemv_fn)(const tni_gemm_args *g, const void *alpha, const void *beta);
 
+/* A product over copies in the order of use, which all its tiles share. Copies are cut along k into
+ * blocks of `depth`, which lie one after the other; in a block lie panels of `nr` columns of B,
+ * [p][nr] each, filled up with zeros, and of `mr` rows of A, [p][mr] each. */
+typedef struct tni_gemm_packed {
+    int64_t m, n, k;
+    int64_t depth;
+    const void *a;          /* panels, or A itself */
+    int64_t a_row;          /* of A itself, whose rows are contiguous; 0: panels */
+    const void *b;          /* panels */
+    int64_t m_room, n_room; /* m and n with their last panels filled up */
+    tni_matrix c, d;        /* rows contiguous; columns when `turned` */
+    bool turned;
+    const void *alpha, *beta; /* beta NULL: 0 */
+} tni_gemm_packed;
+
+/* Copies @p kc rows of @p count columns of B, or columns of @p count rows of A, from @p from. */
+typedef void (*tni_gemm_copy_fn)(void *to, const void *from, int64_t row, int64_t col,
+                                 int64_t count, int64_t kc);
+typedef struct tni_gemm_packed_kernels {
+    int mr, nr;
+    tni_gemm_copy_fn copy_a, copy_b;
+    /* Rows i0 to i1, columns j0 to j1 of the product; both begin with a panel. @p room has as many
+     * elements as the tile, when there are several blocks along k; not when `turned`. */
+    void (*tile)(const tni_gemm_packed *x, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+                 void *room);
+} tni_gemm_packed_kernels;
+
 typedef struct tni_gemm_table {
     tni_gemm_fn gemm[TN_DTYPE_LIMIT]; /* NULL for halves and bool */
     tni_gemv_fn gemv[TN_DTYPE_LIMIT];
+    const tni_gemm_packed_kernels *packed[TN_DTYPE_LIMIT]; /* float and double */
 } tni_gemm_table;
 
 /* Sizes of the blocks that the float kernels copy into the order of use: of B KC x NC, of A MC x
@@ -27,19 +55,26 @@ typedef struct tni_gemm_table {
 #define TNI_GEMM_MC           48
 #define TNI_GEMM_PANEL        32
 /* A B of at most so many elements is used as it lies when its rows are contiguous; of at most so
- * many it is transposed on the stack when they are not. */
-#define TNI_GEMM_DIRECT 16384
-#define TNI_GEMM_TURN   2048
+ * many it is transposed on the stack when they are not. A larger one is used as it lies too, KC
+ * rows at a time, when few rows of A would share a copy. */
+#define TNI_GEMM_DIRECT   16384
+#define TNI_GEMM_TURN     2048
+#define TNI_GEMM_FEW_ROWS 96
+
+/* @p k in equal blocks of at most @p most, each of them a whole number of vectors. */
+#define TNI_GEMM_DEPTH(most, k) \
+    ((k) <= (most) ? (k) : ((k) / (((k) + (most)-1) / (most)) + 15) / 16 * 16)
 
 /* Whether the float kernels copy blocks. */
 static inline bool tni_gemm_blocked(const tni_gemm_args *g)
 {
-    if (g->gather_a || g->gather_b)
+    if (g->gather_a || g->gather_b || (g->a.col != 1 && g->a.row != 1))
         return true;
+    if (g->b.col == 1 && g->m <= TNI_GEMM_FEW_ROWS)
+        return false;
     /* The sizes first: an operand that repeats elements may have more of them than fit a number. */
     return g->n > TNI_GEMM_DIRECT || g->k > TNI_GEMM_DIRECT ||
-           g->n * g->k > (g->b.col == 1 ? TNI_GEMM_DIRECT : TNI_GEMM_TURN) ||
-           (g->a.col != 1 && g->a.row != 1);
+           g->n * g->k > (g->b.col == 1 ? TNI_GEMM_DIRECT : TNI_GEMM_TURN);
 }
 
 /* Columns of a block of B. A gathered A is dear to copy: more columns for each copy. */

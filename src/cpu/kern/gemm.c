@@ -7,7 +7,7 @@
 
 /* Registers decide: two vectors for each row, two of B and one of A must fit. */
 #if defined(__AVX512F__)
-#    define ROWS 8
+#    define ROWS 12
 #else
 #    define ROWS 6
 #endif
@@ -81,4 +81,8 @@
         [TN_DTYPE_C64] = kernel##_c64, [TN_DTYPE_C128] = kernel##_c128                           \
     }
 
-const tni_gemm_table TNI_KERN_NAME(tni_gemm) = {.gemm = TABLE(gemm), .gemv = TABLE(gemv)};
+const tni_gemm_table TNI_KERN_NAME(tni_gemm) = {
+    .gemm = TABLE(gemm),
+    .gemv = TABLE(gemv),
+    .packed = {[TN_DTYPE_F32] = &packed_f32, [TN_DTYPE_F64] = &packed_f64},
+};

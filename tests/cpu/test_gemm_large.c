@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/cpu/test_gemm_large.c: products that are computed over shared copies (cpu/gemm_packed.h):
+ * right in every layout and instruction set, the same bits for any number of threads, nothing left
+ * behind when memory is short. */
+#include <stdlib.h>
+#include <string.h>
+#include "cpu/gemm_packed.h"
+#include "cpu/loops.h"
+#include "harness/test.h"
+
+/* Sizes at which a product is cut along its rows, its columns, the terms of its sums, and into no
+ * whole panels; and of few rows. */
+static const int64_t sizes[][3] = {
+    {1030, 70, 130}, {99, 2070, 60}, {101, 83, 1100},
+    {300, 200, 150}, {24, 1100, 61}, {9, 300, 1100},
+};
+enum { CASES = sizeof sizes / sizeof *sizes, ROOM = 1100 * 2100 };
+
+typedef struct operands {
+    float *a, *b, *c, *d;
+} operands;
+
+static float *numbers(void)
+{
+    float *x = aligned_alloc(64, ROOM * sizeof *x);
+    ASSERT(x != NULL);
+    for (int64_t i = 0; i < ROOM; i++) /* whole: sums are exact in any order */
+        x[i] = (float)(test_random() % 5) - 2;
+    return x;
+}
+
+static operands make(void)
+{
+    return (operands){numbers(), numbers(), numbers(), numbers()};
+}
+
+static void release(operands *o)
+{
+    free(o->a);
+    free(o->b);
+    free(o->c);
+    free(o->d);
+}
+
+/* Rows or columns contiguous. */
+static tni_matrix laid_out(const float *data, bool by_columns, int64_t rows, int64_t columns)
+{
+    return (tni_matrix){data, by_columns ? 1 : columns, by_columns ? rows : 1, 0};
+}
+
+static tni_gemm_args product(const operands *o, int which, int layout)
+{
+    tni_gemm_args g = {
+        .m = sizes[which][0], .n = sizes[which][1], .k = sizes[which][2], .batch = 1};
+    g.a = laid_out(o->a, layout & 1, g.m, g.k);
+    g.b = laid_out(o->b, layout & 2, g.k, g.n);
+    g.c = laid_out(o->c, false, g.m, g.n);
+    g.d = (tni_matrix){o->d, 0, 1, 0}; /* one row for all, as a bias is */
+    return g;
+}
+
+static bool is_right(const tni_gemm_args *g, float alpha, float beta)
+{
+    const float *a = g->a.data, *b = g->b.data, *c = g->c.data, *d = g->d.data;
+    for (int64_t i = 0; i < g->m; i++) {
+        for (int64_t j = 0; j < g->n; j += 1 + j % 7) {
+            float sum = 0;
+            for (int64_t p = 0; p < g->k; p++)
+                sum += a[i * g->a.row + p * g->a.col] * b[p * g->b.row + j * g->b.col];
+            if (c[i * g->c.row + j] != alpha * sum + beta * d[i * g->d.row + j])
+                return false;
+        }
+    }
+    return true;
+}
+
+TEST(large_products_are_right_in_every_layout_and_instruction_set)
+{
+    operands o = make();
+    for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
+        if ((int)tni_cpu_use((tni_isa)isa) != isa)
+            continue;
+        for (int which = 0; which < CASES; which++) {
+            for (int layout = 0; layout < 4; layout++) {
+                int beta = (which + layout) % 2;
+                tni_gemm_args g = product(&o, which, layout);
+                test_note("%s %lldx%lldx%lld layout %d beta %d", tni_isa_name((tni_isa)isa),
+                          (long long)g.m, (long long)g.n, (long long)g.k, layout, beta);
+                ASSERT_OK(tni_gemm(TN_DTYPE_F32, &g, tn_int(2), tn_int(beta)));
+                EXPECT(is_right(&g, 2, (float)beta));
+            }
+        }
+    }
+    tni_cpu_use(TNI_ISA_AVX512);
+    release(&o);
+}
+
+TEST(each_way_of_a_large_product_is_taken)
+{
+    operands o = make();
+    tni_gemm_args rows = product(&o, 0, 2), few = product(&o, 4, 2), lying = product(&o, 4, 0);
+    EXPECT(tni_gemm_choose_way(&rows, NULL) == TNI_GEMM_PACKED);
+    EXPECT(tni_gemm_choose_way(&few, NULL) == TNI_GEMM_PACKED_TURNED);
+    EXPECT(tni_gemm_choose_way(&lying, NULL) == TNI_GEMM_TILES);
+    release(&o);
+}
+
+TEST(large_products_do_not_depend_on_the_number_of_threads)
+{
+    operands o = make();
+    int threads = tn_num_threads();
+    for (int64_t i = 0; i < ROOM; i++) /* now sums are rounded */
+        o.a[i] += (float)(test_random() % 1000) * 0.001f;
+    float *kept = malloc(ROOM * sizeof *kept);
+    ASSERT(kept != NULL);
+    for (int which = 0; which < CASES; which++) {
+        tni_gemm_args g = product(&o, which, 2);
+        ASSERT_OK(tn_set_num_threads(1));
+        ASSERT_OK(tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(0)));
+        memcpy(kept, o.c, (size_t)(g.m * g.n) * sizeof *kept);
+        ASSERT_OK(tn_set_num_threads(4));
+        ASSERT_OK(tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(0)));
+        EXPECT(memcmp(kept, o.c, (size_t)(g.m * g.n) * sizeof *kept) == 0);
+    }
+    ASSERT_OK(tn_set_num_threads(threads));
+    free(kept);
+    release(&o);
+}
+
+TEST(a_large_product_leaks_nothing_whichever_allocation_fails)
+{
+    operands o = make();
+    int threads = tn_num_threads();
+    ASSERT_OK(tn_set_num_threads(1));
+    for (int which = 2; which < CASES; which++) {
+        tni_gemm_args g = product(&o, which, 2);
+        tn_status rc = TN_INTERNAL;
+        int64_t before = tni_test_live;
+        WITH_EACH_ALLOCATION_FAILING(rc)
+        {
+            rc = tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(0));
+            if (rc != TN_OK)
+                EXPECT(rc == TN_NOMEM && tni_test_live == before);
+        }
+        EXPECT(tni_test_live == before);
+    }
+    ASSERT_OK(tn_set_num_threads(threads));
+    release(&o);
+}
