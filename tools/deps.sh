@@ -31,6 +31,14 @@ can_link() { # library header
         "$cc" -x c - -o /dev/null "-l$1" >/dev/null 2>&1
 }
 
+python=/usr/bin/python3
+[ -x "$python" ] || python=python3
+has_python_module() { "$python" -c "import $1" >/dev/null 2>&1; }
+has_python_headers() {
+    "$python" -c 'import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' >/dev/null 2>&1
+}
+
 required=()
 optional=()
 need() { # package, then the test that says it is there
@@ -50,6 +58,9 @@ need ninja-build has_tool ninja
 need pkg-config has_tool pkg-config
 need python3 has_tool python3
 want libopenblas-dev can_link openblas cblas.h
+# The Python package, and its tests.
+want python3-dev has_python_headers
+want python3-numpy has_python_module numpy
 
 for group in "$@"; do
     case $group in

@@ -57,6 +57,22 @@ TN_API void tn_tensor_list_free(TN_STOLEN tn_tensor **list, int64_t n);
 /** How many references there are. For tests and diagnosis: other threads may change it. */
 TN_API uint32_t tn_tensor_use_count(const tn_tensor *t);
 
+/* ---- peers: for bindings to other languages ---- */
+
+/**
+ * Remember @p peer as the object that stands for @p t in another language, so that the same tensor
+ * is the same object there. One binding a process uses this; it orders its own calls (an
+ * interpreter has a lock for that), the library only reads it when @p t goes.
+ *
+ * @param release  NULL: the peer owns a reference of the tensor, and takes itself off (NULL, NULL)
+ * before it drops that. Else the tensor owns the peer: @p release is called with it when the last
+ * reference is dropped, on whatever thread that happens, with no lock held. It must not wait for a
+ * lock that a caller of the library can hold
+ */
+TN_API void tn_tensor_set_peer(tn_tensor *t, void *peer, void (*release)(void *peer));
+/** The peer; NULL when there is none. */
+TN_API void *tn_tensor_peer(const tn_tensor *t);
+
 /* ---- making ---- */
 
 /**
@@ -83,6 +99,11 @@ TN_API TN_NODISCARD tn_status tn_tensor_from_blob(void *data, int ndim, const in
 /** A 0-dimensional CPU tensor. @p dtype NONE: int64, the default dtype, bool or complex. */
 TN_API TN_NODISCARD tn_status tn_tensor_from_scalar(tn_scalar value, tn_dtype dtype,
                                                     TN_OWNED tn_tensor **out);
+
+/** The same, as operators see a bare number beside tensors: it takes part in finding the result's
+ * dtype only by its kind (a float beside int64 tensors gives the default dtype, beside float16
+ * float16). */
+TN_API TN_NODISCARD tn_status tn_tensor_from_number(tn_scalar value, TN_OWNED tn_tensor **out);
 
 /* ---- reading metadata; NULL gives 0, false or NULL ---- */
 

@@ -79,3 +79,11 @@ tn_status tn_tensor_from_scalar(tn_scalar value, tn_dtype dtype, tn_tensor **out
     tni_scalar_store(value, dtype, t->data);
     return deliver(t, out);
 }
+
+tn_status tn_tensor_from_number(tn_scalar value, tn_tensor **out)
+{
+    TN_CHECK(out, TN_INVALID, "tn_tensor_from_number: out is NULL");
+    TN_TRY(tn_tensor_from_scalar(value, TN_DTYPE_NONE, out));
+    (*out)->flags |= TNI_WRAPPED_NUMBER;
+    return TN_OK;
+}

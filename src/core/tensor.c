@@ -13,6 +13,11 @@
 
 static inline void release_tensor(tn_tensor *t)
 {
+    if (TNI_UNLIKELY(t->release_peer != NULL)) {
+        void *peer = t->peer;
+        t->peer = NULL;
+        t->release_peer(peer);
+    }
     if (TNI_UNLIKELY(t->autograd != NULL)) {
         tni_autograd_meta *meta = t->autograd;
         t->autograd = NULL;
@@ -73,6 +78,19 @@ void tn_tensor_list_free(tn_tensor **list, int64_t n)
     for (int64_t i = 0; i < n; i++)
         tn_tensor_unref(list[i]);
     tni_free(list);
+}
+
+void tn_tensor_set_peer(tn_tensor *t, void *peer, void (*release)(void *peer))
+{
+    if (!t)
+        return;
+    t->peer = peer;
+    t->release_peer = peer ? release : NULL;
+}
+
+void *tn_tensor_peer(const tn_tensor *t)
+{
+    return t ? t->peer : NULL;
 }
 
 uint32_t tn_tensor_use_count(const tn_tensor *t)
@@ -179,6 +197,8 @@ static inline void tensor_fill(tn_tensor *t, tni_storage *storage, _Atomic uint3
     t->version_owner = NULL;
     t->autograd = NULL;
     t->view_base = NULL;
+    t->peer = NULL;
+    t->release_peer = NULL;
     t->dtype = (int8_t)dtype;
     t->device = device;
     atomic_store_explicit(&t->version, 0, memory_order_relaxed);

@@ -101,6 +101,8 @@ struct tn_tensor {
     struct tn_tensor
         *view_base;        /* strong; of a differentiable view: what it is at root a view of */
     uint32_t view_version; /* the counter when its history was last right */
+    void *peer;            /* a language binding's object; see tn_tensor_set_peer */
+    void (*release_peer)(void *peer); /* not NULL: the tensor owns its peer */
     int64_t dims_inline[2 * TNI_INLINE_DIMS];
 };
 

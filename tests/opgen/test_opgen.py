@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import unittest
 
@@ -94,6 +95,12 @@ class Compiles(Folder):
         folders = [os.path.join(ROOT, "include"), os.path.join(ROOT, "src"), self.root,
                    os.path.join(self.out, "include")]
         flags = [flag for folder in folders for flag in ("-I", folder)]
+        python = sysconfig.get_paths()["include"]
+        if os.path.exists(os.path.join(python, "Python.h")):
+            flags += ["-I", os.path.join(ROOT, "python", "src"), "-isystem", python]
+        else:
+            print("not compiled, since there are no headers of Python: python_table.c")
+            texts.pop("python_table.c")
         for name in sorted(texts):
             if name.endswith(".c"):
                 self.compile([CC, "-std=gnu17", "-O2", "-c", "-o", os.devnull, "-DTN_BUILDING",

@@ -21,6 +21,7 @@ import emit_forward
 import emit_autograd
 import emit_kernels
 import emit_public
+import emit_python
 import emit_tables
 import model as models
 import parse
@@ -53,6 +54,7 @@ OUTPUTS = {
     "samples.c": emit_tables.samples_c,
     "args.json": emit_docs.args_json,
     "python.pyi": emit_docs.python_pyi,
+    "python_table.c": emit_python.python_table_c,
 }
 
 

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* bind.h: how a call from Python finds its operator. tools/opgen/emit_python.py writes the tables
+ * that are described here; bind.c matches calls against them. */
+#ifndef TNPY_BIND_H
+#define TNPY_BIND_H
+
+#include "tnpy.h"
+
+/* Kinds of arguments. */
+enum {
+    TNPY_TENSOR,
+    TNPY_TENSORS,
+    TNPY_OPT_TENSORS, /* Tensor?[] */
+    TNPY_INT,
+    TNPY_INTS,
+    TNPY_FLOAT,
+    TNPY_FLOATS,
+    TNPY_BOOL,
+    TNPY_BOOLS,
+    TNPY_SCALAR,
+    TNPY_SCALARS,
+    TNPY_STR,
+    TNPY_DTYPE,
+    TNPY_LAYOUT,
+    TNPY_FORMAT,
+    TNPY_DEVICE,
+    TNPY_GENERATOR,
+};
+
+enum {
+    TNPY_OPTIONAL = 1, /* None is allowed */
+    TNPY_DEFAULT = 2,  /* may be left out */
+    TNPY_KEYWORD = 4,  /* by keyword alone */
+    TNPY_OUT = 8,      /* a tensor of out= */
+};
+
+typedef struct tnpy_param {
+    uint16_t name; /* in tnpy_names */
+    uint8_t kind;
+    uint8_t flags;
+    int32_t size;     /* k of int[k]: one number stands for k of them */
+    const char *text; /* of the default, for messages; NULL: none */
+    tn_value value;   /* the default */
+} tnpy_param;
+
+enum {
+    TNPY_SIG_OPTIONS = 1, /* dtype, layout, device, pin_memory in a row: requires_grad= works too */
+    TNPY_SIG_FACTORY = 2, /* makes a tensor of no other: the default device counts */
+    TNPY_SIG_OUT = 4,     /* writes out= */
+    TNPY_SIG_INPLACE = 8,
+};
+
+typedef struct tnpy_sig {
+    const char *op; /* "aten::add.Tensor" */
+    const tnpy_param *params;
+    const char *const *results; /* names of several results, NULL: a plain tuple */
+    uint8_t n;                  /* arguments of the operator; of a method the first is self */
+    uint8_t positional;         /* how many of them may be given by position */
+    uint8_t n_rets;
+    uint8_t flags;
+} tnpy_sig;
+
+/* A name, and the signatures that a call of it is matched against, in this order. */
+typedef struct tnpy_entry {
+    const char *name;
+    const tnpy_sig *sigs;
+    uint16_t n;
+    uint16_t method;
+    PyObject *function;   /* what overrides get as `func`; made when first needed */
+    tn_op **ops;          /* one a signature, found when first needed */
+    PyTypeObject **types; /* of named results, one a signature, made when first needed */
+} tnpy_entry;
+
+extern tnpy_entry tnpy_function_entries[], tnpy_method_entries[];
+extern PyMethodDef tnpy_functions[], tnpy_methods[];
+extern const char *const tnpy_name_texts[]; /* names of arguments, each once */
+extern PyObject *tnpy_names[];              /* the same as interned strings */
+extern const int tnpy_num_names;
+
+#define TNPY_FUNCTION(id, i)                                                                    \
+    static PyObject *id(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) \
+    {                                                                                           \
+        (void)self;                                                                             \
+        return tnpy_call_function(&tnpy_function_entries[i], args, n, kwnames);                 \
+    }
+#define TNPY_METHOD(id, i)                                                                      \
+    static PyObject *id(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) \
+    {                                                                                           \
+        return tnpy_call_method(&tnpy_method_entries[i], self, args, n, kwnames);               \
+    }
+
+#endif

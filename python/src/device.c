@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* device.c: tenon.device, also as a context manager, and the default device. */
+#include "tnpy.h"
+
+#include <string.h>
+
+typedef struct device_object {
+    PyObject_HEAD tn_device d;
+} device_object;
+
+static PyTypeObject *device_type;
+static PyObject *cpu_device, *meta_device;
+_Thread_local tn_device tnpy_default_device = {TN_DEVICE_NONE, -1};
+
+enum { MAX_NESTED = 32 };
+static _Thread_local tn_device outer[MAX_NESTED];
+static _Thread_local int n_outer;
+
+static PyObject *make(PyTypeObject *type, tn_device d)
+{
+    device_object *o = PyObject_New(device_object, type);
+    if (o)
+        o->d = d;
+    return (PyObject *)o;
+}
+
+PyObject *tnpy_device(tn_device d)
+{
+    if (d.index == -1 && d.type == TN_DEVICE_CPU)
+        return Py_NewRef(cpu_device);
+    if (d.index == -1 && d.type == TN_DEVICE_META)
+        return Py_NewRef(meta_device);
+    return make(device_type, d);
+}
+
+int tnpy_is_device(PyObject *o)
+{
+    return Py_TYPE(o) == device_type;
+}
+
+static int parse(PyObject *o, tn_device *out)
+{
+    const char *text = PyUnicode_AsUTF8AndSize(o, NULL);
+    if (!text)
+        return -1;
+    tn_status st = tn_device_parse(text, out);
+    if (st != TN_OK) {
+        tnpy_raise(st);
+        return -1;
+    }
+    return 0;
+}
+
+int tnpy_device_of(PyObject *o, tn_device *out)
+{
+    if (TNPY_LIKELY(Py_TYPE(o) == device_type)) {
+        *out = ((device_object *)(void *)o)->d;
+        return 0;
+    }
+    if (PyUnicode_Check(o))
+        return parse(o, out);
+    if (PyLong_Check(o) && !PyBool_Check(o)) { /* a number is an accelerator's */
+        int64_t i;
+        if (tnpy_int_of(o, &i))
+            return -1;
+        *out = TN_DEVICE_INIT(TN_DEVICE_CUDA, i);
+        return 0;
+    }
+    char name[128];
+    PyErr_Format(PyExc_TypeError, "expected a device, but got %s",
+                 tnpy_type_name(o, name, sizeof name));
+    return -1;
+}
+
+static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"device", "index", NULL}, *typed[] = {"type", "index", NULL};
+    PyObject *what, *index = Py_None;
+    bool by_type = kwargs && PyDict_GetItemString(kwargs, "type");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", by_type ? typed : names, &what,
+                                     &index))
+        return NULL;
+    tn_device d;
+    if (!PyUnicode_Check(what) && !tnpy_is_device(what) &&
+        (!PyLong_Check(what) || PyBool_Check(what))) {
+        char name[128];
+        PyErr_Format(PyExc_TypeError, "device(): argument 'type' (position 1) must be str, not %s",
+                     tnpy_type_name(what, name, sizeof name));
+        return NULL;
+    }
+    if (tnpy_device_of(what, &d))
+        return NULL;
+    if (index != Py_None) {
+        int64_t i;
+        if (tnpy_int_of(index, &i))
+            return NULL;
+        if (d.index != -1) {
+            PyErr_Format(
+                PyExc_RuntimeError,
+                "type (string) must not include an index because index was passed explicitly: %S",
+                what);
+            return NULL;
+        }
+        if (i < 0) {
+            PyErr_SetString(PyExc_RuntimeError, "Device index must not be negative");
+            return NULL;
+        }
+        d.index = (int16_t)i;
+    }
+    return type == device_type ? tnpy_device(d) : make(type, d);
+}
+
+static void device_dealloc(PyObject *o)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    PyObject_Free(o);
+    Py_DECREF(type);
+}
+
+static const char *kind_name(tn_device d, char *room, size_t n)
+{
+    d.index = -1;
+    return tn_device_format(d, room, n);
+}
+
+static PyObject *device_repr(PyObject *o)
+{
+    tn_device d = ((device_object *)(void *)o)->d;
+    char room[32];
+    kind_name(d, room, sizeof room);
+    return d.index < 0 ? PyUnicode_FromFormat("device(type='%s')", room)
+                       : PyUnicode_FromFormat("device(type='%s', index=%d)", room, d.index);
+}
+
+static PyObject *device_str(PyObject *o)
+{
+    char room[32];
+    return PyUnicode_FromString(
+        tn_device_format(((device_object *)(void *)o)->d, room, sizeof room));
+}
+
+static Py_hash_t device_hash(PyObject *o)
+{
+    tn_device d = ((device_object *)(void *)o)->d;
+    return (Py_hash_t)((uint32_t)(uint16_t)d.type << 16 | (uint16_t)d.index);
+}
+
+static PyObject *device_compare(PyObject *a, PyObject *b, int op)
+{
+    if (!tnpy_is_device(a) || !tnpy_is_device(b) || (op != Py_EQ && op != Py_NE))
+        return Py_NewRef(Py_NotImplemented);
+    tn_device x = ((device_object *)(void *)a)->d, y = ((device_object *)(void *)b)->d;
+    bool same = x.type == y.type && x.index == y.index;
+    return PyBool_FromLong(same == (op == Py_EQ));
+}
+
+static PyObject *device_get_type(PyObject *o, void *closure)
+{
+    (void)closure;
+    char room[32];
+    return PyUnicode_FromString(kind_name(((device_object *)(void *)o)->d, room, sizeof room));
+}
+
+static PyObject *device_get_index(PyObject *o, void *closure)
+{
+    (void)closure;
+    tn_device d = ((device_object *)(void *)o)->d;
+    return d.index < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(d.index);
+}
+
+static PyObject *device_enter(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    if (n_outer == MAX_NESTED) {
+        PyErr_Format(PyExc_RuntimeError, "more than %d default devices inside each other",
+                     MAX_NESTED);
+        return NULL;
+    }
+    outer[n_outer++] = tnpy_default_device;
+    tnpy_default_device = ((device_object *)(void *)o)->d;
+    return Py_NewRef(o);
+}
+
+static PyObject *device_exit(PyObject *o, PyObject *args)
+{
+    (void)o;
+    (void)args;
+    if (n_outer > 0)
+        tnpy_default_device = outer[--n_outer];
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *device_reduce(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    tn_device d = ((device_object *)(void *)o)->d;
+    char room[32];
+    kind_name(d, room, sizeof room);
+    return d.index < 0 ? Py_BuildValue("(O(s))", device_type, room)
+                       : Py_BuildValue("(O(si))", device_type, room, (int)d.index);
+}
+
+static PyMethodDef device_methods[] = {
+    {"__enter__", device_enter, METH_NOARGS, "Make it the default device of factories."},
+    {"__exit__", device_exit, METH_VARARGS, NULL},
+    {"__reduce__", device_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef device_getset[] = {
+    {"type", device_get_type, NULL, "\"cpu\", \"meta\", \"cuda\" …", NULL},
+    {"index", device_get_index, NULL, "Which of them; None: not said.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot device_slots[] = {
+    {Py_tp_new, device_new},
+    {Py_tp_dealloc, device_dealloc},
+    {Py_tp_repr, device_repr},
+    {Py_tp_str, device_str},
+    {Py_tp_hash, device_hash},
+    {Py_tp_richcompare, device_compare},
+    {Py_tp_methods, device_methods},
+    {Py_tp_getset, device_getset},
+    {Py_tp_doc, "device(type, index=None)\n\nWhere tensors live. In a with statement: the default "
+                "device of factories."},
+    {0, NULL},
+};
+
+static PyType_Spec device_spec = {"tenon.device", sizeof(device_object), 0, Py_TPFLAGS_DEFAULT,
+                                  device_slots};
+
+/* ---- the default device ---- */
+
+static PyObject *get_default_device(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    return tnpy_device(tnpy_default_device.type == TN_DEVICE_NONE ? TN_CPU : tnpy_default_device);
+}
+
+static PyObject *set_default_device(PyObject *self, PyObject *o)
+{
+    (void)self;
+    tn_device d = TN_NO_DEVICE;
+    if (o != Py_None && tnpy_device_of(o, &d))
+        return NULL;
+    tnpy_default_device = d;
+    return Py_NewRef(Py_None);
+}
+
+static PyMethodDef functions[] = {
+    {"get_default_device", get_default_device, METH_NOARGS, "get_default_device() -> device"},
+    {"set_default_device", set_default_device, METH_O,
+     "set_default_device(device)\n\nWhere factories put tensors; None: the CPU."},
+    {NULL, NULL, 0, NULL},
+};
+
+int tnpy_add_device(PyObject *module)
+{
+    device_type = (PyTypeObject *)PyType_FromSpec(&device_spec);
+    if (!device_type || PyModule_AddObjectRef(module, "device", (PyObject *)device_type))
+        return -1;
+    cpu_device = make(device_type, TN_CPU);
+    meta_device = make(device_type, TN_META);
+    if (!cpu_device || !meta_device)
+        return -1;
+    return PyModule_AddFunctions(module, functions);
+}

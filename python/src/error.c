@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* error.c: failures of the library as exceptions, and back. */
+#include "tnpy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+PyObject *tnpy_OutOfMemoryError;
+static char module_text[64] = "tenon";
+
+/* The exception of Python code that C called, until the status that it became arrives. */
+static _Thread_local PyObject *pending[3];
+
+const char *tnpy_module_name(void)
+{
+    return module_text;
+}
+
+static PyObject *class_of(tn_status st)
+{
+    switch (st) {
+    case TN_VALUE:
+        return PyExc_ValueError;
+    case TN_TYPE:
+        return PyExc_TypeError;
+    case TN_INDEX:
+        return PyExc_IndexError;
+    case TN_NOMEM:
+        return tnpy_OutOfMemoryError ? tnpy_OutOfMemoryError : PyExc_MemoryError;
+    case TN_UNSUPPORTED:
+        return PyExc_NotImplementedError;
+    case TN_RECURSION:
+        return PyExc_RecursionError;
+    default:
+        return PyExc_RuntimeError;
+    }
+}
+
+PyObject *tnpy_raise(tn_status st)
+{
+    if (TNPY_UNLIKELY(pending[0] != NULL)) {
+        PyErr_Restore(pending[0], pending[1], pending[2]);
+        pending[0] = pending[1] = pending[2] = NULL;
+        return NULL;
+    }
+    PyErr_SetString(class_of(st), tn_last_error());
+    return NULL;
+}
+
+tn_status tnpy_failed(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (!type)
+        return tn_fail(TN_INTERNAL, "Python code failed without an exception");
+    PyErr_NormalizeException(&type, &value, &trace);
+    for (int i = 0; i < 3; i++)
+        Py_XDECREF(pending[i]);
+    pending[0] = type;
+    pending[1] = value;
+    pending[2] = trace;
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    if (!utf8)
+        PyErr_Clear();
+    tn_status st = tn_fail(TN_INVALID, "%s", utf8 ? utf8 : "Python code failed");
+    Py_XDECREF(text);
+    return st;
+}
+
+const char *tnpy_type_name(PyObject *o, char *room, size_t n)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    PyObject *name = PyType_GetName(type);
+    PyObject *module = NULL;
+    if (!(PyType_GetFlags(type) & Py_TPFLAGS_HEAPTYPE))
+        module = PyObject_GetAttrString((PyObject *)type, "__module__");
+    const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const char *where =
+        module && PyUnicode_Check(module) ? PyUnicode_AsUTF8AndSize(module, NULL) : NULL;
+    PyErr_Clear();
+    if (where && strcmp(where, "builtins"))
+        snprintf(room, n, "%s.%s", where, text ? text : "object");
+    else
+        snprintf(room, n, "%s", text ? text : "object");
+    Py_XDECREF(name);
+    Py_XDECREF(module);
+    return room;
+}
+
+static PyObject *set_module_name(PyObject *self, PyObject *name)
+{
+    (void)self;
+    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    if (!text)
+        return NULL;
+    if (strlen(text) >= sizeof module_text) {
+        PyErr_SetString(PyExc_ValueError, "the name is too long");
+        return NULL;
+    }
+    strcpy(module_text, text);
+    return Py_NewRef(Py_None);
+}
+
+static PyMethodDef functions[] = {
+    {"_set_module_name", set_module_name, METH_O,
+     "_set_module_name(name)\n\nThe name that types print in front of their own: \"tenon\", or "
+     "\"torch\"."},
+    {NULL, NULL, 0, NULL},
+};
+
+int tnpy_add_error(PyObject *module)
+{
+    tnpy_OutOfMemoryError = PyErr_NewExceptionWithDoc(
+        "tenon.OutOfMemoryError", "Exception raised when device is out of memory",
+        PyExc_RuntimeError, NULL);
+    if (!tnpy_OutOfMemoryError ||
+        PyModule_AddObjectRef(module, "OutOfMemoryError", tnpy_OutOfMemoryError))
+        return -1;
+    return PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* method.c: methods of Tensor that are no operators, or whose arguments no schema describes. */
+#include "type.h"
+
+#include <string.h>
+
+static PyObject *wrapped(tn_status st, tn_tensor *out)
+{
+    return st == TN_OK ? tnpy_wrap(out) : tnpy_raise(st);
+}
+
+/* ---- sizes ---- */
+
+static PyObject *one_of(PyObject *o, PyObject *dim, const int64_t *list)
+{
+    tn_tensor *t = tnpy_tensor(o);
+    int64_t d, size;
+    if (tnpy_int_of(dim, &d))
+        return NULL;
+    tn_status st = tn_tensor_size(t, d, &size);
+    if (st != TN_OK)
+        return tnpy_raise(st);
+    return PyLong_FromLongLong(list[d < 0 ? d + tn_tensor_ndim(t) : d]);
+}
+
+static PyObject *optional_dim(PyObject *args, PyObject *kwargs, const char *format)
+{
+    static char *names[] = {"dim", NULL};
+    PyObject *dim = Py_None;
+    return PyArg_ParseTupleAndKeywords(args, kwargs, format, names, &dim) ? dim : NULL;
+}
+
+static PyObject *size(PyObject *o, PyObject *args, PyObject *kwargs)
+{
+    PyObject *dim = optional_dim(args, kwargs, "|O:size");
+    tn_tensor *t = tnpy_tensor(o);
+    if (!dim)
+        return NULL;
+    return dim == Py_None ? tnpy_size(tn_tensor_sizes(t), tn_tensor_ndim(t))
+                          : one_of(o, dim, tn_tensor_sizes(t));
+}
+
+static PyObject *stride(PyObject *o, PyObject *args, PyObject *kwargs)
+{
+    PyObject *dim = optional_dim(args, kwargs, "|O:stride");
+    tn_tensor *t = tnpy_tensor(o);
+    if (!dim)
+        return NULL;
+    if (dim != Py_None)
+        return one_of(o, dim, tn_tensor_strides(t));
+    int n = tn_tensor_ndim(t);
+    PyObject *tuple = PyTuple_New(n);
+    for (int i = 0; tuple && i < n; i++)
+        PyTuple_SetItem(tuple, i, PyLong_FromLongLong(tn_tensor_strides(t)[i]));
+    return tuple;
+}
+
+static PyObject *numel(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return PyLong_FromLongLong(tn_tensor_numel(tnpy_tensor(o)));
+}
+
+static PyObject *dim(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return PyLong_FromLong(tn_tensor_ndim(tnpy_tensor(o)));
+}
+
+static PyObject *storage_offset(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return PyLong_FromLongLong(tn_tensor_storage_offset(tnpy_tensor(o)));
+}
+
+static PyObject *element_size(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return PyLong_FromSize_t(tn_dtype_size(tn_tensor_dtype(tnpy_tensor(o))));
+}
+
+static PyObject *data_ptr(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return PyLong_FromVoidPtr(tn_tensor_data(tnpy_tensor(o)));
+}
+
+static int format_keyword(PyObject *args, PyObject *kwargs, const char *text, tn_memory_format *out)
+{
+    static char *names[] = {"memory_format", NULL};
+    PyObject *format = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, text, names, &format))
+        return -1;
+    return format == Py_None ? 0 : tnpy_format_of(format, out);
+}
+
+static PyObject *is_contiguous(PyObject *o, PyObject *args, PyObject *kwargs)
+{
+    tn_memory_format format = TN_FORMAT_CONTIGUOUS;
+    if (format_keyword(args, kwargs, "|$O:is_contiguous", &format))
+        return NULL;
+    return PyBool_FromLong(tn_tensor_is_contiguous(tnpy_tensor(o), format));
+}
+
+static PyObject *is_floating_point(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return PyBool_FromLong(tn_dtype_is_floating(tn_tensor_dtype(tnpy_tensor(o))));
+}
+
+static PyObject *is_complex(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return PyBool_FromLong(tn_dtype_is_complex(tn_tensor_dtype(tnpy_tensor(o))));
+}
+
+static PyObject *is_signed(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    tn_dtype d = tn_tensor_dtype(tnpy_tensor(o));
+    return PyBool_FromLong(d != TN_DTYPE_U8 && d != TN_DTYPE_BOOL);
+}
+
+static PyObject *is_inference(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return PyBool_FromLong(tn_tensor_is_inference(tnpy_tensor(o)));
+}
+
+static PyObject *is_view(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return PyBool_FromLong(tn_tensor_is_view(tnpy_tensor(o)));
+}
+
+static PyObject *never(PyObject *o, PyObject *nothing)
+{
+    (void)o;
+    (void)nothing;
+    return Py_NewRef(Py_False);
+}
+
+/* ---- gradients ---- */
+
+static PyObject *requires_grad_(PyObject *o, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"requires_grad", NULL};
+    int on = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", names, &on))
+        return NULL;
+    if (PyObject_SetAttrString(o, "requires_grad", on ? Py_True : Py_False))
+        return NULL;
+    return Py_NewRef(o);
+}
+
+static PyObject *retain_grad(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    tn_status st = tn_tensor_retain_grad(tnpy_tensor(o));
+    return st == TN_OK ? Py_NewRef(Py_None) : tnpy_raise(st);
+}
+
+/* ---- other dtypes and devices ---- */
+
+typedef struct target {
+    tn_dtype dtype;
+    tn_device device;
+    tn_memory_format format;
+    int non_blocking, copy;
+} target;
+
+static PyObject *convert(tn_tensor *t, const target *to)
+{
+    tn_tensor_opts opts = TN_TENSOR_OPTS_INIT;
+    opts.dtype = to->dtype;
+    opts.device = to->device;
+    tn_tensor *out = NULL;
+    tn_status st;
+    if (tn_tensor_numel(t) < 8192) {
+        st = tn_to(t, &opts, to->non_blocking, to->copy, to->format, &out);
+    } else {
+        PyThreadState *state = tnpy_unlock();
+        st = tn_to(t, &opts, to->non_blocking, to->copy, to->format, &out);
+        tnpy_lock(state);
+    }
+    return wrapped(st, out);
+}
+
+static const target SAME = {TN_DTYPE_NONE, {TN_DEVICE_NONE, -1}, TN_FORMAT_NONE, 0, 0};
+
+/* to(dtype), to(device[, dtype]), to(other), each with non_blocking, copy and memory_format. */
+static PyObject *to(PyObject *o, PyObject *args, PyObject *kwargs)
+{
+    static char *by_dtype[] = {"dtype", "non_blocking", "copy", "memory_format", NULL};
+    static char *by_device[] = {"device", "dtype", "non_blocking", "copy", "memory_format", NULL};
+    static char *by_other[] = {"other", "non_blocking", "copy", "memory_format", NULL};
+    PyObject *what = PyTuple_Size(args) ? PyTuple_GetItem(args, 0) : NULL, *dtype = Py_None,
+             *device = Py_None, *format = Py_None;
+    target to = SAME;
+    tn_tensor *other = NULL;
+    if (what ? tnpy_is_dtype(what)
+             : kwargs && !PyDict_GetItemString(kwargs, "device") &&
+                   PyDict_GetItemString(kwargs, "dtype")) {
+        if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|pp$O:to", by_dtype, &dtype,
+                                         &to.non_blocking, &to.copy, &format))
+            return NULL;
+    } else if (what ? (other = tnpy_tensor(what)) != NULL
+                    : kwargs && PyDict_GetItemString(kwargs, "other")) {
+        if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|pp$O:to", by_other, &what,
+                                         &to.non_blocking, &to.copy, &format))
+            return NULL;
+        other = tnpy_tensor(what);
+    } else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpp$O:to", by_device, &device, &dtype,
+                                            &to.non_blocking, &to.copy, &format)) {
+        return NULL;
+    }
+    if (other) {
+        to.dtype = tn_tensor_dtype(other);
+        to.device = tn_tensor_device(other);
+    }
+    if ((dtype != Py_None && tnpy_dtype_of(dtype, &to.dtype)) ||
+        (device != Py_None && tnpy_device_of(device, &to.device)) ||
+        (format != Py_None && tnpy_format_of(format, &to.format)))
+        return NULL;
+    return convert(tnpy_tensor(o), &to);
+}
+
+static PyObject *as_dtype(PyObject *o, PyObject *args, PyObject *kwargs, tn_dtype dtype)
+{
+    target to = SAME;
+    to.dtype = dtype;
+    if (format_keyword(args, kwargs, "|$O", &to.format))
+        return NULL;
+    return convert(tnpy_tensor(o), &to);
+}
+
+#define CASTS(X)      \
+    X(float, F32)     \
+    X(double, F64)    \
+    X(half, F16)      \
+    X(bfloat16, BF16) \
+    X(long, I64)      \
+    X(int, I32)       \
+    X(short, I16)     \
+    X(char, I8)       \
+    X(byte, U8)       \
+    X(bool, BOOL)     \
+    X(cfloat, C64)    \
+    X(cdouble, C128)
+
+#define X(name, dtype)                                                        \
+    static PyObject *to_##name(PyObject *o, PyObject *args, PyObject *kwargs) \
+    {                                                                         \
+        return as_dtype(o, args, kwargs, TN_DTYPE_##dtype);                   \
+    }
+CASTS(X)
+#undef X
+
+static PyObject *cpu(PyObject *o, PyObject *args, PyObject *kwargs)
+{
+    target to = SAME;
+    to.device = TN_CPU;
+    if (format_keyword(args, kwargs, "|$O:cpu", &to.format))
+        return NULL;
+    return convert(tnpy_tensor(o), &to);
+}
+
+#define WITH_KEYWORDS(f) (PyCFunction)(void (*)(void)) f, METH_VARARGS | METH_KEYWORDS
+
+PyMethodDef tnpy_tensor_methods[] = {
+    {"size", WITH_KEYWORDS(size), "size(dim=None) -> Size or int"},
+    {"stride", WITH_KEYWORDS(stride), "stride(dim=None) -> tuple or int"},
+    {"numel", numel, METH_NOARGS, "numel() -> int"},
+    {"nelement", numel, METH_NOARGS, "nelement() -> int"},
+    {"dim", dim, METH_NOARGS, "dim() -> int"},
+    {"ndimension", dim, METH_NOARGS, "ndimension() -> int"},
+    {"storage_offset", storage_offset, METH_NOARGS, "storage_offset() -> int"},
+    {"element_size", element_size, METH_NOARGS, "element_size() -> int"},
+    {"data_ptr", data_ptr, METH_NOARGS, "data_ptr() -> int\n\nAddress of the first element."},
+    {"is_contiguous", WITH_KEYWORDS(is_contiguous),
+     "is_contiguous(memory_format=contiguous_format) -> bool"},
+    {"is_floating_point", is_floating_point, METH_NOARGS, "is_floating_point() -> bool"},
+    {"is_complex", is_complex, METH_NOARGS, "is_complex() -> bool"},
+    {"is_signed", is_signed, METH_NOARGS, "is_signed() -> bool"},
+    {"is_inference", is_inference, METH_NOARGS, "is_inference() -> bool"},
+    {"_is_view", is_view, METH_NOARGS, "_is_view() -> bool"},
+    {"is_conj", never, METH_NOARGS, "is_conj() -> bool"},
+    {"is_neg", never, METH_NOARGS, "is_neg() -> bool"},
+    {"is_pinned", never, METH_NOARGS, "is_pinned() -> bool"},
+    {"requires_grad_", WITH_KEYWORDS(requires_grad_),
+     "requires_grad_(requires_grad=True) -> Tensor"},
+    {"retain_grad", retain_grad, METH_NOARGS, "retain_grad()"},
+    {"to", WITH_KEYWORDS(to), "to(dtype_or_device_or_other, …) -> Tensor"},
+    {"cpu", WITH_KEYWORDS(cpu), "cpu() -> Tensor"},
+#define X(name, dtype) {#name, WITH_KEYWORDS(to_##name), #name "() -> Tensor"},
+    CASTS(X)
+#undef X
+        {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* module.c: the extension `tenon._C`, put together from its parts. */
+#include "tnpy.h"
+
+/* In this order: a part may use what an earlier one added. */
+static int (*const parts[])(PyObject *module) = {
+    tnpy_add_error,     tnpy_add_types,  tnpy_add_device, tnpy_add_generator,
+    tnpy_add_functions, tnpy_add_tensor, tnpy_add_modes,
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    "tenon._C",
+    "Tenon's library, for Python.",
+    -1,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+};
+
+PyMODINIT_FUNC PyInit__C(void);
+PyMODINIT_FUNC PyInit__C(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    if (!module)
+        return NULL;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i](module)) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ImportError, "a part of tenon._C could not be made");
+            Py_DECREF(module);
+            return NULL;
+        }
+    if (PyModule_AddStringConstant(module, "__version__", tn_version())) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

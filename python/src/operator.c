@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* operator.c: x + y and the like. Two plain tensors go straight to the typed function of the
+ * operator; all else goes the way of a function call. */
+#include "override.h"
+#include "type.h"
+
+#include <string.h>
+
+typedef tn_status (*binary_fn)(tn_tensor *, tn_tensor *, tn_tensor **);
+
+enum { LONG_WORK = 8192 };
+
+static tn_status add(tn_tensor *a, tn_tensor *b, tn_tensor **out)
+{
+    return tn_add(a, b, tn_int(1), out);
+}
+
+static tn_status sub(tn_tensor *a, tn_tensor *b, tn_tensor **out)
+{
+    return tn_sub(a, b, tn_int(1), out);
+}
+
+/* name, function, its typed form, what it is when the tensor is on the right: a function that takes
+ * (tensor, other), or NULL: the function itself with (other, tensor) */
+#define BINARY(X)                                                  \
+    X(add, "add", add, "add")                                      \
+    X(subtract, "sub", sub, "rsub")                                \
+    X(multiply, "mul", tn_mul, "mul")                              \
+    X(true_divide, "div", tn_div, NULL)                            \
+    X(floor_divide, "floor_divide", tn_floor_divide, NULL)         \
+    X(remainder, "remainder", tn_remainder, NULL)                  \
+    X(and, "bitwise_and", tn_bitwise_and, "bitwise_and")           \
+    X(or, "bitwise_or", tn_bitwise_or, "bitwise_or")               \
+    X(xor, "bitwise_xor", tn_bitwise_xor, "bitwise_xor")           \
+    X(lshift, "bitwise_left_shift", tn_bitwise_left_shift, NULL)   \
+    X(rshift, "bitwise_right_shift", tn_bitwise_right_shift, NULL) \
+    X(matrix_multiply, "matmul", tn_matmul, NULL)                  \
+    X(power, "pow", tn_pow, NULL)
+
+#define COMPARE(X)           \
+    X(lt, "lt", tn_lt, NULL) \
+    X(le, "le", tn_le, NULL) \
+    X(eq, "eq", tn_eq, NULL) \
+    X(ne, "ne", tn_ne, NULL) \
+    X(gt, "gt", tn_gt, NULL) \
+    X(ge, "ge", tn_ge, NULL)
+
+enum {
+#define X(name, function, typed, reflected) OP_##name,
+    COMPARE(X) BINARY(X)
+#undef X
+        N_OPS
+};
+
+static struct {
+    const char *function, *reflected_name;
+    binary_fn typed;
+    tnpy_entry *entry, *reflected, *method, *inplace;
+} ops[N_OPS] = {
+#define X(name, function, typed, reflected) \
+    [OP_##name] = {function, reflected, typed, NULL, NULL, NULL, NULL},
+    COMPARE(X) BINARY(X)
+#undef X
+};
+
+/* A TypeError means that we cannot, and the other operand may try. */
+static PyObject *or_not(PyObject *result)
+{
+    if (TNPY_LIKELY(result != NULL) || !PyErr_ExceptionMatches(PyExc_TypeError))
+        return result;
+    PyErr_Clear();
+    return Py_NewRef(Py_NotImplemented);
+}
+
+static PyObject *binary(int op, PyObject *a, PyObject *b)
+{
+    if (TNPY_LIKELY(Py_TYPE(a) == tnpy_Tensor && Py_TYPE(b) == tnpy_Tensor &&
+                    !tnpy_function_modes)) {
+        tn_tensor *x = ((tnpy_tensor_object *)(void *)a)->t,
+                  *y = ((tnpy_tensor_object *)(void *)b)->t, *out;
+        if (TNPY_UNLIKELY(!x || !y))
+            return Py_NewRef(Py_NotImplemented);
+        tn_status st;
+        if (tn_tensor_numel(x) + tn_tensor_numel(y) < LONG_WORK) {
+            st = ops[op].typed(x, y, &out);
+        } else {
+            PyThreadState *state = tnpy_unlock();
+            st = ops[op].typed(x, y, &out);
+            tnpy_lock(state);
+        }
+        return TNPY_LIKELY(st == TN_OK) ? tnpy_wrap(out) : tnpy_raise(st);
+    }
+    if (tnpy_is_tensor(a)) {
+        PyObject *args[] = {b};
+        return or_not(tnpy_call_method(ops[op].method, a, args, 1, NULL));
+    }
+    if (ops[op].reflected) {
+        PyObject *args[] = {b, a};
+        return or_not(tnpy_call_function(ops[op].reflected, args, 2, NULL));
+    }
+    PyObject *args[] = {a, b};
+    return or_not(tnpy_call_function(ops[op].entry, args, 2, NULL));
+}
+
+static PyObject *inplace(int op, PyObject *a, PyObject *b)
+{
+    if (!ops[op].inplace)
+        return Py_NewRef(Py_NotImplemented);
+    PyObject *args[] = {b};
+    return or_not(tnpy_call_method(ops[op].inplace, a, args, 1, NULL));
+}
+
+#define X(name, function, typed, reflected)                                       \
+    static PyObject *nb_##name(PyObject *a, PyObject *b)                          \
+    {                                                                             \
+        return binary(OP_##name, a, b);                                           \
+    }                                                                             \
+    static __attribute__((unused)) PyObject *nb_i##name(PyObject *a, PyObject *b) \
+    {                                                                             \
+        return inplace(OP_##name, a, b);                                          \
+    }
+BINARY(X)
+#undef X
+
+static PyObject *nb_pow(PyObject *a, PyObject *b, PyObject *mod)
+{
+    if (mod != Py_None)
+        return Py_NewRef(Py_NotImplemented);
+    return nb_power(a, b);
+}
+
+static PyObject *nb_ipow(PyObject *a, PyObject *b, PyObject *mod)
+{
+    (void)mod;
+    return nb_ipower(a, b);
+}
+
+static PyObject *compare(PyObject *a, PyObject *b, int op)
+{
+    _Static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 && Py_GT == 4 && Py_GE == 5,
+                   "order of COMPARE");
+    return binary(op, a, b);
+}
+
+/* ---- one operand ---- */
+
+static tnpy_entry *neg, *absolute, *invert, *item;
+
+static PyObject *nb_negative(PyObject *a)
+{
+    return tnpy_call_method(neg, a, NULL, 0, NULL);
+}
+
+static PyObject *nb_absolute(PyObject *a)
+{
+    return tnpy_call_method(absolute, a, NULL, 0, NULL);
+}
+
+static PyObject *nb_invert(PyObject *a)
+{
+    return tnpy_call_method(invert, a, NULL, 0, NULL);
+}
+
+static PyObject *nb_positive(PyObject *a)
+{
+    if (tn_tensor_dtype(tnpy_tensor(a)) == TN_DTYPE_BOOL) {
+        PyErr_SetString(PyExc_RuntimeError, "The `+` operator, on a bool tensor is not supported.");
+        return NULL;
+    }
+    return Py_NewRef(a);
+}
+
+static PyObject *value_of(PyObject *a)
+{
+    return tnpy_call_method(item, a, NULL, 0, NULL);
+}
+
+static int nb_bool(PyObject *a)
+{
+    tn_tensor *t = tnpy_tensor(a);
+    int64_t n = tn_tensor_numel(t);
+    if (n != 1) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        n ? "Boolean value of Tensor with more than one value is ambiguous"
+                          : "Boolean value of Tensor with no values is ambiguous");
+        return -1;
+    }
+    PyObject *value = value_of(a);
+    int truth = value ? PyObject_IsTrue(value) : -1;
+    Py_XDECREF(value);
+    return truth;
+}
+
+static int only_one(PyObject *a)
+{
+    if (tn_tensor_numel(tnpy_tensor(a)) == 1)
+        return 0;
+    PyErr_SetString(PyExc_ValueError,
+                    "only one element tensors can be converted to Python scalars");
+    return -1;
+}
+
+static PyObject *converted(PyObject *a, PyTypeObject *type)
+{
+    if (only_one(a))
+        return NULL;
+    PyObject *value = value_of(a);
+    PyObject *result = value ? PyObject_CallFunctionObjArgs((PyObject *)type, value, NULL) : NULL;
+    Py_XDECREF(value);
+    return result;
+}
+
+static PyObject *nb_int(PyObject *a)
+{
+    return converted(a, &PyLong_Type);
+}
+
+static PyObject *nb_float(PyObject *a)
+{
+    return converted(a, &PyFloat_Type);
+}
+
+static PyObject *nb_index(PyObject *a)
+{
+    tn_tensor *t = tnpy_tensor(a);
+    if (!tn_dtype_is_integral(tn_tensor_dtype(t), true) || tn_tensor_numel(t) != 1) {
+        PyErr_SetString(PyExc_TypeError,
+                        "only integer tensors of a single element can be converted to an index");
+        return NULL;
+    }
+    return converted(a, &PyLong_Type);
+}
+
+static Py_ssize_t length(PyObject *a)
+{
+    tn_tensor *t = tnpy_tensor(a);
+    if (tn_tensor_ndim(t) == 0) {
+        PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
+        return -1;
+    }
+    return (Py_ssize_t)tn_tensor_sizes(t)[0];
+}
+
+const PyType_Slot tnpy_tensor_operators[] = {
+    {Py_nb_add, nb_add},
+    {Py_nb_subtract, nb_subtract},
+    {Py_nb_multiply, nb_multiply},
+    {Py_nb_true_divide, nb_true_divide},
+    {Py_nb_floor_divide, nb_floor_divide},
+    {Py_nb_remainder, nb_remainder},
+    {Py_nb_and, nb_and},
+    {Py_nb_or, nb_or},
+    {Py_nb_xor, nb_xor},
+    {Py_nb_lshift, nb_lshift},
+    {Py_nb_rshift, nb_rshift},
+    {Py_nb_matrix_multiply, nb_matrix_multiply},
+    {Py_nb_power, nb_pow},
+    {Py_nb_inplace_add, nb_iadd},
+    {Py_nb_inplace_subtract, nb_isubtract},
+    {Py_nb_inplace_multiply, nb_imultiply},
+    {Py_nb_inplace_true_divide, nb_itrue_divide},
+    {Py_nb_inplace_floor_divide, nb_ifloor_divide},
+    {Py_nb_inplace_remainder, nb_iremainder},
+    {Py_nb_inplace_and, nb_iand},
+    {Py_nb_inplace_or, nb_ior},
+    {Py_nb_inplace_xor, nb_ixor},
+    {Py_nb_inplace_lshift, nb_ilshift},
+    {Py_nb_inplace_rshift, nb_irshift},
+    {Py_nb_inplace_power, nb_ipow},
+    {Py_nb_negative, nb_negative},
+    {Py_nb_positive, nb_positive},
+    {Py_nb_absolute, nb_absolute},
+    {Py_nb_invert, nb_invert},
+    {Py_nb_bool, nb_bool},
+    {Py_nb_int, nb_int},
+    {Py_nb_float, nb_float},
+    {Py_nb_index, nb_index},
+    {Py_tp_richcompare, compare},
+    {Py_mp_length, length},
+    {0, NULL},
+};
+
+tnpy_entry *tnpy_find_entry(tnpy_entry *table, const char *name)
+{
+    for (; table->name; table++)
+        if (strcmp(table->name, name) == 0)
+            return table;
+    return NULL;
+}
+
+int tnpy_prepare_operators(void)
+{
+    for (int i = 0; i < N_OPS; i++) {
+        char name[64];
+        ops[i].entry = tnpy_find_entry(tnpy_function_entries, ops[i].function);
+        ops[i].method = tnpy_find_entry(tnpy_method_entries, ops[i].function);
+        ops[i].reflected = ops[i].reflected_name
+                               ? tnpy_find_entry(tnpy_function_entries, ops[i].reflected_name)
+                               : NULL;
+        PyOS_snprintf(name, sizeof name, "%s_", ops[i].function);
+        ops[i].inplace = i <= OP_ge ? NULL : tnpy_find_entry(tnpy_method_entries, name);
+        if (!ops[i].entry || !ops[i].method) {
+            PyErr_Format(PyExc_ImportError, "there is no operator %s", ops[i].function);
+            return -1;
+        }
+    }
+    neg = tnpy_find_entry(tnpy_method_entries, "neg");
+    absolute = tnpy_find_entry(tnpy_method_entries, "abs");
+    invert = tnpy_find_entry(tnpy_method_entries, "bitwise_not");
+    item = tnpy_find_entry(tnpy_method_entries, "item");
+    if (neg && absolute && invert && item)
+        return 0;
+    PyErr_SetString(PyExc_ImportError, "there is no operator neg, abs, bitwise_not or item");
+    return -1;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* property.c: what can be asked of a Tensor as an attribute. */
+#include "type.h"
+
+#define GETTER(name)                                         \
+    static PyObject *get_##name(PyObject *o, void *closure); \
+    static PyObject *get_##name(PyObject *o, void *closure)
+#define TENSOR()   \
+    (void)closure; \
+    tn_tensor *t = tnpy_tensor(o)
+
+static PyObject *wrapped(tn_status st, tn_tensor *out)
+{
+    return st == TN_OK ? tnpy_wrap(out) : tnpy_raise(st);
+}
+
+GETTER(shape)
+{
+    TENSOR();
+    return tnpy_size(tn_tensor_sizes(t), tn_tensor_ndim(t));
+}
+
+GETTER(dtype)
+{
+    TENSOR();
+    return tnpy_dtype(tn_tensor_dtype(t));
+}
+
+GETTER(device)
+{
+    TENSOR();
+    return tnpy_device(tn_tensor_device(t));
+}
+
+GETTER(layout)
+{
+    TENSOR();
+    return tnpy_layout(tn_tensor_layout(t));
+}
+
+GETTER(ndim)
+{
+    TENSOR();
+    return PyLong_FromLong(tn_tensor_ndim(t));
+}
+
+GETTER(itemsize)
+{
+    TENSOR();
+    return PyLong_FromSize_t(tn_dtype_size(tn_tensor_dtype(t)));
+}
+
+GETTER(nbytes)
+{
+    TENSOR();
+    return PyLong_FromSize_t(tn_tensor_nbytes(t));
+}
+
+GETTER(requires_grad)
+{
+    TENSOR();
+    return PyBool_FromLong(tn_tensor_requires_grad(t));
+}
+
+static int set_requires_grad(PyObject *o, PyObject *value, void *closure)
+{
+    TENSOR();
+    if (!value || !PyBool_Check(value)) {
+        PyErr_SetString(PyExc_RuntimeError, "requires_grad must be a bool");
+        return -1;
+    }
+    bool on = value == Py_True;
+    if (!tn_tensor_is_leaf(t) && on != tn_tensor_requires_grad(t)) {
+        PyErr_SetString(
+            PyExc_RuntimeError,
+            "you can only change requires_grad flags of leaf variables. If you want to "
+            "use a computed variable in a subgraph that doesn't require differentiation "
+            "use var_no_grad = var.detach().");
+        return -1;
+    }
+    tn_status st = tn_tensor_set_requires_grad(t, on);
+    if (st != TN_OK) {
+        tnpy_raise(st);
+        return -1;
+    }
+    return 0;
+}
+
+GETTER(is_leaf)
+{
+    TENSOR();
+    return PyBool_FromLong(tn_tensor_is_leaf(t));
+}
+
+GETTER(retains_grad)
+{
+    TENSOR();
+    return PyBool_FromLong(tn_tensor_retains_grad(t));
+}
+
+GETTER(output_nr)
+{
+    TENSOR();
+    return PyLong_FromUnsignedLong(tn_tensor_output_nr(t));
+}
+
+GETTER(grad)
+{
+    TENSOR();
+    return tnpy_wrap_borrowed(tn_tensor_grad(t));
+}
+
+static int set_grad(PyObject *o, PyObject *value, void *closure)
+{
+    TENSOR();
+    tn_tensor *grad = value && value != Py_None ? tnpy_tensor(value) : NULL;
+    if (value && value != Py_None && !grad) {
+        char name[128];
+        PyErr_Format(PyExc_TypeError,
+                     "assigned grad expected to be a Tensor or None but got grad of type %s",
+                     tnpy_type_name(value, name, sizeof name));
+        return -1;
+    }
+    tn_status st = tn_tensor_set_grad(t, grad);
+    if (st != TN_OK) {
+        tnpy_raise(st);
+        return -1;
+    }
+    return 0;
+}
+
+GETTER(data)
+{
+    TENSOR();
+    tn_tensor *out = NULL;
+    tn_status st = tn_tensor_data_alias(t, &out);
+    return wrapped(st, out);
+}
+
+static int set_data(PyObject *o, PyObject *value, void *closure)
+{
+    TENSOR();
+    tn_tensor *source = value ? tnpy_tensor(value) : NULL;
+    if (!source) {
+        char name[128];
+        PyErr_Format(PyExc_TypeError, "Variable data has to be a tensor, but got %s",
+                     value ? tnpy_type_name(value, name, sizeof name) : "nothing");
+        return -1;
+    }
+    tn_status st = tn_tensor_set_data(t, source);
+    if (st != TN_OK) {
+        tnpy_raise(st);
+        return -1;
+    }
+    return 0;
+}
+
+GETTER(version)
+{
+    TENSOR();
+    uint32_t version;
+    tn_status st = tn_tensor_version(t, &version);
+    return st == TN_OK ? PyLong_FromUnsignedLong(version) : tnpy_raise(st);
+}
+
+GETTER(base)
+{
+    TENSOR();
+    return tnpy_wrap_borrowed(tn_tensor_base(t));
+}
+
+/* .T of torch: all dimensions in reverse order. */
+static PyObject *permuted(tn_tensor *t, bool last_two)
+{
+    int n = tn_tensor_ndim(t);
+    int64_t dims[TN_MAX_DIMS];
+    for (int i = 0; i < n; i++)
+        dims[i] = last_two ? i : n - 1 - i;
+    if (last_two) {
+        dims[n - 2] = n - 1;
+        dims[n - 1] = n - 2;
+    }
+    tn_tensor *out = NULL;
+    tn_status st = tn_permute(t, dims, n, &out);
+    return wrapped(st, out);
+}
+
+GETTER(T)
+{
+    TENSOR();
+    return permuted(t, false);
+}
+
+static int at_least_matrix(tn_tensor *t, const char *name)
+{
+    if (tn_tensor_ndim(t) >= 2)
+        return 0;
+    PyErr_Format(PyExc_RuntimeError,
+                 "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.",
+                 name, tn_tensor_ndim(t));
+    return -1;
+}
+
+GETTER(mT)
+{
+    TENSOR();
+    return at_least_matrix(t, "mT") ? NULL : permuted(t, true);
+}
+
+static PyObject *conjugated(PyObject *transposed)
+{
+    if (!transposed)
+        return NULL;
+    tn_tensor *t = tnpy_tensor(transposed), *out = NULL;
+    if (!tn_dtype_is_complex(tn_tensor_dtype(t)))
+        return transposed;
+    tn_status st = tn_conj(t, &out);
+    Py_DECREF(transposed);
+    return wrapped(st, out);
+}
+
+GETTER(H)
+{
+    TENSOR();
+    if (tn_tensor_ndim(t) != 2 && tn_tensor_ndim(t) != 0) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.%s",
+                     tn_tensor_ndim(t),
+                     tn_tensor_ndim(t) > 2 ? " For batches of matrices, consider using tensor.mH"
+                                           : "");
+        return NULL;
+    }
+    return conjugated(permuted(t, false));
+}
+
+GETTER(mH)
+{
+    TENSOR();
+    return at_least_matrix(t, "mH") ? NULL : conjugated(permuted(t, true));
+}
+
+GETTER(real)
+{
+    TENSOR();
+    tn_tensor *out = NULL;
+    if (!tn_dtype_is_complex(tn_tensor_dtype(t)))
+        return Py_NewRef(o);
+    tn_status st = tn_real(t, &out);
+    return wrapped(st, out);
+}
+
+GETTER(imag)
+{
+    TENSOR();
+    tn_tensor *out = NULL;
+    tn_status st = tn_imag(t, &out);
+    return wrapped(st, out);
+}
+
+static PyObject *on_device(PyObject *o, int type)
+{
+    return PyBool_FromLong(tn_tensor_device(tnpy_tensor(o)).type == type);
+}
+
+GETTER(is_cpu)
+{
+    (void)closure;
+    return on_device(o, TN_DEVICE_CPU);
+}
+
+GETTER(is_cuda)
+{
+    (void)closure;
+    return on_device(o, TN_DEVICE_CUDA);
+}
+
+GETTER(is_meta)
+{
+    (void)closure;
+    return on_device(o, TN_DEVICE_META);
+}
+
+GETTER(never)
+{
+    (void)o;
+    (void)closure;
+    return Py_NewRef(Py_False);
+}
+
+GETTER(names)
+{
+    TENSOR();
+    int n = tn_tensor_ndim(t);
+    PyObject *tuple = PyTuple_New(n);
+    for (int i = 0; tuple && i < n; i++)
+        PyTuple_SetItem(tuple, i, Py_NewRef(Py_None));
+    return tuple;
+}
+
+GETTER(name)
+{
+    (void)o;
+    (void)closure;
+    return Py_NewRef(Py_None);
+}
+
+GETTER(dict)
+{
+    (void)closure;
+    tnpy_tensor_object *self = (tnpy_tensor_object *)(void *)o;
+    if (!self->dict)
+        self->dict = PyDict_New();
+    return Py_XNewRef(self->dict);
+}
+
+static int set_dict(PyObject *o, PyObject *value, void *closure)
+{
+    (void)closure;
+    if (!value || !PyDict_Check(value)) {
+        PyErr_SetString(PyExc_TypeError, "__dict__ must be set to a dictionary");
+        return -1;
+    }
+    PyObject *before = ((tnpy_tensor_object *)(void *)o)->dict;
+    ((tnpy_tensor_object *)(void *)o)->dict = Py_NewRef(value);
+    Py_XDECREF(before);
+    return 0;
+}
+
+PyGetSetDef tnpy_tensor_getset[] = {
+    {"shape", get_shape, NULL, "Its sizes.", NULL},
+    {"dtype", get_dtype, NULL, "Type of its elements.", NULL},
+    {"device", get_device, NULL, "Where it lives.", NULL},
+    {"layout", get_layout, NULL, NULL, NULL},
+    {"ndim", get_ndim, NULL, "Number of dimensions.", NULL},
+    {"itemsize", get_itemsize, NULL, "Bytes an element.", NULL},
+    {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
+    {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients are wanted.", NULL},
+    {"is_leaf", get_is_leaf, NULL, "No operator made it.", NULL},
+    {"retains_grad", get_retains_grad, NULL, NULL, NULL},
+    {"output_nr", get_output_nr, NULL, NULL, NULL},
+    {"grad", get_grad, set_grad, "What backward passes added up; None: nothing.", NULL},
+    {"_grad", get_grad, set_grad, NULL, NULL},
+    {"data", get_data, set_data, "The same elements without history.", NULL},
+    {"_version", get_version, NULL, "How often it was written.", NULL},
+    {"_base", get_base, NULL, "What it is a view of; None: nothing.", NULL},
+    {"T", get_T, NULL, "Dimensions in reverse order.", NULL},
+    {"mT", get_mT, NULL, "The last two dimensions exchanged.", NULL},
+    {"H", get_H, NULL, "Transposed and conjugated.", NULL},
+    {"mH", get_mH, NULL, "The last two dimensions exchanged, conjugated.", NULL},
+    {"real", get_real, NULL, "Real parts.", NULL},
+    {"imag", get_imag, NULL, "Imaginary parts.", NULL},
+    {"is_cpu", get_is_cpu, NULL, NULL, NULL},
+    {"is_cuda", get_is_cuda, NULL, NULL, NULL},
+    {"is_meta", get_is_meta, NULL, NULL, NULL},
+    {"is_sparse", get_never, NULL, NULL, NULL},
+    {"is_sparse_csr", get_never, NULL, NULL, NULL},
+    {"is_quantized", get_never, NULL, NULL, NULL},
+    {"is_mkldnn", get_never, NULL, NULL, NULL},
+    {"is_nested", get_never, NULL, NULL, NULL},
+    {"is_mps", get_never, NULL, NULL, NULL},
+    {"is_xpu", get_never, NULL, NULL, NULL},
+    {"is_xla", get_never, NULL, NULL, NULL},
+    {"is_mtia", get_never, NULL, NULL, NULL},
+    {"is_ipu", get_never, NULL, NULL, NULL},
+    {"is_vulkan", get_never, NULL, NULL, NULL},
+    {"is_maia", get_never, NULL, NULL, NULL},
+    {"names", get_names, NULL, NULL, NULL},
+    {"name", get_name, NULL, NULL, NULL},
+    {"__dict__", get_dict, set_dict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Tenon: a tensor runtime. The names are those of PyTorch."""
+
+from math import e, inf, nan, pi  # noqa: F401
+
+from . import _C
+from ._C import *  # noqa: F401,F403  (types, dtypes, and functions that are no operators)
+from ._C import __version__  # noqa: F401
+from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
+
+globals().update({name: f for name, f in vars(_C._VariableFunctions).items() if name[:2] != "__"})
+
+newaxis = None
+
+# Names that live in a module of the package, which is loaded when one of them is first asked for. A module's own
+# name needs no mention: any module of the package is loaded so.
+_NAMES = {
+    "_compile": ("compile",),
+    "_surface": (
+        "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "get_deterministic_debug_mode",
+        "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
+        "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_warn_always", "typename",
+        "use_deterministic_algorithms"),
+}
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name):
+    home = _HOME.get(name)
+    if home is not None:
+        module = __import__(__name__ + "." + home, None, None, ["*"])
+        value = globals()[name] = getattr(module, name)
+        return value
+    if name[:2] != "__":
+        full = __name__ + "." + name
+        try:
+            return __import__(full, None, None, ["*"])
+        except ModuleNotFoundError as error:
+            if error.name != full:
+                raise
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
+def __dir__():
+    return sorted(list(globals()) + [name for name in _HOME if name not in globals()])

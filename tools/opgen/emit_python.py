@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""Bindings for Python: for each name the signatures that a call is matched against, as C data, and the functions that
+CPython calls. What they mean: python/src/bind.h."""
+
+import schema as schemas
+from csource import banner, includes, literal
+
+KINDS = {"Tensor": "TENSOR", "int": "INT", "SymInt": "INT", "float": "FLOAT", "bool": "BOOL", "SymBool": "BOOL",
+         "Scalar": "SCALAR", "str": "STR", "ScalarType": "DTYPE", "Layout": "LAYOUT", "MemoryFormat": "FORMAT",
+         "Device": "DEVICE", "Generator": "GENERATOR"}
+DTYPES = {"float": "F32", "double": "F64", "half": "F16", "long": "I64", "int": "I32", "short": "I16", "bool": "BOOL",
+          "uint8": "U8", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64", "float16": "F16",
+          "float32": "F32", "float64": "F64", "bfloat16": "BF16", "complex64": "C64", "complex128": "C128"}
+FORMATS = {"contiguous_format": "CONTIGUOUS", "preserve_format": "PRESERVE", "channels_last": "CHANNELS_LAST"}
+# What makes one signature be tried after another where the types of an argument differ: a tensor also serves as a number,
+# and one number as a list.
+AFTER = {("Scalar", "Tensor"), ("Scalar?", "Tensor?"), ("Scalar?", "Tensor"), ("Scalar", "Tensor?"), ("int[]", "int"),
+         ("int[]", "int?"), ("Tensor[]", "int[]"), ("Tensor[]", "Tensor")}
+
+
+def python_type(arg):
+    return arg.type.text(False, False).replace("SymInt", "int").replace("SymBool", "bool")
+
+
+def must_follow(one, other):
+    """Is the signature ONE tried after OTHER?"""
+    pairs = list(zip(one.schema.args, other.schema.args))
+    found = False
+    for a, b in pairs:
+        kinds = (python_type(a), python_type(b))
+        if kinds[0] == kinds[1]:
+            continue
+        if kinds not in AFTER:
+            return False
+        found = True
+    return found
+
+
+def ordered(ops):
+    """As declared, but each behind those that it must follow."""
+    left, done = list(ops), []
+    while left:
+        ready = next((op for op in left if not any(must_follow(op, other) for other in left if other is not op)), left[0])
+        left.remove(ready)
+        done.append(ready)
+    return done
+
+
+def kind_of(kind):
+    name = KINDS[kind.base]
+    if kind.is_list:
+        name = "OPT_TENSORS" if kind.element_optional else name + "S"
+    return "TNPY_" + name
+
+
+class Tables:
+    """Texts of the static arrays that signatures point to, each written once."""
+
+    def __init__(self):
+        self.texts, self.known = [], {}
+        self.names = {}
+
+    def name(self, text):
+        return self.names.setdefault(text, len(self.names))
+
+    def array(self, ctype, stem, items):
+        body = ",\n    ".join(items)
+        key = (ctype, body)
+        if key not in self.known:
+            label = "%s_%d" % (stem, len(self.known))
+            self.known[key] = label
+            self.texts.append("static const %s %s[] = {\n    %s};\n" % (ctype, label, body))
+        return self.known[key]
+
+    def default(self, arg):
+        """(initialiser of a tn_value, text)."""
+        kind, text = arg.type, arg.default
+        if text is None:
+            return "{0}", None
+        if text == "None":
+            return "{0}", "None"
+        if kind.is_list:
+            items = [item for item in text[1:-1].split(", ") if item] if text.startswith("[") else [text] * (kind.size or 1)
+            tag, ctype, member = {"int": ("INT_LIST", "int64_t", "ints"), "SymInt": ("INT_LIST", "int64_t", "ints"),
+                                  "bool": ("BOOL_LIST", "bool", "bools")}[kind.base]
+            label = self.array(ctype, "list", items or ["0"])
+            shown = "None" if text == "[]" else text
+            return "{.tag = TN_TAG_%s, .count = %d, .u.%s = %s}" % (tag, len(items), member, label), shown
+        if kind.base == "str":
+            value = text[1:-1]
+            return "{.tag = TN_TAG_STRING, .count = %d, .u.text = %s}" % (len(value), literal(value)), '"%s"' % value
+        if kind.base == "ScalarType":
+            return "{.tag = TN_TAG_INT, .u.i = TN_DTYPE_%s}" % DTYPES[text], "torch." + text
+        if kind.base == "MemoryFormat":
+            return "{.tag = TN_TAG_INT, .u.i = TN_FORMAT_%s}" % FORMATS[text], text
+        if kind.base == "bool" or text in ("True", "False"):
+            return "{.tag = TN_TAG_BOOL, .u.i = %d}" % (text == "True"), text
+        if kind.base == "float" or (kind.base == "Scalar" and not schemas.INTEGER.match(text)):
+            return "{.tag = TN_TAG_FLOAT, .u.f = %r}" % float(text), text
+        return "{.tag = TN_TAG_INT, .u.i = %s}" % text, text
+
+    def params(self, op, method):
+        rows = []
+        for i, arg in enumerate(op.schema.args):
+            value, text = self.default(arg)
+            flags = [flag for flag, on in (("OPTIONAL", arg.type.optional), ("DEFAULT", arg.default is not None),
+                                           ("KEYWORD", arg.kw_only), ("OUT", arg.kw_only and arg.type.write)) if on]
+            name = "input" if arg.name == "self" and not (method and i == 0) else arg.name
+            rows.append("{%d, %s, %s, %d, %s, %s}" % (
+                self.name(name), kind_of(arg.type), " | ".join("TNPY_" + f for f in flags) or "0", arg.type.size or 0,
+                literal(text) if text is not None else "NULL", value))
+        return self.array("tnpy_param", "params", rows or ["{0}"])
+
+
+def flags_of(op):
+    args = op.schema.args
+    has_options = any(schemas.options_at(args, i) for i in range(len(args)))
+    found = []
+    if has_options:
+        found.append("OPTIONS")
+        if not any(arg.type.is_tensor for arg in args):
+            found.append("FACTORY")
+    if op.is_out:
+        found.append("OUT")
+    if op.role == "inplace":
+        found.append("INPLACE")
+    return " | ".join("TNPY_SIG_" + flag for flag in found) or "0"
+
+
+def signature(tables, op, method):
+    args = op.schema.args
+    positional = sum(not arg.kw_only for arg in args)
+    names = [ret.name for ret in op.schema.rets]
+    results = "NULL"
+    if len(names) > 1 and all(names):
+        results = tables.array("char *const", "results", [literal(name) for name in names])
+    return "{%s, %s, %s, %d, %d, %d, %s}" % (
+        literal(op.schema.full), tables.params(op, method), results, len(args), positional, len(op.schema.rets), flags_of(op))
+
+
+def groups(model):
+    """[(name, operators that are functions)], [(name, operators that are methods)]"""
+    functions, methods = {}, {}
+    for op in model.operators:
+        if op is not op.family.base or "function" in op.family.variants:
+            functions.setdefault(op.schema.name, []).append(op)
+        if ("method" in op.family.variants and op.schema.args and op.schema.args[0].name == "self" and op.role != "out"):
+            methods.setdefault(op.schema.name, []).append(op)
+    return functions.items(), methods.items()
+
+
+def doc_of(name, ops):
+    doc = next((op.family.doc for op in ops if op.family.doc), "")
+    return "%s(*args, **kwargs)\n\n%s" % (name, doc) if doc else "%s(*args, **kwargs)" % name
+
+
+def section(tables, title, prefix, found, method):
+    """Entries, functions and the table of definitions for functions, or for methods."""
+    entries, functions, rows = [], [], []
+    for name, ops in found:
+        ops = ordered(ops)
+        sigs = tables.array("tnpy_sig", "sigs", [signature(tables, op, method) for op in ops])
+        i = len(entries)
+        entries.append("    {%s, %s, %d, %d, NULL, NULL, NULL},\n" % (literal(name), sigs, len(ops), int(method)))
+        functions.append("TNPY_%s(%s_%s, %d)\n" % (title.upper(), prefix, name, i))
+        rows.append("    {%s, (PyCFunction)(void (*)(void))%s_%s, METH_FASTCALL | METH_KEYWORDS,\n     %s},\n" % (
+            literal(name), prefix, name, literal(doc_of(name, ops))))
+    return ("tnpy_entry tnpy_%s_entries[] = {\n%s    {NULL, NULL, 0, 0, NULL, NULL, NULL},\n};\n" % (title, "".join(entries)),
+            "".join(functions),
+            "PyMethodDef tnpy_%ss[] = {\n%s    {NULL, NULL, 0, NULL},\n};\n" % (title, "".join(rows)))
+
+
+def python_table_c(model):
+    tables = Tables()
+    functions, methods = groups(model)
+    parts = [section(tables, "function", "f", functions, False), section(tables, "method", "m", methods, True)]
+    names = "".join("    %s,\n" % literal(name) for name in tables.names)
+    text = banner(model, "What Python calls: signatures, and functions for each name.", "")
+    text += includes("bind.h")
+    text += "const char *const tnpy_name_texts[] = {\n%s    NULL,\n};\n" % names
+    text += "PyObject *tnpy_names[%d];\nconst int tnpy_num_names = %d;\n\n" % (len(tables.names) + 1, len(tables.names))
+    text += "\n".join(tables.texts) + "\n"
+    for entries, bodies, rows in parts:
+        text += entries + "\n" + bodies + "\n" + rows + "\n"
+    return text
