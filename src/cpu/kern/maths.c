@@ -25,7 +25,26 @@ LOOP(loop_rsqrt_f32, float, 1.0f / sqrtf(x))
 LOOP(loop_rsqrt_f64, double, 1.0 / sqrt(x))
 LOOP(loop_rsqrt_c64, float complex, 1.0f / csqrtf(x))
 LOOP(loop_rsqrt_c128, double complex, 1.0 / csqrt(x))
-LOOP(loop_exp_f32, float, exp_f32(x))
+
+/* Most blocks have no number whose exp overflows or is subnormal. */
+static void loop_exp_f32(void *out, const void *const *in, int64_t n, const void *ctx)
+{
+    enum { BLOCK = 256 };
+    const float *a = in[0];
+    float *o = out;
+    (void)ctx;
+    for (; n > 0; n -= BLOCK, a += BLOCK, o += BLOCK) {
+        int64_t m = n < BLOCK ? n : BLOCK;
+        int outside = 0;
+        for (int64_t i = 0; i < m; i++)
+            outside |= !(a[i] >= EXP_INSIDE_LOW) | !(a[i] <= EXP_INSIDE_HIGH);
+        if (outside) {
+            INDEPENDENT for (int64_t i = 0; i < m; i++) o[i] = exp_f32(a[i]);
+        } else {
+            INDEPENDENT for (int64_t i = 0; i < m; i++) o[i] = exp_inside_f32(a[i]);
+        }
+    }
+}
 LOOP(loop_exp_f64, double, exp_f64(x))
 LOOP(loop_exp_c64, float complex, cexpf(x))
 LOOP(loop_exp_c128, double complex, cexp(x))
