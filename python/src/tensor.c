@@ -236,17 +236,6 @@ static PyObject *as_subclass(PyObject *self, PyObject *cls)
     return st == TN_OK ? tnpy_wrap_as((PyTypeObject *)cls, alias) : tnpy_raise(st);
 }
 
-static PyObject *repr(PyObject *o)
-{
-    char *text;
-    tn_status st = tn_tensor_to_string(tnpy_tensor(o), &text);
-    if (st != TN_OK)
-        return tnpy_raise(st);
-    PyObject *result = PyUnicode_FromString(text);
-    tn_string_free(text);
-    return result;
-}
-
 static Py_hash_t hash(PyObject *o)
 {
     Py_hash_t h = (Py_hash_t)((uintptr_t)o >> 4);
@@ -301,7 +290,7 @@ int tnpy_add_tensor(PyObject *module)
         {Py_tp_finalize, finalize},
         {Py_tp_traverse, traverse},
         {Py_tp_clear, clear},
-        {Py_tp_repr, repr},
+        {Py_tp_repr, tnpy_repr},
         {Py_tp_hash, hash},
         {Py_tp_members, members},
         {Py_tp_methods, own_methods},
@@ -312,6 +301,7 @@ int tnpy_add_tensor(PyObject *module)
     PyType_Slot all[80];
     int n = gather(all, 0, own);
     n = gather(all, n, tnpy_tensor_operators);
+    n = gather(all, n, tnpy_tensor_items);
     all[n] = (PyType_Slot){0, NULL};
     PyType_Spec spec = {"tenon.Tensor", sizeof(tnpy_tensor_object), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, all};

@@ -151,5 +151,10 @@ int tnpy_add_generator(PyObject *module);
 int tnpy_add_tensor(PyObject *module);
 int tnpy_add_functions(PyObject *module);
 int tnpy_add_modes(PyObject *module);
+int tnpy_add_data(PyObject *module);
+int tnpy_add_buffer(PyObject *module);
+int tnpy_add_values(PyObject *module);
+int tnpy_add_dlpack(PyObject *module);
+int tnpy_add_storage(PyObject *module);
 
 #endif

@@ -8,6 +8,8 @@
 extern PyGetSetDef tnpy_tensor_getset[];          /* property.c */
 extern PyMethodDef tnpy_tensor_methods[];         /* method.c */
 extern const PyType_Slot tnpy_tensor_operators[]; /* operator.c */
+extern const PyType_Slot tnpy_tensor_items[];     /* index.c */
+PyObject *tnpy_repr(PyObject *o);                 /* values.c */
 /* Find the operators that the number protocol calls. */
 int tnpy_prepare_operators(void);
 /* The entry of a function's or a method's name; NULL: there is none. */

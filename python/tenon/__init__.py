@@ -16,6 +16,16 @@ newaxis = None
 # name needs no mention: any module of the package is loaded so.
 _NAMES = {
     "_compile": ("compile",),
+    "_exchange": (
+        "asarray", "_legacy_tensor", "tensortype", "DoubleTensor", "FloatTensor", "HalfTensor", "BFloat16Tensor",
+        "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor", "ComplexFloatTensor",
+        "ComplexDoubleTensor"),
+    "_tensor_str": ("set_printoptions", "get_printoptions"),
+    "serialization": ("save", "load"),
+    "storage": (
+        "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
+        "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage",
+        "ComplexFloatStorage", "ComplexDoubleStorage"),
     "_surface": (
         "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "get_deterministic_debug_mode",
         "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* python/src/construct.c: tensor() and as_tensor(), and the taking of arguments by functions that
+ * are no operators. */
+#include "data.h"
+
+/* ---- arguments ---- */
+
+int tnpy_take(const tnpy_arguments *names, PyObject *const *args, Py_ssize_t n_args,
+              PyObject *kwnames, PyObject **out)
+{
+    for (int i = 0; i < names->n; i++)
+        out[i] = NULL;
+    if (n_args > names->n_pos) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd were given",
+                     names->function, names->n_pos, names->n_pos == 1 ? "" : "s", n_args);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n_args; i++)
+        out[i] = args[i];
+    Py_ssize_t n_kw = kwnames == NULL ? 0 : PyTuple_Size(kwnames);
+    for (Py_ssize_t k = 0; k < n_kw; k++) {
+        PyObject *key = PyTuple_GetItem(kwnames, k);
+        int i = 0;
+        while (i < names->n && PyUnicode_CompareWithASCIIString(key, names->names[i]) != 0)
+            i++;
+        if (i == names->n) {
+            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'",
+                         names->function, key);
+            return -1;
+        }
+        if (out[i] != NULL) {
+            PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'",
+                         names->function, key);
+            return -1;
+        }
+        out[i] = args[n_args + k];
+    }
+    for (int i = 0; i < names->n_min; i++)
+        if (out[i] == NULL) {
+            PyErr_Format(PyExc_TypeError, "%s() missing %d required positional arguments: \"%s\"",
+                         names->function, names->n_min, names->names[i]);
+            return -1;
+        }
+    return 0;
+}
+
+int tnpy_add_methods(PyMethodDef *methods, PyGetSetDef *properties)
+{
+    for (PyMethodDef *m = methods; m != NULL && m->ml_name != NULL; m++) {
+        PyObject *d = PyDescr_NewMethod(tnpy_Tensor, m);
+        if (d == NULL || PyObject_SetAttrString((PyObject *)tnpy_Tensor, m->ml_name, d) < 0) {
+            Py_XDECREF(d);
+            return -1;
+        }
+        Py_DECREF(d);
+    }
+    for (PyGetSetDef *g = properties; g != NULL && g->name != NULL; g++) {
+        PyObject *d = PyDescr_NewGetSet(tnpy_Tensor, g);
+        if (d == NULL || PyObject_SetAttrString((PyObject *)tnpy_Tensor, g->name, d) < 0) {
+            Py_XDECREF(d);
+            return -1;
+        }
+        Py_DECREF(d);
+    }
+    return 0;
+}
+
+/* ---- tensor(), as_tensor() ---- */
+
+/* Takes @p t; moves it, marks it, and wraps it. */
+static PyObject *finish(tn_tensor *t, tn_device device, bool requires_grad)
+{
+    if (t == NULL)
+        return NULL;
+    tn_status st = TN_OK;
+    if (device.type == TN_DEVICE_NONE)
+        device = tnpy_default_device;
+    if (device.type != TN_DEVICE_NONE && device.type != tn_tensor_device(t).type) {
+        tn_tensor *there = NULL;
+        st = tn_to_device(t, device, tn_tensor_dtype(t), false, false, TN_FORMAT_NONE, &there);
+        tn_tensor_unref(t);
+        t = there;
+    }
+    if (st == TN_OK && tn_included_keys() != 0) {
+        tn_tensor *lifted = NULL;
+        st = tn_lift_fresh(t, &lifted);
+        tn_tensor_unref(t);
+        t = lifted;
+    }
+    if (st == TN_OK && requires_grad) {
+        tn_dtype dtype = tn_tensor_dtype(t);
+        if (tn_dtype_is_floating(dtype) || tn_dtype_is_complex(dtype))
+            st = tn_tensor_set_requires_grad(t, true);
+        else
+            st = tn_fail(TN_INVALID,
+                         "Only Tensors of floating point and complex dtype can require gradients");
+    }
+    if (st != TN_OK) {
+        tn_tensor_unref(t);
+        return tnpy_raise(st);
+    }
+    return tnpy_wrap(t);
+}
+
+static int given(PyObject *o)
+{
+    return o != NULL && o != Py_None;
+}
+
+static int options_of(PyObject *dtype, PyObject *device, tn_dtype *out_dtype, tn_device *out_device)
+{
+    *out_dtype = TN_DTYPE_NONE;
+    *out_device = TN_NO_DEVICE;
+    if (given(dtype) && tnpy_dtype_of(dtype, out_dtype) < 0)
+        return -1;
+    if (given(device) && tnpy_device_of(device, out_device) < 0)
+        return -1;
+    return 0;
+}
+
+static PyObject *tensor_function(PyObject *module, PyObject *const *args, Py_ssize_t n,
+                                 PyObject *kwnames)
+{
+    (void)module;
+    static const tnpy_arguments names = {
+        "tensor", 1, 1, 6, {"data", "dtype", "device", "requires_grad", "pin_memory", "names"}};
+    PyObject *a[6];
+    tn_dtype dtype;
+    tn_device device;
+    if (tnpy_take(&names, args, n, kwnames, a) < 0 || options_of(a[1], a[2], &dtype, &device) < 0)
+        return NULL;
+    int requires_grad = a[3] == NULL ? 0 : PyObject_IsTrue(a[3]);
+    if (requires_grad < 0)
+        return NULL;
+    tn_tensor *source = tnpy_tensor(a[0]);
+    if (source != NULL) {
+        if (PyErr_WarnEx(PyExc_UserWarning,
+                         "To copy construct from a tensor, it is recommended to use "
+                         "sourceTensor.detach().clone() or "
+                         "sourceTensor.detach().clone().requires_grad_(True), rather than "
+                         "torch.tensor(sourceTensor).",
+                         1) < 0)
+            return NULL;
+        if (device.type == TN_DEVICE_NONE)
+            device = tn_tensor_device(source);
+    }
+    return finish(tnpy_from_data(a[0], dtype), device, requires_grad != 0);
+}
+
+static PyObject *as_tensor_function(PyObject *module, PyObject *const *args, Py_ssize_t n,
+                                    PyObject *kwnames)
+{
+    (void)module;
+    static const tnpy_arguments names = {"as_tensor", 1, 1, 3, {"data", "dtype", "device"}};
+    PyObject *a[3];
+    tn_dtype dtype;
+    tn_device device;
+    if (tnpy_take(&names, args, n, kwnames, a) < 0 || options_of(a[1], a[2], &dtype, &device) < 0)
+        return NULL;
+    tn_tensor *source = tnpy_tensor(a[0]);
+    if (source != NULL) {
+        tn_device here = tn_tensor_device(source);
+        bool same_device = device.type == TN_DEVICE_NONE ||
+                           (device.type == here.type &&
+                            (device.index < 0 || here.index < 0 || device.index == here.index));
+        if ((dtype == TN_DTYPE_NONE || dtype == tn_tensor_dtype(source)) && same_device)
+            return Py_NewRef(a[0]);
+        tn_tensor *out = NULL;
+        PyThreadState *state = tnpy_unlock();
+        tn_status st = tn_to_device(source, same_device ? here : device,
+                                    dtype == TN_DTYPE_NONE ? tn_tensor_dtype(source) : dtype, false,
+                                    false, TN_FORMAT_NONE, &out);
+        tnpy_lock(state);
+        return st == TN_OK ? tnpy_wrap(out) : tnpy_raise(st);
+    }
+    if (tnpy_is_array(a[0]))
+        return finish(tnpy_as_dtype(tnpy_from_buffer(a[0]), dtype, false), device, false);
+    return finish(tnpy_from_data(a[0], dtype), device, false);
+}
+
+static PyMethodDef functions[] = {
+    {"tensor", (PyCFunction)(void (*)(void))tensor_function, METH_FASTCALL | METH_KEYWORDS,
+     "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)\n--\n\n"
+     "A new tensor with a copy of data: a number, nested sequences of numbers, an array or a "
+     "tensor."},
+    {"as_tensor", (PyCFunction)(void (*)(void))as_tensor_function, METH_FASTCALL | METH_KEYWORDS,
+     "as_tensor(data, dtype=None, device=None)\n--\n\n"
+     "Like tensor(), but a tensor is returned as it is and the memory of an array is shared, where "
+     "dtype and device allow."},
+    {NULL, NULL, 0, NULL}};
+
+int tnpy_add_data(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* python/src/values.c: the values of a tensor as Python objects: item(), tolist(), and the methods
+ * by which NumPy and the array API find their way in. */
+#include "data.h"
+#include "type.h"
+
+#include <string.h>
+
+/* ---- numbers ---- */
+
+/* The element at `at`. Half precision floats never come here, see plain_of. */
+static PyObject *number_at(const char *at, tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_DTYPE_BOOL:
+        return PyBool_FromLong(*at != 0);
+    case TN_DTYPE_U8:
+        return PyLong_FromLong(*(const uint8_t *)at);
+    case TN_DTYPE_I8:
+        return PyLong_FromLong(*(const int8_t *)at);
+    case TN_DTYPE_I16: {
+        int16_t v;
+        memcpy(&v, at, sizeof v);
+        return PyLong_FromLong(v);
+    }
+    case TN_DTYPE_I32: {
+        int32_t v;
+        memcpy(&v, at, sizeof v);
+        return PyLong_FromLong(v);
+    }
+    case TN_DTYPE_I64: {
+        int64_t v;
+        memcpy(&v, at, sizeof v);
+        return PyLong_FromLongLong(v);
+    }
+    case TN_DTYPE_F32: {
+        float v;
+        memcpy(&v, at, sizeof v);
+        return PyFloat_FromDouble(v);
+    }
+    case TN_DTYPE_F64: {
+        double v;
+        memcpy(&v, at, sizeof v);
+        return PyFloat_FromDouble(v);
+    }
+    case TN_DTYPE_C64: {
+        float v[2];
+        memcpy(v, at, sizeof v);
+        return PyComplex_FromDoubles(v[0], v[1]);
+    }
+    case TN_DTYPE_C128: {
+        double v[2];
+        memcpy(v, at, sizeof v);
+        return PyComplex_FromDoubles(v[0], v[1]);
+    }
+    default:
+        PyErr_SetString(PyExc_TypeError, "a tensor of this dtype has no Python numbers");
+        return NULL;
+    }
+}
+
+static PyObject *item(PyObject *self, PyObject *args)
+{
+    (void)args;
+    tn_tensor *t = tnpy_tensor(self);
+    if (tn_tensor_device(t).type == TN_DEVICE_META) {
+        PyErr_SetString(PyExc_RuntimeError, "Tensor.item() cannot be called on meta tensors");
+        return NULL;
+    }
+    tn_scalar value;
+    tn_status st = tn_item(t, &value);
+    return st == TN_OK ? tnpy_scalar(value) : tnpy_raise(st);
+}
+
+static PyObject *list_of(const tn_tensor *t, int dim, const char *at)
+{
+    tn_dtype dtype = tn_tensor_dtype(t);
+    if (dim == tn_tensor_ndim(t))
+        return number_at(at, dtype);
+    int64_t n = tn_tensor_sizes(t)[dim];
+    int64_t step = tn_tensor_strides(t)[dim] * (int64_t)tn_dtype_size(dtype);
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (int64_t i = 0; i < n && list != NULL; i++) {
+        PyObject *o = list_of(t, dim + 1, at + i * step);
+        if (o == NULL || PyList_SetItem(list, (Py_ssize_t)i, o) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* A tensor on the CPU whose elements number_at can read; owned. */
+static tn_status plain_of(tn_tensor *t, tn_tensor **out)
+{
+    tn_dtype dtype = tn_tensor_dtype(t);
+    if (dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16)
+        dtype = TN_DTYPE_F32;
+    tn_tensor *plain = NULL;
+    tn_status st = tn_detach(t, &plain);
+    if (st == TN_OK)
+        st = tn_to_device(plain, TN_CPU, dtype, false, false, TN_FORMAT_NONE, out);
+    tn_tensor_unref(plain);
+    return st;
+}
+
+static PyObject *tolist(PyObject *self, PyObject *args)
+{
+    (void)args;
+    tn_tensor *t = tnpy_tensor(self), *plain = NULL;
+    tn_status st = plain_of(t, &plain);
+    if (st != TN_OK)
+        return tnpy_raise(st);
+    PyObject *list = list_of(plain, 0, tn_tensor_data(plain));
+    tn_tensor_unref(plain);
+    return list;
+}
+
+/* ---- NumPy ---- */
+
+/* numpy.asarray of something with a buffer: no copy. */
+static PyObject *as_array(PyObject *o)
+{
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    if (numpy == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_ImportError)) {
+            PyErr_Clear();
+            PyErr_SetString(PyExc_RuntimeError, "Numpy is not available");
+        }
+        return NULL;
+    }
+    PyObject *view = PyMemoryView_FromObject(o);
+    PyObject *array = view == NULL ? NULL : PyObject_CallMethod(numpy, "asarray", "O", view);
+    Py_XDECREF(view);
+    Py_DECREF(numpy);
+    return array;
+}
+
+static PyObject *numpy_method(PyObject *self, PyObject *const *args, Py_ssize_t n,
+                              PyObject *kwnames)
+{
+    static const tnpy_arguments names = {"numpy", 0, 0, 1, {"force"}};
+    PyObject *a[1];
+    if (tnpy_take(&names, args, n, kwnames, a) < 0)
+        return NULL;
+    int force = a[0] == NULL ? 0 : PyObject_IsTrue(a[0]);
+    if (force < 0)
+        return NULL;
+    tn_tensor *t = tnpy_tensor(self);
+    if (force) {
+        tn_tensor *plain = NULL, *here = NULL;
+        tn_status st = tn_detach(t, &plain);
+        if (st == TN_OK)
+            st = tn_to_device(plain, TN_CPU, tn_tensor_dtype(t), false, false, TN_FORMAT_NONE,
+                              &here);
+        tn_tensor_unref(plain);
+        if (st != TN_OK)
+            return tnpy_raise(st);
+        PyObject *o = tnpy_wrap(here);
+        PyObject *array = o == NULL ? NULL : numpy_method(o, NULL, 0, NULL);
+        Py_XDECREF(o);
+        return array;
+    }
+    if (tn_tensor_device(t).type != TN_DEVICE_CPU) {
+        char device[32];
+        PyErr_Format(PyExc_TypeError,
+                     "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the "
+                     "tensor to host memory first.",
+                     tn_device_format(tn_tensor_device(t), device, sizeof device));
+        return NULL;
+    }
+    if (tn_tensor_requires_grad(t)) {
+        PyErr_SetString(PyExc_RuntimeError, "Can't call numpy() on Tensor that requires grad. Use "
+                                            "tensor.detach().numpy() instead.");
+        return NULL;
+    }
+    if (tn_tensor_dtype(t) == TN_DTYPE_BF16) {
+        PyErr_SetString(PyExc_TypeError, "Got unsupported ScalarType BFloat16");
+        return NULL;
+    }
+    return as_array(self);
+}
+
+static PyObject *array_interface(PyObject *self, void *closure)
+{
+    (void)closure;
+    Py_buffer view;
+    if (PyObject_GetBuffer(self, &view, PyBUF_FULL) < 0) {
+        PyErr_Clear();
+        PyErr_SetString(PyExc_AttributeError,
+                        "Tensor has no __array_interface__: it needs memory of the CPU, a dtype "
+                        "that NumPy has, and no requires_grad");
+        return NULL;
+    }
+    tn_dtype dtype = tn_tensor_dtype(tnpy_tensor(self));
+    char kind = dtype == TN_DTYPE_BOOL        ? 'b'
+                : dtype == TN_DTYPE_U8        ? 'u'
+                : tn_dtype_is_complex(dtype)  ? 'c'
+                : tn_dtype_is_floating(dtype) ? 'f'
+                                              : 'i';
+    PyObject *text =
+        PyUnicode_FromFormat("%c%c%zd", view.itemsize == 1 ? '|' : '<', kind, view.itemsize);
+    PyObject *shape = PyTuple_New(view.ndim), *strides = PyTuple_New(view.ndim), *dict = NULL;
+    int bad = text == NULL || shape == NULL || strides == NULL;
+    for (int i = 0; i < view.ndim && !bad; i++)
+        bad = PyTuple_SetItem(shape, i, PyLong_FromSsize_t(view.shape[i])) < 0 ||
+              PyTuple_SetItem(strides, i, PyLong_FromSsize_t(view.strides[i])) < 0;
+    if (!bad)
+        dict = Py_BuildValue("{s:O,s:O,s:O,s:(KO),s:i}", "shape", shape, "strides", strides,
+                             "typestr", text, "data", (unsigned long long)(uintptr_t)view.buf,
+                             Py_False, "version", 3);
+    Py_XDECREF(text);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    PyBuffer_Release(&view);
+    return dict;
+}
+
+/* ---- methods whose body is in Python, loaded when first called ---- */
+
+static PyObject *lazy(const char *module, const char *function, PyObject *self, PyObject *args,
+                      PyObject *kwargs)
+{
+    PyObject *m = PyImport_ImportModule(module);
+    PyObject *f = m == NULL ? NULL : PyObject_GetAttrString(m, function);
+    Py_XDECREF(m);
+    if (f == NULL)
+        return NULL;
+    Py_ssize_t n = args == NULL ? 0 : PyTuple_Size(args);
+    PyObject *all = PyTuple_New(n + 1), *out = NULL;
+    if (all != NULL) {
+        PyTuple_SetItem(all, 0, Py_NewRef(self));
+        for (Py_ssize_t i = 0; i < n; i++)
+            PyTuple_SetItem(all, i + 1, Py_NewRef(PyTuple_GetItem(args, i)));
+        out = PyObject_Call(f, all, kwargs);
+        Py_DECREF(all);
+    }
+    Py_DECREF(f);
+    return out;
+}
+
+PyObject *tnpy_repr(PyObject *self)
+{
+    return lazy("tenon._tensor_str", "_str", self, NULL, NULL);
+}
+
+int tnpy_contains(PyObject *self, PyObject *what)
+{
+    PyObject *args = PyTuple_Pack(1, what);
+    PyObject *out = args == NULL ? NULL : lazy("tenon._exchange", "contains", self, args, NULL);
+    int is = out == NULL ? -1 : PyObject_IsTrue(out);
+    Py_XDECREF(args);
+    Py_XDECREF(out);
+    return is;
+}
+
+/* name of the method, module, function in it */
+#define LAZY_METHODS(X)                                          \
+    X(__array__, "tenon._exchange", "array")                     \
+    X(__array_wrap__, "tenon._exchange", "array_wrap")           \
+    X(__array_namespace__, "tenon._exchange", "array_namespace") \
+    X(__bytes__, "tenon._exchange", "as_bytes")                  \
+    X(__format__, "tenon._tensor_str", "format_tensor")          \
+    X(__reduce_ex__, "tenon._pickling", "reduce_ex")             \
+    X(__setstate__, "tenon._pickling", "setstate")               \
+    X(__deepcopy__, "tenon._pickling", "deepcopy")               \
+    X(new_tensor, "tenon._exchange", "new_tensor")               \
+    X(storage, "tenon.storage", "storage_of")                    \
+    X(untyped_storage, "tenon.storage", "untyped_storage_of")    \
+    X(_typed_storage, "tenon.storage", "typed_storage_of")       \
+    X(storage_type, "tenon.storage", "storage_type_of")          \
+    X(share_memory_, "tenon.storage", "share_memory_")           \
+    X(is_shared, "tenon.storage", "is_shared")                   \
+    X(pin_memory, "tenon.storage", "pin_memory")                 \
+    X(is_pinned, "tenon.storage", "is_pinned")                   \
+    X(set_, "tenon.storage", "set_")
+
+#define X(name, module, function)                                                  \
+    static PyObject *lazy_##name(PyObject *self, PyObject *args, PyObject *kwargs) \
+    {                                                                              \
+        return lazy(module, function, self, args, kwargs);                         \
+    }
+LAZY_METHODS(X)
+#undef X
+
+static PyMethodDef methods[] = {
+    {"item", item, METH_NOARGS, "item()\n--\n\nThe value of a tensor of one element, as a number."},
+    {"tolist", tolist, METH_NOARGS, "tolist()\n--\n\nThe values as a number or nested lists."},
+    {"numpy", (PyCFunction)(void (*)(void))numpy_method, METH_FASTCALL | METH_KEYWORDS,
+     "numpy(*, force=False)\n--\n\nA NumPy array over the memory of the tensor."},
+#define X(name, module, function) \
+    {#name, (PyCFunction)(void (*)(void))lazy_##name, METH_VARARGS | METH_KEYWORDS, NULL},
+    LAZY_METHODS(X)
+#undef X
+        {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef properties[] = {{"__array_interface__", array_interface, NULL, NULL, NULL},
+                                   {NULL, NULL, NULL, NULL, NULL}};
+
+int tnpy_add_values(PyObject *module)
+{
+    (void)module;
+    PyObject *priority = PyLong_FromLong(1000);
+    int bad = priority == NULL ||
+              PyObject_SetAttrString((PyObject *)tnpy_Tensor, "__array_priority__", priority) < 0;
+    Py_XDECREF(priority);
+    return bad ? -1 : tnpy_add_methods(methods, properties);
+}

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""How tensors meet other Python: NumPy's hooks, membership, the array-API namespace, and the
+constructors that need no C: asarray, new_tensor and the legacy tensor types."""
+
+import tenon
+
+
+# ---- NumPy ----
+
+def array(t, dtype=None, copy=None):
+    """`__array__`: a NumPy array over the tensor's memory, or a copy where one is asked for."""
+    out = t.numpy()
+    if dtype is not None and out.dtype != dtype:
+        if copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        return out.astype(dtype)
+    return out.copy() if copy else out
+
+
+def array_wrap(t, result, context=None, return_scalar=False):
+    """`__array_wrap__`: the result of a NumPy function of a tensor is a tensor."""
+    if result.dtype == bool:
+        result = result.astype("uint8")
+        return tenon.from_numpy(result).to(tenon.bool)
+    return tenon.as_tensor(result)
+
+
+def as_bytes(t):
+    """`bytes(t)`: its integers one by one, as of any sequence."""
+    return bytes(iter(t))
+
+
+def contains(t, what):
+    """`what in t`"""
+    if isinstance(what, (tenon.Tensor, int, float, complex, bool)):
+        return bool((what == t).any().item())
+    raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                       f"{type(what)}.")
+
+
+# ---- the array API ----
+
+def array_namespace(t, *, api_version=None):
+    """`__array_namespace__`: the module with the functions of the array-API standard."""
+    if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"unsupported version of the array API: {api_version!r}")
+    import tenon.array_api
+
+    return tenon.array_api
+
+
+# ---- constructors ----
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """A tensor of `obj`, sharing its memory where `copy` is not True and that is possible."""
+    source = obj
+    if isinstance(obj, tenon.Tensor):
+        out = obj
+        if out.requires_grad and not requires_grad:
+            out = out.detach()
+    elif hasattr(type(obj), "__dlpack__") and not hasattr(type(obj), "__array_interface__"):
+        out = tenon.from_dlpack(obj)
+    elif hasattr(type(obj), "__array_interface__"):
+        out = tenon.as_tensor(obj)
+    elif isinstance(obj, (bytearray, memoryview, bytes)) or _is_buffer(obj):
+        out = tenon.frombuffer(obj, dtype=dtype or tenon.get_default_dtype())
+    else:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        out = tenon.tensor(obj, dtype=dtype, device=device)
+        source = None
+    moved = out
+    if device is not None:
+        moved = moved.to(device)
+    if dtype is not None and moved.dtype != dtype:
+        moved = moved.to(dtype)
+    if copy is False and moved is not out:
+        raise ValueError("can't alias tensor with a different dtype or device.")
+    if copy and moved is out and source is not None:
+        moved = moved.clone()
+    if requires_grad and not moved.requires_grad:
+        moved = moved.detach().requires_grad_()
+    return moved
+
+
+def _is_buffer(obj):
+    if isinstance(obj, (list, tuple, range, str, int, float, complex)):
+        return False
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
+
+
+def new_tensor(t, data, *, dtype=None, device=None, requires_grad=False, layout=None,
+               pin_memory=False):
+    """`tensor()` with the dtype and device of `t`, unless said otherwise."""
+    if isinstance(data, tenon.Tensor):
+        data = data.detach()
+        return data.to(device=device or t.device, dtype=dtype or t.dtype,
+                       copy=True).requires_grad_(requires_grad)
+    return tenon.tensor(data, dtype=dtype or t.dtype, device=device or t.device,
+                        requires_grad=requires_grad)
+
+
+# ---- legacy types: FloatTensor, LongTensor … ----
+
+_LEGACY = {
+    "DoubleTensor": "float64", "FloatTensor": "float32", "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16", "LongTensor": "int64", "IntTensor": "int32",
+    "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8", "BoolTensor": "bool",
+    "ComplexFloatTensor": "complex64", "ComplexDoubleTensor": "complex128",
+}
+
+
+def _legacy_tensor(*args, device=None, dtype=None):
+    """`Tensor(…)`"""
+    return legacy_new(tenon.get_default_dtype(), args, device)
+
+
+def legacy_new(dtype, args, device=None):
+    """What `Tensor(…)` and its typed kin make of their arguments: sizes, data, or a tensor."""
+    if device is not None and tenon.device(device).type != "cpu":
+        raise RuntimeError("legacy constructor expects device type: cpu but device type: "
+                           f"{tenon.device(device).type} was passed")
+    if not args:
+        return tenon.empty(0, dtype=dtype)
+    first = args[0]
+    if len(args) == 1:
+        if isinstance(first, tenon.Tensor):
+            return first.detach()
+        if isinstance(first, tenon.Size):
+            return tenon.empty(tuple(first), dtype=dtype)
+        if isinstance(first, (bool, float, complex)):
+            raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+        if hasattr(first, "untyped_storage") or hasattr(first, "_untyped_storage"):
+            return _from_storage(first, dtype)
+        if not isinstance(first, int):
+            return tenon.tensor(first, dtype=dtype)
+    if not all(isinstance(a, int) and not isinstance(a, bool) for a in args):
+        got = ", ".join(type(a).__name__ for a in args)
+        raise TypeError("new() received an invalid combination of arguments - got "
+                        f"({got}), but expected sizes, a sequence or a tensor")
+    if any(a < 0 for a in args):
+        bad = next(a for a in args if a < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {list(args)}")
+    return tenon.empty(args, dtype=dtype)
+
+
+def _from_storage(storage, dtype):
+    untyped = getattr(storage, "_untyped_storage", storage)
+    return untyped.tensor_of(dtype)
+
+
+class tensortype(type):
+    """The metatype of FloatTensor and its kin: a call makes a tensor of that dtype."""
+
+    def __call__(cls, *args, device=None):
+        if len(args) == 1 and isinstance(args[0], tenon.Tensor) and args[0].dtype != cls.dtype:
+            raise TypeError(f"expected a tensor of dtype {cls.dtype} (got {args[0].dtype})")
+        return legacy_new(cls.dtype, args, device)
+
+    def __instancecheck__(cls, t):
+        return (isinstance(t, tenon.Tensor) and t.dtype == cls.dtype
+                and t.device.type == cls.device_type)
+
+    def __repr__(cls):
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+def __getattr__(name):
+    if name not in _LEGACY:
+        raise AttributeError(f"module 'tenon._exchange' has no attribute {name!r}")
+    made = tensortype(name, (), {"dtype": getattr(tenon, _LEGACY[name]), "device_type": "cpu",
+                                 "is_cuda": False, "layout": tenon.strided, "is_sparse": False})
+    globals()[name] = made
+    return made

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""The functions that pickled tensors name. Their names and arguments are part of file formats:
+torch._utils has the same."""
+
+import tenon
+
+
+def _untyped(storage):
+    return getattr(storage, "_untyped_storage", storage)
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride):
+    return _untyped(storage).tensor_of(storage.dtype, storage_offset, tuple(size), tuple(stride))
+
+
+def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks,
+                       metadata=None):
+    t = _rebuild_tensor(storage, storage_offset, size, stride)
+    if requires_grad:
+        t.requires_grad_()
+    return t
+
+
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype,
+                       metadata=None):
+    t = _untyped(storage).tensor_of(dtype, storage_offset, tuple(size), tuple(stride))
+    if requires_grad:
+        t.requires_grad_()
+    return t
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    return tenon.nn.Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    return _set_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    return tenon.empty_strided(tuple(size), tuple(stride), dtype=dtype, device="meta",
+                               requires_grad=requires_grad)
+
+
+def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
+    return data.to(device=device, dtype=dtype).detach().requires_grad_(requires_grad)
+
+
+def _rebuild_from_type_v2(func, new_type, args, state):
+    out = func(*args)
+    if type(out) is not new_type:
+        out = out.as_subclass(new_type)
+    if hasattr(type(out), "__setstate__") and type(out).__setstate__ is not (
+            tenon.Tensor.__setstate__):
+        out.__setstate__(state)
+        return out
+    return _set_state(out, state)
+
+
+def _set_state(obj, state):
+    """Attributes from a dict, or from (dict, slots)."""
+    if isinstance(state, tuple):
+        state, slots = state
+        for key, value in (slots or {}).items():
+            setattr(obj, key, value)
+    for key, value in (state or {}).items():
+        setattr(obj, key, value)
+    return obj

@@ -1,0 +1,568 @@
+# SPDX-License-Identifier: MIT
+"""save() and load(): PyTorch's `.pt` files, both ways.
+
+A file is a zip archive: a pickle of the object, in which storages are named, and a record of bytes
+for each storage. Older files are a row of pickles with the storages behind. Unless `weights_only` is
+False, the pickle is read by a machine that runs no code (_weights_only_unpickler.py).
+"""
+
+import io
+import os
+import pickle
+import struct
+import sys
+
+import tenon
+from tenon import _weights_only_unpickler as _restricted
+from tenon.storage import TypedStorage, UntypedStorage, _class_name
+
+MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
+PROTOCOL_VERSION = 1001
+DEFAULT_PROTOCOL = 2
+_ALIGNMENT = 64
+
+UnpicklingError = pickle.UnpicklingError
+
+
+# ---- names that a restricted load may use ----
+
+def add_safe_globals(safe_globals):
+    """Allow classes and functions in `load(…, weights_only=True)`: objects, or (object, name)."""
+    for item in safe_globals:
+        obj, name = item if isinstance(item, tuple) else (item, _restricted.full_name(item))
+        _restricted._marked_safe[name] = obj
+
+
+def get_safe_globals():
+    return list(_restricted._marked_safe.values())
+
+
+def clear_safe_globals():
+    _restricted._marked_safe.clear()
+
+
+class safe_globals:
+    """`with safe_globals([MyClass]): load(…)`"""
+
+    def __init__(self, safe_globals):
+        self._items = safe_globals
+
+    def __enter__(self):
+        self._old = dict(_restricted._marked_safe)
+        add_safe_globals(self._items)
+
+    def __exit__(self, *unused):
+        _restricted._marked_safe.clear()
+        _restricted._marked_safe.update(self._old)
+
+
+# ---- files ----
+
+class _Opened:
+    """A path that we open, or a file-like object that stays the caller's."""
+
+    def __init__(self, f, mode):
+        self._ours = isinstance(f, (str, bytes, os.PathLike))
+        self.file = open(f, mode) if self._ours else f
+
+    def __enter__(self):
+        return self.file
+
+    def __exit__(self, *unused):
+        if self._ours:
+            self.file.close()
+        elif hasattr(self.file, "flush") and getattr(self.file, "writable", lambda: False)():
+            self.file.flush()
+
+
+# ---- writing ----
+
+def _torch_name(module):
+    return "torch" + module[5:] if module == "tenon" or module.startswith("tenon.") else module
+
+
+class _Pickler(pickle._Pickler):
+    """Writes Tenon's classes under PyTorch's names, and storages as persistent ids."""
+
+    dispatch = pickle._Pickler.dispatch.copy()
+
+    def __init__(self, file, protocol, persistent_id):
+        super().__init__(file, protocol)
+        self.persistent_id = persistent_id
+
+    def reducer_override(self, obj):
+        if isinstance(obj, tenon.dtype):
+            return str(obj).rsplit(".", 1)[-1]
+        if isinstance(obj, (tenon.layout, tenon.memory_format)):
+            return str(obj).rsplit(".", 1)[-1]
+        if isinstance(obj, tenon.device):
+            args = (obj.type,) if obj.index is None else (obj.type, obj.index)
+            return (tenon.device, args)
+        if isinstance(obj, tenon.Size):
+            return (tenon.Size, (tuple(obj),))
+        return NotImplemented
+
+    def save_global(self, obj, name=None):
+        if isinstance(obj, (tenon.dtype, tenon.layout, tenon.memory_format)):
+            module = "torch"
+        elif obj is tenon.device or obj is tenon.Size or obj is tenon.Tensor:
+            module, name = "torch", obj.__name__
+        else:
+            module = getattr(obj, "__module__", None) or ""
+            if not (module == "tenon" or module.startswith("tenon.")):
+                return super().save_global(obj, name)
+            module, name = _torch_name(module), name or obj.__qualname__
+            if module == "torch._pickling":
+                module = "torch._utils"
+            if name == "_rebuild_from_type_v2":
+                module = "torch._tensor"
+        self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
+        self.memoize(obj)
+
+    dispatch[type(_torch_name)] = save_global
+
+
+class _Storages:
+    """Gives a storage its key, and remembers which there are."""
+
+    def __init__(self, legacy):
+        self.legacy = legacy
+        self.keys = {}    # storage's identity -> key
+        self.found = []   # (key, UntypedStorage)
+        self.dtypes = {}  # data pointer -> dtype
+
+    def persistent_id(self, obj):
+        if isinstance(obj, TypedStorage):
+            untyped, dtype = obj._untyped_storage, obj.dtype
+            kind = tenon.storage.storage_class(_class_name(dtype))
+        elif isinstance(obj, UntypedStorage):
+            untyped, dtype, kind = obj, tenon.uint8, UntypedStorage
+        else:
+            return None
+        pointer = untyped.data_ptr()
+        if pointer != 0 and self.dtypes.setdefault(pointer, dtype) != dtype:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as "
+                               "different types")
+        key = self.keys.get(untyped._cdata)
+        if key is None:
+            key = str(len(self.found))
+            self.keys[untyped._cdata] = key
+            self.found.append((key, untyped))
+        location = str(untyped.device)
+        numel = untyped.nbytes() // dtype.itemsize
+        if self.legacy:
+            return ("storage", kind, key, location, numel, None)
+        return ("storage", kind, key, location, numel)
+
+
+def _bytes_of(untyped):
+    flat = untyped._flat
+    if flat.device.type != "cpu":
+        flat = flat.cpu()
+    return memoryview(flat) if flat.numel() else b""
+
+
+def _save_zip(obj, file, protocol, name):
+    import zipfile
+
+    storages = _Storages(legacy=False)
+    body = io.BytesIO()
+    _Pickler(body, protocol, storages.persistent_id).dump(obj)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        def write(record, data):
+            info = zipfile.ZipInfo(f"{name}/{record}", (1980, 1, 1, 0, 0, 0))
+            start = archive.start_dir + 30 + len(info.filename.encode()) + 4
+            pad = -start % _ALIGNMENT
+            info.extra = b"FB" + struct.pack("<H", pad) + b"Z" * pad
+            archive.writestr(info, data)
+
+        write("data.pkl", body.getvalue())
+        write(".format_version", b"1")
+        write(".storage_alignment", str(_ALIGNMENT).encode())
+        write("byteorder", sys.byteorder.encode())
+        for key, untyped in storages.found:
+            write("data/" + key, _bytes_of(untyped))
+        write("version", b"3\n")
+
+
+def _save_legacy(obj, file, protocol):
+    storages = _Storages(legacy=True)
+    pickle.dump(MAGIC_NUMBER, file, protocol)
+    pickle.dump(PROTOCOL_VERSION, file, protocol)
+    pickle.dump({"protocol_version": PROTOCOL_VERSION, "little_endian": sys.byteorder == "little",
+                 "type_sizes": {"short": 2, "int": 4, "long": 4}}, file, protocol)
+    body = io.BytesIO()
+    _Pickler(body, protocol, storages.persistent_id).dump(obj)
+    file.write(body.getvalue())
+    pickle.dump([key for key, unused in storages.found], file, protocol)
+    for key, untyped in storages.found:
+        itemsize = storages.dtypes.get(untyped.data_ptr(), tenon.uint8).itemsize
+        file.write(struct.pack("<q", untyped.nbytes() // itemsize))
+        file.write(_bytes_of(untyped))
+
+
+def save(obj, f, pickle_module=None, pickle_protocol=DEFAULT_PROTOCOL,
+         _use_new_zipfile_serialization=True, _disable_byteorder_record=False):
+    """Write an object with its tensors to a path or a file-like object, as torch.save does."""
+    if not isinstance(f, (str, bytes, os.PathLike)) and not hasattr(f, "write"):
+        raise AttributeError(f"expected 'f' to be string, path, or a file-like object with a 'write' "
+                             f"attribute")
+    name = "archive"
+    if isinstance(f, (str, os.PathLike)):
+        name = os.path.splitext(os.path.basename(os.fspath(f)))[0] or "archive"
+        parent = os.path.dirname(os.fspath(f))
+        if parent and not os.path.isdir(parent):
+            raise RuntimeError(f"Parent directory {parent} does not exist.")
+    with _Opened(f, "wb") as file:
+        if not _use_new_zipfile_serialization:
+            _save_legacy(obj, file, pickle_protocol)
+        elif hasattr(file, "seek") and hasattr(file, "tell"):
+            _save_zip(obj, file, pickle_protocol, name)
+        else:
+            whole = io.BytesIO()
+            _save_zip(obj, whole, pickle_protocol, name)
+            file.write(whole.getvalue())
+
+
+# ---- reading ----
+
+_TRUSTED_HINT = (
+    "Weights only load failed. The file names something that a restricted load does not allow. "
+    "Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can "
+    "result in arbitrary code execution. Do it only if you got the file from a trusted source. "
+    "Alternatively, allow what it names with `torch.serialization.add_safe_globals`.\n\t"
+    "WeightsUnpickler error: ")
+
+
+class _TrustedUnpickler(pickle.Unpickler):
+    """Runs what the pickle says; PyTorch's names mean Tenon's."""
+
+    def __init__(self, file, persistent_load, **options):
+        super().__init__(file, **options)
+        self.persistent_load = persistent_load
+
+    def find_class(self, module, name):
+        if module == "torch" or module.startswith("torch."):
+            found = _restricted._functions.get(f"{module}.{name}")
+            if found is not None and name != "_rebuild_from_type_v2":
+                return found
+            if name == "_rebuild_from_type_v2":
+                return tenon._utils._rebuild_from_type_v2
+            found = tenon.storage.storage_class(name) if module == "torch" else None
+            if found is not None:
+                return found
+            module = "tenon" + module[5:]
+            if "." not in name and module == "tenon":
+                return getattr(tenon, name)
+        return super().find_class(module, name)
+
+
+def _unpickle(file, persistent_load, weights_only, encoding):
+    if weights_only:
+        machine = _restricted.Unpickler(file, encoding=encoding)
+        machine.persistent_load = persistent_load
+        try:
+            return machine.load()
+        except UnpicklingError as error:
+            raise UnpicklingError(_TRUSTED_HINT + str(error)) from None
+    return _TrustedUnpickler(file, persistent_load, encoding=encoding).load()
+
+
+def _mover(map_location):
+    """A function (storage, location) -> storage."""
+    def move(storage, location):
+        if tenon.device(location).type == "cpu":
+            return storage
+        return storage.to(device=location)
+
+    if map_location is None:
+        def restore(storage, location):
+            kind = str(location).split(":")[0]
+            if kind in ("cpu", "meta"):
+                return move(storage, location)
+            try:
+                return move(storage, location)
+            except (RuntimeError, AssertionError, ValueError, NotImplementedError):
+                raise RuntimeError(
+                    f"Attempting to deserialize object on a {kind.upper()} device but there is none. "
+                    "If you are running on a CPU-only machine, please use torch.load with "
+                    "map_location=torch.device('cpu') to map your storages to the CPU.") from None
+        return restore
+    if isinstance(map_location, dict):
+        plain = _mover(None)
+        return lambda storage, location: plain(storage, map_location.get(location, location))
+    if isinstance(map_location, (str, bytes, tenon.device)):
+        where = map_location.decode() if isinstance(map_location, bytes) else str(map_location)
+        return lambda storage, location: move(storage, where)
+
+    def call(storage, location):
+        out = map_location(storage, location)
+        return _mover(None)(storage, location) if out is None else out
+    return call
+
+
+def _storage_dtype(kind):
+    """The dtype that a storage class in a persistent id stands for."""
+    if kind is UntypedStorage:
+        return tenon.uint8
+    dtype = getattr(kind, "dtype", None)
+    if not (isinstance(kind, type) and issubclass(kind, TypedStorage)) or dtype is None:
+        raise UnpicklingError("a persistent id that names no storage type")
+    return dtype
+
+
+def _parse_id(pid, lengths):
+    if not isinstance(pid, tuple) or len(pid) not in lengths:
+        raise UnpicklingError("a persistent id that is no storage")
+    tag, kind, key, location, numel = pid[:5]
+    if tag in ("storage", b"storage") and isinstance(key, (str, int, bytes)):
+        location = location.decode() if isinstance(location, bytes) else location
+        if isinstance(numel, int) and 0 <= numel < 1 << 60 and isinstance(location, str):
+            return kind, str(key), location, numel
+    raise UnpicklingError("a persistent id that is no storage")
+
+
+def _wrap(kind, untyped, dtype):
+    if kind is UntypedStorage:
+        return untyped
+    return TypedStorage(wrap_storage=untyped, dtype=dtype)
+
+
+def _read_into_new(file, nbytes):
+    """A storage with the next bytes of a file; what is not there is not allocated."""
+    flat = tenon.empty(nbytes, dtype=tenon.uint8, device="cpu")
+    if nbytes:
+        view = memoryview(flat)
+        done = 0
+        while done < nbytes:
+            got = _read_some(file, view[done:done + (64 << 20)])
+            if not got:
+                raise RuntimeError("unexpected EOF: the file is shorter than its storages")
+            done += got
+    return UntypedStorage(flat)
+
+
+def _read_some(file, view):
+    if hasattr(file, "readinto"):
+        return file.readinto(view)
+    data = file.read(len(view))
+    view[:len(data)] = data
+    return len(data)
+
+
+def _swap(untyped, dtype):
+    """Turn the bytes of each number round."""
+    width = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+    if width > 1:
+        rows = untyped._flat.view(-1, width)
+        rows.copy_(rows.flip(1).clone())
+
+
+class _Archive:
+    """The records of a zip file that are stored as they are: anything else is refused."""
+
+    def __init__(self, file):
+        import zipfile
+
+        self.file = file
+        try:
+            self.zip = zipfile.ZipFile(file)
+        except zipfile.BadZipFile as error:
+            raise RuntimeError(f"PytorchStreamReader failed reading zip archive: {error}") from None
+        names = self.zip.namelist()
+        first = next((n for n in names if n.endswith("/data.pkl")), None)
+        if first is None:
+            raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
+        self.prefix = first[:-len("data.pkl")]
+        file.seek(0, 2)
+        self.size = file.tell()
+        self.left = self.size  # records may not overlap: all together fit into the file
+
+    def has(self, record):
+        return self.prefix + record in self.zip.NameToInfo
+
+    def span(self, record):
+        """(offset, length) of a record's bytes in the file."""
+        info = self.zip.NameToInfo.get(self.prefix + record)
+        if info is None:
+            raise RuntimeError(f"PytorchStreamReader failed locating file {record}: file not found")
+        if info.compress_type != 0 or info.flag_bits & 1:
+            raise RuntimeError(f"the record {record} is compressed or encrypted, which is not part of "
+                               "the format")
+        self.file.seek(info.header_offset)
+        head = self.file.read(30)
+        if len(head) < 30 or head[:4] != b"PK\x03\x04":
+            raise RuntimeError(f"the header of the record {record} is damaged")
+        name, extra = struct.unpack("<HH", head[26:30])
+        start = info.header_offset + 30 + name + extra
+        if info.header_offset < 0 or start + info.file_size > self.size:
+            raise RuntimeError(f"the record {record} reaches beyond the end of the file")
+        self.left -= info.file_size
+        if self.left < 0:
+            raise RuntimeError("the records of the file overlap")
+        return start, info.file_size
+
+    def read(self, record):
+        start, length = self.span(record)
+        self.file.seek(start)
+        data = self.file.read(length)
+        if len(data) != length:
+            raise RuntimeError("unexpected EOF")
+        return data
+
+
+def _load_zip(file, map_location, weights_only, encoding, mapped):
+    archive = _Archive(file)
+    move = _mover(map_location)
+    done = {}
+    swap = archive.has("byteorder") and archive.read("byteorder")[:8] != sys.byteorder.encode()
+
+    def persistent_load(pid):
+        kind, key, location, numel = _parse_id(pid, (5, 6))
+        dtype = _storage_dtype(kind)
+        if key not in done:
+            start, length = archive.span("data/" + key)
+            nbytes = numel * dtype.itemsize
+            if nbytes > length:
+                raise RuntimeError(f"the storage {key} should have {nbytes} bytes, and has {length}")
+            if location.split(":")[0] == "meta" or tenon.device(
+                    map_location if isinstance(map_location, (str, tenon.device)) else "cpu"
+            ).type == "meta":
+                untyped = UntypedStorage(nbytes, device="meta")
+            elif mapped is not None and nbytes:
+                untyped = UntypedStorage(
+                    tenon.frombuffer(mapped, dtype=tenon.uint8, count=nbytes, offset=start))
+            else:
+                file.seek(start)
+                untyped = _read_into_new(file, nbytes)
+            if swap:
+                _swap(untyped, dtype)
+            done[key] = _untyped_of(move(untyped, location))
+        return _wrap(kind, done[key], dtype)
+
+    return _unpickle(io.BytesIO(archive.read("data.pkl")), persistent_load, weights_only, encoding)
+
+
+def _untyped_of(storage):
+    storage = getattr(storage, "_untyped_storage", storage)
+    if not isinstance(storage, UntypedStorage):
+        raise TypeError("map_location did not return a storage")
+    return storage
+
+
+class _Row:
+    """A file read as a row of pickles: knows how many bytes are left."""
+
+    def __init__(self, file):
+        here = file.tell()
+        file.seek(0, 2)
+        self.end = file.tell()
+        file.seek(here)
+        self.file = file
+
+    def left(self):
+        return self.end - self.file.tell()
+
+
+def _load_legacy(file, map_location, weights_only, encoding):
+    move = _mover(map_location)
+    row = _Row(file)
+    storages = {}   # key -> [UntypedStorage, dtype, location]
+    total = 0
+
+    def persistent_load(pid):
+        if isinstance(pid, tuple) and pid[:1] == ("module",):
+            return pid[1] if len(pid) > 1 else None
+        kind, key, location, numel = _parse_id(pid, (5, 6))
+        dtype = _storage_dtype(kind)
+        if key not in storages:
+            nonlocal total
+            nbytes = numel * dtype.itemsize
+            total += nbytes
+            if total > row.end:  # their bytes are in this file, further on
+                raise RuntimeError(f"the storage {key} should have {nbytes} bytes, more than the file")
+            storages[key] = [UntypedStorage(nbytes), dtype, location]
+        entry = storages[key]
+        view = pid[5] if len(pid) > 5 else None
+        if view is not None:
+            view_key, offset, size = view
+            part = entry[0]._flat[offset * dtype.itemsize:(offset + size) * dtype.itemsize]
+            return _wrap(kind, UntypedStorage(part), dtype)
+        return _wrap(kind, entry[0], dtype)
+
+    def plain(pid):
+        raise UnpicklingError("a persistent id where there can be none")
+
+    magic = _unpickle(file, plain, True, encoding)
+    if magic != MAGIC_NUMBER:
+        raise RuntimeError("Invalid magic number; corrupt file?")
+    version = _unpickle(file, plain, True, encoding)
+    if version != PROTOCOL_VERSION:
+        raise RuntimeError(f"Invalid protocol version: {version}")
+    info = _unpickle(file, plain, True, encoding)
+    result = _unpickle(file, persistent_load, weights_only, encoding)
+    keys = _unpickle(file, plain, True, encoding)
+    if not isinstance(keys, list):
+        raise RuntimeError("the list of storages is missing; corrupt file?")
+    for key in keys:
+        if str(key) not in storages:
+            raise RuntimeError("the file has a storage that nothing names; corrupt file?")
+        untyped, dtype, location = storages[str(key)]
+        head = file.read(8)
+        if len(head) != 8 or struct.unpack("<q", head)[0] * dtype.itemsize != untyped.nbytes():
+            raise RuntimeError("a storage has another size than the file says; corrupt file?")
+        if untyped.nbytes() > row.left():
+            raise RuntimeError("unexpected EOF: the file is shorter than its storages")
+        if untyped.nbytes():
+            view = memoryview(untyped._flat)
+            done = 0
+            while done < len(view):
+                got = _read_some(file, view[done:])
+                if not got:
+                    raise RuntimeError("unexpected EOF")
+                done += got
+        if isinstance(info, dict) and info.get("little_endian", True) != (
+                sys.byteorder == "little"):
+            _swap(untyped, dtype)
+        move(untyped, location)
+    return result
+
+
+def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **options):
+    """Read what save() or torch.save wrote.
+
+    weights_only: True (also when not given): tensors, plain values and containers alone, no code is
+    run. False: everything that pickle can do, which includes running any code: for trusted files.
+    mmap: map the file instead of reading it; it must be a path.
+    """
+    encoding = options.pop("encoding", "utf-8")
+    if options:
+        raise TypeError(f"load() got an unexpected keyword argument {next(iter(options))!r}")
+    if weights_only is None:
+        weights_only = pickle_module is None
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    if mmap and not isinstance(f, (str, os.PathLike)):
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    with _Opened(f, "rb") as file:
+        if not hasattr(file, "read") or not hasattr(file, "seek"):
+            raise AttributeError("You can only torch.load from a file that is seekable. Please "
+                                 "pre-load the data into a buffer like io.BytesIO and try to load "
+                                 "from it instead.")
+        here = file.tell()
+        head = file.read(4)
+        file.seek(here)
+        if head != b"PK\x03\x04":
+            if mmap:
+                raise RuntimeError("mmap can only be used with files saved with "
+                                   "`torch.save(_use_new_zipfile_serialization=True)`")
+            if not head:
+                raise EOFError("Ran out of input")
+            return _load_legacy(file, map_location, weights_only, encoding)
+        mapped = None
+        if mmap:
+            from mmap import ACCESS_COPY
+            from mmap import mmap as map_file
+
+            mapped = map_file(file.fileno(), 0, access=ACCESS_COPY)
+        return _load_zip(file, map_location, weights_only, encoding, mapped)

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: MIT
+"""Storages: the memory behind tensors, as scripts and file formats see it.
+
+A storage is seen through a tensor of bytes that covers all of it, so it stays alive with its
+tensors and the other way round.
+"""
+
+import tenon
+
+_NAMES = {
+    "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16",
+    "BFloat16Storage": "bfloat16", "LongStorage": "int64", "IntStorage": "int32",
+    "ShortStorage": "int16", "CharStorage": "int8", "ByteStorage": "uint8", "BoolStorage": "bool",
+    "ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128",
+}
+
+
+class UntypedStorage:
+    """Bytes that tensors may share."""
+
+    def __init__(self, size=0, *, device=None):
+        if isinstance(size, tenon.Tensor):
+            self._flat = size
+        elif isinstance(size, int):
+            self._flat = tenon.empty(size, dtype=tenon.uint8, device=device or "cpu")
+        else:
+            data = bytearray(size)
+            self._flat = (tenon.frombuffer(data, dtype=tenon.uint8) if data
+                          else tenon.empty(0, dtype=tenon.uint8))
+
+    @classmethod
+    def from_buffer(cls, buffer, *args, byte_order="native", dtype=None, **unused):
+        """A copy of a buffer's bytes."""
+        return cls(bytes(buffer))
+
+    @classmethod
+    def from_file(cls, filename, shared=False, nbytes=0):
+        """The bytes of a file, mapped: written back to it when `shared`."""
+        import mmap
+
+        with open(filename, "r+b" if shared else "rb") as f:
+            access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+            mapped = mmap.mmap(f.fileno(), nbytes, access=access)
+        return cls(tenon.frombuffer(mapped, dtype=tenon.uint8))
+
+    # what it is
+
+    def data_ptr(self):
+        return self._flat.data_ptr()
+
+    _data_ptr = data_ptr
+
+    @property
+    def _cdata(self):
+        return self._flat.data_ptr() or id(self._flat)
+
+    def nbytes(self):
+        return self._flat.numel()
+
+    size = nbytes
+
+    def __len__(self):
+        return self._flat.numel()
+
+    def element_size(self):
+        return 1
+
+    @property
+    def device(self):
+        return self._flat.device
+
+    @property
+    def is_cuda(self):
+        return self.device.type == "cuda"
+
+    is_sparse = False
+    is_sparse_csr = False
+
+    def get_device(self):
+        return self.device.index if self.device.index is not None else -1
+
+    def resizable(self):
+        return True
+
+    def is_pinned(self, device=None):
+        return False
+
+    def is_shared(self):
+        return False
+
+    def share_memory_(self):
+        return self
+
+    def untyped(self):
+        return self
+
+    def type(self, dtype=None):
+        if dtype is None:
+            return "torch.storage.UntypedStorage"
+        raise NotImplementedError("an UntypedStorage has no other type")
+
+    # contents
+
+    def tensor_of(self, dtype, offset=0, size=None, stride=None):
+        """A tensor over these bytes; it keeps them alive."""
+        return tenon._C._storage_view(self._flat, dtype, offset, size, stride)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return UntypedStorage(self._flat[index].clone())
+        return self._flat[index].item()
+
+    def __setitem__(self, index, value):
+        self._flat[index] = value._flat if isinstance(value, UntypedStorage) else value
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def tolist(self):
+        return self._flat.tolist()
+
+    def fill_(self, value):
+        self._flat.fill_(value)
+        return self
+
+    def copy_(self, source, non_blocking=None):
+        source = getattr(source, "_untyped_storage", source)
+        self._flat.copy_(source._flat)
+        return self
+
+    def clone(self):
+        return UntypedStorage(self._flat.clone())
+
+    def cpu(self):
+        return self if self.device.type == "cpu" else UntypedStorage(self._flat.cpu())
+
+    def to(self, *, device, non_blocking=False):
+        return UntypedStorage(self._flat.to(device))
+
+    def resize_(self, size):
+        self._flat.resize_((size,))
+        return self
+
+    def __copy__(self):
+        return self.clone()
+
+    def __deepcopy__(self, memo):
+        done = memo.setdefault("torch", {})
+        if self._cdata not in done:
+            done[self._cdata] = self.clone()
+        return done[self._cdata]
+
+    def __reduce__(self):
+        return (_from_bytes, (bytes(memoryview(self._flat)) if len(self) else b"",))
+
+    def __sizeof__(self):
+        return object.__sizeof__(self) + len(self)
+
+    def __repr__(self):
+        numbers = "\n ".join(str(b) for b in self.tolist()) if self.device.type != "meta" else "..."
+        return f" {numbers}\n[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
+
+
+def _from_bytes(data):
+    return UntypedStorage(data)
+
+
+class TypedStorage:
+    """A storage seen as elements of one dtype. Kept for older scripts and for files."""
+
+    dtype = None
+
+    def __init__(self, *args, wrap_storage=None, dtype=None, device=None, _internal=False):
+        if type(self).dtype is None:
+            self.dtype = dtype or tenon.get_default_dtype()
+        if wrap_storage is not None:
+            self._untyped_storage = wrap_storage
+            return
+        if args and not isinstance(args[0], int):
+            t = tenon.tensor(list(args[0]), dtype=self.dtype)
+            self._untyped_storage = untyped_storage_of(t)
+        else:
+            n = args[0] if args else 0
+            self._untyped_storage = UntypedStorage(n * self._itemsize(), device=device)
+
+    def _itemsize(self):
+        return self.dtype.itemsize
+
+    @classmethod
+    def from_buffer(cls, buffer, *args, dtype=None, **kwargs):
+        return cls(wrap_storage=UntypedStorage(bytes(buffer)), dtype=dtype)
+
+    def _tensor(self):
+        return self._untyped_storage.tensor_of(self.dtype)
+
+    def untyped(self):
+        return self._untyped_storage
+
+    @property
+    def device(self):
+        return self._untyped_storage.device
+
+    @property
+    def is_cuda(self):
+        return self.device.type == "cuda"
+
+    is_sparse = False
+
+    @property
+    def _cdata(self):
+        return self._untyped_storage._cdata
+
+    def data_ptr(self):
+        return self._untyped_storage.data_ptr()
+
+    _data_ptr = data_ptr
+
+    def nbytes(self):
+        return self._untyped_storage.nbytes()
+
+    def element_size(self):
+        return self._itemsize()
+
+    def size(self):
+        return self.nbytes() // self._itemsize()
+
+    _size = size
+    __len__ = size
+
+    def __getitem__(self, index):
+        return self._tensor()[index].item()
+
+    def __setitem__(self, index, value):
+        self._tensor()[index] = value
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def tolist(self):
+        return self._tensor().tolist()
+
+    def fill_(self, value):
+        self._tensor().fill_(value)
+        return self
+
+    def copy_(self, source, non_blocking=None):
+        self._tensor().copy_(source._tensor())
+        return self
+
+    def _new(self, untyped):
+        return type(self)(wrap_storage=untyped, dtype=self.dtype)
+
+    def clone(self):
+        return self._new(self._untyped_storage.clone())
+
+    def cpu(self):
+        return self._new(self._untyped_storage.cpu())
+
+    def resize_(self, size):
+        self._untyped_storage.resize_(size * self._itemsize())
+        return self
+
+    def is_shared(self):
+        return self._untyped_storage.is_shared()
+
+    def share_memory_(self):
+        return self
+
+    def is_pinned(self, device=None):
+        return False
+
+    def pin_memory(self, device=None):
+        return self
+
+    def pickle_storage_type(self):
+        return _class_name(self.dtype)
+
+    _pickle_storage_type = pickle_storage_type
+
+    def type(self, dtype=None):
+        if dtype is None:
+            return "torch." + _class_name(self.dtype)
+        raise NotImplementedError("convert the tensor instead of the storage")
+
+    def __copy__(self):
+        return self.clone()
+
+    def __deepcopy__(self, memo):
+        import copy
+
+        return self._new(copy.deepcopy(self._untyped_storage, memo))
+
+    def __reduce__(self):
+        return (_typed_from, (self._untyped_storage, self.dtype))
+
+    def __eq__(self, other):
+        return isinstance(other, TypedStorage) and self.data_ptr() == other.data_ptr() and (
+            self.dtype == other.dtype)
+
+    __hash__ = object.__hash__
+
+    def __repr__(self):
+        numbers = "\n ".join(str(v) for v in self.tolist()) if self.device.type != "meta" else "..."
+        return (f" {numbers}\n[torch.storage.TypedStorage(dtype={self.dtype}, "
+                f"device={self.device}) of size {len(self)}]")
+
+
+def _typed_from(untyped, dtype):
+    return TypedStorage(wrap_storage=untyped, dtype=dtype)
+
+
+def _class_name(dtype):
+    name = str(dtype).rsplit(".", 1)[-1]
+    for cls, d in _NAMES.items():
+        if d == name:
+            return cls
+    raise KeyError(dtype)
+
+
+_classes = {}
+
+
+def storage_class(name):
+    """FloatStorage and such; None when there is no such name."""
+    if name not in _NAMES:
+        return None
+    if name not in _classes:
+        dtype = getattr(tenon, _NAMES[name])
+        _classes[name] = type(name, (TypedStorage,), {"dtype": dtype, "__module__": "tenon"})
+    return _classes[name]
+
+
+def __getattr__(name):
+    found = storage_class(name)
+    if found is None:
+        raise AttributeError(f"module 'tenon.storage' has no attribute {name!r}")
+    return found
+
+
+# ---- methods of Tensor ----
+
+def untyped_storage_of(t):
+    return UntypedStorage(tenon._C._storage_bytes(t))
+
+
+def typed_storage_of(t):
+    return TypedStorage(wrap_storage=untyped_storage_of(t), dtype=t.dtype)
+
+
+storage_of = typed_storage_of
+
+
+def storage_type_of(t):
+    return storage_class(_class_name(t.dtype))
+
+
+def share_memory_(t):
+    """Processes that are forked share tensors' memory by copy on write: nothing is moved."""
+    return t
+
+
+def is_shared(t):
+    return False
+
+
+def pin_memory(t, device=None):
+    """Memory is pinned for a GPU; where there is none the tensor is returned as it is."""
+    return t
+
+
+def is_pinned(t, device=None):
+    return False
+
+
+def set_(t, source=None, storage_offset=0, size=None, stride=None):
+    """Make `t` another name for the memory of a tensor or of a storage."""
+    if source is None:
+        new = tenon.empty(0, dtype=t.dtype, device=t.device)
+    elif isinstance(source, tenon.Tensor):
+        if source.dtype != t.dtype:
+            raise RuntimeError("Could not set tensor of type "
+                               f"{source.dtype} to a tensor of type {t.dtype}")
+        new = source.detach()
+        if size is not None:
+            new = untyped_storage_of(source).tensor_of(t.dtype, storage_offset, size, stride)
+    else:
+        untyped = source.untyped()
+        if isinstance(source, TypedStorage) and source.dtype != t.dtype:
+            raise RuntimeError(f"Expected a Storage of type {t.dtype} or an UntypedStorage, but got "
+                               f"type {source.dtype} for argument 1 'storage'")
+        new = untyped.tensor_of(t.dtype, storage_offset, size, stride)
+    tenon._C._set_data(t, new)
+    return t

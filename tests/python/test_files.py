@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: MIT
+"""save and load: PyTorch's files, safetensors, and files that lie."""
+
+import collections
+import io
+import json
+import os
+import pickle
+import random
+import struct
+import tempfile
+import unittest
+
+import harness
+import tenon
+from tenon import safetensors, serialization
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
+ORDINARY = (Exception, RecursionError)
+
+
+def golden(name):
+    return os.path.join(GOLDEN, name)
+
+
+def values(t):
+    return [repr(a) for a in t.detach().flatten().tolist()]
+
+
+def saved(obj, **options):
+    f = io.BytesIO()
+    tenon.save(obj, f, **options)
+    return f.getvalue()
+
+
+class Reading(unittest.TestCase):
+    def check(self, state):
+        with open(golden("files.json")) as f:
+            rows = json.load(f)
+        for name, (dtype, shape, stride, grad, numbers) in rows.items():
+            t = state[name]
+            self.assertEqual((str(t.dtype).rsplit(".", 1)[-1], list(t.shape), list(t.stride()),
+                              t.requires_grad, values(t)), (dtype, shape, stride, grad, numbers), name)
+        self.assertIsInstance(state, collections.OrderedDict)
+        self.assertIsInstance(state["parameter"], tenon.nn.Parameter)
+        plain = state["plain"]
+        self.assertEqual((plain["lr"], plain["steps"], plain["name"], plain["betas"], plain["nothing"],
+                          plain["list"], plain["set"], plain["bytes"]),
+                         (0.1, 3, "sgd", (0.9, 0.999), None, [1, [2.5, True]], {1, 2}, b"abc"))
+        self.assertEqual((plain["dtype"], plain["size"], str(plain["device"])),
+                         (tenon.float16, (2, 3), "cpu"))
+        state["base"][2] = 99
+        self.assertEqual(state["view"][0].item(), 99, "tensors that shared memory share it again")
+
+    def test_files_of_pytorch(self):
+        self.check(tenon.load(golden("zip.pt")))
+        self.check(tenon.load(golden("legacy.pt")))
+        self.check(tenon.load(golden("zip.pt"), mmap=True))
+        self.check(tenon.load(golden("zip.pt"), weights_only=False))
+        self.check(tenon.load(golden("legacy.pt"), weights_only=False))
+        with open(golden("zip.pt"), "rb") as f:
+            self.check(tenon.load(io.BytesIO(f.read()), map_location="cpu"))
+
+    def test_a_state_dict_of_pytorch_fits_a_module(self):
+        model = tenon.nn.Sequential(tenon.nn.Linear(2, 3), tenon.nn.ReLU())
+        model.load_state_dict(tenon.load(golden("module.pt")))
+        self.assertEqual(model[0].weight.tolist(), [[0, 1], [2, 3], [4, 5]])
+        self.assertEqual(model[0].bias.tolist(), [1, 2, 3])
+
+    def test_what_we_write_we_read(self):
+        for options in ({}, {"_use_new_zipfile_serialization": False}):
+            state = tenon.load(golden("zip.pt"))
+            self.check(tenon.load(io.BytesIO(saved(state, **options))))
+
+    def test_paths_files_and_maps(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.pt")
+            tenon.save({"x": tenon.arange(4.)}, path)
+            mapped = tenon.load(path, mmap=True)
+            mapped["x"][0] = 5
+            self.assertEqual(tenon.load(path)["x"].tolist(), [0, 1, 2, 3])
+            with self.assertRaises(RuntimeError):
+                tenon.save({}, os.path.join(folder, "none", "a.pt"))
+        with self.assertRaises(FileNotFoundError):
+            tenon.load("/no/such/file.pt")
+        self.assertEqual(tenon.load(io.BytesIO(saved([tenon.ones(2)])), map_location="meta")[0].device.type,
+                         "meta")
+        moved = []
+        tenon.load(io.BytesIO(saved(tenon.ones(2))), map_location=lambda s, loc: moved.append(loc))
+        self.assertEqual(moved, ["cpu"])
+
+    def test_records_are_aligned(self):
+        data = saved({"x": tenon.arange(4.), "y": tenon.ones(3)})
+        import zipfile
+
+        with zipfile.ZipFile(io.BytesIO(data)) as z:
+            for info in z.infolist():
+                name, extra = struct.unpack("<HH", data[info.header_offset + 26:info.header_offset + 30])
+                self.assertEqual((info.header_offset + 30 + name + extra) % 64, 0)
+            self.assertIsNone(z.testzip())
+
+
+class Restricted(unittest.TestCase):
+    def test_code_is_refused_with_its_name(self):
+        for obj in (os.system, print, tenon.nn.Linear):
+            with self.assertRaisesRegex(pickle.UnpicklingError, "Unsupported global"):
+                tenon.load(io.BytesIO(saved({"x": obj})))
+
+    def test_no_code_runs(self):
+        class Evil:
+            def __reduce__(self):
+                return (exec, ("raise SystemExit",))
+
+        with self.assertRaises(pickle.UnpicklingError):
+            tenon.load(io.BytesIO(saved(Evil())))
+
+    def test_classes_can_be_allowed(self):
+        data = saved(Point(3))
+        with self.assertRaises(pickle.UnpicklingError):
+            tenon.load(io.BytesIO(data))
+        with serialization.safe_globals([Point]):
+            self.assertEqual(tenon.load(io.BytesIO(data)).x, 3)
+        with self.assertRaises(pickle.UnpicklingError):
+            tenon.load(io.BytesIO(data))
+        self.assertEqual(tenon.load(io.BytesIO(data), weights_only=False).x, 3)
+
+    def run_pickle(self, body):
+        from tenon._weights_only_unpickler import Unpickler
+
+        return Unpickler(io.BytesIO(body)).load()
+
+    def test_every_plain_value_survives_every_protocol(self):
+        things = [None, True, False, 0, -1, 255, 65536, -(1 << 31), 1 << 40, 1 << 200, -(1 << 200), 0.5,
+                  float("inf"), "", "text", "\u20ac\n", b"", b"bytes\xff", (), (1,), (1, 2), (1, 2, 3),
+                  (1, 2, 3, 4), [], [1, [2]], {}, {"a": {1: 2}}, {1, 2}, collections.OrderedDict(a=1),
+                  bytearray(b"ab"), "x" * 300, b"y" * 300, [0] * 2000, {i: i for i in range(2000)}, 1 + 2j]
+        for protocol in range(6):
+            for thing in things:
+                if isinstance(thing, set) and protocol < 2:
+                    continue
+                if protocol < 3 and isinstance(thing, (bytes, bytearray)):
+                    continue
+                got = self.run_pickle(pickle.dumps(thing, protocol))
+                self.assertEqual((type(got), got), (type(thing), thing))
+
+    def test_nasty_pickles_are_refused(self):
+        deep = b"\x80\x02)" + b"\x85" * 200_000
+        for body in (
+                b"", b".", b"\x80\x09N.", b"0.", b"1.", b"R.", b"(R.", b"N)R.", b"a.", b"Na.", b"NNa.",
+                b"h\x05.", b"Q.", b"NQ.", b"(u.", b"}(NNNu.", b"b.", b"}Nb.", b"\x85.", b"\x93.", b"NN\x93.",
+                b"\x81.", b"N)\x81.", b"cos\nsystem\n.", b"ctorch\nTensor\n(K\x05tR.",
+                b"ctorch\nFloatStorage\n(J\xff\xff\xff\x7ftR.", b"cbuiltins\nbytearray\n(J\xff\xff\xff\x7ftR.",
+                b"X\xff\xff\xff\xff.", b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.", b"\x8b\xff\xff\xff\x7f.",
+                b"\x8b\xff\xff\xff\xff.", b"T\xff\xff\xff\xff.", b"I" + b"9" * 100_000 + b"\n.", b"Iabc\n.",
+                b"}" + deep + b"Ns.", b"\x8f(" + deep + b"\x90.",
+                b"(" + deep + b"\x91.", b"\x95.", b"ctorch._utils\n_rebuild_tensor_v2\n(NNNNNNtR.",
+                b"ccollections\nOrderedDict\n(K\x05tR.", b"ctorch._tensor\n_rebuild_from_type_v2\n(NNNNtR."):
+            with self.assertRaises(ORDINARY, msg=str(body[:40])):
+                self.run_pickle(body)
+        self.run_pickle(deep + b".")
+
+
+class Point:
+    def __init__(self, x):
+        self.x = x
+
+
+class Safetensors(unittest.TestCase):
+    def state(self):
+        return {"weight": tenon.arange(6.).reshape(2, 3), "bias": tenon.ones(3, dtype=tenon.bfloat16),
+                "ids": tenon.tensor([1, 2, 3]), "flag": tenon.tensor([True]), "none": tenon.zeros(0, 2),
+                "scalar": tenon.tensor(2.5, dtype=tenon.float64), "half": tenon.ones(1, dtype=tenon.float16)}
+
+    def test_round_trip(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.safetensors")
+            state = self.state()
+            safetensors.save_file(state, path, metadata={"format": "pt"})
+            got = safetensors.load_file(path)
+            self.assertEqual(set(got), set(state))
+            for name, t in state.items():
+                self.assertEqual((got[name].dtype, got[name].shape, values(got[name])),
+                                 (t.dtype, t.shape, values(t)))
+            with safetensors.safe_open(path, framework="pt") as f:
+                self.assertEqual(f.metadata(), {"format": "pt"})
+                self.assertEqual(f.get_slice("weight")[:, 1].tolist(), [1, 4])
+                self.assertEqual(f.get_slice("weight").get_shape(), [2, 3])
+                with self.assertRaises(safetensors.SafetensorError):
+                    f.get_tensor("nothing")
+        self.assertEqual(set(safetensors.load(safetensors.save(state))), set(state))
+
+    def test_the_bytes_are_the_format_s(self):
+        data = safetensors.save({"b": tenon.tensor([1, 2], dtype=tenon.uint8), "a": tenon.tensor([1.0])})
+        n = struct.unpack("<Q", data[:8])[0]
+        self.assertEqual(n % 8, 0)
+        self.assertEqual(json.loads(data[8:8 + n]),
+                         {"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
+                          "b": {"dtype": "U8", "shape": [2], "data_offsets": [4, 6]}})
+        self.assertEqual(data[8 + n:], b"\0\0\x80?\x01\x02")
+
+    def test_what_must_not_be_written(self):
+        x = tenon.arange(4.)
+        with self.assertRaisesRegex(RuntimeError, "share memory"):
+            safetensors.save({"a": x, "b": x[1:]})
+        with self.assertRaisesRegex(ValueError, "non contiguous"):
+            safetensors.save({"a": x.reshape(2, 2).t()})
+        with self.assertRaises(ValueError):
+            safetensors.save({"a": 3})
+
+    def test_models_with_tied_weights(self):
+        model = tenon.nn.Sequential(tenon.nn.Linear(2, 2), tenon.nn.Linear(2, 2))
+        model[1].weight = model[0].weight
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.safetensors")
+            safetensors.save_model(model, path)
+            other = tenon.nn.Sequential(tenon.nn.Linear(2, 2), tenon.nn.Linear(2, 2))
+            other[1].weight = other[0].weight
+            safetensors.load_model(other, path)
+            self.assertEqual(other[1].weight.tolist(), model[0].weight.tolist())
+
+    def test_headers_that_lie(self):
+        def file(header, data=b"\0" * 16):
+            text = header if isinstance(header, bytes) else json.dumps(header).encode()
+            return struct.pack("<Q", len(text)) + text + data
+
+        entry = {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}
+        self.assertEqual(safetensors.load(file({"a": entry}))["a"].tolist(), [0] * 4)
+        for bad in (b"", b"1234", struct.pack("<Q", 1 << 63) + b"{}", struct.pack("<Q", 200_000_000),
+                    struct.pack("<Q", 10) + b"{}", file(b"{"), file(b"[]"), file(b"\xff\xfe{}"), file({}),
+                    file(b"{" * 100_000), file(b'{"a":' * 100_000),
+                    file({"a": {**entry, "shape": [5]}}), file({"a": {**entry, "shape": [-4]}}),
+                    file({"a": {**entry, "shape": [1 << 62, 4]}}), file({"a": {**entry, "shape": [2.0, 2]}}),
+                    file({"a": {**entry, "shape": "4"}}), file({"a": {**entry, "dtype": "F99"}}),
+                    file({"a": {**entry, "data_offsets": [0, 32]}}), file({"a": {**entry, "data_offsets": [16, 0]}}),
+                    file({"a": {**entry, "data_offsets": [-16, 0]}}), file({"a": {**entry, "more": 1}}),
+                    file({"a": entry, "b": entry}), file({"a": entry}, b"\0" * 15), file({"a": entry}, b"\0" * 17),
+                    file({"a": None}), file({"__metadata__": {"a": 1}, "a": entry}),
+                    file(b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},'
+                         b'"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}')):
+            with self.assertRaises(safetensors.SafetensorError, msg=str(bad[:80])):
+                safetensors.load(bad)
+
+
+class Fuzz(unittest.TestCase):
+    """Bytes changed at random: an exception or a result, never a crash."""
+
+    ROUNDS = int(os.environ.get("TENON_FUZZ_ROUNDS", "250"))
+
+    def mutate(self, rng, data):
+        data = bytearray(data)
+        for unused in range(rng.choice([1, 1, 2, 4, 16])):
+            how = rng.random()
+            at = rng.randrange(len(data)) if data else 0
+            if how < 0.5 and data:
+                data[at] = rng.randrange(256)
+            elif how < 0.6 and data:
+                data[at] ^= 1 << rng.randrange(8)
+            elif how < 0.75:
+                del data[at:at + rng.choice([1, 4, 64, 1000])]
+            elif how < 0.9:
+                data[at:at] = bytes(rng.randrange(256) for unused in range(rng.choice([1, 4, 9])))
+            else:
+                data[at:at + 4] = rng.choice([b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\0"])
+        return bytes(data)
+
+    def attack(self, data, read, seed):
+        rng = random.Random(seed)
+        refused = 0
+        for unused in range(self.ROUNDS):
+            try:
+                read(self.mutate(rng, data))
+            except ORDINARY:
+                refused += 1
+        self.assertGreater(refused, 0)
+
+    def test_zip_files(self):
+        with open(golden("zip.pt"), "rb") as f:
+            self.attack(f.read(), lambda b: tenon.load(io.BytesIO(b)), 1)
+
+    def test_pickles_inside(self):
+        import zipfile
+
+        with zipfile.ZipFile(golden("zip.pt")) as z:
+            records = {i.filename: z.read(i) for i in z.infolist()}
+        name = next(n for n in records if n.endswith("data.pkl"))
+
+        def read(body):
+            out = io.BytesIO()
+            with zipfile.ZipFile(out, "w") as z:
+                for n, data in records.items():
+                    z.writestr(n, body if n == name else data)
+            tenon.load(out)
+
+        self.attack(records[name], read, 2)
+
+    def test_legacy_files(self):
+        with open(golden("legacy.pt"), "rb") as f:
+            self.attack(f.read(), lambda b: tenon.load(io.BytesIO(b)), 3)
+
+    def test_safetensors(self):
+        data = safetensors.save({"a": tenon.arange(4.), "b": tenon.ones(2, 3, dtype=tenon.int64)})
+        self.attack(data, safetensors.load, 4)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""repr of tensors, character by character as PyTorch 2.11 writes it."""
+
+import unittest
+
+import golden_check
+import harness
+import tenon
+
+
+def build(row):
+    dtype = getattr(tenon, row["dtype"])
+    values = row["values"]
+    if dtype.is_complex:
+        values = [complex(*v) for v in values]
+    t = tenon.tensor(values, dtype=dtype).reshape(row["shape"])
+    if row["grad"]:
+        t.requires_grad_()
+    return t * 1 if row["op"] else t
+
+
+class Repr(unittest.TestCase):
+    def tearDown(self):
+        tenon.set_printoptions(profile="default")
+
+    def test_text_is_pytorch_s(self):
+        bad, seen = [], 0
+        for row in golden_check.rows("repr"):
+            tenon.set_printoptions(profile="default")
+            if "ask" in row:
+                got = repr(eval(row["ask"], {"torch": tenon}))
+            else:
+                tenon.set_printoptions(**row["options"])
+                got = repr(build(row))
+            seen += 1
+            got = got.replace("tenon.", "torch.")
+            if got != row["text"]:
+                bad.append(f"got\n{got}\nwanted\n{row['text']}\n")
+        print(f"repr: {seen} tensors")
+        self.assertEqual(bad, [], "".join(bad[:5]) + f"{len(bad)} of {seen} differ")
+
+    def test_options_can_be_set_for_a_while(self):
+        from tenon._tensor_str import get_printoptions, printoptions
+
+        x = tenon.tensor([1 / 3])
+        before = get_printoptions()
+        with printoptions(precision=2):
+            self.assertEqual(repr(x), "tensor([0.33])")
+        self.assertEqual(get_printoptions(), before)
+        self.assertEqual(repr(x), "tensor([0.3333])")
+
+    def test_format_of_a_number_and_of_a_tensor(self):
+        self.assertEqual(f"{tenon.tensor(2.5):.2f}", "2.50")
+        self.assertEqual(f"{tenon.ones(2)}", "tensor([1., 1.])")
+        self.assertEqual(str(tenon.tensor(2.5)), "tensor(2.5000)")
+        with self.assertRaises(TypeError):
+            f"{tenon.ones(2):.2f}"
+
+    def test_an_unknown_profile_is_refused(self):
+        with self.assertRaises(ValueError):
+            tenon.set_printoptions(profile="colourful")
+
+
+if __name__ == "__main__":
+    harness.main()
