@@ -11,9 +11,10 @@
 
 /* One row of gen/register.c: a kernel of a built-in operator. */
 typedef struct tni_builtin_kernel {
-    uint16_t op; /* TNI_OP_… */
-    int16_t key; /* tn_key */
-    tn_typed_fn typed;
+    uint16_t op;       /* TNI_OP_… */
+    int16_t key;       /* tn_key */
+    tn_typed_fn typed; /* NULL: boxed only */
+    tn_boxed_fn boxed; /* NULL: the adaptor of the typed one */
     const char *name;
     const char *file;
     int line;

@@ -225,7 +225,8 @@ tn_status tni_register_builtin(const tni_builtin_kernel *kernels, size_t n_kerne
     for (size_t i = 0; i < n_kernels; i++) {
         const tni_builtin_kernel *k = &kernels[i];
         tni_record *r = &records[i];
-        r->kernel = (tni_kernel){tni_op_unbox[k->op], k->typed, NULL, r};
+        tn_boxed_fn boxed = k->boxed ? k->boxed : tni_op_unbox[k->op];
+        r->kernel = (tni_kernel){boxed, k->typed, NULL, r};
         r->key = (tn_key)k->key;
         r->name = k->name;
         r->file = k->file;

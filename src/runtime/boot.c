@@ -34,6 +34,8 @@ static const tni_builtin_fallback fallbacks[] = {
     FALLBACK(AUTOGRAD_MAIA, tni_autograd_fallback),
     FALLBACK(AUTOGRAD_PRIVATE1, tni_autograd_fallback),
     FALLBACK(AUTOGRAD_META, tni_autograd_fallback),
+    FALLBACK(AUTOCAST_CPU, tni_fallthrough_fn),
+    FALLBACK(AUTOCAST_CUDA, tni_fallthrough_fn),
 };
 
 tn_status tni_boot(void)

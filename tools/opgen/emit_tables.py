@@ -60,8 +60,16 @@ def register_c(model, keys):
                         "     .file = %s,\n"
                         "     .line = %d},\n" % (op.id, keys[kernel.key], kernel.function, kernel.function,
                                                  literal(kernel.where[0]), kernel.where[1]))
+        policy = op.family.autocast
+        if policy and op is op.family.base:
+            rows.append("    {.op = TNI_OP_%s,\n"
+                        "     .key = TN_KEY_AUTOCAST_CPU,\n"
+                        "     .boxed = tni_autocast_%s,\n"
+                        "     .name = \"tni_autocast_%s\",\n"
+                        "     .file = %s,\n"
+                        "     .line = %d},\n" % (op.id, policy, policy, literal(op.where[0]), op.where[1]))
     return (banner(model, "Which kernel serves which operator for which key.", "runtime")
-            + includes("dispatch/builtin.h", "gen/kernels.h", "gen/op_ids.h")
+            + includes("autocast/kernels.h", "dispatch/builtin.h", "gen/kernels.h", "gen/op_ids.h")
             + "const tni_builtin_kernel tni_builtin_kernels[] = {\n%s    {.key = TN_KEY_NONE}, /* the end; not counted */\n};\n"
             % "".join(rows)
             + "const size_t tni_builtin_kernel_count = %d;\n" % len(rows))

@@ -13,7 +13,7 @@ from parse import unquote
 from problems import Problem
 
 ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
-        "check", "view", "composite", "alias", "autograd", "jvp")
+        "check", "view", "composite", "alias", "autograd", "autocast", "jvp")
 MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
@@ -21,6 +21,7 @@ RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_B
 # Which dtypes an elementwise operator computes in.
 DTYPES = {"float": "TNI_PW_FLOATS", "inexact": "TNI_PW_INEXACT", "real": "TNI_PW_REALS", "ordered": "TNI_PW_ORDERED",
           "integer": "TNI_PW_INTEGERS", "bits": "TNI_PW_BITS", "number": "TNI_PW_NUMBERS"}
+AUTOCAST = ("lower", "float32", "promote")
 KINDS = ("shape", "pointwise", "view", "composite", "alias")
 NAME = re.compile(r"[A-Za-z_]\w*$")
 DTYPES_LINE = re.compile(r'(\w+)\s+("(?:[^"\\]|\\.)*")$')
@@ -105,6 +106,7 @@ class Family:
         self.fn = self.cpu = self.check = None
         self.rule, self.operands, self.dtypes = "promote", [], None
         self.autograd = True
+        self.autocast = None  # one of AUTOCAST
         self.dtype_of_written = False
         self.samples = []  # (where, status, text, arguments)
         self.hand_kernels = []
@@ -327,6 +329,12 @@ class Builder:
             self.fail(autograd.where, "unknown kind of autograd '%s'; known are: default none"
                       % autograd.rest)
         family.autograd = not autograd or autograd.rest == "default"
+        autocast = declaration.one("autocast")
+        if autocast and autocast.rest not in AUTOCAST:
+            self.fail(autocast.where, "unknown kind of autocast '%s'; known are: %s" % (autocast.rest, " ".join(AUTOCAST)))
+        if autocast and any(arg.type.write for arg in schema.args):
+            self.fail(autocast.where, "'autocast' is about operators that write none of their arguments")
+        family.autocast = autocast.rest if autocast else None
         family.formulas = gradients.parse(declaration.all("grad"), schema)
         family.inplace_formulas = gradients.parse(declaration.all("grad"), schema, inplace=True)
         if family.inplace_formulas and (not family.formulas or "inplace" not in family.variants):

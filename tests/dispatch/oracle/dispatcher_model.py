@@ -81,7 +81,8 @@ ALIAS = {"Autograd": AUTOGRAD | BACKEND_MASK, CIA: CEA_SET | AUTOGRAD | keyset("
 PROTECTS = {"Autograd" + b: keyset(b) for b in BACKENDS if b not in ("HIP", "VE", "MTIA")}
 PROTECTS.update(AutogradOther=OTHER_BACKENDS, AutogradNestedTensor=keyset("NestedTensor") | BACKEND_MASK)
 FALLBACKS = {"Autograd" + b: "fb" for b in "CPU XPU CUDA MTIA MAIA XLA Lazy MPS Meta HPU PrivateUse1".split()}
-FALLBACKS.update(AutogradOther="fb", ADInplaceOrView="fallthrough", BackendSelect="fallthrough", Meta="metaerr")
+FALLBACKS.update(AutogradOther="fb", ADInplaceOrView="fallthrough", BackendSelect="fallthrough", Meta="metaerr",
+                 AutocastCPU="fallthrough", AutocastCUDA="fallthrough")
 
 
 def has(ks, name):
