@@ -248,6 +248,11 @@ TN_API uint32_t tn_node_num_saved(const tn_node *node);
 TN_API TN_BORROWED tn_tensor *tn_node_variable(const tn_node *node);
 /** The node whose turn it is on this thread; NULL outside a pass. */
 TN_API TN_BORROWED tn_node *tn_current_node(void);
+/** A number for the innermost pass on this thread, which no other that runs has; 0 outside. */
+TN_API uint32_t tn_current_pass(void);
+/** Whether that pass has run @p node, will run it, or ends at it (tn_grad). false outside a pass.
+ */
+TN_API bool tn_pass_runs(const tn_node *node);
 
 /* ---- finding out what went wrong ---- */
 

@@ -8,8 +8,11 @@
 PyObject *tnpy_OutOfMemoryError;
 static char module_text[64] = "tenon";
 
-/* The exception of Python code that C called, until the status that it became arrives. */
+/* The exception of Python code that C called, until the status that it became arrives. C may get
+ * over a failure and fail for another reason later: an exception belongs to a message that has its
+ * text. */
 static _Thread_local PyObject *pending[3];
+static _Thread_local char pending_text[512];
 
 const char *tnpy_module_name(void)
 {
@@ -36,12 +39,26 @@ static PyObject *class_of(tn_status st)
     }
 }
 
+void tnpy_forget(void)
+{
+    PyObject *old[3] = {pending[0], pending[1], pending[2]};
+    pending[0] = pending[1] = pending[2] = NULL;
+    for (int i = 0; i < 3; i++)
+        Py_XDECREF(old[i]);
+}
+
 PyObject *tnpy_raise(tn_status st)
 {
     if (TNPY_UNLIKELY(pending[0] != NULL)) {
-        PyErr_Restore(pending[0], pending[1], pending[2]);
+        PyObject *type = pending[0], *value = pending[1], *trace = pending[2];
         pending[0] = pending[1] = pending[2] = NULL;
-        return NULL;
+        if (strstr(tn_last_error(), pending_text)) {
+            PyErr_Restore(type, value, trace);
+            return NULL;
+        }
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
     }
     PyErr_SetString(class_of(st), tn_last_error());
     return NULL;
@@ -63,7 +80,11 @@ tn_status tnpy_failed(void)
     const char *utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     if (!utf8)
         PyErr_Clear();
-    tn_status st = tn_fail(TN_INVALID, "%s", utf8 ? utf8 : "Python code failed");
+    char name[128];
+    if (!utf8 || !utf8[0])
+        utf8 = value ? tnpy_type_name(value, name, sizeof name) : "Python code failed";
+    snprintf(pending_text, sizeof pending_text, "%s", utf8);
+    tn_status st = tn_fail(TN_INVALID, "%s", utf8);
     Py_XDECREF(text);
     return st;
 }

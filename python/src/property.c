@@ -95,7 +95,7 @@ GETTER(is_leaf)
 GETTER(retains_grad)
 {
     TENSOR();
-    return PyBool_FromLong(tn_tensor_retains_grad(t));
+    return PyBool_FromLong(tn_tensor_retains_grad(t) && !tn_tensor_is_leaf(t));
 }
 
 GETTER(output_nr)
@@ -107,7 +107,7 @@ GETTER(output_nr)
 GETTER(grad)
 {
     TENSOR();
-    return tnpy_wrap_borrowed(tn_tensor_grad(t));
+    return tnpy_wrap(tn_tensor_grad_ref(t)); /* other threads may be replacing it */
 }
 
 static int set_grad(PyObject *o, PyObject *value, void *closure)

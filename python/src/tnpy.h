@@ -72,6 +72,8 @@ PyObject *tnpy_raise(tn_status st);
 /* For Python code that C called: put the exception away until tnpy_raise, and return a status whose
  * message is its text. */
 tn_status tnpy_failed(void);
+/* C got over the failure of Python code that it called: let go of its exception. */
+void tnpy_forget(void);
 /* The name of an object's type, as messages say it ("str", "numpy.ndarray"); returns @p room.
  * Touches no exception that was not there. */
 const char *tnpy_type_name(PyObject *o, char *room, size_t n);
@@ -156,5 +158,6 @@ int tnpy_add_buffer(PyObject *module);
 int tnpy_add_values(PyObject *module);
 int tnpy_add_dlpack(PyObject *module);
 int tnpy_add_storage(PyObject *module);
+int tnpy_add_autograd(PyObject *module);
 
 #endif

@@ -308,6 +308,17 @@ tn_node *tn_current_node(void)
     return current ? current->running : NULL;
 }
 
+uint32_t tn_current_pass(void)
+{
+    return tni_current_pass();
+}
+
+bool tn_pass_runs(const tn_node *node)
+{
+    uint32_t at = current && node ? tni_pass_find(current, node) : TNI_NO_TURN;
+    return at != TNI_NO_TURN && is_asked_for(current, at);
+}
+
 uint32_t tni_current_pass(void)
 {
     return current ? current->id : 0;

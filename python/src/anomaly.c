@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* anomaly.c: anomaly mode from Python. A node that is made while it is on notes the Python stack;
+ * the message of a failure in its turn goes on with that. */
+#include "grad.h"
+
+#include <string.h>
+
+static PyObject *format_stack; /* traceback.format_stack */
+
+/* As much of the end of the stack as there is room for: whole lines. */
+static void write_tail(const char *text, size_t length, char *buffer, size_t n)
+{
+    const char *from = text;
+    if (length >= n) {
+        from = text + length - (n - 1);
+        const char *line = strstr(from, "\n  File ");
+        from = line ? line + 1 : from;
+    }
+    strcpy(buffer, from);
+}
+
+static void trace(void *ctx, char *buffer, size_t n)
+{
+    (void)ctx;
+    if (!Py_IsInitialized())
+        return;
+    PyGILState_STATE state = tnpy_lock_any();
+    PyObject *type, *value, *where;
+    PyErr_Fetch(&type, &value, &where);
+    PyObject *lines = PyObject_CallNoArgs(format_stack);
+    PyObject *empty = lines ? PyUnicode_FromString("") : NULL;
+    PyObject *text = empty ? PyUnicode_Join(empty, lines) : NULL;
+    Py_ssize_t length = 0;
+    const char *utf8 = text ? PyUnicode_AsUTF8AndSize(text, &length) : NULL;
+    if (utf8)
+        write_tail(utf8, (size_t)length, buffer, n);
+    Py_XDECREF(text);
+    Py_XDECREF(empty);
+    Py_XDECREF(lines);
+    PyErr_Clear();
+    PyErr_Restore(type, value, where);
+    tnpy_unlock_any(state);
+}
+
+/* _set_anomaly(on, check_nan) */
+static PyObject *set_anomaly(PyObject *module, PyObject *args)
+{
+    (void)module;
+    int on, check_nan;
+    if (!PyArg_ParseTuple(args, "pp", &on, &check_nan))
+        return NULL;
+    if (on && !format_stack) {
+        PyObject *traceback = PyImport_ImportModule("traceback");
+        format_stack = traceback ? PyObject_GetAttrString(traceback, "format_stack") : NULL;
+        Py_XDECREF(traceback);
+        if (!format_stack)
+            return NULL;
+        tn_set_anomaly_tracer(trace, NULL);
+    }
+    uint32_t bits = on ? TN_ANOMALY_TRACE | (check_nan ? TN_ANOMALY_CHECK_NAN : 0) : 0;
+    tn_set_anomaly_mode(bits);
+    Py_RETURN_NONE;
+}
+
+static PyObject *is_anomaly(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(tn_anomaly_mode() & TN_ANOMALY_TRACE);
+}
+
+static PyObject *is_check_nan(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(tn_anomaly_mode() & TN_ANOMALY_CHECK_NAN);
+}
+
+static PyMethodDef functions[] = {
+    {"_set_anomaly", set_anomaly, METH_VARARGS, NULL},
+    {"is_anomaly_enabled", is_anomaly, METH_NOARGS, "Whether anomaly mode is on."},
+    {"is_anomaly_check_nan_enabled", is_check_nan, METH_NOARGS,
+     "Whether anomaly mode looks for NaN."},
+    {NULL, NULL, 0, NULL},
+};
+
+int tnpy_add_anomaly(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* grad.h: what the files about gradients share: lists of tensors, nodes, hooks, functions. */
+#ifndef TNPY_GRAD_H
+#define TNPY_GRAD_H
+
+#include "tnpy.h"
+
+#include "tenon/forward.h"
+#include "tenon/function.h"
+#include "tenon/saved_hooks.h"
+
+/* ---- Python objects that C holds (held.c) ---- */
+
+/* A reference that can be dropped by whoever is last to need it, with or without the interpreter
+ * lock; without it, the object goes when somebody next has the lock. Dropping cannot fail. */
+typedef struct tnpy_held {
+    PyObject *object;
+    struct tnpy_held *next;
+    int in_place; /* part of the object itself */
+} tnpy_held;
+
+/* A new reference to @p o; NULL with an exception. */
+tnpy_held *tnpy_hold(PyObject *o);
+/* No lock is needed. NULL is fine. */
+void tnpy_drop(tnpy_held *held);
+/* The same as a release function of C. */
+void tnpy_drop_any(void *held);
+/* Let go of what waits; wants the lock. */
+void tnpy_drop_waiting(void);
+
+/* ---- lists of tensors (autograd.c) ---- */
+
+/* Tensors of a Python sequence, referenced: the sequence may change while a pass runs. */
+typedef struct tnpy_list {
+    tn_tensor **v;
+    int64_t n;
+    tn_tensor *few[4];
+} tnpy_list;
+
+/* @p o: None (empty), a Tensor, or a sequence of Tensors, and of None where @p none. @p what: what
+ * an item is called in the message. 0, or -1 with an exception and nothing to release. */
+int tnpy_list_of(PyObject *o, int none, const char *what, tnpy_list *out);
+void tnpy_list_clear(tnpy_list *list);
+
+/* ---- nodes (node.c) ---- */
+
+/* The Python object of a node, the same one while it lives; NULL gives None. Of a Python Function
+ * it is the context that its forward part got. */
+PyObject *tnpy_node(TN_STOLEN tn_node *node);
+/* The node of such an object, a new reference; NULL with an exception. */
+tn_node *tnpy_node_of(PyObject *o);
+/* Give a type the attributes that every such object has. 0, or -1. */
+int tnpy_add_node_parts(PyTypeObject *type);
+
+/* ---- hooks (hooks.c) ---- */
+
+/* A handle that takes the hook away: remove(), or as a context manager. */
+PyObject *tnpy_hook_handle(TN_STOLEN tn_hook *hook);
+/* Methods of nodes. */
+PyObject *tnpy_node_register_hook(PyObject *self, PyObject *fn);
+PyObject *tnpy_node_register_prehook(PyObject *self, PyObject *fn);
+
+/* ---- functions (function.c) ---- */
+
+/* The context of a Python Function's node, borrowed; NULL for other nodes. */
+PyObject *tnpy_function_of(const tn_node *node);
+/* The node of a context, a new reference; NULL when it is gone. */
+tn_node *tnpy_function_node(PyObject *o);
+int tnpy_is_function(PyObject *o);
+
+/* Read keyword and positional arguments of a METH_FASTCALL function: @p names ends with NULL; what
+ * is not given stays as it is. 0, or -1 with a TypeError. */
+int tnpy_arguments(const char *function, const char *const *names, PyObject *const *args,
+                   Py_ssize_t n, PyObject *kwnames, PyObject **out);
+
+int tnpy_add_node(PyObject *module);
+int tnpy_add_hooks(PyObject *module);
+int tnpy_add_function(PyObject *module);
+int tnpy_add_forward_ad(PyObject *module);
+int tnpy_add_anomaly(PyObject *module);
+int tnpy_add_checkpoint(PyObject *module);
+
+#endif

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Gradients: backward passes, functions with a gradient of their own, the graph, and checks.
+
+What is rarely needed (functional, gradcheck, forward_ad, profiler) is loaded on first use.
+"""
+import tenon
+from tenon import _C
+
+from . import anomaly_mode, graph
+from .anomaly_mode import detect_anomaly, set_detect_anomaly
+from .function import Function, NestedIOFunction
+from .variable import Variable
+
+__all__ = ["Variable", "Function", "backward", "grad_mode", "NestedIOFunction", "detect_anomaly", "enable_grad",
+           "grad", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly",
+           "set_grad_enabled", "set_multithreading_enabled", "functional", "forward_ad", "graph", "profiler"]
+
+_MODULES = ("functional", "forward_ad", "profiler", "grad_mode", "function", "variable")
+_MODES = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
+
+
+def __getattr__(name):
+    import importlib
+    if name in _MODES:
+        return getattr(tenon, name)
+    if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
+        value = getattr(importlib.import_module(__name__ + ".gradcheck"), name)
+        globals()[name] = value  # the function, over the module of the same name
+        return value
+    if name == "set_multithreading_enabled":
+        return getattr(importlib.import_module(__name__ + ".grad_mode"), name)
+    if name in _MODULES:
+        return importlib.import_module(__name__ + "." + name)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
+def _tuple_of(tensors):
+    if tensors is None:
+        return ()
+    return (tensors,) if isinstance(tensors, (tenon.Tensor, graph.GradientEdge)) else tuple(tensors)
+
+
+def _check_gradients(grads):
+    for grad in grads:
+        if grad is not None and not isinstance(grad, tenon.Tensor):
+            raise TypeError("gradients can be either Tensors or None, but got " + type(grad).__name__)
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Add the gradients of the sum of ``tensors`` to ``.grad`` of the leaves that they came from."""
+    if grad_variables is not None:
+        import warnings
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                               "`backward()`. Please only use `grad_tensors`.")
+        grad_tensors = grad_variables
+    tensors, grads = _tuple_of(tensors), _tuple_of(grad_tensors)
+    _check_gradients(grads)
+    if inputs is not None:
+        inputs = _tuple_of(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    _C._run_backward(tensors, grads or None, retain_graph, create_graph, inputs)
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True,
+         allow_unused=None, is_grads_batched=False, materialize_grads=False):
+    """The gradients of the sum of ``outputs`` with respect to ``inputs``, as a tuple; touches no ``.grad``."""
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                         "allow_unused=False.")
+    outputs, inputs, grads = _tuple_of(outputs), _tuple_of(inputs), _tuple_of(grad_outputs)
+    if not inputs:
+        raise ValueError("grad requires non-empty inputs.")
+    _check_gradients(grads)
+    if not only_inputs:
+        import warnings
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
+                      "gradient for other parts of the graph, please use torch.autograd.backward.",
+                      FutureWarning, stacklevel=2)
+    if is_grads_batched:
+        return _batched_grad(outputs, inputs, grads, retain_graph, create_graph, allow_unused, materialize_grads)
+    return _C._run_grad(outputs, inputs, grads or None, retain_graph, create_graph, allow_unused, materialize_grads)
+
+
+def _batched_grad(outputs, inputs, grads, retain_graph, create_graph, allow_unused, materialize_grads):
+    """One pass for each slice of the gradients, which have a dimension more than the outputs."""
+    if not grads:
+        raise RuntimeError("is_grads_batched=True needs grad_outputs with a batch dimension")
+    sizes = {g.shape[0] for g in grads if g is not None}
+    if len(sizes) != 1:
+        raise RuntimeError("is_grads_batched=True: expected grad_outputs of one batch size, got %s" % sorted(sizes))
+    n = sizes.pop()
+    keep = create_graph if retain_graph is None else retain_graph
+    rows = [_C._run_grad(outputs, inputs, tuple(None if g is None else g[i] for g in grads), keep or i + 1 < n,
+                         create_graph, allow_unused, materialize_grads) for i in range(n)]
+    return tuple(None if column[0] is None else tenon.stack(column) for column in zip(*rows))
+
+
+def variable(*args, **kwargs):
+    raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""The gradient graph: nodes, edges, hooks on what is saved, hooks on several gradients."""
+import tenon
+from tenon import _C
+
+__all__ = ["Node", "GradientEdge", "get_gradient_edge", "increment_version", "saved_tensors_hooks", "save_on_cpu",
+           "disable_saved_tensors_hooks", "register_multi_grad_hook", "allow_mutation_on_saved_tensors"]
+
+
+class _NodeMeta(type):
+    def __instancecheck__(cls, other):
+        return isinstance(other, (_C._Node, _C._FunctionBase))
+
+    def __subclasscheck__(cls, other):
+        return issubclass(other, (_C._Node, _C._FunctionBase))
+
+
+class Node(metaclass=_NodeMeta):
+    """Every ``grad_fn`` is one: ``name()``, ``next_functions``, ``metadata``, ``register_hook``, ``register_prehook``."""
+
+
+class GradientEdge(tuple):
+    """Where the gradient of a tensor goes: a node and which of its inputs."""
+
+    __slots__ = ()
+
+    def __new__(cls, node, output_nr, ownership_token=None):
+        return tuple.__new__(cls, (node, output_nr, ownership_token))
+
+    node = property(lambda self: self[0])
+    output_nr = property(lambda self: self[1])
+    ownership_token = property(lambda self: self[2])
+
+    def __repr__(self):
+        return "GradientEdge(node=%r, output_nr=%r, ownership_token=%r)" % tuple(self)
+
+
+def get_gradient_edge(tensor):
+    """The edge that the gradient of ``tensor`` would take."""
+    return GradientEdge(*_C._gradient_edge(tensor))
+
+
+def increment_version(tensor):
+    """Count a write that no operator made, so that those who saved the tensor notice."""
+    for t in ((tensor,) if isinstance(tensor, tenon.Tensor) else tensor):
+        _C._increment_version(t)
+
+
+class saved_tensors_hooks:
+    """While inside, ``pack_hook`` decides what is kept of a tensor that is saved, ``unpack_hook`` gives it back."""
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self):
+        _C._push_saved_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *args):
+        _C._pop_saved_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep what is saved in the CPU's memory, and bring it back for the backward pass."""
+
+    def __init__(self, pin_memory=False, device_type="cuda"):
+        def pack_to_cpu(tensor):
+            return tensor.device, tensor.cpu()
+
+        def unpack_from_cpu(packed):
+            device, tensor = packed
+            return tensor.to(device)
+
+        super().__init__(pack_to_cpu, unpack_from_cpu)
+
+
+class disable_saved_tensors_hooks:
+    """While inside, using saved-tensor hooks fails with this message."""
+
+    def __init__(self, error_message):
+        self.message = error_message
+
+    def __enter__(self):
+        self.before = _C._disable_saved_hooks(self.message)
+
+    def __exit__(self, *args):
+        _C._disable_saved_hooks(self.before)
+
+    def __call__(self, fn):
+        import functools
+
+        @functools.wraps(fn)
+        def wrapper(*args, **kwargs):
+            with type(self)(self.message):
+                return fn(*args, **kwargs)
+        return wrapper
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """While inside, what is saved is copied, so that it may be written afterwards."""
+
+    def __init__(self):
+        super().__init__(lambda tensor: tensor.clone(), lambda packed: packed)
+
+
+class _MultiHandle:
+    def __init__(self, handles):
+        self.handles = tuple(handles)
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        self.remove()
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Call ``fn`` in every pass: with all gradients once the last has come ("all"), or with the first ("any")."""
+    import threading
+    if mode not in ("all", "any"):
+        raise ValueError("Expects mode to be one of ('all', 'any') but got %s" % mode)
+    tensors = tuple(tensors)
+    lock = threading.Lock()
+    passes = {}  # of each pass that runs: gradients so far, how many are to come
+
+    def expected():
+        return sum(_C._pass_runs(*_C._gradient_edge(t)[:1]) for t in tensors)
+
+    def hook_all(index):
+        def hook(grad):
+            number = _C._current_pass()
+            with lock:
+                state = passes.get(number)
+                if state is None:
+                    state = passes[number] = [[None] * len(tensors), expected()]
+                    _C._queue_callback(lambda: passes.pop(number, None))
+                state[0][index] = grad
+                state[1] -= 1
+                complete = state[1] == 0
+            if complete:
+                fn(state[0])
+        return hook
+
+    def hook_any(grad):
+        number = _C._current_pass()
+        with lock:
+            if number in passes:
+                return
+            passes[number] = True
+        _C._queue_callback(lambda: passes.pop(number, None))
+        fn(grad)
+
+    return _MultiHandle(t.register_hook(hook_all(i) if mode == "all" else hook_any) for i, t in enumerate(tensors))

@@ -1,0 +1,571 @@
+# SPDX-License-Identifier: MIT
+"""Backward passes, grad, the graph, hooks and anomaly mode from Python."""
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import warnings
+import weakref
+
+import harness
+import tenon
+from tenon.autograd import graph
+
+
+def leaf(*values):
+    return tenon.tensor(list(values), requires_grad=True)
+
+
+class Backward(unittest.TestCase):
+    def test_gradients_are_added_to_leaves(self):
+        x, w = leaf(1.0, 2.0, 3.0), leaf(4.0, 5.0, 6.0)
+        (x * w).sum().backward()
+        (x * w).sum().backward()
+        self.assertEqual(x.grad.tolist(), [8.0, 10.0, 12.0])
+        self.assertEqual(w.grad.tolist(), [2.0, 4.0, 6.0])
+
+    def test_grad_is_one_object(self):
+        x = leaf(1.0, 2.0)
+        x.sum().backward()
+        self.assertIs(x.grad, x.grad)
+        before = x.grad
+        x.sum().backward()
+        self.assertIs(x.grad, before)
+        self.assertEqual(before.tolist(), [2.0, 2.0])
+
+    def test_grad_can_be_set_and_deleted(self):
+        x = leaf(1.0, 2.0)
+        g = tenon.ones(2)
+        x.grad = g
+        self.assertIs(x.grad, g)
+        x.grad = None
+        self.assertIsNone(x.grad)
+        x.grad = g
+        del x.grad
+        self.assertIsNone(x.grad)
+        with self.assertRaisesRegex(TypeError, "assigned grad expected to be a Tensor or None but got grad of type"):
+            x.grad = 3
+        with self.assertRaisesRegex(RuntimeError, r"attempting to assign a gradient of size '\[3\]' to a tensor of size '\[2\]'"):
+            x.grad = tenon.ones(3)
+
+    def test_gradient_argument_and_its_errors(self):
+        x = leaf(1.0, 2.0)
+        y = x * 3
+        with self.assertRaisesRegex(RuntimeError, "grad can be implicitly created only for scalar outputs"):
+            y.backward()
+        with self.assertRaisesRegex(RuntimeError, r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[3\]\)"):
+            y.backward(tenon.ones(3))
+        with self.assertRaisesRegex(TypeError, "gradients can be either Tensors or None, but got"):
+            y.backward(3)
+        y.backward(tenon.tensor([1.0, 10.0]))
+        self.assertEqual(x.grad.tolist(), [3.0, 30.0])
+        with self.assertRaisesRegex(RuntimeError, "element 0 of tensors does not require grad and does not have a grad_fn"):
+            tenon.ones(1).backward()
+
+    def test_a_second_pass_needs_retain_graph(self):
+        x = leaf(1.0, 2.0)
+        y = (x * x).sum()
+        y.backward(retain_graph=True)
+        y.backward()
+        self.assertEqual(x.grad.tolist(), [4.0, 8.0])
+        with self.assertRaisesRegex(RuntimeError, "Trying to backward through the graph a second time"):
+            y.backward()
+
+    def test_inputs_restrict_where_gradients_go(self):
+        x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+        h = x * w
+        h.sum().backward(inputs=[x])
+        self.assertEqual(x.grad.tolist(), [3.0, 4.0])
+        self.assertIsNone(w.grad)
+        with self.assertRaisesRegex(RuntimeError, r"`inputs` argument to `backward\(\)` cannot be empty."):
+            (x * w).sum().backward(inputs=[])
+        h = x * w
+        (h * h).sum().backward(inputs=h)
+        self.assertEqual(h.grad.tolist(), [6.0, 16.0])
+        self.assertEqual(x.grad.tolist(), [3.0, 4.0])
+
+    def test_create_graph_differentiates_again(self):
+        x = leaf(2.0)
+        (g,) = tenon.autograd.grad((x ** 3).sum(), x, create_graph=True)
+        (gg,) = tenon.autograd.grad(g.sum(), x, create_graph=True)
+        (ggg,) = tenon.autograd.grad(gg.sum(), x)
+        self.assertEqual([g.item(), gg.item(), ggg.item()], [12.0, 12.0, 6.0])
+        self.assertFalse(ggg.requires_grad)
+
+    def test_a_write_to_what_is_saved_is_noticed(self):
+        x = leaf(1.0, 2.0)
+        y = x.exp()
+        y.add_(1)
+        with self.assertRaisesRegex(RuntimeError, r"one of the variables needed for gradient computation has been modified "
+                                    r"by an inplace operation: \[torch.FloatTensor \[2\]\], which is output 0 of ExpBackward0, "
+                                    r"is at version 1; expected version 0 instead"):
+            y.sum().backward()
+
+    def test_function_form_takes_several_tensors(self):
+        x = leaf(1.0, 2.0)
+        tenon.autograd.backward([x.sum(), (x * x).sum()])
+        self.assertEqual(x.grad.tolist(), [3.0, 5.0])
+        tenon.autograd.backward([x * 1, (x * 2).sum()], [tenon.ones(2), None])
+        self.assertEqual(x.grad.tolist(), [6.0, 8.0])
+        with self.assertRaisesRegex(RuntimeError, "got 1 tensors and 2 gradients"):
+            tenon.autograd.backward([x * 1], [tenon.ones(2), tenon.ones(2)])
+
+
+class Grad(unittest.TestCase):
+    def test_it_touches_no_grad(self):
+        x = leaf(1.0, 2.0)
+        self.assertEqual(tenon.autograd.grad((x * x).sum(), [x])[0].tolist(), [2.0, 4.0])
+        self.assertIsNone(x.grad)
+
+    def test_unused_inputs(self):
+        x, w = leaf(1.0), leaf(2.0)
+        with self.assertRaisesRegex(RuntimeError, "One of the differentiated Tensors appears to not have been used in the graph"):
+            tenon.autograd.grad(x.sum(), [x, w])
+        self.assertIsNone(tenon.autograd.grad(x.sum(), [x, w], allow_unused=True)[1])
+        self.assertEqual(tenon.autograd.grad(x.sum(), [x, w], materialize_grads=True)[1].tolist(), [0.0])
+        with self.assertRaisesRegex(ValueError, "Expected allow_unused to be True or not passed"):
+            tenon.autograd.grad(x.sum(), x, allow_unused=False, materialize_grads=True)
+        with self.assertRaisesRegex(RuntimeError, "One of the differentiated Tensors does not require grad"):
+            tenon.autograd.grad(x.sum(), tenon.ones(1))
+        with self.assertRaisesRegex(ValueError, "grad requires non-empty inputs."):
+            tenon.autograd.grad(x.sum(), [])
+
+    def test_batched_gradients(self):
+        x = leaf(1.0, 2.0, 3.0)
+        y = x * x
+        (rows,) = tenon.autograd.grad(y, x, tenon.eye(3), is_grads_batched=True)
+        self.assertEqual(rows.tolist(), [[2.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 6.0]])
+
+
+class Graph(unittest.TestCase):
+    def test_nodes(self):
+        x = leaf(1.0, 2.0)
+        y = (x * x).sum()
+        fn = y.grad_fn
+        self.assertIs(fn, y.grad_fn)
+        self.assertEqual(fn.name(), "SumBackward0")
+        self.assertEqual(type(fn).__name__, "SumBackward0")
+        self.assertRegex(repr(fn), r"^<SumBackward0 object at 0x[0-9a-f]+>$")
+        self.assertIsInstance(fn, graph.Node)
+        mul, index = fn.next_functions[0]
+        self.assertEqual((mul.name(), index), ("MulBackward0", 0))
+        self.assertIs(mul.next_functions[0][0], mul.next_functions[1][0])
+        accumulator = mul.next_functions[0][0]
+        self.assertEqual(accumulator.name(), "AccumulateGrad")
+        self.assertIs(accumulator.variable, x)
+        self.assertIsNone(x.grad_fn)
+        with self.assertRaises(AttributeError):
+            mul.variable
+
+    def test_saved_values(self):
+        x = leaf(1.0, 2.0)
+        y = x.exp()
+        self.assertEqual(y.grad_fn._saved_result.tolist(), y.tolist())
+        z = x * 2 * x
+        self.assertIs(z.grad_fn._saved_other, x)
+        self.assertIn("_saved_self", dir(z.grad_fn))
+        with self.assertRaises(AttributeError):
+            z.grad_fn._saved_nothing
+        y.sum().backward()
+        with self.assertRaisesRegex(RuntimeError, "directly access saved tensors after they have already been freed"):
+            y.grad_fn._saved_result
+
+    def test_metadata_lives_as_long_as_the_node(self):
+        y = leaf(1.0) * 2
+        y.grad_fn.metadata["note"] = "hello"
+        gc.collect()
+        self.assertEqual(y.grad_fn.metadata, {"note": "hello"})
+
+    def test_versions_bases_and_output_numbers(self):
+        x = tenon.zeros(4)
+        self.assertEqual(x._version, 0)
+        x.add_(1)
+        self.assertEqual(x._version, 1)
+        graph.increment_version(x)
+        self.assertEqual(x._version, 2)
+        y = leaf(1.0, 2.0, 3.0, 4.0) * 1
+        v = y.view(2, 2)
+        self.assertIs(v._base, y)
+        self.assertIs(v[0]._base, y)
+        self.assertIsNone(y._base)
+        a, b = y.split(2)
+        self.assertEqual((a.output_nr, b.output_nr), (0, 1))
+        self.assertIs(a.grad_fn, b.grad_fn)
+
+    def test_gradient_edges(self):
+        x = leaf(1.0)
+        y = x * 2
+        edge = graph.get_gradient_edge(y)
+        self.assertIs(edge.node, y.grad_fn)
+        self.assertEqual(edge.output_nr, 0)
+        self.assertEqual(graph.get_gradient_edge(x).node.name(), "AccumulateGrad")
+        with self.assertRaisesRegex(RuntimeError, "It is not possible to get the gradient edge"):
+            graph.get_gradient_edge(tenon.ones(1))
+
+    def test_retain_grad(self):
+        x = leaf(1.0, 2.0)
+        y = x * 3
+        self.assertFalse(y.retains_grad)
+        y.retain_grad()
+        self.assertTrue(y.retains_grad)
+        (y * y).sum().backward()
+        self.assertEqual(y.grad.tolist(), [6.0, 12.0])
+        self.assertIs(y.grad, y.grad)
+        x.retain_grad()
+        self.assertFalse(x.retains_grad)
+        with self.assertRaisesRegex(RuntimeError, "can't retain_grad on Tensor that has requires_grad=False"):
+            tenon.ones(1).retain_grad()
+
+    def test_variable_is_a_name_of_tensor(self):
+        x = tenon.autograd.Variable(tenon.ones(2), requires_grad=True)
+        self.assertIsInstance(x, tenon.autograd.Variable)
+        self.assertTrue(x.requires_grad and x.is_leaf)
+
+
+class Hooks(unittest.TestCase):
+    def test_order(self):
+        order = []
+        x = leaf(1.0)
+        y = x * 2
+        y.register_hook(lambda g: order.append("tensor y"))
+        y.retain_grad()
+        y.grad_fn.register_prehook(lambda grads: order.append("pre"))
+        y.grad_fn.register_hook(lambda inputs, outputs: order.append("post"))
+        x.register_hook(lambda g: order.append("tensor x"))
+        x.register_post_accumulate_grad_hook(lambda t: order.append("accumulated %s" % t.grad.tolist()))
+        y.sum().backward()
+        self.assertEqual(order, ["tensor y", "pre", "post", "tensor x", "accumulated [2.0]"])
+
+    def test_a_hook_replaces_the_gradient(self):
+        x = leaf(1.0, 2.0)
+        with x.register_hook(lambda g: g * 10):
+            x.sum().backward()
+        x.sum().backward()
+        self.assertEqual(x.grad.tolist(), [11.0, 11.0])
+
+    def test_node_hooks_replace_gradients(self):
+        x, w = leaf(1.0), leaf(3.0)
+        y = x * w
+        y.grad_fn.register_prehook(lambda grads: (grads[0] * 2,))
+        seen = []
+        y.grad_fn.register_hook(lambda ins, outs: seen.append((len(ins), len(outs))) or (ins[0] + 1, None))
+        y.sum().backward()
+        self.assertEqual((x.grad.item(), w.grad.item()), (7.0, 2.0))
+        self.assertEqual(seen, [(2, 1)])
+
+    def test_a_removed_hook_is_not_called(self):
+        x, calls = leaf(1.0), []
+        handle = x.register_hook(calls.append)
+        handle.remove()
+        handle.remove()
+        x.sum().backward()
+        self.assertEqual(calls, [])
+
+    def test_errors(self):
+        with self.assertRaisesRegex(RuntimeError, "cannot register a hook on a tensor that doesn't require gradient"):
+            tenon.ones(1).register_hook(print)
+        x = leaf(1.0)
+        with self.assertRaisesRegex(RuntimeError, "post accumulate grad hooks cannot be registered on non-leaf tensors"):
+            (x * 1).register_post_accumulate_grad_hook(print)
+        with x.register_hook(lambda g: 3):
+            with self.assertRaisesRegex(TypeError, "expected Variable, but hook returned 'int'"):
+                x.sum().backward()
+        with x.register_hook(lambda g: tenon.ones(5)):
+            with self.assertRaisesRegex(RuntimeError, "hook .* has changed the size of value"):
+                x.sum().backward()
+        y = x * leaf(2.0)
+        y.grad_fn.register_hook(lambda ins, outs: (1, 2, 3))
+        with self.assertRaisesRegex(RuntimeError, r"has returned an incorrect number of values \(got 3, but expected 2\)"):
+            y.sum().backward()
+
+    def test_an_exception_comes_out_as_it_was(self):
+        class Mine(Exception):
+            pass
+
+        error = Mine("from the hook")
+
+        def hook(g):
+            raise error
+
+        x = leaf(1.0)
+        caught = None
+        with x.register_hook(hook):
+            try:
+                (x * 2).sum().backward()
+            except Mine as exception:
+                caught = exception
+        self.assertIs(caught, error)
+        names = []
+        trace = caught.__traceback__
+        while trace:
+            names.append(trace.tb_frame.f_code.co_name)
+            trace = trace.tb_next
+        self.assertEqual(names[-1], "hook")
+        x.sum().backward()
+        self.assertEqual(x.grad.tolist(), [1.0])
+        with self.assertRaisesRegex(RuntimeError, "grad can be implicitly created"):  # and is not raised again
+            (leaf(1.0, 2.0) * 1).backward()
+
+    def test_the_function_of_a_hook_goes_with_the_tensor(self):
+        def hook(g):
+            return None
+
+        reference = weakref.ref(hook)
+        x = leaf(1.0)
+        x.register_hook(hook)
+        del hook
+        gc.collect()
+        self.assertIsNotNone(reference())
+        del x
+        gc.collect()
+        self.assertIsNone(reference())
+
+    def test_a_pass_inside_a_hook(self):
+        x, w = leaf(2.0), leaf(5.0)
+
+        def hook(g):
+            self.assertFalse(tenon.is_grad_enabled())
+            with tenon.enable_grad():
+                (w * w).sum().backward()
+            return g + w.grad
+
+        with x.register_hook(hook):
+            x.sum().backward()
+        self.assertEqual(x.grad.tolist(), [11.0])
+
+    def test_a_product_of_meta_tensors_inside_a_hook_does_not_hang(self):
+        # The call of the mission documents, under a watchdog.
+        x = tenon.empty(2, 4, 16, device="meta", requires_grad=True)
+        w = tenon.empty(16, 16, device="meta", requires_grad=True)
+        y = leaf(1.0)
+        shapes = []
+        y.register_hook(lambda g: shapes.append(tuple(tenon.matmul(x, w).shape)))
+        done = threading.Event()
+
+        def work():
+            y.sum().backward()
+            tenon.matmul(x, w).sum().backward()
+            done.set()
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        self.assertTrue(done.wait(1.0), "hangs")
+        self.assertEqual(shapes, [(2, 4, 16)])
+        self.assertEqual(tuple(w.grad.shape), (16, 16))
+
+    def test_hooks_on_several_gradients(self):
+        a, b, c = leaf(1.0), leaf(2.0), leaf(3.0)
+        calls = []
+        handle = graph.register_multi_grad_hook((a, b, c), lambda grads: calls.append(
+            [None if g is None else g.item() for g in grads]))
+        (a * b).sum().backward()
+        (a + b * c).sum().backward()
+        self.assertEqual(calls, [[2.0, 1.0, None], [1.0, 3.0, 2.0]])
+        handle.remove()
+        a.sum().backward()
+        self.assertEqual(len(calls), 2)
+        first = []
+        with graph.register_multi_grad_hook((a, b), lambda g: first.append(g.item()), mode="any"):
+            (a * 5 + b * 5).sum().backward()
+        self.assertEqual(first, [5.0])
+        with self.assertRaisesRegex(ValueError, "Expects mode to be one of"):
+            graph.register_multi_grad_hook((a,), print, mode="some")
+
+    def test_a_callback_at_the_end_of_the_pass(self):
+        order = []
+        x = leaf(1.0)
+
+        def hook(g):
+            tenon.autograd.Variable._execution_engine.queue_callback(lambda: order.append("end"))
+            order.append("hook")
+
+        x.register_hook(hook)
+        x.register_post_accumulate_grad_hook(lambda t: order.append("leaf"))
+        x.sum().backward()
+        self.assertEqual(order, ["hook", "leaf", "end"])
+        with self.assertRaisesRegex(RuntimeError, "Final callbacks can only be installed during backward pass."):
+            tenon.autograd.Variable._execution_engine.queue_callback(print)
+
+
+class SavedHooks(unittest.TestCase):
+    def test_what_is_unpacked_is_used(self):
+        packed = []
+
+        def pack(t):
+            packed.append(t)
+            return t.tolist()
+
+        x = leaf(2.0, 3.0)
+        with graph.saved_tensors_hooks(pack, lambda p: tenon.tensor(p) * 10):
+            y = (x * x).sum()
+        y.backward()
+        self.assertEqual(len(packed), 2)
+        self.assertEqual(x.grad.tolist(), [40.0, 60.0])
+
+    def test_errors(self):
+        x = leaf(2.0)
+        with graph.saved_tensors_hooks(lambda t: t, lambda t: 3):
+            y = x.exp()
+        with self.assertRaisesRegex(TypeError, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type int"):
+            y.sum().backward()
+
+        def bad(t):
+            raise KeyError("pack")
+
+        with graph.saved_tensors_hooks(bad, lambda t: t):
+            with self.assertRaises(KeyError):
+                x.exp()
+            with self.assertRaises(KeyError):
+                x * x
+        with graph.disable_saved_tensors_hooks("not here"):
+            with self.assertRaisesRegex(RuntimeError, "not here"):
+                with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+                    pass
+        with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            x.exp()
+
+    def test_save_on_cpu_and_copies(self):
+        x = leaf(1.0, 2.0)
+        with graph.save_on_cpu():
+            y = x * x
+        y.sum().backward()
+        self.assertEqual(x.grad.tolist(), [2.0, 4.0])
+        with graph.allow_mutation_on_saved_tensors():
+            h = x * 3
+            y = h * h
+            h.zero_()
+        y.sum().backward()
+        self.assertEqual(x.grad.tolist(), [20.0, 40.0])
+
+
+class Anomaly(unittest.TestCase):
+    def test_the_message_has_the_python_line_of_the_forward_call(self):
+        x = leaf(-1.0, 4.0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with tenon.autograd.detect_anomaly():
+                y = x.sqrt().sum()  # the line in question
+                with self.assertRaises(RuntimeError) as raised:
+                    y.backward()
+        text = str(raised.exception)
+        self.assertIn("Function 'SqrtBackward0' returned nan values in its 0th output.", text)
+        self.assertIn("Error detected in SqrtBackward0. Traceback of forward call that caused the error:", text)
+        self.assertIn("the line in question", text)
+        self.assertIn("Anomaly Detection has been enabled.", str(caught[0].message))
+        self.assertFalse(tenon.is_anomaly_enabled())
+
+    def test_nan_may_pass_when_that_is_wanted(self):
+        x = leaf(-1.0)
+        with tenon.autograd.set_detect_anomaly(True, check_nan=False):
+            self.assertTrue(tenon.is_anomaly_enabled())
+            self.assertFalse(tenon.is_anomaly_check_nan_enabled())
+            x.sqrt().sum().backward()
+        self.assertTrue(x.grad.isnan().all())
+
+    def test_exceptions_of_hooks_keep_their_type(self):
+        x = leaf(1.0)
+        x.register_hook(lambda g: 1 / 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with tenon.autograd.detect_anomaly():
+                with self.assertRaises(ZeroDivisionError):
+                    (x * 2).sum().backward()
+
+
+class Threads(unittest.TestCase):
+    def test_eight_threads_share_leaves(self):
+        x, w = tenon.ones(64, requires_grad=True), tenon.ones(64, requires_grad=True)
+        errors, rounds = [], 50
+        x.register_hook(lambda g: None)
+
+        def work():
+            try:
+                for _ in range(rounds):
+                    (x * w * 2).sum().backward()
+                    x.grad
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(60)
+        self.assertEqual(errors, [])
+        self.assertEqual(x.grad.tolist(), [2.0 * 8 * rounds] * 64)
+        self.assertEqual(w.grad.tolist(), [2.0 * 8 * rounds] * 64)
+
+    def test_other_threads_run_during_a_pass(self):
+        x = tenon.ones(256, 256, requires_grad=True)
+        y = x
+        for _ in range(60):
+            y = (y @ x) * 0.001
+        count, stop = [0], threading.Event()
+
+        def tick():
+            while not stop.is_set():
+                count[0] += 1
+                time.sleep(0)
+
+        t = threading.Thread(target=tick)
+        t.start()
+        before = count[0]
+        y.sum().backward()
+        during = count[0] - before
+        stop.set()
+        t.join()
+        self.assertGreater(during, 0)
+
+    def test_a_child_of_fork_computes_gradients(self):
+        x = leaf(1.0, 2.0)
+        (x * x).sum().backward()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                (x * x).sum().backward()
+                os._exit(0 if x.grad.tolist() == [4.0, 8.0] else 1)
+            finally:
+                os._exit(2)
+        _, status = os.waitpid(pid, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+
+
+INTERRUPTED = r"""
+import sys, time
+import tenon
+x = tenon.ones(400, 400, requires_grad=True)
+y = x
+for _ in range(%d):
+    y = (y @ x) * 1e-3
+print("ready", flush=True)
+began = time.time()
+try:
+    y.sum().backward()
+    print("not interrupted", time.time() - began)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+z = (x * 2).sum()
+z.backward()
+print("usable" if x.grad is not None else "broken", flush=True)
+"""
+
+
+class Interrupt(unittest.TestCase):
+    def test_ctrl_c_ends_a_pass_without_python_in_it(self):
+        process = subprocess.Popen([sys.executable, "-c", INTERRUPTED % 1500], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline().strip(), "ready")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        began = time.time()
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(out.split(), ["interrupted", "usable"], err)
+        self.assertLess(time.time() - began, 10)
+
+
+if __name__ == "__main__":
+    harness.main()
