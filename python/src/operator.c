@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* operator.c: x + y and the like. Two plain tensors go straight to the typed function of the
  * operator; all else goes the way of a function call. */
+#include "data.h"
 #include "override.h"
 #include "type.h"
 
@@ -72,6 +73,18 @@ static PyObject *or_not(PyObject *result)
     return Py_NewRef(Py_NotImplemented);
 }
 
+/* A tensor over an array of NumPy's, which would not know gradients; NULL without an exception:
+ * the operand is something else. */
+static PyObject *array_operand(PyObject *o)
+{
+    if (!PyObject_CheckBuffer(o) || tnpy_is_tensor(o) || !PySequence_Check(o) || !tnpy_is_array(o))
+        return NULL;
+    tn_tensor *t = tnpy_from_buffer(o);
+    PyObject *wrapped = t ? tnpy_wrap(t) : NULL;
+    PyErr_Clear();
+    return wrapped;
+}
+
 static PyObject *binary(int op, PyObject *a, PyObject *b)
 {
     if (TNPY_LIKELY(Py_TYPE(a) == tnpy_Tensor && Py_TYPE(b) == tnpy_Tensor &&
@@ -89,6 +102,12 @@ static PyObject *binary(int op, PyObject *a, PyObject *b)
             tnpy_lock(state);
         }
         return TNPY_LIKELY(st == TN_OK) ? tnpy_wrap(out) : tnpy_raise(st);
+    }
+    PyObject *array = array_operand(tnpy_is_tensor(a) ? b : a);
+    if (array) {
+        PyObject *result = tnpy_is_tensor(a) ? binary(op, a, array) : binary(op, array, b);
+        Py_DECREF(array);
+        return result;
     }
     if (tnpy_is_tensor(a)) {
         PyObject *args[] = {b};

@@ -238,7 +238,7 @@ static PyObject *as_subclass(PyObject *self, PyObject *cls)
 
 static Py_hash_t hash(PyObject *o)
 {
-    Py_hash_t h = (Py_hash_t)((uintptr_t)o >> 4);
+    Py_hash_t h = (Py_hash_t)(uintptr_t)o; /* id(), as scripts expect */
     return h == -1 ? -2 : h;
 }
 

@@ -106,9 +106,15 @@ static PyObject *tolist(PyObject *self, PyObject *args)
 {
     (void)args;
     tn_tensor *t = tnpy_tensor(self), *plain = NULL;
-    tn_status st = plain_of(t, &plain);
-    if (st != TN_OK)
-        return tnpy_raise(st);
+    tn_dtype dtype = tn_tensor_dtype(t);
+    if (dtype != TN_DTYPE_F16 && dtype != TN_DTYPE_BF16 && tn_tensor_data(t) != NULL &&
+        tn_tensor_device(t).type == TN_DEVICE_CPU)
+        plain = tn_tensor_ref(t);
+    else {
+        tn_status st = plain_of(t, &plain);
+        if (st != TN_OK)
+            return tnpy_raise(st);
+    }
     PyObject *list = list_of(plain, 0, tn_tensor_data(plain));
     tn_tensor_unref(plain);
     return list;
@@ -119,19 +125,22 @@ static PyObject *tolist(PyObject *self, PyObject *args)
 /* numpy.asarray of something with a buffer: no copy. */
 static PyObject *as_array(PyObject *o)
 {
-    PyObject *numpy = PyImport_ImportModule("numpy");
-    if (numpy == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_ImportError)) {
-            PyErr_Clear();
-            PyErr_SetString(PyExc_RuntimeError, "Numpy is not available");
+    static PyObject *asarray; /* found once, kept */
+    if (asarray == NULL) {
+        PyObject *numpy = PyImport_ImportModule("numpy");
+        if (numpy == NULL) {
+            if (PyErr_ExceptionMatches(PyExc_ImportError)) {
+                PyErr_Clear();
+                PyErr_SetString(PyExc_RuntimeError, "Numpy is not available");
+            }
+            return NULL;
         }
-        return NULL;
+        asarray = PyObject_GetAttrString(numpy, "asarray");
+        Py_DECREF(numpy);
+        if (asarray == NULL)
+            return NULL;
     }
-    PyObject *view = PyMemoryView_FromObject(o);
-    PyObject *array = view == NULL ? NULL : PyObject_CallMethod(numpy, "asarray", "O", view);
-    Py_XDECREF(view);
-    Py_DECREF(numpy);
-    return array;
+    return PyObject_CallFunctionObjArgs(asarray, o, NULL);
 }
 
 static PyObject *numpy_method(PyObject *self, PyObject *const *args, Py_ssize_t n,
@@ -263,6 +272,8 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(__setstate__, "tenon._pickling", "setstate")               \
     X(__deepcopy__, "tenon._pickling", "deepcopy")               \
     X(new_tensor, "tenon._exchange", "new_tensor")               \
+    X(new, "tenon._exchange", "new")                             \
+    X(type, "tenon._exchange", "type_of")                        \
     X(storage, "tenon.storage", "storage_of")                    \
     X(untyped_storage, "tenon.storage", "untyped_storage_of")    \
     X(_typed_storage, "tenon.storage", "typed_storage_of")       \

@@ -23,7 +23,7 @@ _NAMES = {
     "_tensor_str": ("set_printoptions", "get_printoptions"),
     "serialization": ("save", "load"),
     "storage": (
-        "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
+        "is_storage", "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
         "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage",
         "ComplexFloatStorage", "ComplexDoubleStorage"),
     "_surface": (

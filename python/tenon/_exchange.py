@@ -104,6 +104,29 @@ def new_tensor(t, data, *, dtype=None, device=None, requires_grad=False, layout=
                         requires_grad=requires_grad)
 
 
+def new(t, *args, device=None):
+    """`t.new(…)`: like `Tensor(…)`, with the dtype of `t`."""
+    return legacy_new(t.dtype, args, device)
+
+
+def type_of(t, dtype=None, non_blocking=False):
+    """`t.type()`: its legacy type as a text; `t.type(dtype)`: converted to one."""
+    if dtype is None:
+        name = str(t.dtype).rsplit(".", 1)[-1]
+        where = "" if t.device.type == "cpu" else t.device.type + "."
+        return f"torch.{where}" + next(k for k, v in _LEGACY.items() if v == name)
+    if isinstance(dtype, str):
+        found = _LEGACY.get(dtype.rsplit(".", 1)[-1])
+        if found is None or dtype.split(".")[0] not in ("torch", "tenon"):
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = getattr(tenon, found)
+    elif isinstance(dtype, tensortype):
+        dtype = dtype.dtype
+    elif not isinstance(dtype, tenon.dtype):
+        raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
+    return t.to(dtype, non_blocking=non_blocking)
+
+
 # ---- legacy types: FloatTensor, LongTensor … ----
 
 _LEGACY = {

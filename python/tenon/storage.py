@@ -86,9 +86,10 @@ class UntypedStorage:
         return False
 
     def is_shared(self):
-        return False
+        return _shared is not None and self.data_ptr() in _shared
 
     def share_memory_(self):
+        share_memory_(self._flat)
         return self
 
     def untyped(self):
@@ -264,6 +265,7 @@ class TypedStorage:
         return self._untyped_storage.is_shared()
 
     def share_memory_(self):
+        self._untyped_storage.share_memory_()
         return self
 
     def is_pinned(self, device=None):
@@ -337,6 +339,10 @@ def __getattr__(name):
     return found
 
 
+def is_storage(obj):
+    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
 # ---- methods of Tensor ----
 
 def untyped_storage_of(t):
@@ -354,13 +360,31 @@ def storage_type_of(t):
     return storage_class(_class_name(t.dtype))
 
 
+_shared = None  # where a storage lies -> the mapping that holds it, as long as that lives
+
+
 def share_memory_(t):
-    """Processes that are forked share tensors' memory by copy on write: nothing is moved."""
+    """Move the elements to memory that processes forked from here on share."""
+    global _shared
+    if is_shared(t) or t.device.type != "cpu" or t.untyped_storage().nbytes() == 0:
+        return t
+    import mmap
+    import weakref
+
+    old = untyped_storage_of(t)
+    mapped = mmap.mmap(-1, old.nbytes())
+    new = UntypedStorage(tenon.frombuffer(mapped, dtype=tenon.uint8))
+    new.copy_(old)
+    if _shared is None:
+        _shared = weakref.WeakValueDictionary()
+    _shared[new.data_ptr()] = mapped
+    tenon._C._set_data(t, new.tensor_of(t.dtype, t.storage_offset(), tuple(t.size()),
+                                        tuple(t.stride())))
     return t
 
 
 def is_shared(t):
-    return False
+    return _shared is not None and untyped_storage_of(t).data_ptr() in _shared
 
 
 def pin_memory(t, device=None):

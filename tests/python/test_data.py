@@ -94,6 +94,20 @@ class Storage(unittest.TestCase):
                 y.set_(x.untyped_storage(), *args)
         self.assertEqual(y.tolist(), [1])
 
+    def test_shared_memory_is_seen_by_forked_processes(self):
+        import os
+
+        x = tenon.zeros(3)
+        self.assertFalse(x.is_shared())
+        self.assertIs(x.share_memory_(), x)
+        self.assertTrue(x.is_shared() and x.untyped_storage().is_shared())
+        child = os.fork()
+        if child == 0:
+            x[1] = 5
+            os._exit(0)
+        os.waitpid(child, 0)
+        self.assertEqual(x.tolist(), [0, 5, 0])
+
     def test_typed_storages(self):
         s = tenon.FloatStorage([1, 2, 3])
         self.assertEqual((len(s), s.dtype, s.nbytes()), (3, tenon.float32, 12))

@@ -78,6 +78,16 @@ class NumPy(unittest.TestCase):
         self.assertEqual(np.add(x, 1).tolist(), [1, 2])
         self.assertEqual((np.float64(2) * x).tolist(), [0, 2])
 
+    def test_arrays_are_operands(self):
+        x = tenon.tensor([0.0, 1.0], requires_grad=True)
+        a = np.array([2.0, 1.0], dtype=np.float32)
+        for y in (x * a, a * x, x + a, a - x):
+            self.assertIsInstance(y, tenon.Tensor)
+            self.assertTrue(y.requires_grad)
+        self.assertEqual((a - x).tolist(), [2, 0])
+        self.assertEqual((x == a).tolist(), [False, True])
+        self.assertEqual((a == x).tolist(), [False, True])
+
     def test_copy_says_whether_there_is_one(self):
         x = tenon.arange(3.)
         self.assertEqual(x.__array__().__array_interface__["data"][0], x.data_ptr())
@@ -247,6 +257,24 @@ class ArrayAPI(unittest.TestCase):
             xp.no_such_function
         with self.assertRaises(ValueError):
             x.__array_namespace__(api_version="1999.01")
+
+
+@unittest.skipIf(np is None, "there is no numpy")
+class Documentation(unittest.TestCase):
+    def test_the_examples_of_the_manual_run(self):
+        import os
+        import re
+
+        page = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                            "../../docs/user/python-exchange.md")
+        with open(page) as f:
+            blocks = re.findall(r"```python\n(.*?)```", f.read(), re.S)
+        self.assertGreater(len(blocks), 5)
+        space = {"__name__": "example"}
+        sys.modules["example"] = type(sys)("example")
+        sys.modules["example"].__dict__.update(space)
+        for block in blocks:
+            exec(compile(block, page, "exec"), sys.modules["example"].__dict__)
 
 
 if __name__ == "__main__":
