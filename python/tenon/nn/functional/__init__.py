@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Layers as functions: activations, convolutions, pooling, normalizations, attention, losses."""
+
+import tenon
+from tenon.nn import _reduction as _Reduction
+from tenon.nn import grad  # noqa: F401
+from tenon.nn.functional._shared import op as _op
+from tenon.nn.functional._activation import *  # noqa: F403
+from tenon.nn.functional._activation import _get_softmax_dim, _threshold
+from tenon.nn.functional._attention import *  # noqa: F403
+from tenon.nn.functional._attention import (
+    _canonical_mask,
+    _check_key_padding_mask,
+    _in_projection,
+    _in_projection_packed,
+    _mha_shape_check,
+    _none_or_dtype,
+)
+from tenon.nn.functional._dropout import *  # noqa: F403
+from tenon.nn.functional._loss import *  # noqa: F403
+from tenon.nn.functional._norm import *  # noqa: F403
+from tenon.nn.functional._norm import _verify_batch_size, _verify_spatial_size
+from tenon.nn.functional._pooling import *  # noqa: F403
+from tenon.nn.functional._pooling import _unpool_output_size
+from tenon.nn.functional._sparse import *  # noqa: F403
+from tenon.nn.functional._sparse import _no_grad_embedding_renorm_
+from tenon.nn.functional._vision import *  # noqa: F403
+from tenon.nn.modules.utils import _list_with_default, _pair, _single, _triple
+
+Tensor = tenon.Tensor
+
+for _name in (
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+    "bilinear cosine_similarity pairwise_distance pdist"
+).split():
+    globals()[_name] = _op(_name)
+del _name
+
+
+def conv_tbc(input, weight, bias, pad=0):
+    """A convolution over time of (T, N, C) with a weight (kernel, C, out): (T', N, out)."""
+    out = tenon.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
+    return out.permute(2, 0, 1)
+
+
+del op, overridable, reduce_by, resolve, get_enum, legacy_get_string, ctc_loss_composed  # noqa: F821

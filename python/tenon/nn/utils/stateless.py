@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Calling a module with other tensors in place of its parameters and buffers."""
+
+import contextlib
+
+from tenon.nn.modules.module import Module
+
+__all__ = ["functional_call"]
+
+
+def _slot(module, name):
+    """The table and key that hold the tensor of a dotted name; None where the module has no such tensor."""
+    path, _, leaf = name.rpartition(".")
+    try:
+        owner = module.get_submodule(path)
+    except AttributeError:
+        return None
+    for table in (owner._parameters, owner._buffers, owner.__dict__):
+        if leaf in table:
+            return owner, table, leaf
+    return None
+
+
+def _tied(module, given):
+    """`given` with every name under which the module holds one of those tensors too."""
+    names_of = {}
+    for name, tensor in (
+        *module.named_parameters(remove_duplicate=False),
+        *module.named_buffers(remove_duplicate=False),
+    ):
+        names_of.setdefault(id(tensor), []).append(name)
+    full = dict(given)
+    for names in names_of.values():
+        values = {id(given[n]): given[n] for n in names if n in given}
+        if len(values) > 1:
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(n for n in names if n in given)}, which are tied. "
+                "Consider using tie_weights=False"
+            )
+        if len(names) > 1 and values:
+            (value,) = values.values()
+            full.update((n, value) for n in names)
+    return full
+
+
+@contextlib.contextmanager
+def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False, stack_weights=False):
+    """Hold the given tensors for the length of a block."""
+    given = _tied(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
+    slots = {name: _slot(module, name) for name in given}
+    if strict:
+        own = {n for n, _ in module.named_parameters(remove_duplicate=False)}
+        own |= {n for n, _ in module.named_buffers(remove_duplicate=False)}
+        unexpected = [n for n in given if n not in own]
+        missing = sorted(own - set(given))
+        texts = []
+        if unexpected:
+            texts.append(f"Unexpected key(s): {', '.join(map(repr, unexpected))}.")
+        if missing:
+            texts.append(f"Missing key(s): {', '.join(map(repr, missing))}.")
+        if texts:
+            raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(texts))
+    else:
+        for name, slot in slots.items():
+            if slot is None:
+                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    before = []
+    try:
+        for name, (owner, table, leaf) in slots.items():
+            before.append((owner, table, leaf, table[leaf]))
+            table[leaf] = given[name]
+            if hasattr(owner, "_init_flat_weights"):
+                owner._init_flat_weights()
+        yield
+    finally:
+        for name, (owner, table, leaf) in slots.items():
+            if name in parameters_and_buffers and table.get(leaf) is not given[name]:
+                parameters_and_buffers[name] = table.get(leaf)  # a buffer that the call replaced is the caller's to keep
+        for owner, table, leaf, value in reversed(before):
+            table[leaf] = value
+            if hasattr(owner, "_init_flat_weights"):
+                owner._init_flat_weights()
+
+
+def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
+    """`module(*args, **kwargs)` with the given tensors in place of those it holds under these names."""
+    import warnings
+
+    warnings.warn(
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of "
+        "PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def _functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
+    if not isinstance(module, Module):
+        raise TypeError(f"{module} is not an instance of torch.nn.Module")
+    if args is None:
+        args = ()
+    elif not isinstance(args, tuple):
+        args = (args,)
+    with _reparametrize_module(module, parameters_and_buffers, tie_weights=tie_weights, strict=strict):
+        return module(*args, **(kwargs or {}))
