@@ -145,12 +145,17 @@ static PyObject *never(PyObject *o, PyObject *nothing)
 static PyObject *requires_grad_(PyObject *o, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"requires_grad", NULL};
-    int on = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", names, &on))
+    PyObject *on = Py_True;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:requires_grad_", names, &on))
         return NULL;
-    if (PyObject_SetAttrString(o, "requires_grad", on ? Py_True : Py_False))
+    if (!PyBool_Check(on)) {
+        char name[128];
+        PyErr_Format(PyExc_TypeError,
+                     "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not %s",
+                     tnpy_type_name(on, name, sizeof name));
         return NULL;
-    return Py_NewRef(o);
+    }
+    return PyObject_SetAttrString(o, "requires_grad", on) ? NULL : Py_NewRef(o);
 }
 
 static PyObject *retain_grad(PyObject *o, PyObject *nothing)

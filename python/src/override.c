@@ -172,15 +172,3 @@ out:
     Py_XDECREF(types);
     return result;
 }
-
-void tnpy_explain(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
-                  PyObject *kwnames)
-{
-    (void)self;
-    (void)kwnames;
-    if (PyErr_Occurred())
-        return;
-    char name[128];
-    PyErr_Format(PyExc_TypeError, "%s() received an invalid combination of arguments - got (%s)",
-                 e->name, n ? tnpy_type_name(args[0], name, sizeof name) : "");
-}

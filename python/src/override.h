@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* override.h: __torch_function__, and what is said about a call that fits no signature. */
+/* override.h: __torch_function__. */
 #ifndef TNPY_OVERRIDE_H
 #define TNPY_OVERRIDE_H
 
@@ -14,8 +14,5 @@ int tnpy_has_torch_function(PyObject *o);
 /* Ask the modes and the arguments, in torch's order; @p self may be NULL. */
 PyObject *tnpy_override(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
                         PyObject *kwnames);
-/* Set the TypeError of a call that fits no signature. */
-void tnpy_explain(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
-                  PyObject *kwnames);
 
 #endif

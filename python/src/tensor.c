@@ -306,7 +306,15 @@ int tnpy_add_tensor(PyObject *module)
     PyType_Spec spec = {"tenon.Tensor", sizeof(tnpy_tensor_object), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, all};
     tnpy_Tensor = (PyTypeObject *)PyType_FromSpec(&spec);
-    if (!tnpy_Tensor || PyModule_AddObjectRef(module, "Tensor", (PyObject *)tnpy_Tensor) ||
+    PyObject *name =
+        PyUnicode_FromString("Tensor"); /* messages then name it as they name a Python class */
+    if (!name || !tnpy_Tensor ||
+        PyObject_SetAttrString((PyObject *)tnpy_Tensor, "__name__", name)) {
+        Py_XDECREF(name);
+        return -1;
+    }
+    Py_DECREF(name);
+    if (PyModule_AddObjectRef(module, "Tensor", (PyObject *)tnpy_Tensor) ||
         PyModule_AddObjectRef(module, "TensorBase", (PyObject *)tnpy_Tensor))
         return -1;
     return add_methods(tnpy_tensor_methods) || add_methods(tnpy_methods) || tnpy_prepare_operators()

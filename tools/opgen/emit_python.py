@@ -3,7 +3,7 @@
 CPython calls. What they mean: python/src/bind.h."""
 
 import schema as schemas
-from csource import banner, includes, literal
+from csource import banner, includes, literal, wrapped
 
 KINDS = {"Tensor": "TENSOR", "int": "INT", "SymInt": "INT", "float": "FLOAT", "bool": "BOOL", "SymBool": "BOOL",
          "Scalar": "SCALAR", "str": "STR", "ScalarType": "DTYPE", "Layout": "LAYOUT", "MemoryFormat": "FORMAT",
@@ -58,7 +58,7 @@ class Tables:
 
     def __init__(self):
         self.texts, self.known = [], {}
-        self.names = {}
+        self.names, self.calls = {}, {}
 
     def name(self, text):
         return self.names.setdefault(text, len(self.names))
@@ -99,20 +99,120 @@ class Tables:
             return "{.tag = TN_TAG_FLOAT, .u.f = %r}" % float(text), text
         return "{.tag = TN_TAG_INT, .u.i = %s}" % text, text
 
+    def direct(self, op):
+        """The name of the function that calls it, written once."""
+        if op.id not in self.calls:
+            text = direct(op)
+            if text:
+                self.texts.append(text)
+            self.calls[op.id] = "d_" + op.id if text else "NULL"
+        return self.calls[op.id]
+
     def params(self, op, method):
         rows = []
         for i, arg in enumerate(op.schema.args):
             value, text = self.default(arg)
             flags = [flag for flag, on in (("OPTIONAL", arg.type.optional), ("DEFAULT", arg.default is not None),
                                            ("KEYWORD", arg.kw_only), ("OUT", arg.kw_only and arg.type.write)) if on]
-            name = "input" if arg.name == "self" and not (method and i == 0) else arg.name
+            name = "input" if arg.name == "self" and arg.type.is_tensor and not (method and i == 0) else arg.name
             rows.append("{%d, %s, %s, %d, %s, %s}" % (
                 self.name(name), kind_of(arg.type), " | ".join("TNPY_" + f for f in flags) or "0", arg.type.size or 0,
                 literal(text) if text is not None else "NULL", value))
         return self.array("tnpy_param", "params", rows or ["{0}"])
 
 
-def flags_of(op):
+# How a value that fits becomes parameters of the typed function: by base, list, optional. {v} is the value.
+DIRECT = {
+    ("Tensor", False, False): ["{v}.u.tensor"], ("Tensor", False, True): ["{v}.u.tensor"],
+    ("int", False, False): ["{v}.u.i"], ("int", False, True): ["tnpy_opt_int(&{v})"],
+    ("float", False, False): ["{v}.u.f"], ("float", False, True): ["tnpy_opt_float(&{v})"],
+    ("bool", False, False): ["{v}.u.i != 0"], ("bool", False, True): ["tnpy_opt_bool(&{v})"],
+    ("Scalar", False, False): ["tnpy_value_scalar(&{v})"], ("Scalar", False, True): ["tnpy_opt_scalar(&{v}, &s{i})"],
+    ("str", False, False): ["{v}.u.text"], ("str", False, True): ["{v}.u.text"],
+    ("ScalarType", False, False): ["(tn_dtype)tnpy_opt_number(&{v})"],
+    ("Layout", False, False): ["(tn_layout)tnpy_opt_number(&{v})"],
+    ("MemoryFormat", False, False): ["(tn_memory_format)tnpy_opt_number(&{v})"],
+    ("Device", False, False): ["tnpy_opt_device(&{v})"], ("Generator", False, True): ["{v}.u.generator"],
+    ("Tensor", True, False): ["{v}.u.tensors", "{v}.count"], ("int", True, False): ["{v}.u.ints", "{v}.count"],
+    ("float", True, False): ["{v}.u.floats", "{v}.count"], ("bool", True, False): ["{v}.u.bools", "{v}.count"],
+}
+RESULTS = {  # of a type: declaration of a variable, the parameter, the value made of it
+    "Tensor": ("tn_tensor *r{i}", "&r{i}", "{{.tag = TN_TAG_TENSOR, .flags = TN_VALUE_OWNED, .u.tensor = r{i}}}"),
+    "int": ("int64_t r{i}", "&r{i}", "{{.tag = TN_TAG_INT, .u.i = r{i}}}"),
+    "bool": ("bool r{i}", "&r{i}", "{{.tag = TN_TAG_BOOL, .u.i = r{i}}}"),
+    "float": ("double r{i}", "&r{i}", "{{.tag = TN_TAG_FLOAT, .u.f = r{i}}}"),
+}
+
+
+def direct_arguments(op):
+    """(variables, arguments) of the typed call, or None where an argument has no simple form."""
+    variables, arguments = [], []
+    for arg in op.args:
+        if arg.is_options:
+            variables.append("tn_tensor_opts o%d = tnpy_value_opts(&v[%d]);" % (arg.index, arg.index))
+            arguments.append("&o%d" % arg.index)
+            continue
+        kind = arg.type
+        base = {"SymInt": "int", "SymBool": "bool"}.get(kind.base, kind.base)
+        optional = kind.optional and base not in ("ScalarType", "Layout", "MemoryFormat", "Device") and not kind.is_list
+        forms = DIRECT.get((base, kind.is_list, optional))
+        if forms is None:
+            return None
+        if base == "Scalar" and optional:
+            variables.append("tn_scalar s%d;" % arg.index)
+        arguments += [form.format(v="v[%d]" % arg.index, i=arg.index) for form in forms]
+    return variables, arguments
+
+
+def direct(op):
+    """The function that calls the typed one with values that fit; "" where only a boxed call does."""
+    found = direct_arguments(op)
+    if found is None:
+        return ""
+    variables, arguments = found
+    made, lines = [], []
+    for i, out in enumerate(op.outs):
+        if out.arg:
+            lines.append("rets[%d] = tn_value_take_tensor(tn_tensor_ref(v[%d].u.tensor));" % (i, out.arg.index))
+            continue
+        text = out.ret.type.text(False).replace("SymInt", "int").replace("SymBool", "bool")
+        if out.is_list:
+            variables += ["tn_tensor **r%d;" % i, "int64_t n%d;" % i]
+            made += ["&r%d" % i, "&n%d" % i]
+            lines.append("rets[%d] = tn_value_take_tensors(r%d, n%d);" % (i, i, i))
+        elif text in RESULTS:
+            variable, parameter, value = (part.format(i=i) for part in RESULTS[text])
+            variables.append(variable + ";")
+            made.append(parameter)
+            lines.append("rets[%d] = (tn_value)%s;" % (i, value))
+        else:
+            return ""
+    if not lines:
+        lines = ["(void)rets;"]
+    if not arguments:
+        variables.append("(void)v;")
+    name = "d_" + op.id
+    body = ["    %s\n" % line for line in variables]
+    body.append(wrapped("tn_status st = tn_%s(" % op.c_name, arguments + made, ");", 4))
+    if op.outs:
+        body += ["    if (st != TN_OK)\n        return st;\n"]
+    body += ["    %s\n" % line for line in lines]
+    body.append("    return %s;\n" % ("TN_OK" if op.outs else "st"))
+    return "static tn_status %s(const tn_value *v, tn_value *rets)\n{\n%s}\n" % (name, "".join(body))
+
+
+def is_hidden(op):
+    """A number in place of a tensor means this overload, and messages show the one with the tensor."""
+    return op.family.numbers and any(arg.type.base == "Scalar" and arg.name == "other" for arg in op.schema.args)
+
+
+def takes_rest(op, method):
+    """Its one positional argument, but for self, is a list of ints that may be given as several."""
+    positional = [arg for arg in op.schema.args if not arg.kw_only][int(method):]
+    return len(positional) == 1 and python_type(positional[0]).startswith("int[]") and positional[0].type.size is None
+
+
+def flags_of(op, method):
     args = op.schema.args
     has_options = any(schemas.options_at(args, i) for i in range(len(args)))
     found = []
@@ -124,6 +224,10 @@ def flags_of(op):
         found.append("OUT")
     if op.role == "inplace":
         found.append("INPLACE")
+    if is_hidden(op):
+        found.append("HIDDEN")
+    if takes_rest(op, method):
+        found.append("LIST")
     return " | ".join("TNPY_SIG_" + flag for flag in found) or "0"
 
 
@@ -134,8 +238,9 @@ def signature(tables, op, method):
     results = "NULL"
     if len(names) > 1 and all(names):
         results = tables.array("char *const", "results", [literal(name) for name in names])
-    return "{%s, %s, %s, %d, %d, %d, %s}" % (
-        literal(op.schema.full), tables.params(op, method), results, len(args), positional, len(op.schema.rets), flags_of(op))
+    return "{%s, %s, %s, %d, %d, %d, %s, %s}" % (
+        literal(op.schema.full), tables.params(op, method), results, len(args), positional, len(op.schema.rets),
+        flags_of(op, method), tables.direct(op))
 
 
 def groups(model):
@@ -161,11 +266,12 @@ def section(tables, title, prefix, found, method):
         ops = ordered(ops)
         sigs = tables.array("tnpy_sig", "sigs", [signature(tables, op, method) for op in ops])
         i = len(entries)
-        entries.append("    {%s, %s, %d, %d, NULL, NULL, NULL},\n" % (literal(name), sigs, len(ops), int(method)))
+        numbers = any(op.family.numbers for op in ops)
+        entries.append("    {%s, %s, %d, %d, %d, NULL, NULL, NULL},\n" % (literal(name), sigs, len(ops), method, numbers))
         functions.append("TNPY_%s(%s_%s, %d)\n" % (title.upper(), prefix, name, i))
         rows.append("    {%s, (PyCFunction)(void (*)(void))%s_%s, METH_FASTCALL | METH_KEYWORDS,\n     %s},\n" % (
             literal(name), prefix, name, literal(doc_of(name, ops))))
-    return ("tnpy_entry tnpy_%s_entries[] = {\n%s    {NULL, NULL, 0, 0, NULL, NULL, NULL},\n};\n" % (title, "".join(entries)),
+    return ("tnpy_entry tnpy_%s_entries[] = {\n%s    {NULL, NULL, 0, 0, 0, NULL, NULL, NULL},\n};\n" % (title, "".join(entries)),
             "".join(functions),
             "PyMethodDef tnpy_%ss[] = {\n%s    {NULL, NULL, 0, NULL},\n};\n" % (title, "".join(rows)))
 

@@ -13,7 +13,7 @@ from parse import unquote
 from problems import Problem
 
 ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
-        "check", "view", "composite", "alias", "autograd", "autocast", "jvp")
+        "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "python")
 MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
@@ -108,6 +108,7 @@ class Family:
         self.autograd = True
         self.autocast = None  # one of AUTOCAST
         self.dtype_of_written = False
+        self.numbers = False  # in Python a number may stand for a tensor
         self.samples = []  # (where, status, text, arguments)
         self.hand_kernels = []
         self.formulas = None  # of `grad` lines
@@ -324,6 +325,10 @@ class Builder:
                       or not any(a.name == "dtype" and a.type.text(False) == "ScalarType?" for a in schema.args)):
             self.fail(dtype.where, "want `dtype written`, for a structured operator with `ScalarType? dtype`")
         family.dtype_of_written = dtype is not None
+        python = declaration.one("python")
+        if python and python.rest != "numbers":
+            self.fail(python.where, "want `python numbers`, found '%s'" % python.rest)
+        family.numbers = python is not None
         autograd = declaration.one("autograd")
         if autograd and autograd.rest not in ("default", "none"):
             self.fail(autograd.where, "unknown kind of autograd '%s'; known are: default none"

@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: MIT */
+/* fit.c: does an argument fit a parameter, and does a call fit a signature? What fits is boxed on
+ * the C stack: nothing is allocated for arguments of usual size. The rules are torch's: a bool is
+ * no int, an int is a float, a tensor of one element is a number, and so on. */
+#include "fit.h"
+#include "override.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+PyObject *tnpy_str_out, *tnpy_str_requires_grad;
+
+/* ---- room for lists ---- */
+
+static void *take(tnpy_frame *f, size_t nbytes)
+{
+    nbytes = (nbytes + 15) & ~(size_t)15;
+    if (TNPY_LIKELY(nbytes <= TNPY_ROOM - f->used)) {
+        void *p = f->room + f->used;
+        f->used += nbytes;
+        return p;
+    }
+    void **block = malloc(nbytes + 16);
+    if (!block) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    block[0] = f->heap;
+    f->heap = block;
+    return block + 2;
+}
+
+static void *take_list(tnpy_frame *f, Py_ssize_t n, size_t size)
+{
+    return take(f, (size_t)(n ? n : 1) * size);
+}
+
+void tnpy_frame_drop_slow(tnpy_frame *f)
+{
+    while (f->heap) {
+        void *next = *(void **)f->heap;
+        free(f->heap);
+        f->heap = next;
+    }
+    for (int i = 0; i < f->n_made; i++)
+        tn_tensor_unref(f->made[i]);
+    f->n_made = 0;
+}
+
+/* ---- tensors ---- */
+
+static int number_as_tensor(tnpy_frame *f, PyObject *o, tn_value *out)
+{
+    tn_scalar s;
+    if (tnpy_scalar_of(o, &s))
+        return -1;
+    if (f->n_made == TNPY_MAX_MADE)
+        return 0;
+    tn_status st = tn_tensor_from_number(s, &f->made[f->n_made]);
+    if (st != TN_OK) {
+        tnpy_raise(st);
+        return -1;
+    }
+    *out = (tn_value){.tag = TN_TAG_TENSOR, .u.tensor = f->made[f->n_made++]};
+    return 1;
+}
+
+static int fit_tensor(const tnpy_call *c, tnpy_frame *f, PyObject *o, tn_value *out)
+{
+    tn_tensor *t = tnpy_tensor(o);
+    if (t) {
+        f->work += tn_tensor_numel(t);
+        f->overridden |= tnpy_overrides(o) != 0;
+        *out = (tn_value){.tag = TN_TAG_TENSOR, .u.tensor = t};
+        return 1;
+    }
+    if (c->numbers && tnpy_is_number(o))
+        return number_as_tensor(f, o, out);
+    if (!tnpy_has_torch_function(o))
+        return 0;
+    f->overridden = true;
+    *out = (tn_value){.tag = TN_TAG_NONE};
+    return 1;
+}
+
+/* The number of a parameter as messages count it: from 0, without self. */
+static int place(const tnpy_call *c, const tnpy_param *p)
+{
+    for (int i = 0; i < c->entry->n; i++) {
+        const tnpy_sig *s = &c->entry->sigs[i];
+        if (p >= s->params && p < s->params + s->n)
+            return (int)(p - s->params) - (c->self != NULL);
+    }
+    return 0;
+}
+
+static int fit_tensors(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o,
+                       tn_value *out)
+{
+    bool tuple = PyTuple_Check(o), optional = p->kind == TNPY_OPT_TENSORS;
+    if (!tuple && !PyList_Check(o))
+        return 0;
+    Py_ssize_t n = tuple ? PyTuple_Size(o) : PyList_Size(o);
+    tn_tensor **list = take_list(f, n, sizeof *list);
+    if (!list)
+        return -1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
+        list[i] = NULL;
+        if (optional && item == Py_None)
+            continue;
+        list[i] = tnpy_tensor(item);
+        if (list[i]) {
+            f->work += tn_tensor_numel(list[i]);
+            f->overridden |= tnpy_overrides(item) != 0;
+        } else if (tnpy_has_torch_function(item)) {
+            f->overridden = true;
+        } else {
+            char name[128];
+            PyErr_Format(PyExc_TypeError,
+                         "expected Tensor as element %zd in argument %d, but got %s", i,
+                         place(c, p), tnpy_type_name(item, name, sizeof name));
+            return -1;
+        }
+    }
+    *out = (tn_value){.tag = TN_TAG_TENSOR_LIST, .count = (uint32_t)n, .u.tensors = list};
+    return 1;
+}
+
+/* ---- integers ---- */
+
+static inline bool is_int(PyObject *o)
+{
+    return PyLong_Check(o) && !PyBool_Check(o);
+}
+
+static int give_int(PyObject *o, int64_t *out)
+{
+    int over = 0;
+    long long i = PyLong_AsLongLongAndOverflow(o, &over);
+    if (TNPY_UNLIKELY(over)) {
+        PyErr_SetString(PyExc_RuntimeError, "Overflow when unpacking long long");
+        return -1;
+    }
+    if (TNPY_UNLIKELY(i == -1) && PyErr_Occurred())
+        return -1;
+    *out = i;
+    return 1;
+}
+
+/* An object that says that it is an integer: NumPy's, or a tensor of one. */
+static int fit_index(PyObject *o, int64_t *out)
+{
+    tn_tensor *t = tnpy_tensor(o);
+    if (t && (tn_tensor_ndim(t) || tn_tensor_requires_grad(t) ||
+              !tn_dtype_is_integral(tn_tensor_dtype(t), false)))
+        return 0;
+    if (PyBool_Check(o) || PyFloat_Check(o) || !PyIndex_Check(o))
+        return 0;
+    PyObject *i = PyNumber_Index(o);
+    if (!i)
+        return -1;
+    int found = give_int(i, out);
+    Py_DECREF(i);
+    return found;
+}
+
+static inline int fit_int(PyObject *o, int64_t *out)
+{
+    return TNPY_LIKELY(is_int(o)) ? give_int(o, out) : fit_index(o, out);
+}
+
+/* A list is one by its first element; what is wrong behind that is an error and no mismatch. */
+static int bad_item(const tnpy_call *c, const tnpy_param *p, PyObject *item, Py_ssize_t i)
+{
+    if (i == 0)
+        return 0;
+    char name[128];
+    PyErr_Format(PyExc_TypeError,
+                 "%s(): argument '%U' failed to unpack the object at pos %zd with error \"type "
+                 "must be tuple of ints,but got %s\"",
+                 c->entry->name, tnpy_names[p->name], i + 1,
+                 tnpy_type_name(item, name, sizeof name));
+    return -1;
+}
+
+static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
+                    tn_value *out)
+{
+    bool tuple = PyTuple_Check(o);
+    if (tuple || PyList_Check(o)) {
+        Py_ssize_t n = tuple ? PyTuple_Size(o) : PyList_Size(o);
+        int64_t *list = take_list(f, n, sizeof *list);
+        if (!list)
+            return -1;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            PyObject *item = tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
+            int found = fit_int(item, &list[i]);
+            if (TNPY_UNLIKELY(found != 1))
+                return found ? found : bad_item(c, p, item, i);
+        }
+        *out = (tn_value){.tag = TN_TAG_INT_LIST, .count = (uint32_t)n, .u.ints = list};
+        return 1;
+    }
+    if (p->size == 0 && !one)
+        return 0;
+    int64_t i;
+    int found = fit_int(o, &i);
+    if (found != 1)
+        return found;
+    int n = p->size > 0 ? p->size : 1;
+    int64_t *list = take_list(f, n, sizeof *list);
+    if (!list)
+        return -1;
+    for (int k = 0; k < n; k++)
+        list[k] = i;
+    *out = (tn_value){.tag = TN_TAG_INT_LIST, .count = (uint32_t)n, .u.ints = list};
+    return 1;
+}
+
+/* All positional arguments from @p first on as one list: x.view(2, 3). */
+static int fit_rest(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, int first,
+                    tn_value *out)
+{
+    int n = c->n - first;
+    PyObject *const *items = c->args + first - (c->self != NULL);
+    int64_t *list = take_list(f, n, sizeof *list);
+    if (!list)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        int found = fit_int(items[i], &list[i]);
+        if (TNPY_UNLIKELY(found != 1))
+            return found ? found : bad_item(c, p, items[i], i);
+    }
+    *out = (tn_value){.tag = TN_TAG_INT_LIST, .count = (uint32_t)n, .u.ints = list};
+    return 1;
+}
+
+/* ---- other numbers ---- */
+
+static int fit_float(PyObject *o, double *out)
+{
+    if (PyFloat_Check(o) || PyLong_Check(o)) {
+        *out = PyFloat_AsDouble(o);
+        return *out == -1.0 && PyErr_Occurred() ? -1 : 1;
+    }
+    if (!tnpy_is_number(o))
+        return 0;
+    tn_scalar s;
+    if (tnpy_scalar_of(o, &s))
+        return -1;
+    if (s.kind == TN_SCALAR_COMPLEX)
+        return 0;
+    *out = tn_scalar_to_double(s);
+    return 1;
+}
+
+static int fit_bool(PyObject *o, bool *out)
+{
+    if (TNPY_LIKELY(PyBool_Check(o))) {
+        *out = o == Py_True;
+        return 1;
+    }
+    tn_tensor *t = tnpy_tensor(o);
+    bool tensor = t && tn_tensor_ndim(t) == 0 && tn_tensor_dtype(t) == TN_DTYPE_BOOL;
+    if (!tensor && (t || !tnpy_is_numpy_bool(o)))
+        return 0;
+    int truth = PyObject_IsTrue(o);
+    if (truth < 0)
+        return -1;
+    *out = truth;
+    return 1;
+}
+
+static int fit_scalar(PyObject *o, tn_value *out)
+{
+    if (TNPY_LIKELY(PyFloat_CheckExact(o))) {
+        *out = (tn_value){.tag = TN_TAG_FLOAT, .u.f = PyFloat_AsDouble(o)};
+        return 1;
+    }
+    if (!tnpy_is_number(o))
+        return 0;
+    tn_scalar s;
+    if (tnpy_scalar_of(o, &s))
+        return -1;
+    *out = tn_value_scalar(s);
+    return 1;
+}
+
+static int fit_list(tnpy_frame *f, const tnpy_param *p, PyObject *o, tn_value *out)
+{
+    bool sequence = PyTuple_Check(o) || PyList_Check(o);
+    if (!sequence && !(p->size > 0 && p->kind == TNPY_FLOATS))
+        return 0;
+    Py_ssize_t n = sequence ? PySequence_Size(o) : p->size;
+    tn_value *values = take_list(f, n, sizeof *values);
+    if (!values)
+        return -1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = sequence ? PySequence_GetItem(o, i) : Py_NewRef(o);
+        if (!item)
+            return -1;
+        int found;
+        if (p->kind == TNPY_FLOATS)
+            found = fit_float(item, &((double *)(void *)values)[i]);
+        else if (p->kind == TNPY_BOOLS)
+            found = fit_bool(item, &((bool *)(void *)values)[i]);
+        else
+            found = fit_scalar(item, &values[i]);
+        Py_DECREF(item);
+        if (found != 1)
+            return found;
+    }
+    *out = (tn_value){.count = (uint32_t)n, .u.values = values};
+    out->tag = p->kind == TNPY_FLOATS  ? TN_TAG_FLOAT_LIST
+               : p->kind == TNPY_BOOLS ? TN_TAG_BOOL_LIST
+                                       : TN_TAG_LIST;
+    return 1;
+}
+
+/* ---- texts and constants ---- */
+
+static int fit_text(PyObject *o, tn_value *out)
+{
+    if (!PyUnicode_Check(o))
+        return 0;
+    Py_ssize_t n;
+    const char *text = PyUnicode_AsUTF8AndSize(o, &n);
+    if (!text)
+        return -1;
+    *out = (tn_value){.tag = TN_TAG_STRING, .count = (uint32_t)n, .u.text = text};
+    return 1;
+}
+
+static int fit_constant(const tnpy_param *p, PyObject *o, tn_value *out)
+{
+    tn_dtype dtype;
+    tn_layout layout;
+    tn_memory_format format;
+    int failed, number;
+    if (p->kind == TNPY_DTYPE) {
+        if (!tnpy_is_dtype(o))
+            return 0;
+        failed = tnpy_dtype_of(o, &dtype);
+        number = failed ? 0 : (int)dtype;
+    } else if (p->kind == TNPY_LAYOUT) {
+        if (!tnpy_is_layout(o))
+            return 0;
+        failed = tnpy_layout_of(o, &layout);
+        number = failed ? 0 : (int)layout;
+    } else {
+        if (!tnpy_is_format(o))
+            return 0;
+        failed = tnpy_format_of(o, &format);
+        number = failed ? 0 : (int)format;
+    }
+    *out = (tn_value){.tag = TN_TAG_INT, .u.i = number};
+    return failed ? -1 : 1;
+}
+
+static int fit_device(PyObject *o, tn_value *out)
+{
+    tn_device d;
+    if (!tnpy_is_device(o) && !PyUnicode_Check(o) && !is_int(o))
+        return 0;
+    if (tnpy_device_of(o, &d))
+        return -1;
+    *out = tn_value_device(d);
+    return 1;
+}
+
+static int fit_generator(PyObject *o, tn_value *out)
+{
+    tn_generator *g = tnpy_generator_of(o);
+    if (!g)
+        return 0;
+    *out = tn_value_generator(g);
+    return 1;
+}
+
+static int fit_none(const tnpy_param *p, tn_value *out)
+{
+    if (p->flags & TNPY_OPTIONAL)
+        *out = (tn_value){.tag = TN_TAG_NONE};
+    else if (p->value.tag == TN_TAG_INT_LIST && p->value.count == 0 && (p->flags & TNPY_DEFAULT))
+        *out = p->value; /* torch shows such a default as None */
+    else
+        return 0;
+    return 1;
+}
+
+/* ---- one argument ---- */
+
+static inline int fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
+                      tn_value *out)
+{
+    if (TNPY_LIKELY(p->kind == TNPY_TENSOR && Py_TYPE(o) == tnpy_Tensor)) {
+        tn_tensor *t = ((tnpy_tensor_object *)(void *)o)->t;
+        f->work += tn_tensor_numel(t);
+        *out = (tn_value){.tag = TN_TAG_TENSOR, .u.tensor = t};
+        return t != NULL;
+    }
+    return tnpy_fit(c, f, p, o, one, out);
+}
+
+int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
+             tn_value *out)
+{
+    if (o == Py_None)
+        return fit_none(p, out);
+    int found;
+    double x;
+    bool b;
+    switch (p->kind) {
+    case TNPY_TENSOR:
+        return fit_tensor(c, f, o, out);
+    case TNPY_TENSORS:
+    case TNPY_OPT_TENSORS:
+        return fit_tensors(c, f, p, o, out);
+    case TNPY_INT:
+        *out = (tn_value){.tag = TN_TAG_INT};
+        return fit_int(o, &out->u.i);
+    case TNPY_INTS:
+        return fit_ints(c, f, p, o, one, out);
+    case TNPY_FLOAT:
+        found = fit_float(o, &x);
+        if (found == 1)
+            *out = (tn_value){.tag = TN_TAG_FLOAT, .u.f = x};
+        return found;
+    case TNPY_BOOL:
+        found = fit_bool(o, &b);
+        if (found == 1)
+            *out = (tn_value){.tag = TN_TAG_BOOL, .u.i = b};
+        return found;
+    case TNPY_SCALAR:
+        return fit_scalar(o, out);
+    case TNPY_FLOATS:
+    case TNPY_BOOLS:
+    case TNPY_SCALARS:
+        return fit_list(f, p, o, out);
+    case TNPY_STR:
+        return fit_text(o, out);
+    case TNPY_DEVICE:
+        return fit_device(o, out);
+    case TNPY_GENERATOR:
+        return fit_generator(o, out);
+    default:
+        return fit_constant(p, o, out);
+    }
+}
+
+/* ---- keywords ---- */
+
+/* NumPy's words for the same things. */
+static bool is_alias(PyObject *given, PyObject *name)
+{
+    static const struct {
+        const char *name, *aliases[4];
+    } known[] = {{"dim", {"axis"}},
+                 {"keepdim", {"keepdims"}},
+                 {"input", {"x", "a", "x1"}},
+                 {"other", {"x2"}}};
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
+        if (PyUnicode_CompareWithASCIIString(name, known[k].name))
+            continue;
+        for (int i = 0; i < 4 && known[k].aliases[i]; i++)
+            if (PyUnicode_CompareWithASCIIString(given, known[k].aliases[i]) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Names that stand in a program are interned, as ours are: the same text is the same object. */
+static PyObject *keyword_by_identity(const tnpy_call *c, PyObject *name)
+{
+    for (int i = 0; i < c->n_keywords; i++)
+        if (PyTuple_GetItem(c->kwnames, i) == name)
+            return tnpy_keyword_value(c, i);
+    return NULL;
+}
+
+PyObject *tnpy_keyword(const tnpy_call *c, PyObject *name)
+{
+    PyObject *found = keyword_by_identity(c, name);
+    for (int i = 0; !found && i < c->n_keywords; i++) {
+        PyObject *given = PyTuple_GetItem(c->kwnames, i);
+        if (PyUnicode_Compare(given, name) == 0 || is_alias(given, name))
+            found = tnpy_keyword_value(c, i);
+    }
+    return found;
+}
+
+/* A name that means something beyond the parameter that is called so. */
+static bool is_special(const char *name)
+{
+    static const char *const special[] = {
+        "out", "requires_grad", "dtype",   "layout", "device", "pin_memory", "x", "a", "x1",
+        "x2",  "axis",          "keepdims"};
+    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++)
+        if (strcmp(name, special[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The interned names of parameters, by address. */
+enum { SLOTS = 2048 };
+static PyObject *plain[SLOTS];
+
+static size_t slot_of(PyObject *name)
+{
+    return ((uintptr_t)name >> 4) * 0x9e3779b97f4a7c15u >> 53;
+}
+
+bool tnpy_odd_keywords(PyObject *kwnames, int n)
+{
+    for (int i = 0; i < n; i++) {
+        PyObject *name = PyTuple_GetItem(kwnames, i);
+        size_t k = slot_of(name);
+        while (plain[k] && plain[k] != name)
+            k = (k + 1) % SLOTS;
+        if (!plain[k])
+            return true;
+    }
+    return false;
+}
+
+int tnpy_prepare_names(void)
+{
+    for (int i = 0; i < tnpy_num_names; i++) {
+        PyObject *name = tnpy_names[i] = PyUnicode_InternFromString(tnpy_name_texts[i]);
+        if (!name)
+            return -1;
+        if (i >= SLOTS / 2 || is_special(tnpy_name_texts[i]))
+            continue;
+        size_t k = slot_of(name);
+        while (plain[k])
+            k = (k + 1) % SLOTS;
+        plain[k] = name;
+    }
+    tnpy_str_out = PyUnicode_InternFromString("out");
+    tnpy_str_requires_grad = PyUnicode_InternFromString("requires_grad");
+    return tnpy_str_out && tnpy_str_requires_grad ? 0 : -1;
+}
+
+/* out=, one tensor or a sequence of them, to the last arguments. */
+static int fit_out(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s, PyObject *out)
+{
+    int first = s->n;
+    while (first > 0 && (s->params[first - 1].flags & TNPY_OUT))
+        first--;
+    int n = s->n - first;
+    if (n == 1)
+        return tnpy_fit(c, f, &s->params[first], out, false, &f->v[first]);
+    if ((!PyTuple_Check(out) && !PyList_Check(out)) || PySequence_Size(out) != n)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        PyObject *item = PySequence_GetItem(out, i);
+        if (!item)
+            return -1;
+        int found = tnpy_fit(c, f, &s->params[first + i], item, false, &f->v[first + i]);
+        Py_DECREF(item); /* the sequence has it */
+        if (found != 1)
+            return found;
+    }
+    return 1;
+}
+
+/* Keywords that are no arguments of the operator: out=None, requires_grad=, and options of a
+ * factory that writes out=, which then are those of `out`. How many; -1: one does not fit. */
+static int other_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
+{
+    int used = 0;
+    PyObject *out = tnpy_keyword(c, tnpy_str_out);
+    if (out && !(s->flags & TNPY_SIG_OUT)) {
+        if (out != Py_None)
+            return -1;
+        used++;
+    }
+    PyObject *grad = s->flags & (TNPY_SIG_OPTIONS | TNPY_SIG_OUT)
+                         ? tnpy_keyword(c, tnpy_str_requires_grad)
+                         : NULL;
+    if (grad) {
+        if (grad != Py_None && fit_bool(grad, &f->requires_grad) != 1)
+            return -1;
+        used++;
+    }
+    if (!(s->flags & TNPY_SIG_OUT))
+        return used;
+    static const char *const options[] = {"dtype", "layout", "device", "pin_memory"};
+    for (int k = 0; k < c->n_keywords; k++)
+        for (int i = 0; i < 4; i++)
+            if (PyUnicode_CompareWithASCIIString(PyTuple_GetItem(c->kwnames, k), options[i]) == 0)
+                used++;
+    return used;
+}
+
+/* What is not given by position: by keyword, or by default. */
+static int fit_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s, int from,
+                        bool by_identity)
+{
+    int used = 0;
+    for (int i = from; i < s->n; i++) {
+        const tnpy_param *p = &s->params[i];
+        PyObject *o = NULL;
+        if (p->flags & TNPY_OUT) {
+            PyObject *out = tnpy_keyword(c, tnpy_str_out);
+            int found = out && out != Py_None ? fit_out(c, f, s, out) : 0;
+            if (found != 1)
+                return found;
+            used++;
+            break;
+        }
+        if (c->n_keywords) {
+            PyObject *name = tnpy_names[p->name];
+            o = by_identity ? keyword_by_identity(c, name) : tnpy_keyword(c, name);
+        }
+        if (o) {
+            used++;
+            int found = fit(c, f, p, o, false, &f->v[i]);
+            if (found != 1)
+                return found;
+        } else if (p->flags & TNPY_DEFAULT) {
+            f->v[i] = p->value;
+        } else if (!by_identity || !c->odd_keywords) {
+            return 0;
+        } else {
+            return fit_keywords(c, f, s, from, false);
+        }
+    }
+    if (used == c->n_keywords)
+        return 1;
+    if (!c->odd_keywords)
+        return 0;
+    if (by_identity)
+        return fit_keywords(c, f, s, from, false);
+    int others = other_keywords(c, f, s);
+    return others >= 0 && used + others == c->n_keywords;
+}
+
+/* ---- a call ---- */
+
+int tnpy_match(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
+{
+    f->used = 0;
+    f->work = 0;
+    f->overridden = f->requires_grad = false;
+    int first = c->self != NULL, n = c->n;
+    bool list = s->flags & TNPY_SIG_LIST;
+    int found = 1;
+    if (n > s->positional && !list)
+        return 0;
+    if (first)
+        found = fit(c, f, &s->params[0], c->self, false, &f->v[0]);
+    if (n > s->positional) {
+        if (found == 1)
+            found = fit_rest(c, f, &s->params[first], first, &f->v[first]);
+        n = first + 1;
+    } else {
+        for (int i = first; found == 1 && i < n; i++)
+            found = fit(c, f, &s->params[i], c->args[i - first], list, &f->v[i]);
+    }
+    if (found != 1 || (n == s->n && !c->n_keywords))
+        return found;
+    return fit_keywords(c, f, s, n, true);
+}

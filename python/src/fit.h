@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* fit.h: matching the arguments of a call against a signature. */
+#ifndef TNPY_FIT_H
+#define TNPY_FIT_H
+
+#include "bind.h"
+
+enum {
+    TNPY_MAX_ARGS = 64, /* of a schema */
+    TNPY_ROOM = 1024,   /* bytes for lists */
+    TNPY_MAX_MADE = 4,  /* tensors that are made of numbers for one call */
+};
+
+/* A call as CPython makes it. Of a method `self` is argument 0. */
+typedef struct tnpy_call {
+    tnpy_entry *entry;
+    PyObject *self;
+    PyObject *const *args; /* without self; behind them the values of keywords */
+    PyObject *kwnames;
+    int n; /* by position, self included */
+    int n_keywords;
+    bool numbers;      /* a number may stand for a tensor */
+    bool odd_keywords; /* some are not simply names of parameters; see tnpy_odd_keywords */
+} tnpy_call;
+
+/* What a match made: boxed arguments, and room for the lists among them. */
+typedef struct tnpy_frame {
+    int64_t work; /* elements of the tensors */
+    size_t used;  /* of `room` */
+    void *heap;   /* longer lists: a chain of blocks */
+    int n_made;
+    bool overridden; /* an argument has a __torch_function__ of its own */
+    bool requires_grad;
+    tn_tensor *made[TNPY_MAX_MADE]; /* of numbers, to be released */
+    tn_value v[TNPY_MAX_ARGS];
+    char room[TNPY_ROOM];
+} tnpy_frame;
+
+/* 1: the call fits, and the frame is filled; 0: it does not; -1: an exception, no other signature
+ * is tried. The frame must be dropped in any case. */
+int tnpy_match(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s);
+void tnpy_frame_drop_slow(tnpy_frame *f);
+static inline void tnpy_frame_drop(tnpy_frame *f)
+{
+    if (TNPY_UNLIKELY(f->heap != NULL || f->n_made != 0))
+        tnpy_frame_drop_slow(f);
+}
+/* Does one argument fit? As tnpy_match. @p one: a number may be a list of one. */
+int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
+             tn_value *out);
+/* The value of a keyword that is called @p name, or by NumPy's word for it; NULL: not given. */
+PyObject *tnpy_keyword(const tnpy_call *c, PyObject *name);
+/* The value of the keyword number @p i. */
+static inline PyObject *tnpy_keyword_value(const tnpy_call *c, int i)
+{
+    return c->args[c->n - (c->self != NULL) + i];
+}
+/* Whether some of the names must be compared as texts, or mean more than a parameter: NumPy's
+ * words, out=, options. Names that stand in a program are interned, as ours are: comparing
+ * addresses is enough for the others. */
+bool tnpy_odd_keywords(PyObject *kwnames, int n);
+/* Intern the names of all parameters. */
+int tnpy_prepare_names(void);
+/* Set the TypeError of a call that fits no signature (explain.c). */
+void tnpy_explain(const tnpy_call *c);
+
+extern PyObject *tnpy_str_out, *tnpy_str_requires_grad;
+
+#endif
