@@ -103,9 +103,10 @@ typedef struct tn_allocator {
 TN_API TN_NODISCARD tn_status tn_set_allocator(const tn_allocator *allocator);
 
 /**
- * How many bytes of large blocks that tensors gave back are kept for the next tensors, instead of
- * going to the system at once. Gives back what is kept now; 0: keep none. Default: 64 MiB. Not used
- * with an allocator of your own.
+ * At most how many bytes of large blocks that tensors gave back are kept for the next tensors,
+ * instead of going to the system at once. Gives back what is kept now; 0: keep none. Default: 512
+ * MiB; blocks that go unused for thousands of others are let go before. Not used with an allocator
+ * of your own.
  */
 TN_API void tn_set_memory_cache(size_t nbytes);
 

@@ -309,6 +309,15 @@ static void free_all(void *const *victims, int n)
         counted_free(victims[i]);
 }
 
+static void *take_large(size_t rounded)
+{
+    void *victims[TNI_LARGE_SLOTS];
+    int n;
+    void *kept = tni_large_take(rounded, victims, &n);
+    free_all(victims, n);
+    return kept;
+}
+
 void tn_set_memory_cache(size_t nbytes)
 {
     void *victims[TNI_LARGE_SLOTS + 1];
@@ -326,7 +335,7 @@ void *tni_block_alloc_slow(size_t nbytes)
 #if TNI_BLOCK_LISTS
     if (nbytes >= TNI_LARGE_MIN && nbytes <= PTRDIFF_MAX / 2) {
         rounded = tni_large_round(nbytes);
-        void *kept = lists_serve() ? tni_large_take(rounded) : NULL;
+        void *kept = lists_serve() ? take_large(rounded) : NULL;
         if (kept)
             return kept;
     }

@@ -4,16 +4,23 @@
  */
 #include "base/large.h"
 
+#include <stdint.h>
+
 #include "base/spin.h"
 
-/* Oldest first. Few, so that looking through them costs less than one page fault. */
+/* So many blocks may come and go before one that nobody asks for is let go. */
+#define PATIENCE 8192
+
+/* Oldest first. Few enough that looking through them costs less than the page faults of a block. */
 static struct {
     tni_spin lock;
     int n;
     size_t held, limit;
+    uint64_t turn; /* counts blocks that were given back */
     size_t nbytes[TNI_LARGE_SLOTS];
+    uint64_t since[TNI_LARGE_SLOTS];
     void *ptrs[TNI_LARGE_SLOTS];
-} kept = {.limit = (size_t)64 << 20};
+} kept = {.limit = (size_t)512 << 20};
 
 static void *remove_at(int i)
 {
@@ -23,19 +30,26 @@ static void *remove_at(int i)
     for (; i < kept.n; i++) {
         kept.ptrs[i] = kept.ptrs[i + 1];
         kept.nbytes[i] = kept.nbytes[i + 1];
+        kept.since[i] = kept.since[i + 1];
     }
     return ptr;
 }
 
-void *tni_large_take(size_t rounded)
+void *tni_large_take(size_t rounded, void **victims, int *n_victims)
 {
     void *ptr = NULL;
+    int n = 0;
     tni_spin_lock(&kept.lock);
     /* The newest is the warmest. */
     for (int i = kept.n; i-- > 0 && !ptr;)
         if (kept.nbytes[i] == rounded)
             ptr = remove_at(i);
+    for (size_t freed = 0; !ptr && kept.n > 0 && freed < rounded;) {
+        freed += kept.nbytes[0];
+        victims[n++] = remove_at(0);
+    }
     tni_spin_unlock(&kept.lock);
+    *n_victims = n;
     return ptr;
 }
 
@@ -43,12 +57,16 @@ int tni_large_keep(void *ptr, size_t rounded, void **victims)
 {
     int n = 0;
     tni_spin_lock(&kept.lock);
+    kept.turn++;
+    while (kept.n > 0 && kept.turn - kept.since[0] > PATIENCE)
+        victims[n++] = remove_at(0);
     if (rounded > kept.limit / 2) {
         victims[n++] = ptr;
     } else {
         while (kept.n == TNI_LARGE_SLOTS || kept.held + rounded > kept.limit)
             victims[n++] = remove_at(0);
         kept.ptrs[kept.n] = ptr;
+        kept.since[kept.n] = kept.turn;
         kept.nbytes[kept.n++] = rounded;
         kept.held += rounded;
     }

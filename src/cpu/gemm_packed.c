@@ -192,7 +192,7 @@ static tn_status run_columns(const large *w, int64_t j, int64_t p)
     const int64_t k = at_most(PART_DEPTH, g->k - p), n = at_most(PART_COLUMNS, g->n - j);
     tni_gemm_packed x = {.n = n,
                          .k = k,
-                         .depth = TNI_GEMM_DEPTH(TNI_GEMM_KC(w->itemsize), k),
+                         .depth = w->turned ? k : TNI_GEMM_DEPTH(TNI_GEMM_KC(w->itemsize), k),
                          .b = w->b_room,
                          .n_room = round_up(n, w->kernels->nr),
                          .turned = w->turned,

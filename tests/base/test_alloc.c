@@ -170,7 +170,18 @@ TEST(a_large_block_that_was_given_back_serves_the_next_of_its_size)
     EXPECT(tni_block_alloc(mib + 1) == b); /* the same pages */
     tni_block_free(a, mib);
     tni_block_free(b, mib + 1);
-    tn_set_memory_cache((size_t)64 << 20);
+    tn_set_memory_cache((size_t)512 << 20);
+}
+
+/* A kept block; whatever goes for it goes. */
+static void *taken(size_t nbytes)
+{
+    void *victims[TNI_LARGE_SLOTS];
+    int n;
+    void *block = tni_large_take(nbytes, victims, &n);
+    for (int i = 0; i < n; i++)
+        free(victims[i]);
+    return block;
 }
 
 TEST(large_blocks_are_kept_up_to_the_limit_and_the_oldest_go_first)
@@ -183,18 +194,35 @@ TEST(large_blocks_are_kept_up_to_the_limit_and_the_oldest_go_first)
     for (int i = 0; i < 4; i++)
         tni_block_free(blocks[i], sizes[i]);
     for (int i = 3; i > 0; i--)
-        EXPECT(tni_large_take(sizes[i]) == blocks[i]);
-    EXPECT(tni_large_take(sizes[0]) == NULL);
+        EXPECT(taken(sizes[i]) == blocks[i]);
+    EXPECT(taken(sizes[0]) == NULL);
     void *victims[TNI_LARGE_SLOTS + 1];
     for (int i = 3; i > 0; i--)
         EXPECT_EQ_INT(tni_large_keep(blocks[i], sizes[i], victims), 0);
     tn_set_memory_cache(0); /* gives all of it back */
-    EXPECT(tni_large_take(sizes[3]) == NULL);
+    EXPECT(taken(sizes[3]) == NULL);
     char *alone = tni_block_alloc(mib);
     ASSERT(alone);
     tni_block_free(alone, mib);
-    EXPECT(tni_large_take(mib) == NULL);
-    tn_set_memory_cache((size_t)64 << 20);
+    EXPECT(taken(mib) == NULL);
+    tn_set_memory_cache((size_t)512 << 20);
+}
+
+TEST(a_large_block_that_nobody_asks_for_is_let_go)
+{
+    size_t mib = (size_t)1 << 20;
+    char *forgotten = tni_block_alloc(mib), *used = tni_block_alloc(2 * mib);
+    ASSERT(forgotten && used);
+    tni_block_free(forgotten, mib);
+    for (int i = 0; i < 20000; i++) {
+        tni_block_free(used, 2 * mib);
+        ASSERT((used = tni_block_alloc(2 * mib)));
+    }
+    tni_block_free(used, 2 * mib);
+    char *kept = taken(2 * mib);
+    EXPECT(kept == used);
+    EXPECT(taken(mib) == NULL);
+    tni_block_free(kept, 2 * mib);
 }
 #endif
 
