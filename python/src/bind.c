@@ -33,20 +33,19 @@ static tn_op *op_of(tnpy_entry *e, int i)
     return e->ops[i];
 }
 
-PyObject *tnpy_from_value(tn_value *v)
+static PyObject *from_value(tn_value *v, PyTypeObject *kept)
 {
     PyObject *o = NULL;
     switch (v->tag) {
     case TN_TAG_TENSOR:
-        o = tnpy_wrap(v->u.tensor);
-        return o;
+        return tnpy_wrap_kept(kept, v->u.tensor);
     case TN_TAG_NONE:
         return Py_NewRef(Py_None);
     case TN_TAG_TENSOR_LIST: {
         tn_tensor *const *list = v->u.tensors;
         o = PyTuple_New((Py_ssize_t)v->count);
         for (uint32_t i = 0; o && i < v->count; i++) {
-            PyObject *item = tnpy_wrap_borrowed(list[i]);
+            PyObject *item = tnpy_wrap_kept(kept, tn_tensor_ref(list[i]));
             if (!item)
                 Py_CLEAR(o);
             else
@@ -85,6 +84,11 @@ PyObject *tnpy_from_value(tn_value *v)
     return o;
 }
 
+PyObject *tnpy_from_value(tn_value *v)
+{
+    return from_value(v, NULL);
+}
+
 /* The type of named results: a struct sequence, as `torch.return_types.max`. */
 static PyTypeObject *result_type(tnpy_entry *e, int i)
 {
@@ -111,7 +115,7 @@ static PyTypeObject *result_type(tnpy_entry *e, int i)
     return e->types[i];
 }
 
-static PyObject *wrap_results(tnpy_entry *e, int i, tn_value *rets)
+static PyObject *wrap_results(tnpy_entry *e, int i, tn_value *rets, PyTypeObject *kept)
 {
     const tnpy_sig *s = &e->sigs[i];
     if (s->n_rets == 0)
@@ -124,7 +128,7 @@ static PyObject *wrap_results(tnpy_entry *e, int i, tn_value *rets)
         o = PyStructSequence_New(type);
     bool good = o != NULL;
     for (int k = 0; k < s->n_rets; k++) {
-        PyObject *item = tnpy_from_value(&rets[k]);
+        PyObject *item = from_value(&rets[k], kept);
         good = good && item;
         if (!good)
             Py_XDECREF(item);
@@ -195,10 +199,16 @@ static PyObject *invoke(const tnpy_call *c, tnpy_frame *f, int i)
             return tnpy_raise(st);
         }
     }
+    PyTypeObject *kept = TNPY_UNLIKELY(f->kept != NULL) && !tnpy_function_off ? f->kept : NULL;
     if (TNPY_LIKELY(s->n_rets == 1))
-        return TNPY_LIKELY(rets[0].tag == TN_TAG_TENSOR) ? tnpy_wrap(rets[0].u.tensor)
-                                                         : tnpy_from_value(&rets[0]);
-    return wrap_results(e, i, rets);
+        return TNPY_LIKELY(rets[0].tag == TN_TAG_TENSOR && !kept) ? tnpy_wrap(rets[0].u.tensor)
+                                                                  : from_value(&rets[0], kept);
+    return wrap_results(e, i, rets, kept);
+}
+
+static bool is_overridden(const tnpy_frame *f)
+{
+    return (f->overridden && !tnpy_function_off) || (tnpy_function_modes && tnpy_function_off < 2);
 }
 
 static PyObject *perform(tnpy_call *c)
@@ -212,7 +222,7 @@ static PyObject *perform(tnpy_call *c)
             int found = tnpy_match(c, &f, &e->sigs[i]);
             PyObject *result = NULL;
             if (TNPY_LIKELY(found == 1)) {
-                if (TNPY_UNLIKELY(f.overridden || tnpy_function_modes) && tnpy_function_enabled())
+                if (TNPY_UNLIKELY(f.overridden || tnpy_function_modes) && is_overridden(&f))
                     result =
                         tnpy_override(e, c->self, c->args, c->n - (c->self != NULL), c->kwnames);
                 else

@@ -65,12 +65,23 @@ static int number_as_tensor(tnpy_frame *f, PyObject *o, tn_value *out)
     return 1;
 }
 
+/* What the class of an argument means for the call. */
+static inline void note_class(tnpy_frame *f, PyObject *o)
+{
+    int kind = tnpy_overrides(o);
+    if (TNPY_LIKELY(kind == TNPY_PLAIN))
+        return;
+    if (kind == TNPY_CUSTOM || (f->kept && f->kept != Py_TYPE(o)))
+        f->overridden = true; /* of several classes the Python way decides */
+    f->kept = Py_TYPE(o);
+}
+
 static int fit_tensor(const tnpy_call *c, tnpy_frame *f, PyObject *o, tn_value *out)
 {
     tn_tensor *t = tnpy_tensor(o);
     if (t) {
         f->work += tn_tensor_numel(t);
-        f->overridden |= tnpy_overrides(o) != 0;
+        note_class(f, o);
         *out = (tn_value){.tag = TN_TAG_TENSOR, .u.tensor = t};
         return 1;
     }
@@ -112,7 +123,7 @@ static int fit_tensors(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, P
         list[i] = tnpy_tensor(item);
         if (list[i]) {
             f->work += tn_tensor_numel(list[i]);
-            f->overridden |= tnpy_overrides(item) != 0;
+            note_class(f, item);
         } else if (tnpy_has_torch_function(item)) {
             f->overridden = true;
         } else {
@@ -644,6 +655,7 @@ int tnpy_match(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
     f->used = 0;
     f->work = 0;
     f->overridden = f->requires_grad = false;
+    f->kept = NULL;
     int first = c->self != NULL, n = c->n;
     bool list = s->flags & TNPY_SIG_LIST;
     int found = 1;

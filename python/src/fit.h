@@ -29,7 +29,8 @@ typedef struct tnpy_frame {
     size_t used;  /* of `room` */
     void *heap;   /* longer lists: a chain of blocks */
     int n_made;
-    bool overridden; /* an argument has a __torch_function__ of its own */
+    bool overridden;    /* an argument has a __torch_function__ of its own */
+    PyTypeObject *kept; /* the class that results get; NULL: Tensor */
     bool requires_grad;
     tn_tensor *made[TNPY_MAX_MADE]; /* of numbers, to be released */
     tn_value v[TNPY_MAX_ARGS];

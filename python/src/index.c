@@ -308,14 +308,13 @@ static tnpy_entry iterate = {.name = "__iter__", .method = 1};
 /* Does a mode, or the class of an object, want to see the call? */
 static bool seen_by_others(PyObject *self, PyObject *other)
 {
-    if (TNPY_UNLIKELY(tnpy_function_modes != 0))
+    if (TNPY_UNLIKELY(tnpy_function_modes != 0) && tnpy_function_off < 2)
         return true;
     if (Py_TYPE(self) == tnpy_Tensor &&
         (other == NULL || Py_TYPE(other) == tnpy_Tensor || !tnpy_is_tensor(other)))
         return false;
-    return tnpy_function_enabled() &&
-           (tnpy_overrides(self) ||
-            (other != NULL && tnpy_is_tensor(other) && tnpy_overrides(other)));
+    return !tnpy_function_off && (tnpy_overrides(self) || (other != NULL && tnpy_is_tensor(other) &&
+                                                           tnpy_overrides(other)));
 }
 
 /* ---- reading ---- */

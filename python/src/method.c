@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* method.c: methods of Tensor that are no operators, or whose arguments no schema describes. */
+#include "override.h"
 #include "type.h"
 
 #include <string.h>
 
-static PyObject *wrapped(tn_status st, tn_tensor *out)
+/* Unless the class of the tensor or a mode wants to answer. */
+#define OVERRIDE(name, args, kwargs)        \
+    if (TNPY_UNLIKELY(tnpy_function_on(o))) \
+    return tnpy_override_method(o, name, args, kwargs)
+
+/* A result, of the class of the tensor that it comes from. */
+static PyObject *wrapped(PyObject *o, tn_status st, tn_tensor *out)
 {
-    return st == TN_OK ? tnpy_wrap(out) : tnpy_raise(st);
+    return st == TN_OK ? tnpy_wrap_kept(tnpy_kept_class(o), out) : tnpy_raise(st);
 }
 
 /* ---- sizes ---- */
@@ -32,6 +39,7 @@ static PyObject *optional_dim(PyObject *args, PyObject *kwargs, const char *form
 
 static PyObject *size(PyObject *o, PyObject *args, PyObject *kwargs)
 {
+    OVERRIDE("size", args, kwargs);
     PyObject *dim = optional_dim(args, kwargs, "|O:size");
     tn_tensor *t = tnpy_tensor(o);
     if (!dim)
@@ -42,6 +50,7 @@ static PyObject *size(PyObject *o, PyObject *args, PyObject *kwargs)
 
 static PyObject *stride(PyObject *o, PyObject *args, PyObject *kwargs)
 {
+    OVERRIDE("stride", args, kwargs);
     PyObject *dim = optional_dim(args, kwargs, "|O:stride");
     tn_tensor *t = tnpy_tensor(o);
     if (!dim)
@@ -57,30 +66,35 @@ static PyObject *stride(PyObject *o, PyObject *args, PyObject *kwargs)
 
 static PyObject *numel(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("numel", NULL, NULL);
     (void)nothing;
     return PyLong_FromLongLong(tn_tensor_numel(tnpy_tensor(o)));
 }
 
 static PyObject *dim(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("dim", NULL, NULL);
     (void)nothing;
     return PyLong_FromLong(tn_tensor_ndim(tnpy_tensor(o)));
 }
 
 static PyObject *storage_offset(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("storage_offset", NULL, NULL);
     (void)nothing;
     return PyLong_FromLongLong(tn_tensor_storage_offset(tnpy_tensor(o)));
 }
 
 static PyObject *element_size(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("element_size", NULL, NULL);
     (void)nothing;
     return PyLong_FromSize_t(tn_dtype_size(tn_tensor_dtype(tnpy_tensor(o))));
 }
 
 static PyObject *data_ptr(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("data_ptr", NULL, NULL);
     (void)nothing;
     return PyLong_FromVoidPtr(tn_tensor_data(tnpy_tensor(o)));
 }
@@ -96,6 +110,7 @@ static int format_keyword(PyObject *args, PyObject *kwargs, const char *text, tn
 
 static PyObject *is_contiguous(PyObject *o, PyObject *args, PyObject *kwargs)
 {
+    OVERRIDE("is_contiguous", args, kwargs);
     tn_memory_format format = TN_FORMAT_CONTIGUOUS;
     if (format_keyword(args, kwargs, "|$O:is_contiguous", &format))
         return NULL;
@@ -104,18 +119,21 @@ static PyObject *is_contiguous(PyObject *o, PyObject *args, PyObject *kwargs)
 
 static PyObject *is_floating_point(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("is_floating_point", NULL, NULL);
     (void)nothing;
     return PyBool_FromLong(tn_dtype_is_floating(tn_tensor_dtype(tnpy_tensor(o))));
 }
 
 static PyObject *is_complex(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("is_complex", NULL, NULL);
     (void)nothing;
     return PyBool_FromLong(tn_dtype_is_complex(tn_tensor_dtype(tnpy_tensor(o))));
 }
 
 static PyObject *is_signed(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("is_signed", NULL, NULL);
     (void)nothing;
     tn_dtype d = tn_tensor_dtype(tnpy_tensor(o));
     return PyBool_FromLong(d != TN_DTYPE_U8 && d != TN_DTYPE_BOOL);
@@ -123,12 +141,14 @@ static PyObject *is_signed(PyObject *o, PyObject *nothing)
 
 static PyObject *is_inference(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("is_inference", NULL, NULL);
     (void)nothing;
     return PyBool_FromLong(tn_tensor_is_inference(tnpy_tensor(o)));
 }
 
 static PyObject *is_view(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("_is_view", NULL, NULL);
     (void)nothing;
     return PyBool_FromLong(tn_tensor_is_view(tnpy_tensor(o)));
 }
@@ -144,6 +164,7 @@ static PyObject *never(PyObject *o, PyObject *nothing)
 
 static PyObject *requires_grad_(PyObject *o, PyObject *args, PyObject *kwargs)
 {
+    OVERRIDE("requires_grad_", args, kwargs);
     static char *names[] = {"requires_grad", NULL};
     PyObject *on = Py_True;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:requires_grad_", names, &on))
@@ -160,6 +181,7 @@ static PyObject *requires_grad_(PyObject *o, PyObject *args, PyObject *kwargs)
 
 static PyObject *retain_grad(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("retain_grad", NULL, NULL);
     (void)nothing;
     tn_status st = tn_tensor_retain_grad(tnpy_tensor(o));
     return st == TN_OK ? Py_NewRef(Py_None) : tnpy_raise(st);
@@ -174,8 +196,9 @@ typedef struct target {
     int non_blocking, copy;
 } target;
 
-static PyObject *convert(tn_tensor *t, const target *to)
+static PyObject *convert(PyObject *o, const target *to)
 {
+    tn_tensor *t = tnpy_tensor(o);
     tn_tensor_opts opts = TN_TENSOR_OPTS_INIT;
     opts.dtype = to->dtype;
     opts.device = to->device;
@@ -188,7 +211,7 @@ static PyObject *convert(tn_tensor *t, const target *to)
         st = tn_to(t, &opts, to->non_blocking, to->copy, to->format, &out);
         tnpy_lock(state);
     }
-    return wrapped(st, out);
+    return wrapped(o, st, out);
 }
 
 static const target SAME = {TN_DTYPE_NONE, {TN_DEVICE_NONE, -1}, TN_FORMAT_NONE, 0, 0};
@@ -196,6 +219,7 @@ static const target SAME = {TN_DTYPE_NONE, {TN_DEVICE_NONE, -1}, TN_FORMAT_NONE,
 /* to(dtype), to(device[, dtype]), to(other), each with non_blocking, copy and memory_format. */
 static PyObject *to(PyObject *o, PyObject *args, PyObject *kwargs)
 {
+    OVERRIDE("to", args, kwargs);
     static char *by_dtype[] = {"dtype", "non_blocking", "copy", "memory_format", NULL};
     static char *by_device[] = {"device", "dtype", "non_blocking", "copy", "memory_format", NULL};
     static char *by_other[] = {"other", "non_blocking", "copy", "memory_format", NULL};
@@ -227,7 +251,7 @@ static PyObject *to(PyObject *o, PyObject *args, PyObject *kwargs)
         (device != Py_None && tnpy_device_of(device, &to.device)) ||
         (format != Py_None && tnpy_format_of(format, &to.format)))
         return NULL;
-    return convert(tnpy_tensor(o), &to);
+    return convert(o, &to);
 }
 
 static PyObject *as_dtype(PyObject *o, PyObject *args, PyObject *kwargs, tn_dtype dtype)
@@ -236,7 +260,7 @@ static PyObject *as_dtype(PyObject *o, PyObject *args, PyObject *kwargs, tn_dtyp
     to.dtype = dtype;
     if (format_keyword(args, kwargs, "|$O", &to.format))
         return NULL;
-    return convert(tnpy_tensor(o), &to);
+    return convert(o, &to);
 }
 
 #define CASTS(X)      \
@@ -256,6 +280,7 @@ static PyObject *as_dtype(PyObject *o, PyObject *args, PyObject *kwargs, tn_dtyp
 #define X(name, dtype)                                                        \
     static PyObject *to_##name(PyObject *o, PyObject *args, PyObject *kwargs) \
     {                                                                         \
+        OVERRIDE(#name, args, kwargs);                                        \
         return as_dtype(o, args, kwargs, TN_DTYPE_##dtype);                   \
     }
 CASTS(X)
@@ -263,11 +288,12 @@ CASTS(X)
 
 static PyObject *cpu(PyObject *o, PyObject *args, PyObject *kwargs)
 {
+    OVERRIDE("cpu", args, kwargs);
     target to = SAME;
     to.device = TN_CPU;
     if (format_keyword(args, kwargs, "|$O:cpu", &to.format))
         return NULL;
-    return convert(tnpy_tensor(o), &to);
+    return convert(o, &to);
 }
 
 #define WITH_KEYWORDS(f) (PyCFunction)(void (*)(void)) f, METH_VARARGS | METH_KEYWORDS

@@ -1,30 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* override.c: __torch_function__: modes first, then arguments whose types override it, those of a
- * subclass before those of its base, otherwise from the left. And the text for a call that fits no
- * signature. */
+/* override.c: __torch_function__: the innermost mode first, then arguments whose classes override
+ * it, those of a subclass before those of its base, otherwise from the left. */
 #include "override.h"
 
 #include <string.h>
 
 _Thread_local int tnpy_function_modes;
-static _Thread_local int disabled;
+_Thread_local int tnpy_function_off;
+static _Thread_local PyObject *modes; /* a list, the innermost last */
 
-int tnpy_function_enabled(void)
+static PyObject *disabled_impl; /* what a class has that switched it off */
+static PyObject *str_torch_function;
+
+/* ---- who overrides ---- */
+
+static PyObject *default_impl(PyObject *cls, PyObject *args, PyObject *kwargs);
+
+static int kind_of(PyTypeObject *type)
 {
-    return disabled == 0;
+    PyObject *own = PyObject_GetAttr((PyObject *)type, str_torch_function);
+    if (!own) {
+        PyErr_Clear();
+        return TNPY_PLAIN;
+    }
+    int kind = TNPY_CUSTOM;
+    if (own == disabled_impl)
+        kind = TNPY_PLAIN;
+    else if (PyObject_TypeCheck(own, &PyCFunction_Type) &&
+             PyCFunction_GetFunction(own) == (PyCFunction)(void (*)(void))default_impl)
+        kind = TNPY_KEEPS;
+    Py_DECREF(own);
+    return kind;
 }
-
-static PyObject *disabled_impl; /* _C._disabled_torch_function_impl */
 
 int tnpy_overrides_slow(tnpy_tensor_object *o)
 {
-    PyObject *own =
-        PyObject_GetAttrString((PyObject *)Py_TYPE((PyObject *)o), "__torch_function__");
-    if (!own)
-        PyErr_Clear();
-    o->looked = Py_TYPE((PyObject *)o);
-    o->overrides = own != NULL && own != disabled_impl;
-    Py_XDECREF(own);
+    PyTypeObject *type = Py_TYPE((PyObject *)o);
+    o->overrides = (uint8_t)kind_of(type);
+    o->looked = type;
     return o->overrides;
 }
 
@@ -32,16 +45,10 @@ int tnpy_has_torch_function(PyObject *o)
 {
     PyTypeObject *type = Py_TYPE(o);
     if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyUnicode_Type ||
-        type == &PyTuple_Type || type == &PyList_Type || type == &PyBool_Type || o == Py_None)
+        type == &PyTuple_Type || type == &PyList_Type || type == &PyBool_Type ||
+        type == &PyDict_Type || o == Py_None)
         return 0;
-    PyObject *own = PyObject_GetAttrString((PyObject *)type, "__torch_function__");
-    if (!own) {
-        PyErr_Clear();
-        return 0;
-    }
-    int has = own != disabled_impl;
-    Py_DECREF(own);
-    return has;
+    return kind_of(type) != TNPY_PLAIN;
 }
 
 static int overriding(PyObject *o)
@@ -49,7 +56,7 @@ static int overriding(PyObject *o)
     return tnpy_is_tensor(o) ? tnpy_overrides(o) : tnpy_has_torch_function(o);
 }
 
-/* Add @p o to the list, before the first whose class is a base of its own; once a type. */
+/* Add @p o to the list, before the first whose class is a base of its own; once a class. */
 static int note(PyObject *list, PyObject *o)
 {
     if (!overriding(o))
@@ -80,31 +87,50 @@ static int note_any(PyObject *list, PyObject *o)
     return 0;
 }
 
-/* What overrides get as `func`: tenon.add, or Tensor.add. */
-static PyObject *function_of(tnpy_entry *e)
+static PyObject *note_all(PyObject *args, PyObject *kwargs)
 {
-    if (e->function)
-        return e->function;
-    if (e->method) {
-        e->function = PyObject_GetAttrString((PyObject *)tnpy_Tensor, e->name);
-        return e->function;
-    }
-    PyObject *module = PyImport_ImportModule("tenon");
-    if (!module)
-        return NULL;
-    e->function = PyObject_GetAttrString(module, e->name);
-    Py_DECREF(module);
-    return e->function;
+    PyObject *list = PyList_New(0);
+    Py_ssize_t n = PyTuple_Size(args), at = 0;
+    for (Py_ssize_t i = 0; list && i < n; i++)
+        if (note_any(list, PyTuple_GetItem(args, i)))
+            Py_CLEAR(list);
+    PyObject *name, *value;
+    while (list && kwargs && PyDict_Next(kwargs, &at, &name, &value))
+        if (note_any(list, value))
+            Py_CLEAR(list);
+    return list;
 }
+
+/* ---- asking ---- */
 
 static PyObject *ask(PyObject *who, PyObject *func, PyObject *types, PyObject *args,
                      PyObject *kwargs)
 {
-    PyObject *method = PyObject_GetAttrString(who, "__torch_function__");
+    PyObject *method = PyObject_GetAttr(who, str_torch_function);
     if (!method)
         return NULL;
+    if (PyDict_Size(kwargs) == 0)
+        kwargs = NULL; /* as torch: not given at all */
     PyObject *result = PyObject_CallFunctionObjArgs(method, func, types, args, kwargs, NULL);
     Py_DECREF(method);
+    return result;
+}
+
+/* The innermost mode, with itself off. */
+static PyObject *ask_mode(PyObject *func, PyObject *types, PyObject *args, PyObject *kwargs)
+{
+    Py_ssize_t n = PyList_Size(modes);
+    PyObject *mode = Py_NewRef(PyList_GetItem(modes, n - 1));
+    PyObject *result = NULL;
+    if (PyList_SetSlice(modes, n - 1, n, NULL) == 0) {
+        tnpy_function_modes--;
+        result = ask(mode, func, types, args, kwargs);
+        if (PyList_Append(modes, mode))
+            Py_CLEAR(result);
+        else
+            tnpy_function_modes++;
+    }
+    Py_DECREF(mode);
     return result;
 }
 
@@ -117,23 +143,68 @@ static PyObject *types_of(PyObject *list)
     return types;
 }
 
-static PyObject *ask_all(PyObject *list, PyObject *func, PyObject *types, PyObject *args,
+static PyObject *nobody(PyObject *func, PyObject *list)
+{
+    PyErr_Format(PyExc_TypeError,
+                 "Multiple dispatch failed for '%S'; all __torch_function__ handlers returned "
+                 "NotImplemented:\n\n"
+                 "  - tensor subclasses %S\n\nFor more information, try re-running with "
+                 "TORCH_LOGS=not_implemented",
+                 func, list);
+    return NULL;
+}
+
+static PyObject *ask_all(PyObject *func, PyObject *list, PyObject *types, PyObject *args,
                          PyObject *kwargs)
 {
-    Py_ssize_t n = PyList_Size(list);
+    if (tnpy_function_modes && tnpy_function_off < 2) {
+        PyObject *result = ask_mode(func, types, args, kwargs);
+        if (result != Py_NotImplemented)
+            return result;
+        Py_DECREF(result);
+    }
+    Py_ssize_t n = tnpy_function_off ? 0 : PyList_Size(list);
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *result = ask(PyList_GetItem(list, i), func, types, args, kwargs);
         if (result != Py_NotImplemented)
             return result;
         Py_DECREF(result);
     }
-    PyErr_Format(PyExc_TypeError,
-                 "Multiple dispatch failed for '%S'; all __torch_function__ handlers returned "
-                 "NotImplemented:\n\n  - "
-                 "tensor subclasses %S\n\nFor more information, try re-running with "
-                 "TORCH_LOGS=not_implemented",
-                 func, types);
-    return NULL;
+    return nobody(func, types);
+}
+
+PyObject *tnpy_override_call(PyObject *func, PyObject *args, PyObject *kwargs)
+{
+    PyObject *words = kwargs ? Py_NewRef(kwargs) : PyDict_New();
+    PyObject *list = words ? note_all(args, words) : NULL;
+    PyObject *types = list ? types_of(list) : NULL;
+    PyObject *result = types ? ask_all(func, list, types, args, words) : NULL;
+    Py_XDECREF(words);
+    Py_XDECREF(list);
+    Py_XDECREF(types);
+    return result;
+}
+
+/* ---- calls of generated functions ---- */
+
+/* What overrides get as `func`: tenon.add, or Tensor.add. */
+static PyObject *function_of(tnpy_entry *e)
+{
+    if (e->function)
+        return e->function;
+    PyObject *module =
+        e->method ? Py_NewRef((PyObject *)tnpy_Tensor) : PyImport_ImportModule("tenon");
+    e->function = module ? PyObject_GetAttrString(module, e->name) : NULL;
+    if (!e->function && module && !e->method) { /* one that tenon itself does not show */
+        PyErr_Clear();
+        PyObject *nn = PyImport_ImportModule("tenon._C");
+        PyObject *all = nn ? PyObject_GetAttrString(nn, "_nn") : NULL;
+        e->function = all ? PyObject_GetAttrString(all, e->name) : NULL;
+        Py_XDECREF(all);
+        Py_XDECREF(nn);
+    }
+    Py_XDECREF(module);
+    return e->function;
 }
 
 PyObject *tnpy_override(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
@@ -144,31 +215,399 @@ PyObject *tnpy_override(tnpy_entry *e, PyObject *self, PyObject *const *args, Py
         return NULL;
     int first = self != NULL;
     Py_ssize_t n_keywords = kwnames ? PyTuple_Size(kwnames) : 0;
-    PyObject *list = PyList_New(0), *tuple = PyTuple_New(n + first), *kwargs = PyDict_New(),
-             *types = NULL, *result = NULL;
-    if (!list || !tuple || !kwargs)
+    PyObject *tuple = PyTuple_New(n + first), *kwargs = PyDict_New(), *result = NULL;
+    if (!tuple || !kwargs)
         goto out;
-    if (first) {
+    if (first)
         PyTuple_SetItem(tuple, 0, Py_NewRef(self));
-        if (note(list, self))
-            goto out;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
+    for (Py_ssize_t i = 0; i < n; i++)
         PyTuple_SetItem(tuple, i + first, Py_NewRef(args[i]));
-        if (note_any(list, args[i]))
-            goto out;
-    }
     for (Py_ssize_t i = 0; i < n_keywords; i++)
-        if (PyDict_SetItem(kwargs, PyTuple_GetItem(kwnames, i), args[n + i]) ||
-            note_any(list, args[n + i]))
+        if (PyDict_SetItem(kwargs, PyTuple_GetItem(kwnames, i), args[n + i]))
             goto out;
-    types = types_of(list);
-    if (types)
-        result = ask_all(list, func, types, tuple, kwargs);
+    result = tnpy_override_call(func, tuple, kwargs);
 out:
-    Py_XDECREF(list);
     Py_XDECREF(tuple);
     Py_XDECREF(kwargs);
-    Py_XDECREF(types);
     return result;
+}
+
+/* ---- methods and attributes written by hand ---- */
+
+PyObject *tnpy_override_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs)
+{
+    PyObject *func = PyObject_GetAttrString((PyObject *)tnpy_Tensor, name);
+    Py_ssize_t n = args ? PyTuple_Size(args) : 0;
+    PyObject *all = func ? PyTuple_New(n + 1) : NULL, *result = NULL;
+    if (all) {
+        PyTuple_SetItem(all, 0, Py_NewRef(self));
+        for (Py_ssize_t i = 0; i < n; i++)
+            PyTuple_SetItem(all, i + 1, Py_NewRef(PyTuple_GetItem(args, i)));
+        result = tnpy_override_call(func, all, kwargs);
+    }
+    Py_XDECREF(all);
+    Py_XDECREF(func);
+    return result;
+}
+
+static PyObject *attribute(PyObject *self, const char *name, const char *what, PyObject *value)
+{
+    PyObject *descriptor = PyObject_GetAttrString((PyObject *)tnpy_Tensor, name);
+    PyObject *func = descriptor ? PyObject_GetAttrString(descriptor, what) : NULL;
+    PyObject *args = func ? value ? PyTuple_Pack(2, self, value) : PyTuple_Pack(1, self) : NULL;
+    PyObject *result = args ? tnpy_override_call(func, args, NULL) : NULL;
+    Py_XDECREF(descriptor);
+    Py_XDECREF(func);
+    Py_XDECREF(args);
+    return result;
+}
+
+PyObject *tnpy_override_get(PyObject *self, const char *name)
+{
+    return attribute(self, name, "__get__", NULL);
+}
+
+int tnpy_override_set(PyObject *self, const char *name, PyObject *value)
+{
+    PyObject *result = attribute(self, name, value ? "__set__" : "__delete__", value);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+/* ---- keeping the class ---- */
+
+PyObject *tnpy_wrap_kept(PyTypeObject *kept, tn_tensor *t)
+{
+    if (!kept || !t || tn_tensor_peer(t))
+        return tnpy_wrap(t);
+    return tnpy_wrap_as(kept, t);
+}
+
+/* Results of a call as objects of a class: tensors, and those in tuples and lists. Takes @p o. */
+static PyObject *converted(PyObject *o, PyTypeObject *cls)
+{
+    if (!o || cls == tnpy_Tensor)
+        return o;
+    if (tnpy_is_tensor(o)) {
+        if (PyType_IsSubtype(Py_TYPE(o), cls))
+            return o;
+        tn_tensor *alias;
+        tn_status st = tn_alias(tnpy_tensor(o), &alias);
+        Py_DECREF(o);
+        return st == TN_OK ? tnpy_wrap_as(cls, alias) : tnpy_raise(st);
+    }
+    if (!PyTuple_Check(o) && !PyList_Check(o))
+        return o;
+    Py_ssize_t n = PySequence_Size(o);
+    PyObject *list = PyList_New(n);
+    for (Py_ssize_t i = 0; list && i < n; i++) {
+        PyObject *item = converted(PySequence_GetItem(o, i), cls);
+        if (item)
+            PyList_SetItem(list, i, item);
+        else
+            Py_CLEAR(list);
+    }
+    PyObject *result =
+        list ? PyObject_CallFunctionObjArgs((PyObject *)Py_TYPE(o), list, NULL) : NULL;
+    Py_XDECREF(list);
+    Py_DECREF(o);
+    return result;
+}
+
+/* These give what the tensor has, whatever its class. */
+static bool gives_as_is(PyObject *func)
+{
+    static PyObject *known[4];
+    static const char *const names[] = {"grad", "_grad", "_base", "grad_fn"};
+    for (int i = 0; i < 4; i++) {
+        if (!known[i]) {
+            PyObject *d = PyObject_GetAttrString((PyObject *)tnpy_Tensor, names[i]);
+            known[i] = d ? PyObject_GetAttrString(d, "__get__") : NULL;
+            Py_XDECREF(d);
+            if (!known[i]) {
+                PyErr_Clear();
+                continue;
+            }
+        }
+        int same = PyObject_RichCompareBool(func, known[i], Py_EQ);
+        if (same < 0)
+            PyErr_Clear();
+        if (same > 0)
+            return true;
+    }
+    return false;
+}
+
+static PyObject *call_off(int off, PyObject *func, PyObject *args, PyObject *kwargs)
+{
+    int before = tnpy_function_off;
+    tnpy_function_off = off > before ? off : before;
+    PyObject *tuple = PySequence_Tuple(args);
+    PyObject *result = tuple ? PyObject_Call(func, tuple, kwargs == Py_None ? NULL : kwargs) : NULL;
+    Py_XDECREF(tuple);
+    tnpy_function_off = before;
+    return result;
+}
+
+static int parse(PyObject *args, PyObject *kwargs, PyObject **func, PyObject **types, PyObject **a,
+                 PyObject **k)
+{
+    static char *names[] = {"func", "types", "args", "kwargs", NULL};
+    *k = Py_None;
+    *a = NULL;
+    return PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO:__torch_function__", names, func, types,
+                                       a, k)
+               ? 0
+               : -1;
+}
+
+/* Tensor.__torch_function__: call, and give results of the class. */
+static PyObject *default_impl(PyObject *cls, PyObject *args, PyObject *kwargs)
+{
+    PyObject *func, *types, *a, *k;
+    if (parse(args, kwargs, &func, &types, &a, &k))
+        return NULL;
+    PyObject *iterator = PyObject_GetIter(types), *type;
+    if (!iterator)
+        return NULL;
+    bool good = true;
+    while (good && (type = PyIter_Next(iterator))) {
+        good = PyObject_IsSubclass(cls, type) == 1;
+        Py_DECREF(type);
+    }
+    Py_DECREF(iterator);
+    if (PyErr_Occurred())
+        return NULL;
+    if (!good)
+        return Py_NewRef(Py_NotImplemented);
+    PyObject *none = a ? Py_NewRef(a) : PyTuple_New(0);
+    PyObject *result = none ? call_off(1, func, none, k) : NULL;
+    Py_XDECREF(none);
+    return result && gives_as_is(func) ? result : converted(result, (PyTypeObject *)cls);
+}
+
+static PyObject *run_disabled(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    (void)self;
+    PyObject *func, *types, *a, *k;
+    if (parse(args, kwargs, &func, &types, &a, &k))
+        return NULL;
+    PyObject *none = a ? Py_NewRef(a) : PyTuple_New(0);
+    PyObject *result = none ? call_off(2, func, none, k) : NULL;
+    Py_XDECREF(none);
+    return result;
+}
+
+/* ---- switching it off: with DisableTorchFunctionSubclass(): ---- */
+
+typedef struct guard_object {
+    PyObject_HEAD int before;
+    int off;
+} guard_object;
+
+static PyObject *guard_enter(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    guard_object *g = (guard_object *)(void *)o;
+    g->before = tnpy_function_off;
+    if (tnpy_function_off < g->off)
+        tnpy_function_off = g->off;
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *guard_exit(PyObject *o, PyObject *args)
+{
+    (void)args;
+    tnpy_function_off = ((guard_object *)(void *)o)->before;
+    return Py_NewRef(Py_None);
+}
+
+static PyTypeObject *guard_types[2];
+
+static PyObject *guard_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)args;
+    (void)kwargs;
+    guard_object *g = PyObject_New(guard_object, type);
+    if (g) {
+        g->before = 0;
+        g->off = type == guard_types[1] ? 2 : 1;
+    }
+    return (PyObject *)g;
+}
+
+static void guard_dealloc(PyObject *o)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    PyObject_Free(o);
+    Py_DECREF(type);
+}
+
+static PyMethodDef guard_methods[] = {
+    {"__enter__", guard_enter, METH_NOARGS, NULL},
+    {"__exit__", guard_exit, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot guard_slots[] = {
+    {Py_tp_new, guard_new},
+    {Py_tp_dealloc, guard_dealloc},
+    {Py_tp_methods, guard_methods},
+    {0, NULL},
+};
+static PyType_Spec guard_specs[2] = {
+    {"tenon._C.DisableTorchFunctionSubclass", sizeof(guard_object), 0, Py_TPFLAGS_DEFAULT,
+     guard_slots},
+    {"tenon._C.DisableTorchFunction", sizeof(guard_object), 0, Py_TPFLAGS_DEFAULT, guard_slots},
+};
+
+/* ---- for Python: questions, and the stack of modes ---- */
+
+static PyObject *is_enabled(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    return PyBool_FromLong(tnpy_function_off == 0);
+}
+
+static bool any_overrides(PyObject *o)
+{
+    return tnpy_function_off == 0 && overriding(o);
+}
+
+/* _has_torch_function(args): one of a sequence; a mode counts. */
+static PyObject *has_torch_function(PyObject *self, PyObject *args)
+{
+    (void)self;
+    bool found = tnpy_function_modes && tnpy_function_off < 2;
+    Py_ssize_t n = PySequence_Size(args);
+    if (n < 0)
+        return NULL;
+    for (Py_ssize_t i = 0; i < n && !found; i++) {
+        PyObject *item = PySequence_GetItem(args, i);
+        if (!item)
+            return NULL;
+        found = any_overrides(item);
+        Py_DECREF(item);
+    }
+    return PyBool_FromLong(found);
+}
+
+static PyObject *has_torch_function_unary(PyObject *self, PyObject *o)
+{
+    (void)self;
+    return PyBool_FromLong((tnpy_function_modes && tnpy_function_off < 2) || any_overrides(o));
+}
+
+static PyObject *has_torch_function_variadic(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self;
+    bool found = tnpy_function_modes && tnpy_function_off < 2;
+    for (Py_ssize_t i = 0; i < n && !found; i++)
+        found = any_overrides(args[i]);
+    return PyBool_FromLong(found);
+}
+
+/* _override_call(func, args, kwargs): what handle_torch_function does. */
+static PyObject *override_call(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *func, *a, *k = NULL;
+    if (!PyArg_ParseTuple(args, "OO!|O!:_override_call", &func, &PyTuple_Type, &a, &PyDict_Type,
+                          &k))
+        return NULL;
+    return tnpy_override_call(func, a, k);
+}
+
+static PyObject *push_mode(PyObject *self, PyObject *mode)
+{
+    (void)self;
+    if (!modes && !(modes = PyList_New(0)))
+        return NULL;
+    if (PyList_Append(modes, mode))
+        return NULL;
+    tnpy_function_modes++;
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *pop_mode(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    Py_ssize_t n = modes ? PyList_Size(modes) : 0;
+    if (n == 0) {
+        PyErr_SetString(PyExc_RuntimeError, "no function mode is on");
+        return NULL;
+    }
+    PyObject *mode = Py_NewRef(PyList_GetItem(modes, n - 1));
+    if (PyList_SetSlice(modes, n - 1, n, NULL))
+        Py_CLEAR(mode);
+    else
+        tnpy_function_modes--;
+    return mode;
+}
+
+static PyObject *len_modes(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    return PyLong_FromLong(tnpy_function_modes);
+}
+
+static PyObject *mode_at(PyObject *self, PyObject *o)
+{
+    (void)self;
+    int64_t i;
+    if (tnpy_int_of(o, &i))
+        return NULL;
+    if (i < 0 || i >= tnpy_function_modes) {
+        PyErr_SetString(PyExc_IndexError, "there is no such mode");
+        return NULL;
+    }
+    return Py_NewRef(PyList_GetItem(modes, (Py_ssize_t)i));
+}
+
+static PyMethodDef disabled_def = {
+    "_disabled_torch_function_impl", (PyCFunction)(void (*)(void))run_disabled,
+    METH_VARARGS | METH_KEYWORDS,
+    "For a class: its tensors are treated as plain ones, and results are plain."};
+static PyMethodDef functions[] = {
+    {"_is_torch_function_enabled", is_enabled, METH_NOARGS, NULL},
+    {"_has_torch_function", has_torch_function, METH_O, "_has_torch_function(args) -> bool"},
+    {"_has_torch_function_unary", has_torch_function_unary, METH_O,
+     "_has_torch_function_unary(arg) -> bool"},
+    {"_has_torch_function_variadic", (PyCFunction)(void (*)(void))has_torch_function_variadic,
+     METH_FASTCALL, "_has_torch_function_variadic(*args) -> bool"},
+    {"_override_call", override_call, METH_VARARGS,
+     "_override_call(func, args, kwargs={})\n\nAsk modes and arguments."},
+    {"_push_on_torch_function_stack", push_mode, METH_O, NULL},
+    {"_pop_torch_function_stack", pop_mode, METH_NOARGS, NULL},
+    {"_len_torch_function_stack", len_modes, METH_NOARGS, NULL},
+    {"_get_function_stack_at", mode_at, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+PyMethodDef tnpy_default_override[] = {
+    {"__torch_function__", (PyCFunction)(void (*)(void))default_impl,
+     METH_VARARGS | METH_KEYWORDS | METH_CLASS,
+     "__torch_function__(cls, func, types, args=(), kwargs=None)\n\nCalls func; results are of the "
+     "class."},
+    {NULL, NULL, 0, NULL},
+};
+
+int tnpy_add_override(PyObject *module)
+{
+    str_torch_function = PyUnicode_InternFromString("__torch_function__");
+    disabled_impl = PyCFunction_NewEx(&disabled_def, NULL, NULL);
+    if (!str_torch_function || !disabled_impl ||
+        PyModule_AddObjectRef(module, disabled_def.ml_name, disabled_impl))
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        guard_types[i] = (PyTypeObject *)PyType_FromSpec(&guard_specs[i]);
+        if (!guard_types[i] ||
+            PyModule_AddObjectRef(module,
+                                  i ? "DisableTorchFunction" : "DisableTorchFunctionSubclass",
+                                  (PyObject *)guard_types[i]))
+            return -1;
+    }
+    return PyModule_AddFunctions(module, functions);
 }

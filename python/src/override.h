@@ -1,18 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* override.h: __torch_function__. */
+/* override.h: __torch_function__, of classes and of modes. For plain tensors with no mode on it
+ * costs a comparison of type pointers and a load. */
 #ifndef TNPY_OVERRIDE_H
 #define TNPY_OVERRIDE_H
 
 #include "bind.h"
 
+/* What a class of tensors does with calls (tnpy_overrides). */
+enum {
+    TNPY_PLAIN = 0,  /* nothing: Tensor itself, or it switched this off (as Parameter does) */
+    TNPY_CUSTOM = 1, /* it has a __torch_function__ of its own, which is called */
+    TNPY_KEEPS = 2,  /* it has Tensor's: results are of the class. Done in C */
+};
+
 /* How many function modes are on, on this thread. */
 extern _Thread_local int tnpy_function_modes;
-/* False inside a default __torch_function__, and where it was switched off. */
-int tnpy_function_enabled(void);
+/* 0: all is asked; 1: classes are not; 2: nor are modes. */
+extern _Thread_local int tnpy_function_off;
+
+/* Has a call with @p self to be offered to its class, or to a mode? */
+static inline bool tnpy_function_on(PyObject *self)
+{
+    if (TNPY_LIKELY(Py_TYPE(self) == tnpy_Tensor && !tnpy_function_modes))
+        return false;
+    return (tnpy_function_modes && tnpy_function_off < 2) ||
+           (tnpy_overrides(self) == TNPY_CUSTOM && !tnpy_function_off);
+}
+
 /* Whether an object that is no Tensor has a __torch_function__. Sets no exception. */
 int tnpy_has_torch_function(PyObject *o);
-/* Ask the modes and the arguments, in torch's order; @p self may be NULL. */
+/* Ask the mode, then the arguments, in torch's order. @p kwargs may be NULL. */
+PyObject *tnpy_override_call(PyObject *func, PyObject *args, PyObject *kwargs);
+/* The same for a call of a function, or of a method (@p self not NULL), as CPython makes it. */
 PyObject *tnpy_override(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
                         PyObject *kwnames);
+/* The same for a method that is written by hand; @p args and @p kwargs may be NULL. */
+PyObject *tnpy_override_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs);
+/* The same for reading an attribute, and for setting one (0 or -1; @p value NULL: deleting). */
+PyObject *tnpy_override_get(PyObject *self, const char *name);
+int tnpy_override_set(PyObject *self, const char *name, PyObject *value);
+
+/* The class that results of a call with @p self get; NULL: Tensor. */
+static inline PyTypeObject *tnpy_kept_class(PyObject *self)
+{
+    if (TNPY_LIKELY(Py_TYPE(self) == tnpy_Tensor) || tnpy_function_off ||
+        tnpy_overrides(self) != TNPY_KEEPS)
+        return NULL;
+    return Py_TYPE(self);
+}
+/* tnpy_wrap, of that class (NULL: Tensor). */
+PyObject *tnpy_wrap_kept(PyTypeObject *kept, TN_STOLEN tn_tensor *t);
 
 #endif

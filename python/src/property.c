@@ -1,70 +1,80 @@
 /* SPDX-License-Identifier: MIT */
 /* property.c: what can be asked of a Tensor as an attribute. */
+#include "override.h"
 #include "type.h"
 
 #define GETTER(name)                                         \
     static PyObject *get_##name(PyObject *o, void *closure); \
     static PyObject *get_##name(PyObject *o, void *closure)
-#define TENSOR()   \
-    (void)closure; \
-    tn_tensor *t = tnpy_tensor(o)
+/* The attribute's tensor, unless its class or a mode wants to answer. */
+#define TENSOR(name)                        \
+    (void)closure;                          \
+    if (TNPY_UNLIKELY(tnpy_function_on(o))) \
+        return tnpy_override_get(o, name);  \
+    tn_tensor *t __attribute__((unused)) = tnpy_tensor(o)
+#define TENSOR_SET(name)                          \
+    (void)closure;                                \
+    if (TNPY_UNLIKELY(tnpy_function_on(o)))       \
+        return tnpy_override_set(o, name, value); \
+    tn_tensor *t __attribute__((unused)) = tnpy_tensor(o)
 
-static PyObject *wrapped(tn_status st, tn_tensor *out)
+/* A result, of the class of the tensor that it comes from. */
+static PyObject *wrapped(PyObject *o, tn_status st, tn_tensor *out)
 {
-    return st == TN_OK ? tnpy_wrap(out) : tnpy_raise(st);
+    return st == TN_OK ? tnpy_wrap_kept(tnpy_kept_class(o), out) : tnpy_raise(st);
 }
 
 GETTER(shape)
 {
-    TENSOR();
+    TENSOR("shape");
     return tnpy_size(tn_tensor_sizes(t), tn_tensor_ndim(t));
 }
 
 GETTER(dtype)
 {
-    TENSOR();
+    TENSOR("dtype");
     return tnpy_dtype(tn_tensor_dtype(t));
 }
 
 GETTER(device)
 {
-    TENSOR();
+    TENSOR("device");
     return tnpy_device(tn_tensor_device(t));
 }
 
 GETTER(layout)
 {
-    TENSOR();
+    TENSOR("layout");
     return tnpy_layout(tn_tensor_layout(t));
 }
 
 GETTER(ndim)
 {
-    TENSOR();
+    TENSOR("ndim");
     return PyLong_FromLong(tn_tensor_ndim(t));
 }
 
 GETTER(itemsize)
 {
-    TENSOR();
+    TENSOR("itemsize");
     return PyLong_FromSize_t(tn_dtype_size(tn_tensor_dtype(t)));
 }
 
 GETTER(nbytes)
 {
-    TENSOR();
+    TENSOR("nbytes");
     return PyLong_FromSize_t(tn_tensor_nbytes(t));
 }
 
 GETTER(requires_grad)
 {
-    TENSOR();
+    TENSOR("requires_grad");
     return PyBool_FromLong(tn_tensor_requires_grad(t));
 }
 
 static int set_requires_grad(PyObject *o, PyObject *value, void *closure)
 {
-    TENSOR();
+    TENSOR_SET("requires_grad");
     if (!value || !PyBool_Check(value)) {
         PyErr_SetString(PyExc_RuntimeError, "requires_grad must be a bool");
         return -1;
@@ -88,31 +98,31 @@ static int set_requires_grad(PyObject *o, PyObject *value, void *closure)
 
 GETTER(is_leaf)
 {
-    TENSOR();
+    TENSOR("is_leaf");
     return PyBool_FromLong(tn_tensor_is_leaf(t));
 }
 
 GETTER(retains_grad)
 {
-    TENSOR();
+    TENSOR("retains_grad");
     return PyBool_FromLong(tn_tensor_retains_grad(t) && !tn_tensor_is_leaf(t));
 }
 
 GETTER(output_nr)
 {
-    TENSOR();
+    TENSOR("output_nr");
     return PyLong_FromUnsignedLong(tn_tensor_output_nr(t));
 }
 
 GETTER(grad)
 {
-    TENSOR();
+    TENSOR("grad");
     return tnpy_wrap(tn_tensor_grad_ref(t)); /* other threads may be replacing it */
 }
 
 static int set_grad(PyObject *o, PyObject *value, void *closure)
 {
-    TENSOR();
+    TENSOR_SET("grad");
     tn_tensor *grad = value && value != Py_None ? tnpy_tensor(value) : NULL;
     if (value && value != Py_None && !grad) {
         char name[128];
@@ -131,15 +141,15 @@ static int set_grad(PyObject *o, PyObject *value, void *closure)
 
 GETTER(data)
 {
-    TENSOR();
+    TENSOR("data");
     tn_tensor *out = NULL;
     tn_status st = tn_tensor_data_alias(t, &out);
-    return wrapped(st, out);
+    return wrapped(o, st, out);
 }
 
 static int set_data(PyObject *o, PyObject *value, void *closure)
 {
-    TENSOR();
+    TENSOR_SET("data");
     tn_tensor *source = value ? tnpy_tensor(value) : NULL;
     if (!source) {
         char name[128];
@@ -157,7 +167,7 @@ static int set_data(PyObject *o, PyObject *value, void *closure)
 
 GETTER(version)
 {
-    TENSOR();
+    TENSOR("_version");
     uint32_t version;
     tn_status st = tn_tensor_version(t, &version);
     return st == TN_OK ? PyLong_FromUnsignedLong(version) : tnpy_raise(st);
@@ -165,13 +175,14 @@ GETTER(version)
 
 GETTER(base)
 {
-    TENSOR();
+    TENSOR("_base");
     return tnpy_wrap_borrowed(tn_tensor_base(t));
 }
 
 /* .T of torch: all dimensions in reverse order. */
-static PyObject *permuted(tn_tensor *t, bool last_two)
+static PyObject *permuted(PyObject *o, bool last_two)
 {
+    tn_tensor *t = tnpy_tensor(o);
     int n = tn_tensor_ndim(t);
     int64_t dims[TN_MAX_DIMS];
     for (int i = 0; i < n; i++)
@@ -182,13 +193,13 @@ static PyObject *permuted(tn_tensor *t, bool last_two)
     }
     tn_tensor *out = NULL;
     tn_status st = tn_permute(t, dims, n, &out);
-    return wrapped(st, out);
+    return wrapped(o, st, out);
 }
 
 GETTER(T)
 {
-    TENSOR();
-    return permuted(t, false);
+    TENSOR("T");
+    return permuted(o, false);
 }
 
 static int at_least_matrix(tn_tensor *t, const char *name)
@@ -203,8 +214,8 @@ static int at_least_matrix(tn_tensor *t, const char *name)
 
 GETTER(mT)
 {
-    TENSOR();
-    return at_least_matrix(t, "mT") ? NULL : permuted(t, true);
+    TENSOR("mT");
+    return at_least_matrix(t, "mT") ? NULL : permuted(o, true);
 }
 
 static PyObject *conjugated(PyObject *transposed)
@@ -215,13 +226,14 @@ static PyObject *conjugated(PyObject *transposed)
     if (!tn_dtype_is_complex(tn_tensor_dtype(t)))
         return transposed;
     tn_status st = tn_conj(t, &out);
+    PyObject *result = wrapped(transposed, st, out);
     Py_DECREF(transposed);
-    return wrapped(st, out);
+    return result;
 }
 
 GETTER(H)
 {
-    TENSOR();
+    TENSOR("H");
     if (tn_tensor_ndim(t) != 2 && tn_tensor_ndim(t) != 0) {
         PyErr_Format(PyExc_RuntimeError,
                      "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.%s",
@@ -230,31 +242,31 @@ GETTER(H)
                                            : "");
         return NULL;
     }
-    return conjugated(permuted(t, false));
+    return conjugated(permuted(o, false));
 }
 
 GETTER(mH)
 {
-    TENSOR();
-    return at_least_matrix(t, "mH") ? NULL : conjugated(permuted(t, true));
+    TENSOR("mH");
+    return at_least_matrix(t, "mH") ? NULL : conjugated(permuted(o, true));
 }
 
 GETTER(real)
 {
-    TENSOR();
+    TENSOR("real");
     tn_tensor *out = NULL;
     if (!tn_dtype_is_complex(tn_tensor_dtype(t)))
         return Py_NewRef(o);
     tn_status st = tn_real(t, &out);
-    return wrapped(st, out);
+    return wrapped(o, st, out);
 }
 
 GETTER(imag)
 {
-    TENSOR();
+    TENSOR("imag");
     tn_tensor *out = NULL;
     tn_status st = tn_imag(t, &out);
-    return wrapped(st, out);
+    return wrapped(o, st, out);
 }
 
 static PyObject *on_device(PyObject *o, int type)
@@ -289,7 +301,7 @@ GETTER(never)
 
 GETTER(names)
 {
-    TENSOR();
+    TENSOR("names");
     int n = tn_tensor_ndim(t);
     PyObject *tuple = PyTuple_New(n);
     for (int i = 0; tuple && i < n; i++)

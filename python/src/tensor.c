@@ -56,6 +56,20 @@ PyObject *tnpy_wrap_as(PyTypeObject *type, tn_tensor *t)
     return attach(alloc(type, 0), t);
 }
 
+/* CPython finalizes an object once, and keeps that in a bit of the collector's header, in front of
+ * the object. An object that lived on must be asked again when it is forgotten the next time. The
+ * bit is only touched where it is what PyObject_GC_IsFinalized reads; elsewhere an object lives on
+ * once. */
+static void may_finalize_again(PyObject *o)
+{
+    uintptr_t *header = (uintptr_t *)(void *)o - 1;
+    if (!PyObject_GC_IsFinalized(o) || !(*header & 1))
+        return;
+    *header &= ~(uintptr_t)1;
+    if (PyObject_GC_IsFinalized(o))
+        *header |= 1;
+}
+
 PyObject *tnpy_wrap(tn_tensor *t)
 {
     if (TNPY_UNLIKELY(!t))
@@ -63,9 +77,10 @@ PyObject *tnpy_wrap(tn_tensor *t)
     tnpy_tensor_object *known = tn_tensor_peer(t);
     if (!known)
         return tnpy_wrap_as(tnpy_Tensor, t);
-    if (known
-            ->owned_by_c) { /* C's reference of the object becomes the caller's, t's the object's */
+    if (known->owned_by_c) {
+        /* C's reference of the object becomes the caller's, t's becomes the object's. */
         known->owned_by_c = 0;
+        may_finalize_again((PyObject *)known);
         tn_tensor_set_peer(t, known, NULL);
         return (PyObject *)known;
     }
@@ -275,6 +290,17 @@ static int add_methods(PyMethodDef *defs)
     return 0;
 }
 
+static int add_class_method(void)
+{
+    PyObject *method = PyDescr_NewClassMethod(tnpy_Tensor, tnpy_default_override);
+    if (!method || PyObject_SetAttrString((PyObject *)tnpy_Tensor, "__torch_function__", method)) {
+        Py_XDECREF(method);
+        return -1;
+    }
+    Py_DECREF(method);
+    return 0;
+}
+
 static int gather(PyType_Slot *all, int n, const PyType_Slot *some)
 {
     while (some->slot)
@@ -317,7 +343,8 @@ int tnpy_add_tensor(PyObject *module)
     if (PyModule_AddObjectRef(module, "Tensor", (PyObject *)tnpy_Tensor) ||
         PyModule_AddObjectRef(module, "TensorBase", (PyObject *)tnpy_Tensor))
         return -1;
-    return add_methods(tnpy_tensor_methods) || add_methods(tnpy_methods) || tnpy_prepare_operators()
+    return add_class_method() || add_methods(tnpy_tensor_methods) || add_methods(tnpy_methods) ||
+                   tnpy_prepare_operators()
                ? -1
                : 0;
 }

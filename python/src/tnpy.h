@@ -31,7 +31,7 @@ typedef struct tnpy_tensor_object {
     PyTypeObject *looked;            /* the type that `overrides` was found for */
     struct tnpy_tensor_object *next; /* of the queue of objects that wait to be released */
     uint8_t owned_by_c;
-    uint8_t overrides; /* the type has a __torch_function__ of its own */
+    uint8_t overrides; /* TNPY_PLAIN, TNPY_CUSTOM or TNPY_KEEPS: see override.h */
 } tnpy_tensor_object;
 
 extern PyTypeObject *tnpy_Tensor;
@@ -54,7 +54,7 @@ static inline tn_tensor *tnpy_tensor(PyObject *o)
         return ((tnpy_tensor_object *)(void *)o)->t;
     return NULL;
 }
-/* Has the object's type a __torch_function__ that is not Tensor's own? @p o is a Tensor. */
+/* What the object's class does with calls (override.h); 0: nothing. @p o is a Tensor. */
 int tnpy_overrides_slow(tnpy_tensor_object *o);
 static inline int tnpy_overrides(PyObject *o)
 {
@@ -150,6 +150,7 @@ int tnpy_add_error(PyObject *module);
 int tnpy_add_types(PyObject *module);
 int tnpy_add_device(PyObject *module);
 int tnpy_add_generator(PyObject *module);
+int tnpy_add_override(PyObject *module);
 int tnpy_add_tensor(PyObject *module);
 int tnpy_add_functions(PyObject *module);
 int tnpy_add_modes(PyObject *module);

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""__torch_function__: classes and modes that see calls, and classes that results keep."""
+
+import gc
+import unittest
+import weakref
+
+import harness
+import tenon
+
+
+class Kept(tenon.Tensor):
+    pass
+
+
+class Seen(tenon.Tensor):
+    calls = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.calls.append((getattr(func, "__name__", func), types, kwargs))
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+class Off(tenon.Tensor):
+    __torch_function__ = tenon._C._disabled_torch_function_impl
+
+
+class Mode:
+    def __init__(self):
+        self.calls = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.calls.append(getattr(func, "__name__", func))
+        return func(*args, **(kwargs or {}))
+
+    def __enter__(self):
+        tenon._C._push_on_torch_function_stack(self)
+        return self
+
+    def __exit__(self, *_):
+        self.assert_same = tenon._C._pop_torch_function_stack() is self
+
+
+class Classes(unittest.TestCase):
+    def test_results_keep_the_class(self):
+        x = tenon.ones(2, 3).as_subclass(Kept)
+        plain = tenon.ones(2, 3)
+        for made in (x + 1, 1 - x, plain + x, x.T, x[0], x.sum(0), x.max(1).values, x.max(1)[1], x.data, x.detach(),
+                     x.double(), x.to(tenon.float64), tenon.add(x, x), x.split(1)[0], tenon.cat([plain, x])):
+            self.assertIs(type(made), Kept)
+        self.assertIs(type(x.shape), tenon.Size)
+
+    def test_what_a_tensor_has_keeps_its_own_class(self):
+        x = tenon.ones(2).as_subclass(Kept)
+        x.grad = tenon.zeros(2)
+        self.assertIs(type(x.grad), tenon.Tensor)
+
+    def test_a_class_can_switch_it_off(self):
+        x = tenon.ones(2).as_subclass(Off)
+        self.assertIs(type(x + 1), tenon.Tensor)
+
+    def test_calls_methods_and_attributes_are_seen(self):
+        x = tenon.ones(2, 3).as_subclass(Seen)
+        for call, name, kwargs in ((lambda: x + 1, "add", None), (lambda: tenon.add(tenon.ones(2, 3), x, alpha=2), "add", {"alpha": 2}),
+                                   (lambda: x.shape, "__get__", None), (lambda: x.size(), "size", None),
+                                   (lambda: x[0], "__getitem__", None), (lambda: x.view(3, 2), "view", None),
+                                   (lambda: tenon.cat([tenon.ones(2, 3), x]), "cat", None), (lambda: x.numel(), "numel", None)):
+            Seen.calls.clear()
+            call()
+            self.assertEqual([(n, k) for n, _, k in Seen.calls], [(name, kwargs)])
+            self.assertEqual(Seen.calls[0][1], (Seen,))
+        Seen.calls.clear()
+        x.requires_grad = True
+        self.assertEqual(Seen.calls[0][0], "__set__")
+
+    def test_a_subclass_is_asked_before_its_base(self):
+        order = []
+
+        class Base(tenon.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                order.append(cls)
+                return NotImplemented
+
+        class Derived(Base):
+            pass
+
+        a, b = tenon.ones(2).as_subclass(Base), tenon.ones(2).as_subclass(Derived)
+        with self.assertRaisesRegex(TypeError, "all __torch_function__ handlers returned NotImplemented"):
+            tenon.add(a, b)
+        self.assertEqual(order, [Derived, Base])
+
+    def test_other_objects_take_part(self):
+        class Duck:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return "duck", func.__name__
+
+        self.assertEqual(tenon.add(Duck(), 1), ("duck", "add"))
+        self.assertEqual(tenon.matmul(tenon.ones(2), Duck()), ("duck", "matmul"))
+        self.assertEqual(tenon.stack([tenon.ones(2), Duck()]), ("duck", "stack"))
+
+    def test_disabled_blocks(self):
+        x = tenon.ones(2).as_subclass(Seen)
+        Seen.calls.clear()
+        with tenon._C.DisableTorchFunctionSubclass():
+            self.assertIs(type(x + 1), tenon.Tensor)
+            self.assertFalse(tenon._C._is_torch_function_enabled())
+        self.assertEqual(Seen.calls, [])
+        self.assertTrue(tenon._C._has_torch_function_unary(x))
+        self.assertFalse(tenon._C._has_torch_function((tenon.ones(1), 2)))
+
+
+class Modes(unittest.TestCase):
+    def test_a_mode_sees_calls_once_and_is_off_inside(self):
+        x = tenon.ones(2)
+        with Mode() as outer, Mode() as inner:
+            x + 1
+            tenon.relu(x)
+            x.shape
+        self.assertEqual(inner.calls, ["add", "relu", "__get__"])
+        self.assertEqual(outer.calls, inner.calls)
+        self.assertEqual(tenon._C._len_torch_function_stack(), 0)
+
+    def test_a_mode_that_fails_stays_on_the_stack(self):
+        class Bad(Mode):
+            def __torch_function__(self, *_):
+                raise KeyError("bad")
+
+        with Bad():
+            with self.assertRaises(KeyError):
+                tenon.ones(2) + 1
+            self.assertEqual(tenon._C._len_torch_function_stack(), 1)
+
+    def test_all_disabled_means_modes_too(self):
+        x = tenon.ones(2)
+        with Mode() as mode, tenon._C.DisableTorchFunction():
+            x + 1
+        self.assertEqual(mode.calls, [])
+
+
+class Lifetimes(unittest.TestCase):
+    def test_an_object_lives_on_as_often_as_it_is_forgotten(self):
+        holder = tenon.ones(2)
+        holder.grad = tenon.zeros(2).as_subclass(Kept)
+        for i in range(5):
+            g = holder.grad
+            self.assertIs(type(g), Kept)
+            g.note = i
+            ref = weakref.ref(g)
+            del g
+            self.assertIsNotNone(ref())
+            self.assertEqual(holder.grad.note, i)
+        del ref
+        note = weakref.ref(holder.grad)
+        holder.grad = None
+        gc.collect()
+        self.assertIsNone(note())
+
+    def test_cycles_are_collected(self):
+        x = tenon.ones(2)
+        x.me = x
+        ref = weakref.ref(x)
+        del x
+        gc.collect()
+        self.assertIsNone(ref())
+
+
+if __name__ == "__main__":
+    harness.main()
