@@ -14,13 +14,14 @@ _nn = tenon._C._nn
 
 def _same_size(input, target, stacklevel=4):
     """Warn about sizes that differ, then broadcast."""
-    if target.size() != input.size():
-        warnings.warn(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely "
-            "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=stacklevel,
-        )
-    return tenon.broadcast_tensors(input, target)
+    if target.size() == input.size():
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to "
+        "incorrect results due to broadcasting. Please ensure they have the same size.",
+        stacklevel=stacklevel,
+    )
+    return tenon._C._VariableFunctions.broadcast_tensors((input, target))
 
 
 def _weighted(loss, weight, reduction):
@@ -128,7 +129,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
             "Please ensure they have the same size."
         )
     if weight is not None:
-        weight = weight.expand(tenon.broadcast_shapes(target.size(), weight.size()))
+        if weight.size() != target.size():
+            weight = tenon._C._VariableFunctions.broadcast_tensors((weight, target))[0]
     return _nn.binary_cross_entropy(input, target, weight, enum)
 
 

@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict, namedtuple
 
 import tenon
-from tenon.nn.parameter import Buffer, Parameter, is_lazy
+from tenon.nn.parameter import Parameter, is_lazy
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
@@ -198,10 +198,10 @@ class StateMethods:
 
         load(self, state_dict, "")
         if strict:
-            if missing:
-                errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
             if unexpected:
                 errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+            if missing:
+                errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
         if errors:
             lines = "\n\t".join(errors)
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}")

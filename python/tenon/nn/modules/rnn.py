@@ -153,7 +153,7 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes):
         """Raise unless the input's dtype, dimensions and size are what the weights want."""
         first = self._flat_weights[0]
-        if input.dtype != first.dtype and not tenon.is_autocast_enabled():
+        if input.dtype != first.dtype and not getattr(tenon, "is_autocast_enabled", bool)():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({first.dtype}). Convert input: "
                 f"input.to({first.dtype}), or convert model: model.to({input.dtype})"

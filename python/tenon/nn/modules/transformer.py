@@ -197,7 +197,7 @@ class TransformerEncoder(Module):
         """Whether the places that `padding` (N, S, float) masks come out zero: the rule of the library we follow."""
         if not self.use_nested_tensor or padding is None or src.dim() != 3 or self.layers[0].training:
             return False
-        if tenon.is_autocast_enabled():
+        if getattr(tenon, "is_autocast_enabled", bool)():
             return False
         if tenon.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())):
             return False

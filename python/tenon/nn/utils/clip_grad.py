@@ -2,6 +2,7 @@
 """Keeping gradients small: by their total norm, or each element."""
 
 import warnings
+from types import GeneratorType
 
 import tenon
 
@@ -60,7 +61,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     if isinstance(parameters, tenon.Tensor):
         parameters = [parameters]
     else:
-        is_generator = hasattr(parameters, "__next__")
+        is_generator = isinstance(parameters, GeneratorType)
         parameters = list(parameters)
         if is_generator and len(parameters) == 0:
             warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)

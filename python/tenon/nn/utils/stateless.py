@@ -60,10 +60,7 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
             texts.append(f"Missing key(s): {', '.join(map(repr, missing))}.")
         if texts:
             raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(texts))
-    else:
-        for name, slot in slots.items():
-            if slot is None:
-                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    slots = {name: slot for name, slot in slots.items() if slot is not None}  # unknown names are let be unless strict
     before = []
     try:
         for name, (owner, table, leaf) in slots.items():
