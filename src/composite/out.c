@@ -18,6 +18,14 @@ tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out)
     return tn_copy_(out, made, false);
 }
 
+tn_status tni_inplace_begin(tn_tensor *self, tn_tensor **out)
+{
+    if (tn_grad_enabled())
+        return tn_clone(self, TN_FORMAT_PRESERVE, out);
+    *out = tn_tensor_ref(self);
+    return TN_OK;
+}
+
 tn_status tni_inplace_take(tn_tensor *made, tn_tensor *self)
 {
     char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];

@@ -12,6 +12,9 @@
  *
  * @retval TN_INVALID  "Expected out tensor to have dtype float, but got double instead" */
 TN_NODISCARD tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out);
+/* What a function computes with that will be written over @p self: @p self, or a copy while
+ * gradients are recorded, which keep what was there before. */
+TN_NODISCARD tn_status tni_inplace_begin(tn_tensor *self, tn_tensor **out);
 /* The same for what is written in place: sizes must fit, and values must be of a kind that the
  * dtype of @p self can take.
  *

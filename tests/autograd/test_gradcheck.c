@@ -61,9 +61,13 @@ static bool left_out(const char *op, const char *args)
 
 /* Not a function of their arguments, or not for gradients. */
 static const exception unset[] = {
-    {"aten::detach", "cuts the graph"},           {"aten::detach_", "cuts the graph"},
-    {"aten::empty_like", "uninitialised"},        {"aten::new_empty", "uninitialised"},
-    {"aten::new_empty_strided", "uninitialised"}, {"aten::resize_", "uninitialised"},
+    {"aten::detach", "cuts the graph"},
+    {"aten::detach_", "cuts the graph"},
+    {"aten::empty_like", "uninitialised"},
+    {"aten::new_empty", "uninitialised"},
+    {"aten::new_empty_strided", "uninitialised"},
+    {"aten::resize_", "uninitialised"},
+    {"aten::histogram.bin_ct", "its edges follow the input, and count for nothing"},
 };
 
 /* Without a derivative, in the reference either. */
@@ -95,6 +99,7 @@ static const exception never[] = {
     {"aten::special_modified_bessel_*", "the reference has none"},
     {"aten::special_scaled_modified_bessel_*", "the reference has none"},
     {"aten::special_spherical_bessel_j0", "the reference has none"},
+    {"aten::special_shifted_chebyshev_*", "the reference has none"},
     {"aten::special_chebyshev_*", "the reference has none"},
     {"aten::special_hermite_*", "the reference has none"},
     {"aten::special_laguerre_*", "the reference has none"},

@@ -247,6 +247,7 @@ static bool needs_data(const char *op) /* what a tensor without data cannot answ
            strstr(op, "_sequence") != NULL || strstr(op, ".data") != NULL ||
            strcmp(op, "aten::where") == 0 || strcmp(op, "aten::narrow.Tensor") == 0 ||
            strcmp(op, "aten::allclose") == 0 || strcmp(op, "aten::bincount") == 0 ||
+           strcmp(op, "aten::argwhere") == 0 || strcmp(op, "aten::is_nonzero") == 0 ||
            strstr(op, "::unique") != NULL;
 }
 

@@ -201,11 +201,15 @@ def computed_out(op):
 
 
 def computed_inplace(op):
-    """In place, of such an operator: its function's result, copied over the first argument."""
+    """In place, of such an operator: its function's result, copied over the first argument. What the function keeps
+    for gradients is what was there before."""
     base = op.family.base
-    return [UNUSED, "TN_AUTO(tn_tensor) made = NULL;",
-            call("TN_TRY(tn_%s(" % base.c_name, shape_args(op) + ["&made"], "));"),
-            "return tni_inplace_take(made, %s);" % op.outs[0].arg.name]
+    first = op.outs[0].arg.name
+    return [UNUSED, "TN_AUTO(tn_tensor) old = NULL;", "TN_AUTO(tn_tensor) made = NULL;",
+            "TN_TRY(tni_inplace_begin(%s, &old));" % first,
+            call("TN_TRY(tn_%s(" % base.c_name, ["old" if name == first else name for name in shape_args(op)] + ["&made"],
+                 "));"),
+            "return tni_inplace_take(made, %s);" % first]
 
 
 def composite_kernels_c(model):

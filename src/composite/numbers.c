@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* composite/numbers.c: functions of numbers, and questions about them, in terms of other operators.
+ */
+#include <math.h>
+#include "composite/leave.h"
+#include "composite/out.h"
+#include "core/tensor.h"
+#include "gen/composites.h"
+#include "iter/iter.h"
+#include "tenon/ops.h"
+
+#define PI 3.14159265358979323846
+
+static bool is_complex(const tn_tensor *t)
+{
+    return tn_dtype_is_complex((tn_dtype)t->dtype);
+}
+
+static bool is_floating(const tn_tensor *t)
+{
+    return tn_dtype_is_floating((tn_dtype)t->dtype);
+}
+
+static tn_tensor *as_dtype(tn_tensor *t, tn_dtype dtype)
+{
+    return tnx_to_dtype(t, dtype, false, false, TN_FORMAT_NONE);
+}
+
+/* ---- angles ---- */
+
+tn_status tni_composite_angle(tn_tensor *self, tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_TRY(tn_scope_enter(&scope));
+    if (is_complex(self))
+        return tni_leave(scope, tnx_atan2(tnx_imag(self), tnx_real(self)), out);
+    tn_tensor *x = is_floating(self) ? self : as_dtype(self, tn_default_dtype());
+    tn_tensor *zero = tnx_mul_scalar(tnx_zeros_like(x, NULL, TN_FORMAT_NONE), tn_int(1));
+    tn_tensor *turned = tnx_masked_fill(zero, tnx_lt_scalar(self, tn_int(0)), tn_float(PI));
+    return tni_leave(scope, tnx_where(tnx_isnan(x), x, turned), out);
+}
+
+tn_status tni_composite_deg2rad(tn_tensor *self, tn_tensor **out)
+{
+    TN_CHECK(!is_complex(self), TN_INVALID, "deg2rad is not supported for complex tensors.");
+    return tn_mul_scalar(self, tn_float(PI / 180.0), out);
+}
+
+tn_status tni_composite_rad2deg(tn_tensor *self, tn_tensor **out)
+{
+    TN_CHECK(!is_complex(self), TN_INVALID, "rad2deg is not supported for complex tensors.");
+    return tn_mul_scalar(self, tn_float(180.0 / PI), out);
+}
+
+tn_status tni_composite_positive(tn_tensor *self, tn_tensor **out)
+{
+    TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_INVALID,
+             "The `+` operator, on a bool tensor is not supported.");
+    *out = tn_tensor_ref(self);
+    return TN_OK;
+}
+
+/* ---- complex numbers ---- */
+
+static tn_status check_parts(const tn_tensor *a, const tn_tensor *b)
+{
+    TN_CHECK((a->dtype == TN_DTYPE_F32 || a->dtype == TN_DTYPE_F64) &&
+                 (b->dtype == TN_DTYPE_F32 || b->dtype == TN_DTYPE_F64),
+             TN_INVALID,
+             "Expected both inputs to be Half, Float or Double tensors but got %s and %s",
+             tni_dtype_text((tn_dtype)a->dtype), tni_dtype_text((tn_dtype)b->dtype));
+    TN_CHECK(a->dtype == b->dtype, TN_INVALID,
+             "Expected object of scalar type %s but got scalar type %s for second argument",
+             tni_dtype_text((tn_dtype)a->dtype), tni_dtype_text((tn_dtype)b->dtype));
+    return TN_OK;
+}
+
+static tn_status of_parts(tn_tensor *real, tn_tensor *imag, tn_tensor **out)
+{
+    tn_tensor *both[2] = {real, imag}, **same;
+    int64_t n;
+    TN_AUTO(tn_tensor) pairs = NULL;
+    TN_TRY(tn_broadcast_tensors(both, 2, &same, &n));
+    tn_status status = tn_stack_tensors(same, n, -1, &pairs);
+    tn_tensor_list_free(same, n);
+    TN_TRY(status);
+    return tn_view_as_complex(pairs, out);
+}
+
+tn_status tni_composite_make_complex(tn_tensor *real, tn_tensor *imag, tn_tensor **out)
+{
+    TN_TRY(check_parts(real, imag));
+    return of_parts(real, imag, out);
+}
+
+tn_status tni_composite_polar(tn_tensor *abs, tn_tensor *angle, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) cosine = NULL;
+    TN_AUTO(tn_tensor) sine = NULL;
+    TN_AUTO(tn_tensor) real = NULL;
+    TN_AUTO(tn_tensor) imag = NULL;
+    TN_TRY(check_parts(abs, angle));
+    TN_TRY(tn_cos(angle, &cosine));
+    TN_TRY(tn_sin(angle, &sine));
+    TN_TRY(tn_mul(abs, cosine, &real));
+    TN_TRY(tn_mul(abs, sine, &imag));
+    return of_parts(real, imag, out);
+}
+
+/* ---- powers ---- */
+
+static tn_dtype double_of(bool complex)
+{
+    return complex ? TN_DTYPE_C128 : TN_DTYPE_F64;
+}
+
+tn_status tni_composite_float_power(tn_tensor *self, tn_tensor *exponent, tn_tensor **out)
+{
+    tn_scope *scope;
+    tn_dtype dtype = double_of(is_complex(self) || is_complex(exponent));
+    TN_TRY(tn_scope_enter(&scope));
+    return tni_leave(scope, tnx_pow(as_dtype(self, dtype), as_dtype(exponent, dtype)), out);
+}
+
+tn_status tni_composite_float_power_number(tn_tensor *self, tn_scalar exponent, tn_tensor **out)
+{
+    tn_scope *scope;
+    tn_dtype dtype = double_of(is_complex(self) || exponent.kind == TN_SCALAR_COMPLEX);
+    TN_TRY(tn_scope_enter(&scope));
+    return tni_leave(scope, tnx_pow_tensor_scalar(as_dtype(self, dtype), exponent), out);
+}
+
+tn_status tni_composite_float_power_of_number(tn_scalar self, tn_tensor *exponent, tn_tensor **out)
+{
+    tn_scope *scope;
+    tn_dtype dtype = double_of(is_complex(exponent) || self.kind == TN_SCALAR_COMPLEX);
+    TN_TRY(tn_scope_enter(&scope));
+    return tni_leave(scope, tnx_pow_scalar(self, as_dtype(exponent, dtype)), out);
+}
+
+tn_status tni_composite_ldexp(tn_tensor *self, tn_tensor *other, tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_TRY(tn_scope_enter(&scope));
+    return tni_leave(scope, tnx_mul(self, tnx_pow_scalar(tn_float(2.0), other)), out);
+}
+
+/* The schema names the function's overload, but not that of the in-place form. */
+tn_status tni_composite_ldexp_(tn_tensor *self, tn_tensor *other)
+{
+    TN_AUTO(tn_tensor) old = NULL;
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tni_inplace_begin(self, &old));
+    TN_TRY(tn_ldexp(old, other, &made));
+    return tni_inplace_take(made, self);
+}
+
+/* Here the tensor comes first. */
+tn_status tni_composite_polygamma_(tn_tensor *self, int64_t n)
+{
+    TN_AUTO(tn_tensor) old = NULL;
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tni_inplace_begin(self, &old));
+    TN_TRY(tn_polygamma(n, old, &made));
+    return tni_inplace_take(made, self);
+}
+
+/* ---- infinities ---- */
+
+static tn_status equals(tn_tensor *self, double value, const char *op, tn_tensor **out)
+{
+    TN_CHECK(!is_complex(self), TN_INVALID, "%s does not support complex inputs.", op);
+    if (is_floating(self))
+        return tn_eq_scalar(self, tn_float(value), out);
+    return tn_ne(self, self, out);
+}
+
+tn_status tni_composite_isposinf(tn_tensor *self, tn_tensor **out)
+{
+    return equals(self, (double)INFINITY, "isposinf", out);
+}
+
+tn_status tni_composite_isneginf(tn_tensor *self, tn_tensor **out)
+{
+    return equals(self, -(double)INFINITY, "isneginf", out);
+}
+
+tn_status tni_composite_isreal(tn_tensor *self, tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *made = NULL;
+    if (is_complex(self)) {
+        made = tnx_eq_scalar(tnx_imag(self), tn_int(0));
+    } else {
+        tn_tensor_opts opts = tn_opts(TN_DTYPE_BOOL, self->device);
+        made = tnx_ones_like(self, &opts, TN_FORMAT_PRESERVE);
+    }
+    return tni_leave(scope, made, out);
+}
+
+/* ---- distributions ---- */
+
+tn_status tni_composite_special_ndtr(tn_tensor *self, tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *x = tnx_mul_scalar(self, tn_float(-0.70710678118654752440));
+    return tni_leave(scope, tnx_mul_scalar(tnx_erfc(x), tn_float(0.5)), out);
+}
+
+/* log of pi^(p (p - 1) / 4) times the product over j < p of gamma(x - j / 2). */
+tn_status tni_composite_mvlgamma(tn_tensor *self, int64_t p, tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_CHECK(p >= 1, TN_INVALID, "p has to be greater than or equal to 1");
+    TN_CHECK(!is_complex(self), TN_UNSUPPORTED, "\"mvlgamma\" not implemented for 'ComplexFloat'");
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *sum = NULL;
+    for (int64_t j = 0; j < p; j++) {
+        tn_tensor *term = tnx_lgamma(tnx_sub_scalar(self, tn_float(0.5 * (double)j), tn_int(1)));
+        sum = sum ? tnx_add(sum, term, tn_int(1)) : term;
+    }
+    double constant = (double)p * (double)(p - 1) * 0.25 * log(PI);
+    return tni_leave(scope, tnx_add_scalar(sum, tn_float(constant), tn_int(1)), out);
+}
+
+/* ---- polynomials of 2 x - 1 ---- */
+
+#define SHIFTED(kind)                                                                          \
+    tn_status tni_composite_shifted_##kind(tn_tensor *x, tn_tensor *n, tn_tensor **out)        \
+    {                                                                                          \
+        tn_scope *scope;                                                                       \
+        TN_TRY(tn_scope_enter(&scope));                                                        \
+        tn_tensor *y = tnx_sub_scalar(tnx_mul_scalar(x, tn_float(2.0)), tn_int(1), tn_int(1)); \
+        return tni_leave(scope, tnx_special_chebyshev_polynomial_##kind(y, n), out);           \
+    }
+SHIFTED(t)
+SHIFTED(u)
+SHIFTED(v)
+SHIFTED(w)
+
+/* ---- questions ---- */
+
+tn_status tni_composite_is_complex(tn_tensor *self, bool *out)
+{
+    *out = is_complex(self);
+    return TN_OK;
+}
+
+tn_status tni_composite_is_floating_point(tn_tensor *self, bool *out)
+{
+    *out = is_floating(self);
+    return TN_OK;
+}
+
+tn_status tni_composite_is_signed(tn_tensor *self, bool *out)
+{
+    *out = self->dtype != TN_DTYPE_BOOL && self->dtype != TN_DTYPE_U8;
+    return TN_OK;
+}
+
+/* Conjugates and negatives are computed at once. */
+tn_status tni_composite_is_never(tn_tensor *self, bool *out)
+{
+    (void)self;
+    *out = false;
+    return TN_OK;
+}
+
+tn_status tni_composite_is_inference(tn_tensor *self, bool *out)
+{
+    *out = tn_tensor_is_inference(self);
+    return TN_OK;
+}
+
+tn_status tni_composite_itself(tn_tensor *self, tn_tensor **out)
+{
+    *out = tn_tensor_ref(self);
+    return TN_OK;
+}
+
+tn_status tni_composite_is_same_size(tn_tensor *self, tn_tensor *other, bool *out)
+{
+    bool same = self->ndim == other->ndim;
+    for (int d = 0; same && d < self->ndim; d++)
+        same = self->sizes[d] == other->sizes[d];
+    *out = same;
+    return TN_OK;
+}
+
+tn_status tni_composite_is_nonzero(tn_tensor *self, bool *out)
+{
+    tn_scalar s;
+    TN_CHECK(self->numel != 0, TN_INVALID, "Boolean value of Tensor with no values is ambiguous");
+    TN_CHECK(self->numel == 1, TN_INVALID,
+             "Boolean value of Tensor with more than one value is ambiguous");
+    TN_TRY(tn_item(self, &s));
+    *out = s.kind == TN_SCALAR_COMPLEX ? s.v.f != 0 || s.imag != 0
+           : s.kind == TN_SCALAR_FLOAT ? s.v.f != 0
+                                       : s.v.i != 0;
+    return TN_OK;
+}
+
+tn_status tni_composite_can_cast(tn_dtype from, tn_dtype to, bool *out)
+{
+    *out = !(tn_dtype_is_complex(from) && !tn_dtype_is_complex(to)) &&
+           !(tn_dtype_is_floating(from) && tn_dtype_is_integral(to, true)) &&
+           !(from != TN_DTYPE_BOOL && to == TN_DTYPE_BOOL);
+    return TN_OK;
+}
+
+tn_status tni_composite_promote_types(tn_dtype type1, tn_dtype type2, tn_dtype *out)
+{
+    *out = tn_promote_types(type1, type2);
+    return TN_OK;
+}
+
+tn_status tni_composite_result_type(tn_tensor *tensor, tn_tensor *other, tn_dtype *out)
+{
+    const tni_operand in[] = {{.tensor = tensor}, {.tensor = other}};
+    *out = tni_result_type(in, 2);
+    return TN_OK;
+}
+
+tn_status tni_composite_result_type_scalar(tn_tensor *tensor, tn_scalar other, tn_dtype *out)
+{
+    const tni_operand in[] = {{.tensor = tensor}, {.scalar = other}};
+    *out = tni_result_type(in, 2);
+    return TN_OK;
+}
+
+tn_status tni_composite_result_type_scalar_tensor(tn_scalar scalar, tn_tensor *tensor,
+                                                  tn_dtype *out)
+{
+    return tni_composite_result_type_scalar(tensor, scalar, out);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* composite/window.c: window functions, frequencies and ranges: factories in terms of arange. */
+#include <math.h>
+#include "composite/leave.h"
+#include "core/tensor.h"
+#include "gen/kernels.h"
+#include "tenon/ops.h"
+
+#define PI 3.14159265358979323846
+
+static tn_tensor_opts floating(const tn_tensor_opts *opts)
+{
+    tn_tensor_opts o = opts ? *opts : (tn_tensor_opts)TN_TENSOR_OPTS_INIT;
+    if (o.dtype == TN_DTYPE_NONE)
+        o.dtype = tn_default_dtype();
+    return o;
+}
+
+/* ---- windows ---- */
+
+/* a - b cos(t) + c cos(2 t) over a full turn, or a tent (b NAN). */
+static tn_status window(const char *name, int64_t length, bool periodic, double a, double b,
+                        double c, const tn_tensor_opts *opts, tn_tensor **out)
+{
+    tn_scope *scope;
+    tn_tensor_opts o = floating(opts);
+    TN_CHECK(tn_dtype_is_floating(o.dtype) || tn_dtype_is_complex(o.dtype), TN_INVALID,
+             "%s expects floating point dtypes, got: %s", name, tni_dtype_text(o.dtype));
+    TN_CHECK(length >= 0, TN_INVALID,
+             "%s requires non-negative window_length, got window_length=%lld", name,
+             (long long)length);
+    if (length <= 1)
+        return tn_full(&length, 1, tn_int(1), &o, out);
+    double steps = (double)(periodic ? length : length - 1);
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *x = tnx_arange(tn_int(length), &o);
+    if (isnan(b)) {
+        x = tnx_mul_scalar(x, tn_float(2.0 / steps));
+        tn_tensor *fall = tnx_rsub_scalar(x, tn_int(2), tn_int(1));
+        return tni_leave(scope, tnx_minimum(x, fall), out);
+    }
+    x = tnx_mul_scalar(x, tn_float(2.0 * PI / steps));
+    tn_tensor *w = tnx_add_scalar(tnx_mul_scalar(tnx_cos(x), tn_float(-b)), tn_float(a), tn_int(1));
+    if (c != 0.0)
+        w = tnx_add(w, tnx_mul_scalar(tnx_cos(tnx_mul_scalar(x, tn_int(2))), tn_float(c)),
+                    tn_int(1));
+    return tni_leave(scope, w, out);
+}
+
+#define WINDOW(name, a, b, c)                                                                \
+    tn_status tni_kernel_##name##_window_periodic(tn_call *call, int64_t window_length,      \
+                                                  bool periodic, const tn_tensor_opts *opts, \
+                                                  tn_tensor **out)                           \
+    {                                                                                        \
+        (void)call;                                                                          \
+        return window(#name "_window", window_length, periodic, a, b, c, opts, out);         \
+    }                                                                                        \
+    tn_status tni_kernel_##name##_window(tn_call *call, int64_t window_length,               \
+                                         const tn_tensor_opts *opts, tn_tensor **out)        \
+    {                                                                                        \
+        return tni_kernel_##name##_window_periodic(call, window_length, true, opts, out);    \
+    }
+WINDOW(hann, 0.5, 0.5, 0.0)
+WINDOW(hamming, 0.54, 0.46, 0.0)
+WINDOW(blackman, 0.42, 0.5, 0.08)
+WINDOW(bartlett, 0.0, (double)NAN, 0.0)
+
+tn_status tni_kernel_hamming_window_alpha_beta(tn_call *call, int64_t window_length, bool periodic,
+                                               double alpha, double beta,
+                                               const tn_tensor_opts *opts, tn_tensor **out)
+{
+    (void)call;
+    return window("hamming_window", window_length, periodic, alpha, beta, 0.0, opts, out);
+}
+
+tn_status tni_kernel_hamming_window_alpha(tn_call *call, int64_t window_length, bool periodic,
+                                          double alpha, const tn_tensor_opts *opts, tn_tensor **out)
+{
+    return tni_kernel_hamming_window_alpha_beta(call, window_length, periodic, alpha, 0.46, opts,
+                                                out);
+}
+
+/* i0(beta sqrt(1 - t^2)) / i0(beta), t from -1 to 1. */
+tn_status tni_kernel_kaiser_window_beta(tn_call *call, int64_t window_length, bool periodic,
+                                        double beta, const tn_tensor_opts *opts, tn_tensor **out)
+{
+    (void)call;
+    tn_scope *scope;
+    tn_tensor_opts o = floating(opts);
+    TN_CHECK(tn_dtype_is_floating(o.dtype), TN_INVALID,
+             "kaiser_window expects floating point dtypes, got: %s", tni_dtype_text(o.dtype));
+    TN_CHECK(window_length >= 0, TN_INVALID,
+             "kaiser_window requires non-negative window_length, got window_length=%lld",
+             (long long)window_length);
+    if (window_length <= 1)
+        return tn_full(&window_length, 1, tn_int(1), &o, out);
+    double steps = (double)(periodic ? window_length : window_length - 1);
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *x = tnx_arange(tn_int(window_length), &o);
+    tn_tensor *t = tnx_sub_scalar(tnx_mul_scalar(x, tn_float(2.0 / steps)), tn_int(1), tn_int(1));
+    tn_tensor *inside = tnx_rsub_scalar(tnx_mul(t, t), tn_int(1), tn_int(1));
+    tn_tensor *top =
+        tnx_i0(tnx_mul_scalar(tnx_sqrt(tnx_clamp_min(inside, tn_int(0))), tn_float(beta)));
+    tn_tensor *most = tnx_i0(tnx_full(NULL, 0, tn_float(beta), &o));
+    return tni_leave(scope, tnx_div(top, most), out);
+}
+
+tn_status tni_kernel_kaiser_window_periodic(tn_call *call, int64_t window_length, bool periodic,
+                                            const tn_tensor_opts *opts, tn_tensor **out)
+{
+    return tni_kernel_kaiser_window_beta(call, window_length, periodic, 12.0, opts, out);
+}
+
+tn_status tni_kernel_kaiser_window(tn_call *call, int64_t window_length, const tn_tensor_opts *opts,
+                                   tn_tensor **out)
+{
+    return tni_kernel_kaiser_window_periodic(call, window_length, true, opts, out);
+}
+
+/* ---- frequencies ---- */
+
+/* 0, 1, …, and, where all are wanted, the negative ones after them, over n d. */
+static tn_status frequencies(int64_t n, double d, bool half, const tn_tensor_opts *opts,
+                             tn_tensor **out)
+{
+    tn_scope *scope;
+    tn_tensor_opts o = floating(opts);
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *x = tnx_arange(tn_int(half ? n / 2 + 1 : n), &o);
+    if (!half) {
+        tn_tensor *low = tnx_sub_scalar(x, tn_int(n), tn_int(1));
+        x = tnx_where(tnx_lt_scalar(x, tn_int((n + 1) / 2)), x, low);
+    }
+    return tni_leave(scope, tnx_mul_scalar(x, tn_float(1.0 / ((double)n * d))), out);
+}
+
+tn_status tni_kernel_fft_fftfreq(tn_call *call, int64_t n, double d, const tn_tensor_opts *opts,
+                                 tn_tensor **out)
+{
+    (void)call;
+    return frequencies(n, d, false, opts, out);
+}
+
+tn_status tni_kernel_fft_rfftfreq(tn_call *call, int64_t n, double d, const tn_tensor_opts *opts,
+                                  tn_tensor **out)
+{
+    (void)call;
+    return frequencies(n, d, true, opts, out);
+}
+
+/* ---- ranges ---- */
+
+tn_status tni_kernel_range_step(tn_call *call, tn_scalar start, tn_scalar end, tn_scalar step,
+                                const tn_tensor_opts *opts, tn_tensor **out)
+{
+    (void)call;
+    tn_scope *scope;
+    tn_tensor_opts o = floating(opts);
+    double a = tn_scalar_to_double(start), b = tn_scalar_to_double(end),
+           by = tn_scalar_to_double(step);
+    TN_CHECK(by != 0, TN_INVALID, "step must be nonzero");
+    TN_CHECK(isfinite(a) && isfinite(b), TN_INVALID, "unsupported range: %g -> %g", a, b);
+    TN_CHECK(by > 0 ? b >= a : b <= a, TN_INVALID,
+             "upper bound and lower bound inconsistent with step sign");
+    double count = floor((b - a) / by) + 1;
+    TN_CHECK(count < 0x1p62, TN_INVALID, "range is too long");
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *x = tnx_arange(tn_int((int64_t)count), &o);
+    return tni_leave(scope, tnx_add_scalar(tnx_mul_scalar(x, step), start, tn_int(1)), out);
+}
+
+tn_status tni_kernel_range(tn_call *call, tn_scalar start, tn_scalar end,
+                           const tn_tensor_opts *opts, tn_tensor **out)
+{
+    return tni_kernel_range_step(call, start, end, tn_int(1), opts, out);
+}
+
+tn_status tni_kernel_logspace(tn_call *call, tn_scalar start, tn_scalar end, int64_t steps,
+                              double base, const tn_tensor_opts *opts, tn_tensor **out)
+{
+    (void)call;
+    tn_scope *scope;
+    tn_tensor_opts o = floating(opts);
+    TN_CHECK(steps >= 0, TN_INVALID, "number of steps must be non-negative");
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *x = tnx_linspace(start, end, steps, &o);
+    return tni_leave(scope, tnx_pow_scalar(tn_float(base), x), out);
+}
