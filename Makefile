@@ -2,7 +2,7 @@
 # The commands that people type. The build itself is CMake's: CMakeLists.txt.
 #
 #   make            build the library and the command
-#   make demo       install what is missing, build, show what Tenon does
+#   make demo       install what is missing, build, show what Tenon does, train a small GPT for a minute
 #   make test       install what is missing, build, run every test: plain, then under the address and
 #                   undefined-behaviour sanitizers, then threads under the thread sanitizer
 #   make test SAN=address,undefined     that build alone (or SAN=thread)
@@ -38,6 +38,9 @@ deps:
 
 demo: all
 	@$(BUILD)/tenon demo
+	@if [ -e $(BUILD)/python/tenon/_C.abi3.so ]; then \
+	    PYTHONPATH=$(BUILD)/python $(PYTHON) -B examples/char_gpt.py --out $(BUILD)/char_gpt; \
+	else echo "the Python package was not built: examples/char_gpt.py does not run"; fi
 
 test: deps
 	@$(PYTHON) -B tools/test.py $(if $(SAN),--san $(SAN),--all)
