@@ -8,7 +8,12 @@ from ._C import *  # noqa: F401,F403  (types, dtypes, and functions that are no 
 from ._C import __version__  # noqa: F401
 from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
 
-globals().update({name: f for name, f in vars(_C._VariableFunctions).items() if name[:2] != "__"})
+# Operators whose function takes more forms than the operator: it is in _functional.
+_WRAPPED = (
+    "broadcast_tensors", "cartesian_prod", "einsum", "meshgrid", "nonzero", "norm", "tensordot",
+    "unique_consecutive")
+globals().update({name: f for name, f in vars(_C._VariableFunctions).items()
+                  if name[:2] != "__" and name not in _WRAPPED})
 
 newaxis = None
 
@@ -16,6 +21,16 @@ newaxis = None
 # name needs no mention: any module of the package is loaded so.
 _NAMES = {
     "_compile": ("compile",),
+    "_dtype_info": ("finfo", "iinfo"),
+    "_functional": _WRAPPED + (
+        "addbmm", "adjoint", "angle", "argwhere", "atleast_1d", "atleast_2d", "atleast_3d", "bartlett_window",
+        "blackman_window", "block_diag", "broadcast_shapes", "chain_matmul", "column_stack", "combinations",
+        "complex", "corrcoef", "cov", "cross", "cumulative_trapezoid", "deg2rad", "dist", "float_power",
+        "hamming_window", "hann_window", "histogram", "index_copy", "index_fill", "is_complex", "is_conj",
+        "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size", "istft", "kaiser_window",
+        "ldexp", "logspace", "mvlgamma", "nanquantile", "normal", "numel", "polar", "positive", "put",
+        "rad2deg", "range", "renorm", "resolve_conj", "resolve_neg", "result_type", "stft", "unique",
+        "unravel_index", "vander", "vdot"),
     "_exchange": (
         "asarray", "_legacy_tensor", "tensortype", "DoubleTensor", "FloatTensor", "HalfTensor", "BFloat16Tensor",
         "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor", "ComplexFloatTensor",
@@ -29,7 +44,8 @@ _NAMES = {
     "_surface": (
         "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "get_deterministic_debug_mode",
         "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
-        "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_warn_always", "typename",
+        "get_num_interop_threads", "set_default_tensor_type", "set_deterministic_debug_mode",
+        "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "set_warn_always", "typename",
         "use_deterministic_algorithms"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}

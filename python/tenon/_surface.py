@@ -5,8 +5,9 @@ types, conditions. They are loaded when they are first named."""
 import tenon
 
 __all__ = ["are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "get_deterministic_debug_mode",
-           "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
-           "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_warn_always", "typename",
+           "get_float32_matmul_precision", "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled",
+           "is_warn_always_enabled", "set_default_tensor_type", "set_deterministic_debug_mode",
+           "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "set_warn_always", "typename",
            "use_deterministic_algorithms"]
 
 _deterministic = [False, False]  # on; warn only
@@ -72,6 +73,35 @@ def is_warn_always_enabled():
 
 def compiled_with_cxx11_abi():
     return True
+
+
+def get_num_interop_threads():
+    """Operators run one after another."""
+    return 1
+
+
+def set_num_interop_threads(num):
+    """Checked, and changes nothing: operators run one after another."""
+    if num <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+
+
+def set_flush_denormal(mode):
+    """False: tiny numbers are kept."""
+    return False
+
+
+def set_default_tensor_type(t):
+    """The default dtype, by the name of a type: torch.DoubleTensor or "torch.DoubleTensor"."""
+    name = t if isinstance(t, str) else getattr(t, "__name__", str(t))
+    kinds = {"FloatTensor": tenon.float32, "DoubleTensor": tenon.float64, "HalfTensor": tenon.float16,
+             "BFloat16Tensor": tenon.bfloat16}
+    short = name.rsplit(".", 1)[-1]
+    if ".cuda." in name:
+        raise TypeError("type %s not available. Torch not compiled with CUDA enabled." % name)
+    if short not in kinds:
+        raise TypeError("invalid type object: only floating-point types are supported as the default type")
+    tenon.set_default_dtype(kinds[short])
 
 
 def typename(obj):

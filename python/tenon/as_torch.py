@@ -50,7 +50,6 @@ class _Loader:
 
     def exec_module(self, module):
         module.__spec__ = self.own_spec
-        _explain_missing_names(module, self.name)
 
     def is_package(self, name):
         return hasattr(sys.modules[_ours(name)], "__path__")
@@ -78,7 +77,9 @@ class _Finder:
     @classmethod
     def find_spec(cls, name, path=None, target=None):
         if name == "multiprocessing.spawn":
-            return _spawn_with_install(name, path)
+            return _with(name, path, _install_in_children)
+        if name.startswith("tenon.") and not name.startswith("tenon._C"):
+            return _with(name, path, lambda module: _explain_missing_names(module, "torch" + name[len("tenon"):]))
         if name != "torch" and not name.startswith("torch."):
             return None
         from importlib.machinery import ModuleSpec
@@ -111,23 +112,24 @@ class _Finder:
         yield Torch()
 
 
-def _spawn_with_install(name, path):
-    """multiprocessing.spawn, changed so that a process which it starts knows torch too."""
+def _with(name, path, then):
+    """The spec of a module as Python finds it; `then` is called with the module once it is loaded."""
     from importlib.machinery import PathFinder
     spec = PathFinder.find_spec(name, path)
-    if spec is None:
-        return None
+    if spec is None or spec.loader is None:
+        return spec
     plain = spec.loader.exec_module
 
     def exec_module(module):
         plain(module)
-        _install_in_children(module)
+        then(module)
 
     spec.loader.exec_module = exec_module
     return spec
 
 
 def _install_in_children(spawn):
+    """Let a process that multiprocessing.spawn starts know torch too."""
     command_line = spawn.get_command_line
 
     def get_command_line(**arguments):
@@ -188,6 +190,9 @@ def install():
     from tenon.torch_version import TorchVersion
     tenon.__version__ = TorchVersion(VERSION)
     sys.meta_path.insert(0, _Finder)
+    for name, module in list(sys.modules.items()):
+        if name == "tenon" or (name.startswith("tenon.") and not name.startswith("tenon._C")):
+            _explain_missing_names(module, "torch" + name[len("tenon"):])
     if "multiprocessing.spawn" in sys.modules:
         _install_in_children(sys.modules["multiprocessing.spawn"])
 
@@ -204,11 +209,16 @@ def _hide_our_frames():
             inside = inside.tb_next
         while inside is not None and "runpy" in inside.tb_frame.f_code.co_filename:
             inside = inside.tb_next
-        if inside is None and isinstance(value, SyntaxError):
-            plain(kind, value.with_traceback(None), None)
-        else:
-            chosen = inside if inside is not None else traceback
-            plain(kind, value.with_traceback(chosen), chosen)
+        if inside is None and not isinstance(value, SyntaxError):
+            inside = traceback
+        last, frame = inside, inside  # what failed to import failed in the script, not in the finder
+        while frame is not None:
+            if frame.tb_frame.f_code.co_filename != __file__:
+                last = frame
+            frame = frame.tb_next
+        if last is not None:
+            last.tb_next = None
+        plain(kind, value.with_traceback(inside), inside)
 
     if plain is sys.__excepthook__:
         sys.excepthook = hook
