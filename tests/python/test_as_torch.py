@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""as_torch: scripts that import torch run on Tenon, as python3 would run them; names that are missing say so."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def run_python(self, *arguments, **options):
+        return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60, **options)
+
+    def as_torch(self, *arguments, **options):
+        return self.run_python("-m", "tenon.as_torch", *arguments, **options)
+
+    def test_torch_is_tenon_under_every_name(self):
+        done = self.as_torch(self.write("a.py", (
+            "import torch, torch.nn as nn, tenon\nimport torch.nn.functional as F\nfrom torch.utils.data import DataLoader\n"
+            "from torch import optim\nimport torch.optim.lr_scheduler\n"
+            "assert torch is tenon and nn is tenon.nn and F is tenon.nn.functional and optim is tenon.optim\n"
+            "assert torch.optim.lr_scheduler is tenon.optim.lr_scheduler\n"
+            "assert DataLoader is tenon.utils.data.DataLoader and torch.nn.__spec__.name == 'tenon.nn'\n"
+            "assert torch.__version__ >= '2.0' and torch.__version__ > (1, 13) and torch.__version__.split('.')[0] == '2'\n"
+            "assert not torch.__version__ < '2.9', torch.__version__\n"
+            "print(torch.ones(2).sum().item())\n")))
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("2.0\n", "", 0))
+
+    def test_a_script_sees_what_python_gives_it(self):
+        text = ("import os, sys\nimport helper\n"
+                "print(sys.argv, sys.path[0], __file__, __name__, __spec__, __package__, os.path.basename(__loader__.path))\n"
+                "import __main__\nassert __main__.__dict__ is globals()\nprint(helper.value)\n")
+        self.write("helper.py", "value = 3\n")
+        path = self.write("show.py", text)
+        plain = self.run_python(path, "a", "--b", cwd="/")
+        ours = self.as_torch(path, "a", "--b", cwd="/")
+        self.assertEqual(ours.stdout, plain.stdout)
+        self.assertEqual(ours.stderr, plain.stderr)
+        relative = self.as_torch("show.py", cwd=self.folder)
+        self.assertEqual(relative.stdout, self.run_python("show.py", cwd=self.folder).stdout)
+
+    def test_exit_codes_and_tracebacks_are_pythons(self):
+        for name, text in (("exit.py", "import sys; sys.exit(7)"), ("text.py", "raise SystemExit('no')"),
+                           ("error.py", "def f():\n    1 / 0\nf()\n"), ("syntax.py", "x = (\n"),
+                           ("chain.py", "try:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('b') from e\n"),
+                           ("interrupt.py", "raise KeyboardInterrupt\n"), ("missing.py", "import nothing_like_this\n")):
+            with self.subTest(name):
+                path = self.write(name, text)
+                plain, ours = self.run_python(path), self.as_torch(path)
+                self.assertEqual((ours.returncode, ours.stdout, ours.stderr),
+                                 (plain.returncode, plain.stdout, plain.stderr))
+
+    def test_modules_code_and_missing_files(self):
+        self.write("modm.py", "import torch, sys; print(__name__, sys.argv[1:], torch.__name__)")
+        self.assertEqual(self.as_torch("-m", "modm", "x", cwd=self.folder).stdout, "__main__ ['x'] tenon\n")
+        done = self.as_torch("-c", "import sys; print(sys.argv); sys.exit(3)", "y")
+        self.assertEqual((done.stdout, done.returncode), ("['-c', 'y']\n", 3))
+        done = self.as_torch("nowhere.py", cwd=self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("can't open file", done.stderr)
+        self.assertEqual(self.as_torch().returncode, 2)
+
+    def test_missing_names_say_where_the_list_stands(self):
+        done = self.as_torch("-c", (
+            "import torch\n"
+            "for code in ('torch.absent', 'torch.nn.Absent', 'from torch.nn import Absent', 'import torch.absent.deep',\n"
+            "             'torch.optim.Absent'):\n"
+            "    try:\n        exec(code)\n    except (AttributeError, ImportError) as e:\n        print(type(e).__name__, e)\n"
+            "import importlib.util\n"
+            "print(importlib.util.find_spec('torch.absent'), hasattr(torch, 'absent'), getattr(torch.nn, 'Absent', 4))\n"))
+        lines = done.stdout.splitlines()
+        where = "Tenon does not have it; docs/user/torch-coverage.md lists what is covered"
+        self.assertEqual(lines[:5], [
+            "AttributeError module 'torch' has no attribute 'absent': " + where,
+            "AttributeError module 'torch.nn' has no attribute 'Absent': " + where,
+            "ImportError cannot import name 'Absent' from 'torch.nn': " + where,
+            "ModuleNotFoundError No module named 'torch.absent': " + where,
+            "AttributeError module 'torch.optim' has no attribute 'Absent': " + where])
+        self.assertEqual(lines[5], "None False 4")
+
+    def test_processes_that_are_spawned_know_torch(self):
+        done = self.as_torch(self.write("spawn.py", (
+            "import torch, torch.multiprocessing as mp\n"
+            "def work(rank, x):\n    print(rank, (x * 2).tolist(), torch.__name__, flush=True)\n"
+            "if __name__ == '__main__':\n    mp.spawn(work, args=(torch.ones(2),), nprocs=1)\n")))
+        self.assertEqual((done.stdout, done.stderr), ("0 [2.0, 2.0] tenon\n", ""))
+
+    def test_install_serves_a_session(self):
+        done = self.run_python("-c", (
+            "import tenon.as_torch as a\na.install()\na.install()\nimport torch\nfrom importlib.metadata import version\n"
+            "print(torch.nn.Linear(2, 3), version('torch'))\n"))
+        self.assertEqual(done.stdout, "Linear(in_features=2, out_features=3, bias=True) 2.11.0+tenon\n")
+
+    def test_a_training_script_learns(self):
+        done = self.as_torch(self.write("train.py", (
+            "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, TensorDataset\n"
+            "torch.manual_seed(0)\nif torch.cuda.is_available():\n    torch.cuda.manual_seed_all(0)\n"
+            "torch.backends.cudnn.benchmark = True\ntorch.backends.cuda.matmul.allow_tf32 = True\n"
+            "torch.set_float32_matmul_precision('high')\n"
+            "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+            "x = torch.randn(256, 8)\ny = (x.sum(1) > 0).long()\n"
+            "model = torch.compile(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)).to(device))\n"
+            "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)\n"
+            "schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=80)\n"
+            "for epoch in range(10):\n"
+            "    for xb, yb in DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True):\n"
+            "        loss = nn.functional.cross_entropy(model(xb.to(device)), yb.to(device))\n"
+            "        optimizer.zero_grad(); loss.backward(); optimizer.step(); schedule.step()\n"
+            "print(next(iter(model.state_dict())), (model(x).argmax(1) == y).float().mean().item() > 0.95)\n")))
+        self.assertEqual((done.stdout, done.stderr), ("_orig_mod.0.weight True\n", ""))
+
+
+if __name__ == "__main__":
+    harness.main()

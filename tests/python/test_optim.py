@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: MIT
+"""Optimizers: the same numbers, states, options and texts as PyTorch's (golden/make_optim.py), and what they promise."""
+
+import copy
+import json
+import os
+import pickle
+import unittest
+import warnings
+
+import harness
+import tenon
+from tenon import optim
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+with open(os.path.join(HERE, "golden", "optim.json"), encoding="utf-8") as file:
+    GOLDEN = json.load(file)
+
+
+def parameter(values, dtype=None):
+    return tenon.nn.Parameter(tenon.tensor(values, dtype=dtype))
+
+
+def options_of(case):
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in case["options"].items()}
+
+
+def plain(value):
+    """As it comes back from JSON: tuples are lists."""
+    return json.loads(json.dumps(value))
+
+
+class Golden(unittest.TestCase):
+    def close(self, found, wanted, tolerance):
+        found = tenon.as_tensor(found, dtype=tenon.float64)
+        wanted = tenon.tensor(wanted, dtype=tenon.float64)
+        self.assertEqual(found.shape, wanted.shape)
+        worst = (found - wanted).abs().max().item() if found.numel() else 0.0
+        self.assertLessEqual(worst, tolerance * max(1.0, wanted.abs().max().item() if wanted.numel() else 1.0))
+
+    def run_case(self, case, **more):
+        params = [parameter(values) for values in case["start"]]
+        optimizer = getattr(optim, case["name"])(params, **{**options_of(case), **more})
+        for grads in case["grads"]:
+            for p, grad in zip(params, grads):
+                p.grad = tenon.tensor(grad)
+            optimizer.step()
+        return params, optimizer
+
+    def test_steps_give_the_numbers_of_the_reference(self):
+        for case in GOLDEN["cases"]:
+            with self.subTest(case["name"], **case["options"]):
+                # Muon computes in bfloat16, where one rounding more or less shows.
+                tolerance = 2e-3 if case["name"] == "Muon" else 3e-6
+                params, optimizer = self.run_case(case)
+                for p, wanted in zip(params, case["end"]):
+                    self.close(p.detach(), wanted, tolerance)
+                state = optimizer.state_dict()["state"]
+                for i, wanted in enumerate(case["state"]):
+                    found = state.get(i, {})
+                    self.assertEqual(list(found), list(wanted))
+                    for key in wanted:
+                        self.close(found[key], wanted[key], tolerance)
+
+    def test_options_and_repr_are_the_references(self):
+        for case in GOLDEN["cases"]:
+            with self.subTest(case["name"], **case["options"]):
+                optimizer = getattr(optim, case["name"])([parameter(values) for values in case["start"]],
+                                                         **options_of(case))
+                group = optimizer.state_dict()["param_groups"][0]
+                self.assertEqual(plain({key: value for key, value in group.items() if key != "params"}), case["group"])
+                self.assertEqual(list(group), list(case["group"]) + ["params"])
+                self.assertEqual(repr(optimizer), case["repr"])
+
+    def test_fused_steps_equal_separate_operators(self):
+        for case in GOLDEN["cases"]:
+            if case["name"] in ("SGD", "Adam", "AdamW") and not case["options"].get("fused") \
+                    and not case["options"].get("foreach"):
+                with self.subTest(case["name"], **case["options"]):
+                    fused, _ = self.run_case(case)
+                    separate, _ = self.run_case(case, fused=False)
+                    for one, other in zip(fused, separate):
+                        self.close(one.detach(), other.tolist(), 1e-6)
+
+    def test_lbfgs_walks_the_references_path(self):
+        for case in GOLDEN["lbfgs"]:
+            with self.subTest(case["search"]):
+                a, y = (tenon.tensor(case[key], dtype=tenon.float64) for key in "ay")
+                w = parameter([0.0] * 10, tenon.float64)
+                optimizer = optim.LBFGS([w], lr=0.5, history_size=5, line_search_fn=case["search"], max_iter=8)
+
+                def closure():
+                    optimizer.zero_grad()
+                    loss = ((tenon.sin(a @ w) - y) ** 2).mean() + (w ** 4).sum()
+                    loss.backward()
+                    return loss
+
+                losses = [optimizer.step(closure).item() for _ in range(4)]
+                self.close(losses, case["losses"], 1e-10)
+                self.close(w.detach(), case["w"], 1e-7)
+                state = optimizer.state_dict()["state"][0]
+                self.assertEqual((state["func_evals"], state["n_iter"]), (case["func_evals"], case["n_iter"]))
+
+    def test_a_checkpoint_of_the_reference_loads(self):
+        state = tenon.load(os.path.join(HERE, "golden", "adamw.pt"))
+        params = [parameter(values) for values in GOLDEN["cases"][0]["start"]]
+        optimizer = optim.AdamW(params)
+        optimizer.load_state_dict(state)
+        self.assertEqual(optimizer.param_groups[0]["lr"], 0.01)
+        self.assertEqual(optimizer.state[params[0]]["step"].item(), 1.0)
+        self.assertEqual(optimizer.state[params[0]]["exp_avg"].shape, params[0].shape)
+        for p in params:
+            p.grad = tenon.ones_like(p)
+        optimizer.step()
+        self.assertEqual(optimizer.state[params[0]]["step"].item(), 2.0)
+
+
+class Base(unittest.TestCase):
+    def two(self):
+        return parameter([1.0, 2.0]), parameter([3.0])
+
+    def test_groups_have_their_own_options(self):
+        a, b = self.two()
+        optimizer = optim.SGD([{"params": [a]}, {"params": b, "lr": 0.5}], lr=0.1)
+        a.grad, b.grad = tenon.ones(2), tenon.ones(1)
+        optimizer.step()
+        self.assertEqual([round(x, 6) for x in a.tolist()], [0.9, 1.9])
+        self.assertEqual(b.tolist(), [2.5])
+        optimizer.add_param_group({"params": [parameter([0.0])]})
+        self.assertEqual(optimizer.param_groups[2]["lr"], 0.1)
+
+    def test_names_of_parameters_are_kept(self):
+        a, b = self.two()
+        optimizer = optim.SGD([("a", a), ("b", b)], lr=0.1)
+        self.assertEqual(optimizer.state_dict()["param_groups"][0]["param_names"], ["a", "b"])
+
+    def test_bad_input_is_refused_in_the_references_words(self):
+        a, b = self.two()
+        outside = tenon.ones(2, requires_grad=True) * 2
+        for call, kind, text in (
+                (lambda: optim.SGD([], lr=0.1), ValueError, "optimizer got an empty parameter list"),
+                (lambda: optim.SGD(a), TypeError, "params argument given to the optimizer should be an iterable of "
+                                                  "Tensors or dicts, but got"),
+                (lambda: optim.SGD([1]), TypeError, "optimizer can only optimize Tensors, but one of the params is int"),
+                (lambda: optim.SGD([outside]), ValueError, "can't optimize a non-leaf Tensor"),
+                (lambda: optim.SGD([a], lr=-1), ValueError, "Invalid learning rate: -1"),
+                (lambda: optim.SGD([a], momentum=-1), ValueError, "Invalid momentum value: -1"),
+                (lambda: optim.SGD([a], nesterov=True), ValueError,
+                 "Nesterov momentum requires a momentum and zero dampening"),
+                (lambda: optim.Adam([a], eps=-1), ValueError, "Invalid epsilon value: -1"),
+                (lambda: optim.Adam([a], betas=(1, 0)), ValueError, "Invalid beta parameter at index 0: 1"),
+                (lambda: optim.Adam([a], fused=True, foreach=True), RuntimeError,
+                 "`fused` and `foreach` cannot be `True` together."),
+                (lambda: optim.SGD([{"params": [a]}, {"params": [a]}]), ValueError,
+                 "some parameters appear in more than one parameter group"),
+                (lambda: optim.SGD([{"params": {a, b}}]), TypeError,
+                 "optimizer parameters need to be organized in ordered collections"),
+                (lambda: optim.LBFGS([{"params": [a]}, {"params": [b]}]), ValueError,
+                 "LBFGS doesn't support per-parameter options (parameter groups)"),
+                (lambda: optim.Muon([a]), ValueError, "Muon only supports 2D parameters whereas we found a parameter "
+                                                      "with size: "),
+                (lambda: optim.SGD([a]).load_state_dict({"param_groups": [], "state": {}}), ValueError,
+                 "loaded state dict has a different number of parameter groups")):
+            with self.assertRaises(kind) as caught:
+                call()
+            self.assertIn(text, str(caught.exception))
+
+    def test_a_parameter_twice_in_a_group_is_warned_of(self):
+        a, _ = self.two()
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            optim.SGD([a, a], lr=0.1)
+        self.assertIn("duplicate parameters", str(seen[0].message))
+
+    def test_zero_grad_forgets_or_fills(self):
+        a, _ = self.two()
+        optimizer = optim.SGD([a], lr=0.1)
+        a.grad = tenon.ones(2)
+        kept = a.grad
+        optimizer.zero_grad(set_to_none=False)
+        self.assertIs(a.grad, kept)
+        self.assertEqual(kept.tolist(), [0.0, 0.0])
+        optimizer.zero_grad()
+        self.assertIsNone(a.grad)
+
+    def test_a_closure_runs_with_gradients_on_and_its_loss_is_returned(self):
+        a, _ = self.two()
+        optimizer = optim.Adam([a], lr=0.1)
+
+        def closure():
+            optimizer.zero_grad()
+            self.assertTrue(tenon.is_grad_enabled())
+            loss = (a * a).sum()
+            loss.backward()
+            return loss
+
+        with tenon.no_grad():
+            self.assertEqual(optimizer.step(closure).item(), 5.0)
+            self.assertFalse(tenon.is_grad_enabled())
+
+    def test_hooks_run_around_a_step(self):
+        a, _ = self.two()
+        optimizer = optim.SGD([a], lr=0.1)
+        seen = []
+        before = optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append("pre"))
+        optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append("post"))
+        whole = optim.optimizer.register_optimizer_step_pre_hook(lambda o, args, kwargs: seen.append("global"))
+        optimizer.step()
+        self.assertEqual(seen, ["global", "pre", "post"])
+        before.remove()
+        whole.remove()
+        optimizer.step()
+        self.assertEqual(seen[3:], ["post"])
+        optimizer.register_state_dict_post_hook(lambda o, state: {**state, "more": 1})
+        self.assertEqual(optimizer.state_dict()["more"], 1)
+
+    def test_hooks_run_around_the_step_of_a_users_class(self):
+        class Plain(optim.Optimizer):
+            def step(self, closure=None):
+                return "stepped"
+
+        a, _ = self.two()
+        optimizer = Plain([a], {})
+        seen = []
+        optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(1))
+        self.assertEqual(optimizer.step(), "stepped")
+        self.assertEqual(seen, [1])
+
+    def test_state_survives_copies_and_pickles(self):
+        a, _ = self.two()
+        optimizer = optim.Adam([a], lr=0.1)
+        a.grad = tenon.ones(2)
+        optimizer.step()
+        for other in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
+            p = other.param_groups[0]["params"][0]
+            self.assertEqual(p.tolist(), a.tolist())
+            p.grad = tenon.ones(2)
+            other.step()
+            self.assertEqual(other.state[p]["step"].item(), 2.0)
+        self.assertEqual(optimizer.state[a]["step"].item(), 1.0)
+
+    def test_a_rate_may_be_a_tensor(self):
+        for kind in (optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop):
+            a, b = self.two()
+            b = parameter([1.0, 2.0])
+            one, other = kind([a], lr=tenon.tensor(0.5)), kind([b], lr=0.5)
+            for p, optimizer in ((a, one), (b, other)):
+                p.grad = tenon.tensor([1.0, -2.0])
+                optimizer.step()
+            self.assertEqual(a.tolist(), b.tolist())
+
+    def test_parameters_of_several_dtypes_and_layouts_are_stepped(self):
+        made = [parameter([[1.0, 2.0], [3.0, 4.0]], dtype) for dtype in (tenon.float32, tenon.float64)]
+        made.append(tenon.nn.Parameter(tenon.tensor([[1.0, 3.0], [2.0, 4.0]]).t()))
+        optimizer = optim.AdamW(made, lr=0.1)
+        for p in made:
+            p.grad = tenon.ones_like(p)
+        optimizer.step()
+        for p in made[1:]:
+            self.assertLess((p.detach().double() - made[0].detach().double()).abs().max().item(), 1e-6)
+
+    def test_a_differentiable_step_has_a_gradient(self):
+        start = tenon.tensor([1.0, 2.0], requires_grad=True)
+        p = start.clone()
+        lr = tenon.tensor(0.1, requires_grad=True)
+        optimizer = optim.SGD([p], lr=lr, differentiable=True)
+        p.grad = tenon.tensor([1.0, 3.0])
+        optimizer.step()
+        p.sum().backward()
+        self.assertEqual(lr.grad.item(), -4.0)
+        self.assertEqual(start.grad.tolist(), [1.0, 1.0])
+
+    def test_models_learn(self):
+        for kind in (optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad, optim.NAdam, optim.RAdam):
+            tenon.manual_seed(0)
+            layer = tenon.nn.Linear(4, 1)
+            x = tenon.randn(32, 4)
+            y = x @ tenon.tensor([[1.0], [-2.0], [0.5], [3.0]]) + 1
+            optimizer = kind(layer.parameters(), lr=0.1)
+            first = None
+            for _ in range(60):
+                optimizer.zero_grad()
+                loss = ((layer(x) - y) ** 2).mean()
+                loss.backward()
+                optimizer.step()
+                first = first or loss.item()
+            self.assertLess(loss.item(), first / 2, kind)
+
+
+class Averages(unittest.TestCase):
+    def test_averaged_models_follow_their_rule(self):
+        for rule, wanted in ((None, 2.0), (optim.swa_utils.get_ema_multi_avg_fn(0.5), 2.25)):
+            model = tenon.nn.Linear(1, 1, bias=False)
+            average = optim.swa_utils.AveragedModel(model, multi_avg_fn=rule)
+            for value in (1.0, 2.0, 3.0):
+                with tenon.no_grad():
+                    model.weight.fill_(value)
+                average.update_parameters(model)
+            self.assertAlmostEqual(average.module.weight.item(), wanted, places=6)
+            self.assertEqual(average.n_averaged.item(), 3)
+            self.assertEqual(list(average.state_dict()), ["n_averaged", "module.weight"])
+
+    def test_update_bn_computes_statistics_anew(self):
+        model = tenon.nn.Sequential(tenon.nn.BatchNorm1d(2))
+        batches = [tenon.tensor([[1.0, 2.0], [3.0, 4.0]]), tenon.tensor([[5.0, 6.0], [7.0, 8.0]])]
+        optim.swa_utils.update_bn(batches, model)
+        self.assertEqual(model[0].running_mean.tolist(), [4.0, 5.0])
+        self.assertEqual(model[0].momentum, 0.1)
+
+
+if __name__ == "__main__":
+    harness.main()
