@@ -16,7 +16,7 @@ def build(row):
     t = tenon.tensor(values, dtype=dtype).reshape(row["shape"])
     if row["grad"]:
         t.requires_grad_()
-    return t * 1 if row["op"] else t
+    return t.clone() if row["op"] else t
 
 
 class Repr(unittest.TestCase):

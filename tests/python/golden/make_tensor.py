@@ -450,7 +450,7 @@ def repr_rows():
             t.requires_grad_()
         op = grad and random.random() < 0.5
         if op:
-            t = t * 1
+            t = t.clone()
         option = random.choice(options)
         torch.set_printoptions(profile="default")
         torch.set_printoptions(**option)
@@ -471,7 +471,7 @@ torch.ones(2, device='meta')
 torch.ones(2, 3, dtype=torch.int32, device='meta')
 torch.nn.Parameter(torch.ones(2))
 torch.nn.Parameter(torch.arange(12.).reshape(3, 4), requires_grad=False)
-torch.ones(3, requires_grad=True) + 1
+torch.ones(3, requires_grad=True).neg()
 torch.ones(30, dtype=torch.float64, requires_grad=True)
 torch.ones(2, requires_grad=True)[0]
 torch.ones(2, 2, requires_grad=True).sum()
