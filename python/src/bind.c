@@ -217,23 +217,19 @@ static PyObject *perform(tnpy_call *c)
     f.heap = NULL;
     f.n_made = 0;
     tnpy_entry *e = c->entry;
-    for (c->numbers = false;; c->numbers = true) {
-        for (int i = 0; i < e->n; i++) {
-            int found = tnpy_match(c, &f, &e->sigs[i]);
-            PyObject *result = NULL;
-            if (TNPY_LIKELY(found == 1)) {
-                if (TNPY_UNLIKELY(f.overridden || tnpy_function_modes) && is_overridden(&f))
-                    result =
-                        tnpy_override(e, c->self, c->args, c->n - (c->self != NULL), c->kwnames);
-                else
-                    result = invoke(c, &f, i);
-            }
-            tnpy_frame_drop(&f);
-            if (TNPY_LIKELY(found != 0))
-                return result;
+    c->numbers = e->numbers;
+    for (int i = 0; i < e->n; i++) {
+        int found = tnpy_match(c, &f, &e->sigs[i]);
+        PyObject *result = NULL;
+        if (TNPY_LIKELY(found == 1)) {
+            if (TNPY_UNLIKELY(f.overridden || tnpy_function_modes) && is_overridden(&f))
+                result = tnpy_override(e, c->self, c->args, c->n - (c->self != NULL), c->kwnames);
+            else
+                result = invoke(c, &f, i);
         }
-        if (c->numbers || !e->numbers)
-            break;
+        tnpy_frame_drop(&f);
+        if (TNPY_LIKELY(found != 0))
+            return result;
     }
     tnpy_explain(c);
     return NULL;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 typedef tn_status (*binary_fn)(tn_tensor *, tn_tensor *, tn_tensor **);
+typedef tn_status (*number_fn)(tn_tensor *, tn_scalar, tn_tensor **);
 
 enum { LONG_WORK = 8192 };
 
@@ -21,33 +22,38 @@ static tn_status sub(tn_tensor *a, tn_tensor *b, tn_tensor **out)
     return tn_sub(a, b, tn_int(1), out);
 }
 
-/* name, function, its typed form, what it is when the tensor is on the right: a function that takes
- * (tensor, other), or NULL: the function itself with (other, tensor) */
-#define BINARY(X)                                                  \
-    X(add, "add", add, "add")                                      \
-    X(subtract, "sub", sub, "rsub")                                \
-    X(multiply, "mul", tn_mul, "mul")                              \
-    X(true_divide, "div", tn_div, NULL)                            \
-    X(floor_divide, "floor_divide", tn_floor_divide, NULL)         \
-    X(remainder, "remainder", tn_remainder, NULL)                  \
-    X(and, "bitwise_and", tn_bitwise_and, "bitwise_and")           \
-    X(or, "bitwise_or", tn_bitwise_or, "bitwise_or")               \
-    X(xor, "bitwise_xor", tn_bitwise_xor, "bitwise_xor")           \
-    X(lshift, "bitwise_left_shift", tn_bitwise_left_shift, NULL)   \
-    X(rshift, "bitwise_right_shift", tn_bitwise_right_shift, NULL) \
-    X(matrix_multiply, "matmul", tn_matmul, NULL)                  \
-    X(power, "pow", tn_pow, NULL)
+/* Where torch's operator is one of tensors, a number becomes a tensor: the graph and what watches
+ * calls see the operator that they see there. */
+#define AS_TENSOR NULL
 
-#define COMPARE(X)           \
-    X(lt, "lt", tn_lt, NULL) \
-    X(le, "le", tn_le, NULL) \
-    X(eq, "eq", tn_eq, NULL) \
-    X(ne, "ne", tn_ne, NULL) \
-    X(gt, "gt", tn_gt, NULL) \
-    X(ge, "ge", tn_ge, NULL)
+/* name, function, its typed form, that with a number on the right, what it is when the tensor is on
+ * the right: a function that takes (tensor, other), or NULL: the function itself with (other,
+ * tensor) */
+#define BINARY(X)                                                               \
+    X(add, "add", add, AS_TENSOR, "add")                                        \
+    X(subtract, "sub", sub, AS_TENSOR, "rsub")                                  \
+    X(multiply, "mul", tn_mul, AS_TENSOR, "mul")                                \
+    X(true_divide, "div", tn_div, AS_TENSOR, NULL)                              \
+    X(floor_divide, "floor_divide", tn_floor_divide, AS_TENSOR, NULL)           \
+    X(remainder, "remainder", tn_remainder, tn_remainder_scalar, NULL)          \
+    X(and, "bitwise_and", tn_bitwise_and, tn_bitwise_and_scalar, "bitwise_and") \
+    X(or, "bitwise_or", tn_bitwise_or, tn_bitwise_or_scalar, "bitwise_or")      \
+    X(xor, "bitwise_xor", tn_bitwise_xor, tn_bitwise_xor_scalar, "bitwise_xor") \
+    X(lshift, "bitwise_left_shift", tn_bitwise_left_shift, AS_TENSOR, NULL)     \
+    X(rshift, "bitwise_right_shift", tn_bitwise_right_shift, AS_TENSOR, NULL)   \
+    X(matrix_multiply, "matmul", tn_matmul, AS_TENSOR, NULL)                    \
+    X(power, "pow", tn_pow, tn_pow_tensor_scalar, NULL)
+
+#define COMPARE(X)                         \
+    X(lt, "lt", tn_lt, tn_lt_scalar, NULL) \
+    X(le, "le", tn_le, tn_le_scalar, NULL) \
+    X(eq, "eq", tn_eq, tn_eq_scalar, NULL) \
+    X(ne, "ne", tn_ne, tn_ne_scalar, NULL) \
+    X(gt, "gt", tn_gt, tn_gt_scalar, NULL) \
+    X(ge, "ge", tn_ge, tn_ge_scalar, NULL)
 
 enum {
-#define X(name, function, typed, reflected) OP_##name,
+#define X(name, function, typed, scalar, reflected) OP_##name,
     COMPARE(X) BINARY(X)
 #undef X
         N_OPS
@@ -56,10 +62,11 @@ enum {
 static struct {
     const char *function, *reflected_name;
     binary_fn typed;
+    number_fn scalar;
     tnpy_entry *entry, *reflected, *method, *inplace;
 } ops[N_OPS] = {
-#define X(name, function, typed, reflected) \
-    [OP_##name] = {function, reflected, typed, NULL, NULL, NULL, NULL},
+#define X(name, function, typed, scalar, reflected) \
+    [OP_##name] = {function, reflected, typed, scalar, NULL, NULL, NULL, NULL},
     COMPARE(X) BINARY(X)
 #undef X
 };
@@ -85,27 +92,69 @@ static PyObject *array_operand(PyObject *o)
     return wrapped;
 }
 
-static PyObject *binary(int op, PyObject *a, PyObject *b)
+static tnpy_entry *reciprocal;
+
+/* Shifts and products of matrices have their own words for numbers. */
+static bool takes_number(int op)
 {
-    if (TNPY_LIKELY(Py_TYPE(a) == tnpy_Tensor && Py_TYPE(b) == tnpy_Tensor &&
-                    !tnpy_function_modes)) {
-        tn_tensor *x = ((tnpy_tensor_object *)(void *)a)->t,
-                  *y = ((tnpy_tensor_object *)(void *)b)->t, *out;
-        if (TNPY_UNLIKELY(!x || !y))
-            return Py_NewRef(Py_NotImplemented);
-        tn_status st;
-        if (tn_tensor_numel(x) + tn_tensor_numel(y) < LONG_WORK) {
-            st = ops[op].typed(x, y, &out);
-        } else {
-            PyThreadState *state = tnpy_unlock();
-            st = ops[op].typed(x, y, &out);
-            tnpy_lock(state);
-        }
-        return TNPY_LIKELY(st == TN_OK) ? tnpy_wrap(out) : tnpy_raise(st);
+    return op <= OP_floor_divide || ops[op].scalar;
+}
+
+static bool is_simple_number(PyObject *o)
+{
+    return PyFloat_CheckExact(o) || PyLong_CheckExact(o);
+}
+
+/* A plain tensor and a number. */
+static PyObject *with_number(int op, PyObject *a, PyObject *b)
+{
+    tn_tensor *x = ((tnpy_tensor_object *)(void *)a)->t, *y = NULL, *out = NULL;
+    tn_scalar s;
+    if (!x || tnpy_scalar_of(b, &s))
+        return NULL;
+    bool is_long = tn_tensor_numel(x) >= LONG_WORK;
+    tn_status st = ops[op].scalar ? TN_OK : tn_tensor_from_number(s, &y);
+    if (st != TN_OK)
+        return tnpy_raise(st);
+    PyThreadState *state = is_long ? tnpy_unlock() : NULL;
+    st = y ? ops[op].typed(x, y, &out) : ops[op].scalar(x, s, &out);
+    if (is_long)
+        tnpy_lock(state);
+    tn_tensor_unref(y);
+    return TNPY_LIKELY(st == TN_OK) ? tnpy_wrap(out) : tnpy_raise(st);
+}
+
+/* Two plain tensors. */
+static PyObject *with_tensor(int op, tn_tensor *x, tn_tensor *y)
+{
+    tn_tensor *out;
+    tn_status st;
+    if (tn_tensor_numel(x) + tn_tensor_numel(y) < LONG_WORK) {
+        st = ops[op].typed(x, y, &out);
+    } else {
+        PyThreadState *state = tnpy_unlock();
+        st = ops[op].typed(x, y, &out);
+        tnpy_lock(state);
     }
+    return TNPY_LIKELY(st == TN_OK) ? tnpy_wrap(out) : tnpy_raise(st);
+}
+
+/* number / x is x.reciprocal() * number, as torch rounds it. */
+static PyObject *divided_by(PyObject *a, PyObject *b)
+{
+    PyObject *inverse = tnpy_call_method(reciprocal, b, NULL, 0, NULL);
+    PyObject *result =
+        inverse ? or_not(tnpy_call_method(ops[OP_multiply].method, inverse, &a, 1, NULL)) : NULL;
+    Py_XDECREF(inverse);
+    return result;
+}
+
+static PyObject *binary_slow(int op, PyObject *a, PyObject *b)
+{
     PyObject *array = array_operand(tnpy_is_tensor(a) ? b : a);
     if (array) {
-        PyObject *result = tnpy_is_tensor(a) ? binary(op, a, array) : binary(op, array, b);
+        PyObject *result =
+            tnpy_is_tensor(a) ? binary_slow(op, a, array) : binary_slow(op, array, b);
         Py_DECREF(array);
         return result;
     }
@@ -113,12 +162,34 @@ static PyObject *binary(int op, PyObject *a, PyObject *b)
         PyObject *args[] = {b};
         return or_not(tnpy_call_method(ops[op].method, a, args, 1, NULL));
     }
+    if (op == OP_true_divide)
+        return divided_by(a, b);
     if (ops[op].reflected) {
         PyObject *args[] = {b, a};
         return or_not(tnpy_call_function(ops[op].reflected, args, 2, NULL));
     }
     PyObject *args[] = {a, b};
     return or_not(tnpy_call_function(ops[op].entry, args, 2, NULL));
+}
+
+static inline PyObject *binary(int op, PyObject *a, PyObject *b)
+{
+    if (TNPY_UNLIKELY(tnpy_function_modes))
+        return binary_slow(op, a, b);
+    if (TNPY_LIKELY(Py_TYPE(a) == tnpy_Tensor)) {
+        if (TNPY_LIKELY(Py_TYPE(b) == tnpy_Tensor)) {
+            tn_tensor *x = ((tnpy_tensor_object *)(void *)a)->t,
+                      *y = ((tnpy_tensor_object *)(void *)b)->t;
+            if (TNPY_LIKELY(x && y))
+                return with_tensor(op, x, y);
+        } else if (is_simple_number(b) && takes_number(op)) {
+            return with_number(op, a, b);
+        }
+    } else if (Py_TYPE(b) == tnpy_Tensor && (op == OP_add || op == OP_multiply) &&
+               is_simple_number(a)) {
+        return with_number(op, b, a);
+    }
+    return binary_slow(op, a, b);
 }
 
 static PyObject *inplace(int op, PyObject *a, PyObject *b)
@@ -129,7 +200,7 @@ static PyObject *inplace(int op, PyObject *a, PyObject *b)
     return or_not(tnpy_call_method(ops[op].inplace, a, args, 1, NULL));
 }
 
-#define X(name, function, typed, reflected)                                       \
+#define X(name, function, typed, scalar, reflected)                               \
     static PyObject *nb_##name(PyObject *a, PyObject *b)                          \
     {                                                                             \
         return binary(OP_##name, a, b);                                           \
@@ -327,8 +398,10 @@ int tnpy_prepare_operators(void)
     absolute = tnpy_find_entry(tnpy_method_entries, "abs");
     invert = tnpy_find_entry(tnpy_method_entries, "bitwise_not");
     item = tnpy_find_entry(tnpy_method_entries, "item");
-    if (neg && absolute && invert && item)
+    reciprocal = tnpy_find_entry(tnpy_method_entries, "reciprocal");
+    if (neg && absolute && invert && item && reciprocal)
         return 0;
-    PyErr_SetString(PyExc_ImportError, "there is no operator neg, abs, bitwise_not or item");
+    PyErr_SetString(PyExc_ImportError,
+                    "there is no operator neg, abs, bitwise_not, item or reciprocal");
     return -1;
 }

@@ -83,7 +83,12 @@ tn_status tn_tensor_from_scalar(tn_scalar value, tn_dtype dtype, tn_tensor **out
 tn_status tn_tensor_from_number(tn_scalar value, tn_tensor **out)
 {
     TN_CHECK(out, TN_INVALID, "tn_tensor_from_number: out is NULL");
-    TN_TRY(tn_tensor_from_scalar(value, TN_DTYPE_NONE, out));
+    /* The number itself, whatever the default dtype: a float64 tensor beside it must see all its
+     * digits. */
+    tn_dtype dtype = value.kind == TN_SCALAR_FLOAT     ? TN_DTYPE_F64
+                     : value.kind == TN_SCALAR_COMPLEX ? TN_DTYPE_C128
+                                                       : tni_scalar_dtype(value);
+    TN_TRY(tn_tensor_from_scalar(value, dtype, out));
     (*out)->flags |= TNI_WRAPPED_NUMBER;
     return TN_OK;
 }

@@ -117,6 +117,19 @@ static tn_dtype result_dtype(int rule, tn_dtype common)
                                       : common;
 }
 
+/* A number that came as a tensor, and can be read: it is as good as a bare one. */
+static inline bool is_number(const tn_tensor *t)
+{
+    return (t->flags & TNI_WRAPPED_NUMBER) && t->device.type == TN_DEVICE_CPU && t->data != NULL;
+}
+
+static inline int number_kind(tn_dtype dtype)
+{
+    return dtype == TN_DTYPE_C128 || dtype == TN_DTYPE_C64 ? TN_SCALAR_COMPLEX
+           : tn_dtype_is_floating(dtype)                   ? TN_SCALAR_FLOAT
+                                                           : TN_SCALAR_INT;
+}
+
 /* The same for more inputs, numbers that do not change the dtype, a condition, a bool result. */
 static __attribute__((noinline)) bool is_flat(tni_iter *it, int rule, const tni_operand *in, int n,
                                               const tn_tensor *given)
@@ -130,7 +143,13 @@ static __attribute__((noinline)) bool is_flat(tni_iter *it, int rule, const tni_
         return false;
     for (int i = 0; i < n; i++) {
         const tn_tensor *t = in[i].tensor;
-        if (t) {
+        if (t && t != first && is_number(t)) {
+            if (i < lead || !number_fits(dtype_bit, number_kind((tn_dtype)t->dtype)))
+                return false;
+            numbers |= 1u << i;
+            it->in_data[i] = t->data;
+            it->in_dtype[i] = t->dtype;
+        } else if (t) {
             if (t != first &&
                 ((t->flags & (TNI_CONTIGUOUS | TNI_WRAPPED_NUMBER)) != TNI_CONTIGUOUS ||
                  t->dtype != (i < lead ? TN_DTYPE_BOOL : first->dtype) ||
