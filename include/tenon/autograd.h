@@ -253,6 +253,9 @@ TN_API uint32_t tn_current_pass(void);
 /** Whether that pass has run @p node, will run it, or ends at it (tn_grad). false outside a pass.
  */
 TN_API bool tn_pass_runs(const tn_node *node);
+/** No pass that this thread is in was told to stop at inputs (tn_grad, `inputs` of tn_backward):
+ * all gradients that a pass inside would add up are wanted. */
+TN_API bool tn_passes_are_whole(void);
 
 /* ---- finding out what went wrong ---- */
 

@@ -190,7 +190,7 @@ static PyObject *run_backward(request *r, int32_t retain, int32_t create)
     tnpy_lock(state);
     tnpy_drop_waiting();
     if (status != TN_OK)
-        return tnpy_raise(status);
+        return tnpy_raise_pass(status);
     Py_RETURN_NONE;
 }
 
@@ -260,7 +260,7 @@ static PyObject *run_grad(request *r, const tn_grad_opts *opts)
                                r->seeds.n ? r->seeds.v : NULL, opts, grads);
     tnpy_lock(state);
     tnpy_drop_waiting();
-    PyObject *result = status == TN_OK ? wrap_all(grads, r->inputs.n) : tnpy_raise(status);
+    PyObject *result = status == TN_OK ? wrap_all(grads, r->inputs.n) : tnpy_raise_pass(status);
     if (grads != few)
         PyMem_Free(grads);
     return result;
@@ -444,6 +444,12 @@ static PyObject *pass_runs(PyObject *module, PyObject *o)
     return PyBool_FromLong(runs);
 }
 
+static PyObject *passes_are_whole(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(tn_passes_are_whole());
+}
+
 static PyMethodDef functions[] = {
     {"_run_backward", run_backward_py, METH_VARARGS, NULL},
     {"_run_grad", run_grad_py, METH_VARARGS, NULL},
@@ -451,6 +457,7 @@ static PyMethodDef functions[] = {
     {"_gradient_edge", gradient_edge, METH_O, NULL},
     {"_increment_version", increment_version, METH_O, NULL},
     {"_current_pass", current_pass, METH_NOARGS, NULL},
+    {"_passes_are_whole", passes_are_whole, METH_NOARGS, NULL},
     {"_pass_runs", pass_runs, METH_O, NULL},
     {"_current_autograd_node", current_node, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
@@ -476,7 +483,8 @@ int tnpy_add_autograd(PyObject *module)
     tn_set_interrupt_check(look_for_signals);
     if (PyModule_AddFunctions(module, functions) < 0 || tnpy_add_node(module) < 0 ||
         tnpy_add_hooks(module) < 0 || tnpy_add_function(module) < 0 ||
-        tnpy_add_anomaly(module) < 0 || tnpy_add_checkpoint(module) < 0)
+        tnpy_add_anomaly(module) < 0 || tnpy_add_checkpoint(module) < 0 ||
+        tnpy_add_autocast(module) < 0)
         return -1;
     return tnpy_add_forward_ad(module);
 }

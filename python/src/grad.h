@@ -68,6 +68,10 @@ PyObject *tnpy_function_of(const tn_node *node);
 tn_node *tnpy_function_node(PyObject *o);
 int tnpy_is_function(PyObject *o);
 
+/* What a pass that failed raises: CheckpointError where a checkpoint found a difference
+ * (checkpoint.c). Returns NULL. */
+PyObject *tnpy_raise_pass(tn_status status);
+
 /* Read keyword and positional arguments of a METH_FASTCALL function: @p names ends with NULL; what
  * is not given stays as it is. 0, or -1 with a TypeError. */
 int tnpy_arguments(const char *function, const char *const *names, PyObject *const *args,
@@ -79,5 +83,6 @@ int tnpy_add_function(PyObject *module);
 int tnpy_add_forward_ad(PyObject *module);
 int tnpy_add_anomaly(PyObject *module);
 int tnpy_add_checkpoint(PyObject *module);
+int tnpy_add_autocast(PyObject *module);
 
 #endif

@@ -174,9 +174,14 @@ static PyObject *node_name(PyObject *self, PyObject *unused)
 {
     (void)unused;
     tn_node *node = tnpy_node_of(self);
-    PyObject *name = node ? PyUnicode_FromString(tn_node_name(node)) : NULL;
+    if (!node)
+        return NULL;
+    /* The reference has these two from C++, and users compare with that. */
+    const char *name = tn_node_name(node);
+    bool plain = strcmp(name, "AccumulateGrad") != 0 && strcmp(name, "CopySlices") != 0;
+    PyObject *text = PyUnicode_FromFormat("%s%s", plain ? "" : "torch::autograd::", name);
     tn_node_unref(node);
-    return name;
+    return text;
 }
 
 static PyObject *sequence_nr(PyObject *self, PyObject *unused)

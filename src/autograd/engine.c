@@ -324,6 +324,11 @@ uint32_t tni_current_pass(void)
     return current ? current->id : 0;
 }
 
+bool tn_passes_are_whole(void)
+{
+    return tni_passes_are_whole();
+}
+
 bool tni_passes_are_whole(void)
 {
     for (const tni_pass *pass = current; pass; pass = pass->outer)

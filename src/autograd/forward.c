@@ -315,6 +315,8 @@ static tn_status without_tangent(tn_tensor *t, tn_tensor **out)
     uint8_t old = push_none();
     tn_status status = tn_alias(t, out);
     tni_tls.no_forward_grad = old;
+    if (status == TN_OK)
+        (*out)->flags |= TNI_NO_TANGENT;
     return status;
 }
 

@@ -33,8 +33,8 @@ static inline bool tni_any_watched(tn_tensor *const *list, int64_t n)
 }
 static inline bool tni_has_tangent(const tn_tensor *t)
 {
-    return t && ((t->flags & TNI_HAS_TANGENT) ||
-                 (t->view_base && (t->view_base->flags & TNI_HAS_TANGENT)));
+    return t && ((t->flags & TNI_HAS_TANGENT) || (t->view_base && !(t->flags & TNI_NO_TANGENT) &&
+                                                  (t->view_base->flags & TNI_HAS_TANGENT)));
 }
 
 /* Whether a call of this thread with @p t would push its tangent forward. NULL: no. */

@@ -31,6 +31,7 @@ static inline tn_status record(const tn_tensor *base, tn_tensor *view, uint32_t 
     tn_tensor *root = base->view_base ? base->view_base : (tn_tensor *)(uintptr_t)base;
     tni_ref(&root->object);
     view->view_base = root;
+    view->flags |= base->flags & TNI_NO_TANGENT;
     view->view_version = atomic_load_explicit(view->versions, memory_order_relaxed);
     view->flags |= creation(base->flags & TNI_VIEW_CREATION, own);
     return TN_OK;

@@ -67,6 +67,7 @@ enum {
     TNI_VIEW_INFERENCE = 3u << 8,
     TNI_VIEW_CUSTOM = 4u << 8, /* made inside a custom function */
     TNI_VIEW_CREATION = 7u << 8,
+    TNI_NO_TANGENT = 1u << 11, /* a view that does not have the tangent of its base: a primal */
 };
 
 /* Note [Version counters]

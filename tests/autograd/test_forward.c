@@ -86,6 +86,30 @@ TEST(a_dual_tensor_is_a_view_and_the_primal_is_left_alone)
     drop2(d, x);
 }
 
+TEST(a_primal_has_no_tangent_and_neither_have_its_views)
+{
+    tn_tensor *x = kit_vector(2, 3), *y = NULL, *primal = NULL, *tangent = NULL, *part = NULL;
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 1);
+    ASSERT_OK(tn_mul(d, d, &y));
+    ASSERT_OK(tn_unpack_dual(y, &primal, &tangent));
+    EXPECT(kit_at(tangent, 0) == 6 && slope(y, 0) == 6);
+    EXPECT(isnan(slope(primal, 0)));
+    ASSERT_OK(tn_select(primal, 0, 1, &part));
+    EXPECT(isnan(slope(part, 0)));
+    tn_tensor_unref(part);
+    ASSERT_OK(tn_mul(primal, primal, &part));
+    EXPECT(kit_at(part, 0) == 81 && isnan(slope(part, 0)));
+    tn_tensor_unref(part);
+    ASSERT_OK(tn_select(y, 0, 1, &part)); /* views of the dual one have it */
+    EXPECT(slope(part, 0) == 6);
+    tn_tensor_unref(part);
+    ASSERT_OK(tn_forward_leave());
+    drop2(primal, tangent);
+    drop2(d, x);
+    tn_tensor_unref(y);
+}
+
 TEST(what_cannot_be_dual_is_refused)
 {
     tn_tensor *x = kit_vector(2, 3), *three = kit_vector(3, 1), *out = NULL, *wide = NULL;

@@ -155,7 +155,8 @@ class Graph(unittest.TestCase):
         self.assertEqual((mul.name(), index), ("MulBackward0", 0))
         self.assertIs(mul.next_functions[0][0], mul.next_functions[1][0])
         accumulator = mul.next_functions[0][0]
-        self.assertEqual(accumulator.name(), "AccumulateGrad")
+        self.assertEqual(accumulator.name(), "torch::autograd::AccumulateGrad")
+        self.assertEqual(type(accumulator).__name__, "AccumulateGrad")
         self.assertIs(accumulator.variable, x)
         self.assertIsNone(x.grad_fn)
         with self.assertRaises(AttributeError):
@@ -202,7 +203,7 @@ class Graph(unittest.TestCase):
         edge = graph.get_gradient_edge(y)
         self.assertIs(edge.node, y.grad_fn)
         self.assertEqual(edge.output_nr, 0)
-        self.assertEqual(graph.get_gradient_edge(x).node.name(), "AccumulateGrad")
+        self.assertEqual(graph.get_gradient_edge(x).node.name(), "torch::autograd::AccumulateGrad")
         with self.assertRaisesRegex(RuntimeError, "It is not possible to get the gradient edge"):
             graph.get_gradient_edge(tenon.ones(1))
 

@@ -11,9 +11,9 @@ from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function, NestedIOFunction
 from .variable import Variable
 
-__all__ = ["Variable", "Function", "backward", "grad_mode", "NestedIOFunction", "detect_anomaly", "enable_grad",
-           "grad", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly",
-           "set_grad_enabled", "set_multithreading_enabled", "functional", "forward_ad", "graph", "profiler"]
+# Without what is loaded on first use: importing a name from here would load it.
+__all__ = ["Variable", "Function", "backward", "NestedIOFunction", "detect_anomaly", "grad", "set_detect_anomaly",
+           "graph"]
 
 _MODULES = ("functional", "forward_ad", "profiler", "grad_mode", "function", "variable")
 _MODES = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")

@@ -101,7 +101,7 @@ def _expected(columns, k, value, x):
         if len(slopes) == 1:
             rows.append(real)
         else:
-            rows.append(tenon.complex(real, _real_product(slopes[1][k], value)))
+            rows.append(tenon.view_as_complex(tenon.stack([real, _real_product(slopes[1][k], value)], -1)))
     if not rows:
         return tenon.zeros_like(x).reshape(-1)
     made = tenon.stack(rows)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""functional (jacobian, hessian and products), forward mode, gradcheck. Values are closed forms."""
+import unittest
+import warnings
+
+import harness
+import tenon
+from tenon.autograd import forward_ad, functional, gradcheck, gradgradcheck
+from tenon.autograd.gradcheck import GradcheckError
+
+
+def close(test, a, b):
+    test.assertEqual(tuple(a.shape), tuple(b.shape))
+    test.assertTrue(tenon.allclose(a, b), "%s is not %s" % (a, b))
+
+
+class Matrices(unittest.TestCase):
+    def test_jacobian(self):
+        x = tenon.tensor([1.0, 2.0, 3.0])
+        close(self, functional.jacobian(lambda x: x * x, x), tenon.tensor([[2.0, 0, 0], [0, 4.0, 0], [0, 0, 6.0]]))
+        for strategy in ("reverse-mode", "forward-mode"):
+            made = functional.jacobian(lambda a, b: (a * b, a.sum()), (x, x + 1), vectorize=True, strategy=strategy)
+            self.assertEqual((len(made), len(made[0])), (2, 2))
+            close(self, made[0][0], tenon.diag(x + 1))
+            close(self, made[0][1], tenon.diag(x))
+            close(self, made[1][0], tenon.ones(3))
+            close(self, made[1][1], tenon.zeros(3))
+
+    def test_jacobian_of_matrices_and_history(self):
+        x = tenon.rand(2, 3)
+        made = functional.jacobian(lambda x: x.exp().sum(1), x)
+        self.assertEqual(tuple(made.shape), (2, 2, 3))
+        close(self, made[0, 0], x[0].exp())
+        close(self, made[0, 1], tenon.zeros(3))
+        self.assertFalse(made.requires_grad)
+        y = tenon.tensor([2.0], requires_grad=True)
+        made = functional.jacobian(lambda y: y ** 3, y, create_graph=True)
+        made.sum().backward()
+        close(self, y.grad, tenon.tensor([12.0]))
+
+    def test_strict(self):
+        x = tenon.ones(2)
+        with self.assertRaisesRegex(RuntimeError, "Output 0 of the user-provided function does not require gradients."):
+            functional.jacobian(lambda x: tenon.ones(2), x, strict=True)
+        with self.assertRaisesRegex(TypeError, "The inputs given to jacobian must be either a Tensor or a tuple of Tensors"):
+            functional.jacobian(lambda x: x, 3)
+
+    def test_hessian(self):
+        x = tenon.tensor([1.0, 2.0])
+        close(self, functional.hessian(lambda x: (x ** 3).sum(), x), tenon.tensor([[6.0, 0], [0, 12.0]]))
+        made = functional.hessian(lambda a, b: (a * a * b).sum(), (x, x))
+        close(self, made[0][0], tenon.diag(2 * x))
+        close(self, made[0][1], tenon.diag(2 * x))
+        close(self, made[1][0], tenon.diag(2 * x))
+        close(self, made[1][1], tenon.zeros(2, 2))
+        with self.assertRaisesRegex(RuntimeError, "should contain a single element"):
+            functional.hessian(lambda x: x * x, x)
+
+
+class Products(unittest.TestCase):
+    def test_vjp_and_jvp(self):
+        x, v = tenon.tensor([1.0, 2.0]), tenon.tensor([1.0, 10.0])
+        out, made = functional.vjp(lambda x: x * x, x, v)
+        close(self, out, x * x)
+        close(self, made, 2 * x * v)
+        out, made = functional.jvp(lambda x: x * x, x, v)
+        close(self, made, 2 * x * v)
+        outs, made = functional.jvp(lambda a, b: (a * b, a + b), (x, x), (v, v))
+        self.assertEqual(len(outs), 2)
+        close(self, made[0], 2 * x * v)
+        close(self, made[1], 2 * v)
+        out, made = functional.vjp(lambda x: (x * x).sum(), x)
+        close(self, made, 2 * x)
+
+    def test_products_with_the_hessian(self):
+        x, v = tenon.tensor([1.0, 2.0]), tenon.tensor([1.0, 10.0])
+
+        def f(x):
+            return (x ** 3).sum()
+
+        for product in (functional.vhp, functional.hvp):
+            out, made = product(f, x, v)
+            close(self, out, tenon.tensor(9.0))
+            close(self, made, 6 * x * v)
+
+    def test_directions_that_do_not_fit(self):
+        x = tenon.ones(2)
+        with self.assertRaisesRegex(RuntimeError, "The vector v can only be None if the user-provided function returns a single Tensor with a single element."):
+            functional.vjp(lambda x: x * x, x)
+        with self.assertRaisesRegex(RuntimeError, r"v has invalid size: should be \w+.Size\(\[2\]\) but got \w+.Size\(\[3\]\)."):
+            functional.vjp(lambda x: x * x, x, tenon.ones(3))
+
+
+class ForwardMode(unittest.TestCase):
+    def test_tangents(self):
+        with forward_ad.dual_level():
+            d = forward_ad.make_dual(tenon.tensor([2.0]), tenon.tensor([3.0]))
+            y = d * d + d.exp()
+            primal, tangent = forward_ad.unpack_dual(y)
+            close(self, tangent, tenon.tensor([12.0]) + tenon.tensor([2.0]).exp() * 3)
+            self.assertIsNone(forward_ad.unpack_dual(primal).tangent)
+            self.assertIsNone(forward_ad.unpack_dual(tenon.ones(1)).tangent)
+        self.assertIsNone(forward_ad.unpack_dual(y).tangent)
+
+    def test_what_is_refused(self):
+        with self.assertRaisesRegex(RuntimeError, "no level exists, make sure to enter_dual_level"):
+            forward_ad.make_dual(tenon.ones(1), tenon.ones(1))
+        with forward_ad.dual_level():
+            with self.assertRaisesRegex(RuntimeError, "Nested forward mode AD is not supported at the moment"):
+                forward_ad.enter_dual_level()
+            with self.assertRaisesRegex(ValueError, "Expected primal to be floating point or complex"):
+                forward_ad.make_dual(tenon.ones(1, dtype=tenon.int64), tenon.ones(1))
+        with forward_ad.dual_level():
+            pass
+
+
+class Wrong(tenon.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x
+
+
+class Gradcheck(unittest.TestCase):
+    def double(self, *size):
+        return tenon.rand(*size, dtype=tenon.float64, requires_grad=True)
+
+    def test_right_gradients_pass(self):
+        x, w = self.double(2, 3), self.double(3, 2)
+        self.assertTrue(gradcheck(lambda x, w: (x @ w).tanh(), (x, w)))
+        self.assertTrue(gradcheck(lambda x: (x.exp(), x * 2), (x,), check_forward_ad=True))
+        self.assertTrue(gradgradcheck(lambda x, w: (x @ w).tanh(), (x, w)))
+        self.assertTrue(gradcheck(lambda x: x.argmax(), (x,)))
+
+    def test_complex_gradients_pass(self):
+        z = tenon.view_as_complex(tenon.rand(3, 2, dtype=tenon.float64)).requires_grad_(True)
+        self.assertTrue(gradcheck(lambda z: z * z, (z,)))
+        self.assertTrue(gradcheck(lambda z: z.abs(), (z,)))
+
+    def test_wrong_gradients_are_found(self):
+        x = self.double(2)
+        with self.assertRaisesRegex(GradcheckError, "Jacobian mismatch for output 0 with respect to input 0,"):
+            gradcheck(Wrong.apply, (x,))
+        self.assertFalse(gradcheck(Wrong.apply, (x,), raise_exception=False))
+
+    def test_inputs_that_are_not_fit(self):
+        with self.assertRaisesRegex(ValueError, "gradcheck expects at least one input tensor to require gradient"):
+            gradcheck(lambda x: x, (tenon.ones(1, dtype=tenon.float64),))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            gradcheck(lambda x: x * 2, (tenon.ones(1, requires_grad=True),), eps=1e-2, atol=1e-2)
+        self.assertIn("is not a double precision floating point", str(caught[0].message))
+
+
+if __name__ == "__main__":
+    harness.main()
