@@ -641,6 +641,23 @@ def initial_values(lib, nn, log):
 
 
 @scenario
+def orthogonal(lib, nn, log):
+    for shape in ((4, 6), (6, 4), (5, 5), (4, 2, 3)):
+        w = nn.init.orthogonal_(lib.empty(*shape), gain=2.0).flatten(1)
+        small = w @ w.t() if w.size(0) <= w.size(1) else w.t() @ w
+        log.add(bool((small - 4 * lib.eye(small.size(0))).abs().max() < 1e-5))
+    for shape, kind in (((4, 4), None), ((3, 5), None), ((5, 3), "householder"), ((4, 4), "matrix_exp")):
+        m = nn.utils.parametrizations.orthogonal(nn.Linear(*shape), orthogonal_map=kind)
+        w = m.weight
+        small = w @ w.t() if w.size(0) <= w.size(1) else w.t() @ w
+        log.add(bool((small - lib.eye(small.size(0))).abs().max() < 1e-5), shapes(m.state_dict()))
+        m(lib.ones(1, shape[0])).sum().backward()
+        log.add(m.parametrizations.weight.original.grad is not None)
+    log.tries(lambda: nn.utils.parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map="x"))
+    log.tries(lambda: nn.utils.parametrizations.orthogonal(nn.Linear(2, 2), "bias"))
+
+
+@scenario
 def pretrained(lib, nn, log):
     w = lib.ones(4, 2)
     e = nn.Embedding.from_pretrained(w)

@@ -204,6 +204,22 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     return tensor if std is None else _no_grad_normal_(tensor, 0, std, generator)
 
 
+def _orthonormal(a):
+    """Orthonormal columns that span those of `a` (*, m, n), m >= n: the Q of a QR whose R has a positive diagonal.
+
+    That sign makes the distribution uniform when `a` is normal. Columns are cleared of those before them twice, which keeps
+    them orthogonal to rounding.
+    """
+    q = tenon.zeros_like(a)
+    for j in range(a.size(-1)):
+        v = a[..., j : j + 1]
+        done = q[..., :j]
+        for _ in range(2 if j else 0):
+            v = v - done @ (done.transpose(-2, -1) @ v)
+        q[..., j : j + 1] = v / v.norm(2, -2, keepdim=True)
+    return q
+
+
 def orthogonal_(tensor, gain=1, generator=None):
     """Make a matrix (all but the first dimension taken as one) have orthonormal rows or columns, times `gain`."""
     if tensor.ndimension() < 2:
@@ -216,8 +232,7 @@ def orthogonal_(tensor, gain=1, generator=None):
         flat = tenon.empty(rows, cols, dtype=tensor.dtype, device=tensor.device).normal_(0, 1, generator=generator)
         if rows < cols:
             flat = flat.t()
-        q, r = tenon.linalg.qr(flat)
-        q = q * tenon.diag(r, 0).sign()  # makes the distribution uniform
+        q = _orthonormal(flat)
         if rows < cols:
             q = q.t()
         return tensor.copy_(q.reshape(tensor.shape)).mul_(gain)

@@ -3,12 +3,16 @@
 tensors that broadcast, so they must work element by element (or look tables up by index)."""
 
 import math
+from collections import namedtuple
 
 import tenon
 
-__all__ = ["BlockMask", "flex_attention", "create_block_mask", "create_mask", "or_masks", "and_masks", "noop_mask"]
+__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "flex_attention", "create_block_mask", "create_mask", "or_masks", "and_masks", "noop_mask"]
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
+
+AuxRequest = namedtuple("AuxRequest", ["lse", "max_scores"], defaults=(False, False))
+AuxOutput = namedtuple("AuxOutput", ["lse", "max_scores"], defaults=(None, None))
 
 
 def noop_mask(batch, head, token_q, token_kv):
@@ -175,4 +179,6 @@ def flex_attention(
     if block_mask is not None or score_mod is not None:
         weights = weights.masked_fill((lse == float("-inf")).unsqueeze(-1), 0.0)  # a row that may look nowhere gives zero
     out = weights @ value
+    if return_aux is not None:
+        return out, AuxOutput(lse if return_aux.lse else None, scores.amax(-1) if return_aux.max_scores else None)
     return (out, lse) if return_lse else out

@@ -4,7 +4,7 @@
 import warnings
 
 import tenon
-from tenon.nn.functional._shared import op, overridable
+from tenon.nn.functional._shared import give_way, op, overridable, overridden
 
 _nn = tenon._C._nn
 
@@ -51,9 +51,10 @@ def rrelu_(input, lower=0.125, upper=1.0 / 3, training=False):
     return with_op(input, lower, upper, training) if with_op else input.copy_(_rrelu(input, lower, upper, training))
 
 
-@overridable
 def relu(input, inplace=False):
     """`max(input, 0)`."""
+    if overridden(input):
+        return give_way(relu, input, inplace=inplace)
     return tenon.relu_(input) if inplace else tenon.relu(input)
 
 
@@ -63,9 +64,10 @@ def relu6(input, inplace=False):
     return _nn.relu6_(input) if inplace else _nn.relu6(input)
 
 
-@overridable
 def elu(input, alpha=1.0, inplace=False):
     """`input` where positive, else `alpha * (exp(input) - 1)`."""
+    if overridden(input):
+        return give_way(elu, input, alpha=alpha, inplace=inplace)
     return _nn.elu_(input, alpha) if inplace else _nn.elu(input, alpha)
 
 
@@ -81,9 +83,10 @@ def celu(input, alpha=1.0, inplace=False):
     return tenon.celu_(input, alpha) if inplace else tenon.celu(input, alpha)
 
 
-@overridable
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """`input` where positive, else `negative_slope * input`."""
+    if overridden(input):
+        return give_way(leaky_relu, input, negative_slope=negative_slope, inplace=inplace)
     return _nn.leaky_relu_(input, negative_slope) if inplace else _nn.leaky_relu(input, negative_slope)
 
 
@@ -146,9 +149,10 @@ def hardsigmoid(input, inplace=False):
     return _nn.hardsigmoid_(input) if inplace else _nn.hardsigmoid(input)
 
 
-@overridable
 def silu(input, inplace=False):
     """`input * sigmoid(input)`."""
+    if overridden(input):
+        return give_way(silu, input, inplace=inplace)
     return _nn.silu_(input) if inplace else _nn.silu(input)
 
 
@@ -172,9 +176,10 @@ def _get_softmax_dim(name, ndim, stacklevel):
     return 0 if ndim in (0, 1, 3) else 1
 
 
-@overridable
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """`exp(input)` divided by its sum along `dim`; computed in `dtype` where one is given."""
+    if overridden(input):
+        return give_way(softmax, input, dim=dim, _stacklevel=_stacklevel, dtype=dtype)
     if dim is None:
         dim = _get_softmax_dim("softmax", input.dim(), _stacklevel)
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
@@ -188,9 +193,10 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
     return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
 
 
-@overridable
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of `softmax`, computed safely."""
+    if overridden(input):
+        return give_way(log_softmax, input, dim=dim, _stacklevel=_stacklevel, dtype=dtype)
     if dim is None:
         dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel)
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)

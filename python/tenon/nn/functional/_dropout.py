@@ -5,7 +5,7 @@ import math
 import warnings
 
 import tenon
-from tenon.nn.functional._shared import overridable
+from tenon.nn.functional._shared import give_way, overridable, overridden
 
 
 def _check(p):
@@ -37,9 +37,10 @@ def _apply(input, p, training, inplace, channels=False, alpha=False):
     return input.mul_(noise).add_(shift) if inplace else input * noise + shift
 
 
-@overridable
 def dropout(input, p=0.5, training=True, inplace=False):
     """Zero each element with probability `p` and scale the rest by `1 / (1 - p)`; the input itself when not training."""
+    if overridden(input):
+        return give_way(dropout, input, p=p, training=training, inplace=inplace)
     _check(p)
     return tenon.dropout_(input, p, training) if inplace else tenon.dropout(input, p, training)
 

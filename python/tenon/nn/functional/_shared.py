@@ -14,20 +14,26 @@ def op(name, composed=None):
     return found
 
 
-_has_override = getattr(tenon._C, "_has_torch_function", None)
+# Whether one argument, or any of several, takes calls over through `__torch_function__`, or a mode does.
+overridden = tenon._C._has_torch_function_unary
+any_overridden = tenon._C._has_torch_function
+
+
+def give_way(fn, *args, **kwargs):
+    """Let the argument or mode that overrides `fn` answer the call."""
+    return tenon._C._override_call(fn, args, kwargs)
 
 
 def overridable(fn):
-    """Let an argument with `__torch_function__`, or a mode, take over the call as it does for an operator."""
-    if _has_override is None:
-        return fn
+    """Let an argument with `__torch_function__`, or a mode, take over the call as it does for an operator.
+
+    What is called most asks for itself, with `overridden`, which saves a call.
+    """
 
     @functools.wraps(fn)
     def call(*args, **kwargs):
-        if _has_override(args) or (kwargs and _has_override(tuple(kwargs.values()))):
-            from tenon.overrides import handle_torch_function
-
-            return handle_torch_function(call, (*args, *kwargs.values()), *args, **kwargs)
+        if any_overridden(args) or (kwargs and any_overridden(tuple(kwargs.values()))):
+            return give_way(call, *args, **kwargs)
         return fn(*args, **kwargs)
 
     return call

@@ -178,6 +178,9 @@ class _Convolution(_ConvNd):
         return type(self)._conv(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input):
+        held = self._parameters  # see Note [Parameters in forward]
+        if "weight" in held and "bias" in held:
+            return self._conv_forward(input, held["weight"], held["bias"])
         return self._conv_forward(input, self.weight, self.bias)
 
 

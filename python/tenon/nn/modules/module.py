@@ -217,10 +217,10 @@ class Module(HookMethods, StateMethods, WalkMethods):
 
     def __getattr__(self, name):
         own = self.__dict__
-        for table in ("_parameters", "_buffers", "_modules"):
-            held = own.get(table)
-            if held is not None and name in held:
-                return held[name]
+        if "_parameters" in own:
+            for table in (own["_parameters"], own["_modules"], own["_buffers"]):
+                if name in table:
+                    return table[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def _forget(self, name, *tables):

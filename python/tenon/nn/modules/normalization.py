@@ -65,6 +65,9 @@ class LayerNorm(Module):
                 init.zeros_(self.bias)
 
     def forward(self, input):
+        held = self._parameters  # see Note [Parameters in forward]
+        if "weight" in held and "bias" in held:
+            return F.layer_norm(input, self.normalized_shape, held["weight"], held["bias"], self.eps)
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):

@@ -84,8 +84,11 @@ class Embedding(_Table):
         self.sparse = sparse
 
     def forward(self, input):
+        weight = self._parameters.get("weight")  # see Note [Parameters in forward]
+        if weight is None:
+            weight = self.weight
         return F.embedding(
-            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+            input, weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 
     def extra_repr(self):

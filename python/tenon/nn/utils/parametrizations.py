@@ -5,6 +5,7 @@ from enum import Enum, auto
 
 import tenon
 import tenon.nn.functional as F
+from tenon.nn.init import _orthonormal
 from tenon.nn.modules.module import Module
 from tenon.nn.utils import parametrize
 from tenon.nn.utils.weight_norm import norm_except_dim, weight_from
@@ -23,12 +24,6 @@ class _OrthMaps(Enum):
     matrix_exp = auto()
     cayley = auto()
     householder = auto()
-
-
-def _orthogonal_of(A):
-    """An orthogonal matrix near a tall `A`, with the sign that makes the choice unique."""
-    q, r = tenon.linalg.qr(A)
-    return q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
 class _Orthogonal(Module):
@@ -100,10 +95,10 @@ class _Orthogonal(Module):
             A.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1
             return A.mT if wide else A
         if n == k:
-            Q = Q.clone() if _is_orthogonal(Q) else _orthogonal_of(Q)
+            Q = Q.clone() if _is_orthogonal(Q) else _orthonormal(Q)
         else:
             extra = tenon.randn(*Q.shape[:-2], n, n - k, dtype=Q.dtype, device=Q.device)
-            Q = _orthogonal_of(tenon.cat([Q, extra], dim=-1))
+            Q = _orthonormal(tenon.cat([Q, extra], dim=-1))
         self.base = Q
         neg_id = tenon.zeros_like(Q_init)
         neg_id.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
