@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: MIT
+"""grad, vjp, jvp, jacrev, jacfwd and hessian of functions."""
+import functools
+import threading
+
+import tenon
+from tenon import autograd
+from ._tree import flatten, tree_map
+
+_levels = threading.local()
+
+
+class _Level:
+    """How many transforms this thread is in."""
+
+    def __enter__(self):
+        _levels.n = getattr(_levels, "n", 0) + 1
+        return _levels.n
+
+    def __exit__(self, *args):
+        _levels.n -= 1
+
+
+def _own(value):
+    """A tensor that this transform records for; tied to the one given where that records for somebody else."""
+    if not isinstance(value, tenon.Tensor):
+        return value
+    if not (value.is_floating_point() or value.is_complex()):
+        return value
+    return value.view_as(value) if value.requires_grad else value.detach().requires_grad_(True)
+
+
+def _reaches_others(outputs, own):
+    """Whether the graph of the outputs leads to leaves that are not our own."""
+    mine = [t for t in own if t.is_leaf]
+    ids = {id(t) for t in mine}
+    seen, todo = {}, [o.grad_fn for o in outputs if o.grad_fn is not None]
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen[id(node)] = node  # held, so that no other gets its address
+        for following, _ in node.next_functions:
+            if following is None:
+                continue
+            if type(following).__name__ != "AccumulateGrad":
+                todo.append(following)
+            elif id(following.variable) not in ids:
+                return True
+    return False
+
+
+def _gradients(outputs, inputs, seeds, create_graph):
+    """One gradient for each input that can have one; zeros where it was not used."""
+    at = [i for i, x in enumerate(inputs) if isinstance(x, tenon.Tensor) and x.requires_grad]
+    pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
+    made = (None,) * len(at)
+    if pairs and at:
+        made = autograd.grad([o for o, _ in pairs], [inputs[i] for i in at], [s for _, s in pairs],
+                             create_graph=create_graph, retain_graph=True, allow_unused=True)
+    out = [tenon.zeros_like(x) if isinstance(x, tenon.Tensor) else None for x in inputs]
+    for i, g in zip(at, made):
+        if g is not None:
+            out[i] = g
+    return out
+
+
+def _loose(value, own):
+    """Results without the history that is ours alone."""
+    leaves = []
+    flatten(value, leaves)
+    tensors = [t for t in leaves if isinstance(t, tenon.Tensor) and t.requires_grad]
+    if not tensors or _reaches_others(tensors, own):
+        return value
+    return tree_map(lambda t: t.detach() if isinstance(t, tenon.Tensor) else t, value)
+
+
+def _picked(args, argnums):
+    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not numbers:
+        raise RuntimeError("argnums must be non-empty")
+    for n in numbers:
+        if not isinstance(n, int):
+            raise RuntimeError("argnums must be int or Tuple[int, ...], got: %s" % type(n))
+        if not -len(args) <= n < len(args):
+            raise RuntimeError("Got argnum=%d, but only %d positional inputs" % (n, len(args)))
+    return tuple(n % len(args) for n in numbers)
+
+
+def _with_own(args, numbers):
+    """The arguments with ours in the chosen places; the tensors of those places; how to build gradients of them."""
+    args, own, builds = list(args), [], []
+    for n in numbers:
+        leaves = []
+        build = flatten(args[n], leaves)
+        made = [_own(v) for v in leaves]
+        args[n] = build(iter(made))
+        own += made
+        builds.append((build, len(made)))
+    return args, own, builds
+
+
+def _rebuild(values, builds, argnums):
+    out, i = [], 0
+    for build, n in builds:
+        out.append(build(iter(values[i:i + n])))
+        i += n
+    return tuple(out) if isinstance(argnums, tuple) else out[0]
+
+
+def grad_and_value(func, argnums=0, has_aux=False):
+    """A function that gives the gradient and the value of ``func``, whose value is one number."""
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        numbers = _picked(args, argnums)
+        with _Level() as level, tenon.enable_grad():
+            args, own, builds = _with_own(args, numbers)
+            output, aux = _split_aux(func(*args, **kwargs), has_aux, "grad_and_value(f)(*args)")
+            if not isinstance(output, tenon.Tensor):
+                raise RuntimeError("Expected f(*args) to return a Tensor, got %s" % type(output))
+            if output.dim() != 0:
+                raise RuntimeError("Expected f(*args) to return a scalar tensor. Got tensor with %d dims. Maybe you "
+                                   "wanted to use the vjp or jacrev APIs instead?" % output.dim())
+            tensors = [t for t in own if isinstance(t, tenon.Tensor)]
+            again = level > 1 or _reaches_others([output] if output.requires_grad else [], tensors)
+            made = _rebuild(_gradients([output], own, [tenon.ones_like(output)], again), builds, argnums)
+        if not again:
+            made, output, aux = tree_map(_detached, made), _detached(output), tree_map(_detached, aux)
+        return (made, (output, aux)) if has_aux else (made, output)
+    return wrapper
+
+
+def _detached(t):
+    return t.detach() if isinstance(t, tenon.Tensor) else t
+
+
+def _split_aux(result, has_aux, what):
+    if not has_aux:
+        return result, None
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise RuntimeError("%s: output of function f should be a tuple: (output, aux) if has_aux is True" % what)
+    return result
+
+
+def grad(func, argnums=0, has_aux=False):
+    """A function that gives the gradient of ``func``, whose value is one number."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        made, value = both(*args, **kwargs)
+        return (made, value[1]) if has_aux else made
+    return wrapper
+
+
+def vjp(func, *primals, has_aux=False):
+    """The value of ``func``, and a function that multiplies the Jacobian by vectors from the left."""
+    with _Level(), tenon.enable_grad():
+        args, own, builds = _with_own(primals, tuple(range(len(primals))))
+        output, aux = _split_aux(func(*args), has_aux, "vjp(f, *primals)")
+    leaves = []
+    flatten(output, leaves)
+    for o in leaves:
+        if not isinstance(o, tenon.Tensor):
+            raise RuntimeError("vjp(f, *primals): Expected f to be a function that returns only tensors, got %s" % type(o))
+    tensors = [t for t in own if isinstance(t, tenon.Tensor)]
+    inside = getattr(_levels, "n", 0) > 0
+
+    def vjp_fn(cotangents, retain_graph=True, create_graph=None):
+        seeds = []
+        flatten(cotangents, seeds)
+        if len(seeds) != len(leaves):
+            raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure of outputs "
+                               "to the function.")
+        again = tenon.is_grad_enabled() if create_graph is None else create_graph
+        with tenon.enable_grad():
+            made = _rebuild(_gradients(leaves, own, seeds, again), builds, ())
+        again = again and (inside or any(isinstance(s, tenon.Tensor) and s.requires_grad for s in seeds)
+                           or _reaches_others([o for o in leaves if o.requires_grad], tensors))
+        return made if again else tree_map(_detached, made)
+
+    shown = output if inside else _loose(output, tensors)
+    return (shown, vjp_fn, tree_map(_detached, aux)) if has_aux else (shown, vjp_fn)
+
+
+def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+    """The value of ``func``, and the Jacobian times the tangents: by differentiating the product from the left."""
+    if not isinstance(primals, tuple):
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call "
+                           "f(*primals).")
+    first, second = [], []
+    flatten(primals, first)
+    flatten(tangents, second)
+    if len(first) != len(second):
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure.")
+    with _Level() as level, tenon.enable_grad():
+        args, own, builds = _with_own(primals, tuple(range(len(primals))))
+        output, aux = _split_aux(func(*args), has_aux, "jvp(f, primals, tangents)")
+        leaves = []
+        build = flatten(output, leaves)
+        seeds = [tenon.zeros_like(o, requires_grad=True) for o in leaves]
+        rows = _gradients(leaves, own, seeds, True)
+        pairs = [(r, t) for r, t in zip(rows, second) if isinstance(r, tenon.Tensor) and r.requires_grad]
+        made = autograd.grad([r for r, _ in pairs], seeds, [t for _, t in pairs], create_graph=True,
+                             allow_unused=True) if pairs else (None,) * len(seeds)
+        made = [tenon.zeros_like(o) if m is None else m for m, o in zip(made, leaves)]
+    own = [t for t in own if isinstance(t, tenon.Tensor)] + seeds
+    outer = any(isinstance(t, tenon.Tensor) and t.requires_grad for t in first + second)
+    if level == 1 and not outer and not _reaches_others([o for o in leaves if o.requires_grad], own):
+        leaves, made, aux = [_detached(o) for o in leaves], [_detached(m) for m in made], tree_map(_detached, aux)
+    result = build(iter(leaves)), build(iter(made))
+    return result + (aux,) if has_aux else result
+
+
+def _rows(output, own, create_graph):
+    """The Jacobian of one output: a tensor of its shape and then of the input's, for each input."""
+    flat = output.reshape(-1)
+    columns = [[] for _ in own]
+    for i in range(flat.numel()):
+        row = flat[i]
+        for j, g in enumerate(_gradients([row], own, [tenon.ones_like(row)], create_graph)):
+            columns[j].append(g)
+    made = []
+    for x, c in zip(own, columns):
+        stacked = tenon.stack(c) if c else x.new_zeros((0,) + tuple(x.shape))
+        made.append(stacked.reshape(tuple(output.shape) + tuple(x.shape)))
+    return made
+
+
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+    """A function that gives the Jacobian of ``func``, row by row."""
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func)
+    def wrapper(*args):
+        numbers = _picked(args, argnums)
+        with _Level() as level, tenon.enable_grad():
+            args, own, builds = _with_own(args, numbers)
+            output, aux = _split_aux(func(*args), has_aux, "jacrev(f)(*args)")
+            leaves = []
+            build = flatten(output, leaves)
+            again = level > 1 or _reaches_others([o for o in leaves if o.requires_grad], own)
+            made = [_rebuild(_rows(o, own, again), builds, argnums) for o in leaves]
+        if not again:
+            made = tree_map(_detached, made)
+        made = build(iter(made))
+        return (made, tree_map(_detached, aux)) if has_aux else made
+    return wrapper
+
+
+def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
+    """A function that gives the Jacobian of ``func``, column by column."""
+    @functools.wraps(func)
+    def wrapper(*args):
+        numbers = _picked(args, argnums)
+        outputs = {}
+
+        def chosen(*values):
+            full = list(args)
+            for n, v in zip(numbers, values):
+                full[n] = v
+            result, aux = _split_aux(func(*full), has_aux, "jacfwd")
+            outputs["aux"] = aux
+            return result
+
+        primals = tuple(args[n] for n in numbers)
+        leaves = []
+        build = flatten(primals, leaves)
+        columns, out_build = [], None
+        for j, x in enumerate(leaves):
+            column = []
+            for k in range(x.numel()):
+                basis = tenon.zeros(x.numel(), dtype=x.dtype)
+                basis[k] = 1
+                directions = [basis.reshape(x.shape) if i == j else tenon.zeros_like(y).detach()
+                              for i, y in enumerate(leaves)]
+                _, moved = jvp(chosen, primals, build(iter(directions)))
+                parts = []
+                out_build = flatten(moved, parts)
+                column.append(parts)
+            columns.append(column)
+        n_outputs = len(columns[0][0]) if columns and columns[0] else 0
+        made = []
+        for o in range(n_outputs):
+            by_input = [tenon.stack([c[o] for c in column], dim=-1).reshape(tuple(column[0][o].shape) + tuple(x.shape))
+                        for x, column in zip(leaves, columns)]
+            parts = build(iter(by_input))
+            made.append(parts if isinstance(argnums, tuple) else parts[0])
+        result = out_build(iter(made))
+        return (result, tree_map(_detached, outputs["aux"])) if has_aux else result
+    return wrapper
+
+
+def hessian(func, argnums=0):
+    """A function that gives the second derivatives of ``func``."""
+    return jacrev(jacrev(func, argnums), argnums)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""Modules as functions of their parameters."""
+import tenon
+
+
+def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
+    """Call the module with other parameters and buffers in the place of its own."""
+    if isinstance(parameter_and_buffer_dicts, dict):
+        given = dict(parameter_and_buffer_dicts)
+    elif isinstance(parameter_and_buffer_dicts, (list, tuple)):
+        given = {}
+        for each in parameter_and_buffer_dicts:
+            for name in each:
+                if name in given:
+                    raise ValueError("%s appears in multiple dictionaries; behavior of functional call is ambiguous"
+                                     % name)
+            given.update(each)
+    else:
+        raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got %s"
+                         % type(parameter_and_buffer_dicts))
+    from tenon.nn.utils.stateless import _functional_call
+    return _functional_call(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def stack_module_state(models):
+    """Parameters and buffers of several modules of one kind, each stacked: for functional_call under vmap."""
+    if len(models) == 0:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if not (all(m.training for m in models) or all(not m.training for m in models)):
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if not all(type(m) is type(models[0]) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+
+    def stacked(tables):
+        made = {}
+        for name in tables[0]:
+            parts = [t[name] for t in tables]
+            together = tenon.stack([p.detach() for p in parts])
+            if all(p.requires_grad for p in parts):
+                together.requires_grad_(True)
+            made[name] = together
+        return made
+
+    return (stacked([dict(m.named_parameters()) for m in models]), stacked([dict(m.named_buffers()) for m in models]))

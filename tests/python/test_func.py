@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""Transforms of functions. Values are closed forms; the promises were seen to hold of PyTorch 2.11 too."""
+import unittest
+
+import harness
+import tenon
+from tenon.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, stack_module_state, vjp, vmap
+
+
+def close(test, a, b):
+    test.assertEqual(tuple(a.shape), tuple(b.shape))
+    test.assertTrue(tenon.allclose(a, b), "%s is not %s" % (a, b))
+
+
+class Gradients(unittest.TestCase):
+    def test_grad(self):
+        x = tenon.tensor([1.0, 2.0])
+        g = grad(lambda x: (x ** 3).sum())(x)
+        close(self, g, 3 * x * x)
+        self.assertFalse(g.requires_grad or x.requires_grad)
+        self.assertIsNone(x.grad)
+
+    def test_grad_of_chosen_arguments_and_structures(self):
+        a, b = tenon.tensor(2.0), tenon.tensor(3.0)
+        ga, gb = grad(lambda a, b: a * a * b, argnums=(0, 1))(a, b)
+        self.assertEqual((ga.item(), gb.item()), (12.0, 4.0))
+        made = grad(lambda p, x: (p["w"] * x + p["b"]).sum())({"w": a, "b": b}, tenon.ones(3))
+        self.assertEqual({k: v.item() for k, v in made.items()}, {"w": 3.0, "b": 3.0})
+        g, (value, aux) = grad_and_value(lambda a: (a * a, a + 1), has_aux=True)(a)
+        self.assertEqual((g.item(), value.item(), aux.item()), (4.0, 4.0, 3.0))
+        with self.assertRaisesRegex(RuntimeError, "to return a scalar tensor"):
+            grad(lambda x: x)(tenon.ones(2))
+
+    def test_nested(self):
+        x = tenon.tensor(2.0)
+        self.assertEqual(grad(grad(grad(lambda x: x ** 4)))(x).item(), 48.0)
+        y = tenon.tensor(5.0)
+        self.assertEqual(grad(lambda y: grad(lambda x: x * x * y)(x))(y).item(), 4.0)
+
+    def test_gradients_go_through_from_outside(self):
+        w = tenon.tensor(3.0, requires_grad=True)
+        g = grad(lambda x: x * x * w)(tenon.tensor(2.0))
+        g.backward()
+        self.assertEqual(w.grad.item(), 4.0)
+
+    def test_products(self):
+        x, v = tenon.tensor([1.0, 2.0]), tenon.tensor([1.0, 10.0])
+        out, fn = vjp(lambda x: x * x, x)
+        close(self, out, x * x)
+        close(self, fn(v)[0], 2 * x * v)
+        close(self, fn(2 * v)[0], 4 * x * v)
+        out, made = jvp(lambda x: x * x, (x,), (v,))
+        close(self, made, 2 * x * v)
+        (a, b), (ta, tb) = jvp(lambda x, y: (x * y, x + y), (x, x), (v, v))
+        close(self, ta, 2 * x * v)
+        close(self, tb, 2 * v)
+
+    def test_matrices(self):
+        x = tenon.tensor([1.0, 2.0, 3.0])
+        for make in (jacrev, jacfwd):
+            close(self, make(lambda x: x.sin())(x), tenon.diag(x.cos()))
+            a, b = make(lambda x, y: x * y, argnums=(0, 1))(x, x + 1)
+            close(self, a, tenon.diag(x + 1))
+            close(self, b, tenon.diag(x))
+        close(self, hessian(lambda x: (x ** 3).sum())(x), tenon.diag(6 * x))
+        close(self, jacfwd(jacrev(lambda x: (x ** 3).sum()))(x), tenon.diag(6 * x))
+
+
+class Vmap(unittest.TestCase):
+    def test_dimensions(self):
+        x, y = tenon.rand(3, 4), tenon.rand(4, 3)
+        close(self, vmap(tenon.dot)(x, x), (x * x).sum(1))
+        close(self, vmap(tenon.dot, in_dims=(0, 1))(x, y), (x * y.t()).sum(1))
+        close(self, vmap(lambda a: a * 2, out_dims=1)(x), 2 * x.t())
+        close(self, vmap(tenon.dot, in_dims=(0, None))(x, x[0]), x @ x[0])
+        a, b = vmap(lambda a: (a.sum(), a))(x)
+        close(self, a, x.sum(1))
+        close(self, b, x)
+        close(self, vmap(vmap(lambda a, b: a * b), in_dims=(0, None))(x, x[0]), x * x[0])
+        close(self, vmap(lambda d: d["a"] + d["b"], in_dims=({"a": 0, "b": None},))({"a": x, "b": x[0]}), x + x[0])
+
+    def test_gradients_of_samples(self):
+        w, x = tenon.rand(4), tenon.rand(3, 4)
+        made = vmap(grad(lambda w, x: (w * x).sum() ** 2), in_dims=(None, 0))(w, x)
+        close(self, made, 2 * (x @ w).reshape(3, 1) * x)
+
+    def test_what_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "Expected all tensors to have the same size in the mapped dimension"):
+            vmap(lambda a, b: a + b)(tenon.ones(2), tenon.ones(3))
+        with self.assertRaisesRegex(RuntimeError, "Only allowed values for randomness are"):
+            vmap(lambda a: a, randomness="some")(tenon.ones(2))
+
+    def test_random_numbers(self):
+        same = vmap(lambda x: x + tenon.rand(2), randomness="same")(tenon.zeros(3))
+        close(self, same[0], same[2])
+        other = vmap(lambda x: x + tenon.rand(2), randomness="different")(tenon.zeros(3))
+        self.assertFalse(tenon.equal(other[0], other[2]))
+
+
+class Modules(unittest.TestCase):
+    def test_functional_call_and_ensembles(self):
+        models = [tenon.nn.Linear(3, 2) for _ in range(4)]
+        x = tenon.rand(5, 3)
+        params = {"weight": tenon.ones(2, 3), "bias": tenon.zeros(2)}
+        close(self, functional_call(models[0], params, (x,)), x.sum(1, keepdim=True).expand(5, 2))
+        self.assertFalse(tenon.equal(models[0].weight, params["weight"]))
+        params, buffers = stack_module_state(models)
+        made = vmap(lambda p, b, x: functional_call(models[0], (p, b), (x,)), in_dims=(0, 0, None))(params, buffers, x)
+        close(self, made[3], models[3](x))
+        g = grad(lambda p: functional_call(models[0], p, (x,)).sum())(dict(models[0].named_parameters()))
+        close(self, g["bias"], tenon.full((2,), 5.0))
+
+
+if __name__ == "__main__":
+    harness.main()
