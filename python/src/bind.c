@@ -200,6 +200,8 @@ static PyObject *invoke(const tnpy_call *c, tnpy_frame *f, int i)
         }
     }
     PyTypeObject *kept = TNPY_UNLIKELY(f->kept != NULL) && !tnpy_function_off ? f->kept : NULL;
+    if (TNPY_UNLIKELY(s->flags & TNPY_SIG_DTYPE))
+        return tnpy_dtype((tn_dtype)rets[0].u.i);
     if (TNPY_LIKELY(s->n_rets == 1))
         return TNPY_LIKELY(rets[0].tag == TN_TAG_TENSOR && !kept) ? tnpy_wrap(rets[0].u.tensor)
                                                                   : from_value(&rets[0], kept);

@@ -49,6 +49,7 @@ enum {
     TNPY_SIG_OUT = 4,     /* writes out= */
     TNPY_SIG_INPLACE = 8,
     TNPY_SIG_HIDDEN = 16, /* not shown in messages */
+    TNPY_SIG_DTYPE = 64,  /* its result is a dtype */
     TNPY_SIG_LIST = 32,   /* its one positional argument is a list of ints: x.view(2, 3) */
 };
 

@@ -60,7 +60,13 @@ PyObject *tnpy_raise(tn_status st)
         Py_XDECREF(value);
         Py_XDECREF(trace);
     }
-    PyErr_SetString(class_of(st), tn_last_error());
+    const char *text = tn_last_error();
+    if (st == TN_DEVICE &&
+        strstr(text, "on device cuda")) /* nobody provides one: in torch's words */
+        text = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU "
+               "and installed a "
+               "driver from http://www.nvidia.com/Download/index.aspx";
+    PyErr_SetString(class_of(st), text);
     return NULL;
 }
 

@@ -296,6 +296,35 @@ static PyObject *cpu(PyObject *o, PyObject *args, PyObject *kwargs)
     return convert(o, &to);
 }
 
+static PyObject *is_nonzero(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    int truth = PyObject_IsTrue(o);
+    return truth < 0 ? NULL : PyBool_FromLong(truth);
+}
+
+static PyObject *same(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return Py_NewRef(o);
+}
+
+static PyObject *to_complex_number(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    PyObject *value = PyObject_CallMethod(o, "item", NULL);
+    PyObject *z =
+        value ? PyObject_CallFunctionObjArgs((PyObject *)&PyComplex_Type, value, NULL) : NULL;
+    Py_XDECREF(value);
+    return z;
+}
+
+static PyObject *use_count(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return PyLong_FromUnsignedLong(tn_tensor_use_count(tnpy_tensor(o)));
+}
+
 #define WITH_KEYWORDS(f) (PyCFunction)(void (*)(void)) f, METH_VARARGS | METH_KEYWORDS
 
 PyMethodDef tnpy_tensor_methods[] = {
@@ -322,6 +351,13 @@ PyMethodDef tnpy_tensor_methods[] = {
      "requires_grad_(requires_grad=True) -> Tensor"},
     {"retain_grad", retain_grad, METH_NOARGS, "retain_grad()"},
     {"to", WITH_KEYWORDS(to), "to(dtype_or_device_or_other, …) -> Tensor"},
+    {"is_nonzero", is_nonzero, METH_NOARGS, "is_nonzero() -> bool"},
+    {"resolve_conj", same, METH_NOARGS, "resolve_conj() -> Tensor"},
+    {"resolve_neg", same, METH_NOARGS, "resolve_neg() -> Tensor"},
+    {"has_names", never, METH_NOARGS, "has_names() -> bool"},
+    {"is_distributed", never, METH_NOARGS, "is_distributed() -> bool"},
+    {"__complex__", to_complex_number, METH_NOARGS, NULL},
+    {"_use_count", use_count, METH_NOARGS, NULL},
     {"cpu", WITH_KEYWORDS(cpu), "cpu() -> Tensor"},
 #define X(name, dtype) {#name, WITH_KEYWORDS(to_##name), #name "() -> Tensor"},
     CASTS(X)

@@ -65,6 +65,12 @@ static PyObject *set_num_threads(PyObject *self, PyObject *o)
 {
     (void)self;
     int64_t n;
+    if (!PyLong_Check(o)) {
+        char name[128];
+        PyErr_Format(PyExc_RuntimeError, "set_num_threads expects an int, but got %s",
+                     tnpy_type_name(o, name, sizeof name));
+        return NULL;
+    }
     if (tnpy_int_of(o, &n))
         return NULL;
     if (n < 1 || n > 4096) {

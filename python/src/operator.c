@@ -248,6 +248,12 @@ static PyObject *nb_absolute(PyObject *a)
 
 static PyObject *nb_invert(PyObject *a)
 {
+    if (!tn_dtype_is_integral(tn_tensor_dtype(tnpy_tensor(a)), true)) {
+        PyErr_SetString(
+            PyExc_TypeError,
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+        return NULL;
+    }
     return tnpy_call_method(invert, a, NULL, 0, NULL);
 }
 

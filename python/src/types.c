@@ -371,6 +371,12 @@ static PyObject *set_default_dtype(PyObject *self, PyObject *o)
 {
     (void)self;
     tn_dtype d;
+    if (!tnpy_is_dtype(o)) {
+        PyErr_SetString(
+            PyExc_TypeError,
+            "invalid dtype object: only floating-point types are supported as the default type");
+        return NULL;
+    }
     if (tnpy_dtype_of(o, &d))
         return NULL;
     if (!tn_dtype_is_floating(d)) {
@@ -382,13 +388,28 @@ static PyObject *set_default_dtype(PyObject *self, PyObject *o)
     return st == TN_OK ? Py_NewRef(Py_None) : tnpy_raise(st);
 }
 
+static int two_dtypes(const char *name, PyObject *a, const char *first, PyObject *b,
+                      const char *second, tn_dtype *x, tn_dtype *y)
+{
+    for (int i = 0; i < 2; i++)
+        if (!tnpy_is_dtype(i ? b : a)) {
+            char type[128];
+            PyErr_Format(PyExc_TypeError,
+                         "%s(): argument '%s' (position %d) must be %s.dtype, not %s", name,
+                         i ? second : first, i + 1, tnpy_module_name(),
+                         tnpy_type_name(i ? b : a, type, sizeof type));
+            return -1;
+        }
+    return tnpy_dtype_of(a, x) || tnpy_dtype_of(b, y) ? -1 : 0;
+}
+
 static PyObject *promote_types(PyObject *self, PyObject *args)
 {
     (void)self;
     PyObject *a, *b;
     tn_dtype x, y;
-    if (!PyArg_ParseTuple(args, "OO:promote_types", &a, &b) || tnpy_dtype_of(a, &x) ||
-        tnpy_dtype_of(b, &y))
+    if (!PyArg_ParseTuple(args, "OO:promote_types", &a, &b) ||
+        two_dtypes("promote_types", a, "type1", b, "type2", &x, &y))
         return NULL;
     return tnpy_dtype(tn_promote_types(x, y));
 }
@@ -406,7 +427,7 @@ static PyObject *can_cast(PyObject *self, PyObject *args, PyObject *kwargs)
     PyObject *a, *b;
     tn_dtype from, to;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:can_cast", names, &a, &b) ||
-        tnpy_dtype_of(a, &from) || tnpy_dtype_of(b, &to))
+        two_dtypes("can_cast", a, "from_", b, "to", &from, &to))
         return NULL;
     return PyBool_FromLong(category(from) <= category(to));
 }

@@ -226,6 +226,8 @@ def flags_of(op, method):
         found.append("INPLACE")
     if is_hidden(op):
         found.append("HIDDEN")
+    if [ret.type.text(False) for ret in op.schema.rets] == ["ScalarType"]:
+        found.append("DTYPE")
     if takes_rest(op, method):
         found.append("LIST")
     return " | ".join("TNPY_SIG_" + flag for flag in found) or "0"
