@@ -117,10 +117,11 @@ def grad_and_value(func, argnums=0, has_aux=False):
             args, own, builds = _with_own(args, numbers)
             output, aux = _split_aux(func(*args, **kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, tenon.Tensor):
-                raise RuntimeError("Expected f(*args) to return a Tensor, got %s" % type(output))
+                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got %s"
+                                   % type(output))
             if output.dim() != 0:
-                raise RuntimeError("Expected f(*args) to return a scalar tensor. Got tensor with %d dims. Maybe you "
-                                   "wanted to use the vjp or jacrev APIs instead?" % output.dim())
+                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                                   "%d dims. Maybe you wanted to use the vjp or jacrev APIs instead?" % output.dim())
             tensors = [t for t in own if isinstance(t, tenon.Tensor)]
             again = level > 1 or _reaches_others([output] if output.requires_grad else [], tensors)
             made = _rebuild(_gradients([output], own, [tenon.ones_like(output)], again), builds, argnums)
