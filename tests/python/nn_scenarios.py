@@ -324,6 +324,7 @@ def conversions(lib, nn, log):
     m = net(lib, nn)
     p = m.a.weight
     m.double()
+    log.add(m.cpu().a.weight is p, m.to("cpu").a.weight is p, m.to(lib.float64).a.weight is p)
     log.add(m.a.weight is p, p.dtype, m.b[0].running_mean.dtype, m.b[0].num_batches_tracked.dtype)
     m.half()
     log.add(p.dtype)
@@ -356,6 +357,8 @@ def conversions(lib, nn, log):
     m.b.train()
     log.add([x.training for x in m.modules()])
     log.add(m.apply(lambda mod: log.add(type(mod).__name__)) is m)
+    with lib.device("meta"):
+        log.add(nn.Linear(2, 3).weight.device)
     meta = nn.Linear(2, 3, device="meta")
     log.add(meta.weight.is_meta, meta.weight.shape)
     log.tries(lambda: meta.to("cpu"))

@@ -37,6 +37,16 @@ for _name in (
 del _name
 
 
+has_torch_function = tenon._C._has_torch_function
+has_torch_function_unary = tenon._C._has_torch_function_unary
+has_torch_function_variadic = tenon._C._has_torch_function_variadic
+
+
+def handle_torch_function(public_api, relevant_args, *args, **kwargs):
+    """Let the argument or mode that overrides `public_api` answer the call."""
+    return tenon._C._override_call(public_api, args, kwargs)
+
+
 def conv_tbc(input, weight, bias, pad=0):
     """A convolution over time of (T, N, C) with a weight (kernel, C, out): (T', N, out)."""
     out = tenon.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)

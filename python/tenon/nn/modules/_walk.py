@@ -92,17 +92,17 @@ class WalkMethods:
             with tenon.no_grad():
                 new = fn(param)
                 grad = param.grad
-                if overwrite or param.is_meta != new.is_meta or type(new) is not type(param.detach()):
+                out = param
+                if overwrite or param.is_meta != new.is_meta:
                     out = self._parameters[key] = Parameter(new, param.requires_grad)
-                else:
+                elif new is not param:
                     param.data = new
-                    out = param
                 if grad is not None:
                     grad_new = fn(grad)
-                    if out is param and grad.is_meta == grad_new.is_meta:
-                        grad.data = grad_new
-                    else:
+                    if out is not param or grad.is_meta != grad_new.is_meta:
                         out.grad = grad_new.requires_grad_(grad.requires_grad)
+                    elif grad_new is not grad:
+                        grad.data = grad_new
         for key, buf in self._buffers.items():
             if buf is not None:
                 self._buffers[key] = fn(buf)
