@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: MIT
+"""Distributions over whole numbers, categories and counts, and their relaxed forms."""
+
+import math
+
+import tenon
+from tenon.distributions import constraints
+from tenon.distributions.distribution import (Distribution, ExponentialFamily, broadcast_all, clamp_probs,
+                                              logits_to_probs, probs_to_logits)
+
+__all__ = ["Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "NegativeBinomial", "OneHotCategorical",
+           "OneHotCategoricalStraightThrough", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
+
+
+class _Binary(Distribution):
+    """A parameter that is given as probabilities or as their log-odds; the other is computed when asked for."""
+
+    def _init(self, probs, logits, validate_args, **more):
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        name, value = ("probs", probs) if probs is not None else ("logits", logits)
+        made = broadcast_all(value, *more.values())
+        self.__dict__[name] = made[0]
+        for key, part in zip(more, made[1:]):
+            setattr(self, key, part)
+        Distribution.__init__(self, made[0].shape, validate_args=validate_args)
+
+    @property
+    def _param(self):
+        return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]
+
+    def __getattr__(self, name):
+        if name == "probs" and "logits" in self.__dict__:
+            return logits_to_probs(self.__dict__["logits"], is_binary=True)
+        if name == "logits" and "probs" in self.__dict__:
+            return probs_to_logits(self.__dict__["probs"], is_binary=True)
+        raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
+
+
+_ODDS = {"probs": constraints.unit_interval, "logits": constraints.real}
+
+
+class Bernoulli(_Binary, ExponentialFamily):
+    """1 with a probability, else 0."""
+
+    arg_constraints = _ODDS
+    support = constraints.boolean
+    has_enumerate_support = True
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        self._init(probs, logits, validate_args)
+
+    mean = property(lambda self: self.probs)
+    variance = property(lambda self: self.probs * (1 - self.probs))
+
+    @property
+    def mode(self):
+        made = (self.probs >= 0.5).to(self.probs.dtype)
+        return tenon.where(self.probs == 0.5, tenon.full_like(made, math.nan), made)
+
+    def sample(self, sample_shape=()):
+        with tenon.no_grad():
+            return tenon.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        return -tenon.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self):
+        return tenon.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand=True):
+        values = tenon.arange(2, dtype=self._param.dtype).reshape((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
+
+
+class Geometric(_Binary):
+    """How many failures before the first success."""
+
+    arg_constraints = _ODDS
+    support = constraints.nonnegative_integer
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        self._init(probs, logits, validate_args)
+        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
+            raise ValueError("Expected parameter probs (%s of shape %s) of distribution %r to be positive but found "
+                             "invalid values:\n%s" % (type(self.probs).__name__, tuple(self.probs.shape), self,
+                                                      self.probs))
+
+    mean = property(lambda self: 1.0 / self.probs - 1.0)
+    mode = property(lambda self: tenon.zeros_like(self.probs))
+    variance = property(lambda self: (1.0 / self.probs - 1.0) / self.probs)
+
+    def sample(self, sample_shape=()):
+        with tenon.no_grad():
+            u = tenon.empty(self._extended_shape(sample_shape), dtype=self.probs.dtype).exponential_()
+            return (u / -(-self.probs).log1p()).floor()
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        value, probs = broadcast_all(value, self.probs)
+        rest = tenon.where((probs == 1) & (value == 0), tenon.zeros_like(probs), probs)
+        return value * (-rest).log1p() + self.probs.log()
+
+    def entropy(self):
+        return tenon.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs,
+                                                                    reduction="none") / self.probs
+
+
+class Binomial(_Binary):
+    """How many successes in total_count trials."""
+
+    arg_constraints = {"total_count": constraints.nonnegative_integer, **_ODDS}
+
+    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+        self._init(probs, logits, validate_args, total_count=total_count)
+
+    support = property(lambda self: constraints.integer_interval(0, self.total_count))
+    mean = property(lambda self: self.total_count * self.probs)
+    mode = property(lambda self: ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count))
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
+
+    def sample(self, sample_shape=()):
+        with tenon.no_grad():
+            shape = self._extended_shape(sample_shape)
+            probs, total = self.probs.expand(shape), self.total_count.expand(shape)
+            made = tenon.zeros(shape, dtype=probs.dtype)
+            for trial in range(int(self.total_count.max().item())):
+                made += ((tenon.rand(shape) < probs) & (trial < total)).to(probs.dtype)
+            return made
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        n, k, logits = self.total_count, value, self.logits
+        positive = logits.clamp(min=0)
+        base = n * positive + n * tenon.log1p(tenon.exp(-logits.abs()))
+        return k * logits - base + tenon.lgamma(n + 1) - tenon.lgamma(k + 1) - tenon.lgamma(n - k + 1)
+
+
+class NegativeBinomial(_Binary):
+    """How many successes before total_count failures."""
+
+    arg_constraints = {"total_count": constraints.greater_than_eq(0),
+                       "probs": constraints.half_open_interval(0.0, 1.0), "logits": constraints.real}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, total_count, probs=None, logits=None, validate_args=None):
+        self._init(probs, logits, validate_args, total_count=total_count)
+
+    mean = property(lambda self: self.total_count * tenon.exp(self.logits))
+    mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))
+    variance = property(lambda self: self.mean / tenon.sigmoid(-self.logits))
+
+    def sample(self, sample_shape=()):
+        from tenon.distributions.continuous import Gamma
+        with tenon.no_grad():
+            rate = Gamma(self.total_count, tenon.exp(-self.logits), validate_args=False).sample(sample_shape)
+            return draw_poisson(rate)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        log = tenon.nn.functional.logsigmoid
+        made = self.total_count * log(-self.logits) + value * log(self.logits)
+        return made + tenon.lgamma(self.total_count + value) - tenon.lgamma(1 + value) - tenon.lgamma(self.total_count)
+
+
+def draw_poisson(rate):
+    """Counts of arrivals; a large rate is the sum of smaller ones, so that no product underflows."""
+    with tenon.no_grad():
+        parts = max(1, math.ceil(float(rate.max().item()) / 30)) if rate.numel() else 1
+        limit = -(rate.to(tenon.float64) / parts)
+        made = tenon.zeros_like(limit)
+        for _ in range(parts):
+            total = tenon.rand_like(limit).log()
+            going = total > limit
+            while bool(going.any()):
+                made += going.to(made.dtype)
+                total = total + tenon.rand_like(limit).log()
+                going = going & (total > limit)
+        return made.to(rate.dtype)
+
+
+class Poisson(Distribution):
+    arg_constraints = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, rate, validate_args=None):
+        self.rate, = broadcast_all(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    mean = variance = property(lambda self: self.rate)
+    mode = property(lambda self: self.rate.floor())
+
+    def sample(self, sample_shape=()):
+        return draw_poisson(self.rate.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        rate, value = broadcast_all(self.rate, value)
+        return tenon.xlogy(value, rate) - rate - (value + 1).lgamma()
+
+
+class Categorical(Distribution):
+    """One of the numbers from 0 on, each with its probability."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        given = probs if probs is not None else logits
+        if given.dim() < 1:
+            raise ValueError("`%s` parameter must be at least one-dimensional."
+                             % ("probs" if probs is not None else "logits"))
+        if probs is not None:
+            self.__dict__["probs"] = probs / probs.sum(-1, keepdim=True)
+        else:
+            self.__dict__["logits"] = logits - logits.logsumexp(-1, keepdim=True)
+        self._num_events = given.shape[-1]
+        super().__init__(given.shape[:-1], validate_args=validate_args)
+
+    def __getattr__(self, name):
+        if name == "probs" and "logits" in self.__dict__:
+            return logits_to_probs(self.__dict__["logits"])
+        if name == "logits" and "probs" in self.__dict__:
+            return probs_to_logits(self.__dict__["probs"])
+        raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
+
+    _param = property(lambda self: self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"])
+    support = property(lambda self: constraints.integer_interval(0, self._num_events - 1))
+    param_shape = property(lambda self: self._param.shape)
+    mean = property(lambda self: tenon.full(self._batch_shape, math.nan, dtype=self.probs.dtype))
+    mode = property(lambda self: self.probs.argmax(dim=-1))
+    variance = mean
+
+    def sample(self, sample_shape=()):
+        count = math.prod(sample_shape)
+        with tenon.no_grad():
+            rows = self.probs.reshape(-1, self._num_events)
+            return tenon.multinomial(rows, count, True).t().reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        index = value.long().unsqueeze(-1)
+        index, logits = tenon.broadcast_tensors(index, self.logits)
+        return logits.gather(-1, index[..., :1]).squeeze(-1)
+
+    def entropy(self):
+        least = tenon.finfo(self.logits.dtype).min
+        return -(self.logits.clamp(min=least) * self.probs).sum(-1)
+
+    def enumerate_support(self, expand=True):
+        values = tenon.arange(self._num_events).reshape((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
+
+
+class OneHotCategorical(Distribution):
+    """A category as a vector with a single 1."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.one_hot
+    has_enumerate_support = True
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        self._categorical = Categorical(probs, logits, validate_args)
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+
+    probs = property(lambda self: self._categorical.probs)
+    logits = property(lambda self: self._categorical.logits)
+    mean = property(lambda self: self._categorical.probs)
+    variance = property(lambda self: self.probs * (1 - self.probs))
+    mode = property(lambda self: self._hot(self.probs.argmax(-1)))
+
+    def _hot(self, index):
+        return tenon.nn.functional.one_hot(index, self._categorical._num_events).to(self.probs.dtype)
+
+    def sample(self, sample_shape=()):
+        return self._hot(self._categorical.sample(sample_shape))
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        return self._categorical.log_prob(value.argmax(-1))
+
+    def entropy(self):
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand=True):
+        n = self._categorical._num_events
+        values = tenon.eye(n, dtype=self.probs.dtype).reshape((n,) + (1,) * len(self._batch_shape) + (n,))
+        return values.expand((n,) + tuple(self._batch_shape) + (n,)) if expand else values
+
+    def __repr__(self):
+        return type(self).__name__ + "()"
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """Samples whose gradient is that of the probabilities."""
+
+    has_rsample = True
+
+    def rsample(self, sample_shape=()):
+        made = self.sample(sample_shape)
+        return made + (self.probs - self.probs.detach())
+
+
+class Multinomial(Distribution):
+    """How often each category comes in total_count draws."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+
+    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+        if not isinstance(total_count, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
+        self.total_count = total_count
+        self._categorical = Categorical(probs=probs, logits=logits, validate_args=validate_args)
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+
+    probs = property(lambda self: self._categorical.probs)
+    logits = property(lambda self: self._categorical.logits)
+    support = property(lambda self: constraints.multinomial(self.total_count))
+    mean = property(lambda self: self.probs * self.total_count)
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
+
+    def sample(self, sample_shape=()):
+        draws = self._categorical.sample((self.total_count,) + tuple(sample_shape))
+        n = self._categorical._num_events
+        return tenon.nn.functional.one_hot(draws, n).sum(0).to(self.probs.dtype)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        logits = tenon.where((value == 0) & (logits == -math.inf), tenon.zeros_like(logits), logits)
+        return tenon.lgamma(value.sum(-1) + 1) - tenon.lgamma(value + 1).sum(-1) + (logits * value).sum(-1)
+
+    def __repr__(self):
+        return "Multinomial()"
+
+
+class RelaxedBernoulli(_Binary):
+    """A number between 0 and 1 that is nearer to either the lower the temperature is."""
+
+    arg_constraints = _ODDS
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+        self._init(probs, logits, validate_args)
+        self.temperature = temperature if isinstance(temperature, tenon.Tensor) else tenon.tensor(float(temperature))
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        u = clamp_probs(tenon.rand(shape, dtype=self._param.dtype))
+        return tenon.sigmoid((u.log() - (-u).log1p() + self.logits.expand(shape)) / self.temperature)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        value = clamp_probs(value)
+        odds = value.log() - (-value).log1p()
+        diff = self.logits - odds * self.temperature
+        base = self.temperature.log() + diff - 2 * diff.exp().log1p()
+        return base - value.log() - (-value).log1p()
+
+
+class RelaxedOneHotCategorical(Distribution):
+    """A point of the simplex that is nearer to a corner the lower the temperature is."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+        self._categorical = Categorical(probs, logits)
+        self.temperature = temperature if isinstance(temperature, tenon.Tensor) else tenon.tensor(float(temperature))
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+
+    probs = property(lambda self: self._categorical.probs)
+    logits = property(lambda self: self._categorical.logits)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        u = clamp_probs(tenon.rand(shape, dtype=self.logits.dtype))
+        scores = (self.logits.expand(shape) - (-(u.log())).log()) / self.temperature
+        return tenon.softmax(scores, -1)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        n = self._categorical._num_events
+        logits, logs = broadcast_all(self.logits, value.log())
+        scale = tenon.full_like(self.temperature, float(n)).lgamma() + (n - 1) * self.temperature.log()
+        score = logits - logs * self.temperature
+        score = (score - score.logsumexp(-1, keepdim=True)).sum(-1)
+        return score + scale - logs.sum(-1)
+
+    def __repr__(self):
+        return "RelaxedOneHotCategorical()"

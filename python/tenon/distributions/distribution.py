@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""Distribution: shapes of batches and events, and what every distribution answers."""
+
+import numbers
+
+import tenon
+from tenon.distributions import constraints
+
+__all__ = ["Distribution", "ExponentialFamily"]
+
+
+def broadcast_all(*values):
+    """Numbers and tensors as tensors of one shape, and of the dtype of the tensors."""
+    tensors = [value for value in values if isinstance(value, tenon.Tensor)]
+    for value in values:
+        if not isinstance(value, (tenon.Tensor, numbers.Number)):
+            raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing "
+                             "__torch_function__.")
+    options = {"dtype": tensors[0].dtype, "device": tensors[0].device} if tensors else {
+        "dtype": tenon.get_default_dtype()}
+    made = [value if isinstance(value, tenon.Tensor) else tenon.tensor(value, **options) for value in values]
+    return tenon.broadcast_tensors(*made)
+
+
+def sum_rightmost(value, dim):
+    """Sum out the last `dim` dimensions."""
+    return value if dim == 0 else value.reshape(value.shape[:value.dim() - dim] + (-1,)).sum(-1)
+
+
+def clamp_probs(probs):
+    eps = tenon.finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def probs_to_logits(probs, is_binary=False):
+    safe = clamp_probs(probs)
+    return safe.log() - (-safe).log1p() if is_binary else safe.log()
+
+
+def logits_to_probs(logits, is_binary=False):
+    return tenon.sigmoid(logits) if is_binary else tenon.softmax(logits, -1)
+
+
+class Distribution:
+    """The base class. `batch_shape` counts independent distributions, `event_shape` is the shape of one sample."""
+
+    has_rsample = False
+    has_enumerate_support = False
+    _validate_args = __debug__
+    arg_constraints = {}
+
+    @staticmethod
+    def set_default_validate_args(value):
+        if value not in (True, False):
+            raise ValueError
+        Distribution._validate_args = value
+
+    def __init__(self, batch_shape=(), event_shape=(), validate_args=None):
+        self._batch_shape, self._event_shape = tenon.Size(batch_shape), tenon.Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            for name, constraint in self.arg_constraints.items():
+                if constraints.is_dependent(constraint) or name not in self.__dict__:
+                    continue
+                value = getattr(self, name)
+                if not bool(constraint.check(value).all()):
+                    raise ValueError(
+                        "Expected parameter %s (%s of shape %s) of distribution %r to satisfy the constraint %r, but "
+                        "found invalid values:\n%s" % (name, type(value).__name__, tuple(value.shape), self, constraint,
+                                                      value))
+
+    @property
+    def batch_shape(self):
+        return self._batch_shape
+
+    @property
+    def event_shape(self):
+        return self._event_shape
+
+    @property
+    def support(self):
+        raise NotImplementedError
+
+    @property
+    def mean(self):
+        raise NotImplementedError
+
+    @property
+    def mode(self):
+        raise NotImplementedError("%s does not implement mode" % type(self))
+
+    @property
+    def variance(self):
+        raise NotImplementedError
+
+    @property
+    def stddev(self):
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape=()):
+        """Samples without a gradient."""
+        with tenon.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape=()):
+        """Samples that carry the gradient to the parameters."""
+        raise NotImplementedError
+
+    def sample_n(self, n):
+        return self.sample((n,))
+
+    def log_prob(self, value):
+        raise NotImplementedError
+
+    def cdf(self, value):
+        raise NotImplementedError
+
+    def icdf(self, value):
+        raise NotImplementedError
+
+    def entropy(self):
+        raise NotImplementedError
+
+    def enumerate_support(self, expand=True):
+        raise NotImplementedError
+
+    def perplexity(self):
+        return self.entropy().exp()
+
+    def _extended_shape(self, sample_shape=()):
+        return tenon.Size(tuple(sample_shape) + tuple(self._batch_shape) + tuple(self._event_shape))
+
+    def _validate_sample(self, value):
+        if not self._validate_args:
+            return
+        if not isinstance(value, tenon.Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        start = value.dim() - len(self._event_shape)
+        if tuple(value.shape[start:]) != tuple(self._event_shape):
+            raise ValueError("The right-most size of value must match event_shape: %s vs %s."
+                             % (value.shape, self._event_shape))
+        for a, b in zip(reversed(value.shape), reversed(tuple(self._batch_shape) + tuple(self._event_shape))):
+            if a != 1 and b != 1 and a != b:
+                raise ValueError("Value is not broadcastable with batch_shape+event_shape: %s vs %s."
+                                 % (value.shape, tenon.Size(tuple(self._batch_shape) + tuple(self._event_shape))))
+        try:
+            support = self.support
+        except NotImplementedError:
+            return
+        if not bool(support.check(value).all()):
+            raise ValueError("Expected value argument (%s of shape %s) to be within the support (%r) of the distribution "
+                             "%r, but found invalid values:\n%s" % (type(value).__name__, tuple(value.shape), support,
+                                                                    self, value))
+
+    def expand(self, batch_shape, _instance=None):
+        """The same distribution, for a larger batch."""
+        made = type(self).__new__(type(self)) if _instance is None else _instance
+        batch_shape = tenon.Size(batch_shape)
+        old = len(self._batch_shape)
+        for name, value in self.__dict__.items():
+            if isinstance(value, tenon.Tensor):
+                made.__dict__[name] = value.expand(tuple(batch_shape) + tuple(value.shape[old:]))
+            elif isinstance(value, Distribution):
+                extra = len(value._batch_shape) - old
+                made.__dict__[name] = value.expand(tuple(batch_shape) + tuple(value._batch_shape[old:old + extra]))
+            else:
+                made.__dict__[name] = value
+        made._batch_shape, made._event_shape = batch_shape, self._event_shape
+        return made
+
+    def __repr__(self):
+        names = [name for name in self.arg_constraints if name in self.__dict__]
+        return "%s(%s)" % (type(self).__name__, ", ".join(
+            "%s: %s" % (name, format(value) if value.numel() == 1 else value.size())
+            for name, value in ((name, self.__dict__[name]) for name in names)))
+
+
+class ExponentialFamily(Distribution):
+    """Distributions whose density is an exponential of a sum."""

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Distributions: PyTorch's densities, moments and divergences (golden/make_distributions.py); samples that have them."""
+
+import json
+import math
+import os
+import unittest
+
+import harness
+import tenon
+import tenon.distributions as D
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+with open(os.path.join(HERE, "golden", "distributions.json"), encoding="utf-8") as file:
+    GOLDEN = json.load(file)
+
+
+def t(values):
+    return tenon.tensor(values, dtype=tenon.float64)
+
+
+def make(text):
+    return eval(text, {"D": D, "t": t})
+
+
+def flat(value):
+    return [x for part in value for x in flat(part)] if isinstance(value, list) else [float(value)]
+
+
+class Golden(unittest.TestCase):
+    def same(self, found, wanted, tolerance=1e-9):
+        found, wanted = flat(found), flat(wanted)
+        self.assertEqual(len(found), len(wanted))
+        for a, b in zip(found, wanted):
+            self.assertTrue(a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= tolerance * max(1, abs(b)),
+                            "%s is not %s" % (a, b))
+
+    def test_densities_and_moments_are_the_references(self):
+        for case in GOLDEN["cases"]:
+            made, value = make(case["distribution"]), make(case["value"])
+            self.assertEqual((list(made.batch_shape), list(made.event_shape), made.has_rsample),
+                             (case["batch"], case["event"], case["rsample"]), case["distribution"])
+            for question in ("log_prob", "cdf", "mean", "variance", "stddev", "mode", "entropy"):
+                if case[question] is None:
+                    continue
+                with self.subTest(case["distribution"], question=question):
+                    try:
+                        found = getattr(made, question)
+                        if callable(found):
+                            found = found() if question == "entropy" else found(value)
+                    except NotImplementedError:
+                        continue
+                    # The reference has Bessel functions to seven digits here.
+                    self.same(found.tolist(), case[question], 1e-6 if "VonMises" in case["distribution"] else 1e-9)
+
+    def test_every_density_is_there(self):
+        for case in GOLDEN["cases"]:
+            make(case["distribution"]).log_prob(make(case["value"]))
+
+    def test_divergences_are_the_references(self):
+        for case in GOLDEN["divergences"]:
+            with self.subTest(case["p"]):
+                self.same(D.kl_divergence(make(case["p"]), make(case["q"])).tolist(), case["kl"])
+        with self.assertRaisesRegex(NotImplementedError, "No KL.p .. q. is implemented for p type Normal and q type Beta"):
+            D.kl_divergence(D.Normal(0, 1), D.Beta(1, 1))
+
+    def test_samples_have_the_mean_and_the_variance(self):
+        tenon.manual_seed(0)
+        for case in GOLDEN["cases"]:
+            made = make(case["distribution"])
+            if case["mean"] is None or case["variance"] is None or "StudentT" in case["distribution"] \
+                    or "VonMises" in case["distribution"] or "InverseGamma" in case["distribution"]:
+                continue
+            mean, variance = tenon.tensor(flat(case["mean"])), tenon.tensor(flat(case["variance"]))
+            if not bool((tenon.isfinite(mean) & tenon.isfinite(variance)).all()):
+                continue
+            with self.subTest(case["distribution"]):
+                draws = made.sample((4000,))
+                self.assertEqual(list(draws.shape), [4000] + case["batch"] + case["event"])
+                rows = draws.reshape(4000, -1)
+                error = (rows.mean(0) - mean).abs() / (variance / 4000).sqrt().clamp(min=1e-9)
+                self.assertLess(error.max().item(), 6)
+                made.log_prob(draws)  # all lie in the support
+
+
+class Promises(unittest.TestCase):
+    def test_rsample_carries_the_gradient(self):
+        for build in (lambda a, b: D.Normal(a, b), lambda a, b: D.Gamma(b, a), lambda a, b: D.Beta(a, b),
+                      lambda a, b: D.Laplace(a, b), lambda a, b: D.LogNormal(a, b), lambda a, b: D.Uniform(a, a + b)):
+            a, b = tenon.tensor([1.0, 2.0], requires_grad=True), tenon.tensor([0.5, 3.0], requires_grad=True)
+            build(a, b).rsample((3,)).sum().backward()
+            self.assertTrue(bool(tenon.isfinite(a.grad).all()) and bool(tenon.isfinite(b.grad).all()))
+            self.assertGreater(a.grad.abs().sum().item(), 0)
+        self.assertFalse(D.Normal(tenon.ones(1, requires_grad=True), 1.0).sample().requires_grad)
+
+    def test_a_policy_learns_from_log_prob(self):
+        logits = tenon.zeros(3, requires_grad=True)
+        D.Categorical(logits=logits).log_prob(tenon.tensor(2)).backward()
+        self.assertEqual([round(x, 4) for x in logits.grad.tolist()], [-0.3333, -0.3333, 0.6667])
+
+    def test_bad_parameters_and_values_are_refused(self):
+        with self.assertRaisesRegex(ValueError, r"Expected parameter scale \(Tensor of shape \(\)\) of distribution "
+                                                r"Normal\(loc: 0.0, scale: -1.0\) to satisfy the constraint "
+                                                r"GreaterThan\(lower_bound=0.0\), but found invalid values"):
+            D.Normal(0.0, -1.0)
+        with self.assertRaisesRegex(ValueError, "Either `probs` or `logits` must be specified, but not both."):
+            D.Bernoulli()
+        with self.assertRaisesRegex(ValueError, "to be within the support"):
+            D.Bernoulli(0.5).log_prob(tenon.tensor(0.3))
+        D.Normal(0.0, -1.0, validate_args=False)
+
+    def test_batches_expand(self):
+        made = D.Normal(tenon.zeros(2), tenon.ones(2)).expand((3, 2))
+        self.assertEqual(made.sample((4,)).shape, (4, 3, 2))
+        self.assertEqual(D.Categorical(tenon.ones(5)).expand((3,)).sample().shape, (3,))
+
+    def test_enumerated_supports_sum_to_one(self):
+        for made in (D.Bernoulli(t([0.2, 0.7])), D.Categorical(t([0.2, 0.3, 0.5])), D.OneHotCategorical(t([0.5, 0.5]))):
+            total = made.log_prob(made.enumerate_support()).exp().sum(0)
+            self.assertLess((total - 1).abs().max().item(), 1e-12)
+
+
+if __name__ == "__main__":
+    harness.main()
