@@ -286,43 +286,20 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(map_, "tenon._functional", "map_")                             \
     X(norm, "tenon._functional", "norm")                             \
     X(nonzero, "tenon._functional", "nonzero")                       \
-    X(where, "tenon._functional", "where")                           \
     X(unique, "tenon._functional", "unique")                         \
     X(unique_consecutive, "tenon._functional", "unique_consecutive") \
-    X(type_as, "tenon._functional", "type_as")                       \
     X(get_device, "tenon._functional", "get_device")                 \
     X(cuda, "tenon._functional", "cuda")                             \
     X(to_dense, "tenon._functional", "to_dense")                     \
     X(resize, "tenon._functional", "resize")                         \
     X(resize_as, "tenon._functional", "resize_as")                   \
     X(resize_as_, "tenon._functional", "resize_as_")                 \
-    X(index_copy_, "tenon._functional", "index_copy_")               \
-    X(index_copy, "tenon._functional", "index_copy")                 \
-    X(index_fill_, "tenon._functional", "index_fill_")               \
-    X(index_fill, "tenon._functional", "index_fill")                 \
-    X(put_, "tenon._functional", "put_")                             \
-    X(put, "tenon._functional", "put")                               \
     X(cauchy_, "tenon._functional", "cauchy_")                       \
     X(geometric_, "tenon._functional", "geometric_")                 \
     X(log_normal_, "tenon._functional", "log_normal_")               \
     X(rename, "tenon._functional", "rename")                         \
-    X(dist, "tenon._functional", "dist")                             \
-    X(cross, "tenon._functional", "cross")                           \
-    X(angle, "tenon._functional", "angle")                           \
-    X(float_power, "tenon._functional", "float_power")               \
-    X(deg2rad, "tenon._functional", "deg2rad")                       \
-    X(rad2deg, "tenon._functional", "rad2deg")                       \
-    X(cov, "tenon._functional", "cov")                               \
-    X(corrcoef, "tenon._functional", "corrcoef")                     \
-    X(argwhere, "tenon._functional", "argwhere")                     \
-    X(stft, "tenon._functional", "stft")                             \
-    X(istft, "tenon._functional", "istft")                           \
-    X(renorm, "tenon._functional", "renorm")                         \
-    X(adjoint, "tenon._functional", "adjoint")                       \
-    X(positive, "tenon._functional", "positive")                     \
     X(nanquantile, "tenon._functional", "nanquantile")               \
-    X(mvlgamma, "tenon._functional", "mvlgamma")                     \
-    X(ldexp, "tenon._functional", "ldexp")                           \
+    X(where, "tenon._functional", "where")                           \
     X(set_, "tenon.storage", "set_")
 
 #define X(name, module, function)                                                  \

@@ -10,8 +10,8 @@ from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  
 
 # Operators whose function takes more forms than the operator: it is in _functional.
 _WRAPPED = (
-    "broadcast_tensors", "cartesian_prod", "einsum", "meshgrid", "nonzero", "norm", "tensordot",
-    "unique_consecutive")
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cartesian_prod",
+    "chain_matmul", "einsum", "meshgrid", "nonzero", "norm", "tensordot", "unique_consecutive")
 globals().update({name: f for name, f in vars(_C._VariableFunctions).items()
                   if name[:2] != "__" and name not in _WRAPPED})
 
@@ -23,18 +23,12 @@ _NAMES = {
     "_compile": ("compile",),
     "_dtype_info": ("finfo", "iinfo"),
     "_functional": _WRAPPED + (
-        "addbmm", "adjoint", "angle", "argwhere", "atleast_1d", "atleast_2d", "atleast_3d", "bartlett_window",
-        "blackman_window", "block_diag", "broadcast_shapes", "chain_matmul", "column_stack", "combinations",
-        "complex", "corrcoef", "cov", "cross", "cumulative_trapezoid", "deg2rad", "dist", "float_power",
-        "hamming_window", "hann_window", "histogram", "index_copy", "index_fill", "is_complex", "is_conj",
-        "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size", "istft", "kaiser_window",
-        "ldexp", "logspace", "mvlgamma", "nanquantile", "normal", "numel", "polar", "positive", "put",
-        "rad2deg", "range", "renorm", "resolve_conj", "resolve_neg", "result_type", "stft", "unique",
-        "unravel_index", "vander", "vdot"),
+        "broadcast_shapes", "nanquantile", "normal", "numel", "poisson", "unique", "unravel_index"),
     "_exchange": (
         "asarray", "_legacy_tensor", "tensortype", "DoubleTensor", "FloatTensor", "HalfTensor", "BFloat16Tensor",
         "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor", "ComplexFloatTensor",
         "ComplexDoubleTensor"),
+    "func": ("vmap",),
     "_tensor_str": ("set_printoptions", "get_printoptions"),
     "serialization": ("save", "load"),
     "storage": (

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""Special functions: the operators whose names begin with special_."""
+
+import tenon
+
+_operators = {name[8:]: f for name, f in vars(tenon._C._nn).items() if name.startswith("special_")}
+globals().update(_operators)
+__all__ = sorted(_operators)
