@@ -148,6 +148,23 @@ class Better(unittest.TestCase):
         self.assertIn(F.layer_norm, seen)
         self.assertIn(F.mse_loss, seen)
 
+    def test_one_process_trains_through_the_distributed_wrapper(self):
+        import tenon.distributed as dist
+
+        with self.assertRaisesRegex(ValueError, "Default process group has not been initialized"):
+            nn.parallel.DistributedDataParallel(nn.Linear(2, 2))
+        dist.init_process_group("gloo", rank=0, world_size=1)
+        try:
+            m = nn.parallel.DistributedDataParallel(nn.Linear(2, 2))
+            with m.no_sync():
+                m(tenon.ones(1, 2)).sum().backward()
+            self.assertEqual(m.module.weight.grad.tolist(), [[1.0, 1.0], [1.0, 1.0]])
+            self.assertEqual(list(m.state_dict()), ["module.weight", "module.bias"])
+            with self.assertRaisesRegex(RuntimeError, "is not needed when a module doesn't have any parameter"):
+                nn.parallel.DistributedDataParallel(nn.ReLU())
+        finally:
+            dist.destroy_process_group()
+
     def test_importing_the_package_loads_no_layer(self):
         code = "import sys, tenon, tenon.nn; print([m for m in sys.modules if m.startswith('tenon.nn.modules.')])"
         out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -107,7 +107,7 @@ class Module(HookMethods, StateMethods, WalkMethods):
 
     # ---- what it holds
 
-    def _check_name(self, kind, name, where, wanted):
+    def _check_name(self, kind, name, where):
         if not isinstance(name, str):
             raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
         if kind != "module" and "." in name:
@@ -118,10 +118,10 @@ class Module(HookMethods, StateMethods, WalkMethods):
             raise KeyError(f"attribute '{name}' already exists")
 
     def register_buffer(self, name, tensor, persistent=True):
-        """Hold `tensor` (or None) under `name`: it moves with the module, is no parameter, and is in `state_dict` if `persistent`."""
+        """Hold `tensor` (or None) under `name`: it moves with the module, learns nothing, and is in `state_dict` if `persistent`."""
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
-        self._check_name("buffer", name, self._buffers, tensor)
+        self._check_name("buffer", name, self._buffers)
         if tensor is not None and not (isinstance(tensor, tenon.Tensor) or hasattr(tensor, "__torch_function__")):
             raise TypeError(
                 f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
@@ -136,7 +136,7 @@ class Module(HookMethods, StateMethods, WalkMethods):
         """Hold `param` (a Parameter or None) under `name`."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
-        self._check_name("parameter", name, self._parameters, param)
+        self._check_name("parameter", name, self._parameters)
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
@@ -154,7 +154,7 @@ class Module(HookMethods, StateMethods, WalkMethods):
         """Hold `module` (or None) under `name`."""
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{_typename(module)} is not a Module subclass")
-        self._check_name("module", name, self._modules, module)
+        self._check_name("module", name, self._modules)
         if "." in name:
             raise KeyError(f'module name can\'t contain ".", got: {name}')
         if name == "":
@@ -234,7 +234,8 @@ class Module(HookMethods, StateMethods, WalkMethods):
     def __setattr__(self, name, value):
         own = self.__dict__
         params = own.get("_parameters")
-        if isinstance(value, Parameter):
+        is_tensor = isinstance(value, tenon.Tensor)  # asked first: a look for marks is slower, and only tensors have them
+        if is_tensor and isinstance(value, Parameter):
             if params is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
             self._forget(name, own, self._buffers, self._modules, self._non_persistent_buffers_set)
@@ -262,7 +263,7 @@ class Module(HookMethods, StateMethods, WalkMethods):
             modules[name] = _run_registration_hooks(_hooks._global_module_registration_hooks, self, name, value)
             return
         buffers = own.get("_buffers")
-        if isinstance(value, Buffer) or (buffers is not None and name in buffers):
+        if (is_tensor and isinstance(value, Buffer)) or (buffers is not None and name in buffers):
             self._set_buffer(name, value, buffers)
             return
         object.__setattr__(self, name, value)

@@ -3,6 +3,7 @@
 
 from contextlib import contextmanager
 
+from tenon.distributed import is_initialized
 from tenon.nn.modules.module import Module
 
 __all__ = ["DistributedDataParallel"]
@@ -33,6 +34,10 @@ class DistributedDataParallel(Module):
         bucket_cap_mb_list=None,
     ):
         super().__init__()
+        if process_group is None and not is_initialized():
+            raise ValueError(
+                "Default process group has not been initialized, please make sure to call init_process_group."
+            )
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
@@ -47,6 +52,7 @@ class DistributedDataParallel(Module):
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph = static_graph
         self.device = next(module.parameters()).device
+        self.device_type = self.device.type
         self.require_backward_grad_sync = True
         self.require_forward_param_sync = True
 
