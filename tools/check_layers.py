@@ -4,7 +4,7 @@
 
   src/<layer>/        itself, strictly lower layers, tenon/ and generated headers of its layer or below
   include/tenon/      tenon/ alone
-  cli examples bench  tenon/ and their own folder: they are users
+  cli examples bench python   tenon/ and their own folder: they are users
 
 A generated source belongs to the layer whose CMakeLists.txt takes it. Each violation is one line
 `file:line: what`. The twin of this check, by linking, is the CMake target `layer_check`.
@@ -17,7 +17,7 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCES = (".c", ".h", ".inc", ".cu", ".cpp", ".cc")
-USERS = ("cli", "examples", "bench")
+USERS = ("cli", "examples", "bench", "python")
 
 
 def read_levels(path):

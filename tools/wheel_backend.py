@@ -155,7 +155,9 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     files = [(name, read(path), 0o644) for name, path in sources()]
-    files.append(("tenon/" + EXTENSION, read(build_extension()), 0o755))
+    extension = build_extension()
+    files.append(("tenon/" + EXTENSION, read(extension), 0o755))
+    files.append(("tenon/_C.pyi", read(os.path.join(os.path.dirname(extension), "_C.pyi")), 0o644))
     return write_wheel(wheel_directory, files)
 
 

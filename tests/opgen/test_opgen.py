@@ -376,7 +376,7 @@ class Meaning(Folder):
         functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         self.assertTrue({"mm", "add", "add_", "matmul", "empty"} <= functions)
         self.assertIn("def add(self, other: Tensor, *, alpha: Number = ...) -> Tensor:", text)
-        self.assertIn("def mm(self: Tensor, mat2: Tensor, *, out: Optional[Tensor] = ...) -> Tensor:", text)
+        self.assertIn("def mm(input: Tensor, mat2: Tensor, *, out: Optional[Tensor] = ...) -> Tensor:", text)
         self.assertNotIn(" \n", text)
 
     def test_a_long_declaration_goes_on_behind_a_backslash(self):

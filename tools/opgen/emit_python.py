@@ -256,9 +256,31 @@ def groups(model):
     return functions.items(), methods.items()
 
 
-def doc_of(name, ops):
+def call_text(op, method):
+    """add(input, other, *, alpha=1, out=None) -> Tensor"""
+    parts, star = [], False
+    for i, arg in enumerate(op.schema.args):
+        if method and i == 0:
+            continue
+        if arg.kw_only and not star:
+            parts.append("*")
+            star = True
+        name = "input" if arg.name == "self" and arg.type.is_tensor else arg.name
+        default = "None" if arg.default == "[]" else arg.default
+        parts.append(name if default is None else "%s=%s" % (name, default))
+    if not method and op.family.variant("out") and op is op.family.base:
+        parts += ([] if star else ["*"]) + ["out=None"]
+    results = ["Tensor" if ret.type.base == "Tensor" and not ret.type.is_list else ret.type.text(False).replace("SymInt", "int")
+               for ret in op.schema.rets]
+    shown = results[0] if len(results) == 1 else "(%s)" % ", ".join(results) if results else "None"
+    return "%s(%s) -> %s" % (op.schema.name, ", ".join(parts), shown)
+
+
+def doc_of(ops, method):
+    """Its signatures, then what the first declaration says."""
+    shown = [op for op in ops if not op.is_out and not is_hidden(op)] or ops[:1]
     doc = next((op.family.doc for op in ops if op.family.doc), "")
-    return "%s(*args, **kwargs)\n\n%s" % (name, doc) if doc else "%s(*args, **kwargs)" % name
+    return "\n".join(call_text(op, method) for op in shown) + ("\n\n" + doc if doc else "")
 
 
 def section(tables, title, prefix, found, method):
@@ -272,7 +294,7 @@ def section(tables, title, prefix, found, method):
         entries.append("    {%s, %s, %d, %d, %d, NULL, NULL, NULL},\n" % (literal(name), sigs, len(ops), method, numbers))
         functions.append("TNPY_%s(%s_%s, %d)\n" % (title.upper(), prefix, name, i))
         rows.append("    {%s, (PyCFunction)(void (*)(void))%s_%s, METH_FASTCALL | METH_KEYWORDS,\n     %s},\n" % (
-            literal(name), prefix, name, literal(doc_of(name, ops))))
+            literal(name), prefix, name, literal(doc_of(ops, method))))
     return ("tnpy_entry tnpy_%s_entries[] = {\n%s    {NULL, NULL, 0, 0, 0, NULL, NULL, NULL},\n};\n" % (title, "".join(entries)),
             "".join(functions),
             "PyMethodDef tnpy_%ss[] = {\n%s    {NULL, NULL, 0, NULL},\n};\n" % (title, "".join(rows)))
