@@ -42,6 +42,25 @@ static void trace(void *ctx, char *buffer, size_t n)
     tnpy_unlock_any(state);
 }
 
+void tnpy_note_anomaly(void)
+{
+    const char *trace_of = strstr(tn_last_error(), "\n\nError detected in ");
+    if (!(tn_anomaly_mode() & TN_ANOMALY_TRACE) || !trace_of)
+        return;
+    PyObject *type, *value, *where;
+    PyErr_Fetch(&type, &value, &where);
+    PyErr_NormalizeException(&type, &value, &where);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    if (utf8 && !strstr(utf8, trace_of)) { /* else the message has it already */
+        PyObject *noted = PyObject_CallMethod(value, "add_note", "s", trace_of + 2);
+        Py_XDECREF(noted);
+    }
+    Py_XDECREF(text);
+    PyErr_Clear();
+    PyErr_Restore(type, value, where);
+}
+
 /* _set_anomaly(on, check_nan) */
 static PyObject *set_anomaly(PyObject *module, PyObject *args)
 {

@@ -115,6 +115,7 @@ PyObject *tnpy_raise_pass(tn_status status)
     }
     Py_XDECREF(type);
     Py_XDECREF(module);
+    tnpy_note_anomaly();
     return NULL;
 }
 

@@ -72,6 +72,10 @@ int tnpy_is_function(PyObject *o);
  * (checkpoint.c). Returns NULL. */
 PyObject *tnpy_raise_pass(tn_status status);
 
+/* In anomaly mode: an exception of Python code that is on its way out gets the trace of the forward
+ * call as a note (anomaly.c). */
+void tnpy_note_anomaly(void);
+
 /* Read keyword and positional arguments of a METH_FASTCALL function: @p names ends with NULL; what
  * is not given stays as it is. 0, or -1 with a TypeError. */
 int tnpy_arguments(const char *function, const char *const *names, PyObject *const *args,
