@@ -35,7 +35,8 @@ _NAMES = {
         "is_storage", "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
         "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage",
         "ComplexFloatStorage", "ComplexDoubleStorage"),
-    "amp.autocast_mode": ("GradScaler", "autocast",),
+    "amp.autocast_mode": ("autocast",),
+    "amp.grad_scaler": ("GradScaler",),
     "_surface": (
         "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "get_deterministic_debug_mode",
         "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
