@@ -189,6 +189,7 @@ def install():
         raise ImportError("PyTorch is imported already: call tenon.as_torch.install() before the first `import torch`")
     from tenon.torch_version import TorchVersion
     tenon.__version__ = TorchVersion(VERSION)
+    tenon._C._set_module_name("torch")  # dtypes and sizes print as torch's
     sys.meta_path.insert(0, _Finder)
     for name, module in list(sys.modules.items()):
         if name == "tenon" or (name.startswith("tenon.") and not name.startswith("tenon._C")):

@@ -37,8 +37,8 @@ class Scripts(unittest.TestCase):
             "assert DataLoader is tenon.utils.data.DataLoader and torch.nn.__spec__.name == 'tenon.nn'\n"
             "assert torch.__version__ >= '2.0' and torch.__version__ > (1, 13) and torch.__version__.split('.')[0] == '2'\n"
             "assert not torch.__version__ < '2.9', torch.__version__\n"
-            "print(torch.ones(2).sum().item())\n")))
-        self.assertEqual((done.stdout, done.stderr, done.returncode), ("2.0\n", "", 0))
+            "print(torch.ones(2).sum().item(), torch.float32, torch.ones(2).shape)\n")))
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("2.0 torch.float32 torch.Size([2])\n", "", 0))
 
     def test_a_script_sees_what_python_gives_it(self):
         text = ("import os, sys\nimport helper\n"
