@@ -8,6 +8,7 @@
 #include "autograd/pass.h"
 #include "autograd/validate.h"
 #include "core/scope.h"
+#include "observe/log.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -113,6 +114,17 @@ static bool any_defined(const tni_node *node, tn_tensor *const *grads)
     return false;
 }
 
+/* With an event of a profile around it. */
+static TNI_COLD tn_status apply_recorded(tni_backward *b)
+{
+    const tni_node *node = b->node;
+    tni_prof_event *event = tni_prof_begin_node(node->cls->name, node->sequence, node->maker);
+    tn_status status = node->cls->apply(b);
+    if (event)
+        tni_prof_end(event, status);
+    return status;
+}
+
 static tn_status apply(tni_pass *pass, tni_node *node, tn_tensor **grads, tn_tensor **results)
 {
     memset(results, 0, node->n_edges * sizeof *results);
@@ -120,7 +132,7 @@ static tn_status apply(tni_pass *pass, tni_node *node, tn_tensor **grads, tn_ten
         return TN_OK;
     tni_backward b = {node, grads, results, wanted_edges(pass, node)};
     tni_tls.no_grad = !pass->create_graph;
-    tn_status status = node->cls->apply(&b);
+    tn_status status = tni_prof_on ? apply_recorded(&b) : node->cls->apply(&b);
     if (TNI_UNLIKELY(status != TN_OK))
         return status;
     if (TNI_UNLIKELY(!tni_scope_is_fine(pass->scope))) {

@@ -3,6 +3,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/extra.h"
 #include "autograd/saved.h"
+#include "observe/log.h"
 
 #include <string.h>
 
@@ -68,6 +69,8 @@ tn_status tni_node_new(const tni_node_class *cls, uint32_t n_edges, uint32_t n_i
     for (uint32_t i = 0; i < n_inputs; i++)
         node->inputs[i].dtype = TN_DTYPE_NONE;
     node->sequence = (cls->flags & TNI_CLASS_ACCUMULATES) ? UINT64_MAX : next_sequence++;
+    if (tni_prof_on)
+        node->maker = tni_prof_made_node(node->sequence);
     if (TNI_UNLIKELY(tni_anomaly())) {
         tn_status status = tni_anomaly_note(node);
         if (status != TN_OK) {

@@ -102,6 +102,7 @@ struct tn_node {
     uint32_t n_edges, n_inputs;
     uint32_t topo; /* 0 for leaves, else more than that of every node it has an edge to */
     uint16_t block_nbytes;
+    uint16_t maker; /* the profiler's number of the thread that made it; 0: nobody recorded */
     uint8_t edges_on_heap, inputs_on_heap;
     tni_spin lock; /* of saved values and extra */
     _Atomic uint8_t released;

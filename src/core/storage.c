@@ -32,6 +32,7 @@ static tn_status data_alloc(tn_device device, size_t nbytes, void **out)
         TN_CHECK(data, TN_NOMEM, "device %s gave no memory for %zu bytes",
                  tn_device_format(device, name, sizeof name), nbytes);
     }
+    tni_tally_alloc(nbytes);
     *out = data;
     return TN_OK;
 }
@@ -40,6 +41,7 @@ static void data_free(tn_device device, void *data, size_t nbytes)
 {
     if (!data)
         return;
+    tni_tally_free(nbytes);
     if (device.type == TN_DEVICE_CPU) {
         tni_block_free(data, nbytes);
         return;
@@ -86,6 +88,7 @@ static void storage_release(void *object)
 static void storage_destroy(void *object)
 {
     tni_storage *s = object;
+    tni_storage_tally_inline(s);
     tni_block_free(s, s->block_nbytes);
 }
 
@@ -165,6 +168,7 @@ tn_status tni_storage_resize(tni_storage *s, size_t nbytes)
     }
     if (s->capacity)
         data_free(s->device, s->data, s->capacity);
+    tni_storage_tally_inline(s); /* no longer used, though the block stays until the header goes */
     s->data = data;
     s->nbytes = nbytes;
     s->capacity = nbytes;

@@ -4,6 +4,7 @@
 #ifndef TNI_CORE_STORAGE_H
 #define TNI_CORE_STORAGE_H
 
+#include "base/tally.h"
 #include "core/tensor.h"
 
 extern const tni_type tni_storage_type;
@@ -39,8 +40,17 @@ static inline tni_storage *tni_storage_small(tn_device device, size_t nbytes)
     if (TNI_LIKELY(s != NULL)) {
         tni_storage_fill(s, device, has_data ? s + 1 : NULL, nbytes, block_nbytes);
         s->inline_data = has_data;
+        if (has_data)
+            tni_tally_alloc(nbytes);
     }
     return s;
+}
+
+/* Bytes behind the header, which go with it. */
+static inline void tni_storage_tally_inline(const tni_storage *s)
+{
+    if (s->inline_data)
+        tni_tally_free(s->block_nbytes - sizeof *s);
 }
 
 /* tni_storage_unref without the indirect calls when the storage is small and ours alone. */
@@ -51,9 +61,10 @@ static inline void tni_storage_drop(tni_storage *s)
             tni_counts_add(&s->object.counts, (uint64_t)0 - TNI_STRONG_ONE, memory_order_acq_rel);
         if ((uint32_t)before == 1)
             tni_unref_last(&s->object);
-    } else if (TNI_LIKELY(s->capacity == 0 && s->side == TNI_SIDE_NONE))
+    } else if (TNI_LIKELY(s->capacity == 0 && s->side == TNI_SIDE_NONE)) {
+        tni_storage_tally_inline(s);
         tni_block_free(s, s->block_nbytes);
-    else
+    } else
         tni_storage_unref(s);
 }
 

@@ -48,18 +48,20 @@ enum {
     TNI_FRAME_OPENED_EPOCH = 2, /* the outermost: leaving it ends the thread's epoch */
     TNI_FRAME_STAGES = 4,       /* stage lines were printed */
     TNI_FRAME_OBSERVED = 8,     /* the observer was told */
+    TNI_FRAME_PROFILED = 64,    /* an event of a profile was begun */
 };
 
 /* Built-in operators, indexed by the generated TNI_OP_… numbers. */
 TNI_HIDDEN extern tn_op tni_builtin_ops[];
 
-/* Bits while anybody watches: trace, stage lines, an observer; a thread is to be interrupted. The
- * one branch that watching costs when it is off. The recorder has a bit of its own in the same
- * word: it is on nearly always, and nobody need be told. */
+/* Bits while anybody watches: trace, stage lines, an observer, a profile; a thread is to be
+ * interrupted. The one branch that watching costs when it is off. The recorder has a bit of its own
+ * in the same word: it is on nearly always, and nobody need be told. */
 enum {
     TNI_WATCH_TRACE = 1,
     TNI_WATCH_DEBUG = 2,
     TNI_WATCH_OBSERVER = 4,
+    TNI_WATCH_PROFILE = 8,
     TNI_WATCH_INTERRUPT = 1 << 16
 };
 #define TNI_WATCH_RECORD (UINT32_C(1) << 31)

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "dispatch/debug.h"
+#include "dispatch/profile.h"
 #include "dispatch/stages.h"
 #include "dispatch/threads.h"
 
@@ -107,11 +108,15 @@ void tni_announce(tn_call *c, tn_keyset mask, const tn_value *args, int nargs, b
         c->flags |= TNI_FRAME_WATCHED | TNI_FRAME_OBSERVED;
         c->start = now_ns(); /* the observer's own time does not count */
     }
+    if (bits & TNI_WATCH_PROFILE)
+        tni_profile_begin(c, args, nargs);
 }
 
 void tni_announce_return(const tn_call *call, tn_status status)
 {
     tni_state *s = &tni_tls;
+    if (call->flags & TNI_FRAME_PROFILED)
+        tni_profile_end(call, status);
     if ((call->flags & TNI_FRAME_OBSERVED) && s->thread->observer && !s->thread->in_observer) {
         tn_event event = make_event(call, TN_EVENT_RETURN);
         event.status = status;

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include "base/hash.h"
 #include "core/keys.h"
+#include "observe/log.h"
 #include "op/def.h"
 #include "op/schema.h"
 
@@ -34,9 +35,14 @@ typedef struct tni_record {
     tni_retired retired;
     struct tni_record *next; /* same list: by key, newest first within a key */
     tn_key key;
-    const char *name;
-    const char *file;
-    int line;
+    union {
+        struct {
+            const char *name;
+            const char *file;
+            int line;
+        };
+        tni_prof_kernel site; /* the same, as the profiler takes it */
+    };
     const char *signature;      /* NULL: not known */
     void (*destroy)(void *ctx); /* may be NULL */
     char *text;                 /* owns name, file and signature of a user's kernel; else NULL */

@@ -26,6 +26,7 @@
 #include "core/device.h"
 #include "dispatch/builtin.h"
 #include "dispatch/debug.h"
+#include "dispatch/profile.h"
 #include "dispatch/threads.h"
 
 _Atomic uint64_t tni_epoch = 1;
@@ -202,6 +203,7 @@ static void after_fork_in_child(void)
     if (self)
         self->next = NULL;
     tni_observers_are(self && self->observer ? 1 : 0);
+    tni_watch(TNI_WATCH_PROFILE, false); /* the recording is the parent's */
     tni_watch_unlock();
     pthread_mutex_unlock(&tni_registry_.lock);
     tni_device_unlock();
@@ -231,7 +233,8 @@ static tn_status boot(void)
         prepared = true;
     }
     TN_TRY(tni_debug_from_environment());
-    return tni_boot();
+    TN_TRY(tni_boot());
+    return tni_profile_from_environment(); /* last: registering is not what it records */
 }
 
 static tn_status register_thread(void)

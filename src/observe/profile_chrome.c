@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/profile_chrome.c: a profile as a Chrome trace, the JSON that Perfetto and
+ * chrome://tracing open: complete events, which nest on each thread's track, arrows from calls to
+ * their backward turns, and the bytes in use as a counter. */
+#include "observe/profile.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- text ---- */
+
+/* Length of the UTF-8 character at @p s, 0 when there is none. */
+static size_t utf8_length(const unsigned char *s)
+{
+    size_t n = s[0] < 0x80                   ? 1
+               : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+               : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+               : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                             : 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))
+        return 0; /* too long a form, a surrogate, past the end */
+    return n;
+}
+
+void tni_prof_json_string(tni_str *out, const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    tni_str_add(out, "\"");
+    while (*s) {
+        size_t n = utf8_length(s);
+        if (n == 0) {
+            tni_str_add(out, "\\ufffd");
+            n = 1;
+        } else if (*s == '"' || *s == '\\') {
+            tni_str_addf(out, "\\%c", *s);
+        } else if (*s < 0x20 || *s == '<' || *s == '>' || *s == '&' || *s == 0x7f) {
+            tni_str_addf(out, "\\u%04x", *s);
+        } else {
+            tni_str_addn(out, (const char *)s, n);
+        }
+        s += n;
+    }
+    tni_str_add(out, "\"");
+}
+
+static void add_field(tni_str *out, const char *key, const char *text)
+{
+    if (!text[0])
+        return;
+    tni_str_addf(out, ",\"%s\":", key);
+    tni_prof_json_string(out, text);
+}
+
+/* Microseconds, to the nanosecond. */
+static void add_time(tni_str *out, const char *key, uint64_t ns)
+{
+    tni_str_addf(out, ",\"%s\":%" PRIu64 ".%03" PRIu64, key, ns / 1000, ns % 1000);
+}
+
+/* ---- events ---- */
+
+static const char *category(const tni_prof_item *item)
+{
+    static const char *const names[] = {[TN_PROFILE_CALL] = "operator",
+                                        [TN_PROFILE_REDISPATCH] = "redispatch",
+                                        [TN_PROFILE_BACKWARD] = "backward",
+                                        [TN_PROFILE_RANGE] = "range"};
+    return names[item->kind];
+}
+
+static void add_thread(const tn_profile *p, const tni_prof_thread *t, int pid, size_t place,
+                       tni_str *out)
+{
+    tni_str_addf(
+        out,
+        ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", pid,
+        t->id);
+    tni_prof_json_string(out, tni_prof_get_text(p, t->name));
+    tni_str_addf(out,
+                 "}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":"
+                 "{\"sort_index\":%zu}}",
+                 pid, t->id, place);
+}
+
+static void add_event(const tn_profile *p, const tni_prof_item *item, int pid, tni_str *out)
+{
+    const tni_prof_thread *t = &p->threads[item->thread];
+    tni_str_addf(out, ",\n{\"ph\":\"X\",\"cat\":\"%s\",\"name\":", category(item));
+    tni_prof_json_string(out, tni_prof_get_text(p, item->name));
+    tni_str_addf(out, ",\"pid\":%d,\"tid\":%d", pid, t->id);
+    add_time(out, "ts", item->start);
+    add_time(out, "dur", item->duration);
+    tni_str_addf(out, ",\"args\":{\"depth\":%d", item->depth);
+    add_field(out, "key", tni_prof_get_text(p, item->key));
+    add_field(out, "kernel", tni_prof_get_text(p, item->kernel));
+    add_field(out, "shapes", tni_prof_get_text(p, item->shapes));
+    if (item->sequence >= 0)
+        tni_str_addf(out, ",\"sequence\":%" PRId64, item->sequence);
+    if (item->allocated || item->freed)
+        tni_str_addf(out, ",\"allocated\":%" PRId64 ",\"freed\":%" PRId64, item->allocated,
+                     item->freed);
+    if (item->status != TN_OK)
+        add_field(out, "status", tn_status_name((tn_status)item->status));
+    if (item->unfinished)
+        tni_str_add(out, ",\"unfinished\":true");
+    tni_str_add(out, "}}");
+}
+
+static void add_arrow(const tn_profile *p, size_t i, int pid, tni_str *out)
+{
+    const tni_prof_item *to = &p->items[i], *from = &p->items[to->forward];
+    static const char begin[] = ",\n{\"ph\":\"%s\",\"cat\":\"autograd\",\"name\":\"forward to "
+                                "backward\",\"id\":%zu,\"pid\":%d,\"tid\":%d";
+    tni_str_addf(out, begin, "s", i, pid, p->threads[from->thread].id);
+    add_time(out, "ts", from->start);
+    tni_str_add(out, "}");
+    tni_str_addf(out, begin, "f\",\"bp\":\"e", i, pid, p->threads[to->thread].id);
+    add_time(out, "ts", to->start);
+    tni_str_add(out, "}");
+}
+
+static void add_counter(const tni_prof_item *item, int pid, tni_str *out)
+{
+    tni_str_addf(out, ",\n{\"ph\":\"C\",\"name\":\"tensor bytes\",\"pid\":%d", pid);
+    add_time(out, "ts", item->start + item->duration);
+    tni_str_addf(out, ",\"args\":{\"bytes\":%" PRId64 "}}", item->live);
+}
+
+void tni_prof_show_chrome(const tn_profile *p, tni_str *out)
+{
+    int pid = (int)getpid();
+    tni_str_addf(
+        out,
+        "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"writer\":\"tenon %s\","
+        "\"events\":%zu,\"dropped\":%" PRIu64 "},\n\"traceEvents\":[\n"
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"tenon\"}}",
+        TN_VERSION_STRING, p->n, p->dropped, pid);
+    for (size_t i = 0; i < p->n_threads; i++)
+        add_thread(p, &p->threads[i], pid, i, out);
+    for (size_t i = 0; i < p->n && !out->failed; i++) {
+        const tni_prof_item *item = &p->items[i];
+        add_event(p, item, pid, out);
+        if (item->forward >= 0)
+            add_arrow(p, i, pid, out);
+        if (p->has_memory && !item->unfinished && (item->allocated || item->freed))
+            add_counter(item, pid, out);
+    }
+    if (p->dropped)
+        tni_str_addf(out,
+                     ",\n{\"ph\":\"i\",\"s\":\"g\",\"cat\":\"profiler\",\"name\":\"%" PRIu64
+                     " events dropped\",\"pid\":%d,\"tid\":0,\"ts\":%" PRIu64 "}",
+                     p->dropped, pid, p->duration / 1000);
+    tni_str_add(out, "\n]}\n");
+}
