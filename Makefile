@@ -42,7 +42,8 @@ demo: all
 	    PYTHONPATH=$(BUILD)/python $(PYTHON) -B examples/char_gpt.py --out $(BUILD)/char_gpt; \
 	else echo "the Python package was not built: examples/char_gpt.py does not run"; fi
 
-test: deps
+test:
+	@tools/deps.sh tests
 	@$(PYTHON) -B tools/test.py $(if $(SAN),--san $(SAN),--all)
 
 check: deps

@@ -3,6 +3,7 @@
 # What Tenon needs from Debian: installed when this runs as root, named otherwise.
 #
 #   tools/deps.sh         to build, test and show
+#   tools/deps.sh tests   also what some tests use; without it they are skipped and say so
 #   tools/deps.sh peers   also what `make bench` measures itself against
 #   tools/deps.sh lint    also what `make lint` would like to have
 #
@@ -72,12 +73,16 @@ for group in "$@"; do
             need libopenblas0-openmp false
             need libdnnl-dev false
             ;;
+        tests)
+            # The profile's page is tested in a browser.
+            want chromium has_tool chromium
+            ;;
         lint)
             need clang-format-14 has_tool clang-format-14
             need shellcheck has_tool shellcheck
             ;;
         *)
-            echo "deps.sh: unknown group $group (known: peers, lint)" >&2
+            echo "deps.sh: unknown group $group (known: tests, peers, lint)" >&2
             exit 2
             ;;
     esac
