@@ -195,7 +195,7 @@ class TransformerEncoder(Module):
 
     def _skips_padding(self, src, padding):
         """Whether the places that `padding` (N, S, float) masks come out zero: the rule of the library we follow."""
-        if not self.use_nested_tensor or padding is None or src.dim() != 3 or self.layers[0].training:
+        if not self.use_nested_tensor or padding is None or src.dim() != 3 or self.layers[0].training or src.is_meta:
             return False
         if getattr(tenon, "is_autocast_enabled", bool)():
             return False
