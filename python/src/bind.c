@@ -3,6 +3,7 @@
  * turn, the first that fits is called, and what comes back becomes Python objects. */
 #include "fit.h"
 #include "override.h"
+#include "type.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +90,51 @@ PyObject *tnpy_from_value(tn_value *v)
     return from_value(v, NULL);
 }
 
+/* "torch.return_types.max(\nvalues=…,\nindices=…)" */
+static PyObject *named_repr(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    PyObject *type = (PyObject *)Py_TYPE(o);
+    PyObject *module = PyObject_GetAttrString(type, "__module__"),
+             *name = PyObject_GetAttrString(type, "__name__");
+    PyObject *fields = PyObject_GetAttrString(type, "__match_args__");
+    PyObject *text =
+        module && name && fields ? PyUnicode_FromFormat("%U.%U(\n", module, name) : NULL;
+    Py_ssize_t n = fields ? PyTuple_Size(fields) : 0;
+    for (Py_ssize_t i = 0; text && i < n; i++) {
+        PyObject *item = PyTuple_GetItem(o, i);
+        PyObject *next = PyUnicode_FromFormat("%U%U=%R%s", text, PyTuple_GetItem(fields, i), item,
+                                              i + 1 < n ? ",\n" : ")");
+        Py_DECREF(text);
+        text = next;
+    }
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    Py_XDECREF(fields);
+    return text;
+}
+
+static PyMethodDef named_repr_def = {"__repr__", named_repr, METH_NOARGS, NULL};
+
+/* One that a function or method of this name has already, with the same fields. */
+static PyTypeObject *known_type(const tnpy_entry *e, int i)
+{
+    tnpy_entry *tables[] = {tnpy_function_entries, tnpy_method_entries};
+    for (int t = 0; t < 2; t++) {
+        tnpy_entry *other = tnpy_find_entry(tables[t], e->name);
+        for (int k = 0; other && other->types && k < other->n; k++) {
+            if (!other->types[k] || other->sigs[k].n_rets != e->sigs[i].n_rets)
+                continue;
+            bool same = true;
+            for (int r = 0; r < e->sigs[i].n_rets; r++)
+                same = same && strcmp(other->sigs[k].results[r], e->sigs[i].results[r]) == 0;
+            if (same)
+                return other->types[k];
+        }
+    }
+    return NULL;
+}
+
 /* The type of named results: a struct sequence, as `torch.return_types.max`. */
 static PyTypeObject *result_type(tnpy_entry *e, int i)
 {
@@ -100,6 +146,11 @@ static PyTypeObject *result_type(tnpy_entry *e, int i)
     }
     if (e->types[i])
         return e->types[i];
+    PyTypeObject *known = known_type(e, i);
+    if (known) {
+        e->types[i] = (PyTypeObject *)Py_NewRef((PyObject *)known);
+        return known;
+    }
     const tnpy_sig *s = &e->sigs[i];
     PyStructSequence_Field fields[9] = {{NULL, NULL}};
     for (int k = 0; k < s->n_rets && k < 8; k++)
@@ -111,7 +162,12 @@ static PyTypeObject *result_type(tnpy_entry *e, int i)
     }
     sprintf(name, "%s.return_types.%s", tnpy_module_name(), e->name);
     PyStructSequence_Desc desc = {name, NULL, fields, s->n_rets};
-    e->types[i] = PyStructSequence_NewType(&desc);
+    PyTypeObject *type = PyStructSequence_NewType(&desc);
+    PyObject *repr = type ? PyDescr_NewMethod(type, &named_repr_def) : NULL;
+    if (repr && PyObject_SetAttrString((PyObject *)type, "__repr__", repr) == 0)
+        e->types[i] = (PyTypeObject *)Py_NewRef((PyObject *)type);
+    Py_XDECREF(repr);
+    Py_XDECREF((PyObject *)type);
     return e->types[i];
 }
 
@@ -271,8 +327,29 @@ PyObject *tnpy_call_method(tnpy_entry *e, PyObject *self, PyObject *const *args,
     return perform(&c);
 }
 
+/* _return_type(name): the type of a function's named results, as tenon.return_types gives it. */
+static PyObject *return_type(PyObject *self, PyObject *o)
+{
+    (void)self;
+    const char *name = PyUnicode_AsUTF8AndSize(o, NULL);
+    if (!name)
+        return NULL;
+    for (tnpy_entry *e = tnpy_function_entries; e->name; e++)
+        for (int i = 0; strcmp(e->name, name) == 0 && i < e->n; i++)
+            if (e->sigs[i].results && !(e->sigs[i].flags & TNPY_SIG_OUT))
+                return Py_XNewRef((PyObject *)result_type(e, i));
+    return Py_NewRef(Py_None);
+}
+
+static PyMethodDef own_functions[] = {
+    {"_return_type", return_type, METH_O, "_return_type(name) -> type, or None"},
+    {NULL, NULL, 0, NULL},
+};
+
 int tnpy_add_functions(PyObject *module)
 {
+    if (PyModule_AddFunctions(module, own_functions))
+        return -1;
     if (tnpy_prepare_names())
         return -1;
     PyObject *nn = PyModule_New("tenon._C._nn");

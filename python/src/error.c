@@ -117,13 +117,24 @@ const char *tnpy_type_name(PyObject *o, char *room, size_t n)
 
 static PyObject *set_module_name(PyObject *self, PyObject *name)
 {
-    (void)self;
     const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
     if (!text)
         return NULL;
     if (strlen(text) >= sizeof module_text) {
         PyErr_SetString(PyExc_ValueError, "the name is too long");
         return NULL;
+    }
+    /* Types of the module say where they live. */
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(PyModule_GetDict(self), &at, &key, &value)) {
+        PyObject *module = PyType_Check(value) ? PyObject_GetAttrString(value, "__module__") : NULL;
+        bool ours = module && PyUnicode_Check(module) &&
+                    PyUnicode_CompareWithASCIIString(module, module_text) == 0;
+        PyErr_Clear();
+        Py_XDECREF(module);
+        if (ours && PyObject_SetAttrString(value, "__module__", name))
+            return NULL;
     }
     strcpy(module_text, text);
     return Py_NewRef(Py_None);

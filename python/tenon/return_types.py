@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+"""Types of named results: return_types.max is the type of what max(x, dim) gives."""
+
+from ._C import _return_type
+
+
+def __getattr__(name):
+    found = _return_type(name)
+    if found is None:
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    globals()[name] = found
+    return found
