@@ -484,7 +484,7 @@ int tnpy_add_autograd(PyObject *module)
     if (PyModule_AddFunctions(module, functions) < 0 || tnpy_add_node(module) < 0 ||
         tnpy_add_hooks(module) < 0 || tnpy_add_function(module) < 0 ||
         tnpy_add_anomaly(module) < 0 || tnpy_add_checkpoint(module) < 0 ||
-        tnpy_add_autocast(module) < 0)
+        tnpy_add_autocast(module) < 0 || tnpy_add_profile(module) < 0)
         return -1;
     return tnpy_add_forward_ad(module);
 }

@@ -88,5 +88,6 @@ int tnpy_add_forward_ad(PyObject *module);
 int tnpy_add_anomaly(PyObject *module);
 int tnpy_add_checkpoint(PyObject *module);
 int tnpy_add_autocast(PyObject *module);
+int tnpy_add_profile(PyObject *module);
 
 #endif

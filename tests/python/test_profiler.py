@@ -8,7 +8,7 @@ import unittest
 
 import harness
 import tenon
-from tenon.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
+from tenon.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
 
 
 class Profiler(unittest.TestCase):
@@ -67,6 +67,87 @@ class Profiler(unittest.TestCase):
             with open(path, encoding="utf-8") as file:
                 names = {event["name"] for event in json.load(file)["traceEvents"]}
         self.assertIn("aten::exp", names)
+
+
+def work():
+    x = tenon.ones(8, 8, requires_grad=True)
+    with record_function("my range"):
+        y = (x @ x).sum()
+    y.backward()
+
+
+class Recording(unittest.TestCase):
+    def test_averages_and_table(self):
+        with profile(activities=[ProfilerActivity.CPU], record_shapes=True, profile_memory=True) as prof:
+            work()
+            work()
+        averages = {e.key: e for e in prof.key_averages()}
+        self.assertEqual(averages["my range"].count, 2)
+        self.assertEqual(averages["aten::matmul"].count, 2)
+        self.assertIn("MmBackward0", averages)
+        self.assertGreater(averages["my range"].cpu_time_total, averages["my range"].self_cpu_time_total)
+        text = prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=5)
+        for word in ("Name", "Self CPU %", "CPU total", "# of Calls", "Self CPU time total:"):
+            self.assertIn(word, text)
+        shapes = [e.input_shapes for e in prof.key_averages(group_by_input_shape=True) if e.key == "aten::mm"]
+        self.assertEqual(shapes, [[[8, 8], [8, 8]]])
+
+    def test_events_nest(self):
+        with tenon.autograd.profiler.profile() as prof:
+            work()
+        around = next(e for e in prof.function_events if e.name == "my range")
+        self.assertTrue(around.is_user_annotation)
+        self.assertIn("aten::matmul", [e.name for e in around.cpu_children])
+        self.assertGreaterEqual(prof.self_cpu_time_total, 0)
+
+    def test_traces(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with profile() as prof:
+                work()
+            for name in ("a.json", "b.trace"):
+                path = os.path.join(folder, name)
+                prof.export_chrome_trace(path)
+                with open(path) as file:
+                    trace = json.load(file)
+                events = trace["traceEvents"] if isinstance(trace, dict) else trace
+                self.assertIn("my range", {e.get("name") for e in events})
+
+    def test_one_at_a_time_and_unfinished(self):
+        with tenon.autograd.profiler.profile() as outer:
+            with self.assertRaises(RuntimeError):
+                with tenon.autograd.profiler.profile():
+                    pass
+            with self.assertRaisesRegex(RuntimeError, "Profiler didn't finish running"):
+                outer.key_averages()
+
+    def test_disabled_and_without_a_recording(self):
+        with tenon.autograd.profiler.profile(enabled=False):
+            work()
+        work()
+
+
+class Schedules(unittest.TestCase):
+    def test_actions(self):
+        plan = schedule(wait=1, warmup=1, active=2, repeat=1, skip_first=1)
+        none, warm, record, save = ProfilerAction
+        self.assertEqual([plan(i) for i in range(7)], [none, none, warm, record, save, none, none])
+
+    def test_steps(self):
+        ready = []
+        with profile(schedule=schedule(wait=1, warmup=0, active=1, repeat=2),
+                     on_trace_ready=lambda p: ready.append(sorted(e.key for e in p.key_averages()
+                                                                  if e.key.startswith("ProfilerStep")))) as prof:
+            for _ in range(6):
+                work()
+                prof.step()
+        self.assertEqual(ready, [["ProfilerStep#1"], ["ProfilerStep#3"]])
+
+    def test_a_folder_of_traces(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with profile(on_trace_ready=tensorboard_trace_handler(folder, "worker")):
+                work()
+            (name,) = os.listdir(folder)
+            self.assertRegex(name, r"^worker\.\d+\.pt\.trace\.json$")
 
 
 if __name__ == "__main__":

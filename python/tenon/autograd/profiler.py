@@ -1,228 +1,301 @@
 # SPDX-License-Identifier: MIT
-"""A profiler of what Python calls: each call of a function or method of a tensor, and ranges that record_function names.
+"""The profiler: what ran, how often, for how long. Recording is the core's; here is what users ask of it."""
+import functools
 
-It sees calls as a mode of __torch_function__ sees them, on the thread that profiles. What an operator calls inside, and
-backward as a whole, is part of the call that made it.
-"""
+from tenon import _C
 
-from contextlib import ContextDecorator
-import json
-import os
-import threading
-import time
+__all__ = ["profile", "record_function", "FunctionEvent", "FunctionEventAvg", "EventList", "emit_nvtx", "emit_itt"]
 
-import tenon
+_CALL, _REDISPATCH, _BACKWARD, _RANGE = range(4)
 
-__all__ = ["EventList", "FunctionEvent", "emit_nvtx", "profile", "record_function"]
 
-_active = threading.local()
+def _time_text(us):
+    """Microseconds as people read them."""
+    if us >= 1e6:
+        return "%.3fs" % (us / 1e6)
+    return "%.3fms" % (us / 1e3) if us >= 1e3 else "%.3fus" % us
+
+
+def _bytes_text(n):
+    sign, n = ("-" if n < 0 else ""), abs(n)
+    for unit in ("b", "Kb", "Mb"):
+        if n < 1024 or unit == "Mb":
+            return "%s%g %s" % (sign, round(n, 2), unit)
+        n /= 1024
+    return ""
+
+
+def _shapes_of(text):
+    """"float32[8, 16], float32[]" as [[8, 16], []]."""
+    out, i = [], 0
+    while (i := text.find("[", i)) >= 0:
+        end = text.index("]", i)
+        out.append([int(n) for n in text[i + 1:end].split(",") if n.strip()])
+        i = end
+    return out
+
+
+class Interval:
+    def __init__(self, start, end):
+        self.start, self.end = start, end
+
+    def elapsed_us(self):
+        return self.end - self.start
 
 
 class FunctionEvent:
-    """A call, or the sum of calls of one name. Times are in microseconds."""
+    """One event; times are in microseconds."""
 
-    def __init__(self, key, start, shapes=()):
-        self.key = self.name = key
-        self.start, self.end = start, start
-        self.inner = 0.0
+    def __init__(self, id, record):
+        kind, self.name, shapes, start, duration, own, self.thread, self.depth, self.parent, seq, self.memory = record
+        self.id, self.sequence_nr, self.kind = id, seq, kind
+        self.time_range = Interval(start / 1e3, (start + duration) / 1e3)
+        self.cpu_time_total = duration / 1e3
+        self.self_cpu_time_total = own / 1e3
+        self.input_shapes = _shapes_of(shapes)
+        self.is_user_annotation = kind == _RANGE
+        self.cpu_children = []
+        self.cpu_parent = None
         self.count = 1
-        self.cpu_time_total = 0.0
-        self.self_cpu_time_total = 0.0
-        self.input_shapes = list(shapes)
-        self.thread = threading.get_ident()
-        self.device_time_total = self.self_device_time_total = self.cuda_time_total = self.self_cuda_time_total = 0.0
-        self.cpu_memory_usage = self.self_cpu_memory_usage = self.device_memory_usage = 0
-        self.flops = 0
-        self.stack = []
 
-    def close(self, end):
-        self.end = end
-        self.cpu_time_total = (end - self.start) * 1e6
-        self.self_cpu_time_total = self.cpu_time_total - self.inner
-
-    @property
-    def cpu_time(self):
-        return self.cpu_time_total / self.count
-
-    cuda_time = device_time = 0.0
+    key = property(lambda self: self.name)
+    cpu_time = property(lambda self: self.cpu_time_total)
+    cpu_memory_usage = property(lambda self: self.memory)
+    device_time_total = cuda_time_total = self_device_time_total = self_cuda_time_total = 0
+    flops, stack = 0, ()
 
     def __repr__(self):
-        return "<FunctionEventAvg key=%s self_cpu_time=%s cpu_time=%s >" % (
-            self.key, _text(self.self_cpu_time_total), _text(self.cpu_time))
+        return "<FunctionEvent id=%d name=%s cpu_time=%s thread=%s input_shapes=%s>" % (
+            self.id, self.name, _time_text(self.cpu_time_total), self.thread, self.input_shapes)
 
 
-def _text(microseconds):
-    for limit, unit in ((1e6, "s"), (1e3, "ms")):
-        if microseconds >= limit:
-            return "%.3f%s" % (microseconds / limit, unit)
-    return "%.3fus" % microseconds
+class FunctionEventAvg:
+    """All events of one name, and of one set of shapes where that was asked for."""
+
+    def __init__(self, key):
+        self.key, self.count = key, 0
+        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
+        self.input_shapes, self.is_user_annotation = [], False
+
+    cpu_time = property(lambda self: self.cpu_time_total / self.count if self.count else 0.0)
+    device_time = device_time_total = self_device_time_total = device_memory_usage = 0
+    cuda_time = cuda_time_total = self_cuda_time_total = flops = 0
+    stack = ()
+
+    def add(self, event):
+        self.count += event.count
+        self.cpu_time_total += event.cpu_time_total
+        self.self_cpu_time_total += event.self_cpu_time_total
+        self.cpu_memory_usage += event.memory if isinstance(event, FunctionEvent) else event.cpu_memory_usage
+        self.input_shapes = event.input_shapes
+        self.is_user_annotation = event.is_user_annotation
+        return self
+
+    def __repr__(self):
+        return "<FunctionEventAvg key=%s self_cpu_time=%s cpu_time=%s count=%d>" % (
+            self.key, _time_text(self.self_cpu_time_total), _time_text(self.cpu_time), self.count)
 
 
 class EventList(list):
-    """Events, with a table and a trace."""
+    """Events or averages, and ways to show them."""
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        sums = {}
-        for event in self:
-            name = (event.key, str(event.input_shapes) if group_by_input_shape else "")
-            found = sums.get(name)
-            if found is None:
-                found = sums[name] = FunctionEvent(event.key, event.start, event.input_shapes)
-                found.count = 0
-            found.count += event.count
-            found.cpu_time_total += event.cpu_time_total
-            found.self_cpu_time_total += event.self_cpu_time_total
-        return EventList(sums.values())
-
-    def total_average(self):
-        total = FunctionEvent("Total", 0.0)
-        total.count = sum(event.count for event in self)
-        total.cpu_time_total = total.self_cpu_time_total = self.self_cpu_time_total
-        return total
+    def __init__(self, items=(), profile=None, profile_memory=False):
+        super().__init__(items)
+        self._profile, self._profile_memory = profile, profile_memory
 
     @property
     def self_cpu_time_total(self):
-        return sum(event.self_cpu_time_total for event in self)
+        return sum(e.self_cpu_time_total for e in self)
+
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
+        """One line a name; sorted as they first appeared."""
+        found = {}
+        for e in self:
+            key = (e.key, str(e.input_shapes)) if group_by_input_shape else e.key
+            if key not in found:
+                found[key] = FunctionEventAvg(e.key)
+            found[key].add(e)
+        return EventList(found.values(), self._profile, self._profile_memory)
+
+    def total_average(self):
+        total = FunctionEventAvg("Total")
+        for e in self:
+            total.add(e)
+        return total
 
     def table(self, sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=55,
               max_shapes_column_width=80, header=None, top_level_events_only=False, time_unit=None):
-        """Columns as PyTorch's table has them for the CPU."""
-        rows = list(self)
+        """The table as text."""
+        rows = [e for e in self if not top_level_events_only or not getattr(e, "depth", 0)]
         if sort_by is not None:
             # There is no device: what is sorted by its time is sorted by the CPU's.
-            name = str(sort_by).replace("cuda", "cpu").replace("device", "cpu")
-            rows.sort(key=lambda event: getattr(event, name, 0), reverse=True)
-        total = self.self_cpu_time_total or 1.0
-        columns = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls"]
-        wide = min(max_name_column_width, max([len(event.key) for event in rows[:row_limit]] + [len("Name")]) + 4)
-        line = "  ".join(["-" * wide] + ["-" * 12] * 6) + "  "
-        out = [line, "  ".join([columns[0].rjust(wide)] + [c.rjust(12) for c in columns[1:]]) + "  ", line]
-        for event in rows[:row_limit]:
-            cells = ["%.2f%%" % (100 * event.self_cpu_time_total / total), _text(event.self_cpu_time_total),
-                     "%.2f%%" % (100 * event.cpu_time_total / total), _text(event.cpu_time_total),
-                     _text(event.cpu_time), str(event.count)]
-            out.append("  ".join([event.key[:wide].rjust(wide)] + [cell.rjust(12) for cell in cells]) + "  ")
-        out += [line, "Self CPU time total: " + _text(self.self_cpu_time_total), ""]
-        return (header + "\n" if header else "") + "\n".join(out)
+            attribute = str(sort_by).replace("cuda", "cpu").replace("device", "cpu")
+            rows.sort(key=lambda e: getattr(e, attribute, 0), reverse=True)
+        total = sum(e.self_cpu_time_total for e in self)
+
+        def percent(us):
+            return "%.2f%%" % (100.0 * us / total) if total else "NaN"
+
+        heads = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls"]
+        shapes = any(e.input_shapes for e in self)
+        if self._profile_memory:
+            heads.insert(6, "CPU Mem")
+        if shapes:
+            heads.append("Input Shapes")
+        cells = []
+        for e in rows[:row_limit] if row_limit >= 0 else rows:
+            name = e.key
+            if max_name_column_width is not None and len(name) >= max_name_column_width - 3:
+                name = name[:max_name_column_width - 3] + "..."
+            row = [name, percent(e.self_cpu_time_total), _time_text(e.self_cpu_time_total), percent(e.cpu_time_total),
+                   _time_text(e.cpu_time_total), _time_text(e.cpu_time), str(e.count)]
+            if self._profile_memory:
+                row.insert(6, _bytes_text(e.cpu_memory_usage))
+            if shapes:
+                row.append(str(e.input_shapes)[:max_shapes_column_width])
+            cells.append(row)
+        widths = [max([len(h), 12] + [len(r[i]) for r in cells]) for i, h in enumerate(heads)]
+        rule = "  ".join("-" * w for w in widths)
+        lines = ["  ".join(t.rjust(w) for t, w in zip(r, widths)) for r in [heads] + cells]
+        text = [rule, lines[0], rule] + lines[1:] + [rule, "Self CPU time total: " + _time_text(total), ""]
+        if header is not None:
+            text.insert(0, header)
+        return "\n".join(text)
 
     def export_chrome_trace(self, path):
-        """Write the events for chrome://tracing and Perfetto."""
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"traceEvents": [
-                {"name": event.key, "ph": "X", "cat": "cpu_op", "ts": event.start * 1e6, "dur": event.cpu_time_total,
-                 "pid": os.getpid(), "tid": event.thread} for event in self]}, file)
+        """A file that Perfetto and chrome://tracing open."""
+        if self._profile is None:
+            raise RuntimeError("there is no recording behind these events")
+        _export(self._profile, path)
 
     def __str__(self):
         return self.table()
 
 
-class _Watch:
-    """The mode that measures every call."""
-
-    def __init__(self, owner):
-        self.owner = owner
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        owner = self.owner
-        name = getattr(function, "__name__", str(function))
-        shapes = [list(a.shape) if isinstance(a, tenon.Tensor) else [] for a in args] if owner.record_shapes else ()
-        owner._enter("aten::" + name, shapes)
-        try:
-            return function(*args, **(kwargs or {}))
-        finally:
-            owner._leave()
+def _export(profile, path):
+    """The core writes by the ending of the name: .json for a trace, whatever the caller calls it."""
+    import os
+    import shutil
+    import tempfile
+    path = os.fspath(path)
+    if path.endswith((".json", ".html", ".txt")):
+        profile.write(path)
+        return
+    folder = tempfile.mkdtemp()
+    try:
+        plain = os.path.join(folder, "trace.json")
+        profile.write(plain)
+        if path.endswith(".gz"):
+            import gzip
+            with open(plain, "rb") as source, gzip.open(path, "wb") as target:
+                shutil.copyfileobj(source, target)
+        else:
+            shutil.copy(plain, path)
+    finally:
+        shutil.rmtree(folder)
 
 
 class profile:
-    """Measures what is called inside."""
+    """Record what happens inside a with statement."""
 
-    def __init__(self, enabled=True, *, use_device=None, record_shapes=False, with_flops=False, profile_memory=False,
-                 with_stack=False, with_modules=False, use_kineto=False, use_cpu=True, experimental_config=None,
-                 acc_events=False, use_cuda=False, custom_trace_id_callback=None):
-        self.enabled, self.record_shapes = enabled, record_shapes
-        self._events, self._open = EventList(), []
-
-    def _enter(self, name, shapes=()):
-        self._open.append(FunctionEvent(name, time.perf_counter(), shapes))
-
-    def _leave(self):
-        event = self._open.pop()
-        event.close(time.perf_counter())
-        if self._open:
-            self._open[-1].inner += event.cpu_time_total
-        self._events.append(event)
+    def __init__(self, enabled=True, *, use_cuda=False, use_device=None, record_shapes=False, with_flops=False,
+                 profile_memory=False, with_stack=False, with_modules=False, use_kineto=False, use_cpu=True,
+                 experimental_config=None, acc_events=False, custom_trace_id_callback=None):
+        self.enabled = enabled
+        self.record_shapes, self.profile_memory = record_shapes, profile_memory
+        self.entered = False
+        self._recording = None
+        self.function_events = None
 
     def __enter__(self):
-        if self.enabled:
-            self._outer = getattr(_active, "profile", None)
-            if self._outer is not None:
-                raise RuntimeError("Can't start a profiler when another one is running")
-            _active.profile = self
-            tenon._C._push_on_torch_function_stack(_Watch(self))
+        if not self.enabled:
+            return self
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        self.entered = True
+        _C._profiler_start(self.record_shapes, self.profile_memory)
         return self
 
-    def __exit__(self, *exception):
-        if self.enabled:
-            tenon._C._pop_torch_function_stack()
-            _active.profile = None
-            while self._open:
-                self._leave()
-            self._events.sort(key=lambda event: event.start)
+    def __exit__(self, *args):
+        if not self.enabled:
+            return False
+        self._recording = _C._profiler_stop()
+        events = [FunctionEvent(i, r) for i, r in enumerate(self._recording.events())]
+        for e in events:
+            if e.parent >= 0:
+                e.cpu_parent = events[e.parent]
+                e.cpu_parent.cpu_children.append(e)
+        self.function_events = EventList([e for e in events if e.kind != _REDISPATCH], self._recording,
+                                         self.profile_memory)
         return False
 
-    @property
-    def function_events(self):
-        return self._events
+    def _check_finished(self):
+        if self.function_events is None:
+            raise RuntimeError("Profiler didn't finish running")
 
     def events(self):
-        return self._events
+        self._check_finished()
+        return self.function_events
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        return self._events.key_averages(group_by_input_shape)
+        self._check_finished()
+        return self.function_events.key_averages(group_by_input_shape)
 
     def total_average(self):
-        return self._events.total_average()
-
-    def table(self, *args, **options):
-        return self._events.table(*args, **options)
-
-    def export_chrome_trace(self, path):
-        self._events.export_chrome_trace(path)
+        self._check_finished()
+        return self.function_events.total_average()
 
     @property
     def self_cpu_time_total(self):
-        return self._events.self_cpu_time_total
+        self._check_finished()
+        return self.function_events.self_cpu_time_total
+
+    def table(self, sort_by=None, row_limit=100, **kwargs):
+        self._check_finished()
+        return self.function_events.table(sort_by=sort_by, row_limit=row_limit, **kwargs)
+
+    def export_chrome_trace(self, path):
+        self._check_finished()
+        _export(self._recording, path)
 
     def __str__(self):
-        return self._events.table()
+        return "<unfinished torch.autograd.profile>" if self.function_events is None else str(self.function_events)
 
 
-class record_function(ContextDecorator):
-    """A range with a name, while a profiler runs; nothing otherwise."""
+class record_function:
+    """A range of one's own in the recording: a with statement, or in front of a function."""
 
     def __init__(self, name, args=None):
         self.name, self.args = name, args
 
     def __enter__(self):
-        self._profile = getattr(_active, "profile", None)
-        if self._profile is not None:
-            self._profile._enter(self.name)
+        _C._profiler_range_begin(self.name)
         return self
 
-    def __exit__(self, *exception):
-        if self._profile is not None and getattr(_active, "profile", None) is self._profile:
-            self._profile._leave()
-        return False
+    def __exit__(self, *args):
+        _C._profiler_range_end()
+
+    def __call__(self, fn):
+        @functools.wraps(fn)
+        def wrapper(*args, **kwargs):
+            with record_function(self.name):
+                return fn(*args, **kwargs)
+        return wrapper
 
 
 class emit_nvtx:
-    """Marks for NVIDIA's profilers: nobody listens."""
+    """Accepted: there is no NVTX here."""
 
     def __init__(self, enabled=True, record_shapes=False):
-        pass
+        self.enabled = enabled
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *args):
         return False
+
+
+class emit_itt(emit_nvtx):
+    """Accepted: there is no ITT here."""

@@ -71,7 +71,8 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
         import socket
         os.makedirs(dir_name, exist_ok=True)
         name = worker_name or "%s_%d" % (socket.gethostname(), os.getpid())
-        prof.export_chrome_trace(os.path.join(dir_name, "%s.%d.pt.trace.json" % (name, time.time_ns())))
+        end = ".json.gz" if use_gzip else ".json"
+        prof.export_chrome_trace(os.path.join(dir_name, "%s.%d.pt.trace%s" % (name, time.time_ns(), end)))
     return handler
 
 
@@ -86,7 +87,7 @@ class profile:
         if not self.activities:
             raise AssertionError("No valid profiler activities found")
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
-        self.on_trace_ready, self.record_shapes = on_trace_ready, record_shapes
+        self.on_trace_ready, self.record_shapes, self.profile_memory = on_trace_ready, record_shapes, profile_memory
         self.step_num = 0
         self.profiler = None
         self._range = None
@@ -98,7 +99,7 @@ class profile:
     def _go(self):
         if self.current_action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
             if self.profiler is None or self._done:
-                self.profiler = _profiler.profile(record_shapes=self.record_shapes)
+                self.profiler = _profiler.profile(record_shapes=self.record_shapes, profile_memory=self.profile_memory)
                 self.profiler.__enter__()
                 self._done = False
             self._range = record_function("ProfilerStep#%d" % self.step_num)
