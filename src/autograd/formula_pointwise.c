@@ -49,6 +49,19 @@ tn_tensor *tni_grad_sgn_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *re
     return tnx_masked_fill(slope, tnx_eq_scalar(result, tn_int(0)), tn_int(0));
 }
 
+/* The roots of z - 1 and z + 1 have the branch of acosh; that of their product has another where
+ * the real part of z is negative. */
+tn_tensor *tni_grad_acosh_gradient(tn_tensor *grad, tn_tensor *self)
+{
+    if (!tn_dtype_is_complex((tn_dtype)self->dtype)) {
+        tn_tensor *square = tnx_pow_tensor_scalar(self, tn_int(2));
+        return tnx_mul(grad, tnx_rsqrt(tnx_sub_scalar(square, tn_int(1), tn_int(1))));
+    }
+    tn_tensor *below = tnx_rsqrt(tnx_sub_scalar(self, tn_int(1), tn_int(1)));
+    tn_tensor *above = tnx_rsqrt(tnx_add_scalar(self, tn_int(1), tn_int(1)));
+    return tnx_mul(grad, tni_grad_conj(tnx_mul(below, above)));
+}
+
 /* ---- powers ---- */
 
 static bool equals_zero(tn_scalar s)

@@ -10,7 +10,8 @@ CLOSE = "rtol=2e-5 atol=2e-5 strides=no"
 def main():
     with Writer("grad_complex") as w:
         for op in ("conj_physical", "view_as_real", "real", "imag", "neg", "exp", "sum", "mean", "clone", "t", "cumsum", "sqrt",
-                   "tanh", "sigmoid", "reciprocal", "log", "sin", "cos"):
+                   "tanh", "sigmoid", "reciprocal", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh",
+                   "atanh"):
             w.grad(op, "c64[2,3].grad" + (", 1" if op == "cumsum" else ""), CLOSE)
             w.grad(op, "c128[2,2].t.grad" + (", 0" if op == "cumsum" else ""), CLOSE)
         w.grad("view_as_complex", "f32[3,2].grad", CLOSE)
