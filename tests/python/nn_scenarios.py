@@ -649,11 +649,17 @@ def orthogonal(lib, nn, log):
         w = nn.init.orthogonal_(lib.empty(*shape), gain=2.0).flatten(1)
         small = w @ w.t() if w.size(0) <= w.size(1) else w.t() @ w
         log.add(bool((small - 4 * lib.eye(small.size(0))).abs().max() < 1e-5))
-    for shape, kind in (((4, 4), None), ((3, 5), None), ((5, 3), "householder"), ((4, 4), "matrix_exp")):
+    for shape, kind in (((4, 4), None), ((3, 5), None), ((5, 3), "householder"), ((4, 4), "matrix_exp"), ((4, 4), "cayley"), ((5, 3), "cayley")):
         m = nn.utils.parametrizations.orthogonal(nn.Linear(*shape), orthogonal_map=kind)
         w = m.weight
         small = w @ w.t() if w.size(0) <= w.size(1) else w.t() @ w
         log.add(bool((small - lib.eye(small.size(0))).abs().max() < 1e-5), shapes(m.state_dict()))
+        with lib.no_grad():
+            m.parametrizations.weight.original.add_(0.1)
+        w = m.weight
+        small = w @ w.t() if w.size(0) <= w.size(1) else w.t() @ w
+        if kind in ("cayley", "matrix_exp"):
+            log.add(bool((small - lib.eye(small.size(0))).abs().max() < 1e-5))
         m(lib.ones(1, shape[0])).sum().backward()
         log.add(m.parametrizations.weight.original.grad is not None)
     log.tries(lambda: nn.utils.parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map="x"))

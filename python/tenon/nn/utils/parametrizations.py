@@ -26,6 +26,17 @@ class _OrthMaps(Enum):
     householder = auto()
 
 
+def _solve(M, B):
+    """`M^-1 @ B` by elimination without pivots, which is safe where the symmetric part of `M` is positive definite."""
+    n = M.size(-1)
+    eye = tenon.eye(n, dtype=M.dtype, device=M.device)
+    T = tenon.cat([M, B.expand_as(M)], dim=-1)
+    for j in range(n):
+        row = T[..., j : j + 1, :] / T[..., j : j + 1, j : j + 1]
+        T = T - (T[..., :, j : j + 1] - eye[:, j : j + 1]) * row
+    return T[..., n:]
+
+
 class _Orthogonal(Module):
     """A matrix with orthonormal columns (rows, if it is wide) computed from a free one."""
 
@@ -61,7 +72,7 @@ class _Orthogonal(Module):
                 Q = tenon.matrix_exp(A)
             else:
                 eye = tenon.eye(n, dtype=A.dtype, device=A.device)
-                Q = tenon.linalg.solve(eye - 0.5 * A, eye + 0.5 * A)
+                Q = _solve(eye - 0.5 * A, eye + 0.5 * A)
             if n != k:
                 Q = Q[..., :k]
         if hasattr(self, "base"):
@@ -90,10 +101,9 @@ class _Orthogonal(Module):
                     "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
                     "use_trivialization=False."
                 )
-            A, tau = tenon.geqrf(Q)
-            A.diagonal(dim1=-2, dim2=-1).sign_()
-            A.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1
-            return A.mT if wide else A
+            raise NotImplementedError(
+                "orthogonal: assigning to the householder parametrization with use_trivialization=False needs a QR by reflectors"
+            )
         if n == k:
             Q = Q.clone() if _is_orthogonal(Q) else _orthonormal(Q)
         else:
