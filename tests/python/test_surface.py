@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""What scripts touch beside tensors: answers without a GPU, one process, eager compilation, small functions, logs."""
+
+import glob
+import math
+import os
+import struct
+import tempfile
+import unittest
+import warnings
+from collections import namedtuple
+
+import numpy
+
+import harness
+import tenon
+from tenon.utils import _pytree as pytree
+from tenon.utils.tensorboard import SummaryWriter, record
+
+
+class WithoutGpu(unittest.TestCase):
+    def test_nothing_is_there_and_seeds_are_taken(self):
+        self.assertFalse(tenon.cuda.is_available() or tenon.backends.mps.is_available() or tenon.xpu.is_available())
+        self.assertEqual((tenon.cuda.device_count(), tenon.cuda.memory_allocated(), tenon.version.cuda), (0, 0, None))
+        self.assertIsNone(tenon.accelerator.current_accelerator())
+        tenon.cuda.manual_seed_all(3)
+        tenon.cuda.empty_cache()
+        for call in (tenon.cuda.current_device, tenon.cuda.synchronize, tenon.cuda.get_device_properties):
+            with self.assertRaisesRegex(AssertionError, "Torch not compiled with CUDA enabled"):
+                call()
+
+    def test_switches_are_kept(self):
+        tenon.backends.cudnn.benchmark = True
+        with tenon.backends.cudnn.flags(benchmark=False):
+            self.assertFalse(tenon.backends.cudnn.benchmark)
+        self.assertTrue(tenon.backends.cudnn.benchmark)
+        tenon.backends.cuda.matmul.allow_tf32 = True
+        self.assertEqual(tenon.get_float32_matmul_precision(), "high")
+        tenon.set_float32_matmul_precision("highest")
+        self.assertFalse(tenon.backends.cuda.matmul.allow_tf32)
+        tenon.use_deterministic_algorithms(True, warn_only=True)
+        self.assertEqual(tenon.get_deterministic_debug_mode(), 1)
+        tenon.use_deterministic_algorithms(False)
+
+    def test_one_process_is_a_world(self):
+        d = tenon.distributed
+        self.assertTrue(d.is_available() and not d.is_initialized())
+        with self.assertRaisesRegex(ValueError, "Default process group has not been initialized"):
+            d.get_rank()
+        with self.assertRaisesRegex(RuntimeError, "a world of 2 processes is not supported"):
+            d.init_process_group("gloo", world_size=2, rank=0)
+        d.init_process_group("nccl", rank=0, world_size=1)
+        self.addCleanup(lambda: d.is_initialized() and d.destroy_process_group())
+        x, out = tenon.ones(2), [tenon.zeros(2)]
+        d.all_reduce(x)
+        d.all_gather(out, x)
+        d.barrier()
+        self.assertEqual((d.get_rank(), d.get_world_size(), d.get_backend(), x.tolist(), out[0].tolist()),
+                         (0, 1, "nccl", [1.0, 1.0], [1.0, 1.0]))
+        self.assertTrue(d.all_reduce(x, async_op=True).wait())
+        d.destroy_process_group()
+        self.assertFalse(d.is_initialized())
+
+
+class Compiled(unittest.TestCase):
+    def test_functions_and_modules_run_as_they_are(self):
+        @tenon.compile(fullgraph=True)
+        def f(x):
+            return x + 1
+
+        self.assertEqual(f(tenon.ones(1)).item(), 2.0)
+        model = tenon.compile(tenon.nn.Linear(2, 3), mode="max-autotune")
+        self.assertEqual(list(model.state_dict()), ["_orig_mod.weight", "_orig_mod.bias"])
+        self.assertEqual((model.in_features, model(tenon.ones(1, 2)).shape), (2, (1, 3)))
+        model.eval()
+        self.assertFalse(model._orig_mod.training)
+        with self.assertRaisesRegex(RuntimeError, "Unrecognized mode=bad"):
+            tenon.compile(f, mode="bad")
+        self.assertIs(tenon.jit.script(f), f)
+        self.assertFalse(tenon.jit.is_scripting() or tenon.compiler.is_compiling())
+        with tenon._dynamo.config.patch(cache_size_limit=99):
+            self.assertEqual(tenon._dynamo.config.cache_size_limit, 99)
+        self.assertEqual(tenon._dynamo.config.cache_size_limit, 8)
+
+
+class Functions(unittest.TestCase):
+    def test_values_are_numpys(self):
+        a = numpy.arange(12, dtype=numpy.float64).reshape(3, 4) - 5
+        x = tenon.from_numpy(a.copy())
+
+        def same(found, wanted):
+            numpy.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12, atol=1e-12)
+
+        same(tenon.norm(x), numpy.linalg.norm(a))
+        same(x.norm(dim=1), numpy.linalg.norm(a, axis=1))
+        same(x.norm(p=1, dim=0, keepdim=True), numpy.abs(a).sum(0, keepdims=True))
+        same(x.norm(float("inf")), numpy.abs(a).max())
+        same(tenon.einsum("ij,kj->ik", x, x), a @ a.T)
+        same(tenon.einsum(x, [0, 1], x, [2, 1], [0, 2]), a @ a.T)
+        same(tenon.tensordot(x, x, dims=([1], [1])), a @ a.T)
+        same(tenon.tensordot(x, x.t(), dims=1), a @ a.T)
+        same(tenon.block_diag(x, x), numpy.block([[a, numpy.zeros((3, 4))], [numpy.zeros((3, 4)), a]]))
+        for found, wanted in zip(tenon.meshgrid(x[0], x[1], indexing="xy"), numpy.meshgrid(a[0], a[1])):
+            same(found, wanted)
+        for found, wanted in zip(x.nonzero(as_tuple=True), a.nonzero()):
+            same(found, wanted)
+        same(tenon.linalg.norm(x, 1), numpy.linalg.norm(a, 1))
+        same(tenon.linalg.norm(x, float("inf")), numpy.linalg.norm(a, numpy.inf))
+        self.assertEqual(tenon.broadcast_shapes((3, 1), (4,), 1), (3, 4))
+        with self.assertRaisesRegex(RuntimeError, "objects cannot be broadcast to a single shape"):
+            tenon.broadcast_shapes((3,), (4,))
+        self.assertEqual([int(i) for i in tenon.unravel_index(tenon.tensor(7), (3, 4))], [1, 3])
+
+    def test_unique_gives_what_is_asked_for(self):
+        x = tenon.tensor([3, 1, 3, 2])
+        self.assertEqual(tenon.unique(x).tolist(), [1, 2, 3])
+        values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
+        self.assertEqual((values[inverse].tolist(), counts.tolist()), (x.tolist(), [1, 1, 2]))
+        self.assertEqual(tenon.unique(tenon.tensor([[1, 2], [1, 2]]), dim=0).tolist(), [[1, 2]])
+
+    def test_normal_numbers_have_their_parameters(self):
+        tenon.manual_seed(0)
+        x = tenon.normal(tenon.tensor([0.0, 10.0]).expand(5000, 2), tenon.tensor([1.0, 3.0]))
+        self.assertLess((x.mean(0) - tenon.tensor([0.0, 10.0])).abs().max().item(), 0.3)
+        self.assertLess((x.std(0) - tenon.tensor([1.0, 3.0])).abs().max().item(), 0.2)
+        self.assertEqual(tenon.normal(2.0, 0.0, size=(2,)).tolist(), [2.0, 2.0])
+        with self.assertRaisesRegex(RuntimeError, "normal expects std >= 0.0"):
+            tenon.normal(0.0, -1.0, size=(2,))
+
+    def test_limits_of_dtypes(self):
+        info = tenon.finfo(tenon.float32)
+        self.assertEqual((info.eps, info.max, info.tiny), tuple(
+            float(x) for x in (numpy.finfo("f4").eps, numpy.finfo("f4").max, numpy.finfo("f4").tiny)))
+        self.assertEqual(tenon.iinfo(tenon.int64).max, 2 ** 63 - 1)
+        self.assertEqual(tenon.finfo(tenon.bfloat16).eps, 2.0 ** -7)
+        with self.assertRaises(TypeError):
+            tenon.finfo(tenon.int32)
+
+    def test_versions_compare(self):
+        from tenon.torch_version import TorchVersion
+        v = TorchVersion("2.11.0+tenon")
+        self.assertTrue(v > "2.9" and v >= (2, 11) and v < "3" and v > "1.13.1+cu117" and not v < "2.2.0a0")
+
+
+class Logs(unittest.TestCase):
+    def test_event_files_are_records_with_checksums(self):
+        self.assertEqual(record.crc32c(b"123456789"), 0xE3069283)
+        with tempfile.TemporaryDirectory() as folder:
+            with SummaryWriter(folder) as writer:
+                writer.add_scalar("loss", tenon.tensor(1.5), 3)
+                writer.add_histogram("h", tenon.randn(10), 1)
+            path, = glob.glob(os.path.join(folder, "events.out.tfevents.*"))
+            with open(path, "rb") as file:
+                content = file.read()
+        records = []
+        while content:
+            length, = struct.unpack_from("<Q", content)
+            self.assertEqual(struct.unpack_from("<I", content, 8)[0], record.masked(content[:8]))
+            data = content[12:12 + length]
+            self.assertEqual(struct.unpack_from("<I", content, 12 + length)[0], record.masked(data))
+            records.append(data)
+            content = content[16 + length:]
+        self.assertEqual(len(records), 3)
+        self.assertIn(b"brain.Event:2", records[0])
+        # step 3; a summary with tag "loss" and the number 1.5
+        self.assertIn(b"\x10\x03", records[1])
+        self.assertIn(b"\x0a\x04loss\x15" + struct.pack("<f", 1.5), records[1])
+
+
+class Trees(unittest.TestCase):
+    def test_leaves_come_out_and_go_back(self):
+        Pair = namedtuple("Pair", "x y")
+        tree = {"a": [1, (2, 3)], "b": Pair(4, {"c": None})}
+        leaves, spec = pytree.tree_flatten(tree)
+        self.assertEqual(leaves, [1, 2, 3, 4, None])
+        self.assertEqual(pytree.tree_unflatten(leaves, spec), tree)
+        self.assertEqual(pytree.tree_map(lambda x: x and x * 2, tree),
+                         {"a": [2, (4, 6)], "b": Pair(8, {"c": None})})
+        self.assertEqual(pytree.tree_map_only(int, lambda x: -x, [1, "a"]), [-1, "a"])
+        with self.assertRaisesRegex(ValueError, "has length 1 but the spec"):
+            pytree.tree_unflatten([1], spec)
+
+
+class Assertions(unittest.TestCase):
+    def test_assert_close_says_how_tensors_differ(self):
+        close = tenon.testing.assert_close
+        close([tenon.ones(2), 1.0], [tenon.ones(2), 1.0])
+        for call, text in (
+                (lambda: close(tenon.tensor([1.0, 2.0, 3.0]), tenon.tensor([1.0, 2.5, 3.0])),
+                 "Tensor-likes are not close!\n\nMismatched elements: 1 / 3 (33.3%)\n"
+                 "Greatest absolute difference: 0.5 at index (1,) (up to 1e-05 allowed)\n"
+                 "Greatest relative difference: 0.20000000298023224 at index (1,) (up to 1.3e-06 allowed)"),
+                (lambda: close(1, 2), "Scalars are not equal!\n\nExpected 2 but got 1.\nAbsolute difference: 1\n"
+                                      "Relative difference: 0.5"),
+                (lambda: close({"a": tenon.ones(1)}, {"a": tenon.zeros(1)}), "The failure occurred for item ['a']"),
+                (lambda: close(tenon.ones(1), tenon.ones(2)), "The values for attribute 'shape' do not match"),
+                (lambda: close(tenon.tensor(math.nan), tenon.tensor(math.nan)), "Scalars are not close!")):
+            with self.assertRaises(AssertionError) as caught:
+                call()
+            self.assertIn(text, str(caught.exception))
+        close(tenon.tensor(math.nan), tenon.tensor(math.nan), equal_nan=True)
+
+    def test_made_tensors_have_what_was_asked(self):
+        for dtype in (tenon.bool, tenon.uint8, tenon.int64, tenon.float16, tenon.float32, tenon.complex64):
+            x = tenon.testing.make_tensor(3, 4, dtype=dtype, device="cpu", noncontiguous=True)
+            self.assertEqual((x.dtype, x.shape, x.is_contiguous()), (dtype, (3, 4), False))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    harness.main()
