@@ -321,6 +321,22 @@ class Meaning(Folder):
         self.assertIn("record_f_(", texts["autograd_kernels.c"])
         self.assertNotIn("record_f(", texts["autograd_kernels.c"])
 
+    def test_a_node_may_have_a_name_of_its_own(self):
+        self.declare("op f_2d(Tensor self) -> Tensor {\n  shape f\n  cpu f\n  grad self: grad * self\n}\n"
+                     "op g(Tensor self) -> Tensor {\n  shape f\n  cpu f\n  node OtherBackward3\n  grad self: grad * self\n}\n"
+                     "op mul(Tensor self, Tensor other) -> Tensor {\n  shape g\n  cpu g\n}\n")
+        text = self.texts()["gradients.c"]
+        self.assertIn("tni_class_f_2d = { \"F2DBackward0\"", text)
+        self.assertIn("tni_class_g = { \"OtherBackward3\"", text)
+
+    def test_a_number_may_stand_for_a_tensor_in_python(self):
+        self.declare("op f.Tensor(Tensor self, Tensor other) -> Tensor {\n  shape f\n  cpu f\n}\n"
+                     "op f.Scalar(Tensor self, Scalar other) -> Tensor {\n  python numbers\n  shape g\n  cpu g\n}\n")
+        text = self.texts()["python_table.c"]
+        self.assertIn("{\"aten::f.Scalar\"", text)
+        self.assertIn("TNPY_SIG_HIDDEN", text)
+        self.assertLess(text.index("{\"aten::f.Tensor\""), text.index("{\"aten::f.Scalar\""))
+
     def test_the_in_place_variant_may_have_gradients_of_its_own(self):
         self.declare("op f(Tensor self) -> Tensor {\n  variants function inplace\n  shape f\n  cpu f\n"
                      "  grad self: grad * self\n  grad inplace self: grad * result\n}\n"
@@ -498,6 +514,8 @@ ERRORS = {
                                       "4: 'out' wants an overload name, or that and a name a result, found 'a b c'"),
     "a dtype of something else": (HEAD + "  variants function out\n  dtype out\n  shape f\n  cpu f\n}\n",
                                   "3: want `dtype written`"),
+    "a node without gradients": (HEAD + "  shape f\n  cpu f\n  node FBackward0\n}\n", "4: want `node NAMEBackward0`"),
+    "a word for Python that nobody knows": (HEAD + "  python words\n  shape f\n  cpu f\n}\n", "2: want `python numbers`"),
     "operands without a tensor": ("op f(Scalar s) -> Tensor {\n  pointwise f\n  operands s\n}\n",
                                   "3: a pointwise operator wants a Tensor among its operands"),
     "a tensor that is no operand": ("op f(Tensor x, Tensor y) -> Tensor {\n  pointwise f\n  operands x\n}\n",

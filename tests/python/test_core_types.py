@@ -156,7 +156,8 @@ class Numbers(unittest.TestCase):
     def test_the_graph_shows_torch_s_operators(self):
         x = tenon.ones(2, requires_grad=True)
         for made, name in ((x + 1, "AddBackward0"), (2 * x, "MulBackward0"), (x / 2, "DivBackward0"), (2 / x, "MulBackward0"),
-                           (1 - x, "RsubBackward1")):
+                           (1 - x, "RsubBackward1"), (x ** 2, "PowBackward0"), (x.max(), "MaxBackward1"),
+                           (x.clamp(0, 1), "ClampBackward1"), (x.log1p(), "Log1PBackward0")):
             self.assertEqual(made.grad_fn.name(), name)
 
     def test_digits_are_kept(self):

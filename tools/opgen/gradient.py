@@ -39,15 +39,17 @@ def parse(lines, schema, inplace=False):
 
 
 def camel(name):
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
+    """max_pool2d: MaxPool2D, as the reference writes it."""
+    return "".join(re.sub(r"(^|[0-9])([a-z])", lambda m: m.group(1) + m.group(2).upper(), part)
+                   for part in name.split("_") if part)
 
 
 class Gradient:
     """The gradient of a declaration, compiled. Its node serves the in-place variant too."""
 
-    def __init__(self, op, formulas, number, by_c_name, hands):
+    def __init__(self, op, formulas, number, by_c_name, hands, node=None):
         self.op, self.id = op, op.id
-        self.node_name = "%sBackward%d" % (camel(op.schema.name), number)
+        self.node_name = node or "%sBackward%d" % (camel(op.schema.name), number)
         named = {name for formula in formulas for name in formula.names}
         tensors = [arg for arg in op.args if arg.is_tensor]
         self.singles = [arg for arg in tensors if arg.args[0].name in named and not arg.type.is_list]

@@ -13,7 +13,7 @@ from parse import unquote
 from problems import Problem
 
 ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
-        "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "python")
+        "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "node", "python")
 MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
@@ -108,6 +108,7 @@ class Family:
         self.autograd = True
         self.autocast = None  # one of AUTOCAST
         self.dtype_of_written = False
+        self.node = None  # name of the node in the graph, where it is not the default
         self.numbers = False  # in Python a number may stand for a tensor
         self.samples = []  # (where, status, text, arguments)
         self.hand_kernels = []
@@ -325,6 +326,10 @@ class Builder:
                       or not any(a.name == "dtype" and a.type.text(False) == "ScalarType?" for a in schema.args)):
             self.fail(dtype.where, "want `dtype written`, for a structured operator with `ScalarType? dtype`")
         family.dtype_of_written = dtype is not None
+        node = declaration.one("node")
+        if node and (not re.match(r"\w+Backward\d+$", node.rest) or not declaration.all("grad")):
+            self.fail(node.where, "want `node NAMEBackward0`, of an operator with gradients, found '%s'" % node.rest)
+        family.node = node.rest if node else None
         python = declaration.one("python")
         if python and python.rest != "numbers":
             self.fail(python.where, "want `python numbers`, found '%s'" % python.rest)
@@ -465,7 +470,8 @@ class Builder:
                 name = family.base.schema.name.rstrip("_") or family.base.schema.name
                 numbers[name] = numbers.get(name, -1) + 1
                 try:
-                    gradient = gradients.Gradient(op, formulas, numbers[name], by_c_name, model.hands)
+                    gradient = gradients.Gradient(op, formulas, numbers[name], by_c_name, model.hands,
+                                                  family.node if op is family.base else None)
                 except Problem as problem:
                     self.problems.add(problem.where, problem.message)
                     continue
