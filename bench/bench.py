@@ -95,13 +95,25 @@ def print_table(header, table):
         print("  ".join(str(cell).rjust(w) if i else str(cell).ljust(w) for i, (cell, w) in enumerate(zip(row, widths))))
 
 
+def watching_costs(samples):
+    """What a dispatch costs more while it is watched: mm on meta is two dispatches, the operator without work one."""
+    def more(watched, plain, dispatches):
+        return (statistics.median(samples[watched]) - statistics.median(samples[plain])) / dispatches
+
+    return [("trace_on_cost", "ns", more("mm_traced", "mm_unwatched", 2)),
+            ("stages_on_cost", "ns", more("mm_stages", "mm_unwatched", 2)),
+            ("profile_event_cost", "ns", more("noop_profiled", "noop_unwatched", 1)),
+            ("profile_call_cost", "ns", more("mm_profiled", "mm_unwatched", 1)),
+            ("profile_all_options_event_cost", "ns", more("mm_profiled_all", "mm_unwatched", 2))]
+
+
 def small(args, out):
     path = lambda name: os.path.join(args.build, "bench", name)  # noqa: E731
     peer = path("peer_torch")
     has_peer = os.path.exists(peer)
     ours, watched, theirs = {}, {}, {}
-    rounds([(path("bench_tenon"), ours), (path("bench_watch"), watched)] + ([(peer, theirs)] if has_peer else []),
-           args.rounds)
+    rounds([(path("bench_tenon"), ours), (path("bench_watch"), watched), (path("bench_profile"), watched)]
+           + ([(peer, theirs)] if has_peer else []), args.rounds)
     peer_name, table = peer_version(args), []
     for name in ROWS:
         a = statistics.median(ours[name])
@@ -111,9 +123,9 @@ def small(args, out):
         table.append((name, f"{a:.1f}", spread(ours[name]), f"{b:.1f}" if b else "-",
                       spread(theirs.get(name, [])), f"{b / a:.1f}" if b else "-"))
     trace = max(0.0, statistics.median(watched["loop_watched"]) - statistics.median(watched["loop_plain"]))
-    facts = [("trace_off_cost", "ns", trace),
-             ("library_stripped", "bytes", stripped_size(os.path.realpath(os.path.join(args.build, "libtenon.so")))),
-             ("table_bytes_per_op", "bytes", statistics.median(ours["table_bytes_per_op"]))]
+    facts = [("trace_off_cost", "ns", trace)] + watching_costs(watched) + [
+        ("library_stripped", "bytes", stripped_size(os.path.realpath(os.path.join(args.build, "libtenon.so")))),
+        ("table_bytes_per_op", "bytes", statistics.median(ours["table_bytes_per_op"]))]
     for name, unit, value in facts:
         out.append({"name": name, "unit": unit, "tenon": round(value, 2), "peer": None, "peer_name": None,
                     "ratio": None})

@@ -22,7 +22,7 @@ typedef struct command {
 } command;
 
 extern const command command_ops, command_explain, command_trace, command_run, command_profile,
-    command_repro, command_demo;
+    command_diagnose, command_repro, command_demo;
 
 /* One option. A flag has @p flag alone; with @p value, "--name=TEXT" sets both, and "--name" alone
  * sets the flag when @p value_optional. */

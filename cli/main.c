@@ -18,9 +18,9 @@ static const command command_help = {
     .run = run_help,
 };
 
-static const command *const commands[] = {&command_ops,  &command_explain, &command_trace,
-                                          &command_run,  &command_profile, &command_repro,
-                                          &command_demo, &command_help};
+static const command *const commands[] = {&command_ops,   &command_explain, &command_trace,
+                                          &command_run,   &command_profile, &command_diagnose,
+                                          &command_repro, &command_demo,    &command_help};
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* Words that later versions will know. */

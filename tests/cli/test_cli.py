@@ -115,7 +115,7 @@ class Usage(Command):
         overview = self.succeeds("--help").stdout
         self.assertEqual(overview, self.succeeds("help").stdout)
         self.golden("help.txt", overview)
-        for name in ("ops", "explain", "trace", "run", "profile", "repro", "demo", "help"):
+        for name in ("ops", "explain", "trace", "run", "profile", "diagnose", "repro", "demo", "help"):
             self.assertRegex(overview, r"(?m)^  %s " % name)
             text = self.succeeds("help", name).stdout
             self.assertTrue(text.startswith("usage: tenon %s" % name))
@@ -414,7 +414,7 @@ class Manual(Command):
         for name in re.findall(r"(?m)^  (\w+) ", self.succeeds("--help").stdout):
             self.assertRegex(overview, r'(?m)^\.BR? "?%s\b' % name)
         pages = {"ops": "tenon-ops.1", "explain": "tenon-explain.1", "trace": "tenon-explain.1",
-                 "run": "tenon-explain.1", "profile": "tenon-profile.1", "repro": "tenon-repro.1"}
+                 "run": "tenon-explain.1", "profile": "tenon-profile.1", "diagnose": "tenon-diagnose.1", "repro": "tenon-repro.1"}
         for name, page in pages.items():
             with open(os.path.join(SOURCE, "docs/man", page), encoding="utf-8") as file:
                 text = file.read().replace("\\-", "-")

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `tenon diagnose` promises: the last line of each thread, what was open, and the right reading of it.
+
+TENON_BUILD_DIR says which build to test; the traces are the corpus of the fuzz target. The last line of the output is
+`N passed, N failed`.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import test_cli  # noqa: E402  (the same folder)
+from test_cli import ENVIRONMENT, MATMUL, SOURCE, TENON, TIMEOUT, Command, run  # noqa: E402
+
+CORPUS = os.path.join(SOURCE, "tests/fuzz/corpus/trace")
+
+
+def corpus(name):
+    with open(os.path.join(CORPUS, name), "rb") as file:
+        return file.read()
+
+
+class Diagnose(Command):
+    def read(self, trace, *options):
+        return subprocess.run([TENON, "diagnose", "-", *options], input=trace, capture_output=True,
+                              env=ENVIRONMENT, timeout=TIMEOUT)
+
+    def data(self, trace):
+        result = self.read(trace, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def one(self, trace):
+        threads = self.data(trace)["threads"]
+        self.assertEqual(len(threads), 1)
+        return threads[0]
+
+    def test_a_whole_trace_of_this_build_is_at_rest(self):
+        trace = run("run", *MATMUL, TENON_DISPATCH_DEBUG="mm").stderr.encode()
+        data = self.data(trace)
+        self.assertEqual((data["program"], data["garbled"], data["other_lines"]), ("tenon", 0, 0))
+        self.assertEqual(data["told_by"], "its mark, [DEBUG TENON]")
+        self.assertEqual(len(data["threads"]), 1)
+        self.assertEqual(data["threads"][0]["thread"], data["process"])
+        self.assertTrue(data["threads"][0]["at_rest"])
+        self.assertEqual(data["threads"][0]["open"], [])
+
+    def test_every_point_at_which_a_trace_may_end_has_its_reading(self):
+        lines = corpus("tenon_whole.txt").decode().splitlines(keepends=True)
+        expected = {
+            "About to call lookup()": "in lookup",
+            "About to call entry.lookup()": "in lookup",
+            "dispatch table index=112": "in the validity check",
+            "kernel.isValid=1, isValidUnboxed=1": "between lookup and the kernel",
+            "About to call kernel.call<>() [fast path]": "inside the kernel",
+            "=== CALLING at::mm NOW ===": "entering the dispatcher",
+            "Meta function complete": "after the meta kernel",
+            "at::mm RETURNED!": "outside the dispatcher",
+        }
+        seen = set()
+        for i in range(2, len(lines) + 1):
+            thread = self.one("".join(lines[:i]).encode())
+            self.assertEqual(thread["line"], i)
+            self.assertEqual(thread["text"], lines[i - 1].rstrip("\n"))
+            text = lines[i - 1].split("] ", 1)[1].rstrip("\n")
+            if text in expected:
+                self.assertEqual(thread["stands"], expected[text], lines[i - 1])
+                seen.add(text)
+            self.assertEqual(thread["at_rest"], i == len(lines))
+            self.assertTrue(thread["means"] and thread["check"])
+        self.assertEqual(seen, set(expected))
+
+    def test_the_reported_hang_is_read_as_a_wait_for_the_interpreter(self):
+        data = self.data(corpus("pytorch_hang_in_boxed.txt"))
+        self.assertEqual(data["program"], "pytorch")
+        thread = data["threads"][0]
+        self.assertEqual(thread["stands"], "inside the kernel")
+        self.assertEqual([(c["operator"], c["key"], c["boxed_only"]) for c in thread["open"]],
+                         [("aten::mm", "AutogradMeta", False), ("aten::mm", "Meta", True)])
+        self.assertIn("interpreter's lock", thread["means"])
+        self.assertIn("says nothing about routing", thread["means"])
+        self.assertEqual(thread["report_says"], '"Hang is inside the kernel itself"')
+
+    def test_each_row_of_the_reports_table_has_its_correction(self):
+        begin = corpus("pytorch_hang_in_boxed.txt").decode().splitlines(keepends=True)
+        redispatch = "".join(begin[:14]) + "[DEBUG Dispatcher::redispatchBoxed] op=aten::mm\n"
+        rows = (("".join(begin[:2]), "entering the dispatcher", "entering dispatcher", "once in the process"),
+                (redispatch + "[DEBUG Dispatcher::redispatchBoxed] About to call entry.lookup()\n", "in lookup",
+                 "in lookup function", "138 rows"),
+                ("".join(begin[:10]), "in the validity check", "validity check", "Impossible"),
+                (redispatch + "[DEBUG Dispatcher::redispatchBoxed] about to call kernel.callBoxed()\n",
+                 "in kernel invocation", "kernel invocation", "interpreter's lock"),
+                ("".join(begin), "inside the kernel", "inside the kernel itself", "Right:"))
+        for trace, stands, report, means in rows:
+            thread = self.one(trace.encode())
+            self.assertEqual(thread["stands"], stands)
+            self.assertIn(report, thread["report_says"])
+            self.assertIn(means, thread["means"])
+
+    def test_the_dispatch_trace_gives_the_last_path(self):
+        data = self.data(corpus("dispatch_trace.txt"))
+        self.assertEqual(data["program"], "unknown")
+        self.assertEqual([c["operator"] + " " + c["key"] for c in data["threads"][0]["open"]],
+                         ["aten::matmul AutogradMeta", "aten::mm AutogradMeta", "aten::mm Meta"])
+        unindented = b"[call] op=[aten::a], key=[CPU]\n [call] op=[aten::b], key=[CPU]\n [call] op=[aten::c], key=[CPU]\n"
+        self.assertEqual([c["operator"] for c in self.one(unindented)["open"]], ["aten::a", "aten::c"])
+
+    def test_threads_are_told_apart_by_tenons_marks(self):
+        data = self.data(corpus("tenon_two_threads.txt"))
+        self.assertEqual([t["thread"] for t in data["threads"]], [4711, 4712])
+        self.assertTrue(data["cut"])
+        self.assertEqual(data["garbled"], 1)
+        self.assertEqual(data["threads"][1]["open"][0]["operator"], "aten::mm")
+
+    def test_a_functor_of_pytorchs_is_its_mark(self):
+        trace = corpus("pytorch_hang_in_boxed.txt") + b"[BoxedKernel LAMBDA] >>>>> Calling functor operator() <<<<<\n"
+        data = self.data(trace)
+        self.assertEqual(data["program"], "pytorch")
+        self.assertIn("only it prints", data["told_by"])
+        self.assertEqual(data["threads"][0]["stands"], "inside the kernel")
+
+    def test_registrations_are_not_calls(self):
+        thread = self.one(corpus("registering.txt"))
+        self.assertEqual(thread["stands"], "registering")
+        self.assertIn("never in a call", thread["means"])
+
+    def test_what_could_be_read_of_a_garbled_file_is_reported(self):
+        result = self.read(corpus("garbled.bin"))
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(b"that could not be read in full", result.stdout)
+        for size in range(0, 4000, 97):
+            trace = (corpus("tenon_whole.txt") * 2)[:size] + bytes(range(256)) * (size % 3)
+            self.assertIn(self.read(trace, "--json").returncode, (0, 1))
+
+    def test_a_file_that_is_none_is_refused(self):
+        self.fails(1, r"cannot read /nonexistent", "diagnose", "/nonexistent")
+        self.fails(1, r"has 2 lines, and none is a stage line", "diagnose", os.path.join(SOURCE, "src/base/CMakeLists.txt"))
+        self.fails(1, r"cannot read /", "diagnose", "/")
+        self.fails(2, r"which file\?", "diagnose")
+        self.fails(2, r"one file at a time", "diagnose", "a", "b")
+
+    def test_the_text_shows_the_calls_that_are_open(self):
+        with tempfile.NamedTemporaryFile(suffix=".txt") as file:
+            file.write(corpus("pytorch_hang_in_boxed.txt"))
+            file.flush()
+            output = self.succeeds("diagnose", file.name).stdout
+        self.assertIn("  open      aten::mm [AutogradMeta] ->\n              aten::mm [Meta], boxed only\n", output)
+        self.assertIn("written by an instrumented PyTorch", output)
+        self.assertRegex(output, r"(?m)^  check     see who holds the interpreter's lock")
+
+
+if __name__ == "__main__":
+    sys.exit(test_cli.main())
