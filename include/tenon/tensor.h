@@ -21,7 +21,8 @@ extern "C" {
 
 typedef struct tn_tensor tn_tensor;
 typedef struct tn_generator tn_generator;
-typedef uint64_t tn_keyset; /**< set of dispatch keys, see tenon/dispatch.h */
+typedef struct tn_storage tn_storage; /**< the memory behind tensors, see tenon/storage.h */
+typedef uint64_t tn_keyset;           /**< set of dispatch keys, see tenon/dispatch.h */
 
 /** Options of factories. Start from TN_TENSOR_OPTS_INIT; NULL means the same. */
 typedef struct tn_tensor_opts {

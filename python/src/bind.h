@@ -25,6 +25,7 @@ enum {
     TNPY_FORMAT,
     TNPY_DEVICE,
     TNPY_GENERATOR,
+    TNPY_STORAGE,
 };
 
 enum {

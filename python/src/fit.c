@@ -389,6 +389,23 @@ static int fit_generator(PyObject *o, tn_value *out)
     return 1;
 }
 
+/* A storage is seen through a tensor of its bytes, see tenon/storage.py. */
+static int fit_storage(PyObject *o, tn_value *out)
+{
+    PyObject *untyped = PyObject_GetAttrString(o, "_untyped_storage");
+    PyErr_Clear();
+    PyObject *bytes = PyObject_GetAttrString(untyped ? untyped : o, "_flat");
+    PyErr_Clear();
+    tn_tensor *t = bytes ? tnpy_tensor(bytes) : NULL;
+    tn_storage *s = tn_tensor_storage(t);
+    if (s)
+        *out = (tn_value){.tag = TN_TAG_POINTER, .u.pointer = s};
+    tn_storage_unref(s); /* the object holds it for the time of the call */
+    Py_XDECREF(bytes);
+    Py_XDECREF(untyped);
+    return s != NULL;
+}
+
 static int fit_none(const tnpy_param *p, tn_value *out)
 {
     if (p->flags & TNPY_OPTIONAL)
@@ -455,6 +472,8 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
         return fit_device(o, out);
     case TNPY_GENERATOR:
         return fit_generator(o, out);
+    case TNPY_STORAGE:
+        return fit_storage(o, out);
     default:
         return fit_constant(p, o, out);
     }

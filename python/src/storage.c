@@ -109,7 +109,35 @@ static PyObject *set_data(PyObject *module, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-static PyMethodDef functions[] = {{"_storage_bytes", storage_bytes, METH_O, NULL},
+/* _storage_resize(bytes, n): change the size of the storage behind them, and theirs. */
+static PyObject *storage_resize(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *o;
+    long long n = 0;
+    if (!PyArg_ParseTuple(args, "OL", &o, &n))
+        return NULL;
+    tn_tensor *bytes = tnpy_tensor(o);
+    if (bytes == NULL || n < 0) {
+        PyErr_SetString(PyExc_ValueError, "expected a tensor of bytes and a size");
+        return NULL;
+    }
+    tn_storage *s = tn_tensor_storage(bytes);
+    tn_status st = TN_OK;
+    if (tn_storage_use_count(s) == 2) { /* nobody else looks at it: it may move */
+        tn_storage_unref(s);
+        st = tn_resize_(bytes, &(int64_t){n}, 1, TN_FORMAT_NONE);
+    } else {
+        st = tn_storage_resize(s, (size_t)n);
+        if (st == TN_OK)
+            st = tn_set_storage_(bytes, s);
+        tn_storage_unref(s);
+    }
+    return st == TN_OK ? Py_NewRef(Py_None) : tnpy_raise(st);
+}
+
+static PyMethodDef functions[] = {{"_storage_resize", storage_resize, METH_VARARGS, NULL},
+                                  {"_storage_bytes", storage_bytes, METH_O, NULL},
                                   {"_storage_view", storage_view, METH_VARARGS, NULL},
                                   {"_set_data", set_data, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};

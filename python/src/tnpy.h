@@ -15,6 +15,7 @@
 #include "tenon/autograd.h"
 #include "tenon/dispatch.h"
 #include "tenon/ops.h"
+#include "tenon/storage.h"
 #include "tenon/tensor.h"
 
 #define TNPY_LIKELY(x)   __builtin_expect(!!(x), 1)

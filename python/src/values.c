@@ -299,8 +299,7 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(log_normal_, "tenon._functional", "log_normal_")               \
     X(rename, "tenon._functional", "rename")                         \
     X(nanquantile, "tenon._functional", "nanquantile")               \
-    X(where, "tenon._functional", "where")                           \
-    X(set_, "tenon.storage", "set_")
+    X(where, "tenon._functional", "where")
 
 #define X(name, module, function)                                                  \
     static PyObject *lazy_##name(PyObject *self, PyObject *args, PyObject *kwargs) \

@@ -139,7 +139,7 @@ class UntypedStorage:
         return UntypedStorage(self._flat.to(device))
 
     def resize_(self, size):
-        self._flat.resize_((size,))
+        tenon._C._storage_resize(self._flat, size)
         return self
 
     def __copy__(self):
@@ -394,24 +394,3 @@ def pin_memory(t, device=None):
 
 def is_pinned(t, device=None):
     return False
-
-
-def set_(t, source=None, storage_offset=0, size=None, stride=None):
-    """Make `t` another name for the memory of a tensor or of a storage."""
-    if source is None:
-        new = tenon.empty(0, dtype=t.dtype, device=t.device)
-    elif isinstance(source, tenon.Tensor):
-        if source.dtype != t.dtype:
-            raise RuntimeError("Could not set tensor of type "
-                               f"{source.dtype} to a tensor of type {t.dtype}")
-        new = source.detach()
-        if size is not None:
-            new = untyped_storage_of(source).tensor_of(t.dtype, storage_offset, size, stride)
-    else:
-        untyped = source.untyped()
-        if isinstance(source, TypedStorage) and source.dtype != t.dtype:
-            raise RuntimeError(f"Expected a Storage of type {t.dtype} or an UntypedStorage, but got "
-                               f"type {source.dtype} for argument 1 'storage'")
-        new = untyped.tensor_of(t.dtype, storage_offset, size, stride)
-    tenon._C._set_data(t, new)
-    return t

@@ -20,7 +20,7 @@
 /* Bytes on a device, shared by tensors. A meta storage has no data but the right byte count.
  * Small CPU storages keep their bytes right behind the header: one block, one free. The header is
  * one cache line, so the bytes behind it are 64-byte aligned too. */
-typedef struct tni_storage {
+typedef struct tn_storage {
     tni_object object;
     void *data;      /* NULL on meta and for no bytes */
     size_t nbytes;   /* what tensors may use */

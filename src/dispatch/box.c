@@ -45,6 +45,12 @@ tn_status tni_null_string_argument(const tn_op *op, int position)
             argument_name(op, position));
 }
 
+tn_status tni_null_storage_argument(const tn_op *op, int position)
+{
+    TN_FAIL(TN_INVALID, "%s: argument '%s' must be a storage, not NULL", name_of(op),
+            argument_name(op, position));
+}
+
 tn_status tni_null_pointer(const tn_op *op, const uint8_t *positions, const void *const *pointers)
 {
     int i = 0;
@@ -119,6 +125,14 @@ tn_value tni_box_scalars(const tn_scalar *x, int64_t n, tni_list_room *room)
 tn_value tni_box_string(const char *x)
 {
     return x ? tn_value_string(x) : tn_value_none();
+}
+
+tn_value tni_box_storage(tn_storage *x)
+{
+    tn_value v = tn_value_none();
+    v.tag = TN_TAG_POINTER;
+    v.u.pointer = x;
+    return v;
 }
 
 tn_value tni_box_generator(tn_generator *x)
@@ -458,6 +472,14 @@ tn_status tni_unbox_opt_device(const tn_call *call, const tn_value *v, int argum
     if (v->tag != TN_TAG_DEVICE && !is_none(v))
         return tni_unbox_fail(call, v, argument, "Device?");
     *out = v->tag == TN_TAG_DEVICE ? v->u.device : TN_NO_DEVICE;
+    return TN_OK;
+}
+
+tn_status tni_unbox_storage(const tn_call *call, const tn_value *v, int argument, tn_storage **out)
+{
+    if (v->tag != TN_TAG_POINTER || !v->u.pointer)
+        return tni_unbox_fail(call, v, argument, "Storage");
+    *out = v->u.pointer;
     return TN_OK;
 }
 

@@ -33,6 +33,7 @@ static inline bool tni_bad_tensor_list(tn_tensor *const *list, int64_t n)
 TNI_COLD tn_status tni_bad_list_argument(const tn_op *op, int position, const void *list,
                                          int64_t n);
 TNI_COLD tn_status tni_null_string_argument(const tn_op *op, int position);
+TNI_COLD tn_status tni_null_storage_argument(const tn_op *op, int position);
 /* Fail for the first NULL of @p pointers; @p positions are theirs, results after the arguments. */
 TNI_COLD tn_status tni_null_pointer(const tn_op *op, const uint8_t *positions,
                                     const void *const *pointers);
@@ -63,6 +64,7 @@ void tni_list_room_clear(tni_list_room *room);
 tn_value tni_box_scalars(const tn_scalar *x, int64_t n, tni_list_room *room);
 tn_value tni_box_string(const char *x);
 tn_value tni_box_generator(tn_generator *x);
+tn_value tni_box_storage(tn_storage *x);
 /* A dtype, layout or memory format; negative is None. */
 tn_value tni_box_number(int x);
 tn_value tni_box_device(tn_device x);
@@ -149,6 +151,8 @@ TN_NODISCARD tn_status tni_unbox_device(const tn_call *call, const tn_value *v, 
                                         tn_device *out);
 TN_NODISCARD tn_status tni_unbox_opt_device(const tn_call *call, const tn_value *v, int argument,
                                             tn_device *out);
+TN_NODISCARD tn_status tni_unbox_storage(const tn_call *call, const tn_value *v, int argument,
+                                         tn_storage **out);
 TN_NODISCARD tn_status tni_unbox_opt_generator(const tn_call *call, const tn_value *v, int argument,
                                                tn_generator **out);
 /* dtype, layout, device, pin_memory from four values; *out is @p room. */

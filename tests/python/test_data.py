@@ -108,6 +108,16 @@ class Storage(unittest.TestCase):
         os.waitpid(child, 0)
         self.assertEqual(x.tolist(), [0, 5, 0])
 
+    def test_a_storage_can_be_emptied_and_filled_again(self):
+        x = tenon.arange(1000.)
+        x.untyped_storage().resize_(0)
+        self.assertEqual(x.untyped_storage().nbytes(), 0)
+        x.untyped_storage().resize_(4000)
+        self.assertEqual(x.untyped_storage().nbytes(), 4000)
+        alone = tenon.UntypedStorage(4)
+        alone.resize_(10)
+        self.assertEqual(len(alone), 10)
+
     def test_typed_storages(self):
         s = tenon.FloatStorage([1, 2, 3])
         self.assertEqual((len(s), s.dtype, s.nbytes()), (3, tenon.float32, 12))

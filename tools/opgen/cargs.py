@@ -84,6 +84,8 @@ KINDS = {
     ("Device", False, True): simple("tn_device", "tni_box_device({n})", "opt_device"),
     ("Generator", False, True): simple("tn_generator *", "tni_box_generator({n})", "opt_generator",
                                        keys="tni_generator_keys({n})"),
+    ("Storage", False, False): simple("tn_storage *", "tni_box_storage({n})", "storage",
+                                      check=("!{n}", "tni_null_storage_argument(op, {i})")),
 }
 SIZED_INTS = {  # int[k]: one int stands for k of them
     False: listing("const int64_t *", "tn_value_ints({n}, {n}_n)", "ints", room="{n}_room, {size}",

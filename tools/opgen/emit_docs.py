@@ -6,7 +6,8 @@ import json
 # Dtypes are called int, float and bool in the same module: the types of Python are written out.
 PYTHON = {"Tensor": "Tensor", "int": "builtins.int", "SymInt": "builtins.int", "float": "builtins.float",
           "bool": "builtins.bool", "SymBool": "builtins.bool", "Scalar": "Number", "str": "builtins.str", "ScalarType": "dtype", "Layout": "layout",
-          "MemoryFormat": "memory_format", "Device": "DeviceLike", "Generator": "Generator"}
+          "MemoryFormat": "memory_format", "Device": "DeviceLike", "Generator": "Generator",
+          "Storage": "UntypedStorage"}
 KEYWORDS = ("from", "in", "is", "lambda", "def", "class", "global", "import", "not", "or", "and", "pass",
             "with", "as", "if", "else", "for", "while", "return", "del", "try", "None", "True", "False")
 
