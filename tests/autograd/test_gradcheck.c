@@ -47,6 +47,10 @@ static const exception samples[] = {
     {"f64[3,4].t, i32[3]=1, 4, 2, True", "frequencies are not differentiated twice"},
     {"convolution(c64", "no complex gradients of convolutions"},
     {"logcumsumexp(c64", "no complex gradients of running sums of exponentials"},
+    {"eigh(", "one triangle counts, and the gradient is that of a symmetric matrix"},
+    {"eigvalsh(", "the same"},
+    {"linalg_eig(c128", "the phase of eigenvectors is a convention"},
+    {"_linalg_svd(f64[3,2], True", "the gradient of all singular vectors is refused"},
     {"f32[2,3,5,6], [0,2]", "the backward operator refuses no elements"},
 };
 static bool left_out(const char *op, const char *args)
@@ -107,6 +111,7 @@ static const exception never[] = {
     {"aten::special_zeta.other_scalar", "the reference has none"},
     {"aten::_standard_gamma_grad", "the reference has none"},
     {"aten::_dirichlet_grad", "the reference has none"},
+    {"aten::geqrf", "the reference has none"},
     {"aten::_fused_sgd_*", "a step of an optimiser"},
     {"aten::_fused_adam*", "a step of an optimiser"},
 };

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* autograd/formula_linalg.c: gradients of factorisations and solutions, written by hand. See
+ * formula.c. An undefined gradient is NULL, and stands for zeros. */
+#include "core/scope.h"
+#include "gen/gradients.h"
+
+#include "tenon/ops.h"
+
+static tn_tensor *adjoint(tn_tensor *t)
+{
+    return tni_grad_adjoint(t);
+}
+
+static tn_tensor *plus(tn_tensor *a, tn_tensor *b)
+{
+    return a && b ? tnx_add(a, b, tn_int(1)) : a ? a : b;
+}
+
+static tn_tensor *minus(tn_tensor *a, tn_tensor *b)
+{
+    return tnx_sub(a, b, tn_int(1));
+}
+
+/* a b c */
+static tn_tensor *chain(tn_tensor *a, tn_tensor *b, tn_tensor *c)
+{
+    return tnx_matmul(a, tnx_matmul(b, c));
+}
+
+static tn_tensor *refused(const char *text)
+{
+    return tni_scope_result(tni_fail(TN_UNSUPPORTED, TNI_WHERE, "%s", text), NULL);
+}
+
+static bool is_complex(const tn_tensor *t)
+{
+    return t && tn_dtype_is_complex((tn_dtype)t->dtype);
+}
+
+/* The diagonal of @p t times @p factor. */
+static tn_tensor *scaled_diagonal(tn_tensor *t, double factor)
+{
+    tn_tensor *d = tnx_mul_scalar(tnx_diagonal(t, 0, -2, -1), tn_float(factor));
+    return tnx_diag_embed(d, 0, -2, -1);
+}
+
+/* Zeros as an undefined gradient: complex ones need the dtype of the matrix. */
+static tn_tensor *as_type(tn_tensor *t, const tn_tensor *like)
+{
+    if (!t || !like || t->dtype == like->dtype)
+        return t;
+    return tnx_to_dtype(t, (tn_dtype)like->dtype, false, false, TN_FORMAT_NONE);
+}
+
+/* ---- inverses and systems ---- */
+
+tn_tensor *tni_grad_inverse_gradient(tn_tensor *grad, tn_tensor *inverse)
+{
+    tn_tensor *turned = adjoint(inverse);
+    return tnx_neg(chain(turned, grad, turned));
+}
+
+/* X of A^H X = grad. */
+tn_tensor *tni_grad_solve_adjoint(tn_tensor *A, tn_tensor *grad)
+{
+    return tnx_linalg_solve(adjoint(A), grad, true);
+}
+
+tn_tensor *tni_grad_solve_matrix(tn_tensor *A, tn_tensor *grad, tn_tensor *result)
+{
+    return tnx_neg(tnx_matmul(tni_grad_solve_adjoint(A, grad), adjoint(result)));
+}
+
+tn_tensor *tni_grad_triangle_adjoint(tn_tensor *A, tn_tensor *grad, bool upper, bool unitriangular)
+{
+    return tnx_linalg_solve_triangular(adjoint(A), grad, !upper, true, unitriangular);
+}
+
+static tn_tensor *triangle_of(tn_tensor *t, bool upper, bool unitriangular)
+{
+    int64_t offset = unitriangular ? (upper ? 1 : -1) : 0;
+    return upper ? tnx_triu(t, offset) : tnx_tril(t, offset);
+}
+
+tn_tensor *tni_grad_triangle_matrix(tn_tensor *A, tn_tensor *grad, tn_tensor *result, bool upper,
+                                    bool unitriangular)
+{
+    tn_tensor *side = tni_grad_triangle_adjoint(A, grad, upper, unitriangular);
+    tn_tensor *whole = tnx_neg(tnx_matmul(side, adjoint(result)));
+    return triangle_of(whole, upper, unitriangular);
+}
+
+/* ---- determinants ---- */
+
+/* The adjoint of the inverse, times a number a matrix. */
+static tn_tensor *inverse_times(tn_tensor *A, tn_tensor *number)
+{
+    tn_tensor *inverse = NULL, *info = NULL;
+    tn_status status = tn_linalg_inv_ex(A, false, &inverse, &info);
+    tn_tensor_unref(info);
+    inverse = tni_scope_result(status, inverse);
+    tn_tensor *wide = tnx_unsqueeze(tnx_unsqueeze(number, -1), -1);
+    return tnx_mul(wide, adjoint(inverse));
+}
+
+tn_tensor *tni_grad_det_gradient(tn_tensor *grad, tn_tensor *A, tn_tensor *result)
+{
+    return inverse_times(A, tnx_mul(grad, tni_grad_conj(result)));
+}
+
+/* A phase turns with the imaginary part of the trace. */
+tn_tensor *tni_grad_slogdet_gradient(tn_tensor *grad_sign, tn_tensor *grad_size, tn_tensor *A,
+                                     tn_tensor *sign)
+{
+    if (!is_complex(sign))
+        return grad_size ? inverse_times(A, grad_size) : NULL;
+    tn_tensor *number = as_type(grad_size, sign);
+    if (grad_sign) {
+        tn_tensor *turn = tnx_neg(tnx_imag(tnx_mul(tni_grad_conj(grad_sign), sign)));
+        tn_tensor *zero = tnx_zeros_like(turn, NULL, TN_FORMAT_NONE);
+        number = plus(number, tnx_make_complex(zero, turn));
+    }
+    return number ? inverse_times(A, number) : NULL;
+}
+
+/* ---- Cholesky and LU ---- */
+
+/* 1/2 L^-H (S + S^H) L^-1, where S is the lower triangle of L^H G with half its diagonal. */
+tn_tensor *tni_grad_cholesky_gradient(tn_tensor *grad, tn_tensor *factor, bool upper)
+{
+    tn_tensor *L = upper ? adjoint(factor) : factor;
+    tn_tensor *G = upper ? adjoint(grad) : grad;
+    tn_tensor *S = tnx_tril(tnx_matmul(adjoint(L), G), 0);
+    S = minus(S, scaled_diagonal(S, 0.5));
+    tn_tensor *both = plus(S, adjoint(S));
+    tn_tensor *left = tnx_linalg_solve_triangular(adjoint(L), both, true, true, false);
+    tn_tensor *whole = tnx_linalg_solve_triangular(L, left, false, false, false);
+    return tnx_mul_scalar(whole, tn_float(0.5));
+}
+
+/* P L^-H (lower(L^H G) + upper(G U^H)) U^-H, for square matrices. */
+tn_tensor *tni_grad_lu_gradient(tn_tensor *grad, tn_tensor *LU, tn_tensor *pivots)
+{
+    if (LU && LU->sizes[LU->ndim - 1] != LU->sizes[LU->ndim - 2])
+        return refused(
+            "linalg.lu_factor: the gradient of matrices that are not square is not implemented");
+    tn_tensor *P = NULL, *L = NULL, *U = NULL;
+    if (tni_scope_failed() || !LU)
+        return NULL;
+    tn_status status = tn_lu_unpack(LU, pivots, true, true, &P, &L, &U);
+    P = tni_scope_result(status, P);
+    L = tni_scope_result(status, L);
+    U = tni_scope_result(status, U);
+    tn_tensor *lower = tnx_tril(tnx_matmul(adjoint(L), tnx_tril(grad, -1)), -1);
+    tn_tensor *upper = tnx_triu(tnx_matmul(tnx_triu(grad, 0), adjoint(U)), 0);
+    tn_tensor *left = tnx_linalg_solve_triangular(adjoint(L), plus(lower, upper), true, true, true);
+    tn_tensor *whole = tnx_linalg_solve_triangular(adjoint(U), left, false, false, false);
+    return tnx_matmul(P, whole);
+}
+
+/* What the factors got, over each other. */
+tn_tensor *tni_grad_unpack_gradient(tn_tensor *grad_l, tn_tensor *grad_u, const int64_t *sizes,
+                                    int64_t ndim)
+{
+    int64_t m = sizes[ndim - 2], n = sizes[ndim - 1], k = m < n ? m : n;
+    const int64_t right[] = {0, n - k, 0, 0}, below[] = {0, 0, 0, m - k};
+    tn_tensor *l = grad_l ? tnx_constant_pad_nd(tnx_tril(grad_l, -1), right, 4, tn_int(0)) : NULL;
+    tn_tensor *u = grad_u ? tnx_constant_pad_nd(tnx_triu(grad_u, 0), below, 4, tn_int(0)) : NULL;
+    return plus(l, u);
+}
+
+/* ---- QR ---- */
+
+/* (gQ + Q copy(M)) R^-H with M = R gR^H - gQ^H Q and its lower triangle copied to the upper one. */
+tn_tensor *tni_grad_qr_gradient(tn_tensor *grad_q, tn_tensor *grad_r, tn_tensor *Q, tn_tensor *R)
+{
+    if (tni_scope_failed() || !Q || !R || (!grad_q && !grad_r))
+        return NULL;
+    if (Q->ndim != R->ndim)
+        return refused("The derivative of linalg.qr depends on Q, which is not computed when "
+                       "mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to "
+                       "require gradients");
+    int64_t k = R->sizes[R->ndim - 2];
+    if (R->sizes[R->ndim - 1] != k || Q->sizes[Q->ndim - 1] != k)
+        return refused("linalg.qr: the gradient is implemented for matrices that are no wider than "
+                       "high, with mode='reduced'");
+    tn_tensor *M = grad_r ? tnx_matmul(R, adjoint(grad_r)) : NULL;
+    if (grad_q)
+        M = M ? minus(M, tnx_matmul(adjoint(grad_q), Q)) : tnx_neg(tnx_matmul(adjoint(grad_q), Q));
+    tn_tensor *low = tnx_tril(M, -1);
+    tn_tensor *whole = plus(plus(low, adjoint(low)), scaled_diagonal(M, 1.0));
+    tn_tensor *sum = plus(tnx_matmul(Q, whole), grad_q);
+    return tnx_linalg_solve_triangular(adjoint(R), sum, false, false, false);
+}
+
+/* ---- eigenvalues ---- */
+
+/* Differences of values, column minus row, with ones on the diagonal. */
+static tn_tensor *differences(tn_tensor *values)
+{
+    tn_tensor *e = minus(tnx_unsqueeze(values, -2), tnx_unsqueeze(values, -1));
+    tn_tensor *ones = tnx_ones_like(values, NULL, TN_FORMAT_NONE);
+    return plus(e, tnx_diag_embed(ones, 0, -2, -1));
+}
+
+tn_tensor *tni_grad_eigh_gradient(tn_tensor *grad_values, tn_tensor *grad_vectors,
+                                  tn_tensor *values, tn_tensor *vectors)
+{
+    if (tni_scope_failed() || (!grad_values && !grad_vectors))
+        return NULL;
+    if (vectors->ndim != values->ndim + 1)
+        return refused("linalg.eigvalsh: eigenvectors are needed for gradients");
+    tn_tensor *middle =
+        grad_values ? as_type(tnx_diag_embed(grad_values, 0, -2, -1), vectors) : NULL;
+    if (grad_vectors) {
+        tn_tensor *inner = tnx_matmul(adjoint(vectors), grad_vectors);
+        tn_tensor *off = minus(inner, scaled_diagonal(inner, 1.0));
+        middle = plus(middle, tnx_div(off, differences(values)));
+    }
+    return chain(vectors, middle, adjoint(vectors));
+}
+
+/* V^-H (diag(gL) + (V^H gV - V^H V diag(Re(V^H gV))) / conj(E)) V^H */
+tn_tensor *tni_grad_eig_gradient(tn_tensor *grad_values, tn_tensor *grad_vectors, tn_tensor *values,
+                                 tn_tensor *vectors)
+{
+    if (tni_scope_failed() || (!grad_values && !grad_vectors))
+        return NULL;
+    tn_tensor *turned = adjoint(vectors);
+    tn_tensor *middle = grad_values ? tnx_diag_embed(grad_values, 0, -2, -1) : NULL;
+    if (grad_vectors) {
+        tn_tensor *inner = tnx_matmul(turned, grad_vectors);
+        tn_tensor *lengths = as_type(tnx_real(tnx_diagonal(inner, 0, -2, -1)), vectors);
+        tn_tensor *free =
+            minus(inner, tnx_mul(tnx_matmul(turned, vectors), tnx_unsqueeze(lengths, -2)));
+        free = minus(free, scaled_diagonal(free, 1.0));
+        middle = plus(middle, tnx_div(free, tni_grad_conj(differences(values))));
+    }
+    return tnx_linalg_solve(turned, tnx_matmul(middle, turned), true);
+}
+
+/* ---- singular values ---- */
+
+static tn_tensor *skew(tn_tensor *t)
+{
+    return minus(t, adjoint(t));
+}
+
+tn_tensor *tni_grad_svd_gradient(tn_tensor *grad_u, tn_tensor *grad_s, tn_tensor *grad_vh,
+                                 tn_tensor *U, tn_tensor *S, tn_tensor *Vh)
+{
+    if (tni_scope_failed() || (!grad_u && !grad_s && !grad_vh))
+        return NULL;
+    if (U->ndim != S->ndim + 1)
+        return refused("linalg.svdvals: singular vectors are needed for gradients");
+    int64_t k = S->sizes[S->ndim - 1], m = U->sizes[U->ndim - 2], n = Vh->sizes[Vh->ndim - 1];
+    if ((grad_u || grad_vh) && is_complex(U))
+        return refused("linalg.svd: gradients of complex singular vectors are not implemented");
+    if ((grad_u || grad_vh) && (U->sizes[U->ndim - 1] != k || Vh->sizes[Vh->ndim - 2] != k))
+        return refused("linalg.svd: The gradient of full singular vectors is not implemented. Use "
+                       "full_matrices=False");
+    tn_tensor *u = tnx_narrow(U, -1, 0, k), *vh = tnx_narrow(Vh, -2, 0, k);
+    tn_tensor *middle = grad_s ? as_type(tnx_diag_embed(grad_s, 0, -2, -1), U) : NULL;
+    if (!grad_u && !grad_vh)
+        return chain(u, middle, vh);
+    tn_tensor *squares = tnx_mul(S, S), *gaps = differences(squares);
+    tn_tensor *row = tnx_unsqueeze(S, -2), *column = tnx_unsqueeze(S, -1), *whole = NULL;
+    if (grad_u) {
+        tn_tensor *inner = tnx_matmul(adjoint(u), grad_u);
+        middle = plus(middle, tnx_mul(tnx_div(skew(inner), gaps), row));
+        if (m > k)
+            whole = tnx_matmul(tnx_div(minus(grad_u, tnx_matmul(u, inner)), row), vh);
+    }
+    if (grad_vh) {
+        tn_tensor *inner = tnx_matmul(vh, adjoint(grad_vh));
+        middle = plus(middle, tnx_mul(column, tnx_div(skew(inner), gaps)));
+        if (n > k) {
+            tn_tensor *rest = minus(grad_vh, chain(grad_vh, adjoint(vh), vh));
+            whole = plus(whole, tnx_matmul(u, tnx_div(rest, column)));
+        }
+    }
+    return plus(chain(u, middle, vh), whole);
+}
+
+/* ---- pseudo-inverse: Golub and Pereyra ---- */
+
+tn_tensor *tni_grad_pinv_gradient(tn_tensor *grad, tn_tensor *A, tn_tensor *P)
+{
+    tn_tensor *Ph = adjoint(P), *Gh = adjoint(grad);
+    tn_tensor *sum = tnx_neg(chain(Ph, grad, Ph));
+    tn_tensor *left = tnx_matmul(Gh, tnx_matmul(P, Ph));
+    sum = plus(sum, minus(left, chain(A, P, left)));
+    tn_tensor *right = tnx_matmul(tnx_matmul(Ph, P), Gh);
+    return plus(sum, minus(right, chain(right, P, A)));
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* shape/factor.c: what factorisations and solutions of batches of matrices look like, and what they
+ * refuse. */
+#include <string.h>
+#include "gen/shapes.h"
+#include "shape/geometry.h"
+
+static tn_status check_matrices(const char *op, const tn_tensor *t)
+{
+    tn_dtype dtype = (tn_dtype)t->dtype;
+    TN_CHECK(t->ndim >= 2, TN_INVALID, "%s: The input tensor A must have at least 2 dimensions.",
+             op);
+    TN_CHECK(tn_dtype_is_floating(dtype) || tn_dtype_is_complex(dtype), TN_INVALID,
+             "%s: Expected a floating point or complex tensor as input. Got %s", op,
+             tni_dtype_text(dtype));
+    TN_CHECK(dtype != TN_DTYPE_F16 && dtype != TN_DTYPE_BF16, TN_INVALID,
+             "%s: Low precision dtypes not supported. Got %s", op, tni_dtype_text(dtype));
+    return TN_OK;
+}
+
+static tn_status check_square(const char *op, const tn_tensor *t)
+{
+    TN_TRY(check_matrices(op, t));
+    TN_CHECK(t->sizes[t->ndim - 2] == t->sizes[t->ndim - 1], TN_INVALID,
+             "%s: A must be batches of square matrices, but they are %lld by %lld matrices", op,
+             (long long)t->sizes[t->ndim - 2], (long long)t->sizes[t->ndim - 1]);
+    return TN_OK;
+}
+
+/* The batch dimensions of @p t, and @p more of them to come. */
+static void batch_of(tni_geometry *g, const tn_tensor *t, tn_dtype dtype, int more)
+{
+    tni_geometry_like(g, t, t->ndim - 2 + more);
+    for (int d = 0; d < t->ndim - 2; d++)
+        g->sizes[d] = t->sizes[d];
+    g->has_strides = false;
+    g->offset = 0;
+    g->dtype = dtype;
+}
+
+static void matrices(tni_geometry *g, const tn_tensor *t, int64_t m, int64_t n)
+{
+    batch_of(g, t, (tn_dtype)t->dtype, 2);
+    g->sizes[t->ndim - 2] = m;
+    g->sizes[t->ndim - 1] = n;
+}
+
+static void vectors(tni_geometry *g, const tn_tensor *t, tn_dtype dtype, int64_t n)
+{
+    batch_of(g, t, dtype, 1);
+    g->sizes[t->ndim - 2] = n;
+}
+
+static void nothing(tni_geometry *g, const tn_tensor *t, tn_dtype dtype)
+{
+    tni_geometry_like(g, t, 1);
+    g->sizes[0] = 0;
+    g->has_strides = false;
+    g->offset = 0;
+    g->dtype = dtype;
+}
+
+static int64_t rows(const tn_tensor *t)
+{
+    return t->sizes[t->ndim - 2];
+}
+
+static int64_t columns(const tn_tensor *t)
+{
+    return t->sizes[t->ndim - 1];
+}
+
+static int64_t least(const tn_tensor *t)
+{
+    return rows(t) < columns(t) ? rows(t) : columns(t);
+}
+
+static tn_dtype real_of(const tn_tensor *t)
+{
+    return t->dtype == TN_DTYPE_C64    ? TN_DTYPE_F32
+           : t->dtype == TN_DTYPE_C128 ? TN_DTYPE_F64
+                                       : (tn_dtype)t->dtype;
+}
+
+tn_status tni_shape_linalg_cholesky_ex(tni_geometry *g, tn_tensor *self, bool upper,
+                                       bool check_errors)
+{
+    (void)upper;
+    (void)check_errors;
+    TN_TRY(check_square("linalg.cholesky", self));
+    matrices(&g[0], self, rows(self), columns(self));
+    batch_of(&g[1], self, TN_DTYPE_I32, 0);
+    return TN_OK;
+}
+
+tn_status tni_shape_linalg_lu_factor_ex(tni_geometry *g, tn_tensor *A, bool pivot,
+                                        bool check_errors)
+{
+    (void)pivot;
+    (void)check_errors;
+    TN_TRY(check_matrices("linalg.lu_factor", A));
+    matrices(&g[0], A, rows(A), columns(A));
+    vectors(&g[1], A, TN_DTYPE_I32, least(A));
+    batch_of(&g[2], A, TN_DTYPE_I32, 0);
+    return TN_OK;
+}
+
+tn_status tni_shape_linalg_inv_ex(tni_geometry *g, tn_tensor *A, bool check_errors)
+{
+    (void)check_errors;
+    TN_TRY(check_square("linalg.inv", A));
+    matrices(&g[0], A, rows(A), columns(A));
+    batch_of(&g[1], A, TN_DTYPE_I32, 0);
+    return TN_OK;
+}
+
+/* Two batches of the same sizes and dtype; the caller saw to that. */
+static tn_status check_pair(const char *op, const tn_tensor *A, const tn_tensor *B)
+{
+    TN_TRY(check_square(op, A));
+    TN_CHECK(A->dtype == B->dtype, TN_INVALID,
+             "%s: Expected A and B to have the same dtype, but found A of type %s and B of type %s "
+             "instead",
+             op, tni_dtype_text((tn_dtype)A->dtype), tni_dtype_text((tn_dtype)B->dtype));
+    bool same = A->ndim == B->ndim;
+    for (int d = 0; same && d < A->ndim - 1; d++)
+        same = A->sizes[d] == B->sizes[d];
+    TN_CHECK(same, TN_INVALID, "%s: A and B have other sizes", op);
+    return TN_OK;
+}
+
+tn_status tni_shape_solve_square(tni_geometry *g, tn_tensor *A, tn_tensor *B, bool check_errors)
+{
+    (void)check_errors;
+    TN_TRY(check_pair("linalg.solve", A, B));
+    matrices(&g[0], B, rows(B), columns(B));
+    batch_of(&g[1], A, TN_DTYPE_I32, 0);
+    return TN_OK;
+}
+
+tn_status tni_shape_solve_triangle(tni_geometry *g, tn_tensor *A, tn_tensor *B, bool upper,
+                                   bool unitriangular)
+{
+    (void)upper;
+    (void)unitriangular;
+    TN_TRY(check_pair("linalg.solve_triangular", A, B));
+    matrices(&g[0], B, rows(B), columns(B));
+    return TN_OK;
+}
+
+tn_status tni_shape_lu_unpack(tni_geometry *g, tn_tensor *LU_data, tn_tensor *LU_pivots,
+                              bool unpack_data, bool unpack_pivots)
+{
+    TN_TRY(check_matrices("lu_unpack", LU_data));
+    TN_CHECK(LU_pivots->dtype == TN_DTYPE_I32, TN_INVALID,
+             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
+             "dtype.\nNote: this function is intended to be used with the output produced by "
+             "torch.linalg.lu_factor");
+    bool fits = LU_pivots->ndim == LU_data->ndim - 1 &&
+                LU_pivots->sizes[LU_pivots->ndim - 1] == least(LU_data);
+    for (int d = 0; fits && d < LU_data->ndim - 2; d++)
+        fits = LU_pivots->sizes[d] == LU_data->sizes[d];
+    TN_CHECK(fits, TN_INVALID, "lu_unpack: LU_pivots has other sizes than LU_data");
+    if (unpack_pivots)
+        matrices(&g[0], LU_data, rows(LU_data), rows(LU_data));
+    else
+        nothing(&g[0], LU_data, (tn_dtype)LU_data->dtype);
+    if (unpack_data) {
+        matrices(&g[1], LU_data, rows(LU_data), least(LU_data));
+        matrices(&g[2], LU_data, least(LU_data), columns(LU_data));
+    } else {
+        nothing(&g[1], LU_data, (tn_dtype)LU_data->dtype);
+        nothing(&g[2], LU_data, (tn_dtype)LU_data->dtype);
+    }
+    return TN_OK;
+}
+
+tn_status tni_shape_linalg_det(tni_geometry *g, tn_tensor *A)
+{
+    TN_TRY(check_square("linalg.det", A));
+    batch_of(&g[0], A, (tn_dtype)A->dtype, 0);
+    return TN_OK;
+}
+
+tn_status tni_shape_linalg_slogdet(tni_geometry *g, tn_tensor *A)
+{
+    TN_TRY(check_square("linalg.slogdet", A));
+    batch_of(&g[0], A, (tn_dtype)A->dtype, 0);
+    batch_of(&g[1], A, real_of(A), 0);
+    return TN_OK;
+}
+
+tn_status tni_shape_linalg_qr(tni_geometry *g, tn_tensor *A, const char *mode)
+{
+    TN_TRY(check_matrices("linalg.qr", A));
+    bool reduced = strcmp(mode, "reduced") == 0, complete = strcmp(mode, "complete") == 0;
+    TN_CHECK(reduced || complete || strcmp(mode, "r") == 0, TN_INVALID,
+             "qr received unrecognized mode '%s' but expected one of 'reduced' (default), 'r', or "
+             "'complete'",
+             mode);
+    if (reduced || complete)
+        matrices(&g[0], A, rows(A), complete ? rows(A) : least(A));
+    else
+        nothing(&g[0], A, (tn_dtype)A->dtype);
+    matrices(&g[1], A, complete ? rows(A) : least(A), columns(A));
+    return TN_OK;
+}
+
+tn_status tni_shape_geqrf(tni_geometry *g, tn_tensor *self)
+{
+    TN_TRY(check_matrices("geqrf", self));
+    matrices(&g[0], self, rows(self), columns(self));
+    vectors(&g[1], self, (tn_dtype)self->dtype, least(self));
+    return TN_OK;
+}
+
+tn_status tni_shape__linalg_eigh(tni_geometry *g, tn_tensor *A, const char *UPLO, bool compute_v)
+{
+    TN_TRY(check_square("linalg.eigh", A));
+    TN_CHECK(strlen(UPLO) == 1 && strchr("LlUu", UPLO[0]), TN_INVALID,
+             "Expected UPLO argument to be 'L' or 'U', but got %s", UPLO);
+    vectors(&g[0], A, real_of(A), columns(A));
+    if (compute_v)
+        matrices(&g[1], A, rows(A), columns(A));
+    else
+        nothing(&g[1], A, (tn_dtype)A->dtype);
+    return TN_OK;
+}
+
+tn_status tni_shape_linalg_eig(tni_geometry *g, tn_tensor *self)
+{
+    TN_TRY(check_square("linalg.eig", self));
+    tn_dtype dtype = real_of(self) == TN_DTYPE_F32 ? TN_DTYPE_C64 : TN_DTYPE_C128;
+    vectors(&g[0], self, dtype, columns(self));
+    matrices(&g[1], self, rows(self), columns(self));
+    g[1].dtype = dtype;
+    return TN_OK;
+}
+
+tn_status tni_shape__linalg_svd(tni_geometry *g, tn_tensor *A, bool full_matrices, bool compute_uv,
+                                const char *driver)
+{
+    (void)driver;
+    TN_TRY(check_matrices("linalg.svd", A));
+    if (compute_uv) {
+        matrices(&g[0], A, rows(A), full_matrices ? rows(A) : least(A));
+        matrices(&g[2], A, full_matrices ? columns(A) : least(A), columns(A));
+    } else {
+        nothing(&g[0], A, (tn_dtype)A->dtype);
+        nothing(&g[2], A, (tn_dtype)A->dtype);
+    }
+    vectors(&g[1], A, real_of(A), least(A));
+    return TN_OK;
+}
