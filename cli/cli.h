@@ -21,8 +21,8 @@ typedef struct command {
     int (*run)(const struct command *self, int argc, char **argv);
 } command;
 
-extern const command command_ops, command_explain, command_trace, command_run, command_profile,
-    command_diagnose, command_repro, command_demo;
+extern const command command_ops, command_explain, command_trace, command_run, command_doctor,
+    command_profile, command_diagnose, command_repro, command_demo;
 
 /* One option. A flag has @p flag alone; with @p value, "--name=TEXT" sets both, and "--name" alone
  * sets the flag when @p value_optional. */

@@ -18,13 +18,13 @@ static const command command_help = {
     .run = run_help,
 };
 
-static const command *const commands[] = {&command_ops,   &command_explain, &command_trace,
-                                          &command_run,   &command_profile, &command_diagnose,
-                                          &command_repro, &command_demo,    &command_help};
+static const command *const commands[] = {
+    &command_ops,     &command_explain,  &command_trace, &command_run,  &command_doctor,
+    &command_profile, &command_diagnose, &command_repro, &command_demo, &command_help};
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* Words that later versions will know. */
-static const char *const not_yet[] = {"doctor", "train", "compile", "bench"};
+static const char *const not_yet[] = {"train", "compile", "bench"};
 enum { NOT_YET = sizeof not_yet / sizeof not_yet[0] };
 
 static void print_overview(FILE *file)

@@ -49,7 +49,8 @@ extern "C" {
     X(UNSUPPORTED, 6, "NotImplementedError") \
     X(DEVICE, 7, "DeviceError")              \
     X(RECURSION, 8, "RecursionError")        \
-    X(INTERNAL, 9, "RuntimeError")
+    X(INTERNAL, 9, "RuntimeError")           \
+    X(TIMEOUT, 10, "TimeoutError")
 
 /** What became of a call. */
 typedef enum tn_status {

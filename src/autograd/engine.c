@@ -6,6 +6,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/extra.h"
 #include "autograd/pass.h"
+#include "autograd/tell.h"
 #include "autograd/validate.h"
 #include "core/scope.h"
 #include "observe/log.h"
@@ -27,6 +28,9 @@ tn_interrupt_fn tn_set_interrupt_check(tn_interrupt_fn fn)
 static inline tn_status may_go_on(void)
 {
     tn_interrupt_fn check = atomic_load_explicit(&interrupt_check, memory_order_acquire);
+    TN_CHECK(TNI_LIKELY(atomic_load_explicit(&tni_interrupts, memory_order_relaxed) == 0) ||
+                 !tni_take_interrupt(),
+             TN_TIMEOUT, "a backward pass was interrupted by the watchdog between two nodes");
     return TNI_LIKELY(!check) ? TN_OK : check();
 }
 
@@ -165,6 +169,7 @@ static tn_status take_turn(tni_pass *pass, tni_turn *turn)
     tn_tensor **grads = tni_turn_grads(turn);
     bool hooked = atomic_load_explicit(&node->extra, memory_order_acquire) != NULL;
     pass->running = node;
+    tni_tell_turn(pass, turn);
     tni_tls.no_grad = !pass->create_graph;
     if (TNI_UNLIKELY(hooked || (cls->flags & TNI_CLASS_ACCUMULATES)))
         TN_TRY(tni_run_tensor_hooks(node, grads));
@@ -225,7 +230,10 @@ static tn_status run_callbacks(tni_pass *pass)
     /* One may queue more. */
     for (uint32_t i = 0; i < pass->n_callbacks; i++) {
         tni_callback callback = pass->callbacks[i];
-        TN_TRY(callback.fn(callback.ctx));
+        uint32_t callout = tni_callout_begin(TNI_CALLOUT_CALLBACK);
+        tn_status status = callback.fn(callback.ctx);
+        tni_callout_end(callout);
+        TN_TRY(status);
         tni_scope_empty(pass->scope);
     }
     return TN_OK;
@@ -238,12 +246,14 @@ static tn_status run(tni_pass *pass, const tni_execute *what, bool caller_no_gra
         TN_TRY(tni_pass_mark(pass, what->roots, what->n_roots, what->targets, what->n_targets,
                              what->captured != NULL));
     tni_tls.no_grad = !pass->create_graph;
+    tni_tell_pass(pass);
     TN_TRY(enter_seeds(pass, what));
     while (pass->n_ready) {
         TN_TRY(may_go_on());
         TN_TRY(take_turn(pass, &pass->turns[tni_pass_pop(pass)]));
     }
     pass->running = NULL;
+    tni_tell_no_turn(pass);
     tni_tls.no_grad = caller_no_grad;
     TN_TRY(tni_pass_check_all_ran(pass));
     TN_TRY(run_callbacks(pass));
@@ -308,6 +318,7 @@ tn_status tni_execute_pass(const tni_execute *what)
         tni_pass_clear(&pass);
         status = tn_scope_leave(pass.scope);
     }
+    tni_tell_end(&pass);
     current = pass.outer;
     tni_tls.no_grad = no_grad;
     return status;

@@ -63,11 +63,13 @@ typedef struct tni_pass {
     struct tni_pass *outer; /* in one of whose nodes this one runs */
     tn_scope *scope;
     tni_node *running;
+    struct tni_flight_pass *told; /* this pass in the flight recorder; NULL: not there */
     uint32_t id;
     uint32_t depth; /* how many are around this one */
     bool keep_graph;
     bool create_graph;
     bool partial; /* only what leads to some inputs runs */
+    bool counted; /* among the passes of this thread in the flight recorder */
 
     tni_turn *turns;
     uint32_t n, capacity, n_done;

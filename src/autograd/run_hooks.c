@@ -2,6 +2,7 @@
 /* autograd/run_hooks.c: hooks in a node's turn, and what they may change. */
 #include "autograd/accumulate.h"
 #include "autograd/hooks.h"
+#include "base/mark.h"
 
 #include <string.h>
 #include "tenon/ops.h"
@@ -81,7 +82,9 @@ tn_status tni_run_tensor_hooks(tni_node *node, tn_tensor **grads)
         if (!is_live(hook, TNI_HOOK_TENSOR) || !grads[hook->output])
             continue;
         tn_tensor *fresh = NULL;
+        uint32_t callout = tni_callout_begin(TNI_CALLOUT_TENSOR_HOOK);
         tn_status status = hook->fn.tensor(hook->ctx, grads[hook->output], &fresh);
+        tni_callout_end(callout);
         TN_TRY(replace_all("tensor hook", status, &grads[hook->output], &fresh, 1));
     }
     for (uint32_t i = 0; keeps && i < list->n; i++) {
@@ -117,7 +120,9 @@ tn_status tni_run_pre_hooks(tni_node *node, tn_tensor **grads)
         tn_tensor *few[FEW];
         tn_tensor **fresh = fresh_slots(few, node->n_inputs);
         TN_CHECK(fresh, TN_NOMEM, "cannot run a hook of a node with %u inputs", node->n_inputs);
+        uint32_t callout = tni_callout_begin(TNI_CALLOUT_NODE_HOOK);
         tn_status status = hook->fn.pre(hook->ctx, node, grads, (int64_t)node->n_inputs, fresh);
+        tni_callout_end(callout);
         status = replace_all("node pre-hook", status, grads, fresh, node->n_inputs);
         if (fresh != few)
             tni_free(fresh);
@@ -136,8 +141,10 @@ tn_status tni_run_post_hooks(tni_node *node, tn_tensor **results, tn_tensor *con
         tn_tensor *few[FEW];
         tn_tensor **fresh = fresh_slots(few, node->n_edges);
         TN_CHECK(fresh, TN_NOMEM, "cannot run a hook of a node with %u edges", node->n_edges);
+        uint32_t callout = tni_callout_begin(TNI_CALLOUT_NODE_HOOK);
         tn_status status = hook->fn.post(hook->ctx, node, results, (int64_t)node->n_edges, grads,
                                          (int64_t)node->n_inputs, fresh);
+        tni_callout_end(callout);
         status = replace_all("node post-hook", status, results, fresh, node->n_edges);
         if (fresh != few)
             tni_free(fresh);

@@ -3,6 +3,7 @@
 #include "autograd/saved_hooks.h"
 
 #include "autograd/meta.h"
+#include "base/mark.h"
 #include "core/state.h"
 
 _Thread_local struct tni_hook_stack *tni_hook_stack;
@@ -163,7 +164,9 @@ static tn_status call_pack(const tn_saved_hooks *hooks, tn_tensor *t, void **out
 {
     uint32_t before = atomic_load_explicit(t->versions, memory_order_relaxed);
     bool grad = tn_set_grad_enabled(false);
+    uint32_t callout = tni_callout_begin(TNI_CALLOUT_PACK_HOOK);
     tn_status status = hooks->pack(hooks->ctx, t, out);
+    tni_callout_end(callout);
     tn_set_grad_enabled(grad);
     TN_TRY(status);
     if (before == atomic_load_explicit(t->versions, memory_order_relaxed))
@@ -210,7 +213,10 @@ static tn_status call_unpack(const tni_saved_hooked *hooked, tn_tensor **out)
 {
     const tn_saved_hooks *hooks = &hooked->pair->hooks;
     tn_tensor *t = NULL;
-    TN_TRY(hooks->unpack(hooks->ctx, hooked->packed, &t));
+    uint32_t callout = tni_callout_begin(TNI_CALLOUT_UNPACK_HOOK);
+    tn_status unpacked = hooks->unpack(hooks->ctx, hooked->packed, &t);
+    tni_callout_end(callout);
+    TN_TRY(unpacked);
     TN_CHECK(t, TN_TYPE,
              "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
              "NoneType");

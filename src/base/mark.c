@@ -46,8 +46,9 @@ static void write_mark(tni_mark *m, tni_wait_kind kind, uint64_t what, const cha
 void tni_wait_begin(tni_wait_kind kind, uint64_t what, const char *text, bool stamp)
 {
     tni_thread_marks *m = tni_marks_self();
-    if (m)
-        write_mark(&m->wait, kind, what, text, stamp);
+    if (!m)
+        return;
+    write_mark(&m->wait, kind, what, text, stamp);
 }
 
 void tni_wait_end(void)
@@ -83,6 +84,19 @@ void tni_hold_end(tni_wait_kind kind, uint64_t what)
     }
     if (m->n_held > TNI_MARK_HELD)
         m->n_held--; /* one of those that found no place */
+}
+
+_Atomic bool tni_waits_can_end;
+_Atomic int tni_interrupts;
+
+bool tni_take_interrupt(void)
+{
+    tni_thread_marks *m = tni_my_marks;
+    if (!m || !atomic_load_explicit(&m->interrupt, memory_order_relaxed) ||
+        atomic_exchange(&m->interrupt, 0) == 0)
+        return false;
+    atomic_fetch_sub(&tni_interrupts, 1);
+    return true;
 }
 
 void tni_mutex_lock(pthread_mutex_t *mutex, const char *text)

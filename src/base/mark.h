@@ -56,6 +56,9 @@ typedef struct tni_thread_marks {
     uint32_t is_worker;
     uint32_t works_for; /* a pool worker in a loop: the number of the thread whose loop it is */
     uint64_t works_since;
+    _Atomic uint32_t interrupt; /* the watchdog wants this thread to stop; the one field that
+                                   another thread of the process writes */
+    uint32_t reserved;
     tni_mark held[TNI_MARK_HELD];
 } tni_thread_marks;
 
@@ -82,6 +85,13 @@ void tni_hold_end(tni_wait_kind kind, uint64_t what);
 /* pthread_mutex_lock and unlock with marks. */
 void tni_mutex_lock(pthread_mutex_t *mutex, const char *text);
 void tni_mutex_unlock(pthread_mutex_t *mutex);
+
+/* Whether waits of the library look for `interrupt` now and then. */
+TNI_HIDDEN extern _Atomic bool tni_waits_can_end;
+/* Requests that no thread has taken yet. */
+TNI_HIDDEN extern _Atomic int tni_interrupts;
+/* This thread was asked to stop; asking takes the request away. */
+bool tni_take_interrupt(void);
 
 /* Around a call of foreign code. */
 static inline uint32_t tni_callout_begin(tni_callout kind)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include "base/env.h"
 #include "base/futex.h"
+#include "base/mark.h"
 
 enum {
     MAX_THREADS = 1024,
@@ -43,6 +44,7 @@ typedef struct loop {
     tni_pool_fn fn;
     void *arg;
     int seats;
+    uint32_t caller;      /* its thread number, for marks */
     uint32_t forks;       /* pool.forks when it began */
     _Atomic int64_t next; /* chunk */
     _Atomic bool stop;
@@ -181,9 +183,11 @@ static uint32_t wait_for_seat(void)
             pause_cpu();
         }
         /* The caller opens seats and then looks for sleepers; we do it the other way round. */
+        tni_wait_begin(TNI_WAIT_IDLE, 0, "", false);
         atomic_fetch_add(&pool.sleepers, 1);
         tni_futex_wait(&pool.gate, gate, WORKERS);
         atomic_fetch_sub(&pool.sleepers, 1);
+        tni_wait_end();
     }
 }
 
@@ -192,6 +196,9 @@ static void *worker(void *number)
     char name[16];
     snprintf(name, sizeof name, "tenon-%u", (unsigned)(uintptr_t)number);
     pthread_setname_np(pthread_self(), name);
+    tni_thread_marks *own = tni_marks_self();
+    if (own)
+        own->is_worker = 1;
     for (;;) {
         uint32_t gate = wait_for_seat();
         if (gate & CLOSING)
@@ -200,7 +207,14 @@ static void *worker(void *number)
                                                    memory_order_acquire, memory_order_relaxed))
             continue;
         loop *job = pool.loop;
+        tni_thread_marks *marks = tni_marks_self();
+        if (marks) {
+            marks->works_since = tni_coarse_ns();
+            marks->works_for = job->caller;
+        }
         work(job, job->seats - (int)OPEN_SEATS(gate) + 1);
+        if (marks)
+            marks->works_for = 0;
         if (atomic_load(&pool.forks) != job->forks)
             return NULL; /* a chunk called fork() and came back here in the child */
         gate = atomic_fetch_sub_explicit(&pool.gate, SEAT_TAKEN, memory_order_acq_rel);
@@ -298,13 +312,20 @@ static void clear_seats(void)
 {
     uint32_t gate = atomic_fetch_and_explicit(&pool.gate, ~(SEAT_TAKEN - 1), memory_order_acq_rel);
     gate &= ~(SEAT_TAKEN - 1);
+    bool waited = false;
     for (int spins = 0; TAKEN_SEATS(gate); spins++) {
-        if (spins < SPINS)
+        if (spins < SPINS) {
             pause_cpu();
-        else
+        } else {
+            if (!waited)
+                tni_wait_begin(TNI_WAIT_POOL, 0, "", true);
+            waited = true;
             tni_futex_wait(&pool.gate, gate, CALLER);
+        }
         gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
     }
+    if (waited)
+        tni_wait_end();
 }
 
 static tn_status run_shared(loop *job)
@@ -322,6 +343,18 @@ static tn_status run_shared(loop *job)
     clear_seats();
     atomic_store_explicit(&pool.busy, false, memory_order_release);
     return tni_error_raise(&job->error);
+}
+
+/* This thread's number, asked of the system once. */
+static uint32_t own_number(void)
+{
+    static _Thread_local uint32_t number, of_process;
+    uint32_t process = (uint32_t)atomic_load_explicit(&pool.process, memory_order_relaxed);
+    if (!number || of_process != process) {
+        number = (uint32_t)gettid();
+        of_process = process;
+    }
+    return number;
 }
 
 tn_status tni_pool_for(int64_t n, int64_t grain, tni_pool_fn fn, void *arg)
@@ -346,6 +379,7 @@ tn_status tni_pool_for(int64_t n, int64_t grain, tni_pool_fn fn, void *arg)
         .fn = fn,
         .arg = arg,
         .seats = seats,
+        .caller = own_number(),
         .forks = atomic_load(&pool.forks),
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .failed_chunk = INT64_MAX,

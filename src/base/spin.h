@@ -11,6 +11,7 @@
 #define TNI_BASE_SPIN_H
 
 #include <sched.h>
+#include "base/mark.h"
 #include "base/ref.h"
 
 typedef _Atomic uint8_t tni_spin; /* 0: free; else the era in which it was taken */
@@ -29,14 +30,22 @@ static inline void tni_spin_lock(tni_spin *lock)
         return;
     }
     uint8_t seen = 0;
+    bool waited = false;
     for (int tries = 0; !atomic_compare_exchange_strong_explicit(
              lock, &seen, tni_spin_era, memory_order_acquire, memory_order_relaxed);
          tries++) {
         if (seen == tni_spin_era)
             seen = 0; /* held: wait until it is free. Else it was left behind: take it */
-        if (tries > 64)
-            sched_yield();
+        if (tries > 64) {
+            if (tries == 65)
+                tni_wait_begin(TNI_WAIT_SPIN, (uintptr_t)lock, "", true);
+            else
+                sched_yield();
+            waited = true;
+        }
     }
+    if (TNI_UNLIKELY(waited))
+        tni_wait_end();
 }
 
 static inline void tni_spin_unlock(tni_spin *lock)

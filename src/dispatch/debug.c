@@ -71,7 +71,9 @@ static void tell_observer(tni_thread *thread, const tn_event *event)
     tni_error error;
     tni_error_take(&error);
     thread->in_observer = true;
+    uint32_t callout = tni_callout_begin(TNI_CALLOUT_OBSERVER);
     thread->observer(thread->observer_ctx, event);
+    tni_callout_end(callout);
     thread->in_observer = false;
     tn_clear_error();
     (void)!tni_error_raise(&error);

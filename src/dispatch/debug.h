@@ -17,6 +17,9 @@ void tni_watch(uint32_t bit, bool on);
 /* Around fork(): nobody is inside what these guard then. */
 void tni_watch_lock(void);
 void tni_watch_unlock(void);
+/* The recorder: once, before operators are registered; and in a child made by fork(). */
+void tni_recorder_boot(void);
+void tni_recorder_forked(void);
 /* Everything that watching does before a kernel runs, and after it returned. @p mask is the
  * operator's; all ones for a redispatch. @p in_stages: the trace was told already. */
 void tni_announce(tn_call *call, tn_keyset mask, const tn_value *args, int nargs, bool in_stages);

@@ -140,14 +140,14 @@ tn_status tni_record_new(const tn_kernel *kernel, tn_key key, tni_record **out)
     r->key = key;
     r->line = kernel->line;
     r->destroy = kernel->destroy;
-    tni_flight_name_add(TNI_NAME_KERNEL, &r->kernel, r->name, r->file, r->line, false);
+    r->told = tni_flight_name_add(TNI_NAME_KERNEL, &r->kernel, r->name, r->file, r->line, false);
     *out = r;
     return TN_OK;
 }
 
 void tni_record_free_now(tni_record *record)
 {
-    tni_flight_name_drop(TNI_NAME_KERNEL, &record->kernel);
+    tni_flight_name_drop(record->told);
     tni_free(record->text);
     tni_free(record);
 }

@@ -45,6 +45,7 @@ typedef struct tni_record {
     };
     const char *signature;      /* NULL: not known */
     void (*destroy)(void *ctx); /* may be NULL */
+    uint32_t told;              /* its name in the flight recorder */
     char *text;                 /* owns name, file and signature of a user's kernel; else NULL */
 } tni_record;
 

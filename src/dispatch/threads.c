@@ -28,6 +28,7 @@
 #include "dispatch/debug.h"
 #include "dispatch/profile.h"
 #include "dispatch/threads.h"
+#include "observe/watchdog.h"
 
 _Atomic uint64_t tni_epoch = 1;
 
@@ -191,7 +192,7 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     tni_spin_forked();
-    tni_flight_forked();
+    tni_recorder_forked();
     tni_thread *self = tni_tls.thread;
     for (tni_thread *t = threads.first; t;) {
         tni_thread *next = t->next;
@@ -227,13 +228,12 @@ static tn_status boot(void)
         threads.can_fence =
             syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
         tni_set_current_op_fn(current_op);
-        tni_flight_start();
-        if (tni_flight_head())
-            tni_watch(TNI_WATCH_RECORD, true);
+        tni_recorder_boot();
         prepared = true;
     }
     TN_TRY(tni_debug_from_environment());
     TN_TRY(tni_boot());
+    tni_watchdog_from_environment();
     return tni_profile_from_environment(); /* last: registering is not what it records */
 }
 
@@ -287,12 +287,5 @@ tn_status tn_set_dispatch_depth_limit(int limit)
     TN_CHECK(limit >= 16 && limit <= 1 << 20, TN_VALUE,
              "the depth limit must be between 16 and 1048576, not %d", limit);
     atomic_store(&threads.limit, limit);
-    return TN_OK;
-}
-
-/* ---- interrupts ---- */
-
-tn_status tni_interrupted(void)
-{
     return TN_OK;
 }

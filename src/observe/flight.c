@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,9 +24,12 @@ static struct {
     int fd;
     bool in_file; /* a file that TENON_RECORD named */
     bool tried;
-    uint64_t used; /* bytes handed out */
-    dev_t device;  /* of the file, with its number: a program that closes what it did not open may
-                      have another file under our number by now */
+    bool ready;          /* it is mapped, and its header is written */
+    bool is_child;       /* TENON_RECORD names the parent's file */
+    _Atomic int process; /* whose record this is; 0: nobody's yet; -1: being put right */
+    uint64_t used;       /* bytes handed out */
+    dev_t device; /* of the file, with its number: a program that closes what it did not open may
+                     have another file under our number by now */
     ino_t inode;
     bool key_made;
     pthread_key_t key;
@@ -84,7 +88,7 @@ static uint64_t take(uint64_t nbytes)
 
 static int open_file(void)
 {
-    const char *path = tni_env("TENON_RECORD");
+    const char *path = record.is_child ? NULL : tni_env("TENON_RECORD");
     if (path) {
         int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
         record.in_file = fd >= 0;
@@ -148,9 +152,11 @@ static bool map_record(void)
     remember_file();
     HEAD->nbytes = TNI_AT_BLOCKS;
     write_header(HEAD);
+    record.ready = true;
     return true;
 }
 
+static void check_process(void);
 static void thread_ends(void *thread);
 static tni_thread_marks *find_place(void);
 
@@ -163,11 +169,13 @@ __attribute__((destructor)) static void program_ends(void)
 
 void tni_flight_start(void)
 {
+    check_process();
     pthread_mutex_lock(&record.lock);
     if (!record.tried) {
         record.tried = true;
+        atomic_store(&record.process, (int)getpid());
         const char *wanted = tni_env("TENON_RECORDER");
-        record.key_made = pthread_key_create(&record.key, thread_ends) == 0;
+        record.key_made = record.key_made || pthread_key_create(&record.key, thread_ends) == 0;
         if (record.key_made && !(wanted && !tni_env_flag("TENON_RECORDER", true)) && map_record())
             tni_set_marks_fn(find_place);
     }
@@ -176,18 +184,18 @@ void tni_flight_start(void)
 
 int tni_flight_fd(void)
 {
-    return record.base ? record.fd : -1;
+    return record.ready ? record.fd : -1;
 }
 
 tni_flight_header *tni_flight_head(void)
 {
-    return record.base ? HEAD : NULL;
+    return record.ready ? HEAD : NULL;
 }
 
 void tni_flight_set_on(bool on)
 {
     if (record.base)
-        HEAD->on = on;
+        __atomic_store_n(&HEAD->on, on ? 1u : 0u, __ATOMIC_RELAXED);
 }
 
 void tni_flight_ended(uint32_t how)
@@ -289,8 +297,9 @@ static tni_flight_thread *have_block(uint64_t nbytes)
 {
     if (mine)
         return mine;
+    check_process();
     pthread_mutex_lock(&record.lock);
-    tni_flight_thread *t = record.base ? find_block(nbytes) : NULL;
+    tni_flight_thread *t = record.ready ? find_block(nbytes) : NULL;
     if (t && pthread_setspecific(record.key, t) != 0)
         t = NULL;
     if (t) {
@@ -353,6 +362,8 @@ static void free_block(tni_flight_thread *t)
         mine = NULL;
         tni_my_marks = NULL;
     }
+    if (atomic_exchange(&t->marks.interrupt, 0))
+        atomic_fetch_sub(&tni_interrupts, 1);
     t->limit = 0;
     atomic_thread_fence(memory_order_release);
     t->live = 0;
@@ -382,28 +393,94 @@ static void thread_ends(void *block)
     pthread_mutex_unlock(&record.lock);
 }
 
+bool tni_flight_interrupt(uint32_t tid)
+{
+    bool found = false;
+    pthread_mutex_lock(&record.lock);
+    for (uint32_t i = 0; record.base && !found && i < HEAD->n_threads; i++) {
+        uint64_t at = atomic_load_explicit(&directory()[i], memory_order_relaxed);
+        tni_flight_thread *t = (tni_flight_thread *)(void *)(record.base + at);
+        found = t->live && t->tid == tid;
+        if (found && atomic_exchange(&t->marks.interrupt, 1) == 0)
+            atomic_fetch_add(&tni_interrupts, 1);
+    }
+    pthread_mutex_unlock(&record.lock);
+    return found;
+}
+
+/* ---- saving ---- */
+
+/* Page by page, without those that hold nothing: most of a record was never touched. */
+static bool copy_file(int to, uint64_t nbytes)
+{
+    static const char nothing[TNI_FLIGHT_PAGE];
+    char page[TNI_FLIGHT_PAGE];
+    for (uint64_t at = 0; at < nbytes; at += sizeof page) {
+        ssize_t n = pread(record.fd, page, sizeof page, (off_t)at);
+        if (n < 0)
+            return false;
+        if (n == 0)
+            break;
+        if (memcmp(page, nothing, (size_t)n) != 0 && pwrite(to, page, (size_t)n, (off_t)at) != n)
+            return false;
+    }
+    return ftruncate(to, (off_t)nbytes) == 0;
+}
+
+tn_status tni_flight_save(const char *path)
+{
+    TN_CHECK(path && path[0], TN_INVALID, "tn_recorder_save: 'path' must not be empty");
+    TN_CHECK(record.base && record.fd >= 0 && still_ours(), TN_UNSUPPORTED,
+             "there is no record to save: TENON_RECORDER=0, or the system gave no memory for one");
+    struct stat st;
+    TN_CHECK(stat(path, &st) != 0 || st.st_dev != record.device || st.st_ino != record.inode,
+             TN_INVALID, "tn_recorder_save: %s is the live record of this program", path);
+    char temporary[4096];
+    int n = snprintf(temporary, sizeof temporary, "%s.%d.new", path, (int)getpid());
+    TN_CHECK(n > 0 && (size_t)n < sizeof temporary, TN_INVALID,
+             "tn_recorder_save: the path is too long");
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    TN_CHECK(fd >= 0, TN_INVALID, "tn_recorder_save: cannot write %s: %s", temporary,
+             strerror(errno));
+    bool fine = copy_file(fd, HEAD->nbytes);
+    int why = errno;
+    fine = close(fd) == 0 && fine;
+    if (fine && rename(temporary, path) == 0)
+        return TN_OK;
+    why = fine ? errno : why;
+    unlink(temporary);
+    TN_FAIL(TN_INVALID, "tn_recorder_save: cannot write %s: %s", path, strerror(why));
+}
+
 /* ---- fork ---- */
 
-/* Copy what the child keeps: the header, the names, and this thread's block. */
+/* Copy what the child keeps: the header, the names, and this thread's block. The parent goes on and
+ * writes meanwhile: what lies beyond record.used, which is as it was at the fork, came later. */
 static void copy_kept(char *to)
 {
-    memcpy(to, record.base, TNI_AT_NAMES);
-    memcpy(to + TNI_AT_NAMES, record.base + TNI_AT_NAMES, HEAD->n_names * sizeof(tni_flight_name));
-    memcpy(to + TNI_AT_TEXT, record.base + TNI_AT_TEXT, HEAD->text_nbytes);
-    for (uint32_t i = 0; i < HEAD->n_threads; i++) {
+    tni_flight_header *h = (tni_flight_header *)(void *)to;
+    uint32_t n_names = HEAD->n_names, n_threads = HEAD->n_threads, text = HEAD->text_nbytes, n = 0;
+    memcpy(to, record.base, sizeof *h);
+    memcpy(to + TNI_AT_NAMES, record.base + TNI_AT_NAMES, n_names * sizeof(tni_flight_name));
+    memcpy(to + TNI_AT_TEXT, record.base + TNI_AT_TEXT, text);
+    _Atomic uint64_t *places = (_Atomic uint64_t *)(void *)(to + TNI_AT_THREADS);
+    for (uint32_t i = 0; i < n_threads; i++) {
         uint64_t at = atomic_load_explicit(&directory()[i], memory_order_relaxed);
+        if (at + sizeof(tni_flight_thread) > record.used)
+            continue;
         const tni_flight_thread *t = (const tni_flight_thread *)(void *)(record.base + at);
         tni_flight_thread *copy = (tni_flight_thread *)(void *)(to + at);
-        if (t == mine) {
-            memcpy(copy, t, sizeof *t);
-            if (t->limit)
-                memcpy(to + t->slots_at, record.base + t->slots_at, t->slots_nbytes);
-            copy->tid = (uint32_t)gettid();
-        } else {
-            copy->slots_at = t->slots_at;
-            copy->slots_nbytes = t->slots_nbytes;
-        }
+        atomic_store_explicit(&places[n++], at, memory_order_relaxed);
+        if (t != mine)
+            continue; /* free, and without frames: where they are may be changing */
+        memcpy(copy, t, sizeof *t);
+        if (t->limit)
+            memcpy(to + t->slots_at, record.base + t->slots_at, t->slots_nbytes);
+        copy->tid = (uint32_t)gettid();
     }
+    h->n_names = n_names;
+    h->n_threads = n;
+    h->text_nbytes = text;
 }
 
 void tni_flight_before_fork(void)
@@ -455,9 +532,40 @@ static void part_from_parent(void)
     remember_file();
 }
 
+static void become_child(void)
+{
+    record.is_child = true;
+    if (record.ready) {
+        part_from_parent();
+    } else if (record.tried) { /* it was being made by a thread that is not here */
+        record.base = NULL;
+        record.fd = -1;
+        record.tried = record.in_file = false;
+    }
+}
+
 void tni_flight_forked(void)
 {
-    if (record.base)
-        part_from_parent();
+    if (atomic_load(&record.process)) {
+        become_child();
+        atomic_store(&record.process, (int)getpid());
+    }
     tni_flight_after_fork();
+}
+
+/* A handler that another thread registers while fork() is under way does not run in that child. So
+ * whoever comes here first looks whose record it is: see Note [Forks] in base/pool.c. */
+static void check_process(void)
+{
+    int self = (int)getpid(), process = atomic_load(&record.process);
+    if (TNI_LIKELY(process == self || process == 0))
+        return;
+    if (process != -1 && atomic_compare_exchange_strong(&record.process, &process, -1)) {
+        pthread_mutex_init(&record.lock, NULL);
+        tni_flight_names_forked();
+        become_child();
+        atomic_store(&record.process, self);
+    }
+    while (atomic_load(&record.process) == -1)
+        sched_yield();
 }

@@ -183,15 +183,18 @@ void tni_flight_leave(tni_flight_thread *thread);
 /* This thread's block, NULL when it has none. */
 tni_flight_thread *tni_flight_self(void);
 
-/* Names: the reader's way from an address to a text. Without memory they stay unknown. */
-void tni_flight_name_add(int kind, const void *address, const char *text, const char *file,
-                         int line, bool for_good);
-void tni_flight_name_drop(int kind, const void *address);
+/* Names: the reader's way from an address to a text. What is returned takes a name away again that
+ * is not there for good; 0: there was no room, and it stays unknown. */
+uint32_t tni_flight_name_add(int kind, const void *address, const char *text, const char *file,
+                             int line, bool for_good);
+void tni_flight_name_drop(uint32_t name);
 /* Many of one kind are coming: for_good, and cheaply. */
 void tni_flight_names_lock(void);
 void tni_flight_names_unlock(void);
-void tni_flight_name_add_locked(int kind, const void *address, const char *text, const char *file,
-                                int line, bool for_good);
+/* In a child made by fork(), where a lost thread may hold the lock. */
+void tni_flight_names_forked(void);
+uint32_t tni_flight_name_add_locked(int kind, const void *address, const char *text,
+                                    const char *file, int line, bool for_good);
 /* Make sure that the name of a class of nodes is known; cheap once it is. */
 void tni_flight_know_slow(tni_flight_thread *thread, const char *name);
 static inline void tni_flight_know(tni_flight_thread *thread, const char *name)
@@ -200,6 +203,12 @@ static inline void tni_flight_know(tni_flight_thread *thread, const char *name)
         tni_flight_know_slow(thread, name);
 }
 void tni_flight_backend(int backend, const char *name);
+
+/* Ask thread @p tid of this process to stop; false when it is not known. */
+bool tni_flight_interrupt(uint32_t tid);
+
+/* Copy the record to a file of that name. @retval TN_INVALID, TN_UNSUPPORTED */
+TN_NODISCARD tn_status tni_flight_save(const char *path);
 
 /* The program ends: say so, for whoever reads the file later. */
 void tni_flight_ended(uint32_t how);

@@ -13,7 +13,7 @@ enum { ROOM = 240 }; /* bytes for the texts of a name that may go */
 static struct {
     pthread_mutex_t lock;
     uint64_t serial;
-    uint32_t free_hint;    /* below it every entry is in use */
+    uint32_t free;         /* index + 1 of the first entry that can be used again */
     const char *last_file; /* many kernels of one file come one after the other */
     uint32_t last_file_at;
 } names = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -26,6 +26,11 @@ void tni_flight_names_lock(void)
 void tni_flight_names_unlock(void)
 {
     pthread_mutex_unlock(&names.lock);
+}
+
+void tni_flight_names_forked(void)
+{
+    pthread_mutex_init(&names.lock, NULL);
 }
 
 static tni_flight_name *entries(tni_flight_header *h)
@@ -68,20 +73,16 @@ static uint32_t keep_file(tni_flight_header *h, const char *file)
     return names.last_file_at;
 }
 
-/* An entry whose texts have room; NULL when the table is full. */
+/* An entry whose texts have room; NULL when the table is full. Free ones are chained: `line` is the
+ * index + 1 of the next. */
 static tni_flight_name *reusable(tni_flight_header *h)
 {
-    for (uint32_t i = names.free_hint; i < h->n_names; i++) {
-        tni_flight_name *e = &entries(h)[i];
-        if (e->address || !e->room)
-            continue;
-        names.free_hint = i + 1;
+    if (names.free) {
+        tni_flight_name *e = &entries(h)[names.free - 1];
+        names.free = e->line;
         return e;
     }
-    names.free_hint = h->n_names;
-    if (h->n_names == TNI_FLIGHT_NAMES)
-        return NULL;
-    uint32_t at = take_text(h, ROOM);
+    uint32_t at = h->n_names < TNI_FLIGHT_NAMES ? take_text(h, ROOM) : 0;
     if (!at)
         return NULL;
     tni_flight_name *e = &entries(h)[h->n_names];
@@ -89,15 +90,14 @@ static tni_flight_name *reusable(tni_flight_header *h)
     e->text = at;
     atomic_thread_fence(memory_order_release);
     h->n_names++;
-    names.free_hint = h->n_names;
     return e;
 }
 
-static void add_for_good(tni_flight_header *h, int kind, const void *address, const char *text,
-                         const char *file, int line)
+static uint32_t add_for_good(tni_flight_header *h, int kind, const void *address, const char *text,
+                             const char *file, int line)
 {
     if (h->n_names == TNI_FLIGHT_NAMES)
-        return;
+        return 0;
     tni_flight_name *e = &entries(h)[h->n_names];
     *e = (tni_flight_name){.address = (uintptr_t)address,
                            .text = keep(h, text),
@@ -106,17 +106,17 @@ static void add_for_good(tni_flight_header *h, int kind, const void *address, co
                            .kind = (uint16_t)kind,
                            .serial = ++names.serial};
     if (!e->text)
-        return;
+        return 0;
     atomic_thread_fence(memory_order_release);
-    h->n_names++;
+    return ++h->n_names;
 }
 
-static void add_for_now(tni_flight_header *h, int kind, const void *address, const char *text,
-                        const char *file, int line)
+static uint32_t add_for_now(tni_flight_header *h, int kind, const void *address, const char *text,
+                            const char *file, int line)
 {
     tni_flight_name *e = reusable(h);
     if (!e)
-        return;
+        return 0;
     char *to = texts(h) + e->text;
     size_t n = strnlen(text, ROOM / 2 - 1), rest = ROOM - n - 2;
     memcpy(to, text, n);
@@ -133,38 +133,38 @@ static void add_for_now(tni_flight_header *h, int kind, const void *address, con
     e->serial = ++names.serial;
     atomic_thread_fence(memory_order_release);
     e->address = (uintptr_t)address;
+    return (uint32_t)(e - entries(h)) + 1;
 }
 
-void tni_flight_name_add_locked(int kind, const void *address, const char *text, const char *file,
-                                int line, bool for_good)
+uint32_t tni_flight_name_add_locked(int kind, const void *address, const char *text,
+                                    const char *file, int line, bool for_good)
 {
     tni_flight_header *h = tni_flight_head();
     if (!h || !text || !text[0])
-        return;
-    (for_good ? add_for_good : add_for_now)(h, kind, address, text, file, line);
+        return 0;
+    return (for_good ? add_for_good : add_for_now)(h, kind, address, text, file, line);
 }
 
-void tni_flight_name_add(int kind, const void *address, const char *text, const char *file,
-                         int line, bool for_good)
+uint32_t tni_flight_name_add(int kind, const void *address, const char *text, const char *file,
+                             int line, bool for_good)
 {
     pthread_mutex_lock(&names.lock);
-    tni_flight_name_add_locked(kind, address, text, file, line, for_good);
+    uint32_t name = tni_flight_name_add_locked(kind, address, text, file, line, for_good);
     pthread_mutex_unlock(&names.lock);
+    return name;
 }
 
-void tni_flight_name_drop(int kind, const void *address)
+void tni_flight_name_drop(uint32_t name)
 {
     tni_flight_header *h = tni_flight_head();
-    if (!h)
+    if (!h || !name)
         return;
     pthread_mutex_lock(&names.lock);
-    for (uint32_t i = h->n_names; i-- > 0;) {
-        tni_flight_name *e = &entries(h)[i];
-        if (e->address != (uintptr_t)address || e->kind != kind || !e->room)
-            continue;
+    tni_flight_name *e = &entries(h)[name - 1];
+    if (e->address && e->room) {
         e->address = 0;
-        names.free_hint = i < names.free_hint ? i : names.free_hint;
-        break;
+        e->line = names.free;
+        names.free = name;
     }
     pthread_mutex_unlock(&names.lock);
 }

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/api.c: the public face of the recorder and the doctor, but for the switch, which is the
+ * dispatcher's (dispatch/recorder.c). */
+#define _GNU_SOURCE
+#include "tenon/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "observe/report.h"
+
+_Static_assert((int)TN_WAIT_LOCK == (int)TNI_WAIT_LOCK, "numbers of the record");
+_Static_assert((int)TN_WAIT_INTERPRETER == (int)TNI_WAIT_INTERPRETER, "numbers of the record");
+_Static_assert((int)TN_WAIT_THREAD == (int)TNI_WAIT_THREAD, "numbers of the record");
+_Static_assert((int)TN_WAIT_EVENT == (int)TNI_WAIT_EVENT, "numbers of the record");
+
+tn_status tn_recorder_save(const char *path)
+{
+    return tni_flight_save(path);
+}
+
+/* ---- marks ---- */
+
+void tn_wait_begin(tn_wait_kind kind, const void *what, const char *name)
+{
+    tni_wait_begin((tni_wait_kind)kind, (uintptr_t)what, name, kind != TN_WAIT_INTERPRETER);
+}
+
+void tn_wait_end(void)
+{
+    tni_wait_end();
+}
+
+void tn_hold_begin(tn_wait_kind kind, const void *what, const char *name)
+{
+    tni_hold_begin((tni_wait_kind)kind, (uintptr_t)what, name);
+}
+
+void tn_hold_end(tn_wait_kind kind, const void *what)
+{
+    tni_hold_end((tni_wait_kind)kind, (uintptr_t)what);
+}
+
+/* ---- the doctor ---- */
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static tn_status check_opts(const tn_doctor_opts *opts, tn_doctor_opts *out)
+{
+    *out = (tn_doctor_opts)TN_DOCTOR_OPTS_INIT;
+    if (!opts)
+        return TN_OK;
+    TN_CHECK(opts->size == sizeof *opts, TN_INVALID,
+             "tn_doctor_opts: size is %u, wanted sizeof(tn_doctor_opts)", opts->size);
+    *out = *opts;
+    return TN_OK;
+}
+
+static tn_status write_report(const tni_seen *seen, bool two_looks, const tn_doctor_opts *opts,
+                              char **out)
+{
+    tni_verdict verdict;
+    tni_judge(seen, two_looks, &verdict);
+    tni_str text = TNI_STR_INIT;
+    if (opts->verdict_only)
+        tni_str_addf(&text, "verdict: %s\nnext:    %s\n", tni_str_get(&verdict.text),
+                     tni_str_get(&verdict.next));
+    else
+        (opts->json ? tni_report_json : tni_report_text)(&text, seen, &verdict);
+    bool failed = verdict.text.failed || verdict.next.failed;
+    tni_verdict_clear(&verdict);
+    char *report = failed ? NULL : tni_str_take(&text);
+    tni_str_clear(&text);
+    TN_CHECK(report, TN_NOMEM, "cannot allocate a report");
+    *out = report;
+    return TN_OK;
+}
+
+/* What cannot be read says why; of which process or file, the caller adds. */
+static tn_status explain(tn_status status, const char *what, const char *name)
+{
+    char why[256];
+    strncpy(why, tn_last_error(), sizeof why - 1);
+    why[sizeof why - 1] = '\0';
+    TN_FAIL(status, "%s %s: %s", what, name, why);
+}
+
+static tn_status look_twice(int pid, int fd, uint32_t interval_ms, tni_seen *first, tni_seen *out)
+{
+    TN_TRY(tni_seen_read(fd, true, first));
+    tni_process_look(pid, first);
+    uint64_t began = now_ns();
+    struct timespec pause = {interval_ms / 1000, (long)(interval_ms % 1000) * 1000000};
+    while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
+        ;
+    TN_TRY(tni_seen_read(fd, true, out));
+    tni_process_look(pid, out);
+    tni_seen_compare(first, out, now_ns() - began);
+    return TN_OK;
+}
+
+tn_status tn_doctor_process(int pid, const tn_doctor_opts *given, char **out)
+{
+    TN_CHECK(out, TN_INVALID, "tn_doctor_process: 'out' must not be NULL");
+    tn_doctor_opts opts;
+    TN_TRY(check_opts(given, &opts));
+    int fd = -1;
+    TN_TRY(tni_process_open(pid, &fd));
+    tni_seen first, second;
+    memset(&first, 0, sizeof first);
+    memset(&second, 0, sizeof second);
+    tn_status st = look_twice(pid, fd, opts.interval_ms ? opts.interval_ms : 150, &first, &second);
+    close(fd);
+    if (st == TN_OK)
+        st = write_report(&second, true, &opts, out);
+    else if (st == TN_INVALID)
+        st = explain(st, "process", first.process_name[0] ? first.process_name : "?");
+    tni_seen_clear(&first);
+    tni_seen_clear(&second);
+    return st;
+}
+
+tn_status tn_doctor_file(const char *path, const tn_doctor_opts *given, char **out)
+{
+    TN_CHECK(path && out, TN_INVALID, "tn_doctor_file: '%s' must not be NULL",
+             path ? "out" : "path");
+    tn_doctor_opts opts;
+    TN_TRY(check_opts(given, &opts));
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    TN_CHECK(fd >= 0, TN_INVALID, "cannot open %s: %s", path, strerror(errno));
+    tni_seen seen;
+    tn_status st = tni_seen_read(fd, true, &seen);
+    close(fd);
+    if (st == TN_INVALID)
+        return explain(st, "file", path);
+    if (st != TN_OK)
+        return st;
+    seen.now = seen.head.ended_at;
+    st = write_report(&seen, false, &opts, out);
+    tni_seen_clear(&seen);
+    return st;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/reader.h: reading a record, of this process or another, or of a program that ended.
+ *
+ * Everything comes through pread(2) into memory of the reader's own, every offset is checked
+ * against the size of the file, every count against what there is room for: the bytes may be
+ * hostile, and the program may be writing or dying. */
+#ifndef TNI_OBSERVE_READER_H
+#define TNI_OBSERVE_READER_H
+
+#include "observe/flight.h"
+
+enum {
+    TNI_SEEN_OUTER = 32,  /* frames kept of a thread: the outermost … */
+    TNI_SEEN_INNER = 224, /* … and the innermost */
+    TNI_SEEN_RECENT = 8,  /* ended outermost calls, the newest first */
+};
+
+typedef struct tni_seen_thread {
+    tni_flight_thread block;
+    uint32_t depth;    /* live frames */
+    uint32_t n_frames; /* that are here: all, or the outermost and the innermost */
+    uint32_t n_recent;
+    tni_flight_frame *frames; /* owned; n_frames, then n_recent */
+    bool torn;                /* it never stood still while it was copied */
+    /* What the system says; of a live process alone. */
+    bool alive;
+    char state; /* R S D T t Z, 0: not known */
+    char comm[16];
+    char wchan[32];
+    int64_t syscall; /* -1: not known */
+    uint64_t cpu_ns;
+    /* Between two looks. */
+    bool moved;
+    double cpu; /* share of a processor; negative: not known */
+} tni_seen_thread;
+
+typedef struct tni_seen {
+    tni_flight_header head;
+    tni_flight_name *names; /* owned */
+    uint32_t n_names;
+    char *text; /* owned; NUL-terminated at the end */
+    uint32_t text_nbytes;
+    tni_seen_thread *threads; /* owned */
+    uint32_t n_threads;
+    uint32_t n_lost; /* threads that could not be read */
+    bool damaged;    /* something did not fit: what could be read is here */
+    uint64_t now;    /* of the writer's clock; 0: not known */
+    int pid;         /* 0: a file */
+    char process_state;
+    char process_name[32];
+} tni_seen;
+
+/* Copy the record behind @p fd, or the threads alone, without names. @retval TN_INVALID  it is no
+ * record; @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_seen_read(int fd, bool with_names, tni_seen *out);
+void tni_seen_clear(tni_seen *seen);
+
+/* The name of an address, or "0x…" written into @p room. Borrowed from @p seen. */
+const char *tni_seen_name(const tni_seen *seen, int kind, uint64_t address, char room[24]);
+/* Its entry, NULL when it has none; the texts of an entry are looked up with tni_seen_text. */
+const tni_flight_name *tni_seen_entry(const tni_seen *seen, int kind, uint64_t address);
+const char *tni_seen_text(const tni_seen *seen, uint32_t at);
+
+/* Open the record of a process. @retval see tn_doctor_process */
+TN_NODISCARD tn_status tni_process_open(int pid, int *fd);
+/* Ask the system about the threads of @p pid. */
+void tni_process_look(int pid, tni_seen *seen);
+/* What changed since @p before: fills in moved and cpu. */
+void tni_seen_compare(const tni_seen *before, tni_seen *now, uint64_t ns_between);
+
+#endif

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/verdict.c: from what was seen to a sentence: see verdict.h. Threads are judged one by
+ * one; the gravest finding is the verdict. */
+#include "observe/verdict.h"
+
+#include <string.h>
+
+static const char *const names[] = {
+#define X(name, text) text,
+    TNI_VERDICT_LIST(X)
+#undef X
+};
+
+const char *tni_verdict_name(tni_verdict_kind kind)
+{
+    return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
+}
+
+void tni_verdict_clear(tni_verdict *verdict)
+{
+    tni_str_clear(&verdict->text);
+    tni_str_clear(&verdict->next);
+}
+
+/* ---- who waits for whom ---- */
+
+static bool holds(const tni_seen_thread *t, const tni_mark *wanted)
+{
+    const tni_thread_marks *m = &t->block.marks;
+    uint32_t n = m->n_held < TNI_MARK_HELD ? m->n_held : TNI_MARK_HELD;
+    for (uint32_t i = 0; i < n; i++) {
+        if (m->held[i].kind == wanted->kind && m->held[i].what == wanted->what)
+            return true;
+    }
+    return false;
+}
+
+/* A worker in the loop of @p t that still runs its chunk. */
+static int find_worker(const tni_seen *seen, const tni_seen_thread *t)
+{
+    int found = -1;
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
+        const tni_thread_marks *m = &seen->threads[i].block.marks;
+        if (!m->is_worker || m->works_for != t->block.tid || m->wait.kind == TNI_WAIT_IDLE)
+            continue;
+        if (found < 0 || m->works_since < seen->threads[found].block.marks.works_since)
+            found = (int)i;
+    }
+    return found;
+}
+
+int tni_find_holder(const tni_seen *seen, const tni_seen_thread *waiting)
+{
+    const tni_mark *wait = &waiting->block.marks.wait;
+    if (wait->kind == TNI_WAIT_POOL)
+        return find_worker(seen, waiting);
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
+        const tni_seen_thread *t = &seen->threads[i];
+        if (wait->kind == TNI_WAIT_THREAD ? t->block.tid == wait->what : holds(t, wait))
+            return (int)i;
+    }
+    return -1;
+}
+
+static bool waits(const tni_seen_thread *t)
+{
+    unsigned kind = t->block.marks.wait.kind;
+    return kind != TNI_WAIT_NONE && kind != TNI_WAIT_IDLE;
+}
+
+/* ---- describing a thread in a sentence ---- */
+
+static const tni_flight_frame *innermost(const tni_seen_thread *t)
+{
+    return t->n_frames ? &t->frames[t->n_frames - 1] : NULL;
+}
+
+static const tni_flight_pass *inner_pass(const tni_seen_thread *t)
+{
+    uint32_t n = t->block.n_passes;
+    if (n == 0)
+        return NULL;
+    n = n < TNI_FLIGHT_PASSES ? n : TNI_FLIGHT_PASSES;
+    return t->block.passes[n - 1].id ? &t->block.passes[n - 1] : NULL;
+}
+
+static void add_thread(tni_str *s, const tni_seen_thread *t)
+{
+    tni_str_addf(s, "thread %u", t->block.tid);
+    const char *name = t->comm[0] ? t->comm : t->block.name;
+    if (name[0])
+        tni_str_addf(s, " (%s)", name);
+}
+
+/* "inside the kernel of my::op (kernel slow, slow.c:3)" */
+static void add_place(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
+{
+    const tni_flight_frame *f = innermost(t);
+    const tni_flight_pass *pass = inner_pass(t);
+    const char *callout = tni_callout_name(t->block.marks.callout);
+    char room[24];
+    if (callout[0])
+        tni_str_addf(s, "in %s%s", callout, f ? ", " : pass ? " of a backward pass" : "");
+    if (f) {
+        tni_str_addf(s, "%s of %s [", tni_stage_name(f->stage),
+                     tni_seen_name(seen, TNI_NAME_OP, f->op, room));
+        if (f->stage >= TNI_STAGE_CHECK)
+            tni_add_key(s, seen, f->slot);
+        tni_str_add(s, "]");
+        if (f->stage >= TNI_STAGE_INVOKE) {
+            tni_str_add(s, ", ");
+            tni_add_kernel(s, seen, f);
+        }
+    } else if (pass && pass->running_name && !callout[0]) {
+        tni_str_addf(s, "in node %s of a backward pass",
+                     tni_seen_name(seen, TNI_NAME_NODE, pass->running_name, room));
+    } else if (!callout[0]) {
+        tni_str_add(s, "outside of operators");
+    }
+}
+
+static uint64_t thread_since(const tni_seen_thread *t)
+{
+    if (t->block.marks.wait.kind && t->block.marks.wait.since)
+        return t->block.marks.wait.since;
+    if (t->n_frames)
+        return tni_frame_since(t, t->n_frames - 1);
+    const tni_flight_pass *pass = inner_pass(t);
+    return pass ? pass->began : 0;
+}
+
+static void add_for(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
+{
+    uint64_t since = thread_since(t);
+    if (!since || !seen->now)
+        return;
+    tni_str_add(s, " for ");
+    tni_add_age(s, seen->now, since);
+}
+
+/* ---- judging ---- */
+
+/* Follow who waits for whom from @p start; true when it comes back to it. */
+static bool in_cycle(const tni_seen *seen, uint32_t start)
+{
+    int at = (int)start;
+    for (uint32_t steps = 0; steps <= seen->n_threads; steps++) {
+        if (!waits(&seen->threads[at]))
+            return false;
+        at = tni_find_holder(seen, &seen->threads[at]);
+        if (at < 0)
+            return false;
+        if (at == (int)start)
+            return true;
+    }
+    return false;
+}
+
+static void judge_deadlock(const tni_seen *seen, uint32_t start, tni_verdict *v)
+{
+    const tni_seen_thread *first = &seen->threads[start];
+    int at = tni_find_holder(seen, first);
+    if (at == (int)start) {
+        tni_str_add(&v->text, "deadlock with itself: ");
+        add_thread(&v->text, first);
+        tni_str_add(&v->text, ", ");
+        add_place(&v->text, seen, first);
+        tni_str_add(&v->text, ", waits for ");
+        tni_add_mark(&v->text, &first->block.marks.wait);
+        if (first->block.marks.wait.kind == TNI_WAIT_THREAD) {
+            tni_str_add(&v->text, ", which is itself,");
+            add_for(&v->text, seen, first);
+            tni_str_add(&v->next, "what runs inside a call or a pass must not wait for its end");
+            return;
+        }
+        tni_str_add(&v->text, ", which it holds itself,");
+        add_for(&v->text, seen, first);
+        tni_str_add(&v->next, "give back ");
+        tni_add_mark(&v->next, &first->block.marks.wait);
+        tni_str_add(&v->next, " before the outermost call, or do not take it again inside");
+        return;
+    }
+    tni_str_add(&v->text, "deadlock: ");
+    const tni_seen_thread *t = first;
+    for (uint32_t steps = 0; steps <= seen->n_threads; steps++) {
+        at = tni_find_holder(seen, t);
+        add_thread(&v->text, t);
+        tni_str_add(&v->text, ", ");
+        add_place(&v->text, seen, t);
+        tni_str_add(&v->text, ", waits for ");
+        tni_add_mark(&v->text, &t->block.marks.wait);
+        if (at < 0 || at == (int)start)
+            break;
+        t = &seen->threads[at];
+        tni_str_addf(&v->text, ", which is held up by thread %u; ", t->block.tid);
+    }
+    tni_str_addf(&v->text, ", which is held up by thread %u again", first->block.tid);
+    tni_str_add(&v->next,
+                "take these in one order everywhere, or give one back before the call that "
+                "waits for the other");
+}
+
+static void judge_recursion(const tni_seen *seen, const tni_seen_thread *t, uint32_t period,
+                            tni_verdict *v)
+{
+    char room[24];
+    add_thread(&v->text, t);
+    tni_str_addf(&v->text, " nests dispatches %u deep in a cycle: ", t->depth);
+    for (uint32_t i = 0; i <= period; i++) {
+        const tni_flight_frame *f = &t->frames[t->n_frames - 1 - period + i];
+        tni_str_addf(&v->text, "%s%s [", i ? " -> " : "",
+                     tni_seen_name(seen, TNI_NAME_OP, f->op, room));
+        tni_add_key(&v->text, seen, f->slot);
+        tni_str_add(&v->text, "]");
+    }
+    tni_str_addf(&v->next,
+                 "a kernel must go on with a redispatch to a lower key, not by calling its own "
+                 "operator; the thread fails with RECURSION at depth %u",
+                 t->block.limit);
+}
+
+static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
+{
+    const tni_mark *wait = &t->block.marks.wait;
+    int at = tni_find_holder(seen, t);
+    const tni_seen_thread *holder = at < 0 ? NULL : &seen->threads[at];
+    v->kind =
+        wait->kind == TNI_WAIT_POOL          ? TNI_VERDICT_POOL
+        : wait->kind == TNI_WAIT_INTERPRETER ? TNI_VERDICT_INTERPRETER
+        : wait->kind == TNI_WAIT_LOCK || wait->kind == TNI_WAIT_ONCE || wait->kind == TNI_WAIT_SPIN
+            ? TNI_VERDICT_LOCK
+        : t->block.marks.callout ? TNI_VERDICT_CALLOUT
+                                 : TNI_VERDICT_WAIT;
+    add_thread(&v->text, t);
+    tni_str_add(&v->text, ", ");
+    add_place(&v->text, seen, t);
+    tni_str_add(&v->text, ", waits for ");
+    tni_add_mark(&v->text, wait);
+    add_for(&v->text, seen, t);
+    if (!holder) {
+        tni_str_addf(&v->text, "; nobody that the record knows %s it",
+                     wait->kind == TNI_WAIT_EVENT ? "brings" : "holds");
+        tni_str_add(&v->next,
+                    wait->kind == TNI_WAIT_INTERPRETER
+                        ? "find who holds the interpreter lock: py-spy dump, or a thread that "
+                          "calls Tenon without releasing it"
+                    : v->kind == TNI_VERDICT_CALLOUT
+                        ? "a hook or an observer must not wait for what comes after the call that "
+                          "runs it"
+                        : "find who should bring it; native stacks may help: --native");
+        return;
+    }
+    tni_str_add(&v->text, wait->kind == TNI_WAIT_POOL ? ": " : "; it is held up by ");
+    add_thread(&v->text, holder);
+    if (wait->kind == TNI_WAIT_POOL) {
+        tni_str_add(&v->text, " has not finished its part");
+        if (holder->cpu >= 0)
+            tni_str_add(&v->text, holder->cpu > 0.5 ? " and is busy" : " and sleeps");
+        if (holder->cpu >= 0 && holder->cpu <= 0.5 && holder->wchan[0])
+            tni_str_addf(&v->text, " in %s", holder->wchan);
+        tni_str_add(&v->next, "the worker is in the kernel's own code or in BLAS: --native shows "
+                              "where; TENON_NUM_THREADS=1 runs the loop on the caller alone");
+        return;
+    }
+    tni_str_add(&v->text, ", ");
+    add_place(&v->text, seen, holder);
+    tni_str_addf(&v->next, "thread %u must go on first: look at its frames below",
+                 holder->block.tid);
+}
+
+/* Not moved, no mark says why: what the system knows decides. */
+static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
+{
+    const tni_flight_frame *f = innermost(t);
+    /* Others may want the processors too. */
+    bool busy = t->cpu > 0.5 || (t->state == 'R' && (t->cpu < 0 || t->cpu > 0.05));
+    v->kind = t->block.marks.callout             ? TNI_VERDICT_CALLOUT
+              : f && f->stage < TNI_STAGE_INVOKE ? TNI_VERDICT_DISPATCHER
+              : f && busy                        ? TNI_VERDICT_SPINNING
+              : f && t->alive                    ? TNI_VERDICT_BLOCKED
+              : f                                ? TNI_VERDICT_DISPATCHER
+                                                 : TNI_VERDICT_PASS;
+    add_thread(&v->text, t);
+    tni_str_addf(&v->text, " %s", !t->alive ? "was" : busy ? "is busy" : "sleeps");
+    if (t->alive && !busy && t->wchan[0])
+        tni_str_addf(&v->text, " in %s", t->wchan);
+    tni_str_add(&v->text, ", ");
+    add_place(&v->text, seen, t);
+    tni_str_add(&v->text, ",");
+    add_for(&v->text, seen, t);
+    if (t->cpu >= 0)
+        tni_str_addf(&v->text, " (%.0f %% of a processor)", 100 * (t->cpu > 1 ? 1 : t->cpu));
+    switch (v->kind) {
+    case TNI_VERDICT_CALLOUT:
+        tni_str_add(&v->next, "a hook or an observer must not wait for what comes after the call "
+                              "that runs it; mark its waits with tn_wait_begin to see for what");
+        break;
+    case TNI_VERDICT_SPINNING:
+        tni_str_add(&v->next,
+                    "look for a loop in that kernel; --native, or gdb -p, shows the line; "
+                    "if it is only slow, look again: the time above then begins anew");
+        break;
+    case TNI_VERDICT_BLOCKED:
+        tni_str_add(&v->next, "the kernel waits for something of its own: --native shows where; "
+                              "mark its locks with tn_wait_begin and tn_hold_begin to see whose");
+        break;
+    default:
+        tni_str_add(&v->next, "--native shows where");
+    }
+}
+
+static bool is_stuck(const tni_seen_thread *t, bool two_looks)
+{
+    return (t->depth || inner_pass(t)) && !(two_looks && t->moved);
+}
+
+/* The finding about one thread. */
+static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_looks,
+                                     tni_verdict *v)
+{
+    const tni_seen_thread *t = &seen->threads[i];
+    uint32_t period = t->depth >= 24 ? tni_seen_cycle(t) : 0;
+    v->tid = t->block.tid;
+    bool stands = !(two_looks && t->moved);
+    if (waits(t) && stands && in_cycle(seen, i)) {
+        v->kind = TNI_VERDICT_DEADLOCK;
+        judge_deadlock(seen, i, v);
+    } else if (period) {
+        v->kind = TNI_VERDICT_RECURSION;
+        judge_recursion(seen, t, period, v);
+    } else if (waits(t) && stands) {
+        judge_wait(seen, t, v);
+    } else if (is_stuck(t, two_looks) && !t->block.marks.is_worker) {
+        judge_stuck(seen, t, v);
+    } else if (two_looks && t->moved && (t->depth || t->block.calls)) {
+        v->kind = TNI_VERDICT_PROGRESS;
+        add_thread(&v->text, t);
+        tni_str_addf(&v->text, " makes progress: %llu outermost calls so far",
+                     (unsigned long long)t->block.calls);
+        tni_str_add(&v->next, "nothing hangs; if it is slow, look again or profile");
+    } else if (t->alive && t->cpu > 0.5) {
+        v->kind = TNI_VERDICT_BETWEEN;
+        add_thread(&v->text, t);
+        tni_str_add(&v->text, " is busy between two calls, outside of Tenon");
+        tni_str_add(&v->next, "the program's own code runs: --native, or its own profiler");
+    } else {
+        v->kind = TNI_VERDICT_IDLE;
+    }
+    return v->kind;
+}
+
+/* The program as a whole; false: look at its threads. */
+static bool judge_program(const tni_seen *seen, tni_verdict *v)
+{
+    char state = seen->process_state;
+    if (seen->pid && (state == 'X' || state == 'Z')) {
+        v->kind = TNI_VERDICT_ENDED;
+        tni_str_addf(&v->text, "process %d has ended%s", seen->pid,
+                     state == 'Z' ? " and its parent has not waited for it" : "");
+        tni_str_add(&v->next, "TENON_RECORD=FILE keeps a record that can be read afterwards");
+        return true;
+    }
+    if (seen->pid && (state == 'T' || state == 't')) {
+        v->kind = TNI_VERDICT_STOPPED;
+        tni_str_addf(&v->text, "process %d is stopped by %s", seen->pid,
+                     state == 't' ? "a debugger" : "a signal");
+        tni_str_addf(&v->next, state == 't' ? "let the debugger go on" : "kill -CONT %d",
+                     seen->pid);
+        return true;
+    }
+    return false;
+}
+
+void tni_judge(const tni_seen *seen, bool two_looks, tni_verdict *out)
+{
+    memset(out, 0, sizeof *out);
+    out->kind = TNI_VERDICT_IDLE;
+    if (judge_program(seen, out))
+        return;
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
+        tni_verdict v;
+        memset(&v, 0, sizeof v);
+        if (judge_thread(seen, i, two_looks, &v) < out->kind) {
+            tni_verdict_clear(out);
+            *out = v;
+        } else {
+            tni_verdict_clear(&v);
+        }
+    }
+    if (out->kind != TNI_VERDICT_IDLE) {
+        if (!seen->pid && seen->head.ended != 1 && out->text.n)
+            tni_str_add(&out->text, seen->head.ended == 2 ? "; the watchdog ended the program there"
+                                                          : "; that is where the record stops");
+        return;
+    }
+    if (!seen->pid && seen->head.ended) {
+        out->kind = TNI_VERDICT_ENDED;
+        tni_str_add(&out->text, "the program came to its end, no call was open");
+        tni_str_add(&out->next, "nothing: the recent calls of each thread are below");
+    } else {
+        tni_str_add(&out->text, "idle: no thread is in an operator");
+        tni_str_add(&out->next, seen->pid ? "whatever it waits for is outside of Tenon: --native"
+                                          : "nothing: the recent calls of each thread are below");
+    }
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/verdict.h: what is wrong, in a sentence, and what to try next. */
+#ifndef TNI_OBSERVE_VERDICT_H
+#define TNI_OBSERVE_VERDICT_H
+
+#include "base/str.h"
+#include "observe/reader.h"
+
+/* From the gravest to the most harmless. The names are part of the JSON. */
+#define TNI_VERDICT_LIST(X)                                                                   \
+    X(ENDED, "ended")             /* the program is not there any more */                     \
+    X(STOPPED, "stopped")         /* by a signal or a debugger */                             \
+    X(DEADLOCK, "deadlock")       /* threads wait for each other, or one for itself */        \
+    X(RECURSION, "recursion")     /* dispatches nest in a cycle */                            \
+    X(INTERPRETER, "interpreter") /* waits for an interpreter's lock */                       \
+    X(LOCK, "lock")               /* waits for a lock that another thread holds */            \
+    X(POOL, "pool")               /* a parallel loop waits for a worker that does not come */ \
+    X(CALLOUT, "callout")         /* blocked or busy in a hook or an observer */              \
+    X(WAIT, "wait")               /* waits for something that it has named */                 \
+    X(SPINNING, "spinning")       /* busy in one kernel, which does not come back */          \
+    X(BLOCKED, "blocked")         /* asleep in one kernel */                                  \
+    X(DISPATCHER, "dispatcher")   /* in a stage of the dispatcher */                          \
+    X(PASS, "pass")               /* in a node of a backward pass, outside of operators */    \
+    X(PROGRESS, "progress")       /* calls come and go */                                     \
+    X(BETWEEN, "between")         /* busy, but not in an operator */                          \
+    X(IDLE, "idle")
+
+typedef enum tni_verdict_kind {
+#define X(name, text) TNI_VERDICT_##name,
+    TNI_VERDICT_LIST(X)
+#undef X
+} tni_verdict_kind;
+const char *tni_verdict_name(tni_verdict_kind kind);
+
+typedef struct tni_verdict {
+    tni_verdict_kind kind;
+    uint32_t tid; /* of the thread that it is about; 0: none */
+    tni_str text; /* one sentence */
+    tni_str next; /* what to try */
+} tni_verdict;
+
+/* @p two_looks: moved and cpu are filled in. */
+void tni_judge(const tni_seen *seen, bool two_looks, tni_verdict *out);
+void tni_verdict_clear(tni_verdict *verdict);
+
+/* ---- words that the report uses too ---- */
+
+const char *tni_stage_name(unsigned stage);
+const char *tni_wait_name(unsigned kind);
+const char *tni_callout_name(unsigned kind);
+/* "lock 'model'" */
+void tni_add_mark(tni_str *s, const tni_mark *mark);
+/* "3.2 s" between then and now; "" when either is not known. */
+void tni_add_age(tni_str *s, uint64_t now, uint64_t then);
+/* "float32[2, 3] on cpu" */
+void tni_add_tensor(tni_str *s, const tni_seen *seen, const tni_flight_tensor *t);
+void tni_add_keys(tni_str *s, const tni_seen *seen, uint64_t keys);
+void tni_add_key(tni_str *s, const tni_seen *seen, unsigned slot);
+/* "kernel NAME (FILE:LINE)" */
+void tni_add_kernel(tni_str *s, const tni_seen *seen, const tni_flight_frame *frame);
+/* When frame @p i of the thread began: its own stamp, or that of the nearest call around it. */
+uint64_t tni_frame_since(const tni_seen_thread *t, uint32_t i);
+/* Length of the cycle that the innermost frames run through, 0 when they do not repeat. */
+uint32_t tni_seen_cycle(const tni_seen_thread *t);
+/* The threads that keep @p waiting from going on: index into seen->threads, or -1. */
+int tni_find_holder(const tni_seen *seen, const tni_seen_thread *waiting);
+
+#endif

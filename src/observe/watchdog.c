@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/watchdog.c: the watchdog: a thread that reads this process's record now and then, as the
+ * doctor reads that of another, and acts when a thread has been at the same place for too long.
+ * Callers pay nothing, and it takes no lock that they take. */
+#define _GNU_SOURCE
+#include "observe/watchdog.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/env.h"
+#include "observe/report.h"
+
+/* What is remembered of a thread between two looks. */
+typedef struct place {
+    uint32_t tid;
+    bool told;
+    uint64_t hash;
+    uint64_t since;
+} place;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool wanted, running, stop;
+    uint64_t serial; /* of the thread that may run; an older one leaves */
+    tn_watchdog_opts opts;
+    char save_path[1024];
+    void (*interrupt)(uint32_t tid);
+} dog = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static _Thread_local bool am_dog;
+
+void tni_watchdog_set_interrupt(void (*fn)(uint32_t tid))
+{
+    dog.interrupt = fn;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- has it moved? ---- */
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ p[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static uint64_t place_hash(const tni_seen_thread *t)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    hash = mix(hash, &t->block.began, sizeof t->block.began);
+    hash = mix(hash, &t->block.calls, sizeof t->block.calls);
+    hash = mix(hash, &t->depth, sizeof t->depth);
+    hash = mix(hash, t->frames, t->n_frames * sizeof *t->frames);
+    hash = mix(hash, &t->block.marks.wait, sizeof t->block.marks.wait);
+    for (int i = 0; i < TNI_FLIGHT_PASSES; i++) {
+        hash = mix(hash, &t->block.passes[i].id, sizeof(uint32_t));
+        hash = mix(hash, &t->block.passes[i].n_done, sizeof(uint32_t));
+    }
+    return hash;
+}
+
+/* Inside an operator or a pass, or waiting for something of the library. A pool worker's caller is
+ * the one to ask. */
+static bool is_at_work(const tni_seen_thread *t)
+{
+    unsigned wait = t->block.marks.wait.kind;
+    return !t->block.marks.is_worker &&
+           (t->depth || t->block.n_passes || wait == TNI_WAIT_LOCK || wait == TNI_WAIT_ONCE ||
+            wait == TNI_WAIT_SPIN || wait == TNI_WAIT_INTERPRETER);
+}
+
+/* The place of @p t, a fresh one when it has moved or was not known. */
+static place *find_place(place **places, uint32_t *n, uint32_t *room, const tni_seen_thread *t,
+                         uint64_t now)
+{
+    uint64_t hash = place_hash(t);
+    place *free_place = NULL;
+    for (uint32_t i = 0; i < *n; i++) {
+        place *p = &(*places)[i];
+        if (p->tid == t->block.tid) {
+            if (p->hash != hash)
+                *p = (place){t->block.tid, false, hash, now};
+            return p;
+        }
+        free_place = p->tid == 0 ? p : free_place;
+    }
+    if (!free_place) {
+        if (*n == *room) {
+            uint32_t more = *room ? 2 * *room : 16;
+            place *grown = tni_realloc(*places, *room * sizeof **places, more * sizeof **places);
+            if (!grown)
+                return NULL;
+            *places = grown;
+            *room = more;
+        }
+        free_place = &(*places)[(*n)++];
+    }
+    *free_place = (place){t->block.tid, false, hash, now};
+    return free_place;
+}
+
+static void forget_gone(place *places, uint32_t n, const tni_seen *seen)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        bool there = false;
+        for (uint32_t k = 0; !there && k < seen->n_threads; k++)
+            there = seen->threads[k].block.tid == places[i].tid;
+        if (!there)
+            places[i].tid = 0;
+    }
+}
+
+/* ---- acting ---- */
+
+static void say(const tn_watchdog_opts *opts, const char *text)
+{
+    if (opts->report) {
+        opts->report(opts->ctx, text);
+        return;
+    }
+    size_t n = strlen(text);
+    while (n) { /* no stdio: a stuck thread may hold its lock */
+        ssize_t wrote = write(STDERR_FILENO, text, n);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0)
+            return;
+        text += wrote;
+        n -= (size_t)wrote;
+    }
+}
+
+static void tell(const tn_watchdog_opts *opts, const tni_seen *before, uint64_t ns_between,
+                 uint32_t tid)
+{
+    static const char *const then[] = {"carry on", "raise an error in it where that is possible",
+                                       "end the process"};
+    tni_seen seen;
+    if (tni_seen_read(tni_flight_fd(), true, &seen) != TN_OK)
+        return;
+    tni_process_look((int)getpid(), &seen);
+    tni_seen_compare(before, &seen, ns_between);
+    tni_verdict verdict;
+    tni_judge(&seen, true, &verdict);
+    tni_str text = TNI_STR_INIT;
+    tni_str_addf(&text, "[tenon watchdog] thread %u has not moved for %g s; what follows: %s\n",
+                 tid, opts->seconds, then[opts->action]);
+    tni_report_text(&text, &seen, &verdict);
+    say(opts, text.failed ? "[tenon watchdog] a thread has not moved; no memory for a report\n"
+                          : tni_str_get(&text));
+    tni_str_clear(&text);
+    tni_verdict_clear(&verdict);
+    tni_seen_clear(&seen);
+}
+
+static void act(const tn_watchdog_opts *opts, uint32_t tid)
+{
+    if (opts->action == TN_HANG_RAISE && dog.interrupt)
+        dog.interrupt(tid);
+    if (opts->action != TN_HANG_END)
+        return;
+    tni_flight_ended(2);
+    if (opts->save_path && tni_flight_save(opts->save_path) != TN_OK) {
+        say(opts, "[tenon watchdog] the record could not be saved: ");
+        say(opts, tn_last_error());
+        say(opts, "\n");
+    }
+    _exit(124);
+}
+
+/* ---- the thread ---- */
+
+static void look(const tn_watchdog_opts *opts, tni_seen *before, uint64_t *looked, place **places,
+                 uint32_t *n, uint32_t *room)
+{
+    tni_seen seen;
+    if (tni_flight_fd() < 0 || tni_seen_read(tni_flight_fd(), false, &seen) != TN_OK)
+        return;
+    tni_process_look((int)getpid(), &seen);
+    uint64_t now = now_ns(), limit = (uint64_t)(opts->seconds * 1e9);
+    forget_gone(*places, *n, &seen);
+    uint32_t stuck = 0;
+    for (uint32_t i = 0; i < seen.n_threads; i++) {
+        const tni_seen_thread *t = &seen.threads[i];
+        place *p = find_place(places, n, room, t, now);
+        if (!p || p->told || !is_at_work(t) || now - p->since < limit)
+            continue;
+        p->told = true;
+        if (!stuck) { /* one report tells of all threads */
+            tell(opts, before, now - *looked, t->block.tid);
+            stuck = t->block.tid;
+        }
+        act(opts, t->block.tid);
+    }
+    tni_seen_clear(before);
+    *before = seen;
+    *looked = now;
+}
+
+/* Between two looks: a quarter of the time, within reason. True: go on. */
+static bool rest(uint64_t serial, double seconds)
+{
+    double pause = seconds / 4 < 0.25 ? seconds / 4 : 0.25;
+    pause = pause < 0.005 ? 0.005 : pause;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)(pause * 1e9);
+    until.tv_sec += (time_t)(ns / 1000000000u);
+    until.tv_nsec = (long)(ns % 1000000000u);
+    pthread_mutex_lock(&dog.lock);
+    bool go = !dog.stop && dog.serial == serial;
+    if (go)
+        pthread_cond_timedwait(&dog.changed, &dog.lock, &until);
+    go = !dog.stop && dog.serial == serial;
+    pthread_mutex_unlock(&dog.lock);
+    return go;
+}
+
+static void *watch(void *arg)
+{
+    uint64_t serial = (uint64_t)(uintptr_t)arg;
+    pthread_setname_np(pthread_self(), "tenon-watch");
+    am_dog = true;
+    pthread_mutex_lock(&dog.lock);
+    tn_watchdog_opts opts = dog.opts;
+    pthread_mutex_unlock(&dog.lock);
+    tni_seen before;
+    memset(&before, 0, sizeof before);
+    place *places = NULL;
+    uint32_t n = 0, room = 0;
+    uint64_t looked = now_ns();
+    while (rest(serial, opts.seconds))
+        look(&opts, &before, &looked, &places, &n, &room);
+    tni_seen_clear(&before);
+    tni_free(places);
+    pthread_mutex_lock(&dog.lock);
+    if (dog.serial == serial)
+        dog.running = false;
+    pthread_cond_broadcast(&dog.changed);
+    pthread_mutex_unlock(&dog.lock);
+    return NULL;
+}
+
+/* Locked. It takes no signals: those belong to the application's threads. */
+static tn_status start(void)
+{
+    pthread_attr_t attributes;
+    TN_CHECK(pthread_attr_init(&attributes) == 0, TN_NOMEM, "cannot start the watchdog's thread");
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_t thread;
+    dog.stop = false;
+    dog.running = true;
+    int failed = pthread_create(&thread, &attributes, watch, (void *)(uintptr_t)++dog.serial);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attributes);
+    dog.running = !failed;
+    atomic_store(&tni_waits_can_end, !failed && dog.opts.action == TN_HANG_RAISE);
+    TN_CHECK(!failed, TN_NOMEM, "cannot start the watchdog's thread: %s", strerror(failed));
+    return TN_OK;
+}
+
+tn_status tn_watchdog_start(const tn_watchdog_opts *opts)
+{
+    tn_watchdog_opts usual = TN_WATCHDOG_OPTS_INIT;
+    opts = opts ? opts : &usual;
+    TN_CHECK(opts->size == sizeof *opts, TN_INVALID,
+             "tn_watchdog_opts: size is %u, wanted sizeof(tn_watchdog_opts)", opts->size);
+    TN_CHECK(opts->seconds >= 0.01 && opts->seconds <= 1e6, TN_VALUE,
+             "tn_watchdog_start: seconds is %g, wanted 0.01 to 1e6", opts->seconds);
+    TN_CHECK((unsigned)opts->action <= TN_HANG_END, TN_VALUE, "tn_watchdog_start: %d is no action",
+             (int)opts->action);
+    TN_CHECK(!opts->save_path || strlen(opts->save_path) < sizeof dog.save_path, TN_VALUE,
+             "tn_watchdog_start: save_path is too long");
+    tni_flight_start();
+    TN_CHECK(tni_flight_fd() >= 0, TN_UNSUPPORTED,
+             "the watchdog needs the recorder, which is off: TENON_RECORDER=0, or the system gave "
+             "no memory for it");
+    tn_watchdog_stop();
+    pthread_mutex_lock(&dog.lock);
+    dog.opts = *opts;
+    if (opts->save_path) {
+        memcpy(dog.save_path, opts->save_path, strlen(opts->save_path) + 1);
+        dog.opts.save_path = dog.save_path;
+    }
+    dog.wanted = true;
+    tn_status st = start();
+    pthread_mutex_unlock(&dog.lock);
+    return st;
+}
+
+void tn_watchdog_stop(void)
+{
+    pthread_mutex_lock(&dog.lock);
+    dog.wanted = false;
+    dog.stop = true;
+    pthread_cond_broadcast(&dog.changed);
+    while (dog.running && !am_dog)
+        pthread_cond_wait(&dog.changed, &dog.lock);
+    atomic_store(&tni_waits_can_end, false);
+    pthread_mutex_unlock(&dog.lock);
+}
+
+bool tni_watchdog_forked(void)
+{
+    /* Another thread may have held them, and it is not here. */
+    pthread_mutex_init(&dog.lock, NULL);
+    pthread_cond_init(&dog.changed, NULL);
+    dog.running = false;
+    return dog.wanted;
+}
+
+void tni_watchdog_restart(void)
+{
+    pthread_mutex_lock(&dog.lock);
+    if (dog.wanted && !dog.running)
+        (void)!start();
+    pthread_mutex_unlock(&dog.lock);
+}
+
+void tni_watchdog_from_environment(void)
+{
+    const char *text = tni_env("TENON_HANG_TIMEOUT");
+    if (!text)
+        return;
+    tn_watchdog_opts opts = TN_WATCHDOG_OPTS_INIT;
+    char *end;
+    opts.seconds = strtod(text, &end);
+    const char *action = tni_env("TENON_HANG_ACTION");
+    bool fine = end != text && *end == '\0';
+    if (action && strcmp(action, "raise") == 0)
+        opts.action = TN_HANG_RAISE;
+    else if (action && strcmp(action, "end") == 0)
+        opts.action = TN_HANG_END;
+    else
+        fine = fine && (!action || strcmp(action, "report") == 0);
+    opts.save_path = tni_env("TENON_HANG_RECORD");
+    if (fine && opts.seconds == 0)
+        return; /* off */
+    if (!fine)
+        fprintf(stderr,
+                "[tenon watchdog] not started: TENON_HANG_TIMEOUT=%s must be a number of seconds, "
+                "TENON_HANG_ACTION=%s one of report, raise, end\n",
+                text, action ? action : "");
+    else if (tn_watchdog_start(&opts) != TN_OK) {
+        fprintf(stderr, "[tenon watchdog] not started: %s\n", tn_last_error());
+        tn_clear_error();
+    }
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/watchdog.h: a thread that notices when another one does not move. */
+#ifndef TNI_OBSERVE_WATCHDOG_H
+#define TNI_OBSERVE_WATCHDOG_H
+
+#include "tenon/recorder.h"
+#include "base/status.h"
+
+/* How a thread is asked to stop: the dispatcher's business. */
+void tni_watchdog_set_interrupt(void (*fn)(uint32_t tid));
+/* TENON_HANG_TIMEOUT and TENON_HANG_ACTION. A value that makes no sense is told once, on stderr. */
+void tni_watchdog_from_environment(void);
+/* In a child made by fork(): its thread is not there. True when one is wanted. */
+bool tni_watchdog_forked(void);
+/* Start it again with what it was started with. */
+void tni_watchdog_restart(void);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/words.c: the words in which a record is told: stages, waits, tensors, keys, kernels. */
+#include <string.h>
+
+#include "tenon/dispatch.h"
+#include "core/keys.h"
+#include "observe/verdict.h"
+
+/* The vocabulary of the table "Last Print -> What It Means" of the documents that this project was
+ * asked to implement. */
+static const char *const stages[TNI_STAGE_LIMIT] = {
+    [TNI_STAGE_ENDED] = "ended",
+    [TNI_STAGE_ENTERING] = "entering the dispatcher",
+    [TNI_STAGE_LOOKUP] = "in lookup",
+    [TNI_STAGE_CHECK] = "in the validity check",
+    [TNI_STAGE_INVOKE] = "in kernel invocation",
+    [TNI_STAGE_BOXED] = "between boxed call and kernel",
+    [TNI_STAGE_INSIDE] = "inside the kernel",
+    [TNI_STAGE_MISSING] = "reporting a missing kernel",
+};
+
+const char *tni_stage_name(unsigned stage)
+{
+    return stage < TNI_STAGE_LIMIT ? stages[stage] : "in an unknown stage";
+}
+
+static const char *const waits[TNI_WAIT_LIMIT] = {
+    [TNI_WAIT_NONE] = "nothing",
+    [TNI_WAIT_LOCK] = "lock",
+    [TNI_WAIT_ONCE] = "initialisation",
+    [TNI_WAIT_POOL] = "pool workers",
+    [TNI_WAIT_IDLE] = "work",
+    [TNI_WAIT_SPIN] = "spin lock",
+    [TNI_WAIT_INTERPRETER] = "interpreter lock",
+    [TNI_WAIT_THREAD] = "thread",
+    [TNI_WAIT_EVENT] = "event",
+};
+
+const char *tni_wait_name(unsigned kind)
+{
+    return kind < TNI_WAIT_LIMIT ? waits[kind] : "something unknown";
+}
+
+static const char *const callouts[TNI_CALLOUT_LIMIT] = {
+    [TNI_CALLOUT_NONE] = "",
+    [TNI_CALLOUT_OBSERVER] = "an observer callback",
+    [TNI_CALLOUT_PACK_HOOK] = "a saved-tensor hook (pack)",
+    [TNI_CALLOUT_UNPACK_HOOK] = "a saved-tensor hook (unpack)",
+    [TNI_CALLOUT_TENSOR_HOOK] = "a tensor hook",
+    [TNI_CALLOUT_NODE_HOOK] = "a node hook",
+    [TNI_CALLOUT_CALLBACK] = "a callback at the end of backward",
+    [TNI_CALLOUT_LISTENER] = "a registration listener",
+};
+
+const char *tni_callout_name(unsigned kind)
+{
+    return kind < TNI_CALLOUT_LIMIT ? callouts[kind] : "";
+}
+
+void tni_add_mark(tni_str *s, const tni_mark *mark)
+{
+    const char *kind = tni_wait_name(mark->kind);
+    if (mark->kind == TNI_WAIT_THREAD)
+        tni_str_addf(s, "the end of thread %llu", (unsigned long long)mark->what);
+    else if (mark->kind == TNI_WAIT_POOL || mark->kind == TNI_WAIT_IDLE)
+        tni_str_add(s, kind);
+    else if (mark->kind == TNI_WAIT_INTERPRETER)
+        tni_str_add(s, "the interpreter lock");
+    else if (mark->text[0])
+        tni_str_addf(s, "%s '%s'", kind, mark->text);
+    else
+        tni_str_addf(s, "%s at 0x%llx", kind, (unsigned long long)mark->what);
+}
+
+void tni_add_age(tni_str *s, uint64_t now, uint64_t then)
+{
+    if (!now || !then)
+        return;
+    double age = now > then ? (double)(now - then) / 1e9 : 0;
+    if (age < 60)
+        tni_str_addf(s, age < 10 ? "%.2f s" : "%.1f s", age);
+    else
+        tni_str_addf(s, "%.0f min %.0f s", (double)((uint64_t)age / 60),
+                     (double)((uint64_t)age % 60));
+}
+
+void tni_add_tensor(tni_str *s, const tni_seen *seen, const tni_flight_tensor *t)
+{
+    const char *dtype = tn_dtype_name((tn_dtype)t->dtype);
+    tni_str_addf(s, "%s[", dtype ? dtype : "?");
+    for (int i = 0; i < t->ndim; i++) {
+        if (i >= TNI_FLIGHT_DIMS) {
+            tni_str_add(s, ", ...");
+            break;
+        }
+        tni_str_addf(s, "%s%lld", i ? ", " : "", (long long)t->sizes[i]);
+    }
+    tni_str_add(s, "]");
+    static const char *const devices[16] = {
+#define X(name, text, number) [number] = text,
+        TN_BACKEND_LIST(X)
+#undef X
+    };
+    unsigned type = (unsigned)t->device_type;
+    const char *device =
+        type < 16 ? seen->head.backends[type][0] ? seen->head.backends[type] : devices[type] : "?";
+    if (type != 0)
+        tni_str_addf(s, " %s", device);
+    if (t->device_index > 0)
+        tni_str_addf(s, ":%d", t->device_index);
+}
+
+void tni_add_keys(tni_str *s, const tni_seen *seen, uint64_t keys)
+{
+    (void)seen;
+    char text[1024];
+    tni_str_add(s, tn_keyset_format(keys & TNI_KS_FULL, text, sizeof text));
+}
+
+void tni_add_key(tni_str *s, const tni_seen *seen, unsigned slot)
+{
+    (void)seen;
+    if (slot < TNI_NUM_SLOTS)
+        tni_str_add(s, tn_key_name(tni_slot_key(slot)));
+    else
+        tni_str_addf(s, "slot %u", slot);
+}
+
+void tni_add_kernel(tni_str *s, const tni_seen *seen, const tni_flight_frame *frame)
+{
+    const tni_flight_name *e = tni_seen_entry(seen, TNI_NAME_KERNEL, frame->kernel);
+    if (!e) {
+        tni_str_add(s, "a kernel without a name");
+        return;
+    }
+    tni_str_addf(s, "kernel %s", tni_seen_text(seen, e->text));
+    const char *file = tni_seen_text(seen, e->file);
+    if (file[0])
+        tni_str_addf(s, " (%s:%u)", file, e->line);
+}
+
+uint64_t tni_frame_since(const tni_seen_thread *t, uint32_t i)
+{
+    for (;; i--) {
+        const tni_flight_frame *f = &t->frames[i];
+        bool is_call = f->kind == TN_EVENT_CALL || f->kind == TN_EVENT_CALL_BOXED;
+        if (is_call && f->stamp && f->stage >= TNI_STAGE_INVOKE)
+            return f->stamp;
+        if (i == 0)
+            return 0;
+    }
+}
+
+static bool same_hop(const tni_flight_frame *a, const tni_flight_frame *b)
+{
+    return a->op == b->op && a->slot == b->slot;
+}
+
+uint32_t tni_seen_cycle(const tni_seen_thread *t)
+{
+    uint32_t n = t->depth > TNI_SEEN_OUTER + TNI_SEEN_INNER ? TNI_SEEN_INNER : t->n_frames;
+    const tni_flight_frame *end = t->frames + t->n_frames;
+    for (uint32_t period = 1; period <= n / 4 && period <= 32; period++) {
+        bool repeats = true;
+        for (uint32_t i = 1; repeats && i <= 3 * period; i++)
+            repeats = same_hop(end - i, end - i - period);
+        if (repeats)
+            return period;
+    }
+    return 0;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/observe/test_doctor.c: reports and verdicts, and records that are damaged, hostile or
+ * absent. Verdicts about whole programs: repro/gallery. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/test.h"
+#include "base/alloc.h"
+#include "observe/report.h"
+#include "tenon/autograd.h"
+#include "tenon/dispatch.h"
+#include "tenon/ops.h"
+#include "tenon/recorder.h"
+
+static tn_tensor *ones(void)
+{
+    const int64_t sizes[] = {4};
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F32, TN_CPU);
+    tn_tensor *t = NULL;
+    ASSERT_OK(tn_ones(sizes, 1, &opts, &t));
+    return t;
+}
+
+static char *report_of_self(bool json)
+{
+    tn_doctor_opts opts = TN_DOCTOR_OPTS_INIT;
+    opts.json = json;
+    opts.interval_ms = 20;
+    char *text = NULL;
+    EXPECT_OK(tn_doctor_process((int)getpid(), &opts, &text));
+    return text;
+}
+
+static char *seen_in_hook[2];
+
+static tn_status hook(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)ctx;
+    (void)grad;
+    (void)out;
+    seen_in_hook[0] = report_of_self(false);
+    seen_in_hook[1] = report_of_self(true);
+    return TN_OK;
+}
+
+TEST(a_pass_is_told_with_what_ran_and_what_waits_for_what)
+{
+    tn_tensor *x = ones(), *y = NULL, *z = NULL, *s = NULL;
+    ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+    ASSERT_OK(tn_mul(x, x, &y));
+    ASSERT_OK(tn_exp(y, &z));
+    ASSERT_OK(tn_sum(z, TN_DTYPE_NONE, &s));
+    ASSERT_OK(tn_tensor_add_hook(z, hook, NULL, NULL, NULL));
+    ASSERT_OK(tn_backward(&s, 1, NULL, NULL));
+    ASSERT(seen_in_hook[0] && seen_in_hook[1]);
+    EXPECT_CONTAINS(seen_in_hook[0], "1 of 4 nodes have run");
+    EXPECT_CONTAINS(seen_in_hook[0], "in ExpBackward0");
+    EXPECT_CONTAINS(seen_in_hook[0], "MulBackward0 waits for ExpBackward0");
+    EXPECT_CONTAINS(seen_in_hook[0], "AccumulateGrad waits for MulBackward0");
+    EXPECT_CONTAINS(seen_in_hook[0], "in a tensor hook");
+    EXPECT_CONTAINS(seen_in_hook[1], "\"running\": \"ExpBackward0\"");
+    for (int i = 0; i < 2; i++)
+        tn_string_free(seen_in_hook[i]);
+    char *after = report_of_self(false);
+    EXPECT(after && !strstr(after, "backward pass"));
+    tn_string_free(after);
+    tn_tensor *all[] = {x, y, z, s};
+    for (int i = 0; i < 4; i++)
+        tn_tensor_unref(all[i]);
+}
+
+TEST(a_process_that_is_not_there_or_not_ours_is_said_to_be)
+{
+    char *text = NULL;
+    EXPECT_FAIL(TN_INVALID, "there is no process", tn_doctor_process(0x3ffffff, NULL, &text));
+    EXPECT_FAIL(TN_INVALID, "not the number of a process", tn_doctor_process(-1, NULL, &text));
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("sleep", "sleep", "20", (char *)NULL);
+        _exit(1);
+    }
+    usleep(100000);
+    EXPECT_FAIL(TN_INVALID, "has no record", tn_doctor_process((int)child, NULL, &text));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    EXPECT_FAIL(TN_INVALID, "there is no process", tn_doctor_process((int)child, NULL, &text));
+    EXPECT(text == NULL);
+}
+
+TEST(files_that_are_no_records_are_refused)
+{
+    char *text = NULL;
+    EXPECT_FAIL(TN_INVALID, "cannot open", tn_doctor_file("/nowhere", NULL, &text));
+    EXPECT_FAIL(TN_INVALID, "too short", tn_doctor_file("/dev/null", NULL, &text));
+    EXPECT_FAIL(TN_INVALID, "no record of Tenon", tn_doctor_file("/proc/self/exe", NULL, &text));
+    EXPECT_FAIL(TN_INVALID, "too short", tn_doctor_file("/proc", NULL, &text));
+    tn_doctor_opts wrong = {.size = 1};
+    EXPECT_FAIL(TN_INVALID, "sizeof", tn_doctor_file("/dev/null", &wrong, &text));
+}
+
+/* A saved record in memory. */
+static int saved_record(size_t *nbytes)
+{
+    char path[] = "/tmp/tenon-doctor-XXXXXX";
+    int fd = mkstemp(path);
+    ASSERT(fd >= 0);
+    close(fd);
+    ASSERT_OK(tn_recorder_save(path));
+    FILE *file = fopen(path, "rb");
+    ASSERT(file != NULL);
+    int to = memfd_create("copy", 0);
+    char page[4096];
+    size_t n, all = 0;
+    while ((n = fread(page, 1, sizeof page, file)) > 0) {
+        ASSERT(write(to, page, n) == (ssize_t)n);
+        all += n;
+    }
+    fclose(file);
+    unlink(path);
+    *nbytes = all;
+    return to;
+}
+
+static void report_all(int fd)
+{
+    tni_seen seen;
+    if (tni_seen_read(fd, true, &seen) != TN_OK)
+        return;
+    tni_verdict verdict;
+    tni_judge(&seen, false, &verdict);
+    tni_str text = TNI_STR_INIT;
+    tni_report_text(&text, &seen, &verdict);
+    tni_report_json(&text, &seen, &verdict);
+    EXPECT(!text.failed && text.n > 0);
+    tni_str_clear(&text);
+    tni_verdict_clear(&verdict);
+    tni_seen_clear(&seen);
+}
+
+TEST(a_cut_record_is_reported_as_far_as_it_goes)
+{
+    tn_tensor *x = ones();
+    size_t nbytes;
+    int fd = saved_record(&nbytes);
+    for (size_t n = nbytes; n > 512; n -= n / 5) {
+        ASSERT(ftruncate(fd, (off_t)n) == 0);
+        tni_seen seen;
+        ASSERT_OK(tni_seen_read(fd, true, &seen));
+        EXPECT(n == nbytes || seen.damaged);
+        tni_seen_clear(&seen);
+        report_all(fd);
+    }
+    close(fd);
+    tn_tensor_unref(x);
+}
+
+TEST(a_record_of_random_bytes_does_no_harm)
+{
+    tn_tensor *x = ones();
+    size_t nbytes;
+    int fd = saved_record(&nbytes);
+    int rounds = test_sanitized() ? 40 : 200;
+    for (int round = 0; round < rounds; round++) {
+        for (int i = 0; i < 30; i++) {
+            uint64_t value = test_random();
+            /* Most of a record is empty: aim at what is written. */
+            uint64_t areas[] = {8, 4096, 12288, nbytes - 300000 + test_random() % 300000};
+            uint64_t at = areas[test_random() % 4] + test_random() % 400;
+            if (at + 8 <= nbytes)
+                ASSERT(pwrite(fd, &value, 1 + test_random() % 8, (off_t)at) > 0);
+        }
+        report_all(fd);
+    }
+    close(fd);
+    tn_tensor_unref(x);
+}
+
+TEST(reading_fails_cleanly_for_want_of_memory)
+{
+    tn_tensor *x = ones();
+    tn_status rc;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        int64_t before = tni_test_live;
+        char *text = NULL;
+        tn_doctor_opts opts = TN_DOCTOR_OPTS_INIT;
+        opts.interval_ms = 1;
+        rc = tn_doctor_process((int)getpid(), &opts, &text);
+        EXPECT((rc == TN_OK) == (text != NULL));
+        tn_string_free(text);
+        EXPECT_EQ_INT(tni_test_live, before);
+    }
+    tn_tensor_unref(x);
+}
