@@ -123,10 +123,13 @@ def small(args, out):
         table.append((name, f"{a:.1f}", spread(ours[name]), f"{b:.1f}" if b else "-",
                       spread(theirs.get(name, [])), f"{b / a:.1f}" if b else "-"))
     trace = max(0.0, statistics.median(watched["loop_watched"]) - statistics.median(watched["loop_plain"]))
+    cost = lambda on, off: statistics.median(ours[on]) - statistics.median(ours[off])  # noqa: E731
+    recorder = [("recorder_cost_" + what, "ns", cost(what + "_recorder_on", what + "_recorder_off"))
+                for what in ("typed", "boxed", "add4") if what + "_recorder_on" in ours]
     facts = [("trace_off_cost", "ns", trace)] + watching_costs(watched) + [
         ("library_stripped", "bytes", stripped_size(os.path.realpath(os.path.join(args.build, "libtenon.so")))),
         ("table_bytes_per_op", "bytes", statistics.median(ours["table_bytes_per_op"]))]
-    for name, unit, value in facts:
+    for name, unit, value in recorder + facts:
         out.append({"name": name, "unit": unit, "tenon": round(value, 2), "peer": None, "peer_name": None,
                     "ratio": None})
         table.append((name, f"{value:.1f}" if unit == "ns" else f"{value:.0f} {unit}", "", "-", "", "-"))

@@ -6,6 +6,7 @@
 #include "tenon/dispatch.h"
 #include "tenon/fake.h"
 #include "tenon/ops.h"
+#include "tenon/recorder.h"
 #include "timer.h"
 
 static void must(tn_status st)
@@ -60,6 +61,21 @@ static void fake_calls(const char *only)
         tn_tensor_unref(all[i]);
     tn_fake_leave(guard);
     tn_fake_mode_unref(mode);
+}
+
+/* The same calls with the flight recorder off, and on. */
+static void recorded_calls(const char *only, tn_tensor *a, tn_tensor *b, tn_op *noop)
+{
+    tn_value args[2] = {tn_value_tensor(a), tn_value_tensor(b)};
+    tn_tensor *r;
+    must(tn_recorder_set(false));
+    BENCH("typed_recorder_off", must(tn__noop(a, b)););
+    BENCH("boxed_recorder_off", must(tn_op_call(noop, args, 2, NULL)););
+    BENCH("add4_recorder_off", must(tn_add(a, b, tn_int(1), &r)); tn_tensor_unref(r););
+    must(tn_recorder_set(true));
+    BENCH("typed_recorder_on", must(tn__noop(a, b)););
+    BENCH("boxed_recorder_on", must(tn_op_call(noop, args, 2, NULL)););
+    BENCH("add4_recorder_on", must(tn_add(a, b, tn_int(1), &r)); tn_tensor_unref(r););
 }
 
 enum { CHAIN = 1000 };
@@ -138,6 +154,8 @@ int main(int argc, char **argv)
     BENCH("meta_matmul_3d2d", must(tn_matmul(m3, m2, &r)); tn_tensor_unref(r););
     BENCH("dispatch_only_typed", must(tn__noop(a, b)););
     BENCH("dispatch_only_boxed", must(tn_op_call(noop, args, 2, NULL)););
+    if (tn_recorder_on())
+        recorded_calls(only, a, b, noop);
     fake_calls(only);
     gradients(only);
     if (!only)
