@@ -5,6 +5,8 @@
 
 #include <stdatomic.h>
 
+#include "tenon/recorder.h"
+
 /* Set while this thread has given the lock away by tnpy_unlock. */
 static _Thread_local bool unlocked;
 static _Atomic(tnpy_tensor_object *) waiting;
@@ -19,13 +21,20 @@ PyThreadState *tnpy_unlock(void)
 void tnpy_lock(PyThreadState *state)
 {
     unlocked = false;
+    tn_wait_begin(TN_WAIT_INTERPRETER, NULL, ""); /* some stores; no look at the clock */
     PyEval_RestoreThread(state);
+    tn_wait_end();
     tnpy_drain();
 }
 
 PyGILState_STATE tnpy_lock_any(void)
 {
+    bool waits = !tnpy_has_lock();
+    if (waits)
+        tn_wait_begin(TN_WAIT_INTERPRETER, NULL, "");
     PyGILState_STATE state = PyGILState_Ensure();
+    if (waits)
+        tn_wait_end();
     unlocked = false;
     return state;
 }
