@@ -281,7 +281,7 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
               : f                                ? TNI_VERDICT_DISPATCHER
                                                  : TNI_VERDICT_PASS;
     add_thread(&v->text, t);
-    tni_str_addf(&v->text, " %s", !t->alive ? "was" : busy ? "is busy" : "sleeps");
+    tni_str_addf(&v->text, " %s", !t->alive ? "was at work" : busy ? "is busy" : "sleeps");
     if (t->alive && !busy && t->wchan[0])
         tni_str_addf(&v->text, " in %s", t->wchan);
     tni_str_add(&v->text, ", ");
@@ -305,7 +305,8 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
                               "mark its locks with tn_wait_begin and tn_hold_begin to see whose");
         break;
     default:
-        tni_str_add(&v->next, "--native shows where");
+        tni_str_add(&v->next, t->alive ? "--native shows where"
+                                       : "look at that kernel, and at the frames around it below");
     }
 }
 
