@@ -59,6 +59,8 @@ need ninja-build has_tool ninja
 need pkg-config has_tool pkg-config
 need python3 has_tool python3
 want libopenblas-dev can_link openblas cblas.h
+# The oracle of tests/cpu/test_ulp.c.
+want libmpfr-dev can_link mpfr mpfr.h
 # The Python package, and its tests.
 want python3-dev has_python_headers
 want python3-numpy has_python_module numpy

@@ -71,6 +71,7 @@ static const exception unset[] = {
     {"aten::new_empty", "uninitialised"},
     {"aten::new_empty_strided", "uninitialised"},
     {"aten::resize_", "uninitialised"},
+    {"aten::normal.*", "random numbers carry no gradient"},
     {"aten::histogram.bin_ct", "its edges follow the input, and count for nothing"},
 };
 

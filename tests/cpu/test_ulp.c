@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/cpu/test_ulp.c: errors of functions of one number, in units in the last place, against
+ * MPFR, in each instruction set. The limits are those of docs/user/accuracy.md. */
+#include <math.h>
+#include <mpfr.h>
+#include <stdio.h>
+#include <string.h>
+#include "cpu/loops.h"
+#include "harness/test.h"
+
+enum { N = 2000, DIGITS = 200 };
+
+typedef int (*exact_fn)(mpfr_t, const mpfr_t, mpfr_rnd_t);
+
+static int gelu(mpfr_t y, const mpfr_t x, mpfr_rnd_t round)
+{
+    mpfr_t t;
+    mpfr_init2(t, DIGITS);
+    mpfr_set_d(t, 0.5, round);
+    mpfr_sqrt(t, t, round);
+    mpfr_mul(t, t, x, round);
+    mpfr_neg(t, t, round);
+    mpfr_erfc(t, t, round); /* 1 + erf(x / sqrt 2) */
+    mpfr_mul(t, t, x, round);
+    mpfr_div_ui(y, t, 2, round);
+    mpfr_clear(t);
+    return 0;
+}
+
+static int sigmoid(mpfr_t y, const mpfr_t x, mpfr_rnd_t round)
+{
+    mpfr_neg(y, x, round);
+    mpfr_exp(y, y, round);
+    mpfr_add_ui(y, y, 1, round);
+    return mpfr_ui_div(y, 1, y, round);
+}
+
+static int log_gamma(mpfr_t y, const mpfr_t x, mpfr_rnd_t round)
+{
+    int sign;
+    return mpfr_lgamma(y, &sign, x, round);
+}
+
+/* Errors near a zero of the function are counted in units of `scale`, where there is one. */
+typedef struct function {
+    const char *name;
+    tni_loop loop;
+    exact_fn exact;
+    double low, high; /* arguments: from low to high */
+    double limit32, limit64, scale;
+} function;
+
+static const function functions[] = {
+    {"exp", TNI_LOOP_EXP, mpfr_exp, -700, 700, 2, 2, 0},
+    {"log", TNI_LOOP_LOG, mpfr_log, 1e-30, 1e30, 2, 2, 0},
+    {"tanh", TNI_LOOP_TANH, mpfr_tanh, -30, 30, 2, 3, 0},
+    {"sigmoid", TNI_LOOP_SIGMOID, sigmoid, -80, 80, 3, 3, 0},
+    {"sin", TNI_LOOP_SIN, mpfr_sin, -1e5, 1e5, 2, 1, 0},
+    {"cos", TNI_LOOP_COS, mpfr_cos, -1e5, 1e5, 2, 1, 0},
+    {"tan", TNI_LOOP_TAN, mpfr_tan, -1e5, 1e5, 2, 1, 0},
+    {"atan", TNI_LOOP_ATAN, mpfr_atan, -100, 100, 2, 1, 0},
+    {"log1p", TNI_LOOP_LOG1P, mpfr_log1p, -0.999, 100, 2, 1, 0},
+    {"expm1", TNI_LOOP_EXPM1, mpfr_expm1, -30, 80, 2, 1, 0},
+    {"erf", TNI_LOOP_ERF, mpfr_erf, -6, 6, 2, 1, 0},
+    {"erfc", TNI_LOOP_ERFC, mpfr_erfc, -6, 9, 4, 6, 0},
+    {"gelu", TNI_LOOP_GELU, gelu, -20, 20, 8, 4, 1},
+    {"lgamma", TNI_LOOP_LGAMMA, log_gamma, 2.5, 1e6, 1, 6, 0},
+    {"digamma", TNI_LOOP_DIGAMMA, mpfr_digamma, 2, 1e6, 1, 8, 0},
+    {"bessel_j0", TNI_LOOP_J0, mpfr_j0, -50, 50, 1, 10, 0.05},
+    {"bessel_y1", TNI_LOOP_Y1, mpfr_y1, 0.1, 50, 1, 10, 0.05},
+};
+enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
+
+/* The error of @p got in units in the last place of a number of @p digits bits. */
+static double error(const function *f, mpfr_t exact, double x, double got, int digits, int least)
+{
+    mpfr_t at;
+    mpfr_init2(at, DIGITS);
+    mpfr_set_d(at, x, MPFR_RNDN);
+    f->exact(exact, at, MPFR_RNDN);
+    mpfr_clear(at);
+    double wanted = mpfr_get_d(exact, MPFR_RNDN);
+    if (!isfinite(wanted) || !isfinite(got))
+        return 0; /* overflow has tests of its own */
+    int exponent;
+    frexp(fmax(fabs(wanted), f->scale), &exponent);
+    int unit = exponent - digits > least ? exponent - digits : least;
+    mpfr_sub_d(exact, exact, got, MPFR_RNDN);
+    return ldexp(fabs(mpfr_get_d(exact, MPFR_RNDN)), -unit);
+}
+
+static double argument(const function *f, int i)
+{
+    double u = (double)(test_random() >> 11) * 0x1p-53;
+    if (f->low > 0 && f->high / f->low > 1e6) /* evenly over the exponents */
+        return f->low * pow(f->high / f->low, u);
+    if (i % 4 == 0 && f->low < 0) /* near 0 */
+        return ldexp(u - 0.5, -(int)(test_random() % 30));
+    return f->low + (f->high - f->low) * u;
+}
+
+static void check(const function *f, tni_isa isa, bool wide)
+{
+    static double x[N], y[N];
+    static float x32[N], y32[N];
+    const void *in[] = {wide ? (const void *)x : (const void *)x32};
+    mpfr_t exact;
+    mpfr_init2(exact, DIGITS);
+    double most = 0, where = 0, limit = wide ? f->limit64 : f->limit32;
+    for (int i = 0; i < N; i++) {
+        x[i] = argument(f, i);
+        if (!wide) {
+            x32[i] = (float)fmax(fmin(x[i], f->high), f->low);
+            x[i] = (double)x32[i];
+        }
+    }
+    tni_loop_fn loop =
+        tni_loop_find(tni_cpu_kernels(), f->loop, wide ? TN_DTYPE_F64 : TN_DTYPE_F32);
+    loop(wide ? (void *)y : (void *)y32, in, N, NULL);
+    for (int i = 0; i < N; i++) {
+        double got = wide ? y[i] : (double)y32[i];
+        double e =
+            wide ? error(f, exact, x[i], got, 53, -1074) : error(f, exact, x[i], got, 24, -149);
+        if (e > most) {
+            most = e;
+            where = x[i];
+        }
+    }
+    mpfr_clear(exact);
+    if (isa == TNI_ISA_BASE)
+        printf("  %-10s %s %6.3g ulp, at most %g\n", f->name, wide ? "float64" : "float32", most,
+               limit);
+    test_note("%s in %s, instruction set %d: %g at %a", f->name, wide ? "float64" : "float32",
+              (int)isa, most, where);
+    EXPECT(most <= limit);
+}
+
+static void check_all(bool wide)
+{
+    static const tni_isa sets[] = {TNI_ISA_BASE, TNI_ISA_AVX2, TNI_ISA_AVX512};
+    for (size_t s = 0; s < sizeof sets / sizeof sets[0]; s++) {
+        if (tni_cpu_use(sets[s]) != sets[s])
+            continue; /* this machine lacks it */
+        for (int f = 0; f < FUNCTIONS; f++)
+            check(&functions[f], sets[s], wide);
+    }
+}
+
+TEST(functions_of_a_float32_are_as_exact_as_the_documentation_says)
+{
+    check_all(false);
+}
+
+TEST(functions_of_a_float64_are_as_exact_as_the_documentation_says)
+{
+    check_all(true);
+}
