@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Measure Tenon beside its peers in one run, print a table, and write bench.json.
 
-usage: bench.py --build DIR [--rounds N] [--only small|large]
+usage: bench.py --build DIR [--rounds N] [--only small|large|python]
 The programs are run in turn, round after round, so that a change of the machine's speed meets all of them alike; small
 calls pinned to one processor, large ones on --threads threads with the peer at its best setting (OpenMP's build of
 OpenBLAS, ATEN_CPU_CAPABILITY as the processor allows). A figure is the median of all samples; the spread is the middle
@@ -15,6 +15,8 @@ import os
 import statistics
 import subprocess
 import sys
+
+import python_rows
 
 # Small calls, one thread.
 ROWS = ["add4_nograd", "add4_out", "empty4", "view", "mm16_nograd", "meta_add", "meta_matmul_3d2d",
@@ -176,14 +178,16 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", choices=("small", "large"))
+    parser.add_argument("--only", choices=("small", "large", "python"))
     args = parser.parse_args()
     out = []
-    if args.only != "large":
+    if args.only in (None, "small"):
         small(args, out)
-    if args.only != "small":
+    if args.only in (None, "large"):
         large(args, out)
-    if not peer_version(args):
+    if args.only in (None, "python"):
+        python_rows.measure(args.build, max(1, args.rounds // 2), out, print_table)
+    if args.only != "python" and not peer_version(args):
         print("no peer: libtorch was not found when this was built (make bench PEERS=1 installs it)")
     with open(os.path.join(args.build, "bench.json"), "w") as f:
         json.dump(out, f, indent=1)
