@@ -360,16 +360,13 @@ void tni_prof_end_frame(uint32_t frame, tn_status status)
 const char *tni_prof_text(const char *text)
 {
     size_t n = strlen(text) + 1;
-    tni_prof_log *log = log_of_thread();
-    char *copy = log ? arena_take(log, n) : NULL;
+    char *copy = arena_take(mine, n);
     return copy ? memcpy(copy, text, n) : NULL;
 }
 
 const tni_prof_kernel *tni_prof_keep_kernel(const tni_prof_kernel *kernel)
 {
-    tni_prof_log *log = log_of_thread();
-    if (!log)
-        return NULL;
+    tni_prof_log *log = mine;
     const tni_prof_kernel **known =
         &log->kernels[((uintptr_t)kernel->name >> 4) % TNI_PROF_KERNELS];
     /* By what it says: another may lie at its address by now. */
@@ -397,16 +394,18 @@ uint16_t tni_prof_made_node(uint64_t sequence)
     return log->number;
 }
 
-/* With a name that may go: a copy is taken. */
+/* With a name that may go: a copy is taken, once the event has a log to keep it in. */
 static tni_prof_event *begin_named(tn_profile_kind kind, const char *name)
 {
-    const char *copy = tni_prof_text(name);
-    if (copy)
-        return tni_prof_begin(kind, copy, TNI_NO_FRAME, NULL);
-    tni_prof_log *log = log_of_thread();
-    if (log)
-        atomic_fetch_add_explicit(&log->dropped, 1, memory_order_relaxed);
-    return NULL;
+    tni_prof_event *e = tni_prof_begin(kind, "", TNI_NO_FRAME, NULL);
+    const char *copy = e ? tni_prof_text(name) : NULL;
+    if (e && !copy) {
+        atomic_fetch_add_explicit(&mine->dropped, 1, memory_order_relaxed);
+        return NULL;
+    }
+    if (e)
+        e->name = copy;
+    return e;
 }
 
 tni_prof_event *tni_prof_begin_node(const char *name, uint64_t sequence, uint16_t maker)

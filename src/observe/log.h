@@ -75,7 +75,8 @@ void tni_prof_end_frame(uint32_t frame, tn_status status);
 /* End @p event and what was left open inside it. */
 void tni_prof_end(tni_prof_event *event, tn_status status);
 
-/* A copy that lives as long as this thread's log; NULL: no room. */
+/* Between tni_prof_begin and tni_prof_go: a copy that lives as long as the log of the event; NULL:
+ * no room. */
 const char *tni_prof_text(const char *text);
 /* The same of a kernel that may go before the log does. */
 const tni_prof_kernel *tni_prof_keep_kernel(const tni_prof_kernel *kernel);

@@ -224,6 +224,9 @@ static tn_status take_log(void *ctx, const tni_prof_log *log)
         TN_TRY(grow_items(p, n));
         for (uint32_t i = 0; i < n; i++)
             TN_TRY(take_event(t, &c->events[i], thread, (uint32_t)p->n_threads));
+        /* The thread goes on meanwhile: what follows a gap would lie at the wrong place. */
+        if (n < sizeof c->events / sizeof c->events[0])
+            break;
     }
     thread->n = p->n - thread->first;
     p->dropped += thread->dropped;
