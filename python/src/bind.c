@@ -274,6 +274,7 @@ static PyObject *perform(tnpy_call *c)
     tnpy_frame f;
     f.heap = NULL;
     f.n_made = 0;
+    f.held = NULL;
     tnpy_entry *e = c->entry;
     c->numbers = e->numbers;
     for (int i = 0; i < e->n; i++) {

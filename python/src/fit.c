@@ -45,6 +45,23 @@ void tnpy_frame_drop_slow(tnpy_frame *f)
     for (int i = 0; i < f->n_made; i++)
         tn_tensor_unref(f->made[i]);
     f->n_made = 0;
+    Py_CLEAR(f->held);
+}
+
+/* Keep an object until the frame is dropped. The reference is taken over. */
+static int hold(tnpy_frame *f, PyObject *o)
+{
+    if (!f->held) {
+        f->held = o;
+        return o ? 0 : -1;
+    }
+    PyObject *both = o ? PyTuple_Pack(2, f->held, o) : NULL;
+    Py_XDECREF(o);
+    if (!both)
+        return -1;
+    Py_DECREF(f->held);
+    f->held = both;
+    return 0;
 }
 
 /* ---- tensors ---- */
@@ -111,12 +128,17 @@ static int fit_tensors(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, P
     bool tuple = PyTuple_Check(o), optional = p->kind == TNPY_OPT_TENSORS;
     if (!tuple && !PyList_Check(o))
         return 0;
-    Py_ssize_t n = tuple ? PyTuple_Size(o) : PyList_Size(o);
+    if (!tuple) { /* others may change a list while the tensors in it are used */
+        o = PyList_AsTuple(o);
+        if (hold(f, o))
+            return -1;
+    }
+    Py_ssize_t n = PyTuple_Size(o);
     tn_tensor **list = take_list(f, n, sizeof *list);
     if (!list)
         return -1;
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
+        PyObject *item = PyTuple_GetItem(o, i);
         list[i] = NULL;
         if (optional && item == Py_None)
             continue;
@@ -206,9 +228,20 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
             return -1;
         for (Py_ssize_t i = 0; i < n; i++) {
             PyObject *item = tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
-            int found = fit_int(item, &list[i]);
-            if (TNPY_UNLIKELY(found != 1))
-                return found ? found : bad_item(c, p, item, i);
+            if (TNPY_LIKELY(item && is_int(item))) {
+                if (TNPY_UNLIKELY(give_int(item, &list[i]) != 1))
+                    return -1;
+                continue;
+            }
+            if (!item) /* an item's __index__ made the list shorter: an IndexError */
+                return -1;
+            Py_INCREF(item);
+            int found = fit_index(item, &list[i]);
+            if (!found)
+                found = bad_item(c, p, item, i);
+            Py_DECREF(item);
+            if (found != 1)
+                return found;
         }
         *out = (tn_value){.tag = TN_TAG_INT_LIST, .count = (uint32_t)n, .u.ints = list};
         return 1;
@@ -583,12 +616,12 @@ static int fit_out(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s, PyObjec
         return tnpy_fit(c, f, &s->params[first], out, false, &f->v[first]);
     if ((!PyTuple_Check(out) && !PyList_Check(out)) || PySequence_Size(out) != n)
         return 0;
+    out = PySequence_Tuple(out);
+    if (hold(f, out))
+        return -1;
     for (int i = 0; i < n; i++) {
-        PyObject *item = PySequence_GetItem(out, i);
-        if (!item)
-            return -1;
-        int found = tnpy_fit(c, f, &s->params[first + i], item, false, &f->v[first + i]);
-        Py_DECREF(item); /* the sequence has it */
+        int found =
+            tnpy_fit(c, f, &s->params[first + i], PyTuple_GetItem(out, i), false, &f->v[first + i]);
         if (found != 1)
             return found;
     }

@@ -29,6 +29,7 @@ typedef struct tnpy_frame {
     size_t used;  /* of `room` */
     void *heap;   /* longer lists: a chain of blocks */
     int n_made;
+    PyObject *held;     /* copies of lists of tensors; NULL: none */
     bool overridden;    /* an argument has a __torch_function__ of its own */
     PyTypeObject *kept; /* the class that results get; NULL: Tensor */
     bool requires_grad;
@@ -43,7 +44,7 @@ int tnpy_match(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s);
 void tnpy_frame_drop_slow(tnpy_frame *f);
 static inline void tnpy_frame_drop(tnpy_frame *f)
 {
-    if (TNPY_UNLIKELY(f->heap != NULL || f->n_made != 0))
+    if (TNPY_UNLIKELY(f->heap != NULL || f->n_made != 0 || f->held != NULL))
         tnpy_frame_drop_slow(f);
 }
 /* Does one argument fit? As tnpy_match. @p one: a number may be a list of one. */

@@ -201,8 +201,12 @@ int tnpy_ints_of(PyObject *o, int64_t *room, int max)
         return -1;
     }
     bool tuple = PyTuple_Check(o);
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (tnpy_int_of(tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i), &room[i]))
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = Py_XNewRef(tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i));
+        int bad = item ? tnpy_int_of(item, &room[i]) : -1; /* the list may have become shorter */
+        Py_XDECREF(item);
+        if (bad)
             return -1;
+    }
     return (int)n;
 }
