@@ -293,6 +293,8 @@ TN_API bool tn_op_has_schema(const tn_op *op);
 TN_API TN_NODISCARD tn_status tn_op_schema(const tn_op *op, TN_OWNED char **out);
 /** Its documentation, as Markdown; "" where there is none, as for operators defined at run time. */
 TN_API TN_BORROWED const char *tn_op_doc(const tn_op *op);
+/** Its tags, separated by spaces; "" for none. Lives as long as the definition. */
+TN_API TN_BORROWED const char *tn_op_tags(const tn_op *op);
 /** How many arguments and results its schema has; 0 without one. */
 TN_API int tn_op_num_arguments(const tn_op *op);
 TN_API int tn_op_num_returns(const tn_op *op);

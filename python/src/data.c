@@ -3,6 +3,9 @@
  * which dtype they mean, with PyTorch's rules and error texts. */
 #include "data.h"
 
+#include "opcall.h"
+#include "tenon/fake.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -347,6 +350,13 @@ static int store_tensor(target *t, tn_tensor *src, int dim)
         st = tn_contiguous(cast, TN_FORMAT_CONTIGUOUS, &flat);
     if (st == TN_OK) {
         size_t n = tn_tensor_nbytes(flat);
+        if (n != 0 && !tn_tensor_data(flat)) {
+            tnpy_raise(tnpy_needs_values());
+            tn_tensor_unref(cast);
+            tn_tensor_unref(flat);
+            tn_tensor_unref(src);
+            return -1;
+        }
         if (n != 0)
             memcpy(t->at, tn_tensor_data(flat), n);
         t->at += n;
@@ -429,6 +439,18 @@ tn_tensor *tnpy_as_dtype(tn_tensor *t, tn_dtype dtype, bool copy)
     return out;
 }
 
+/* What the fake mode that is on makes of fresh values. Takes the reference. */
+static tn_tensor *pretended(tn_tensor *real)
+{
+    tn_tensor *fake = NULL;
+    tn_status st = tn_tensor_from_data(tn_tensor_data(real), tn_tensor_ndim(real),
+                                       tn_tensor_sizes(real), tn_tensor_dtype(real), &fake);
+    tn_tensor_unref(real);
+    if (st != TN_OK)
+        tnpy_raise(st);
+    return fake;
+}
+
 tn_tensor *tnpy_from_data(PyObject *o, tn_dtype dtype)
 {
     tn_tensor *self = tnpy_tensor(o);
@@ -474,7 +496,12 @@ tn_tensor *tnpy_from_data(PyObject *o, tn_dtype dtype)
         tn_tensor_unref(out);
         return NULL;
     }
-    return tnpy_as_dtype(out, dtype, false);
+    if (!tn_fake_mode_current())
+        return tnpy_as_dtype(out, dtype, false);
+    tn_fake_guard real = tn_fake_enter(NULL);
+    out = tnpy_as_dtype(out, dtype, false);
+    tn_fake_leave(real);
+    return out ? pretended(out) : NULL;
 }
 
 tn_tensor *tnpy_index_tensor(PyObject *o)

@@ -47,6 +47,20 @@ void tnpy_forget(void)
         Py_XDECREF(old[i]);
 }
 
+/* What depends on values that a fake tensor does not have: torch has classes for it. */
+static bool raise_of_fake(const char *text)
+{
+    PyObject *module = PyImport_ImportModule("tenon._subclasses.fake_tensor");
+    PyObject *made = module ? PyObject_CallMethod(module, "_exception", "s", text) : NULL;
+    if (made)
+        PyErr_SetObject((PyObject *)Py_TYPE(made), made);
+    else
+        PyErr_Clear();
+    Py_XDECREF(module);
+    Py_XDECREF(made);
+    return made != NULL;
+}
+
 PyObject *tnpy_raise(tn_status st)
 {
     if (TNPY_UNLIKELY(pending[0] != NULL)) {
@@ -61,6 +75,12 @@ PyObject *tnpy_raise(tn_status st)
         Py_XDECREF(trace);
     }
     const char *text = tn_last_error();
+    if (TNPY_UNLIKELY(strstr(text, "a fake tensor does not have") != NULL) && raise_of_fake(text))
+        return NULL;
+    if (strncmp(text, "Please convert all Tensors to FakeTensors", 41) == 0) {
+        PyErr_SetString(PyExc_AssertionError, text);
+        return NULL;
+    }
     if (st == TN_DEVICE &&
         strstr(text, "on device cuda")) /* nobody provides one: in torch's words */
         text = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* python/src/values.c: the values of a tensor as Python objects: item(), tolist(), and the methods
  * by which NumPy and the array API find their way in. */
+#include "opcall.h"
 #include "data.h"
 #include "type.h"
 
@@ -115,6 +116,10 @@ static PyObject *tolist(PyObject *self, PyObject *args)
         if (st != TN_OK)
             return tnpy_raise(st);
     }
+    if (TNPY_UNLIKELY(!tn_tensor_data(plain)) && tn_tensor_numel(plain)) {
+        tn_tensor_unref(plain);
+        return tnpy_raise(tnpy_needs_values());
+    }
     PyObject *list = list_of(plain, 0, tn_tensor_data(plain));
     tn_tensor_unref(plain);
     return list;
@@ -154,6 +159,10 @@ static PyObject *numpy_method(PyObject *self, PyObject *const *args, Py_ssize_t 
     if (force < 0)
         return NULL;
     tn_tensor *t = tnpy_tensor(self);
+    if (!tn_tensor_data(t) && tn_tensor_numel(t) && tn_tensor_device(t).type == TN_DEVICE_CPU) {
+        PyErr_SetString(PyExc_RuntimeError, ".numpy() is not supported for tensor subclasses.");
+        return NULL;
+    }
     if (force) {
         tn_tensor *plain = NULL, *here = NULL;
         tn_status st = tn_detach(t, &plain);

@@ -28,6 +28,7 @@ _NAMES = {
         "asarray", "_legacy_tensor", "tensortype", "DoubleTensor", "FloatTensor", "HalfTensor", "BFloat16Tensor",
         "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor", "ComplexFloatTensor",
         "ComplexDoubleTensor"),
+    "_ops": ("ops",),
     "func": ("vmap",),
     "_tensor_str": ("set_printoptions", "get_printoptions"),
     "serialization": ("save", "load"),

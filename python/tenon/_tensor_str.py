@@ -218,8 +218,7 @@ def _grad_suffix(t):
 
 
 def _str_plain(t):
-    fake = getattr(t, "is_fake", False)
-    fake = fake() if callable(fake) else fake
+    fake = tenon._C._is_fake(t)
     if fake:
         prefix = "FakeTensor("
     else:

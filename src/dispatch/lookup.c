@@ -104,6 +104,12 @@ const char *tn_op_doc(const tn_op *op)
     return op && op->builtin && op->builtin->doc ? op->builtin->doc : "";
 }
 
+const char *tn_op_tags(const tn_op *op)
+{
+    const char *tags = !op ? NULL : op->builtin ? op->builtin->tags : op->tags;
+    return tags ? tags : "";
+}
+
 static int count(const tn_op *op, bool returns)
 {
     if (!op || tni_ready() != TN_OK)

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/* opcall.c: calling an operator by its schema, and being called by it. python/tenon/_ops.py reads
+ * the schema's text and says of what kinds its arguments and results are; calls are made and
+ * answered here. */
+#include "opcall.h"
+
+#include "grad.h"
+#include "override.h"
+#include "type.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static PyTypeObject *operator_type;
+static PyObject *misfit; /* raised with a position, for _ops.py to explain */
+static PyObject *known;  /* {address of the tn_op: its object} */
+static PyObject *no_default;
+
+enum { LONG_WORK = 8192 };
+
+static tnpy_operator *self_of(PyObject *o)
+{
+    return (tnpy_operator *)(void *)o;
+}
+
+/* ---- making ---- */
+
+static void let_go(PyObject *o)
+{
+    tnpy_operator *self = self_of(o);
+    PyTypeObject *type = Py_TYPE(o);
+    free(self->params);
+    free(self->name);
+    Py_XDECREF(self->defaults);
+    PyObject_Free(o);
+    Py_DECREF(type);
+}
+
+static int read_params(tnpy_operator *self, PyObject *kinds)
+{
+    Py_ssize_t n = PyTuple_Size(kinds);
+    self->params = calloc((size_t)n + 1, sizeof *self->params);
+    if (!self->params) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int kind, flags, size;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(kinds, i), "iii", &kind, &flags, &size))
+            return -1;
+        self->params[i] = (tnpy_param){0, (uint8_t)kind, (uint8_t)flags, size, NULL, {0}};
+    }
+    return 0;
+}
+
+/* _Operator(name, kinds, n_args, n_positional, defaults, numbers) */
+static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)kwargs;
+    const char *name;
+    PyObject *kinds, *defaults;
+    int n_args, n_positional, numbers;
+    if (!PyArg_ParseTuple(args, "sO!iiO!p", &name, &PyTuple_Type, &kinds, &n_args, &n_positional,
+                          &PyTuple_Type, &defaults, &numbers))
+        return NULL;
+    int n = (int)PyTuple_Size(kinds);
+    if (n_args > n || n_args > TNPY_MAX_ARGS || n - n_args > TNPY_MAX_ARGS ||
+        n_positional > n_args || PyTuple_Size(defaults) != n_args) {
+        PyErr_SetString(PyExc_ValueError, "the numbers of arguments contradict each other");
+        return NULL;
+    }
+    tn_op *op;
+    tn_status st = tn_op_find(name, &op);
+    if (st != TN_OK)
+        return tnpy_raise(st);
+    tnpy_operator *self = PyObject_New(tnpy_operator, type);
+    if (!self)
+        return NULL;
+    memset((char *)self + sizeof(PyObject), 0, sizeof *self - sizeof(PyObject));
+    self->op = op;
+    self->defaults = Py_NewRef(defaults);
+    self->n_args = n_args;
+    self->n_rets = n - n_args;
+    self->n_positional = n_positional;
+    self->name = strdup(name);
+    if (!self->name || read_params(self, kinds)) {
+        if (!self->name)
+            PyErr_NoMemory();
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    self->sig = (tnpy_sig){.op = self->name, .params = self->params, .n = (uint8_t)n_args};
+    self->entry = (tnpy_entry){
+        .name = self->name, .sigs = &self->sig, .n = 1, .numbers = (uint8_t)(numbers != 0)};
+    return (PyObject *)self;
+}
+
+/* ---- finding ---- */
+
+tnpy_operator *tnpy_operator_of(tn_op *op)
+{
+    PyObject *key = PyLong_FromVoidPtr(op);
+    PyObject *found = key ? PyDict_GetItemWithError(known, key) : NULL;
+    Py_XDECREF(key);
+    if (found || PyErr_Occurred())
+        return (tnpy_operator *)(void *)found;
+    PyObject *module = PyImport_ImportModule("tenon._ops");
+    PyObject *overload =
+        module ? PyObject_CallMethod(module, "_overload", "s", tn_op_name(op)) : NULL;
+    PyObject *made = overload ? PyObject_GetAttrString(overload, "_op") : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(overload);
+    Py_XDECREF(made); /* the overload has it, and the table of overloads has that */
+    return (tnpy_operator *)(void *)made;
+}
+
+/* remember(overload): this operator is that object, from now on. */
+static PyObject *remember(PyObject *o, PyObject *overload)
+{
+    PyObject *key = PyLong_FromVoidPtr(self_of(o)->op);
+    int failed = !key || PyDict_SetItem(known, key, o);
+    Py_XDECREF(key);
+    if (failed)
+        return NULL;
+    self_of(o)->overload = overload;
+    return Py_NewRef(Py_None);
+}
+
+/* forget(): its definition goes. */
+static PyObject *forget(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    PyObject *key = PyLong_FromVoidPtr(self_of(o)->op);
+    if (!key)
+        return NULL;
+    if (PyDict_DelItem(known, key))
+        PyErr_Clear();
+    Py_DECREF(key);
+    return Py_NewRef(Py_None);
+}
+
+/* ---- from C to Python ---- */
+
+static PyObject *list_of(const tn_value *v, int kind);
+
+static PyObject *to_python(const tn_value *v, int kind)
+{
+    switch ((tn_tag)v->tag) {
+    case TN_TAG_NONE:
+        return Py_NewRef(Py_None);
+    case TN_TAG_TENSOR:
+        return tnpy_wrap_borrowed(v->u.tensor);
+    case TN_TAG_INT:
+        if (kind == TNPY_DTYPE)
+            return tnpy_dtype((tn_dtype)v->u.i);
+        if (kind == TNPY_LAYOUT)
+            return tnpy_layout((tn_layout)v->u.i);
+        if (kind == TNPY_FORMAT)
+            return tnpy_format((tn_memory_format)v->u.i);
+        return PyLong_FromLongLong(v->u.i);
+    case TN_TAG_BOOL:
+        return PyBool_FromLong(v->u.i != 0);
+    case TN_TAG_FLOAT:
+        return PyFloat_FromDouble(v->u.f);
+    case TN_TAG_COMPLEX:
+        return PyComplex_FromDoubles(v->u.z.re, v->u.z.im);
+    case TN_TAG_STRING:
+        return PyUnicode_FromStringAndSize(v->u.text, (Py_ssize_t)v->count);
+    case TN_TAG_DEVICE:
+        return tnpy_device(v->u.device);
+    case TN_TAG_GENERATOR:
+        return tnpy_generator(tn_generator_ref(v->u.generator));
+    case TN_TAG_TENSOR_LIST:
+    case TN_TAG_INT_LIST:
+    case TN_TAG_FLOAT_LIST:
+    case TN_TAG_BOOL_LIST:
+    case TN_TAG_LIST:
+        return list_of(v, kind);
+    default:
+        PyErr_Format(PyExc_TypeError, "a value of type %s has no form in Python",
+                     tn_tag_name((tn_tag)v->tag));
+        return NULL;
+    }
+}
+
+static PyObject *list_of(const tn_value *v, int kind)
+{
+    PyObject *list = PyList_New((Py_ssize_t)v->count);
+    for (uint32_t i = 0; list && i < v->count; i++) {
+        PyObject *item;
+        switch ((tn_tag)v->tag) {
+        case TN_TAG_TENSOR_LIST:
+            item = tnpy_wrap_borrowed(v->u.tensors[i]);
+            break;
+        case TN_TAG_INT_LIST:
+            item = PyLong_FromLongLong(v->u.ints[i]);
+            break;
+        case TN_TAG_FLOAT_LIST:
+            item = PyFloat_FromDouble(v->u.floats[i]);
+            break;
+        case TN_TAG_BOOL_LIST:
+            item = PyBool_FromLong(v->u.bools[i]);
+            break;
+        default:
+            item = to_python(&v->u.values[i], kind);
+        }
+        if (!item)
+            Py_CLEAR(list);
+        else
+            PyList_SetItem(list, (Py_ssize_t)i, item);
+    }
+    return list;
+}
+
+static PyObject *results_to_python(const tnpy_operator *o, tn_value *rets)
+{
+    PyObject *result = o->n_rets == 1 ? to_python(&rets[0], o->params[o->n_args].kind)
+                       : o->n_rets    ? PyTuple_New(o->n_rets)
+                                      : Py_NewRef(Py_None);
+    for (int i = 0; result && o->n_rets > 1 && i < o->n_rets; i++) {
+        PyObject *item = to_python(&rets[i], o->params[o->n_args + i].kind);
+        if (!item)
+            Py_CLEAR(result);
+        else
+            PyTuple_SetItem(result, i, item);
+    }
+    for (int i = 0; i < o->n_rets; i++)
+        tn_value_clear(&rets[i]);
+    return result;
+}
+
+/* Whether an argument is what it would be if nobody had given it. */
+static int is_default(PyObject *value, PyObject *fallback)
+{
+    if (fallback == no_default)
+        return 0;
+    if (value == fallback)
+        return 1;
+    if (value == Py_None || fallback == Py_None || tnpy_is_tensor(value))
+        return 0;
+    return PyObject_RichCompareBool(value, fallback, Py_EQ);
+}
+
+int tnpy_arguments_to_python(const tnpy_operator *o, const tn_value *args, PyObject **tuple,
+                             PyObject **kwargs)
+{
+    PyObject *list = PyList_New(0), *words = PyDict_New();
+    PyObject *names = o->overload ? PyObject_GetAttrString(o->overload, "_names") : NULL;
+    int failed = !list || !words || !names, shown = 0;
+    for (int i = 0; !failed && i < o->n_args; i++) {
+        PyObject *value = to_python(&args[i], o->params[i].kind);
+        int plain = value ? is_default(value, PyTuple_GetItem(o->defaults, i)) : -1;
+        failed = plain < 0;
+        if (!failed && i < o->n_positional) {
+            failed = PyList_Append(list, value);
+            if (!plain)
+                shown = i + 1; /* the last that has to be shown, and all before it */
+        } else if (!failed && !plain) {
+            failed = PyDict_SetItem(words, PyTuple_GetItem(names, i), value);
+        }
+        Py_XDECREF(value);
+    }
+    if (!failed)
+        failed = PyList_SetSlice(list, shown, PyList_Size(list), NULL);
+    *tuple = failed ? NULL : PyList_AsTuple(list);
+    Py_XDECREF(list);
+    Py_XDECREF(names);
+    if (!*tuple) {
+        Py_XDECREF(words);
+        return -1;
+    }
+    *kwargs = words;
+    return 0;
+}
+
+/* ---- from Python to C ---- */
+
+static PyObject *call(PyObject *o, PyObject *args, PyObject *kwargs)
+{
+    tnpy_operator *self = self_of(o);
+    Py_ssize_t n = PyTuple_Size(args);
+    if (kwargs && PyDict_Size(kwargs)) {
+        PyErr_SetString(PyExc_TypeError, "arguments of an operator come by position here");
+        return NULL;
+    }
+    if (n > self->n_args) {
+        PyErr_SetObject(misfit, Py_None);
+        return NULL;
+    }
+    tnpy_frame f;
+    f.heap = NULL;
+    f.n_made = 0;
+    f.used = 0;
+    f.work = 0;
+    f.overridden = f.requires_grad = false;
+    f.kept = NULL;
+    tnpy_call c = {.entry = &self->entry, .numbers = self->entry.numbers, .n = (int)n};
+    int found = 1;
+    Py_ssize_t at = 0;
+    for (; at < n; at++) {
+        found = tnpy_fit(&c, &f, &self->params[at], PyTuple_GetItem(args, at), true, &f.v[at]);
+        if (found != 1)
+            break;
+    }
+    PyObject *result = NULL;
+    if (found < 0 && !PyErr_ExceptionMatches(PyExc_TypeError))
+        goto out;
+    if (found != 1) {
+        PyErr_Clear();
+        PyObject *place = PyLong_FromSsize_t(at);
+        PyErr_SetObject(misfit, place);
+        Py_XDECREF(place);
+        goto out;
+    }
+    if ((f.overridden || f.kept) && !tnpy_function_off && self->overload) {
+        result = tnpy_override_call(self->overload, args, NULL);
+        goto out;
+    }
+    tn_value rets[TNPY_MAX_ARGS];
+    tn_status st;
+    if (f.work >= LONG_WORK) {
+        PyThreadState *state = tnpy_unlock();
+        st = tn_op_call(self->op, f.v, (int)n, rets);
+        tnpy_lock(state);
+    } else {
+        st = tn_op_call(self->op, f.v, (int)n, rets);
+    }
+    result = st == TN_OK ? results_to_python(self, rets) : tnpy_raise(st);
+out:
+    tnpy_frame_drop(&f);
+    return result;
+}
+
+static tn_status result_of(const tnpy_operator *o, int i, PyObject *item, tnpy_frame *f,
+                           tn_value *out)
+{
+    tnpy_call c = {.entry = (tnpy_entry *)(uintptr_t)&o->entry};
+    tnpy_param p = o->params[o->n_args + i];
+    p.flags |= TNPY_OPTIONAL; /* no gradient, no tensor: None is how Python says it */
+    tn_value v;
+    int found = tnpy_fit(&c, f, &p, item, false, &v);
+    if (found < 0)
+        return tnpy_failed();
+    if (!found) {
+        char name[128];
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "Unable to cast the result %d of %s, of type %s, to the type that its schema says", i,
+            o->name, tnpy_type_name(item, name, sizeof name));
+        return tnpy_failed();
+    }
+    return tn_value_copy(&v, out);
+}
+
+tn_status tnpy_results_of(const tnpy_operator *o, PyObject *result, tn_value *rets)
+{
+    if (o->n_rets == 0)
+        return TN_OK;
+    tnpy_frame f;
+    f.heap = NULL;
+    f.n_made = 0;
+    f.used = 0;
+    f.work = 0;
+    tn_value made[TNPY_MAX_ARGS];
+    int n = 0;
+    tn_status st = TN_OK;
+    if (o->n_rets == 1) {
+        st = result_of(o, 0, result, &f, &made[0]);
+        n = st == TN_OK;
+    } else {
+        PyObject *all = PySequence_Tuple(result);
+        if (!all) {
+            st = tnpy_failed();
+        } else if (PyTuple_Size(all) != o->n_rets) {
+            PyErr_Format(PyExc_RuntimeError, "Expected %d results of %s, but got %zd", o->n_rets,
+                         o->name, PyTuple_Size(all));
+            st = tnpy_failed();
+        }
+        while (st == TN_OK && n < o->n_rets) {
+            st = result_of(o, n, PyTuple_GetItem(all, n), &f, &made[n]);
+            n += st == TN_OK;
+        }
+        Py_XDECREF(all);
+    }
+    if (st == TN_OK)
+        memcpy(rets, made, (size_t)n * sizeof *rets);
+    else
+        while (n > 0)
+            tn_value_clear(&made[--n]);
+    tnpy_frame_drop(&f);
+    return st;
+}
+
+/* ---- kernels in Python ---- */
+
+tn_status tnpy_python_kernel(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    PyGILState_STATE lock = tnpy_lock_any();
+    tnpy_held *held = tn_call_context(call);
+    tnpy_operator *o = tnpy_operator_of(tn_call_op(call));
+    PyObject *tuple = NULL, *kwargs = NULL, *result = NULL;
+    tn_status st;
+    if (o && tnpy_arguments_to_python(o, args, &tuple, &kwargs) == 0)
+        result = PyObject_Call(held->object, tuple, kwargs);
+    st = result ? tnpy_results_of(o, result, rets) : tnpy_failed();
+    Py_XDECREF(tuple);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(result);
+    tnpy_unlock_any(lock);
+    return st;
+}
+
+/* ---- the type ---- */
+
+static PyObject *schema_text(PyObject *self, PyObject *name)
+{
+    (void)self;
+    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    tn_op *op;
+    char *schema;
+    if (!text)
+        return NULL;
+    if (tn_op_find(text, &op) != TN_OK || !tn_op_has_schema(op))
+        return Py_NewRef(Py_None);
+    tn_status st = tn_op_schema(op, &schema);
+    if (st != TN_OK)
+        return tnpy_raise(st);
+    PyObject *o = PyUnicode_FromString(schema);
+    tn_string_free(schema);
+    return o;
+}
+
+/* _operator_names(prefix): those that have a schema and whose names begin so. */
+static PyObject *operator_names(PyObject *self, PyObject *prefix)
+{
+    (void)self;
+    const char *text = PyUnicode_AsUTF8AndSize(prefix, NULL);
+    tn_op **list;
+    size_t n;
+    if (!text)
+        return NULL;
+    tn_status st = tn_op_list(&list, &n);
+    if (st != TN_OK)
+        return tnpy_raise(st);
+    PyObject *names = PyList_New(0);
+    for (size_t i = 0; names && i < n; i++) {
+        const char *name = tn_op_name(list[i]);
+        if (strncmp(name, text, strlen(text)) || !tn_op_has_schema(list[i]))
+            continue;
+        PyObject *item = PyUnicode_FromString(name);
+        if (!item || PyList_Append(names, item))
+            Py_CLEAR(names);
+        Py_XDECREF(item);
+    }
+    tn_op_list_free(list);
+    return names;
+}
+
+static PyObject *tags(PyObject *o, PyObject *nothing)
+{
+    (void)nothing;
+    return PyUnicode_FromString(tn_op_tags(self_of(o)->op));
+}
+
+static PyMethodDef methods[] = {
+    {"tags", tags, METH_NOARGS, NULL},
+    {"remember", remember, METH_O, NULL},
+    {"forget", forget, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot slots[] = {
+    {Py_tp_new, make},
+    {Py_tp_dealloc, let_go},
+    {Py_tp_call, call},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, "An operator, called with its arguments by position."},
+    {0, NULL},
+};
+static PyType_Spec spec = {"tenon._C._Operator", sizeof(tnpy_operator), 0, Py_TPFLAGS_DEFAULT,
+                           slots};
+
+/* _takes_numbers(name): whether a number may stand for a tensor. */
+static PyObject *takes_numbers(PyObject *self, PyObject *name)
+{
+    (void)self;
+    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    if (!text)
+        return NULL;
+    const tnpy_entry *e = tnpy_find_entry(tnpy_function_entries, text);
+    if (!e)
+        e = tnpy_find_entry(tnpy_method_entries, text);
+    return PyBool_FromLong(e && e->numbers);
+}
+
+static PyObject *module_name(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    return PyUnicode_FromString(tnpy_module_name());
+}
+
+static PyMethodDef functions[] = {
+    {"_takes_numbers", takes_numbers, METH_O, NULL},
+    {"_module_name", module_name, METH_NOARGS, NULL},
+    {"_schema_text", schema_text, METH_O, "_schema_text(name) -> str or None"},
+    {"_operator_names", operator_names, METH_O, "_operator_names(prefix) -> list"},
+    {NULL, NULL, 0, NULL},
+};
+
+int tnpy_add_opcall(PyObject *module)
+{
+    operator_type = (PyTypeObject *)PyType_FromSpec(&spec);
+    misfit = PyErr_NewException("tenon._C._Misfit", PyExc_TypeError, NULL);
+    known = PyDict_New();
+    no_default = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
+    if (!operator_type || !misfit || !known || !no_default ||
+        PyModule_AddObjectRef(module, "_Operator", (PyObject *)operator_type) ||
+        PyModule_AddObjectRef(module, "_Misfit", misfit) ||
+        PyModule_AddObjectRef(module, "_no_default", no_default))
+        return -1;
+    return PyModule_AddFunctions(module, functions);
+}

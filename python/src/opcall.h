@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* opcall.h: operators as Python objects (tenon.ops), and values between the two languages by the
+ * kinds of a schema. Everything here wants the interpreter lock. */
+#ifndef TNPY_OPCALL_H
+#define TNPY_OPCALL_H
+
+#include "fit.h"
+
+/* An operator as Python calls it: `tenon.ops.aten.mm.default` has one. */
+typedef struct tnpy_operator {
+    PyObject_HEAD tn_op *op;
+    PyObject *overload; /* the OpOverload, borrowed: it has us, and both stay */
+    tnpy_param *params; /* of arguments, then of results */
+    PyObject *defaults; /* a tuple: of each argument its default, or the mark for none */
+    tnpy_entry entry;   /* of one signature, for messages */
+    tnpy_sig sig;
+    char *name;
+    int n_args, n_rets, n_positional;
+} tnpy_operator;
+
+/* The object of an operator, borrowed. */
+tnpy_operator *tnpy_operator_of(tn_op *op);
+/* Boxed arguments as Python sees them in a kernel: what equals its default is left out, keywords
+ * stand apart. */
+int tnpy_arguments_to_python(const tnpy_operator *o, const tn_value *args, PyObject **tuple,
+                             PyObject **kwargs);
+/* What a Python kernel gave, as results of the operator: owned values. */
+tn_status tnpy_results_of(const tnpy_operator *o, PyObject *result, tn_value *rets);
+/* A registered kernel in Python: tn_call_context is the function (a tnpy_held). */
+tn_status tnpy_python_kernel(tn_call *call, const tn_value *args, tn_value *rets);
+
+/* The failure of reading values that are not there (fake.c). */
+tn_status tnpy_needs_values(void);
+
+int tnpy_add_opcall(PyObject *module);
+int tnpy_add_fake(PyObject *module);
+
+#endif

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Fake tensors from Python, at torch's import path. The texts are PyTorch 2.11's."""
+
+import threading
+import unittest
+
+import harness
+import tenon
+from tenon._subclasses import FakeTensor, FakeTensorMode
+from tenon._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException,
+                                           unset_fake_temporarily)
+
+
+class Fake(unittest.TestCase):
+    def test_factories_inside_a_mode_make_fake_tensors(self):
+        with FakeTensorMode() as mode:
+            x = tenon.randn(2, 3)
+        self.assertEqual(repr(x), "FakeTensor(..., size=(2, 3))")
+        self.assertIsInstance(x, FakeTensor)
+        self.assertIsInstance(x, tenon.Tensor)
+        self.assertIs(x.fake_mode, mode)
+        self.assertEqual((x.device, x.fake_device), (tenon.device("cpu"), tenon.device("cpu")))
+        self.assertNotIsInstance(tenon.randn(2), FakeTensor)
+        self.assertEqual(repr(x + 1), "FakeTensor(..., size=(2, 3))")
+
+    def test_a_device_need_not_exist(self):
+        with FakeTensorMode():
+            c = tenon.ones(2, device="cuda")
+            self.assertEqual(repr(c), "FakeTensor(..., device='cuda:0', size=(2,))")
+            with self.assertRaisesRegex(
+                    RuntimeError, "Unhandled FakeTensor Device Propagation for aten.add.Tensor, found two different "
+                                  "devices cuda:0, cpu"):
+                c + tenon.ones(2)
+
+    def test_what_depends_on_values_raises_torchs_classes(self):
+        with FakeTensorMode():
+            x = tenon.randn(2, 3)
+            for call, kind, name in (
+                    (lambda: x.nonzero(), DynamicOutputShapeException, "aten.nonzero.default"),
+                    (lambda: x[x > 0], DynamicOutputShapeException, "aten.nonzero.default"),
+                    (lambda: tenon.unique(x), DynamicOutputShapeException, "aten._unique2.default"),
+                    (lambda: tenon.masked_select(x, x > 0), DynamicOutputShapeException,
+                     "aten.masked_select.default"),
+                    (lambda: x.sum().item(), DataDependentOutputException, "aten._local_scalar_dense.default"),
+                    (lambda: bool(x.sum() > 0), DataDependentOutputException, "aten._local_scalar_dense.default"),
+                    (lambda: x.tolist(), DataDependentOutputException, "aten._local_scalar_dense.default")):
+                with self.assertRaises(kind) as caught:
+                    call()
+                self.assertEqual(str(caught.exception), name)
+                self.assertIs(caught.exception.func, tenon.ops.aten.__getattr__(name.split(".")[1]).default)
+            with self.assertRaisesRegex(RuntimeError, r"^.numpy\(\) is not supported for tensor subclasses.$"):
+                x.numpy()
+
+    def test_known_values_stay_known(self):
+        with FakeTensorMode():
+            t = tenon.tensor(3.)
+            self.assertEqual(t.item(), 3.)
+            self.assertEqual(repr(tenon.tensor([1, 2])), "FakeTensor(..., size=(2,), dtype=tenon.int64)")
+            self.assertEqual(repr(tenon.tensor([1., 2.], dtype=tenon.float16)),
+                             "FakeTensor(..., size=(2,), dtype=tenon.float16)")
+        self.assertEqual(t.constant.item(), 3.)
+
+    def test_real_tensors_are_refused_or_converted(self):
+        a = tenon.ones(2, 2)
+        with FakeTensorMode():
+            with self.assertRaisesRegex(AssertionError, "Please convert all Tensors to FakeTensors first or "
+                                                        "instantiate FakeTensorMode with 'allow_non_fake_inputs'."):
+                a + 1
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            self.assertEqual(repr(a + 1), "FakeTensor(..., size=(2, 2))")
+
+    def test_from_tensor_gives_the_same_one_with_the_same_metadata(self):
+        mode = FakeTensorMode()
+        a = tenon.ones(4, 6)[::2, 1:].requires_grad_()
+        f = mode.from_tensor(a)
+        self.assertIs(mode.from_tensor(a), f)
+        self.assertEqual((f.shape, f.stride(), f.storage_offset(), f.requires_grad, f.is_leaf),
+                         (a.shape, a.stride(), a.storage_offset(), True, True))
+        (f * 2).sum().backward()
+        self.assertEqual(repr(f.grad), "FakeTensor(..., size=(2, 5))")
+
+    def test_a_mode_can_be_left_for_a_while(self):
+        with FakeTensorMode() as mode:
+            with unset_fake_temporarily() as before:
+                self.assertIs(before, mode)
+                self.assertEqual(tenon.ones(2).tolist(), [1., 1.])
+            self.assertIsInstance(tenon.ones(2), FakeTensor)
+
+    def test_a_mode_belongs_to_the_thread_that_entered_it(self):
+        found = []
+        with FakeTensorMode():
+            thread = threading.Thread(target=lambda: found.append(isinstance(tenon.ones(1), FakeTensor)))
+            thread.start()
+            thread.join()
+        self.assertEqual(found, [False])
+
+    def test_exceptions_leave_the_mode(self):
+        with self.assertRaises(ZeroDivisionError):
+            with FakeTensorMode():
+                1 / 0
+        self.assertNotIsInstance(tenon.ones(1), FakeTensor)
+
+    def test_modules_run_on_fake_tensors(self):
+        with FakeTensorMode():
+            net = tenon.nn.Sequential(tenon.nn.Linear(8, 16), tenon.nn.ReLU(), tenon.nn.Linear(16, 4))
+            out = net(tenon.randn(3, 8))
+            out.sum().backward()
+            self.assertEqual(tuple(out.shape), (3, 4))
+            self.assertEqual(tuple(net[0].weight.grad.shape), (16, 8))
+
+
+if __name__ == "__main__":
+    harness.main()
