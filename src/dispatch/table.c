@@ -31,22 +31,6 @@ static tn_keyset autograd_other_backends(void)
            TNI_FBIT(TN_KEY_SPARSE_CSR) | TNI_FBIT(TN_KEY_QUANTIZED) | TNI_BACKEND_MASK;
 }
 
-/* The backend keys whose own kernel means that autograd key @p key must not take the composite one.
- */
-static tn_keyset protected_by(tn_key key)
-{
-    if (key == TN_KEY_AUTOGRAD_OTHER)
-        return autograd_other_backends();
-    if (key == TN_KEY_AUTOGRAD_NESTED_TENSOR)
-        return TNI_FBIT(TN_KEY_NESTED_TENSOR) | TNI_BACKEND_MASK;
-    if (key < TN_KEY_AUTOGRAD_CPU || key > TN_KEY_AUTOGRAD_META)
-        return 0;
-    /* The reference forgets HIP, VE and MTIA; tables must agree with it. */
-    if (key == TN_KEY_AUTOGRAD_HIP || key == TN_KEY_AUTOGRAD_VE || key == TN_KEY_AUTOGRAD_MTIA)
-        return 0;
-    return tni_key_set((tn_key)(TN_KEY_CPU + (key - TN_KEY_AUTOGRAD_CPU)));
-}
-
 static bool any_direct(const tni_record *const *newest, tn_keyset ks)
 {
     unsigned cursor = 0;
@@ -56,6 +40,22 @@ static bool any_direct(const tni_record *const *newest, tn_keyset ks)
             return true;
     }
     return false;
+}
+
+/* Whether a backend has a kernel of its own, so that its autograd key must not take the composite
+ * one. */
+static bool is_protected(const tni_record *const *newest, tn_key key)
+{
+    if (key == TN_KEY_AUTOGRAD_OTHER)
+        return any_direct(newest, autograd_other_backends());
+    if (key == TN_KEY_AUTOGRAD_NESTED_TENSOR)
+        return any_direct(newest, TNI_FBIT(TN_KEY_NESTED_TENSOR) | TNI_BACKEND_MASK);
+    if (key < TN_KEY_AUTOGRAD_CPU || key > TN_KEY_AUTOGRAD_META)
+        return false;
+    /* The reference forgets HIP, VE and MTIA; tables must agree with it. */
+    if (key == TN_KEY_AUTOGRAD_HIP || key == TN_KEY_AUTOGRAD_VE || key == TN_KEY_AUTOGRAD_MTIA)
+        return false;
+    return newest[TN_KEY_CPU + (key - TN_KEY_AUTOGRAD_CPU)] != NULL;
 }
 
 static bool fills(tn_key alias, tn_key key)
@@ -93,7 +93,7 @@ const tni_kernel *tni_table_resolve(const tni_record *const *newest, unsigned sl
             *why = TNI_FROM_AMBIGUOUS; /* 2.3b */
             return &ambiguous;
         }
-        if (!newest[TN_KEY_COMPOSITE_EXPLICIT] && !any_direct(newest, protected_by(key))) {
+        if (!newest[TN_KEY_COMPOSITE_EXPLICIT] && !is_protected(newest, key)) {
             *why = TNI_FROM_MATH; /* 2.3c */
             return &newest[TN_KEY_COMPOSITE_IMPLICIT]->kernel;
         }
