@@ -364,27 +364,37 @@ _shared = None  # where a storage lies -> the mapping that holds it, as long as 
 
 
 def share_memory_(t):
-    """Move the elements to memory that processes forked from here on share."""
-    global _shared
+    """Move the elements to memory that other processes share: those forked from here on, and those that are sent `t`."""
     if is_shared(t) or t.device.type != "cpu" or t.untyped_storage().nbytes() == 0:
         return t
-    import mmap
-    import weakref
+    from tenon.multiprocessing import reductions
 
     old = untyped_storage_of(t)
-    mapped = mmap.mmap(-1, old.nbytes())
-    new = UntypedStorage(tenon.frombuffer(mapped, dtype=tenon.uint8))
+    new = shared_storage(reductions.Mapping.of_size(old.nbytes()))
     new.copy_(old)
-    if _shared is None:
-        _shared = weakref.WeakValueDictionary()
-    _shared[new.data_ptr()] = mapped
     tenon._C._set_data(t, new.tensor_of(t.dtype, t.storage_offset(), tuple(t.size()),
                                         tuple(t.stride())))
     return t
 
 
+def shared_storage(mapped):
+    """The storage of memory that is mapped; it keeps the mapping."""
+    global _shared
+    if _shared is None:
+        import weakref
+        _shared = weakref.WeakValueDictionary()
+    new = UntypedStorage(tenon.frombuffer(mapped, dtype=tenon.uint8))
+    _shared[new.data_ptr()] = mapped
+    return new
+
+
+def mapping_of(t):
+    """The mapping under `t`, None where its memory is not shared."""
+    return _shared.get(untyped_storage_of(t).data_ptr()) if _shared is not None else None
+
+
 def is_shared(t):
-    return _shared is not None and untyped_storage_of(t).data_ptr() in _shared
+    return mapping_of(t) is not None
 
 
 def pin_memory(t, device=None):

@@ -6,6 +6,8 @@ from multiprocessing import *  # noqa: F401,F403
 import signal as _signal
 import sys as _sys
 
+from tenon.multiprocessing import reductions  # noqa: F401
+
 __all__ = list(_python.__all__) + ["ProcessContext", "ProcessException", "ProcessExitedException",
                                    "ProcessRaisedException", "get_all_sharing_strategies", "get_sharing_strategy",
                                    "set_sharing_strategy", "spawn", "start_processes"]

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Functions of lists of tensors: which overload a call means, and what it returns."""
+
+import unittest
+
+import harness
+import tenon
+
+
+class Foreach(unittest.TestCase):
+    """Lists of tensors at once, as PyTorch's functions take and return them."""
+
+    def test_overwriting_gives_the_list_itself(self):
+        xs = [tenon.ones(2), tenon.ones(1)]
+        self.assertIs(tenon._foreach_add_(xs, 1), xs)
+        self.assertIs(tenon._foreach_zero_(self=xs), xs)
+        both = tuple(xs)
+        self.assertIs(tenon._foreach_sqrt_(both), both)
+
+    def test_a_list_of_numbers_chooses_its_overload(self):
+        xs, ys = [tenon.ones(2), tenon.ones(1)], [tenon.zeros(2), tenon.zeros(1)]
+        self.assertEqual([x.tolist() for x in tenon._foreach_sub(xs, [2, 0.5])], [[-1, -1], [0.5]])
+        self.assertEqual([x.tolist() for x in tenon._foreach_lerp(xs, ys, [0.25, 0.5])], [[0.75, 0.75], [0.5]])
+        with self.assertRaisesRegex(RuntimeError, "same number of elements as scalar list"):
+            tenon._foreach_sub(xs, [2])
+
+    def test_a_list_of_tensors_without_dimensions_is_no_list_of_numbers(self):
+        x = tenon.tensor(3.0, requires_grad=True)
+        tenon._foreach_mul([tenon.tensor(2.0)], [x])[0].backward()
+        self.assertEqual(x.grad.item(), 2)
+        self.assertEqual(tenon._foreach_add([tenon.tensor(2.0)], [tenon.tensor(3.0)], alpha=2)[0].item(), 8)
+
+
+if __name__ == "__main__":
+    harness.main()
