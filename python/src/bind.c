@@ -256,6 +256,8 @@ static PyObject *invoke(const tnpy_call *c, tnpy_frame *f, int i)
         }
     }
     PyTypeObject *kept = TNPY_UNLIKELY(f->kept != NULL) && !tnpy_function_off ? f->kept : NULL;
+    if (TNPY_UNLIKELY(s->flags & TNPY_SIG_FIRST))
+        return Py_NewRef(c->n ? c->args[0] : tnpy_keyword(c, tnpy_names[s->params[0].name]));
     if (TNPY_UNLIKELY(s->flags & TNPY_SIG_DTYPE))
         return tnpy_dtype((tn_dtype)rets[0].u.i);
     if (TNPY_LIKELY(s->n_rets == 1))

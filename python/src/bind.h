@@ -52,6 +52,7 @@ enum {
     TNPY_SIG_HIDDEN = 16, /* not shown in messages */
     TNPY_SIG_DTYPE = 64,  /* its result is a dtype */
     TNPY_SIG_LIST = 32,   /* its one positional argument is a list of ints: x.view(2, 3) */
+    TNPY_SIG_FIRST = 128, /* its result is its first argument, the list that it overwrites */
 };
 
 typedef struct tnpy_sig {

@@ -349,8 +349,8 @@ static int fit_list(tnpy_frame *f, const tnpy_param *p, PyObject *o, tn_value *o
             found = fit_float(item, &((double *)(void *)values)[i]);
         else if (p->kind == TNPY_BOOLS)
             found = fit_bool(item, &((bool *)(void *)values)[i]);
-        else
-            found = fit_scalar(item, &values[i]);
+        else /* a tensor is no number here: lists of tensors have overloads of their own */
+            found = tnpy_tensor(item) ? 0 : fit_scalar(item, &values[i]);
         Py_DECREF(item);
         if (found != 1)
             return found;

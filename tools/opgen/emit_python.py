@@ -15,7 +15,7 @@ FORMATS = {"contiguous_format": "CONTIGUOUS", "preserve_format": "PRESERVE", "ch
 # What makes one signature be tried after another where the types of an argument differ: a tensor also serves as a number,
 # and one number as a list.
 AFTER = {("Scalar", "Tensor"), ("Scalar?", "Tensor?"), ("Scalar?", "Tensor"), ("Scalar", "Tensor?"), ("int[]", "int"),
-         ("int[]", "int?"), ("Tensor[]", "int[]"), ("Tensor[]", "Tensor")}
+         ("int[]", "int?"), ("Tensor[]", "int[]"), ("Tensor[]", "Tensor"), ("Tensor[]", "Scalar[]")}
 
 
 def python_type(arg):
@@ -44,6 +44,11 @@ def ordered(ops):
         left.remove(ready)
         done.append(ready)
     return done
+
+
+def is_input(arg):
+    """A tensor that is called self has the name input in a function; a list keeps its name."""
+    return arg.name == "self" and arg.type.is_tensor and not arg.type.is_list
 
 
 def kind_of(kind):
@@ -114,7 +119,7 @@ class Tables:
             value, text = self.default(arg)
             flags = [flag for flag, on in (("OPTIONAL", arg.type.optional), ("DEFAULT", arg.default is not None),
                                            ("KEYWORD", arg.kw_only), ("OUT", arg.kw_only and arg.type.write)) if on]
-            name = "input" if arg.name == "self" and arg.type.is_tensor and not (method and i == 0) else arg.name
+            name = "input" if is_input(arg) and not (method and i == 0) else arg.name
             rows.append("{%d, %s, %s, %d, %s, %s}" % (
                 self.name(name), kind_of(arg.type), " | ".join("TNPY_" + f for f in flags) or "0", arg.type.size or 0,
                 literal(text) if text is not None else "NULL", value))
@@ -213,6 +218,12 @@ def takes_rest(op, method):
     return len(positional) == 1 and python_type(positional[0]).startswith("int[]") and positional[0].type.size is None
 
 
+def gives_first(op):
+    """Writes a list of tensors in place: its result in Python is the list that it was given."""
+    args = op.schema.args
+    return op.schema.name.startswith("_foreach_") and op.schema.name.endswith("_") and not op.schema.rets and args[0].type.write
+
+
 def flags_of(op, method):
     args = op.schema.args
     has_options = any(schemas.options_at(args, i) for i in range(len(args)))
@@ -231,6 +242,8 @@ def flags_of(op, method):
         found.append("DTYPE")
     if takes_rest(op, method):
         found.append("LIST")
+    if gives_first(op):
+        found.append("FIRST")
     return " | ".join("TNPY_SIG_" + flag for flag in found) or "0"
 
 
@@ -266,7 +279,7 @@ def call_text(op, method):
         if arg.kw_only and not star:
             parts.append("*")
             star = True
-        name = "input" if arg.name == "self" and arg.type.is_tensor else arg.name
+        name = "input" if is_input(arg) else arg.name
         default = "None" if arg.default == "[]" else arg.default
         parts.append(name if default is None else "%s=%s" % (name, default))
     if not method and op.family.variant("out") and op is op.family.base:
