@@ -289,6 +289,7 @@ static PyObject *call(PyObject *o, PyObject *args, PyObject *kwargs)
     }
     tnpy_frame f;
     f.heap = NULL;
+    f.held = NULL;
     f.n_made = 0;
     f.used = 0;
     f.work = 0;
@@ -336,6 +337,10 @@ static tn_status result_of(const tnpy_operator *o, int i, PyObject *item, tnpy_f
 {
     tnpy_call c = {.entry = (tnpy_entry *)(uintptr_t)&o->entry};
     tnpy_param p = o->params[o->n_args + i];
+    if (p.flags & TNPY_OUT) { /* the argument that was written: None stands for it */
+        *out = tn_value_none();
+        return TN_OK;
+    }
     p.flags |= TNPY_OPTIONAL; /* no gradient, no tensor: None is how Python says it */
     tn_value v;
     int found = tnpy_fit(&c, f, &p, item, false, &v);
@@ -358,6 +363,7 @@ tn_status tnpy_results_of(const tnpy_operator *o, PyObject *result, tn_value *re
         return TN_OK;
     tnpy_frame f;
     f.heap = NULL;
+    f.held = NULL;
     f.n_made = 0;
     f.used = 0;
     f.work = 0;

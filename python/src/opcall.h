@@ -32,7 +32,13 @@ tn_status tnpy_python_kernel(tn_call *call, const tn_value *args, tn_value *rets
 /* The failure of reading values that are not there (fake.c). */
 tn_status tnpy_needs_values(void);
 
+/* Does a class of tensors have a __torch_dispatch__ of its own? (dispatch.c) */
+int tnpy_type_dispatches(PyTypeObject *type);
+/* From now on calls with @p t go to its class. 0, or -1. */
+int tnpy_handle(tn_tensor *t);
+
 int tnpy_add_opcall(PyObject *module);
+int tnpy_add_dispatch(PyObject *module);
 int tnpy_add_fake(PyObject *module);
 
 #endif

@@ -2,7 +2,7 @@
 /* tensor.c: the type Tensor: objects, their identity, and who owns whom. Its properties and plain
  * methods are in property.c, its operators in operator.c, the generated methods come from bind.c.
  */
-#include "bind.h"
+#include "opcall.h"
 #include "type.h"
 
 #include <string.h>
@@ -51,6 +51,10 @@ PyObject *tnpy_wrap_as(PyTypeObject *type, tn_tensor *t)
             PyObject_GC_Track(self);
         }
         return attach((PyObject *)self, t);
+    }
+    if (TNPY_UNLIKELY(tnpy_type_dispatches(type)) && tnpy_handle(t)) {
+        tn_tensor_unref(t);
+        return NULL;
     }
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     return attach(alloc(type, 0), t);

@@ -33,7 +33,7 @@ class OpOverload:
         self.__qualname__ = name
         self.__module__ = packet.__module__
         arguments = schema.arguments
-        kinds = tuple(a.type.code() for a in arguments) + tuple(r.type.code() for r in schema.returns)
+        kinds = tuple(a.type.code() for a in arguments) + tuple(_result(r) for r in schema.returns)
         positional = sum(not a.kwarg_only for a in arguments)
         defaults = tuple(_C._no_default if a._default is _MISSING else a._default for a in arguments)
         self._op = _C._Operator(name, kinds, len(arguments), positional, defaults, _takes_numbers(packet.__name__))
@@ -149,6 +149,12 @@ class OpOverload:
 
     def name(self):
         return self._name
+
+
+def _result(argument):
+    """The kind of a result; one that is an argument, written, is marked (TNPY_OUT)."""
+    kind, flags, size = argument.type.code()
+    return kind, flags | (8 if argument.is_write else 0), size
 
 
 def _takes_numbers(name):

@@ -6,6 +6,7 @@
  * tracked before a call comes here, and above the backends, so that no backend sees a tensor that
  * has no memory. What happens here, in this order:
  *
+ *  - a mode that was pushed inside the fake mode, or a handled tensor, goes first;
  *  - a composite operator goes on to its body, which comes back with the operators it calls;
  *  - the arguments must belong to one mode; real ones are refused or converted (inputs.c);
  *  - the arguments must agree on a device (inputs.c);
@@ -18,6 +19,7 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "dispatch/mode.h"
 #include "fake/constant.h"
 #include "fake/convert.h"
 #include "fake/text.h"
@@ -55,8 +57,8 @@ static tn_status run_composite(tn_call *call, const tni_schema *schema, const tn
         s->fake_mode = mode_of_arguments(schema, args);
     if (s->fake_mode)
         tni_include(s, TNI_KS_FAKE);
-    tn_keyset keys =
-        tni_keyset_minus(call->keys & TNI_KS_AFTER(TN_KEY_FAKE), TNI_FBIT(TN_KEY_BACKEND_SELECT));
+    tn_keyset keys = tni_keyset_minus(call->keys & TNI_KS_AFTER(TN_KEY_FAKE),
+                                      TNI_FBIT(TN_KEY_BACKEND_SELECT) | TNI_KS_PYTHON);
     tn_status status = tni_fake_go_on(call, schema, keys, args, rets);
     tni_fake_return(s, before);
     return status;
@@ -119,7 +121,7 @@ static tn_status run_meta(tn_call *call, const tni_fake_inputs *in, tn_value *re
     s->fake_mode = &in->mode->object;
     s->faking = 1;
     tni_include(s, META_KEYS);
-    tni_exclude(s, TNI_BELOW_ADINPLACE_OR_VIEW | TNI_KS_FAKE);
+    tni_exclude(s, TNI_BELOW_ADINPLACE_OR_VIEW | TNI_KS_FAKE | TNI_KS_PYTHON);
     tn_status status = tni_fake_go_on(call, in->schema, META_KEYS, in->args, rets);
     tni_fake_return(s, before);
     return TNI_LIKELY(status == TN_OK) ? TN_OK : explain_failure(call->op, status);
@@ -256,6 +258,8 @@ tn_status tni_fake_kernel(tn_call *call, const tn_value *args, tn_value *rets)
     const tni_schema *schema = call->op->builtin ? tni_op_get_schema(call->op) : call->schema;
     if (TNI_UNLIKELY(!schema))
         return tn_last_status();
+    if (TNI_UNLIKELY(call->keys & TNI_KS_PYTHON) && tni_mode_before_fake(schema, args))
+        return tni_fake_go_on(call, schema, call->keys & TNI_KS_AFTER(TN_KEY_FAKE), args, rets);
     if (TNI_UNLIKELY(is_composite(call->op)))
         return run_composite(call, schema, args, rets);
     tni_fake_inputs in = {.call = call, .schema = schema, .args = args};

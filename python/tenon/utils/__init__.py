@@ -3,6 +3,6 @@
 
 from tenon._lazy import lazy_modules
 
-__getattr__ = lazy_modules(__name__, ("_pytree", "benchmark",
+__getattr__ = lazy_modules(__name__, ("_mode_utils", "_python_dispatch", "_pytree", "benchmark",
                                       "checkpoint", "collect_env", "data", "deterministic", "dlpack",
                                       "hooks", "model_zoo", "tensorboard"))

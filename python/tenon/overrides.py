@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""`__torch_function__` for Python code: asking whether an argument overrides, handing a call over, and modes."""
+
+import contextlib
+
+import tenon
+from tenon import _C
+from tenon._C import (DisableTorchFunction, DisableTorchFunctionSubclass,  # noqa: F401
+                      _disabled_torch_function_impl)
+
+__all__ = ["get_ignored_functions", "get_overridable_functions", "get_default_nowrap_functions", "has_torch_function",
+           "has_torch_function_unary", "has_torch_function_variadic", "handle_torch_function", "is_tensor_like",
+           "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]
+
+has_torch_function = _C._has_torch_function
+has_torch_function_unary = _C._has_torch_function_unary
+has_torch_function_variadic = _C._has_torch_function_variadic
+
+
+def handle_torch_function(public_api, relevant_args, *args, **kwargs):
+    """Give a call to the modes and classes that override it."""
+    return _C._override_call(public_api, args, kwargs)
+
+
+def wrap_torch_function(dispatcher):
+    """Let a function be overridden: `dispatcher(*args)` gives the arguments that are asked."""
+    def inner(func):
+        import functools
+
+        @functools.wraps(func)
+        def wrapped(*args, **kwargs):
+            relevant = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant):
+                return handle_torch_function(wrapped, relevant, *args, **kwargs)
+            return func(*args, **kwargs)
+
+        return wrapped
+
+    return inner
+
+
+def get_default_nowrap_functions():
+    """Functions whose results keep the class that they have."""
+    tensor = tenon.Tensor
+    return {tensor._base.__get__, tensor.grad.__get__, tensor._grad.__get__}
+
+
+def is_tensor_like(inp):
+    """Whether it is a tensor, or overrides `__torch_function__`."""
+    return type(inp) is tenon.Tensor or hasattr(inp, "__torch_function__")
+
+
+def is_tensor_method_or_property(func):
+    """Whether it is a method of Tensor, or gets or sets an attribute."""
+    return func in _tensor_methods() or getattr(func, "__name__", None) in ("__get__", "__set__")
+
+
+def _tensor_methods():
+    return {getattr(tenon.Tensor, name) for name in dir(tenon.Tensor)
+            if callable(getattr(tenon.Tensor, name)) and getattr(tenon.Tensor, name).__hash__}
+
+
+def get_ignored_functions():
+    """Functions that no class and no mode is asked about."""
+    names = ("is_tensor", "is_storage", "set_default_dtype", "get_default_dtype", "manual_seed", "initial_seed", "seed",
+             "save", "load", "set_printoptions", "from_numpy", "empty", "eye", "full", "linspace", "logspace", "ones",
+             "zeros", "rand", "randn", "randint", "randperm", "tensor", "arange", "range")
+    return {getattr(tenon, name) for name in names if hasattr(tenon, name)}
+
+
+def get_overridable_functions():
+    """{module or class: its functions that ask modes and classes}"""
+    ignored = get_ignored_functions()
+    functional = tenon.nn.functional
+    spaces = (tenon, vars(_C._VariableFunctions)), (functional, vars(functional)), (
+        tenon.Tensor, {name: getattr(tenon.Tensor, name) for name in dir(tenon.Tensor)})
+    found = {}
+    for space, names in spaces:
+        found[space] = [f for name, f in names.items()
+                        if callable(f) and not name.startswith("__") and not isinstance(f, type) and
+                        not (f.__hash__ and f in ignored)]
+    return found
+
+
+def resolve_name(f):
+    """"torch.add", "torch.Tensor.add": the name of a function; None where it has none."""
+    if isinstance(f, (tenon._ops.OpOverload, tenon._ops.OpOverloadPacket)):
+        return str(f)
+    module = _C._module_name()
+    name = getattr(f, "__name__", None)
+    if name is None:
+        return None
+    owner = getattr(f, "__self__", None)
+    if name in ("__get__", "__set__", "__delete__") and owner is not None:
+        return "%s.Tensor.%s.%s" % (module, owner.__name__, name)
+    if getattr(tenon.Tensor, name, None) is f:
+        return "%s.Tensor.%s" % (module, name)
+    for space, prefix in ((tenon, module), (tenon.nn.functional, module + ".nn.functional")):
+        if getattr(space, name, None) is f:
+            return "%s.%s" % (prefix, name)
+    return None
+
+
+class TorchFunctionMode:
+    """A context manager whose `__torch_function__(self, func, types, args=(), kwargs=None)` is given every call of
+    the API made inside it. While it is asked the mode is off."""
+
+    def __init__(self):
+        pass
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise NotImplementedError
+
+    def __enter__(self):
+        _C._push_on_torch_function_stack(self)
+        return self
+
+    def __exit__(self, kind, value, trace):
+        _C._pop_torch_function_stack()
+
+    @classmethod
+    def push(cls, *args, **kwargs):
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_function_mode():
+    n = _C._len_torch_function_stack()
+    return _C._get_function_stack_at(n - 1) if n else None
+
+
+def _get_current_function_mode_stack():
+    return [_C._get_function_stack_at(i) for i in range(_C._len_torch_function_stack())]
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily():
+    mode = _C._pop_torch_function_stack()
+    try:
+        yield mode
+    finally:
+        _C._push_on_torch_function_stack(mode)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""TorchDispatchMode: what a mode sees, in which order, and what it gives. The lists of operators are what PyTorch 2.11
+logs for the same programs."""
+
+import threading
+import unittest
+
+import harness
+import tenon
+from tenon._subclasses import FakeTensor, FakeTensorMode
+from tenon.utils._mode_utils import no_dispatch
+from tenon.utils._python_dispatch import TorchDispatchMode, _disable_current_modes, _get_current_dispatch_mode
+
+aten = tenon.ops.aten
+
+
+class Log(TorchDispatchMode):
+    def __init__(self, name="", log=None):
+        super().__init__()
+        self.name = name
+        self.log = [] if log is None else log
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.log.append(self.name + str(func))
+        return func(*args, **(kwargs or {}))
+
+
+class Modes(unittest.TestCase):
+    def test_a_mode_sees_operators_below_autograd(self):
+        x = tenon.ones(2, 3, requires_grad=True)
+        w = tenon.ones(4, 3)
+        with Log() as mode:
+            y = tenon.nn.functional.linear(x, w).relu()
+        self.assertEqual(mode.log, ["aten.t.default", "aten.mm.default", "aten.relu.default"])
+        self.assertEqual(type(y.grad_fn).__name__, "ReluBackward0")
+        with Log() as mode:
+            y.sum().backward()
+        self.assertIn("aten.threshold_backward.default", mode.log)
+        self.assertTrue(tenon.equal(x.grad, tenon.full((2, 3), 4.)))
+
+    def test_arguments_come_as_they_were_called(self):
+        seen = []
+
+        class Show(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                seen.append((func, types, args, kwargs))
+                return func(*args, **(kwargs or {}))
+
+        x = tenon.ones(2, 2)
+        with Show():
+            x.sum(0)
+            tenon.add(x, x, alpha=2)
+            tenon.zeros(2, dtype=tenon.int64)
+        self.assertEqual(seen[0], (aten.sum.dim_IntList, (), (x, [0]), {}))
+        self.assertIs(seen[1][0], aten.add.Tensor)
+        self.assertEqual(seen[1][3], {"alpha": 2})
+        self.assertEqual(seen[2][2], ([2],))
+        self.assertEqual(seen[2][3]["dtype"], tenon.int64)
+
+    def test_modes_nest_the_innermost_first(self):
+        log = []
+        x = tenon.ones(2)
+        with Log("a:", log) as a, Log("b:", log) as b:
+            self.assertIs(_get_current_dispatch_mode(), b)
+            x.neg()
+        self.assertEqual(log, ["b:aten.neg.default", "a:aten.neg.default"])
+        self.assertIsNone(_get_current_dispatch_mode())
+        self.assertIs(a.log, log)
+
+    def test_a_mode_may_give_something_else(self):
+        class Double(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                out = func(*args, **(kwargs or {}))
+                return out * 2 if func is aten.mul.Tensor else out
+
+        x = tenon.full((2,), 3.)
+        with Double():
+            self.assertEqual((x * x).tolist(), [18., 18.])
+        self.assertEqual((x * x).tolist(), [9., 9.])
+
+    def test_exceptions_travel_out_and_the_mode_is_left(self):
+        class Bad(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                raise KeyError("no " + str(func))
+
+        x = tenon.ones(2)
+        with self.assertRaisesRegex(KeyError, "no aten.neg.default"):
+            with Bad():
+                x.neg()
+        self.assertEqual(x.neg().tolist(), [-1., -1.])
+
+    def test_in_place_and_out_give_the_argument(self):
+        x, out = tenon.ones(2), tenon.empty(2)
+        with Log() as mode:
+            self.assertIs(x.add_(1), x)
+            self.assertIs(tenon.neg(x, out=out), out)
+        self.assertEqual(mode.log, ["aten.add_.Tensor", "aten.neg.out"])
+        self.assertEqual((x.tolist(), out.tolist()), ([2., 2.], [-2., -2.]))
+
+    def test_modes_can_be_switched_off(self):
+        x = tenon.ones(2)
+        with Log() as mode:
+            with _disable_current_modes() as off:
+                x.neg()
+            with no_dispatch():
+                x.neg()
+            self.assertEqual(mode.log, [])
+            x.neg()
+        self.assertEqual(off, [mode])
+        self.assertEqual(mode.log, ["aten.neg.default"])
+
+    def test_a_mode_belongs_to_its_thread(self):
+        with Log() as mode:
+            thread = threading.Thread(target=lambda: tenon.ones(2).neg())
+            thread.start()
+            thread.join()
+        self.assertEqual(mode.log, [])
+
+    def test_inside_a_fake_mode_calls_on_fake_tensors_are_seen(self):
+        with FakeTensorMode():
+            x = tenon.ones(2)
+            with Log() as mode:
+                y = x + x
+        self.assertEqual(mode.log, ["aten.add.Tensor"])
+        self.assertIsInstance(y, FakeTensor)
+
+    def test_a_mode_that_declines_is_an_error(self):
+        class No(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                return NotImplemented
+
+        with self.assertRaisesRegex(TypeError, "Multiple dispatch failed for '[a-z]+.ops.aten.neg.default'; all "
+                                               "__torch_dispatch__ handlers returned NotImplemented"):
+            with No():
+                X.neg()
+
+
+X = tenon.ones(2)
+
+if __name__ == "__main__":
+    harness.main()
