@@ -216,11 +216,13 @@ tn_status tni_composite_mvlgamma(tn_tensor *self, int64_t p, tn_tensor **out)
     TN_CHECK(p >= 1, TN_INVALID, "p has to be greater than or equal to 1");
     TN_CHECK(!is_complex(self), TN_UNSUPPORTED, "\"mvlgamma\" not implemented for 'ComplexFloat'");
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *sum = NULL;
-    for (int64_t j = 0; j < p; j++) {
-        tn_tensor *term = tnx_lgamma(tnx_sub_scalar(self, tn_float(0.5 * (double)j), tn_int(1)));
-        sum = sum ? tnx_add(sum, term, tn_int(1)) : term;
-    }
+    /* All terms at once: a p that is too large is refused for its memory, and does not loop. */
+    tn_tensor_opts opts = tn_opts(is_floating(self) ? self->dtype : TN_DTYPE_NONE, self->device);
+    tn_tensor *shifts =
+        tnx_arange_start_step(tn_float(0.0), tn_float(-0.5 * (double)p), tn_float(-0.5), &opts);
+    const int64_t last = -1;
+    tn_tensor *terms = tnx_lgamma(tnx_add(tnx_unsqueeze(self, -1), shifts, tn_int(1)));
+    tn_tensor *sum = tnx_sum_dim(terms, &last, 1, false, TN_DTYPE_NONE);
     double constant = (double)p * (double)(p - 1) * 0.25 * log(PI);
     return tni_leave(scope, tnx_add_scalar(sum, tn_float(constant), tn_int(1)), out);
 }

@@ -77,20 +77,23 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
 static __int128 count_below(int64_t row, int64_t col, int64_t offset)
 {
     /* Rows [first, full) have one element more each, those from `full` on have all. */
-    int64_t first = offset < 0 ? -offset : 0, full = clamp(col - offset, first, row);
+    int64_t first = offset < 0 ? -offset : 0;
     if (first > row)
         return 0;
+    __int128 reach = (__int128)col - offset;
+    int64_t full = reach > row ? row : reach < first ? first : (int64_t)reach;
     __int128 n = full - first;
     __int128 sum = n * (first + offset + 1) + n * (n - 1) / 2;
     return sum + (__int128)(row - full) * col;
 }
 
-/* Rows of a matrix with, in each, the columns [begin, end) that belong to the triangle. */
+/* Rows of a matrix with, in each, the columns [begin, end) that belong to the triangle. Rows that
+ * have none are not visited: there may be more of them than can be counted. */
 static void write_triangle(int64_t row, int64_t col, int64_t offset, bool lower, int64_t n,
                            int64_t *out)
 {
     int64_t at = 0;
-    for (int64_t r = 0; r < row; r++) {
+    for (int64_t r = lower && offset < 0 && n > 0 ? -offset : 0; at < n && r < row; r++) {
         int64_t cut = clamp(r + offset + (lower ? 1 : 0), 0, col);
         int64_t begin = lower ? 0 : cut, end = lower ? cut : col;
         for (int64_t c = begin; c < end; c++, at++) {
@@ -112,7 +115,7 @@ static tn_status triangle(const char *name, bool lower, int64_t row, int64_t col
              "\"%s\" not implemented for '%s'", name, tni_dtype_text(o.dtype));
     TN_AUTO(tn_tensor) t = NULL;
     TN_AUTO(tn_tensor) host = NULL;
-    offset = clamp(offset, -row - 1, col + 1);
+    offset = clamp(offset, -row - 1, col < INT64_MAX ? col + 1 : col);
     __int128 n = count_below(row, col, clamp(lower ? offset : offset - 1, -row, col));
     n = lower ? n : (__int128)row * col - n;
     TN_CHECK(n <= INT64_MAX / 16, TN_INVALID, "%s: the triangle has too many elements", name);

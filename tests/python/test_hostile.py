@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Arguments that mean harm: objects that change, lie or raise while they are read. Nothing of it may end the process."""
 
+import math
+import signal
 import unittest
 
 import harness
@@ -40,6 +42,33 @@ class ChangingLists(unittest.TestCase):
             result = tenon.cat(tensors, ShrinksToZero(tensors))
             self.assertEqual(result.view(10, 64)[:, 0].tolist(), [float(i) for i in range(10)])
             self.assertEqual(tensors, [])
+
+
+class HugeNumbers(unittest.TestCase):
+    """What a number would make too large is refused at once: nothing loops for hours."""
+
+    def setUp(self):
+        signal.alarm(60)
+
+    def tearDown(self):
+        signal.alarm(0)
+
+    def test_a_triangle_has_no_time_for_rows_without_elements(self):
+        many = 2**33
+        self.assertEqual(tenon.tril_indices(many, 0).shape, (2, 0))
+        self.assertEqual(tenon.triu_indices(many, 3, 5).shape, (2, 0))
+        self.assertEqual(tenon.tril_indices(many, 3, 2 - many).tolist(), [[many - 2, many - 1, many - 1], [0, 0, 1]])
+        self.assertEqual(tenon.triu_indices(many, 3, 1).tolist(), [[0, 0, 1], [1, 2, 2]])
+        for row, col in [(2**62, 2**63 - 1), (2**63 - 1, 2**63 - 1), (2**63 - 1, 2)]:
+            with self.assertRaises(RuntimeError):
+                tenon.tril_indices(row, col)
+
+    def test_mvlgamma_of_more_terms_than_memory_holds(self):
+        with self.assertRaises(RuntimeError):
+            tenon.mvlgamma(tenon.ones(3), 2**62)
+        x = tenon.tensor([2.5, 3.0], dtype=tenon.float64)
+        expected = math.lgamma(2.5) + math.lgamma(2.0) + math.lgamma(1.5) + 1.5 * math.log(math.pi)
+        self.assertAlmostEqual(tenon.mvlgamma(x, 3)[0].item(), expected, places=12)
 
 
 if __name__ == "__main__":
