@@ -2,6 +2,7 @@
 /* autograd/saved.c: keeping tensors for the backward pass, and giving them back unchanged. */
 #include "autograd/saved.h"
 #include "autograd/forward.h"
+#include "tenon/ops.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -76,8 +77,22 @@ static TNI_COLD tn_status written_since(const tn_tensor *t, const tni_node *fn, 
 
 /* ---- saving ---- */
 
+/* A tensor whose calls go to a handler is more than its metadata: the handler detaches it. */
+static TNI_COLD tn_status detached_by_handler(const tn_tensor *t, tn_tensor **out)
+{
+    tni_state *s = &tni_tls;
+    uint64_t excluded = tni_exclude(s, TNI_BELOW_ADINPLACE_OR_VIEW);
+    tn_status status = tn_detach((tn_tensor *)(uintptr_t)t, out);
+    s->excluded_xor = excluded;
+    if (status == TN_OK && *out != t && t->versions)
+        tni_tensor_share_version(*out, t);
+    return status;
+}
+
 tn_status tni_detached(const tn_tensor *t, tn_tensor **out)
 {
+    if (TNI_UNLIKELY(t->keys & TNI_FBIT(TN_KEY_PYTHON)))
+        return detached_by_handler(t, out);
     TN_TRY(tni_tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset, out));
     if (TNI_LIKELY(t->versions != NULL))
         tni_tensor_share_version(*out, t);
