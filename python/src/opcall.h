@@ -39,6 +39,7 @@ int tnpy_handle(tn_tensor *t);
 
 int tnpy_add_opcall(PyObject *module);
 int tnpy_add_dispatch(PyObject *module);
+int tnpy_add_library(PyObject *module);
 int tnpy_add_fake(PyObject *module);
 
 #endif

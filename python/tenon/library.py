@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: MIT
+"""Operators from Python: definitions, kernels, gradients and fake kernels."""
+
+import functools
+
+import tenon
+from tenon import _C
+
+__all__ = ["Library", "define", "impl", "custom_op", "register_kernel", "register_autograd", "register_fake",
+           "impl_abstract", "infer_schema", "get_ctx", "fallthrough_kernel", "CustomOpDef"]
+
+_KINDS = {"DEF": 0, "FRAGMENT": 1, "IMPL": 2}
+_DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "mps": "MPS", "xpu": "XPU"}
+
+
+def fallthrough_kernel():
+    """For `impl`: the key is skipped."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+class Library:
+    """Registrations that go together: when the library goes, all of them are undone."""
+
+    def __init__(self, ns, kind, dispatch_key=""):
+        if kind not in _KINDS:
+            raise ValueError("Unsupported kind: " + str(kind))
+        if ns in ("prim", "prims") and kind == "DEF":
+            raise ValueError("%s is a reserved namespace, please use a different name" % ns)
+        self.ns = ns
+        self.kind = kind
+        self.dispatch_key = dispatch_key
+        self._op_defs = set()
+        self._library = _C._Library(_KINDS[kind], ns, dispatch_key if kind == "IMPL" else None)
+
+    def __repr__(self):
+        return "Library(kind=%s, ns=%s, dispatch_key=%s)>" % (self.kind, self.ns, self.dispatch_key)
+
+    def define(self, schema, alias_analysis="", *, tags=()):
+        """Define an operator by its schema; gives its name."""
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError("Invalid alias_analysis type %s" % alias_analysis)
+        tags = (tags,) if isinstance(tags, tenon._ops.Tag) else tuple(tags)
+        self._library.define(schema, tuple(tag.name for tag in tags))
+        name = schema.split("(", 1)[0].strip()
+        self._op_defs.add("%s::%s" % (self.ns, name))
+        tenon._ops._forget("%s::%s" % (self.ns, name))
+        return name
+
+    def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
+        """Register a kernel."""
+        if with_keyset:
+            raise NotImplementedError("Library.impl: with_keyset=True is not supported")
+        if not callable(fn):
+            raise TypeError("Input function is required to be a callable but found type %s" % type(fn))
+        if isinstance(op_name, tenon._ops.OpOverload):
+            op_name = op_name.name()
+        elif not isinstance(op_name, str):
+            raise RuntimeError("impl should be passed either a name or an OpOverload object as the first argument")
+        name = op_name.split("::")[-1]
+        key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        self._library.impl(name, key, None if fn is fallthrough_kernel else fn)
+
+    def fallback(self, fn, dispatch_key="", *, with_keyset=False):
+        """Register a kernel for every operator that has none for a key."""
+        if with_keyset:
+            raise NotImplementedError("Library.fallback: with_keyset=True is not supported")
+        if self.ns != "_":
+            raise RuntimeError("Fallback can only be registered using library fragment on the global namespace \"_\" "
+                               "but it is %s" % self.ns)
+        self._library.fallback(dispatch_key or self.dispatch_key, None if fn is fallthrough_kernel else fn)
+
+    def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
+        self.impl(op_name, fn, "Meta")
+
+    def _destroy(self):
+        """Undo all that was registered through it."""
+        self._library.close()
+        for name in self._op_defs:
+            tenon._ops._forget(name)
+        self._op_defs.clear()
+
+
+_kept = {}
+
+
+def _fragment(ns):
+    """The library of what is registered without one: it stays."""
+    if ns not in _kept:
+        _kept[ns] = Library(ns, "FRAGMENT")
+    return _kept[ns]
+
+
+def _split(qualname):
+    ns, sep, name = qualname.partition("::")
+    if not sep:
+        raise ValueError("Expected qualname to be of the form \"ns::name\", but got %r" % qualname)
+    return ns, name
+
+
+def define(qualname, schema, *, lib=None, tags=()):
+    """define("ns::name", "(Tensor x) -> Tensor")"""
+    if not isinstance(qualname, str):
+        raise ValueError("define(qualname, schema): expected qualname to be instance of str, got %s" % type(qualname))
+    ns, name = _split(qualname)
+    (lib or _fragment(ns)).define(name + schema, tags=tags)
+
+
+def impl(qualname, types, func=None, *, lib=None):
+    """Register a kernel for device types ("cpu"), dispatch keys, or "default"."""
+    if func is None:
+        return functools.partial(impl, qualname, types, lib=lib)
+    ns, name = _split(qualname)
+    for kind in (types,) if isinstance(types, str) else types:
+        key = "CompositeExplicitAutograd" if kind == "default" else _DEVICE_KEYS.get(kind, kind)
+        (lib or _fragment(ns)).impl(name, func, key)
+    return func
+
+
+def _name_of(op):
+    if isinstance(op, CustomOpDef):
+        return op._qualname
+    return op.name() if isinstance(op, tenon._ops.OpOverload) else op
+
+
+def register_kernel(op, device_types, func=None, /, *, lib=None):
+    """Register a kernel of an operator for device types; None: for all."""
+    if func is None:
+        return lambda f: register_kernel(op, device_types, f, lib=lib)
+    if isinstance(op, CustomOpDef):
+        return op.register_kernel(device_types)(func)
+    return impl(_name_of(op), "default" if device_types is None else device_types, func, lib=lib)
+
+
+def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
+    """Register what says the metadata of an operator's results: it is called with fake and with meta tensors."""
+    if func is None:
+        return lambda f: register_fake(op, f, lib=lib)
+    known = _custom.get(_name_of(op))
+    if known is not None:
+        return known.register_fake(func)
+    ns, name = _split(_name_of(op))
+    (lib or _fragment(ns)).impl(name, func, "Meta")
+    return func
+
+
+impl_abstract = register_fake
+
+
+class _Context:
+    """For fake kernels: what get_ctx() gives."""
+
+    def new_dynamic_size(self, *, min=0, max=None):
+        from tenon._subclasses.fake_tensor import DynamicOutputShapeException
+        raise DynamicOutputShapeException("a custom operator")
+
+    create_unbacked_symint = new_dynamic_size
+
+
+def get_ctx():
+    return _Context()
+
+
+def register_autograd(op, backward, /, *, setup_context=None, lib=None):
+    """Register the gradient of an operator: `setup_context(ctx, inputs, output)` and `backward(ctx, *grads)`."""
+    known = _custom.get(_name_of(op))
+    if known is not None:
+        known.register_autograd(backward, setup_context=setup_context)
+        return
+    qualname = _name_of(op)
+    ns, name = _split(qualname)
+    overload = tenon._ops._overload(qualname)
+    kernel = _autograd_kernel(overload, lambda: (backward, setup_context), qualname)
+    (lib or _fragment(ns)).impl(name, kernel, "Autograd")
+
+
+def _autograd_kernel(overload, formula, shown):
+    """A kernel for Autograd that records one node."""
+    schema = overload._schema
+    keyword_only = [a.name for a in schema.arguments if a.kwarg_only]
+
+    class Recorded(tenon.autograd.Function):
+        @staticmethod
+        def forward(ctx, words, *args):
+            result = _C._below_autograd(lambda: overload(*args, **words))
+            setup = formula()[1]
+            if setup is not None:
+                more = {"keyword_only_inputs": words} if keyword_only else {}
+                setup(ctx=ctx, inputs=args, output=result, **more)
+            return tuple(result) if isinstance(result, list) else result
+
+        @staticmethod
+        def backward(ctx, *grads):
+            backward = formula()[0]
+            if backward is None:
+                raise RuntimeError("Trying to backward through %s but no autograd formula was registered. Please use "
+                                   "register_autograd to add one." % shown)
+            given = backward(ctx, *grads)
+            return (None,) + (tuple(given) if isinstance(given, (tuple, list)) else (given,))
+
+    Recorded.__name__ = Recorded.__qualname__ = "GeneratedBackwardFor_%s_%s" % (
+        overload.namespace, overload._overloadpacket.__name__ + "_" + overload._overloadname)
+
+    def kernel(*args, **kwargs):
+        tensors = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,))
+                   if isinstance(t, tenon.Tensor)]
+        if not tenon.is_grad_enabled() or not any(t.requires_grad for t in tensors):
+            return _C._below_autograd(lambda: overload(*args, **kwargs))
+        return Recorded.apply(kwargs, *args)
+
+    return kernel
+
+
+# ---- custom_op ----
+
+_custom = {}
+
+
+def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
+    """Make a Python function an operator: its schema comes from its annotations."""
+    def make(fn):
+        text = infer_schema(fn, mutates_args=mutates_args) if schema is None else schema
+        return CustomOpDef(name, text, fn, device_types, tags)
+
+    return make if fn is None else make(fn)
+
+
+class CustomOpDef:
+    """An operator that was made of a Python function. Calling it calls the operator."""
+
+    def __init__(self, qualname, schema, fn, device_types=None, tags=None):
+        self._qualname = qualname
+        self._namespace, self._name = _split(qualname)
+        self._schema = schema
+        self._init_fn = fn
+        self._fake = None
+        self._backward = self._setup_context = None
+        self.__name__ = self._name
+        old = _custom.pop(qualname, None)
+        if old is not None:
+            old._lib._destroy()
+        self._lib = Library(self._namespace, "FRAGMENT")
+        self._lib.define(self._name + schema, tags=tags or ())
+        self._opoverload = tenon._ops._overload(qualname)
+        _custom[qualname] = self
+        self.register_kernel(device_types)(fn)
+        self._lib.impl(self._name, self._run_fake, "Meta")
+        if not self._opoverload._schema.is_mutable:
+            kernel = _autograd_kernel(self._opoverload, lambda: (self._backward, self._setup_context), repr(self))
+            self._lib.impl(self._name, kernel, "Autograd")
+
+    def __repr__(self):
+        return "<CustomOpDef(%s)>" % self._qualname
+
+    def __call__(self, *args, **kwargs):
+        return self._opoverload(*args, **kwargs)
+
+    def _run_fake(self, *args, **kwargs):
+        if self._fake is None:
+            if not self._opoverload._schema.returns:
+                return None
+            raise RuntimeError("There was no fake impl registered for %r. This is necessary for torch.compile/export/fx "
+                               "tracing to work. Please use `%s.register_fake` to add an fake impl." % (
+                                   self, self._init_fn.__name__))
+        return self._fake(*args, **kwargs)
+
+    def register_kernel(self, device_types, fn=None, /):
+        def inner(fn):
+            kinds = ("default",) if device_types is None else (
+                (device_types,) if isinstance(device_types, str) else device_types)
+            for kind in kinds:
+                key = "CompositeExplicitAutograd" if kind == "default" else _DEVICE_KEYS.get(kind, kind)
+                self._lib.impl(self._name, fn, key)
+            return fn
+
+        return inner if fn is None else inner(fn)
+
+    def register_fake(self, fn, /):
+        self._fake = fn
+        return fn
+
+    def register_autograd(self, backward, /, *, setup_context=None):
+        if self._opoverload._schema.is_mutable:
+            raise RuntimeError("Cannot register autograd formula for non-functional operator %r with schema %s. Please "
+                               "create a functional operator and register an autograd formula for that." % (
+                                   self, self._opoverload._schema))
+        self._backward, self._setup_context = backward, setup_context
+
+
+# ---- schemas of functions ----
+
+def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
+    """The schema of a function: "(Tensor x, float y=1.) -> Tensor"."""
+    import inspect
+    import typing
+    hints = typing.get_type_hints(prototype_function)
+    signature = inspect.signature(prototype_function)
+    parts, seen_keyword = [], False
+    if mutates_args != "unknown":
+        for name in mutates_args:
+            if name not in signature.parameters:
+                raise ValueError("infer_schema(func): mutates_args should contain the names of arguments, got %r" % name)
+    for at, (name, parameter) in enumerate(signature.parameters.items()):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise ValueError("infer_schema(func): We do not support positional-only args, varargs, or varkwargs. "
+                             "Got signature %s" % signature)
+        if parameter.kind is parameter.KEYWORD_ONLY and not seen_keyword:
+            seen_keyword = True
+            parts.append("*")
+        if name not in hints:
+            raise ValueError("infer_schema(func): Parameter %s must have a type annotation. Got func with signature %s)"
+                             % (name, signature))
+        text = _type_text(hints[name])
+        if text is None:
+            raise ValueError("infer_schema(func): Parameter %s has unsupported type %s. Got func with signature %s)" % (
+                name, hints[name], signature))
+        if mutates_args == "unknown" and text.startswith("Tensor") or name in mutates_args:
+            text = text.replace("Tensor", "Tensor(a%d!)" % at, 1)
+        text += " " + name
+        if parameter.default is not parameter.empty:
+            text += "=" + _default_text(parameter.default)
+        parts.append(text)
+    result = hints.get("return", type(None) if signature.return_annotation is None else signature.empty)
+    if result is signature.empty:
+        raise ValueError("infer_schema(func): Expected the return to be annotated. Got func with signature %s" %
+                         signature)
+    return "%s(%s) -> %s" % (op_name or "", ", ".join(parts), _return_text(result))
+
+
+def _default_text(value):
+    if isinstance(value, str):
+        return '"%s"' % value
+    if isinstance(value, tenon.dtype):
+        return str(value).split(".")[-1]
+    return str(value)
+
+
+def _type_text(hint):
+    import collections.abc
+    import types
+    import typing
+    plain = {tenon.Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", complex: "complex",
+             tenon.device: "Device", tenon.dtype: "ScalarType", type(None): None}
+    if isinstance(hint, type) and hint in plain:
+        return plain[hint]
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if set(args) == {int, float, bool}:
+            return "Scalar"
+        rest = [a for a in args if a is not type(None)]
+        if len(rest) < len(args):
+            text = _type_text(rest[0] if len(rest) == 1 else typing.Union[tuple(rest)])
+            return text and text + "?"
+    if origin in (list, collections.abc.Sequence):
+        text = _type_text(args[0])
+        return text and text + "[]"
+    return None
+
+
+def _return_text(hint):
+    import typing
+    if hint is None or hint is type(None):
+        return "()"
+    if typing.get_origin(hint) is tuple:
+        return "(%s)" % ", ".join(_type_text(a) for a in typing.get_args(hint))
+    text = _type_text(hint)
+    if text is None:
+        raise ValueError("infer_schema(func): Return has unsupported type %s." % hint)
+    return text
