@@ -11,7 +11,7 @@ from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  
 # Operators whose function takes more forms than the operator: it is in _functional.
 _WRAPPED = (
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cartesian_prod",
-    "chain_matmul", "einsum", "meshgrid", "nonzero", "norm", "tensordot", "unique_consecutive")
+    "chain_matmul", "einsum", "meshgrid", "nonzero", "norm", "normal", "tensordot", "unique_consecutive")
 globals().update({name: f for name, f in vars(_C._VariableFunctions).items()
                   if name[:2] != "__" and name not in _WRAPPED})
 
@@ -23,7 +23,7 @@ _NAMES = {
     "_compile": ("compile",),
     "_dtype_info": ("finfo", "iinfo"),
     "_functional": _WRAPPED + (
-        "broadcast_shapes", "nanquantile", "normal", "numel", "poisson", "unique", "unravel_index"),
+        "broadcast_shapes", "nanquantile", "numel", "poisson", "unique", "unravel_index"),
     "_exchange": (
         "asarray", "_legacy_tensor", "tensortype", "DoubleTensor", "FloatTensor", "HalfTensor", "BFloat16Tensor",
         "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor", "ComplexFloatTensor",

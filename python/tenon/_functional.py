@@ -105,7 +105,7 @@ def unravel_index(indices, shape):
 
 def einsum(*args):
     """einsum("ij,jk->ik", a, b), einsum("…", [a, b]), or einsum(a, [0, 1], b, [1, 2], [0, 2])."""
-    if not args:
+    if len(args) < 2:
         raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand "
                          "and its subscripts list")
     if isinstance(args[0], tenon.Tensor):
@@ -150,6 +150,8 @@ def tensordot(a, b, dims=2, out=None):
 def chain_matmul(*matrices, out=None):
     """The product of all."""
     made = _list(matrices)
+    if not made:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
     product = made[0]
     for matrix in made[1:]:
         product = product @ matrix
@@ -176,18 +178,38 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     return out.copy_(made) if out is not None else made
 
 
+def _without_derivative(name, input, *args):
+    """The results of an operator that has no derivative: asking for the first one's gradient is what fails."""
+    function = getattr(_ops, name)
+    if not (tenon.is_grad_enabled() and input.requires_grad):
+        return function(input, *args)
+
+    def forward(ctx, x):
+        made = function(x.detach(), *args)
+        ctx.mark_non_differentiable(*made[1:])
+        return tuple(made)
+
+    def backward(ctx, *gradients):
+        raise NotImplementedError("the derivative for '%s' is not implemented." % name)
+
+    title = "".join(part.capitalize() for part in name.split("_"))
+    kind = type(title, (tenon.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    return kind.apply(input)
+
+
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different elements, or slices along dim; also where each came from, and how many there are."""
     if dim is not None:
-        values, inverse, counts = _ops.unique_dim(input, dim, sorted, return_inverse, return_counts)
+        values, inverse, counts = _without_derivative("unique_dim", input, dim, sorted, return_inverse, return_counts)
     else:
-        values, inverse, counts = _ops._unique2(input, sorted, return_inverse, return_counts)
+        values, inverse, counts = _without_derivative("_unique2", input, sorted, return_inverse, return_counts)
     return _chosen(values, inverse, counts, return_inverse, return_counts)
 
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The same with only neighbours compared."""
-    return _chosen(*_ops.unique_consecutive(input, return_inverse, return_counts, dim), return_inverse, return_counts)
+    made = _without_derivative("unique_consecutive", input, return_inverse, return_counts, dim)
+    return _chosen(*made, return_inverse, return_counts)
 
 
 def _chosen(values, inverse, counts, return_inverse, return_counts):
@@ -197,9 +219,11 @@ def _chosen(values, inverse, counts, return_inverse, return_counts):
 
 def nonzero(input, *, out=None, as_tuple=False):
     """Where elements are not zero: a row for each, or with as_tuple a vector for each dimension."""
+    if out is not None and not as_tuple:
+        return _ops.nonzero(input, out=out)
     made = _ops.nonzero(input)
     if not as_tuple:
-        return out.copy_(made) if out is not None else made
+        return made
     return (made[:, 0],) if input.dim() == 0 and made.dim() == 2 and made.shape[1] else tuple(made.unbind(1))
 
 

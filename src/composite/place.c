@@ -135,7 +135,7 @@ tn_status tni_composite_put(tn_tensor *self, tn_tensor *index, tn_tensor *source
              "put_(): self and source expected to have the same dtype, but got self.dtype = %s and "
              "source.dtype = %s",
              tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)source->dtype));
-    TN_CHECK(index->numel == source->numel, TN_INVALID,
+    TN_CHECK(index->numel == source->numel, TN_INDEX,
              "put_(): Expected source and index to have the same number of elements, but got "
              "source.numel() = %lld, index.numel() = %lld",
              (long long)source->numel, (long long)index->numel);

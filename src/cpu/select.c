@@ -74,6 +74,7 @@ tn_status tni_cpu_index_add(tn_tensor *self, int64_t dim, tn_tensor *index, tn_t
     bool flat = self->ndim == 0;
     int64_t size = flat ? 1 : self->sizes[d], stride = flat ? 0 : out->strides[d];
     TN_TRY(places(index, size, stride * (int64_t)tni_itemsize(self), false, &bad, &at));
+    TN_CHECK(at || self->ndim != 1, TN_INDEX, "index out of range in self");
     TN_CHECK(at, TN_INVALID, "index %lld is out of bounds for dimension %d with size %lld",
              (long long)bad, d, (long long)size);
     if (alpha.kind != TN_SCALAR_INT || alpha.v.i != 1) {

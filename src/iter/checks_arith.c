@@ -114,7 +114,7 @@ tn_status tni_check_lerp(tn_tensor *self, tn_tensor *end, tn_tensor *weight)
 tn_status tni_check_polygamma(int64_t n, tn_tensor *self)
 {
     (void)self;
-    TN_CHECK(n >= 0, TN_UNSUPPORTED, "polygamma(n, x) does not support negative n.");
+    TN_CHECK(n >= 0, TN_INVALID, "polygamma(n, x) does not support negative n.");
     return TN_OK;
 }
 

@@ -206,6 +206,39 @@ class Assertions(unittest.TestCase):
             self.assertEqual((x.dtype, x.shape, x.is_contiguous()), (dtype, (3, 4), False))
 
 
+class Refusals(unittest.TestCase):
+    """What PyTorch does where an operator cannot go on."""
+
+    def test_unique_elements_have_no_gradient_and_are_found_all_the_same(self):
+        x = tenon.tensor([1.0, 2.0, 2.0], requires_grad=True)
+        values, counts = x.unique(return_counts=True)
+        self.assertEqual((values.tolist(), counts.tolist()), ([1, 2], [1, 2]))
+        self.assertTrue(values.requires_grad and not counts.requires_grad)
+        self.assertEqual(tenon.unique_consecutive(x).tolist(), [1, 2])
+        self.assertEqual(tenon.unique(x.view(3, 1), dim=0).tolist(), [[1], [2]])
+        with self.assertRaisesRegex(NotImplementedError, "the derivative for '_unique2' is not implemented."):
+            values.sum().backward()
+        with tenon.no_grad():
+            self.assertFalse(x.unique().requires_grad)
+
+    def test_nonzero_gives_out_its_size(self):
+        out = tenon.empty(0, dtype=tenon.int64)
+        self.assertIs(tenon.nonzero(tenon.tensor([[0, 3]]), out=out), out)
+        self.assertEqual(out.tolist(), [[0, 1]])
+
+    def test_classes_of_exceptions(self):
+        x = tenon.ones(6)
+        for error, call in ((IndexError, lambda: x.index_add(0, tenon.tensor([6]), tenon.ones(1))),
+                            (RuntimeError, lambda: x.view(6, 1).index_add(0, tenon.tensor([6]), tenon.ones(1, 1))),
+                            (IndexError, lambda: tenon.put(x, tenon.tensor([1, 2]), tenon.ones(3))),
+                            (RuntimeError, lambda: tenon.polygamma(-1, x)),
+                            (RuntimeError, lambda: tenon.chain_matmul()),
+                            (ValueError, lambda: tenon.einsum("i"))):
+            with self.assertRaises(error) as caught:
+                call()
+            self.assertIs(type(caught.exception), error)
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     harness.main()
