@@ -424,12 +424,22 @@ static tn_status assign_view(tn_tensor *at, value *v)
     return st;
 }
 
+/* Is it plain that the number fits? Of others, filling says so. */
+static bool fits_easily(tn_scalar s, tn_dtype dtype)
+{
+    if (s.kind == TN_SCALAR_FLOAT)
+        return !tn_dtype_is_integral(dtype, true) && s.v.f > -60000.0 && s.v.f < 60000.0;
+    return s.kind != TN_SCALAR_COMPLEX && s.v.i >= 0 && s.v.i < 128;
+}
+
 static tn_status assign_indices(places *p, value *v)
 {
     tn_status st = TN_OK;
     tn_device device = tn_tensor_device(p->at);
     if (v->tensor == NULL) {
         st = tn_tensor_from_scalar(v->number, tn_tensor_dtype(p->at), &v->tensor);
+        if (st == TN_OK && !fits_easily(v->number, tn_tensor_dtype(p->at)))
+            st = tn_fill_(v->tensor, v->number);
         if (st == TN_OK && device.type != TN_DEVICE_CPU) {
             tn_tensor *there = NULL;
             st = tn_to_device(v->tensor, device, tn_tensor_dtype(p->at), false, false,

@@ -106,5 +106,22 @@ class Index(unittest.TestCase):
         self.assertEqual(b.tolist(), [1, 1, 1])
 
 
+class NumbersThatDoNotFit(unittest.TestCase):
+    def test_assigning_a_number_that_the_dtype_cannot_hold_is_an_error(self):
+        for dtype, number in [(tenon.uint8, 300), (tenon.uint8, -1.5), (tenon.int32, 2**40), (tenon.float32, 1e300), (tenon.int64, 1j)]:
+            for index in ([0], tenon.tensor([True, False]), tenon.tensor([1, 1])):
+                x = tenon.zeros(2, dtype=dtype)
+                with self.assertRaisesRegex(RuntimeError, "without overflow"):
+                    x[index] = number
+                self.assertEqual(x.tolist(), [0, 0])
+
+    def test_assigning_a_number_that_fits_works(self):
+        for dtype, number, stored in [(tenon.uint8, -1, 255), (tenon.int8, -128, -128), (tenon.bool, 300, True),
+                                      (tenon.float32, float("inf"), float("inf")), (tenon.int64, 2**62, 2**62), (tenon.float64, -1e300, -1e300)]:
+            x = tenon.zeros(2, dtype=dtype)
+            x[[1]] = number
+            self.assertEqual(x.tolist(), [0, stored])
+
+
 if __name__ == "__main__":
     harness.main()
