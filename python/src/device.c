@@ -2,6 +2,7 @@
 /* device.c: tenon.device, also as a context manager, and the default device. */
 #include "tnpy.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct device_object {
@@ -72,41 +73,66 @@ int tnpy_device_of(PyObject *o, tn_device *out)
     return -1;
 }
 
+static PyObject *refuse(PyObject *what)
+{
+    char name[128] = "", why[256] = "";
+    if (what)
+        snprintf(why, sizeof why,
+                 "      didn't match because some of the arguments have invalid types: (!%s!)\n",
+                 tnpy_type_name(what, name, sizeof name));
+    PyErr_Format(PyExc_TypeError,
+                 "device() received an invalid combination of arguments - got (%s), but expected "
+                 "one of:\n * (%s.device device)\n%s * (str type, int index = -1)\n",
+                 name, tnpy_module_name(), why);
+    return NULL;
+}
+
+/* The index beside a type, which says none itself. */
+static int index_of(PyObject *what, PyObject *index, int64_t *out)
+{
+    if (!PyLong_Check(index) || PyBool_Check(index)) {
+        char name[128];
+        PyErr_Format(PyExc_TypeError, "device(): argument 'index' (position 2) must be int, not %s",
+                     tnpy_type_name(index, name, sizeof name));
+        return -1;
+    }
+    const char *text = PyUnicode_Check(what) ? PyUnicode_AsUTF8AndSize(what, NULL) : "";
+    if (!text || tnpy_int_of(index, out))
+        return -1;
+    if (strchr(text, ':')) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "type (string) must not include an index because index was passed explicitly: "
+                     "%S",
+                     what);
+        return -1;
+    }
+    if (*out < 0 || *out > INT16_MAX) {
+        PyErr_SetString(PyExc_RuntimeError, *out < 0 ? "Device index must not be negative"
+                                                     : "Device index is too large");
+        return -1;
+    }
+    return 0;
+}
+
 static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"device", "index", NULL}, *typed[] = {"type", "index", NULL};
-    PyObject *what, *index = Py_None;
+    PyObject *what = NULL, *index = Py_None;
     bool by_type = kwargs && PyDict_GetItemString(kwargs, "type");
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", by_type ? typed : names, &what,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:device", by_type ? typed : names, &what,
                                      &index))
         return NULL;
+    if (!what || (!PyUnicode_Check(what) && !tnpy_is_device(what) &&
+                  (!PyLong_Check(what) || PyBool_Check(what))))
+        return refuse(what);
     tn_device d;
-    if (!PyUnicode_Check(what) && !tnpy_is_device(what) &&
-        (!PyLong_Check(what) || PyBool_Check(what))) {
-        char name[128];
-        PyErr_Format(PyExc_TypeError, "device(): argument 'type' (position 1) must be str, not %s",
-                     tnpy_type_name(what, name, sizeof name));
+    int64_t i = -1;
+    if (index != Py_None && index_of(what, index, &i))
         return NULL;
-    }
     if (tnpy_device_of(what, &d))
         return NULL;
-    if (index != Py_None) {
-        int64_t i;
-        if (tnpy_int_of(index, &i))
-            return NULL;
-        if (d.index != -1) {
-            PyErr_Format(
-                PyExc_RuntimeError,
-                "type (string) must not include an index because index was passed explicitly: %S",
-                what);
-            return NULL;
-        }
-        if (i < 0) {
-            PyErr_SetString(PyExc_RuntimeError, "Device index must not be negative");
-            return NULL;
-        }
+    if (index != Py_None)
         d.index = (int16_t)i;
-    }
     return type == device_type ? tnpy_device(d) : make(type, d);
 }
 

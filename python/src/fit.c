@@ -191,8 +191,12 @@ static int fit_index(PyObject *o, int64_t *out)
     if (PyBool_Check(o) || PyFloat_Check(o) || !PyIndex_Check(o))
         return 0;
     PyObject *i = PyNumber_Index(o);
-    if (!i)
-        return -1;
+    if (!i) { /* an array of several numbers has __index__ too, and refuses */
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
+        PyErr_Clear();
+        return 0;
+    }
     int found = give_int(i, out);
     Py_DECREF(i);
     return found;

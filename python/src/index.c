@@ -405,10 +405,25 @@ static tn_status strip_ones(tn_tensor **t, int64_t limit)
     return st;
 }
 
+/* A number that is too large for a float becomes infinite here, though filling refuses it. */
+static tn_status assign_number(tn_tensor *at, tn_scalar number)
+{
+    tn_status st = tn_fill_(at, number);
+    if (st != TN_INVALID || number.kind != TN_SCALAR_FLOAT ||
+        !tn_dtype_is_floating(tn_tensor_dtype(at)))
+        return st;
+    tn_tensor *wide = NULL;
+    st = tn_tensor_from_number(number, &wide);
+    if (st == TN_OK)
+        st = tn_copy_(at, wide, false);
+    tn_tensor_unref(wide);
+    return st;
+}
+
 static tn_status assign_view(tn_tensor *at, value *v)
 {
     if (v->tensor == NULL)
-        return tn_fill_(at, v->number);
+        return assign_number(at, v->number);
     int64_t ndim = tn_tensor_ndim(at);
     tn_status st = strip_ones(&v->tensor, ndim);
     if (st != TN_OK)

@@ -218,6 +218,7 @@ static bool is_index(const char *digits)
 tn_status tn_device_parse(const char *text, tn_device *out)
 {
     TN_CHECK(text && out, TN_INVALID, "tn_device_parse: %s is NULL", text ? "out" : "text");
+    TN_CHECK(text[0], TN_INVALID, "Device string must not be empty");
     size_t n = strcspn(text, ":");
     TN_CHECK(n > 0, TN_INVALID, "Invalid device string: '%.100s'", text);
     for (size_t i = 0; i < n; i++)

@@ -9,6 +9,7 @@
 static tn_status add_scaled(tni_iter *it, tn_scalar alpha)
 {
     _Alignas(16) char value[16];
+    TN_TRY(tni_check_number(alpha, tni_run_dtype(it)));
     tni_scalar_store(alpha, tni_run_dtype(it), value);
     return tni_run(it, TNI_LOOP_ADD_SCALED, 0, value);
 }

@@ -40,7 +40,7 @@ TEST(devices_parse_and_wrong_ones_are_named)
     does_not_parse("hip", "Expected one of cpu, cuda, meta device type");
     does_not_parse("privateuseone", "Expected one of");
     does_not_parse("xyz:1", "device string: xyz:1");
-    does_not_parse("", "Invalid device string: ''");
+    does_not_parse("", "Device string must not be empty");
     does_not_parse(":0", "Invalid device string: ':0'");
     does_not_parse("cuda:", "Invalid device string: 'cuda:'");
     does_not_parse("cuda:-1", "Invalid device string: 'cuda:-1'");

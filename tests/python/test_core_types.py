@@ -220,5 +220,59 @@ class Import(unittest.TestCase):
             tenon.nothing_of_the_kind
 
 
+class Refusals(unittest.TestCase):
+    def test_device_texts(self):
+        for make, error, text in (
+                (lambda: tenon.device(""), RuntimeError, "Device string must not be empty"),
+                (lambda: tenon.device("cpu:x"), RuntimeError, "Invalid device string: 'cpu:x'"),
+                (lambda: tenon.device("cuda:1", 1), RuntimeError,
+                 "type (string) must not include an index because index was passed explicitly: cuda:1"),
+                (lambda: tenon.device("cpu", -2), RuntimeError, "Device index must not be negative"),
+                (lambda: tenon.device("cpu", "1"), TypeError,
+                 "device(): argument 'index' (position 2) must be int, not str"),
+                (lambda: tenon.device(1.5), TypeError,
+                 "device() received an invalid combination of arguments - got (float), but expected one of:\n"
+                 " * (tenon.device device)\n      didn't match because some of the arguments have invalid types: (!float!)\n"
+                 " * (str type, int index = -1)\n"),
+                (lambda: tenon.device(), TypeError,
+                 "device() received an invalid combination of arguments - got (), but expected one of:\n"
+                 " * (tenon.device device)\n * (str type, int index = -1)\n")):
+            with self.assertRaises(error) as caught:
+                make()
+            self.assertEqual(str(caught.exception), text)
+
+    def test_sizes_are_tuples_and_lists_alone(self):
+        import numpy
+        for given, name in ((range(2), "range"), (numpy.array([2, 3]), "numpy.ndarray"), ({2: 3}, "dict"), ("ab", "str")):
+            with self.assertRaises(TypeError) as caught:
+                tenon.zeros(given)
+            self.assertEqual(str(caught.exception), "zeros(): argument 'size' (position 1) must be tuple of ints, not %s" % name)
+        self.assertEqual(tenon.zeros(tenon.ones(2, 3, 4).shape[1:]).shape, (3, 4))
+        self.assertEqual(tenon.zeros(numpy.array(3)).shape, (3,))
+        self.assertEqual(tenon.zeros((numpy.int64(2), 3)).shape, (2, 3))
+
+    def test_numbers_that_overflow_a_dtype(self):
+        small, half = tenon.zeros(2, dtype=tenon.uint8), tenon.zeros(2, dtype=tenon.float16)
+        for call, kind in ((lambda: small.fill_(300), "uint8_t"), (lambda: small ** 300, "uint8_t"),
+                           (lambda: small.add(1, alpha=300), "uint8_t"), (lambda: small.__setitem__(0, 300), "uint8_t"),
+                           (lambda: tenon.full((2,), 1e6, dtype=tenon.float16), "c10::Half"),
+                           (lambda: tenon.full((2,), 2 ** 40, dtype=tenon.int32), "int"),
+                           (lambda: tenon.zeros(2).fill_(1e39), "float")):
+            with self.assertRaisesRegex(RuntimeError, "value cannot be converted to type %s without overflow" % kind):
+                call()
+        self.assertEqual((small + 300).tolist(), [44, 44])
+        self.assertEqual(small.fill_(-1).tolist(), [255, 255])
+        half[0] = 1e9
+        self.assertEqual(half.tolist(), [float("inf"), 0])
+        self.assertEqual((half + 1e6)[1].item(), float("inf"))
+
+    def test_nonzero_writes_indices_alone(self):
+        with self.assertRaisesRegex(RuntimeError, "nonzero: Expected out tensor to have scalar type Long but got scalar typeFloat"):
+            tenon.nonzero(tenon.ones(2), out=tenon.ones(2, 1))
+        out = tenon.empty(0, dtype=tenon.int64)
+        self.assertIs(tenon.nonzero(tenon.ones(2), out=out), out)
+        self.assertEqual(out.tolist(), [[0], [1]])
+
+
 if __name__ == "__main__":
     harness.main()
