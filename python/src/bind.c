@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements from which on others may use the interpreter while a kernel runs: giving it away and
- * getting it back costs as much as a kernel on a thousand elements. */
-enum { LONG_WORK = 8192, MAX_RETS = 8 };
+enum { MAX_RETS = 8 };
 
 /* ---- calling ---- */
 
@@ -202,15 +200,15 @@ static PyObject *wrap_results(tnpy_entry *e, int i, tn_value *rets, PyTypeObject
 static bool is_long(const tnpy_sig *s, const tnpy_frame *f)
 {
     if (!(s->flags & TNPY_SIG_FACTORY))
-        return f->work >= LONG_WORK;
+        return f->work >= TNPY_LONG_WORK;
     int64_t n = 1;
     for (int i = 0; i < s->n; i++) {
         if (s->params[i].kind != TNPY_INTS)
             continue;
         for (uint32_t k = 0; k < f->v[i].count; k++)
-            n = n >= LONG_WORK || f->v[i].u.ints[k] >= LONG_WORK ? LONG_WORK
-                                                                 : n * f->v[i].u.ints[k];
-        return n >= LONG_WORK;
+            n = n >= TNPY_LONG_WORK || f->v[i].u.ints[k] >= TNPY_LONG_WORK ? TNPY_LONG_WORK
+                                                                           : n * f->v[i].u.ints[k];
+        return n >= TNPY_LONG_WORK;
     }
     return true;
 }

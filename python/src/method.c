@@ -204,7 +204,7 @@ static PyObject *convert(PyObject *o, const target *to)
     opts.device = to->device;
     tn_tensor *out = NULL;
     tn_status st;
-    if (tn_tensor_numel(t) < 8192) {
+    if (tn_tensor_numel(t) < TNPY_LONG_WORK) {
         st = tn_to(t, &opts, to->non_blocking, to->copy, to->format, &out);
     } else {
         PyThreadState *state = tnpy_unlock();

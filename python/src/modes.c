@@ -26,34 +26,6 @@ static PyObject *is_inference_mode_enabled(PyObject *self, PyObject *nothing)
     return PyBool_FromLong(tn_inference_mode_enabled());
 }
 
-/* A guard as bytes: Python keeps it until the mode ends. */
-static PyObject *inference_enter(PyObject *self, PyObject *o)
-{
-    (void)self;
-    int on = PyObject_IsTrue(o);
-    if (on < 0)
-        return NULL;
-    tn_inference_guard guard = tn_inference_enter(on);
-    return PyBytes_FromStringAndSize((const char *)&guard, sizeof guard);
-}
-
-static PyObject *inference_leave(PyObject *self, PyObject *o)
-{
-    (void)self;
-    char *bytes;
-    Py_ssize_t n;
-    if (PyBytes_AsStringAndSize(o, &bytes, &n))
-        return NULL;
-    tn_inference_guard guard;
-    if (n != sizeof guard) {
-        PyErr_SetString(PyExc_ValueError, "this is no guard of inference mode");
-        return NULL;
-    }
-    __builtin_memcpy(&guard, bytes, sizeof guard);
-    tn_inference_leave(guard);
-    return Py_NewRef(Py_None);
-}
-
 static PyObject *get_num_threads(PyObject *self, PyObject *nothing)
 {
     (void)self;
@@ -93,8 +65,6 @@ static PyMethodDef functions[] = {
      "_set_grad_enabled(mode) -> bool\n\nReturns what it was."},
     {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
      "is_inference_mode_enabled() -> bool"},
-    {"_inference_enter", inference_enter, METH_O, "_inference_enter(mode) -> bytes"},
-    {"_inference_leave", inference_leave, METH_O, "_inference_leave(guard)"},
     {"get_num_threads", get_num_threads, METH_NOARGS, "get_num_threads() -> int"},
     {"set_num_threads", set_num_threads, METH_O, "set_num_threads(int)"},
     {"is_tensor", is_tensor, METH_O, "is_tensor(obj) -> bool"},

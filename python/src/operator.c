@@ -10,8 +10,6 @@
 typedef tn_status (*binary_fn)(tn_tensor *, tn_tensor *, tn_tensor **);
 typedef tn_status (*number_fn)(tn_tensor *, tn_scalar, tn_tensor **);
 
-enum { LONG_WORK = 8192 };
-
 static tn_status add(tn_tensor *a, tn_tensor *b, tn_tensor **out)
 {
     return tn_add(a, b, tn_int(1), out);
@@ -112,7 +110,7 @@ static PyObject *with_number(int op, PyObject *a, PyObject *b)
     tn_scalar s;
     if (!x || tnpy_scalar_of(b, &s))
         return NULL;
-    bool is_long = tn_tensor_numel(x) >= LONG_WORK;
+    bool is_long = tn_tensor_numel(x) >= TNPY_LONG_WORK;
     tn_status st = ops[op].scalar ? TN_OK : tn_tensor_from_number(s, &y);
     if (st != TN_OK)
         return tnpy_raise(st);
@@ -129,7 +127,7 @@ static PyObject *with_tensor(int op, tn_tensor *x, tn_tensor *y)
 {
     tn_tensor *out;
     tn_status st;
-    if (tn_tensor_numel(x) + tn_tensor_numel(y) < LONG_WORK) {
+    if (tn_tensor_numel(x) + tn_tensor_numel(y) < TNPY_LONG_WORK) {
         st = ops[op].typed(x, y, &out);
     } else {
         PyThreadState *state = tnpy_unlock();

@@ -120,6 +120,9 @@ extern PyTypeObject *tnpy_Size;
 
 /* ---- the interpreter lock (lock.c) ---- */
 
+/* Elements from which on others may use the interpreter while a kernel runs: giving it away and
+ * getting it back costs as much as a kernel on a thousand elements. */
+enum { TNPY_LONG_WORK = 8192 };
 /* Around C code that may take long. Nothing of Python may be touched between them. */
 PyThreadState *tnpy_unlock(void);
 void tnpy_lock(PyThreadState *state);
@@ -161,5 +164,6 @@ int tnpy_add_values(PyObject *module);
 int tnpy_add_dlpack(PyObject *module);
 int tnpy_add_storage(PyObject *module);
 int tnpy_add_autograd(PyObject *module);
+int tnpy_add_grad_mode(PyObject *module);
 
 #endif

@@ -73,14 +73,50 @@ static PyObject *item(PyObject *self, PyObject *args)
     return st == TN_OK ? tnpy_scalar(value) : tnpy_raise(st);
 }
 
+/* The numbers of one row; most of the time of a long list is spent here. */
+static int fill_row(PyObject *list, int64_t n, const char *at, int64_t step, tn_dtype dtype)
+{
+#define ROW(type, make)                                              \
+    for (int64_t i = 0; i < n; i++, at += step) {                    \
+        type v;                                                      \
+        memcpy(&v, at, sizeof v);                                    \
+        PyObject *o = make(v);                                       \
+        if (o == NULL || PyList_SetItem(list, (Py_ssize_t)i, o) < 0) \
+            return -1;                                               \
+    }                                                                \
+    return 0
+    switch ((int)dtype) {
+    case TN_DTYPE_F32:
+        ROW(float, PyFloat_FromDouble);
+    case TN_DTYPE_F64:
+        ROW(double, PyFloat_FromDouble);
+    case TN_DTYPE_I64:
+        ROW(int64_t, PyLong_FromLong);
+    default:
+        for (int64_t i = 0; i < n; i++, at += step) {
+            PyObject *o = number_at(at, dtype);
+            if (o == NULL || PyList_SetItem(list, (Py_ssize_t)i, o) < 0)
+                return -1;
+        }
+        return 0;
+    }
+#undef ROW
+}
+
 static PyObject *list_of(const tn_tensor *t, int dim, const char *at)
 {
     tn_dtype dtype = tn_tensor_dtype(t);
-    if (dim == tn_tensor_ndim(t))
+    int ndim = (int)tn_tensor_ndim(t);
+    if (dim == ndim)
         return number_at(at, dtype);
     int64_t n = tn_tensor_sizes(t)[dim];
     int64_t step = tn_tensor_strides(t)[dim] * (int64_t)tn_dtype_size(dtype);
     PyObject *list = PyList_New((Py_ssize_t)n);
+    if (list != NULL && dim + 1 == ndim) {
+        if (fill_row(list, n, at, step, dtype) < 0)
+            Py_CLEAR(list);
+        return list;
+    }
     for (int64_t i = 0; i < n && list != NULL; i++) {
         PyObject *o = list_of(t, dim + 1, at + i * step);
         if (o == NULL || PyList_SetItem(list, (Py_ssize_t)i, o) < 0)

@@ -6,7 +6,6 @@ from math import e, inf, nan, pi  # noqa: F401
 from . import _C
 from ._C import *  # noqa: F401,F403  (types, dtypes, and functions that are no operators)
 from ._C import __version__  # noqa: F401
-from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
 
 # Operators whose function takes more forms than the operator: it is in _functional.
 _WRAPPED = (

@@ -170,12 +170,9 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
         return out.copy_(made) if out is not None else made
     elif isinstance(p, str):
         raise RuntimeError("only valid string values are 'fro' and 'nuc', found %s" % p)
-    if dim is None and not keepdim and dtype is None:
-        made = _ops.norm(input, p)
-    else:
-        dim = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-        made = _ops.norm(input, p, dim, keepdim, dtype=dtype) if dtype is not None else _ops.norm(input, p, dim, keepdim)
-    return out.copy_(made) if out is not None else made
+    if isinstance(dim, int):
+        dim = (dim,)
+    return tenon.linalg_vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
 
 
 def _without_derivative(name, input, *args):
@@ -219,6 +216,9 @@ def _chosen(values, inverse, counts, return_inverse, return_counts):
 
 def nonzero(input, *, out=None, as_tuple=False):
     """Where elements are not zero: a row for each, or with as_tuple a vector for each dimension."""
+    if out is not None and out.dtype != tenon.int64:
+        raise RuntimeError("nonzero: Expected out tensor to have scalar type Long but got scalar type%s"
+                           % out.type().rpartition(".")[2][:-len("Tensor")])
     if out is not None and not as_tuple:
         return _ops.nonzero(input, out=out)
     made = _ops.nonzero(input)
