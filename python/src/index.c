@@ -405,12 +405,16 @@ static tn_status strip_ones(tn_tensor **t, int64_t limit)
     return st;
 }
 
-/* A number that is too large for a float becomes infinite here, though filling refuses it. */
+static bool is_half(tn_dtype dtype)
+{
+    return dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
+}
+
+/* A number that is too large for half a float becomes infinite here, though filling refuses it. */
 static tn_status assign_number(tn_tensor *at, tn_scalar number)
 {
     tn_status st = tn_fill_(at, number);
-    if (st != TN_INVALID || number.kind != TN_SCALAR_FLOAT ||
-        !tn_dtype_is_floating(tn_tensor_dtype(at)))
+    if (st != TN_INVALID || number.kind != TN_SCALAR_FLOAT || !is_half(tn_tensor_dtype(at)))
         return st;
     tn_tensor *wide = NULL;
     st = tn_tensor_from_number(number, &wide);
@@ -443,7 +447,8 @@ static tn_status assign_view(tn_tensor *at, value *v)
 static bool fits_easily(tn_scalar s, tn_dtype dtype)
 {
     if (s.kind == TN_SCALAR_FLOAT)
-        return !tn_dtype_is_integral(dtype, true) && s.v.f > -60000.0 && s.v.f < 60000.0;
+        return is_half(dtype) ||
+               (!tn_dtype_is_integral(dtype, true) && s.v.f > -60000.0 && s.v.f < 60000.0);
     return s.kind != TN_SCALAR_COMPLEX && s.v.i >= 0 && s.v.i < 128;
 }
 

@@ -264,6 +264,10 @@ class Refusals(unittest.TestCase):
         self.assertEqual(small.fill_(-1).tolist(), [255, 255])
         half[0] = 1e9
         self.assertEqual(half.tolist(), [float("inf"), 0])
+        half[[0]] = -1e9
+        self.assertEqual(half.tolist(), [float("-inf"), 0])
+        with self.assertRaisesRegex(RuntimeError, "value cannot be converted to type float without overflow"):
+            tenon.zeros(2)[0] = 1e39
         self.assertEqual((half + 1e6)[1].item(), float("inf"))
 
     def test_nonzero_writes_indices_alone(self):
