@@ -217,9 +217,11 @@ tn_status tni_composite_mvlgamma(tn_tensor *self, int64_t p, tn_tensor **out)
     TN_CHECK(!is_complex(self), TN_UNSUPPORTED, "\"mvlgamma\" not implemented for 'ComplexFloat'");
     TN_TRY(tn_scope_enter(&scope));
     /* All terms at once: a p that is too large is refused for its memory, and does not loop. */
-    tn_tensor_opts opts = tn_opts(is_floating(self) ? self->dtype : TN_DTYPE_NONE, self->device);
+    tn_tensor_opts opts = tn_opts(is_floating(self) ? self->dtype : tn_default_dtype(),
+                                  (tn_device){TN_DEVICE_NONE, -1});
+    tn_tensor *halves = tnx_new_full(self, &p, 1, tn_float(-0.5), &opts);
     tn_tensor *shifts =
-        tnx_arange_start_step(tn_float(0.0), tn_float(-0.5 * (double)p), tn_float(-0.5), &opts);
+        tnx_add_scalar(tnx_cumsum(halves, 0, TN_DTYPE_NONE), tn_float(0.5), tn_int(1));
     const int64_t last = -1;
     tn_tensor *terms = tnx_lgamma(tnx_add(tnx_unsqueeze(self, -1), shifts, tn_int(1)));
     tn_tensor *sum = tnx_sum_dim(terms, &last, 1, false, TN_DTYPE_NONE);
