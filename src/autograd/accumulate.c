@@ -4,6 +4,7 @@
  * A leaf refers to its accumulator weakly, the accumulator to its leaf strongly: it lives while a
  * graph leads to it. */
 #include "autograd/accumulate.h"
+#include "tenon/autograd.h"
 #include "autograd/extra.h"
 #include "core/state.h"
 
@@ -69,12 +70,13 @@ static tn_status add_to(const tn_tensor *variable, tni_grad_meta *meta, tn_tenso
                         tn_tensor **out)
 {
     tn_tensor *fresh = NULL;
-    if (!meta->grad) {
+    TN_AUTO(tn_tensor) had = tn_tensor_grad_ref(variable); /* others may replace it meanwhile */
+    if (!had) {
         TN_TRY(first_gradient(variable, grad, &fresh));
     } else if (tni_tls.no_grad) {
-        return tn_add_(meta->grad, grad, tn_int(1));
+        return tn_add_(had, grad, tn_int(1));
     } else {
-        TN_TRY(tn_add(meta->grad, grad, tn_int(1), &fresh));
+        TN_TRY(tn_add(had, grad, tn_int(1), &fresh));
     }
     *out = tni_grad_swap(meta, fresh);
     return TN_OK;

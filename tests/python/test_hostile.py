@@ -3,6 +3,8 @@
 
 import math
 import signal
+import threading
+import time
 import unittest
 
 import harness
@@ -42,6 +44,29 @@ class ChangingLists(unittest.TestCase):
             result = tenon.cat(tensors, ShrinksToZero(tensors))
             self.assertEqual(result.view(10, 64)[:, 0].tolist(), [float(i) for i in range(10)])
             self.assertEqual(tensors, [])
+
+
+class Threads(unittest.TestCase):
+    def test_a_gradient_may_be_replaced_while_it_is_added_to(self):
+        """Most telling under the address sanitizer."""
+        x = tenon.ones(10000, requires_grad=True)
+        end = time.monotonic() + 1
+
+        def passes():
+            while time.monotonic() < end:
+                (x * 2).sum().backward()
+
+        def replaces():
+            while time.monotonic() < end:
+                x.grad = None
+                x.grad = tenon.zeros(10000)
+
+        threads = [threading.Thread(target=f) for f in (passes, passes, replaces, replaces)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(x.grad[0].item() % 2, 0)
 
 
 class HugeNumbers(unittest.TestCase):
