@@ -114,7 +114,7 @@ static PyObject *ask_all(PyObject *mode, PyObject *func, PyObject *args, PyObjec
         if (asked)
             PyErr_Format(
                 PyExc_TypeError,
-                "Multiple dispatch failed for '%s.ops.%S'; all __torch_dispatch__ handlers "
+                "Multiple dispatch failed for '%s._ops.%S'; all __torch_dispatch__ handlers "
                 "returned NotImplemented:\n\n  - %U",
                 tnpy_module_name(), func, asked);
         Py_XDECREF(asked);
