@@ -96,5 +96,13 @@ class HugeNumbers(unittest.TestCase):
         self.assertAlmostEqual(tenon.mvlgamma(x, 3)[0].item(), expected, places=12)
 
 
+class Nothing(unittest.TestCase):
+    def test_questions_about_no_elements(self):
+        """Memory of nothing is no pointer to hand on, which the undefined-behaviour sanitizer says."""
+        for dtype in (tenon.int64, tenon.bool, tenon.float32, tenon.complex64):
+            x = tenon.zeros(0, 3, dtype=dtype)
+            self.assertEqual([f(x).shape for f in (tenon.isnan, tenon.isinf, tenon.isfinite)], [(0, 3)] * 3)
+
+
 if __name__ == "__main__":
     harness.main()

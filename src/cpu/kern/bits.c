@@ -65,7 +65,8 @@ LOOP_HEAD(never)
 {
     (void)in;
     (void)ctx;
-    memset(out, 0, (size_t)n);
+    if (n > 0) /* of nothing `out` may be NULL */
+        memset(out, 0, (size_t)n);
 }
 
 /* ---- small powers ---- */
