@@ -146,75 +146,36 @@ tn_status tni_refuse_operator(const tn_call *call)
             plain_name(call->op, false, name));
 }
 
-/* A node that says so when somebody asks for its gradient; its data is the operator's name. */
-static tn_status no_derivative(tni_backward *b)
-{
-    TN_FAIL(TN_UNSUPPORTED, "derivative for %s is not implemented", (const char *)b->node->data);
-}
-
-static const tni_node_class not_implemented = {
-    .name = "NotImplemented",
-    .apply = no_derivative,
-    .data_nbytes = NAME_LENGTH,
-};
-
-static tn_status missing_node(const tn_call *call, const tni_arguments *from, tni_node **out)
-{
-    TN_AUTO(tni_node) node = NULL;
-    uint32_t live = 0, singles = (uint32_t)from->n;
-    TN_TRY(tni_node_new(&not_implemented, singles + (uint32_t)from->list_n, 1, &node));
-    for (uint32_t i = 0; i < singles; i++)
-        TN_TRY(attach(node, i, from->tensors[i], &live));
-    for (int64_t i = 0; i < from->list_n; i++)
-        TN_TRY(attach(node, singles + (uint32_t)i, from->list[i], &live));
-    plain_name(call->op, false, node->data);
-    *out = TN_MOVE(node);
-    return TN_OK;
-}
-
-static tn_status mark_results(const tn_call *call, const tni_arguments *from,
-                              tn_tensor **const *results, int n)
-{
-    TN_AUTO(tni_node) node = NULL;
-    for (int i = 0; i < n; i++) {
-        if (!has_gradient(*results[i]))
-            continue;
-        if (!node)
-            TN_TRY(missing_node(call, from, &node));
-        TN_TRY(tni_record_result(node, (uint32_t)i, *results[i]));
-    }
-    return TN_OK;
-}
-
-tn_status tni_record_missing(const tn_call *call, tn_status status, const tni_arguments *from,
-                             tn_tensor **const *results, int n)
+tn_status tni_refuse_results(const tn_call *call, tn_status status, tn_tensor **const *results,
+                             int n)
 {
     if (status != TN_OK)
         return status;
-    status = mark_results(call, from, results, n);
-    for (int i = 0; i < n && status != TN_OK; i++) {
+    bool any = false;
+    for (int i = 0; i < n; i++)
+        any = any || has_gradient(*results[i]);
+    if (!any)
+        return TN_OK;
+    for (int i = 0; i < n; i++) {
         tn_tensor_unref(*results[i]);
         *results[i] = NULL;
     }
-    return status;
+    return tni_refuse_operator(call);
 }
 
-tn_status tni_record_missing_list(const tn_call *call, tn_status status, const tni_arguments *from,
-                                  tn_tensor ***list, int64_t *n)
+tn_status tni_refuse_list(const tn_call *call, tn_status status, tn_tensor ***list, int64_t *n)
 {
-    if (status != TN_OK || *n == 0 || !has_gradient((*list)[0]))
+    if (status != TN_OK)
         return status;
-    TN_AUTO(tni_node) node = NULL;
-    status = missing_node(call, from, &node);
-    if (status == TN_OK)
-        status = tni_record_list(node, *list, *n);
-    else
-        tn_tensor_list_free(*list, *n);
-    if (status != TN_OK) {
-        *list = NULL;
-        *n = 0;
-    }
-    return status;
+    bool any = false;
+    for (int64_t i = 0; i < *n; i++)
+        any = any || has_gradient((*list)[i]);
+    if (!any)
+        return TN_OK;
+    tn_tensor_list_free(*list, *n);
+    *list = NULL;
+    *n = 0;
+    return tni_refuse_operator(call);
 }
 
 tn_status tni_refuse_gradient(const tn_call *call, const char *name, const tn_tensor *t)

@@ -51,20 +51,11 @@ TN_NODISCARD tn_status tni_record_save(tni_node *node, uint32_t slot, tn_tensor 
 TNI_COLD tn_status tni_refuse_out(const tn_call *call);
 /* "derivative for aten::<op> is not implemented" */
 TNI_COLD tn_status tni_refuse_operator(const tn_call *call);
-/* The tensors among the arguments of a call. */
-typedef struct tni_arguments {
-    tn_tensor *const *tensors;
-    int64_t n;
-    tn_tensor *const *list; /* of its first list of tensors */
-    int64_t list_n;
-} tni_arguments;
-/* The same, when somebody asks for the gradient: results that could have one get a node that fails.
- * Results are released when that cannot be made. */
-TNI_COLD tn_status tni_record_missing(const tn_call *call, tn_status status,
-                                      const tni_arguments *from, tn_tensor **const *results, int n);
-TNI_COLD tn_status tni_record_missing_list(const tn_call *call, tn_status status,
-                                           const tni_arguments *from, tn_tensor ***list,
-                                           int64_t *n);
+/* The same, unless no result has a gradient anyway. Results are released when it fails. */
+TNI_COLD tn_status tni_refuse_results(const tn_call *call, tn_status status,
+                                      tn_tensor **const *results, int n);
+TNI_COLD tn_status tni_refuse_list(const tn_call *call, tn_status status, tn_tensor ***list,
+                                   int64_t *n);
 /* "The function '<fn>' is not differentiable with respect to argument '<name>'. This input cannot
  * have requires_grad True." */
 TN_NODISCARD tn_status tni_refuse_gradient(const tn_call *call, const char *name,

@@ -2,8 +2,6 @@
 /* tests/autograd/test_recorded.c: the engine over nodes that operators record. */
 #include "kit.h"
 
-#include <string.h>
-
 TEST(operators_record_and_run_backwards)
 {
     tn_tensor *x = kit_leaf(3, 2), *a = NULL, *b = NULL, *z = NULL;
@@ -137,26 +135,4 @@ TEST(a_factor_that_is_overwritten_is_saved_first)
         tn_tensor_unref(factor);
         tn_tensor_unref(z);
     }
-}
-
-/* The call works, as in a loop that never asks for gradients of it. */
-TEST(an_operator_without_a_derivative_fails_when_its_gradient_is_asked_for)
-{
-    tn_tensor *x = kit_leaf(3, 5), *two = kit_vector(3, 2), *y = NULL, *z = NULL, *g = NULL;
-    ASSERT_OK(tn_floor_divide(x, two, &y));
-    EXPECT_NEAR(kit_at(y, 0), 2, 0);
-    EXPECT(tn_tensor_requires_grad(y) && !tn_tensor_is_leaf(y));
-    tn_node *node = NULL;
-    ASSERT_OK(tn_tensor_grad_fn(y, &node));
-    EXPECT(node && strcmp(tn_node_name(node), "NotImplemented") == 0);
-    ASSERT_OK(tn_sum(y, TN_DTYPE_NONE, &z));
-    EXPECT_FAIL(TN_UNSUPPORTED, "derivative for aten::floor_divide is not implemented",
-                tn_grad(&z, 1, &x, 1, NULL, NULL, &g));
-    EXPECT_FAIL(TN_UNSUPPORTED, "derivative for aten::floor_divide is not implemented",
-                tn_tensor_backward(z));
-    EXPECT(tn_tensor_grad(x) == NULL);
-    tn_tensor_unref(x);
-    tn_tensor_unref(two);
-    tn_tensor_unref(y);
-    tn_tensor_unref(z);
 }

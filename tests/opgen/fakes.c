@@ -183,18 +183,17 @@ tn_status tni_refuse_operator(const tn_call *call)
     TN_FAIL(TN_UNSUPPORTED, "no derivative");
 }
 
-tn_status tni_record_missing(const tn_call *call, tn_status status, const tni_arguments *from,
-                             tn_tensor **const *results, int n)
+tn_status tni_refuse_results(const tn_call *call, tn_status status, tn_tensor **const *results,
+                             int n)
 {
-    (void)call, (void)from, (void)results, (void)n;
-    return status == TN_OK ? note("record_missing") : status;
+    (void)call, (void)results, (void)n;
+    return status == TN_OK ? note("refuse_results") : status;
 }
 
-tn_status tni_record_missing_list(const tn_call *call, tn_status status, const tni_arguments *from,
-                                  tn_tensor ***list, int64_t *n)
+tn_status tni_refuse_list(const tn_call *call, tn_status status, tn_tensor ***list, int64_t *n)
 {
-    (void)call, (void)from, (void)list, (void)n;
-    return status == TN_OK ? note("record_missing_list") : status;
+    (void)call, (void)list, (void)n;
+    return status == TN_OK ? note("refuse_list") : status;
 }
 
 tn_tensor *tni_unpack(const tni_backward *b, uint32_t i)

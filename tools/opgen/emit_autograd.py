@@ -132,16 +132,11 @@ def refusing(op, leave):
                 + ["    return %s(call);" % refuse, "}"] + plain(op))
     singles = [out.name for out in op.outs if out.ret.type.is_tensor and not out.is_list]
     lists = [out.name for out in op.outs if out.is_list]
-    tensors = [arg.name for arg in op.args if arg.is_tensor and not arg.type.is_list]
-    listed = ["%s, %s_n" % (arg.name, arg.name) for arg in op.args if arg.is_tensor and arg.type.is_list]
     checks = []
-    if singles or lists:
-        checks.append("tn_tensor *const tensors[] = {%s};" % (", ".join(tensors) or "NULL"))
-        checks.append("const tni_arguments from = {tensors, %d, %s};" % (len(tensors), (listed + ["NULL, 0"])[0]))
     if singles:
         checks.append("tn_tensor **const results[] = {%s};" % ", ".join(singles))
-        checks.append("status = tni_record_missing(call, status, &from, results, %d);" % len(singles))
-    checks += ["status = tni_record_missing_list(call, status, &from, %s, %s_n);" % (name, name) for name in lists]
+        checks.append("status = tni_refuse_results(call, status, results, %d);" % len(singles))
+    checks += ["status = tni_refuse_list(call, status, %s, %s_n);" % (name, name) for name in lists]
     body = (leave if checks else []) + below_autograd(op, op.names)
     if checks:
         body += [records(op).rstrip("\n") + " {\n"] + ["    " + line for line in checks] + ["}"]
