@@ -214,8 +214,8 @@ class Ops(Command):
         self.assertEqual(table[16]["provenance"], "kernel")
         self.assertEqual(table[112]["provenance"], "autograd kernel")
         self.assertEqual(table[2]["valid"], False)
-        self.assertEqual({kernel["key"] for kernel in data["kernels"]}, {"CPU", "Meta", "Autograd"})
-        self.assertEqual(data["falls_through"]["Meta"], ["BackendSelect", "ADInplaceOrView"])
+        self.assertEqual({kernel["key"] for kernel in data["kernels"]}, {"CPU", "Meta", "Autograd", "AutocastCPU"})
+        self.assertEqual(data["falls_through"]["Meta"], ["BackendSelect", "ADInplaceOrView", "AutocastCUDA"])
         self.assertTrue(data["doc"])
         self.assertLess(data["table_bytes"], 1536)
 
