@@ -8,8 +8,10 @@
 
 #include "base/spin.h"
 
-/* So many blocks may come and go before one that nobody asks for is let go. */
+/* So many blocks may come and go before one that nobody asks for is let go, and before it makes
+ * room for one of another size: those of a step of training come again each step. */
 #define PATIENCE 8192
+#define STEP     1024
 
 /* Oldest first. Few enough that looking through them costs less than the page faults of a block. */
 static struct {
@@ -44,7 +46,8 @@ void *tni_large_take(size_t rounded, void **victims, int *n_victims)
     for (int i = kept.n; i-- > 0 && !ptr;)
         if (kept.nbytes[i] == rounded)
             ptr = remove_at(i);
-    for (size_t freed = 0; !ptr && kept.n > 0 && freed < rounded;) {
+    for (size_t freed = 0;
+         !ptr && kept.n > 0 && freed < rounded && kept.turn - kept.since[0] > STEP;) {
         freed += kept.nbytes[0];
         victims[n++] = remove_at(0);
     }
