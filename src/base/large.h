@@ -22,8 +22,8 @@ static inline size_t tni_large_round(size_t nbytes)
 }
 
 /* A kept block of exactly @p rounded bytes, or NULL: then as much of what was not used for a while
- * goes as the caller will allocate anew, so that what is kept adds little to the most that a program
- * ever holds. @p victims: as in tni_large_keep. */
+ * goes as the caller will allocate anew, so that what is kept adds little to the most that a
+ * program ever holds. @p victims: as in tni_large_keep. */
 void *tni_large_take(size_t rounded, void **victims, int *n_victims);
 /* Keep @p ptr. What must go for it, @p ptr itself when it is too large, is written to @p victims,
  * of which there is room for TNI_LARGE_SLOTS + 1: the caller frees them. Returns how many. */
