@@ -30,49 +30,9 @@ int tnpy_type_dispatches(PyTypeObject *type)
     return found;
 }
 
-/* Add @p o before the first whose class is a base of its own; once a class. */
-static int note(PyObject *list, PyObject *o)
+static int is_asked(PyObject *o)
 {
-    if (!tnpy_is_tensor(o) || !tnpy_type_dispatches(Py_TYPE(o)))
-        return 0;
-    Py_ssize_t n = PyList_Size(list), at = n;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyTypeObject *other = Py_TYPE(PyList_GetItem(list, i));
-        if (other == Py_TYPE(o))
-            return 0;
-        if (at == n && PyType_IsSubtype(Py_TYPE(o), other))
-            at = i;
-    }
-    return PyList_Insert(list, at, o);
-}
-
-static int note_any(PyObject *list, PyObject *o)
-{
-    if (!PyTuple_Check(o) && !PyList_Check(o))
-        return note(list, o);
-    Py_ssize_t n = PySequence_Size(o);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = PySequence_GetItem(o, i);
-        int failed = !item || note(list, item);
-        Py_XDECREF(item);
-        if (failed)
-            return -1;
-    }
-    return 0;
-}
-
-/* The tensors among the arguments whose classes are to be asked, in this order. */
-static PyObject *note_all(PyObject *args, PyObject *kwargs)
-{
-    PyObject *list = PyList_New(0), *key, *value;
-    Py_ssize_t at = 0, n = PyTuple_Size(args);
-    for (Py_ssize_t i = 0; list && i < n; i++)
-        if (note_any(list, PyTuple_GetItem(args, i)))
-            Py_CLEAR(list);
-    while (list && PyDict_Next(kwargs, &at, &key, &value))
-        if (note_any(list, value))
-            Py_CLEAR(list);
-    return list;
+    return tnpy_is_tensor(o) && tnpy_type_dispatches(Py_TYPE(o));
 }
 
 static PyObject *types_of(PyObject *list)
@@ -99,7 +59,7 @@ static PyObject *ask(PyObject *who, PyObject *func, PyObject *types, PyObject *a
 /* @p mode may be NULL. */
 static PyObject *ask_all(PyObject *mode, PyObject *func, PyObject *args, PyObject *kwargs)
 {
-    PyObject *list = note_all(args, kwargs), *types = list ? types_of(list) : NULL;
+    PyObject *list = tnpy_handlers(args, kwargs, is_asked), *types = list ? types_of(list) : NULL;
     PyObject *result = !types ? NULL
                        : mode ? ask(mode, func, types, args, kwargs)
                               : Py_NewRef(Py_NotImplemented);

@@ -57,9 +57,9 @@ static int overriding(PyObject *o)
 }
 
 /* Add @p o to the list, before the first whose class is a base of its own; once a class. */
-static int note(PyObject *list, PyObject *o)
+static int note(PyObject *list, PyObject *o, int (*asked)(PyObject *))
 {
-    if (!overriding(o))
+    if (!asked(o))
         return 0;
     Py_ssize_t n = PyList_Size(list), at = n;
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -72,14 +72,14 @@ static int note(PyObject *list, PyObject *o)
     return PyList_Insert(list, at, o);
 }
 
-static int note_any(PyObject *list, PyObject *o)
+static int note_any(PyObject *list, PyObject *o, int (*asked)(PyObject *))
 {
     if (!PyTuple_Check(o) && !PyList_Check(o))
-        return note(list, o);
+        return note(list, o, asked);
     Py_ssize_t n = PySequence_Size(o);
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_GetItem(o, i);
-        int failed = item ? note(list, item) : -1;
+        int failed = item ? note(list, item, asked) : -1;
         Py_XDECREF(item);
         if (failed)
             return -1;
@@ -87,16 +87,16 @@ static int note_any(PyObject *list, PyObject *o)
     return 0;
 }
 
-static PyObject *note_all(PyObject *args, PyObject *kwargs)
+PyObject *tnpy_handlers(PyObject *args, PyObject *kwargs, int (*asked)(PyObject *))
 {
     PyObject *list = PyList_New(0);
     Py_ssize_t n = PyTuple_Size(args), at = 0;
     for (Py_ssize_t i = 0; list && i < n; i++)
-        if (note_any(list, PyTuple_GetItem(args, i)))
+        if (note_any(list, PyTuple_GetItem(args, i), asked))
             Py_CLEAR(list);
     PyObject *name, *value;
     while (list && kwargs && PyDict_Next(kwargs, &at, &name, &value))
-        if (note_any(list, value))
+        if (note_any(list, value, asked))
             Py_CLEAR(list);
     return list;
 }
@@ -176,7 +176,7 @@ static PyObject *ask_all(PyObject *func, PyObject *list, PyObject *types, PyObje
 PyObject *tnpy_override_call(PyObject *func, PyObject *args, PyObject *kwargs)
 {
     PyObject *words = kwargs ? Py_NewRef(kwargs) : PyDict_New();
-    PyObject *list = words ? note_all(args, words) : NULL;
+    PyObject *list = words ? tnpy_handlers(args, words, overriding) : NULL;
     PyObject *types = list ? types_of(list) : NULL;
     PyObject *result = types ? ask_all(func, list, types, args, words) : NULL;
     Py_XDECREF(words);

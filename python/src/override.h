@@ -27,6 +27,9 @@ static inline bool tnpy_function_on(PyObject *self)
            (tnpy_overrides(self) == TNPY_CUSTOM && !tnpy_function_off);
 }
 
+/* The arguments, also those in lists, for which @p asked says yes: one of each class, those of
+ * subclasses before those of their bases. @p kwargs may be NULL. */
+PyObject *tnpy_handlers(PyObject *args, PyObject *kwargs, int (*asked)(PyObject *));
 /* Whether an object that is no Tensor has a __torch_function__. Sets no exception. */
 int tnpy_has_torch_function(PyObject *o);
 /* Ask the mode, then the arguments, in torch's order. @p kwargs may be NULL. */
