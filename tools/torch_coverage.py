@@ -20,7 +20,7 @@ MODULES = ("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn
            "torch.utils.checkpoint", "torch.autograd", "torch.autograd.functional",
            "torch.linalg", "torch.fft", "torch.special", "torch.amp", "torch.distributions", "torch.func", "torch.cuda",
            "torch.distributed", "torch.jit", "torch.compiler", "torch.profiler",
-           "torch.multiprocessing", "torch.testing", "torch.random", "torch.hub")
+           "torch.library", "torch.overrides", "torch.multiprocessing", "torch.testing", "torch.random", "torch.hub")
 
 
 def public_names(path):
