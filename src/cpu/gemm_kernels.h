@@ -60,6 +60,15 @@ typedef struct tni_gemm_table {
 #define TNI_GEMM_DIRECT   16384
 #define TNI_GEMM_TURN     2048
 #define TNI_GEMM_FEW_ROWS 96
+#define TNI_GEMM_NEAR     131072
+
+/* Whether B fits the second-level cache and its rows do not fall on the same lines of it: then it
+ * is as good as a copy. */
+static inline bool tni_gemm_is_near(const tni_gemm_args *g)
+{
+    return g->b.col == 1 && g->b.row % 512 != 0 && g->n <= TNI_GEMM_NEAR && g->k <= TNI_GEMM_NEAR &&
+           g->n * g->k <= TNI_GEMM_NEAR;
+}
 
 /* @p k in equal blocks of at most @p most, each of them a whole number of vectors. */
 #define TNI_GEMM_DEPTH(most, k) \
@@ -70,7 +79,7 @@ static inline bool tni_gemm_blocked(const tni_gemm_args *g)
 {
     if (g->gather_a || g->gather_b || (g->a.col != 1 && g->a.row != 1))
         return true;
-    if (g->b.col == 1 && g->m <= TNI_GEMM_FEW_ROWS)
+    if (tni_gemm_is_near(g) || (g->b.col == 1 && g->m <= TNI_GEMM_FEW_ROWS))
         return false;
     /* The sizes first: an operand that repeats elements may have more of them than fit a number. */
     return g->n > TNI_GEMM_DIRECT || g->k > TNI_GEMM_DIRECT ||
