@@ -265,7 +265,7 @@ static PyObject *register_post_accumulate_grad_hook(PyObject *self, PyObject *fn
     return added(status, held, hook);
 }
 
-PyObject *tnpy_node_register_hook(PyObject *self, PyObject *fn)
+static PyObject *add_to_node(PyObject *self, PyObject *fn, bool before)
 {
     tn_node *node = tnpy_node_of(self);
     tn_hook *hook = NULL;
@@ -276,25 +276,20 @@ PyObject *tnpy_node_register_hook(PyObject *self, PyObject *fn)
         tn_node_unref(node);
         return NULL;
     }
-    tn_status status = tn_node_add_post_hook(node, post_hook, held, tnpy_drop_any, &hook);
+    tn_status status = before ? tn_node_add_pre_hook(node, pre_hook, held, tnpy_drop_any, &hook)
+                              : tn_node_add_post_hook(node, post_hook, held, tnpy_drop_any, &hook);
     tn_node_unref(node);
     return added(status, held, hook);
 }
 
+PyObject *tnpy_node_register_hook(PyObject *self, PyObject *fn)
+{
+    return add_to_node(self, fn, false);
+}
+
 PyObject *tnpy_node_register_prehook(PyObject *self, PyObject *fn)
 {
-    tn_node *node = tnpy_node_of(self);
-    tn_hook *hook = NULL;
-    if (!node)
-        return NULL;
-    tnpy_held *held = tnpy_hold(fn);
-    if (!held) {
-        tn_node_unref(node);
-        return NULL;
-    }
-    tn_status status = tn_node_add_pre_hook(node, pre_hook, held, tnpy_drop_any, &hook);
-    tn_node_unref(node);
-    return added(status, held, hook);
+    return add_to_node(self, fn, true);
 }
 
 /* ---- saved-tensor hooks: ctx is a tuple (pack, unpack) ---- */
