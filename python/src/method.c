@@ -312,6 +312,11 @@ static PyObject *same(PyObject *o, PyObject *nothing)
 static PyObject *to_complex_number(PyObject *o, PyObject *nothing)
 {
     (void)nothing;
+    if (tn_tensor_numel(tnpy_tensor(o)) != 1) {
+        PyErr_SetString(PyExc_ValueError,
+                        "only one element tensors can be converted to Python scalars");
+        return NULL;
+    }
     PyObject *value = PyObject_CallMethod(o, "item", NULL);
     PyObject *z =
         value ? PyObject_CallFunctionObjArgs((PyObject *)&PyComplex_Type, value, NULL) : NULL;

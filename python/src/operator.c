@@ -294,11 +294,23 @@ static int only_one(PyObject *a)
     return -1;
 }
 
+static PyObject *real_part(PyObject *stolen, const char *wanted)
+{
+    double real = PyComplex_RealAsDouble(stolen), imaginary = PyComplex_ImagAsDouble(stolen);
+    Py_DECREF(stolen);
+    if (imaginary != 0)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "value cannot be converted to type %s without overflow", wanted);
+    return PyFloat_FromDouble(real);
+}
+
 static PyObject *converted(PyObject *a, PyTypeObject *type)
 {
     if (only_one(a))
         return NULL;
     PyObject *value = value_of(a);
+    if (value && PyComplex_Check(value)) /* a real number when nothing is lost */
+        value = real_part(value, type == &PyLong_Type ? "int64_t" : "double");
     PyObject *result = value ? PyObject_CallFunctionObjArgs((PyObject *)type, value, NULL) : NULL;
     Py_XDECREF(value);
     return result;

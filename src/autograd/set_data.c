@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/set_data.c: a tensor's elements apart from its history. */
 #include "autograd/meta.h"
+#include "autograd/view.h"
 #include "tenon/autograd.h"
 
 tn_status tn_tensor_data_alias(tn_tensor *t, tn_tensor **out)
@@ -22,6 +23,16 @@ static void drop_accumulator(tn_tensor *t)
         tni_weak_unref(&old->object);
 }
 
+/* A view that shows other elements is none of its old base: a write of one must not be recorded as
+ * a write of the other. How its elements came about, its node, stays. */
+static void leave_base(tn_tensor *t)
+{
+    if (!t->view_base)
+        return;
+    t->flags &= ~(uint32_t)(TNI_VIEW_CREATION | TNI_NO_TANGENT);
+    tn_tensor_unref(TN_MOVE(t->view_base));
+}
+
 tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source)
 {
     TN_CHECK(t && source, TN_INVALID, "tn_tensor_set_data: t or source is NULL");
@@ -34,11 +45,11 @@ tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source)
              TN_INVALID,
              "data set to a tensor that requires gradients must be floating point or complex "
              "dtype");
-    TN_CHECK(!t->view_base, TN_INVALID,
-             "tn_tensor_set_data: a view cannot be given other elements: it would still be "
-             "written through its base");
+    if (t->view_base)
+        TN_TRY(tni_view_refresh(t));
     bool other = t->dtype != source->dtype || t->device.type != source->device.type;
     TN_TRY(tni_tensor_set_data(t, source));
+    leave_base(t);
     if (other)
         drop_accumulator(t);
     return TN_OK;

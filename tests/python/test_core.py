@@ -78,6 +78,25 @@ class Tensors(unittest.TestCase):
         x.grad = Mine._make_subclass(Mine, tenon.zeros(2))
         self.assertIs(type(x.grad), Mine)
 
+    def test_a_view_can_be_given_other_elements_and_leaves_its_base(self):
+        base = tenon.ones(3, requires_grad=True) * 2
+        view = base[:2]
+        view.data = tenon.full((2,), 5.0)
+        self.assertEqual(view.tolist(), [5, 5])
+        self.assertFalse(view._is_view())
+        view.add_(1)
+        self.assertEqual(base.tolist(), [2, 2, 2])
+        view.sum().backward()
+
+    def test_a_complex_number_is_a_real_one_when_nothing_is_lost(self):
+        self.assertEqual(float(tenon.tensor(1 + 0j)), 1.0)
+        self.assertEqual(int(tenon.tensor(2 + 0j)), 2)
+        for wanted, name in ((float, "double"), (int, "int64_t")):
+            with self.assertRaisesRegex(RuntimeError, "value cannot be converted to type %s without overflow" % name):
+                wanted(tenon.tensor(1 + 2j))
+        with self.assertRaisesRegex(ValueError, "only one element tensors can be converted to Python scalars"):
+            complex(tenon.tensor([1j, 2]))
+
     def test_in_place_operators_keep_the_object(self):
         x = tenon.ones(2)
         y = x
