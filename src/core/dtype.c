@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 
+#include <float.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -155,6 +156,21 @@ tn_dtype tn_promote_types(tn_dtype a, tn_dtype b)
     if (!tni_dtype_ok(a) || !tni_dtype_ok(b))
         return TN_DTYPE_NONE;
     return (tn_dtype)promoted[order[a]][order[b]];
+}
+
+double tni_dtype_largest(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_DTYPE_F16:
+        return 65504.0;
+    case TN_DTYPE_BF16:
+        return 0x1.fep+127;
+    case TN_DTYPE_F32:
+    case TN_DTYPE_C64:
+        return (double)FLT_MAX;
+    default:
+        return DBL_MAX;
+    }
 }
 
 /* ---- the default ---- */

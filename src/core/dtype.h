@@ -38,6 +38,8 @@ static inline size_t tni_dtype_align(tn_dtype dtype)
 
 const char *tni_dtype_text(tn_dtype dtype); /* "Float" */
 const char *tni_dtype_cpp(tn_dtype dtype);  /* "float" */
+/* The largest finite number of a floating dtype, or of the parts of a complex one. */
+double tni_dtype_largest(tn_dtype dtype);
 /* float32 -> complex64 and float64 -> complex128; float16 and bfloat16 too give complex64. */
 tn_dtype tni_dtype_to_complex(tn_dtype dtype);
 /* complex64 -> float32, complex128 -> float64; anything else is its own. */

@@ -193,6 +193,10 @@ void tni_tensor_refresh_data(tn_tensor *t);
 /* resize_: new sizes, contiguous, growing the storage when needed; keeps data. The sizes it has
  * already change nothing, strides included. */
 TN_NODISCARD tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes);
+/* Whether @p t may be written: fails where two of its elements lie at one place, found by strides
+ * of 0 and by two dimensions that meet. @retval TN_INVALID  "unsupported operation: more than one
+ * element of the written-to tensor refers to a single memory location. …" */
+TN_NODISCARD tn_status tni_check_internal_overlap(const tn_tensor *t);
 
 static inline tn_keyset tni_keys(const tn_tensor *t)
 {

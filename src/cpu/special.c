@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/special.c: functions of one or two numbers, rounding and powers on the CPU: which loop, with
  * which parameters. */
-#include <float.h>
 #include <math.h>
 #include "core/scalar.h"
 #include "cpu/run.h"
@@ -90,27 +89,12 @@ tn_status tni_cpu_round_decimals(tni_iter *it, int64_t decimals)
     return tni_run(it, TNI_LOOP_ROUND_DECIMALS, 0, p);
 }
 
-static double largest(tn_dtype dtype)
-{
-    switch (dtype) {
-    case TN_DTYPE_F16:
-        return 65504.0;
-    case TN_DTYPE_BF16:
-        return 0x1.fep+127;
-    case TN_DTYPE_F32:
-    case TN_DTYPE_C64:
-        return (double)FLT_MAX;
-    default:
-        return DBL_MAX;
-    }
-}
-
 tn_status tni_cpu_nan_to_num(tni_iter *it, tn_opt_float nan, tn_opt_float posinf,
                              tn_opt_float neginf)
 {
     if (tn_dtype_is_integral(it->dtype, true))
         return unchanged(it);
-    double most = largest(it->dtype);
+    double most = tni_dtype_largest(it->dtype);
     const double p[TNI_LOOP_PARAMETERS] = {nan.has ? nan.value : 0.0,
                                            posinf.has ? posinf.value : most,
                                            neginf.has ? neginf.value : -most};

@@ -129,9 +129,6 @@ tn_dtype tni_result_type(const tni_operand *operands, int n);
  * to integer, integer to bool. @retval TN_INVALID  "result type Float can't be cast to the desired
  * output type Long" */
 TN_NODISCARD tn_status tni_check_cast(tn_dtype from, tn_dtype to);
-/* "unsupported operation: more than one element of the written-to tensor refers to a single memory
- * location. …" */
-TN_NODISCARD tn_status tni_check_internal_overlap(const tn_tensor *t);
 /* "unsupported operation: some elements of the input tensor and the written-to tensor refer to a
  * single memory location. …"; *copy_first is set where the two may share elements and nothing cheap
  * tells: the input must then be read whole before anything is written. */

@@ -2,7 +2,6 @@
 /* iter/number.c: whether a bare number fits a dtype. */
 #include "iter/iter.h"
 
-#include <float.h>
 #include <math.h>
 
 /* How the reference names the type it cannot convert to. */
@@ -51,21 +50,6 @@ static bool int_fits(int64_t value, tn_dtype dtype)
     return value <= high && value >= (dtype == TN_DTYPE_U8 ? -high : -high - 1);
 }
 
-static double largest(tn_dtype dtype)
-{
-    switch (dtype) {
-    case TN_DTYPE_F16:
-        return 65504.0;
-    case TN_DTYPE_BF16:
-        return 0x1.fep+127;
-    case TN_DTYPE_F32:
-    case TN_DTYPE_C64:
-        return (double)FLT_MAX;
-    default:
-        return DBL_MAX;
-    }
-}
-
 static bool float_fits(double value, tn_dtype dtype)
 {
     if (tn_dtype_is_integral(dtype, false)) {
@@ -74,7 +58,7 @@ static bool float_fits(double value, tn_dtype dtype)
             return value >= -limit && value <= limit;
         return value >= (dtype == TN_DTYPE_U8 ? 0.0 : -limit) && value <= limit - 1;
     }
-    return isnan(value) || isinf(value) || fabs(value) <= largest(dtype);
+    return isnan(value) || isinf(value) || fabs(value) <= tni_dtype_largest(dtype);
 }
 
 tn_status tni_check_number(tn_scalar value, tn_dtype dtype)

@@ -1,47 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* iter/overlap.c: whether writing one tensor disturbs itself or another one. */
+/* iter/overlap.c: whether writing one tensor disturbs another one. */
 #include "iter/iter.h"
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* Two dimensions alone reach one place twice: i * s == j * t for some 0 < i < n, 0 < j < m. A
- * stride of 0 reaches it at once. The reference only looks for strides of 0. */
-static bool internal_overlap(const tn_tensor *t)
-{
-    if (t->flags & TNI_DENSE)
-        return false;
-    for (int p = 0; p < t->ndim; p++) {
-        if (t->sizes[p] < 2)
-            continue;
-        if (t->strides[p] == 0)
-            return true;
-        for (int q = 0; q < p; q++) {
-            if (t->sizes[q] < 2)
-                continue;
-            int64_t g = gcd(t->strides[p], t->strides[q]);
-            if (t->strides[q] / g < t->sizes[p] && t->strides[p] / g < t->sizes[q])
-                return true;
-        }
-    }
-    return false;
-}
-
-tn_status tni_check_internal_overlap(const tn_tensor *t)
-{
-    TN_CHECK(
-        t->numel == 0 || !internal_overlap(t), TN_INVALID,
-        "unsupported operation: more than one element of the written-to tensor refers to a single "
-        "memory location. Please clone() the tensor before performing the operation.");
-    return TN_OK;
-}
 
 /* Bytes from the first to past the last element, without dimension @p skip. */
 static int64_t extent(const tn_tensor *t, int skip)

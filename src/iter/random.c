@@ -2,24 +2,9 @@
 /* iter/random.c: see random.h. */
 #include "iter/random.h"
 
-#include <float.h>
 #include "iter/iter.h"
 #include "shape/expand.h"
 #include "shape/index.h"
-
-static double largest(tn_dtype dtype)
-{
-    switch (dtype) {
-    case TN_DTYPE_F16:
-        return 65504.0;
-    case TN_DTYPE_BF16:
-        return 0x1.fep+127;
-    case TN_DTYPE_F32:
-        return (double)FLT_MAX;
-    default:
-        return DBL_MAX;
-    }
-}
 
 tn_status tni_check_uniform(const tn_tensor *self, double from, double to)
 {
@@ -27,7 +12,7 @@ tn_status tni_check_uniform(const tn_tensor *self, double from, double to)
              "\"check_uniform_bounds\" not implemented for '%s'",
              tni_dtype_text((tn_dtype)self->dtype));
     tn_dtype dtype = tni_dtype_to_real((tn_dtype)self->dtype);
-    double limit = largest(dtype);
+    double limit = tni_dtype_largest(dtype);
     TN_CHECK(from >= -limit && from <= limit, TN_INVALID, "from is out of bounds for %s",
              tni_dtype_cpp(dtype));
     TN_CHECK(to >= -limit && to <= limit, TN_INVALID, "to is out of bounds for %s",
@@ -110,7 +95,7 @@ static double most(tn_dtype dtype)
     case TN_DTYPE_I64:
         return 0x1p63;
     default:
-        return largest(dtype);
+        return tni_dtype_largest(dtype);
     }
 }
 

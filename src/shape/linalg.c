@@ -73,8 +73,7 @@ static tn_status check_factor(tn_scalar s, tn_dtype dtype)
         fits &= x > bottom && x < top;
     } else if (dtype != TN_DTYPE_F64 && dtype != TN_DTYPE_C128) {
         double x = tn_scalar_to_double(s);
-        double top = dtype == TN_DTYPE_F16 ? 65504.0 : 3.4028234663852886e38;
-        fits &= !isfinite(x) || fabs(x) <= top;
+        fits &= !isfinite(x) || fabs(x) <= tni_dtype_largest(dtype);
     }
     TN_CHECK(fits, TN_INVALID, "value cannot be converted to type %s without overflow",
              tni_dtype_cpp(dtype));

@@ -15,46 +15,6 @@ static bool has_sizes(const tn_tensor *t, const tni_geometry *g)
     return true;
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* Two elements of @p t at one place: writing it has no defined result. Finds a repeated dimension,
- * and two that reach one place twice: i * s == j * t for some 0 < i < n, 0 < j < m. */
-static bool repeats_elements(const tn_tensor *t)
-{
-    if ((t->flags & TNI_DENSE) || t->numel == 0)
-        return false;
-    for (int p = 0; p < t->ndim; p++) {
-        if (t->sizes[p] < 2)
-            continue;
-        if (t->strides[p] == 0)
-            return true;
-        for (int q = 0; q < p; q++) {
-            if (t->sizes[q] < 2)
-                continue;
-            int64_t common = gcd(t->strides[p], t->strides[q]);
-            if (t->strides[q] / common < t->sizes[p] && t->strides[p] / common < t->sizes[q])
-                return true;
-        }
-    }
-    return false;
-}
-
-static tn_status check_written(const tn_tensor *t)
-{
-    TN_CHECK(!repeats_elements(t), TN_INVALID,
-             "unsupported operation: more than one element of the written-to tensor refers to a "
-             "single memory location. Please clone() the tensor before performing the operation.");
-    return TN_OK;
-}
-
 /* Addresses of the first byte, and past the last one, that a tensor with elements can touch. */
 static void byte_range(const tn_tensor *t, uintptr_t *first, uintptr_t *end)
 {
@@ -132,7 +92,7 @@ tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
         return bad_out(g, out);
     bool fits = has_sizes(out, g);
     if (fits)
-        TN_TRY(check_written(out));
+        TN_TRY(tni_check_internal_overlap(out));
     if (TNI_UNLIKELY(!tni_is_meta(out) && shares_with_any(out, inputs, n)))
         return tni_tensor_from_geometry(g, target);
     if (!fits)
@@ -148,7 +108,7 @@ tn_status tni_inplace_prepare(const char *op, const tni_geometry *g, tn_tensor *
     if (TNI_UNLIKELY(!has_sizes(self, g) || self->dtype != (int8_t)g->dtype ||
                      !same_device(self->device, g->device)))
         return bad_inplace(g, self);
-    TN_TRY(check_written(self));
+    TN_TRY(tni_check_internal_overlap(self));
     if (TNI_UNLIKELY(!tni_is_meta(self) && shares_with_any(self, others, n)))
         return tni_tensor_from_geometry(g, target);
     *target = tn_tensor_ref(self);
