@@ -127,8 +127,13 @@ static tn_status real_to_complex(tn_tensor *self, const transform *x, const char
     TN_CHECK(x->n > 0, TN_INVALID, "rfftn must transform at least one axis");
     TN_TRY(factor(norm, !hermitian, &how));
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *t = tnx__fft_r2c(resized(floating(self), x), x->dims, x->n, how, true);
-    return tni_leave(scope, hermitian ? tnx_conj_physical(t) : t, out);
+    tn_tensor *t = resized(floating(self), x);
+    if (!hermitian)
+        return tni_leave(scope, tnx__fft_r2c(t, x->dims, x->n, how, true), out);
+    t = tnx_conj_physical(tnx__fft_r2c(t, x->dims + x->n - 1, 1, how, true));
+    if (x->n > 1)
+        t = tnx__fft_c2c(t, x->dims, x->n - 1, how, false);
+    return tni_leave(scope, t, out);
 }
 
 /* @p x->sizes of the last dimension is that of the result. */
@@ -145,9 +150,11 @@ static tn_status complex_to_real(tn_tensor *self, transform x, bool given, const
     x.sizes[last] = size / 2 + 1;
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *t = resized(complex_of(floating(self)), &x);
-    if (hermitian)
-        t = tnx_conj_physical(t);
-    return tni_leave(scope, tnx__fft_c2r(t, x.dims, x.n, how, size), out);
+    if (!hermitian)
+        return tni_leave(scope, tnx__fft_c2r(t, x.dims, x.n, how, size), out);
+    if (last > 0)
+        t = tnx__fft_c2c(t, x.dims, last, how, true);
+    return tni_leave(scope, tnx__fft_c2r(tnx_conj_physical(t), x.dims + last, 1, how, size), out);
 }
 
 #define ONE tn_tensor *self, tn_opt_int n, int64_t dim, const char *norm, tn_tensor **out

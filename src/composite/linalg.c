@@ -31,6 +31,12 @@ static tn_tensor *adjoint(tn_tensor *t)
     return tnx_conj(tnx_transpose(t, -2, -1));
 }
 
+/* @p t, column by column in memory. */
+static tn_tensor *by_columns(tn_tensor *t)
+{
+    return tnx_transpose(tnx_contiguous(tnx_transpose(t, -2, -1), TN_FORMAT_CONTIGUOUS), -2, -1);
+}
+
 /* Ones on the diagonal, in the sizes of @p t. */
 static tn_tensor *identity_like(tn_tensor *t)
 {
@@ -138,7 +144,11 @@ tn_status tni_composite_linalg_solve_ex(tn_tensor *A, tn_tensor *B, bool left, b
     TN_TRY(same_batch(left ? A : turned_a, left ? right : turned_b, &a, &b));
     TN_AUTO(tn_tensor) failures = NULL;
     TN_TRY(tn_solve_square(a, b, check_errors, &x, &failures));
-    if (vectors)
+    if (vectors && x->ndim > 2) { /* the vectors, too, are columns */
+        tn_scope *scope;
+        TN_TRY(tn_scope_enter(&scope));
+        TN_TRY(tni_leave(scope, by_columns(tnx_squeeze_dim(x, -1)), result));
+    } else if (vectors)
         TN_TRY(tn_squeeze_dim(x, -1, result));
     else if (!left)
         TN_TRY(tn_transpose(x, -2, -1, result));
@@ -173,8 +183,10 @@ tn_status tni_composite_linalg_solve_triangular(tn_tensor *self, tn_tensor *B, b
     TN_TRY(same_batch(left ? self : turned_a, left ? B : turned_b, &a, &b));
     if (left)
         return tn_solve_triangle(a, b, upper, unitriangular, out);
+    TN_AUTO(tn_tensor) rows = NULL;
     TN_TRY(tn_solve_triangle(a, b, !upper, unitriangular, &x));
-    return tn_transpose(x, -2, -1, out);
+    TN_TRY(tn_contiguous(x, TN_FORMAT_CONTIGUOUS, &rows));
+    return tn_transpose(rows, -2, -1, out);
 }
 
 tn_status tni_composite_triangular_solve(tn_tensor *self, tn_tensor *A, bool upper, bool transpose,
@@ -189,7 +201,11 @@ tn_status tni_composite_triangular_solve(tn_tensor *self, tn_tensor *A, bool upp
         TN_TRY(tn_transpose(A, -2, -1, &turned));
     TN_TRY(tn_linalg_solve_triangular(transpose ? turned : A, self, transpose ? !upper : upper,
                                       true, unitriangular, &x));
-    TN_TRY(tn_clone(A, TN_FORMAT_NONE, &copy));
+    tn_scope *scope;
+    TN_TRY(tn_scope_enter(&scope));
+    TN_TRY(tni_leave(
+        scope, tnx_transpose(tnx_clone(tnx_transpose(A, -2, -1), TN_FORMAT_CONTIGUOUS), -2, -1),
+        &copy));
     *solution = TN_MOVE(x);
     *cloned_coefficient = TN_MOVE(copy);
     return TN_OK;
@@ -226,7 +242,8 @@ tn_status tni_composite_linalg_lu_solve(tn_tensor *LU, tn_tensor *pivots, tn_ten
     tn_tensor *b = left ? B : adjoint(B), *x;
     if (adjoint_ == left) {
         x = tnx_linalg_solve_triangular(adjoint(U), b, false, true, false);
-        x = tnx_matmul(P, tnx_linalg_solve_triangular(adjoint(L), x, true, true, true));
+        x = tnx_linalg_solve_triangular(adjoint(L), x, true, true, true);
+        x = by_columns(tnx_matmul(P, x));
     } else {
         x = tnx_linalg_solve_triangular(L, tnx_matmul(adjoint(P), b), false, true, true);
         x = tnx_linalg_solve_triangular(U, x, true, true, false);
@@ -300,8 +317,13 @@ tn_status tni_composite_svd(tn_tensor *self, bool some, bool compute_uv, tn_tens
         TN_AUTO(tn_tensor) none_u = NULL;
         TN_AUTO(tn_tensor) none_v = NULL;
         int64_t m = self->sizes[self->ndim - 2], n = self->sizes[self->ndim - 1];
-        TN_TRY(tn_new_zeros(self, (const int64_t[]){m, m}, 2, NULL, &none_u));
-        TN_TRY(tn_new_zeros(self, (const int64_t[]){n, n}, 2, NULL, &none_v));
+        int64_t sizes[TN_MAX_DIMS];
+        memcpy(sizes, self->sizes, (size_t)self->ndim * sizeof *sizes);
+        sizes[self->ndim - 1] = m;
+        TN_TRY(tn_new_zeros(self, sizes, self->ndim, NULL, &none_u));
+        sizes[self->ndim - 2] = sizes[self->ndim - 1] = n;
+        TN_TRY(tn_new_zeros(self, sizes, self->ndim, NULL, &turned));
+        TN_TRY(tn_transpose(turned, -2, -1, &none_v));
         *U = TN_MOVE(none_u);
         *S = TN_MOVE(s);
         *V = TN_MOVE(none_v);
@@ -353,7 +375,7 @@ tn_status tni_composite_householder_product(tn_tensor *input, tn_tensor *tau, tn
         tn_tensor *part = tnx_matmul(x, tnx_matmul(adjoint(x), q));
         q = tnx_sub(q, tnx_mul(factor, part), tn_int(1));
     }
-    return tni_leave(scope, q, out);
+    return tni_leave(scope, by_columns(q), out);
 }
 
 /* ---- ranks and pseudo-inverses ---- */
@@ -478,7 +500,13 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
     double rtol = rcond.has ? rcond.value : epsilon(self) * (double)(m > n ? m : n);
     TN_TRY(tn_pinv(self, 0.0, rtol, &inverse));
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *found = tnx_matmul(inverse, right);
+    tn_tensor *found = tnx_transpose(tnx_matmul(inverse, right), -2, -1);
+    if (m > n) /* columns as long as those of b, which the reference solves in place */
+        found = tnx_narrow(tnx_constant_pad_nd(found, (const int64_t[]){0, m - n}, 2, tn_int(0)),
+                           -1, 0, n);
+    else
+        found = tnx_clone(found, TN_FORMAT_CONTIGUOUS);
+    found = tnx_transpose(found, -2, -1);
     TN_TRY(tni_leave(scope, vectors ? tnx_squeeze_dim(found, -1) : found, &x));
     if (driver && strcmp(driver, "gels") == 0)
         TN_TRY(tn_new_empty(self, &none, 1, &(tn_tensor_opts){.dtype = TN_DTYPE_I64}, &count));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* iter/distance_shape.c: what distances between rows, bags of embeddings and Fourier transforms
  * give. */
+#include <string.h>
 #include "core/dtype.h"
 #include "gen/shapes.h"
 #include "iter/iter.h"
@@ -176,6 +177,42 @@ static tn_status fft_dims(const tn_tensor *self, const int64_t *dim, int64_t n, 
     return TN_OK;
 }
 
+/* Dimensions by their strides, the largest first; equal ones keep their order. */
+static void by_stride(int *order, int n, const int64_t *strides)
+{
+    for (int i = 1; i < n; i++) {
+        int d = order[i], at = i;
+        for (; at > 0 && strides[order[at - 1]] < strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+}
+
+/* The strides of @p g: what is not transformed comes first, in the order in which it lies in memory
+ * (@p strides), then what is, likewise, or, with @p pinned, with the last of @p dim innermost. It
+ * is what the reference's transforms leave behind, and users see. */
+static void fft_strides(tni_geometry *g, const int64_t *strides, const int64_t *dim, int64_t dim_n,
+                        bool pinned)
+{
+    int order[TN_MAX_DIMS], n = 0;
+    uint64_t transformed = 0;
+    for (int64_t i = 0; i < dim_n; i++)
+        transformed |= UINT64_C(1) << (dim[i] < 0 ? dim[i] + g->ndim : dim[i]);
+    for (int d = 0; d < g->ndim; d++)
+        if (!(transformed >> d & 1))
+            order[n++] = d;
+    by_stride(order, n, strides);
+    for (int64_t i = 0; i < dim_n; i++)
+        order[n + i] = (int)(dim[i] < 0 ? dim[i] + g->ndim : dim[i]);
+    by_stride(order + n, (int)dim_n - pinned, strides);
+    int64_t step = 1;
+    for (int i = g->ndim - 1; i >= 0; i--) {
+        g->strides[order[i]] = step;
+        step *= g->sizes[order[i]] > 1 ? g->sizes[order[i]] : 1;
+    }
+    g->has_strides = true;
+}
+
 static tn_status fft_shape(tni_geometry *g, const tn_tensor *self, tn_dtype dtype, int64_t scaling)
 {
     TN_CHECK(scaling >= 0 && scaling <= 2, TN_INVALID,
@@ -197,6 +234,7 @@ tn_status tni_shape_fft_r2c(tni_geometry *g, tn_tensor *self, const int64_t *dim
     TN_TRY(fft_shape(g, self, tni_dtype_to_complex((tn_dtype)self->dtype), normalization));
     if (onesided)
         g->sizes[last] = self->sizes[last] / 2 + 1;
+    fft_strides(g, self->strides, dim, dim_n, true);
     return TN_OK;
 }
 
@@ -216,7 +254,10 @@ tn_status tni_shape_fft_c2c(tni_geometry *g, tn_tensor *self, const int64_t *dim
     TN_TRY(check_complex("_fft_c2c", self));
     if (dim_n > 0)
         TN_TRY(fft_dims(self, dim, dim_n, &last));
-    return fft_shape(g, self, (tn_dtype)self->dtype, normalization);
+    TN_TRY(fft_shape(g, self, (tn_dtype)self->dtype, normalization));
+    if (dim_n > 0)
+        fft_strides(g, self->strides, dim, dim_n, false);
+    return TN_OK;
 }
 
 tn_status tni_shape_fft_c2r(tni_geometry *g, tn_tensor *self, const int64_t *dim, int64_t dim_n,
@@ -230,6 +271,12 @@ tn_status tni_shape_fft_c2r(tni_geometry *g, tn_tensor *self, const int64_t *dim
     TN_CHECK(last_dim_size > 0 && self->sizes[last] >= last_dim_size / 2 + 1, TN_INVALID,
              "_fft_c2r: %lld numbers do not make %lld", (long long)self->sizes[last],
              (long long)last_dim_size);
+    /* All but the last one are transformed before, by a transform of their own. */
+    if (dim_n > 1)
+        fft_strides(g, self->strides, dim, dim_n - 1, false);
+    int64_t strides[TN_MAX_DIMS];
+    memcpy(strides, dim_n > 1 ? g->strides : self->strides, (size_t)g->ndim * sizeof *strides);
     g->sizes[last] = last_dim_size;
+    fft_strides(g, strides, dim + dim_n - 1, 1, false);
     return TN_OK;
 }

@@ -45,6 +45,20 @@ static void matrices(tni_geometry *g, const tn_tensor *t, int64_t m, int64_t n)
     g->sizes[t->ndim - 1] = n;
 }
 
+/* The same, column by column: the layout that the reference's library writes, and users see. */
+static void by_columns(tni_geometry *g, const tn_tensor *t, int64_t m, int64_t n)
+{
+    matrices(g, t, m, n);
+    g->has_strides = true;
+    g->strides[g->ndim - 2] = 1;
+    g->strides[g->ndim - 1] = m > 1 ? m : 1;
+    int64_t step = (m > 1 ? m : 1) * (n > 1 ? n : 1);
+    for (int d = g->ndim - 3; d >= 0; d--) {
+        g->strides[d] = step;
+        step *= g->sizes[d] > 1 ? g->sizes[d] : 1;
+    }
+}
+
 static void vectors(tni_geometry *g, const tn_tensor *t, tn_dtype dtype, int64_t n)
 {
     batch_of(g, t, dtype, 1);
@@ -88,7 +102,7 @@ tn_status tni_shape_linalg_cholesky_ex(tni_geometry *g, tn_tensor *self, bool up
     (void)upper;
     (void)check_errors;
     TN_TRY(check_square("linalg.cholesky", self));
-    matrices(&g[0], self, rows(self), columns(self));
+    by_columns(&g[0], self, rows(self), columns(self));
     batch_of(&g[1], self, TN_DTYPE_I32, 0);
     return TN_OK;
 }
@@ -99,7 +113,7 @@ tn_status tni_shape_linalg_lu_factor_ex(tni_geometry *g, tn_tensor *A, bool pivo
     (void)pivot;
     (void)check_errors;
     TN_TRY(check_matrices("linalg.lu_factor", A));
-    matrices(&g[0], A, rows(A), columns(A));
+    by_columns(&g[0], A, rows(A), columns(A));
     vectors(&g[1], A, TN_DTYPE_I32, least(A));
     batch_of(&g[2], A, TN_DTYPE_I32, 0);
     return TN_OK;
@@ -109,7 +123,7 @@ tn_status tni_shape_linalg_inv_ex(tni_geometry *g, tn_tensor *A, bool check_erro
 {
     (void)check_errors;
     TN_TRY(check_square("linalg.inv", A));
-    matrices(&g[0], A, rows(A), columns(A));
+    by_columns(&g[0], A, rows(A), columns(A));
     batch_of(&g[1], A, TN_DTYPE_I32, 0);
     return TN_OK;
 }
@@ -133,7 +147,7 @@ tn_status tni_shape_solve_square(tni_geometry *g, tn_tensor *A, tn_tensor *B, bo
 {
     (void)check_errors;
     TN_TRY(check_pair("linalg.solve", A, B));
-    matrices(&g[0], B, rows(B), columns(B));
+    by_columns(&g[0], B, rows(B), columns(B));
     batch_of(&g[1], A, TN_DTYPE_I32, 0);
     return TN_OK;
 }
@@ -144,7 +158,7 @@ tn_status tni_shape_solve_triangle(tni_geometry *g, tn_tensor *A, tn_tensor *B, 
     (void)upper;
     (void)unitriangular;
     TN_TRY(check_pair("linalg.solve_triangular", A, B));
-    matrices(&g[0], B, rows(B), columns(B));
+    by_columns(&g[0], B, rows(B), columns(B));
     return TN_OK;
 }
 
@@ -199,17 +213,17 @@ tn_status tni_shape_linalg_qr(tni_geometry *g, tn_tensor *A, const char *mode)
              "'complete'",
              mode);
     if (reduced || complete)
-        matrices(&g[0], A, rows(A), complete ? rows(A) : least(A));
+        by_columns(&g[0], A, rows(A), complete ? rows(A) : least(A));
     else
         nothing(&g[0], A, (tn_dtype)A->dtype);
-    matrices(&g[1], A, complete ? rows(A) : least(A), columns(A));
+    by_columns(&g[1], A, complete ? rows(A) : least(A), columns(A));
     return TN_OK;
 }
 
 tn_status tni_shape_geqrf(tni_geometry *g, tn_tensor *self)
 {
     TN_TRY(check_matrices("geqrf", self));
-    matrices(&g[0], self, rows(self), columns(self));
+    by_columns(&g[0], self, rows(self), columns(self));
     vectors(&g[1], self, (tn_dtype)self->dtype, least(self));
     return TN_OK;
 }
@@ -221,7 +235,7 @@ tn_status tni_shape__linalg_eigh(tni_geometry *g, tn_tensor *A, const char *UPLO
              "Expected UPLO argument to be 'L' or 'U', but got %s", UPLO);
     vectors(&g[0], A, real_of(A), columns(A));
     if (compute_v)
-        matrices(&g[1], A, rows(A), columns(A));
+        by_columns(&g[1], A, rows(A), columns(A));
     else
         nothing(&g[1], A, (tn_dtype)A->dtype);
     return TN_OK;
@@ -232,7 +246,7 @@ tn_status tni_shape_linalg_eig(tni_geometry *g, tn_tensor *self)
     TN_TRY(check_square("linalg.eig", self));
     tn_dtype dtype = real_of(self) == TN_DTYPE_F32 ? TN_DTYPE_C64 : TN_DTYPE_C128;
     vectors(&g[0], self, dtype, columns(self));
-    matrices(&g[1], self, rows(self), columns(self));
+    by_columns(&g[1], self, rows(self), columns(self));
     g[1].dtype = dtype;
     return TN_OK;
 }
@@ -243,8 +257,8 @@ tn_status tni_shape__linalg_svd(tni_geometry *g, tn_tensor *A, bool full_matrice
     (void)driver;
     TN_TRY(check_matrices("linalg.svd", A));
     if (compute_uv) {
-        matrices(&g[0], A, rows(A), full_matrices ? rows(A) : least(A));
-        matrices(&g[2], A, full_matrices ? columns(A) : least(A), columns(A));
+        by_columns(&g[0], A, rows(A), full_matrices ? rows(A) : least(A));
+        by_columns(&g[2], A, full_matrices ? columns(A) : least(A), columns(A));
     } else {
         nothing(&g[0], A, (tn_dtype)A->dtype);
         nothing(&g[2], A, (tn_dtype)A->dtype);

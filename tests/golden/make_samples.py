@@ -50,7 +50,7 @@ def main(w):
                 options = "rtol=1e-3"  # the reference approximates
             if RANDOM.match(op) or FREE.match(op):
                 options = "values=no"
-            options += " strides=no" + (" cpu" if BY_VALUE.match(op) else "")
+            options += (" cpu" if BY_VALUE.match(op) else "")
             for name in [op] + ([twin] if twin and text == samples[0] and exists(twin) else []):
                 w.case(name, text, options)
                 if len(w.lines[-1]) > LONGEST and text != samples[0]:
