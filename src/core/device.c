@@ -81,6 +81,11 @@ const char *tni_device_type_name(int type)
     return builtin_names[type];
 }
 
+const char *tni_device_builtin_name(int type)
+{
+    return type < 0 || type >= TNI_NUM_BACKENDS ? "invalid" : builtin_names[type];
+}
+
 bool tni_device_usable(tn_device device)
 {
     return device.type == TN_DEVICE_CPU || device.type == TN_DEVICE_META || is_ready(device.type);

@@ -19,6 +19,8 @@ TN_NODISCARD tn_status tni_device_install(tn_device_type type, const tn_device_v
 /* Around fork(): nobody is inside the list then. */
 void tni_device_lock(void);
 void tni_device_unlock(void);
+/* What it is called while nobody has claimed it; "invalid" for a wrong number. */
+const char *tni_device_builtin_name(int type);
 /* "cpu", "cuda", a claimed name, "privateuseone" for a free one; "invalid" for a wrong number. */
 const char *tni_device_type_name(int type);
 /* Whether the number is a device type that a tensor can have: CPU, meta, or one with functions. */

@@ -128,6 +128,33 @@ const char *tn_key_name(tn_key key)
     return family_texts[family].names[backend];
 }
 
+const char *tni_key_name_with(tn_key key, const char backends[TNI_NUM_BACKENDS][16],
+                              char room[NAME_ROOM])
+{
+    if (key < 0 || key >= TN_KEY_LIMIT)
+        return "Unknown";
+    const char *prefix = "Autocast", *usual = "";
+    int backend = FIRST_PRIVATE;
+    if (key >= FIRST_ALIAS) {
+        return alias_names[key - FIRST_ALIAS];
+    } else if (key < FIRST_SENTINEL) {
+        usual = functionality_names[key];
+        if (key != TN_KEY_AUTOCAST_PRIVATE1)
+            return usual;
+    } else {
+        int family = (key - FIRST_SENTINEL) / INSTANCE_STRIDE;
+        backend = tni_key_backend(key);
+        if (backend < 0)
+            return family_texts[family].sentinel;
+        prefix = family_texts[family].prefix;
+        usual = family_texts[family].names[backend];
+    }
+    if (!backends[backend][0])
+        return usual;
+    snprintf(room, NAME_ROOM, "%s%.15s", prefix, backends[backend]);
+    return room;
+}
+
 tn_status tn_key_parse(const char *name, tn_key *out)
 {
     TN_CHECK(name && out, TN_INVALID, "tn_key_parse: %s is NULL", name ? "out" : "name");

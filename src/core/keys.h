@@ -83,6 +83,9 @@ tn_keyset tni_backend_autocast_set(int backend);
  * indexed by the mode and a valid backend; the function answers 0 for an invalid one. */
 extern const tn_keyset tni_fresh_keys[2][TNI_NUM_BACKENDS];
 tn_keyset tni_tensor_keys_for(int backend, bool inference);
+/* What a key is called where backends have the names @p backends ("": the built-in one), whatever
+ * they are called in this process. Borrowed, or written into @p room. */
+const char *tni_key_name_with(tn_key key, const char backends[TNI_NUM_BACKENDS][16], char room[64]);
 /* Give backend component i (PrivateUse1..3) another name; text must live for ever. */
 void tni_backend_rename(int backend, const char *name);
 

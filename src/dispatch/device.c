@@ -40,5 +40,7 @@ static tn_status prepare(tn_device_type type)
 tn_status tn_device_register(const char *name, const tn_device_vtable *vtable, tn_device_type *out)
 {
     TN_TRY(tni_ready());
-    return tni_device_claim(name, vtable, prepare, out);
+    TN_TRY(tni_device_claim(name, vtable, prepare, out));
+    tni_flight_backend(*out, name);
+    return TN_OK;
 }

@@ -16,6 +16,8 @@
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/env.h"
+#include "core/device.h"
+#include "core/keys.h"
 #include "observe/layout.h"
 
 static struct {
@@ -123,6 +125,10 @@ static void write_header(tni_flight_header *h)
     h->text_nbytes = 1; /* offset 0: no text */
     snprintf(h->program, sizeof h->program, "%s", program_invocation_short_name);
     snprintf(h->library, sizeof h->library, "%s", TN_VERSION_STRING);
+    for (int i = 0; i < TNI_NUM_BACKENDS; i++) {
+        if (strcmp(tni_device_type_name(i), tni_device_builtin_name(i)) != 0)
+            snprintf(h->backends[i], sizeof h->backends[i], "%s", tni_device_type_name(i));
+    }
     atomic_thread_fence(memory_order_release);
     memcpy(h->magic, TNI_FLIGHT_MAGIC, sizeof h->magic);
 }

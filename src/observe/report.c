@@ -167,7 +167,7 @@ static void add_frame(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
         tni_str_add(s, ", key ");
         tni_add_key(s, seen, f->slot);
     }
-    tni_str_addf(s, ", %s", tni_stage_name(f->stage));
+    tni_str_addf(s, ", %s", tni_frame_stage(f));
     uint64_t since = tni_frame_since(t, i);
     if (since && seen->now) {
         tni_str_add(s, is_call ? ", for " : ", for at most ");

@@ -53,7 +53,7 @@ static void add_frame_json(tni_str *s, const tni_seen *seen, const tni_seen_thre
     tni_str_add(s, "{\"operator\": ");
     add_string(s, tni_seen_name(seen, TNI_NAME_OP, f->op, room));
     add_key_string(s, "kind", f->kind < 4 ? kinds[f->kind] : "?");
-    add_key_string(s, "stage", tni_stage_name(f->stage));
+    add_key_string(s, "stage", tni_frame_stage(f));
     if (f->stage >= TNI_STAGE_LOOKUP) {
         tni_add_keys(&text, seen, f->keys);
         add_key_string(s, "keys", tni_str_get(&text));

@@ -102,7 +102,7 @@ static void add_place(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
     if (callout[0])
         tni_str_addf(s, "in %s%s", callout, f ? ", " : pass ? " of a backward pass" : "");
     if (f) {
-        tni_str_addf(s, "%s of %s [", tni_stage_name(f->stage),
+        tni_str_addf(s, "%s of %s [", tni_frame_stage(f),
                      tni_seen_name(seen, TNI_NAME_OP, f->op, room));
         if (f->stage >= TNI_STAGE_CHECK)
             tni_add_key(s, seen, f->slot);

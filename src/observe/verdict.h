@@ -46,6 +46,8 @@ void tni_verdict_clear(tni_verdict *verdict);
 /* ---- words that the report uses too ---- */
 
 const char *tni_stage_name(unsigned stage);
+/* The same for a frame: a boxed call of a meta kernel is told as such. */
+const char *tni_frame_stage(const tni_flight_frame *frame);
 const char *tni_wait_name(unsigned kind);
 const char *tni_callout_name(unsigned kind);
 /* "lock 'model'" */

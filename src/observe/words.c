@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tenon/dispatch.h"
+#include "core/device.h"
 #include "core/keys.h"
 #include "observe/verdict.h"
 
@@ -22,6 +23,13 @@ static const char *const stages[TNI_STAGE_LIMIT] = {
 const char *tni_stage_name(unsigned stage)
 {
     return stage < TNI_STAGE_LIMIT ? stages[stage] : "in an unknown stage";
+}
+
+const char *tni_frame_stage(const tni_flight_frame *f)
+{
+    if (f->stage == TNI_STAGE_BOXED && tni_slot_key(f->slot) == TN_KEY_META)
+        return "between boxed call and meta kernel";
+    return tni_stage_name(f->stage);
 }
 
 static const char *const waits[TNI_WAIT_LIMIT] = {
@@ -96,32 +104,38 @@ void tni_add_tensor(tni_str *s, const tni_seen *seen, const tni_flight_tensor *t
         tni_str_addf(s, "%s%lld", i ? ", " : "", (long long)t->sizes[i]);
     }
     tni_str_add(s, "]");
-    static const char *const devices[16] = {
-#define X(name, text, number) [number] = text,
-        TN_BACKEND_LIST(X)
-#undef X
-    };
     unsigned type = (unsigned)t->device_type;
-    const char *device =
-        type < 16 ? seen->head.backends[type][0] ? seen->head.backends[type] : devices[type] : "?";
+    const char *device = type < TNI_NUM_BACKENDS && seen->head.backends[type][0]
+                             ? seen->head.backends[type]
+                             : tni_device_builtin_name((int)type);
     if (type != 0)
         tni_str_addf(s, " %s", device);
     if (t->device_index > 0)
         tni_str_addf(s, ":%d", t->device_index);
 }
 
+/* Keys go by the names that the other program gave to its backends. */
+static const char *key_name(const tni_seen *seen, tn_key key, char room[64])
+{
+    return tni_key_name_with(key, seen->head.backends, room);
+}
+
 void tni_add_keys(tni_str *s, const tni_seen *seen, uint64_t keys)
 {
-    (void)seen;
-    char text[1024];
-    tni_str_add(s, tn_keyset_format(keys & TNI_KS_FULL, text, sizeof text));
+    char room[64];
+    unsigned cursor = 0;
+    tn_key key;
+    tni_str_add(s, "DispatchKeySet(");
+    for (bool some = false; tni_keyset_next(keys & TNI_KS_FULL, &cursor, &key); some = true)
+        tni_str_addf(s, "%s%s", some ? ", " : "", key_name(seen, key, room));
+    tni_str_add(s, ")");
 }
 
 void tni_add_key(tni_str *s, const tni_seen *seen, unsigned slot)
 {
-    (void)seen;
+    char room[64];
     if (slot < TNI_NUM_SLOTS)
-        tni_str_add(s, tn_key_name(tni_slot_key(slot)));
+        tni_str_add(s, key_name(seen, tni_slot_key(slot), room));
     else
         tni_str_addf(s, "slot %u", slot);
 }

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/test.h"
+#include "kit.h"
 #include "base/alloc.h"
 #include "observe/report.h"
 #include "tenon/autograd.h"
@@ -91,6 +91,71 @@ TEST(a_process_that_is_not_there_or_not_ours_is_said_to_be)
     waitpid(child, NULL, 0);
     EXPECT_FAIL(TN_INVALID, "there is no process", tn_doctor_process((int)child, NULL, &text));
     EXPECT(text == NULL);
+}
+
+/* ---- another program's devices ---- */
+
+static tn_status on_device_alloc(void *ctx, tn_device device, size_t nbytes, void **data)
+{
+    (void)ctx;
+    (void)device;
+    *data = calloc(1, nbytes ? nbytes : 1);
+    return *data ? TN_OK : TN_NOMEM;
+}
+
+static void on_device_free(void *ctx, tn_device device, void *data, size_t nbytes)
+{
+    (void)ctx;
+    (void)device;
+    (void)nbytes;
+    free(data);
+}
+
+static tn_status copy_out(void *ctx, tn_device device, void *host, const void *data, size_t nbytes)
+{
+    (void)ctx;
+    (void)device;
+    memcpy(host, data, nbytes);
+    return TN_OK;
+}
+
+static tn_status copy_in(void *ctx, tn_device device, void *data, const void *host, size_t nbytes)
+{
+    return copy_out(ctx, device, data, host, nbytes);
+}
+
+static void stay_on_own_device(void *arg)
+{
+    (void)arg;
+    tn_device_vtable vtable = {.size = sizeof vtable,
+                               .alloc = on_device_alloc,
+                               .free = on_device_free,
+                               .to_host = copy_out,
+                               .from_host = copy_in};
+    tn_device_type type;
+    const int64_t sizes[] = {4};
+    ASSERT_OK(tn_device_register("npu", &vtable, &type));
+    tn_op *op = kit_op("stays", (tn_key)(TN_KEY_CPU + (int)type), kit_stays);
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F32, TN_DEVICE_INIT(type, 0));
+    tn_tensor *x = NULL;
+    ASSERT_OK(tn_empty(sizes, 1, &opts, TN_FORMAT_NONE, &x));
+    ASSERT_OK(kit_call(op, x));
+}
+
+TEST(devices_and_keys_go_by_the_names_of_the_program_that_is_read)
+{
+    pid_t child = kit_begin(stay_on_own_device, NULL);
+    char *text = kit_report(child, false), *json = kit_report(child, true);
+    EXPECT_CONTAINS(text, "kit::stays(float32[4] npu)");
+    EXPECT_CONTAINS(text, "key npu");
+    EXPECT_CONTAINS(text, "inside the kernel of kit::stays [npu]");
+    EXPECT_CONTAINS(text, "DispatchKeySet(npu");
+    EXPECT(!strstr(text, "PrivateUse1"));
+    EXPECT_CONTAINS(json, "\"keys\": \"DispatchKeySet(npu");
+    EXPECT_STR(tn_key_name(TN_KEY_PRIVATE1), "PrivateUse1"); /* as it is called here */
+    tn_string_free(text);
+    tn_string_free(json);
+    kit_end(child);
 }
 
 TEST(files_that_are_no_records_are_refused)

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/observe/kit.h: programs to look at: children that come to a place, say so, and stay there;
+ * and what the doctor says about them. */
+#ifndef OBSERVE_KIT_H
+#define OBSERVE_KIT_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/test.h"
+#include "tenon/dispatch.h"
+#include "tenon/ops.h"
+#include "tenon/recorder.h"
+
+#define UNUSED __attribute__((unused))
+
+static int kit_pipe[2] = {-1, -1};
+
+/* In the child: it is where the test wants it. */
+UNUSED static void kit_ready(void)
+{
+    (void)!write(kit_pipe[1], "r", 1);
+}
+
+/* In the child, for ever; or until a minute has passed and nobody came. */
+UNUSED static void kit_stay(void)
+{
+    for (int i = 0; i < 6000; i++)
+        usleep(10000);
+    _exit(9);
+}
+
+/* A child made by fork() that runs @p fn and ends; comes back when it has called kit_ready or
+ * ended. */
+UNUSED static pid_t kit_begin(void (*fn)(void *arg), void *arg)
+{
+    ASSERT(pipe(kit_pipe) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(kit_pipe[0]);
+        fn(arg);
+        _exit(0);
+    }
+    close(kit_pipe[1]);
+    char letter;
+    (void)!read(kit_pipe[0], &letter, 1);
+    close(kit_pipe[0]);
+    return child;
+}
+
+UNUSED static void kit_end(pid_t child)
+{
+    kill(child, SIGKILL);
+    while (waitpid(child, NULL, 0) < 0)
+        ;
+}
+
+/* What the doctor says. Owned: tn_string_free. */
+UNUSED static char *kit_report(pid_t pid, bool json)
+{
+    tn_doctor_opts opts = TN_DOCTOR_OPTS_INIT;
+    opts.json = json;
+    opts.interval_ms = 60;
+    char *text = NULL;
+    ASSERT_OK(tn_doctor_process((int)pid, &opts, &text));
+    return text;
+}
+
+UNUSED static tn_tensor *kit_ones(tn_device device)
+{
+    const int64_t sizes[] = {4};
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F32, device);
+    tn_tensor *t = NULL;
+    ASSERT_OK(tn_ones(sizes, 1, &opts, &t));
+    return t;
+}
+
+/* Define kit::NAME(Tensor x) -> Tensor with one kernel for @p key. */
+UNUSED static tn_op *kit_op(const char *name, tn_key key, tn_boxed_fn fn)
+{
+    static tn_library *lib;
+    char schema[128], full[128];
+    if (!lib)
+        ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "kit", TN_KEY_NONE, __FILE__, __LINE__, &lib));
+    snprintf(schema, sizeof schema, "%s(Tensor x) -> Tensor", name);
+    snprintf(full, sizeof full, "kit::%s", name);
+    ASSERT_OK(tn_library_def(lib, schema, NULL, NULL));
+    tn_kernel kernel = TN_KERNEL_INIT(fn);
+    kernel.name = name;
+    ASSERT_OK(tn_library_impl(lib, name, key, &kernel, NULL));
+    tn_op *op = NULL;
+    ASSERT_OK(tn_op_find(full, &op));
+    return op;
+}
+
+UNUSED static tn_status kit_call(tn_op *op, tn_tensor *x)
+{
+    tn_value arg = tn_value_tensor(x), ret;
+    tn_status status = tn_op_call(op, &arg, 1, &ret);
+    if (status == TN_OK)
+        tn_value_clear(&ret);
+    return status;
+}
+
+/* A kernel that says that it was reached, and stays. */
+UNUSED static tn_status kit_stays(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    (void)args;
+    (void)rets;
+    kit_ready();
+    kit_stay();
+    return TN_OK;
+}
+
+#endif
