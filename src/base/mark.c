@@ -4,7 +4,6 @@
 #include "base/mark.h"
 
 #include <string.h>
-#include <time.h>
 
 __attribute__((tls_model("initial-exec"))) _Thread_local tni_thread_marks *tni_my_marks;
 
@@ -21,13 +20,6 @@ tni_thread_marks *tni_marks_self(void)
         return tni_my_marks;
     tni_marks_fn fn = atomic_load_explicit(&find_place, memory_order_acquire);
     return fn ? fn() : NULL;
-}
-
-uint64_t tni_coarse_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 static void write_mark(tni_mark *m, tni_wait_kind kind, uint64_t what, const char *text, bool stamp)

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include "base/clock.h"
 #include "base/status.h"
 
 /* What kind of thing a thread waits for or holds. The numbers are part of the record's format. */
@@ -71,9 +72,6 @@ typedef tni_thread_marks *(*tni_marks_fn)(void);
 void tni_set_marks_fn(tni_marks_fn fn);
 /* This thread's marks, NULL when they go nowhere. */
 tni_thread_marks *tni_marks_self(void);
-
-/* Nanoseconds of CLOCK_MONOTONIC_COARSE: a few milliseconds coarse, and a few loads. */
-uint64_t tni_coarse_ns(void);
 
 /* @p text is copied, and cut when it is long. Without @p stamp the clock is not asked. */
 void tni_wait_begin(tni_wait_kind kind, uint64_t what, const char *text, bool stamp);

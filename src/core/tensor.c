@@ -201,6 +201,7 @@ static inline void tensor_fill(tn_tensor *t, tni_storage *storage, _Atomic uint3
     t->release_peer = NULL;
     t->dtype = (int8_t)dtype;
     t->device = device;
+    t->reserved = 0;
     atomic_store_explicit(&t->version, 0, memory_order_relaxed);
 }
 

@@ -95,9 +95,12 @@ struct tn_tensor {
     struct tn_tensor *version_owner; /* weak; whose header the counter is in, when not our own */
     tni_autograd_meta *autograd;     /* NULL until needed; owned; see autograd/ */
     uint32_t flags;
+    /* These six bytes and two of nothing are the head of a tni_flight_tensor: the recorder copies
+     * them as one word. */
     uint8_t ndim;
     int8_t dtype;     /* tn_dtype */
     tn_device device; /* what device() says; for a fake tensor not the storage's */
+    uint16_t reserved;
     _Atomic uint32_t version;
     struct tn_tensor
         *view_base;        /* strong; of a differentiable view: what it is at root a view of */

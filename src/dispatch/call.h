@@ -143,12 +143,16 @@ static inline void tni_frames_move(tni_state *s)
     s->frames = s->ring + (n & (TNI_FLIGHT_RING - 1));
 }
 
+/* The head of a description, as a tensor has it. */
+#define TNI_HEAD_OF(member) (offsetof(tn_tensor, member) - offsetof(tn_tensor, ndim))
+_Static_assert(offsetof(tni_flight_tensor, dtype) == TNI_HEAD_OF(dtype), "one word");
+_Static_assert(offsetof(tni_flight_tensor, device_type) == TNI_HEAD_OF(device.type), "one word");
+_Static_assert(offsetof(tni_flight_tensor, device_index) == TNI_HEAD_OF(device.index), "one word");
+_Static_assert(offsetof(tni_flight_tensor, reserved) == TNI_HEAD_OF(reserved), "one word");
+
 static inline void tni_describe_tensor(tni_flight_tensor *to, const tn_tensor *t)
 {
-    to->ndim = t->ndim;
-    to->dtype = t->dtype;
-    to->device_type = t->device.type;
-    to->device_index = t->device.index;
+    memcpy(to, &t->ndim, offsetof(tni_flight_tensor, sizes));
 #if TNI_INLINE_DIMS >= 4
     /* Four whatever the number: no branch, and there always are as many places. */
     memcpy(to->sizes, t->sizes, 4 * sizeof *to->sizes);

@@ -179,6 +179,7 @@ void tni_flight_start(void)
     pthread_mutex_lock(&record.lock);
     if (!record.tried) {
         record.tried = true;
+        tni_clock_find();
         atomic_store(&record.process, (int)getpid());
         const char *wanted = tni_env("TENON_RECORDER");
         record.key_made = record.key_made || pthread_key_create(&record.key, thread_ends) == 0;
