@@ -13,10 +13,11 @@
  * Chunks are taken in order, and a taken chunk is always run. Hence when chunk i fails every chunk
  * before it is run as well, and the lowest failing one is the one that would fail in a serial loop.
  */
-#define _GNU_SOURCE /* pthread_setname_np */
+#define _GNU_SOURCE /* pthread_setname_np, sched_getcpu */
 #include "base/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,11 +25,9 @@
 #include "base/env.h"
 #include "base/futex.h"
 #include "base/mark.h"
+#include "base/patience.h"
 
-enum {
-    MAX_THREADS = 1024,
-    SPINS = 256, /* some microseconds: the next loop of a chain of operators comes sooner */
-};
+enum { MAX_THREADS = 1024 };
 
 #define SEAT_OPEN         UINT32_C(1)
 #define SEAT_TAKEN        (UINT32_C(1) << 15)
@@ -46,6 +45,8 @@ typedef struct loop {
     int seats;
     uint32_t caller;      /* its thread number, for marks */
     uint32_t forks;       /* pool.forks when it began */
+    int cpu;              /* where the caller began it */
+    _Atomic bool beside;  /* a worker runs on that very processor */
     _Atomic int64_t next; /* chunk */
     _Atomic bool stop;
     pthread_mutex_t lock; /* of the two below; never held while a chunk runs */
@@ -59,7 +60,9 @@ static struct {
     _Atomic bool busy;         /* a caller owns what follows */
     _Atomic uint32_t forks;    /* how often the workers were forgotten, see Note [Forks] */
     _Atomic int process;       /* whose workers these are */
+    _Atomic bool room;         /* every worker may have a processor */
     loop *loop;
+    tni_patience patience; /* of callers */
     int nworkers;
     pthread_t workers[MAX_THREADS];
 } pool;
@@ -162,33 +165,37 @@ static tn_status run_serially(int64_t nchunks, int64_t n, int64_t grain, tni_poo
 /* --- workers ------------------------------------------------------------------------------------
  */
 
-static void pause_cpu(void)
+static bool is_called(uint32_t gate)
 {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
+    return OPEN_SEATS(gate) || gate & CLOSING;
 }
 
-/* The value of the gate once it has an open seat or closes. */
-static uint32_t wait_for_seat(void)
+/* The value of the gate once it has an open seat or closes. @p beside: the caller of the last loop
+ * waits for this very processor. See Note [Patience]. */
+static uint32_t wait_for_seat(tni_patience *patience, bool beside)
 {
-    for (;;) {
-        uint32_t gate = 0;
-        for (int i = 0; i < SPINS; i++) {
-            gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
-            if (OPEN_SEATS(gate) || gate & CLOSING)
-                return gate;
-            pause_cpu();
-        }
+    uint32_t gate = 0;
+    for (int i = 0; i < (beside ? 1 : TNI_PATIENCE_SPINS); i++) {
+        gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
+        if (is_called(gate))
+            return gate;
+        tni_pause();
+    }
+    tni_wait_begin(TNI_WAIT_IDLE, 0, "", false);
+    tni_patience_begin(patience, !beside && atomic_load_explicit(&pool.room, memory_order_relaxed));
+    do {
+        gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
+    } while (!is_called(gate) && tni_patience_lasts(patience));
+    while (!is_called(gate)) {
         /* The caller opens seats and then looks for sleepers; we do it the other way round. */
-        tni_wait_begin(TNI_WAIT_IDLE, 0, "", false);
         atomic_fetch_add(&pool.sleepers, 1);
         tni_futex_wait(&pool.gate, gate, WORKERS);
         atomic_fetch_sub(&pool.sleepers, 1);
-        tni_wait_end();
+        gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
     }
+    tni_patience_end(patience);
+    tni_wait_end();
+    return gate;
 }
 
 static void *worker(void *number)
@@ -199,14 +206,19 @@ static void *worker(void *number)
     tni_thread_marks *own = tni_marks_self();
     if (own)
         own->is_worker = 1;
+    tni_patience patience = {0};
+    bool beside = false;
     for (;;) {
-        uint32_t gate = wait_for_seat();
+        uint32_t gate = wait_for_seat(&patience, beside);
         if (gate & CLOSING)
             return NULL;
         if (!atomic_compare_exchange_weak_explicit(&pool.gate, &gate, gate - SEAT_OPEN + SEAT_TAKEN,
                                                    memory_order_acquire, memory_order_relaxed))
             continue;
         loop *job = pool.loop;
+        beside = sched_getcpu() == job->cpu;
+        if (TNI_UNLIKELY(beside))
+            atomic_store_explicit(&job->beside, true, memory_order_relaxed);
         tni_thread_marks *marks = tni_marks_self();
         if (marks) {
             marks->works_since = tni_coarse_ns();
@@ -277,6 +289,7 @@ static int have_workers(int wanted)
             pool.nworkers++;
         }
         pthread_sigmask(SIG_SETMASK, &old, NULL);
+        atomic_store(&pool.room, pool.nworkers < tni_cpu_count());
     }
     return pool.nworkers < wanted ? pool.nworkers : wanted;
 }
@@ -308,24 +321,28 @@ static void open_seats(loop *job)
 }
 
 /* Take back the seats that nobody took, and wait for those who sit. */
-static void clear_seats(void)
+static void clear_seats(const loop *job)
 {
     uint32_t gate = atomic_fetch_and_explicit(&pool.gate, ~(SEAT_TAKEN - 1), memory_order_acq_rel);
     gate &= ~(SEAT_TAKEN - 1);
-    bool waited = false;
-    for (int spins = 0; TAKEN_SEATS(gate); spins++) {
-        if (spins < SPINS) {
-            pause_cpu();
-        } else {
-            if (!waited)
-                tni_wait_begin(TNI_WAIT_POOL, 0, "", true);
-            waited = true;
-            tni_futex_wait(&pool.gate, gate, CALLER);
-        }
+    for (int i = 0; TAKEN_SEATS(gate) && i < TNI_PATIENCE_SPINS; i++) {
+        tni_pause();
         gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
     }
-    if (waited)
-        tni_wait_end();
+    if (!TAKEN_SEATS(gate))
+        return;
+    tni_wait_begin(TNI_WAIT_POOL, 0, "", true);
+    /* A worker that waits for our own processor would not finish any sooner. */
+    bool alone = !atomic_load_explicit(&job->beside, memory_order_relaxed);
+    tni_patience_begin(&pool.patience,
+                       alone && atomic_load_explicit(&pool.room, memory_order_relaxed));
+    while (TAKEN_SEATS(gate)) {
+        if (!tni_patience_lasts(&pool.patience))
+            tni_futex_wait(&pool.gate, gate, CALLER);
+        gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
+    }
+    tni_patience_end(&pool.patience);
+    tni_wait_end();
 }
 
 static tn_status run_shared(loop *job)
@@ -340,7 +357,7 @@ static tn_status run_shared(loop *job)
             TN_INVALID,
             "fork() was called inside a parallel loop: the loop cannot be finished in the child");
     }
-    clear_seats();
+    clear_seats(job);
     atomic_store_explicit(&pool.busy, false, memory_order_release);
     return tni_error_raise(&job->error);
 }
@@ -381,6 +398,7 @@ tn_status tni_pool_for(int64_t n, int64_t grain, tni_pool_fn fn, void *arg)
         .seats = seats,
         .caller = own_number(),
         .forks = atomic_load(&pool.forks),
+        .cpu = sched_getcpu(),
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .failed_chunk = INT64_MAX,
     };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/env.h"
@@ -407,6 +408,24 @@ TEST(many_small_loops_in_a_row_are_right)
         for (int i = 0; i < 64; i++)
             ASSERT(m.hits[i] == 1);
     }
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+TEST(workers_without_work_sleep)
+{
+    ASSERT_OK(tn_set_num_threads(4));
+    static marks m;
+    ASSERT_OK(mark_all(&m, N, 10));
+    usleep(20000); /* they look for the next loop for a while */
+    double before = cpu_seconds();
+    usleep(300000);
+    EXPECT(cpu_seconds() - before < 0.02);
 }
 
 TEST(loops_allocate_nothing)
