@@ -347,25 +347,33 @@ static PyMethodDef own_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* A module with every operator; `said` is the module that its functions name as theirs. */
+static PyObject *functions_module(const char *said, const char *name)
+{
+    PyObject *made = PyModule_New(said);
+    PyObject *text = made ? PyUnicode_FromString(name) : NULL;
+    if (!text || PyModule_AddFunctions(made, tnpy_functions) ||
+        PyObject_SetAttrString(made, "__name__", text))
+        Py_CLEAR(made);
+    Py_XDECREF(text);
+    return made;
+}
+
 int tnpy_add_functions(PyObject *module)
 {
     if (PyModule_AddFunctions(module, own_functions))
         return -1;
     if (tnpy_prepare_names())
         return -1;
-    PyObject *nn = PyModule_New("tenon._C._nn");
-    if (!nn || PyModule_AddFunctions(nn, tnpy_functions) ||
-        PyModule_AddObjectRef(module, "_nn", nn)) {
-        Py_XDECREF(nn);
-        return -1;
-    }
-    Py_DECREF(nn);
-    PyObject *functions = PyModule_New("tenon._C._VariableFunctions");
-    if (!functions || PyModule_AddFunctions(functions, tnpy_functions) ||
-        PyModule_AddObjectRef(module, "_VariableFunctions", functions)) {
-        Py_XDECREF(functions);
-        return -1;
-    }
-    Py_DECREF(functions);
-    return 0;
+    /* pickle finds a function by its module and name: the operators' is the package, where they are
+     * names too. */
+    PyObject *nn = functions_module("tenon._C._nn", "tenon._C._nn");
+    PyObject *functions = functions_module("tenon", "tenon._C._VariableFunctions");
+    int failed = !nn || !functions || PyModule_AddObjectRef(module, "_nn", nn) ||
+                 PyDict_SetItemString(PyImport_GetModuleDict(), "tenon._C._nn", nn) ||
+                 PyModule_AddObjectRef(module, "_VariableFunctions", functions) ||
+                 PyModule_AddObjectRef(module, "_VariableFunctionsClass", functions);
+    Py_XDECREF(nn);
+    Py_XDECREF(functions);
+    return failed ? -1 : 0;
 }

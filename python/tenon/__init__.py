@@ -29,6 +29,10 @@ _NAMES = {
         "ComplexDoubleTensor"),
     "_ops": ("ops",),
     "func": ("vmap",),
+    "_sym": (
+        "SymBool", "SymFloat", "SymInt", "_assert", "_check", "_check_index", "_check_is_size", "_check_not_implemented",
+        "_check_tensor_all", "_check_tensor_all_with", "_check_type", "_check_value", "_check_with", "get_device_module",
+        "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"),
     "_tensor_str": ("set_printoptions", "get_printoptions"),
     "serialization": ("save", "load"),
     "storage": (

@@ -2,6 +2,7 @@
 """`__torch_function__` for Python code: asking whether an argument overrides, handing a call over, and modes."""
 
 import contextlib
+import functools
 
 import tenon
 from tenon import _C
@@ -25,8 +26,6 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
 def wrap_torch_function(dispatcher):
     """Let a function be overridden: `dispatcher(*args)` gives the arguments that are asked."""
     def inner(func):
-        import functools
-
         @functools.wraps(func)
         def wrapped(*args, **kwargs):
             relevant = dispatcher(*args, **kwargs)
@@ -55,6 +54,7 @@ def is_tensor_method_or_property(func):
     return func in _tensor_methods() or getattr(func, "__name__", None) in ("__get__", "__set__")
 
 
+@functools.lru_cache(None)
 def _tensor_methods():
     return {getattr(tenon.Tensor, name) for name in dir(tenon.Tensor)
             if callable(getattr(tenon.Tensor, name)) and getattr(tenon.Tensor, name).__hash__}

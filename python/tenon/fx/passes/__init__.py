@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+"""Passes over graphs."""
+
+from . import shape_prop
