@@ -2,19 +2,28 @@
 """Models from the network. Tenon loads what is in a local folder, and downloads nothing."""
 
 import os
+import re
 import sys
+from urllib.parse import urlparse  # noqa: F401  (PyTorch has it here, and packages take it from here)
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # the hash in a file's name: resnet18-5c106cde.pth
+MASTER_BRANCH, READ_DATA_CHUNK, VAR_DEPENDENCY = "master", 128 * 1024, "dependencies"
+ENV_TORCH_HOME, ENV_XDG_CACHE_HOME, DEFAULT_CACHE_DIR = "TORCH_HOME", "XDG_CACHE_HOME", "~/.cache"
 
 _dir = None
 
 
+def _get_torch_home():
+    """$TORCH_HOME, or ~/.cache/torch: torchvision and torchaudio ask too."""
+    home = os.environ.get("TORCH_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch")
+    return os.path.expanduser(home)
+
+
 def get_dir():
     """Where downloads would lie: $TORCH_HOME/hub, or ~/.cache/torch/hub."""
-    if _dir is not None:
-        return _dir
-    home = os.environ.get("TORCH_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch")
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.join(_get_torch_home(), "hub") if _dir is None else _dir
 
 
 def set_dir(d):
@@ -83,3 +92,43 @@ def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=Tr
 
 def download_url_to_file(url, dst, hash_prefix=None, progress=True):
     _no_network("cannot download %s" % url)
+
+
+def __getattr__(name):
+    """`tqdm`, as torch.hub has it: the package's, and where that is not installed one that passes everything on."""
+    if name != "tqdm":
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        tqdm = _Bar
+    globals()["tqdm"] = tqdm
+    return tqdm
+
+
+class _Bar:
+    """What scripts call of tqdm, without a picture."""
+
+    def __init__(self, iterable=None, total=None, disable=None, unit=None, **kwargs):
+        self.iterable, self.total, self.disable, self.unit, self.n = iterable, total, disable, unit, 0
+
+    def __iter__(self):
+        return iter(self.iterable)
+
+    def update(self, n=1):
+        self.n += n
+
+    def set_description(self, *args, **kwargs):
+        pass
+
+    def write(self, text):
+        print(text)
+
+    def close(self):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None

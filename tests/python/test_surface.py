@@ -239,6 +239,49 @@ class Refusals(unittest.TestCase):
             self.assertIs(type(caught.exception), error)
 
 
+class ForPackages(unittest.TestCase):
+    """Names that packages which build on torch ask for when they are imported."""
+
+    def test_checks_raise_their_class_with_their_words(self):
+        for check, error in ((tenon._check, RuntimeError), (tenon._check_value, ValueError),
+                             (tenon._check_type, TypeError), (tenon._check_index, IndexError),
+                             (tenon._check_not_implemented, NotImplementedError)):
+            check(True)
+            with self.assertRaisesRegex(error, "^because$"):
+                check(False, lambda: "because")
+            with self.assertRaisesRegex(error, "^Expected cond to be True, but got False"):
+                check(False)
+        with self.assertRaisesRegex(TypeError, "cond must be a bool"):
+            tenon._check(tenon.tensor(True))
+        with self.assertRaisesRegex(AssertionError, "^m$"):
+            tenon._assert(tenon.tensor(False), "m")
+        tenon._check_tensor_all(tenon.tensor([True]))
+
+    def test_arithmetic_of_sizes_is_plain(self):
+        self.assertEqual((tenon.sym_int(2.7), tenon.sym_max(2, 3.5), tenon.sym_min(2, 3), tenon.sym_not(True),
+                          tenon.sym_ite(True, 1, 2), tenon.sym_sqrt(4.0), tenon.sym_sum([1, 2])),
+                         (2, 3.5, 2, False, 1, 2.0, 3))
+        self.assertFalse(isinstance(tenon.ones(2).shape[0], (tenon.SymInt, tenon.SymFloat, tenon.SymBool)))
+        self.assertIs(tenon.get_device_module("cpu"), tenon.cpu)
+
+    def test_modules_are_there(self):
+        import importlib
+        for name, names in (("_custom_ops", "impl_abstract"), ("jit.annotations", "BroadcastingList2"),
+                            ("onnx.symbolic_opset11", "unsqueeze"), ("onnx.symbolic_helper", "parse_args"),
+                            ("ao.quantization", "QuantStub DeQuantStub"), ("nn.quantized", "FloatFunctional"),
+                            ("utils.model_zoo", "tqdm load_url"), ("hub", "_get_torch_home HASH_REGEX tqdm urlparse"),
+                            ("fx.experimental.symbolic_shapes", "guard_or_false")):
+            module = importlib.import_module("tenon." + name)
+            for part in names.split():
+                self.assertTrue(hasattr(module, part), (name, part))
+
+    def test_markers_of_quantization_pass_on_what_they_get(self):
+        from tenon.ao.quantization import QuantWrapper
+        x, f = tenon.ones(2), tenon.nn.quantized.FloatFunctional()
+        self.assertEqual(QuantWrapper(tenon.nn.Identity())(x).tolist(), [1.0, 1.0])
+        self.assertEqual((f.add(x, x).tolist(), f.cat([x, x]).tolist()), ([2.0, 2.0], [1.0] * 4))
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     harness.main()

@@ -14,6 +14,7 @@ _MODULES = (
     "modules",
     "parallel",
     "parameter",
+    "quantized",
     "utils",
     "_reduction",
 )

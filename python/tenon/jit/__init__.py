@@ -74,6 +74,9 @@ def script_if_tracing(fn):
     return fn
 
 
+_script_if_tracing = script_if_tracing
+
+
 def script_method(fn):
     return fn
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Where models that could be quantized find their markers; Tenon quantizes nothing."""
