@@ -27,6 +27,22 @@ static const char *place(const image *im, ElfW(Addr) address)
     return address >= (uintptr_t)im->base ? (const char *)address : im->base + address;
 }
 
+/* How many symbols a table of the newer form covers: past the end of its furthest chain. */
+static size_t symbols_of_gnu_hash(const uint32_t *table)
+{
+    const uint32_t nbuckets = table[0], first = table[1], words = table[2];
+    const uint32_t *buckets = table + 4 + words * (sizeof(ElfW(Addr)) / sizeof *table);
+    const uint32_t *chains = buckets + nbuckets;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < nbuckets; i++)
+        last = buckets[i] > last ? buckets[i] : last;
+    if (last < first)
+        return first;
+    while (!(chains[last - first] & 1))
+        last++;
+    return last + 1;
+}
+
 static bool read_dynamic(image *im, const ElfW(Dyn) * entry)
 {
     for (; entry->d_tag != DT_NULL; entry++) {
@@ -36,6 +52,9 @@ static bool read_dynamic(image *im, const ElfW(Dyn) * entry)
             im->names = place(im, entry->d_un.d_ptr);
         else if (entry->d_tag == DT_HASH) /* buckets, then chains: one for each symbol */
             im->n = ((const uint32_t *)(const void *)place(im, entry->d_un.d_ptr))[1];
+        else if (entry->d_tag == DT_GNU_HASH && !im->n) /* newer images have this one alone */
+            im->n =
+                symbols_of_gnu_hash((const uint32_t *)(const void *)place(im, entry->d_un.d_ptr));
     }
     return im->symbols && im->names && im->n;
 }
