@@ -128,6 +128,12 @@ TN_API TN_NODISCARD tn_status tn_tensor_grad_fn(tn_tensor *t, TN_BORROWED tn_nod
  *  @param out_input  may be NULL */
 TN_API TN_NODISCARD tn_status tn_tensor_gradient_edge(tn_tensor *t, TN_OWNED tn_node **out,
                                                       uint32_t *out_input);
+/** A tensor whose gradient takes that edge, to be given to tn_backward and tn_grad in the place of
+ * one that is gone: of a leaf the leaf itself, else one that looks the same, on the CPU with
+ * elements that are 0.
+ *  @retval TN_INDEX  there is no such input; @retval TN_INVALID  it never gets a gradient */
+TN_API TN_NODISCARD tn_status tn_tensor_at_edge(tn_node *node, uint32_t input,
+                                                TN_OWNED tn_tensor **out);
 /** Which result of that node @p t is; 0 for a leaf. */
 TN_API uint32_t tn_tensor_output_nr(tn_tensor *t);
 /** No node made it: its gradient, if it requires one, is added up in `.grad`. */

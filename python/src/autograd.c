@@ -408,6 +408,23 @@ static PyObject *gradient_edge(PyObject *module, PyObject *o)
     return object ? Py_BuildValue("(NI)", object, (unsigned)input) : NULL;
 }
 
+/* _tensor_at_edge(node, which of its results): a tensor whose gradient goes there */
+static PyObject *tensor_at_edge(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *o;
+    unsigned input;
+    if (!PyArg_ParseTuple(args, "OI", &o, &input))
+        return NULL;
+    tn_node *node = tnpy_node_of(o);
+    if (!node)
+        return NULL;
+    tn_tensor *made = NULL;
+    tn_status status = tn_tensor_at_edge(node, input, &made);
+    tn_node_unref(node);
+    return status == TN_OK ? tnpy_wrap(made) : tnpy_raise(status);
+}
+
 static PyObject *increment_version(PyObject *module, PyObject *o)
 {
     (void)module;
@@ -455,6 +472,7 @@ static PyMethodDef functions[] = {
     {"_run_grad", run_grad_py, METH_VARARGS, NULL},
     {"_queue_callback", queue_callback, METH_O, NULL},
     {"_gradient_edge", gradient_edge, METH_O, NULL},
+    {"_tensor_at_edge", tensor_at_edge, METH_VARARGS, NULL},
     {"_increment_version", increment_version, METH_O, NULL},
     {"_current_pass", current_pass, METH_NOARGS, NULL},
     {"_passes_are_whole", passes_are_whole, METH_NOARGS, NULL},

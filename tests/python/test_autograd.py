@@ -197,6 +197,20 @@ class Graph(unittest.TestCase):
         self.assertEqual((a.output_nr, b.output_nr), (0, 1))
         self.assertIs(a.grad_fn, b.grad_fn)
 
+    def test_passes_start_and_end_at_edges(self):
+        x = tenon.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        z = (y ** 2).sum()
+        ex, ey, ez = map(graph.get_gradient_edge, (x, y, z))
+        del y, z
+        by_y, by_x = tenon.autograd.grad(ez, (ey, ex), retain_graph=True)
+        self.assertEqual((by_y.tolist(), by_x.tolist()), ([6, 12], [18, 36]))
+        self.assertEqual(tenon.autograd.grad(ey, ex, tenon.ones(2), retain_graph=True)[0].tolist(), [3, 3])
+        with self.assertRaisesRegex(RuntimeError, "grad can be implicitly created only for scalar outputs"):
+            tenon.autograd.grad(ey, x)
+        tenon.autograd.backward(ez, inputs=ex)
+        self.assertEqual(x.grad.tolist(), [18, 36])
+
     def test_gradient_edges(self):
         x = leaf(1.0)
         y = x * 2

@@ -40,6 +40,13 @@ def _tuple_of(tensors):
     return (tensors,) if isinstance(tensors, (tenon.Tensor, graph.GradientEdge)) else tuple(tensors)
 
 
+def _at_edges(tensors):
+    """Tensors in the place of edges: ones whose gradients go there."""
+    if not any(type(t) is graph.GradientEdge for t in tensors):
+        return tensors
+    return tuple(_C._tensor_at_edge(t.node, t.output_nr) if type(t) is graph.GradientEdge else t for t in tensors)
+
+
 def _check_gradients(grads):
     for grad in grads:
         if grad is not None and not isinstance(grad, tenon.Tensor):
@@ -61,7 +68,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         inputs = _tuple_of(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    _C._run_backward(tensors, grads or None, retain_graph, create_graph, inputs)
+        inputs = _at_edges(inputs)
+    _C._run_backward(_at_edges(tensors), grads or None, retain_graph, create_graph, inputs)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True,
@@ -74,6 +82,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if not inputs:
         raise ValueError("grad requires non-empty inputs.")
     _check_gradients(grads)
+    outputs, inputs = _at_edges(outputs), _at_edges(inputs)
     if not only_inputs:
         import warnings
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
