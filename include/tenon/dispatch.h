@@ -324,6 +324,12 @@ TN_API TN_NODISCARD tn_status tn_op_redispatch_boxed(tn_call *call, tn_keyset ks
 /** The same with arrays, as a boxed kernel has them. */
 TN_API TN_NODISCARD tn_status tn_call_redispatch(tn_call *call, tn_keyset ks, const tn_value *args,
                                                  tn_value *rets);
+/** As tn_op_call, with exactly @p ks instead of the arguments' keys and the thread's sets: a
+ * redispatch for those who do not have the tn_call. From inside a kernel of @p op the highest key
+ * must be strictly lower than the kernel's own.
+ *  @retval TN_RECURSION  it is not */
+TN_API TN_NODISCARD tn_status tn_op_call_with_keys(tn_op *op, tn_keyset ks, const tn_value *args,
+                                                   int nargs, tn_value *rets);
 /** Call the newest kernel registered directly to @p key (aliases too), else the whole-key fallback;
  *  ignores the table, and is not traced. Stack as in tn_op_call_boxed.
  *  @retval TN_UNSUPPORTED  there is none, or it falls through */

@@ -275,14 +275,11 @@ int tnpy_arguments_to_python(const tnpy_operator *o, const tn_value *args, PyObj
 
 /* ---- from Python to C ---- */
 
-static PyObject *call(PyObject *o, PyObject *args, PyObject *kwargs)
+/* @p keys NULL: a call; else a redispatch with these keys. */
+static PyObject *call_with(PyObject *o, PyObject *args, const tn_keyset *keys)
 {
     tnpy_operator *self = self_of(o);
     Py_ssize_t n = PyTuple_Size(args);
-    if (kwargs && PyDict_Size(kwargs)) {
-        PyErr_SetString(PyExc_TypeError, "arguments of an operator come by position here");
-        return NULL;
-    }
     if (n > self->n_args) {
         PyErr_SetObject(misfit, Py_None);
         return NULL;
@@ -313,23 +310,39 @@ static PyObject *call(PyObject *o, PyObject *args, PyObject *kwargs)
         Py_XDECREF(place);
         goto out;
     }
-    if ((f.overridden || f.kept) && !tnpy_function_off && self->overload) {
+    if (!keys && (f.overridden || f.kept) && !tnpy_function_off && self->overload) {
         result = tnpy_override_call(self->overload, args, NULL);
         goto out;
     }
     tn_value rets[TNPY_MAX_ARGS];
-    tn_status st;
-    if (f.work >= LONG_WORK) {
-        PyThreadState *state = tnpy_unlock();
-        st = tn_op_call(self->op, f.v, (int)n, rets);
+    PyThreadState *state = f.work >= LONG_WORK ? tnpy_unlock() : NULL;
+    tn_status st = keys ? tn_op_call_with_keys(self->op, *keys, f.v, (int)n, rets)
+                        : tn_op_call(self->op, f.v, (int)n, rets);
+    if (state)
         tnpy_lock(state);
-    } else {
-        st = tn_op_call(self->op, f.v, (int)n, rets);
-    }
     result = st == TN_OK ? results_to_python(self, rets) : tnpy_raise(st);
 out:
     tnpy_frame_drop(&f);
     return result;
+}
+
+static PyObject *call(PyObject *o, PyObject *args, PyObject *kwargs)
+{
+    if (kwargs && PyDict_Size(kwargs)) {
+        PyErr_SetString(PyExc_TypeError, "arguments of an operator come by position here");
+        return NULL;
+    }
+    return call_with(o, args, NULL);
+}
+
+/* redispatch(keys, args): the keys as a number, the arguments as a tuple */
+static PyObject *redispatch(PyObject *o, PyObject *given)
+{
+    unsigned long long keys;
+    PyObject *args;
+    if (!PyArg_ParseTuple(given, "KO!", &keys, &PyTuple_Type, &args))
+        return NULL;
+    return call_with(o, args, &(tn_keyset){keys});
 }
 
 static tn_status result_of(const tnpy_operator *o, int i, PyObject *item, tnpy_frame *f,
@@ -470,6 +483,7 @@ static PyObject *tags(PyObject *o, PyObject *nothing)
 
 static PyMethodDef methods[] = {
     {"tags", tags, METH_NOARGS, NULL},
+    {"redispatch", redispatch, METH_VARARGS, NULL},
     {"remember", remember, METH_O, NULL},
     {"forget", forget, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -41,5 +41,6 @@ int tnpy_add_opcall(PyObject *module);
 int tnpy_add_dispatch(PyObject *module);
 int tnpy_add_library(PyObject *module);
 int tnpy_add_fake(PyObject *module);
+int tnpy_add_keys(PyObject *module);
 
 #endif

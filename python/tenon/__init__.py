@@ -16,6 +16,19 @@ globals().update({name: f for name, f in vars(_C._VariableFunctions).items()
 
 newaxis = None
 
+
+def _loaded_later(name):
+    """Names of _C that are written in Python: dispatch keys, and questions about them."""
+    from . import _dispatch_keys
+    if name in _dispatch_keys.NAMES:
+        value = getattr(_dispatch_keys, name)
+        setattr(_C, name, value)
+        return value
+    raise AttributeError("module '%s._C' has no attribute %r" % (_C._module_name(), name))
+
+
+_C.__getattr__ = _loaded_later
+
 # Names that live in a module of the package, which is loaded when one of them is first asked for. A module's own
 # name needs no mention: any module of the package is loaded so.
 _NAMES = {
@@ -27,6 +40,7 @@ _NAMES = {
         "asarray", "_legacy_tensor", "tensortype", "DoubleTensor", "FloatTensor", "HalfTensor", "BFloat16Tensor",
         "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor", "ComplexFloatTensor",
         "ComplexDoubleTensor"),
+    "_dispatch_keys": ("DispatchKey", "DispatchKeySet", "ExcludeDispatchKeyGuard"),
     "_ops": ("ops",),
     "func": ("vmap",),
     "_sym": (

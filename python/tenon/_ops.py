@@ -28,6 +28,7 @@ class OpOverload:
         self._name = name
         self._schema = schema
         self._overloadname = schema.overload_name or "default"
+        self._opname = packet.__name__
         self._names = tuple(sys.intern(argument.name) for argument in schema.arguments)
         self.__name__ = "%s.%s" % (packet.__name__, self._overloadname)
         self.__qualname__ = name
@@ -52,6 +53,33 @@ class OpOverload:
                 raise
             text = self._missing(missing[0])
         raise RuntimeError(text)
+
+    def redispatch(self, keyset, /, *args, **kwargs):
+        """Call with exactly these keys: the kernel of the highest runs. Inside a kernel of the operator, keys that are
+        not lower than its own are refused."""
+        if kwargs or len(args) > len(self._names):
+            args = self._place(args, kwargs)
+        try:
+            return self._op.redispatch(keyset.raw_repr(), tuple(args))
+        except _C._Misfit as error:
+            text = self._explain(args, error.args[0])
+        raise RuntimeError(text)
+
+    def has_kernel_for_dispatch_key(self, key):
+        """Whether a kernel was registered to the key, which may be an alias."""
+        return _C._dispatch_has_kernel_for_dispatch_key(self._name, key)
+
+    def has_kernel_for_any_dispatch_key(self, keyset):
+        return _C._dispatch_has_kernel_for_any_dispatch_key(self._name, keyset)
+
+    def _can_decompose(self):
+        return self.has_kernel_for_dispatch_key("CompositeImplicitAutograd")
+
+    def decompose(self, *args, **kwargs):
+        """Run its composite kernel, where it has one; else NotImplemented."""
+        if not self._can_decompose():
+            return NotImplemented
+        return self.redispatch(_C.DispatchKeySet("CPU"), *args, **kwargs)
 
     def _place(self, args, kwargs):
         """All arguments by position; what stands between them takes its default."""

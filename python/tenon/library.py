@@ -57,7 +57,7 @@ class Library:
         elif not isinstance(op_name, str):
             raise RuntimeError("impl should be passed either a name or an OpOverload object as the first argument")
         name = op_name.split("::")[-1]
-        key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        key = getattr(dispatch_key, "name", dispatch_key) or self.dispatch_key or "CompositeImplicitAutograd"
         self._library.impl(name, key, None if fn is fallthrough_kernel else fn)
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):

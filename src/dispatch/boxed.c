@@ -258,6 +258,24 @@ tn_status tn_call_redispatch(tn_call *call, tn_keyset ks, const tn_value *args, 
     return call_from_kernel(&q);
 }
 
+tn_status tn_op_call_with_keys(tn_op *op, tn_keyset ks, const tn_value *args, int nargs,
+                               tn_value *rets)
+{
+    TN_CHECK(op && (args || nargs == 0), TN_INVALID, "tn_op_call_with_keys: '%s' must not be NULL",
+             op ? "args" : "op");
+    const tni_state *s = &tni_tls;
+    tn_call outside = {.op = op, .slot = UINT16_MAX}; /* above every key */
+    tn_call *innermost = s->depth ? &s->frames[s->depth - 1] : NULL;
+    request q = {.caller = innermost && innermost->op == op ? innermost : &outside,
+                 .op = op,
+                 .keys = ks,
+                 .key = TN_KEY_NONE,
+                 .args = args,
+                 .nargs = nargs,
+                 .rets = rets};
+    return call_from_outside(&q);
+}
+
 tn_status tn_op_redispatch_boxed(tn_call *call, tn_keyset ks, tn_stack *stack)
 {
     TN_CHECK(call && stack, TN_INVALID, "tn_op_redispatch_boxed: '%s' must not be NULL",

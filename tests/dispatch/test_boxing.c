@@ -796,6 +796,50 @@ TEST(a_wrong_argument_is_named_with_what_was_found_and_what_was_wanted)
     kit_close(&k);
 }
 
+static tn_status says_cpu(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call, (void)args;
+    rets[0] = tn_value_int(1);
+    return TN_OK;
+}
+
+static tn_status says_meta(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    rets[0] = tn_value_int(10 + args[1].u.i);
+    return TN_OK;
+}
+
+/* Goes on to itself, not having looked at its call. */
+static tn_status goes_on(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    return tn_op_call_with_keys(tn_call_op(call), tn_call_keys(call), args, 2, rets);
+}
+
+TEST(a_call_with_keys_takes_them_as_they_are)
+{
+    kit k = kit_open();
+    tn_op *op = kit_def(&k, "op(Tensor x, int n=5) -> int");
+    tn_kernel cpu = TN_KERNEL_INIT(says_cpu), meta = TN_KERNEL_INIT(says_meta);
+    tn_kernel above = TN_KERNEL_INIT(goes_on);
+    ASSERT_OK(tn_library_impl(k.impls, "op", TN_KEY_CPU, &cpu, NULL));
+    ASSERT_OK(tn_library_impl(k.impls, "op", TN_KEY_META, &meta, NULL));
+    ASSERT_OK(tn_library_impl(k.impls, "op", TN_KEY_TRACER, &above, NULL));
+    tn_tensor *t = kit_tensor(kit_keys(TN_KEY_CPU));
+    tn_value arg = tn_value_tensor(t), ret;
+    ASSERT_OK(tn_op_call_with_keys(op, tn_keyset_of(TN_KEY_META), &arg, 1, &ret));
+    EXPECT_EQ_INT(ret.u.i, 15); /* the default is filled in */
+    tn_key_guard guard = tn_exclude_keys(tn_keyset_of(TN_KEY_CPU));
+    ASSERT_OK(tn_op_call_with_keys(op, tn_keyset_of(TN_KEY_CPU), &arg, 1, &ret));
+    EXPECT_EQ_INT(ret.u.i, 1);
+    tn_keys_restore(guard);
+    tn_keyset both = tn_keyset_add(tn_keyset_of(TN_KEY_CPU), TN_KEY_TRACER);
+    EXPECT_FAIL(TN_RECURSION, "redispatch does not lower the key",
+                tn_op_call_with_keys(op, both, &arg, 1, &ret));
+    tn_tensor_unref(t);
+    kit_close(&k);
+}
+
 TEST(null_handles_are_refused_by_name)
 {
     kit k = kit_open();
@@ -812,6 +856,8 @@ TEST(null_handles_are_refused_by_name)
     EXPECT_FAIL(TN_INVALID, "'stack' must not be NULL", tn_op_call_for_key(op, TN_KEY_CPU, NULL));
     EXPECT_FAIL(TN_INVALID, "999 is not a dispatch key",
                 tn_op_call_for_key(op, (tn_key)999, &stack));
+    EXPECT_FAIL(TN_INVALID, "'op' must not be NULL", tn_op_call_with_keys(NULL, 0, &arg, 1, &ret));
+    EXPECT_FAIL(TN_INVALID, "'args' must not be NULL", tn_op_call_with_keys(op, 0, NULL, 1, &ret));
     EXPECT_FAIL(TN_INVALID, "'call' must not be NULL", tn_call_redispatch(NULL, 0, &arg, &ret));
     EXPECT_FAIL(TN_INVALID, "'call' must not be NULL", tn_op_redispatch_boxed(NULL, 0, &stack));
     EXPECT_FAIL(TN_INVALID, "must not be NULL", tn_op_parse_arguments(NULL, NULL, 0, &arg));
