@@ -8,7 +8,8 @@ import weakref
 
 import harness
 import tenon
-from tenon.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from tenon.utils.checkpoint import (CheckpointError, CheckpointPolicy, checkpoint, checkpoint_sequential,
+                                    create_selective_checkpoint_contexts)
 
 
 def leaf(*values):
@@ -236,6 +237,57 @@ class Again(unittest.TestCase):
     def test_without_recording_it_is_a_plain_call(self):
         with tenon.no_grad():
             self.assertFalse(checkpoint(lambda x: x.exp(), leaf(1.0), use_reentrant=False).requires_grad)
+
+
+class Selective(unittest.TestCase):
+    def operators_of_the_pass(self, choice):
+        from tenon.utils._python_dispatch import TorchDispatchMode
+        ran = []
+
+        class Log(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                ran.append(func._opname)
+                return func(*args, **(kwargs or {}))
+
+        def f(x, w):
+            return tenon.sigmoid(tenon.mm(tenon.sin(x), w)).sum()
+
+        x, w = tenon.randn(3, 3, requires_grad=True), tenon.randn(3, 3, requires_grad=True)
+        out = checkpoint(f, x, w, use_reentrant=False,
+                                    context_fn=lambda: create_selective_checkpoint_contexts(choice))
+        with Log():
+            out.backward()
+        wanted = tenon.autograd.grad(f(x, w), (x, w))
+        self.assertTrue(tenon.equal(x.grad, wanted[0]) and tenon.equal(w.grad, wanted[1]))
+        return [name for name in ran if name in ("sin", "mm", "sigmoid")]
+
+    def test_results_of_chosen_operators_are_not_computed_again(self):
+        aten, Policy = tenon.ops.aten, CheckpointPolicy
+        self.assertEqual(self.operators_of_the_pass([]), ["sin", "mm", "sigmoid", "mm", "mm"])
+        self.assertEqual(self.operators_of_the_pass([aten.mm.default]), ["sin", "sigmoid", "mm", "mm"])
+        self.assertEqual(self.operators_of_the_pass(lambda ctx, op, *args, **kwargs: Policy.MUST_SAVE), ["mm", "mm"])
+
+    def test_what_is_no_choice_is_refused(self):
+        with self.assertRaisesRegex(TypeError, "must be either a function or a list of ops"):
+            create_selective_checkpoint_contexts(3)
+        with self.assertRaisesRegex(ValueError, "change it to `torch.ops.aten.mm.default`"):
+            create_selective_checkpoint_contexts([tenon.ops.aten.mm])
+
+    def test_a_kept_result_that_was_written_is_found_out(self):
+        def f(x):
+            y = tenon.mm(x, x)
+            z = y.sin()
+            with tenon.no_grad():
+                y.add_(1)
+            return z.sum()
+
+        def run(allowed):
+            x = tenon.randn(2, 2, requires_grad=True)
+            checkpoint(f, x, use_reentrant=False, context_fn=lambda: (
+                create_selective_checkpoint_contexts([tenon.ops.aten.mm.default], allowed))).backward()
+        with self.assertRaisesRegex(RuntimeError, "has been mutated"):
+            run(False)
+        run(True)
 
 
 if __name__ == "__main__":

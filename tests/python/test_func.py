@@ -4,7 +4,8 @@ import unittest
 
 import harness
 import tenon
-from tenon.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, stack_module_state, vjp, vmap
+from tenon.func import (functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize,
+                        replace_all_batch_norm_modules_, stack_module_state, vjp, vmap)
 
 
 def close(test, a, b):
@@ -66,6 +67,28 @@ class Gradients(unittest.TestCase):
         close(self, jacfwd(jacrev(lambda x: (x ** 3).sum()))(x), tenon.diag(6 * x))
 
 
+    def test_linearized(self):
+        calls = []
+
+        def f(d):
+            calls.append(1)
+            return {"r": (d["a"] * d["b"]).sin(), "n": 3}
+        point = {"a": tenon.tensor(0.3), "b": tenon.tensor(2.0)}
+        out, moves = linearize(f, point)
+        self.assertAlmostEqual(out["r"].item(), 0.5646, 4)
+        for da, db, wanted in ((1.0, 0.0, 1.6507), (0.0, 1.0, 0.2476)):
+            made = moves({"a": tenon.tensor(da), "b": tenon.tensor(db)})
+            self.assertAlmostEqual(made["r"].item(), wanted, 4)
+        self.assertEqual(len(calls), 1)
+        with self.assertRaisesRegex(RuntimeError, r"tangent:0 with shape .*\[2\]\) in flattened pytree"):
+            linearize(lambda x: x * x, tenon.ones(3))[1](tenon.ones(2))
+
+    def test_batch_norms_without_statistics(self):
+        net = tenon.nn.Sequential(tenon.nn.BatchNorm1d(3))
+        self.assertIsNone(replace_all_batch_norm_modules_(net)[0].running_mean)
+        self.assertEqual(net(tenon.rand(4, 3)).shape, (4, 3))
+
+
 class Vmap(unittest.TestCase):
     def test_dimensions(self):
         x, y = tenon.rand(3, 4), tenon.rand(4, 3)
@@ -90,11 +113,44 @@ class Vmap(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "Only allowed values for randomness are"):
             vmap(lambda a: a, randomness="some")(tenon.ones(2))
 
+        def f(x):
+            return x
+        x = tenon.ones(2, 3)
+        for wanted, call in (
+                (r"vmap\(f, in_dims=5, ...\)\(<inputs>\): Got in_dim=5 for some input, but that input is a Tensor of "
+                 r"dimensionality 2 so expected in_dim to satisfy -2 <= in_dim < 2.", lambda: vmap(f, in_dims=5)(x)),
+                (r"in_dims has structure TreeSpec\(tuple, None, \[\*,\n  \*\]\) but inputs has structure "
+                 r"TreeSpec\(tuple, None, \[\*\]\)", lambda: vmap(f, in_dims=(0, 0))(x)),
+                (r"Expected at least one Tensor to vmap over", lambda: vmap(f, in_dims=(None,))(x)),
+                (r"got no inputs", lambda: vmap(f)()),
+                (r"We cannot vmap over non-Tensor arguments", lambda: vmap(f)(3)),
+                (r"`f` can not return a BatchedTensor when out_dim is None",
+                 lambda: vmap(f, out_dims=None)(tenon.arange(3))),
+                (r"must only return Tensors, got type <class 'int'>. Did you mean", lambda: vmap(lambda x: 3)(x)),
+                (r"`out_dims` must be an int, None or a python collection", lambda: vmap(f, out_dims="a")(x)),
+                (r"chunk_size should be None or greater than 0. \(got 0\)", lambda: vmap(f, chunk_size=0))):
+            with self.assertRaisesRegex(ValueError, wanted):
+                call()
+
+    def test_keyword_arguments_are_given_whole(self):
+        made = vmap(lambda x, y: x + y)(tenon.arange(2), y=tenon.tensor([10, 20]))
+        self.assertEqual(made.tolist(), [[10, 20], [11, 21]])
+
+    def test_no_slice_has_the_shape_of_one(self):
+        self.assertEqual(vmap(lambda x: x.sum(), out_dims=0)(tenon.ones(0, 3)).shape, (0,))
+
     def test_random_numbers(self):
         same = vmap(lambda x: x + tenon.rand(2), randomness="same")(tenon.zeros(3))
         close(self, same[0], same[2])
         other = vmap(lambda x: x + tenon.rand(2), randomness="different")(tenon.zeros(3))
         self.assertFalse(tenon.equal(other[0], other[2]))
+        state = tenon.get_rng_state()
+        for call in (lambda x: x + tenon.rand(2), lambda x: tenon.nn.functional.dropout(x), lambda x: x.normal_()):
+            with self.assertRaisesRegex(RuntimeError, "called random operation while in randomness error mode"):
+                vmap(call)(tenon.zeros(3))
+        self.assertTrue(tenon.equal(state, tenon.get_rng_state()))
+        with self.assertRaisesRegex(RuntimeError, "called random operation"):
+            vmap(vmap(lambda x: x + tenon.rand(())), randomness="different")(tenon.zeros(2, 3))
 
 
 class Modules(unittest.TestCase):

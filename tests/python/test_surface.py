@@ -180,6 +180,37 @@ class Trees(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "has length 1 but the spec"):
             pytree.tree_unflatten([1], spec)
 
+    def test_leaves_have_paths(self):
+        Pair = namedtuple("Pair", "x y")
+        pairs, spec = pytree.tree_flatten_with_path({"a": [1, Pair(2, 3)]})
+        self.assertEqual([(pytree.keystr(path), leaf) for path, leaf in pairs],
+                         [("['a'][0]", 1), ("['a'][1].x", 2), ("['a'][1].y", 3)])
+        self.assertEqual(pytree.tree_map_with_path(lambda path, x: len(path) * x, {"a": [1, 2]}), {"a": [2, 4]})
+        self.assertEqual(repr(spec), "TreeSpec(dict, ['a'], [TreeSpec(list, None, [*,\n    TreeSpec(namedtuple, %r, [*,\n"
+                         "      *])])])" % Pair)
+
+    def test_trees_of_other_shapes_are_refused(self):
+        for first, second, text in (([1, 2], [1, 2, 3], "Node arity mismatch; expected 2, but got 3."),
+                                    ([1], (1,), "Node type mismatch; expected <class 'list'>, but got <class 'tuple'>."),
+                                    ({"a": 1}, {"b": 1}, r"missing key\(s\): {'a'}; extra key\(s\): {'b'}")):
+            with self.assertRaisesRegex(ValueError, text):
+                pytree.tree_map(lambda a, b: a, first, second)
+        self.assertEqual(pytree.tree_map(lambda a, b: (a, b), [1], [(2, 3)]), [(1, (2, 3))])
+
+    def test_classes_can_be_registered(self):
+        class Box:
+            def __init__(self, inside):
+                self.inside = inside
+        pytree.register_pytree_node(Box, lambda box: ([box.inside], None), lambda children, _: Box(*children))
+        self.assertEqual(pytree.tree_map(lambda x: x + 1, [Box(1)])[0].inside, 2)
+        with self.assertRaisesRegex(ValueError, "is already registered as pytree node"):
+            pytree.register_pytree_node(Box, None, None)
+
+    def test_shapes_are_written_and_read(self):
+        spec = pytree.tree_structure([1, {"a": (2, None)}])
+        self.assertEqual(pytree.treespec_loads(pytree.treespec_dumps(spec)), spec)
+        self.assertEqual(pytree.treespec_pprint(spec), "[*, {'a': (*, *)}]")
+
 
 class Assertions(unittest.TestCase):
     def test_assert_close_says_how_tensors_differ(self):

@@ -3,84 +3,135 @@
 import functools
 
 import tenon
-from ._tree import broadcast, flatten
+from tenon.utils import _pytree
+
+_RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+           "randomness flags on vmap or perform the randomness operation out of vmap")
 
 
-def _sizes(leaves, dims, func):
-    found = []
-    for x, d in zip(leaves, dims):
+def _name(func):
+    return getattr(func, "__name__", None) or repr(func)
+
+
+def _flat_dims(func, in_dims, args, spec, leaves):
+    """Which dimension of each leaf is mapped; None: it is given as it is."""
+    head = "vmap(%s, in_dims=%s, ...)(<inputs>): " % (_name(func), in_dims)
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(head + "expected `in_dims` to be int or a (potentially nested) tuple matching the structure of "
+                         "inputs, got: %s." % type(in_dims))
+    if not args:
+        raise ValueError("vmap(%s)(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over "
+                         "a function with no inputs. The latter is unsupported." % _name(func))
+    dims = _pytree._broadcast_to_and_flatten(in_dims, spec)
+    if dims is None:
+        raise ValueError(head + "in_dims is not compatible with the structure of `inputs`. in_dims has structure %s but "
+                         "inputs has structure %s." % (_pytree.tree_structure(in_dims), spec))
+    for i, (x, d) in enumerate(zip(leaves, dims)):
         if d is None:
             continue
-        name = getattr(func, "__name__", repr(func))
+        if not isinstance(d, int):
+            raise ValueError(head + "Got in_dim=%s for an input but in_dim must be either an integer dimension or None."
+                             % (d,))
         if not isinstance(x, tenon.Tensor):
-            raise ValueError("vmap(%s, in_dims=..., ...)(<inputs>): Got in_dim=%s for an input but the input is of type "
-                             "%s. We cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
-                             % (name, d, type(x)))
-        if not -x.dim() <= d < x.dim():
-            raise ValueError("vmap(%s, in_dims=..., ...)(<inputs>): Got in_dim=%s for some input, but that input is a "
-                             "Tensor of dimensionality %d so expected in_dim to satisfy -%d <= in_dim < %d."
-                             % (name, d, x.dim(), x.dim(), x.dim()))
-        found.append(x.shape[d])
+            raise ValueError(head + "Got in_dim=%s for an input but the input is of type %s. We cannot vmap over non-Tensor "
+                             "arguments, please use None as the respective in_dim" % (d, type(x)))
+        n = x.dim()
+        if not -n <= d < n:
+            raise ValueError(head + "Got in_dim=%s for some input, but that input is a Tensor of dimensionality %d so "
+                             "expected in_dim to satisfy -%d <= in_dim < %d." % (d, n, n, n))
+        dims[i] = d % n
+    return dims
+
+
+def _size(leaves, dims):
+    found = [x.shape[d] for x, d in zip(leaves, dims) if d is not None]
     if not found:
-        raise ValueError("vmap(%s, in_dims=..., ...)(<inputs>): in_dims has no mapped dimension: there is nothing to vmap "
-                         "over" % getattr(func, "__name__", repr(func)))
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if len(set(found)) > 1:
         raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes %s for the "
                          "mapped dimension" % found)
     return found[0]
 
 
-def _join(rows, out_dims):
+def _flat_out_dims(func, out_dims, spec, outputs):
+    if not isinstance(out_dims, int) and spec.is_leaf():  # one result: (d,) is d
+        dims = [out_dims] if out_dims is None else _pytree.tree_leaves(out_dims)
+        dims = dims if len(dims) == 1 else None
+    else:
+        dims = _pytree._broadcast_to_and_flatten(out_dims, spec)
+    if dims is not None and not all(d is None or isinstance(d, int) for d in dims):
+        raise ValueError("vmap(%s, ..., out_dims=%s): `out_dims` must be an int, None or a python collection of ints "
+                         "representing where in the outputs the vmapped dimension should appear."
+                         % (_name(func), out_dims))
+    if dims is None:
+        raise ValueError("vmap(%s, ..., out_dims=%s)(<inputs>): out_dims is not compatible with the structure of "
+                         "`outputs`. out_dims has structure %s but outputs has structure %s."
+                         % (_name(func), out_dims, _pytree.tree_structure(out_dims), spec))
+    return dims
+
+
+def _same(a, b):
+    return a is b or (tenon.equal(a, b) if isinstance(a, tenon.Tensor) and isinstance(b, tenon.Tensor) else a == b)
+
+
+def _join(func, rows, out_dims, n):
     """The results of all calls, stacked where each is to be."""
-    columns, build, kept = [], None, None
+    columns, spec = [], None
     for row in rows:
-        leaves = []
-        build = flatten(row, leaves)
+        leaves, spec = _pytree.tree_flatten(row)
         columns.append(leaves)
-        kept = row
-    dims = broadcast(out_dims, kept, "out_dims") if not isinstance(kept, tenon.Tensor) else [
-        out_dims[0] if isinstance(out_dims, (tuple, list)) else out_dims]
     made = []
-    for i, d in enumerate(dims):
+    for i, d in enumerate(_flat_out_dims(func, out_dims, spec, columns[0])):
         parts = [c[i] for c in columns]
         if d is None:
+            if not all(_same(parts[0], p) for p in parts[1:]):
+                raise ValueError("vmap(%s, ...): `%s` can not return a BatchedTensor when out_dim is None"
+                                 % (_name(func), _name(func)))
             made.append(parts[0])
             continue
         if not isinstance(parts[0], tenon.Tensor):
-            raise ValueError("vmap: `%s` must only return Tensors, got type %s" % ("f", type(parts[0])))
-        made.append(tenon.stack(parts, dim=d))
-    return build(iter(made))
+            raise ValueError("vmap(%s, ...): `%s` must only return Tensors, got type %s. Did you mean to set out_dims= to "
+                             "None for output?" % (_name(func), _name(func), type(parts[0])))
+        made.append(tenon.stack(parts, dim=d) if n else tenon.stack(parts, dim=d).narrow(d, 0, 0))
+    return spec.unflatten(made)
+
+
+class _Random:
+    """What random operators may do in the calls of one vmap."""
+
+    def __init__(self, rule):
+        self.rule, self.start = rule, None if rule == "different" else tenon.get_rng_state()
+
+    def before(self):
+        if self.rule == "same":
+            tenon.set_rng_state(self.start)
+
+    def after(self):
+        if self.rule == "error" and not tenon.equal(self.start, tenon.get_rng_state()):
+            tenon.set_rng_state(self.start)
+            raise RuntimeError(_RANDOM)
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
-    """``func`` over a dimension of its inputs. Random operators give other numbers in each call, with
-    randomness="same" the same ones."""
+    """``func`` over a dimension of its inputs, one call for each slice. Random operators are refused, or give the same
+    numbers ("same") or other ones ("different") in each call."""
     if randomness not in ("error", "different", "same"):
         raise RuntimeError("Only allowed values for randomness are 'error', 'different', or 'same'. Got %s" % randomness)
-    if chunk_size is not None and chunk_size <= 0:
+    if chunk_size is not None and not (isinstance(chunk_size, int) and chunk_size > 0):
         raise ValueError("vmap: chunk_size should be None or greater than 0. (got %s)" % chunk_size)
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        leaves = []
-        build = flatten(args, leaves)
-        if not leaves:
-            raise ValueError("vmap(%s)(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
-                             "vmap over a function with no inputs. The latter is unsupported."
-                             % getattr(func, "__name__", repr(func)))
-        dims = broadcast(in_dims if not isinstance(in_dims, list) else tuple(in_dims), args, "in_dims")
-        n = _sizes(leaves, dims, func)
-        named = []
-        named_build = flatten(kwargs, named)
-        if n == 0:
-            raise RuntimeError("vmap over a dimension of size 0 is not supported: the function is never called")
-        start = tenon.get_rng_state() if randomness == "same" else None
-        rows = []
-        for i in range(n):
-            if start is not None:
-                tenon.set_rng_state(start)
-            parts = [x if d is None else x.select(d, i) for x, d in zip(leaves, dims)]
-            extra = [x.select(0, i) if isinstance(x, tenon.Tensor) and x.dim() else x for x in named]
-            rows.append(func(*build(iter(parts)), **named_build(iter(extra))))
-        return _join(rows, out_dims)
+        leaves, spec = _pytree.tree_flatten(args)
+        dims = _flat_dims(func, in_dims, args, spec, leaves)
+        n = _size(leaves, dims)
+        if n == 0:  # one call tells what the results look like
+            leaves = [x if d is None else x.new_zeros(x.shape[:d] + (1,) + x.shape[d + 1:])
+                      for x, d in zip(leaves, dims)]
+        random, rows = _Random(randomness), []
+        for i in range(n or 1):
+            random.before()
+            rows.append(func(*spec.unflatten(x if d is None else x.select(d, i) for x, d in zip(leaves, dims)), **kwargs))
+            random.after()
+        return _join(func, rows, out_dims, n)
     return wrapper

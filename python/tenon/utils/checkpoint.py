@@ -16,6 +16,16 @@ __all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "Checkpoint
            "set_checkpoint_early_stop", "set_checkpoint_debug_enabled", "DefaultDeviceType"]
 
 _early_stop = True
+_SELECTIVE = ("CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
+              "create_selective_checkpoint_contexts")
+__all__ += _SELECTIVE
+
+
+def __getattr__(name):
+    if name not in _SELECTIVE:
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    from tenon.utils import _selective_checkpoint
+    return getattr(_selective_checkpoint, name)
 
 
 class CheckpointError(RuntimeError):

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Transforms that change how a function is computed, and modules that they can be used on."""
+import tenon
+from tenon import autograd
+from tenon.utils import _pytree
+from ._gradients import _detached, _gradients, _Level, _with_own
+from ._tree import flatten
+
+
+def linearize(func, *primals):
+    """The value of ``func``, and a function of tangents: the Jacobian at ``primals`` times them. ``func`` is called
+    once; what its operators saved is kept for the calls to come."""
+    given, given_spec = _pytree.tree_flatten(primals)
+    with _Level(), tenon.enable_grad():
+        args, own, _ = _with_own(primals, tuple(range(len(primals))))
+        output = func(*args)
+        leaves = []
+        build = flatten(output, leaves)
+        outs = [o for o in leaves if isinstance(o, tenon.Tensor)]
+        seeds = [tenon.zeros_like(o, requires_grad=True) for o in outs]
+        rows = _gradients(outs, own, seeds, True)
+
+    def jvp_fn(*tangents):
+        moved, spec = _pytree.tree_flatten(tangents)
+        if spec != given_spec:
+            raise RuntimeError("Expected the tangents %s to have the same argspec as the primals %s" % (spec, given_spec))
+        for i, (p, t) in enumerate(zip(given, moved)):
+            for what, a, b in (("shape", t.shape, p.shape), ("device", t.device, p.device), ("dtype", t.dtype, p.dtype)):
+                if a != b:
+                    raise RuntimeError("tangent:%d with %s %s in flattened pytree doesn't match the %s %s of the "
+                                       "corresponding primal." % (i, what, a, what, b))
+        pairs = [(r, t) for r, t in zip(rows, moved) if isinstance(r, tenon.Tensor) and r.requires_grad]
+        made = autograd.grad([r for r, _ in pairs], seeds, [t for _, t in pairs], retain_graph=True,
+                             allow_unused=True) if pairs and seeds else (None,) * len(seeds)
+        parts = iter([tenon.zeros_like(_detached(o)) if m is None else m for m, o in zip(made, outs)])
+        return build(iter([next(parts) if isinstance(o, tenon.Tensor) else o for o in leaves]))
+
+    return build(iter([_detached(o) for o in leaves])), jvp_fn
+
+
+def replace_all_batch_norm_modules_(root):
+    """Let batch norms go by the batch alone, so that a transform can call them: they keep no running statistics."""
+    for module in root.modules():
+        if isinstance(module, tenon.nn.modules.batchnorm._BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
+
+
+def debug_unwrap(tensor, *, recurse=True):
+    """The tensor inside a transform's wrapper; there are no wrappers here."""
+    return tensor
