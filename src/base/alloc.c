@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Host memory: the allocator that the embedder may replace, the count of blocks that tests watch,
  * and the slow half of the free lists. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "base/alloc.h"
 #include "base/large.h"
 
@@ -8,6 +9,10 @@
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_MIN  ((size_t)4 << 20)
 
 /* --- the embedder's allocator -------------------------------------------------------------------
  */
@@ -66,6 +71,19 @@ static bool impossible(size_t nbytes)
     return TNI_UNLIKELY(nbytes > PTRDIFF_MAX - TNI_BLOCK_ALIGN);
 }
 
+/* Memory in pages of 2 MiB, where the system has them and asks to be asked: a sum over 16 MiB is
+ * limited by how fast addresses are translated otherwise, and each of 512 times as many pages
+ * would cost a fault when it is first touched. The part behind the last whole page is in small
+ * ones: nothing is held beyond what was asked for. */
+static void *huge_alloc(size_t nbytes)
+{
+    size_t rounded = (nbytes + 4095) & ~(size_t)4095;
+    void *ptr = aligned_alloc(HUGE_PAGE, rounded);
+    if (ptr)
+        madvise(ptr, rounded & ~(HUGE_PAGE - 1), MADV_HUGEPAGE); /* refused: small pages */
+    return ptr;
+}
+
 /* The three doors to the allocator. None counts. */
 static void *raw_alloc(size_t nbytes, size_t align)
 {
@@ -78,6 +96,8 @@ static void *raw_alloc(size_t nbytes, size_t align)
         return hook.alloc(hook.ctx, nbytes, align);
     if (align <= alignof(max_align_t))
         return malloc(nbytes);
+    if (nbytes >= HUGE_MIN)
+        return huge_alloc(nbytes);
     return aligned_alloc(align, (nbytes + align - 1) & ~(align - 1));
 }
 
