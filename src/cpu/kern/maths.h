@@ -66,9 +66,8 @@ static inline float exp_f32(float x)
            from_bits_f32((e - half + 127) << 23);
 }
 
-/* The same bits in fewer steps, where the result is a normal number. */
-#define EXP_INSIDE_LOW  -87.0f
-#define EXP_INSIDE_HIGH 88.0f
+/* The same bits in fewer steps, where the result is a normal number: up to this magnitude. */
+#define EXP_INSIDE 87.0f
 static inline float exp_inside_f32(float x)
 {
     /* The constant leaves the exponent of the result, biased, in the low bits. */
