@@ -10,9 +10,11 @@
  * live on the caller's stack, a worker that wakes late does no harm, and the caller never waits for
  * a worker to wake.
  *
- * Chunks are taken in order, and a taken chunk is always run. Hence when chunk i fails every chunk
- * before it is run as well, and the lowest failing one is the one that would fail in a serial loop.
- */
+ * Note [Shares]
+ * Each thread begins with a share of its own, a run of chunks, and helps the others when it is
+ * done: a loop over the same data as the last finds it in the caches of the same processors. Any
+ * thread takes from the front of a share. A chunk above one that failed is not run, every chunk
+ * below it is, so the lowest failing one is the one that would fail in a serial loop. */
 #define _GNU_SOURCE /* pthread_setname_np, sched_getcpu */
 #include "base/pool.h"
 
@@ -43,16 +45,20 @@ typedef struct loop {
     tni_pool_fn fn;
     void *arg;
     int seats;
-    uint32_t caller;      /* its thread number, for marks */
-    uint32_t forks;       /* pool.forks when it began */
-    int cpu;              /* where the caller began it */
-    _Atomic bool beside;  /* a worker runs on that very processor */
-    _Atomic int64_t next; /* chunk */
-    _Atomic bool stop;
-    pthread_mutex_t lock; /* of the two below; never held while a chunk runs */
-    int64_t failed_chunk;
+    uint32_t caller;              /* its thread number, for marks */
+    uint32_t forks;               /* pool.forks when it began */
+    int cpu;                      /* where the caller began it */
+    _Atomic bool beside;          /* a worker runs on that very processor */
+    _Atomic int64_t failed_chunk; /* the lowest that did */
+    pthread_mutex_t lock; /* of the error and of setting the above; never held while a chunk runs */
     tni_error error;
 } loop;
+
+/* A run of chunks that nobody has taken yet. */
+typedef struct share {
+    _Alignas(64) _Atomic int64_t next;
+    int64_t end;
+} share;
 
 static struct {
     _Atomic uint32_t gate;
@@ -65,6 +71,7 @@ static struct {
     tni_patience patience; /* of callers */
     int nworkers;
     pthread_t workers[MAX_THREADS];
+    share shares[MAX_THREADS]; /* of the loop, one for each thread */
 } pool;
 
 static _Atomic int num_threads; /* 0: not asked for yet */
@@ -116,36 +123,60 @@ static tn_status run_chunk(int64_t chunk, int64_t n, int64_t grain, tni_pool_fn 
 
 static void keep_error(loop *job, int64_t chunk)
 {
-    atomic_store_explicit(&job->stop, true, memory_order_relaxed);
-    if (atomic_load(&pool.forks) != job->forks)
-        return; /* the lock may have been held by a thread that the child does not have */
+    if (atomic_load(&pool.forks) != job->forks) {
+        /* The lock may have been held by a thread that the child does not have. */
+        atomic_store_explicit(&job->failed_chunk, -1, memory_order_relaxed);
+        return;
+    }
     pthread_mutex_lock(&job->lock);
-    if (chunk < job->failed_chunk) {
+    if (chunk < atomic_load_explicit(&job->failed_chunk, memory_order_relaxed)) {
         tni_error_drop(&job->error);
         tni_error_take(&job->error);
-        job->failed_chunk = chunk;
+        atomic_store_explicit(&job->failed_chunk, chunk, memory_order_relaxed);
     } else {
         tn_clear_error();
     }
     pthread_mutex_unlock(&job->lock);
 }
 
-/* Take chunks of a shared loop until there are no more. */
-static void work(loop *job, int index)
+/* Take chunks of a share until there are no more, or none that is still wanted. */
+static void empty_share(loop *job, share *own)
+{
+    for (;;) {
+        int64_t chunk = atomic_fetch_add_explicit(&own->next, 1, memory_order_relaxed);
+        if (chunk >= own->end ||
+            chunk > atomic_load_explicit(&job->failed_chunk, memory_order_relaxed))
+            return;
+        if (run_chunk(chunk, job->n, job->grain, job->fn, job->arg) != TN_OK)
+            keep_error(job, chunk);
+    }
+}
+
+/* @p first: the share to begin with. */
+static void work(loop *job, int index, int first)
 {
     bool was_inside = inside;
     int old_index = thread_index;
     inside = true;
     thread_index = index;
-    while (!atomic_load_explicit(&job->stop, memory_order_relaxed)) {
-        int64_t chunk = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-        if (chunk >= job->nchunks)
-            break;
-        if (run_chunk(chunk, job->n, job->grain, job->fn, job->arg) != TN_OK)
-            keep_error(job, chunk);
+    for (int i = 0; i <= job->seats; i++) {
+        share *s = &pool.shares[(first + i) % (job->seats + 1)];
+        if (atomic_load_explicit(&s->next, memory_order_relaxed) < s->end)
+            empty_share(job, s);
     }
     inside = was_inside;
     thread_index = old_index;
+}
+
+static void make_shares(const loop *job)
+{
+    int64_t threads = job->seats + 1, each = job->nchunks / threads;
+    int64_t more = job->nchunks % threads, at = 0; /* the first ones have one more */
+    for (int i = 0; i < threads; i++) {
+        atomic_store_explicit(&pool.shares[i].next, at, memory_order_relaxed);
+        at += each + (i < more);
+        pool.shares[i].end = at;
+    }
 }
 
 static tn_status run_serially(int64_t nchunks, int64_t n, int64_t grain, tni_pool_fn fn, void *arg)
@@ -224,7 +255,9 @@ static void *worker(void *number)
             marks->works_since = tni_coarse_ns();
             marks->works_for = job->caller;
         }
-        work(job, job->seats - (int)OPEN_SEATS(gate) + 1);
+        int index = job->seats - (int)OPEN_SEATS(gate) + 1;
+        int own_share = (int)(uintptr_t)number;
+        work(job, index, own_share <= job->seats ? own_share : index);
         if (marks)
             marks->works_for = 0;
         if (atomic_load(&pool.forks) != job->forks)
@@ -347,8 +380,9 @@ static void clear_seats(const loop *job)
 
 static tn_status run_shared(loop *job)
 {
+    make_shares(job);
     open_seats(job);
-    work(job, 0);
+    work(job, 0, 0);
     if (TNI_UNLIKELY(atomic_load(&pool.forks) != job->forks)) {
         /* A chunk called fork(), and this is the child: the chunks that workers had taken are lost,
          * and forget_workers has already given the pool back. */
