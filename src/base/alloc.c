@@ -78,9 +78,10 @@ static bool impossible(size_t nbytes)
 static void *huge_alloc(size_t nbytes)
 {
     size_t rounded = (nbytes + 4095) & ~(size_t)4095;
-    void *ptr = aligned_alloc(HUGE_PAGE, rounded);
-    if (ptr)
-        madvise(ptr, rounded & ~(HUGE_PAGE - 1), MADV_HUGEPAGE); /* refused: small pages */
+    void *ptr; /* aligned_alloc may want a multiple of the alignment */
+    if (posix_memalign(&ptr, HUGE_PAGE, rounded) != 0)
+        return NULL;
+    madvise(ptr, rounded & ~(HUGE_PAGE - 1), MADV_HUGEPAGE); /* refused: small pages */
     return ptr;
 }
 
