@@ -124,17 +124,44 @@ tn_tensor *tni_accumulator_variable(const tni_node *node)
     return node->cls == &accumulate_class ? ((accumulator *)node->data)->variable : NULL;
 }
 
-/* A leaf that is used again and again without a graph that stays gets its accumulator back: nobody
- * else refers to what is left of it, and all that is gone is its reference to the leaf. */
-static bool revive(tni_node *node, tn_tensor *t)
+/* Note [Accumulators that come back]
+ * A leaf that is used again and again without a graph that stays would have an accumulator made and
+ * freed by each call. So what is left of one, which the leaf's weak reference keeps, is made to
+ * live again: all that was gone is its reference to the leaf. Not one with hooks, which ended with
+ * the graph that they were for. */
+void tni_accumulator_unref(tni_node *node)
 {
+    _Atomic uint64_t *counts = &node->object.counts;
+    if (TNI_UNLIKELY(atomic_load_explicit(&node->extra, memory_order_relaxed) != NULL)) {
+        tni_node_unref(node);
+        return;
+    }
+    uint64_t before = tni_counts_add(counts, (uint64_t)0 - TNI_STRONG_ONE, memory_order_acq_rel);
+    if ((uint32_t)before != 1)
+        return;
+    /* Nobody can take a reference until the weak one that all strong ones held is gone; then a
+     * thread that uses the leaf may have it live again at once. */
+    accumulator *data = node->data;
+    tn_tensor *variable = TN_MOVE(data->variable);
+    atomic_store_explicit(&node->released, 1, memory_order_relaxed);
+    if (TNI_UNLIKELY(node->inputs[0].heap_sizes != NULL))
+        tni_free(TN_MOVE(node->inputs[0].heap_sizes));
+    tni_weak_unref(&node->object);
+    tn_tensor_unref(variable);
+}
+
+/* Locked. False: it lives, or somebody still refers to it. */
+static inline bool revive(tni_node *node, tn_tensor *t)
+{
+    enum { FEW = sizeof node->inputs->inline_sizes / sizeof *node->inputs->inline_sizes };
     if (atomic_load_explicit(&node->object.counts, memory_order_acquire) != TNI_WEAK_ONE ||
-        t->ndim > (int)(sizeof node->inputs->inline_sizes / sizeof *node->inputs->inline_sizes))
+        t->ndim > FEW)
         return false;
     node->inputs[0].heap_sizes = NULL;
     if (tni_node_set_input(node, 0, t) != TN_OK)
         return false; /* not reached: few dimensions need no memory */
-    ((accumulator *)node->data)->variable = tn_tensor_ref(t);
+    ((accumulator *)node->data)->variable = t;
+    tni_ref(&t->object);
     atomic_store_explicit(&node->claim, 0, memory_order_relaxed);
     atomic_store_explicit(&node->released, 0, memory_order_relaxed);
     atomic_store_explicit(&node->object.counts, TNI_COUNTS_FRESH + TNI_WEAK_ONE,
@@ -144,11 +171,11 @@ static bool revive(tni_node *node, tn_tensor *t)
 
 /* The accumulator, a new reference, when it lives, or can live again for @p t (NULL: not); else
  * what is left of it comes out of the meta, and is replaced by @p fresh when given. */
-static tni_node *live_accumulator(tni_grad_meta *meta, tn_tensor *t, tni_node *fresh)
+static inline tni_node *live_accumulator(tni_grad_meta *meta, tn_tensor *t, tni_node *fresh)
 {
     tni_spin_lock(&meta->lock);
     tni_node *node = meta->accumulator, *dead = NULL;
-    if (node && !tni_weak_lock(&node->object) && !(t && revive(node, t))) {
+    if (node && !(t && revive(node, t)) && !tni_weak_lock(&node->object)) {
         dead = node;
         meta->accumulator = node = NULL;
     }
@@ -157,7 +184,7 @@ static tni_node *live_accumulator(tni_grad_meta *meta, tn_tensor *t, tni_node *f
         meta->accumulator = fresh;
     }
     tni_spin_unlock(&meta->lock);
-    if (dead)
+    if (TNI_UNLIKELY(dead != NULL))
         tni_weak_unref(&dead->object);
     return node;
 }
@@ -168,21 +195,26 @@ tni_node *tni_accumulator_if_any(tn_tensor *t)
     return meta ? live_accumulator(meta, NULL, NULL) : NULL;
 }
 
-tn_status tni_accumulator(tn_tensor *t, tni_node **out)
+static TNI_COLD tn_status new_accumulator(tn_tensor *t, tni_node **out)
 {
-    TNI_REQUIRE(!(t->flags & TNI_HAS_GRAD_FN));
     tni_grad_meta *meta = NULL;
     TN_TRY(tni_meta_get(t, &meta));
-    tni_node *node = live_accumulator(meta, t, NULL);
-    if (node) {
-        *out = node;
-        return TN_OK;
-    }
     TN_AUTO(tni_node) fresh = NULL;
     TN_TRY(tni_node_new(&accumulate_class, 0, 1, &fresh));
     TN_TRY(tni_node_set_input(fresh, 0, t));
     ((accumulator *)fresh->data)->variable = tn_tensor_ref(t);
-    node = live_accumulator(meta, NULL, fresh); /* another thread may have been faster */
-    *out = node ? node : TN_MOVE(fresh);
+    tni_node *faster = live_accumulator(meta, NULL, fresh); /* that of another thread */
+    *out = faster ? faster : TN_MOVE(fresh);
+    return TN_OK;
+}
+
+tn_status tni_accumulator(tn_tensor *t, tni_node **out)
+{
+    TNI_REQUIRE(!(t->flags & TNI_HAS_GRAD_FN));
+    tni_grad_meta *meta = tni_meta(t);
+    tni_node *node = meta ? live_accumulator(meta, t, NULL) : NULL;
+    if (TNI_UNLIKELY(!node))
+        return new_accumulator(t, out);
+    *out = node;
     return TN_OK;
 }

@@ -11,6 +11,10 @@ TN_BORROWED tn_tensor *tni_accumulator_variable(const tni_node *node);
  */
 TN_OWNED tni_node *tni_accumulator_if_any(tn_tensor *t);
 
+/* tni_node_unref of an accumulator, which nearly always is the last reference: what is left of it
+ * waits for the next graph. */
+void tni_accumulator_unref(TN_STOLEN tni_node *node);
+
 /* Passes on several threads add to one leaf one after the other (autograd/hold.c). What is held is
  * the right to replace or write `.grad`; meanwhile operators run, so a thread that comes again by
  * way of such an operator is let in. Threads that a fork() left behind hold nothing. */

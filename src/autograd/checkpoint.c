@@ -27,7 +27,7 @@ static void piece_destroy(void *object)
     tni_free(object);
 }
 
-static const tni_type piece_type = {"checkpointed piece", piece_release, piece_destroy};
+static const tni_type piece_type = {"checkpointed piece", piece_release, piece_destroy, NULL};
 
 static tn_status never_runs(tn_function_ctx *ctx, tn_tensor *const *grads, int n_grads,
                             tn_tensor **out, int n_out)

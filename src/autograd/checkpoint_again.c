@@ -33,7 +33,7 @@ static void again_destroy(void *object)
     tni_free(object);
 }
 
-static const tni_type again_type = {"recomputed tensors", again_release, again_destroy};
+static const tni_type again_type = {"recomputed tensors", again_release, again_destroy, NULL};
 
 static void again_unref(tni_again *again)
 {

@@ -115,20 +115,18 @@ static tn_status give_saved(tni_node *node, uint32_t output, tn_tensor *tangent)
 static tn_status give(tn_tensor *t, tn_tensor *tangent)
 {
     TN_TRY(tni_tangent_set(t, tangent));
-    const tni_grad_meta *meta = tni_meta(t);
-    return give_saved(meta->grad_fn, meta->output, tangent);
+    return give_saved(t->grad_fn, t->output, tangent);
 }
 
 /* What was written; the node of the call is its own, or inside its root's. */
 static tn_status give_written(tn_tensor *t, tn_tensor *tangent)
 {
     TN_TRY(tni_tangent_written(t, tangent));
-    const tni_grad_meta *meta = tni_meta(t->view_base ? t->view_base : t);
-    tni_node *node = meta ? meta->grad_fn : NULL;
+    tni_node *node = t->view_base ? t->view_base->grad_fn : t->grad_fn;
     if (!tangent || !node)
         return TN_OK;
     return t->view_base ? give_saved(tni_copy_slices_fn(node), 0, tangent)
-                        : give_saved(node, meta->output, tangent);
+                        : give_saved(node, t->output, tangent);
 }
 
 /* A formula may give the tangent of an argument itself, and writing the result later would write

@@ -317,8 +317,7 @@ tn_status tni_function_save_all(tn_function_ctx *ctx)
     fn->n_saved = (uint32_t)n;
     for (int i = 0; i < n; i++) {
         tn_tensor *t = ctx->save.v[i];
-        const tni_grad_meta *meta = t ? tni_meta(t) : NULL;
-        TN_TRY(tni_saved_fill(&fn->saved[i], t, meta && meta->grad_fn == ctx->node, false));
+        TN_TRY(tni_saved_fill(&fn->saved[i], t, t && t->grad_fn == ctx->node, false));
     }
     return TN_OK;
 }

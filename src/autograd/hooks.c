@@ -22,7 +22,7 @@ static void hook_destroy(void *object)
     tni_free(object);
 }
 
-static const tni_type hook_type = {"hook", hook_release, hook_destroy};
+static const tni_type hook_type = {"hook", hook_release, hook_destroy, NULL};
 
 static void list_release(void *object)
 {
@@ -31,7 +31,7 @@ static void list_release(void *object)
         tni_unref(&list->hooks[i]->object);
 }
 
-static const tni_type list_type = {"hooks", list_release, hook_destroy};
+static const tni_type list_type = {"hooks", list_release, hook_destroy, NULL};
 
 static tn_status hook_new(tni_hook_kind kind, tni_object *owner, bool on_node, uint32_t output,
                           tn_hook **out)
@@ -237,7 +237,7 @@ tn_status tni_hooks_move(tn_tensor *t, tni_grad_meta *meta, tni_node *node, uint
 {
     if (meta->retains_grad) {
         TN_TRY(retain_on(t, node, output));
-        retain_off(t, meta->grad_fn);
+        retain_off(t, t->grad_fn);
     }
     if (meta->extra) {
         tni_spin_lock(&meta->lock);
@@ -256,10 +256,14 @@ tn_status tn_tensor_retain_grad(tn_tensor *t)
     tni_node *node = NULL;
     uint32_t output = 0;
     TN_TRY(tni_grad_fn(t, &node, &output));
-    if (!node || tni_meta(t)->retains_grad)
+    if (!node)
+        return TN_OK;
+    tni_grad_meta *meta = NULL;
+    TN_TRY(tni_meta_get(t, &meta));
+    if (meta->retains_grad)
         return TN_OK;
     TN_TRY(retain_on(t, node, output));
-    tni_meta(t)->retains_grad = 1;
+    meta->retains_grad = 1;
     return TN_OK;
 }
 

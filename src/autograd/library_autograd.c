@@ -28,7 +28,7 @@ static void formula_destroy(void *object)
     tni_free(object);
 }
 
-static const tni_type formula_type = {"formula", formula_release, formula_destroy};
+static const tni_type formula_type = {"formula", formula_release, formula_destroy, NULL};
 
 static void formula_unref(void *ctx)
 {

@@ -10,7 +10,6 @@
 static void meta_destroy(tni_autograd_meta *base)
 {
     tni_grad_meta *meta = (tni_grad_meta *)base;
-    tni_node_unref(meta->grad_fn);
     if (meta->accumulator)
         tni_weak_unref(&meta->accumulator->object);
     if (meta->grad)
@@ -47,10 +46,9 @@ tn_status tni_grad_fn(tn_tensor *t, tni_node **out, uint32_t *out_output)
 {
     if (TNI_UNLIKELY(t->view_base != NULL))
         TN_TRY(tni_view_refresh(t));
-    const tni_grad_meta *meta = tni_meta(t);
-    *out = meta ? meta->grad_fn : NULL;
+    *out = t->grad_fn;
     if (out_output)
-        *out_output = meta ? meta->output : 0;
+        *out_output = t->output;
     return TN_OK;
 }
 
@@ -73,29 +71,24 @@ tn_status tni_gradient_edge(tn_tensor *t, tni_edge *out)
 
 tn_status tni_set_grad_fn(tn_tensor *t, tni_node *node, uint32_t output)
 {
-    tni_grad_meta *meta;
     if (TNI_UNLIKELY(tni_anomaly()))
         TN_TRY(tni_anomaly_check_forward(node, output, t));
-    TN_TRY(tni_meta_get(t, &meta));
-    tni_node *old = meta->grad_fn;
-    if (TNI_UNLIKELY(meta->extra || meta->retains_grad))
+    tni_grad_meta *meta = tni_meta(t);
+    if (TNI_UNLIKELY(meta && (meta->extra || meta->retains_grad)))
         TN_TRY(tni_hooks_move(t, meta, node, output));
-    meta->grad_fn = tni_node_ref(node);
-    meta->output = output;
+    tni_node *old = t->grad_fn;
+    t->grad_fn = tni_node_ref(node);
+    t->output = output;
     t->flags |= TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN;
     tni_view_is_current(t);
-    tni_node_unref(old);
+    if (TNI_UNLIKELY(old != NULL))
+        tni_node_unref(old);
     return TN_OK;
 }
 
 void tni_clear_history(tn_tensor *t)
 {
     t->flags &= ~(uint32_t)(TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN);
-    tni_grad_meta *meta = tni_meta(t);
-    if (!meta)
-        return;
-    tni_node *old = meta->grad_fn;
-    meta->grad_fn = NULL;
-    meta->output = 0;
-    tni_node_unref(old);
+    t->output = 0;
+    tni_node_unref(TN_MOVE(t->grad_fn));
 }

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/meta.h: what autograd knows about a tensor, and how a tensor enters a graph.
  *
- * Most of it is in the tensor itself (flags, view_base, view_version: core/tensor.h); the rest is
- * allocated when first needed. A tensor's meta is changed by the thread that uses the tensor; the
- * accumulator, `.grad` and a view's rebuilt history may be touched by several backward passes at a
- * time and are guarded by `lock`. */
+ * Most of it is in the tensor itself (flags, grad_fn, view_base, …: core/tensor.h); the rest is
+ * allocated when first needed: for leaves, and for results that somebody watches. A tensor's meta
+ * is changed by the thread that uses the tensor; the accumulator, `.grad` and a view's rebuilt
+ * history may be touched by several backward passes at a time and are guarded by `lock`. */
 #ifndef TNI_AUTOGRAD_META_H
 #define TNI_AUTOGRAD_META_H
 
 #include "autograd/node.h"
 
 typedef struct tni_grad_meta {
-    tni_autograd_meta base; /* destroy */
-    tni_node *grad_fn;      /* strong; NULL for a leaf. Of a view: as of tensor->view_version */
-    tni_node *accumulator;  /* weak: who points at it keeps it, and it keeps the tensor */
-    tn_tensor *grad;        /* strong */
-    tn_tensor *tangent;     /* strong; forward mode */
+    tni_autograd_meta base;       /* destroy */
+    tni_node *accumulator;        /* weak: who points at it keeps it, and it keeps the tensor */
+    tn_tensor *grad;              /* strong */
+    tn_tensor *tangent;           /* strong; forward mode */
     struct tni_meta_extra *extra; /* hooks, replay function of a view, name; NULL for nearly all */
-    uint32_t output;              /* which result of grad_fn this tensor is */
     uint8_t retains_grad;
     tni_spin lock;
     _Atomic uint32_t holder; /* who adds to `grad` now, see autograd/hold.c */

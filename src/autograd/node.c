@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/node.c: making nodes, and taking graphs apart however long they are. */
+#include "autograd/accumulate.h"
 #include "autograd/anomaly.h"
 #include "autograd/extra.h"
 #include "autograd/saved.h"
@@ -24,54 +25,71 @@ static void node_destroy(void *object)
     tni_block_free(node, node->block_nbytes);
 }
 
-static const tni_type node_type = {"node", NULL, node_destroy};
+static void node_unref(void *object)
+{
+    tni_node_unref(object);
+}
 
-static size_t round8(size_t n)
+static const tni_type node_type = {"node", NULL, node_destroy, node_unref};
+
+static inline size_t round8(size_t n)
 {
     return (n + 7u) & ~(size_t)7u;
 }
 
-tn_status tni_node_new(const tni_node_class *cls, uint32_t n_edges, uint32_t n_inputs,
-                       tni_node **out)
+/* Edges and inputs that lie in the node's own block; longer lists live elsewhere. */
+enum { EDGES_HERE = 32, INPUTS_HERE = 10 };
+
+/* The block of a node: @p edges and @p inputs are bytes in it, 0: none lie here. */
+static inline tni_node *make_block(const tni_node_class *cls, size_t edges, size_t inputs)
 {
-    size_t head = sizeof(tni_node), data = round8(cls->data_nbytes);
-    size_t edges = (size_t)n_edges * sizeof(tni_edge),
-           inputs = (size_t)n_inputs * sizeof(tni_input);
-    /* Long lists of arguments or results live elsewhere; the block then holds the rest. */
-    bool edges_here = edges <= 512, inputs_here = inputs <= 512;
-    size_t nbytes = head + data + (edges_here ? edges : 0) + (inputs_here ? inputs : 0);
+    size_t data = round8(cls->data_nbytes), nbytes = sizeof(tni_node) + data + edges + inputs;
     tni_node *node = tni_block_alloc(nbytes);
-    TN_CHECK(node, TN_NOMEM, "cannot allocate a node of %zu bytes", nbytes);
+    if (TNI_UNLIKELY(!node))
+        return NULL;
     /* Blocks are whole lines: clearing them so needs no call. */
     for (size_t i = 0; i < nbytes; i += TNI_BLOCK_ALIGN)
         memset((char *)node + i, 0, TNI_BLOCK_ALIGN);
+    char *at = (char *)(node + 1);
     tni_object_init(&node->object, &node_type);
     node->cls = cls;
     node->block_nbytes = (uint16_t)nbytes;
-    char *at = (char *)(node + 1);
     node->data = at;
-    at += data;
-    node->edges = edges_here ? (tni_edge *)at : tni_calloc(edges);
-    at += edges_here ? edges : 0;
-    node->inputs = inputs_here ? (tni_input *)at : tni_calloc(inputs);
-    if (TNI_UNLIKELY(!node->edges || !node->inputs)) {
-        if (!edges_here)
-            tni_free(node->edges);
-        if (!inputs_here)
-            tni_free(node->inputs);
-        tni_block_free(node, nbytes);
-        TN_FAIL(TN_NOMEM, "cannot allocate the edges of a node");
+    node->edges = (tni_edge *)(at + data);
+    node->inputs = (tni_input *)(at + data + edges);
+    return node;
+}
+
+static TNI_COLD tni_node *make_long(const tni_node_class *cls, uint32_t n_edges, uint32_t n_inputs)
+{
+    bool edges_here = n_edges <= EDGES_HERE, inputs_here = n_inputs <= INPUTS_HERE;
+    size_t edges = (size_t)n_edges * sizeof(tni_edge),
+           inputs = (size_t)n_inputs * sizeof(tni_input);
+    tni_edge *far_edges = edges_here ? NULL : tni_calloc(edges);
+    tni_input *far_inputs = inputs_here ? NULL : tni_calloc(inputs);
+    tni_node *node = NULL;
+    if ((edges_here || far_edges) && (inputs_here || far_inputs))
+        node = make_block(cls, edges_here ? edges : 0, inputs_here ? inputs : 0);
+    if (!node) {
+        tni_free(far_edges);
+        tni_free(far_inputs);
+        return NULL;
     }
-    node->n_edges = n_edges;
-    node->n_inputs = n_inputs;
+    if (far_edges)
+        node->edges = far_edges;
+    if (far_inputs)
+        node->inputs = far_inputs;
     node->edges_on_heap = !edges_here;
     node->inputs_on_heap = !inputs_here;
-    for (uint32_t i = 0; i < n_inputs; i++)
-        node->inputs[i].dtype = TN_DTYPE_NONE;
-    node->sequence = (cls->flags & TNI_CLASS_ACCUMULATES) ? UINT64_MAX : next_sequence++;
+    return node;
+}
+
+/* Somebody wants to know of every node. */
+static TNI_COLD tn_status announce(tni_node *node, tni_node **out)
+{
     if (tni_prof_on)
         node->maker = tni_prof_made_node(node->sequence);
-    if (TNI_UNLIKELY(tni_anomaly())) {
+    if (tni_anomaly()) {
         tn_status status = tni_anomaly_note(node);
         if (status != TN_OK) {
             tni_node_unref(node);
@@ -82,14 +100,23 @@ tn_status tni_node_new(const tni_node_class *cls, uint32_t n_edges, uint32_t n_i
     return TN_OK;
 }
 
-void tni_node_set_edge(tni_node *node, uint32_t i, tni_edge to)
+tn_status tni_node_new(const tni_node_class *cls, uint32_t n_edges, uint32_t n_inputs,
+                       tni_node **out)
 {
-    if (!to.node)
-        return;
-    node->edges[i] = to;
-    tni_node_ref(to.node);
-    if (node->topo <= to.node->topo)
-        node->topo = to.node->topo + 1;
+    tni_node *node = TNI_LIKELY(n_edges <= EDGES_HERE && n_inputs <= INPUTS_HERE)
+                         ? make_block(cls, n_edges * sizeof(tni_edge), n_inputs * sizeof(tni_input))
+                         : make_long(cls, n_edges, n_inputs);
+    TN_CHECK(node, TN_NOMEM, "cannot allocate a node of %u edges", n_edges);
+    node->n_edges = n_edges;
+    node->n_inputs = n_inputs;
+    tni_input *inputs = node->inputs;
+    for (uint32_t i = 0; i < n_inputs; i++)
+        inputs[i].dtype = TN_DTYPE_NONE;
+    node->sequence = (cls->flags & TNI_CLASS_ACCUMULATES) ? UINT64_MAX : next_sequence++;
+    if (tni_prof_on || TNI_UNLIKELY(tni_anomaly()))
+        return announce(node, out);
+    *out = node;
+    return TN_OK;
 }
 
 static tn_status grow_inputs(tni_node *node, uint32_t n)
@@ -107,7 +134,7 @@ static tn_status grow_inputs(tni_node *node, uint32_t n)
     return TN_OK;
 }
 
-tn_status tni_node_set_input(tni_node *node, uint32_t i, const tn_tensor *result)
+tn_status tni_node_set_input_otherwise(tni_node *node, uint32_t i, const tn_tensor *result)
 {
     if (TNI_UNLIKELY(i >= node->n_inputs))
         TN_TRY(grow_inputs(node, i + 1));
@@ -173,6 +200,19 @@ void tni_node_release(tni_node *node)
         let_go(node);
 }
 
+/* The same for a node that nobody else can be at any more: without the lock. */
+static inline void let_go_alone(tni_node *node, const tni_node_class *cls)
+{
+    atomic_store_explicit(&node->released, 1, memory_order_relaxed);
+    if (TNI_UNLIKELY(cls->release || cls->n_lists)) {
+        let_go(node);
+        return;
+    }
+    tni_saved *saved = node->data;
+    for (unsigned i = 0; i < cls->n_saved; i++)
+        tni_saved_clear(&saved[i]);
+}
+
 static void free_lists(tni_node *node)
 {
     const tni_node_class *cls = node->cls;
@@ -184,34 +224,49 @@ static void free_lists(tni_node *node)
         tni_free(saved_lists(node)[i].v);
 }
 
-static void take_apart(tni_node *node)
+/* What few nodes have: values that need a destructor, hooks, lists elsewhere. */
+static TNI_COLD void free_more(tni_node *node)
 {
-    /* Nobody else can be at it any more. */
-    if (!atomic_load_explicit(&node->released, memory_order_acquire)) {
-        atomic_store_explicit(&node->released, 1, memory_order_relaxed);
-        let_go(node);
-    }
-    free_lists(node);
-    if (TNI_UNLIKELY(node->cls->flags & TNI_CLASS_DESTROYS)) {
+    if (node->cls->flags & TNI_CLASS_DESTROYS) {
         tni_node_destroy destroy = *(tni_node_destroy *)node->data;
         if (destroy) /* else it was never filled */
             destroy(node);
     }
-    if (TNI_UNLIKELY(atomic_load_explicit(&node->extra, memory_order_relaxed) != NULL))
+    if (atomic_load_explicit(&node->extra, memory_order_relaxed) != NULL)
         tni_node_extra_free(node);
-    for (uint32_t i = 0; i < node->n_edges; i++)
-        if (node->edges[i].node)
-            tni_node_unref(node->edges[i].node);
-    for (uint32_t i = 0; i < node->n_inputs; i++)
+}
+
+static void take_apart(tni_node *node)
+{
+    const tni_node_class *cls = node->cls;
+    if (!atomic_load_explicit(&node->released, memory_order_acquire))
+        let_go_alone(node, cls);
+    if (cls->n_ints | cls->n_lists)
+        free_lists(node);
+    if (TNI_UNLIKELY((cls->flags & TNI_CLASS_DESTROYS) ||
+                     atomic_load_explicit(&node->extra, memory_order_relaxed) != NULL))
+        free_more(node);
+    tni_edge *edges = node->edges;
+    for (uint32_t i = 0, n = node->n_edges; i < n; i++) {
+        tni_node *to = edges[i].node;
+        if (!to)
+            continue;
+        if (to->cls->flags & TNI_CLASS_ACCUMULATES)
+            tni_accumulator_unref(to);
+        else
+            tni_node_unref(to);
+    }
+    for (uint32_t i = 0, n = node->n_inputs; i < n; i++)
         if (TNI_UNLIKELY(node->inputs[i].heap_sizes != NULL))
             tni_free(node->inputs[i].heap_sizes);
-    if (node->edges_on_heap)
+    if (TNI_UNLIKELY(node->edges_on_heap))
         tni_free(node->edges);
-    if (node->inputs_on_heap)
+    if (TNI_UNLIKELY(node->inputs_on_heap))
         tni_free(node->inputs);
     /* The strong references together held one weak one. */
-    if (atomic_load_explicit(&node->object.counts, memory_order_acquire) == TNI_WEAK_ONE)
-        node_destroy(node);
+    if (TNI_LIKELY(atomic_load_explicit(&node->object.counts, memory_order_acquire) ==
+                   TNI_WEAK_ONE))
+        tni_block_free(node, node->block_nbytes);
     else
         tni_weak_unref(&node->object);
 }
@@ -239,14 +294,11 @@ void tni_node_unref(tni_node *node)
     if (!node)
         return;
     _Atomic uint64_t *counts = &node->object.counts;
-    if (TNI_LIKELY((uint32_t)atomic_load_explicit(counts, memory_order_acquire) == 1)) {
-        /* Alone among strong references: nobody can take another but through a weak one, which
-         * must see zero from here on. */
-        if (atomic_load_explicit(counts, memory_order_relaxed) == TNI_COUNTS_FRESH) {
-            atomic_store_explicit(counts, TNI_WEAK_ONE, memory_order_relaxed);
-            bury(node);
-            return;
-        }
+    /* Alone: nobody can take another reference, so the locked instruction is not needed. */
+    if (TNI_LIKELY(atomic_load_explicit(counts, memory_order_acquire) == TNI_COUNTS_FRESH)) {
+        atomic_store_explicit(counts, TNI_WEAK_ONE, memory_order_relaxed);
+        bury(node);
+        return;
     }
     uint64_t before = tni_counts_add(counts, (uint64_t)0 - TNI_STRONG_ONE, memory_order_acq_rel);
     if ((uint32_t)before == 1)

@@ -11,6 +11,8 @@
 #ifndef TNI_AUTOGRAD_NODE_H
 #define TNI_AUTOGRAD_NODE_H
 
+#include <stddef.h>
+#include <string.h>
 #include "base/spin.h"
 #include "core/tensor.h"
 
@@ -24,12 +26,18 @@ typedef struct tni_edge {
 
 /* What a gradient must look like: the result that it is the gradient of. */
 typedef struct tni_input {
+    uint8_t ndim; /* from here to `reserved` as in a tensor: copied as one word */
     int8_t dtype; /* tn_dtype; NONE: a result that has no gradient, never filled */
-    uint8_t ndim;
     tn_device device;
+    uint16_t reserved;
     int64_t *heap_sizes; /* more dimensions than fit here */
     int64_t inline_sizes[4];
 } tni_input;
+
+#define TNI_INPUT_HEAD(member) (offsetof(tn_tensor, member) - offsetof(tn_tensor, ndim))
+_Static_assert(offsetof(tni_input, dtype) == TNI_INPUT_HEAD(dtype), "one word");
+_Static_assert(offsetof(tni_input, device) == TNI_INPUT_HEAD(device), "one word");
+_Static_assert(offsetof(tni_input, reserved) == TNI_INPUT_HEAD(reserved), "one word");
 
 static inline const int64_t *tni_input_sizes(const tni_input *in)
 {
@@ -124,12 +132,39 @@ static inline tni_node *tni_node_ref(tni_node *node)
 void tni_node_unref(tni_node *node);
 TNI_DEFINE_AUTO(tni_node, tni_node_unref)
 
-/* Point edge @p i at @p to (a reference is taken; NULL node: stays empty) and raise the topological
- * number. */
-void tni_node_set_edge(tni_node *node, uint32_t i, tni_edge to);
+/* Point edge @p i at @p to, whose reference it takes over, and raise the topological number. */
+static inline void tni_node_take_edge(tni_node *node, uint32_t i, tni_edge to)
+{
+    node->edges[i] = to;
+    if (node->topo <= to.node->topo)
+        node->topo = to.node->topo + 1;
+}
+/* The same with a reference of its own; NULL node: the edge stays empty. */
+static inline void tni_node_set_edge(tni_node *node, uint32_t i, tni_edge to)
+{
+    if (!to.node)
+        return;
+    tni_ref(&to.node->object);
+    tni_node_take_edge(node, i, to);
+}
 /* Describe input @p i: gradients of @p result. Grows the inputs when there are fewer.
  * @retval TN_NOMEM */
-TN_NODISCARD tn_status tni_node_set_input(tni_node *node, uint32_t i, const tn_tensor *result);
+TN_NODISCARD tn_status tni_node_set_input_otherwise(tni_node *node, uint32_t i,
+                                                    const tn_tensor *result);
+TN_NODISCARD static inline tn_status tni_node_set_input(tni_node *node, uint32_t i,
+                                                        const tn_tensor *result)
+{
+#if TNI_INLINE_DIMS >= 4
+    if (TNI_LIKELY(i < node->n_inputs && result->ndim <= 4)) {
+        /* Four sizes whatever the number: no branch, and there always are as many places. */
+        tni_input *in = &node->inputs[i];
+        memcpy(in, &result->ndim, offsetof(tni_input, heap_sizes));
+        memcpy(in->inline_sizes, result->sizes, sizeof in->inline_sizes);
+        return TN_OK;
+    }
+#endif
+    return tni_node_set_input_otherwise(node, i, result);
+}
 /* Let go of saved values; running it again is an error for nodes that saved something. */
 void tni_node_release(tni_node *node);
 

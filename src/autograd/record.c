@@ -9,21 +9,21 @@
 
 /* ---- recording ---- */
 
-static tn_status attach(tni_node *node, uint32_t i, tn_tensor *t, uint32_t *live)
+static inline tn_status attach(tni_node *node, uint32_t i, tn_tensor *t, uint32_t *live)
 {
     if (!tni_requires_grad(t))
         return TN_OK;
-    const tni_grad_meta *meta = tni_meta(t);
-    if (TNI_LIKELY(!t->view_base && meta && meta->grad_fn)) {
-        tni_node_set_edge(node, i, (tni_edge){meta->grad_fn, meta->output});
-    } else {
-        tni_edge edge;
+    tni_edge edge = {t->grad_fn, t->output};
+    if (TNI_UNLIKELY(t->view_base != NULL))
         TN_TRY(tni_gradient_edge(t, &edge));
-        tni_node_set_edge(node, i, edge);
-        tni_node_unref(edge.node);
-    }
-    if (node->edges[i].node) /* not of a view that was made apart from its base's history */
+    else if (edge.node)
+        tni_ref(&edge.node->object);
+    else
+        TN_TRY(tni_accumulator(t, &edge.node));
+    if (edge.node) { /* not of a view that was made apart from its base's history */
+        tni_node_take_edge(node, i, edge);
         *live |= i < 32 ? 1u << i : 0;
+    }
     return TN_OK;
 }
 

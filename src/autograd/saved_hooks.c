@@ -28,7 +28,7 @@ static void pair_destroy(void *object)
     tni_free(object);
 }
 
-static const tni_type pair_type = {"saved-tensor hooks", pair_release, pair_destroy};
+static const tni_type pair_type = {"saved-tensor hooks", pair_release, pair_destroy, NULL};
 
 void tni_hook_pair_unref(tni_hook_pair *pair)
 {
@@ -137,7 +137,7 @@ static void hooked_destroy(void *object)
     tni_free(object);
 }
 
-static const tni_type hooked_type = {"packed tensor", hooked_release, hooked_destroy};
+static const tni_type hooked_type = {"packed tensor", hooked_release, hooked_destroy, NULL};
 
 /* Where the gradient of a saved argument goes, so that what is unpacked can be tied to it again. */
 static tn_status note_history(tni_saved *saved, tn_tensor *t, tni_saved_hooked *hooked)

@@ -35,17 +35,16 @@ static const char *const tails[] = {
 
 static TNI_COLD tn_status must_not_be_written(const tn_tensor *view, bool indirect)
 {
-    const tni_grad_meta *meta = tni_meta(view);
-    const tni_node *fn = meta ? meta->grad_fn : NULL;
+    const tni_node *fn = view->grad_fn;
     uint32_t made = view->flags & TNI_VIEW_CREATION;
     const char *what = indirect ? "its base or another view of its base has been" : "is being";
     char head[256] = "A view was created in";
     if (fn && made != TNI_VIEW_INFERENCE && made != TNI_VIEW_NO_GRAD)
-        TN_FAIL(TN_INVALID, "Output %u of %s is a view and %s modified inplace.%s", meta->output,
+        TN_FAIL(TN_INVALID, "Output %u of %s is a view and %s modified inplace.%s", view->output,
                 fn->cls->name, what, tails[made >> 8]);
     if (fn)
         snprintf(head, sizeof head, "Output %u of %s is a view of a view which was created in",
-                 meta->output, fn->cls->name);
+                 view->output, fn->cls->name);
     TN_CHECK(made != TNI_VIEW_INFERENCE, TN_INVALID,
              "%s inference mode and %s modified inplace in normal mode.%s", head, what,
              tails[made >> 8]);
@@ -154,9 +153,9 @@ static TNI_COLD tn_status refresh(tn_tensor *t)
         TN_TRY(tni_hooks_move(t, meta, node, 0));
     tni_spin_lock(&meta->lock);
     if (!is_current(t)) {
-        tni_node *old = meta->grad_fn;
-        meta->grad_fn = TN_MOVE(node);
-        meta->output = 0;
+        tni_node *old = t->grad_fn;
+        t->grad_fn = TN_MOVE(node);
+        t->output = 0;
         t->flags |= TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN;
         tni_view_is_current(t);
         node = old;

@@ -44,6 +44,10 @@ void tni_weak_unref(tni_object *object)
 bool tni_weak_lock(tni_object *object)
 {
     uint64_t counts = atomic_load_explicit(&object->counts, memory_order_relaxed);
+    if (TNI_ONE_THREAD && strong_of(counts) != 0) {
+        atomic_store_explicit(&object->counts, counts + TNI_STRONG_ONE, memory_order_relaxed);
+        return true;
+    }
     while (strong_of(counts) != 0) {
         if (atomic_compare_exchange_weak_explicit(&object->counts, &counts, counts + TNI_STRONG_ONE,
                                                   memory_order_acq_rel, memory_order_relaxed))

@@ -25,6 +25,9 @@ typedef struct tni_type {
     const char *name;
     void (*release)(void *object); /* may be NULL */
     void (*destroy)(void *object);
+    /* Of objects that are let go of in a way of their own (graphs, which are deep): what gives a
+     * strong reference back, instead of tni_unref. Else NULL. */
+    void (*unref)(void *object);
 } tni_type;
 
 typedef struct tni_object {

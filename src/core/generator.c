@@ -29,7 +29,7 @@ static void generator_destroy(void *object)
     tni_free(object);
 }
 
-static const tni_type generator_type = {"generator", NULL, generator_destroy};
+static const tni_type generator_type = {"generator", NULL, generator_destroy, NULL};
 
 static tn_generator default_generator = {
     .object = {TNI_COUNTS_FRESH, &generator_type},

@@ -92,7 +92,7 @@ static void storage_destroy(void *object)
     tni_block_free(s, s->block_nbytes);
 }
 
-const tni_type tni_storage_type = {"storage", storage_release, storage_destroy};
+const tni_type tni_storage_type = {"storage", storage_release, storage_destroy, NULL};
 
 tn_status tni_storage_new(tn_device device, size_t nbytes, tni_storage **out)
 {

@@ -23,6 +23,11 @@ static inline void release_tensor(tn_tensor *t)
         t->autograd = NULL;
         meta->destroy(meta);
     }
+    if (t->grad_fn) {
+        tni_object *fn = (tni_object *)(void *)t->grad_fn; /* which is what a node begins with */
+        t->grad_fn = NULL;
+        fn->type->unref(fn);
+    }
     if (TNI_UNLIKELY(t->sizes != t->dims_inline))
         tni_block_free(t->sizes, 2 * (size_t)t->ndim * sizeof(int64_t));
     tni_storage_drop(t->storage);
@@ -48,7 +53,7 @@ static void tensor_destroy(void *object)
     tni_block_free(object, sizeof(tn_tensor));
 }
 
-static const tni_type tensor_type = {"tensor", tensor_release, tensor_destroy};
+static const tni_type tensor_type = {"tensor", tensor_release, tensor_destroy, NULL};
 
 tn_tensor *tn_tensor_ref(tn_tensor *t)
 {
@@ -197,6 +202,8 @@ static inline void tensor_fill(tn_tensor *t, tni_storage *storage, _Atomic uint3
     t->version_owner = NULL;
     t->autograd = NULL;
     t->view_base = NULL;
+    t->output = 0;
+    t->grad_fn = NULL;
     t->peer = NULL;
     t->release_peer = NULL;
     t->dtype = (int8_t)dtype;

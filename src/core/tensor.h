@@ -105,7 +105,11 @@ struct tn_tensor {
     struct tn_tensor
         *view_base;        /* strong; of a differentiable view: what it is at root a view of */
     uint32_t view_version; /* the counter when its history was last right */
-    void *peer;            /* a language binding's object; see tn_tensor_set_peer */
+    uint32_t output;       /* which result of grad_fn this tensor is */
+    /* Strong; NULL for a leaf. Here and not in what `autograd` points to: nearly every tensor of a
+     * graph has a node, and few have anything else. */
+    struct tn_node *grad_fn;          /* of a view: as of view_version */
+    void *peer;                       /* a language binding's object; see tn_tensor_set_peer */
     void (*release_peer)(void *peer); /* not NULL: the tensor owns its peer */
     int64_t dims_inline[2 * TNI_INLINE_DIMS];
 };

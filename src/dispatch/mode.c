@@ -38,7 +38,7 @@ static void mode_destroy(void *object)
     tni_free(mode);
 }
 
-static const tni_type mode_type = {"mode", NULL, mode_destroy};
+static const tni_type mode_type = {"mode", NULL, mode_destroy, NULL};
 
 tn_status tn_call_mode_new(tn_call_mode_fn fn, void *ctx, void (*destroy)(void *ctx),
                            tn_call_mode **out)

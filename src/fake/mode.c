@@ -14,7 +14,7 @@ static void mode_destroy(void *object)
     tni_free(mode);
 }
 
-static const tni_type mode_type = {"fake mode", NULL, mode_destroy};
+static const tni_type mode_type = {"fake mode", NULL, mode_destroy, NULL};
 
 tn_status tn_fake_mode_new(const tn_fake_opts *opts, tn_fake_mode **out)
 {

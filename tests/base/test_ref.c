@@ -28,8 +28,8 @@ static void thing_destroy(void *object)
     tni_block_free(object, sizeof(thing));
 }
 
-static const tni_type thing_type = {"thing", thing_release, thing_destroy};
-static const tni_type plain_type = {"plain", NULL, thing_destroy};
+static const tni_type thing_type = {"thing", thing_release, thing_destroy, NULL};
+static const tni_type plain_type = {"plain", NULL, thing_destroy, NULL};
 
 static thing *thing_new(const tni_type *type)
 {

@@ -108,7 +108,7 @@ tn_status tni_alias_made(const tn_tensor *base, tn_tensor *view)
 
 /* Recording: a node without edges that nobody runs. */
 
-static const tni_type fake_node_type = {"fake node", NULL, free};
+static const tni_type fake_node_type = {"fake node", NULL, free, NULL};
 
 tn_status tni_record_begin(const tni_node_class *cls, tn_tensor *const *inputs,
                            tn_tensor *const *list, int64_t list_n, uint32_t n_results,
