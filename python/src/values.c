@@ -342,6 +342,21 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(cauchy_, "tenon._functional", "cauchy_")                       \
     X(geometric_, "tenon._functional", "geometric_")                 \
     X(log_normal_, "tenon._functional", "log_normal_")               \
+    X(coalesce, "tenon.sparse", "coalesce")                          \
+    X(is_coalesced, "tenon.sparse", "is_coalesced")                  \
+    X(indices, "tenon.sparse", "indices")                            \
+    X(values, "tenon.sparse", "values")                              \
+    X(_nnz, "tenon.sparse", "_nnz")                                  \
+    X(_indices, "tenon.sparse", "_indices")                          \
+    X(_values, "tenon.sparse", "_values")                            \
+    X(crow_indices, "tenon.sparse", "crow_indices")                  \
+    X(col_indices, "tenon.sparse", "col_indices")                    \
+    X(sparse_dim, "tenon.sparse", "sparse_dim")                      \
+    X(dense_dim, "tenon.sparse", "dense_dim")                        \
+    X(to_sparse, "tenon.sparse", "to_sparse")                        \
+    X(to_sparse_csr, "tenon.sparse", "to_sparse_csr")                \
+    X(sparse_mask, "tenon.sparse", "sparse_mask")                    \
+    X(to_sparse_coo, "tenon.sparse", "to_sparse")                    \
     X(rename, "tenon._functional", "rename")                         \
     X(nanquantile, "tenon._functional", "nanquantile")               \
     X(where, "tenon._functional", "where")

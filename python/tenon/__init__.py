@@ -49,6 +49,7 @@ _NAMES = {
         "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"),
     "_tensor_str": ("set_printoptions", "get_printoptions"),
     "serialization": ("save", "load"),
+    "sparse": ("sparse_coo_tensor", "sparse_csr_tensor", "spmm"),
     "storage": (
         "is_storage", "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
         "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage",

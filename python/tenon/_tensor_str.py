@@ -249,6 +249,15 @@ def _str_plain(t):
     return _with_suffixes(prefix + body, suffixes, indent)
 
 
+def part(name, t):
+    """A tensor that another one is made of, as it stands in the text of that one, after the name of its place."""
+    head = name + "=tensor("
+    if t.numel() == 0:
+        return head + "[], size=" + str(tuple(t.shape)) + ")"
+    with tenon.no_grad():
+        return head + _tensor_str(t.detach(), len("tensor(") + len(head)) + ")"
+
+
 def _str(t, *, tensor_contents=None):
     """The text of repr()."""
     on = tenon.is_grad_enabled()

@@ -42,6 +42,15 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
                                requires_grad=requires_grad)
 
 
+def _rebuild_sparse_tensor(layout, data):
+    if layout is tenon.sparse_coo:
+        indices, values, size = data[:3]
+        return tenon.sparse_coo_tensor(indices, values, tuple(size), is_coalesced=len(data) > 3 and data[3])
+    if layout is tenon.sparse_csr:
+        return tenon.sparse_csr_tensor(*data[:3], tuple(data[3]))
+    raise NotImplementedError("rebuilding sparse tensor for layout %s" % layout)
+
+
 def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
     return data.to(device=device, dtype=dtype).detach().requires_grad_(requires_grad)
 

@@ -70,6 +70,8 @@ _functions = {
     "torch._utils._rebuild_parameter": _utils._rebuild_parameter,
     "torch._utils._rebuild_parameter_with_state": _utils._rebuild_parameter_with_state,
     "torch._utils._rebuild_meta_tensor_no_storage": _utils._rebuild_meta_tensor_no_storage,
+    "torch._utils._rebuild_sparse_tensor": _utils._rebuild_sparse_tensor,
+    "torch.serialization._get_layout": lambda name: tenon.serialization._get_layout(name),
     "torch._utils._rebuild_device_tensor_from_cpu_tensor":
         _utils._rebuild_device_tensor_from_cpu_tensor,
     "torch.storage._load_from_bytes": _load_from_bytes,

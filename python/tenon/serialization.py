@@ -93,7 +93,9 @@ class _Pickler(pickle._Pickler):
     def reducer_override(self, obj):
         if isinstance(obj, tenon.dtype):
             return str(obj).rsplit(".", 1)[-1]
-        if isinstance(obj, (tenon.layout, tenon.memory_format)):
+        if isinstance(obj, tenon.layout):
+            return (_get_layout, ("torch." + str(obj).rpartition(".")[2],))
+        if isinstance(obj, tenon.memory_format):
             return str(obj).rsplit(".", 1)[-1]
         if isinstance(obj, tenon.device):
             args = (obj.type,) if obj.index is None else (obj.type, obj.index)
@@ -103,7 +105,7 @@ class _Pickler(pickle._Pickler):
         return NotImplemented
 
     def save_global(self, obj, name=None):
-        if isinstance(obj, (tenon.dtype, tenon.layout, tenon.memory_format)):
+        if isinstance(obj, (tenon.dtype, tenon.memory_format)):
             module = "torch"
         elif obj is tenon.device or obj is tenon.Size or obj is tenon.Tensor:
             module, name = "torch", obj.__name__
@@ -526,6 +528,14 @@ def _load_legacy(file, map_location, weights_only, encoding):
             _swap(untyped, dtype)
         move(untyped, location)
     return result
+
+
+def _get_layout(name):
+    """The layout of a name as pickles have it: "torch.sparse_coo"."""
+    found = getattr(tenon, name.rpartition(".")[2], None)
+    if not isinstance(found, tenon.layout):
+        raise ValueError("%r is not the name of a layout" % name)
+    return found
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **options):

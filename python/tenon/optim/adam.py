@@ -63,6 +63,9 @@ class Adam(Algorithm):
         if fused:
             self._step_supports_amp_scaling = True
 
+    def _sparse_message(self):
+        return "Adam does not support sparse gradients, please consider SparseAdam instead"
+
     def _start(self, state, p, group):
         state["step"] = new_step(group, p)
         _moments(state, p)

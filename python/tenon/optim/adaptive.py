@@ -62,6 +62,7 @@ class Adagrad(Algorithm):
     """p -= lr * g / (sqrt(s) + eps), s being the sum of all squares so far."""
 
     _added_options = (("foreach", None), ("maximize", False), ("differentiable", False), ("fused", None))
+    _takes_sparse = True
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
                  foreach=None, *, maximize=False, differentiable=False, fused=None):
@@ -93,9 +94,17 @@ class Adagrad(Algorithm):
     def _update(self, p, grad, state, group):
         state["step"] += 1
         if group["weight_decay"] != 0:
+            if grad.is_sparse:
+                raise RuntimeError("weight_decay option is not compatible with sparse gradients")
             grad = grad.add(p, alpha=group["weight_decay"])
         rate = number(group["lr"]) / (1 + (state["step"].item() - 1) * group["lr_decay"])
         total = state["sum"]
+        if grad.is_sparse:  # only the elements that it has move
+            grad = grad.coalesce()
+            at, g = tuple(grad.indices()), grad.values()
+            total.index_put_(at, g * g, accumulate=True)
+            p.index_put_(at, g.div(total[at].sqrt().add_(group["eps"])).mul_(-rate), accumulate=True)
+            return
         if p.is_complex():
             p, grad, total = _as_real(p, grad, total)
         total.addcmul_(grad, grad, value=1)

@@ -382,18 +382,23 @@ class Algorithm(Optimizer):
             grad = p.grad
             if grad is None:
                 continue
-            if grad.is_sparse:
+            if grad.is_sparse and not self._takes_sparse:
                 raise RuntimeError(self._sparse_message())
             state = None
             if stateful:
                 state = all_state[p]
                 if len(state) == 0:
                     self._start(state, p, group)
+            if grad.is_sparse:
+                self._update(p, -grad if group.get("maximize") else grad, state, group)
+                continue
             params.append(p)
             grads.append(grad)
             states.append(state)
         if params:
             self._update_all(params, grads, states, group)
+
+    _takes_sparse = False
 
     def _sparse_message(self):
         return type(self).__name__ + " does not support sparse gradients"

@@ -40,6 +40,11 @@ def embedding(
     if max_norm is not None:
         input = input.contiguous()
         _no_grad_embedding_renorm_(weight, input, max_norm, norm_type)
+    if sparse and weight.requires_grad and tenon.is_grad_enabled():
+        if scale_grad_by_freq:
+            raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+        from tenon.sparse._rows import Rows
+        return Rows.apply(weight, input, padding_idx)
     return tenon.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 

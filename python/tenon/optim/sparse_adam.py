@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""Adam for sparse gradients: only the rows that a gradient has move, and their moments with them."""
+import tenon
+
+from tenon.optim.optimizer import Optimizer
+
+__all__ = ["SparseAdam"]
+
+
+class SparseAdam(Optimizer):
+    """Adam whose moments are those of the elements that have a gradient. State: step, exp_avg, exp_avg_sq."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        if not 0.0 < lr:
+            raise ValueError("Invalid learning rate: %s" % lr)
+        if not 0.0 < eps:
+            raise ValueError("Invalid epsilon value: %s" % eps)
+        for i in (0, 1):
+            if not 0.0 <= betas[i] < 1.0:
+                raise ValueError("Invalid beta parameter at index %d: %s" % (i, betas[i]))
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        dense = [[g, i] for g, group in enumerate(self.param_groups) for i, p in enumerate(group["params"])
+                 if p.is_sparse]
+        if dense:
+            raise ValueError("Sparse params at indices %s: SparseAdam requires dense parameter tensors" % dense)
+
+    def step(self, closure=None):
+        """One update of every parameter that has a gradient. Returns what `closure`, called first, returns."""
+        loss = None
+        if closure is not None:
+            with tenon.enable_grad():
+                loss = closure()
+        with tenon.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._update(p, p.grad, group)
+        return loss
+
+    def _update(self, p, grad, group):
+        if not grad.is_sparse:
+            raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+        state = self.state[p]
+        if len(state) == 0:
+            state["step"] = 0
+            state["exp_avg"] = tenon.zeros_like(p, memory_format=tenon.preserve_format)
+            state["exp_avg_sq"] = tenon.zeros_like(p, memory_format=tenon.preserve_format)
+        state["step"] += 1
+        grad = grad.coalesce()
+        if grad._nnz() == 0:
+            return
+        at, g = tuple(grad.indices()), grad.values()
+        g = -g if group["maximize"] else g
+        (first, second), t = group["betas"], state["step"]
+        mean = state["exp_avg"][at].mul_(first).add_(g, alpha=1 - first)
+        square = state["exp_avg_sq"][at].mul_(second).addcmul_(g, g, value=1 - second)
+        state["exp_avg"][at], state["exp_avg_sq"][at] = mean, square
+        rate = group["lr"] * (1 - second ** t) ** 0.5 / (1 - first ** t)
+        p.index_put_(at, mean.div(square.sqrt().add_(group["eps"])).mul_(-rate), accumulate=True)

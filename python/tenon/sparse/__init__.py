@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: MIT
+"""Sparse tensors: how they are made, and functions of them. Loaded when the first is made."""
+import tenon
+
+from . import _math
+from ._coo import SparseTensor
+from ._csr import SparseCsrTensor
+
+__all__ = ["addmm", "mm", "sum", "softmax", "log_softmax", "spdiags", "check_sparse_tensor_invariants"]
+
+
+def _values_of(values, dtype, device):
+    if not isinstance(values, tenon.Tensor):
+        return tenon.tensor(values, dtype=dtype, device=device)
+    return values.to(device=device or values.device, dtype=dtype or values.dtype)
+
+
+def _indices_of(indices, device):
+    if not isinstance(indices, tenon.Tensor):
+        indices = tenon.as_tensor(indices, device=device)
+        if indices.numel() == 0:
+            indices = indices.to(tenon.int64)
+    if indices.is_floating_point() or indices.is_complex() or indices.dtype == tenon.bool:
+        raise RuntimeError("indices must be an int64 tensor, but got %s" % indices.type())
+    return indices.to(device=device or indices.device, dtype=tenon.int64)
+
+
+def _check_places(indices, size):
+    for d, n in enumerate(size[:indices.shape[0]]):
+        row = indices[d]
+        if row.numel() == 0:
+            continue
+        low, high = row.min().item(), row.max().item()
+        if low < 0:
+            raise RuntimeError("found negative index %d for dim %d" % (low, d))
+        if high >= n:
+            raise RuntimeError("size is inconsistent with indices: for dim %d, size is %d but found index %d"
+                               % (d, n, high))
+
+
+def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False,
+                      requires_grad=False, check_invariants=None, is_coalesced=None):
+    """A sparse tensor of values (nnz, …) at places given by the columns of ``indices`` (sparse dimensions, nnz)."""
+    if values is None:
+        size = tuple(indices if size is None else size)
+        indices = tenon.zeros((len(size), 0), dtype=tenon.int64, device=device)
+        values = tenon.zeros(0, dtype=dtype, device=device)
+    indices, values = _indices_of(indices, device), _values_of(values, dtype, device)
+    if indices.dim() != 2:
+        raise RuntimeError("indices must be sparse_dim x nnz, but got: %s" % list(indices.shape))
+    if values.dim() < 1 or indices.shape[1] != values.shape[0]:
+        raise RuntimeError("indices and values must have same nnz, but got nnz from indices: %d, nnz from values: %d"
+                           % (indices.shape[1], values.shape[0] if values.dim() else 1))
+    if size is None:
+        if indices.shape[1] == 0 and indices.shape[0]:
+            size = (0,) * indices.shape[0] + tuple(values.shape[1:])
+        else:
+            size = tuple(row.max().item() + 1 for row in indices) + tuple(values.shape[1:])
+    size = tuple(size)
+    if len(size) != indices.shape[0] + values.dim() - 1:
+        raise RuntimeError("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = %d, sparse_dim = %d, "
+                           "dense_dim = %d" % (len(size), indices.shape[0], values.dim() - 1))
+    if tuple(values.shape[1:]) != size[indices.shape[0]:]:
+        raise RuntimeError("values has incorrect size, expected %s, got %s" % (
+            [indices.shape[1]] + list(size[indices.shape[0]:]), list(values.shape)))
+    _check_places(indices, size)
+    if requires_grad:
+        values = values.detach().requires_grad_()
+    return SparseTensor._of(indices, values, size, is_coalesced)
+
+
+def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, device=None, pin_memory=False,
+                      requires_grad=False, check_invariants=None):
+    """A sparse matrix: row i has the values ``crow_indices[i]`` to ``crow_indices[i + 1]``, at ``col_indices``."""
+    crow, col = _indices_of(crow_indices, device), _indices_of(col_indices, device)
+    values = _values_of(values, dtype, device)
+    if crow.dim() != 1 or col.dim() != 1 or values.dim() != 1:
+        raise RuntimeError("sparse_csr_tensor: expected vectors, but got %d, %d and %d dimensions"
+                           % (crow.dim(), col.dim(), values.dim()))
+    if size is None:
+        size = (crow.shape[0] - 1, col.max().item() + 1 if col.numel() else 0)
+    size = tuple(size)
+    steps = crow[1:] - crow[:-1]
+    if (len(size) != 2 or crow.shape[0] != size[0] + 1 or crow[0] != 0 or crow[-1] != col.shape[0]
+            or col.shape != values.shape or (steps < 0).any()):
+        raise RuntimeError("sparse_csr_tensor: crow_indices, col_indices and values do not make a matrix of size %s"
+                           % list(size))
+    _check_places(tenon.stack([col, col])[1:], size[1:])
+    if requires_grad:
+        values = values.detach().requires_grad_()
+    return SparseCsrTensor._of(crow, col, values, size)
+
+
+def to_sparse(x, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
+    """Tensor.to_sparse: the elements that are not 0."""
+    if layout is tenon.sparse_csr:
+        return to_sparse_csr(x)
+    if layout not in (None, tenon.sparse_coo):
+        raise NotImplementedError("tensors of layout %s are not supported" % layout)
+    return _math.from_dense(x, sparse_dim)
+
+
+def to_sparse_csr(x, dense_dim=None):
+    return SparseCsrTensor._of_coo(_math.from_dense(x))
+
+
+def sparse_mask(x, mask):
+    """Tensor.sparse_mask: the elements at the places of a sparse tensor."""
+    return _math.sparse_mask(x, mask)
+
+
+def _no_sparse(name, text):
+    def method(x, *args, **kwargs):
+        raise RuntimeError(text)
+    method.__name__ = name
+    return method
+
+
+_EXPECTED = "%s expected sparse coordinate tensor layout but got Strided"
+coalesce = _no_sparse("coalesce", _EXPECTED % "coalesce")
+is_coalesced = _no_sparse("is_coalesced", _EXPECTED % "is_coalesced")
+indices = _no_sparse("indices", _EXPECTED % "indices")
+values = _no_sparse("values", "values expected sparse tensor layout but got Strided")
+_nnz = _no_sparse("_nnz", _EXPECTED % "_nnz")
+_indices = _no_sparse("_indices", _EXPECTED % "_indices")
+_values = _no_sparse("_values", _EXPECTED % "_values")
+crow_indices = _no_sparse("crow_indices", "crow_indices expected sparse row compressed tensor layout but got Strided")
+col_indices = _no_sparse("col_indices", "col_indices expected sparse row compressed tensor layout but got Strided")
+
+
+def sparse_dim(x):
+    return 0
+
+
+def dense_dim(x):
+    return x.dim()
+
+
+def spmm(input, mat2):
+    """tenon.spmm"""
+    return tenon.mm(input, mat2)
+
+
+def mm(mat1, mat2, reduce=None):
+    """The product of a sparse matrix and a dense or sparse one; sparse when both are."""
+    if reduce not in (None, "sum"):
+        raise NotImplementedError("sparse.mm: reduce must be 'sum'")
+    return _math.matmul(mat1, mat2) if _any_sparse(mat1, mat2) else tenon.mm(mat1, mat2)
+
+
+def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
+    return _math.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def sum(input, dim=None, dtype=None):
+    """The sum over some dimensions; sparse unless no sparse dimension is left."""
+    return _math.sum(input, dim, dtype=dtype)
+
+
+def _any_sparse(*tensors):
+    return any(isinstance(t, (SparseTensor, SparseCsrTensor)) for t in tensors)
+
+
+def softmax(input, dim, *, dtype=None):
+    """Of each row of places along ``dim``: what is not there counts as minus infinity."""
+    return log_softmax(input, dim, dtype=dtype, _exp=True)
+
+
+def log_softmax(input, dim, *, dtype=None, _exp=False):
+    s = _math.coalesce(input if dtype is None else input.to(dtype))
+    at, n = _math._dim(s, dim), s.sparse_dim()
+    if at >= n:
+        made = s._v.softmax(at - n + 1) if _exp else s._v.log_softmax(at - n + 1)
+        return _math._like(s, made)
+    rest = [d for d in range(n) if d != at]
+    flat = _math._flat_places(s._i[tenon.tensor(rest)], [s.shape[d] for d in rest]) if rest else s._i[0] * 0
+    rows, to = tenon.unique(flat, return_inverse=True)
+    inner = tuple(s._v.shape[1:])
+    index = to.reshape((-1,) + (1,) * len(inner)).expand(s._v.shape)
+    top = tenon.full((rows.shape[0],) + inner, float("-inf"), dtype=s.dtype).scatter_reduce(
+        0, index, s._v.detach(), "amax", include_self=True)
+    moved = s._v - top[to]
+    logs = moved - _math._sum_rows(moved.exp(), to, rows.shape[0]).log()[to]
+    return _math._like(s, logs.exp() if _exp else logs)
+
+
+def spdiags(diagonals, offsets, shape, layout=None):
+    """The sparse matrix that has these rows as diagonals."""
+    diagonals = diagonals.reshape(-1, diagonals.shape[-1])
+    rows, cols, values = [], [], []
+    for row, offset in zip(diagonals, offsets.reshape(-1).tolist()):
+        column = tenon.arange(max(offset, 0), min(shape[1], shape[0] + offset, row.shape[0]))
+        rows.append(column - offset)
+        cols.append(column)
+        values.append(row[column])
+    made = SparseTensor._of(tenon.stack([tenon.cat(rows), tenon.cat(cols)]), tenon.cat(values), shape, False)
+    return made.to_sparse_csr() if layout is tenon.sparse_csr else made
+
+
+class check_sparse_tensor_invariants:
+    """Places are always checked here: the setting is kept."""
+
+    _on = False
+
+    def __init__(self, enable=True):
+        self._wanted = enable
+
+    @staticmethod
+    def is_enabled():
+        return check_sparse_tensor_invariants._on
+
+    @staticmethod
+    def enable():
+        check_sparse_tensor_invariants._on = True
+
+    @staticmethod
+    def disable():
+        check_sparse_tensor_invariants._on = False
+
+    def __enter__(self):
+        self._before, check_sparse_tensor_invariants._on = self._on, self._wanted
+
+    def __exit__(self, *args):
+        check_sparse_tensor_invariants._on = self._before
+
+    def __call__(self, fn):
+        import functools
+
+        @functools.wraps(fn)
+        def wrapper(*args, **kwargs):
+            with type(self)(self._wanted):
+                return fn(*args, **kwargs)
+        return wrapper
+
+
+def _legacy(name, dtype):
+    """torch.sparse.FloatTensor(indices, values, size), (indices, values) or (*size)."""
+    class Legacy:
+        def __new__(cls, *args, device=None):
+            if args and isinstance(args[0], tenon.Tensor):
+                if args[1].dtype != dtype:
+                    raise TypeError("expected values of %s, but got %s" % (dtype, args[1].dtype))
+                return sparse_coo_tensor(*args, device=device)
+            size = args[0] if args and not isinstance(args[0], int) else args
+            return sparse_coo_tensor(size=size, dtype=dtype, device=device)
+    Legacy.__name__ = Legacy.__qualname__ = name
+    Legacy.__module__ = "torch.sparse"
+    Legacy.dtype = dtype
+    return Legacy
+
+
+DoubleTensor = _legacy("DoubleTensor", tenon.float64)
+FloatTensor = _legacy("FloatTensor", tenon.float32)
+HalfTensor = _legacy("HalfTensor", tenon.float16)
+BFloat16Tensor = _legacy("BFloat16Tensor", tenon.bfloat16)
+LongTensor = _legacy("LongTensor", tenon.int64)
+IntTensor = _legacy("IntTensor", tenon.int32)
+ShortTensor = _legacy("ShortTensor", tenon.int16)
+CharTensor = _legacy("CharTensor", tenon.int8)
+ByteTensor = _legacy("ByteTensor", tenon.uint8)

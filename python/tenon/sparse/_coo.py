@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""Sparse tensors as lists of places and values (COO).
+
+A sparse tensor is a shell (a tensor with sizes, a dtype and a device, and no memory) that holds two ordinary tensors:
+indices of (sparse_dim, nnz) and values of (nnz, dense sizes). Operators are written with operators on these two, so
+gradients of values and of dense operands come about as for any other program. See docs/decisions/0018-sparse.md.
+"""
+import tenon
+from tenon import _C
+
+from . import _math
+
+
+class SparseTensor(tenon.Tensor):
+    """What ``tenon.sparse_coo_tensor`` makes."""
+
+    is_sparse = True
+    layout = tenon.sparse_coo
+
+    @staticmethod
+    def _of(indices, values, size, coalesced=False):
+        made = tenon.Tensor._make_wrapper_subclass(SparseTensor, tuple(size), dtype=values.dtype, device=values.device)
+        made._parts = (indices, values)
+        made._is_coalesced = bool(coalesced)
+        return made
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        handler = _math.FUNCTIONS.get(getattr(func, "__name__", None))
+        if handler is not None:
+            return handler(*args, **(kwargs or {}))
+        with _C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        handler = _math.FUNCTIONS.get(func._opname)
+        if handler is None:
+            raise NotImplementedError(
+                "Could not run '%s' with arguments from the 'SparseCPU' backend. Sparse tensors have no kernel for it; "
+                "Tensor.to_dense() gives an ordinary tensor." % func.name())
+        if tenon.is_grad_enabled() and func._opname not in ("detach", "alias") and any(
+                isinstance(a, SparseTensor) and a._values().requires_grad for a in args):
+            raise NotImplementedError("%s of a sparse tensor whose values require grad is not differentiable: use the "
+                                      "functions of torch, torch.Tensor and torch.sparse" % func.name())
+        return handler(*args, **(kwargs or {}))
+
+    def __tensor_flatten__(self):
+        return ["_i", "_v"], self._is_coalesced
+
+    @staticmethod
+    def __tensor_unflatten__(parts, coalesced, outer_size, outer_stride):
+        return SparseTensor._of(parts["_i"], parts["_v"], outer_size, coalesced)
+
+    _i = property(lambda self: self._parts[0])
+    _v = property(lambda self: self._parts[1])
+
+    # ---- history: that of the values ----
+
+    @property
+    def requires_grad(self):
+        return self._v.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, on):
+        self._v.requires_grad_(on)
+
+    def requires_grad_(self, requires_grad=True):
+        self._v.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self):
+        return self._v.is_leaf
+
+    @property
+    def grad_fn(self):
+        return self._v.grad_fn
+
+    @property
+    def grad(self):
+        grad = self._v.grad
+        return None if grad is None else SparseTensor._of(self._i, grad, self.shape, self._is_coalesced)
+
+    @grad.setter
+    def grad(self, value):
+        self._v.grad = None if value is None else value.coalesce()._v
+
+    def retain_grad(self):
+        self._v.retain_grad()
+
+    @property
+    def data(self):
+        return _math.detach(self)
+
+    # ---- parts ----
+
+    def indices(self):
+        if not self._is_coalesced:
+            raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
+        return self._i
+
+    def values(self):
+        if not self._is_coalesced:
+            raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
+        return self._v
+
+    def _indices(self):
+        return self._i
+
+    def _values(self):
+        return self._v
+
+    def _nnz(self):
+        return self._i.shape[1]
+
+    def is_coalesced(self):
+        return self._is_coalesced
+
+    def _coalesced_(self, on):
+        self._is_coalesced = bool(on)
+        return self
+
+    def coalesce(self):
+        return _math.coalesce(self)
+
+    def sparse_dim(self):
+        return self._i.shape[0]
+
+    def dense_dim(self):
+        return self._v.dim() - 1
+
+    def stride(self, dim=None):
+        return (0,) * self.dim() if dim is None else 0
+
+    T = property(lambda self: _math.permute(self, *reversed(range(self.dim()))))
+    mT = property(lambda self: _math.transpose(self, -2, -1))
+
+    # ---- to other forms ----
+
+    def to_dense(self, dtype=None, *, masked_grad=None):
+        return _math.to_dense(self, dtype)
+
+    def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
+        if layout in (tenon.sparse_csr,):
+            return self.to_sparse_csr()
+        if sparse_dim is None or sparse_dim == self.sparse_dim():
+            return self
+        return _math.to_dense(self).to_sparse(sparse_dim)
+
+    to_sparse_coo = to_sparse
+
+    def to_sparse_csr(self, dense_dim=None):
+        from ._csr import SparseCsrTensor
+        return SparseCsrTensor._of_coo(self.coalesce())
+
+    def numpy(self, *args, **kwargs):
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    __array__ = numpy
+
+    def tolist(self):
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    data_ptr = tolist
+
+    def storage(self):
+        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+
+    untyped_storage = storage
+
+    def type(self, dtype=None, **kwargs):
+        if dtype is None:
+            return self._v.type().replace("torch.", "torch.sparse.", 1)
+        return _math.to(self, dtype if isinstance(dtype, tenon.dtype) else self._v.type(dtype).dtype)
+
+    def __iter__(self):
+        return (_math.select(self, 0, i) for i in range(self.shape[0]))
+
+    def __repr__(self, *, tensor_contents=None):
+        from tenon import _tensor_str
+        lines = [_tensor_str.part("indices", self._i), _tensor_str.part("values", self._v),
+                 "size=%s, nnz=%d" % (tuple(self.shape), self._nnz())]
+        if self.dtype not in (tenon.get_default_dtype(), tenon.int64, tenon.bool):
+            lines[-1] += ", dtype=%s" % self.dtype
+        lines[-1] += ", layout=%s" % self.layout
+        if self._v.grad_fn is not None:
+            lines[-1] += ", grad_fn=<%s>" % type(self._v.grad_fn).__name__
+        elif self.requires_grad:
+            lines[-1] += ", requires_grad=True"
+        return "tensor(%s)" % ",\n       ".join(lines)
+
+    __hash__ = tenon.Tensor.__hash__
+
+    def __reduce_ex__(self, protocol):
+        from tenon import _utils
+        return _utils._rebuild_sparse_tensor, (self.layout, (self._i.detach(), self._v.detach(), tuple(self.shape),
+                                                             self._is_coalesced))
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            made = SparseTensor._of(self._i.clone(), self._v.detach().clone(), self.shape, self._is_coalesced)
+            memo[id(self)] = made.requires_grad_() if self.requires_grad else made
+        return memo[id(self)]

@@ -1,0 +1,550 @@
+# SPDX-License-Identifier: MIT
+"""Operators of sparse tensors, by the names of functions, methods and operators. What is not here is refused."""
+import tenon
+
+FUNCTIONS = {}
+
+
+def _function(*names):
+    def remember(fn):
+        for name in names or (fn.__name__,):
+            FUNCTIONS[name] = fn
+        return fn
+    return remember
+
+
+def _sparse():
+    from ._coo import SparseTensor
+    return SparseTensor
+
+
+def _is_sparse(x):
+    return isinstance(x, _sparse())
+
+
+def _is_csr(x):
+    from ._csr import SparseCsrTensor
+    return isinstance(x, SparseCsrTensor)
+
+
+def as_coo(x):
+    """A sparse tensor of whatever layout as a list of places."""
+    return x.to_sparse() if _is_csr(x) else x
+
+
+def _like(s, values, indices=None, size=None, coalesced=None):
+    return _sparse()._of(s._i if indices is None else indices, values, s.shape if size is None else size,
+                         s._is_coalesced if coalesced is None else coalesced)
+
+
+def _dim(s, dim):
+    n = s.dim()
+    if not -n <= dim < n:
+        raise IndexError("Dimension out of range (expected to be in range of [%d, %d], but got %d)" % (-n, n - 1, dim))
+    return dim % n
+
+
+def _flat_places(indices, size):
+    """Of each place its number among all places of the sparse dimensions."""
+    flat = tenon.zeros(indices.shape[1], dtype=tenon.int64, device=indices.device)
+    for row, n in zip(indices, size):
+        flat = flat * n + row
+    return flat
+
+
+def _places(flat, size):
+    rows = []
+    for n in reversed(size):
+        rows.append(flat % n)
+        flat = flat // n
+    return tenon.stack(rows[::-1]) if rows else flat.new_zeros((0, flat.shape[0]))
+
+
+def _sum_rows(values, to, n):
+    """Rows of the values added up: row i to row to[i] of n."""
+    whole = values.dtype == tenon.bool
+    out = tenon.zeros((n,) + tuple(values.shape[1:]), dtype=tenon.int64 if whole else values.dtype, device=values.device)
+    out = out.index_add(0, to, values.to(out.dtype))
+    return out.bool() if whole else out
+
+
+@_function()
+def coalesce(s):
+    """Every place once, in order."""
+    if s._is_coalesced:
+        return s
+    size = s.shape[:s.sparse_dim()]
+    if s._nnz() < 2:
+        return _like(s, s._v, coalesced=True)
+    places, to = tenon.unique(_flat_places(s._i, size), return_inverse=True)
+    return _like(s, _sum_rows(s._v, to, places.shape[0]), _places(places, size), coalesced=True)
+
+
+@_function()
+def to_dense(s, dtype=None, **_):
+    n = s.sparse_dim()
+    size = s.shape[:n]
+    total = 1
+    for k in size:
+        total *= k
+    out = _sum_rows(s._v, _flat_places(s._i, size), total).reshape(s.shape)
+    return out if dtype is None else out.to(dtype)
+
+
+def from_dense(x, sparse_dim=None):
+    """The elements that are not 0; of the first dimensions, where a number of them is given."""
+    n = x.dim() if sparse_dim is None else sparse_dim
+    if not 0 <= n <= x.dim() or (x.dim() and n == 0):
+        raise RuntimeError("sparse_dim argument must be in >0 and <= the number of dimensions, but got %d for a tensor of "
+                           "%d dimensions" % (n, x.dim()))
+    there = x.detach() != 0
+    for _ in range(x.dim() - n):
+        there = there.any(-1)
+    places = there.nonzero().t().contiguous() if n else there.reshape(1).nonzero()[:, :0].t()
+    values = x[tuple(places)] if n else x.reshape(1)[there.reshape(1)]
+    return _sparse()._of(places, values, x.shape, True)
+
+
+# ---- products ----
+
+def _matrix(s, what):
+    if s.sparse_dim() != 2 or s.dense_dim() != 0:
+        raise RuntimeError("%s: expected a sparse matrix, but got sparse_dim %d and dense_dim %d"
+                           % (what, s.sparse_dim(), s.dense_dim()))
+
+
+def _sparse_dense(s, d):
+    """(n, m) sparse times (m, k) or (m,)."""
+    _matrix(s, "addmm")
+    if s.dtype != d.dtype:
+        raise RuntimeError("addmm: expected both matrices of one dtype, but got %s and %s" % (s.dtype, d.dtype))
+    if d.shape[0] != s.shape[1]:
+        raise RuntimeError("addmm: Argument #3 (dense): Expected dim 0 size %d, got %d" % (s.shape[1], d.shape[0]))
+    v = s._v if d.dim() == 1 else s._v.unsqueeze(1)
+    return _sum_rows(v * d[s._i[1]], s._i[0], s.shape[0])
+
+
+def _sparse_sparse(a, b):
+    """Rows of the right matrix, as often as the left one names them; then places that meet are added up."""
+    _matrix(a, "sparse.mm")
+    _matrix(b, "sparse.mm")
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied (%dx%d and %dx%d)" % (*a.shape, *b.shape))
+    a, b = coalesce(a), coalesce(b)
+    counts = tenon.bincount(b._i[0], minlength=b.shape[0])
+    starts = counts.cumsum(0) - counts
+    times = counts[a._i[1]]
+    left = tenon.repeat_interleave(tenon.arange(a._nnz()), times)
+    within = tenon.arange(left.shape[0]) - (times.cumsum(0) - times)[left]
+    right = starts[a._i[1][left]] + within
+    made = _sparse()._of(tenon.stack([a._i[0][left], b._i[1][right]]), a._v[left] * b._v[right],
+                         (a.shape[0], b.shape[1]), False)
+    return coalesce(made)
+
+
+@_function("mm", "matmul", "__matmul__", "spmm", "mv", "smm", "dsmm")
+def matmul(a, b):
+    a, b = as_coo(a), as_coo(b)
+    if _is_sparse(a) and _is_sparse(b):
+        return _sparse_sparse(a, b)
+    if _is_sparse(a):
+        return _sparse_dense(a, b)
+    made = _sparse_dense(transpose(b, 0, 1), a if a.dim() == 1 else a.t())
+    return made if a.dim() == 1 else made.t()
+
+
+@_function("__rmatmul__")
+def rmatmul(a, b):
+    return matmul(b, a)
+
+
+@_function("addmm")
+def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    made = matmul(mat1, mat2)
+    if _is_sparse(made):
+        return add(mul(input, beta), made, alpha=alpha)
+    input = to_dense(input) if _is_sparse(input) else input
+    return input * beta + made * alpha
+
+
+@_function("linear")
+def linear(input, weight, bias=None):
+    made = matmul(input, transpose(weight, 0, 1) if _is_sparse(weight) else weight.t())
+    return made if bias is None else made + bias
+
+
+# ---- sums and products by elements ----
+
+@_function("add", "__add__")
+def add(a, b, *, alpha=1, out=None):
+    a, b = as_coo(a), as_coo(b)
+    if not _is_sparse(a):
+        if not isinstance(a, tenon.Tensor):
+            raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+        return a + to_dense(b) * alpha if alpha != 1 else a + to_dense(b)
+    if not _is_sparse(b):
+        raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+    if a.shape != b.shape:
+        raise RuntimeError("add: expected sizes of 'self' and 'other' to match, but %s != %s"
+                           % (list(a.shape), list(b.shape)))
+    if a.sparse_dim() != b.sparse_dim():
+        raise RuntimeError("add: expected 'self' and 'other' to have same number of sparse dimensions")
+    dtype = tenon.result_type(a._v, b._v)
+    values = tenon.cat([a._v.to(dtype), (b._v * alpha if alpha != 1 else b._v).to(dtype)])
+    made = _sparse()._of(tenon.cat([a._i, b._i], 1), values, a.shape, False)
+    return coalesce(made) if a._is_coalesced and b._is_coalesced or a._i is b._i else made
+
+
+@_function("__radd__")
+def radd(a, b):
+    return add(b, a)
+
+
+@_function("sub", "__sub__")
+def sub(a, b, *, alpha=1):
+    return add(a, neg(b) if _is_sparse(b) else -b, alpha=alpha)
+
+
+@_function("__rsub__", "rsub")
+def rsub(a, b):
+    return sub(b, a)
+
+
+@_function("mul", "__mul__", "__rmul__", "multiply")
+def mul(a, b):
+    a, b = as_coo(a), as_coo(b)
+    if not _is_sparse(a):
+        a, b = b, a
+    if not isinstance(b, tenon.Tensor) or (not _is_sparse(b) and b.dim() == 0):
+        return _like(a, a._v * b)
+    if not _is_sparse(b):
+        if tuple(b.shape) != tuple(a.shape):
+            b = b.expand(a.shape)
+        a = coalesce(a)
+        return _like(a, a._v * b[tuple(a._i)])
+    if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():
+        raise RuntimeError("mul: expected 'self' and 'other' to have same sizes, but got %s and %s"
+                           % (list(a.shape), list(b.shape)))
+    a, b = coalesce(a), coalesce(b)
+    size = a.shape[:a.sparse_dim()]
+    in_a, in_b = _flat_places(a._i, size), _flat_places(b._i, size)
+    if in_b.numel() == 0:
+        return _like(a, a._v[:0], a._i[:, :0])
+    at = tenon.searchsorted(in_b, in_a).clamp(max=in_b.shape[0] - 1)
+    both = in_b[at] == in_a
+    return _like(a, a._v[both] * b._v[at[both]], a._i[:, both])
+
+
+@_function("div", "__truediv__", "true_divide", "divide")
+def div(a, b, *, rounding_mode=None):
+    if isinstance(b, tenon.Tensor) and (_is_sparse(b) or b.dim() != 0):
+        raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor (got shape %s for divisor)"
+                           % list(b.shape))
+    a = coalesce(a) if rounding_mode else a
+    return _like(a, tenon.div(a._v, b, rounding_mode=rounding_mode))
+
+
+@_function("pow", "__pow__")
+def pow(s, exponent):
+    if isinstance(exponent, tenon.Tensor) or exponent == 0:
+        raise RuntimeError("pow of a sparse tensor: expected an exponent that is a number and not 0")
+    s = coalesce(s)
+    return _like(s, s._v ** exponent)
+
+
+def _zero_stays_zero(name):
+    def function(s, *args, **kwargs):
+        s = coalesce(s)
+        return _like(s, getattr(tenon, name)(s._v, *args, **kwargs))
+    FUNCTIONS[name] = function
+
+
+for _name in ("abs", "absolute", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac",
+              "log1p", "nan_to_num", "positive", "rad2deg", "deg2rad", "relu", "round", "sgn", "sign", "sin", "sinh",
+              "sqrt", "square", "tan", "tanh", "trunc", "isnan", "isinf", "signbit"):
+    _zero_stays_zero(_name)
+
+
+@_function("neg", "__neg__", "negative")
+def neg(s):
+    return _like(s, -s._v)
+
+
+@_function("__abs__")
+def absolute(s):
+    return FUNCTIONS["abs"](s)
+
+
+# ---- reductions ----
+
+@_function("sum", "_sparse_sum")
+def sum(s, dim=None, keepdim=False, *, dtype=None):
+    s = as_coo(s)
+    values = s._v if dtype is None else s._v.to(dtype)
+    dims = range(s.dim()) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = sorted({_dim(s, d) for d in dims})
+    if len(dims) in (0, s.dim()):
+        return values.sum()
+    n = s.sparse_dim()
+    inner = [d - n + 1 for d in dims if d >= n]
+    if inner:
+        values = values.sum(inner)
+    kept = [d for d in range(n) if d not in dims]
+    size = [s.shape[d] for d in range(s.dim()) if d not in dims]
+    if not kept:
+        return values.sum(0)
+    return coalesce(_like(s, values, s._i[tenon.tensor(kept)], size, False if len(kept) < n else None))
+
+
+@_function("linalg_vector_norm", "linalg_norm")
+def vector_norm(s, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+    return norm(s, ord if ord is not None else 2, dim)
+
+
+@_function("norm")
+def norm(s, p="fro", dim=None, keepdim=False, dtype=None):
+    if dim is not None or p not in ("fro", 2, 2.0):
+        raise RuntimeError("norm_sparse currently only supports the 2-norm of all elements")
+    return coalesce(s)._v.norm()
+
+
+# ---- shapes ----
+
+@_function("transpose", "swapaxes")
+def transpose(s, dim0, dim1):
+    s = as_coo(s)
+    order = list(range(s.dim()))
+    a, b = _dim(s, dim0), _dim(s, dim1)
+    order[a], order[b] = order[b], order[a]
+    return permute(s, *order)
+
+
+@_function("permute")
+def permute(s, *dims):
+    if len(dims) == 1 and not isinstance(dims[0], int):
+        dims = tuple(dims[0])
+    n, dims = s.sparse_dim(), [_dim(s, d) for d in dims]
+    if sorted(dims) != list(range(s.dim())):
+        raise RuntimeError("permute(sparse): the dims must name every dimension once, got %s" % list(dims))
+    if builtin_any(d >= n for d in dims[:n]):
+        raise RuntimeError("permute(sparse): dims of sparse and dense dimensions cannot be exchanged")
+    values = s._v if s.dense_dim() == 0 else s._v.permute(0, *(d - n + 1 for d in dims[n:]))
+    moved = dims[:n] != list(range(n))
+    return _like(s, values, s._i[tenon.tensor(dims[:n])] if moved else s._i, [s.shape[d] for d in dims],
+                 False if moved else None)
+
+
+builtin_any = any
+
+
+@_function("t")
+def t(s):
+    if s.dim() > 2:
+        raise RuntimeError("t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got %d sparse and %d dense "
+                           "dimensions" % (s.sparse_dim(), s.dense_dim()))
+    return s if s.dim() < 2 else transpose(s, 0, 1)
+
+
+@_function("unsqueeze")
+def unsqueeze(s, dim):
+    at, n = dim % (s.dim() + 1), s.sparse_dim()
+    size = list(s.shape[:at]) + [1] + list(s.shape[at:])
+    if at > n:
+        return _like(s, s._v.unsqueeze(at - n + 1), size=size)
+    zeros = s._i.new_zeros((1, s._nnz()))
+    return _like(s, s._v, tenon.cat([s._i[:at], zeros, s._i[at:]]), size)
+
+
+@_function("reshape", "view_as", "flatten")
+def reshape(s, *args, **kwargs):
+    raise RuntimeError("reshape is not implemented for sparse tensors")
+
+
+@_function("select")
+def select(s, dim, index):
+    at, n = _dim(s, dim), s.sparse_dim()
+    if not -s.shape[at] <= index < s.shape[at]:
+        raise IndexError("select(): index %d out of range for tensor of size %s at dimension %d"
+                         % (index, list(s.shape), dim))
+    index %= s.shape[at]
+    size = [k for d, k in enumerate(s.shape) if d != at]
+    if at >= n:
+        return _like(s, s._v.select(at - n + 1, index), size=size)
+    keep = s._i[at] == index
+    values = s._v[keep]
+    if n == 1:
+        return values.sum(0)
+    return _like(s, values, tenon.cat([s._i[:at], s._i[at + 1:]])[:, keep], size)
+
+
+@_function("index_select")
+def index_select(s, dim, index):
+    at, n = _dim(s, dim), s.sparse_dim()
+    size = list(s.shape)
+    size[at] = index.shape[0]
+    if at >= n:
+        return _like(s, s._v.index_select(at - n + 1, index), size=size)
+    pairs = (s._i[at].unsqueeze(1) == index.unsqueeze(0)).nonzero()
+    indices = s._i[:, pairs[:, 0]].clone()
+    indices[at] = pairs[:, 1]
+    return _like(s, s._v[pairs[:, 0]], indices, size, False)
+
+
+@_function("narrow_copy", "narrow")
+def narrow_copy(s, dim, start, length):
+    at, n = _dim(s, dim), s.sparse_dim()
+    size = list(s.shape)
+    size[at] = length
+    if at >= n:
+        return _like(s, s._v.narrow(at - n + 1, start, length), size=size)
+    keep = (s._i[at] >= start) & (s._i[at] < start + length)
+    indices = s._i[:, keep].clone()
+    indices[at] -= start
+    return _like(s, s._v[keep], indices, size)
+
+
+@_function("__getitem__")
+def getitem(s, index):
+    for one in index if isinstance(index, tuple) else (index,):
+        if one is Ellipsis:
+            continue
+        if not isinstance(one, int):
+            raise NotImplementedError("Could not run 'aten::as_strided' with arguments from the 'SparseCPU' backend. "
+                                      "Sparse tensors are indexed with numbers; see index_select and narrow_copy.")
+        s = s.select(0, one)
+    return s
+
+
+@_function("cat", "concat", "concatenate")
+def cat(tensors, dim=0):
+    first = tensors[0]
+    at, n = _dim(first, dim), first.sparse_dim()
+    size, places, start = list(first.shape), [], 0
+    if builtin_any(not _is_sparse(s) or s.sparse_dim() != n for s in tensors):
+        raise RuntimeError("Concatenating sparse tensors, but a dense tensor or one of other sparse dimensions was found")
+    for s in tensors:
+        moved = s._i
+        if at < n:
+            moved = moved.clone()
+            moved[at] += start
+        places.append(moved)
+        start += s.shape[at]
+    size[at] = start
+    if at >= n:
+        raise RuntimeError("cat: concatenating sparse tensors along a dense dimension is not supported")
+    return _sparse()._of(tenon.cat(places, 1), tenon.cat([s._v for s in tensors]), size, False)
+
+
+@_function("stack")
+def stack(tensors, dim=0):
+    return cat([unsqueeze(s, dim) for s in tensors], dim)
+
+
+# ---- copies and conversions ----
+
+@_function("detach", "alias", "detach_")
+def detach(s):
+    return _like(s, s._v.detach())
+
+
+@_function("clone")
+def clone(s, *, memory_format=None):
+    return _like(s, s._v.clone(), s._i.clone())
+
+
+@_function("to", "_to_copy")
+def to(s, *args, **kwargs):
+    kwargs = {k: v for k, v in kwargs.items() if k not in ("layout", "pin_memory", "memory_format")}
+    values = s._v.to(*args, **kwargs)
+    if values is s._v:
+        return s
+    return _like(s, values, s._i.to(values.device))
+
+
+def _cast(name):
+    def function(s, *args, **kwargs):
+        values = getattr(s._v, name)()
+        return s if values is s._v else _like(s, values)
+    FUNCTIONS[name] = function
+
+
+for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble",
+              "cpu"):
+    _cast(_name)
+
+
+@_function("type_as")
+def type_as(s, other):
+    return to(s, other.dtype)
+
+
+@_function("contiguous", "is_same_size")
+def contiguous(s, *args, **kwargs):
+    return s
+
+
+@_function("zeros_like", "empty_like")
+def zeros_like(s, *, dtype=None, **_):
+    return _like(s, s._v.detach()[:0].to(dtype or s.dtype), s._i[:, :0])
+
+
+@_function("sparse_mask")
+def sparse_mask(x, mask):
+    if _is_sparse(x):
+        x = to_dense(x)
+    return _like(mask, x[tuple(mask._i)])
+
+
+# ---- writes ----
+
+def _become(s, other):
+    """s is now what other is; its indices may be others'."""
+    s._parts, s._is_coalesced = other._parts, other._is_coalesced
+    return s
+
+
+@_function("add_", "__iadd__")
+def add_(a, b, *, alpha=1):
+    if _is_sparse(a):
+        return _become(a, add(a, b, alpha=alpha))
+    b = coalesce(as_coo(b))
+    if a.shape != b.shape:
+        return a.add_(to_dense(b), alpha=alpha)
+    return a.index_put_(tuple(b._i), (b._v * alpha).to(a.dtype), accumulate=True)
+
+
+@_function("sub_", "__isub__")
+def sub_(a, b, *, alpha=1):
+    return add_(a, b, alpha=-alpha)
+
+
+@_function("mul_", "__imul__")
+def mul_(a, b):
+    if _is_sparse(a):
+        return _become(a, mul(a, b))
+    return a.mul_(to_dense(b))
+
+
+@_function("div_", "__itruediv__")
+def div_(a, b, *, rounding_mode=None):
+    return _become(a, div(a, b, rounding_mode=rounding_mode))
+
+
+@_function("neg_")
+def neg_(a):
+    return _become(a, neg(a))
+
+
+@_function("zero_")
+def zero_(s):
+    return _become(s, zeros_like(s))
+
+
+@_function("copy_")
+def copy_(s, other, non_blocking=False):
+    if not _is_sparse(s):
+        return s.copy_(to_dense(other))
+    if not _is_sparse(other):
+        raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type = "
+                           "torch.sparse.%s and src type = %s" % (s._v.type().split(".")[-1], other.type()))
+    return _become(s, to(clone(other), s.dtype))

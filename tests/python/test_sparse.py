@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+"""Sparse tensors. Values are those of dense arithmetic; texts and forms were seen to be those of PyTorch 2.11."""
+import copy
+import io
+import pickle
+import unittest
+
+import harness
+import tenon
+
+I = tenon.tensor([[0, 1, 1], [2, 0, 2]])
+V = tenon.tensor([3.0, 4.0, 5.0])
+DENSE = tenon.tensor([[0.0, 0.0, 3.0], [4.0, 0.0, 5.0]])
+D = tenon.arange(12.0).reshape(3, 4)
+E = tenon.arange(6.0).reshape(2, 3)
+
+
+def sample(**options):
+    return tenon.sparse_coo_tensor(I, V, (2, 3), **options)
+
+
+class Case(unittest.TestCase):
+    def same(self, a, b):
+        a = a.to_dense() if a.is_sparse or a.is_sparse_csr else a
+        self.assertEqual(a.tolist(), b.tolist())
+
+
+class Making(Case):
+    def test_parts_and_metadata(self):
+        s = sample()
+        self.assertEqual((tuple(s.shape), s.dtype, s.layout, s.is_sparse, s.is_coalesced(), s._nnz(), s.sparse_dim(),
+                          s.dense_dim(), s.type()),
+                         ((2, 3), tenon.float32, tenon.sparse_coo, True, False, 3, 2, 0, "torch.sparse.FloatTensor"))
+        with self.assertRaisesRegex(RuntimeError, "Cannot get indices on an uncoalesced tensor"):
+            s.indices()
+        self.assertEqual(s.coalesce().indices().tolist(), I.tolist())
+        self.assertTrue(isinstance(s, tenon.Tensor) and tenon.is_tensor(s))
+        self.same(s, DENSE)
+
+    def test_sizes_values_and_dtypes_are_inferred(self):
+        self.assertEqual(tuple(tenon.sparse_coo_tensor([[0, 2], [1, 3]], [1.0, 2.0]).shape), (3, 4))
+        self.assertEqual(tenon.sparse_coo_tensor([[0], [1]], tenon.ones(1), (2, 2), dtype=tenon.int64).dtype, tenon.int64)
+        self.assertEqual(tenon.sparse_coo_tensor(size=(2, 3))._nnz(), 0)
+        mixed = tenon.sparse_coo_tensor([[0, 2]], tenon.ones(2, 2), (3, 2))
+        self.assertEqual((mixed.sparse_dim(), mixed.dense_dim()), (1, 1))
+        self.same(mixed, tenon.tensor([[1.0, 1], [0, 0], [1, 1]]))
+        self.same(tenon.sparse.FloatTensor(I, V, tenon.Size([2, 3])), DENSE)
+        self.assertEqual(tenon.sparse.LongTensor(2, 3).dtype, tenon.int64)
+
+    def test_what_makes_no_tensor_is_refused(self):
+        for text, args in (("same nnz, but got nnz from indices: 2, nnz from values: 3", ([[0, 1], [1, 3]], [1.0] * 3, (3, 4))),
+                           ("len\\(size\\) = 1, sparse_dim = 2, dense_dim = 0", ([[0, 1], [1, 3]], [1.0, 2], (3,))),
+                           ("for dim 0, size is 3 but found index 5", ([[0, 5], [1, 3]], [1.0, 2], (3, 4))),
+                           ("found negative index -1 for dim 0", ([[0, -1], [1, 3]], [1.0, 2], (3, 4))),
+                           ("do not make a matrix", None)):
+            with self.assertRaisesRegex(RuntimeError, text):
+                tenon.sparse_coo_tensor(*args) if args else tenon.sparse_csr_tensor([0, 2, 1], [0], [1.0], (2, 2))
+
+    def test_places_that_are_named_twice_are_added(self):
+        s = tenon.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (2, 2))
+        self.same(s, tenon.tensor([[0.0, 3], [3, 0]]))
+        self.assertEqual((s.coalesce().values().tolist(), s.coalesce()._nnz()), ([3, 3], 2))
+
+    def test_dense_tensors_become_sparse(self):
+        s = DENSE.to_sparse()
+        self.assertTrue(s.is_coalesced())
+        self.assertEqual((s.indices().tolist(), s.values().tolist()), (I.tolist(), V.tolist()))
+        self.same(tenon.ones(2, 2, 2).to_sparse(1), tenon.ones(2, 2, 2))
+        with self.assertRaisesRegex(RuntimeError, "coalesce expected sparse coordinate tensor layout but got Strided"):
+            D.coalesce()
+
+    def test_text(self):
+        self.assertEqual(repr(sample()), "tensor(indices=tensor([[0, 1, 1],\n                       [2, 0, 2]]),\n"
+                         "       values=tensor([3., 4., 5.]),\n       size=(2, 3), nnz=3, layout=tenon.sparse_coo)")
+        self.assertEqual(repr(tenon.sparse_coo_tensor(size=(2, 3))), "tensor(indices=tensor([], size=(2, 0)),\n"
+                         "       values=tensor([], size=(0,)),\n       size=(2, 3), nnz=0, layout=tenon.sparse_coo)")
+
+    def test_rows_compressed(self):
+        c = tenon.sparse_csr_tensor([0, 1, 3], [2, 0, 2], [3.0, 4.0, 5.0], size=(2, 3))
+        self.same(c, DENSE)
+        self.same(c @ D, DENSE @ D)
+        again = c.to_sparse().to_sparse_csr()
+        self.assertEqual((again.crow_indices().tolist(), again.col_indices().tolist()), ([0, 1, 3], [2, 0, 2]))
+        self.assertEqual((c.layout, c.is_sparse_csr, c.is_sparse, c._nnz()), (tenon.sparse_csr, True, False, 3))
+
+
+class Arithmetic(Case):
+    def test_products(self):
+        s = sample()
+        for made in (tenon.mm(s, D), s @ D, tenon.spmm(s, D), tenon.sparse.mm(s, D), tenon.matmul(s, D)):
+            self.same(made, DENSE @ D)
+        self.same(s @ tenon.ones(3), DENSE.sum(1))
+        self.same(tenon.ones(4, 2) @ s, tenon.ones(4, 2) @ DENSE)
+        self.same(tenon.addmm(tenon.ones(2, 4), s, D), DENSE @ D + 1)
+        self.same(tenon.sparse.addmm(tenon.ones(2, 4), s, D, beta=2, alpha=3), 2 + 3 * (DENSE @ D))
+        both = tenon.sparse.mm(s, s.t())
+        self.assertTrue(both.is_sparse and both.is_coalesced())
+        self.same(both, DENSE @ DENSE.t())
+        with self.assertRaisesRegex(RuntimeError, r"Argument #3 \(dense\): Expected dim 0 size 3, got 2"):
+            tenon.mm(s, E)
+
+    def test_elements(self):
+        s = sample()
+        for made, wanted in ((s + s, DENSE * 2), (s - s, DENSE * 0), (s * 2, DENSE * 2), (2 * s, DENSE * 2), (-s, -DENSE),
+                             (s / 2, DENSE / 2), (s * E, DENSE * E), (E * s, DENSE * E), (s * s, DENSE * DENSE),
+                             (s ** 2, DENSE ** 2), (tenon.abs(-s), DENSE), (s.sqrt(), DENSE.sqrt()), (s.relu(), DENSE)):
+            self.assertTrue(made.is_sparse)
+            self.same(made, wanted)
+        self.assertFalse((E + s).is_sparse)
+        self.same(E + s, E + DENSE)
+        self.same(tenon.zeros(2, 3).add_(s, alpha=2), DENSE * 2)
+        for call in (lambda: s + E, lambda: s + 1):
+            with self.assertRaisesRegex(RuntimeError, r"add\(sparse, dense\) is not supported. Use add\(dense, sparse\)"):
+                call()
+        with self.assertRaisesRegex(NotImplementedError, "Could not run 'aten::exp' with arguments from the 'SparseCPU'"):
+            s.exp()
+
+    def test_sums_and_shapes(self):
+        s = sample()
+        self.assertEqual((s.sum().item(), tenon.sparse.sum(s).item()), (12.0, 12.0))
+        self.same(tenon.sum(s, 0), DENSE.sum(0))
+        self.same(tenon.sparse.sum(s, dim=1), DENSE.sum(1))
+        self.assertAlmostEqual(s.norm().item(), 50 ** 0.5, 5)
+        for made, wanted in ((s.t(), DENSE.t()), (s.T, DENSE.t()), (s.transpose(0, 1), DENSE.t()), (s[1], DENSE[1]),
+                             (s.unsqueeze(0), DENSE.unsqueeze(0)), (tenon.cat([s, s], 1), tenon.cat([DENSE, DENSE], 1)),
+                             (tenon.stack([s, s]), tenon.stack([DENSE, DENSE])), (s.select(1, 2), DENSE.select(1, 2)),
+                             (s.index_select(0, tenon.tensor([1, 1])), DENSE[[1, 1]]),
+                             (s.narrow_copy(1, 1, 2), DENSE[:, 1:])):
+            self.same(made, wanted)
+        self.assertEqual(s[1, 2].item(), 5.0)
+        self.assertEqual([row._nnz() for row in s], [1, 2])
+        soft = tenon.sparse.softmax(s, 1).to_dense()
+        self.assertAlmostEqual(soft[1, 0].item(), 0.2689, 4)
+        self.assertEqual(soft[0].tolist(), [0, 0, 1])
+
+    def test_conversions_and_writes(self):
+        s = sample()
+        self.assertIs(s.float(), s)
+        self.assertIs(s.to("cpu"), s)
+        self.assertEqual(s.double().dtype, tenon.float64)
+        t = s.clone()
+        t.mul_(2)
+        self.same(t, DENSE * 2)
+        self.same(s, DENSE)
+        self.assertEqual(t.zero_()._nnz(), 0)
+        with self.assertRaisesRegex(TypeError, "can't convert Sparse layout tensor to numpy"):
+            s.numpy()
+
+
+class Files(Case):
+    def test_copies_and_pickles(self):
+        s = sample(requires_grad=True)
+        self.same(pickle.loads(pickle.dumps(s)), DENSE)
+        self.assertTrue(copy.deepcopy(s).requires_grad)
+        for layout in (s, s.detach().to_sparse_csr()):
+            file = io.BytesIO()
+            tenon.save({"s": layout}, file)
+            file.seek(0)
+            self.same(tenon.load(file)["s"], DENSE)
+
+
+class Gradients(Case):
+    def test_of_values_and_dense_operands(self):
+        v, d = V.clone().requires_grad_(), D.clone().requires_grad_()
+        s = tenon.sparse_coo_tensor(I, v, (2, 3))
+        self.assertTrue(s.requires_grad)
+        tenon.sparse.mm(s, d).sum().backward()
+        self.assertEqual((v.grad.tolist(), d.grad.tolist()), ([38, 6, 38], [[4] * 4, [0] * 4, [8] * 4]))
+
+    def test_of_a_sparse_leaf_is_sparse(self):
+        s = sample(requires_grad=True)
+        (s.t() @ tenon.ones(2, 2)).sum().backward()
+        self.assertEqual((s.grad.is_sparse, s.grad._values().tolist(), s.grad._indices().tolist()),
+                         (True, [2, 2, 2], I.tolist()))
+
+    def test_twice(self):
+        v = V.double().requires_grad_()
+        tenon.autograd.gradgradcheck(lambda v: (tenon.sparse_coo_tensor(I, v, (2, 3)) @ D.double()).pow(2), (v,))
+
+    def test_gradients_are_not_lost_below_autograd(self):
+        s = sample(requires_grad=True)
+        with self.assertRaisesRegex(NotImplementedError, "not differentiable"):
+            tenon.ops.aten.mm(s, D)
+
+
+class Embeddings(Case):
+    def trained(self, make, **options):
+        m = tenon.nn.Embedding(5, 2, sparse=True, **options)
+        with tenon.no_grad():
+            m.weight.copy_(tenon.arange(10.0).reshape(5, 2))
+        optimizer = make(list(m.parameters()))
+        for _ in range(2):
+            optimizer.zero_grad()
+            m(tenon.tensor([1, 3, 1])).pow(2).sum().backward()
+            optimizer.step()
+        self.assertTrue(m.weight.grad.is_sparse)
+        return m.weight.detach()
+
+    def close(self, weight, rows):
+        wanted = tenon.arange(10.0).reshape(5, 2)
+        wanted[1], wanted[3] = tenon.tensor(rows[0]), tenon.tensor(rows[1])
+        self.assertTrue(tenon.allclose(weight, wanted, atol=1e-3), weight)
+
+    def test_optimizers_move_the_rows_that_were_looked_up(self):
+        self.close(self.trained(lambda p: tenon.optim.SGD(p, lr=0.1)), ([0.72, 1.08], [3.84, 4.48]))
+        self.close(self.trained(lambda p: tenon.optim.SGD(p, lr=0.1, momentum=0.9)), ([0.0, 0.0], [2.76, 3.22]))
+        self.close(self.trained(lambda p: tenon.optim.SparseAdam(p, lr=0.1)), ([1.8002, 2.8001], [5.8, 6.8]))
+        self.close(self.trained(lambda p: tenon.optim.Adagrad(p, lr=0.1)), ([1.8311, 2.8305], [5.8299, 6.8298]))
+        with self.assertRaisesRegex(RuntimeError, "Adam does not support sparse gradients, please consider SparseAdam"):
+            self.trained(lambda p: tenon.optim.Adam(p))
+
+    def test_gradients_add_up(self):
+        m = tenon.nn.Embedding(5, 2, sparse=True, padding_idx=0)
+        m(tenon.tensor([1, 3, 0])).sum().backward()
+        m(tenon.tensor([1])).sum().backward()
+        grad = m.weight.grad.coalesce()
+        self.assertEqual((grad.indices().tolist(), grad.values().tolist()), ([[1, 3]], [[2, 2], [1, 1]]))
+        with self.assertRaisesRegex(RuntimeError, "SparseAdam does not support dense gradients"):
+            w = tenon.ones(2, requires_grad=True)
+            w.sum().backward()
+            tenon.optim.SparseAdam([w]).step()
+
+
+if __name__ == "__main__":
+    harness.main()
