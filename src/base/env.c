@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the process was started with, and what it runs on. Nothing is remembered: these are asked at
  * start, not in a hot path, and a test may change the environment. */
-#define _GNU_SOURCE /* sched_getaffinity */
+#define _GNU_SOURCE /* sched_getaffinity, secure_getenv */
 #include "base/env.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 const char *tni_env(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = secure_getenv(name); /* a program with borrowed rights ignores its caller's */
     return value && *value ? value : NULL;
 }
 

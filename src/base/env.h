@@ -5,7 +5,8 @@
 
 #include "base/status.h"
 
-/* The value, or NULL when unset or empty. Reads the environment each time. */
+/* The value, or NULL when unset or empty, and in a program that runs with rights of its own
+ * (setuid): variables name files, and those are the caller's. Reads the environment each time. */
 const char *tni_env(const char *name);
 /* "1", "true", "on", "yes" -> true; "0", "false", "off", "no" or unset -> false; else @p other. */
 bool tni_env_flag(const char *name, bool other);

@@ -2,6 +2,7 @@
 /* dispatch/recorder.c: the recorder's switch, and threads that the watchdog wants to stop. */
 #include "tenon/recorder.h"
 #include "dispatch/debug.h"
+#include "observe/record_file.h"
 #include "observe/watchdog.h"
 
 bool tn_recorder_on(void)
@@ -28,12 +29,14 @@ static void interrupt(uint32_t tid)
         tni_watch(TNI_WATCH_INTERRUPT, true);
 }
 
+/* In a child made by fork(): what waits for its first dispatch. */
 static _Atomic bool restart_wanted;
 
 tn_status tni_interrupted(void)
 {
     if (atomic_exchange(&restart_wanted, false)) {
         tni_watch(TNI_WATCH_INTERRUPT, false);
+        tni_flight_publish();
         tni_watchdog_restart();
     }
     bool mine = tni_take_interrupt();
@@ -59,7 +62,8 @@ void tni_recorder_boot(void)
 void tni_recorder_forked(void)
 {
     tni_flight_forked();
-    if (tni_watchdog_forked()) { /* a thread is not started here, but at the next dispatch */
+    bool watched = tni_watchdog_forked();
+    if (watched || tni_record_file_unnamed()) { /* neither thread nor file yet */
         atomic_store(&restart_wanted, true);
         tni_watch(TNI_WATCH_INTERRUPT, true);
     }

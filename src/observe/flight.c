@@ -19,6 +19,7 @@
 #include "core/device.h"
 #include "core/keys.h"
 #include "observe/layout.h"
+#include "observe/record_file.h"
 
 static struct {
     pthread_mutex_t lock; /* of what follows, the directory, the names; nothing is called inside */
@@ -27,7 +28,7 @@ static struct {
     bool in_file; /* a file that TENON_RECORD named */
     bool tried;
     bool ready;          /* it is mapped, and its header is written */
-    bool is_child;       /* TENON_RECORD names the parent's file */
+    bool is_child;       /* the file that TENON_RECORD names is the parent's */
     _Atomic int process; /* whose record this is; 0: nobody's yet; -1: being put right */
     uint64_t used;       /* bytes handed out */
     dev_t device; /* of the file, with its number: a program that closes what it did not open may
@@ -90,14 +91,15 @@ static uint64_t take(uint64_t nbytes)
 
 static int open_file(void)
 {
-    const char *path = record.is_child ? NULL : tni_env("TENON_RECORD");
-    if (path) {
-        int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-        record.in_file = fd >= 0;
-        if (fd >= 0)
-            return fd;
-    }
-    return memfd_create(TNI_FLIGHT_NAME, MFD_CLOEXEC);
+    int fd = tni_record_file_open(record.is_child);
+    record.in_file = fd >= 0;
+    return fd >= 0 ? fd : memfd_create(TNI_FLIGHT_NAME, MFD_CLOEXEC);
+}
+
+void tni_flight_publish(void)
+{
+    if (record.in_file && tni_record_file_unnamed() && still_ours())
+        tni_record_file_publish(record.fd);
 }
 
 static uint64_t real_ns(void)
@@ -158,6 +160,7 @@ static bool map_record(void)
     remember_file();
     HEAD->nbytes = TNI_AT_BLOCKS;
     write_header(HEAD);
+    tni_flight_publish();
     record.ready = true;
     return true;
 }
@@ -506,8 +509,12 @@ void tni_flight_after_fork(void)
 static void part_from_parent(void)
 {
     int old = still_ours() ? record.fd : -1;
-    record.in_file = false; /* the file is the parent's */
-    int fd = memfd_create(TNI_FLIGHT_NAME, MFD_CLOEXEC);
+    int fd = open_file(); /* the old one is the parent's */
+    if (record.in_file && posix_fallocate(fd, 0, (off_t)record.used) != 0) {
+        close(fd);
+        record.in_file = false;
+        fd = memfd_create(TNI_FLIGHT_NAME, MFD_CLOEXEC);
+    }
     char *to = MAP_FAILED;
     if (fd >= 0 && ftruncate(fd, (off_t)record.used) == 0)
         to = mmap(NULL, record.used, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
@@ -515,6 +522,7 @@ static void part_from_parent(void)
         if (fd >= 0)
             close(fd);
         fd = -1;
+        record.in_file = false;
         to = mmap(NULL, TNI_FLIGHT_MOST, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (to == MAP_FAILED)
@@ -524,6 +532,9 @@ static void part_from_parent(void)
     tni_flight_header *h = (tni_flight_header *)(void *)to;
     h->pid = (uint32_t)getpid();
     h->nbytes = record.used;
+    h->began = tni_coarse_ns();
+    h->began_real = real_ns();
+    h->ended = 0;
     if (fd >= 0) {
         munmap(to, record.used);
         if (mmap(record.base, TNI_FLIGHT_MOST, PROT_READ | PROT_WRITE,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/env.h"
+#include "observe/record_file.h"
 #include "observe/report.h"
 
 /* What is remembered of a thread between two looks. */
@@ -175,7 +176,9 @@ static void act(const tn_watchdog_opts *opts, uint32_t tid)
     if (opts->action != TN_HANG_END)
         return;
     tni_flight_ended(2);
-    if (opts->save_path && tni_flight_save(opts->save_path) != TN_OK) {
+    char path[sizeof dog.save_path + 16];
+    if (opts->save_path && tni_record_path(opts->save_path, false, path, sizeof path) &&
+        tni_flight_save(path) != TN_OK) {
         say(opts, "[tenon watchdog] the record could not be saved: ");
         say(opts, tn_last_error());
         say(opts, "\n");

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/record_file.h: the files that TENON_RECORD asks for: which name, whose, and when. */
+#ifndef TNI_OBSERVE_RECORD_FILE_H
+#define TNI_OBSERVE_RECORD_FILE_H
+
+#include "base/status.h"
+
+/* An empty file for the record of this process, -1 when none is wanted or to be had. A child made
+ * by fork() gets one that has no name yet. In such a child it neither allocates nor waits. */
+int tni_record_file_open(bool in_child);
+/* It has no name yet: publish gives it one. */
+bool tni_record_file_unnamed(void);
+void tni_record_file_publish(int fd);
+
+/* @p pattern with %p as the number of this process; where there is none and @p own is wanted, with
+ * the number behind it. False when there is no room. */
+bool tni_record_path(const char *pattern, bool own, char *to, size_t room);
+
+#endif
