@@ -6,8 +6,10 @@
  * waits for itself. */
 #include "autograd/accumulate.h"
 #include "base/futex.h"
+#include "base/mark.h"
 
 enum { WAITED_FOR = 1, CHANNEL = 1 };
+static const char HELD[] = "a gradient that is added to";
 
 /* What this thread holds, the innermost first. */
 static __attribute__((tls_model("initial-exec"))) _Thread_local tni_grad_hold_frame *innermost;
@@ -23,6 +25,7 @@ static bool is_mine(const tni_grad_meta *meta)
 static void take(_Atomic uint32_t *holder, uint32_t era)
 {
     uint32_t seen = 0;
+    bool waited = false;
     for (;;) {
         bool is_free = (seen & ~(uint32_t)WAITED_FOR) != era;
         uint32_t next = is_free ? era | (seen & WAITED_FOR) : seen | WAITED_FOR;
@@ -30,10 +33,16 @@ static void take(_Atomic uint32_t *holder, uint32_t era)
                                                      memory_order_relaxed))
             continue;
         if (is_free)
-            return;
+            break;
+        if (!waited)
+            tni_wait_begin(TNI_WAIT_LOCK, (uintptr_t)holder, HELD, true);
+        waited = true;
         tni_futex_wait(holder, next, CHANNEL);
         seen = atomic_load_explicit(holder, memory_order_relaxed);
     }
+    if (waited)
+        tni_wait_end();
+    tni_hold_begin(TNI_WAIT_LOCK, (uintptr_t)holder, HELD);
 }
 
 void tni_grad_hold(tni_grad_meta *meta, tni_grad_hold_frame *frame)
@@ -56,6 +65,7 @@ void tni_grad_let(tni_grad_hold_frame *frame)
     if (!meta)
         return;
     innermost = frame->outer;
+    tni_hold_end(TNI_WAIT_LOCK, (uintptr_t)&meta->holder); /* none, if it was taken alone */
     if (TNI_ONE_THREAD) {
         atomic_store_explicit(&meta->holder, 0, memory_order_relaxed);
         return;

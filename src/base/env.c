@@ -13,7 +13,8 @@
 
 const char *tni_env(const char *name)
 {
-    const char *value = secure_getenv(name); /* a program with borrowed rights ignores its caller's */
+    const char *value =
+        secure_getenv(name); /* a program with borrowed rights ignores its caller's */
     return value && *value ? value : NULL;
 }
 

@@ -101,6 +101,14 @@ void tni_mutex_lock(pthread_mutex_t *mutex, const char *text)
     tni_hold_begin(TNI_WAIT_LOCK, (uintptr_t)mutex, text);
 }
 
+void tni_mutex_lock_known(pthread_mutex_t *mutex, const char *text)
+{
+    if (tni_my_marks)
+        tni_mutex_lock(mutex, text);
+    else
+        pthread_mutex_lock(mutex);
+}
+
 void tni_mutex_unlock(pthread_mutex_t *mutex)
 {
     tni_hold_end(TNI_WAIT_LOCK, (uintptr_t)mutex);

@@ -83,6 +83,8 @@ void tni_hold_end(tni_wait_kind kind, uint64_t what);
 /* pthread_mutex_lock and unlock with marks. */
 void tni_mutex_lock(pthread_mutex_t *mutex, const char *text);
 void tni_mutex_unlock(pthread_mutex_t *mutex);
+/* The same where marks come from: a thread that has no place for them yet goes without. */
+void tni_mutex_lock_known(pthread_mutex_t *mutex, const char *text);
 
 /* Whether waits of the library look for `interrupt` now and then. */
 TNI_HIDDEN extern _Atomic bool tni_waits_can_end;

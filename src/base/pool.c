@@ -128,7 +128,7 @@ static void keep_error(loop *job, int64_t chunk)
         atomic_store_explicit(&job->failed_chunk, -1, memory_order_relaxed);
         return;
     }
-    pthread_mutex_lock(&job->lock);
+    tni_mutex_lock(&job->lock, "the errors of a loop");
     if (chunk < atomic_load_explicit(&job->failed_chunk, memory_order_relaxed)) {
         tni_error_drop(&job->error);
         tni_error_take(&job->error);
@@ -136,7 +136,7 @@ static void keep_error(loop *job, int64_t chunk)
     } else {
         tn_clear_error();
     }
-    pthread_mutex_unlock(&job->lock);
+    tni_mutex_unlock(&job->lock);
 }
 
 /* Take chunks of a share until there are no more, or none that is still wanted. */
@@ -336,8 +336,10 @@ __attribute__((destructor)) static void close_pool(void)
         return;
     atomic_fetch_or(&pool.gate, CLOSING);
     tni_futex_wake(&pool.gate, INT_MAX, WORKERS);
+    tni_wait_begin(TNI_WAIT_EVENT, 0, "the end of pool workers", true);
     for (int i = 0; i < pool.nworkers; i++)
         pthread_join(pool.workers[i], NULL);
+    tni_wait_end();
     pool.nworkers = 0;
 }
 

@@ -4,6 +4,7 @@
  * keys keep the number. */
 #include "core/device.h"
 
+#include "base/mark.h"
 #include "base/status.h"
 #include "core/keys.h"
 
@@ -39,12 +40,12 @@ static struct {
 
 void tni_device_lock(void)
 {
-    pthread_mutex_lock(&registry.lock);
+    tni_mutex_lock(&registry.lock, "the list of devices");
 }
 
 void tni_device_unlock(void)
 {
-    pthread_mutex_unlock(&registry.lock);
+    tni_mutex_unlock(&registry.lock);
 }
 
 static const char *const builtin_names[TNI_NUM_BACKENDS] = {
@@ -169,9 +170,9 @@ tn_status tni_device_claim(const char *name, const tn_device_vtable *vtable,
     TN_TRY(check_name(name));
     TN_TRY(check_vtable("tn_device_register", vtable));
     TN_CHECK(out, TN_INVALID, "tn_device_register: out is NULL");
-    pthread_mutex_lock(&registry.lock);
+    tni_mutex_lock(&registry.lock, "the list of devices");
     tn_status status = claim(name, vtable, prepare, out);
-    pthread_mutex_unlock(&registry.lock);
+    tni_mutex_unlock(&registry.lock);
     return status;
 }
 
@@ -179,11 +180,11 @@ tn_status tni_device_install(tn_device_type type, const tn_device_vtable *vtable
 {
     TN_TRY(check_vtable("tni_device_install", vtable));
     TNI_REQUIRE(type > TN_DEVICE_CPU && type < TN_DEVICE_META && !is_private(type));
-    pthread_mutex_lock(&registry.lock);
+    tni_mutex_lock(&registry.lock, "the list of devices");
     bool taken = is_ready(type);
     if (!taken)
         publish(type, "", vtable);
-    pthread_mutex_unlock(&registry.lock);
+    tni_mutex_unlock(&registry.lock);
     TN_CHECK(!taken, TN_INVALID, "the device %s is installed already", builtin_names[type]);
     return TN_OK;
 }

@@ -10,6 +10,7 @@
 #include "core/generator.h"
 
 #include "base/alloc.h"
+#include "base/mark.h"
 #include "base/ref.h"
 
 #include <sched.h>
@@ -78,8 +79,14 @@ static tn_generator *or_default(tn_generator *g)
 static uint64_t settled_epoch(tn_generator *g)
 {
     uint64_t epoch;
-    while ((epoch = atomic_load_explicit(&g->epoch, memory_order_acquire)) & 1)
+    int tries = 0;
+    while ((epoch = atomic_load_explicit(&g->epoch, memory_order_acquire)) & 1) {
+        if (tries++ == 64)
+            tni_wait_begin(TNI_WAIT_SPIN, (uintptr_t)g, "a generator's state", true);
         sched_yield();
+    }
+    if (tries > 64)
+        tni_wait_end();
     return epoch;
 }
 

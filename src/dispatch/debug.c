@@ -30,14 +30,14 @@ void tni_watch(uint32_t bit, bool on)
 
 void tni_watch_lock(void)
 {
-    pthread_mutex_lock(&watch.lock);
+    tni_mutex_lock(&watch.lock, "the list of observers");
     tni_stages_lock();
 }
 
 void tni_watch_unlock(void)
 {
     tni_stages_unlock();
-    pthread_mutex_unlock(&watch.lock);
+    tni_mutex_unlock(&watch.lock);
 }
 
 /* ---- observers ---- */
@@ -138,9 +138,9 @@ static void observers_are(int n)
 
 static void observers_change(int by)
 {
-    pthread_mutex_lock(&watch.lock);
+    tni_mutex_lock(&watch.lock, "the list of observers");
     observers_are(watch.observers + by);
-    pthread_mutex_unlock(&watch.lock);
+    tni_mutex_unlock(&watch.lock);
 }
 
 void tni_observer_gone(void)

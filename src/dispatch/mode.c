@@ -119,7 +119,7 @@ static struct {
 static tn_status ready(void)
 {
     tn_status status = TN_OK;
-    pthread_mutex_lock(&kernel.lock);
+    tni_mutex_lock(&kernel.lock, "the kernel of modes");
     if (!kernel.library) {
         tn_library *library = NULL;
         const tn_kernel k = TN_KERNEL_INIT(mode_kernel);
@@ -131,7 +131,7 @@ static tn_status ready(void)
         else
             tn_library_close(library);
     }
-    pthread_mutex_unlock(&kernel.lock);
+    tni_mutex_unlock(&kernel.lock);
     return status;
 }
 

@@ -23,23 +23,23 @@ static struct {
 
 void tni_stages_lock(void)
 {
-    pthread_mutex_lock(&stages.lock);
+    tni_mutex_lock(&stages.lock, "the filter of stage lines");
 }
 
 void tni_stages_unlock(void)
 {
-    pthread_mutex_unlock(&stages.lock);
+    tni_mutex_unlock(&stages.lock);
 }
 
 bool tni_debug_on(const char *op_name)
 {
     if (!(atomic_load_explicit(&tni_watching, memory_order_relaxed) & TNI_WATCH_DEBUG))
         return false;
-    pthread_mutex_lock(&stages.lock);
+    tni_mutex_lock(&stages.lock, "the filter of stage lines");
     bool on =
         stages.filter[0] && (strcmp(stages.filter, "1") == 0 || strcmp(stages.filter, "*") == 0 ||
                              strstr(op_name, stages.filter) != NULL);
-    pthread_mutex_unlock(&stages.lock);
+    tni_mutex_unlock(&stages.lock);
     return on;
 }
 
@@ -49,10 +49,10 @@ tn_status tn_set_dispatch_debug(const char *filter)
     TN_CHECK(n < sizeof stages.filter, TN_VALUE,
              "the filter of stage lines must be shorter than %zu characters, not %zu",
              sizeof stages.filter, n);
-    pthread_mutex_lock(&stages.lock);
+    tni_mutex_lock(&stages.lock, "the filter of stage lines");
     memcpy(stages.filter, n ? filter : "", n + 1);
     tni_watch(TNI_WATCH_DEBUG, n > 0);
-    pthread_mutex_unlock(&stages.lock);
+    tni_mutex_unlock(&stages.lock);
     tni_mark_forget();
     return TN_OK;
 }
@@ -68,6 +68,20 @@ static struct {
     pid_t thread;    /* who printed last; 0: nobody */
     bool introduced; /* there was a mark since watching began */
 } mark;
+
+/* Whoever should read stderr may not: then this is where the thread stands. */
+static void begin_line(void)
+{
+    tni_wait_begin(TNI_WAIT_EVENT, STDERR_FILENO, "room in stderr", true);
+    flockfile(stderr);
+}
+
+static void end_line(void)
+{
+    fflush(stderr);
+    funlockfile(stderr);
+    tni_wait_end();
+}
 
 void tni_mark_forget(void)
 {
@@ -98,11 +112,10 @@ void tni_debug_line(const char *label, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    flockfile(stderr);
+    begin_line();
     mark_thread(true);
     fprintf(stderr, "[DEBUG %s] %s\n", label, text);
-    fflush(stderr);
-    funlockfile(stderr);
+    end_line();
 }
 
 static const char *const trace_labels[] = {
@@ -114,12 +127,11 @@ static const char *const trace_labels[] = {
 
 void tni_trace_line(const tn_op *op, tn_event_kind kind, unsigned slot, int depth)
 {
-    flockfile(stderr);
+    begin_line();
     mark_thread(false);
     fprintf(stderr, "%*s%s op=[%s], key=[%s]\n", depth, "", trace_labels[kind], op->name,
             tn_key_name(tni_slot_key(slot)));
-    fflush(stderr);
-    funlockfile(stderr);
+    end_line();
 }
 
 /* ---- a dispatch ---- */

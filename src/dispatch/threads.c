@@ -175,7 +175,7 @@ static void thread_ends(void *arg)
 static void before_fork(void)
 {
     tni_device_lock();
-    pthread_mutex_lock(&tni_registry_.lock);
+    tni_lock();
     tni_watch_lock();
     tni_flight_before_fork();
 }
@@ -184,7 +184,7 @@ static void after_fork_in_parent(void)
 {
     tni_flight_after_fork();
     tni_watch_unlock();
-    pthread_mutex_unlock(&tni_registry_.lock);
+    tni_unlock_only();
     tni_device_unlock();
 }
 
@@ -206,7 +206,7 @@ static void after_fork_in_child(void)
     tni_observers_are(self && self->observer ? 1 : 0);
     tni_watch(TNI_WATCH_PROFILE, false); /* the recording is the parent's */
     tni_watch_unlock();
-    pthread_mutex_unlock(&tni_registry_.lock);
+    tni_unlock_only();
     tni_device_unlock();
 }
 

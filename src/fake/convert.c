@@ -7,6 +7,7 @@
 #include "fake/convert.h"
 
 #include "base/alloc.h"
+#include "base/mark.h"
 #include "fake/history.h"
 #include "tenon/autograd.h"
 
@@ -19,9 +20,9 @@ static uint32_t version_of(const tn_tensor *t)
 
 static tni_object *recall(tn_fake_mode *mode, const tni_memo *memo, const tni_object *key)
 {
-    pthread_mutex_lock(&mode->lock);
+    tni_mutex_lock(&mode->lock, "a fake mode's memory");
     tni_object *found = tni_memo_get(memo, key);
-    pthread_mutex_unlock(&mode->lock);
+    tni_mutex_unlock(&mode->lock);
     return found;
 }
 
@@ -31,11 +32,11 @@ static tn_status remember(tn_fake_mode *mode, tni_memo *memo, tni_object *key, t
                           tni_object **out)
 {
     tn_status status = TN_OK;
-    pthread_mutex_lock(&mode->lock);
+    tni_mutex_lock(&mode->lock, "a fake mode's memory");
     tni_object *found = tni_memo_get(memo, key);
     if (!found)
         status = tni_memo_put(memo, key, value);
-    pthread_mutex_unlock(&mode->lock);
+    tni_mutex_unlock(&mode->lock);
     if (status != TN_OK)
         return status;
     if (!found)
@@ -89,9 +90,9 @@ static tn_status share_counter(tn_fake_mode *mode, tn_tensor *real, tn_tensor *f
         tni_tensor_share_version(fake, (tn_tensor *)counting);
         tn_tensor_unref((tn_tensor *)counting);
     }
-    pthread_mutex_lock(&mode->lock);
+    tni_mutex_lock(&mode->lock, "a fake mode's memory");
     tn_status status = tni_memo_put(&mode->counters, &owner->object, &fake->object);
-    pthread_mutex_unlock(&mode->lock);
+    tni_mutex_unlock(&mode->lock);
     return status;
 }
 

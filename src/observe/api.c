@@ -92,15 +92,16 @@ static tn_status explain(tn_status status, const char *what, const char *name)
     TN_FAIL(status, "%s %s: %s", what, name, why);
 }
 
-static tn_status look_twice(int pid, int fd, uint32_t interval_ms, tni_seen *first, tni_seen *out)
+static tn_status look_twice(int pid, const tni_process_records *records, uint32_t interval_ms,
+                            tni_seen *first, tni_seen *out)
 {
-    TN_TRY(tni_seen_read(fd, true, first));
+    TN_TRY(tni_seen_read_all(records, first));
     tni_process_look(pid, first);
     uint64_t began = now_ns();
     struct timespec pause = {interval_ms / 1000, (long)(interval_ms % 1000) * 1000000};
     while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
         ;
-    TN_TRY(tni_seen_read(fd, true, out));
+    TN_TRY(tni_seen_read_all(records, out));
     tni_process_look(pid, out);
     tni_seen_compare(first, out, now_ns() - began);
     return TN_OK;
@@ -111,13 +112,14 @@ tn_status tn_doctor_process(int pid, const tn_doctor_opts *given, char **out)
     TN_CHECK(out, TN_INVALID, "tn_doctor_process: 'out' must not be NULL");
     tn_doctor_opts opts;
     TN_TRY(check_opts(given, &opts));
-    int fd = -1;
-    TN_TRY(tni_process_open(pid, &fd));
+    tni_process_records records;
+    TN_TRY(tni_process_open(pid, &records));
     tni_seen first, second;
     memset(&first, 0, sizeof first);
     memset(&second, 0, sizeof second);
-    tn_status st = look_twice(pid, fd, opts.interval_ms ? opts.interval_ms : 150, &first, &second);
-    close(fd);
+    tn_status st =
+        look_twice(pid, &records, opts.interval_ms ? opts.interval_ms : 150, &first, &second);
+    tni_process_close(&records);
     if (st == TN_OK)
         st = write_report(&second, true, &opts, out);
     else if (st == TN_INVALID)

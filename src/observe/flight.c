@@ -179,7 +179,7 @@ __attribute__((destructor)) static void program_ends(void)
 void tni_flight_start(void)
 {
     check_process();
-    pthread_mutex_lock(&record.lock);
+    tni_mutex_lock_known(&record.lock, "the recorder's threads");
     if (!record.tried) {
         record.tried = true;
         tni_clock_find();
@@ -189,7 +189,7 @@ void tni_flight_start(void)
         if (record.key_made && !(wanted && !tni_env_flag("TENON_RECORDER", true)) && map_record())
             tni_set_marks_fn(find_place);
     }
-    pthread_mutex_unlock(&record.lock);
+    tni_mutex_unlock(&record.lock);
 }
 
 int tni_flight_fd(void)
@@ -308,7 +308,7 @@ static tni_flight_thread *have_block(uint64_t nbytes)
     if (mine)
         return mine;
     check_process();
-    pthread_mutex_lock(&record.lock);
+    tni_mutex_lock_known(&record.lock, "the recorder's threads");
     tni_flight_thread *t = record.ready ? find_block(nbytes) : NULL;
     if (t && pthread_setspecific(record.key, t) != 0)
         t = NULL;
@@ -317,7 +317,7 @@ static tni_flight_thread *have_block(uint64_t nbytes)
         atomic_thread_fence(memory_order_release);
         t->live = 1;
     }
-    pthread_mutex_unlock(&record.lock);
+    tni_mutex_unlock(&record.lock);
     if (t) {
         mine = t;
         tni_my_marks = &t->marks;
@@ -352,14 +352,14 @@ tni_flight_thread *tni_flight_join(uint32_t limit, void **slots)
     tni_flight_thread *t = have_block(nbytes);
     if (!t)
         return join_on_heap(limit, slots);
-    pthread_mutex_lock(&record.lock);
+    tni_mutex_lock_known(&record.lock, "the recorder's threads");
     void *at = find_slots(t, nbytes);
     if (at) {
         t->calls = 0;
         atomic_thread_fence(memory_order_release);
         t->limit = limit;
     }
-    pthread_mutex_unlock(&record.lock);
+    tni_mutex_unlock(&record.lock);
     if (!at)
         return join_on_heap(limit, slots);
     *slots = at;
@@ -385,9 +385,9 @@ void tni_flight_leave(tni_flight_thread *t)
         tni_free(t);
         return;
     }
-    pthread_mutex_lock(&record.lock);
+    tni_mutex_lock_known(&record.lock, "the recorder's threads");
     free_block(t);
-    pthread_mutex_unlock(&record.lock);
+    tni_mutex_unlock(&record.lock);
     pthread_setspecific(record.key, NULL);
 }
 
@@ -398,15 +398,15 @@ static void thread_ends(void *block)
     tni_flight_thread *t = block;
     if (t->limit)
         return;
-    pthread_mutex_lock(&record.lock);
+    tni_mutex_lock_known(&record.lock, "the recorder's threads");
     free_block(t);
-    pthread_mutex_unlock(&record.lock);
+    tni_mutex_unlock(&record.lock);
 }
 
 bool tni_flight_interrupt(uint32_t tid)
 {
     bool found = false;
-    pthread_mutex_lock(&record.lock);
+    tni_mutex_lock_known(&record.lock, "the recorder's threads");
     for (uint32_t i = 0; record.base && !found && i < HEAD->n_threads; i++) {
         uint64_t at = atomic_load_explicit(&directory()[i], memory_order_relaxed);
         tni_flight_thread *t = (tni_flight_thread *)(void *)(record.base + at);
@@ -414,7 +414,7 @@ bool tni_flight_interrupt(uint32_t tid)
         if (found && atomic_exchange(&t->marks.interrupt, 1) == 0)
             atomic_fetch_add(&tni_interrupts, 1);
     }
-    pthread_mutex_unlock(&record.lock);
+    tni_mutex_unlock(&record.lock);
     return found;
 }
 
@@ -496,12 +496,12 @@ static void copy_kept(char *to)
 void tni_flight_before_fork(void)
 {
     tni_flight_names_lock();
-    pthread_mutex_lock(&record.lock);
+    tni_mutex_lock_known(&record.lock, "the recorder's threads");
 }
 
 void tni_flight_after_fork(void)
 {
-    pthread_mutex_unlock(&record.lock);
+    tni_mutex_unlock(&record.lock);
     tni_flight_names_unlock();
 }
 

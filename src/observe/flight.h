@@ -170,8 +170,8 @@ void tni_flight_start(void);
 void tni_flight_before_fork(void);
 void tni_flight_after_fork(void);
 void tni_flight_forked(void);
-/* A child's record in a file (TENON_RECORD) has no name until it first dispatches: see Note [Names of
- * records]. */
+/* A child's record in a file (TENON_RECORD) has no name until it first dispatches: see Note [Names
+ * of records]. */
 void tni_flight_publish(void);
 /* The file behind the record, -1 when there is none. */
 int tni_flight_fd(void);

@@ -13,6 +13,7 @@
 #endif
 
 #include "base/alloc.h"
+#include "base/mark.h"
 #include "base/once.h"
 
 typedef struct tni_prof_arena {
@@ -126,12 +127,12 @@ static void thread_ends(void *arg)
 {
     tni_prof_log *log = arg;
     mine = NULL;
-    pthread_mutex_lock(&prof.lock);
+    tni_mutex_lock_known(&prof.lock, "the profiler's threads");
     bool needed = log->recording && log->recording == atomic_load(&prof.recording);
     log->gone = true;
     if (!needed)
         log_unlink(log);
-    pthread_mutex_unlock(&prof.lock);
+    tni_mutex_unlock(&prof.lock);
     if (!needed) {
         log_empty(log);
         tni_free(log);
@@ -193,7 +194,7 @@ static TNI_COLD tni_prof_log *log_renew(void)
             log->name[0] = '\0';
     }
     bool fresh = mine != log;
-    pthread_mutex_lock(&prof.lock);
+    tni_mutex_lock_known(&prof.lock, "the profiler's threads");
     uint64_t recording = atomic_load(&prof.recording);
     if (fresh) {
         log->number = ++prof.last_number ? prof.last_number : ++prof.last_number;
@@ -209,15 +210,15 @@ static TNI_COLD tni_prof_log *log_renew(void)
         log->stack = prof.options.stack;
         log->shapes = prof.options.shapes;
     }
-    pthread_mutex_unlock(&prof.lock);
+    tni_mutex_unlock(&prof.lock);
     if (!recording)
         return NULL;
     if (other) {
         forget_ranges(log);
         log_empty(log);
-        pthread_mutex_lock(&prof.lock);
+        tni_mutex_lock_known(&prof.lock, "the profiler's threads");
         log->recording = recording;
-        pthread_mutex_unlock(&prof.lock);
+        tni_mutex_unlock(&prof.lock);
     }
     return log;
 }
@@ -471,12 +472,12 @@ tn_status tn_profiler_range_end(void)
 
 static void before_fork(void)
 {
-    pthread_mutex_lock(&prof.lock);
+    tni_mutex_lock_known(&prof.lock, "the profiler's threads");
 }
 
 static void after_fork(void)
 {
-    pthread_mutex_unlock(&prof.lock);
+    tni_mutex_unlock(&prof.lock);
 }
 
 /* The recording is the parent's. The logs of other threads may have been in any state: they are
@@ -491,7 +492,7 @@ static void after_fork_in_child(void)
         mine->next = NULL;
         mine->thread = (int32_t)gettid();
     }
-    pthread_mutex_unlock(&prof.lock);
+    tni_mutex_unlock(&prof.lock);
 }
 
 static tn_status prepare(void)
@@ -519,9 +520,9 @@ tn_status tni_prof_start(const tn_profiler_options *options)
                  sizeof o, options->size);
         o = *options;
     }
-    pthread_mutex_lock(&prof.lock);
+    tni_mutex_lock_known(&prof.lock, "the profiler's threads");
     if (atomic_load(&prof.recording)) {
-        pthread_mutex_unlock(&prof.lock);
+        tni_mutex_unlock(&prof.lock);
         TN_FAIL(TN_INVALID, "tn_profiler_start: a recording runs already");
     }
     prof.options = o;
@@ -536,7 +537,7 @@ tn_status tni_prof_start(const tn_profiler_options *options)
     prof.first_tick = tni_prof_ticks();
     atomic_store(&prof.recording, ++prof.last_recording);
     atomic_store(&tni_profiling, true);
-    pthread_mutex_unlock(&prof.lock);
+    tni_mutex_unlock(&prof.lock);
     return TN_OK;
 }
 
@@ -548,7 +549,7 @@ bool tn_profiler_running(void)
 tn_status tni_prof_visit(tn_status (*fn)(void *ctx, const tni_prof_log *log), void *ctx,
                          tni_prof_clock *clock)
 {
-    pthread_mutex_lock(&prof.lock);
+    tni_mutex_lock_known(&prof.lock, "the profiler's threads");
     uint64_t recording = atomic_load(&prof.recording);
     *clock = (tni_prof_clock){prof.first_tick, prof.first_ns, tni_prof_ticks(), monotonic_ns(),
                               atomic_load_explicit(&prof.lost, memory_order_relaxed)};
@@ -558,7 +559,7 @@ tn_status tni_prof_visit(tn_status (*fn)(void *ctx, const tni_prof_log *log), vo
         if (log->recording == recording && !log->muted)
             status = fn(ctx, log);
     }
-    pthread_mutex_unlock(&prof.lock);
+    tni_mutex_unlock(&prof.lock);
     TN_CHECK(recording, TN_INVALID, "no recording runs: call tn_profiler_start first");
     return status;
 }
@@ -566,7 +567,7 @@ tn_status tni_prof_visit(tn_status (*fn)(void *ctx, const tni_prof_log *log), vo
 tn_status tni_prof_drop(void)
 {
     tni_prof_log *gone = NULL;
-    pthread_mutex_lock(&prof.lock);
+    tni_mutex_lock_known(&prof.lock, "the profiler's threads");
     bool ran = atomic_exchange(&prof.recording, 0) != 0;
     atomic_store(&tni_profiling, false);
     atomic_store(&tni_tallying, false);
@@ -582,7 +583,7 @@ tn_status tni_prof_drop(void)
     }
     if (mine && !mine->depth)
         mine->recording = 0;
-    pthread_mutex_unlock(&prof.lock);
+    tni_mutex_unlock(&prof.lock);
     if (mine && !mine->depth)
         log_empty(mine);
     while (gone) {

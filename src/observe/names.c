@@ -20,12 +20,12 @@ static struct {
 
 void tni_flight_names_lock(void)
 {
-    pthread_mutex_lock(&names.lock);
+    tni_mutex_lock_known(&names.lock, "the recorder's names");
 }
 
 void tni_flight_names_unlock(void)
 {
-    pthread_mutex_unlock(&names.lock);
+    tni_mutex_unlock(&names.lock);
 }
 
 void tni_flight_names_forked(void)
@@ -148,9 +148,9 @@ uint32_t tni_flight_name_add_locked(int kind, const void *address, const char *t
 uint32_t tni_flight_name_add(int kind, const void *address, const char *text, const char *file,
                              int line, bool for_good)
 {
-    pthread_mutex_lock(&names.lock);
+    tni_flight_names_lock();
     uint32_t name = tni_flight_name_add_locked(kind, address, text, file, line, for_good);
-    pthread_mutex_unlock(&names.lock);
+    tni_flight_names_unlock();
     return name;
 }
 
@@ -159,14 +159,14 @@ void tni_flight_name_drop(uint32_t name)
     tni_flight_header *h = tni_flight_head();
     if (!h || !name)
         return;
-    pthread_mutex_lock(&names.lock);
+    tni_flight_names_lock();
     tni_flight_name *e = &entries(h)[name - 1];
     if (e->address && e->room) {
         e->address = 0;
         e->line = names.free;
         names.free = name;
     }
-    pthread_mutex_unlock(&names.lock);
+    tni_flight_names_unlock();
 }
 
 void tni_flight_know_slow(tni_flight_thread *thread, const char *name)
@@ -175,7 +175,7 @@ void tni_flight_know_slow(tni_flight_thread *thread, const char *name)
     tni_flight_header *h = tni_flight_head();
     if (!h)
         return;
-    pthread_mutex_lock(&names.lock);
+    tni_flight_names_lock();
     bool known = false;
     for (uint32_t i = h->n_names; !known && i-- > 0;) {
         const tni_flight_name *e = &entries(h)[i];
@@ -184,5 +184,5 @@ void tni_flight_know_slow(tni_flight_thread *thread, const char *name)
     }
     if (!known)
         tni_flight_name_add_locked(TNI_NAME_NODE, name, name, NULL, 0, false);
-    pthread_mutex_unlock(&names.lock);
+    tni_flight_names_unlock();
 }

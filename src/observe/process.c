@@ -28,41 +28,84 @@ static bool read_file(const char *path, char *to, size_t n)
 
 /* ---- finding the record ---- */
 
-static bool begins_like_a_record(int fd)
+/* The line "NAME:" of a status file; false when it has none. @p at is behind the colon. */
+static bool status_line(const char *text, const char *name, const char **at)
 {
-    char magic[sizeof TNI_FLIGHT_MAGIC - 1];
-    return pread(fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic &&
-           memcmp(magic, TNI_FLIGHT_MAGIC, sizeof magic) == 0;
+    size_t n = strlen(name);
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        if (strncmp(line, name, n) == 0 && line[n] == ':') {
+            *at = line + n + 1;
+            return true;
+        }
+    }
+    return false;
 }
 
-/* The descriptor of the process that is its record, opened here, or -1. @p files: among
- * ordinary files (TENON_RECORD), else among memfds. */
-static int find_record(int pid, DIR *dir, bool files)
+/* What a thread or process calls itself: in a container that is another number than ours. 0 when
+ * it cannot be told. */
+static uint32_t own_number(const char *status_path)
+{
+    char text[4096];
+    const char *at;
+    uint32_t number = 0;
+    if (!read_file(status_path, text, sizeof text) || !status_line(text, "NSpid", &at))
+        return 0;
+    for (char *end; *at && *at != '\n'; at = end) { /* the last of them */
+        unsigned long n = strtoul(at, &end, 10);
+        if (end == at)
+            break;
+        number = (uint32_t)n;
+    }
+    return number;
+}
+
+static bool is_record_of(int fd, uint32_t own, bool *same)
+{
+    tni_flight_header h;
+    if (pread(fd, &h, sizeof h, 0) < (ssize_t)sizeof h ||
+        memcmp(h.magic, TNI_FLIGHT_MAGIC, sizeof h.magic) != 0)
+        return false;
+    *same = !own || h.pid == own;
+    return true;
+}
+
+static bool is_known(const tni_process_records *r, const struct stat *st)
+{
+    for (int i = 0; i < r->n; i++) {
+        struct stat known;
+        if (fstat(r->fd[i], &known) == 0 && known.st_dev == st->st_dev &&
+            known.st_ino == st->st_ino)
+            return true;
+    }
+    return false;
+}
+
+/* The descriptors of the process that are its records, opened here. A process may also have the
+ * record of another open: of its parent, or one that it reads. */
+static void find_records(int pid, DIR *dir, tni_process_records *out, bool *foreign)
 {
     char path[64], link[256];
     struct dirent *entry;
-    rewinddir(dir);
-    while ((entry = readdir(dir)) != NULL) {
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    uint32_t own = own_number(path);
+    while ((entry = readdir(dir)) != NULL && out->n < TNI_PROCESS_RECORDS) {
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
         snprintf(path, sizeof path, "/proc/%d/fd/%.16s", pid, entry->d_name);
         ssize_t n = readlink(path, link, sizeof link - 1);
-        if (n <= 0)
-            continue;
-        link[n] = '\0';
-        bool ours =
-            strncmp(link, "/memfd:" TNI_FLIGHT_NAME, strlen("/memfd:" TNI_FLIGHT_NAME)) == 0;
         struct stat st;
-        if (ours == files || (files && (stat(path, &st) != 0 || !S_ISREG(st.st_mode))))
+        if (n <= 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) || is_known(out, &st))
             continue;
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (fd < 0)
+        bool same = false, record = fd >= 0 && is_record_of(fd, own, &same);
+        if (record && same) {
+            out->fd[out->n++] = fd;
             continue;
-        if (begins_like_a_record(fd))
-            return fd;
-        close(fd);
+        }
+        *foreign = *foreign || record;
+        if (fd >= 0)
+            close(fd);
     }
-    return -1;
 }
 
 static void process_name(int pid, char *to, size_t n)
@@ -74,40 +117,77 @@ static void process_name(int pid, char *to, size_t n)
     to[strcspn(to, "\n")] = '\0';
 }
 
-tn_status tni_process_open(int pid, int *out)
+void tni_process_close(tni_process_records *records)
+{
+    for (int i = 0; i < records->n; i++)
+        close(records->fd[i]);
+    records->n = 0;
+}
+
+/* State of a process and, when @p pid is a thread of another, that process in *group. */
+static char process_state(int pid, int *group)
+{
+    char path[64], text[4096];
+    const char *at;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    if (!read_file(path, text, sizeof text))
+        return 'X';
+    *group = status_line(text, "Tgid", &at) ? (int)strtol(at, NULL, 10) : pid;
+    if (!status_line(text, "State", &at))
+        return 'X';
+    while (*at == ' ' || *at == '\t')
+        at++;
+    return *at;
+}
+
+/* Why nothing can be read. */
+static tn_status refuse(int pid, int why, const char *name, const struct stat *st)
+{
+    TN_CHECK(why != ENOENT && why != ESRCH, TN_INVALID, "process %d has just ended", pid);
+    TN_CHECK(st->st_uid == geteuid(), TN_UNSUPPORTED,
+             "process %d (%s) belongs to another user (%u, and you are %u): ask as that user", pid,
+             name, (unsigned)st->st_uid, (unsigned)geteuid());
+    TN_FAIL(TN_UNSUPPORTED,
+            "process %d (%s) may not be read: %s. It is a kernel thread, runs with other rights "
+            "than yours (setuid), or has made itself undumpable",
+            pid, name, strerror(why));
+}
+
+tn_status tni_process_open(int pid, tni_process_records *out)
 {
     char path[64], name[32];
     TN_CHECK(pid > 0, TN_INVALID, "%d is not the number of a process", pid);
-    snprintf(path, sizeof path, "/proc/%d", pid);
     struct stat st;
+    snprintf(path, sizeof path, "/proc/%d", pid);
     TN_CHECK(stat(path, &st) == 0, TN_INVALID, "there is no process %d", pid);
     process_name(pid, name, sizeof name);
+    int group = pid;
+    char state = process_state(pid, &group);
+    TN_CHECK(group == pid, TN_INVALID, "%d (%s) is a thread of process %d: ask for that", pid, name,
+             group);
+    TN_CHECK(state != 'Z' && state != 'X', TN_INVALID, "process %d (%s) has ended%s", pid, name,
+             state == 'Z' ? ", and its parent has not waited for it yet" : " just now");
     snprintf(path, sizeof path, "/proc/%d/fd", pid);
     DIR *dir = opendir(path);
-    if (!dir) {
-        int why = errno;
-        TN_CHECK(why != ENOENT && why != ESRCH, TN_INVALID, "process %d has just ended", pid);
-        TN_CHECK(st.st_uid == geteuid(), TN_UNSUPPORTED,
-                 "process %d (%s) belongs to another user (%u, and you are %u): ask as that user",
-                 pid, name, (unsigned)st.st_uid, (unsigned)geteuid());
-        TN_FAIL(TN_UNSUPPORTED,
-                "process %d (%s) may not be read: %s. It is a kernel thread, runs with other "
-                "rights than yours, or has made itself undumpable",
-                pid, name, strerror(why));
-    }
-    int fd = find_record(pid, dir, false);
-    if (fd < 0)
-        fd = find_record(pid, dir, true);
+    if (!dir)
+        return refuse(pid, errno, name, &st);
+    bool foreign = false;
+    out->n = 0;
+    find_records(pid, dir, out, &foreign);
     closedir(dir);
-    if (fd < 0 && stat(path, &st) != 0)
-        TN_FAIL(TN_INVALID, "process %d ended while it was being looked at", pid);
-    TN_CHECK(
-        fd >= 0, TN_INVALID,
-        "process %d (%s) has no record: it does not use Tenon, has not called an operator yet, "
-        "or runs with TENON_RECORDER=0",
-        pid, name);
-    *out = fd;
-    return TN_OK;
+    if (out->n > 0)
+        return TN_OK;
+    state = process_state(pid, &group);
+    TN_CHECK(state != 'Z' && state != 'X', TN_INVALID,
+             "process %d ended while it was being looked at", pid);
+    TN_CHECK(!foreign, TN_INVALID,
+             "process %d (%s) has the record of another process open, and none of its own: it was "
+             "made without fork()'s handlers, or only reads that record",
+             pid, name);
+    TN_FAIL(TN_INVALID,
+            "process %d (%s) has no record: it does not use Tenon, has not called an operator yet, "
+            "runs with TENON_RECORDER=0, or has closed all its descriptors",
+            pid, name);
 }
 
 /* ---- threads ---- */
@@ -124,10 +204,30 @@ static bool parse_stat(const char *text, char *state, uint64_t *ticks)
     return true;
 }
 
-static void look_at_thread(int pid, tni_seen_thread *t)
+/* Our number for a thread that calls itself @p tid; the same one outside of containers. */
+static uint32_t our_number(int pid, uint32_t tid)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    uint32_t found = 0;
+    while (dir && !found && (entry = readdir(dir)) != NULL) {
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%.16s/status", pid, entry->d_name);
+        if (own_number(path) == tid)
+            found = (uint32_t)strtoul(entry->d_name, NULL, 10);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static void look_at_thread(int pid, bool other_numbers, tni_seen_thread *t)
 {
     char path[96], text[1024];
-    uint32_t tid = t->block.tid;
+    uint32_t tid = other_numbers ? our_number(pid, t->block.tid) : t->block.tid;
     snprintf(path, sizeof path, "/proc/%d/task/%u/stat", pid, tid);
     uint64_t ticks;
     if (!read_file(path, text, sizeof text) || !parse_stat(text, &t->state, &ticks))
@@ -158,6 +258,7 @@ void tni_process_look(int pid, tni_seen *seen)
     uint64_t ticks;
     if (!read_file(path, text, sizeof text) || !parse_stat(text, &seen->process_state, &ticks))
         seen->process_state = 'X';
+    bool other_numbers = seen->head.pid != (uint32_t)pid;
     for (uint32_t i = 0; i < seen->n_threads; i++)
-        look_at_thread(pid, &seen->threads[i]);
+        look_at_thread(pid, other_numbers, &seen->threads[i]);
 }

@@ -288,9 +288,78 @@ tn_status tni_seen_read(int fd, bool with_names, tni_seen *out)
     tn_status status = with_names ? read_names(&s, out) : TN_OK;
     if (status == TN_OK)
         status = read_threads(&s, out);
+    out->n_copies = 1;
     if (status != TN_OK)
         tni_seen_clear(out);
     return status;
+}
+
+/* Append what @p from has to @p to: addresses are of one process, offsets of texts move. */
+static tn_status merge(tni_seen *to, tni_seen *from)
+{
+    uint32_t n_names = to->n_names + from->n_names, n_threads = to->n_threads + from->n_threads;
+    size_t text = (size_t)to->text_nbytes + from->text_nbytes;
+    tni_flight_name *names = tni_alloc((n_names + 1) * sizeof *names);
+    char *texts = tni_alloc(text + 1);
+    tni_seen_thread *threads = tni_alloc((n_threads + 1) * sizeof *threads);
+    if (!names || !texts || !threads || text > UINT32_MAX) {
+        tni_free(names);
+        tni_free(texts);
+        tni_free(threads);
+        TN_FAIL(TN_NOMEM, "cannot allocate the records of a process");
+    }
+    memcpy(texts, to->text, to->text_nbytes);
+    memcpy(texts + to->text_nbytes, from->text, from->text_nbytes);
+    texts[text] = '\0';
+    memcpy(names, to->names, to->n_names * sizeof *names);
+    for (uint32_t i = 0; i < from->n_names; i++) {
+        tni_flight_name *e = &names[to->n_names + i];
+        *e = from->names[i];
+        e->text = e->text && e->text < from->text_nbytes ? e->text + to->text_nbytes : 0;
+        e->file = e->file && e->file < from->text_nbytes ? e->file + to->text_nbytes : 0;
+    }
+    memcpy(threads, to->threads, to->n_threads * sizeof *threads);
+    memcpy(threads + to->n_threads, from->threads, from->n_threads * sizeof *threads);
+    for (int i = 0; i < 16; i++) {
+        if (!to->head.backends[i][0])
+            memcpy(to->head.backends[i], from->head.backends[i], sizeof to->head.backends[i]);
+    }
+    tni_free(to->names);
+    tni_free(to->text);
+    tni_free(to->threads);
+    to->names = names;
+    to->n_names = n_names;
+    to->text = texts;
+    to->text_nbytes = (uint32_t)text;
+    to->threads = threads;
+    to->n_threads = n_threads;
+    to->n_lost += from->n_lost;
+    to->damaged |= from->damaged;
+    to->n_copies++;
+    from->n_threads = 0; /* their frames are ours now */
+    return TN_OK;
+}
+
+tn_status tni_seen_read_all(const tni_process_records *records, tni_seen *out)
+{
+    TN_TRY(tni_seen_read(records->fd[0], true, out));
+    for (int i = 1; i < records->n; i++) {
+        tni_seen more;
+        tn_status status = tni_seen_read(records->fd[i], true, &more);
+        if (status == TN_OK) {
+            status = merge(out, &more);
+            tni_seen_clear(&more);
+        } else if (status == TN_INVALID) { /* one that another version of the library wrote */
+            tn_clear_error();
+            out->n_unread++;
+            status = TN_OK;
+        }
+        if (status != TN_OK) {
+            tni_seen_clear(out);
+            return status;
+        }
+    }
+    return TN_OK;
 }
 
 void tni_seen_clear(tni_seen *seen)

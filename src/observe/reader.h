@@ -42,10 +42,12 @@ typedef struct tni_seen {
     uint32_t text_nbytes;
     tni_seen_thread *threads; /* owned */
     uint32_t n_threads;
-    uint32_t n_lost; /* threads that could not be read */
-    bool damaged;    /* something did not fit: what could be read is here */
-    uint64_t now;    /* of the writer's clock; 0: not known */
-    int pid;         /* 0: a file */
+    uint32_t n_copies; /* of the library that are told of */
+    uint32_t n_unread; /* that are not */
+    uint32_t n_lost;   /* threads that could not be read */
+    bool damaged;      /* something did not fit: what could be read is here */
+    uint64_t now;      /* of the writer's clock; 0: not known */
+    int pid;           /* 0: a file */
     char process_state;
     char process_name[32];
 } tni_seen;
@@ -61,8 +63,17 @@ const char *tni_seen_name(const tni_seen *seen, int kind, uint64_t address, char
 const tni_flight_name *tni_seen_entry(const tni_seen *seen, int kind, uint64_t address);
 const char *tni_seen_text(const tni_seen *seen, uint32_t at);
 
-/* Open the record of a process. @retval see tn_doctor_process */
-TN_NODISCARD tn_status tni_process_open(int pid, int *fd);
+/* The records of a process: one for each copy of the library in it. */
+enum { TNI_PROCESS_RECORDS = 4 };
+typedef struct tni_process_records {
+    int n;
+    int fd[TNI_PROCESS_RECORDS];
+} tni_process_records;
+/* Open them; at least one when it succeeds. @retval see tn_doctor_process */
+TN_NODISCARD tn_status tni_process_open(int pid, tni_process_records *out);
+void tni_process_close(tni_process_records *records);
+/* Read all of them as one. @retval as tni_seen_read */
+TN_NODISCARD tn_status tni_seen_read_all(const tni_process_records *records, tni_seen *out);
 /* Ask the system about the threads of @p pid. */
 void tni_process_look(int pid, tni_seen *seen);
 /* What changed since @p before: fills in moved and cpu. */

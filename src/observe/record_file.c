@@ -47,7 +47,7 @@ static int clear_name(const char *path)
     if (fd < 0)
         return errno == ENOENT ? FREE : NO_FILE;
     struct stat st;
-    int found = fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)             ? NO_FILE
+    int found = fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)              ? NO_FILE
                 : flock(fd, LOCK_EX | LOCK_NB) != 0 || unlink(path) != 0 ? IN_USE
                                                                          : FREE;
     close(fd);

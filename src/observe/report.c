@@ -39,6 +39,10 @@ static void add_head(tni_str *s, const tni_seen *seen)
         tni_str_add(s, ", recorded for ");
         tni_add_age(s, seen->now, h->began);
     }
+    if (seen->n_copies > 1 || seen->n_unread)
+        tni_str_addf(s, "\n%u copies of Tenon are in this process: threads are told for each%s",
+                     seen->n_copies + seen->n_unread,
+                     seen->n_unread ? " that this command can read" : "");
     tni_str_add(s, h->on ? "\n" : "\nthe recorder is off: no times, no shapes\n");
     if (seen->damaged)
         tni_str_addf(s, "the record is cut or damaged: this is what could be read%s\n",

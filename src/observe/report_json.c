@@ -171,6 +171,7 @@ void tni_report_json(tni_str *s, const tni_seen *seen, const tni_verdict *verdic
     tni_str_addf(s, ", \"live\": %s, \"recorder_on\": %s, \"damaged\": %s, \"ended\": %u",
                  seen->pid ? "true" : "false", h->on ? "true" : "false",
                  seen->damaged ? "true" : "false", h->ended);
+    tni_str_addf(s, ", \"copies\": %u", seen->n_copies + seen->n_unread);
     tni_str_add(s, ",\n \"verdict\": {\"kind\": ");
     add_string(s, tni_verdict_name(verdict->kind));
     add_key_string(s, "text", tni_str_get(&verdict->text));

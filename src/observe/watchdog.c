@@ -38,6 +38,23 @@ static struct {
 
 static _Thread_local bool am_dog;
 
+/* Its own thread has no place in the record that it reads. */
+static void lock_dog(void)
+{
+    if (am_dog)
+        pthread_mutex_lock(&dog.lock);
+    else
+        tni_mutex_lock(&dog.lock, "the watchdog");
+}
+
+static void unlock_dog(void)
+{
+    if (am_dog)
+        pthread_mutex_unlock(&dog.lock);
+    else
+        tni_mutex_unlock(&dog.lock);
+}
+
 void tni_watchdog_set_interrupt(void (*fn)(uint32_t tid))
 {
     dog.interrupt = fn;
@@ -225,12 +242,12 @@ static bool rest(uint64_t serial, double seconds)
     uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)(pause * 1e9);
     until.tv_sec += (time_t)(ns / 1000000000u);
     until.tv_nsec = (long)(ns % 1000000000u);
-    pthread_mutex_lock(&dog.lock);
+    lock_dog();
     bool go = !dog.stop && dog.serial == serial;
     if (go)
         pthread_cond_timedwait(&dog.changed, &dog.lock, &until);
     go = !dog.stop && dog.serial == serial;
-    pthread_mutex_unlock(&dog.lock);
+    unlock_dog();
     return go;
 }
 
@@ -239,9 +256,9 @@ static void *watch(void *arg)
     uint64_t serial = (uint64_t)(uintptr_t)arg;
     pthread_setname_np(pthread_self(), "tenon-watch");
     am_dog = true;
-    pthread_mutex_lock(&dog.lock);
+    lock_dog();
     tn_watchdog_opts opts = dog.opts;
-    pthread_mutex_unlock(&dog.lock);
+    unlock_dog();
     tni_seen before;
     memset(&before, 0, sizeof before);
     place *places = NULL;
@@ -251,11 +268,11 @@ static void *watch(void *arg)
         look(&opts, &before, &looked, &places, &n, &room);
     tni_seen_clear(&before);
     tni_free(places);
-    pthread_mutex_lock(&dog.lock);
+    lock_dog();
     if (dog.serial == serial)
         dog.running = false;
     pthread_cond_broadcast(&dog.changed);
-    pthread_mutex_unlock(&dog.lock);
+    unlock_dog();
     return NULL;
 }
 
@@ -297,7 +314,7 @@ tn_status tn_watchdog_start(const tn_watchdog_opts *opts)
              "the watchdog needs the recorder, which is off: TENON_RECORDER=0, or the system gave "
              "no memory for it");
     tn_watchdog_stop();
-    pthread_mutex_lock(&dog.lock);
+    lock_dog();
     dog.opts = *opts;
     if (opts->save_path) {
         memcpy(dog.save_path, opts->save_path, strlen(opts->save_path) + 1);
@@ -305,20 +322,24 @@ tn_status tn_watchdog_start(const tn_watchdog_opts *opts)
     }
     dog.wanted = true;
     tn_status st = start();
-    pthread_mutex_unlock(&dog.lock);
+    unlock_dog();
     return st;
 }
 
 void tn_watchdog_stop(void)
 {
-    pthread_mutex_lock(&dog.lock);
+    lock_dog();
     dog.wanted = false;
     dog.stop = true;
     pthread_cond_broadcast(&dog.changed);
-    while (dog.running && !am_dog)
-        pthread_cond_wait(&dog.changed, &dog.lock);
+    if (dog.running && !am_dog) {
+        tni_wait_begin(TNI_WAIT_EVENT, (uintptr_t)&dog, "the end of the watchdog", true);
+        while (dog.running)
+            pthread_cond_wait(&dog.changed, &dog.lock);
+        tni_wait_end();
+    }
     atomic_store(&tni_waits_can_end, false);
-    pthread_mutex_unlock(&dog.lock);
+    unlock_dog();
 }
 
 bool tni_watchdog_forked(void)
@@ -332,10 +353,10 @@ bool tni_watchdog_forked(void)
 
 void tni_watchdog_restart(void)
 {
-    pthread_mutex_lock(&dog.lock);
+    lock_dog();
     if (dog.wanted && !dog.running)
         (void)!start();
-    pthread_mutex_unlock(&dog.lock);
+    unlock_dog();
 }
 
 void tni_watchdog_from_environment(void)

@@ -117,9 +117,11 @@ static void take_walk(tn_device device, bool boxed, walk *w)
         call_mm(device, boxed);
         _exit(0);
     }
-    int status, fd = -1;
+    int status;
+    tni_process_records records;
     ASSERT(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
-    ASSERT_OK(tni_process_open((int)child, &fd));
+    ASSERT_OK(tni_process_open((int)child, &records));
+    int fd = records.fd[0];
     tni_seen seen;
     ASSERT_OK(tni_seen_read(fd, true, &seen));
     ASSERT(seen.n_threads == 1);
@@ -139,7 +141,7 @@ static void take_walk(tn_device device, bool boxed, walk *w)
         note_stage(w, &seen);
         tni_seen_clear(&seen);
     }
-    close(fd);
+    tni_process_close(&records);
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
 }
