@@ -191,11 +191,11 @@ tn_status tni_device_install(tn_device_type type, const tn_device_vtable *vtable
 
 /* ---- text ---- */
 
-/* Devices that a text may name: those that tensors can be on, and CUDA, whose kernels may be
- * absent. */
+/* Devices that a text may name: all of the built-in ones, whether this machine has them or not,
+ * because programs compare against them; and the private ones that somebody claimed. */
 static bool is_nameable(int type)
 {
-    return type == TN_DEVICE_CUDA || tni_device_usable(TN_DEVICE_INIT(type, -1));
+    return !is_private(type) || is_ready(type);
 }
 
 static tn_status unknown_type(const char *text)
