@@ -191,3 +191,36 @@ TEST(rows_depend_neither_on_threads_nor_on_the_instruction_set)
     tni_cpu_use(TNI_ISA_AVX512);
     ASSERT_OK(tn_set_num_threads(before));
 }
+
+/* Rows of up to 32 numbers take a way of their own in some instruction sets. */
+TEST(softmax_of_short_rows_has_the_same_bits_in_every_instruction_set)
+{
+    for (int64_t n = 1; n <= 40; n++) {
+        const int64_t sizes[] = {6, n};
+        tn_tensor *x = uniform(2, sizes), *wanted = NULL;
+        float *row = x->data;
+        for (int64_t i = 0; i < n; i++) {
+            row[n + i] = row[n + i] * 200 - 100;
+            row[2 * n + i] = -INFINITY;
+        }
+        row[3 * n] = INFINITY;
+        row[4 * n + n - 1] = NAN;
+        row[5 * n + n / 2] = -INFINITY;
+        tni_cpu_use(TNI_ISA_BASE);
+        ASSERT_OK(tn__softmax(x, 1, false, &wanted));
+        for (int isa = TNI_ISA_AVX2; isa <= TNI_ISA_AVX512; isa++) {
+            tn_tensor *out = NULL;
+            if (tni_cpu_use((tni_isa)isa) != (tni_isa)isa)
+                continue;
+            test_note("%s, rows of %lld", tni_isa_name((tni_isa)isa), (long long)n);
+            ASSERT_OK(tn__softmax(x, 1, false, &out));
+            const float *a = wanted->data, *b = out->data;
+            for (int64_t i = 0; i < 6 * n; i++)
+                EXPECT((isnan(a[i]) && isnan(b[i])) || memcmp(a + i, b + i, sizeof *a) == 0);
+            tn_tensor_unref(out);
+        }
+        tn_tensor_unref(wanted);
+        tn_tensor_unref(x);
+    }
+    tni_cpu_use(TNI_ISA_AVX512);
+}

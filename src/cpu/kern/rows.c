@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include "cpu/kern/maths.h"
+#include "cpu/kern/rows_short.h"
 #include "cpu/kern/types.h"
 
 /* Bytes of a vector register. Lanes are 128 bytes whatever it is. */
@@ -30,7 +31,11 @@
 #define EXP_DOWN exp_down_f32
 #define LOG      log_f32
 #define SQRT     sqrtf
+#ifdef SHORT_ROW
+#    define SOFTMAX_SHORT short_softmax
+#endif
 #include "cpu/kern/rows.inc"
+#undef SOFTMAX_SHORT
 
 #define T        double
 #define SUF      f64

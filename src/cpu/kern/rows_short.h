@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/kern/rows_short.h: softmax of rows of at most 32 floats, whole rows in registers. The same
+ * sums in the same order as rows.inc, so the same bits; half of the time at 16 floats, where
+ * loops over parts of vectors are most of the work. */
+#ifndef TNI_CPU_KERN_ROWS_SHORT_H
+#define TNI_CPU_KERN_ROWS_SHORT_H
+
+#include "cpu/kern/gemm_vec.h"
+#include "cpu/kern/maths.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+#    define SHORT_ROW    32 /* the lanes of Note [Sums] */
+#    define SHORT_ALWAYS static inline __attribute__((always_inline))
+
+#    if defined(__AVX512F__) && defined(__AVX512VL__)
+SHORT_ALWAYS vec_f32 short_max(vec_f32 a, vec_f32 b)
+{
+    return _mm512_max_ps(a, b);
+}
+/* n numbers, then -inf. */
+SHORT_ALWAYS vec_f32 short_load(const float *x, int n)
+{
+    return _mm512_mask_loadu_ps(_mm512_set1_ps(-INFINITY), (__mmask16)((1u << n) - 1u), x);
+}
+SHORT_ALWAYS vec_f32 short_power(vec_f32 shifted)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(shifted), 23));
+}
+SHORT_ALWAYS __m256 short_halves_add(vec_f32 v)
+{
+    return _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+}
+SHORT_ALWAYS __m256 short_halves_max(vec_f32 v)
+{
+    return _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+}
+#    else
+SHORT_ALWAYS vec_f32 short_max(vec_f32 a, vec_f32 b)
+{
+    return _mm256_max_ps(a, b);
+}
+SHORT_ALWAYS vec_f32 short_load(const float *x, int n)
+{
+    __m256 mask = _mm256_castsi256_ps(mask_f32(n));
+    return _mm256_blendv_ps(_mm256_set1_ps(-INFINITY), load_part_f32(x, n), mask);
+}
+SHORT_ALWAYS vec_f32 short_power(vec_f32 shifted)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(shifted), 23));
+}
+SHORT_ALWAYS __m256 short_halves_add(vec_f32 v)
+{
+    return v;
+}
+SHORT_ALWAYS __m256 short_halves_max(vec_f32 v)
+{
+    return v;
+}
+#    endif
+
+SHORT_ALWAYS float short_across_add(__m256 v)
+{
+    __m128 x = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+
+SHORT_ALWAYS vec_f32 short_across_max(__m256 v)
+{
+    __m128 x = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+    return set_f32(_mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x))));
+}
+
+/* exp_down_f32 of each. */
+SHORT_ALWAYS vec_f32 short_exp_down(vec_f32 x)
+{
+    x = short_max(set_f32(-88.0f), x); /* this way round NaN stays */
+    vec_f32 shifted = x * 1.44269504088896341f + (0x1.8p+23f + 127.0f);
+    vec_f32 k = shifted - (0x1.8p+23f + 127.0f);
+    vec_f32 r = x - k * 0.693359375f;
+    r = r - k * -2.12194440e-4f;
+    vec_f32 p = r * 1.3814568520e-3f + 8.3687314764e-3f;
+    p = p * r + 4.1668388993e-2f;
+    p = p * r + 1.6666521132e-1f;
+    p = p * r + 4.9999994040e-1f;
+    p = (p * (r * r) + r) + 1.0f;
+    return p * short_power(shifted);
+}
+
+/* exp of a row less its largest number, in `vectors` registers of which the last has @p rest
+ * numbers; returns their sum. */
+SHORT_ALWAYS float short_exps(const int vectors, const float *x, int rest, vec_f32 *e, vec_f32 *max)
+{
+    for (int i = 0; i + 1 < vectors; i++)
+        e[i] = load_f32(x + i * VL_f32);
+    e[vectors - 1] = short_load(x + (vectors - 1) * VL_f32, rest);
+    vec_f32 best = e[0];
+    for (int i = 1; i < vectors; i++)
+        best = short_max(best, e[i]);
+    *max = short_across_max(short_halves_max(best));
+    for (int i = 0; i < vectors; i++)
+        e[i] = short_exp_down(e[i] - *max);
+    /* Registers in halves, then within one. What a row does not have is 0. */
+    vec_f32 sum = e[0];
+    if (vectors == 2)
+        sum = e[0] + e[1];
+    if (vectors == 3)
+        sum = (e[0] + e[2]) + e[1];
+    if (vectors == 4)
+        sum = (e[0] + e[2]) + (e[1] + e[3]);
+    return short_across_add(short_halves_add(sum));
+}
+
+SHORT_ALWAYS void short_softmax_by(const int vectors, float *o, const float *x, int64_t rows, int n)
+{
+    const int rest = n - (vectors - 1) * VL_f32;
+    for (int64_t r = 0; r < rows; r++, o += n, x += n) {
+        vec_f32 e[SHORT_ROW / VL_f32], max;
+        float sum = short_exps(vectors, x, rest, e, &max);
+        vec_f32 scale = set_f32((float)(1.0 / (double)sum));
+        for (int i = 0; i + 1 < vectors; i++)
+            store_f32(o + i * VL_f32, e[i] * scale);
+        vec_f32 last = e[vectors - 1] * scale;
+        if (rest == VL_f32)
+            store_f32(o + (vectors - 1) * VL_f32, last);
+        else
+            store_part_f32(o + (vectors - 1) * VL_f32, last, rest);
+    }
+}
+
+static void short_softmax(float *o, const float *x, int64_t rows, int n)
+{
+    if (n <= VL_f32)
+        short_softmax_by(1, o, x, rows, n);
+    else if (n <= 2 * VL_f32)
+        short_softmax_by(2, o, x, rows, n);
+#    if VL_f32 == 8
+    else if (n <= 3 * VL_f32)
+        short_softmax_by(3, o, x, rows, n);
+    else
+        short_softmax_by(4, o, x, rows, n);
+#    endif
+}
+#endif
+
+#endif
