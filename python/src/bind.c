@@ -342,7 +342,17 @@ static PyObject *return_type(PyObject *self, PyObject *o)
     return Py_NewRef(Py_None);
 }
 
+/* Packages tell PyTorch which of their parts are used; nobody listens here. */
+static PyObject *log_api_usage(PyObject *module, PyObject *name)
+{
+    (void)module;
+    if (!PyUnicode_Check(name))
+        return PyErr_Format(PyExc_TypeError, "_log_api_usage_once(): the name of an event, a str");
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef own_functions[] = {
+    {"_log_api_usage_once", log_api_usage, METH_O, "_log_api_usage_once(event) -> None"},
     {"_return_type", return_type, METH_O, "_return_type(name) -> type, or None"},
     {NULL, NULL, 0, NULL},
 };

@@ -15,6 +15,7 @@ globals().update({name: f for name, f in vars(_C._VariableFunctions).items()
                   if name[:2] != "__" and name not in _WRAPPED})
 
 newaxis = None
+_C._TensorMeta = type(_C.Tensor)  # the class of tensor classes, which packages import from there
 
 
 def _loaded_later(name):
@@ -48,7 +49,8 @@ _NAMES = {
         "_check_tensor_all", "_check_tensor_all_with", "_check_type", "_check_value", "_check_with", "get_device_module",
         "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"),
     "_tensor_str": ("set_printoptions", "get_printoptions"),
-    "serialization": ("save", "load"),
+    "_lowrank": ("pca_lowrank", "svd_lowrank"),
+    "serialization": ("PyTorchFileReader", "load", "save"),
     "sparse": ("sparse_coo_tensor", "sparse_csr_tensor", "spmm"),
     "storage": (
         "is_storage", "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",

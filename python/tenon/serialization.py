@@ -413,6 +413,37 @@ class _Archive:
         return data
 
 
+class PyTorchFileReader:
+    """The records of a file that torch.save wrote, one by one; takes a path or a file-like object."""
+
+    def __init__(self, file):
+        self._archive = _Archive(open(file, "rb") if isinstance(file, (str, os.PathLike)) else file)
+
+    def has_record(self, name):
+        return self._archive.has(name)
+
+    def get_all_records(self):
+        prefix = self._archive.prefix
+        return [name[len(prefix):] for name in self._archive.zip.namelist() if name.startswith(prefix)]
+
+    def get_record(self, name):
+        self._archive.left = self._archive.size
+        return self._archive.read(name)
+
+    def get_record_offset(self, name):
+        self._archive.left = self._archive.size
+        return self._archive.span(name)[0]
+
+    def get_storage_from_record(self, name, numel, dtype):
+        """A record as a tensor of that many elements, whose storage has the record's bytes."""
+        data = self.get_record(name)
+        if numel < 0 or numel * dtype.itemsize > len(data):
+            raise RuntimeError("the record %s has no %d elements of %s" % (name, numel, dtype))
+        if not numel:
+            return tenon.empty(0, dtype=dtype)
+        return tenon.frombuffer(bytearray(data), dtype=dtype, count=numel)
+
+
 def _load_zip(file, map_location, weights_only, encoding, mapped):
     archive = _Archive(file)
     move = _mover(map_location)

@@ -306,6 +306,82 @@ class ForPackages(unittest.TestCase):
             for part in names.split():
                 self.assertTrue(hasattr(module, part), (name, part))
 
+    def test_every_kind_of_device_has_a_name(self):
+        self.assertEqual((str(tenon.device("mps")), tenon.device("xpu:1").index), ("mps", 1))
+        self.assertNotEqual(tenon.device("mps"), tenon.device("cpu"))
+        with self.assertRaisesRegex(RuntimeError, "mps"):
+            tenon.zeros(2, device="mps")
+
+    def test_distributions_have_modules_of_their_own(self):
+        from tenon.distributions.beta import Beta
+        from tenon.distributions.multivariate_normal import MultivariateNormal
+        from tenon.distributions.relaxed_bernoulli import RelaxedBernoulli
+        d = tenon.distributions
+        self.assertEqual((Beta, MultivariateNormal, RelaxedBernoulli),
+                         (d.Beta, d.MultivariateNormal, d.RelaxedBernoulli))
+
+    def test_a_matrix_of_low_rank_is_taken_apart(self):
+        tenon.manual_seed(0)
+        for shape in ((8, 5), (5, 8), (3, 9, 4)):
+            a, q = tenon.randn(*shape, dtype=tenon.float64), min(shape[-2:])
+            u, s, v = tenon.svd_lowrank(a, q=q, niter=4)
+            tenon.testing.assert_close(u @ tenon.diag_embed(s) @ v.mT, a)
+            tenon.testing.assert_close(s, tenon.linalg.svdvals(a))
+        low = tenon.randn(20, 2, dtype=tenon.float64) @ tenon.randn(2, 7, dtype=tenon.float64)
+        u, s, v = tenon.pca_lowrank(low + 3, q=2)
+        tenon.testing.assert_close(u @ s.diag() @ v.mT, low - low.mean(0))
+        with self.assertRaisesRegex(ValueError, r"q\(=9\) must be non-negative integer"):
+            tenon.pca_lowrank(low, q=9)
+
+    def test_the_records_of_a_file_are_read_one_by_one(self):
+        path = os.path.join(tempfile.mkdtemp(), "a.pt")
+        tenon.save({"a": tenon.arange(6.0)}, path)
+        reader = tenon.PyTorchFileReader(path)
+        self.assertTrue(reader.has_record("data.pkl") and not reader.has_record("none"))
+        self.assertIn("data/0", reader.get_all_records())
+        self.assertEqual(reader.get_record("version").strip(), b"3")
+        self.assertEqual(reader.get_storage_from_record("data/0", 6, tenon.float32).tolist(), list(range(6)))
+        with self.assertRaisesRegex(RuntimeError, "has no 7 elements"):
+            reader.get_storage_from_record("data/0", 7, tenon.float32)
+        with self.assertRaisesRegex(RuntimeError, "failed locating file none"):
+            reader.get_record("none")
+
+    def test_one_process_joins_and_keeps_all_of_the_state(self):
+        from tenon.distributed.algorithms.join import Join, Joinable, JoinHook
+        from tenon.distributed.optim import ZeroRedundancyOptimizer
+        said = []
+
+        class Hook(JoinHook):
+            def post_hook(self, is_last_joiner):
+                said.append(is_last_joiner)
+
+        class One(Joinable):
+            join_device = join_process_group = None
+
+            def __init__(self):
+                super().__init__()
+
+            def join_hook(self, **kwargs):
+                return Hook()
+
+        with Join([One()]):
+            pass
+        self.assertEqual(said, [True])
+        plain, spread = (tenon.nn.Linear(3, 1), tenon.nn.Linear(3, 1))
+        spread.load_state_dict(plain.state_dict())
+        one = tenon.optim.Adam(plain.parameters(), lr=0.1)
+        two = ZeroRedundancyOptimizer(spread.parameters(), tenon.optim.Adam, lr=0.1)
+        for _ in range(3):
+            for layer, optimizer in ((plain, one), (spread, two)):
+                optimizer.zero_grad()
+                layer(tenon.ones(2, 3)).square().sum().backward()
+                optimizer.step()
+        self.assertTrue(tenon.equal(plain.weight, spread.weight))
+        with self.assertRaisesRegex(RuntimeError, "has not been consolidated"):
+            two.state_dict()
+        two.consolidate_state_dict()
+        self.assertEqual(two.state_dict()["param_groups"], one.state_dict()["param_groups"])
+
     def test_markers_of_quantization_pass_on_what_they_get(self):
         from tenon.ao.quantization import QuantWrapper
         x, f = tenon.ones(2), tenon.nn.quantized.FloatFunctional()

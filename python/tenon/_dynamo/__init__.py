@@ -79,4 +79,11 @@ def export(f, *args, **options):
     return tenon.export.export(f, *args, **options)
 
 
-__getattr__ = lazy_modules(__name__, ("config", "eval_frame", "utils"))
+_modules = lazy_modules(__name__, ("config", "eval_frame", "utils"))
+
+
+def __getattr__(name):
+    if name == "OptimizedModule":
+        from tenon._compile import OptimizedModule
+        return OptimizedModule
+    return _modules(name)

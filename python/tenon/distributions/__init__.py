@@ -20,3 +20,30 @@ __all__ = ["Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "Di
            "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough",
            "Pareto", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution",
            "Uniform", "VonMises", "Weibull", "constraints", "kl_divergence", "register_kl", "transforms"] + _transforms
+
+
+def _make_paths():
+    """The modules of their own that PyTorch gives its distributions: `from torch.distributions.beta import Beta`."""
+    import sys
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    for path, names in (
+            ("beta", "Beta"), ("binomial", "Binomial"), ("cauchy", "Cauchy"), ("chi2", "Chi2"),
+            ("dirichlet", "Dirichlet"), ("exp_family", "ExponentialFamily"), ("exponential", "Exponential"),
+            ("gamma", "Gamma"), ("geometric", "Geometric"), ("gumbel", "Gumbel"), ("half_cauchy", "HalfCauchy"),
+            ("half_normal", "HalfNormal"), ("independent", "Independent"), ("inverse_gamma", "InverseGamma"),
+            ("laplace", "Laplace"), ("log_normal", "LogNormal"), ("logistic_normal", "LogisticNormal"),
+            ("mixture_same_family", "MixtureSameFamily"), ("multinomial", "Multinomial"),
+            ("multivariate_normal", "MultivariateNormal"), ("negative_binomial", "NegativeBinomial"),
+            ("one_hot_categorical", "OneHotCategorical OneHotCategoricalStraightThrough"), ("pareto", "Pareto"),
+            ("poisson", "Poisson"), ("relaxed_bernoulli", "RelaxedBernoulli"),
+            ("relaxed_categorical", "RelaxedOneHotCategorical"), ("studentT", "StudentT"),
+            ("uniform", "Uniform"), ("von_mises", "VonMises"), ("weibull", "Weibull")):
+        full = "%s.%s" % (__name__, path)
+        module = ModuleType(full, "The path of %s in PyTorch." % names)
+        module.__spec__ = ModuleSpec(full, None)
+        module.__dict__.update({name: globals()[name] for name in names.split()}, __all__=names.split())
+        sys.modules[full] = globals()[path] = module
+
+
+_make_paths()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Algorithms over several processes, of which there is one."""
