@@ -37,6 +37,8 @@ def _check(tensors):
         raise ValueError(f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}")
     owners = {}
     for name, t in tensors.items():
+        if not isinstance(name, str):
+            raise TypeError(f"argument 'tensor_dict': '{type(name).__name__}' object is not an instance of 'str'")
         if not isinstance(t, tenon.Tensor):
             raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received {type(t)}")
         if not t.is_contiguous():
@@ -47,12 +49,27 @@ def _check(tensors):
                              "`.contiguous()` on your tensor to pack it before saving.")
         if t.numel() and t.device.type == "cpu":
             owners.setdefault(t.untyped_storage().data_ptr(), []).append(name)
-    shared = [set(names) for names in owners.values() if len(names) > 1]
+    shared = [group for names in owners.values() if len(names) > 1 for group in _overlapping(tensors, names)]
     if shared:
         raise RuntimeError(f"\n            Some tensors share memory, this will lead to duplicate "
                            f"memory on disk and potential differences when loading them again: "
                            f"{shared}.\n            A potential way to correctly save your model is to "
-                           "use `save_model`.")
+                           "use `save_model`.\n            More information at "
+                           "https://huggingface.co/docs/safetensors/torch_shared_tensors\n        ")
+
+
+def _overlapping(tensors, names):
+    """Of tensors in one memory, all of them contiguous, the groups of those that share elements."""
+    spans = sorted((tensors[n].data_ptr(), tensors[n].data_ptr() + tensors[n].numel() * tensors[n].dtype.itemsize, n)
+                   for n in names)
+    groups, end = [], None
+    for begin, stop, name in spans:
+        if end is None or begin >= end:
+            groups.append(set())
+            end = stop
+        groups[-1].add(name)
+        end = max(end, stop)
+    return [group for group in groups if len(group) > 1]
 
 
 def _prepare(tensors, metadata):
@@ -61,8 +78,9 @@ def _prepare(tensors, metadata):
     order = sorted(tensors.items(), key=lambda kv: (-kv[1].dtype.itemsize, kv[0]))
     header = {}
     if metadata is not None:
-        if not all(isinstance(k, str) and isinstance(v, str) for k, v in metadata.items()):
-            raise SafetensorError("metadata must map texts to texts")
+        for text in (*metadata, *metadata.values()):
+            if not isinstance(text, str):
+                raise TypeError(f"argument 'metadata': '{type(text).__name__}' object is not an instance of 'str'")
         header["__metadata__"] = dict(metadata)
     offset = 0
     for name, t in order:
@@ -101,7 +119,7 @@ def save_file(tensors, filename, metadata=None):
 def _no_twice(pairs):
     out = dict(pairs)
     if len(out) != len(pairs):
-        raise SafetensorError("Error while deserializing header: a name occurs twice")
+        raise SafetensorError("Error while deserializing: a name occurs twice")
     return out
 
 
@@ -109,24 +127,31 @@ def _int(v):
     return type(v) is int and 0 <= v < 1 << 62
 
 
-def _entry(name, e, size):
+def _entry(name, e):
     """(dtype, shape, begin, end) of a header entry, checked."""
-    if not isinstance(e, dict) or set(e) != {"dtype", "shape", "data_offsets"}:
-        raise SafetensorError(f"Error while deserializing header: the entry of {name!r} is malformed")
+    if not isinstance(e, dict):
+        raise SafetensorError(f"Error while deserializing: invalid JSON in header: the entry of {name!r} is malformed")
+    for field in ("dtype", "shape", "data_offsets"):
+        if field not in e:
+            raise SafetensorError(f"Error while deserializing: invalid JSON in header: missing field `{field}`")
     code, shape, span = e["dtype"], e["shape"], e["data_offsets"]
     if code not in _DTYPES:
-        raise SafetensorError(f"Error while deserializing header: dtype {code!r} of {name!r} is unknown")
+        raise SafetensorError(f"Error while deserializing: invalid JSON in header: unknown variant `{code}`")
     if not isinstance(shape, list) or not all(_int(v) for v in shape) or len(shape) > 64:
-        raise SafetensorError(f"Error while deserializing header: the shape of {name!r} is malformed")
+        raise SafetensorError(f"Error while deserializing: invalid JSON in header: the shape of {name!r} is malformed")
     if not isinstance(span, list) or len(span) != 2 or not all(_int(v) for v in span):
-        raise SafetensorError(f"Error while deserializing header: the offsets of {name!r} are malformed")
+        raise SafetensorError(f"Error while deserializing: invalid JSON in header: the offsets of {name!r} are malformed")
     dtype = getattr(tenon, _DTYPES[code])
     nbytes = dtype.itemsize
     for v in shape:
         nbytes *= v
+    if nbytes >= 1 << 64:
+        raise SafetensorError("Error while deserializing: overflow computing buffer size from shape and/or element type")
     begin, end = span
-    if begin > end or end > size or end - begin != nbytes:
-        raise SafetensorError(f"Error while deserializing header: invalid offset for tensor {name!r}")
+    if begin > end:
+        raise SafetensorError(f"Error while deserializing: invalid offset for tensor `{name}`")
+    if end - begin != nbytes:
+        raise SafetensorError("Error while deserializing: invalid shape, data type, or offset for tensor")
     return dtype, shape, begin, end
 
 
@@ -134,32 +159,31 @@ def _header(f, size):
     """(entries, metadata, where the data begin) of an open file of `size` bytes."""
     head = f.read(8)
     if len(head) < 8:
-        raise SafetensorError("Error while deserializing header: header too small")
+        raise SafetensorError("Error while deserializing: header too small")
     n = struct.unpack("<Q", head)[0]
     if n > HEADER_LIMIT:
-        raise SafetensorError("Error while deserializing header: header too large")
+        raise SafetensorError("Error while deserializing: header too large")
     if n > size - 8:
-        raise SafetensorError("Error while deserializing header: invalid header length")
+        raise SafetensorError("Error while deserializing: invalid header length")
     try:
         text = f.read(n).decode("utf-8")
         if not text.startswith("{"):
-            raise SafetensorError("Error while deserializing header: invalid start of header")
+            raise SafetensorError("Error while deserializing: invalid JSON in header: it is no object")
         header = json.loads(text, object_pairs_hook=_no_twice)
     except (ValueError, RecursionError):
-        raise SafetensorError("Error while deserializing header: it is no JSON") from None
+        raise SafetensorError("Error while deserializing: invalid JSON in header") from None
     metadata = header.pop("__metadata__", None)
     if metadata is not None and not (isinstance(metadata, dict) and all(
             isinstance(v, str) for v in metadata.values())):
-        raise SafetensorError("Error while deserializing header: metadata are malformed")
-    entries = {name: _entry(name, e, size - 8 - n) for name, e in header.items()}
+        raise SafetensorError("Error while deserializing: invalid JSON in header: metadata are malformed")
+    entries = {name: _entry(name, e) for name, e in header.items()}
     at = 0
-    for dtype, shape, begin, end in sorted(entries.values(), key=lambda e: (e[2], e[3])):
+    for name, (dtype, shape, begin, end) in sorted(entries.items(), key=lambda e: e[1][2:]):
         if begin != at:
-            raise SafetensorError("Error while deserializing header: tensors overlap or leave a hole")
+            raise SafetensorError(f"Error while deserializing: invalid offset for tensor `{name}`")
         at = end
     if at != size - 8 - n:
-        raise SafetensorError("Error while deserializing header: the file is incomplete, or has bytes "
-                              "that belong to nothing")
+        raise SafetensorError("Error while deserializing: incomplete metadata, file not fully covered")
     return entries, metadata, 8 + n
 
 
@@ -208,7 +232,7 @@ class safe_open:
 
     def __init__(self, filename, framework="pt", device="cpu"):
         if framework not in ("pt", "torch", "pytorch"):
-            raise SafetensorError(f"framework {framework!r} is not supported: use 'pt'")
+            raise SafetensorError(f"framework {framework} is invalid")
         self._device = device
         self._file = open(os.fspath(filename), "rb")
         try:

@@ -207,6 +207,23 @@ class Safetensors(unittest.TestCase):
         with self.assertRaises(ValueError):
             safetensors.save({"a": 3})
 
+    def test_parts_of_one_memory_are_written_when_they_do_not_overlap(self):
+        x = tenon.arange(4.0)
+        again = safetensors.load(safetensors.save({"a": x[:2], "b": x[2:]}))
+        self.assertEqual((again["a"].tolist(), again["b"].tolist()), ([0, 1], [2, 3]))
+        with self.assertRaisesRegex(RuntimeError, "Some tensors share memory"):
+            safetensors.save({"a": x[:3], "b": x[2:]})
+        for tensors, metadata in (({3: x}, None), ({"a": x}, {"a": 3})):
+            with self.assertRaisesRegex(TypeError, "'int' object is not an instance of 'str'"):
+                safetensors.save(tensors, metadata)
+
+    def test_bytes_are_those_of_the_safetensors_package(self):
+        """Written by safetensors 0.8.0: save({"b": ones(2), "a": ones(1, dtype=int64)}, {"k": "v"})."""
+        made = safetensors.save({"b": tenon.ones(2), "a": tenon.ones(1, dtype=tenon.int64)}, {"k": "v"})
+        self.assertEqual(made, struct.pack("<Q", 136) + b'{"__metadata__":{"k":"v"},"a":{"dtype":"I64","shape":[1],'
+                         b'"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}}   '
+                         + struct.pack("<qff", 1, 1.0, 1.0))
+
     def test_models_with_tied_weights(self):
         model = tenon.nn.Sequential(tenon.nn.Linear(2, 2), tenon.nn.Linear(2, 2))
         model[1].weight = model[0].weight
@@ -225,6 +242,12 @@ class Safetensors(unittest.TestCase):
 
         entry = {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}
         self.assertEqual(safetensors.load(file({"a": entry}))["a"].tolist(), [0] * 4)
+        self.assertEqual(safetensors.load(file({"a": {**entry, "more": 1}}))["a"].tolist(), [0] * 4)
+        for text, bad in (("incomplete metadata, file not fully covered", file({"a": entry}, b"\0" * 17)),
+                          ("invalid offset for tensor `b`", file({"a": entry, "b": entry})),
+                          ("header too small", b"abc"), ("missing field `shape`", file({"a": {"dtype": "F32"}}))):
+            with self.assertRaisesRegex(safetensors.SafetensorError, "Error while deserializing: .*" + text):
+                safetensors.load(bad)
         for bad in (b"", b"1234", struct.pack("<Q", 1 << 63) + b"{}", struct.pack("<Q", 200_000_000),
                     struct.pack("<Q", 10) + b"{}", file(b"{"), file(b"[]"), file(b"\xff\xfe{}"), file({}),
                     file(b"{" * 100_000), file(b'{"a":' * 100_000),
@@ -232,7 +255,7 @@ class Safetensors(unittest.TestCase):
                     file({"a": {**entry, "shape": [1 << 62, 4]}}), file({"a": {**entry, "shape": [2.0, 2]}}),
                     file({"a": {**entry, "shape": "4"}}), file({"a": {**entry, "dtype": "F99"}}),
                     file({"a": {**entry, "data_offsets": [0, 32]}}), file({"a": {**entry, "data_offsets": [16, 0]}}),
-                    file({"a": {**entry, "data_offsets": [-16, 0]}}), file({"a": {**entry, "more": 1}}),
+                    file({"a": {**entry, "data_offsets": [-16, 0]}}),
                     file({"a": entry, "b": entry}), file({"a": entry}, b"\0" * 15), file({"a": entry}, b"\0" * 17),
                     file({"a": None}), file({"__metadata__": {"a": 1}, "a": entry}),
                     file(b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},'
