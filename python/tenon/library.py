@@ -7,7 +7,8 @@ import tenon
 from tenon import _C
 
 __all__ = ["Library", "define", "impl", "custom_op", "register_kernel", "register_autograd", "register_fake",
-           "impl_abstract", "infer_schema", "get_ctx", "fallthrough_kernel", "CustomOpDef"]
+           "impl_abstract", "infer_schema", "get_ctx", "fallthrough_kernel", "CustomOpDef", "register_autocast",
+           "triton_op", "wrap_triton", "opcheck"]
 
 _KINDS = {"DEF": 0, "FRAGMENT": 1, "IMPL": 2}
 _DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "mps": "MPS", "xpu": "XPU"}
@@ -88,6 +89,12 @@ def _fragment(ns):
     if ns not in _kept:
         _kept[ns] = Library(ns, "FRAGMENT")
     return _kept[ns]
+
+
+def opcheck(op, args, kwargs=None, **options):
+    """Whether an operator does what its schema, its gradient and its fake kernel say: see tenon._opcheck."""
+    from tenon import _opcheck
+    return _opcheck.opcheck(op, args, kwargs, **options)
 
 
 def _split(qualname):
@@ -215,6 +222,40 @@ def _autograd_kernel(overload, formula, shown):
 _custom = {}
 
 
+def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
+    """Inside autocast the operator's floating arguments are cast to a dtype, and it runs without autocast."""
+    if not isinstance(op, (str, tenon._ops.OpOverload, CustomOpDef)):
+        raise ValueError("register_autocast(%s): got unexpected type for op: %s" % (op, type(op)))
+    if device_type not in ("cpu", "cuda"):
+        raise ValueError("Unknown device type: %s" % device_type)
+    name = _name_of(op)
+    key = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA"}[device_type]
+    overload = tenon._ops._overload(name)
+
+    def cast(x):
+        eligible = isinstance(x, tenon.Tensor) and x.is_floating_point() and x.device.type == device_type
+        return x.to(cast_inputs) if eligible and x.dtype != tenon.float64 else x
+
+    def kernel(*args, **kwargs):
+        from tenon.utils._pytree import tree_map
+        args, kwargs = tree_map(cast, (args, kwargs))
+        with _C._ExcludeDispatchKeyGuard(key):
+            return overload(*args, **kwargs)
+    known = _custom.get(name)
+    ns, short = _split(name)
+    (lib or (known._lib if known else _fragment(ns))).impl(short, kernel, key)
+
+
+def triton_op(name, fn=None, /, *, mutates_args, schema=None):
+    """custom_op for a function that starts Triton kernels; such kernels need a GPU, the rest of it does not."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel, /):
+    """A Triton kernel for triton_op. Triton is not here, so nothing is one."""
+    raise RuntimeError("wrap_triton only works on functions annotated with triton.jit or triton.autotune")
+
+
 def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
     """Make a Python function an operator: its schema comes from its annotations."""
     def make(fn):
@@ -277,6 +318,9 @@ class CustomOpDef:
     def register_fake(self, fn, /):
         self._fake = fn
         return fn
+
+    def register_autocast(self, device_type, cast_inputs):
+        register_autocast(self, device_type, cast_inputs)
 
     def register_autograd(self, backward, /, *, setup_context=None):
         if self._opoverload._schema.is_mutable:

@@ -142,5 +142,55 @@ class Libraries(unittest.TestCase):
         self.assertEqual(results, [40000.] * 4)
 
 
+class Checks(unittest.TestCase):
+    def made(self, name, fn, fake=None):
+        op = tenon.library.custom_op("checks::" + name, fn, mutates_args=(), schema="(Tensor x) -> Tensor")
+        op.register_fake(fake or tenon.empty_like)
+        return op
+
+    def test_an_operator_that_keeps_its_word_passes(self):
+        good = self.made("good", lambda x: x * 2)
+        good.register_autograd(lambda ctx, g: g * 2)
+        for x in (tenon.randn(3), tenon.randn(3, requires_grad=True)):
+            self.assertEqual(tenon.library.opcheck(good, (x,)), dict.fromkeys(
+                ("test_schema", "test_autograd_registration", "test_faketensor"), "SUCCESS"))
+
+    def test_one_that_does_not_is_found_out(self):
+        def writes(x):
+            x.add_(1)
+            return x.clone()
+        for name, fn, fake, text in (
+                ("writes", writes, None, "test_schema failed with Argument x is not defined as mutable but was mutated"),
+                ("same", lambda x: x, None, "test_schema failed with Argument x is not defined to alias output"),
+                ("fake", lambda x: x * 2, lambda x: x.new_empty(x.shape[0] + 1),
+                 r"test_faketensor failed with .* Shapes .*\[3\]\) and .*\[4\]\) are not equal!")):
+            op = self.made(name, fn, fake)
+            with self.assertRaisesRegex(tenon._opcheck.OpCheckError, text):
+                tenon.library.opcheck(op, (tenon.randn(3),))
+        lib = tenon.library.Library("checks_lib", "FRAGMENT")
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", lambda x: x.sin(), "CPU")
+        found = tenon.library.opcheck(tenon.ops.checks_lib.f.default, (tenon.randn(3, requires_grad=True),),
+                                      test_utils="test_autograd_registration", raise_exception=False)
+        self.assertRegex(str(found["test_autograd_registration"]), "does not have an autograd kernel")
+        lib._destroy()
+        with self.assertRaisesRegex(ValueError, "expected test_utils to be subset of"):
+            tenon.library.opcheck(op, (tenon.ones(1),), test_utils="nope")
+
+    def test_autocast_of_an_operator(self):
+        op = self.made("cast", lambda x: x.clone())
+        op.register_autocast("cpu", tenon.bfloat16)
+        with tenon.autocast("cpu"):
+            self.assertEqual(op(tenon.ones(2)).dtype, tenon.bfloat16)
+            self.assertEqual(op(tenon.ones(2, dtype=tenon.int64)).dtype, tenon.int64)
+        self.assertEqual(op(tenon.ones(2)).dtype, tenon.float32)
+
+    def test_triton_is_not_here(self):
+        op = tenon.library.triton_op("checks::tri", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor")
+        self.assertEqual(op(tenon.ones(1)).item(), 2)
+        with self.assertRaisesRegex(RuntimeError, "wrap_triton only works on functions annotated with"):
+            tenon.library.wrap_triton(lambda x: x)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -5,4 +5,4 @@ from tenon._lazy import lazy_modules
 
 __getattr__ = lazy_modules(__name__, ("_mode_utils", "_python_dispatch", "_pytree", "benchmark",
                                       "checkpoint", "collect_env", "data", "deterministic", "dlpack",
-                                      "hooks", "model_zoo", "tensorboard"))
+                                      "flop_counter", "hooks", "model_zoo", "module_tracker", "tensorboard"))
