@@ -206,8 +206,8 @@ static inline bool is_settled(const tn_call *call, tn_value *r, tni_type_kind ki
     return true;
 }
 
-/* "No gradient" from a kernel that has no way to say "no tensor": of a built-in operator that is told
- * by `output_mask` which of its results are wanted. */
+/* "No gradient" from a kernel that has no way to say "no tensor": of a built-in operator that is
+ * told by `output_mask` which of its results are wanted. */
 static bool is_left_out(const tn_call *call, const tni_schema *schema, tn_value *r)
 {
     if (r->tag != TN_TAG_NONE || !call->op->builtin)
