@@ -339,9 +339,6 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(resize, "tenon._functional", "resize")                         \
     X(resize_as, "tenon._functional", "resize_as")                   \
     X(resize_as_, "tenon._functional", "resize_as_")                 \
-    X(cauchy_, "tenon._functional", "cauchy_")                       \
-    X(geometric_, "tenon._functional", "geometric_")                 \
-    X(log_normal_, "tenon._functional", "log_normal_")               \
     X(coalesce, "tenon.sparse", "coalesce")                          \
     X(is_coalesced, "tenon.sparse", "is_coalesced")                  \
     X(indices, "tenon.sparse", "indices")                            \

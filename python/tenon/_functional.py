@@ -114,7 +114,8 @@ def einsum(*args):
         if len(args) % 2 == 1:
             equation += "->" + _letters(args[-1])
         return _ops.einsum(equation, [operand for operand, _ in pairs])
-    return _ops.einsum(args[0], _list(args[1:]))
+    operands = _list(args[1:])
+    return _ops.einsum(args[0], operands) if operands else einsum(args[0])
 
 
 def _letters(subscripts):
@@ -143,8 +144,9 @@ def tensordot(a, b, dims=2, out=None):
             raise RuntimeError("tensordot expects dims >= 0, but got dims=%d" % dims)
         dims = [list(range(a.dim() - dims, a.dim())), list(range(dims))]
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
-    made = _ops.tensordot(a, b, first, second)
-    return out.copy_(made) if out is not None else made
+    if out is None:
+        return _ops.tensordot(a, b, first, second)
+    return _ops.tensordot(a, b, first, second, out=out)
 
 
 def chain_matmul(*matrices, out=None):
@@ -251,7 +253,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         if std.numel() and bool((std < 0).any()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif std < 0:
-        raise RuntimeError("normal expects std >= 0.0, but found std %s" % std)
+        raise RuntimeError("normal expects std >= 0.0, but found std %g" % std)
     if isinstance(mean, tenon.Tensor) or isinstance(std, tenon.Tensor):
         like = mean if isinstance(mean, tenon.Tensor) else std
         shape = broadcast_shapes(*(t.shape for t in (mean, std) if isinstance(t, tenon.Tensor)))
@@ -325,23 +327,6 @@ def map_(self, tensor, callable):
     made = [callable(a, b) for a, b in zip(self.reshape(-1).tolist(), other)]
     self.copy_(tenon.tensor(made, dtype=self.dtype).reshape(self.shape))
     return self
-
-
-def cauchy_(self, median=0, sigma=1, *, generator=None):
-    """Numbers of Cauchy's distribution."""
-    return self.uniform_(0, 1, generator=generator).sub_(0.5).mul_(math.pi).tan_().mul_(sigma).add_(median)
-
-
-def geometric_(self, p, *, generator=None):
-    """How many trials until the first success."""
-    if not 0 < p < 1:
-        raise RuntimeError("geometric_ expects p to be in (0, 1), but got p=%s" % p)
-    draw = tenon.empty(self.shape, dtype=tenon.float64).exponential_(1.0, generator=generator)
-    return self.copy_((draw / -math.log1p(-p)).ceil())
-
-
-def log_normal_(self, mean=1, std=2, *, generator=None):
-    return self.normal_(mean, std, generator=generator).exp_()
 
 
 def rename(self, *names, **renames):

@@ -254,11 +254,12 @@ tn_tensor *tni_grad_svd_gradient(tn_tensor *grad_u, tn_tensor *grad_s, tn_tensor
     if (U->ndim != S->ndim + 1)
         return refused("linalg.svdvals: singular vectors are needed for gradients");
     int64_t k = S->sizes[S->ndim - 1], m = U->sizes[U->ndim - 2], n = Vh->sizes[Vh->ndim - 1];
-    if ((grad_u || grad_vh) && is_complex(U))
-        return refused("linalg.svd: gradients of complex singular vectors are not implemented");
-    if ((grad_u || grad_vh) && (U->sizes[U->ndim - 1] != k || Vh->sizes[Vh->ndim - 2] != k))
-        return refused("linalg.svd: The gradient of full singular vectors is not implemented. Use "
-                       "full_matrices=False");
+    /* Vectors beyond the values are any that fill up the space: nothing well-defined depends on
+     * them. */
+    if (grad_u)
+        grad_u = tnx_narrow(grad_u, -1, 0, k);
+    if (grad_vh)
+        grad_vh = tnx_narrow(grad_vh, -2, 0, k);
     tn_tensor *u = tnx_narrow(U, -1, 0, k), *vh = tnx_narrow(Vh, -2, 0, k);
     tn_tensor *middle = grad_s ? as_type(tnx_diag_embed(grad_s, 0, -2, -1), U) : NULL;
     if (!grad_u && !grad_vh)
@@ -268,6 +269,11 @@ tn_tensor *tni_grad_svd_gradient(tn_tensor *grad_u, tn_tensor *grad_s, tn_tensor
     if (grad_u) {
         tn_tensor *inner = tnx_matmul(adjoint(u), grad_u);
         middle = plus(middle, tnx_mul(tnx_div(skew(inner), gaps), row));
+        if (is_complex(U)) { /* the phase that left and right vectors share */
+            tn_tensor *turn = tnx_diagonal(skew(inner), 0, -2, -1);
+            turn = tnx_div(turn, tnx_mul_scalar(S, tn_int(2)));
+            middle = plus(middle, tnx_diag_embed(turn, 0, -2, -1));
+        }
         if (m > k)
             whole = tnx_matmul(tnx_div(minus(grad_u, tnx_matmul(u, inner)), row), vh);
     }

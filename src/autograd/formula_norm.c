@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* autograd/formula_norm.c: second derivatives of normalisation, written by hand. See formula.c.
+/* autograd/formula_norm.c: derivatives of normalisation, most of them second ones, written by hand.
+ * See formula.c.
  *
  * All three norms are one calculation on rows: x' = (x - mean) rstd, y = x' w + b, where mean and
  * rstd belong to the dimensions that a row spans. The backward operators give
@@ -187,4 +188,58 @@ tn_status tni_grad_group_norm_second(tn_tensor *const *grads, int64_t n, tn_tens
                     .dims = dims,
                     .n_dims = 2};
     return second(&r, grad_out, input, weight, needed, made);
+}
+
+/* What reaches the input through the means and the rstds, which are results too. Both are computed
+ * anew, so that this can be differentiated again. */
+static tn_tensor *through_moments(tn_tensor *of_mean, tn_tensor *of_rstd, tn_tensor *input,
+                                  int64_t N, int64_t C, int64_t HxW, int64_t group, double eps)
+{
+    const int64_t whole[] = {N, group, C / group * HxW}, each[] = {N, group, 1}, last = 2;
+    int64_t count = whole[2];
+    const tn_tensor *like = of_mean ? of_mean : of_rstd;
+    tn_tensor *x = tnx_to_dtype(tnx_reshape(input, whole, 3), (tn_dtype)like->dtype, false, false,
+                                TN_FORMAT_NONE);
+    tn_tensor *sum = of_mean ? tnx_expand(tnx_reshape(of_mean, each, 3), whole, 3, false) : NULL;
+    if (of_rstd) {
+        tn_tensor *d = tnx_sub(x, tnx_mean_dim(x, &last, 1, true, TN_DTYPE_NONE), tn_int(1));
+        tn_tensor *variance = tnx_mean_dim(tnx_mul(d, d), &last, 1, true, TN_DTYPE_NONE);
+        tn_tensor *slope = tnx_pow_tensor_scalar(tnx_add_scalar(variance, tn_float(eps), tn_int(1)),
+                                                 tn_float(-1.5));
+        slope = tnx_neg(tnx_mul(slope, tnx_reshape(of_rstd, each, 3)));
+        sum = sum_of(sum, tnx_mul(d, slope));
+    }
+    sum = tnx_div_scalar(sum, tn_int(count > 0 ? count : 1));
+    return tnx_to_dtype(tnx_reshape(sum, input->sizes, input->ndim), (tn_dtype)input->dtype, false,
+                        false, TN_FORMAT_NONE);
+}
+
+tn_status tni_grad_group_norm_gradient(tn_tensor *const *grads, int64_t n, tn_tensor *input,
+                                       tn_tensor *mean, tn_tensor *rstd, tn_tensor *weight,
+                                       int64_t N, int64_t C, int64_t HxW, int64_t group, double eps,
+                                       const bool *needed, int64_t needed_n, tn_tensor **made)
+{
+    TN_AUTO(tn_tensor) for_x = NULL;
+    TN_AUTO(tn_tensor) for_weight = NULL;
+    TN_AUTO(tn_tensor) for_bias = NULL;
+    (void)n;
+    if (grads[0]) {
+        /* Its second derivative knows that they follow the input. */
+        mean = tnx_detach(mean);
+        rstd = tnx_detach(rstd);
+        TN_TRY(tni_scope_settle());
+        TN_TRY(tn_native_group_norm_backward(grads[0], input, mean, rstd, weight, N, C, HxW, group,
+                                             needed, needed_n, &for_x, &for_weight, &for_bias));
+    }
+    if (needed[0] && (grads[1] || grads[2])) {
+        tn_tensor *more = through_moments(grads[1], grads[2], input, N, C, HxW, group, eps);
+        more = sum_of(for_x, more);
+        TN_TRY(tni_scope_settle());
+        made[0] = tn_tensor_ref(more);
+    } else {
+        made[0] = TN_MOVE(for_x);
+    }
+    made[1] = TN_MOVE(for_weight);
+    made[2] = TN_MOVE(for_bias);
+    return TN_OK;
 }

@@ -56,6 +56,11 @@ tn_tensor *tni_grad_logcumsumexp_gradient(tn_tensor *grad, tn_tensor *self, tn_t
 {
     if (!grad || grad->ndim == 0 || grad->numel == 0)
         return grad;
+    if (tn_dtype_is_complex((tn_dtype)grad->dtype)) {
+        tn_tensor *logs = tnx_sub(tnx_log(grad), tni_grad_conj(result), tn_int(1));
+        logs = tnx_flip(tnx_logcumsumexp(tnx_flip(logs, &dim, 1), dim), &dim, 1);
+        return tnx_exp(tnx_add(logs, tni_grad_conj(self), tn_int(1)));
+    }
     tn_tensor *negative = log_part(tnx_neg(grad), self, dim, result);
     return tnx_sub(log_part(grad, self, dim, result), negative, tn_int(1));
 }

@@ -110,7 +110,7 @@ tn_tensor *tni_grad_logsumexp_gradient(tn_tensor *grad, tn_tensor *self, tn_tens
         return NULL;
     grad = tni_restore_dims(grad, self->ndim, dim, dim_n, keepdim);
     result = tni_restore_dims(result, self->ndim, dim, dim_n, keepdim);
-    return tnx_mul(grad, tnx_exp(tnx_sub(self, result, tn_int(1))));
+    return tnx_mul(grad, tni_grad_conj(tnx_exp(tnx_sub(self, result, tn_int(1)))));
 }
 
 tn_tensor *tni_grad_nansum_gradient(tn_tensor *grad, tn_tensor *self, const int64_t *dim,

@@ -124,7 +124,7 @@ tn_status tni_composite_sum_to_size(tn_tensor *self, const int64_t *size, int64_
         if (d < lead || (wanted == 1 && self->sizes[d] != 1))
             dims[n++] = d;
     }
-    TN_CHECK(fits, TN_INVALID, "size %s is not expandable to size %s.",
+    TN_CHECK(fits, TN_INVALID, "size {%s} is not expandable to size {%s}.",
              tni_format_sizes((int)size_n, size, a, sizeof a),
              tni_format_sizes(self->ndim, self->sizes, b, sizeof b));
     if (n == 0) {

@@ -116,13 +116,15 @@ static tn_status complex_to_complex(tn_tensor *self, const transform *x, const c
 }
 
 /* Half of the last dimension; @p hermitian: of the inverse, conjugate. */
-static tn_status real_to_complex(tn_tensor *self, const transform *x, const char *norm,
-                                 bool hermitian, tn_tensor **out)
+static tn_status real_to_complex(const char *name, tn_tensor *self, const transform *x,
+                                 const char *norm, tn_tensor **out)
 {
+    bool hermitian = name[0] == 'i';
     int64_t how;
     tn_scope *scope;
     TN_CHECK(!tn_dtype_is_complex((tn_dtype)self->dtype), TN_INVALID,
-             "%s expects a real-valued input tensor, but got %s", hermitian ? "ihfft" : "rfft",
+             "%s expects a %s input tensor, but got %s", name,
+             strcmp(name, "rfftn") == 0 ? "real-valued" : "real",
              tni_dtype_text((tn_dtype)self->dtype));
     TN_CHECK(x->n > 0, TN_INVALID, "rfftn must transform at least one axis");
     TN_TRY(factor(norm, !hermitian, &how));
@@ -180,14 +182,14 @@ tn_status tni_composite_fft_rfft(ONE)
 {
     transform x;
     TN_TRY(one_dim(self, n, dim, &x));
-    return real_to_complex(self, &x, norm, false, out);
+    return real_to_complex("rfft", self, &x, norm, out);
 }
 
 tn_status tni_composite_fft_ihfft(ONE)
 {
     transform x;
     TN_TRY(one_dim(self, n, dim, &x));
-    return real_to_complex(self, &x, norm, true, out);
+    return real_to_complex("ihfft", self, &x, norm, out);
 }
 
 tn_status tni_composite_fft_irfft(ONE)
@@ -222,14 +224,14 @@ tn_status tni_composite_fft_rfftn(MANY)
 {
     transform x;
     TN_TRY(several_dims(self, s, s_n, dim, dim_n, &x));
-    return real_to_complex(self, &x, norm, false, out);
+    return real_to_complex("rfftn", self, &x, norm, out);
 }
 
 tn_status tni_composite_fft_ihfftn(MANY)
 {
     transform x;
     TN_TRY(several_dims(self, s, s_n, dim, dim_n, &x));
-    return real_to_complex(self, &x, norm, true, out);
+    return real_to_complex("ihfftn", self, &x, norm, out);
 }
 
 static bool last_given(const int64_t *s, int64_t s_n)

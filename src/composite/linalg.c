@@ -26,6 +26,38 @@ static tn_status check_square(const char *op, const tn_tensor *t)
     return TN_OK;
 }
 
+static bool is_computed(const tn_tensor *t)
+{
+    return t->dtype == TN_DTYPE_F32 || t->dtype == TN_DTYPE_F64 ||
+           tn_dtype_is_complex((tn_dtype)t->dtype);
+}
+
+static tn_status check_dtype(const char *kernel, const tn_tensor *t)
+{
+    TN_CHECK(is_computed(t), TN_UNSUPPORTED, "\"%s\" not implemented for '%s'", kernel,
+             tni_dtype_text((tn_dtype)t->dtype));
+    return TN_OK;
+}
+
+/* Tolerances are known of these alone. */
+static tn_status check_epsilon(const tn_tensor *t)
+{
+    TN_CHECK(is_computed(t), TN_INVALID,
+             "This function doesn't handle types other than float and double");
+    return TN_OK;
+}
+
+static tn_status check_pinv(const tn_tensor *t)
+{
+    char sizes[TNI_SIZES_TEXT];
+    TN_CHECK(t->ndim >= 2 && is_computed(t), TN_INVALID,
+             "linalg.pinv(%s{%s}): expected a tensor with 2 or more dimensions of float, double, "
+             "cfloat or cdouble types",
+             tni_dtype_text((tn_dtype)t->dtype),
+             tni_format_sizes(t->ndim, t->sizes, sizes, sizeof sizes));
+    return TN_OK;
+}
+
 static tn_tensor *adjoint(tn_tensor *t)
 {
     return tnx_conj(tnx_transpose(t, -2, -1));
@@ -60,6 +92,15 @@ tn_status tni_composite_cholesky_solve(tn_tensor *self, tn_tensor *input2, bool 
              "b should have at least 2 dimensions, but has %d dimensions instead", self->ndim);
     TN_CHECK(input2->ndim >= 2, TN_INVALID,
              "u should have at least 2 dimensions, but has %d dimensions instead", input2->ndim);
+    int64_t n = input2->sizes[input2->ndim - 1], rows = self->sizes[self->ndim - 2];
+    TN_CHECK(input2->sizes[input2->ndim - 2] == n, TN_INVALID,
+             "A must be batches of square matrices, but they are %lld by %lld matrices",
+             (long long)input2->sizes[input2->ndim - 2], (long long)n);
+    TN_CHECK(n == rows, TN_INVALID,
+             "Incompatible matrix sizes for cholesky_solve: each A matrix is %lld by %lld but each "
+             "b matrix is %lld by %lld",
+             (long long)n, (long long)n, (long long)rows, (long long)self->sizes[self->ndim - 1]);
+    TN_TRY(check_dtype("cholesky_solve_cpu", input2));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *first = upper ? adjoint(input2) : input2, *second = upper ? input2 : adjoint(input2);
     tn_tensor *y = tnx_linalg_solve_triangular(first, self, false, true, false);
@@ -70,6 +111,7 @@ tn_status tni_composite_cholesky_inverse(tn_tensor *self, bool upper, tn_tensor 
 {
     tn_scope *scope;
     TN_TRY(check_square("cholesky_inverse", self));
+    TN_TRY(check_dtype("cholesky_inverse_out_cpu", self));
     TN_TRY(tn_scope_enter(&scope));
     return tni_leave(scope, tnx_cholesky_solve(identity_like(self), self, upper), out);
 }
@@ -196,6 +238,10 @@ tn_status tni_composite_triangular_solve(tn_tensor *self, tn_tensor *A, bool upp
     TN_AUTO(tn_tensor) turned = NULL;
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) copy = NULL;
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has %d "
+             "dimensions instead",
+             self->ndim);
     TN_TRY(check_square("triangular_solve", A));
     if (transpose)
         TN_TRY(tn_transpose(A, -2, -1, &turned));
@@ -224,6 +270,10 @@ tn_status tni_composite_linalg_lu(tn_tensor *A, bool pivot, tn_tensor **P, tn_te
     TN_AUTO(tn_tensor) lu = NULL;
     TN_AUTO(tn_tensor) pivots = NULL;
     TN_AUTO(tn_tensor) info = NULL;
+    char text[TNI_SIZES_TEXT];
+    TN_CHECK(A->ndim >= 2, TN_INVALID,
+             "linalg.lu: Expected tensor with 2 or more dimensions. Got size: %s instead",
+             tni_format_sizes(A->ndim, A->sizes, text, sizeof text));
     TN_TRY(tn_linalg_lu_factor_ex(A, pivot, false, &lu, &pivots, &info));
     return tn_lu_unpack(lu, pivots, true, true, P, L, U);
 }
@@ -262,6 +312,12 @@ tn_status tni_composite_logdet(tn_tensor *self, tn_tensor **out)
     TN_AUTO(tn_tensor) sign = NULL;
     TN_AUTO(tn_tensor) size = NULL;
     tn_scope *scope;
+    tn_dtype dtype = (tn_dtype)self->dtype;
+    TN_CHECK(!tn_dtype_is_integral(dtype, true), TN_INVALID,
+             "logdet: Expected a floating point or complex tensor as input. Got %s",
+             tni_dtype_text(dtype));
+    TN_CHECK(is_computed(self), TN_INVALID, "logdet: Low precision dtypes not supported. Got %s",
+             tni_dtype_text(dtype));
     TN_TRY(tn_linalg_slogdet(self, &sign, &size));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *made;
@@ -408,7 +464,7 @@ tn_status tni_kernel_pinv(tn_call *call, tn_tensor *self, double atol, double rt
     TN_AUTO(tn_tensor) s = NULL;
     TN_AUTO(tn_tensor) vh = NULL;
     tn_scope *scope;
-    TN_TRY(check_matrices("linalg.pinv", self));
+    TN_TRY(check_pinv(self));
     if (self->numel == 0) {
         int64_t sizes[TN_MAX_DIMS];
         memcpy(sizes, self->sizes, (size_t)self->ndim * sizeof *sizes);
@@ -428,14 +484,14 @@ tn_status tni_composite_linalg_pinv_float(tn_tensor *self, tn_opt_float atol, tn
                                           bool hermitian, tn_tensor **out)
 {
     (void)hermitian; /* the same values, found in another way */
-    TN_TRY(check_matrices("linalg.pinv", self));
+    TN_TRY(check_pinv(self));
     return tn_pinv(self, atol.has ? atol.value : 0.0, tolerance_of(self, atol, rtol), out);
 }
 
 tn_status tni_composite_linalg_pinv(tn_tensor *self, double rcond, bool hermitian, tn_tensor **out)
 {
     (void)hermitian;
-    TN_TRY(check_matrices("linalg.pinv", self));
+    TN_TRY(check_pinv(self));
     return tn_pinv(self, 0.0, rcond, out);
 }
 
@@ -452,7 +508,9 @@ tn_status tni_composite_linalg_matrix_rank_float(tn_tensor *self, tn_opt_float a
     TN_AUTO(tn_tensor) plain = NULL;
     tn_scope *scope;
     const int64_t last = -1;
-    TN_TRY(check_matrices("linalg.matrix_rank", self));
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
+    TN_TRY(check_epsilon(self));
     TN_TRY(tn_detach(self, &plain));
     TN_TRY(tn_linalg_svdvals(plain, NULL, &s));
     TN_TRY(tn_scope_enter(&scope));
@@ -497,6 +555,7 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
     int64_t m = self->sizes[self->ndim - 2], n = self->sizes[self->ndim - 1];
     TN_CHECK(right->ndim >= 2 && right->sizes[right->ndim - 2] == m, TN_INVALID,
              "torch.linalg.lstsq: input.size(-2) should match other.size(-2)");
+    TN_TRY(check_epsilon(self));
     double rtol = rcond.has ? rcond.value : epsilon(self) * (double)(m > n ? m : n);
     TN_TRY(tn_pinv(self, 0.0, rtol, &inverse));
     TN_TRY(tn_scope_enter(&scope));
@@ -662,7 +721,8 @@ tn_status tni_composite_linalg_cond(tn_tensor *self, const tn_scalar *p, tn_tens
 {
     tn_scope *scope;
     const int64_t last = -1, both[] = {-2, -1};
-    TN_TRY(check_matrices("linalg.cond", self));
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "linalg.cond: The input tensor must have at least 2 dimensions.");
     double order = p ? tn_scalar_to_double(*p) : 2.0;
     if (fabs(order) == 2.0) {
         TN_TRY(tn_scope_enter(&scope));
@@ -758,8 +818,10 @@ tn_status tni_composite_linalg_matrix_power(tn_tensor *self, int64_t n, tn_tenso
     tn_scope *scope;
     TN_TRY(check_square("linalg.matrix_power", self));
     TN_TRY(tn_scope_enter(&scope));
-    if (n == 0)
-        return tni_leave(scope, identity_like(self), out);
+    if (n == 0) /* a gradient of zeros, not none */
+        return tni_leave(
+            scope, tnx_copy_(tnx_clone(self, TN_FORMAT_CONTIGUOUS), identity_like(self), false),
+            out);
     if (n == 1)
         return tni_leave(scope, tnx_clone(self, TN_FORMAT_NONE), out);
     tn_tensor *square = n < 0 ? tnx_linalg_inv(self) : self, *made = NULL;

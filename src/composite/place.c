@@ -412,8 +412,8 @@ tn_status tni_composite_histogram_count(tn_tensor *self, int64_t bins, const dou
                                         tn_tensor **hist, tn_tensor **bin_edges)
 {
     double low = 0, high = 1;
-    TN_CHECK(bins > 0, TN_INVALID, "torch.histogram(): bins must be > 0, but got %lld",
-             (long long)bins);
+    TN_CHECK(bins > 0, TN_INVALID,
+             "torch.histogram(): bins must be > 0, but got %lld for dimension 0", (long long)bins);
     TN_CHECK(!range || range_n == 2, TN_INVALID,
              "torch.histogramdd: for a 1-dimensional histogram range should have 2 elements");
     if (range) {

@@ -40,8 +40,8 @@ static tn_status set_part(tn_tensor *self, tni_storage *storage, int64_t offset,
     TN_TRY(check_self(self));
     TN_TRY(check_storage(self, storage));
     TN_CHECK(stride_n == 0 || stride_n == size_n, TN_INVALID,
-             "mismatch in length of strides and shape: got %lld strides for %lld sizes",
-             (long long)stride_n, (long long)size_n);
+             "unequal size length (%lld) and stride length (%lld)", (long long)size_n,
+             (long long)stride_n);
     TN_CHECK(offset >= 0, TN_INVALID, "Tensor: invalid storage offset %lld", (long long)offset);
     TN_CHECK(size_n <= TN_MAX_DIMS, TN_INVALID, "set_(): size has 0 to %d entries, but got %lld",
              TN_MAX_DIMS, (long long)size_n);
@@ -82,7 +82,7 @@ static tn_status check_dtype(const tn_tensor *self, const tn_tensor *source)
 {
     TN_CHECK(self->dtype == source->dtype, TN_INVALID,
              "Could not set tensor of type %s to a tensor of type %s",
-             tni_dtype_text((tn_dtype)source->dtype), tni_dtype_text((tn_dtype)self->dtype));
+             tni_dtype_cpp((tn_dtype)source->dtype), tni_dtype_cpp((tn_dtype)self->dtype));
     return TN_OK;
 }
 

@@ -11,12 +11,10 @@
 
 /* ---- fills ---- */
 
-static tn_status check_floating(const char *name, const tn_tensor *self)
+static tn_status check_floating(const char *kernel, const tn_tensor *self)
 {
-    TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_INVALID,
-             "%s distribution is a continuous probability distribution. dtype must be a floating "
-             "point but you specified %s",
-             name, tni_dtype_text((tn_dtype)self->dtype));
+    TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_UNSUPPORTED,
+             "\"%s\" not implemented for '%s'", kernel, tni_dtype_text((tn_dtype)self->dtype));
     return TN_OK;
 }
 
@@ -41,7 +39,7 @@ tn_status tni_composite_log_normal_(tn_tensor *self, double mean, double std,
     TN_AUTO(tn_tensor) x = NULL;
     tn_scope *scope;
     TN_CHECK(std > 0, TN_INVALID, "log_normal_ expects std > 0.0, but found std=%g", std);
-    TN_TRY(check_floating("LogNormal", self));
+    TN_TRY(check_floating("log_normal_cpu", self));
     TN_TRY(fresh(self, &x));
     TN_TRY(tn_normal_(x, mean, std, generator));
     TN_TRY(tn_scope_enter(&scope));
@@ -54,7 +52,10 @@ tn_status tni_composite_cauchy_(tn_tensor *self, double median, double sigma,
     TN_AUTO(tn_tensor) x = NULL;
     tn_scope *scope;
     TN_CHECK(sigma > 0, TN_INVALID, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
-    TN_TRY(check_floating("Cauchy", self));
+    TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_INVALID,
+             "Cauchy distribution is a continuous probability distribution. dtype must be a "
+             "floating point but you specified %s",
+             tni_dtype_cpp((tn_dtype)self->dtype));
     TN_TRY(fresh(self, &x));
     TN_TRY(tn_uniform_(x, -0.5, 0.5, generator));
     TN_TRY(tn_scope_enter(&scope));
@@ -136,8 +137,10 @@ tn_status tni_composite_softshrink(tn_tensor *self, tn_scalar lambd, tn_tensor *
     tn_scope *scope;
     double most = tn_scalar_to_double(lambd);
     TN_TRY(check_threshold("softshrink", self, lambd));
-    TN_CHECK(most >= 0, TN_INVALID, "lambda must be greater or equal to 0, but found to be %g.",
-             most);
+    double largest = tni_dtype_largest((tn_dtype)self->dtype);
+    TN_CHECK(most >= 0 && most <= largest, TN_INVALID,
+             "lambda must be in range [0, %g] for input dtype %s, but found %g", largest,
+             tni_dtype_text((tn_dtype)self->dtype), most);
     const tn_scalar low = tn_float(-most), high = tn_float(most);
     TN_TRY(tn_scope_enter(&scope));
     return tni_leave(scope, tnx_sub(self, tnx_clamp(self, &low, &high), tn_int(1)), out);

@@ -5,6 +5,7 @@
 #include "cpu/run.h"
 #include "gen/kernels.h"
 #include "shape/expand.h"
+#include "tenon/ops.h"
 
 /* ---- clamp ---- */
 
@@ -171,11 +172,35 @@ static tn_status fill_new(tn_tensor *self, tn_tensor *mask, tni_operand value, t
     return TN_OK;
 }
 
+/* An expanded tensor: an element is filled when the mask says so at any of its places. */
+static tn_status fill_expanded(tn_tensor *self, tn_tensor *mask, tni_operand value)
+{
+    int64_t dims[TN_MAX_DIMS], sizes[TN_MAX_DIMS], n = 0;
+    TN_AUTO(tn_tensor) whole = NULL;
+    TN_AUTO(tn_tensor) any = NULL;
+    TN_AUTO(tn_tensor) once = NULL;
+    for (int d = 0; d < self->ndim; d++) {
+        bool repeated = self->strides[d] == 0 && self->sizes[d] > 1;
+        sizes[d] = repeated ? 1 : self->sizes[d];
+        if (repeated)
+            dims[n++] = d;
+    }
+    TN_TRY(tn_expand(mask, self->sizes, self->ndim, false, &whole));
+    TN_TRY(tn_any_dims(whole, dims, n, true, &any));
+    TN_TRY(tni_tensor_alias(self, self->ndim, sizes, self->strides, self->offset, &once));
+    return fill(once, any, value, once);
+}
+
 static tn_status fill_self(tn_tensor *self, tn_tensor *mask, tni_operand value)
 {
     int ndim;
     int64_t sizes[TN_MAX_DIMS];
     TN_TRY(tni_broadcast_sizes(self->ndim, self->sizes, mask->ndim, mask->sizes, &ndim, sizes));
+    bool expanded = false;
+    for (int d = 0; d < self->ndim; d++)
+        expanded |= self->strides[d] == 0 && self->sizes[d] > 1;
+    if (expanded && ndim == self->ndim && self->numel > 0)
+        return fill_expanded(self, mask, value);
     return fill(self, mask, value, self);
 }
 

@@ -137,6 +137,9 @@ tn_status tni_kernel_nonzero_out(tn_call *call, tn_tensor *self, tn_tensor *out)
     TN_TRY(tni_kernel_nonzero(call, self, &made));
     tni_geometry g;
     tni_geometry_sizes_of(&g, made);
+    g.has_strides = true;
+    for (int d = 0; d < g.ndim; d++)
+        g.strides[d] = made->strides[d];
     TN_TRY(tni_out_prepare("nonzero", &g, out, &self, 1, &target));
     if (target->numel > 0)
         TN_TRY(tni_copy_cpu(target, made));

@@ -46,10 +46,15 @@ PLAIN(hermite_e, HERMITE_E)
 PLAIN(laguerre, LAGUERRE)
 PLAIN(legendre, LEGENDRE)
 PLAIN(copysign, COPYSIGN)
-PLAIN(nextafter, NEXTAFTER)
 PLAIN(heaviside, HEAVISIDE)
 PLAIN(gcd, GCD)
 PLAIN(lcm, LCM)
+
+/* In the dtype itself: a half's next number is not a float's. */
+tn_status tni_cpu_nextafter(tni_iter *it)
+{
+    return tni_run(it, TNI_LOOP_NEXTAFTER, TNI_RUN_RAW, NULL);
+}
 
 tn_status tni_cpu_signbit(tni_iter *it)
 {

@@ -197,18 +197,35 @@ static tn_status log_sum_exp(void *const *line, void *scratch, void *ctx)
     return TN_OK;
 }
 
+static tn_status complex_log_sum_exp(void *const *line, void *scratch, void *ctx)
+{
+    const stat_job *j = ctx;
+    const double complex *x = line[1];
+    double complex sum = 0;
+    double most = (double)-INFINITY;
+    (void)scratch;
+    for (int64_t i = 0; i < j->n; i++)
+        most = creal(x[i]) > most || isnan(creal(x[i])) ? creal(x[i]) : most;
+    double shift = isinf(most) ? 0 : most;
+    for (int64_t i = 0; i < j->n; i++)
+        sum += cexp(x[i] - shift);
+    *(double complex *)line[0] = clog(sum) + shift;
+    return TN_OK;
+}
+
 tn_status tni_cpu_logsumexp(tn_tensor *self, const int64_t *dim, int64_t dim_n, bool keepdim,
                             tn_tensor *out)
 {
     uint64_t dims;
     (void)keepdim;
     TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
-    tn_dtype dtype = tni_compute_dtype((tn_dtype)out->dtype);
-    stat_job j = {.loops = tni_rows_of(tni_cpu_kernels(), dtype),
+    bool imaginary = tn_dtype_is_complex((tn_dtype)out->dtype);
+    tn_dtype dtype = imaginary ? TN_DTYPE_C128 : tni_compute_dtype((tn_dtype)out->dtype);
+    stat_job j = {.loops = imaginary ? NULL : tni_rows_of(tni_cpu_kernels(), dtype),
                   .dtype = dtype,
                   .n = tni_line_length(self, dims)};
     tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ}};
-    return tni_lines(self, dims, lines, 2, 0, log_sum_exp, &j);
+    return tni_lines(self, dims, lines, 2, 0, imaginary ? complex_log_sum_exp : log_sum_exp, &j);
 }
 
 /* ---- variances ---- */

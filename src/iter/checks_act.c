@@ -137,14 +137,6 @@ tn_status tni_check_mse_loss_backward(tn_tensor *grad_output, tn_tensor *self, t
     return check_loss(grad_output, self, target);
 }
 
-tn_status tni_check_smooth_l1_loss_backward(tn_tensor *grad_output, tn_tensor *self,
-                                            tn_tensor *target, int64_t reduction, double beta)
-{
-    (void)reduction;
-    (void)beta;
-    return check_loss(grad_output, self, target);
-}
-
 tn_status tni_check_huber_loss_backward(tn_tensor *grad_output, tn_tensor *self, tn_tensor *target,
                                         int64_t reduction, double delta)
 {

@@ -118,17 +118,6 @@ tn_status tni_check_polygamma(int64_t n, tn_tensor *self)
     return TN_OK;
 }
 
-/* Halves are computed in float32, whose next number is another. */
-tn_status tni_check_nextafter(tn_tensor *self, tn_tensor *other)
-{
-    const tn_tensor *both[2] = {self, other};
-    for (int i = 0; i < 2; i++)
-        TN_CHECK(both[i]->dtype != TN_DTYPE_F16 && both[i]->dtype != TN_DTYPE_BF16, TN_UNSUPPORTED,
-                 "\"nextafter_cpu\" not implemented for '%s'",
-                 tni_dtype_text((tn_dtype)both[i]->dtype));
-    return TN_OK;
-}
-
 tn_status tni_check_heaviside(tn_tensor *self, tn_tensor *values)
 {
     TN_CHECK(!is_complex(self) && !is_complex(values), TN_INVALID,

@@ -80,8 +80,6 @@ tn_status tni_shape_logsumexp(tni_geometry *g, tn_tensor *self, const int64_t *d
     uint64_t dims;
     tn_dtype dtype = (tn_dtype)self->dtype;
     TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
-    TN_CHECK(!tn_dtype_is_complex(dtype), TN_UNSUPPORTED, "logsumexp is not implemented for '%s'",
-             tni_dtype_text(dtype));
     tni_reduced_geometry(g, self, dims, keepdim);
     g->dtype = tn_dtype_is_integral(dtype, true) ? tn_default_dtype() : dtype;
     return TN_OK;

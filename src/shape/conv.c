@@ -126,6 +126,9 @@ static tn_status plain_sizes(tni_conv *c)
     for (int i = 0; i < 3; i++) {
         __int128 p = c->in[i] + 2 * (__int128)c->padding[i];
         __int128 k = (__int128)c->dilation[i] * (c->kernel[i] - 1) + 1;
+        TN_CHECK(c->padding[i] <= INT64_MAX / 2, TN_INVALID,
+                 "Given padding=%lld at dimension %d , expected padding to be at most %lld",
+                 (long long)c->padding[i], i - 3 + c->spatial, (long long)(INT64_MAX / 2));
         if (!fits(p) || !fits(k))
             return too_large();
         padded[i] = (int64_t)p;
@@ -305,6 +308,26 @@ void tni_conv_geometry_like(const tni_conv *c, const tn_tensor *like, tni_geomet
     conv_strides(c, g);
 }
 
+/* The message has a number for each dimension, as the reference's. */
+static tn_status check_no_output_padding(const tni_conv *c, int spatial,
+                                         const tni_conv_lists *lists)
+{
+    char text[TNI_SIZES_TEXT] = "";
+    size_t at = 0;
+    bool some = false;
+    for (int64_t i = 0; i < lists->output_padding_n; i++)
+        some |= lists->output_padding[i] != 0;
+    if (c->transposed || !some)
+        return TN_OK;
+    for (int d = 0; d < spatial && at < sizeof text; d++) {
+        int64_t i = lists->output_padding_n == 1 ? 0 : d;
+        at += (size_t)snprintf(text + at, sizeof text - at, " %lld",
+                               (long long)lists->output_padding[i]);
+    }
+    TN_FAIL(TN_INVALID, "output_padding is not supported for non-transposed convolutions; got:%s",
+            text);
+}
+
 tn_status tni_conv_check_backward(const tn_tensor *grad, const tn_tensor *input,
                                   const tn_tensor *weight, const tni_conv_lists *lists, tni_conv *c)
 {
@@ -315,10 +338,7 @@ tn_status tni_conv_check_backward(const tn_tensor *grad, const tn_tensor *input,
              "Expected input and grad_output to have the same number of dimensions, but got: %d "
              "and %d",
              input->ndim, grad->ndim);
-    for (int64_t i = 0; !c->transposed && i < lists->output_padding_n; i++)
-        TN_CHECK(lists->output_padding[i] == 0, TN_INVALID,
-                 "output_padding is not supported for non-transposed convolutions; got: %lld",
-                 (long long)lists->output_padding[i]);
+    TN_TRY(check_no_output_padding(c, input->ndim - 2, lists));
     tni_geometry g;
     conv_geometry(c, input, &g);
     for (int d = 0; d < g.ndim; d++)

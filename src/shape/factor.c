@@ -5,26 +5,46 @@
 #include "gen/shapes.h"
 #include "shape/geometry.h"
 
-static tn_status check_matrices(const char *op, const tn_tensor *t)
+/* Who refuses a dtype: the operator, in its own name, or the kernel that lacks it (NULL: none). */
+typedef struct refusals {
+    const char *op, *whole, *half; /* kernels that lack whole numbers, and halves */
+} refusals;
+
+static bool is_half(tn_dtype dtype)
+{
+    return dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
+}
+
+static tn_status check_matrices(refusals r, const tn_tensor *t)
 {
     tn_dtype dtype = (tn_dtype)t->dtype;
+    bool whole = tn_dtype_is_integral(dtype, true);
     TN_CHECK(t->ndim >= 2, TN_INVALID, "%s: The input tensor A must have at least 2 dimensions.",
-             op);
-    TN_CHECK(tn_dtype_is_floating(dtype) || tn_dtype_is_complex(dtype), TN_INVALID,
-             "%s: Expected a floating point or complex tensor as input. Got %s", op,
+             r.op);
+    TN_CHECK(!whole || r.whole, TN_INVALID,
+             "%s: Expected a floating point or complex tensor as input. Got %s", r.op,
              tni_dtype_text(dtype));
-    TN_CHECK(dtype != TN_DTYPE_F16 && dtype != TN_DTYPE_BF16, TN_INVALID,
-             "%s: Low precision dtypes not supported. Got %s", op, tni_dtype_text(dtype));
+    TN_CHECK(!is_half(dtype) || r.half, TN_INVALID,
+             "%s: Low precision dtypes not supported. Got %s", r.op, tni_dtype_text(dtype));
     return TN_OK;
 }
 
-static tn_status check_square(const char *op, const tn_tensor *t)
+static tn_status check_kernel(refusals r, const tn_tensor *t)
 {
-    TN_TRY(check_matrices(op, t));
-    TN_CHECK(t->sizes[t->ndim - 2] == t->sizes[t->ndim - 1], TN_INVALID,
-             "%s: A must be batches of square matrices, but they are %lld by %lld matrices", op,
-             (long long)t->sizes[t->ndim - 2], (long long)t->sizes[t->ndim - 1]);
+    tn_dtype dtype = (tn_dtype)t->dtype;
+    TN_CHECK(!tn_dtype_is_integral(dtype, true) && !is_half(dtype), TN_UNSUPPORTED,
+             "\"%s\" not implemented for '%s'", is_half(dtype) ? r.half : r.whole,
+             tni_dtype_text(dtype));
     return TN_OK;
+}
+
+static tn_status check_square(refusals r, const tn_tensor *t)
+{
+    TN_TRY(check_matrices(r, t));
+    TN_CHECK(t->sizes[t->ndim - 2] == t->sizes[t->ndim - 1], TN_INVALID,
+             "%s: A must be batches of square matrices, but they are %lld by %lld matrices", r.op,
+             (long long)t->sizes[t->ndim - 2], (long long)t->sizes[t->ndim - 1]);
+    return check_kernel(r, t);
 }
 
 /* The batch dimensions of @p t, and @p more of them to come. */
@@ -101,7 +121,7 @@ tn_status tni_shape_linalg_cholesky_ex(tni_geometry *g, tn_tensor *self, bool up
 {
     (void)upper;
     (void)check_errors;
-    TN_TRY(check_square("linalg.cholesky", self));
+    TN_TRY(check_square((refusals){"linalg.cholesky", NULL, "cholesky_cpu"}, self));
     by_columns(&g[0], self, rows(self), columns(self));
     batch_of(&g[1], self, TN_DTYPE_I32, 0);
     return TN_OK;
@@ -112,7 +132,12 @@ tn_status tni_shape_linalg_lu_factor_ex(tni_geometry *g, tn_tensor *A, bool pivo
 {
     (void)pivot;
     (void)check_errors;
-    TN_TRY(check_matrices("linalg.lu_factor", A));
+    char text[TNI_SIZES_TEXT];
+    const refusals r = {"linalg.lu_factor", "lu_cpu", "lu_cpu"};
+    TN_CHECK(A->ndim >= 2, TN_INVALID,
+             "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: %s instead",
+             tni_format_sizes(A->ndim, A->sizes, text, sizeof text));
+    TN_TRY(check_kernel(r, A));
     by_columns(&g[0], A, rows(A), columns(A));
     vectors(&g[1], A, TN_DTYPE_I32, least(A));
     batch_of(&g[2], A, TN_DTYPE_I32, 0);
@@ -122,16 +147,17 @@ tn_status tni_shape_linalg_lu_factor_ex(tni_geometry *g, tn_tensor *A, bool pivo
 tn_status tni_shape_linalg_inv_ex(tni_geometry *g, tn_tensor *A, bool check_errors)
 {
     (void)check_errors;
-    TN_TRY(check_square("linalg.inv", A));
+    TN_TRY(check_square((refusals){"linalg.inv", NULL, NULL}, A));
     by_columns(&g[0], A, rows(A), columns(A));
     batch_of(&g[1], A, TN_DTYPE_I32, 0);
     return TN_OK;
 }
 
 /* Two batches of the same sizes and dtype; the caller saw to that. */
-static tn_status check_pair(const char *op, const tn_tensor *A, const tn_tensor *B)
+static tn_status check_pair(refusals r, const tn_tensor *A, const tn_tensor *B)
 {
-    TN_TRY(check_square(op, A));
+    const char *op = r.op;
+    TN_TRY(check_square(r, A));
     TN_CHECK(A->dtype == B->dtype, TN_INVALID,
              "%s: Expected A and B to have the same dtype, but found A of type %s and B of type %s "
              "instead",
@@ -146,7 +172,7 @@ static tn_status check_pair(const char *op, const tn_tensor *A, const tn_tensor 
 tn_status tni_shape_solve_square(tni_geometry *g, tn_tensor *A, tn_tensor *B, bool check_errors)
 {
     (void)check_errors;
-    TN_TRY(check_pair("linalg.solve", A, B));
+    TN_TRY(check_pair((refusals){"linalg.solve", NULL, "lu_cpu"}, A, B));
     by_columns(&g[0], B, rows(B), columns(B));
     batch_of(&g[1], A, TN_DTYPE_I32, 0);
     return TN_OK;
@@ -157,7 +183,8 @@ tn_status tni_shape_solve_triangle(tni_geometry *g, tn_tensor *A, tn_tensor *B, 
 {
     (void)upper;
     (void)unitriangular;
-    TN_TRY(check_pair("linalg.solve_triangular", A, B));
+    const char *kernel = "triangular_solve_cpu";
+    TN_TRY(check_pair((refusals){"linalg.solve_triangular", kernel, kernel}, A, B));
     by_columns(&g[0], B, rows(B), columns(B));
     return TN_OK;
 }
@@ -165,7 +192,7 @@ tn_status tni_shape_solve_triangle(tni_geometry *g, tn_tensor *A, tn_tensor *B, 
 tn_status tni_shape_lu_unpack(tni_geometry *g, tn_tensor *LU_data, tn_tensor *LU_pivots,
                               bool unpack_data, bool unpack_pivots)
 {
-    TN_TRY(check_matrices("lu_unpack", LU_data));
+    TN_TRY(check_matrices((refusals){"lu_unpack", NULL, NULL}, LU_data));
     TN_CHECK(LU_pivots->dtype == TN_DTYPE_I32, TN_INVALID,
              "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
              "dtype.\nNote: this function is intended to be used with the output produced by "
@@ -191,14 +218,14 @@ tn_status tni_shape_lu_unpack(tni_geometry *g, tn_tensor *LU_data, tn_tensor *LU
 
 tn_status tni_shape_linalg_det(tni_geometry *g, tn_tensor *A)
 {
-    TN_TRY(check_square("linalg.det", A));
+    TN_TRY(check_square((refusals){"linalg.det", NULL, "lu_cpu"}, A));
     batch_of(&g[0], A, (tn_dtype)A->dtype, 0);
     return TN_OK;
 }
 
 tn_status tni_shape_linalg_slogdet(tni_geometry *g, tn_tensor *A)
 {
-    TN_TRY(check_square("linalg.slogdet", A));
+    TN_TRY(check_square((refusals){"linalg.slogdet", NULL, NULL}, A));
     batch_of(&g[0], A, (tn_dtype)A->dtype, 0);
     batch_of(&g[1], A, real_of(A), 0);
     return TN_OK;
@@ -206,7 +233,9 @@ tn_status tni_shape_linalg_slogdet(tni_geometry *g, tn_tensor *A)
 
 tn_status tni_shape_linalg_qr(tni_geometry *g, tn_tensor *A, const char *mode)
 {
-    TN_TRY(check_matrices("linalg.qr", A));
+    const refusals r = {"linalg.qr", NULL, "geqrf_cpu"};
+    TN_TRY(check_matrices(r, A));
+    TN_TRY(check_kernel(r, A));
     bool reduced = strcmp(mode, "reduced") == 0, complete = strcmp(mode, "complete") == 0;
     TN_CHECK(reduced || complete || strcmp(mode, "r") == 0, TN_INVALID,
              "qr received unrecognized mode '%s' but expected one of 'reduced' (default), 'r', or "
@@ -222,7 +251,9 @@ tn_status tni_shape_linalg_qr(tni_geometry *g, tn_tensor *A, const char *mode)
 
 tn_status tni_shape_geqrf(tni_geometry *g, tn_tensor *self)
 {
-    TN_TRY(check_matrices("geqrf", self));
+    const refusals r = {"geqrf", "geqrf_cpu", "geqrf_cpu"};
+    TN_CHECK(self->ndim >= 2, TN_INVALID, "torch.geqrf: input must have at least 2 dimensions.");
+    TN_TRY(check_kernel(r, self));
     by_columns(&g[0], self, rows(self), columns(self));
     vectors(&g[1], self, (tn_dtype)self->dtype, least(self));
     return TN_OK;
@@ -230,7 +261,8 @@ tn_status tni_shape_geqrf(tni_geometry *g, tn_tensor *self)
 
 tn_status tni_shape__linalg_eigh(tni_geometry *g, tn_tensor *A, const char *UPLO, bool compute_v)
 {
-    TN_TRY(check_square("linalg.eigh", A));
+    const char *kernel = "linalg_eigh_cpu";
+    TN_TRY(check_square((refusals){"linalg.eigh", kernel, kernel}, A));
     TN_CHECK(strlen(UPLO) == 1 && strchr("LlUu", UPLO[0]), TN_INVALID,
              "Expected UPLO argument to be 'L' or 'U', but got %s", UPLO);
     vectors(&g[0], A, real_of(A), columns(A));
@@ -243,7 +275,9 @@ tn_status tni_shape__linalg_eigh(tni_geometry *g, tn_tensor *A, const char *UPLO
 
 tn_status tni_shape_linalg_eig(tni_geometry *g, tn_tensor *self)
 {
-    TN_TRY(check_square("linalg.eig", self));
+    TN_CHECK(self->ndim < 2 || !tn_dtype_is_integral((tn_dtype)self->dtype, true), TN_INVALID,
+             "Unknown Complex ScalarType for %s", tni_dtype_text((tn_dtype)self->dtype));
+    TN_TRY(check_square((refusals){"linalg.eig", NULL, "linalg_eig_out_cpu"}, self));
     tn_dtype dtype = real_of(self) == TN_DTYPE_F32 ? TN_DTYPE_C64 : TN_DTYPE_C128;
     vectors(&g[0], self, dtype, columns(self));
     by_columns(&g[1], self, rows(self), columns(self));
@@ -255,7 +289,9 @@ tn_status tni_shape__linalg_svd(tni_geometry *g, tn_tensor *A, bool full_matrice
                                 const char *driver)
 {
     (void)driver;
-    TN_TRY(check_matrices("linalg.svd", A));
+    const refusals r = {"linalg.svd", NULL, "linalg_svd_cpu"};
+    TN_TRY(check_matrices(r, A));
+    TN_TRY(check_kernel(r, A));
     if (compute_uv) {
         by_columns(&g[0], A, rows(A), full_matrices ? rows(A) : least(A));
         by_columns(&g[2], A, full_matrices ? columns(A) : least(A), columns(A));

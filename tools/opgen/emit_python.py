@@ -117,6 +117,9 @@ class Tables:
         rows = []
         for i, arg in enumerate(op.schema.args):
             value, text = self.default(arg)
+            if arg.name == "reduction" and text == "1" and not op.schema.name.endswith("_backward"):
+                # What the reference's parser makes of its own default: a loss that is called without one is not reduced.
+                value, text = "{.tag = TN_TAG_INT, .u.i = 0}", "at::Reduction::Mean"
             flags = [flag for flag, on in (("OPTIONAL", arg.type.optional), ("DEFAULT", arg.default is not None),
                                            ("KEYWORD", arg.kw_only), ("OUT", arg.kw_only and arg.type.write)) if on]
             name = "input" if is_input(arg) and not (method and i == 0) else arg.name

@@ -210,6 +210,22 @@ LOOP2(copysign_f64, double, copysign(x, y))
 LOOP2(nextafter_f32, float, nextafterf(x, y))
 LOOP2(nextafter_f64, double, nextafter(x, y))
 
+/* On the bits of a half: its numbers are in order, with a sign in front. @p inf: the infinity. */
+static uint16_t next_half(uint16_t x, uint16_t y, uint16_t inf)
+{
+    uint16_t ax = x & 0x7FFF, ay = y & 0x7FFF;
+    int sx = x >> 15 ? -(int)ax : ax, sy = y >> 15 ? -(int)ay : ay;
+    if (ax > inf || ay > inf)
+        return ax > inf ? x : y;
+    if (sx == sy)
+        return y;
+    if (ax == 0)
+        return (y & 0x8000) | 1;
+    return (uint16_t)((sx < sy) == (sx > 0) ? x + 1 : x - 1);
+}
+LOOP2(nextafter_f16, uint16_t, next_half(x, y, 0x7C00))
+LOOP2(nextafter_bf16, uint16_t, next_half(x, y, 0x7F80))
+
 /* ---- whole numbers ---- */
 
 #define SIGNED(X)   \
@@ -302,7 +318,10 @@ const tni_loop_table tni_rare3 = {
     RARE_ROW(LAGUERRE, laguerre),
     RARE_ROW(LEGENDRE, legendre),
     RARE_ROW(COPYSIGN, copysign),
-    RARE_ROW(NEXTAFTER, nextafter),
+    ROW(NEXTAFTER) = {[TN_DTYPE_F16] = nextafter_f16,
+                      [TN_DTYPE_BF16] = nextafter_bf16,
+                      [TN_DTYPE_F32] = nextafter_f32,
+                      [TN_DTYPE_F64] = nextafter_f64},
     ROW(HEAVISIDE) = {EVERY_ROW(heaviside)},
     ROW(GCD) = {WHOLE_ROW(gcd)},
     ROW(LCM) = {WHOLE_ROW(lcm)},

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: MIT
+"""One call of an operator in both libraries, and what differs. For compare_operators.py, which see."""
+
+import mmap
+import os
+import re
+import sys
+import warnings
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "golden"))
+
+import numpy  # noqa: E402
+import torch  # noqa: E402
+from literal import parse, split  # noqa: E402
+import tenon  # noqa: E402
+
+warnings.simplefilter("ignore")
+RANDOM = re.compile(r"dropout|rrelu|rand|empty|normal|bernoulli|multinomial|uniform|exponential|cauchy|geometric|poisson$|"
+                    r"binomial|_standard_gamma|dirichlet|resize|new_empty|exponential")
+# Layers of a recurrent network, with dropout between them: (…, has_biases, num_layers, dropout, train, …).
+BETWEEN_LAYERS = re.compile(r"^(lstm|gru|rnn_\w+)\.input$")
+# Which of several equal elements is chosen, or comes first, is left open.
+CHOOSES = {"sort": "dim", "argsort": "dim", "topk": "dim", "kthvalue": "dim", "median": "dim", "nanmedian": "dim", "mode": "dim"}
+NEAR = {torch.float64: (1e-9, 1e-11), torch.complex128: (1e-9, 1e-11), torch.float16: (2e-2, 2e-3),
+        torch.bfloat16: (6e-2, 1e-2)}
+ROUGH = (torch.float16, torch.bfloat16)
+
+
+# ---- arguments ----
+
+def as_tenon(value):
+    """The same argument for Tenon: a tensor's whole storage is copied, so that strides and offset are the same."""
+    if isinstance(value, torch.Tensor):
+        if value.device.type == "meta":
+            made = tenon.empty_strided(tuple(value.size()), value.stride(), dtype=dtype_of(value), device="meta")
+        else:
+            whole = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
+            made = tenon.empty(whole.numel(), dtype=dtype_of(value))
+            if whole.numel():
+                made.view(tenon.uint8).copy_(tenon.from_numpy(numpy.array(whole.view(torch.uint8).numpy())))
+            if value.stride() != made.stride() or value.size() != made.size() or value.storage_offset():
+                # No view of it: some operators treat views otherwise.
+                made = tenon.empty(0, dtype=made.dtype).set_(made.untyped_storage(), value.storage_offset(),
+                                                             tuple(value.size()), value.stride())
+        return made.requires_grad_() if value.requires_grad else made
+    if isinstance(value, (list, tuple)):
+        return type(value)(as_tenon(item) for item in value)
+    if isinstance(value, dict):
+        return {key: as_tenon(item) for key, item in value.items()}
+    if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+        return getattr(tenon, str(value).split(".")[1])
+    if isinstance(value, torch.device):
+        return tenon.device(str(value))
+    return value
+
+
+def dtype_of(tensor):
+    return getattr(tenon, str(tensor.dtype).split(".")[1])
+
+
+def with_grad(value):
+    if isinstance(value, torch.Tensor) and value.device.type != "meta" and (value.is_floating_point() or value.is_complex()):
+        return value.requires_grad_()
+    if isinstance(value, list):
+        return [with_grad(item) for item in value]
+    return value
+
+
+def own(value):
+    """A tensor that is no view: some operators treat views otherwise."""
+    if isinstance(value, list):
+        return [own(item) for item in value]
+    if not isinstance(value, torch.Tensor) or value.device.type == "meta" or not value._is_view():
+        return value
+    made = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage(), value.storage_offset(), value.size(), value.stride())
+    return made.requires_grad_() if value.requires_grad else made
+
+
+def arguments(text, grad):
+    given, named = [], {}
+    for piece in split(text):
+        key, equals, rest = piece.partition("=")
+        is_named = equals and re.match(r"[a-z_]\w*$", key.strip())
+        value = own(parse(rest if is_named else piece))
+        value = with_grad(value) if grad else value
+        if is_named:
+            named[key.strip()] = value
+        else:
+            given.append(value)
+    return given, named
+
+
+def leaves(values):
+    for value in values:
+        if isinstance(value, (torch.Tensor, tenon.Tensor)):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from leaves(value)
+        elif isinstance(value, dict):
+            yield from leaves(value.values())
+
+
+def is_random(op, given):
+    if BETWEEN_LAYERS.match(op):
+        at = next((i for i, value in enumerate(given) if isinstance(value, float)), None)
+        return at is not None and given[at] > 0 and given[at + 1] is True
+    return bool(RANDOM.search(op))
+
+
+# ---- calls ----
+
+HOMES = ("", "special", "linalg", "fft")
+
+
+def functions_of(library, op):
+    """As Python offers it, and the operator itself."""
+    name, _, overload = op.partition(".")
+    found = [getattr(getattr(library, home, None) if home else library, name, None) for home in HOMES]
+    method = getattr(library.Tensor, name, None)
+    if method is not None and not callable(method):
+        method = lambda tensor: getattr(tensor, name)  # noqa: E731: a property
+    found.append(method)
+    found.append(getattr(library._C._nn, name, None))
+    if library is torch:
+        packet = getattr(torch.ops.aten, name, None)
+        found.append(packet and getattr(packet, overload or "default", None))
+    return [function for function in found if callable(function)]
+
+
+# Who is being called, for whoever finds the process gone.
+CALLING = mmap.mmap(-1, 5)
+
+
+def written(op, named):
+    """The arguments as Python has them: several results that are given are one tuple, `out`."""
+    outs = [key for key in named if key == "out" or re.match(r"save_|out\d|grad_input|values|indices|min|max|mean|rstd", key)]
+    if "out" in op and len(outs) > 1:
+        rest = {key: value for key, value in named.items() if key not in outs}
+        rest["out"] = tuple(named[key] for key in outs)
+        return rest
+    return None
+
+
+def call(library, op, given, named):
+    CALLING[:] = library.__name__.encode()
+    failed = None
+    for function in functions_of(library, op):
+        for words in (named, written(op, named)):
+            if words is None:
+                continue
+            try:
+                return function(*given, **words), None
+            except TypeError as error:  # Python spells the arguments of some otherwise
+                failed = failed or error
+            except Exception as error:  # noqa: BLE001
+                return None, error
+    return None, failed
+
+
+# ---- comparing ----
+
+def array(t):
+    t = t.detach()
+    if isinstance(t, torch.Tensor):
+        t = t.resolve_conj().resolve_neg()
+    if str(t.dtype).split(".")[1] == "bfloat16":
+        t = t.float()
+    return t.numpy(force=True)
+
+
+def nearness(dtypes):
+    """(relative, absolute): by the coarsest dtype that took part."""
+    return max((NEAR.get(dtype, (3e-5, 5e-6)) for dtype in dtypes), default=(3e-5, 5e-6))
+
+
+def same_tensor(a, b, strides=True, values=True, among=()):
+    """What differs, or None. a is Tenon's; among: dtypes of what it was computed from."""
+    if str(a.dtype).split(".")[1] != str(b.dtype).split(".")[1]:
+        return "dtype %s, not %s" % (a.dtype, b.dtype)
+    if tuple(a.shape) != tuple(b.shape):
+        return "shape %s, not %s" % (tuple(a.shape), tuple(b.shape))
+    if strides and b.numel() > 0:
+        mine = [s for s, n in zip(a.stride(), a.shape) if n != 1]
+        theirs = [s for s, n in zip(b.stride(), b.shape) if n != 1]
+        if mine != theirs:
+            return "strides %s, not %s" % (tuple(a.stride()), tuple(b.stride()))
+    if not values or b.device.type == "meta":
+        return None
+    x, y = array(a), array(b)
+    if x.dtype == bool or x.dtype.kind in "iu":
+        same = bool((x == y).all())
+    else:
+        rtol, atol = nearness([b.dtype] + [dtype for dtype in among if dtype in ROUGH])
+        # A sum is as exact as the largest of its terms lets it be.
+        size = numpy.abs(y[numpy.isfinite(y)]).max() if numpy.isfinite(y).any() else 0
+        same = bool(numpy.allclose(x, y, rtol=rtol, atol=atol * max(1, float(size)), equal_nan=True))
+    if same:
+        return None
+    with numpy.errstate(invalid="ignore"):
+        apart = numpy.abs(x.astype(complex) - y.astype(complex))
+    worst = numpy.nanmax(apart) if x.size and not numpy.isnan(apart).all() else float("nan")
+    return "values differ by up to %.3g" % worst
+
+
+def same(a, b, **options):
+    if isinstance(b, torch.Tensor):
+        return same_tensor(a, b, **options) if isinstance(a, tenon.Tensor) else "%s, not a tensor" % type(a).__name__
+    if isinstance(b, (list, tuple)):
+        if not isinstance(a, (list, tuple)) or len(a) != len(b):
+            return "%s, not %d results" % (type(a).__name__, len(b))
+        for x, y in zip(a, b):
+            found = same(x, y, **options)
+            if found:
+                return found
+        return None
+    if isinstance(b, float) and isinstance(a, float):
+        return None if a == b or abs(a - b) <= 1e-5 * abs(b) or (a != a and b != b) else "%r, not %r" % (a, b)
+    if isinstance(b, (torch.dtype, torch.device, torch.memory_format)):
+        return None if str(a).split(".")[-1] == str(b).split(".")[-1] else "%s, not %s" % (a, b)
+    return None if a == b and type(a) is type(b) else "%r, not %r" % (a, b)
+
+
+def chooses(op, mine, theirs, given, named):
+    """Whether the two differ only in which of several equal elements they chose."""
+    name = op.partition(".")[0]
+    results = list(leaves([mine])), list(leaves([theirs]))
+    if name not in CHOOSES or not given or given[0].dim() == 0:
+        return False
+    place = named.get("dim", next((value for value in given[1 if name not in ("topk", "kthvalue") else 2:]
+                                   if isinstance(value, int) and not isinstance(value, bool)), -1))
+    whole = array(given[0])
+    if len(results[1]) == 2 and same_tensor(results[0][0], results[1][0]):
+        return False
+    picked = array(results[0][-1]), array(results[1][-1])
+    if picked[0].shape != picked[1].shape or picked[0].ndim != whole.ndim:
+        return False
+    distinct = all(len(set(line)) == len(line) for line in numpy.moveaxis(picked[0], place, -1).reshape(-1, picked[0].shape[place]))
+    return distinct and numpy.array_equal(*(numpy.take_along_axis(whole, index, place) for index in picked), equal_nan=True)
+
+
+# Vectors are known up to a factor of size 1, and those of equal values, or of none, up to a rotation.
+SPECTRA = re.compile(r"(_?linalg_eigh|linalg_eig|_?linalg_svd|svd)(\.\w+)?$")
+
+
+def same_spectrum(op, mine, theirs, given):
+    """What differs, or None: layouts, values, and whether the vectors do what vectors are to do."""
+    found = same(mine, theirs, values=False)
+    if found:
+        return found
+    got, wanted = list(leaves([mine])), list(leaves([theirs]))
+    at = 1 if "svd" in op else 0
+    found = same_tensor(got[at], wanted[at])
+    if found or not all(t.numel() for t in got):
+        return found
+    a, parts = array(given[0]).astype(complex), [array(t).astype(complex) for t in got]
+    near = 1e-4 if given[0].dtype in (torch.float32, torch.complex64) else 1e-9
+    if "svd" in op:
+        u, s, v = parts
+        v = v if op.startswith("svd") else numpy.conj(numpy.swapaxes(v, -1, -2))
+        k = s.shape[-1]
+        whole = (u[..., :k] * s[..., None, :]) @ numpy.conj(numpy.swapaxes(v[..., :k], -1, -2))
+        orthogonal = [u, v]
+    else:
+        values, u = parts
+        whole = (u * values[..., None, :]) @ numpy.linalg.inv(u)
+        if "eigh" in op:
+            upper = len(given) > 1 and str(given[1]).upper() == "U"
+            half = numpy.triu(a, 1) if upper else numpy.tril(a, -1)
+            diagonal = numpy.real(numpy.einsum("...ii->...i", a))
+            a = half + numpy.conj(numpy.swapaxes(half, -1, -2)) + diagonal[..., None] * numpy.eye(a.shape[-1])
+        orthogonal = [u] if "eigh" in op else []
+    for q in orthogonal:
+        if not numpy.allclose(numpy.conj(numpy.swapaxes(q, -1, -2)) @ q, numpy.eye(q.shape[-1]), atol=near):
+            return "values: vectors are not orthogonal"
+    return None if numpy.allclose(whole, a, atol=near * max(1, numpy.abs(a).max())) else "values: the product is another matrix"
+
+
+def same_error(mine, theirs):
+    if mine is None:
+        return "no error, but %s: %s" % (type(theirs).__name__, str(theirs).split("\n")[0][:100])
+    if theirs is None:
+        return "%s: %s" % (type(mine).__name__, str(mine).split("\n")[0][:100])
+    if type(mine).__name__ != type(theirs).__name__ and not isinstance(theirs, type(mine)):
+        return "%s, not %s: %s" % (type(mine).__name__, type(theirs).__name__, str(theirs).split("\n")[0][:100])
+    return None
+
+
+def scalar_of(results):
+    total = None
+    for i, t in enumerate(leaves(results if isinstance(results, (list, tuple)) else [results])):
+        if not t.requires_grad:
+            continue
+        part = (t * t.conj()).real.sum() if t.is_complex() else (t.double() * t.double() * (0.25 + i)).sum()
+        total = part if total is None else total + part
+    return total
+
+
+def gradients(library, results, given, named):
+    total = scalar_of(results)
+    inputs = [t for t in leaves(list(given) + list(named.values())) if t.requires_grad]
+    if total is None or not inputs:
+        return None
+    return library.autograd.grad(total, inputs, allow_unused=True)
+
+
+def is_zero(gradient):
+    return gradient is None or not bool((gradient != 0).any())
+
+
+def compare_gradients(op, made):
+    """None: the same, or nothing to compare. made(): fresh (given, named) that require grad."""
+    given, named = made()
+    mine_given, mine_named = as_tenon(given), as_tenon(named)
+    theirs, error = call(torch, op, given, named)
+    if error is not None:
+        return None
+    try:
+        wanted = gradients(torch, theirs, given, named)
+    except Exception:  # noqa: BLE001
+        return None
+    if wanted is None:
+        return None
+    mine, error = call(tenon, op, mine_given, mine_named)
+    if error is not None:
+        return "with gradients: %s" % str(error).split("\n")[0][:100]
+    try:
+        got = gradients(tenon, mine, mine_given, mine_named)
+    except Exception as error:  # noqa: BLE001
+        return "gradient: %s" % str(error).split("\n")[0][:100]
+    if got is None:
+        return None if all(is_zero(y) for y in wanted) else "no gradient"
+    among = [t.dtype for t in leaves(list(given) + list(named.values()))]
+    for x, y in zip(got, wanted):
+        if y is None or x is None:
+            if not (is_zero(x) and is_zero(y)):
+                return "one gradient is None"
+            continue
+        found = same_tensor(x, y, strides=False, among=among)
+        if found:
+            return "gradient: " + found
+    return None
+
+
+def compare(op, made, gradient=True):
+    """What differs, or None, with the texts of both errors. made(grad): fresh (given, named), the same each time."""
+    given, named = made(False)
+    values = not is_random(op, given)
+    mine_given, mine_named = as_tenon(given), as_tenon(named)
+    theirs, their_error = call(torch, op, given, named)
+    mine, my_error = call(tenon, op, mine_given, mine_named)
+    if my_error is not None or their_error is not None:
+        texts = [str(error).split("\n")[0].strip() for error in (my_error, their_error)]
+        return same_error(my_error, their_error), texts if my_error is not None and their_error is not None else None
+    among = [t.dtype for t in leaves(list(given) + list(named.values()))]
+    if SPECTRA.match(op):
+        found = same_spectrum(op, mine, theirs, given)
+    else:
+        found = same(mine, theirs, values=values, among=among)
+    if found and found.startswith("values") and chooses(op, mine, theirs, given, named):
+        return None, None
+    if found is None:  # what was written in place
+        before, after = list(given) + list(named.values()), list(mine_given) + list(mine_named.values())
+        for x, y in zip(leaves(after), leaves(before)):
+            found = found or same_tensor(x, y, values=values, among=among)
+    if found is None and gradient and values:
+        found = compare_gradients(op, lambda: made(True))
+    return found, None

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Where Tenon differs from PyTorch on purpose, and why: for compare_operators.py, which see.
+
+Only what the reference does by accident stands here: it crashes, reads or writes what is not its own, loses something without a
+word, fails in the words of a library that it calls, or treats one operator otherwise than its kin."""
+
+import re
+
+FLOAT_CONSTANT = "The reference has a constant of `float32` in a formula for `float64`: about seven digits are right"
+LIBRARY = "The reference hands this to a library, which refuses it in its own words; Tenon computes it"
+UNCHECKED = "The reference does not check sizes, and reads or writes what is not there"
+MORE = "The reference has no kernel for this dtype, layout or device; Tenon computes it"
+
+# (operators, arguments, what differs: regular expressions; the reason)
+RESULTS = [
+    (r"gelu_backward", r"", r"itensor_view_from_dense|reorder primitive", LIBRARY),
+    (r"mish_backward|smooth_l1_loss_backward|soft_margin_loss_backward", r"", r"dtype tenon",
+     "The reference rounds this gradient to the dtype of `self`, that of its kin to the common dtype, as Tenon does"),
+    (r"hardsigmoid|hardsigmoid_|hardsigmoid_backward", r"f64", r"values differ by up to \d\.?\d*e-0[789]", FLOAT_CONSTANT),
+    (r"binary_cross_entropy|binary_cross_entropy_backward", r"f64.*=1", r"values differ", FLOAT_CONSTANT),
+    (r"_scaled_dot_product_flash_attention_for_cpu", r"\.strided|\.t\b", r"values differ",
+     "The reference takes every last stride for 1, and reads other elements"),
+    (r"_scaled_dot_product_flash_attention_for_cpu", r"\b300\]", r"gradient: values differ by up to [12]\.\d*e-05",
+     "Rounding: both are 1e-5 from what `float64` gives"),
+    (r"_scaled_dot_product_flash_attention_for_cpu(_backward)?", r"", r"RuntimeError: scaled_dot_product_attention_flash_attention: Expected",
+     UNCHECKED),
+    (r"view_as_complex", r"f16", r"no complex dtype", "There is no `complex32` in Tenon"),
+    (r"convolution", r"c64|c128", r"slow_conv.* not implemented", MORE),
+    (r"avg_pool3d|avg_pool3d_backward", r"f16|bf16", r"no error, but NotImplementedError", MORE),
+    (r"cholesky_solve|cholesky_inverse", r"", r"gradient: values differ",
+     "The reference gives elements that the operator never reads a gradient; it is zero"),
+    (r"index_put_", r"expanded", r"more than one element of the written-to tensor",
+     "Places that share memory would get several values, and one of them would stay: refused, as in every operator that writes"),
+    (r"embedding_dense_backward", r"", r"index out of range in self",
+     "The reference leaves rows whose index is out of range out of the sum, without a word"),
+    (r"huber_loss|l1_loss", r", 7", r"reduction is 7", "The reference takes an unknown reduction for none, here; elsewhere it is an error"),
+    (r"native_batch_norm", r"", r"should contain \d+ elements", UNCHECKED),
+    (r"_fused_sgd_.*|_fused_adam\w*", r"", r"Expected a tensor of size", UNCHECKED),
+    (r"lstm\.input|gru\.input|rnn_\w+\.input", r"", r"Expected more hidden states in stacked_rnn",
+     "The reference takes the first hidden states, and drops the others without a word"),
+    (r"lstm\.input", r"", r"The size of tensor a", "The reference hands hidden states of another batch to a library, and gives some result"),
+    (r"_pack_padded_sequence", r"", r"no length to be larger than the padded length",
+     "The reference gives a packed sequence whose batch sizes do not count its rows"),
+    (r"_pack_padded_sequence_backward", r"", r"RuntimeError, not IndexError", "Both refuse: the reference while it indexes, Tenon before"),
+    (r"_reshape_alias", r"", r"setStorage: sizes", UNCHECKED),
+    (r"unfold_backward", r"", r"maximum size for tensor at dimension", UNCHECKED),
+    (r"_pdist_forward", r"strided|\.t\b|expanded", r"requires contiguous input", MORE),
+]
+
+WORDS_OF_LIBRARY = "The reference's words are those of a library or container behind it"
+NAMES = "Tenon names the argument and its value, where the reference finds an overflow later"
+FIRST = "Both refuse it; Tenon checks this before it computes, the reference meets something else on the way"
+
+# (operators, what Tenon says, what PyTorch says; the reason)
+TEXTS = [
+    (r".*", r"", r"File an issue at|Could this error message be improved",
+     "The same words; the reference goes on with whom to write to"),
+    (r".*", r"", r"INTERNAL ASSERT FAILED", "The reference fails an internal assertion"),
+    (r"convolution.*", r"", r"primitive descriptor|itensor_view_from_dense|MKLDNN tensor", WORDS_OF_LIBRARY),
+    (r"lstm\..*", r"", r"MatrixRef|ArrayRef", WORDS_OF_LIBRARY),
+    (r"clamp_.*", r"output type \w+$", r"output type (long int|\w+)$", "The reference has the C++ type's name here, the dtype's elsewhere"),
+    (r"stack\.out", r"torch\.stack", r"torch\.cat", "Tenon names the operator that was called"),
+    (r".*", r"", r"attempted to run this operator with Meta tensors", "The reference tells how to write a kernel"),
+    (r"rms_norm", r"\[\*, ", r"\[\*", "The reference's text lacks a comma"),
+    (r"_foreach_copy", r"same number of tensors", r"", "The reference reads beyond the shorter list"),
+    (r"_adaptive_avg_pool2d|as_strided|expand|resize_", r"", r"overflow", NAMES),
+    (r"addbmm", r"must be a 3D tensor", r"", FIRST),
+    (r"lstm\.data|_pack_padded_sequence_backward|_pad_packed_sequence", r"batch_sizes", r"", FIRST),
+    (r"set_\..*", r"setStorage", r"not resizable", "Memory does not move under other tensors"),
+]
+
+
+def reason_for(op, text, found):
+    for ops, arguments, difference, reason in RESULTS:
+        if re.fullmatch(ops, op) and re.search(arguments, text) and re.search(difference, found):
+            return reason
+    return None
+
+
+def reason_for_text(op, mine, theirs):
+    for ops, here, there, reason in TEXTS:
+        if re.fullmatch(ops, op) and re.search(here, mine) and re.search(there, theirs):
+            return reason
+    return None

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+def variants(op, samples, arguments):
+    return []
