@@ -18,14 +18,14 @@ LONGEST = 330  # characters of a case, unless the operator has no shorter one
 # Calls that end the reference's process.
 DEADLY = re.compile(r"^_scaled_dot_product_flash_attention_for_cpu(?!.*f32\[2,3,5,4\].*f32\[2,3,6,4\])")
 # What Tenon does otherwise, see docs/differences.md: logical operators in place keep no history,
-# an empty batch is differentiated twice, a gradient is refused and not lost;
+# random numbers have none, an empty batch is differentiated twice, a gradient is refused and not lost;
 # eigenvectors have another phase, and what is not read of a triangular factor has no gradient.
-OTHERWISE = re.compile(r"^special_(\w*bessel|\w*chebyshev|hermite|laguerre|legendre|zeta)|^(nextafter|heaviside)|^(_?linalg_(eigh?|svd)|svd|cholesky_(solve|inverse)) |^linalg_det f32\[0,0|^logical_\w+_ |^convolution_backward f32\[0,")
+OTHERWISE = re.compile(r"^normal\.|^special_(\w*bessel|\w*chebyshev|hermite|laguerre|legendre|zeta)|^(nextafter|heaviside)|^(_?linalg_(eigh?|svd)|svd|cholesky_(solve|inverse)) |^linalg_det f32\[0,0|^logical_\w+_ |^convolution_backward f32\[0,")
 # What needs the values of its arguments has no answer on Meta.
 BY_VALUE = re.compile(r"^(masked_select|item|is_nonzero|_local_scalar_dense|nonzero|_unique2|narrow.Tensor|equal|allclose|where|\w+\.data|"
                       r"_pa\w+_sequence\w*) |\[.*bool\[")
 # Values that are random, or that depend on which of equal elements comes first.
-RANDOM = re.compile(r"dropout|rrelu|rand|empty|^normal\.")
+RANDOM = re.compile(r"dropout|rrelu|rand|empty")
 
 
 def declarations():
@@ -95,8 +95,6 @@ class Samples(Writer):
         options = next(NEAR[d] for d in ("bf16", "f16", "f32", "f64") if d in dtypes) + " strides=no"
         if op.startswith(("hardsigmoid", "binary_cross_entropy")):
             options = NEAR["f32"] + " strides=no"  # constants of the reference are float32
-        if op == "native_group_norm":
-            options += " seeds=0"  # no gradient of mean and rstd
         if RANDOM.search(op):
             options = "values=no strides=no"
         if BY_VALUE.search(op + " " + text):
