@@ -83,6 +83,68 @@ class Golden(unittest.TestCase):
                 made.log_prob(draws)  # all lie in the support
 
 
+class Pareto(unittest.TestCase):
+    """The reference takes float32 alone here: what it printed."""
+
+    def test_what_is_left_above_a_bound(self):
+        made = D.GeneralizedPareto(tenon.tensor([0.0, 1.0]), tenon.tensor([1.0, 2.0]), tenon.tensor([0.2, -0.3]))
+        value = tenon.tensor([0.5, 2.0])
+        for found, wanted in ((made.mean, (1.25, 2.5385)), (made.variance, (2.6042, 1.4793)),
+                              (made.log_prob(value), (-0.5719, -1.0724)), (made.cdf(value), (0.3791, 0.4183)),
+                              (made.entropy(), (1.2, 1.3931)), (made.icdf(tenon.tensor(0.3)), (0.3697, 1.6765)),
+                              (made.icdf(made.cdf(value)), (0.5, 2.0))):
+            for a, b in zip(found.tolist(), wanted):
+                self.assertAlmostEqual(a, b, 4)
+        flat_tail = D.GeneralizedPareto(0.0, 1.0, 0.0)  # an exponential
+        self.assertAlmostEqual(flat_tail.log_prob(tenon.tensor(0.5)).item(), -0.5, 6)
+        self.assertTrue(bool(made.support.check(made.sample((200,))).all()))
+
+
+class Transforms(unittest.TestCase):
+    """Values that PyTorch 2.11 printed."""
+
+    def same(self, found, wanted):
+        for a, b in zip(flat(found.tolist()), flat(wanted)):
+            self.assertAlmostEqual(a, b, 4)
+
+    def test_to_correlation_factors_and_back(self):
+        x, made = t([0.1, -0.2, 0.3]), D.CorrCholeskyTransform()
+        y = made(x)
+        self.same(y, [[1, 0, 0], [0.0997, 0.9950, 0], [-0.1974, 0.2856, 0.9378]])
+        self.same(made.inv(y), x.tolist())
+        self.assertAlmostEqual(made.log_abs_det_jacobian(x, y).item(), -0.1583, 4)
+        self.same(made(x.expand(2, 3)), [y.tolist()] * 2)
+        self.assertEqual((tuple(made.forward_shape((3,))), tuple(made.inverse_shape((3, 3)))), ((3, 3), (3,)))
+
+    def test_of_matrices_parts_and_distribution_functions(self):
+        x = tenon.arange(4.0).reshape(2, 2)
+        for made, wanted in ((D.LowerCholeskyTransform(), [[1, 0], [2, 20.0855]]),
+                             (D.PositiveDefiniteTransform(), [[1, 2], [2, 407.4288]])):
+            self.same(made(x) / 10, (tenon.tensor(wanted) / 10).tolist())
+            self.same(made.inv(made(x)), [[0, 0], [2, 3]])
+        v = t([0.1, -0.2, 0.3])
+        cat = D.CatTransform([D.ExpTransform(), D.AffineTransform(0.0, 2.0)], 0, [1, 2])
+        self.same(cat(v), [1.1052, -0.4, 0.6])
+        self.same(cat.inv(cat(v)), v.tolist())
+        self.same(cat.log_abs_det_jacobian(v, cat(v)), [0.1, 0.6931, 0.6931])
+        self.same(D.StackTransform([D.ExpTransform(), D.AffineTransform(0.0, 2.0)])(v[:2]), [1.1052, -0.4])
+        normal = D.CumulativeDistributionTransform(D.Normal(t(0.0), t(1.0)))
+        self.same(normal(v), [0.5398, 0.4207, 0.6179])
+
+    def test_constraints_have_transforms(self):
+        C = D.constraints
+        zeros = tenon.zeros(3)
+        for constraint, wanted in ((C.positive, 1), (C.unit_interval, 0.5), (C.real, 0), (C.simplex, 1 / 3),
+                                   (C.greater_than(2.0), 3), (C.less_than(1.0), 0), (C.interval(1.0, 3.0), 2),
+                                   (C.independent(C.positive, 1), 1)):
+            self.same(D.transform_to(constraint)(zeros), [wanted] * 3)
+            made = D.biject_to(constraint)(zeros)
+            self.assertTrue(bool(constraint.check(made).all()))
+        self.assertTrue(bool(C.corr_cholesky.check(D.biject_to(C.corr_cholesky)(zeros)).all()))
+        with self.assertRaisesRegex(NotImplementedError, "Cannot transform _LowerCholesky constraints"):
+            D.biject_to(C.lower_cholesky)
+
+
 class Promises(unittest.TestCase):
     def test_rsample_carries_the_gradient(self):
         for build in (lambda a, b: D.Normal(a, b), lambda a, b: D.Gamma(b, a), lambda a, b: D.Beta(a, b),

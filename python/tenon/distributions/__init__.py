@@ -8,8 +8,13 @@ from tenon.distributions.discrete import (Bernoulli, Binomial, Categorical, Geom
                                           OneHotCategorical, OneHotCategoricalStraightThrough, Poisson,
                                           RelaxedBernoulli, RelaxedOneHotCategorical)
 from tenon.distributions.distribution import Distribution, ExponentialFamily
+from tenon.distributions.constraint_registry import biject_to, transform_to
 from tenon.distributions.kl import kl_divergence, register_kl
+from tenon.distributions.matrices import LKJCholesky, LowRankMultivariateNormal, Wishart
+from tenon.distributions.more_transforms import *  # noqa: F401,F403
+from tenon.distributions.more_transforms import __all__ as _more_transforms
 from tenon.distributions.multivariate import Dirichlet, Independent, MixtureSameFamily, MultivariateNormal
+from tenon.distributions.rare import ContinuousBernoulli, FisherSnedecor, GeneralizedPareto, Kumaraswamy
 from tenon.distributions.transformed import LogNormal, LogisticNormal, TransformedDistribution
 from tenon.distributions.transforms import *  # noqa: F401,F403
 from tenon.distributions.transforms import __all__ as _transforms
@@ -19,7 +24,9 @@ __all__ = ["Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "Di
            "InverseGamma", "Laplace", "LogNormal", "LogisticNormal", "MixtureSameFamily", "Multinomial",
            "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough",
            "Pareto", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution",
-           "Uniform", "VonMises", "Weibull", "constraints", "kl_divergence", "register_kl", "transforms"] + _transforms
+           "Uniform", "VonMises", "Weibull", "constraints", "kl_divergence", "register_kl", "transforms", "ContinuousBernoulli",
+           "FisherSnedecor", "GeneralizedPareto", "Kumaraswamy", "LKJCholesky", "LowRankMultivariateNormal", "Wishart",
+           "biject_to", "transform_to"] + _transforms + _more_transforms
 
 
 def _make_paths():
@@ -38,6 +45,9 @@ def _make_paths():
             ("one_hot_categorical", "OneHotCategorical OneHotCategoricalStraightThrough"), ("pareto", "Pareto"),
             ("poisson", "Poisson"), ("relaxed_bernoulli", "RelaxedBernoulli"),
             ("relaxed_categorical", "RelaxedOneHotCategorical"), ("studentT", "StudentT"),
+            ("continuous_bernoulli", "ContinuousBernoulli"), ("fishersnedecor", "FisherSnedecor"),
+            ("generalized_pareto", "GeneralizedPareto"), ("kumaraswamy", "Kumaraswamy"), ("lkj_cholesky", "LKJCholesky"),
+            ("lowrank_multivariate_normal", "LowRankMultivariateNormal"), ("wishart", "Wishart"),
             ("uniform", "Uniform"), ("von_mises", "VonMises"), ("weibull", "Weibull")):
         full = "%s.%s" % (__name__, path)
         module = ModuleType(full, "The path of %s in PyTorch." % names)

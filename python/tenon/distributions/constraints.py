@@ -6,7 +6,7 @@ import tenon
 __all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
            "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent",
            "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer",
-           "one_hot", "positive", "positive_definite", "positive_integer", "real", "real_vector", "simplex", "square",
+           "one_hot", "positive", "positive_definite", "positive_integer", "real", "real_vector", "simplex", "square", "stack",
            "symmetric", "unit_interval"]
 
 
@@ -20,7 +20,7 @@ class Constraint:
         raise NotImplementedError
 
     def __repr__(self):
-        return type(self).__name__[1:] + "()"
+        return type(self).__name__.lstrip("_").capitalize() + "()"
 
 
 class _Dependent(Constraint):
@@ -123,6 +123,9 @@ class independent(Constraint):
             raise ValueError("Expected value.dim() >= %d but got %d" % (self.event_dim, value.dim()))
         return good.reshape(good.shape[:good.dim() - self.reinterpreted_batch_ndims] + (-1,)).all(-1)
 
+    def __repr__(self):
+        return "IndependentConstraint(%r, %d)" % (self.base_constraint, self.reinterpreted_batch_ndims)
+
 
 class cat(Constraint):
     """Several constraints along one dimension."""
@@ -137,6 +140,18 @@ class cat(Constraint):
             parts.append(constraint.check(value.narrow(self.dim, at, length)))
             at += length
         return tenon.cat(parts, self.dim)
+
+
+class stack(Constraint):
+    """A constraint for each slice of a dimension."""
+
+    def __init__(self, cseq, dim=0):
+        self.cseq, self.dim = list(cseq), dim
+        self.is_discrete = any(c.is_discrete for c in self.cseq)
+        self.event_dim = max(c.event_dim for c in self.cseq) + (1 if dim + max(c.event_dim for c in self.cseq) < 0 else 0)
+
+    def check(self, value):
+        return tenon.stack([c.check(part) for c, part in zip(self.cseq, value.unbind(self.dim))], self.dim)
 
 
 def multinomial(upper_bound):

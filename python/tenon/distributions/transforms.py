@@ -136,6 +136,9 @@ class ComposeTransform(Transform):
             shape = part.inverse_shape(shape)
         return shape
 
+    def __repr__(self):
+        return "ComposeTransform(\n    %s\n)" % ",\n    ".join(map(repr, self.parts))
+
 
 identity_transform = ComposeTransform([])
 
@@ -161,6 +164,9 @@ class IndependentTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+    def __repr__(self):
+        return "IndependentTransform(%r, %d)" % (self.base_transform, self.reinterpreted_batch_ndims)
 
 
 class ReshapeTransform(Transform):

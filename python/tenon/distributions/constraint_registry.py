@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""biject_to(constraint) and transform_to(constraint): transforms of all numbers to those that a constraint allows."""
+
+from tenon.distributions import constraints
+from tenon.distributions import more_transforms as more
+from tenon.distributions import transforms as t
+
+__all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
+
+
+def _kind(constraint):
+    """What constraints that are made alike have in common: "GreaterThan", "Simplex"."""
+    name = getattr(constraint, "name", None)
+    return name.partition("(")[0] if name else constraint if isinstance(constraint, type) else type(constraint)
+
+
+class ConstraintRegistry:
+    """Factories of transforms by constraint; ``register`` adds one, as a decorator too."""
+
+    def __init__(self):
+        self._registry = {}
+
+    def register(self, constraint, factory=None):
+        if factory is None:
+            return lambda made: self.register(constraint, made)
+        self._registry[_kind(constraint)] = factory
+        return factory
+
+    def __call__(self, constraint):
+        factory = self._registry.get(_kind(constraint))
+        if factory is None:
+            name = _kind(constraint)
+            raise NotImplementedError("Cannot transform %s constraints" % (
+                "_" + name if isinstance(name, str) else name.__name__))
+        return factory(constraint)
+
+
+biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
+
+
+def _above(constraint):
+    return t.ComposeTransform([t.ExpTransform(), t.AffineTransform(constraint.lower_bound, 1)])
+
+
+def _below(constraint):
+    return t.ComposeTransform([t.ExpTransform(), t.AffineTransform(constraint.upper_bound, -1)])
+
+
+def _between(constraint):
+    low, high = constraint.lower_bound, constraint.upper_bound
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low == 0 and high == 1:
+        return t.SigmoidTransform()
+    return t.ComposeTransform([t.SigmoidTransform(), t.AffineTransform(low, high - low)])
+
+
+for _registry in (biject_to, transform_to):
+    _registry.register(constraints.real, lambda constraint: t.identity_transform)
+    _registry.register(constraints.positive, _above)
+    _registry.register(constraints.nonnegative, _above)
+    _registry.register(constraints.less_than(0.0), _below)
+    _registry.register(constraints.unit_interval, _between)
+    _registry.register(constraints.half_open_interval(0.0, 1.0), _between)
+    _registry.register(constraints.corr_cholesky, lambda constraint: more.CorrCholeskyTransform())
+    _registry.register(constraints.independent, lambda constraint, to=_registry: t.IndependentTransform(
+        to(constraint.base_constraint), constraint.reinterpreted_batch_ndims))
+    _registry.register(constraints.cat, lambda constraint, to=_registry: more.CatTransform(
+        [to(c) for c in constraint.cseq], constraint.dim, constraint.lengths))
+    _registry.register(constraints.stack, lambda constraint, to=_registry: more.StackTransform(
+        [to(c) for c in constraint.cseq], constraint.dim))
+biject_to.register(constraints.simplex, lambda constraint: t.StickBreakingTransform())
+transform_to.register(constraints.simplex, lambda constraint: t.SoftmaxTransform())
+transform_to.register(constraints.lower_cholesky, lambda constraint: more.LowerCholeskyTransform())
+transform_to.register(constraints.positive_definite, lambda constraint: more.PositiveDefiniteTransform())
