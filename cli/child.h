@@ -15,6 +15,7 @@ typedef struct child_result {
     bool timed_out;
     uint64_t nanoseconds;
     char *output; /* of both streams, cut to the last 64 KiB, ended by NUL; owned */
+    char *doctor; /* of one that was killed: where it was, for people; NULL: not known; owned */
 } child_result;
 
 /* Run @p argv to its end, or kill it and all that it started after @p seconds. False: it could not

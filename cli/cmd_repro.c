@@ -19,7 +19,9 @@ const command command_repro = {
     .help =
         "Each NAME (all of them when none is given) is a program or script that makes the call\n"
         "which was reported to hang, measures it, and fails unless it returns [2, 4, 16] in under\n"
-        "a millisecond. Each runs in a process of its own.\n\n"
+        "a millisecond. Each runs in a process of its own; one that does not end in time is shown "
+        "with\n"
+        "what `tenon doctor` says about it, and is then ended.\n\n"
         "  --timeout=SECONDS  how long one may take; 10 when left out\n"
         "  --verbose          show what they print\n"
         "  --json             one object for each, as JSON\n"
@@ -101,6 +103,10 @@ static void report(session *s, const char *name, child_result *r)
         json_double(s->j, (double)r->nanoseconds / 1e9);
         json_key(s->j, "said");
         json_string(s->j, line);
+        if (r->doctor) {
+            json_key(s->j, "doctor");
+            json_string(s->j, r->doctor);
+        }
         json_object_end(s->j);
         return;
     }
@@ -112,6 +118,9 @@ static void report(session *s, const char *name, child_result *r)
            r->timed_out ? "did not end in time; the last it said follows" : said);
     if (!good && !s->verbose)
         printf("%s\n", r->timed_out ? line : r->output);
+    if (r->timed_out)
+        printf("\nbefore it was ended, the doctor said:\n%s\n",
+               r->doctor ? r->doctor : "nothing: it had no record, or had not called Tenon yet\n");
     fflush(stdout);
 }
 

@@ -94,13 +94,18 @@ typedef struct tn_watchdog_opts {
     /** Gets the report instead of stderr; called on the watchdog's thread. May be NULL. */
     void (*report)(void *ctx, const char *text);
     void *ctx;
-    const char *save_path; /**< where TN_HANG_END leaves the record; NULL: nowhere */
+    const char *save_path; /**< where TN_HANG_END leaves the record; NULL: nowhere. %p in it becomes
+                                the number of the process */
+    /** TN_HANG_REPORT: also native stacks. The threads get a signal (SIGURG) for that, and a system
+     *  call that they sleep in may fail with EINTR; the other actions always do it. */
+    bool native;
 } tn_watchdog_opts;
 /* clang-format off */
-#define TN_WATCHDOG_OPTS_INIT {sizeof(tn_watchdog_opts), TN_HANG_REPORT, 5.0, NULL, NULL, NULL}
+#define TN_WATCHDOG_OPTS_INIT {sizeof(tn_watchdog_opts), TN_HANG_REPORT, 5.0, NULL, NULL, NULL, false}
 /* clang-format on */
 
-/** Start watching, as TENON_HANG_TIMEOUT=SECONDS and TENON_HANG_ACTION=report|raise|end do. It is a
+/** Start watching, as TENON_HANG_TIMEOUT=SECONDS, TENON_HANG_ACTION=report|raise|end and
+ *  TENON_HANG_NATIVE=1 do. It is a
  *  thread of its own; callers pay nothing. Replaces a watchdog that runs. A child made by fork()
  *  starts its own when it first dispatches.
  *  @retval TN_VALUE, TN_UNSUPPORTED, TN_NOMEM */

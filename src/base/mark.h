@@ -9,6 +9,7 @@
 #define TNI_BASE_MARK_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include "base/clock.h"
 #include "base/status.h"
@@ -92,6 +93,10 @@ TNI_HIDDEN extern _Atomic bool tni_waits_can_end;
 TNI_HIDDEN extern _Atomic int tni_interrupts;
 /* This thread was asked to stop; asking takes the request away. */
 bool tni_take_interrupt(void);
+
+/* By which the watchdog asks a thread where it is; our own threads do not block it. Nothing happens
+ * to who does not handle it. */
+#define TNI_LOOK_SIGNAL SIGURG
 
 /* Around a call of foreign code. */
 static inline uint32_t tni_callout_begin(tni_callout kind)

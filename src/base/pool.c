@@ -314,6 +314,7 @@ static int have_workers(int wanted)
     if (pool.nworkers < wanted) {
         sigset_t all, old;
         sigfillset(&all);
+        sigdelset(&all, TNI_LOOK_SIGNAL);
         pthread_sigmask(SIG_SETMASK, &all, &old);
         while (pool.nworkers < wanted) {
             void *number = (void *)((uintptr_t)pool.nworkers + 1);

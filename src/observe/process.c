@@ -248,6 +248,55 @@ static void look_at_thread(int pid, bool other_numbers, tni_seen_thread *t)
         t->syscall = strtoll(text, NULL, 10);
 }
 
+/* The first child of @p pid that has a record. */
+static uint32_t find_child(int pid)
+{
+    char path[64], text[4096];
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    uint32_t found = 0;
+    while (dir && !found && (entry = readdir(dir)) != NULL) {
+        const char *at;
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        snprintf(path, sizeof path, "/proc/%.16s/status", entry->d_name);
+        if (!read_file(path, text, sizeof text) || !status_line(text, "PPid", &at) ||
+            strtol(at, NULL, 10) != pid)
+            continue;
+        tni_process_records records;
+        if (tni_process_open((int)strtol(entry->d_name, NULL, 10), &records) == TN_OK) {
+            found = (uint32_t)strtoul(entry->d_name, NULL, 10);
+            tni_process_close(&records);
+        }
+    }
+    if (dir)
+        closedir(dir);
+    tn_clear_error();
+    return found;
+}
+
+static bool runs_python(int pid)
+{
+    char path[64], line[768];
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *maps = fopen(path, "re");
+    bool found = false;
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = strstr(line, "/libpython") || strstr(line, "/python3");
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+static bool is_in_operators(const tni_seen *seen)
+{
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
+        if (seen->threads[i].depth || seen->threads[i].block.n_passes)
+            return true;
+    }
+    return false;
+}
+
 void tni_process_look(int pid, tni_seen *seen)
 {
     char path[64], text[1024];
@@ -258,6 +307,13 @@ void tni_process_look(int pid, tni_seen *seen)
     uint64_t ticks;
     if (!read_file(path, text, sizeof text) || !parse_stat(text, &seen->process_state, &ticks))
         seen->process_state = 'X';
+    snprintf(path, sizeof path, "/proc/%d/task/%d/wchan", pid, pid);
+    if (read_file(path, text, sizeof text) && strcmp(text, "0") != 0)
+        snprintf(seen->process_wchan, sizeof seen->process_wchan, "%.31s", text);
+    if (!is_in_operators(seen) && pid != (int)getpid()) {
+        seen->is_python = runs_python(pid);
+        seen->child = find_child(pid);
+    }
     bool other_numbers = seen->head.pid != (uint32_t)pid;
     for (uint32_t i = 0; i < seen->n_threads; i++)
         look_at_thread(pid, other_numbers, &seen->threads[i]);

@@ -49,6 +49,9 @@ typedef struct tni_seen {
     uint64_t now;      /* of the writer's clock; 0: not known */
     int pid;           /* 0: a file */
     char process_state;
+    char process_wchan[32]; /* of its first thread */
+    bool is_python;         /* the interpreter's library or command is mapped */
+    uint32_t child;         /* a child that has a record; 0: none */
     char process_name[32];
 } tni_seen;
 

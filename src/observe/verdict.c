@@ -310,6 +310,12 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
     }
 }
 
+/* Ready to run, and somebody else runs: that it has not moved says nothing. */
+static bool is_starved(const tni_seen_thread *t)
+{
+    return t->state == 'R' && t->cpu >= 0 && t->cpu <= 0.05;
+}
+
 static bool is_stuck(const tni_seen_thread *t, bool two_looks)
 {
     return (t->depth || inner_pass(t)) && !(two_looks && t->moved);
@@ -331,6 +337,12 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
         judge_recursion(seen, t, period, v);
     } else if (waits(t) && stands) {
         judge_wait(seen, t, v);
+    } else if (is_stuck(t, two_looks) && is_starved(t)) {
+        v->kind = TNI_VERDICT_STARVED;
+        add_thread(&v->text, t);
+        tni_str_add(&v->text, " is ready to run, and others have the processors: ");
+        add_place(&v->text, seen, t);
+        tni_str_add(&v->next, "look again; fewer threads, or TENON_NUM_THREADS, if it stays so");
     } else if (is_stuck(t, two_looks) && !t->block.marks.is_worker) {
         judge_stuck(seen, t, v);
     } else if (two_looks && t->moved && (t->depth || t->block.calls)) {
@@ -372,6 +384,47 @@ static bool judge_program(const tni_seen *seen, tni_verdict *v)
     return false;
 }
 
+/* The newest outermost call of any thread; NULL: there was none. */
+static const tni_flight_frame *last_call(const tni_seen *seen)
+{
+    const tni_flight_frame *last = NULL;
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
+        const tni_seen_thread *t = &seen->threads[i];
+        const tni_flight_frame *f = t->n_recent ? &t->frames[t->n_frames] : NULL;
+        if (f && f->stamp && (!last || f->stamp > last->stamp))
+            last = f;
+    }
+    return last;
+}
+
+/* No thread is in an operator: if the program hangs it is elsewhere, and what is known about that
+ * is the main thread's state, the last call, and children that may be the ones who are stuck. */
+static void judge_idle(const tni_seen *seen, tni_verdict *v)
+{
+    char room[24];
+    const tni_flight_frame *last = last_call(seen);
+    tni_str_add(&v->text, "idle: no thread is in an operator");
+    if (seen->pid && seen->process_state == 'S' && seen->process_wchan[0])
+        tni_str_addf(&v->text, "; the main thread sleeps in %s", seen->process_wchan);
+    if (last && seen->now) {
+        tni_str_addf(&v->text, "; the last call, %s, began ",
+                     tni_seen_name(seen, TNI_NAME_OP, last->op, room));
+        tni_add_age(&v->text, seen->now, last->stamp);
+        tni_str_add(&v->text, " ago");
+    }
+    if (seen->child)
+        tni_str_addf(&v->next,
+                     "its child %u uses Tenon, too, and may be what it waits for: "
+                     "tenon doctor %u",
+                     seen->child, seen->child);
+    else
+        tni_str_add(&v->next, !seen->pid ? "nothing: the recent calls of each thread are below"
+                              : seen->is_python
+                                  ? "what it waits for is in Python, outside of Tenon: "
+                                    "py-spy dump, python -X faulthandler, or --native"
+                                  : "whatever it waits for is outside of Tenon: --native");
+}
+
 void tni_judge(const tni_seen *seen, bool two_looks, tni_verdict *out)
 {
     memset(out, 0, sizeof *out);
@@ -399,8 +452,6 @@ void tni_judge(const tni_seen *seen, bool two_looks, tni_verdict *out)
         tni_str_add(&out->text, "the program came to its end, no call was open");
         tni_str_add(&out->next, "nothing: the recent calls of each thread are below");
     } else {
-        tni_str_add(&out->text, "idle: no thread is in an operator");
-        tni_str_add(&out->next, seen->pid ? "whatever it waits for is outside of Tenon: --native"
-                                          : "nothing: the recent calls of each thread are below");
+        judge_idle(seen, out);
     }
 }

@@ -22,6 +22,7 @@
     X(DISPATCHER, "dispatcher")   /* in a stage of the dispatcher */                          \
     X(PASS, "pass")               /* in a node of a backward pass, outside of operators */    \
     X(PROGRESS, "progress")       /* calls come and go */                                     \
+    X(STARVED, "starved")         /* could go on, and gets no processor */                    \
     X(BETWEEN, "between")         /* busy, but not in an operator */                          \
     X(IDLE, "idle")
 

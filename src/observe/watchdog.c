@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/env.h"
+#include "observe/native.h"
 #include "observe/record_file.h"
 #include "observe/report.h"
 
@@ -163,6 +164,25 @@ static void say(const tn_watchdog_opts *opts, const char *text)
     }
 }
 
+/* Of threads at work and of workers in their loops. */
+static void add_native(tni_str *s, const tni_seen *seen)
+{
+    enum { MOST = 16 };
+    int told = 0;
+    tni_str_add(s, "\nnative stacks\n");
+    for (uint32_t i = 0; i < seen->n_threads && told < MOST; i++) {
+        const tni_seen_thread *t = &seen->threads[i];
+        if (!is_at_work(t) && !t->block.marks.works_for)
+            continue;
+        void *frames[TNI_NATIVE_FRAMES];
+        const char *why;
+        int n = tni_native_stack(t->block.tid, frames, &why);
+        tni_str_addf(s, "  thread %u%s%s\n", t->block.tid, n ? "" : ": none, ", n ? "" : why);
+        tni_native_add(s, frames, n);
+        told++;
+    }
+}
+
 static void tell(const tn_watchdog_opts *opts, const tni_seen *before, uint64_t ns_between,
                  uint32_t tid)
 {
@@ -179,6 +199,8 @@ static void tell(const tn_watchdog_opts *opts, const tni_seen *before, uint64_t 
     tni_str_addf(&text, "[tenon watchdog] thread %u has not moved for %g s; what follows: %s\n",
                  tid, opts->seconds, then[opts->action]);
     tni_report_text(&text, &seen, &verdict);
+    if (opts->native || opts->action != TN_HANG_REPORT)
+        add_native(&text, &seen);
     say(opts, text.failed ? "[tenon watchdog] a thread has not moved; no memory for a report\n"
                           : tni_str_get(&text));
     tni_str_clear(&text);
@@ -255,6 +277,7 @@ static void *watch(void *arg)
 {
     uint64_t serial = (uint64_t)(uintptr_t)arg;
     pthread_setname_np(pthread_self(), "tenon-watch");
+    tni_native_prepare();
     am_dog = true;
     lock_dog();
     tn_watchdog_opts opts = dog.opts;
@@ -376,6 +399,7 @@ void tni_watchdog_from_environment(void)
     else
         fine = fine && (!action || strcmp(action, "report") == 0);
     opts.save_path = tni_env("TENON_HANG_RECORD");
+    opts.native = tni_env_flag("TENON_HANG_NATIVE", true);
     if (fine && opts.seconds == 0)
         return; /* off */
     if (!fine)

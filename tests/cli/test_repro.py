@@ -7,6 +7,7 @@ TENON_BUILD_DIR says which build to test. The last line of the output is `N pass
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,26 @@ class Repro(Command):
         data = json.loads(run("repro", "test_meta_vs_fake_tensor", "--timeout=0.0001", "--json").stdout)
         self.assertEqual([(entry["name"], entry["verdict"]) for entry in data],
                          [("test_meta_vs_fake_tensor", "HUNG")])
+
+    def test_of_one_that_hangs_the_doctor_tells_where_it_is(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = os.path.join(folder, "tenon")
+            shutil.copy(os.path.join(BUILD, "tenon"), command)
+            os.mkdir(os.path.join(folder, "repro"))
+            # What hangs is a program that the reproducer started.
+            program = os.path.join(folder, "repro", PROGRAMS[0])
+            with open(program, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\necho started\n%s\n" % os.path.join(BUILD, "repro", "gallery", "never_returns"))
+            os.chmod(program, 0o755)
+            for words in (["--timeout=2"], ["--timeout=2", "--json"]):
+                result = subprocess.run([command, "repro", PROGRAMS[0], *words], capture_output=True, text=True,
+                                        timeout=60, env=test_cli.ENVIRONMENT)
+                self.assertEqual(result.returncode, 1)
+                said = json.loads(result.stdout)[0]["doctor"] if "--json" in words else result.stdout
+                self.assertRegex(said, r"verdict: .*inside the kernel of gallery::spins \[CPU\], kernel spins")
+                self.assertRegex(said, r"(?m)^next: +\S")
+            left = subprocess.run(["pgrep", "-f", program], capture_output=True, text=True).stdout
+            self.assertEqual(left, "")
 
     def test_json_says_what_became_of_each(self):
         data = json.loads(self.succeeds("repro", *PROGRAMS[:2], "--json", "--timeout=60").stdout)

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/observe/test_hang_actions.c: what the watchdog does, asked for by the environment and by a
+ * call: in a kernel that sleeps or spins, in a worker of the pool, in a backward pass. Each is a
+ * program of its own that writes what it says into a file. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "kit.h"
+#include "base/pool.h"
+#include "tenon/autograd.h"
+
+static char said_path[64], record_path[64];
+
+/* Not static: its name is what the native stack must show. */
+void sleeps_in_here(void);
+__attribute__((noinline)) void sleeps_in_here(void)
+{
+    struct timespec once = {0, 900000000}; /* longer than the watchdog's patience */
+    while (nanosleep(&once, &once) != 0 && errno == EINTR)
+        ;
+    __asm__ volatile("");
+}
+
+static tn_status sleeps(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    sleeps_in_here();
+    tn_tensor *y = NULL;
+    tn_status status = tn_neg(args[0].u.tensor, &y); /* here it can be stopped */
+    if (status == TN_OK)
+        rets[0] = tn_value_take_tensor(y);
+    return status;
+}
+
+static tn_status chunk_sleeps(int64_t begin, int64_t end, void *arg)
+{
+    (void)end;
+    (void)arg;
+    if (tni_pool_thread_index() != 0)
+        sleeps_in_here();
+    else if (begin < 2)
+        usleep(100000); /* the worker must get one */
+    return TN_OK;
+}
+
+static tn_status in_worker(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    tn_tensor *y = NULL;
+    tn_status status = tni_pool_for(2, 1, chunk_sleeps, NULL);
+    if (status == TN_OK)
+        status = tn_neg(args[0].u.tensor, &y);
+    if (status == TN_OK)
+        rets[0] = tn_value_take_tensor(y);
+    return status;
+}
+
+static tn_status hook_sleeps(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)ctx;
+    (void)grad;
+    (void)out;
+    sleeps_in_here();
+    return TN_OK;
+}
+
+static tn_status in_pass(void)
+{
+    tn_tensor *x = kit_ones(TN_CPU), *y = NULL, *s = NULL;
+    ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+    ASSERT_OK(tn_exp(x, &y));
+    ASSERT_OK(tn_sum(y, TN_DTYPE_NONE, &s));
+    ASSERT_OK(tn_tensor_add_hook(y, hook_sleeps, NULL, NULL, NULL));
+    return tn_backward(&s, 1, NULL, NULL);
+}
+
+/* ---- programs ---- */
+
+enum { KERNEL, WORKER, PASS };
+
+typedef struct program {
+    int where;
+    const char *action; /* NULL: nobody says */
+    bool by_call;
+    const char *native;
+} program;
+
+/* Exit status: 0 it went on, 3 TN_TIMEOUT, 4 another failure. */
+static int run_program(void *arg)
+{
+    const program *p = arg;
+    int fd = open(said_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(fd, STDERR_FILENO);
+    setenv("TENON_NUM_THREADS", "2", 1);
+    if (p->by_call) {
+        tn_watchdog_opts opts = TN_WATCHDOG_OPTS_INIT;
+        opts.seconds = 0.15;
+        opts.save_path = record_path;
+        opts.native = p->native != NULL;
+        opts.action = strcmp(p->action, "end") == 0     ? TN_HANG_END
+                      : strcmp(p->action, "raise") == 0 ? TN_HANG_RAISE
+                                                        : TN_HANG_REPORT;
+        ASSERT_OK(tn_watchdog_start(&opts));
+    } else {
+        setenv("TENON_HANG_TIMEOUT", "0.15", 1);
+        setenv("TENON_HANG_RECORD", record_path, 1);
+        if (p->native)
+            setenv("TENON_HANG_NATIVE", p->native, 1);
+        if (p->action)
+            setenv("TENON_HANG_ACTION", p->action, 1);
+    }
+    tn_status status =
+        p->where == PASS
+            ? in_pass()
+            : kit_call(kit_op("stuck", TN_KEY_CPU, p->where == WORKER ? in_worker : sleeps),
+                       kit_ones(TN_CPU));
+    return status == TN_OK ? 0 : status == TN_TIMEOUT ? 3 : 4;
+}
+
+static char said[65536];
+
+static void expect_program(program p, int status, const char *const *texts, bool has_record)
+{
+    snprintf(said_path, sizeof said_path, "/tmp/tenon-said-%d", (int)getpid());
+    snprintf(record_path, sizeof record_path, "/tmp/tenon-hang-%d.rec", (int)getpid());
+    test_note("%s, %s by %s",
+              p.where == PASS     ? "pass"
+              : p.where == WORKER ? "worker"
+                                  : "kernel",
+              p.action ? p.action : "nothing", p.by_call ? "a call" : "the environment");
+    EXPECT_EQ_INT(run_in_child(run_program, &p, 30), status);
+    int fd = open(said_path, O_RDONLY);
+    ssize_t n = read(fd, said, sizeof said - 1);
+    said[n > 0 ? n : 0] = '\0';
+    close(fd);
+    for (int i = 0; texts[i]; i++)
+        EXPECT_CONTAINS(said, texts[i]);
+    if (!p.native && (!p.action || strcmp(p.action, "report") == 0))
+        EXPECT(!strstr(said, "native stacks"));
+    char *text = NULL;
+    tn_status st = tn_doctor_file(record_path, NULL, &text);
+    EXPECT((st == TN_OK) == has_record);
+    if (st == TN_OK && has_record)
+        EXPECT_CONTAINS(text, "the watchdog ended the program there");
+    tn_string_free(text);
+    unlink(said_path);
+    unlink(record_path);
+}
+
+static const char *const words[][8] = {
+    [KERNEL] = {"[tenon watchdog] thread", "has not moved for 0.15 s",
+                "inside the kernel of kit::stuck [CPU]", "next:", NULL},
+    [WORKER] = {"waits for pool workers", "(tenon-1) has not finished its part",
+                "pool worker, works for thread", "next:", NULL},
+    [PASS] = {"in a tensor hook of a backward pass", "AccumulateGrad waits for ExpBackward0",
+              "next:", NULL},
+};
+
+static void expect_everywhere(const char *action, bool by_call, int status, bool has_record)
+{
+    for (int where = KERNEL; where <= PASS; where++)
+        expect_program((program){where, action, by_call, NULL}, status, words[where], has_record);
+}
+
+TEST(without_an_action_it_reports_and_the_program_goes_on)
+{
+    expect_everywhere(NULL, false, 0, false);
+}
+
+TEST(report_goes_on)
+{
+    expect_everywhere("report", false, 0, false);
+    expect_everywhere("report", true, 0, false);
+}
+
+TEST(raise_lets_the_call_fail)
+{
+    expect_everywhere("raise", false, 3, false);
+    expect_everywhere("raise", true, 3, false);
+}
+
+TEST(end_ends_the_process_and_leaves_a_record)
+{
+    expect_everywhere("end", false, 124, true);
+    expect_everywhere("end", true, 124, true);
+}
+
+TEST(native_stacks_show_the_function_that_a_thread_is_in)
+{
+    if (test_thread_sanitized())
+        SKIP(
+            "the thread sanitizer keeps signals back until a thread comes to its next system call");
+    static const char *const in_function[] = {"native stacks", "sleeps_in_here+0x", "#1", NULL};
+    for (int where = KERNEL; where <= PASS; where++) {
+        expect_program((program){where, "end", false, NULL}, 124, in_function, true);
+        expect_program((program){where, "report", true, "1"}, 0, in_function, false);
+        expect_program((program){where, "report", false, "1"}, 0, in_function, false);
+    }
+}
+
+static void own_handler(int number)
+{
+    (void)number;
+}
+
+static int handles_signal(void *arg)
+{
+    struct sigaction action = {.sa_handler = own_handler}, after;
+    sigaction(SIGURG, &action, NULL);
+    int status = run_program(arg);
+    sigaction(SIGURG, NULL, &after);
+    return after.sa_handler == own_handler ? status : 9;
+}
+
+TEST(a_program_that_handles_the_signal_itself_keeps_its_handler)
+{
+    snprintf(said_path, sizeof said_path, "/tmp/tenon-said-%d", (int)getpid());
+    snprintf(record_path, sizeof record_path, "/tmp/tenon-hang-%d.rec", (int)getpid());
+    program p = {KERNEL, "report", true, "1"};
+    EXPECT_EQ_INT(run_in_child(handles_signal, &p, 30), 0);
+    int fd = open(said_path, O_RDONLY);
+    ssize_t n = read(fd, said, sizeof said - 1);
+    said[n > 0 ? n : 0] = '\0';
+    close(fd);
+    EXPECT_CONTAINS(said, ": none, the program handles SIGURG itself");
+    unlink(said_path);
+}
+
+static int asks_for_nonsense(void *arg)
+{
+    (void)arg;
+    int fd = open(said_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(fd, STDERR_FILENO);
+    setenv("TENON_HANG_TIMEOUT", "soon", 1);
+    tn_tensor_unref(kit_ones(TN_CPU));
+    return 0;
+}
+
+TEST(a_variable_that_makes_no_sense_is_said_and_the_program_goes_on)
+{
+    snprintf(said_path, sizeof said_path, "/tmp/tenon-said-%d", (int)getpid());
+    EXPECT_EQ_INT(run_in_child(asks_for_nonsense, NULL, 30), 0);
+    int fd = open(said_path, O_RDONLY);
+    ssize_t n = read(fd, said, sizeof said - 1);
+    said[n > 0 ? n : 0] = '\0';
+    close(fd);
+    EXPECT_CONTAINS(said, "not started: TENON_HANG_TIMEOUT=soon must be a number of seconds");
+    unlink(said_path);
+}
