@@ -277,5 +277,47 @@ class Documentation(unittest.TestCase):
             exec(compile(block, page, "exec"), sys.modules["example"].__dict__)
 
 
+@unittest.skipIf(np is None, "numpy is not installed")
+class Namespaces(unittest.TestCase):
+    """The standard's linalg and fft: NumPy's values."""
+
+    def test_linear_algebra_is_numpys(self):
+        xp = tenon.ones(1).__array_namespace__()
+        a = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 5.0]])
+        x, b = tenon.tensor(a), tenon.tensor([1.0, 2.0, 3.0], dtype=tenon.float64)
+        for name, args, options, wanted in (
+                ("cholesky", (x,), {}, np.linalg.cholesky(a)),
+                ("cholesky", (x,), {"upper": True}, np.linalg.cholesky(a).T), ("det", (x,), {}, np.linalg.det(a)),
+                ("diagonal", (x,), {"offset": 1}, np.diagonal(a, 1)), ("inv", (x,), {}, np.linalg.inv(a)),
+                ("eigvalsh", (x,), {}, np.linalg.eigvalsh(a)), ("matrix_norm", (x,), {}, np.linalg.norm(a)),
+                ("matrix_norm", (x,), {"ord": 1}, np.linalg.norm(a, 1)),
+                ("matrix_power", (x, 3), {}, np.linalg.matrix_power(a, 3)), ("matrix_rank", (x,), {}, 3),
+                ("matrix_transpose", (x,), {}, a.T), ("outer", (b, b), {}, np.outer(b.numpy(), b.numpy())),
+                ("pinv", (x,), {}, np.linalg.pinv(a)), ("solve", (x, b), {}, np.linalg.solve(a, b.numpy())),
+                ("solve", (x, x), {}, np.eye(3)), ("svdvals", (x,), {}, np.linalg.svd(a, compute_uv=False)),
+                ("trace", (x,), {"offset": 1}, np.trace(a, 1)), ("vecdot", (b, b), {}, 14),
+                ("vector_norm", (x,), {}, np.linalg.norm(a)),
+                ("vector_norm", (x,), {"axis": 0, "ord": 1, "keepdims": True}, abs(a).sum(0, keepdims=True)),
+                ("cross", (b, b + 1), {}, np.cross(b.numpy(), b.numpy() + 1))):
+            with self.subTest(name):
+                np.testing.assert_allclose(getattr(xp.linalg, name)(*args, **options).numpy(), wanted, atol=1e-12)
+        q, r = xp.linalg.qr(x)
+        np.testing.assert_allclose((q @ r).numpy(), a, atol=1e-12)
+        u, s, v = xp.linalg.svd(x, full_matrices=False)
+        np.testing.assert_allclose((u * s @ v).numpy(), a, atol=1e-12)
+
+    def test_fourier_transforms_are_numpys(self):
+        xp = tenon.ones(1).__array_namespace__()
+        a = np.arange(12.0).reshape(3, 4) ** 0.5
+        x = tenon.tensor(a)
+        for name, options, given in (("fft", {"axis": 0}, {"axis": 0}), ("ifft", {"n": 6}, {"n": 6}), ("rfft", {}, {}),
+                                     ("fftn", {"axes": (0, 1)}, {"axes": (0, 1)}), ("fftshift", {}, {}),
+                                     ("ihfft", {"norm": "ortho"}, {"norm": "ortho"})):
+            np.testing.assert_allclose(getattr(xp.fft, name)(x, **options).numpy(), getattr(np.fft, name)(a, **given),
+                                          atol=1e-12)
+        np.testing.assert_allclose(xp.fft.fftfreq(5, d=0.5).numpy(), np.fft.fftfreq(5, 0.5), atol=1e-6)
+        np.testing.assert_allclose(xp.fft.irfft(xp.fft.rfft(x)).numpy(), a, atol=1e-12)
+
+
 if __name__ == "__main__":
     harness.main()

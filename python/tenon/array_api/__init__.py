@@ -36,7 +36,12 @@ _RENAMED = {
 }
 
 
+_MODULES = ("fft", "linalg")
+
+
 def __getattr__(name):
+    if name in _MODULES:
+        return __import__(__name__ + "." + name, None, None, ["*"])
     source = name if name in _SAME else _RENAMED.get(name)
     if source is None:
         raise AttributeError(f"module 'tenon.array_api' has no attribute {name!r}")
@@ -46,7 +51,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(set(globals()) | _SAME | set(_RENAMED))
+    return sorted(set(globals()) | _SAME | set(_RENAMED) | set(_MODULES))
 
 
 # ---- data types ----
