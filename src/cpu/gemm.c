@@ -31,8 +31,12 @@ typedef struct product {
     int64_t itemsize;
     const void *alpha, *beta; /* beta NULL: 0 */
     const tni_gemm_table *kernels;
-    int64_t tile_m, tile_n, tiles_m, tiles_n;
+    int64_t tiles_m, tiles_n;
 } product;
+
+/* Tiles begin at multiples of these. */
+#define UNIT_M INT64_C(16)
+#define UNIT_N INT64_C(32)
 
 static bool is_float(tn_dtype dtype)
 {
@@ -96,15 +100,23 @@ static tn_status run_kernel(const product *p, const tni_gemm_args *g)
     return TN_OK;
 }
 
+/* Where tile @p i of @p tiles begins: they are of equal size but for one unit. */
+static int64_t tile_begin(int64_t n, int64_t unit, int64_t i, int64_t tiles)
+{
+    int64_t units = (n + unit - 1) / unit, begin = units / tiles * i + units % tiles * i / tiles;
+    return i == tiles ? n : begin * unit;
+}
+
 /* Tile number @p i: the batch is the outermost, then rows, then columns. */
 static tn_status run_tile(const product *p, int64_t i)
 {
     int64_t tiles = p->tiles_m * p->tiles_n;
-    int64_t entry = i / tiles, rest = i % tiles;
-    int64_t row = rest / p->tiles_n * p->tile_m, column = rest % p->tiles_n * p->tile_n;
+    int64_t entry = i / tiles, down = i % tiles / p->tiles_n, across = i % tiles % p->tiles_n;
     tni_gemm_args g = p->g;
-    g.m = g.m - row < p->tile_m ? g.m - row : p->tile_m;
-    g.n = g.n - column < p->tile_n ? g.n - column : p->tile_n;
+    int64_t row = tile_begin(g.m, UNIT_M, down, p->tiles_m);
+    int64_t column = tile_begin(g.n, UNIT_N, across, p->tiles_n);
+    g.m = tile_begin(g.m, UNIT_M, down + 1, p->tiles_m) - row;
+    g.n = tile_begin(g.n, UNIT_N, across + 1, p->tiles_n) - column;
     move_to(&g.a, entry, row, 0, p->itemsize);
     move_to(&g.b, entry, 0, column, p->itemsize);
     move_to(&g.c, entry, row, column, p->itemsize);
@@ -135,21 +147,23 @@ static void choose_tiles(product *p)
     int64_t m = p->g.m, n = p->g.n, k = p->g.k;
     if (p->g.gather_b) { /* dear to pack: for as many rows as leave pieces for all threads */
         while (n > 128 && times(times(m, n), k) > TILE)
-            n = (n / 2 + 31) / 32 * 32;
+            n = (n / 2 + UNIT_N - 1) / UNIT_N * UNIT_N;
         int64_t pieces = p->g.batch * ((p->g.n + n - 1) / n);
         while (m > 512 || (m > 64 && pieces * ((p->g.m + m - 1) / m) < 4))
-            m = (m / 2 + 15) / 16 * 16;
+            m = (m / 2 + UNIT_M - 1) / UNIT_M * UNIT_M;
     }
     while (!p->g.gather_b && times(times(m, n), k) > TILE && (m > 128 || n > 128)) {
         if (m >= n)
-            m = (m / 2 + 15) / 16 * 16;
+            m = (m / 2 + UNIT_M - 1) / UNIT_M * UNIT_M;
         else
-            n = (n / 2 + 31) / 32 * 32;
+            n = (n / 2 + UNIT_N - 1) / UNIT_N * UNIT_N;
     }
-    p->tile_m = m;
-    p->tile_n = n;
     p->tiles_m = (p->g.m + m - 1) / m;
     p->tiles_n = (p->g.n + n - 1) / n;
+    /* An even number is shared out evenly among two threads, and better among more. */
+    int64_t all = p->g.batch * p->tiles_m * p->tiles_n;
+    if (all > 1 && all % 2 && n > UNIT_N)
+        p->tiles_n++;
 }
 
 static tn_status run(product *p)
