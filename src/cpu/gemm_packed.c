@@ -21,7 +21,7 @@
 #define TILE_COLUMNS INT64_C(512)
 #define FEWEST_TILES 16
 /* Panels that are copied as one piece of work: about this many elements. */
-#define COPY_ELEMENTS INT64_C(16384)
+#define COPY_ELEMENTS INT64_C(65536)
 
 static int64_t at_most(int64_t a, int64_t b)
 {
@@ -117,49 +117,62 @@ static tn_status copy_b(const tni_gemm_packed_kernels *kernels, const tni_gemm_p
 typedef struct tiles {
     const tni_gemm_packed_kernels *kernels;
     const tni_gemm_packed *x;
-    int64_t rows, columns; /* of a tile */
-    int64_t across;        /* tiles beside each other */
-    size_t room;           /* bytes for sums that are not whole yet */
+    int64_t down, across; /* tiles above and beside each other */
+    int64_t panels_a, panels_b;
+    size_t room; /* bytes for sums that are not whole yet */
 } tiles;
 
 static tn_status run_tiles(int64_t begin, int64_t end, void *arg)
 {
     const tiles *w = arg;
+    const int64_t mr = w->kernels->mr, nr = w->kernels->nr;
     void *room = NULL;
     if (w->room) {
         room = tni_block_alloc(w->room);
         TN_CHECK(room, TN_NOMEM, "cannot allocate %zu bytes of scratch memory for a matrix product",
                  w->room);
     }
-    for (int64_t i = begin; i < end; i++) {
-        int64_t row = i / w->across * w->rows, column = i % w->across * w->columns;
-        w->kernels->tile(w->x, row, at_most(row + w->rows, w->x->m), column,
-                         at_most(column + w->columns, w->x->n), room);
+    for (int64_t t = begin; t < end; t++) {
+        int64_t i = t / w->across, j = t % w->across;
+        w->kernels->tile(w->x, w->panels_a * i / w->down * mr,
+                         at_most(w->panels_a * (i + 1) / w->down * mr, w->x->m),
+                         w->panels_b * j / w->across * nr,
+                         at_most(w->panels_b * (j + 1) / w->across * nr, w->x->n), room);
     }
     tni_block_free(room, w->room);
     return TN_OK;
 }
 
+static int64_t pieces_of(int64_t n, int64_t each)
+{
+    return (n + each - 1) / each;
+}
+
+/* Tiles are as large as is good for one thread, but so many that several end together, and of
+ * equal size but for a panel. */
 static tn_status compute(const tni_gemm_packed_kernels *kernels, const tni_gemm_packed *x,
                          size_t itemsize)
 {
-    tiles w = {kernels, x, at_most(TILE_ROWS, x->m), at_most(TILE_COLUMNS, x->n), 1, 0};
-    int64_t down = 1;
+    int64_t rows = at_most(TILE_ROWS, x->m), columns = at_most(TILE_COLUMNS, x->n);
+    tiles w = {.kernels = kernels,
+               .x = x,
+               .panels_a = pieces_of(x->m, kernels->mr),
+               .panels_b = pieces_of(x->n, kernels->nr)};
     for (;;) {
-        w.rows = round_up(w.rows, kernels->mr);
-        w.columns = round_up(w.columns, kernels->nr);
-        down = (x->m + w.rows - 1) / w.rows;
-        w.across = (x->n + w.columns - 1) / w.columns;
-        if (down * w.across >= FEWEST_TILES || (w.rows <= 48 && w.columns <= 128))
+        w.down = pieces_of(w.panels_a, pieces_of(rows, kernels->mr));
+        w.across = pieces_of(w.panels_b, pieces_of(columns, kernels->nr));
+        if (w.down * w.across >= FEWEST_TILES || (rows <= 48 && columns <= 128))
             break;
-        if (w.columns > 2 * w.rows)
-            w.columns /= 2;
+        if (columns > 2 * rows)
+            columns /= 2;
         else
-            w.rows /= 2;
+            rows /= 2;
     }
     if (!x->turned && x->k > x->depth)
-        w.room = (size_t)(w.rows * w.columns) * itemsize;
-    return tni_pool_for(down * w.across, 1, run_tiles, &w);
+        w.room = (size_t)(pieces_of(w.panels_a, w.down) * kernels->mr *
+                          pieces_of(w.panels_b, w.across) * kernels->nr) *
+                 itemsize;
+    return tni_pool_for(w.down * w.across, 1, run_tiles, &w);
 }
 
 /* ---- a product ---- */
