@@ -124,8 +124,11 @@ static tn_status ruler(tn_tensor *theta, int64_t n, bool align_corners, tn_tenso
         return tn_new_zeros(theta, &n, 1, NULL, out);
     TN_TRY(tn_new_empty(theta, &n, 1, NULL, &edges));
     TN_TRY(tn_linspace_out(tn_int(-1), tn_int(1), n, edges));
-    if (!align_corners)
-        return tn_mul_scalar(edges, tn_float((double)(n - 1) / (double)n), out);
+    if (!align_corners) { /* in two steps, as PyTorch: the bits decide beside which pixel it lies */
+        TN_AUTO(tn_tensor) wide = NULL;
+        TN_TRY(tn_mul_scalar(edges, tn_int(n - 1), &wide));
+        return tn_div_scalar(wide, tn_int(n), out);
+    }
     *out = TN_MOVE(edges);
     return TN_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/grid_sample.c: sampling planes at places that a grid says, and its gradients. Everything is
- * computed in float64. */
+ * computed in float64, except for the place in elements, which is rounded as PyTorch rounds it. */
 #include <math.h>
 #include <string.h>
 #include "base/pool.h"
@@ -17,15 +17,20 @@ typedef struct job {
     double *out, *grad_input, *grad_grid; /* those that are NULL are not wanted */
     int64_t channels, in[2], places;      /* in: height, width; places of the grid a sample */
     int mode, padding;
-    bool align;
+    bool align, single; /* single: the grid is float32 or less */
 } job;
 
 /* ---- places ---- */
 
-/* From [-1, 1] to elements; @p slope gets the derivative. */
+/* From [-1, 1] to elements; @p slope gets the derivative. A grid of float32 often lies on elements
+ * (the transform that changes nothing does), where rounding decides between which two a place is,
+ * and gradients jump: so it is rounded step by step. */
 static double unnormalize(const job *j, double x, int64_t size, double *slope)
 {
     *slope = (double)(j->align ? size - 1 : size) / 2;
+    if (j->single)
+        return j->align ? ((float)x + 1) / 2 * (float)(size - 1)
+                        : (((float)x + 1) * (float)size - 1) / 2;
     return j->align ? (x + 1) / 2 * (double)(size - 1) : ((x + 1) * (double)size - 1) / 2;
 }
 
@@ -190,7 +195,7 @@ static tn_status backward(int64_t begin, int64_t end, void *arg)
 }
 
 static job job_of(const tn_tensor *input, const tn_tensor *grid, int64_t mode, int64_t padding,
-                  bool align)
+                  bool align, bool single)
 {
     return (job){.input = input->data,
                  .grid = grid->data,
@@ -199,7 +204,8 @@ static job job_of(const tn_tensor *input, const tn_tensor *grid, int64_t mode, i
                  .places = grid->sizes[1] * grid->sizes[2],
                  .mode = (int)mode,
                  .padding = (int)padding,
-                 .align = align};
+                 .align = align,
+                 .single = single};
 }
 
 tn_status tni_cpu_grid_sampler_2d(tn_tensor *input, tn_tensor *grid, int64_t interpolation_mode,
@@ -213,7 +219,8 @@ tn_status tni_cpu_grid_sampler_2d(tn_tensor *input, tn_tensor *grid, int64_t int
     TN_TRY(tni_ready(input, TN_DTYPE_F64, &x));
     TN_TRY(tni_ready(grid, TN_DTYPE_F64, &places));
     TN_TRY(tni_tensor_new(4, out->sizes, NULL, TN_DTYPE_F64, TN_CPU, &work));
-    job j = job_of(x, places, interpolation_mode, padding_mode, align_corners);
+    job j = job_of(x, places, interpolation_mode, padding_mode, align_corners,
+                   grid->dtype != TN_DTYPE_F64);
     j.out = work->data;
     TN_TRY(tni_pool_for(input->sizes[0], 1, forward, &j));
     return tni_copy_cpu(out, work);
@@ -263,7 +270,8 @@ tn_status tni_kernel_grid_sampler_2d_backward(tn_call *call, tn_tensor *grad_out
         TN_TRY(tni_ready(input, TN_DTYPE_F64, &x));
         TN_TRY(tni_ready(grid, TN_DTYPE_F64, &places));
         TN_TRY(tni_ready(grad_output, TN_DTYPE_F64, &grad));
-        job j = job_of(x, places, interpolation_mode, padding_mode, align_corners);
+        job j = job_of(x, places, interpolation_mode, padding_mode, align_corners,
+                       grid->dtype != TN_DTYPE_F64);
         j.grad = grad->data;
         j.grad_input = input_work ? input_work->data : NULL;
         j.grad_grid = grid_work ? grid_work->data : NULL;

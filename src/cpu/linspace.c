@@ -5,13 +5,25 @@
 #include "gen/kernels.h"
 #include "iter/iter.h"
 
+#include <math.h>
+
 /* Real parts to x[2 * i], imaginary ones to x[2 * i + 1]. */
 static void count(double start, double end, int64_t n, double *x)
 {
     double step = n > 1 ? (end - start) / (double)(n - 1) : 0;
     for (int64_t i = 0; i < n; i++)
-        x[2 * i] =
-            i < n / 2 || n == 1 ? start + step * (double)i : end - step * (double)(n - 1 - i);
+        x[2 * i] = i < n / 2 || n == 1 ? fma(step, (double)i, start)
+                                       : fma(-step, (double)(n - 1 - i), end);
+}
+
+/* As PyTorch counts in float32: the step is rounded, each number once more. A sampling grid lies on
+ * pixels or a hair beside them by these bits, and gradients jump there. */
+static void count_f32(float start, float end, int64_t n, double *x)
+{
+    float step = n > 1 ? (end - start) / (float)(n - 1) : 0;
+    for (int64_t i = 0; i < n; i++)
+        x[2 * i] = i < n / 2 || n == 1 ? fmaf(step, (float)i, start)
+                                       : fmaf(-step, (float)(n - 1 - i), end);
 }
 
 /* A number as an element of the dtype would hold it: integers lose their fraction first. */
@@ -43,7 +55,10 @@ tn_status tni_kernel_linspace_out(tn_call *call, tn_scalar start, tn_scalar end,
     TN_AUTO(tn_tensor) seen = NULL;
     TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_C128, TN_CPU, &run));
     double *x = run->data;
-    count(as_element(start, dtype), as_element(end, dtype), steps, x);
+    if (dtype == TN_DTYPE_F32)
+        count_f32((float)tn_scalar_to_double(start), (float)tn_scalar_to_double(end), steps, x);
+    else
+        count(as_element(start, dtype), as_element(end, dtype), steps, x);
     count(start.kind == TN_SCALAR_COMPLEX ? start.imag : 0,
           end.kind == TN_SCALAR_COMPLEX ? end.imag : 0, steps, x + 1);
     if (complex)

@@ -53,5 +53,30 @@ def add_tests():
 
 
 add_tests()
+class Grids(unittest.TestCase):
+    """The transform that changes nothing puts the grid on the elements: which two a place lies between, and with it the
+    gradient, is decided by rounding. The numbers are PyTorch 2.11's."""
+
+    def test_steps_are_rounded_as_torchs(self):
+        self.assertEqual([x.hex() for x in tenon.linspace(-1, 1, 28)[9:13].tolist()], [
+            "-0x1.5555540000000p-2", "-0x1.097b420000000p-2", "-0x1.7b425e0000000p-3", "-0x1.c71c700000000p-4"])
+        self.assertEqual([x.hex() for x in tenon.linspace(1e-4, 0.02, 1000)[[2, 500, 777]].tolist()],
+                         ["0x1.2543f00000000p-13", "0x1.49a50e0000000p-7", "0x1.fe73de0000000p-7"])
+
+    def test_places_on_elements_are_on_torchs_side(self):
+        up = list(range(28))
+        expected = {(10, False): up[1:9], (10, True): [0, 1, 3, 4, 5, 5, 7, 8],
+                    (28, False): [1, 1, 3, 4, 5, 5] + up[7:15] + [14] + up[16:27],
+                    (28, True): [1, 2, 2, 4, 5, 5] + up[7:18] + [17] + up[19:27]}
+        for (n, align), left in expected.items():
+            theta = tenon.tensor([1, 0, 0, 0, 1, 0.0]).view(1, 2, 3)
+            grid = tenon.nn.functional.affine_grid(theta, (1, 1, n, n), align_corners=align).requires_grad_()
+            x = (tenon.arange(n, dtype=tenon.float32) ** 2).view(1, 1, 1, n).expand(1, 1, n, n).contiguous()
+            tenon.nn.functional.grid_sample(x, grid, align_corners=align).sum().backward()
+            slope = (n - 1) / 2 if align else n / 2  # of x², between k and k + 1: (2 k + 1) slope
+            found = ((grid.grad[0, n // 2, 1:-1, 0] / slope - 1) / 2).round().int().tolist()
+            self.assertEqual(found, left, (n, align))
+
+
 if __name__ == "__main__":
     harness.main()
