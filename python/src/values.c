@@ -354,6 +354,22 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(to_sparse_csr, "tenon.sparse", "to_sparse_csr")                \
     X(sparse_mask, "tenon.sparse", "sparse_mask")                    \
     X(to_sparse_coo, "tenon.sparse", "to_sparse")                    \
+    X(addr_, "tenon._rare", "addr_")                                 \
+    X(polygamma, "tenon._rare", "polygamma")                         \
+    X(map2_, "tenon._rare", "map2_")                                 \
+    X(is_set_to, "tenon._rare", "is_set_to")                         \
+    X(dim_order, "tenon._rare", "dim_order")                         \
+    X(module_load, "tenon._rare", "module_load")                     \
+    X(rename_, "tenon._rare", "rename_")                             \
+    X(frexp, "tenon._rare", "frexp")                                 \
+    X(nonzero_static, "tenon._rare", "nonzero_static")               \
+    X(as_strided_scatter, "tenon._rare", "as_strided_scatter")       \
+    X(eig, "tenon._rare", "eig")                                     \
+    X(solve, "tenon._rare", "solve")                                 \
+    X(symeig, "tenon._rare", "symeig")                               \
+    X(lstsq, "tenon._rare", "lstsq")                                 \
+    X(lu, "tenon._rare", "lu")                                       \
+    X(xpu, "tenon._rare", "xpu")                                     \
     X(rename, "tenon._functional", "rename")                         \
     X(nanquantile, "tenon._functional", "nanquantile")               \
     X(where, "tenon._functional", "where")

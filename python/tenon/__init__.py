@@ -42,7 +42,7 @@ _NAMES = {
         "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor", "ComplexFloatTensor",
         "ComplexDoubleTensor"),
     "_dispatch_keys": ("DispatchKey", "DispatchKeySet", "ExcludeDispatchKeyGuard"),
-    "_ops": ("ops",),
+    "_ops": ("Tag", "ops"),
     "func": ("vmap",),
     "_sym": (
         "SymBool", "SymFloat", "SymInt", "_assert", "_check", "_check_index", "_check_is_size", "_check_not_implemented",
@@ -56,6 +56,17 @@ _NAMES = {
         "is_storage", "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
         "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage",
         "ComplexFloatStorage", "ComplexDoubleStorage"),
+    "_rare": (
+        "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "permute_copy",
+        "select_copy", "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy",
+        "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_as_complex_copy",
+        "view_as_real_copy", "view_copy", "as_strided_scatter", "zero_", "fill_", "resize_as_", "get_device",
+        "is_distributed", "frexp", "nonzero_static", "empty_permuted", "conv_tbc", "native_channel_shuffle",
+        "from_file", "cond", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_",
+        "feature_alpha_dropout", "feature_alpha_dropout_", "rrelu", "rrelu_", "has_lapack", "has_spectral",
+        "has_openmp", "has_mkl", "get_autocast_cpu_dtype", "set_autocast_cpu_dtype", "is_autocast_cpu_enabled",
+        "set_autocast_cpu_enabled", "get_autocast_gpu_dtype", "set_autocast_gpu_dtype", "set_anomaly_enabled",
+        "is_vulkan_available", "vitals_enabled", "init_num_threads"),
     "amp.autocast_mode": ("autocast",),
     "amp.grad_scaler": ("GradScaler",),
     "_surface": (

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: MIT
+"""Functions that scripts rarely call, written with others: copies of what views show, older names, names of switches.
+Loaded when one of them is first named."""
+
+import tenon
+
+# ---- what a view shows, in memory of its own ----
+
+
+def _copied(name, view):
+    def function(input, *args, **kwargs):
+        out = kwargs.pop("out", None)
+        made = view(input, *args, **kwargs)
+        if isinstance(made, (tuple, list)):
+            made = tuple(part.clone() for part in made)
+            return made if out is None else tuple(o.copy_(m) for o, m in zip(out, made))
+        made = made.clone(memory_format=tenon.contiguous_format)
+        return made if out is None else out.resize_(made.shape).copy_(made)
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _slice(input, dim=0, start=None, end=None, step=1):
+    index = [slice(None)] * input.dim()
+    index[dim] = slice(start, end, step)
+    return input[tuple(index)]
+
+
+_VIEWS = {
+    "alias_copy": lambda x: x, "as_strided_copy": tenon.as_strided, "detach_copy": lambda x: x.detach(),
+    "diagonal_copy": tenon.diagonal, "expand_copy": lambda x, size, implicit=False: x.expand(size),
+    "permute_copy": tenon.permute, "select_copy": tenon.select, "slice_copy": _slice,
+    "split_copy": lambda x, split_size, dim=0: x.split(split_size, dim),
+    "split_with_sizes_copy": lambda x, split_sizes, dim=0: x.split(split_sizes, dim), "squeeze_copy": tenon.squeeze,
+    "t_copy": tenon.t, "transpose_copy": tenon.transpose, "unbind_copy": tenon.unbind,
+    "unfold_copy": lambda x, dimension, size, step: x.unfold(dimension, size, step), "unsqueeze_copy": tenon.unsqueeze,
+    "view_as_complex_copy": tenon.view_as_complex, "view_as_real_copy": tenon.view_as_real,
+    "view_copy": lambda x, size: x.view(size),
+}
+globals().update({name: _copied(name, view) for name, view in _VIEWS.items()})
+
+
+def as_strided_scatter(input, src, size, stride, storage_offset=None):
+    """``input`` with the elements that as_strided would show replaced by ``src``."""
+    places = tenon.arange(input.numel()).reshape(input.shape).as_strided(size, stride, storage_offset or 0)
+    return input.reshape(-1).index_put((places.reshape(-1),), src.reshape(-1)).reshape(input.shape)
+
+
+# ---- methods as functions ----
+
+def zero_(input):
+    return input.zero_()
+
+
+def fill_(input, value):
+    return input.fill_(value)
+
+
+def resize_as_(input, the_template, *, memory_format=None):
+    return input.resize_as_(the_template)
+
+
+def get_device(input):
+    return input.get_device()
+
+
+def is_distributed(input):
+    return False
+
+
+def addr_(self, vec1, vec2, *, beta=1, alpha=1):
+    """Tensor.addr_"""
+    return self.copy_(tenon.addr(self, vec1, vec2, beta=beta, alpha=alpha))
+
+
+def polygamma(self, n):
+    """Tensor.polygamma"""
+    return tenon.polygamma(n, self)
+
+
+def map2_(self, x, y, callable):
+    """Tensor.map2_: callable(a, b, c) of each element of the three."""
+    b, c = x.expand_as(self).reshape(-1).tolist(), y.expand_as(self).reshape(-1).tolist()
+    made = [callable(*row) for row in zip(self.reshape(-1).tolist(), b, c)]
+    return self.copy_(tenon.tensor(made, dtype=self.dtype).reshape(self.shape))
+
+
+def is_set_to(self, tensor):
+    """Tensor.is_set_to: the same memory, seen in the same way."""
+    return (self.data_ptr() == tensor.data_ptr() and self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+            and self.shape == tensor.shape and self.stride() == tensor.stride())
+
+
+def dim_order(self, *, ambiguity_check=False):
+    """Tensor.dim_order: the dimensions from the slowest to the fastest."""
+    return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
+
+
+def module_load(self, other, assign=False):
+    """Tensor.module_load: what Module.load_state_dict puts in the place of ``self``, whose value is ``other``."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def rename_(self, *names, **rename_map):
+    """Tensor.rename_: dimensions have no names here."""
+    if rename_map or any(name is not None for name in names):
+        raise NotImplementedError("named dimensions are not supported")
+    return self
+
+
+# ---- numbers ----
+
+def _scaled(x, n):
+    """x * 2 ** n, exactly: powers by their bits, in two steps since one may not be a number."""
+    half = n // 2
+    for power in (half, n - half):
+        x = x * tenon.bitwise_left_shift(power + 1023, 52).view(tenon.float64)
+    return x
+
+
+def frexp(input, *, out=None):
+    """mantissa * 2 ** exponent, the mantissa between a half and one."""
+    if not input.is_floating_point():
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    wide = input.detach().to(tenon.float64)
+    usual = tenon.isfinite(wide) & (wide != 0)
+    size = tenon.where(usual, wide.abs(), tenon.ones_like(wide))
+    exponent = tenon.floor(tenon.log2(size)).to(tenon.int64) + 1
+    part = _scaled(size, -exponent)
+    exponent = exponent + (part >= 1).to(tenon.int64) - (part < 0.5).to(tenon.int64)  # a logarithm may be one off
+    exponent = tenon.where(usual, exponent, tenon.zeros_like(exponent))
+    mantissa = _scaled(input.to(tenon.float64), -exponent).to(input.dtype)
+    exponent = exponent.to(tenon.int32)
+    if out is not None:
+        mantissa, exponent = out[0].copy_(mantissa), out[1].copy_(exponent)
+    return _Frexp((mantissa, exponent))
+
+
+class _Frexp(tuple):
+    __slots__ = ()
+    mantissa = property(lambda self: self[0])
+    exponent = property(lambda self: self[1])
+
+    def __repr__(self):
+        return "torch.return_types.frexp(\nmantissa=%r,\nexponent=%r)" % tuple(self)
+
+
+def nonzero_static(input, *, size, fill_value=-1):
+    """The first ``size`` places that are not 0; filled up where there are fewer."""
+    found = input.nonzero()[:size]
+    out = tenon.full((size, input.dim()), fill_value, dtype=tenon.int64, device=input.device)
+    out[:found.shape[0]] = found
+    return out
+
+
+def empty_permuted(size, physical_layout, **options):
+    """An empty tensor whose dimensions lie in memory in the order given."""
+    if len(physical_layout) != len(size):
+        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+                           "%d is not equal to len(physical_layout) = %d" % (len(size), len(physical_layout)))
+    if any(not 0 <= d < len(size) for d in physical_layout):
+        raise RuntimeError("Dimension out of range (expected to be between 0 and %d, but got %s)"
+                           % (len(size) - 1, list(physical_layout)))
+    if len(set(physical_layout)) != len(physical_layout):
+        raise RuntimeError("Duplicate dim not allowed")
+    back = [physical_layout.index(d) for d in range(len(size))]
+    return tenon.empty([size[d] for d in physical_layout], **options).permute(back)
+
+
+def conv_tbc(input, weight, bias, pad=0):
+    """A convolution of (time, batch, channels) with weights of (taps, in, out)."""
+    return tenon.nn.functional.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+
+
+def native_channel_shuffle(input, groups):
+    return tenon.nn.functional.channel_shuffle(input, groups)
+
+
+def from_file(filename, shared=None, size=0, *, dtype=None, **options):
+    """A tensor of the bytes of a file: of ``size`` elements."""
+    if shared:
+        raise NotImplementedError("from_file: shared=True is not supported; numpy.memmap and from_numpy are")
+    dtype = dtype or tenon.get_default_dtype()
+    wanted = size * dtype.itemsize
+    with open(filename, "rb") as file:
+        data = bytearray(file.read(wanted))
+    if len(data) < wanted:
+        raise RuntimeError("file %s has %d bytes, and %d are needed" % (filename, len(data), wanted))
+    return tenon.frombuffer(data, dtype=dtype, count=size) if size else tenon.empty(0, dtype=dtype)
+
+
+def cond(pred, true_fn, false_fn, operands=()):
+    """One of two functions of the operands, by a truth value."""
+    if isinstance(pred, tenon.Tensor):
+        if pred.numel() != 1:
+            raise RuntimeError("Expected pred to be bool or single-element tensor, but got %s" % pred)
+        pred = pred.item()
+    return (true_fn if pred else false_fn)(*operands)
+
+
+# ---- random zeros ----
+
+def _dropped(name, module_function, in_place=False):
+    def function(input, p, train):
+        made = getattr(tenon.nn.functional, module_function)(input, p, train)
+        return input.copy_(made) if in_place else made
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def feature_dropout(input, p, train):
+    """Whole channels become 0: of the second dimension."""
+    if not train or p == 0:
+        return input.clone()
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    keep = tenon.empty(tuple(input.shape[:2]) + (1,) * (input.dim() - 2), dtype=input.dtype).bernoulli_(1 - p)
+    return input * (keep / (1 - p) if p < 1 else keep)
+
+
+def feature_dropout_(input, p, train):
+    return input.copy_(feature_dropout(input, p, train))
+
+
+alpha_dropout = _dropped("alpha_dropout", "alpha_dropout")
+alpha_dropout_ = _dropped("alpha_dropout_", "alpha_dropout", True)
+feature_alpha_dropout = _dropped("feature_alpha_dropout", "feature_alpha_dropout")
+feature_alpha_dropout_ = _dropped("feature_alpha_dropout_", "feature_alpha_dropout", True)
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+    """Negative numbers times a slope, in training a random one for each."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return tenon.nn.functional.leaky_relu(input, (lower + upper) / 2)
+    slopes = tenon.empty_like(input.detach()).uniform_(lower, upper, generator=generator)
+    return tenon.where(input <= 0, input * slopes, input)
+
+
+def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+    return input.copy_(rrelu(input, lower, upper, training))
+
+
+# ---- switches ----
+
+has_lapack = has_spectral = has_openmp = True
+has_mkl = False
+
+
+def get_autocast_cpu_dtype():
+    return tenon.get_autocast_dtype("cpu")
+
+
+def set_autocast_cpu_dtype(dtype):
+    tenon.set_autocast_dtype("cpu", dtype)
+
+
+def is_autocast_cpu_enabled():
+    return tenon.is_autocast_enabled("cpu")
+
+
+def set_autocast_cpu_enabled(enabled):
+    tenon.set_autocast_enabled("cpu", enabled)
+
+
+def get_autocast_gpu_dtype():
+    return tenon.get_autocast_dtype("cuda")
+
+
+def set_autocast_gpu_dtype(dtype):
+    tenon.set_autocast_dtype("cuda", dtype)
+
+
+def set_anomaly_enabled(enabled, check_nan=True):
+    tenon.autograd.set_detect_anomaly(enabled, check_nan)
+
+
+def is_vulkan_available():
+    return False
+
+
+def vitals_enabled():
+    return False
+
+
+def init_num_threads():
+    """Threads start when they are first needed."""
+
+
+# ---- what was taken away ----
+
+def _removed(name, hint):
+    def method(self, *args, **kwargs):
+        raise RuntimeError("This function was deprecated since version 1.9 and is now removed. " + hint)
+    method.__name__ = name
+    return method
+
+
+eig = _removed("eig", "Use `torch.linalg.eig`, which returns complex tensors.")
+solve = _removed("solve", "`torch.solve` is deprecated in favor of `torch.linalg.solve`.")
+symeig = _removed("symeig", "Use `torch.linalg.eigh`, which reads the lower triangle by default.")
+lstsq = _removed("lstsq", "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.")
+
+
+def lu(self, pivot=True, get_infos=False):
+    """Tensor.lu: factors in one matrix, and pivots."""
+    made = tenon.linalg.lu_factor_ex(self, pivot=pivot)
+    return tuple(made) if get_infos else tuple(made)[:2]
+
+
+def xpu(self, *args, **kwargs):
+    raise AssertionError("Torch not compiled with XPU enabled")

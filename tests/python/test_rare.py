@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Functions that scripts rarely call. Values are closed forms, and were seen to be PyTorch 2.11's."""
+import os
+import tempfile
+import unittest
+
+import harness
+import tenon
+
+
+class Copies(unittest.TestCase):
+    def test_what_views_show_in_memory_of_its_own(self):
+        x = tenon.arange(6.0).reshape(2, 3)
+        for name, args, wanted in (
+                ("view_copy", ((3, 2),), x.view(3, 2)), ("t_copy", (), x.t()), ("transpose_copy", (0, 1), x.t()),
+                ("permute_copy", ((1, 0),), x.t()), ("select_copy", (0, 1), x[1]), ("slice_copy", (1, 1, 3), x[:, 1:3]),
+                ("unsqueeze_copy", (0,), x[None]), ("expand_copy", ((2, 2, 3),), x.expand(2, 2, 3)),
+                ("diagonal_copy", (), x.diagonal()), ("as_strided_copy", ((2,), (1,), 1), x[0, 1:]),
+                ("unfold_copy", (1, 2, 1), x.unfold(1, 2, 1)), ("detach_copy", (), x), ("alias_copy", (), x)):
+            made = getattr(tenon, name)(x, *args)
+            self.assertTrue(tenon.equal(made, wanted), name)
+            self.assertFalse(made._is_view())
+            self.assertNotEqual(made.untyped_storage().data_ptr(), x.untyped_storage().data_ptr())
+        self.assertEqual([p.tolist() for p in tenon.split_copy(x, 1)], [[[0, 1, 2]], [[3, 4, 5]]])
+        self.assertEqual([p.tolist() for p in tenon.unbind_copy(x)], x.tolist())
+
+    def test_gradients_go_through(self):
+        x = tenon.arange(4.0, requires_grad=True)
+        (tenon.slice_copy(x, 0, 1, 3) ** 2).sum().backward()
+        self.assertEqual(x.grad.tolist(), [0, 2, 4, 0])
+        y = tenon.zeros(6, requires_grad=True)
+        made = tenon.as_strided_scatter(y, tenon.ones(2), (2,), (2,), 1)
+        self.assertEqual(made.tolist(), [0, 1, 0, 1, 0, 0])
+        made.sum().backward()
+        self.assertEqual(y.grad.tolist(), [1, 0, 1, 0, 1, 1])
+
+
+class Functions(unittest.TestCase):
+    def test_frexp_takes_numbers_apart(self):
+        x = tenon.tensor([3.0, 0.0, -0.1, float("inf"), 1e-40, -8.0])
+        mantissa, exponent = tenon.frexp(x)
+        self.assertEqual(exponent.tolist(), [2, 0, -3, 0, -132, 4])
+        self.assertEqual((mantissa[0].item(), mantissa[5].item(), exponent.dtype), (0.75, -0.5, tenon.int32))
+        values = tenon.tensor([5e-324, 1.7e308, 0.5, 1.0, 2.0 ** 40 - 1], dtype=tenon.float64)
+        import math
+        made = tenon.frexp(values)
+        self.assertEqual([(m, e) for m, e in zip(made.mantissa.tolist(), made.exponent.tolist())],
+                         [math.frexp(v) for v in values.tolist()])
+        with self.assertRaisesRegex(RuntimeError, "only supports floating-point dtypes"):
+            tenon.frexp(tenon.arange(3))
+
+    def test_in_place_as_functions(self):
+        x = tenon.ones(2, 3)
+        self.assertIs(tenon.fill_(x, 2), x)
+        self.assertIs(tenon.zero_(x), x)
+        self.assertEqual(x.addr_(tenon.ones(2), tenon.ones(3), alpha=2).tolist(), [[2] * 3] * 2)
+        self.assertEqual(tenon.ones(2).map2_(tenon.ones(2), tenon.ones(2), lambda a, b, c: a + b + c).tolist(), [3, 3])
+
+    def test_layouts_and_places(self):
+        self.assertEqual(tenon.empty_permuted((2, 3, 4), (0, 2, 1)).stride(), (12, 1, 3))
+        with self.assertRaisesRegex(RuntimeError, "Duplicate dim not allowed"):
+            tenon.empty_permuted((2, 3), (0, 0))
+        self.assertEqual(tenon.nonzero_static(tenon.tensor([[1, 0], [1, 1]]), size=4).tolist(),
+                         [[0, 0], [1, 0], [1, 1], [-1, -1]])
+        x = tenon.ones(1, 2, 3, 4).to(memory_format=tenon.channels_last)
+        self.assertEqual(x.dim_order(), (0, 2, 3, 1))
+        self.assertTrue(x.is_set_to(x) and not x.is_set_to(x.clone()))
+
+    def test_choices_and_files(self):
+        self.assertEqual(tenon.cond(tenon.tensor(False), lambda a: a + 1, lambda a: a - 1, (tenon.ones(1),)).item(), 0)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.bin")
+            with open(path, "wb") as file:
+                file.write(b"\0\0\x80?" * 4)
+            self.assertEqual(tenon.from_file(path, size=4).tolist(), [1] * 4)
+            with self.assertRaisesRegex(RuntimeError, "has 16 bytes, and 20 are needed"):
+                tenon.from_file(path, size=5)
+
+    def test_random_zeros(self):
+        tenon.manual_seed(0)
+        x = tenon.ones(50, 8, 3)
+        made = tenon.feature_dropout(x, 0.5, True)
+        self.assertEqual({tuple(row) for row in made.reshape(-1, 3).tolist()}, {(0.0,) * 3, (2.0,) * 3})
+        self.assertEqual(tenon.rrelu(tenon.tensor([-1.0, 2.0]), 0.1, 0.3, False).tolist(), [-0.20000000298023224, 2.0])
+        slopes = -tenon.rrelu(-tenon.ones(1000), 0.1, 0.3, True)
+        self.assertTrue(0.1 <= slopes.min().item() < slopes.max().item() <= 0.3)
+        for name in ("alpha_dropout", "feature_alpha_dropout"):
+            self.assertTrue(tenon.equal(getattr(tenon, name)(x, 0.5, False), x))
+
+
+if __name__ == "__main__":
+    harness.main()
