@@ -117,6 +117,8 @@ static void print_text(const trace *t, const char *name)
     }
     if (t->too_many)
         printf("\nMore than %d threads: the rest is mixed into the last.\n", TRACE_THREADS);
+    if (t->no_memory)
+        printf("there was no memory for some threads: their lines are among those of others\n");
 }
 
 /* ---- JSON ---- */

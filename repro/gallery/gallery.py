@@ -92,7 +92,10 @@ def verdict_of(name, arguments, kind):
             if answer.returncode != 0:
                 return "error", answer.stderr, time.monotonic() - begin
             report = json.loads(answer.stdout)
-            if report["verdict"]["kind"] == kind:
+            said = report["verdict"]
+            if "\n" in said["text"] or not said["next"] or "\n" in said["next"]:
+                return "error", "no sentence with what to try next: %r" % said, time.monotonic() - begin
+            if said["kind"] == kind:
                 break
             time.sleep(0.5 if tries > 2 else 0)
         return report["verdict"]["kind"], report["verdict"]["text"], time.monotonic() - begin

@@ -89,7 +89,10 @@ static void *take_room(size_t nbytes)
         atomic_fetch_add_explicit(&prof.room, n, memory_order_relaxed);
         return NULL;
     }
-    return tni_alloc(nbytes);
+    void *room = tni_alloc(nbytes);
+    if (!room)
+        atomic_fetch_add_explicit(&prof.room, n, memory_order_relaxed);
+    return room;
 }
 
 /* By its thread, or when that is gone. */

@@ -64,13 +64,16 @@ TN_NODISCARD tn_status tni_prof_average_all(tn_profile *p);
 /* ---- showing (each appends to @p out; test out->failed) ---- */
 
 void tni_prof_show_table(const tn_profile *p, size_t rows, tni_str *out);
-void tni_prof_show_chrome(const tn_profile *p, tni_str *out);
 /* At most @p most events, the longest. */
+void tni_prof_show_chrome(const tn_profile *p, size_t most, tni_str *out);
 void tni_prof_show_html(const tn_profile *p, size_t most, tni_str *out);
 /* "text" with quotes and escapes; also safe inside a script of a page. */
 void tni_prof_json_string(tni_str *out, const char *text);
 
 /* The page around the data; written by tools/embed.py from src/observe/page. */
 extern const char tni_profile_page_head[], tni_profile_page_tail[];
+
+/* For each event its number among the @p most longest, -1: left out; owned, NULL: no memory. */
+int64_t *tni_prof_choose(const tn_profile *p, size_t most, size_t *chosen);
 
 #endif

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+
 /* ---- text ---- */
 
 /* Length of the UTF-8 character at @p s, 0 when there is none. */
@@ -132,29 +134,45 @@ static void add_counter(const tni_prof_item *item, int pid, tni_str *out)
     tni_str_addf(out, ",\"args\":{\"bytes\":%" PRId64 "}}", item->live);
 }
 
-void tni_prof_show_chrome(const tn_profile *p, tni_str *out)
+/* Something at the end that a person sees and a search finds. */
+static void add_note(const tn_profile *p, int pid, uint64_t n, const char *what, tni_str *out)
+{
+    if (n)
+        tni_str_addf(out,
+                     ",\n{\"ph\":\"i\",\"s\":\"g\",\"cat\":\"profiler\",\"name\":\"%" PRIu64
+                     " %s\",\"pid\":%d,\"tid\":%d,\"ts\":%" PRIu64 "}",
+                     n, what, pid, p->n_threads ? p->threads[0].id : pid, p->duration / 1000);
+}
+
+void tni_prof_show_chrome(const tn_profile *p, size_t most, tni_str *out)
 {
     int pid = (int)getpid();
+    size_t chosen = 0;
+    int64_t *place = tni_prof_choose(p, most, &chosen);
+    if (!place) {
+        out->failed = true;
+        return;
+    }
     tni_str_addf(
         out,
         "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"writer\":\"tenon %s\","
-        "\"events\":%zu,\"dropped\":%" PRIu64 "},\n\"traceEvents\":[\n"
+        "\"events\":%zu,\"shown\":%zu,\"dropped\":%" PRIu64 "},\n\"traceEvents\":[\n"
         "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"tenon\"}}",
-        TN_VERSION_STRING, p->n, p->dropped, pid);
+        TN_VERSION_STRING, p->n, chosen, p->dropped, pid);
     for (size_t i = 0; i < p->n_threads; i++)
         add_thread(p, &p->threads[i], pid, i, out);
     for (size_t i = 0; i < p->n && !out->failed; i++) {
         const tni_prof_item *item = &p->items[i];
+        if (place[i] < 0)
+            continue;
         add_event(p, item, pid, out);
-        if (item->forward >= 0)
+        if (item->forward >= 0 && place[item->forward] >= 0)
             add_arrow(p, i, pid, out);
         if (p->has_memory && !item->unfinished && (item->allocated || item->freed))
             add_counter(item, pid, out);
     }
-    if (p->dropped)
-        tni_str_addf(out,
-                     ",\n{\"ph\":\"i\",\"s\":\"g\",\"cat\":\"profiler\",\"name\":\"%" PRIu64
-                     " events dropped\",\"pid\":%d,\"tid\":0,\"ts\":%" PRIu64 "}",
-                     p->dropped, pid, p->duration / 1000);
+    add_note(p, pid, p->n - chosen, "shorter events left out", out);
+    add_note(p, pid, p->dropped, "events dropped", out);
     tni_str_add(out, "\n]}\n");
+    tni_free(place);
 }

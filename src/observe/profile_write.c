@@ -9,7 +9,8 @@
 
 #include "base/alloc.h"
 
-enum { PAGE_EVENTS = 200000 };
+/* A page must open at once; a trace is read into a browser's memory, about 300 bytes an event. */
+enum { PAGE_EVENTS = 200000, TRACE_EVENTS = 1000000 };
 
 static bool ends_in(const char *path, const char *ending)
 {
@@ -55,7 +56,7 @@ tn_status tn_profile_write(const tn_profile *profile, const char *path)
              profile ? "path" : "profile");
     tni_str text = TNI_STR_INIT;
     if (ends_in(path, ".json"))
-        tni_prof_show_chrome(profile, &text);
+        tni_prof_show_chrome(profile, TRACE_EVENTS, &text);
     else if (ends_in(path, ".html"))
         tni_prof_show_html(profile, PAGE_EVENTS, &text);
     else if (ends_in(path, ".txt"))

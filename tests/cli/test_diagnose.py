@@ -136,6 +136,58 @@ class Diagnose(Command):
             trace = (corpus("tenon_whole.txt") * 2)[:size] + bytes(range(256)) * (size % 3)
             self.assertIn(self.read(trace, "--json").returncode, (0, 1))
 
+    def whole(self, trace):
+        """Whatever it is, it is read to its end, and the answer makes sense; or it is said to be no trace."""
+        result = self.read(trace, "--json")
+        if result.returncode == 1:
+            self.assertRegex(result.stderr, rb"none is a stage line|is empty")
+            return None
+        data = json.loads(result.stdout)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(data["lines"], data["stage_lines"] + data["dispatch_lines"] + data["other_lines"])
+        for thread in data["threads"]:
+            self.assertTrue(thread["means"] and thread["stands"])
+        return data
+
+    def test_every_truncation_of_a_trace_is_read(self):
+        trace = corpus("pytorch_hang_in_boxed.txt")
+        for n in sorted(set(range(0, len(trace), 37)) | {1, 2, len(trace) - 1}):
+            if trace[:n].strip():
+                self.whole(trace[:n])
+
+    def test_lines_of_any_kind_are_read(self):
+        trace = corpus("pytorch_hang_in_boxed.txt")
+        whole = self.whole(trace)["threads"][0]["stands"]
+        self.assertEqual(self.whole(trace.replace(b"\n", b"\r\n"))["threads"][0]["stands"], whole)
+        self.assertEqual(self.whole(b"\n\n" + trace + b"\n\n\n")["threads"][0]["stands"], whole)
+        self.whole(trace.replace(b"aten", b"at\0en"))
+        self.whole(b"\0" * 5000 + b"\n" + trace)
+        self.whole(trace + b"[DEBUG Dispatcher::call] op=" + b"x" * 3000000)
+        self.whole(b"y" * 3000000 + b"\n" + trace)
+        self.whole(b"[DEBUG " * 20000 + b"\n" + trace)
+        self.whole(b"\xff\xfe" + trace.decode().encode("utf-16-le"))
+
+    def test_random_bytes_do_no_harm(self):
+        import random
+        chance = random.Random(5)
+        trace = bytearray(corpus("tenon_whole.txt"))
+        for _ in range(25):
+            broken = bytearray(trace)
+            for _ in range(chance.randrange(1, 60)):
+                broken[chance.randrange(len(broken))] = chance.randrange(256)
+            self.whole(bytes(broken))
+        self.read(bytes(chance.randrange(256) for _ in range(20000)))
+
+    def test_interleaved_threads_of_an_instrumented_pytorch_are_said_to_be_mixed(self):
+        lines = corpus("pytorch_hang_in_boxed.txt").decode().splitlines(keepends=True)
+        mixed = "".join(a + b for a, b in zip(lines, lines[3:] + lines[:3])).encode()
+        data = self.whole(mixed)
+        self.assertEqual(data["program"], "pytorch")
+        text = self.read(mixed).stdout.decode()
+        self.assertIn("several may be mixed", text)
+        # Lines without a mark of their thread are one stream: its last line is reported as it stands.
+        self.assertEqual(data["threads"][0]["text"], mixed.decode().splitlines()[-1])
+
     def test_a_file_that_is_none_is_refused(self):
         self.fails(1, r"cannot read /nonexistent", "diagnose", "/nonexistent")
         self.fails(1, r"has 2 lines, and none is a stage line", "diagnose", os.path.join(SOURCE, "src/base/CMakeLists.txt"))

@@ -51,7 +51,103 @@ class Profile(Command):
         return result.stdout
 
 
+def strict_trace(text):
+    """The events of a trace that follows the rules of the trace-event format, which Perfetto's importer relies on; an
+    AssertionError says which rule does not hold."""
+
+    def once(pairs):
+        assert len({key for key, _ in pairs}) == len(pairs), "a key occurs twice in %r" % (pairs,)
+        return dict(pairs)
+
+    def no_constant(word):
+        raise AssertionError("%s is no number of JSON" % word)
+
+    data = json.loads(text, object_pairs_hook=once, parse_constant=no_constant)  # refuses raw control characters
+    assert set(data) == {"displayTimeUnit", "otherData", "traceEvents"} and data["displayTimeUnit"] in ("ns", "ms")
+    number = (int, float)
+    required = {"X": {"name": str, "cat": str, "ts": number, "dur": number, "pid": int, "tid": int, "args": dict},
+                "M": {"name": str, "pid": int, "args": dict}, "C": {"name": str, "ts": number, "pid": int, "args": dict},
+                "s": {"name": str, "cat": str, "id": int, "ts": number, "pid": int, "tid": int},
+                "f": {"name": str, "cat": str, "id": int, "ts": number, "pid": int, "tid": int, "bp": str},
+                "i": {"name": str, "s": str, "ts": number, "pid": int, "tid": int}}
+    open_until, last, named, arrows = {}, {}, set(), {}
+    for event in data["traceEvents"]:
+        kind = event["ph"]
+        assert kind in required, "an event of kind %r" % kind
+        for key, wanted in required[kind].items():
+            assert isinstance(event[key], wanted) and not isinstance(event[key], bool), (key, event)
+        assert event["pid"] == data["traceEvents"][0]["pid"]
+        if "ts" in event:
+            assert 0 <= event["ts"] < 1e15, event
+        if kind == "X":
+            track = event["tid"]
+            start, end = round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000)
+            assert event["dur"] >= 0 and start >= last.get(track, 0), "a thread's events go back in time: %r" % event
+            assert track in named, "thread %d has no name yet" % track
+            last[track] = start
+            stack = open_until.setdefault(track, [])
+            while stack and stack[-1] <= start:
+                stack.pop()
+            assert not stack or end <= stack[-1] + 1, "events overlap without nesting: %r" % event
+            stack.append(end)
+        elif kind == "M":
+            assert event["name"] in ("process_name", "thread_name", "thread_sort_index")
+            assert isinstance(event["args"].get("name", ""), str)
+            named.add(event.get("tid"))
+        elif kind == "C":
+            assert all(isinstance(value, int) for value in event["args"].values()) and event["args"]
+        elif kind in "sf":
+            arrows.setdefault(event["id"], []).append(event)
+    for number, ends in arrows.items():
+        assert [e["ph"] for e in ends] == ["s", "f"], "arrow %d has the ends %r" % (number, ends)
+        assert (ends[0]["cat"], ends[0]["name"]) == (ends[1]["cat"], ends[1]["name"])
+        assert ends[0]["ts"] <= ends[1]["ts"] and ends[1]["bp"] == "e"
+    return data
+
+
 class Trace(Profile):
+    def test_a_trace_follows_the_rules_of_the_format(self):
+        data = strict_trace(self.recorded("run.json"))
+        self.assertEqual(data["otherData"]["events"], data["otherData"]["shown"])
+        self.assertEqual(len([e for e in data["traceEvents"] if e["ph"] == "X"]), data["otherData"]["shown"])
+
+    def test_odd_names_do_not_break_a_trace(self):
+        """Control characters, quotes, bytes that are no UTF-8, huge names, words that look like numbers."""
+        names = [b"plain", b'"quoted\\"', b"tab\tnew\nline\rbell\x07\x1b[31m\x7f", b"\xff\xfe\x80", b"cut \xe2\x82",
+                 "übergroß €".encode(), b"</script><!--", b"NaN", b"Infinity", b"-1e999", b"null", b"\\u0000", b"x" * 100000,
+                 b"\xed\xa0\x80 surrogate", b"\xc0\xaf", "\U0001f525\u2028".encode(), b"%s%n%d"]
+        script = self.path("odd.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("import ctypes, sys\n"
+                       "lib = ctypes.CDLL(sys.argv[1])\n"
+                       "lib.tn_profile_write.argtypes = [ctypes.c_void_p, ctypes.c_char_p]\n"
+                       "names = %r\n"
+                       "assert lib.tn_profiler_start(None) == 0\n"
+                       "for name in names:\n"
+                       "    assert lib.tn_profiler_range_begin(name) == 0\n"
+                       "    assert lib.tn_profiler_range_end() == 0\n"
+                       "p = ctypes.c_void_p()\n"
+                       "assert lib.tn_profiler_stop(ctypes.byref(p)) == 0\n"
+                       "for path in sys.argv[2:]:\n"
+                       "    assert lib.tn_profile_write(p, path.encode()) == 0, path\n" % (names,))
+        library = os.path.join(BUILD, "libtenon.so")
+        json_path, page = self.path("odd.json"), self.path("odd.html")
+        with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as file:
+            if re.search(r"^TN_SAN:\w+=.", file.read(), re.M) or not os.path.exists(library):
+                self.skipTest("needs a shared library without a sanitizer")
+        result = subprocess.run([sys.executable, script, library, json_path, page], capture_output=True, text=True,
+                                timeout=TIMEOUT)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(json_path, encoding="utf-8", errors="strict") as file:
+            data = strict_trace(file.read())
+        shown = [e["name"] for e in data["traceEvents"] if e["ph"] == "X"]
+        self.assertEqual(len(shown), len(names))
+        for name, text in zip(names, shown):
+            wanted = name.decode("utf-8", errors="replace")
+            self.assertEqual(text.replace("\ufffd", ""), wanted.replace("\ufffd", ""))
+        with open(page, encoding="utf-8", errors="strict") as file:
+            self.assertEqual(file.read().count("</script>"), self.recorded("run.html").count("</script>"))
+
     def test_events_of_a_thread_nest_and_never_overlap(self):
         events = json.loads(self.recorded("run.json"))["traceEvents"]
         slices = [event for event in events if event["ph"] == "X"]

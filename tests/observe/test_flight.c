@@ -312,3 +312,64 @@ TEST(threads_can_be_read_while_they_work)
     pthread_join(thread, NULL);
     tn_tensor_unref(x);
 }
+
+/* ---- allocations ---- */
+
+static void *dispatches_once(void *arg)
+{
+    tn_tensor *y = NULL;
+    tn_status rc = tn_neg(arg, &y);
+    tn_tensor_unref(y);
+    return (void *)(uintptr_t)rc;
+}
+
+/* What a thread needs to be recorded is made with its first dispatch. */
+TEST(a_thread_that_gets_no_memory_fails_cleanly_and_leaves_no_place_behind)
+{
+    const int64_t s2[] = {2};
+    tn_tensor *x = ones(1, s2);
+    tn_status rc;
+    uint32_t places = 0;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        pthread_t thread;
+        void *result = NULL;
+        ASSERT(pthread_create(&thread, NULL, dispatches_once, x) == 0);
+        pthread_join(thread, &result);
+        rc = (tn_status)(uintptr_t)result;
+        EXPECT(rc == TN_OK || rc == TN_NOMEM);
+        uint32_t now = tni_flight_head()->n_threads;
+        EXPECT(places == 0 || now <= places);
+        places = places ? places : now;
+    }
+    tni_seen seen;
+    ASSERT_OK(tni_seen_read(tni_flight_fd(), true, &seen));
+    EXPECT(myself(&seen) != NULL && !seen.damaged);
+    for (uint32_t i = 0; i < seen.n_threads; i++)
+        EXPECT_EQ_INT(seen.threads[i].depth, 0);
+    tni_seen_clear(&seen);
+    tn_tensor_unref(x);
+}
+
+TEST(names_and_marks_need_no_memory)
+{
+    const int64_t s2[] = {2};
+    tn_tensor *x = ones(1, s2);
+    tn_status rc;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        int64_t before = tni_test_live;
+        uint32_t name = tni_flight_name_add(TNI_NAME_NODE, &rc, "SomeBackward0", NULL, 0, false);
+        EXPECT(name != 0);
+        tn_hold_begin(TN_WAIT_LOCK, &rc, "a");
+        tn_wait_begin(TN_WAIT_EVENT, &rc, "b");
+        tn_wait_end();
+        tn_hold_end(TN_WAIT_LOCK, &rc);
+        tni_flight_name_drop(name);
+        rc = tn_recorder_save("/tmp/tenon-flight-allocations");
+        EXPECT_OK(rc);
+        EXPECT_EQ_INT(tni_test_live, before);
+    }
+    unlink("/tmp/tenon-flight-allocations");
+    tn_tensor_unref(x);
+}

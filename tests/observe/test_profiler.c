@@ -2,16 +2,19 @@
 /* The profiler: what an event says, what belongs together, what is dropped, and what other threads
  * do meanwhile. */
 #define _GNU_SOURCE /* gettid */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/tally.h"
 #include "dispatch/call.h"
 #include "harness/test.h"
+#include "observe/profile.h"
 #include "tenon/autograd.h"
 #include "tenon/function.h"
 #include "tenon/ops.h"
@@ -381,6 +384,82 @@ TEST(what_does_not_fit_is_dropped_and_counted)
     EXPECT_CONTAINS(table, "more events did not fit");
     tn_string_free(table);
     expect_nested(p);
+    tn_profile_free(p);
+    tn_tensor_unref(a);
+}
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long pages = 0, all = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    ASSERT(file != NULL && fscanf(file, "%lu %lu", &all, &pages) == 2);
+    fclose(file);
+    return pages * 4096ull;
+}
+
+TEST(a_long_recording_stays_below_its_cap_and_says_what_it_dropped)
+{
+    enum { CALLS = 400000, CAP = 4 << 20 };
+    tn_tensor *a = matrix(TN_META, 2, 2), *out = NULL;
+    tn_profiler_options o = TN_PROFILER_OPTIONS_INIT;
+    o.max_bytes = CAP;
+    o.shapes = o.memory = o.stack = true;
+    uint64_t before = resident_bytes();
+    ASSERT_OK(tn_profiler_start(&o));
+    test_at_end(stop_quietly);
+    int calls = test_sanitized() || test_thread_sanitized() ? CALLS / 8 : CALLS;
+    for (int i = 0; i < calls; i++) {
+        ASSERT_OK(tn_neg(a, &out));
+        tn_tensor_unref(out);
+    }
+    uint64_t grown = resident_bytes() - before;
+    if (!test_sanitized() && !test_thread_sanitized())
+        EXPECT(grown < 2 * CAP); /* all of the events would be six times as many */
+    tn_profile *p = stop();
+    EXPECT(tn_profile_num_events(p) > 1000 && tn_profile_num_events(p) * 64 <= CAP);
+    EXPECT(tn_profile_dropped(p) > (uint64_t)calls / 2);
+    char path[] = "/tmp/tenon_profile_XXXXXX.json", text[4096], wanted[64];
+    int fd = mkstemps(path, 5);
+    ASSERT(fd >= 0);
+    ASSERT_OK(tn_profile_write(p, path));
+    struct stat st;
+    ASSERT(stat(path, &st) == 0);
+    EXPECT(st.st_size < 16 * CAP);
+    close(fd);
+    fd = open(path, O_RDONLY);
+    ASSERT(read(fd, text, 400) == 400);
+    text[400] = '\0';
+    snprintf(wanted, sizeof wanted, "\"dropped\":%llu", (unsigned long long)tn_profile_dropped(p));
+    EXPECT_CONTAINS(text, wanted);
+    ASSERT(pread(fd, text, 300, st.st_size - 300) == 300);
+    text[300] = '\0';
+    snprintf(wanted, sizeof wanted, "%llu events dropped",
+             (unsigned long long)tn_profile_dropped(p));
+    EXPECT_CONTAINS(text, wanted);
+    close(fd);
+    unlink(path);
+    tn_profile_free(p);
+    tn_tensor_unref(a);
+}
+
+TEST(a_trace_of_too_many_events_has_the_longest_and_says_so)
+{
+    tn_tensor *a = matrix(TN_CPU, 2, 2), *out = NULL;
+    start(false, false, true);
+    for (int i = 0; i < 100; i++) {
+        ASSERT_OK(tn_neg(a, &out));
+        tn_tensor_unref(out);
+    }
+    tn_profile *p = stop();
+    tni_str text = TNI_STR_INIT;
+    tni_prof_show_chrome(p, 50, &text);
+    ASSERT(!text.failed);
+    int slices = 0;
+    for (const char *at = tni_str_get(&text); (at = strstr(at, "{\"ph\":\"X\"")); at++)
+        slices++;
+    EXPECT(slices <= 50 && slices > 20);
+    EXPECT_CONTAINS(tni_str_get(&text), "shorter events left out");
+    tni_str_clear(&text);
     tn_profile_free(p);
     tn_tensor_unref(a);
 }

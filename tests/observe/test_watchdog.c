@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/test.h"
+#include "base/alloc.h"
 #include "tenon/autograd.h"
 #include "tenon/dispatch.h"
 #include "tenon/ops.h"
@@ -207,4 +208,36 @@ TEST(what_makes_no_sense_is_refused)
     opts.size = 3;
     EXPECT_FAIL(TN_INVALID, "size", tn_watchdog_start(&opts));
     tn_watchdog_stop(); /* that does not run */
+}
+
+/* ---- allocations ---- */
+
+/* The watchdog's own looks and reports fail for want of memory one after the other: it says what it
+ * can, misses a look at most, and the program goes on. */
+TEST(a_watchdog_without_memory_does_no_harm)
+{
+    shared = shared ? shared : ones();
+    tn_watchdog_opts opts = quick(TN_HANG_REPORT);
+    opts.seconds = 0.02;
+    opts.native = true;
+    tni_alloc_watch(-1, false);
+    test_at_end(tni_alloc_unwatch);
+    int64_t live = 0;
+    for (int64_t failing = 0; failing < 30; failing++) {
+        tni_alloc_watch(failing, true); /* that one and all after it */
+        tn_status rc = tn_watchdog_start(&opts);
+        EXPECT(rc == TN_OK || rc == TN_NOMEM);
+        usleep(3000);
+        tn_wait_begin(TN_WAIT_LOCK, &opts, "what a watchdog looks at");
+        usleep(60000);
+        tn_wait_end();
+        tn_watchdog_stop();
+        tni_alloc_watch(-1, false);
+        if (failing == 0)
+            live = tni_alloc_live(); /* what is made once has been made */
+        EXPECT_EQ_INT(tni_alloc_live(), live);
+    }
+    tn_tensor *y = NULL;
+    EXPECT_OK(tn_neg(shared, &y));
+    tn_tensor_unref(y);
 }
