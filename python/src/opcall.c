@@ -412,6 +412,16 @@ tn_status tnpy_results_of(const tnpy_operator *o, PyObject *result, tn_value *re
 
 /* ---- kernels in Python ---- */
 
+/* The keys that the kernel which is just called was dispatched with: it asks first thing, if at
+ * all. */
+static _Thread_local tn_keyset kernel_keys;
+
+static PyObject *keys_of_kernel(PyObject *self, PyObject *nothing)
+{
+    (void)self, (void)nothing;
+    return PyLong_FromUnsignedLongLong(kernel_keys);
+}
+
 tn_status tnpy_python_kernel(tn_call *call, const tn_value *args, tn_value *rets)
 {
     PyGILState_STATE lock = tnpy_lock_any();
@@ -419,8 +429,10 @@ tn_status tnpy_python_kernel(tn_call *call, const tn_value *args, tn_value *rets
     tnpy_operator *o = tnpy_operator_of(tn_call_op(call));
     PyObject *tuple = NULL, *kwargs = NULL, *result = NULL;
     tn_status st;
-    if (o && tnpy_arguments_to_python(o, args, &tuple, &kwargs) == 0)
+    if (o && tnpy_arguments_to_python(o, args, &tuple, &kwargs) == 0) {
+        kernel_keys = tn_call_keys(call);
         result = PyObject_Call(held->object, tuple, kwargs);
+    }
     st = result ? tnpy_results_of(o, result, rets) : tnpy_failed();
     Py_XDECREF(tuple);
     Py_XDECREF(kwargs);
@@ -521,6 +533,7 @@ static PyObject *module_name(PyObject *self, PyObject *nothing)
 
 static PyMethodDef functions[] = {
     {"_takes_numbers", takes_numbers, METH_O, NULL},
+    {"_kernel_keys", keys_of_kernel, METH_NOARGS, NULL},
     {"_module_name", module_name, METH_NOARGS, NULL},
     {"_schema_text", schema_text, METH_O, "_schema_text(name) -> str or None"},
     {"_operator_names", operator_names, METH_O, "_operator_names(prefix) -> list"},

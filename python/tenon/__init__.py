@@ -20,6 +20,9 @@ _C._TensorMeta = type(_C.Tensor)  # the class of tensor classes, which packages 
 
 def _loaded_later(name):
     """Names of _C that are written in Python: dispatch keys, and questions about them."""
+    if name == "_profiler":
+        from . import _profiler_names
+        return _profiler_names
     from . import _dispatch_keys
     if name in _dispatch_keys.NAMES:
         value = getattr(_dispatch_keys, name)

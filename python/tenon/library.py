@@ -19,6 +19,14 @@ def fallthrough_kernel():
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
+def _with_keys(fn):
+    """Give a kernel the keys that it was dispatched with, before its arguments."""
+    @functools.wraps(fn)
+    def kernel(*args, **kwargs):
+        return fn(_C.DispatchKeySet.from_raw_repr(_C._kernel_keys()), *args, **kwargs)
+    return kernel
+
+
 class Library:
     """Registrations that go together: when the library goes, all of them are undone."""
 
@@ -49,10 +57,10 @@ class Library:
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
         """Register a kernel."""
-        if with_keyset:
-            raise NotImplementedError("Library.impl: with_keyset=True is not supported")
         if not callable(fn):
             raise TypeError("Input function is required to be a callable but found type %s" % type(fn))
+        if with_keyset and fn is not fallthrough_kernel:
+            fn = _with_keys(fn)
         if isinstance(op_name, tenon._ops.OpOverload):
             op_name = op_name.name()
         elif not isinstance(op_name, str):

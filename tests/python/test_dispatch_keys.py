@@ -75,6 +75,21 @@ class Operators(unittest.TestCase):
         self.assertEqual(add.redispatch(Set(Key.CPU), x, x, alpha=3).tolist(), [4, 4])
         self.assertEqual(add.redispatch(Set(Key.Meta), x.to("meta"), x.to("meta")).shape, (2,))
 
+    def test_a_kernel_can_be_given_its_keys(self):
+        lib = tenon.library.Library("keys_given", "FRAGMENT")
+        lib.define("f(Tensor x, int n=2) -> Tensor")
+        lib.impl("f", lambda x, n=2: x * n, "CPU")
+        seen = []
+
+        def above(keys, x, n=2):
+            seen.append(keys.highestPriorityTypeId())
+            below = keys & _C._dispatch_keyset_full_after(Key.AutogradCPU)
+            return tenon.ops.keys_given.f.default.redispatch(below, x, n)
+        lib.impl("f", above, "AutogradCPU", with_keyset=True)
+        self.assertEqual(tenon.ops.keys_given.f(tenon.ones(2), 3).tolist(), [3, 3])
+        self.assertEqual(seen, [Key.AutogradCPU])
+        lib._destroy()
+
     def test_a_kernel_goes_on_below_itself_and_not_to_itself(self):
         lib = tenon.library.Library("keys_test", "FRAGMENT")
         lib.define("twice(Tensor x) -> Tensor")

@@ -150,5 +150,13 @@ class Schedules(unittest.TestCase):
             self.assertRegex(name, r"^worker\.\d+\.pt\.trace\.json$")
 
 
+class Ranges(unittest.TestCase):
+    def test_ranges_of_code_that_runs_often(self):
+        with tenon.autograd.profiler.profile() as recorded:
+            with tenon._C._profiler._RecordFunctionFast("prologue"):
+                tenon.ones(2) + 1
+        self.assertIn("prologue", {event.name for event in recorded.function_events})
+
+
 if __name__ == "__main__":
     harness.main()

@@ -47,6 +47,15 @@ def _get_current_dispatch_mode_stack():
     return [_C._get_dispatch_stack_at(i) for i in range(_C._len_torch_dispatch_stack())]
 
 
+def any_torch_dispatch_mode_on_stack(*, include_infra_modes=False, respect_ignore_compile_internals=True):
+    return _C._len_torch_dispatch_stack() > 0
+
+
+def is_in_torch_dispatch_mode(include_infra_modes=True):
+    """Whether a mode is on."""
+    return _C._len_torch_dispatch_stack() > 0
+
+
 def _push_mode(mode):
     _C._push_on_torch_dispatch_stack(mode)
 
