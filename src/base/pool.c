@@ -66,7 +66,9 @@ static struct {
     _Atomic bool busy;         /* a caller owns what follows */
     _Atomic uint32_t forks;    /* how often the workers were forgotten, see Note [Forks] */
     _Atomic int process;       /* whose workers these are */
-    _Atomic bool room;         /* every worker may have a processor */
+    _Atomic bool room;         /* there are workers, and each may have a processor */
+    _Atomic int wishes;        /* for a worker, in quick succession, while they sleep */
+    _Atomic uint64_t wished;   /* when last */
     loop *loop;
     tni_patience patience; /* of callers */
     int nworkers;
@@ -277,6 +279,7 @@ static void forget_workers(void)
 {
     atomic_store(&pool.gate, 0);
     atomic_store(&pool.sleepers, 0);
+    atomic_store(&pool.room, false);
     pool.nworkers = 0;
     atomic_fetch_add(&pool.forks, 1);
     atomic_store(&pool.busy, false);
@@ -379,6 +382,24 @@ static void clear_seats(const loop *job)
     }
     tni_patience_end(&pool.patience);
     tni_wait_end();
+}
+
+bool tni_pool_is_near(void)
+{
+    enum { MANY = 32, SOON_NS = 20000 };
+    if (inside || tn_num_threads() == 1)
+        return false;
+    if (atomic_load_explicit(&pool.room, memory_order_relaxed) &&
+        !atomic_load_explicit(&pool.sleepers, memory_order_relaxed))
+        return true;
+    /* Callers that meet here only spoil the count. */
+    uint64_t now = tni_patience_now();
+    uint64_t last = atomic_exchange_explicit(&pool.wished, now, memory_order_relaxed);
+    int wishes = atomic_load_explicit(&pool.wishes, memory_order_relaxed) + 1;
+    bool many = now - last < SOON_NS && wishes >= MANY;
+    atomic_store_explicit(&pool.wishes, now - last < SOON_NS && !many ? wishes : 0,
+                          memory_order_relaxed);
+    return many;
 }
 
 static tn_status run_shared(loop *job)

@@ -10,10 +10,14 @@
 #include "cpu/loops.h"
 #include "cpu/move.h"
 
-/* Multiply-adds below which a product stays on one thread, and about how many a tile has. */
-#define SERIAL    (INT64_C(1) << 18)
-#define TILE      (INT64_C(1) << 23)
-#define BLAS_TILE (INT64_C(1) << 26)
+/* Multiply-adds up to which a product stays on one thread: 2 µs or so where other threads are at
+ * hand, 25 where they would have to be woken. About how many a tile has; less where there would be
+ * fewer than FEWEST_TILES. */
+#define SERIAL       (INT64_C(1) << 17)
+#define WAKE         (INT64_C(1) << 21)
+#define TILE         (INT64_C(1) << 23)
+#define FEWEST_TILES 4
+#define BLAS_TILE    (INT64_C(1) << 26)
 /* Elements of the matrix below which a matrix-vector product stays on one thread. */
 #define GEMV_SERIAL (INT64_C(1) << 15)
 
@@ -152,7 +156,12 @@ static void choose_tiles(product *p)
         while (m > 512 || (m > 64 && pieces * ((p->g.m + m - 1) / m) < 4))
             m = (m / 2 + UNIT_M - 1) / UNIT_M * UNIT_M;
     }
-    while (!p->g.gather_b && times(times(m, n), k) > TILE && (m > 128 || n > 128)) {
+    while (!p->g.gather_b) {
+        int64_t work = times(times(m, n), k);
+        int64_t tiles = p->g.batch * ((p->g.m + m - 1) / m) * ((p->g.n + n - 1) / n);
+        bool large = work > TILE && (m > 128 || n > 128);
+        if (!large && (tiles >= FEWEST_TILES || work <= SERIAL || (m <= 32 && n <= 64)))
+            break;
         if (m >= n)
             m = (m / 2 + UNIT_M - 1) / UNIT_M * UNIT_M;
         else
@@ -166,10 +175,17 @@ static void choose_tiles(product *p)
         p->tiles_n++;
 }
 
+/* Whether a product of a few microseconds is shared out. That depends on what other threads do, so
+ * nothing else may: the sum over k is one block however it is cut. */
+static bool is_shared(const product *p)
+{
+    return is_float(p->dtype) && p->g.k <= TNI_GEMM_KC(p->itemsize) && tni_pool_is_near();
+}
+
 static tn_status run(product *p)
 {
     int64_t work = times(times(p->g.m, p->g.n), p->g.k);
-    if (p->g.batch == 1 && work <= SERIAL)
+    if (p->g.batch == 1 && (work <= SERIAL || (work <= WAKE && !is_shared(p))))
         return run_kernel(p, &p->g);
     choose_tiles(p);
     int64_t tiles = p->tiles_m * p->tiles_n, each = work / tiles;

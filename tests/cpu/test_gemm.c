@@ -270,6 +270,43 @@ TEST(nothing_is_read_beyond_the_end_of_an_operand)
     tni_cpu_use(TNI_ISA_AVX512);
 }
 
+/* Such a product is shared out when workers happen to be awake, and is not when they sleep. */
+TEST(small_products_do_not_depend_on_who_is_awake)
+{
+    enum { MOST = 64 * 1024 };
+    float *a = malloc(MOST * sizeof *a), *b = malloc(MOST * sizeof *b);
+    float *c[2] = {malloc(MOST * sizeof *a), malloc(MOST * sizeof *a)};
+    ASSERT(a && b && c[0] && c[1]);
+    for (int i = 0; i < MOST; i++) {
+        a[i] = (float)(test_random() % 1000) / 3.0f;
+        b[i] = (float)(test_random() % 1000) / 7.0f;
+    }
+    static const int64_t sizes[][3] = {{64, 64, 64},  {97, 40, 130}, {128, 128, 128},
+                                       {33, 65, 600}, {40, 64, 512}, {16, 300, 250}};
+    int threads = tn_num_threads();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (int layout = 0; layout < 4; layout++) {
+            tni_gemm_args g = {.m = sizes[i][0], .n = sizes[i][1], .k = sizes[i][2], .batch = 1};
+            g.a = laid_out(a, layout & 1 ? COLUMNS : ROWS, g.m, g.k);
+            g.b = laid_out(b, layout & 2 ? COLUMNS : ROWS, g.k, g.n);
+            g.c = g.d = laid_out(c[0], ROWS, g.m, g.n);
+            ASSERT_OK(tn_set_num_threads(1));
+            ASSERT_OK(tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(0)));
+            ASSERT_OK(tn_set_num_threads(2));
+            for (int time = 0; time < 100; time++) { /* by then they are awake */
+                g.c = g.d = laid_out(c[1], ROWS, g.m, g.n);
+                ASSERT_OK(tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(0)));
+                EXPECT(memcmp(c[0], c[1], (size_t)(g.m * g.n) * sizeof *a) == 0);
+            }
+        }
+    }
+    ASSERT_OK(tn_set_num_threads(threads));
+    free(a);
+    free(b);
+    free(c[0]);
+    free(c[1]);
+}
+
 TEST(results_do_not_depend_on_the_number_of_threads)
 {
     enum { N = 330 };
