@@ -2,7 +2,9 @@
 """Sparse tensors. Values are those of dense arithmetic; texts and forms were seen to be those of PyTorch 2.11."""
 import copy
 import io
+import os
 import pickle
+import re
 import unittest
 
 import harness
@@ -181,6 +183,16 @@ class Gradients(Case):
         s = sample(requires_grad=True)
         with self.assertRaisesRegex(NotImplementedError, "not differentiable"):
             tenon.ops.aten.mm(s, D)
+
+
+class Documentation(Case):
+    def test_the_example_of_the_manual_runs(self):
+        page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/user/python-sparse.md")
+        with open(page, encoding="utf-8") as file:
+            blocks = re.findall(r"```python\n(.*?)```", file.read(), re.S)
+        self.assertTrue(blocks)
+        for block in blocks:
+            exec(compile(block, page, "exec"), {})
 
 
 class Embeddings(Case):
