@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Measure Tenon beside its peers in one run, print a table, and write bench.json.
 
-usage: bench.py --build DIR [--rounds N] [--only small|large|python]
+usage: bench.py --build DIR [--rounds N] [--only small|large|python] [--rows NAME,NAME] (rows of large)
 The programs are run in turn, round after round, so that a change of the machine's speed meets all of them alike; small
 calls pinned to one processor, large ones on --threads threads with the peer at its best setting (OpenMP's build of
 OpenBLAS, ATEN_CPU_CAPABILITY as the processor allows). A figure is the median of all samples; the spread is the middle
@@ -36,10 +36,10 @@ def pin():
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def run(path, samples, environment=None):
+def run(path, samples, environment=None, row=None):
     env = dict(os.environ, **(environment or {}))
     before = pin if environment is None else None
-    text = subprocess.run([path], check=True, stdout=subprocess.PIPE, text=True, preexec_fn=before, env=env).stdout
+    text = subprocess.run([path] + ([row] if row else []), check=True, stdout=subprocess.PIPE, text=True, preexec_fn=before, env=env).stdout
     for line in text.splitlines():
         name, value = line.split()
         samples.setdefault(name, []).append(float(value))
@@ -147,6 +147,11 @@ def large(args, out):
     for program, samples in (("large_torch", theirs), ("train_torch", theirs), ("large_floor", floors)):
         if os.path.exists(path(program)):
             steps.append((path(program), samples, peer_env))
+    if args.rows:
+        floors_of = lambda row: [f"{row}@{name}" for name in ("memory", "openblas", "onednn")]  # noqa: E731
+        steps = [step + (name,) for step in steps for row in args.rows.split(",")
+                 for name in (floors_of(row) if step[1] is floors else [row])
+                 if (row in TRAINING) == ("train" in os.path.basename(step[0]))]
     rounds(steps, max(1, args.rounds // 2))
     peer_name, table = peer_version(args), []
     setting = ", ".join(f"{k}={v}" for k, v in peer_env.items() if k != "LD_LIBRARY_PATH")
@@ -179,7 +184,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", choices=("small", "large", "python"))
+    parser.add_argument("--rows")
     args = parser.parse_args()
+    if args.rows:
+        args.only = "large"
     out = []
     if args.only in (None, "small"):
         small(args, out)
