@@ -145,6 +145,15 @@ class Arithmetic(Case):
         self.same(t, DENSE * 2)
         self.same(s, DENSE)
         self.assertEqual(t.zero_()._nnz(), 0)
+        self.assertFalse(s.is_contiguous())
+        with self.assertRaisesRegex(TypeError, "Cannot assign to a sparse tensor"):
+            s[0, 0] = 1
+        with self.assertRaisesRegex(RuntimeError, "expected scalar type Float but found Double"):
+            s @ D.double()
+        tenon.testing.assert_close(s, s.coalesce())
+        with self.assertRaisesRegex(AssertionError, "Mismatched elements: 3 / 6"):
+            tenon.testing.assert_close(s, s * 2)
+        self.same(tenon.bmm(tenon.stack([s, s]), tenon.stack([D, D])), tenon.stack([DENSE @ D, DENSE @ D]))
         with self.assertRaisesRegex(TypeError, "can't convert Sparse layout tensor to numpy"):
             s.numpy()
 
@@ -183,6 +192,30 @@ class Gradients(Case):
         s = sample(requires_grad=True)
         with self.assertRaisesRegex(NotImplementedError, "not differentiable"):
             tenon.ops.aten.mm(s, D)
+
+
+class Modules(Case):
+    def test_a_graph_is_a_buffer(self):
+        class Net(tenon.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = tenon.nn.Linear(4, 2)
+                self.register_buffer("graph", sample())
+
+            def forward(self, x):
+                return self.linear(tenon.spmm(self.graph, x))
+        net = Net()
+        self.assertEqual(net(D).shape, (2, 2))
+        self.assertEqual(copy.deepcopy(net).double().graph.dtype, tenon.float64)
+        file = io.BytesIO()
+        tenon.save(net.state_dict(), file)
+        file.seek(0)
+        other = Net()
+        other.graph.mul_(0)
+        other.load_state_dict(tenon.load(file))
+        self.same(other.graph, DENSE)
+        net(D).sum().backward()
+        self.assertIsNotNone(net.linear.weight.grad)
 
 
 class Documentation(Case):

@@ -117,7 +117,8 @@ def _sparse_dense(s, d):
     """(n, m) sparse times (m, k) or (m,)."""
     _matrix(s, "addmm")
     if s.dtype != d.dtype:
-        raise RuntimeError("addmm: expected both matrices of one dtype, but got %s and %s" % (s.dtype, d.dtype))
+        names = [x.type().rpartition(".")[2][:-len("Tensor")] for x in (s._v, d)]
+        raise RuntimeError("expected scalar type %s but found %s" % tuple(names))
     if d.shape[0] != s.shape[1]:
         raise RuntimeError("addmm: Argument #3 (dense): Expected dim 0 size %d, got %d" % (s.shape[1], d.shape[0]))
     v = s._v if d.dim() == 1 else s._v.unsqueeze(1)
@@ -156,6 +157,25 @@ def matmul(a, b):
 @_function("__rmatmul__")
 def rmatmul(a, b):
     return matmul(b, a)
+
+
+@_function("bmm")
+def bmm(a, b):
+    if _is_sparse(b):
+        raise NotImplementedError("bmm: a dense batch times a sparse one is not supported")
+    return tenon.stack([matmul(select(a, 0, i), b[i]) for i in range(a.shape[0])])
+
+
+@_function("__setitem__")
+def setitem(s, index, value):
+    if _is_sparse(s):
+        raise TypeError("Cannot assign to a sparse tensor")
+    s[index] = to_dense(value)
+
+
+@_function("is_contiguous")
+def is_contiguous(s, **_):
+    return False
 
 
 @_function("addmm")
@@ -478,7 +498,7 @@ def type_as(s, other):
     return to(s, other.dtype)
 
 
-@_function("contiguous", "is_same_size")
+@_function("contiguous")
 def contiguous(s, *args, **kwargs):
     return s
 

@@ -146,6 +146,8 @@ def _compare_tensors(actual, expected, options, where):
         return  # nothing to look at
     rtol, atol = _tolerances(options, actual, expected)
     actual, expected = actual.detach(), expected.detach().to(actual.device)
+    if actual.layout != tenon.strided or expected.layout != tenon.strided:
+        actual, expected = actual.to_dense(), expected.to_dense()
     if actual.dtype != expected.dtype:
         dtype = tenon.promote_types(actual.dtype, expected.dtype)
         actual, expected = actual.to(dtype), expected.to(dtype)
