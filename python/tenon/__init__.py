@@ -14,7 +14,14 @@ _WRAPPED = (
 globals().update({name: f for name, f in vars(_C._VariableFunctions).items()
                   if name[:2] != "__" and name not in _WRAPPED})
 
+def _parse_to(*args, **kwargs):
+    """What the arguments of a `to` method mean: (device, dtype, non_blocking, memory_format)."""
+    from tenon.nn.modules._walk import _parse_to as parse
+    return parse(*args, **kwargs)
+
+
 newaxis = None
+_C._nn._parse_to = _parse_to
 _C._TensorMeta = type(_C.Tensor)  # the class of tensor classes, which packages import from there
 
 
@@ -52,6 +59,7 @@ _NAMES = {
         "_check_tensor_all", "_check_tensor_all_with", "_check_type", "_check_value", "_check_with", "get_device_module",
         "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"),
     "_tensor_str": ("set_printoptions", "get_printoptions"),
+    "jit": ("ScriptFunction", "ScriptModule"),
     "_lowrank": ("pca_lowrank", "svd_lowrank"),
     "serialization": ("PyTorchFileReader", "load", "save"),
     "sparse": ("sparse_coo_tensor", "sparse_csr_tensor", "spmm"),

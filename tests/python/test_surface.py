@@ -306,6 +306,14 @@ class ForPackages(unittest.TestCase):
             for part in names.split():
                 self.assertTrue(hasattr(module, part), (name, part))
 
+    def test_arguments_of_to_are_read(self):
+        parse = tenon._C._nn._parse_to
+        self.assertEqual(parse("cpu", tenon.float64), (tenon.device("cpu"), tenon.float64, False, None))
+        self.assertEqual(parse(tenon.ones(1, dtype=tenon.int8)), (tenon.device("cpu"), tenon.int8, False, None))
+        self.assertEqual(parse(memory_format=tenon.channels_last), (None, None, False, tenon.channels_last))
+        self.assertTrue(isinstance(tenon.Tensor, tenon._C._TensorMeta))
+        self.assertIs(tenon.ScriptModule, tenon.jit.ScriptModule)
+
     def test_every_kind_of_device_has_a_name(self):
         self.assertEqual((str(tenon.device("mps")), tenon.device("xpu:1").index), ("mps", 1))
         self.assertNotEqual(tenon.device("mps"), tenon.device("cpu"))
