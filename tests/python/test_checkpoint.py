@@ -290,5 +290,43 @@ class Selective(unittest.TestCase):
         run(True)
 
 
+class Wrappers(unittest.TestCase):
+    """Modules whose forward is checkpointed: names stay, the backward pass calls them again."""
+
+    def block(self):
+        class Block(tenon.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear, self.calls = tenon.nn.Linear(3, 3), 0
+
+            def forward(self, x, scale=1.0):
+                self.calls += 1
+                return tenon.relu(self.linear(x)) * scale
+        return Block()
+
+    def test_modules_inside_a_model_are_wrapped(self):
+        from tenon.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
+        net = tenon.nn.Sequential(self.block(), tenon.nn.Linear(3, 1))
+        state = {name: value.clone() for name, value in net.state_dict().items()}
+        x = tenon.ones(2, 3, requires_grad=True)
+        wanted = tenon.autograd.grad(net(x).sum(), x)[0]
+        net[0].calls = 0
+        apply_activation_checkpointing(net, check_fn=lambda module: hasattr(module, "calls"))
+        self.assertEqual(list(net.state_dict()), list(state))
+        net.load_state_dict(state)
+        net(x).sum().backward()
+        self.assertEqual(net[0].calls, 2)
+        self.assertTrue(tenon.equal(x.grad, wanted))
+
+    def test_both_forms_and_memory_of_the_cpu(self):
+        from tenon.distributed.algorithms._checkpoint.checkpoint_wrapper import (CheckpointImpl, checkpoint_wrapper,
+                                                                                 offload_wrapper)
+        for made, calls in ((checkpoint_wrapper(self.block(), CheckpointImpl.REENTRANT), 2),
+                            (checkpoint_wrapper(self.block()), 2), (offload_wrapper(self.block()), 1)):
+            made(tenon.ones(2, 3, requires_grad=True), scale=2.0).sum().backward()
+            self.assertEqual((made.calls, list(made.state_dict())), (calls, ["linear.weight", "linear.bias"]))
+            self.assertIsNotNone(made.linear.weight.grad)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Checkpoints of activations by wrapping modules."""
