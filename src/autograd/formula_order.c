@@ -65,6 +65,24 @@ tn_tensor *tni_grad_logcumsumexp_gradient(tn_tensor *grad, tn_tensor *self, tn_t
     return tnx_sub(log_part(grad, self, dim, result), negative, tn_int(1));
 }
 
+/* Sums of t_k * exp(x_k - y_j) over k <= j, for positive t. */
+static tn_tensor *log_part_ahead(tn_tensor *t, tn_tensor *self, int64_t dim, tn_tensor *result)
+{
+    tn_tensor *positive = tnx_gt_scalar(t, tn_int(0));
+    tn_tensor *logs = tnx_where_scalarother(positive, tnx_log(t), tn_float(lowest(t)));
+    logs = tnx_logcumsumexp(tnx_add(logs, self, tn_int(1)), dim);
+    return tnx_exp(tnx_sub(logs, result, tn_int(1)));
+}
+
+tn_tensor *tni_grad_logcumsumexp_tangent(tn_tensor *t, tn_tensor *self, tn_tensor *result,
+                                         int64_t dim)
+{
+    if (!t || t->ndim == 0 || t->numel == 0)
+        return t;
+    tn_tensor *negative = log_part_ahead(tnx_neg(t), self, dim, result);
+    return tnx_sub(log_part_ahead(t, self, dim, result), negative, tn_int(1));
+}
+
 /* ---- running products ---- */
 
 /* Where nothing is 0: y_j / x_k is the derivative of y_j for k <= j. */

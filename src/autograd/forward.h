@@ -70,6 +70,7 @@ enum {
     TNI_JVP_FORMULA,
     TNI_JVP_WRITTEN, /* what the twin gives that does not write */
     TNI_JVP_FOLLOW,  /* the operator, of the tangent of what it writes */
+    TNI_JVP_TWICE,   /* the gradient of the gradient formulas */
 };
 
 /* What a formula computes with; arguments and tangents by their place in the schema. */
@@ -88,6 +89,12 @@ typedef struct tni_forward_rule {
 
 extern const tni_forward_rule tni_forward_rules[];
 extern const int tni_forward_n_rules;
+
+/* Call @p op and give its results to @p rets, owned, and their tangents to @p made, owned, NULL for
+ * zero; @p tangents are those of the arguments. On failure both may be filled in part. */
+TN_NODISCARD tn_status tni_forward_twice(tn_op *op, const tn_value *args,
+                                         tn_tensor *const *tangents, tn_value *rets,
+                                         tn_tensor **made);
 
 /* The tangent of an argument, zeros when it has none; belongs to the scope. */
 TN_BORROWED tn_tensor *tni_jvp_tangent(const tni_forward *f, int argument);

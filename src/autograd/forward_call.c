@@ -506,6 +506,24 @@ static tn_status written(const push *p)
     return status;
 }
 
+/* ---- by gradients of gradients ---- */
+
+static tn_status twice(const push *p)
+{
+    tn_tensor *made[MOST] = {NULL};
+    tn_status status = tni_forward_twice(p->op, p->args, p->tangents, p->rets, made);
+    for (int k = 0; k < p->schema->nrets; k++) {
+        if (status == TN_OK && made[k])
+            status = make_own(&made[k]);
+        if (status == TN_OK && made[k])
+            status = give(p->rets[k].u.tensor, made[k]);
+        tn_tensor_unref(made[k]);
+    }
+    if (status != TN_OK)
+        clear(p->rets, p->schema->nrets);
+    return status;
+}
+
 /* ---- operators without a rule ---- */
 
 static TNI_COLD tn_status refuse(const push *p)
@@ -556,6 +574,8 @@ static tn_status by_rule(push *p)
         return element_wise(p);
     case TNI_JVP_WRITTEN:
         return written(p);
+    case TNI_JVP_TWICE:
+        return twice(p);
     default:
         return formula(p);
     }

@@ -5,7 +5,7 @@ arguments; only explicit formulas become code, which reads these arguments."""
 from formula import Compiler, Parser, Value, type_of
 from problems import Problem
 
-AUTO = {"auto_linear": "TNI_JVP_LINEAR", "auto_element_wise": "TNI_JVP_ELEMENT_WISE"}
+AUTO = {"auto_linear": "TNI_JVP_LINEAR", "auto_element_wise": "TNI_JVP_ELEMENT_WISE", "auto_twice": "TNI_JVP_TWICE"}
 
 # How a formula reads a boxed argument (x: the value).
 READ = {
@@ -21,7 +21,7 @@ ATTRIBUTES = {"sizes": ("ints", "{x}->sizes", "{x}->ndim"), "strides": ("ints", 
 
 
 class Line:
-    """A `jvp` line: one of the two automatic kinds, or the tree of a formula."""
+    """A `jvp` line: one of the automatic kinds, or the tree of a formula."""
 
     def __init__(self, auto, tree, where):
         self.auto, self.tree, self.where = auto, tree, where
