@@ -150,3 +150,67 @@ tn_tensor *tni_grad_log_softmax_second(tn_tensor *grad, tn_tensor *grad_output, 
 {
     return tnx_mul(tnx_mul(grad, tnx_exp(output)), tnx_neg(row_sum(grad_output, dim)));
 }
+
+/* ---- margins ---- */
+
+/* The change of a loss whose gradient for an incoming 1 is @p slope. */
+static tn_tensor *along(tn_tensor *slope, tn_tensor *tangent, int64_t reduction)
+{
+    const int64_t last = -1;
+    tn_tensor *moved = tnx_mul(slope, tangent);
+    return reduction == 0 && slope && slope->ndim == 2
+               ? tnx_sum_dim(moved, &last, 1, false, TN_DTYPE_NONE)
+               : tnx_sum(moved, TN_DTYPE_NONE);
+}
+
+/* Ones as the gradient of a loss of these rows. */
+static tn_tensor *ones_for(tn_tensor *self, int64_t rows, int64_t reduction)
+{
+    return tnx_new_ones(self, &rows, reduction == 0 && self->ndim == 2 ? 1 : 0, NULL);
+}
+
+tn_tensor *tni_grad_multi_margin_tangent(tn_tensor *self_t, tn_tensor *self, tn_tensor *target,
+                                         tn_scalar p, tn_scalar margin, tn_tensor *weight,
+                                         int64_t reduction)
+{
+    tn_tensor *ones = ones_for(self, target->numel, reduction);
+    tn_tensor *moved =
+        along(tnx_multi_margin_loss_backward(ones, self, target, p, margin, weight, reduction),
+              self_t, reduction);
+    return reduction == 0 ? tnx_reshape(moved, target->sizes, target->ndim) : moved;
+}
+
+tn_tensor *tni_grad_multilabel_margin_tangent(tn_tensor *self_t, tn_tensor *self, tn_tensor *target,
+                                              int64_t reduction, tn_tensor *is_target)
+{
+    tn_tensor *ones = ones_for(self, self->ndim == 2 ? self->sizes[0] : 1, reduction);
+    return along(tnx_multilabel_margin_loss_backward(ones, self, target, reduction, is_target),
+                 self_t, reduction);
+}
+
+/* Only squares bend: the gradient of class c changes with that of the target, where its margin is
+ * not met. */
+tn_tensor *tni_grad_multi_margin_second(tn_tensor *grad, tn_tensor *grad_output, tn_tensor *self,
+                                        tn_tensor *target, tn_scalar p, tn_scalar margin,
+                                        tn_tensor *weight, int64_t reduction)
+{
+    int64_t classes = self->ndim ? self->sizes[self->ndim - 1] : 1, rows = target->numel;
+    const int64_t table[] = {rows, classes}, column[] = {rows, 1}, last = 1;
+    if (!grad || tn_scalar_to_double(p) == 1)
+        return grad ? tnx_zeros_like(self, NULL, TN_FORMAT_NONE) : NULL;
+    tn_tensor *x = tnx_reshape(self, table, 2), *v = tnx_reshape(grad, table, 2);
+    tn_tensor *t = tnx_reshape(target, column, 2);
+    tn_tensor *gap = tnx_sub(x, tnx_gather(x, 1, t, false), tn_int(1));
+    tn_tensor *missed = tnx_gt_scalar(tnx_add_scalar(gap, margin, tn_int(1)), tn_int(0));
+    tn_tensor *others = tnx_scatter_value(missed, 1, t, tn_int(0));
+    tn_tensor *each = tnx_reshape(grad_output, (const int64_t[]){-1, 1}, 2);
+    double scale = 2 / (double)classes / (reduction == 1 ? (double)rows : 1);
+    tn_tensor *size = tnx_mul_scalar(each, tn_float(scale));
+    if (weight)
+        size = tnx_mul(size, tnx_reshape(tnx_index_select(weight, 0, tnx_reshape(target, &rows, 1)),
+                                         column, 2));
+    tn_tensor *moved = tnx_mul(tnx_sub(v, tnx_gather(v, 1, t, false), tn_int(1)), others);
+    moved = tnx_mul(moved, size);
+    tn_tensor *down = tnx_neg(tnx_sum_dim(moved, &last, 1, true, TN_DTYPE_NONE));
+    return tnx_reshape(tnx_scatter_add(moved, 1, t, down), self->sizes, self->ndim);
+}

@@ -105,3 +105,18 @@ tn_tensor *tni_grad_igamma_slope(tn_tensor *self, tn_tensor *other)
     tn_tensor *rest = tnx_add(other, tnx_lgamma(self), tn_int(1));
     return tnx_exp(tnx_sub(power, rest, tn_int(1)));
 }
+
+/* ---- random numbers ---- */
+
+/* How a point of the simplex moves with the concentrations, by implicit reparametrisation. */
+tn_tensor *tni_grad_dirichlet_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *result)
+{
+    const int64_t last = -1;
+    if (!grad)
+        return NULL;
+    if (self->ndim == 0)
+        return tnx_zeros_like(grad, NULL, TN_FORMAT_NONE);
+    tn_tensor *total = tnx_expand_as(tnx_sum_dim(self, &last, 1, true, TN_DTYPE_NONE), self);
+    tn_tensor *mean = tnx_sum_dim(tnx_mul(grad, result), &last, 1, true, TN_DTYPE_NONE);
+    return tnx_mul(tnx__dirichlet_grad(result, self, total), tnx_sub(grad, mean, tn_int(1)));
+}

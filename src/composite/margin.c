@@ -103,3 +103,39 @@ tn_status tni_composite_poisson_nll_loss(tn_tensor *input, tn_tensor *target, bo
         loss = tnx_add(loss, stirling(target), tn_int(1));
     return leave(scope, reduced(loss, reduction), out);
 }
+
+/* ---- several targets, and signs ---- */
+
+tn_status tni_composite_multilabel_margin_loss(tn_tensor *self, tn_tensor *target,
+                                               int64_t reduction, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) loss = NULL;
+    TN_AUTO(tn_tensor) is_target = NULL;
+    TN_TRY(tn_multilabel_margin_loss_forward(self, target, reduction, &loss, &is_target));
+    *out = TN_MOVE(loss);
+    return TN_OK;
+}
+
+tn_status tni_composite_soft_margin_loss(tn_tensor *self, tn_tensor *target, int64_t reduction,
+                                         tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_TRY(check_reduction(reduction));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *loss = tnx_neg(tnx_log_sigmoid(tnx_mul(self, target)));
+    return leave(scope, reduced(loss, reduction), out);
+}
+
+tn_status tni_composite_soft_margin_loss_backward(tn_tensor *grad_output, tn_tensor *self,
+                                                  tn_tensor *target, int64_t reduction,
+                                                  tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_TRY(check_reduction(reduction));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *down = tnx_neg(target);
+    tn_tensor *slope = tnx_mul(down, tnx_sigmoid(tnx_mul(down, self)));
+    if (reduction == 1)
+        slope = tnx_div_scalar(slope, tn_int(self->numel));
+    return leave(scope, tnx_mul(slope, grad_output), out);
+}

@@ -54,6 +54,8 @@ static tn_status sizes_of(const tn_tensor *input, int n, const int64_t *size, in
 #define call_bilinear2d      tn_upsample_bilinear2d
 #define call_trilinear3d     tn_upsample_trilinear3d
 #define call_bicubic2d       tn_upsample_bicubic2d
+#define call_bilinear2d_aa   tn__upsample_bilinear2d_aa
+#define call_bicubic2d_aa    tn__upsample_bicubic2d_aa
 #define CORNERS              bool align_corners,
 #define THEM                 align_corners,
 
@@ -67,3 +69,5 @@ UPSAMPLE(linear1d, 1, CORNERS, THEM, s[0])
 UPSAMPLE(bilinear2d, 2, CORNERS, THEM, s[0], s[1])
 UPSAMPLE(trilinear3d, 3, CORNERS, THEM, s[0], s[1], s[2])
 UPSAMPLE(bicubic2d, 2, CORNERS, THEM, s[0], s[1])
+UPSAMPLE(bilinear2d_aa, 2, CORNERS, THEM, s[0], s[1])
+UPSAMPLE(bicubic2d_aa, 2, CORNERS, THEM, s[0], s[1])

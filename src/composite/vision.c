@@ -113,7 +113,8 @@ tn_status tni_composite_channel_shuffle(tn_tensor *self, int64_t groups, tn_tens
 tn_status tni_composite_grid_sampler(tn_tensor *input, tn_tensor *grid, int64_t interpolation_mode,
                                      int64_t padding_mode, bool align_corners, tn_tensor **out)
 {
-    return tn_grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners, out);
+    return (input->ndim == 5 ? tn_grid_sampler_3d : tn_grid_sampler_2d)(
+        input, grid, interpolation_mode, padding_mode, align_corners, out);
 }
 
 /* -1 to 1 in n steps, at the middle of elements or at their corners. */
@@ -133,40 +134,58 @@ static tn_status ruler(tn_tensor *theta, int64_t n, bool align_corners, tn_tenso
     return TN_OK;
 }
 
+/* One coordinate of every place of a grid of @p sizes, which runs along dimension @p d. */
+static tn_status coordinate(tn_tensor *theta, const int64_t *sizes, int n, int d,
+                            bool align_corners, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) line = NULL;
+    TN_AUTO(tn_tensor) placed = NULL;
+    int64_t along[4], all[4];
+    for (int i = 0; i <= n; i++) {
+        along[i] = i == d ? sizes[i] : 1;
+        all[i] = i < n ? sizes[i] : 1;
+    }
+    TN_TRY(ruler(theta, sizes[d], align_corners, &line));
+    TN_TRY(tn_view(line, along, n + 1, &placed));
+    return tn_expand(placed, all, n + 1, false, out);
+}
+
 tn_status tni_composite_affine_grid_generator(tn_tensor *theta, const int64_t *size, int64_t size_n,
                                               bool align_corners, tn_tensor **out)
 {
-    TN_CHECK(size_n == 4 && theta->ndim == 3 && theta->sizes[1] == 2 && theta->sizes[2] == 3,
+    int n = (int)size_n - 2; /* spatial dimensions */
+    TN_CHECK((n == 2 || n == 3) && theta->ndim == 3 && theta->sizes[1] == n &&
+                 theta->sizes[2] == n + 1,
              TN_INVALID,
-             "affine_grid_generator: expected theta [n, 2, 3] and 4 sizes, but got %d dimensions "
-             "and %lld sizes",
+             "affine_grid_generator: expected theta [n, 2, 3] and 4 sizes, or [n, 3, 4] and 5, but "
+             "got %d dimensions and %lld sizes",
              theta->ndim, (long long)size_n);
-    int64_t h = size[2], w = size[3], plane[] = {h, w, 1};
-    TN_AUTO(tn_tensor) x = NULL;
-    TN_AUTO(tn_tensor) y = NULL;
-    TN_AUTO(tn_tensor) column = NULL;
-    TN_AUTO(tn_tensor) xs = NULL;
-    TN_AUTO(tn_tensor) ys = NULL;
-    TN_AUTO(tn_tensor) ones = NULL;
+    int64_t places = 1, grid[5] = {size[0]}, ones_size[4];
+    tn_tensor *parts[4] = {NULL};
+    for (int i = 0; i < n; i++) {
+        places *= size[2 + i];
+        grid[1 + i] = ones_size[i] = size[2 + i];
+    }
+    grid[n + 1] = n;
+    ones_size[n] = 1;
     TN_AUTO(tn_tensor) base = NULL;
     TN_AUTO(tn_tensor) rows = NULL;
     TN_AUTO(tn_tensor) batch = NULL;
     TN_AUTO(tn_tensor) turned = NULL;
     TN_AUTO(tn_tensor) flat = NULL;
-    TN_TRY(ruler(theta, w, align_corners, &x));
-    TN_TRY(ruler(theta, h, align_corners, &y));
-    TN_TRY(tn_view(x, (const int64_t[]){1, w, 1}, 3, &column));
-    TN_TRY(tn_expand(column, plane, 3, false, &xs));
-    tn_tensor_unref(TN_MOVE(column));
-    TN_TRY(tn_view(y, (const int64_t[]){h, 1, 1}, 3, &column));
-    TN_TRY(tn_expand(column, plane, 3, false, &ys));
-    TN_TRY(tn_new_ones(theta, plane, 3, NULL, &ones));
-    TN_TRY(tn_cat((tn_tensor *const[]){xs, ys, ones}, 3, 2, &base));
-    TN_TRY(tn_view(base, (const int64_t[]){1, h * w, 3}, 3, &rows));
-    TN_TRY(tn_expand(rows, (const int64_t[]){size[0], h * w, 3}, 3, false, &batch));
+    tn_status status = tn_new_ones(theta, ones_size, n + 1, NULL, &parts[n]);
+    for (int i = 0; i < n && status == TN_OK; i++) /* the last dimension is the first coordinate */
+        status = coordinate(theta, size + 2, n, n - 1 - i, align_corners, &parts[i]);
+    if (status == TN_OK)
+        status = tn_cat(parts, n + 1, n, &base);
+    for (int i = 0; i <= n; i++)
+        tn_tensor_unref(parts[i]);
+    TN_TRY(status);
+    TN_TRY(tn_view(base, (const int64_t[]){1, places, n + 1}, 3, &rows));
+    TN_TRY(tn_expand(rows, (const int64_t[]){size[0], places, n + 1}, 3, false, &batch));
     TN_TRY(tn_transpose(theta, 1, 2, &turned));
     TN_TRY(tn_bmm(batch, turned, &flat));
-    return tn_view(flat, (const int64_t[]){size[0], h, w, 2}, 4, out);
+    return tn_view(flat, grid, n + 2, out);
 }
 
 /* ---- distances and bags ---- */

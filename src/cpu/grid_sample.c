@@ -4,13 +4,13 @@
 #include <math.h>
 #include <string.h>
 #include "base/pool.h"
+#include "cpu/grid_place.h"
 #include "cpu/ready.h"
 #include "gen/cpu.h"
 #include "gen/kernels.h"
 #include "gen/shapes.h"
 
 enum { BILINEAR, NEAREST, BICUBIC };
-enum { ZEROS, BORDER, MIRROR };
 
 typedef struct job {
     const double *input, *grid, *grad;
@@ -22,51 +22,16 @@ typedef struct job {
 
 /* ---- places ---- */
 
-/* From [-1, 1] to elements; @p slope gets the derivative. A grid of float32 often lies on elements
- * (the transform that changes nothing does), where rounding decides between which two a place is,
- * and gradients jump: so it is rounded step by step. */
+/* From [-1, 1] to elements; @p slope gets the derivative. */
 static double unnormalize(const job *j, double x, int64_t size, double *slope)
 {
-    *slope = (double)(j->align ? size - 1 : size) / 2;
-    if (j->single)
-        return j->align ? ((float)x + 1) / 2 * (float)(size - 1)
-                        : (((float)x + 1) * (float)size - 1) / 2;
-    return j->align ? (x + 1) / 2 * (double)(size - 1) : ((x + 1) * (double)size - 1) / 2;
-}
-
-static double clip(double x, int64_t size, double *slope)
-{
-    double most = (double)(size - 1);
-    if (!(x > 0) || !(x < most))
-        *slope = 0;
-    return x <= 0 ? 0 : x < most ? x : most;
-}
-
-static double mirror(double x, double twice_low, double twice_high, double *slope)
-{
-    if (twice_low == twice_high) {
-        *slope = 0;
-        return 0;
-    }
-    double low = twice_low / 2, span = (twice_high - twice_low) / 2, sign = x < low ? -1 : 1;
-    x = fabs(x - low);
-    double extra = fmod(x, span), flips = floor(x / span);
-    bool even = fmod(flips, 2) == 0;
-    *slope *= even ? sign : -sign;
-    return even ? extra + low : span - extra + low;
+    return tni_grid_place(x, size, j->align, j->single, slope);
 }
 
 /* A place that may be outside, as the padding sees it. */
 static double padded(const job *j, double x, int64_t size, double *slope)
 {
-    if (j->padding == BORDER)
-        x = clip(x, size, slope);
-    else if (j->padding == MIRROR) {
-        x = j->align ? mirror(x, 0, (double)(2 * (size - 1)), slope)
-                     : mirror(x, -1, (double)(2 * size - 1), slope);
-        x = clip(x, size, slope);
-    }
-    return fabs(x) < 0x1p31 ? x : -100; /* far away is outside; so is NaN */
+    return tni_grid_padded(x, size, j->align, j->padding, slope);
 }
 
 static bool inside(const job *j, int64_t y, int64_t x)

@@ -150,12 +150,10 @@ tn_status tni_shape_col2im(tni_geometry *g, tn_tensor *self, const int64_t *outp
 
 /* ---- sampling ---- */
 
-tn_status tni_shape_grid_sampler_2d(tni_geometry *g, tn_tensor *input, tn_tensor *grid,
-                                    int64_t interpolation_mode, int64_t padding_mode,
-                                    bool align_corners)
+static tn_status grid_sampler(tni_geometry *g, tn_tensor *input, tn_tensor *grid,
+                              int64_t interpolation_mode, int64_t padding_mode, int n)
 {
     char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
-    (void)align_corners;
     tni_format_sizes(input->ndim, input->sizes, a, sizeof a);
     tni_format_sizes(grid->ndim, grid->sizes, b, sizeof b);
     TN_TRY(tni_same_device(input, grid));
@@ -167,15 +165,17 @@ tn_status tni_shape_grid_sampler_2d(tni_geometry *g, tn_tensor *input, tn_tensor
              "grid_sampler(): expected grid to have size %d in last dimension, but got grid with "
              "sizes %s",
              input->ndim - 2, b);
-    TN_CHECK(input->ndim == 4 && grid->ndim == 4, TN_INVALID,
-             "grid_sampler(): expected 4D input and grid with same number of dimensions, but got "
+    TN_CHECK(input->ndim == n && grid->ndim == n, TN_INVALID,
+             "grid_sampler(): expected %dD input and grid with same number of dimensions, but got "
              "input with sizes %s and grid with sizes %s",
-             a, b);
-    for (int d = 2; d < 4; d++)
+             n, a, b);
+    for (int d = 2; d < n; d++)
         TN_CHECK(input->sizes[d] > 0, TN_INVALID,
                  "grid_sampler(): expected input to have non-empty spatial dimensions, but input "
                  "has sizes %s with dimension %d being empty",
                  a, d);
+    TN_CHECK(n == 4 || interpolation_mode != 2, TN_INVALID,
+             "grid_sampler(): bicubic interpolation only supports 4D input");
     TN_CHECK(interpolation_mode >= 0 && interpolation_mode <= 2 && padding_mode >= 0 &&
                  padding_mode <= 2,
              TN_INVALID, "grid_sampler(): modes are 0 to 2, but got %lld and %lld",
@@ -183,10 +183,26 @@ tn_status tni_shape_grid_sampler_2d(tni_geometry *g, tn_tensor *input, tn_tensor
     TN_CHECK(input->dtype == grid->dtype, TN_INVALID, "expected scalar type %s but found %s",
              tni_dtype_text((tn_dtype)input->dtype), tni_dtype_text((tn_dtype)grid->dtype));
     if (!tn_dtype_is_floating((tn_dtype)input->dtype))
-        return no_kernel("grid_sampler_2d_cpu_kernel_impl", input);
+        return no_kernel(n == 4 ? "grid_sampler_2d_cpu_kernel_impl" : "grid_sampler3d_cpu", input);
     tni_geometry_sizes_of(g, input);
     g->has_strides = false;
-    g->sizes[2] = grid->sizes[1];
-    g->sizes[3] = grid->sizes[2];
+    for (int d = 2; d < n; d++)
+        g->sizes[d] = grid->sizes[d - 1];
     return TN_OK;
+}
+
+tn_status tni_shape_grid_sampler_2d(tni_geometry *g, tn_tensor *input, tn_tensor *grid,
+                                    int64_t interpolation_mode, int64_t padding_mode,
+                                    bool align_corners)
+{
+    (void)align_corners;
+    return grid_sampler(g, input, grid, interpolation_mode, padding_mode, 4);
+}
+
+tn_status tni_shape_grid_sampler_3d(tni_geometry *g, tn_tensor *input, tn_tensor *grid,
+                                    int64_t interpolation_mode, int64_t padding_mode,
+                                    bool align_corners)
+{
+    (void)align_corners;
+    return grid_sampler(g, input, grid, interpolation_mode, padding_mode, 5);
 }

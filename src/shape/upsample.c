@@ -78,8 +78,13 @@ static tn_status forward(tni_geometry *g, const tn_tensor *self, const tni_upsam
     TN_CHECK(u.channels > 0, TN_INVALID,
              "Non-empty %dD data tensor expected but got a tensor with sizes %s", self->ndim,
              tni_format_sizes(self->ndim, self->sizes, text, sizeof text));
-    bool moves = a->mode <= TNI_UPSAMPLE_NEAREST_EXACT && self->dtype == TN_DTYPE_U8;
-    bool fits = moves || tn_dtype_is_floating((tn_dtype)self->dtype);
+    bool smooth = a->mode >= TNI_UPSAMPLE_SMOOTH_LINEAR;
+    bool moves = a->mode <= TNI_UPSAMPLE_NEAREST_EXACT || smooth;
+    bool fits =
+        (moves && self->dtype == TN_DTYPE_U8) || tn_dtype_is_floating((tn_dtype)self->dtype);
+    TN_CHECK(fits || !smooth, TN_UNSUPPORTED,
+             "\"compute_index_ranges_weights\" not implemented for '%s'",
+             tni_dtype_text((tn_dtype)self->dtype));
     if (!fits && a->spatial == 2 && a->mode != TNI_UPSAMPLE_CUBIC)
         TN_FAIL(TN_UNSUPPORTED, "\"upsample_%s2d_channels_last\" not implemented for '%s'",
                 a->mode == TNI_UPSAMPLE_LINEAR ? "bilinear" : "nearest",
@@ -117,8 +122,8 @@ static tn_status backward(tni_geometry *g, const tn_tensor *grad, const int64_t 
              "\"%s_backward\" not implemented for '%s'", a->name,
              tni_dtype_text((tn_dtype)grad->dtype));
     /* Some kernels of the reference do not keep the order. */
-    bool keeps = a->spatial == 2 ? a->mode != TNI_UPSAMPLE_CUBIC
-                                 : a->spatial == 3 && a->mode == TNI_UPSAMPLE_LINEAR;
+    bool cubic = a->mode == TNI_UPSAMPLE_CUBIC || a->mode == TNI_UPSAMPLE_SMOOTH_CUBIC;
+    bool keeps = a->spatial == 2 ? !cubic : a->spatial == 3 && a->mode == TNI_UPSAMPLE_LINEAR;
     return result(g, grad, &u, u.in, keeps);
 }
 
@@ -163,3 +168,7 @@ UPSAMPLE("upsample_", bilinear2d, 2, LINEAR, CORNERS, align_corners, TWO, scales
 UPSAMPLE("upsample_", trilinear3d, 3, LINEAR, CORNERS, align_corners, THREE, scales_d, scales_h,
          scales_w)
 UPSAMPLE("upsample_", bicubic2d, 2, CUBIC, CORNERS, align_corners, TWO, scales_h, scales_w)
+UPSAMPLE("upsample_", bilinear2d_aa, 2, SMOOTH_LINEAR, CORNERS, align_corners, TWO, scales_h,
+         scales_w)
+UPSAMPLE("upsample_", bicubic2d_aa, 2, SMOOTH_CUBIC, CORNERS, align_corners, TWO, scales_h,
+         scales_w)

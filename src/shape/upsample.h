@@ -10,6 +10,8 @@ typedef enum tni_upsample_mode {
     TNI_UPSAMPLE_NEAREST_EXACT, /* places are those of centres */
     TNI_UPSAMPLE_LINEAR,
     TNI_UPSAMPLE_CUBIC,
+    TNI_UPSAMPLE_SMOOTH_LINEAR, /* over as many places as the result skips */
+    TNI_UPSAMPLE_SMOOTH_CUBIC,
 } tni_upsample_mode;
 
 /* Three spatial dimensions always: those that are missing stand in front, with a size of one. */

@@ -2,6 +2,7 @@
 /* What golden cases of gradients cannot say: lists that nodes keep are watched and released, and
  * what must not be differentiated again is refused. */
 #include "kit.h"
+#include "tenon/gradcheck.h"
 
 static tn_tensor *places(int64_t n, int64_t value)
 {
@@ -75,4 +76,30 @@ TEST(a_product_with_two_zeros_is_not_differentiated_twice)
     tn_tensor *all[] = {x, src, index, y, sum};
     for (int i = 0; i < 5; i++)
         tn_tensor_unref(all[i]);
+}
+
+static tn_status ctc_of_scores(void *ctx, tn_tensor *const *inputs, int64_t n_inputs,
+                               tn_tensor **outputs, int64_t *n_outputs)
+{
+    const int64_t in[] = {5, 3}, counts[] = {2, 1};
+    TN_AUTO(tn_tensor) log_probs = NULL;
+    (void)n_inputs;
+    TN_TRY(tn_log_softmax(inputs[0], 2, TN_DTYPE_NONE, &log_probs));
+    TN_TRY(tn_ctc_loss(log_probs, ctx, in, 2, counts, 2, 0, 0, false, &outputs[0]));
+    *n_outputs = 1;
+    return TN_OK;
+}
+
+TEST(the_gradient_of_a_sequence_loss_is_that_of_normalised_scores)
+{
+    const int64_t sizes[] = {5, 2, 4}, rows[] = {2, 2}, labels[] = {1, 2, 3, 3};
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F64, TN_CPU);
+    tn_tensor *x = NULL, *targets = NULL;
+    tn_manual_seed(3);
+    ASSERT_OK(tn_randn(sizes, 3, &opts, &x));
+    ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+    ASSERT_OK(tn_tensor_from_data(labels, 2, rows, TN_DTYPE_I64, &targets));
+    EXPECT_OK(tn_gradcheck(ctc_of_scores, targets, &x, 1, NULL));
+    tn_tensor_unref(x);
+    tn_tensor_unref(targets);
 }

@@ -217,9 +217,9 @@ TEST(operators_without_a_rule_are_refused)
     tn_tensor *x = kit_vector(2, 3), *y = NULL, *room = kit_vector(2, 0);
     ASSERT_OK(tn_forward_enter());
     tn_tensor *d = dual(x, 1);
-    EXPECT_REFUSED(tn_cumprod(d, 0, TN_DTYPE_NONE, &y), TN_UNSUPPORTED,
-                   "Trying to use forward AD with cumprod that does not support it because it has "
-                   "not been implemented yet.");
+    EXPECT_REFUSED(tn__sample_dirichlet(d, NULL, &y), TN_UNSUPPORTED,
+                   "Trying to use forward AD with _sample_dirichlet that does not support it "
+                   "because it has not been implemented yet.");
     EXPECT_REFUSED(tn_add_out(d, d, tn_int(1), room), TN_UNSUPPORTED,
                    "Trying to use forward AD with add_out that does not support it because it is "
                    "an out= function");
@@ -483,4 +483,66 @@ TEST(the_tangent_of_layer_norm_has_a_gradient)
     ASSERT_OK(tn_forward_leave());
     drop2(x, v);
     drop2(c, d);
+}
+
+/* The tangents of both results of var_mean, and their gradients for the argument. */
+TEST(tangents_by_gradients_of_gradients_reach_every_result_and_differentiate_again)
+{
+    tn_tensor *x = kit_leaf(3, 0), *parts[2] = {NULL}, *t = NULL, *sum = NULL, *grad = NULL;
+    const float values[] = {1, 2, 4};
+    bool on = tn_set_grad_enabled(false);
+    for (int i = 0; i < 3; i++)
+        ((float *)x->data)[i] = values[i];
+    tn_set_grad_enabled(on);
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 0);
+    tn_tensor *seed = NULL;
+    ASSERT_OK(tn_tensor_tangent(d, &seed));
+    for (int i = 0; i < 3; i++)
+        ((float *)seed->data)[i] = i == 0 ? 1 : 0; /* the first element moves */
+    ASSERT_OK(tn_var_mean(d, NULL, 0, NULL, false, &parts[0], &parts[1]));
+    ASSERT_OK(tn_tensor_tangent(parts[1], &t));
+    EXPECT_NEAR((double)*(const float *)t->data, 1.0 / 3, 1e-6);
+    tn_tensor_unref(t);
+    ASSERT_OK(tn_tensor_tangent(parts[0], &t));
+    EXPECT_NEAR((double)*(const float *)t->data, 1 - 7.0 / 3, 1e-6); /* 2 / (n - 1) * (x0 - mean) */
+    ASSERT_OK(tn_sum(t, TN_DTYPE_NONE, &sum));
+    ASSERT_OK(tn_grad(&sum, 1, &x, 1, NULL, NULL, &grad));
+    EXPECT_NEAR((double)((const float *)grad->data)[0], 1 - 1.0 / 3, 1e-6);
+    EXPECT_NEAR((double)((const float *)grad->data)[1], -1.0 / 3, 1e-6);
+    ASSERT_OK(tn_forward_leave());
+    tn_tensor *all[] = {x, d, seed, parts[0], parts[1], t, sum, grad};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        tn_tensor_unref(all[i]);
+}
+
+/* How much more is alive after a level in which each allocation failed in turn. */
+static int64_t left_by_failures(tn_tensor *x)
+{
+    int64_t before = tni_test_live;
+    tn_status rc;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        tn_tensor *parts[2] = {NULL}, *d = NULL;
+        rc = tn_forward_enter();
+        if (rc == TN_OK) {
+            rc = tn_make_dual(x, x, &d);
+            if (rc == TN_OK)
+                rc = tn_var_mean(d, NULL, 0, NULL, false, &parts[0], &parts[1]);
+            EXPECT(rc == TN_OK || (!parts[0] && !parts[1]));
+            tn_tensor_unref(d);
+            drop2(parts[0], parts[1]);
+            EXPECT_OK(tn_forward_leave()); /* keeps tangents until then */
+        }
+    }
+    return tni_test_live - before;
+}
+
+TEST(tangents_by_gradients_of_gradients_leak_nothing_when_an_allocation_fails)
+{
+    kit_warm_up();
+    tn_tensor *x = kit_vector(3, 2);
+    (void)left_by_failures(x); /* what stays after the first time are blocks for the next */
+    EXPECT_EQ_INT(left_by_failures(x), 0);
+    tn_tensor_unref(x);
 }

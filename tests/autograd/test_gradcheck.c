@@ -36,6 +36,8 @@ static const exception follows[] = {
      "out and logsumexp follow the inputs"},
     {"aten::nll_loss_backward", "the total weight follows the target"},
     {"aten::nll_loss2d_backward", "the total weight follows the target"},
+    {"aten::_ctc_loss*", "the log probabilities are normalised: see test_formulas.c"},
+    {"aten::ctc_loss.*", "the log probabilities are normalised: see test_formulas.c"},
 };
 /* Samples where the derivative is a convention, or the reference has none either. */
 static const exception samples[] = {
@@ -72,6 +74,8 @@ static const exception unset[] = {
     {"aten::new_empty_strided", "uninitialised"},
     {"aten::resize_", "uninitialised"},
     {"aten::normal.*", "random numbers carry no gradient"},
+    {"aten::_standard_gamma", "the gradient is that of the distribution, not of the sampler"},
+    {"aten::_sample_dirichlet", "the gradient is that of the distribution, not of the sampler"},
     {"aten::histogram.bin_ct", "its edges follow the input, and count for nothing"},
 };
 
@@ -96,6 +100,7 @@ static const exception never[] = {
     {"aten::_cdist_backward", "the reference has none"},
     {"aten::_pdist_backward", "the reference has none"},
     {"aten::grid_sampler_2d_backward", "the reference has none"},
+    {"aten::grid_sampler_3d_backward", "the reference has none"},
     {"aten::nextafter", "the reference has none"},
     {"aten::nextafter_", "the reference has none"},
     {"aten::heaviside", "the reference has none"},
@@ -119,6 +124,7 @@ static const exception never[] = {
 /* Derivatives without a derivative of their own, in the reference either. */
 static const exception once[] = {
     {"aten::grid_sampler_2d", "bends at every element"},
+    {"aten::grid_sampler_3d", "the same"},
     {"aten::grid_sampler", "the same"},
     {"aten::_cdist_forward", "is flat at 0"},
     {"aten::cdist", "the same"},

@@ -136,3 +136,89 @@ TEST(choices_follow_their_weights)
     EXPECT(llabs(first[3] - 5000) < 250);
     tn_tensor_unref(p);
 }
+
+/* ---- distributions with parameters of their own ---- */
+
+enum { POISSON, BINOMIAL, GAMMA, SHARES };
+
+static tn_tensor *draws(int kind, double a, double b, int64_t n)
+{
+    tn_tensor *first = empty(n, TN_DTYPE_F64, TN_CPU), *second = empty(n, TN_DTYPE_F64, TN_CPU);
+    tn_tensor *made = NULL;
+    ASSERT_OK(tn_fill_(first, tn_float(a)));
+    ASSERT_OK(tn_fill_(second, tn_float(b)));
+    tn_manual_seed(23);
+    if (kind == POISSON)
+        ASSERT_OK(tn_poisson(first, NULL, &made));
+    else if (kind == BINOMIAL)
+        ASSERT_OK(tn_binomial(first, second, NULL, &made));
+    else
+        ASSERT_OK(tn__standard_gamma(first, NULL, &made));
+    tn_tensor_unref(first);
+    tn_tensor_unref(second);
+    return made;
+}
+
+TEST(moments_are_those_of_the_parameters)
+{
+    static const struct {
+        int kind;
+        double a, b, mean, variance;
+    } cases[] = {
+        {POISSON, 0.7, 0, 0.7, 0.7},     {POISSON, 9.5, 0, 9.5, 9.5},
+        {POISSON, 10.5, 0, 10.5, 10.5},  {POISSON, 1000, 0, 1000, 1000},
+        {BINOMIAL, 10, 0.3, 3, 2.1},     {BINOMIAL, 10, 0.8, 8, 1.6},
+        {BINOMIAL, 1000, 0.4, 400, 240}, {BINOMIAL, 200, 0.9, 180, 18},
+        {GAMMA, 0.2, 0, 0.2, 0.2},       {GAMMA, 1, 0, 1, 1},
+        {GAMMA, 30, 0, 30, 30},
+    };
+    const int64_t n = 100000;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        tn_tensor *t = draws(cases[c].kind, cases[c].a, cases[c].b, n);
+        const double *x = t->data;
+        double sum = 0, squares = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum += x[i];
+        for (int64_t i = 0; i < n; i++)
+            squares += (x[i] - cases[c].mean) * (x[i] - cases[c].mean);
+        test_note("case %zu", c);
+        /* Five standard errors; the fourth moment is at most some ten times the squared variance.
+         */
+        EXPECT_NEAR(sum / (double)n, cases[c].mean, 5 * sqrt(cases[c].variance / (double)n));
+        EXPECT_NEAR(squares / (double)n, cases[c].variance,
+                    5 * cases[c].variance * sqrt(35 / (double)n));
+        tn_tensor_unref(t);
+    }
+}
+
+TEST(shares_of_small_poisson_and_binomial_numbers_are_right)
+{
+    const int64_t n = 200000;
+    for (int kind = POISSON; kind <= BINOMIAL; kind++) {
+        tn_tensor *t = draws(kind, kind == POISSON ? 2 : 4, 0.5, n);
+        const double *x = t->data;
+        double p = kind == POISSON ? exp(-2) : 0.0625;
+        for (int k = 0; k < 5; k++) {
+            int64_t count = 0;
+            for (int64_t i = 0; i < n; i++)
+                count += x[i] == k;
+            EXPECT_NEAR((double)count / (double)n, p, 5 * sqrt(p / (double)n));
+            p *= kind == POISSON ? 2.0 / (k + 1) : (4.0 - k) / (k + 1);
+        }
+        tn_tensor_unref(t);
+    }
+}
+
+TEST(numbers_by_rejection_do_not_depend_on_threads)
+{
+    for (int kind = POISSON; kind < SHARES; kind++) {
+        ASSERT_OK(tn_set_num_threads(1));
+        tn_tensor *one = draws(kind, 12, 0.5, 5003);
+        ASSERT_OK(tn_set_num_threads(3));
+        tn_tensor *three = draws(kind, 12, 0.5, 5003);
+        EXPECT(memcmp(one->data, three->data, 5003 * sizeof(double)) == 0);
+        tn_tensor_unref(one);
+        tn_tensor_unref(three);
+    }
+    ASSERT_OK(tn_set_num_threads(2));
+}

@@ -48,8 +48,25 @@ def sampling(w):
     for args in ("f32[1,2,3,4], f32[2,3,2,2], 0, 0, False", "f32[1,2,3,4], f32[1,3,2,3], 0, 0, False", "f32[2,3,4], f32[1,3,2,2], 0, 0, False", "f32[1,2,0,4], f32[1,3,2,2], 0, 0, False", "f32[1,2,3,4], f64[1,3,2,2], 0, 0, False",
                  "i64[1,2,3,4], i64[1,3,2,2], 0, 0, False"):
         w.case("grid_sampler_2d", args)
+    w.comment("grid_sampler_3d and its gradient")
+    w.tensor("volume", (torch.rand(1, 2, 2, 3, 3) * 2.6 - 1.3))
+    w.tensor("volume64", (torch.rand(1, 2, 2, 3, 3, dtype=torch.float64) * 2.6 - 1.3))
+    w.tensor("lost", torch.tensor([[[[[float("nan"), 0.0, 0.1], [float("inf"), 0.2, -0.3]]]]]))
+    for mode in (0, 1):
+        for pad in (0, 1, 2):
+            for align in (False, True):
+                rest = "%d, %d, %s" % (mode, pad, align)
+                w.case("grid_sampler_3d", "f32[1,2,3,4,2], $volume, " + rest, CLOSE)
+                w.case("grid_sampler_3d_backward", "f64[1,2,2,2,3], f64[1,2,3,4,2], $volume64, %s, [True,True]" % rest, LOOSE["f64"])
+    w.case("grid_sampler_3d", "f32[1,2,3,4,2], $lost, 0, 0, False", CLOSE)
+    w.case("grid_sampler", "f32[1,2,3,4,2], $volume, 0, 1, True", CLOSE)
+    w.case("grid_sampler_3d", "f32[0,2,3,4,2], f32[0,3,2,2,3], 0, 0, False")
+    w.case("grid_sampler_3d", "f32[1,2,3,4,2], f32[1,0,2,2,3], 0, 0, False")
+    for args in ("f32[1,2,3,4,2], f32[2,3,2,2,3], 0, 0, False", "f32[1,2,3,4,2], f32[1,3,2,2,2], 0, 0, False", "f32[1,2,3,4], f32[1,3,2,2], 0, 0, False",
+                 "f32[1,2,0,4,2], f32[1,3,2,2,3], 0, 0, False", "f32[1,2,3,4,2], $volume, 2, 0, False"):
+        w.case("grid_sampler_3d", args)
     w.comment("affine_grid_generator")
-    for args in ("f32[1,2,3], [1,2,3,4], False", "f32[2,2,3], [2,1,2,2], True", "f32[1,2,3], [1,1,1,1], True"):
+    for args in ("f64[2,3,4], [2,1,2,3,4], True", "f32[1,3,4], [1,1,3,2,2], False", "f32[1,2,3], [1,2,3,4], False", "f32[2,2,3], [2,1,2,2], True", "f32[1,2,3], [1,1,1,1], True"):
         w.case("affine_grid_generator", args, CLOSE)
 
 

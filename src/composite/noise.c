@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* composite/noise.c: activations with random slopes, and kinds of dropout, in terms of random fills
+ * and products. */
+#include <math.h>
+#include "composite/leave.h"
+#include "core/tensor.h"
+#include "gen/composites.h"
+#include "tenon/ops.h"
+
+/* ---- random slopes ---- */
+
+static tn_status check_noise(const tn_tensor *self, const tn_tensor *noise)
+{
+    char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
+    bool same = self->ndim == noise->ndim;
+    for (int d = 0; same && d < self->ndim; d++)
+        same = self->sizes[d] == noise->sizes[d];
+    TN_CHECK(
+        same, TN_INVALID,
+        "noise tensor shape must match self tensor shape. Got self.shape = %s noise.shape = %s",
+        tni_format_sizes(self->ndim, self->sizes, a, sizeof a),
+        tni_format_sizes(noise->ndim, noise->sizes, b, sizeof b));
+    return TN_OK;
+}
+
+/* A factor for each element; belongs to the scope. */
+static tn_tensor *slopes(tn_tensor *self, tn_scalar lower, tn_scalar upper, tn_generator *generator)
+{
+    tn_tensor *numbers = tnx_empty_like(self, NULL, TN_FORMAT_CONTIGUOUS);
+    if (numbers)
+        tnx_uniform_(numbers, tn_scalar_to_double(lower), tn_scalar_to_double(upper), generator);
+    return tnx_where_scalarself(tnx_gt_scalar(self, tn_int(0)), tn_int(1), numbers);
+}
+
+static tn_scalar middle(tn_scalar lower, tn_scalar upper)
+{
+    return tn_float((tn_scalar_to_double(lower) + tn_scalar_to_double(upper)) / 2);
+}
+
+/* One slope for all; results lie row by row, as the reference's do. */
+static tn_status at_rest(tn_tensor *self, tn_scalar lower, tn_scalar upper, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) dense = NULL;
+    TN_TRY(tn_contiguous(self, TN_FORMAT_CONTIGUOUS, &dense));
+    return tn_leaky_relu(dense, middle(lower, upper), out);
+}
+
+tn_status tni_composite_rrelu_with_noise_functional(tn_tensor *self, tn_tensor *noise,
+                                                    tn_scalar lower, tn_scalar upper, bool training,
+                                                    tn_generator *generator, tn_tensor **out,
+                                                    tn_tensor **noise_out)
+{
+    tn_scope *scope;
+    if (training)
+        TN_TRY(check_noise(self, noise));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *made =
+        training ? slopes(self, lower, upper, generator) : tnx_clone(noise, TN_FORMAT_NONE);
+    tn_tensor *dense = tnx_contiguous(self, TN_FORMAT_CONTIGUOUS);
+    tn_tensor *result =
+        training ? tnx_mul(dense, made) : tnx_leaky_relu(dense, middle(lower, upper));
+    tn_tensor *kept = tn_scope_keep(made);
+    TN_AUTO(tn_tensor) y = NULL;
+    tn_status status = tni_leave(scope, result, &y);
+    if (status != TN_OK) {
+        tn_tensor_unref(kept);
+        return status;
+    }
+    *out = TN_MOVE(y);
+    *noise_out = kept;
+    return TN_OK;
+}
+
+tn_status tni_composite_rrelu_with_noise(tn_tensor *self, tn_tensor *noise, tn_scalar lower,
+                                         tn_scalar upper, bool training, tn_generator *generator,
+                                         tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) result = NULL;
+    TN_AUTO(tn_tensor) made = NULL;
+    if (!training)
+        return at_rest(self, lower, upper, out);
+    TN_TRY(tni_composite_rrelu_with_noise_functional(self, noise, lower, upper, true, generator,
+                                                     &result, &made));
+    TN_TRY(tn_copy_(noise, made, false));
+    *out = TN_MOVE(result);
+    return TN_OK;
+}
+
+tn_status tni_composite_rrelu_with_noise_(tn_tensor *self, tn_tensor *noise, tn_scalar lower,
+                                          tn_scalar upper, bool training, tn_generator *generator)
+{
+    TN_AUTO(tn_tensor) made = NULL;
+    tn_scope *scope;
+    if (!training)
+        return tn_leaky_relu_(self, middle(lower, upper));
+    TN_TRY(check_noise(self, noise));
+    TN_TRY(tn_scope_enter(&scope));
+    TN_TRY(tni_leave(scope, slopes(self, lower, upper, generator), &made));
+    TN_TRY(tn_copy_(noise, made, false));
+    return tn_mul_(self, made);
+}
+
+tn_status tni_composite_rrelu_with_noise_out(tn_tensor *self, tn_tensor *noise, tn_scalar lower,
+                                             tn_scalar upper, bool training,
+                                             tn_generator *generator, tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) made = NULL;
+    if (!training)
+        return tn_leaky_relu_out(self, middle(lower, upper), out);
+    TN_TRY(check_noise(self, noise));
+    tn_scope *scope;
+    TN_TRY(tn_scope_enter(&scope));
+    TN_TRY(tni_leave(scope, slopes(self, lower, upper, generator), &made));
+    TN_TRY(tn_mul_out(self, made, out));
+    return tn_copy_(noise, made, false);
+}
+
+tn_status tni_composite_rrelu_with_noise_backward(tn_tensor *grad_output, tn_tensor *self,
+                                                  tn_tensor *noise, tn_scalar lower,
+                                                  tn_scalar upper, bool training,
+                                                  bool self_is_result, tn_tensor **out)
+{
+    if (training && tn_scalar_to_double(upper) - tn_scalar_to_double(lower) > 1e-6)
+        return tn_mul(noise, grad_output, out);
+    return tn_leaky_relu_backward(grad_output, self, middle(lower, upper), self_is_result, out);
+}
+
+tn_status tni_composite_rrelu(tn_tensor *self, tn_scalar lower, tn_scalar upper, bool training,
+                              tn_generator *generator, tn_tensor **out)
+{
+    TN_CHECK(tn_scalar_to_double(lower) <= tn_scalar_to_double(upper), TN_INVALID,
+             "Lower bound should be less than or equal to the upper bound");
+    TN_AUTO(tn_tensor) noise = NULL;
+    if (!training)
+        return at_rest(self, lower, upper, out);
+    TN_TRY(tn_empty_like(self, NULL, TN_FORMAT_CONTIGUOUS, &noise));
+    return tn_rrelu_with_noise(self, noise, lower, upper, true, generator, out);
+}
+
+/* ---- dropout ---- */
+
+/* What to multiply by, and what to add; both belong to the scope. */
+typedef struct change {
+    tn_tensor *factor, *shift; /* factor NULL: nothing changes; shift NULL: nothing to add */
+} change;
+
+static tn_status dropped(tn_tensor *input, double p, bool train, bool feature, bool alpha,
+                         change *out)
+{
+    *out = (change){NULL, NULL};
+    TN_CHECK(p >= 0 && p <= 1, TN_INVALID,
+             "dropout probability has to be between 0 and 1, but got %g", p);
+    if (p == 0 || !train || input->numel == 0)
+        return TN_OK;
+    TN_CHECK(!feature || input->ndim >= 2, TN_INVALID,
+             "Feature dropout requires at least 2 dimensions in the input");
+    int64_t sizes[TN_MAX_DIMS];
+    for (int d = 0; d < input->ndim; d++)
+        sizes[d] = feature && d >= 2 ? 1 : input->sizes[d];
+    if (p == 1) {
+        out->factor = tnx_new_zeros(input, sizes, 0, NULL);
+        return TN_OK;
+    }
+    tn_tensor *kept = tnx_new_empty(input, sizes, input->ndim, NULL);
+    if (kept)
+        tnx_bernoulli_(kept, 1 - p, NULL);
+    if (!alpha) {
+        out->factor = tnx_div_scalar(kept, tn_float(1 - p));
+        return TN_OK;
+    }
+    const double low = 1.7580993408473766; /* scale * alpha of selu */
+    double a = 1 / sqrt((low * low * p + 1) * (1 - p));
+    tn_tensor *gone = tnx_sub_scalar(kept, tn_int(1), tn_int(1)); /* -1 where dropped */
+    out->shift =
+        tnx_add_scalar(tnx_mul_scalar(gone, tn_float(low * a)), tn_float(low * a * p), tn_int(1));
+    out->factor = tnx_mul_scalar(kept, tn_float(a));
+    return TN_OK;
+}
+
+static tn_status drop(tn_tensor *input, double p, bool train, bool feature, bool alpha,
+                      tn_tensor **out)
+{
+    tn_scope *scope;
+    change c;
+    TN_TRY(tn_scope_enter(&scope));
+    tn_status status = dropped(input, p, train, feature, alpha, &c);
+    tn_tensor *result = status == TN_OK && c.factor ? tnx_mul(input, c.factor) : input;
+    if (status == TN_OK && c.shift)
+        result = tnx_add(result, c.shift, tn_int(1));
+    TN_AUTO(tn_tensor) made = NULL;
+    tn_status left = tni_leave(scope, result, &made);
+    TN_TRY(status != TN_OK ? status : left);
+    *out = TN_MOVE(made);
+    return TN_OK;
+}
+
+static tn_status drop_(tn_tensor *self, double p, bool train, bool feature, bool alpha)
+{
+    tn_scope *scope;
+    change c;
+    TN_TRY(tn_scope_enter(&scope));
+    tn_status status = dropped(self, p, train, feature, alpha, &c);
+    if (status == TN_OK && c.factor)
+        status = tn_mul_(self, c.factor);
+    if (status == TN_OK && c.shift)
+        status = tn_add_(self, c.shift, tn_int(1));
+    tn_status left = tn_scope_leave(scope);
+    return status != TN_OK ? status : left;
+}
+
+#define DROPOUT(name, feature, alpha)                                                       \
+    tn_status tni_composite_##name(tn_tensor *input, double p, bool train, tn_tensor **out) \
+    {                                                                                       \
+        return drop(input, p, train, feature, alpha, out);                                  \
+    }                                                                                       \
+    tn_status tni_composite_##name##_(tn_tensor *self, double p, bool train)                \
+    {                                                                                       \
+        return drop_(self, p, train, feature, alpha);                                       \
+    }
+DROPOUT(alpha_dropout, false, true)
+DROPOUT(feature_dropout, true, false)
+DROPOUT(feature_alpha_dropout, true, true)
+
+/* ---- gradients by their own names ---- */
+
+tn_status tni_composite_shrink_backward(tn_tensor *grad, tn_tensor *self, tn_scalar lambd,
+                                        tn_tensor **out)
+{
+    tn_scope *scope;
+    tn_scalar below = tn_float(-tn_scalar_to_double(lambd));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *inside = tnx_logical_and(tnx_ge_scalar(self, below), tnx_le_scalar(self, lambd));
+    return tni_leave(scope, tnx_masked_fill(grad, inside, tn_int(0)), out);
+}
+
+tn_status tni_composite_logit_backward(tn_tensor *grad_output, tn_tensor *self, tn_opt_float eps,
+                                       tn_tensor **out)
+{
+    tn_scope *scope;
+    double low = eps.has ? eps.value : 0, high = 1 - low;
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *product = tnx_mul(self, tnx_rsub_scalar(self, tn_int(1), tn_int(1)));
+    tn_tensor *outside =
+        tnx_logical_or(tnx_lt_scalar(self, tn_float(low)), tnx_gt_scalar(self, tn_float(high)));
+    tn_tensor *slope = tnx_div(grad_output, product);
+    tn_scalar there = eps.has ? tn_int(0) : tn_float((double)NAN);
+    return tni_leave(scope, tnx_masked_fill(slope, outside, there), out);
+}
