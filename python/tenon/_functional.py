@@ -271,10 +271,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 
 def poisson(input, generator=None):
     """Counts of arrivals at the given rates."""
-    if bool((input < 0).any()):
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    from tenon.distributions.discrete import draw_poisson
-    return draw_poisson(input.detach())
+    return tenon._C._VariableFunctions.poisson(input, generator)
 
 
 # Questions and methods.

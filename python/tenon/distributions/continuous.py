@@ -12,42 +12,8 @@ __all__ = ["Beta", "Cauchy", "Chi2", "Exponential", "Gamma", "Gumbel", "HalfCauc
 
 
 def standard_gamma(concentration):
-    """Samples of Gamma(concentration, 1) that carry a gradient. Marsaglia and Tsang's method, which is exact."""
-    from tenon.autograd import Function
-
-    class StandardGamma(Function):
-        @staticmethod
-        def forward(ctx, alpha):
-            made = _draw_gamma(alpha)
-            ctx.save_for_backward(alpha, made)
-            return made
-
-        @staticmethod
-        def backward(ctx, grad):
-            alpha, made = ctx.saved_tensors
-            return grad * tenon._C._VariableFunctions._standard_gamma_grad(alpha, made)
-
-    return StandardGamma.apply(concentration) if concentration.requires_grad else _draw_gamma(concentration)
-
-
-def _draw_gamma(alpha):
-    with tenon.no_grad():
-        alpha64 = alpha.detach().to(tenon.float64)
-        raised = tenon.where(alpha64 < 1, alpha64 + 1, alpha64)
-        d = raised - 1 / 3
-        c = 1 / (9 * d).sqrt()
-        made = tenon.zeros_like(d)
-        waiting = tenon.ones_like(d, dtype=tenon.bool)
-        while bool(waiting.any()):
-            x = tenon.randn_like(d)
-            v = (1 + c * x) ** 3
-            u = tenon.rand_like(d)
-            safe = v.clamp(min=1e-300)
-            good = (v > 0) & (tenon.log(u) < 0.5 * x * x + d * (1 - v + tenon.log(safe)))
-            made = tenon.where(waiting & good, d * v, made)
-            waiting = waiting & ~good
-        boost = tenon.where(alpha64 < 1, tenon.rand_like(d) ** (1 / alpha64), tenon.ones_like(d))
-        return (made * boost).to(alpha.dtype).clamp(min=tenon.finfo(alpha.dtype).tiny)
+    """Samples of Gamma(concentration, 1) that carry a gradient."""
+    return tenon._C._VariableFunctions._standard_gamma(concentration)
 
 
 class _Scalar(Distribution):

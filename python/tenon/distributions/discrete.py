@@ -166,19 +166,9 @@ class NegativeBinomial(_Binary):
 
 
 def draw_poisson(rate):
-    """Counts of arrivals; a large rate is the sum of smaller ones, so that no product underflows."""
+    """Counts of arrivals."""
     with tenon.no_grad():
-        parts = max(1, math.ceil(float(rate.max().item()) / 30)) if rate.numel() else 1
-        limit = -(rate.to(tenon.float64) / parts)
-        made = tenon.zeros_like(limit)
-        for _ in range(parts):
-            total = tenon.rand_like(limit).log()
-            going = total > limit
-            while bool(going.any()):
-                made += going.to(made.dtype)
-                total = total + tenon.rand_like(limit).log()
-                going = going & (total > limit)
-        return made.to(rate.dtype)
+        return tenon._C._VariableFunctions.poisson(rate)
 
 
 class Poisson(Distribution):

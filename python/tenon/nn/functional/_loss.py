@@ -7,7 +7,6 @@ import warnings
 import tenon
 from tenon.nn._reduction import get_enum, legacy_get_string, reduce_by, resolve
 from tenon.nn.functional._shared import op, overridable
-from tenon.nn.functional._ctc import ctc_loss_composed
 
 _nn = tenon._C._nn
 
@@ -328,5 +327,4 @@ def triplet_margin_with_distance_loss(
 @overridable
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """The connectionist temporal classification loss of (T, N, C) log probabilities and label sequences."""
-    run = getattr(tenon, "ctc_loss", ctc_loss_composed)
-    return run(log_probs, targets, input_lengths, target_lengths, blank, get_enum(reduction), zero_infinity)
+    return tenon.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, get_enum(reduction), zero_infinity)
