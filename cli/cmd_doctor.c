@@ -123,8 +123,12 @@ static int print_again_and_again(const command *self, const request *q, double s
     bool clear = term_live(stdout) && !q->opts.json;
     for (bool first = true; !interrupted; first = false) {
         char *text;
-        if (look(q, &text) != TN_OK)
-            return first ? library_error(self) : EXIT_OK;
+        if (look(q, &text) != TN_OK) {
+            if (first)
+                return library_error(self);
+            printf("%s\n", tn_last_error());
+            return EXIT_OK;
+        }
         fputs(clear ? "\033[H\033[2J" : first || q->opts.json ? "" : "\n", stdout);
         print_report(text);
         tn_string_free(text);

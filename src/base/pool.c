@@ -311,7 +311,7 @@ static bool take_pool(void)
 }
 
 /* Have @p wanted workers, or as many as the system gives. They take no signals: those belong to the
- * application's threads. */
+ * application's threads; but for the one by which the watchdog asks where they are. */
 static int have_workers(int wanted)
 {
     if (pool.nworkers < wanted) {

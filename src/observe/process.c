@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Up to @p n - 1 bytes of a small file, ended; false when it cannot be read. */
@@ -130,8 +131,9 @@ static char process_state(int pid, int *group)
     char path[64], text[4096];
     const char *at;
     snprintf(path, sizeof path, "/proc/%d/status", pid);
+    errno = 0;
     if (!read_file(path, text, sizeof text))
-        return 'X';
+        return errno == EACCES || errno == EPERM ? '?' : 'X'; /* some systems hide other people's */
     *group = status_line(text, "Tgid", &at) ? (int)strtol(at, NULL, 10) : pid;
     if (!status_line(text, "State", &at))
         return 'X';
@@ -140,10 +142,24 @@ static char process_state(int pid, int *group)
     return *at;
 }
 
+/* A process that ends loses its descriptors a moment before it is seen to have ended. */
+static bool is_ending(int pid)
+{
+    int group;
+    for (int i = 0; i < 10; i++) {
+        char state = process_state(pid, &group);
+        if (state == 'Z' || state == 'X')
+            return true;
+        nanosleep(&(struct timespec){0, 3000000}, NULL);
+    }
+    return false;
+}
+
 /* Why nothing can be read. */
 static tn_status refuse(int pid, int why, const char *name, const struct stat *st)
 {
-    TN_CHECK(why != ENOENT && why != ESRCH, TN_INVALID, "process %d has just ended", pid);
+    TN_CHECK(why != ENOENT && why != ESRCH && !is_ending(pid), TN_INVALID,
+             "process %d has just ended", pid);
     TN_CHECK(st->st_uid == geteuid(), TN_UNSUPPORTED,
              "process %d (%s) belongs to another user (%u, and you are %u): ask as that user", pid,
              name, (unsigned)st->st_uid, (unsigned)geteuid());
@@ -177,9 +193,7 @@ tn_status tni_process_open(int pid, tni_process_records *out)
     closedir(dir);
     if (out->n > 0)
         return TN_OK;
-    state = process_state(pid, &group);
-    TN_CHECK(state != 'Z' && state != 'X', TN_INVALID,
-             "process %d ended while it was being looked at", pid);
+    TN_CHECK(!is_ending(pid), TN_INVALID, "process %d ended while it was being looked at", pid);
     TN_CHECK(!foreign, TN_INVALID,
              "process %d (%s) has the record of another process open, and none of its own: it was "
              "made without fork()'s handlers, or only reads that record",
@@ -235,8 +249,11 @@ static void look_at_thread(int pid, bool other_numbers, tni_seen_thread *t)
     t->alive = true;
     t->cpu_ns = ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
     snprintf(path, sizeof path, "/proc/%d/task/%u/schedstat", pid, tid);
-    if (read_file(path, text, sizeof text) && isdigit((unsigned char)text[0]))
-        t->cpu_ns = strtoull(text, NULL, 10);
+    if (read_file(path, text, sizeof text) && isdigit((unsigned char)text[0])) {
+        char *end;
+        t->cpu_ns = strtoull(text, &end, 10);
+        t->queued_ns = strtoull(end, NULL, 10);
+    }
     snprintf(path, sizeof path, "/proc/%d/task/%u/comm", pid, tid);
     if (read_file(path, text, sizeof text))
         snprintf(t->comm, sizeof t->comm, "%.*s", (int)strcspn(text, "\n"), text);

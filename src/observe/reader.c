@@ -320,6 +320,8 @@ static tn_status merge(tni_seen *to, tni_seen *from)
     }
     memcpy(threads, to->threads, to->n_threads * sizeof *threads);
     memcpy(threads + to->n_threads, from->threads, from->n_threads * sizeof *threads);
+    for (uint32_t i = to->n_threads; i < n_threads; i++)
+        threads[i].copy = to->n_copies;
     for (int i = 0; i < 16; i++) {
         if (!to->head.backends[i][0])
             memcpy(to->head.backends[i], from->head.backends[i], sizeof to->head.backends[i]);
@@ -394,11 +396,16 @@ void tni_seen_compare(const tni_seen *before, tni_seen *now, uint64_t ns_between
         t->moved = true;
         for (uint32_t k = 0; k < before->n_threads; k++) {
             const tni_seen_thread *b = &before->threads[k];
-            if (b->block.tid != t->block.tid || b->block.began != t->block.began)
+            if (b->block.tid != t->block.tid || b->block.began != t->block.began ||
+                b->copy != t->copy)
                 continue;
             t->moved = has_moved(b, t);
-            if (b->alive && t->alive && ns_between)
-                t->cpu = (double)(t->cpu_ns - b->cpu_ns) / (double)ns_between;
+            if (!b->alive || !t->alive || !ns_between)
+                continue;
+            t->cpu = (double)(t->cpu_ns - b->cpu_ns) / (double)ns_between;
+            /* The system adds a wait when it has ended: one that lasts shows in the state alone. */
+            t->starved = t->cpu <= 0.05 && t->state == 'R' &&
+                         (b->state == 'R' || 2 * (t->queued_ns - b->queued_ns) > ns_between);
         }
     }
 }

@@ -21,6 +21,7 @@ typedef struct tni_seen_thread {
     uint32_t n_frames; /* that are here: all, or the outermost and the innermost */
     uint32_t n_recent;
     tni_flight_frame *frames; /* owned; n_frames, then n_recent */
+    uint32_t copy;            /* of the library, from 0 */
     bool torn;                /* it never stood still while it was copied */
     /* What the system says; of a live process alone. */
     bool alive;
@@ -29,9 +30,11 @@ typedef struct tni_seen_thread {
     char wchan[32];
     int64_t syscall; /* -1: not known */
     uint64_t cpu_ns;
+    uint64_t queued_ns; /* ready to run, and somebody else ran */
     /* Between two looks. */
     bool moved;
-    double cpu; /* share of a processor; negative: not known */
+    double cpu;   /* share of a processor; negative: not known */
+    bool starved; /* it was ready to run most of the time, and got no processor */
 } tni_seen_thread;
 
 typedef struct tni_seen {

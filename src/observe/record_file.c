@@ -81,6 +81,20 @@ static int open_unnamed(const char *path)
     return fd;
 }
 
+/* Whole, because the program may go to another folder before it forks. */
+static bool remember_pattern(const char *wanted)
+{
+    char folder[sizeof file.pattern] = "";
+    if (!wanted || (wanted[0] != '/' && !getcwd(folder, sizeof folder)))
+        return false;
+    int n =
+        snprintf(file.pattern, sizeof file.pattern, "%s%s%s", folder, folder[0] ? "/" : "", wanted);
+    bool fits = n > 0 && (size_t)n < sizeof file.pattern;
+    if (!fits)
+        file.pattern[0] = '\0';
+    return fits;
+}
+
 /* The file that was asked for; another beside it when it is in use. */
 static int open_first(void)
 {
@@ -96,10 +110,8 @@ int tni_record_file_open(bool in_child)
 {
     file.unnamed = false;
     if (!in_child) {
-        const char *wanted = tni_env("TENON_RECORD");
-        if (!wanted || strlen(wanted) >= sizeof file.pattern)
+        if (!remember_pattern(tni_env("TENON_RECORD")))
             return -1;
-        memcpy(file.pattern, wanted, strlen(wanted) + 1);
         int fd = open_first();
         if (fd < 0)
             file.pattern[0] = '\0'; /* then none for children either */

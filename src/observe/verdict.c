@@ -310,12 +310,6 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
     }
 }
 
-/* Ready to run, and somebody else runs: that it has not moved says nothing. */
-static bool is_starved(const tni_seen_thread *t)
-{
-    return t->state == 'R' && t->cpu >= 0 && t->cpu <= 0.05;
-}
-
 static bool is_stuck(const tni_seen_thread *t, bool two_looks)
 {
     return (t->depth || inner_pass(t)) && !(two_looks && t->moved);
@@ -337,7 +331,7 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
         judge_recursion(seen, t, period, v);
     } else if (waits(t) && stands) {
         judge_wait(seen, t, v);
-    } else if (is_stuck(t, two_looks) && is_starved(t)) {
+    } else if (is_stuck(t, two_looks) && t->starved) {
         v->kind = TNI_VERDICT_STARVED;
         add_thread(&v->text, t);
         tni_str_add(&v->text, " is ready to run, and others have the processors: ");

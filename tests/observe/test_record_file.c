@@ -110,6 +110,28 @@ TEST(each_forked_child_leaves_a_record_of_its_own)
     EXPECT_EQ_INT(count_files(), 3); /* the one that ran another program left none */
 }
 
+static int forks_elsewhere(void *arg)
+{
+    (void)arg;
+    ASSERT(chdir(folder) == 0);
+    setenv("TENON_RECORD", "near.rec", 1);
+    call_neg();
+    ASSERT(chdir("/") == 0);
+    if (fork() == 0) {
+        call_neg();
+        _exit(0);
+    }
+    wait(NULL);
+    return 0;
+}
+
+TEST(a_name_without_a_folder_means_the_folder_where_the_program_began)
+{
+    make_folder();
+    EXPECT_EQ_INT(run_in_child(forks_elsewhere, NULL, 30), 0);
+    EXPECT_EQ_INT(count_files(), 2);
+}
+
 static void stay_with_record(void *arg)
 {
     (void)arg;
