@@ -5,40 +5,41 @@
 #include "dispatch/stages.h"
 
 /* Apart, and last of all: so that tni_call_begin itself saves no registers. */
-static __attribute__((noinline)) tn_call *described(tn_call *c, const tn_tensor *first,
-                                                    const tn_tensor *second)
+static __attribute__((noinline)) tni_begun described(tn_call *c, tn_typed_fn typed,
+                                                     const tn_tensor *first,
+                                                     const tn_tensor *second)
 {
     tni_frame_describe(c, first, second);
     tni_stage(c, TNI_STAGE_INSIDE);
-    return c;
+    return (tni_begun){c, typed};
 }
 
-tn_call *tni_call_begin(tn_op *op, tn_keyset arg_keys, const tn_tensor *first,
-                        const tn_tensor *second)
+tni_begun tni_call_begin(tn_op *op, tn_keyset arg_keys, const tn_tensor *first,
+                         const tn_tensor *second)
 {
     tni_state *s = &tni_tls;
     uint32_t depth = s->depth, watching = tni_watch_bits();
     if (TNI_UNLIKELY(depth >= s->limit || (watching & ~TNI_WATCH_RECORD)))
-        return NULL;
+        return (tni_begun){NULL, NULL};
     tn_call *c = tni_frame_enter(s, depth, op);
     uint8_t flags = tni_epoch_open(s) ? TNI_FRAME_OPENED_EPOCH : 0;
     const tni_table *t = tni_op_table(op);
     tn_keyset ks = tni_effective_keys(s, arg_keys);
     ks &= tni_table_mask(t, ks);
-    tni_frame_push(s, c, depth, ks, t, TN_EVENT_CALL, flags);
-    if (TNI_UNLIKELY(c->kernel->typed == NULL)) {
+    tn_typed_fn typed = tni_frame_push(s, c, depth, ks, t, TN_EVENT_CALL, flags)->typed;
+    if (TNI_UNLIKELY(typed == NULL)) {
         tni_stage(c, TNI_STAGE_ENDED);
         if (flags)
             tni_epoch_close(s);
         s->depth = depth;
-        return NULL;
+        return (tni_begun){NULL, NULL};
     }
     if (TNI_LIKELY(watching))
-        return described(c, first, second);
+        return described(c, typed, first, second);
     c->stamp = 0;
     c->tensors = 0;
     tni_stage(c, TNI_STAGE_INSIDE);
-    return c;
+    return (tni_begun){c, typed};
 }
 
 /* Of a value that is a tensor or a list of tensors, the first; else NULL. */

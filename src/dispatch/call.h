@@ -176,11 +176,14 @@ static inline void tni_frame_describe(tn_call *c, const tn_tensor *first, const 
     c->stamp = tni_coarse_ns();
 }
 
-static inline void tni_frame_push(tni_state *s, tn_call *c, uint32_t depth, tn_keyset ks,
-                                  const tni_table *t, tn_event_kind kind, uint8_t flags)
+/* Fills in the rest of the frame; the kernel that the table names. */
+static inline const tni_kernel *tni_frame_push(tni_state *s, tn_call *c, uint32_t depth,
+                                               tn_keyset ks, const tni_table *t, tn_event_kind kind,
+                                               uint8_t flags)
 {
     tni_table *table = (tni_table *)(uintptr_t)t;
     tni_hot_set *hot = &table->hot[tni_hot_index(ks)];
+    const tni_kernel *kernel;
     uint64_t slot;
     c->keys = ks;
     c->depth = depth;
@@ -189,40 +192,50 @@ static inline void tni_frame_push(tni_state *s, tn_call *c, uint32_t depth, tn_k
     tni_stage(c, TNI_STAGE_LOOKUP);
     if (TNI_LIKELY(hot->keys == ks)) {
         slot = hot->slot;
-        c->kernel = atomic_load_explicit(&hot->kernel, memory_order_acquire);
+        kernel = atomic_load_explicit(&hot->kernel, memory_order_acquire);
     } else {
         slot = tni_keyset_slot(ks);
-        c->kernel = atomic_load_explicit(&table->slots[slot], memory_order_acquire);
+        kernel = atomic_load_explicit(&table->slots[slot], memory_order_acquire);
     }
+    c->kernel = kernel;
     c->slot = (uint16_t)slot;
     s->depth = depth + 1;
+    return kernel;
 }
+
+/* A frame that was begun on the common path, and the entry to call: in two registers, so that the
+ * call does not wait for the frame to be read back. */
+typedef struct tni_begun {
+    tn_call *call; /* NULL: this path is not for it */
+    tn_typed_fn typed;
+} tni_begun;
 
 /* Begin a call on the common path: the thread is known, nobody watches, the kernel is typed. NULL
  * when any of that does not hold: nothing has happened then, and tni_begin does it all. @p first
  * and
  * @p second, the first tensor arguments or NULL, are for the recorder. */
-TNI_HIDDEN tn_call *tni_call_begin(tn_op *op, tn_keyset arg_keys, const tn_tensor *first,
-                                   const tn_tensor *second);
+TNI_HIDDEN tni_begun tni_call_begin(tn_op *op, tn_keyset arg_keys, const tn_tensor *first,
+                                    const tn_tensor *second);
 
 /* The same for a redispatch from the kernel of @p caller, whose key must get lower. Inline: there
  * are one or two in nearly every call. */
-static inline tn_call *tni_redispatch_begin(tn_call *caller, tn_op *op, tn_keyset ks)
+static inline tni_begun tni_redispatch_begin(tn_call *caller, tn_op *op, tn_keyset ks)
 {
     tni_state *s = &tni_tls;
     uint32_t depth = s->depth;
     if (TNI_UNLIKELY(depth >= s->limit) || tni_observing)
-        return NULL;
+        return (tni_begun){NULL, NULL};
     tn_call *c = &s->frames[depth];
     c->op = op;
-    tni_frame_push(s, c, depth, ks, tni_op_table(op), TN_EVENT_REDISPATCH, 0);
-    if (TNI_LIKELY(c->kernel->typed != NULL && c->slot < caller->slot)) {
+    tn_typed_fn typed =
+        tni_frame_push(s, c, depth, ks, tni_op_table(op), TN_EVENT_REDISPATCH, 0)->typed;
+    if (TNI_LIKELY(typed != NULL && c->slot < caller->slot)) {
         tni_stage(c, TNI_STAGE_INSIDE);
-        return c;
+        return (tni_begun){c, typed};
     }
     tni_stage(c, TNI_STAGE_ENDED);
     s->depth = depth;
-    return NULL;
+    return (tni_begun){NULL, NULL};
 }
 
 /* Begin a call (@p caller NULL; @p ks are the arguments' keys) or a redispatch with exactly @p ks:
@@ -253,6 +266,28 @@ static inline tn_status tni_call_end(tn_call *call, tn_status status)
     s->depth = depth;
     if (depth == 0)
         tni_frames_move(s);
+    return status;
+}
+
+/* tni_call_end of what tni_call_begin began: nobody watches such a frame. */
+static inline tn_status tni_call_end_plain(tn_call *call, tn_status status)
+{
+    tni_state *s = &tni_tls;
+    if (call->flags)
+        tni_epoch_close(s);
+    atomic_store_explicit(&call->stage, (uint16_t)((unsigned)status << 8), memory_order_release);
+    uint32_t depth = call->depth;
+    s->depth = depth;
+    if (depth == 0)
+        tni_frames_move(s);
+    return status;
+}
+
+/* tni_call_end of what tni_redispatch_begin began: it opened no epoch and is not the outermost. */
+static inline tn_status tni_redispatch_end(tn_call *call, tn_status status)
+{
+    atomic_store_explicit(&call->stage, (uint16_t)((unsigned)status << 8), memory_order_release);
+    tni_tls.depth = call->depth;
     return status;
 }
 

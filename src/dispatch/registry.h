@@ -62,7 +62,11 @@ typedef struct tni_hot_set {
 
 static inline unsigned tni_hot_index(tn_keyset ks)
 {
-    return (unsigned)((ks >> 37 & 1) | (ks >> 34 & 2) | (ks >> 13 & 4));
+    /* Bits 37, 35 and 15 to 61, 62 and 63: one product instead of three shifts. No two products of
+     * bits meet on the way there, so nothing is carried. */
+    const tn_keyset bits = UINT64_C(1) << 37 | UINT64_C(1) << 35 | UINT64_C(1) << 15;
+    const uint64_t places = UINT64_C(1) << 24 | UINT64_C(1) << 27 | UINT64_C(1) << 48;
+    return (unsigned)((ks & bits) * places >> 61);
 }
 
 /* An operator's table, immutable once published. (When memory runs out while a registration is

@@ -86,9 +86,10 @@ def cold_function(op):
     return function("tn_status", "cold_SHAPE", [("tn_op *", "op")] + redispatch_params(op), body, "static TNI_COLD ")
 
 
-def begin_and_run(op, whose, caller, begin):
-    return ["tn_call *call = %s;" % begin, "if (TNI_UNLIKELY(!call))",
-            call("return cold_SHAPE(", [whose, caller, "keys"] + op.names, ");", 8), end_typed(op, 4)]
+def begin_and_run(op, whose, caller, begin, end):
+    return [begin, "tn_call *call = begun.call;", "if (TNI_UNLIKELY(!call))",
+            call("return cold_SHAPE(", [whose, caller, "keys"] + op.names, ");", 8),
+            call("return %s(call, ((fn_SHAPE)begun.typed)(" % end, ["call"] + op.names, "));", 4)]
 
 
 def first_tensors(op):
@@ -118,12 +119,14 @@ def shared_call(op):
                       [p for p, _ in pointers], "});", 8)]
     keys = [arg.fill(arg.kind.keys) for arg in op.args if arg.kind.keys]
     body.append(wrapped("tn_keyset keys = ", [" | ".join(keys) or "0"], ";", 4))
-    body += begin_and_run(op, "op", "NULL", call("tni_call_begin(", ["op", "keys"] + first_tensors(op), ")"))
+    begin = call("tni_begun begun = tni_call_begin(", ["op", "keys"] + first_tensors(op), ");")
+    body += begin_and_run(op, "op", "NULL", begin, "tni_call_end_plain")
     return function("tn_status", "call_SHAPE", op.params + op.out_params + [("tn_op *", "op")], body, "STATIC ")
 
 
 def shared_redispatch(op):
-    body = begin_and_run(op, "caller->op", "caller", "tni_redispatch_begin(caller, caller->op, keys)")
+    body = begin_and_run(op, "caller->op", "caller",
+                         "tni_begun begun = tni_redispatch_begin(caller, caller->op, keys);", "tni_redispatch_end")
     return function("tn_status", "tni_re_shape_SHAPE", redispatch_params(op), body)
 
 
