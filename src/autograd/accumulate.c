@@ -136,12 +136,25 @@ void tni_accumulator_unref(tni_node *node)
         tni_node_unref(node);
         return;
     }
+    accumulator *data = node->data;
+    if (TNI_LIKELY(TNI_ONE_THREAD && !node->inputs[0].heap_sizes) &&
+        atomic_load_explicit(counts, memory_order_relaxed) == TNI_COUNTS_FRESH + TNI_WEAK_ONE) {
+        /* As below, with one store. The tensor is in use elsewhere too, nearly always. */
+        tn_tensor *leaf = TN_MOVE(data->variable);
+        atomic_store_explicit(&node->released, 1, memory_order_relaxed);
+        atomic_store_explicit(counts, TNI_WEAK_ONE, memory_order_relaxed);
+        if (TNI_LIKELY(tni_strong_count(&leaf->object) > 1))
+            tni_counts_add(&leaf->object.counts, (uint64_t)0 - TNI_STRONG_ONE,
+                           memory_order_relaxed);
+        else
+            tn_tensor_unref(leaf);
+        return;
+    }
     uint64_t before = tni_counts_add(counts, (uint64_t)0 - TNI_STRONG_ONE, memory_order_acq_rel);
     if ((uint32_t)before != 1)
         return;
     /* Nobody can take a reference until the weak one that all strong ones held is gone; then a
      * thread that uses the leaf may have it live again at once. */
-    accumulator *data = node->data;
     tn_tensor *variable = TN_MOVE(data->variable);
     atomic_store_explicit(&node->released, 1, memory_order_relaxed);
     if (TNI_UNLIKELY(node->inputs[0].heap_sizes != NULL))

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/record.c: from a call to a node. */
 #include "autograd/record.h"
+#include "autograd/anomaly.h"
 #include "autograd/forward.h"
+#include "autograd/view.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,21 +11,39 @@
 
 /* ---- recording ---- */
 
-static inline tn_status attach(tni_node *node, uint32_t i, tn_tensor *t, uint32_t *live)
+/* Where the gradient of a leaf goes, or of a view whose base was written; see tni_gradient_edge. */
+static __attribute__((noinline)) tn_status other_edge(tn_tensor *t, tni_edge *out)
+{
+    if (t->view_base)
+        return tni_gradient_edge(t, out);
+    out->input = 0;
+    return tni_accumulator(t, &out->node);
+}
+
+__attribute__((always_inline)) static inline tn_status attach(tni_node *node, uint32_t i,
+                                                              tn_tensor *t, uint32_t *live)
 {
     if (!tni_requires_grad(t))
         return TN_OK;
     tni_edge edge = {t->grad_fn, t->output};
-    if (TNI_UNLIKELY(t->view_base != NULL))
-        TN_TRY(tni_gradient_edge(t, &edge));
-    else if (edge.node)
+    if (edge.node && (!t->view_base || TNI_LIKELY(tni_view_was_current(t)))) {
         tni_ref(&edge.node->object);
-    else
-        TN_TRY(tni_accumulator(t, &edge.node));
-    if (edge.node) { /* not of a view that was made apart from its base's history */
-        tni_node_take_edge(node, i, edge);
-        *live |= i < 32 ? 1u << i : 0;
+    } else {
+        TN_TRY(other_edge(t, &edge));
+        if (TNI_UNLIKELY(!edge.node)) /* a view that was made apart from its base's history */
+            return TN_OK;
     }
+    tni_node_take_edge(node, i, edge);
+    *live |= i < 32 ? 1u << i : 0;
+    return TN_OK;
+}
+
+static __attribute__((noinline)) tn_status attach_list(tni_node *node, uint32_t first,
+                                                       tn_tensor *const *list, int64_t n,
+                                                       uint32_t *live)
+{
+    for (int64_t i = 0; i < n; i++)
+        TN_TRY(attach(node, first + (uint32_t)i, list[i], live));
     return TN_OK;
 }
 
@@ -41,8 +61,10 @@ static tn_status save_argument(tni_saved *saved, tn_tensor *t, bool rewritten)
 
 /* Does the call write input @p i, under this name or another? A node that kept it would keep
  * itself: the history of what is written ends in it. */
-static bool is_rewritten(tn_tensor *const *inputs, unsigned i, uint32_t rewritten)
+static inline bool is_rewritten(tn_tensor *const *inputs, unsigned i, uint32_t rewritten)
 {
+    if (TNI_LIKELY(!rewritten))
+        return false;
     if (rewritten >> i & 1)
         return true;
     for (uint32_t bits = rewritten; bits && inputs[i]; bits &= bits - 1) {
@@ -62,8 +84,8 @@ tn_status tni_record_begin(const tni_node_class *cls, tn_tensor *const *inputs,
     TN_TRY(tni_node_new(cls, singles + (uint32_t)list_n, n_results, &node));
     for (uint32_t i = 0; i < singles; i++)
         TN_TRY(attach(node, i, inputs[i], &live));
-    for (int64_t i = 0; i < list_n; i++)
-        TN_TRY(attach(node, singles + (uint32_t)i, list[i], &live));
+    if (list_n)
+        TN_TRY(attach_list(node, singles, list, list_n, &live));
     tni_saved *saved = node->data;
     for (uint32_t i = 0; i < cls->n_saved; i++) {
         unsigned from = cls->saved_from[i];
@@ -85,6 +107,20 @@ tn_status tni_record_result(tni_node *node, uint32_t i, tn_tensor *t)
         return TN_OK;
     TN_TRY(tni_node_set_input(node, i, t));
     return tni_set_grad_fn(t, node, i);
+}
+
+tn_status tni_record_only_result(tni_node **node, tn_tensor *t)
+{
+    if (!has_gradient(t))
+        return TN_OK;
+    TN_TRY(tni_node_set_input(*node, 0, t));
+    if (TNI_UNLIKELY(t->grad_fn || t->autograd || tni_anomaly()))
+        return tni_set_grad_fn(t, *node, 0);
+    /* A fresh tensor: there is nothing to move along, and the caller's reference becomes its. */
+    t->grad_fn = TN_MOVE(*node);
+    t->flags |= TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN;
+    tni_view_is_current(t);
+    return TN_OK;
 }
 
 tn_status tni_record_list(tni_node *node, tn_tensor **list, int64_t n)

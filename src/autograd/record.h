@@ -37,6 +37,9 @@ TN_NODISCARD tn_status tni_record_begin(const tni_node_class *cls, tn_tensor *co
 /* @p t is result @p i of the call. Only floating and complex results have a gradient; NULL: a
  * result that was not asked for. */
 TN_NODISCARD tn_status tni_record_result(tni_node *node, uint32_t i, tn_tensor *t);
+/* The same for a call that has one result, when nothing more is done with the node: *node is given
+ * away when that can be, which spares counting up and down. */
+TN_NODISCARD tn_status tni_record_only_result(tni_node **node, tn_tensor *t);
 /* The results are a list. On failure it is freed. */
 TN_NODISCARD tn_status tni_record_list(tni_node *node, tn_tensor **list, int64_t n);
 /* @p t was written by the call. */

@@ -30,6 +30,12 @@ static inline void tni_view_is_current(tn_tensor *t)
         __atomic_store_n(&t->view_version, atomic_load_explicit(t->versions, memory_order_relaxed),
                          __ATOMIC_RELEASE);
 }
+/* Was the base of view @p t not written since? */
+static inline bool tni_view_was_current(const tn_tensor *t)
+{
+    return __atomic_load_n(&t->view_version, __ATOMIC_ACQUIRE) ==
+           atomic_load_explicit(t->versions, memory_order_relaxed);
+}
 /* Before the history of view @p t is used: when its base was written since, the history is rebuilt
  * from the base's.
  * @retval TN_INVALID  the view was made in a way that forbids this, with the reference's text */

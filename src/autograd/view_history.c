@@ -134,12 +134,6 @@ static tn_status rebuild(const tn_tensor *t, tni_node **out)
     return TN_OK;
 }
 
-static inline bool is_current(const tn_tensor *t)
-{
-    return __atomic_load_n(&t->view_version, __ATOMIC_ACQUIRE) ==
-           atomic_load_explicit(t->versions, memory_order_relaxed);
-}
-
 /* Several threads may find out at a time that a view must be rebuilt: the first to have a node gets
  * its own in. */
 static TNI_COLD tn_status refresh(tn_tensor *t)
@@ -152,7 +146,7 @@ static TNI_COLD tn_status refresh(tn_tensor *t)
     if (meta->extra || meta->retains_grad)
         TN_TRY(tni_hooks_move(t, meta, node, 0));
     tni_spin_lock(&meta->lock);
-    if (!is_current(t)) {
+    if (!tni_view_was_current(t)) {
         tni_node *old = t->grad_fn;
         t->grad_fn = TN_MOVE(node);
         t->output = 0;
@@ -168,5 +162,5 @@ tn_status tni_view_refresh(tn_tensor *t)
 {
     if (!(t->flags & TNI_HAS_GRAD_FN) && !tni_requires_grad(t->view_base))
         return TN_OK;
-    return TNI_LIKELY(is_current(t)) ? TN_OK : refresh(t);
+    return TNI_LIKELY(tni_view_was_current(t)) ? TN_OK : refresh(t);
 }

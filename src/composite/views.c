@@ -11,12 +11,6 @@
 #include "shape/geometry.h"
 #include "tenon/ops.h"
 
-static tn_status alias(const tn_tensor *base, const tni_geometry *g, tn_tensor **out)
-{
-    return tni_tensor_alias(base, g->ndim, g->sizes, g->has_strides ? g->strides : NULL, g->offset,
-                            out);
-}
-
 /* ---- kernels ---- */
 
 /* Shares memory; nobody makes it a view, so it keeps the version counter that it was born with. */
@@ -26,7 +20,7 @@ tn_status tni_kernel__unsafe_view(tn_call *call, tn_tensor *self, const int64_t 
     (void)call;
     tni_geometry g;
     TN_TRY(tni_view_view(&g, self, size, size_n));
-    return alias(self, &g, out);
+    return tni_tensor_view(self, &g, out);
 }
 
 tn_status tni_kernel_t_(tn_call *call, tn_tensor *self)

@@ -199,17 +199,12 @@ static inline void tensor_fill(tn_tensor *t, tni_storage *storage, _Atomic uint3
     t->numel = numel;
     t->offset = offset;
     t->versions = tni_keys_are_inference(keys) ? NULL : versions;
-    t->version_owner = NULL;
-    t->autograd = NULL;
-    t->view_base = NULL;
-    t->output = 0;
-    t->grad_fn = NULL;
-    t->peer = NULL;
-    t->release_peer = NULL;
     t->dtype = (int8_t)dtype;
     t->device = device;
     t->reserved = 0;
-    atomic_store_explicit(&t->version, 0, memory_order_relaxed);
+    enum { ZERO = offsetof(tn_tensor, dims_inline) - offsetof(tn_tensor, version_owner) };
+    _Static_assert(ZERO == 64, "a few wide stores");
+    memset(&t->version_owner, 0, ZERO);
 }
 
 static inline void dims_fill(tn_tensor *t, int64_t *dims, int ndim, uint32_t flags)
@@ -383,6 +378,8 @@ static inline bool put_strided(int64_t *dims, int ndim, const int64_t *sizes,
     *numel = empty ? 0 : product;
     if (contiguous && ndim != 4 && ndim != 5)
         *flags = TNI_CONTIGUOUS | TNI_DENSE;
+    else if (ndim == 2 && !empty && strides[0] == 1 && strides[1] == sizes[0])
+        *flags = TNI_DENSE; /* a transposed matrix */
     else
         *flags = tni_geometry_flags(ndim, dims, dims + ndim);
     return true;
@@ -436,6 +433,39 @@ tn_status tni_tensor_alias(const tn_tensor *base, int ndim, const int64_t *sizes
 {
     return make_over(base->storage, ndim, sizes, strides, offset, (tn_dtype)base->dtype, base->keys,
                      base->device, out);
+}
+
+/* The short way: what every view of a few dimensions takes. */
+tn_status tni_tensor_view(const tn_tensor *base, const tni_geometry *g, tn_tensor **out)
+{
+    const int64_t *strides = g->has_strides ? g->strides : NULL;
+    int ndim = g->ndim;
+    if (TNI_UNLIKELY((unsigned)ndim > TNI_INLINE_DIMS))
+        return tni_tensor_alias(base, ndim, g->sizes, strides, g->offset, out);
+    tn_tensor *t = tni_block_alloc(sizeof *t);
+    if (TNI_UNLIKELY(!t))
+        return no_memory();
+    int64_t numel = 0;
+    uint32_t flags = TNI_CONTIGUOUS | TNI_DENSE;
+    bool good;
+    if (strides) {
+        good = put_strided(t->dims_inline, ndim, g->sizes, strides, &numel, &flags);
+    } else {
+        good = put_contiguous(t->dims_inline, ndim, g->sizes, &numel);
+        if (good && TNI_UNLIKELY(ndim == 4 || ndim == 5))
+            flags = contiguous_flags(ndim, t->dims_inline);
+    }
+    if (TNI_UNLIKELY(!good)) {
+        tni_block_free(t, sizeof *t);
+        return bad_geometry(ndim, g->sizes, strides);
+    }
+    tni_storage *storage = base->storage;
+    tni_ref(&storage->object);
+    tensor_fill(t, storage, &t->version, base->keys, (tn_dtype)base->dtype, base->device, numel,
+                g->offset);
+    dims_fill(t, t->dims_inline, ndim, flags);
+    *out = t;
+    return TN_OK;
 }
 
 /* ---- versions: see Note [Version counters] ---- */

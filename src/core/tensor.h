@@ -91,26 +91,27 @@ struct tn_tensor {
     int64_t offset; /* in elements */
     int64_t *sizes; /* ndim sizes, then ndim strides; dims_inline or a heap block */
     int64_t *strides;
-    _Atomic uint32_t *versions;      /* counts writes; NULL for an inference tensor */
-    struct tn_tensor *version_owner; /* weak; whose header the counter is in, when not our own */
-    tni_autograd_meta *autograd;     /* NULL until needed; owned; see autograd/ */
+    _Atomic uint32_t *versions; /* counts writes; NULL for an inference tensor */
     uint32_t flags;
-    /* These six bytes and two of nothing are the head of a tni_flight_tensor: the recorder copies
-     * them as one word. */
+    /* These six bytes and two of nothing are the head of a tni_flight_tensor and of a tni_input:
+     * copied as one word. */
     uint8_t ndim;
     int8_t dtype;     /* tn_dtype */
     tn_device device; /* what device() says; for a fake tensor not the storage's */
     uint16_t reserved;
-    _Atomic uint32_t version;
+    /* From here to the dimensions all is zero in a new tensor: one line's worth of wide stores. */
+    struct tn_tensor *version_owner; /* weak; whose header the counter is in, when not our own */
+    tni_autograd_meta *autograd;     /* NULL until needed; owned; see autograd/ */
     struct tn_tensor
-        *view_base;        /* strong; of a differentiable view: what it is at root a view of */
-    uint32_t view_version; /* the counter when its history was last right */
-    uint32_t output;       /* which result of grad_fn this tensor is */
+        *view_base; /* strong; of a differentiable view: what it is at root a view of */
     /* Strong; NULL for a leaf. Here and not in what `autograd` points to: nearly every tensor of a
      * graph has a node, and few have anything else. */
     struct tn_node *grad_fn;          /* of a view: as of view_version */
     void *peer;                       /* a language binding's object; see tn_tensor_set_peer */
     void (*release_peer)(void *peer); /* not NULL: the tensor owns its peer */
+    uint32_t view_version;            /* the counter when its history was last right */
+    uint32_t output;                  /* which result of grad_fn this tensor is */
+    _Atomic uint32_t version;
     int64_t dims_inline[2 * TNI_INLINE_DIMS];
 };
 
@@ -174,6 +175,9 @@ TN_NODISCARD tn_status tni_tensor_over(tni_storage *storage, int ndim, const int
 TN_NODISCARD tn_status tni_tensor_alias(const tn_tensor *base, int ndim, const int64_t *sizes,
                                         const int64_t *strides, int64_t offset,
                                         TN_OWNED tn_tensor **out);
+/* The same for the geometry that a view rule made; its dtype and device are not looked at. */
+TN_NODISCARD tn_status tni_tensor_view(const tn_tensor *base, const tni_geometry *g,
+                                       TN_OWNED tn_tensor **out);
 /* Make @p t count its writes together with @p base. */
 void tni_tensor_share_version_otherwise(tn_tensor *t, const tn_tensor *base);
 static inline void tni_tensor_share_version(tn_tensor *t, const tn_tensor *base)

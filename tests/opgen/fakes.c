@@ -136,6 +136,11 @@ tn_status tni_record_result(tni_node *node, uint32_t i, tn_tensor *t)
     return note("record_result");
 }
 
+tn_status tni_record_only_result(tni_node **node, tn_tensor *t)
+{
+    return tni_record_result(*node, 0, t);
+}
+
 tn_status tni_record_list(tni_node *node, tn_tensor **list, int64_t n)
 {
     (void)node, (void)list, (void)n;

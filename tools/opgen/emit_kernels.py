@@ -177,7 +177,7 @@ def meta_kernels_c(model):
 def view(op):
     base = op.family.base.args[0].name
     geometry = [base, "g.ndim", "g.sizes", "g.has_strides ? g.strides : NULL", "g.offset"]
-    result = (call("return tni_tensor_alias(", geometry + ["out"], ");") if op.role == "function"
+    result = (call("return tni_tensor_view(", [base, "&g", "out"], ");") if op.role == "function"
               else call("return tni_tensor_set_geometry(", geometry, ");"))
     return [UNUSED, "tni_geometry g;",
             call("TN_TRY(tni_view_%s(" % op.family.fn, ["&g"] + op.arg_names, "));"), result]
