@@ -6,6 +6,7 @@
 #   make test       install what is missing, build, run every test: plain, then under the address and
 #                   undefined-behaviour sanitizers, then threads under the thread sanitizer
 #   make test SAN=address,undefined     that build alone (or SAN=thread)
+#   make test-python-asan     the Python tests with the extension under the address sanitizer
 #   make check      the plain build's tests alone, for every day
 #   make bench      measure, beside libtorch where it is installed; PEERS=1 installs it
 #   make install    PREFIX=/usr/local, DESTDIR honoured
@@ -26,7 +27,7 @@ export BUILD JOBS CMAKE_ARGS TESTS
 
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(CMAKE_ARGS)
 
-.PHONY: all deps demo test check bench install lint format fuzz clean help
+.PHONY: all deps demo test test-python-asan check bench install lint format fuzz clean help
 .NOTPARALLEL:
 
 all: deps
@@ -45,6 +46,9 @@ demo: all
 test:
 	@tools/deps.sh tests
 	@$(PYTHON) -B tools/test.py $(if $(SAN),--san $(SAN),--all)
+
+test-python-asan: deps
+	@$(PYTHON) -B tools/test.py --python-asan
 
 check: deps
 	@$(PYTHON) -B tools/test.py

@@ -5,6 +5,7 @@
   tools/test.py                          the plain build
   tools/test.py --san address,undefined  one sanitizer build; thread runs the tests labelled `threads`
   tools/test.py --all                    plain, address and undefined, thread
+  tools/test.py --python-asan            the Python tests, with the extension under the address sanitizer
 
 The last line is `N passed, N failed`, summed over all test programs of all flavours: a program of the
 harness counts as many as its own last line says, anything else counts one. A program that fails without
@@ -90,11 +91,54 @@ def run(san):
     return passed, failed
 
 
+def python_asan():
+    """(passed, failed) of the Python tests with the instrumented extension. The interpreter is not instrumented: the
+    sanitizer is loaded before it, and what CPython keeps until the end is no leak of ours."""
+    subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "--log-level=WARNING", "-DCMAKE_BUILD_TYPE=Release"]
+                   + os.environ.get("CMAKE_ARGS", "").split(), check=True)
+    subprocess.run(["cmake", "--build", BUILD, "-j", JOBS, "--target", "tn_python_asan"], check=True)
+    folder = os.path.abspath(BUILD)
+    libraries = [subprocess.run(["cc", "-print-file-name=" + name], check=True, stdout=subprocess.PIPE,
+                                text=True).stdout.strip() for name in ("libasan.so", "libubsan.so")]
+    environment = dict(os.environ, LD_PRELOAD=":".join(libraries), PYTHONMALLOC="malloc",
+                       ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1", UBSAN_OPTIONS="print_stacktrace=1",
+                       PYTHONPATH=os.path.join(folder, "python-asan"), TENON_BUILD_DIR=folder, TENON_SOURCE_DIR=ROOT)
+    tests = os.path.join(ROOT, "tests", "python")
+    passed = failed = 0
+    for name in sorted(os.listdir(tests)):
+        path = "python/" + name[5:-3]
+        if not re.fullmatch(r"test_\w+\.py", name) or not re.search(os.environ.get("TESTS") or "", path):
+            continue
+        if path == "python/wheel":
+            print("   left out: %s (it builds a package of its own)" % path)
+            continue
+        try:
+            done = subprocess.run([sys.executable, "-B", os.path.join(tests, name)], env=environment, timeout=1200,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            code, text = done.returncode, done.stdout
+        except subprocess.TimeoutExpired as late:
+            code, text = 124, (late.stdout or b"").decode(errors="replace") + "\ntook too long"
+        totals = TOTAL.findall(text)
+        good, bad = (int(totals[-1][0]), int(totals[-1][1])) if totals else (0, 0)
+        if code != 0 and bad == 0:
+            bad = 1
+        passed, failed = passed + good, failed + bad
+        if bad:
+            print("   failed: %s (exit status %d)\n%s" % (path, code, text[-4000:]))
+        sys.stdout.flush()
+    return passed, failed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--san", default="")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--python-asan", action="store_true")
     args = parser.parse_args()
+    if args.python_asan:
+        passed, failed = python_asan()
+        print("%d passed, %d failed" % (passed, failed))
+        return 0 if failed == 0 and passed > 0 else 1
     flavours = ["", "address,undefined", "thread"] if args.all else [args.san]
     passed = failed = 0
     for san in flavours:
