@@ -116,6 +116,7 @@ static void process_name(int pid, char *to, size_t n)
     if (!read_file(path, to, n))
         to[0] = '\0';
     to[strcspn(to, "\n")] = '\0';
+    tni_plain_text(to, strlen(to));
 }
 
 void tni_process_close(tni_process_records *records)
@@ -257,6 +258,7 @@ static void look_at_thread(int pid, bool other_numbers, tni_seen_thread *t)
     snprintf(path, sizeof path, "/proc/%d/task/%u/comm", pid, tid);
     if (read_file(path, text, sizeof text))
         snprintf(t->comm, sizeof t->comm, "%.*s", (int)strcspn(text, "\n"), text);
+    tni_plain_text(t->comm, sizeof t->comm);
     snprintf(path, sizeof path, "/proc/%d/task/%u/wchan", pid, tid);
     if (read_file(path, text, sizeof text) && strcmp(text, "0") != 0)
         snprintf(t->wchan, sizeof t->wchan, "%.31s", text);

@@ -45,9 +45,19 @@ static bool header_is_sane(const tni_flight_header *h)
            h->pass_nbytes == sizeof(tni_flight_pass) && h->ring == TNI_FLIGHT_RING;
 }
 
+void tni_plain_text(char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if ((c && c < 0x20) || c == 0x7f)
+            text[i] = '?';
+    }
+}
+
 static void end_text(char *text, size_t n)
 {
     text[n - 1] = '\0';
+    tni_plain_text(text, n);
 }
 
 /* ---- names ---- */
@@ -76,6 +86,7 @@ static tn_status read_names(const source *s, tni_seen *seen)
     if (get(s, h->text_at, seen->text, text_fits))
         seen->text_nbytes = text_fits;
     seen->text[seen->text_nbytes] = '\0';
+    tni_plain_text(seen->text, seen->text_nbytes);
     return TN_OK;
 }
 

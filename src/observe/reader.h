@@ -63,6 +63,8 @@ typedef struct tni_seen {
 TN_NODISCARD tn_status tni_seen_read(int fd, bool with_names, tni_seen *out);
 void tni_seen_clear(tni_seen *seen);
 
+/* Without what a terminal would obey: names may be anything. */
+void tni_plain_text(char *text, size_t n);
 /* The name of an address, or "0x…" written into @p room. Borrowed from @p seen. */
 const char *tni_seen_name(const tni_seen *seen, int kind, uint64_t address, char room[24]);
 /* Its entry, NULL when it has none; the texts of an entry are looked up with tni_seen_text. */

@@ -208,21 +208,25 @@ static void tell(const tn_watchdog_opts *opts, const tni_seen *before, uint64_t 
     tni_seen_clear(&seen);
 }
 
+/* Before anything is said, which takes time: the record shows the thread where it hangs. */
+static void keep_record(const tn_watchdog_opts *opts)
+{
+    char path[sizeof dog.save_path + 16];
+    tni_flight_ended(2);
+    if (!opts->save_path || !tni_record_path(opts->save_path, false, path, sizeof path) ||
+        tni_flight_save(path) == TN_OK)
+        return;
+    say(opts, "[tenon watchdog] the record could not be saved: ");
+    say(opts, tn_last_error());
+    say(opts, "\n");
+}
+
 static void act(const tn_watchdog_opts *opts, uint32_t tid)
 {
     if (opts->action == TN_HANG_RAISE && dog.interrupt)
         dog.interrupt(tid);
-    if (opts->action != TN_HANG_END)
-        return;
-    tni_flight_ended(2);
-    char path[sizeof dog.save_path + 16];
-    if (opts->save_path && tni_record_path(opts->save_path, false, path, sizeof path) &&
-        tni_flight_save(path) != TN_OK) {
-        say(opts, "[tenon watchdog] the record could not be saved: ");
-        say(opts, tn_last_error());
-        say(opts, "\n");
-    }
-    _exit(124);
+    if (opts->action == TN_HANG_END)
+        _exit(124);
 }
 
 /* ---- the thread ---- */
@@ -244,6 +248,8 @@ static void look(const tn_watchdog_opts *opts, tni_seen *before, uint64_t *looke
             continue;
         p->told = true;
         if (!stuck) { /* one report tells of all threads */
+            if (opts->action == TN_HANG_END)
+                keep_record(opts);
             tell(opts, before, now - *looked, t->block.tid);
             stuck = t->block.tid;
         }

@@ -158,6 +158,27 @@ TEST(devices_and_keys_go_by_the_names_of_the_program_that_is_read)
     kit_end(child);
 }
 
+static void has_odd_names(void *arg)
+{
+    (void)arg;
+    tn_tensor_unref(kit_ones(TN_CPU));
+    pthread_setname_np(pthread_self(), "a\033[31m");
+    tn_hold_begin(TN_WAIT_LOCK, &arg, "red\033[31m\abell");
+    kit_ready();
+    kit_stay();
+}
+
+TEST(what_a_terminal_would_obey_is_taken_out_of_names)
+{
+    pid_t child = kit_begin(has_odd_names, NULL);
+    char *text = kit_report(child, false);
+    EXPECT_CONTAINS(text, "holds lock 'red?[31m?bell'");
+    EXPECT_CONTAINS(text, "a?[31m");
+    EXPECT(!strchr(text, '\033') && !strchr(text, '\a'));
+    tn_string_free(text);
+    kit_end(child);
+}
+
 TEST(files_that_are_no_records_are_refused)
 {
     char *text = NULL;
