@@ -239,6 +239,24 @@ TEST(an_accumulator_that_comes_back_knows_what_its_leaf_is_now)
     EXPECT_EQ_INT(tni_test_live, before);
 }
 
+TEST(a_leaf_of_many_dimensions_is_used_again_and_again)
+{
+    const int64_t sizes[] = {1, 2, 1, 2, 1};
+    tn_tensor *x = NULL, *y = NULL;
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F32, TN_CPU);
+    ASSERT_OK(tn_ones(sizes, 5, &opts, &x));
+    ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+    for (int i = 0; i < 3; i++) {
+        ASSERT_OK(tn_add(x, x, tn_int(1), &y));
+        tn_tensor_unref(TN_MOVE(y));
+    }
+    ASSERT_OK(tn_sum(x, TN_DTYPE_NONE, &y));
+    EXPECT_OK(tn_tensor_backward(y));
+    EXPECT_NEAR(kit_grad(x, 3), 1, 0);
+    tn_tensor_unref(y);
+    tn_tensor_unref(x);
+}
+
 TEST(what_no_longer_requires_grad_gets_none)
 {
     tn_tensor *x = kit_leaf(1, 3), *y = kit_leaf(1, 1), *z = NULL;

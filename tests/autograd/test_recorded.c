@@ -18,6 +18,21 @@ TEST(operators_record_and_run_backwards)
 }
 
 /* x^4: 4x^3, 12x^2, 24x, 24. */
+TEST(a_recorded_call_takes_a_tensor_its_memory_and_a_node)
+{
+    tn_tensor *x = kit_leaf(4, 1), *y = kit_leaf(4, 2), *z = NULL;
+    ASSERT_OK(tn_add(x, y, tn_int(1), &z)); /* the accumulators are made once */
+    tn_tensor_unref(TN_MOVE(z));
+    tni_alloc_watch(-1, false);
+    ASSERT_OK(tn_add(x, y, tn_int(1), &z));
+    int64_t tried = tni_alloc_tried();
+    tni_alloc_unwatch();
+    EXPECT_EQ_INT(tried, 3);
+    tn_tensor *all[] = {x, y, z};
+    for (int i = 0; i < 3; i++)
+        tn_tensor_unref(all[i]);
+}
+
 TEST(gradients_of_gradients_to_any_order)
 {
     tn_tensor *x = kit_leaf(1, 2), *a = NULL, *y = NULL;
