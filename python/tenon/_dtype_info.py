@@ -12,7 +12,9 @@ _FLOATS = {
     "float16": (16, 2.0 ** -10, 65504.0, 2.0 ** -14, 1e-3),
     "bfloat16": (16, 2.0 ** -7, 3.3895313892515355e38, 2.0 ** -126, 1e-2),
     "float8_e4m3fn": (8, 0.125, 448.0, 2.0 ** -6, 1.0),
+    "float8_e4m3fnuz": (8, 0.125, 240.0, 2.0 ** -7, 1.0),
     "float8_e5m2": (8, 0.25, 57344.0, 2.0 ** -14, 1.0),
+    "float8_e5m2fnuz": (8, 0.125, 57344.0, 2.0 ** -15, 1.0),
 }
 _COMPLEX = {"complex128": "float64", "complex64": "float32", "complex32": "float16"}
 _WHOLE = {"uint8": (8, False), "int8": (8, True), "int16": (16, True), "int32": (32, True), "int64": (64, True),
@@ -21,6 +23,11 @@ _WHOLE = {"uint8": (8, False), "int8": (8, True), "int16": (16, True), "int32": 
 
 def _name(dtype):
     return str(dtype).rsplit(".", 1)[-1]
+
+
+def _is_named(dtype):
+    """Whether it is a dtype of which only the name is there."""
+    return dtype.__class__.__name__ == "unsupported_dtype"
 
 
 class _Info:
@@ -39,7 +46,7 @@ class finfo(_Info):
 
     def __init__(self, type=None):
         type = tenon.get_default_dtype() if type is None else type
-        if not isinstance(type, tenon.dtype):
+        if not isinstance(type, tenon.dtype) and not _is_named(type):
             raise TypeError("finfo(): argument 'type' (position 1) must be torch.dtype, not %s" % _class(type))
         name = _COMPLEX.get(_name(type), _name(type))
         if name not in _FLOATS:

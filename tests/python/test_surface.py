@@ -314,6 +314,28 @@ class ForPackages(unittest.TestCase):
         self.assertTrue(isinstance(tenon.Tensor, tenon._C._TensorMeta))
         self.assertIs(tenon.ScriptModule, tenon.jit.ScriptModule)
 
+    def test_dtypes_of_eight_bits_have_names_and_limits_alone(self):
+        import copy
+        import pickle
+        small = tenon.float8_e4m3fn
+        self.assertEqual((str(small), small.itemsize, tenon.finfo(small).max, tenon.finfo(tenon.float8_e5m2).tiny),
+                         ("tenon.float8_e4m3fn", 1, 448.0, 2.0 ** -14))
+        self.assertTrue(small is copy.deepcopy(small) is pickle.loads(pickle.dumps(small)))
+        self.assertFalse(small == tenon.float32 or isinstance(small, tenon.dtype))
+        with self.assertRaisesRegex(TypeError, "dtype"):
+            tenon.zeros(2, dtype=small)
+
+    def test_collectives_and_placements_of_one_process(self):
+        from tenon.distributed import _functional_collectives as collectives
+        from tenon.distributed.tensor.placement_types import _StridedShard
+        x = tenon.ones(3)
+        self.assertEqual(collectives.wait_tensor(collectives.all_reduce(x, "sum", None)).tolist(), [1.0] * 3)
+        self.assertTrue(_StridedShard(1, split_factor=2).is_shard(1))
+        from tenon._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+        with TransformGetItemToIndex():
+            self.assertEqual(tenon.arange(6).view(2, 3)[tenon.tensor(1), tenon.tensor(2)].item(), 5)
+        self.assertEqual(pytree._dict_flatten({"a": 1})[0], [1])
+
     def test_every_kind_of_device_has_a_name(self):
         self.assertEqual((str(tenon.device("mps")), tenon.device("xpu:1").index), ("mps", 1))
         self.assertNotEqual(tenon.device("mps"), tenon.device("cpu"))

@@ -180,6 +180,9 @@ register_pytree_node(
     namedtuple, lambda x: (list(x), type(x)), lambda children, cls: cls(*children),
     serialized_type_name="collections.namedtuple",
     flatten_with_keys_fn=lambda x: ([(GetAttrKey(n), getattr(x, n)) for n in x._fields], type(x)))
+for _cls in (dict, list, tuple):  # PyTorch's names for these functions, which packages register for their own classes
+    for _what in ("flatten", "unflatten", "flatten_with_keys"):
+        globals()["_%s_%s" % (_cls.__name__, _what)] = getattr(SUPPORTED_NODES[_cls], _what + "_fn")
 BUILTIN_TYPES = frozenset(SUPPORTED_NODES)
 STANDARD_DICT_TYPES = frozenset((dict, OrderedDict, defaultdict))
 

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from tenon.nn import Module
 
-__all__ = ["BackwardPrefetch", "CPUOffload", "FullStateDictConfig", "FullyShardedDataParallel", "MixedPrecision",
-           "MixedPrecisionPolicy", "ShardingStrategy", "StateDictType", "fully_shard"]
+__all__ = ["BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FullStateDictConfig", "FullyShardedDataParallel",
+           "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "ShardingStrategy", "StateDictType", "fully_shard"]
 
 
 class ShardingStrategy(Enum):
@@ -38,6 +38,14 @@ class _Options:
 
 class MixedPrecision(_Options):
     pass
+
+
+class OffloadPolicy(_Options):
+    """Where parameters lie while they are not used: where they are."""
+
+
+class CPUOffloadPolicy(OffloadPolicy):
+    """On the CPU, where they are."""
 
 
 class MixedPrecisionPolicy(_Options):

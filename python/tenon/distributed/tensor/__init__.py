@@ -35,6 +35,17 @@ class Shard(Placement):
         return "Shard(dim=%d)" % self.dim
 
 
+class _StridedShard(Shard):
+    """A shard of which the parts lie interleaved."""
+
+    def __init__(self, dim, *, split_factor):
+        super().__init__(dim)
+        self.split_factor = split_factor
+
+    def __repr__(self):
+        return "_StridedShard(dim=%d, sf=%d)" % (self.dim, self.split_factor)
+
+
 class Replicate(Placement):
     def __repr__(self):
         return "Replicate()"
