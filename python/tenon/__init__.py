@@ -44,7 +44,8 @@ _C.__getattr__ = _loaded_later
 # name needs no mention: any module of the package is loaded so.
 _NAMES = {
     "_compile": ("compile",),
-    "_float8": ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+    "_named_dtypes": ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+                      "uint16", "uint32", "uint64"),
     "_dtype_info": ("finfo", "iinfo"),
     "_functional": _WRAPPED + (
         "broadcast_shapes", "nanquantile", "numel", "poisson", "unique", "unravel_index"),

@@ -65,7 +65,7 @@ class iinfo(_Info):
     """Of a dtype of whole numbers: bits, max, min, dtype (its name)."""
 
     def __init__(self, type):
-        if not isinstance(type, tenon.dtype):
+        if not isinstance(type, tenon.dtype) and not _is_named(type):
             raise TypeError("iinfo(): argument 'type' (position 1) must be torch.dtype, not %s" % _class(type))
         name = _name(type)
         if name == "bool":

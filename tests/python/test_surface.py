@@ -314,7 +314,7 @@ class ForPackages(unittest.TestCase):
         self.assertTrue(isinstance(tenon.Tensor, tenon._C._TensorMeta))
         self.assertIs(tenon.ScriptModule, tenon.jit.ScriptModule)
 
-    def test_dtypes_of_eight_bits_have_names_and_limits_alone(self):
+    def test_rare_dtypes_have_names_and_limits_alone(self):
         import copy
         import pickle
         small = tenon.float8_e4m3fn
@@ -322,8 +322,12 @@ class ForPackages(unittest.TestCase):
                          ("tenon.float8_e4m3fn", 1, 448.0, 2.0 ** -14))
         self.assertTrue(small is copy.deepcopy(small) is pickle.loads(pickle.dumps(small)))
         self.assertFalse(small == tenon.float32 or isinstance(small, tenon.dtype))
-        with self.assertRaisesRegex(TypeError, "dtype"):
-            tenon.zeros(2, dtype=small)
+        whole = tenon.uint16
+        self.assertEqual((whole.itemsize, whole.is_floating_point, tenon.iinfo(whole).max, tenon.iinfo(tenon.uint64).max),
+                         (2, False, 2 ** 16 - 1, 2 ** 64 - 1))
+        for dtype in small, whole:
+            with self.assertRaisesRegex(TypeError, "dtype"):
+                tenon.zeros(2, dtype=dtype)
 
     def test_collectives_and_placements_of_one_process(self):
         from tenon.distributed import _functional_collectives as collectives
