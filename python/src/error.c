@@ -126,7 +126,13 @@ const char *tnpy_type_name(PyObject *o, char *room, size_t n)
     const char *where =
         module && PyUnicode_Check(module) ? PyUnicode_AsUTF8AndSize(module, NULL) : NULL;
     PyErr_Clear();
-    if (where && strcmp(where, "builtins"))
+    static const char *const with_module[] = {"dtype", "device", "layout", "memory_format", "Size"};
+    bool ours = false; /* texts are torch's, and its classes of these names show their module */
+    for (size_t i = 0; !module && text && i < sizeof with_module / sizeof *with_module; i++)
+        ours |= strcmp(text, with_module[i]) == 0;
+    if (ours)
+        snprintf(room, n, "torch.%s", text);
+    else if (where && strcmp(where, "builtins"))
         snprintf(room, n, "%s.%s", where, text ? text : "object");
     else
         snprintf(room, n, "%s", text ? text : "object");

@@ -157,7 +157,7 @@ def chain_matmul(*matrices, out=None):
     product = made[0]
     for matrix in made[1:]:
         product = product @ matrix
-    return out.copy_(product) if out is not None else product
+    return out.resize_(product.shape).copy_(product) if out is not None else product
 
 
 # Norms and statistics.
@@ -265,7 +265,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
         made = tenon.empty(size, dtype=dtype, device=device).normal_(mean, std, generator=generator)
     if out is not None:
-        return out.copy_(made)
+        return out.resize_(made.shape).copy_(made)
     return made.requires_grad_() if requires_grad else made
 
 

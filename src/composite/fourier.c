@@ -104,11 +104,19 @@ static tn_status several_dims(const tn_tensor *self, const int64_t *s, int64_t s
 
 /* ---- transforms ---- */
 
+static tn_status check_halves(const tn_tensor *self)
+{
+    TN_CHECK(self->dtype != TN_DTYPE_F16 && self->dtype != TN_DTYPE_BF16, TN_INVALID,
+             "Unsupported dtype %s", tni_dtype_text((tn_dtype)self->dtype));
+    return TN_OK;
+}
+
 static tn_status complex_to_complex(tn_tensor *self, const transform *x, const char *norm,
                                     bool forward, tn_tensor **out)
 {
     int64_t how;
     tn_scope *scope;
+    TN_TRY(check_halves(self));
     TN_TRY(factor(norm, forward, &how));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *t = resized(complex_of(floating(self)), x);
@@ -126,6 +134,7 @@ static tn_status real_to_complex(const char *name, tn_tensor *self, const transf
              "%s expects a %s input tensor, but got %s", name,
              strcmp(name, "rfftn") == 0 ? "real-valued" : "real",
              tni_dtype_text((tn_dtype)self->dtype));
+    TN_TRY(check_halves(self));
     TN_CHECK(x->n > 0, TN_INVALID, "rfftn must transform at least one axis");
     TN_TRY(factor(norm, !hermitian, &how));
     TN_TRY(tn_scope_enter(&scope));
@@ -144,6 +153,7 @@ static tn_status complex_to_real(tn_tensor *self, transform x, bool given, const
 {
     int64_t how, last = x.n - 1;
     tn_scope *scope;
+    TN_TRY(check_halves(self));
     TN_CHECK(x.n > 0, TN_INVALID, "irfftn must transform at least one axis");
     TN_TRY(factor(norm, hermitian, &how));
     int64_t size = given ? x.sizes[last] : 2 * (x.sizes[last] - 1);

@@ -248,9 +248,13 @@ tn_status tni_composite_triangular_solve(tn_tensor *self, tn_tensor *A, bool upp
     TN_TRY(tn_linalg_solve_triangular(transpose ? turned : A, self, transpose ? !upper : upper,
                                       true, unitriangular, &x));
     tn_scope *scope;
+    int64_t sizes[TN_MAX_DIMS];
+    memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
+    sizes[x->ndim - 1] = sizes[x->ndim - 2];
     TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *whole = tnx_expand(A, sizes, x->ndim, false);
     TN_TRY(tni_leave(
-        scope, tnx_transpose(tnx_clone(tnx_transpose(A, -2, -1), TN_FORMAT_CONTIGUOUS), -2, -1),
+        scope, tnx_transpose(tnx_clone(tnx_transpose(whole, -2, -1), TN_FORMAT_CONTIGUOUS), -2, -1),
         &copy));
     *solution = TN_MOVE(x);
     *cloned_coefficient = TN_MOVE(copy);
@@ -596,6 +600,14 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
 
 /* ---- norms ---- */
 
+static tn_status check_norm(const tn_tensor *t)
+{
+    TN_CHECK(!tn_dtype_is_integral((tn_dtype)t->dtype, true), TN_INVALID,
+             "linalg.matrix_norm: Expected a floating point or complex tensor as input. Got %s",
+             tni_dtype_text((tn_dtype)t->dtype));
+    return TN_OK;
+}
+
 static tn_status two_dims(const char *op, const tn_tensor *t, const int64_t *dim, int64_t dim_n,
                           int *a, int *b)
 {
@@ -636,6 +648,7 @@ tn_status tni_composite_linalg_matrix_norm(tn_tensor *self, tn_scalar ord, const
     const int64_t last = -1;
     TN_CHECK(self->ndim >= 2, TN_INVALID,
              "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
+    TN_TRY(check_norm(self));
     TN_TRY(two_dims("linalg.matrix_norm", self, dim, dim_n, &a, &b));
     TN_CHECK(size == 2.0 || size == 1.0 || isinf(size), TN_INVALID,
              "linalg.matrix_norm: Order %g not supported.", p);
@@ -665,6 +678,7 @@ tn_status tni_composite_linalg_matrix_norm_str(tn_tensor *self, const char *ord,
     const int64_t last = -1;
     TN_CHECK(self->ndim >= 2, TN_INVALID,
              "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
+    TN_TRY(check_norm(self));
     TN_TRY(two_dims("linalg.matrix_norm", self, dim, dim_n, &a, &b));
     TN_CHECK(strcmp(ord, "fro") == 0 || strcmp(ord, "nuc") == 0, TN_INVALID,
              "linalg.matrix_norm: Order %s not supported.", ord);

@@ -14,6 +14,10 @@ tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out)
     tni_geometry_copy(&g, made);
     g.offset = 0;
     g.has_strides = false;
+    if (out && out->dtype != made->dtype) { /* cast, as what it is made of would */
+        TN_TRY(tni_check_cast((tn_dtype)made->dtype, (tn_dtype)out->dtype));
+        g.dtype = (tn_dtype)out->dtype;
+    }
     TN_TRY(tni_out_prepare(op, &g, out, NULL, 0, &target));
     return tn_copy_(out, made, false);
 }

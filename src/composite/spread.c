@@ -129,7 +129,7 @@ tn_status tni_composite_hardshrink(tn_tensor *self, tn_scalar lambd, tn_tensor *
     TN_TRY(check_threshold("hardshrink", self, lambd));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *small = tnx_le_scalar(tnx_abs(tnx_detach(self)), lambd);
-    return tni_leave(scope, tnx_masked_fill(self, small, tn_int(0)), out);
+    return tni_leave(scope, tnx_where_scalarself(small, tn_int(0), self), out);
 }
 
 tn_status tni_composite_softshrink(tn_tensor *self, tn_scalar lambd, tn_tensor **out)

@@ -126,7 +126,7 @@ tn_status tni_check_clamp_max(tn_tensor *self, tn_scalar max)
 
 static tn_status check_loss(tn_tensor *grad, tn_tensor *self, tn_tensor *target)
 {
-    const tni_operand in[] = {{.tensor = grad}, {.tensor = self}, {.tensor = target}};
+    const tni_operand in[] = {{.tensor = self}, {.tensor = grad}, {.tensor = target}};
     return tni_check_same_dtype(in, 3);
 }
 

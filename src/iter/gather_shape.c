@@ -291,7 +291,7 @@ tn_status tni_shape_masked_scatter(tni_geometry *g, tn_tensor *self, tn_tensor *
     TN_TRY(tni_same_device(self, mask));
     TN_TRY(tni_same_device(self, source));
     TN_CHECK(self->dtype == source->dtype, TN_INVALID,
-             "masked_scatter: expected self and source to have same dtypes but got %s and %s",
+             "masked_scatter: expected self and source to have same dtypes but got%s and %s",
              tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)source->dtype));
     TN_CHECK(mask->dtype == TN_DTYPE_BOOL, TN_INVALID,
              "masked_scatter_ only supports boolean masks, but got mask with dtype %s",

@@ -3,6 +3,7 @@
  * the reference's CPU kernels, in their order; Meta refuses what the CPU refuses. */
 #include "shape/conv.h"
 #include <stdio.h>
+#include <string.h>
 #include "gen/shapes.h"
 
 #define SIZES_OF(t, text) tni_format_sizes((t)->ndim, (t)->sizes, text, sizeof text)
@@ -92,6 +93,15 @@ static tn_status check_bias(const tni_conv *c, const tn_tensor *weight, const tn
     return TN_OK;
 }
 
+/* As the reference calls a tensor of a dtype: torch.FloatTensor, or CPUBFloat16Type where there is
+ * no such class. */
+static const char *class_name(tn_dtype dtype, char *room, size_t n)
+{
+    bool named = !tn_dtype_is_complex(dtype) && dtype != TN_DTYPE_BF16 && dtype != TN_DTYPE_BOOL;
+    snprintf(room, n, named ? "torch.%sTensor" : "CPU%sType", tni_dtype_text(dtype));
+    return room;
+}
+
 /* @p t, which may be NULL, goes with @p input. */
 static tn_status check_dtype(const tn_tensor *input, const tn_tensor *t, const char *name)
 {
@@ -102,9 +112,17 @@ static tn_status check_dtype(const tn_tensor *input, const tn_tensor *t, const c
              "Expected all tensors to be on the same device, but got %s on another device than "
              "input",
              name);
-    TN_CHECK(t->dtype == input->dtype, TN_INVALID, "expected scalar type %s but found %s",
-             tni_dtype_text((tn_dtype)input->dtype), tni_dtype_text((tn_dtype)t->dtype));
-    return TN_OK;
+    if (t->dtype == input->dtype)
+        return TN_OK;
+    tn_dtype want = (tn_dtype)input->dtype, have = (tn_dtype)t->dtype;
+    char a[48], b[48];
+    bool half = want == TN_DTYPE_F16 || want == TN_DTYPE_BF16;
+    TN_CHECK(strcmp(name, "weight") != 0 || !(half || tn_dtype_is_complex(want)), TN_INVALID,
+             "Input type (%s) and weight type (%s) should be the same%s",
+             class_name(want, a, sizeof a), class_name(have, b, sizeof b),
+             half ? " or input should be a MKLDNN tensor and weight is a dense tensor" : "");
+    TN_FAIL(TN_INVALID, "expected scalar type %s but found %s", tni_dtype_text(want),
+            tni_dtype_text(have));
 }
 
 /* ---- sizes ---- */

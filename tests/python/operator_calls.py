@@ -81,7 +81,7 @@ def arguments(text, grad):
     given, named = [], {}
     for piece in split(text):
         key, equals, rest = piece.partition("=")
-        is_named = equals and re.match(r"[a-z_]\w*$", key.strip())
+        is_named = equals and re.match(r"[A-Za-z_]\w*$", key.strip())
         value = own(parse(rest if is_named else piece))
         value = with_grad(value) if grad else value
         if is_named:
@@ -101,11 +101,11 @@ def leaves(values):
             yield from leaves(value.values())
 
 
-def is_random(op, given):
+def is_random(op, given, named):
     if BETWEEN_LAYERS.match(op):
         at = next((i for i, value in enumerate(given) if isinstance(value, float)), None)
         return at is not None and given[at] > 0 and given[at + 1] is True
-    return bool(RANDOM.search(op))
+    return bool(RANDOM.search(op)) or bool(named.get("dropout_p"))
 
 
 # ---- calls ----
@@ -113,18 +113,21 @@ def is_random(op, given):
 HOMES = ("", "special", "linalg", "fft")
 
 
-def functions_of(library, op):
+def functions_of(library, op, operator=True):
     """As Python offers it, and the operator itself."""
     name, _, overload = op.partition(".")
     found = [getattr(getattr(library, home, None) if home else library, name, None) for home in HOMES]
+    home, _, rest = name.partition("_")
+    if home and home in HOMES and rest:
+        found.insert(0, getattr(getattr(library, home), rest, None))
     method = getattr(library.Tensor, name, None)
     if method is not None and not callable(method):
         method = lambda tensor: getattr(tensor, name)  # noqa: E731: a property
     found.append(method)
     found.append(getattr(library._C._nn, name, None))
-    if library is torch:
+    if library is torch and operator:
         packet = getattr(torch.ops.aten, name, None)
-        found.append(packet and getattr(packet, overload or "default", None))
+        found += [packet and getattr(packet, overload or "default", None), packet]
     return [function for function in found if callable(function)]
 
 
@@ -142,16 +145,25 @@ def written(op, named):
     return None
 
 
-def call(library, op, given, named):
+# No overload takes these arguments.
+MISFIT = re.compile(r"Expected a value of type|expected at most \d+ argument|Unknown keyword argument|is missing value for argument|"
+                    r"Overloaded torch operator invoked from Python failed")
+
+
+def call(library, op, given, named, operator=True):
     CALLING[:] = library.__name__.encode()
     failed = None
-    for function in functions_of(library, op):
+    for function in functions_of(library, op, operator):
         for words in (named, written(op, named)):
             if words is None:
                 continue
             try:
                 return function(*given, **words), None
             except TypeError as error:  # Python spells the arguments of some otherwise
+                failed = failed or error
+            except RuntimeError as error:
+                if not MISFIT.search(str(error)):
+                    return None, error
                 failed = failed or error
             except Exception as error:  # noqa: BLE001
                 return None, error
@@ -167,6 +179,12 @@ def array(t):
     if str(t.dtype).split(".")[1] == "bfloat16":
         t = t.float()
     return t.numpy(force=True)
+
+
+def coarse(given, named, every):
+    """The dtypes of arguments that a result may be as coarse as: halves, and every one where the result is cast."""
+    dtypes = [t.dtype for t in leaves(list(given) + list(named.values()))]
+    return [dtype for dtype in dtypes if dtype in ROUGH or (every and (dtype.is_floating_point or dtype.is_complex))]
 
 
 def nearness(dtypes):
@@ -191,7 +209,7 @@ def same_tensor(a, b, strides=True, values=True, among=()):
     if x.dtype == bool or x.dtype.kind in "iu":
         same = bool((x == y).all())
     else:
-        rtol, atol = nearness([b.dtype] + [dtype for dtype in among if dtype in ROUGH])
+        rtol, atol = nearness([b.dtype, *among])
         # A sum is as exact as the largest of its terms lets it be.
         size = numpy.abs(y[numpy.isfinite(y)]).max() if numpy.isfinite(y).any() else 0
         same = bool(numpy.allclose(x, y, rtol=rtol, atol=atol * max(1, float(size)), equal_nan=True))
@@ -330,7 +348,7 @@ def compare_gradients(op, made):
         return "gradient: %s" % str(error).split("\n")[0][:100]
     if got is None:
         return None if all(is_zero(y) for y in wanted) else "no gradient"
-    among = [t.dtype for t in leaves(list(given) + list(named.values()))]
+    among = coarse(given, named, True)
     for x, y in zip(got, wanted):
         if y is None or x is None:
             if not (is_zero(x) and is_zero(y)):
@@ -345,14 +363,14 @@ def compare_gradients(op, made):
 def compare(op, made, gradient=True):
     """What differs, or None, with the texts of both errors. made(grad): fresh (given, named), the same each time."""
     given, named = made(False)
-    values = not is_random(op, given)
+    values = not is_random(op, given, named)
     mine_given, mine_named = as_tenon(given), as_tenon(named)
     theirs, their_error = call(torch, op, given, named)
     mine, my_error = call(tenon, op, mine_given, mine_named)
     if my_error is not None or their_error is not None:
         texts = [str(error).split("\n")[0].strip() for error in (my_error, their_error)]
         return same_error(my_error, their_error), texts if my_error is not None and their_error is not None else None
-    among = [t.dtype for t in leaves(list(given) + list(named.values()))]
+    among = coarse(given, named, "out" in named)
     if SPECTRA.match(op):
         found = same_spectrum(op, mine, theirs, given)
     else:
