@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,14 +66,29 @@ static void remember_file(void)
     record.inode = st.st_ino;
 }
 
-/* Let the file reach @p nbytes. A file on a disk gets its blocks now: were the disk full later, a
- * store would end the program. */
+/* Who goes beyond the limit on the size of files (ulimit -f) is ended by a signal, also in memory.
+ */
+static bool is_within_limit(uint64_t nbytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           nbytes <= limit.rlim_cur;
+}
+
+/* Let file @p fd reach @p nbytes; 0 or an errno. A file on a disk gets its blocks now: were the
+ * disk full later, a store would end the program. */
+static int reserve(int fd, uint64_t nbytes)
+{
+    if (!is_within_limit(nbytes))
+        return EFBIG;
+    return record.in_file                      ? posix_fallocate(fd, 0, (off_t)nbytes)
+           : ftruncate(fd, (off_t)nbytes) == 0 ? 0
+                                               : errno;
+}
+
 static bool grow(uint64_t nbytes)
 {
-    if (nbytes > TNI_FLIGHT_MOST || !still_ours())
-        return false;
-    if (record.in_file ? posix_fallocate(record.fd, 0, (off_t)nbytes) != 0
-                       : ftruncate(record.fd, (off_t)nbytes) != 0)
+    if (nbytes > TNI_FLIGHT_MOST || !still_ours() || reserve(record.fd, nbytes) != 0)
         return false;
     HEAD->nbytes = nbytes;
     return true;
@@ -135,28 +151,40 @@ static void write_header(tni_flight_header *h)
     memcpy(h->magic, TNI_FLIGHT_MAGIC, sizeof h->magic);
 }
 
+/* In memory when there is no room for the file. */
+static int open_with_room(uint64_t nbytes)
+{
+    int fd = open_file();
+    int why = record.in_file ? reserve(fd, nbytes) : 0;
+    if (why) {
+        tni_record_file_drop(why);
+        close(fd);
+        record.in_file = false;
+        fd = memfd_create(TNI_FLIGHT_NAME, MFD_CLOEXEC);
+    }
+    if (fd >= 0 && !record.in_file && reserve(fd, nbytes) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
 static bool map_record(void)
 {
-    record.fd = open_file();
+    record.fd = open_with_room(TNI_AT_BLOCKS);
     if (record.fd < 0)
         return false;
     char *base = mmap(NULL, TNI_FLIGHT_MOST, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                       record.fd, 0);
-    bool fine = base != MAP_FAILED;
-    if (fine) {
-        record.base = base;
-        record.used = TNI_AT_BLOCKS;
-        fine = record.in_file ? posix_fallocate(record.fd, 0, TNI_AT_BLOCKS) == 0
-                              : ftruncate(record.fd, TNI_AT_BLOCKS) == 0;
-    }
-    if (!fine) {
-        if (base != MAP_FAILED)
-            munmap(base, TNI_FLIGHT_MOST);
+    if (base == MAP_FAILED) {
+        if (record.in_file)
+            tni_record_file_drop(errno);
         close(record.fd);
         record.fd = -1;
-        record.base = NULL;
         return false;
     }
+    record.base = base;
+    record.used = TNI_AT_BLOCKS;
     remember_file();
     HEAD->nbytes = TNI_AT_BLOCKS;
     write_header(HEAD);
@@ -176,11 +204,20 @@ __attribute__((destructor)) static void program_ends(void)
         tni_flight_ended(1);
 }
 
+/* Who asked for a file must not find out when it is wanted. */
+static void say_what_is_missing(void)
+{
+    const char *why, *path = tni_record_file_missing(&why);
+    if (path)
+        fprintf(stderr, "[tenon recorder] no record in %.200s: %s\n", path, why);
+}
+
 void tni_flight_start(void)
 {
     check_process();
     tni_mutex_lock_known(&record.lock, "the recorder's threads");
-    if (!record.tried) {
+    bool first = !record.tried;
+    if (first) {
         record.tried = true;
         tni_clock_find();
         atomic_store(&record.process, (int)getpid());
@@ -190,6 +227,8 @@ void tni_flight_start(void)
             tni_set_marks_fn(find_place);
     }
     tni_mutex_unlock(&record.lock);
+    if (first)
+        say_what_is_missing();
 }
 
 int tni_flight_fd(void)
@@ -442,6 +481,8 @@ tn_status tni_flight_save(const char *path)
     TN_CHECK(path && path[0], TN_INVALID, "tn_recorder_save: 'path' must not be empty");
     TN_CHECK(record.base && record.fd >= 0 && still_ours(), TN_UNSUPPORTED,
              "there is no record to save: TENON_RECORDER=0, or the system gave no memory for one");
+    TN_CHECK(is_within_limit(HEAD->nbytes), TN_INVALID, "tn_recorder_save: cannot write %s: %s",
+             path, strerror(EFBIG));
     struct stat st;
     TN_CHECK(stat(path, &st) != 0 || st.st_dev != record.device || st.st_ino != record.inode,
              TN_INVALID, "tn_recorder_save: %s is the live record of this program", path);
@@ -509,14 +550,9 @@ void tni_flight_after_fork(void)
 static void part_from_parent(void)
 {
     int old = still_ours() ? record.fd : -1;
-    int fd = open_file(); /* the old one is the parent's */
-    if (record.in_file && posix_fallocate(fd, 0, (off_t)record.used) != 0) {
-        close(fd);
-        record.in_file = false;
-        fd = memfd_create(TNI_FLIGHT_NAME, MFD_CLOEXEC);
-    }
+    int fd = open_with_room(record.used); /* the old one is the parent's */
     char *to = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, (off_t)record.used) == 0)
+    if (fd >= 0)
         to = mmap(NULL, record.used, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (to == MAP_FAILED) { /* then for itself alone, at least not in the parent's memory */
         if (fd >= 0)

@@ -201,7 +201,8 @@ tn_status tni_process_open(int pid, tni_process_records *out)
              pid, name);
     TN_FAIL(TN_INVALID,
             "process %d (%s) has no record: it does not use Tenon, has not called an operator yet, "
-            "runs with TENON_RECORDER=0, or has closed all its descriptors",
+            "runs with TENON_RECORDER=0, got no memory for it (ulimit -f), or has closed all its "
+            "descriptors",
             pid, name);
 }
 

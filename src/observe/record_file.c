@@ -25,6 +25,7 @@ static struct {
     char pattern[1024]; /* as it was when this process, or its parent, made its record */
     char path[1024 + 16];
     bool unnamed;
+    int why; /* an errno: there is none although one was asked for */
 } file;
 
 bool tni_record_path(const char *pattern, bool own, char *to, size_t room)
@@ -47,10 +48,12 @@ static int clear_name(const char *path)
     if (fd < 0)
         return errno == ENOENT ? FREE : NO_FILE;
     struct stat st;
-    int found = fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)              ? NO_FILE
+    bool is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    int found = !is_file                                                 ? NO_FILE
                 : flock(fd, LOCK_EX | LOCK_NB) != 0 || unlink(path) != 0 ? IN_USE
                                                                          : FREE;
     close(fd);
+    errno = is_file ? EBUSY : ENOTSUP;
     return found;
 }
 
@@ -90,8 +93,10 @@ static bool remember_pattern(const char *wanted)
     int n =
         snprintf(file.pattern, sizeof file.pattern, "%s%s%s", folder, folder[0] ? "/" : "", wanted);
     bool fits = n > 0 && (size_t)n < sizeof file.pattern;
-    if (!fits)
+    if (!fits) {
         file.pattern[0] = '\0';
+        errno = ENAMETOOLONG;
+    }
     return fits;
 }
 
@@ -106,15 +111,22 @@ static int open_first(void)
     return fd;
 }
 
+static void give_up(int why)
+{
+    file.pattern[0] = '\0'; /* then none for children either */
+    file.why = why;
+}
+
 int tni_record_file_open(bool in_child)
 {
     file.unnamed = false;
     if (!in_child) {
-        if (!remember_pattern(tni_env("TENON_RECORD")))
+        const char *wanted = tni_env("TENON_RECORD");
+        if (!wanted)
             return -1;
-        int fd = open_first();
+        int fd = remember_pattern(wanted) ? open_first() : -1;
         if (fd < 0)
-            file.pattern[0] = '\0'; /* then none for children either */
+            give_up(errno);
         return fd;
     }
     if (!file.pattern[0] || !tni_record_path(file.pattern, true, file.path, sizeof file.path))
@@ -122,6 +134,20 @@ int tni_record_file_open(bool in_child)
     int fd = open_unnamed(file.path), found;
     file.unnamed = fd >= 0;
     return fd >= 0 ? fd : open_named(file.path, &found); /* some file systems have none such */
+}
+
+void tni_record_file_drop(int why)
+{
+    if (!file.unnamed)
+        (void)!unlink(file.path);
+    file.unnamed = false;
+    give_up(why);
+}
+
+const char *tni_record_file_missing(const char **why)
+{
+    *why = file.why == ENOTSUP ? "it is no ordinary file" : strerror(file.why);
+    return file.why ? tni_env("TENON_RECORD") : NULL;
 }
 
 bool tni_record_file_unnamed(void)

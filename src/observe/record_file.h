@@ -8,6 +8,10 @@
 /* An empty file for the record of this process, -1 when none is wanted or to be had. A child made
  * by fork() gets one that has no name yet. In such a child it neither allocates nor waits. */
 int tni_record_file_open(bool in_child);
+/* There is no room for it: it goes, and children get none either. @p why is an errno. */
+void tni_record_file_drop(int why);
+/* A file was asked for and is not there: its name, and the reason in *why. Else NULL. */
+const char *tni_record_file_missing(const char **why);
 /* It has no name yet: publish gives it one. */
 bool tni_record_file_unnamed(void);
 void tni_record_file_publish(int fd);

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "kit.h"
@@ -210,4 +211,87 @@ TEST(what_an_ended_program_left_is_replaced_and_what_is_no_file_is_left_alone)
     struct stat st;
     EXPECT(stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode));
     EXPECT_EQ_INT(count_files(), 1);
+}
+
+/* ---- where there is no room ---- */
+
+static char said_path[96];
+
+/* What a program says on stderr, with TENON_RECORD and a limit on the size of files. */
+typedef struct narrow {
+    const char *record;
+    rlim_t limit; /* 0: none */
+    bool forks;
+} narrow;
+
+static int program_in_narrow_place(void *arg)
+{
+    const narrow *n = arg;
+    int fd = open(said_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(fd, STDERR_FILENO);
+    struct rlimit limit = {n->limit, RLIM_INFINITY};
+    if (n->limit && setrlimit(RLIMIT_FSIZE, &limit) != 0)
+        return 8;
+    if (n->record)
+        setenv("TENON_RECORD", n->record, 1);
+    call_neg();
+    if (n->limit && n->limit <= 1 << 20) {
+        char copy[128];
+        snprintf(copy, sizeof copy, "%s.copy", path);
+        if (tn_recorder_save(copy) == TN_OK)
+            return 7;
+    }
+    if (!n->forks)
+        return 0;
+    pid_t child = fork();
+    if (child == 0) {
+        call_neg();
+        _exit(0);
+    }
+    int status = 9;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+static void expect_said(narrow n, const char *what)
+{
+    char said[512];
+    test_note("%s, limit %llu", n.record ? n.record : "no file", (unsigned long long)n.limit);
+    EXPECT_EQ_INT(run_in_child(program_in_narrow_place, &n, 30), 0);
+    int fd = open(said_path, O_RDONLY);
+    ssize_t got = read(fd, said, sizeof said - 1);
+    said[got > 0 ? got : 0] = '\0';
+    close(fd);
+    unlink(said_path);
+    if (what)
+        EXPECT_CONTAINS(said, what);
+    else
+        EXPECT_STR(said, "");
+}
+
+TEST(a_limit_on_the_size_of_files_ends_no_program)
+{
+    make_folder();
+    snprintf(said_path, sizeof said_path, "%s/said", folder);
+    const rlim_t limits[] = {4096, 1 << 20, 5500 << 10, 5800 << 10};
+    for (int i = 0; i < 4; i++)
+        expect_said((narrow){NULL, limits[i], true}, NULL);
+    for (int i = 0; i < 2; i++)
+        expect_said((narrow){path, limits[i], true}, "File too large");
+    EXPECT_EQ_INT(count_files(), 0); /* nothing empty is left behind */
+}
+
+TEST(a_record_that_cannot_be_written_is_said_once)
+{
+    make_folder();
+    snprintf(said_path, sizeof said_path, "%s/said", folder);
+    char too_long[3000];
+    memset(too_long, 'x', sizeof too_long - 1);
+    too_long[sizeof too_long - 1] = '\0';
+    expect_said((narrow){"/nowhere/at/all", 0, true},
+                "[tenon recorder] no record in /nowhere/at/all: No such file or directory");
+    expect_said((narrow){"/dev/null", 0, false}, "/dev/null: it is no ordinary file");
+    expect_said((narrow){folder, 0, false}, "Is a directory");
+    expect_said((narrow){too_long, 0, false}, "File name too long");
+    expect_said((narrow){path, 0, true}, NULL);
 }
