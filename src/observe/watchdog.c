@@ -6,6 +6,8 @@
 #include "observe/watchdog.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -146,6 +148,8 @@ static void forget_gone(place *places, uint32_t n, const tni_seen *seen)
 
 /* ---- acting ---- */
 
+enum { PATIENCE_MS = 1000 }; /* with whoever reads stderr */
+
 static void say(const tn_watchdog_opts *opts, const char *text)
 {
     if (opts->report) {
@@ -154,7 +158,11 @@ static void say(const tn_watchdog_opts *opts, const char *text)
     }
     size_t n = strlen(text);
     while (n) { /* no stdio: a stuck thread may hold its lock */
-        ssize_t wrote = write(STDERR_FILENO, text, n);
+        /* A pipe that nobody reads must not hold up what follows. */
+        struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+        if (poll(&room, 1, PATIENCE_MS) == 0)
+            return;
+        ssize_t wrote = write(STDERR_FILENO, text, n < PIPE_BUF ? n : PIPE_BUF);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)

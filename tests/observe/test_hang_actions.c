@@ -251,3 +251,37 @@ TEST(a_variable_that_makes_no_sense_is_said_and_the_program_goes_on)
     EXPECT_CONTAINS(said, "not started: TENON_HANG_TIMEOUT=soon must be a number of seconds");
     unlink(said_path);
 }
+
+static tn_status sleeps_long(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    (void)args;
+    (void)rets;
+    for (unsigned left = 10; left > 0;) /* being asked for its stack wakes it */
+        left = sleep(left);
+    return TN_OK;
+}
+
+/* Standard error is a pipe that is full and that nobody reads. */
+static int ends_with_stuck_stderr(void *arg)
+{
+    (void)arg;
+    int ends[2];
+    char bytes[4096] = "";
+    if (pipe(ends) != 0)
+        return 8;
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    while (write(ends[1], bytes, sizeof bytes) > 0)
+        ;
+    fcntl(ends[1], F_SETFL, 0);
+    dup2(ends[1], STDERR_FILENO);
+    setenv("TENON_HANG_TIMEOUT", "0.15", 1);
+    setenv("TENON_HANG_ACTION", "end", 1);
+    (void)kit_call(kit_op("stuck", TN_KEY_CPU, sleeps_long), kit_ones(TN_CPU));
+    return 0;
+}
+
+TEST(the_process_ends_also_when_nobody_reads_the_report)
+{
+    EXPECT_EQ_INT(run_in_child(ends_with_stuck_stderr, NULL, 15), 124);
+}
