@@ -371,6 +371,14 @@ static tni_thread_marks *find_place(void)
 }
 
 /* Without a record: block and frames in one piece of the heap. */
+static void count_unplaced(int by)
+{
+    tni_mutex_lock_known(&record.lock, "the recorder's threads");
+    if (record.ready && (by > 0 || HEAD->n_unplaced > 0))
+        HEAD->n_unplaced += (uint32_t)by;
+    tni_mutex_unlock(&record.lock);
+}
+
 static tni_flight_thread *join_on_heap(uint32_t limit, void **slots)
 {
     uint64_t at = round_up(sizeof(tni_flight_thread));
@@ -382,6 +390,7 @@ static tni_flight_thread *join_on_heap(uint32_t limit, void **slots)
     memset(block + at, 0, TNI_FLIGHT_RING * sizeof(tni_flight_frame));
     t->limit = limit;
     *slots = block + at;
+    count_unplaced(1);
     return t;
 }
 
@@ -422,6 +431,7 @@ void tni_flight_leave(tni_flight_thread *t)
 {
     if (!in_record(t)) {
         tni_free(t);
+        count_unplaced(-1);
         return;
     }
     tni_mutex_lock_known(&record.lock, "the recorder's threads");
@@ -531,6 +541,7 @@ static void copy_kept(char *to)
     }
     h->n_names = n_names;
     h->n_threads = n;
+    h->n_unplaced = !mine && h->n_unplaced ? 1 : 0;
     h->text_nbytes = text;
 }
 

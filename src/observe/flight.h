@@ -155,7 +155,7 @@ typedef struct tni_flight_header {
     uint32_t n_names;
     uint32_t text_nbytes; /* used */
     uint32_t pool_threads;
-    uint32_t reserved;
+    uint32_t n_unplaced; /* threads that dispatch and found no room here */
     char program[64];
     char library[16];
     char backends[16][16]; /* what claimed devices are called; "" for the usual name */

@@ -45,12 +45,33 @@ static bool header_is_sane(const tni_flight_header *h)
            h->pass_nbytes == sizeof(tni_flight_pass) && h->ring == TNI_FLIGHT_RING;
 }
 
+/* How many bytes the character at @p p has in UTF-8; 0 when it is none, or one that a terminal
+ * obeys. */
+static size_t plain_character(const unsigned char *p, size_t n)
+{
+    if (p[0] < 0x80)
+        return (p[0] && p[0] < 0x20) || p[0] == 0x7f ? 0 : 1;
+    size_t nbytes = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || n < nbytes)
+        return 0;
+    uint32_t code = p[0] & (0x7fu >> nbytes);
+    for (size_t i = 1; i < nbytes; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (p[i] & 0x3fu);
+    }
+    bool is_longer_than_needed = nbytes > 2 && code < (nbytes == 3 ? 0x800u : 0x10000u);
+    bool is_half = code >= 0xd800 && code < 0xe000;
+    return code < 0xa0 || is_longer_than_needed || is_half || code > 0x10ffff ? 0 : nbytes;
+}
+
 void tni_plain_text(char *text, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if ((c && c < 0x20) || c == 0x7f)
+    for (size_t i = 0; i < n;) {
+        size_t nbytes = plain_character((const unsigned char *)text + i, n - i);
+        if (!nbytes)
             text[i] = '?';
+        i += nbytes ? nbytes : 1;
     }
 }
 
@@ -347,6 +368,7 @@ static tn_status merge(tni_seen *to, tni_seen *from)
     to->threads = threads;
     to->n_threads = n_threads;
     to->n_lost += from->n_lost;
+    to->head.n_unplaced += from->head.n_unplaced;
     to->damaged |= from->damaged;
     to->n_copies++;
     from->n_threads = 0; /* their frames are ours now */
@@ -400,6 +422,14 @@ static bool has_moved(const tni_seen_thread *a, const tni_seen_thread *b)
     return memcmp(a->frames, b->frames, a->n_frames * sizeof *a->frames) != 0;
 }
 
+/* What somebody holds may be asked for again and again; any other wait is told by its beginning. */
+static bool is_same_wait(const tni_mark *a, const tni_mark *b)
+{
+    bool is_held = b->kind == TNI_WAIT_LOCK || b->kind == TNI_WAIT_ONCE ||
+                   b->kind == TNI_WAIT_SPIN || b->kind == TNI_WAIT_INTERPRETER;
+    return a->kind == b->kind && a->what == b->what && (is_held || a->since == b->since);
+}
+
 void tni_seen_compare(const tni_seen *before, tni_seen *now, uint64_t ns_between)
 {
     for (uint32_t i = 0; i < now->n_threads; i++) {
@@ -411,6 +441,7 @@ void tni_seen_compare(const tni_seen *before, tni_seen *now, uint64_t ns_between
                 b->copy != t->copy)
                 continue;
             t->moved = has_moved(b, t);
+            t->wait_is_new = !is_same_wait(&b->block.marks.wait, &t->block.marks.wait);
             if (!b->alive || !t->alive || !ns_between)
                 continue;
             t->cpu = (double)(t->cpu_ns - b->cpu_ns) / (double)ns_between;

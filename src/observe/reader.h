@@ -33,8 +33,9 @@ typedef struct tni_seen_thread {
     uint64_t queued_ns; /* ready to run, and somebody else ran */
     /* Between two looks. */
     bool moved;
-    double cpu;   /* share of a processor; negative: not known */
-    bool starved; /* it was ready to run most of the time, and got no processor */
+    bool wait_is_new; /* what it waits for is not what it waited for before */
+    double cpu;       /* share of a processor; negative: not known */
+    bool starved;     /* it was ready to run most of the time, and got no processor */
 } tni_seen_thread;
 
 typedef struct tni_seen {

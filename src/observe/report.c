@@ -44,6 +44,9 @@ static void add_head(tni_str *s, const tni_seen *seen)
                      seen->n_copies + seen->n_unread,
                      seen->n_unread ? " that this command can read" : "");
     tni_str_add(s, h->on ? "\n" : "\nthe recorder is off: no times, no shapes\n");
+    if (h->n_unplaced)
+        tni_str_addf(s, "%u more threads found no room in the record: they are not told of\n",
+                     h->n_unplaced);
     if (seen->damaged)
         tni_str_addf(s, "the record is cut or damaged: this is what could be read%s\n",
                      seen->n_lost ? "; some threads could not" : "");
@@ -94,6 +97,8 @@ static void add_marks(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
         }
         tni_str_add(s, "\n");
     }
+    if (m->n_held > n)
+        tni_str_addf(s, "  holds %u more, which are not named\n", m->n_held - n);
     if (tni_callout_name(m->callout)[0])
         tni_str_addf(s, "  in %s\n", tni_callout_name(m->callout));
 }

@@ -5,18 +5,37 @@
 
 #include "tenon/dispatch.h"
 
+/* The character at *at, which moves behind it; U+FFFD and one byte where there is none. What comes
+ * out of a record has been through tni_plain_text, which leaves whole characters. */
+static uint32_t next_character(const unsigned char **at)
+{
+    const unsigned char *p = *at;
+    int more = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : p[0] < 0xf5 ? 3 : 0;
+    uint32_t code = more ? p[0] & (0x3fu >> more) : p[0] < 0x80 ? p[0] : 0xfffd;
+    for (int i = 1; i <= more; i++) {
+        if ((p[i] & 0xc0) != 0x80) {
+            *at = p + 1;
+            return 0xfffd;
+        }
+        code = code << 6 | (p[i] & 0x3fu);
+    }
+    *at = p + 1 + more;
+    return (code >= 0xd800 && code < 0xe000) || code > 0x10ffff ? 0xfffd : code;
+}
+
 static void add_string(tni_str *s, const char *text)
 {
     tni_str_add(s, "\"");
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-        if (*p == '"' || *p == '\\')
-            tni_str_addf(s, "\\%c", *p);
-        else if (*p < 0x20)
-            tni_str_addf(s, "\\u%04x", *p);
-        else if (*p < 0x80)
-            tni_str_addf(s, "%c", *p);
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+        uint32_t code = next_character(&p);
+        if (code == '"' || code == '\\')
+            tni_str_addf(s, "\\%c", (int)code);
+        else if (code >= 0x20 && code < 0x7f)
+            tni_str_addf(s, "%c", (int)code);
+        else if (code < 0x10000)
+            tni_str_addf(s, "\\u%04x", code);
         else
-            tni_str_add(s, "\\ufffd");
+            tni_str_addf(s, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
     }
     tni_str_add(s, "\"");
 }
@@ -138,7 +157,7 @@ static void add_thread_json(tni_str *s, const tni_seen *seen, const tni_seen_thr
         tni_str_add(s, i ? ", " : "");
         add_mark_json(s, seen, &b->marks.held[i]);
     }
-    tni_str_add(s, "], \"passes\": [");
+    tni_str_addf(s, "], \"holds_unnamed\": %u, \"passes\": [", b->marks.n_held - n);
     n = b->n_passes < TNI_FLIGHT_PASSES ? b->n_passes : TNI_FLIGHT_PASSES;
     for (uint32_t i = 0; i < n; i++) {
         tni_str_add(s, i ? ", " : "");
@@ -171,7 +190,8 @@ void tni_report_json(tni_str *s, const tni_seen *seen, const tni_verdict *verdic
     tni_str_addf(s, ", \"live\": %s, \"recorder_on\": %s, \"damaged\": %s, \"ended\": %u",
                  seen->pid ? "true" : "false", h->on ? "true" : "false",
                  seen->damaged ? "true" : "false", h->ended);
-    tni_str_addf(s, ", \"copies\": %u", seen->n_copies + seen->n_unread);
+    tni_str_addf(s, ", \"copies\": %u, \"unplaced\": %u", seen->n_copies + seen->n_unread,
+                 h->n_unplaced);
     tni_str_add(s, ",\n \"verdict\": {\"kind\": ");
     add_string(s, tni_verdict_name(verdict->kind));
     add_key_string(s, "text", tni_str_get(&verdict->text));

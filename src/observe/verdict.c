@@ -4,6 +4,7 @@
 #include "observe/verdict.h"
 
 #include <string.h>
+#include "tenon/dispatch.h"
 
 static const char *const names[] = {
 #define X(name, text) text,
@@ -65,7 +66,7 @@ int tni_find_holder(const tni_seen *seen, const tni_seen_thread *waiting)
 static bool waits(const tni_seen_thread *t)
 {
     unsigned kind = t->block.marks.wait.kind;
-    return kind != TNI_WAIT_NONE && kind != TNI_WAIT_IDLE;
+    return kind != TNI_WAIT_NONE && kind != TNI_WAIT_IDLE && !t->wait_is_new;
 }
 
 /* ---- describing a thread in a sentence ---- */
@@ -121,7 +122,7 @@ static void add_place(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
 
 static uint64_t thread_since(const tni_seen_thread *t)
 {
-    if (t->block.marks.wait.kind && t->block.marks.wait.since)
+    if (waits(t) && t->block.marks.wait.since)
         return t->block.marks.wait.since;
     if (t->n_frames)
         return tni_frame_since(t, t->n_frames - 1);
@@ -129,12 +130,13 @@ static uint64_t thread_since(const tni_seen_thread *t)
     return pass ? pass->began : 0;
 }
 
-static void add_for(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
+/* @p before: what stands between it and the words before, when it is known. */
+static void add_for(tni_str *s, const tni_seen *seen, const tni_seen_thread *t, const char *before)
 {
     uint64_t since = thread_since(t);
     if (!since || !seen->now)
         return;
-    tni_str_add(s, " for ");
+    tni_str_addf(s, "%s for ", before);
     tni_add_age(s, seen->now, since);
 }
 
@@ -168,13 +170,13 @@ static void judge_deadlock(const tni_seen *seen, uint32_t start, tni_verdict *v)
         tni_str_add(&v->text, ", waits for ");
         tni_add_mark(&v->text, &first->block.marks.wait);
         if (first->block.marks.wait.kind == TNI_WAIT_THREAD) {
-            tni_str_add(&v->text, ", which is itself,");
-            add_for(&v->text, seen, first);
+            tni_str_add(&v->text, ", which is itself");
+            add_for(&v->text, seen, first, ",");
             tni_str_add(&v->next, "what runs inside a call or a pass must not wait for its end");
             return;
         }
-        tni_str_add(&v->text, ", which it holds itself,");
-        add_for(&v->text, seen, first);
+        tni_str_add(&v->text, ", which it holds itself");
+        add_for(&v->text, seen, first, ",");
         tni_str_add(&v->next, "give back ");
         tni_add_mark(&v->next, &first->block.marks.wait);
         tni_str_add(&v->next, " before the outermost call, or do not take it again inside");
@@ -236,7 +238,7 @@ static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdi
     add_place(&v->text, seen, t);
     tni_str_add(&v->text, ", waits for ");
     tni_add_mark(&v->text, wait);
-    add_for(&v->text, seen, t);
+    add_for(&v->text, seen, t, "");
     if (!holder) {
         tni_str_addf(&v->text, "; nobody that the record knows %s it",
                      wait->kind == TNI_WAIT_EVENT ? "brings" : "holds");
@@ -278,7 +280,7 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
               : f && f->stage < TNI_STAGE_INVOKE ? TNI_VERDICT_DISPATCHER
               : f && busy                        ? TNI_VERDICT_SPINNING
               : f && t->alive                    ? TNI_VERDICT_BLOCKED
-              : f                                ? TNI_VERDICT_DISPATCHER
+              : f                                ? TNI_VERDICT_KERNEL
                                                  : TNI_VERDICT_PASS;
     add_thread(&v->text, t);
     tni_str_addf(&v->text, " %s", !t->alive ? "was at work" : busy ? "is busy" : "sleeps");
@@ -286,8 +288,7 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
         tni_str_addf(&v->text, " in %s", t->wchan);
     tni_str_add(&v->text, ", ");
     add_place(&v->text, seen, t);
-    tni_str_add(&v->text, ",");
-    add_for(&v->text, seen, t);
+    add_for(&v->text, seen, t, ",");
     if (t->cpu >= 0)
         tni_str_addf(&v->text, " (%.0f %% of a processor)", 100 * (t->cpu > 1 ? 1 : t->cpu));
     switch (v->kind) {
@@ -313,6 +314,15 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
 static bool is_stuck(const tni_seen_thread *t, bool two_looks)
 {
     return (t->depth || inner_pass(t)) && !(two_looks && t->moved);
+}
+
+/* All of its recent calls, and there are some. */
+static bool all_failed(const tni_seen_thread *t)
+{
+    uint32_t n = 0;
+    while (n < t->n_recent && t->frames[t->n_frames + n].status != TN_OK)
+        n++;
+    return n == t->n_recent && n >= 4;
 }
 
 /* The finding about one thread. */
@@ -344,7 +354,17 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
         add_thread(&v->text, t);
         tni_str_addf(&v->text, " makes progress: %llu outermost calls so far",
                      (unsigned long long)t->block.calls);
-        tni_str_add(&v->next, "nothing hangs; if it is slow, look again or profile");
+        if (all_failed(t)) {
+            const tni_flight_frame *last = &t->frames[t->n_frames];
+            char room[24];
+            tni_str_addf(&v->text, ", and the last %u failed, %s with %s", t->n_recent,
+                         tni_seen_name(seen, TNI_NAME_OP, last->op, room),
+                         tn_status_name((tn_status)last->status));
+            tni_str_add(&v->next, "nothing hangs, but a call that fails is made again and again: "
+                                  "look at the error that it returns");
+        } else {
+            tni_str_add(&v->next, "nothing hangs; if it is slow, look again or profile");
+        }
     } else if (t->alive && t->cpu > 0.5) {
         v->kind = TNI_VERDICT_BETWEEN;
         add_thread(&v->text, t);
@@ -398,6 +418,9 @@ static void judge_idle(const tni_seen *seen, tni_verdict *v)
     char room[24];
     const tni_flight_frame *last = last_call(seen);
     tni_str_add(&v->text, "idle: no thread is in an operator");
+    if (seen->head.n_unplaced)
+        tni_str_addf(&v->text, " of the %u that have a place in the record (%u more have none)",
+                     seen->n_threads, seen->head.n_unplaced);
     if (seen->pid && seen->process_state == 'S' && seen->process_wchan[0])
         tni_str_addf(&v->text, "; the main thread sleeps in %s", seen->process_wchan);
     if (last && seen->now) {

@@ -19,6 +19,7 @@
     X(WAIT, "wait")               /* waits for something that it has named */                 \
     X(SPINNING, "spinning")       /* busy in one kernel, which does not come back */          \
     X(BLOCKED, "blocked")         /* asleep in one kernel */                                  \
+    X(KERNEL, "kernel")           /* in a kernel when the record stopped */                   \
     X(DISPATCHER, "dispatcher")   /* in a stage of the dispatcher */                          \
     X(PASS, "pass")               /* in a node of a backward pass, outside of operators */    \
     X(PROGRESS, "progress")       /* calls come and go */                                     \

@@ -179,6 +179,142 @@ TEST(what_a_terminal_would_obey_is_taken_out_of_names)
     kit_end(child);
 }
 
+/* ---- what is told of threads ---- */
+
+static void has_names_in_french(void *arg)
+{
+    static char locks[12];
+    (void)arg;
+    tn_tensor_unref(kit_ones(TN_CPU));
+    pthread_setname_np(pthread_self(), "\xc2\x9b"
+                                       "31m\xff");
+    tn_hold_begin(TN_WAIT_LOCK, &locks[0], "mod\xc3\xa8le \xf0\x9f\x90\x88");
+    for (int i = 1; i < 12; i++)
+        tn_hold_begin(TN_WAIT_LOCK, &locks[i], "more");
+    kit_ready();
+    kit_stay();
+}
+
+TEST(names_are_kept_in_any_language_and_what_is_no_text_is_not)
+{
+    pid_t child = kit_begin(has_names_in_french, NULL);
+    char *text = kit_report(child, false), *json = kit_report(child, true);
+    EXPECT_CONTAINS(text, "holds lock 'mod\xc3\xa8le \xf0\x9f\x90\x88'");
+    EXPECT_CONTAINS(text, "holds 4 more, which are not named");
+    EXPECT_CONTAINS(text, "\"??31m?\"");
+    EXPECT_CONTAINS(json, "\"mod\\u00e8le \\ud83d\\udc08\"");
+    EXPECT_CONTAINS(json, "\"holds_unnamed\": 4");
+    EXPECT_CONTAINS(json, "\"??31m?\"");
+    tn_string_free(text);
+    tn_string_free(json);
+    kit_end(child);
+}
+
+static tn_status waits_shortly(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    (void)args;
+    (void)rets;
+    kit_ready();
+    for (int i = 0; i < 3000; i++) {
+        tn_wait_begin(TN_WAIT_EVENT, &kit_pipe, "tick");
+        usleep(20000);
+        tn_wait_end();
+    }
+    return TN_OK;
+}
+
+static void many_short_waits(void *arg)
+{
+    (void)arg;
+    (void)kit_call(kit_op("ticks", TN_KEY_CPU, waits_shortly), kit_ones(TN_CPU));
+}
+
+TEST(a_wait_that_has_just_begun_is_not_what_a_thread_is_stuck_on)
+{
+    pid_t child = kit_begin(many_short_waits, NULL);
+    char *json = kit_report(child, true);
+    EXPECT_CONTAINS(json, "\"verdict\": {");
+    EXPECT(!strstr(json, "{\"kind\": \"wait\""));
+    EXPECT(!strstr(json, "waits for event"));
+    tn_string_free(json);
+    kit_end(child);
+}
+
+static tn_status refuses(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    (void)args;
+    (void)rets;
+    return tni_fail(TN_VALUE, TNI_WHERE, "refused");
+}
+
+static void fails_for_ever(void *arg)
+{
+    (void)arg;
+    tn_op *op = kit_op("refuses", TN_KEY_CPU, refuses);
+    tn_tensor *x = kit_ones(TN_CPU);
+    for (int i = 0; i < 60000; i++) {
+        (void)kit_call(op, x);
+        if (i == 20)
+            kit_ready();
+        usleep(1000);
+    }
+}
+
+TEST(a_call_that_is_made_again_and_again_and_fails_is_said)
+{
+    pid_t child = kit_begin(fails_for_ever, NULL);
+    char *text = kit_report(child, false);
+    EXPECT_CONTAINS(text, "makes progress");
+    EXPECT_CONTAINS(text, "and the last 8 failed, kit::refuses with VALUE");
+    EXPECT_CONTAINS(text, "look at the error that it returns");
+    tn_string_free(text);
+    kit_end(child);
+}
+
+enum { TOO_MANY = 1040 };
+
+static void *joins_and_stays(void *arg)
+{
+    tn_tensor_unref(kit_ones(TN_CPU));
+    pthread_barrier_wait(arg);
+    kit_stay();
+    return NULL;
+}
+
+static void has_too_many_threads(void *arg)
+{
+    (void)arg;
+    pthread_barrier_t all;
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 256 << 10);
+    pthread_barrier_init(&all, NULL, TOO_MANY + 1);
+    tn_tensor_unref(kit_ones(TN_CPU));
+    for (int i = 0; i < TOO_MANY; i++) {
+        pthread_t thread;
+        ASSERT(pthread_create(&thread, &small, joins_and_stays, &all) == 0);
+    }
+    pthread_barrier_wait(&all);
+    kit_ready();
+    kit_stay();
+}
+
+TEST(threads_that_found_no_place_are_counted)
+{
+    if (test_sanitized() || test_thread_sanitized())
+        SKIP("a sanitizer takes too much memory for a thousand threads");
+    pid_t child = kit_begin(has_too_many_threads, NULL);
+    char *text = kit_report(child, false), *json = kit_report(child, true);
+    EXPECT_CONTAINS(text, "17 more threads found no room in the record");
+    EXPECT_CONTAINS(text, "idle: no thread is in an operator of the 1024 that have a place");
+    EXPECT_CONTAINS(json, "\"unplaced\": 17");
+    tn_string_free(text);
+    tn_string_free(json);
+    kit_end(child);
+}
+
 TEST(files_that_are_no_records_are_refused)
 {
     char *text = NULL;

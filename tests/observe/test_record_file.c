@@ -154,7 +154,13 @@ TEST(a_file_that_another_program_writes_is_not_touched)
     tn_string_free(text);
     kit_end(first);
     kit_end(second);
-    expect_record(path, (int)first, "that is where the record stops");
+    expect_record(path, (int)first, "; that is where the record stops");
+    tn_doctor_opts opts = TN_DOCTOR_OPTS_INIT;
+    opts.json = true;
+    ASSERT_OK(tn_doctor_file(path, &opts, &text));
+    EXPECT_CONTAINS(text, "\"verdict\": {\"kind\": \"kernel\"");
+    EXPECT(!strstr(text, ",;"));
+    tn_string_free(text);
     expect_record(name, (int)second, "that is where the record stops");
 }
 
