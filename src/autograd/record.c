@@ -25,8 +25,12 @@ __attribute__((always_inline)) static inline tn_status attach(tni_node *node, ui
 {
     if (!tni_requires_grad(t))
         return TN_OK;
-    tni_edge edge = {t->grad_fn, t->output};
-    if (edge.node && (!t->view_base || TNI_LIKELY(tni_view_was_current(t)))) {
+    /* The node of a view is read once it is known to be current: another thread that finds out that
+     * it is not puts a new one in its place, and lets go of the old one. */
+    tni_edge edge = {NULL, 0};
+    if (!t->view_base || TNI_LIKELY(tni_view_was_current(t)))
+        edge = (tni_edge){t->grad_fn, t->output};
+    if (TNI_LIKELY(edge.node != NULL)) {
         tni_ref(&edge.node->object);
     } else {
         TN_TRY(other_edge(t, &edge));

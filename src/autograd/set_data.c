@@ -45,6 +45,8 @@ tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source)
              TN_INVALID,
              "data set to a tensor that requires gradients must be floating point or complex "
              "dtype");
+    if (t == source)
+        return TN_OK;
     if (t->view_base)
         TN_TRY(tni_view_refresh(t));
     bool other = t->dtype != source->dtype || t->device.type != source->device.type;

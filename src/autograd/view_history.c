@@ -150,7 +150,9 @@ static TNI_COLD tn_status refresh(tn_tensor *t)
         tni_node *old = t->grad_fn;
         t->grad_fn = TN_MOVE(node);
         t->output = 0;
-        t->flags |= TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN;
+        const uint32_t has = TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN;
+        if ((t->flags & has) != has) /* not written for nothing: others may be reading them */
+            t->flags |= has;
         tni_view_is_current(t);
         node = old;
     }

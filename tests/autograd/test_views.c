@@ -162,6 +162,8 @@ TEST(a_view_that_is_given_other_elements_leaves_its_base)
     ASSERT_OK(tn_mul(x, x, &middle));
     ASSERT_OK(tn_view(middle, (int64_t[]){2, 1}, 2, &view));
     EXPECT(tn_tensor_base(view) == middle);
+    ASSERT_OK(tn_tensor_set_data(view, view)); /* its own elements: nothing happens */
+    EXPECT(tn_tensor_base(view) == middle);
     ASSERT_OK(tn_tensor_set_data(view, y));
     EXPECT(!tn_tensor_base(view) && view->ndim == 1 && tn_tensor_requires_grad(view));
     ASSERT_OK(tn_mul_(view, view)); /* is not a write of the old base */
