@@ -90,7 +90,7 @@ static bool grow(uint64_t nbytes)
 {
     if (nbytes > TNI_FLIGHT_MOST || !still_ours() || reserve(record.fd, nbytes) != 0)
         return false;
-    HEAD->nbytes = nbytes;
+    __atomic_store_n(&HEAD->nbytes, nbytes, __ATOMIC_RELEASE); /* the watchdog may be saving */
     return true;
 }
 
@@ -491,8 +491,9 @@ tn_status tni_flight_save(const char *path)
     TN_CHECK(path && path[0], TN_INVALID, "tn_recorder_save: 'path' must not be empty");
     TN_CHECK(record.base && record.fd >= 0 && still_ours(), TN_UNSUPPORTED,
              "there is no record to save: TENON_RECORDER=0, or the system gave no memory for one");
-    TN_CHECK(is_within_limit(HEAD->nbytes), TN_INVALID, "tn_recorder_save: cannot write %s: %s",
-             path, strerror(EFBIG));
+    uint64_t nbytes = __atomic_load_n(&HEAD->nbytes, __ATOMIC_ACQUIRE);
+    TN_CHECK(is_within_limit(nbytes), TN_INVALID, "tn_recorder_save: cannot write %s: %s", path,
+             strerror(EFBIG));
     struct stat st;
     TN_CHECK(stat(path, &st) != 0 || st.st_dev != record.device || st.st_ino != record.inode,
              TN_INVALID, "tn_recorder_save: %s is the live record of this program", path);
@@ -503,7 +504,7 @@ tn_status tni_flight_save(const char *path)
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     TN_CHECK(fd >= 0, TN_INVALID, "tn_recorder_save: cannot write %s: %s", temporary,
              strerror(errno));
-    bool fine = copy_file(fd, HEAD->nbytes);
+    bool fine = copy_file(fd, nbytes);
     int why = errno;
     fine = close(fd) == 0 && fine;
     if (fine && rename(temporary, path) == 0)
