@@ -404,7 +404,11 @@ TEST(sixteen_threads_at_work_are_read_a_thousand_times)
         tni_seen_clear(&seen);
         if (i % 50 == 0) {
             char *text = kit_report(child, i % 100 == 0);
-            EXPECT(strstr(text, "makes progress") || strstr(text, "is ready to run, and others"));
+            /* Where others have the processors, one of the sixteen may get so little of one that it
+             * does not move between two looks: told as that, or as a kernel that may only be slow.
+             */
+            EXPECT(strstr(text, "makes progress") || strstr(text, "is ready to run, and others") ||
+                   strstr(text, "if it is only slow, look again"));
             EXPECT(!strstr(text, "unknown stage"));
             tn_string_free(text);
         }
