@@ -222,12 +222,15 @@ static void hammer(int i, void *arg)
         call_until_stopped();
         return;
     }
-    if (i < 6)
-        register_kernels((unsigned)i, rounds(1200));
-    else if (i == 6)
+    if (i < 6) {
+        do /* until a caller had a processor while there was a kernel */
+            register_kernels((unsigned)i, rounds(1200));
+        while (!all.served);
+    } else if (i == 6) {
         register_fallbacks((unsigned)i, rounds(16)); /* each recomputes every table */
-    else
+    } else {
         define_and_undo((unsigned)i, rounds(300));
+    }
     if (--all.running == 0)
         all.stop = true;
 }
