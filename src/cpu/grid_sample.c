@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/grid_sample.c: sampling planes at places that a grid says, and its gradients. Everything is
- * computed in float64, except for the place in elements, which is rounded as PyTorch rounds it. */
+/* cpu/grid_sample.c: sampling planes and volumes at places that a grid says, and its gradients.
+ * Everything is computed in float64, except for the place in elements, which is rounded as PyTorch
+ * rounds it. */
 #include <math.h>
 #include <string.h>
 #include "base/pool.h"
@@ -10,40 +11,23 @@
 #include "gen/kernels.h"
 #include "gen/shapes.h"
 
-enum { BILINEAR, NEAREST, BICUBIC };
+enum { LINEAR, NEAREST, BICUBIC };
 
 typedef struct job {
     const double *input, *grid, *grad;
     double *out, *grad_input, *grad_grid; /* those that are NULL are not wanted */
-    int64_t channels, in[2], places;      /* in: height, width; places of the grid a sample */
+    int dims;                             /* 2 or 3 */
+    int64_t channels, in[3], places; /* in: (depth,) height, width; places of the grid a sample */
+    int64_t numel;                   /* elements of one channel */
     int mode, padding;
     bool align, single; /* single: the grid is float32 or less */
 } job;
-
-/* ---- places ---- */
-
-/* From [-1, 1] to elements; @p slope gets the derivative. */
-static double unnormalize(const job *j, double x, int64_t size, double *slope)
-{
-    return tni_grid_place(x, size, j->align, j->single, slope);
-}
-
-/* A place that may be outside, as the padding sees it. */
-static double padded(const job *j, double x, int64_t size, double *slope)
-{
-    return tni_grid_padded(x, size, j->align, j->padding, slope);
-}
-
-static bool inside(const job *j, int64_t y, int64_t x)
-{
-    return y >= 0 && y < j->in[0] && x >= 0 && x < j->in[1];
-}
 
 /* ---- taps: elements with weights, and the derivatives of these ---- */
 
 typedef struct tap {
     int64_t at;
-    double weight, dy, dx;
+    double weight, slope[3]; /* in the order of job.in */
 } tap;
 
 static void cubic(double t, double w[4], double d[4])
@@ -61,53 +45,70 @@ static void cubic(double t, double w[4], double d[4])
     }
 }
 
-static int bicubic_taps(const job *j, double y, double x, double slope_y, double slope_x, tap *taps)
+static int bicubic_taps(const job *j, const double place[2], const double slope[2], tap *taps)
 {
     double wy[4], dy[4], wx[4], dx[4], unused = 1;
-    double top = floor(y), left = floor(x);
+    double top = floor(place[0]), left = floor(place[1]);
     int n = 0;
-    cubic(y - top, wy, dy);
-    cubic(x - left, wx, dx);
+    cubic(place[0] - top, wy, dy);
+    cubic(place[1] - left, wx, dx);
     for (int r = 0; r < 4; r++)
         for (int c = 0; c < 4; c++) {
-            double py = padded(j, top - 1 + r, j->in[0], &unused);
-            double px = padded(j, left - 1 + c, j->in[1], &unused);
+            double py = tni_grid_padded(top - 1 + r, j->in[0], j->align, j->padding, &unused);
+            double px = tni_grid_padded(left - 1 + c, j->in[1], j->align, j->padding, &unused);
             int64_t iy = (int64_t)py, ix = (int64_t)px;
-            if (inside(j, iy, ix))
-                taps[n++] = (tap){iy * j->in[1] + ix, wy[r] * wx[c], dy[r] * wx[c] * slope_y,
-                                  wy[r] * dx[c] * slope_x};
+            if (iy >= 0 && iy < j->in[0] && ix >= 0 && ix < j->in[1])
+                taps[n++] = (tap){iy * j->in[1] + ix,
+                                  wy[r] * wx[c],
+                                  {dy[r] * wx[c] * slope[0], wy[r] * dx[c] * slope[1]}};
         }
     return n;
 }
 
-/* What the place number @p p of the grid is made of. */
+/* The corners around a place, or the nearest of them. */
+static int corner_taps(const job *j, const double *place, const double *slope, tap *taps)
+{
+    bool nearest = j->mode == NEAREST;
+    int n = 0;
+    for (int corner = 0; corner < (nearest ? 1 : 1 << j->dims); corner++) {
+        tap t = {0, 1, {0}};
+        bool inside = true;
+        double w[3], sign[3];
+        for (int d = 0; d < j->dims; d++) {
+            bool up = corner >> (j->dims - 1 - d) & 1;
+            int64_t low = (int64_t)(nearest ? nearbyint(place[d]) : floor(place[d]));
+            double share = nearest ? 0 : place[d] - (double)low;
+            inside = inside && low + up >= 0 && low + up < j->in[d];
+            t.at = t.at * j->in[d] + low + up;
+            w[d] = up ? share : 1 - share;
+            sign[d] = nearest ? 0 : up ? 1 : -1;
+            t.weight *= w[d];
+        }
+        if (!inside)
+            continue;
+        for (int d = 0; d < j->dims; d++) {
+            t.slope[d] = sign[d] * slope[d];
+            for (int other = 0; other < j->dims; other++)
+                t.slope[d] *= other == d ? 1 : w[other];
+        }
+        taps[n++] = t;
+    }
+    return n;
+}
+
+/* What the place @p p of the grid, width first, is made of. */
 static int taps_of(const job *j, const double *p, tap taps[16])
 {
-    double slope_x, slope_y;
-    double x = unnormalize(j, p[0], j->in[1], &slope_x);
-    double y = unnormalize(j, p[1], j->in[0], &slope_y);
+    double place[3], slope[3];
+    for (int d = 0; d < j->dims; d++)
+        place[d] = tni_grid_place(p[j->dims - 1 - d], j->in[d], j->align, j->single, &slope[d]);
     if (j->mode == BICUBIC) {
-        bool finite = fabs(x) < 0x1p31 && fabs(y) < 0x1p31;
-        return finite ? bicubic_taps(j, y, x, slope_y, slope_x, taps) : 0;
+        bool finite = fabs(place[0]) < 0x1p31 && fabs(place[1]) < 0x1p31;
+        return finite ? bicubic_taps(j, place, slope, taps) : 0;
     }
-    x = padded(j, x, j->in[1], &slope_x);
-    y = padded(j, y, j->in[0], &slope_y);
-    if (j->mode == NEAREST) {
-        int64_t iy = (int64_t)nearbyint(y), ix = (int64_t)nearbyint(x);
-        taps[0] = (tap){iy * j->in[1] + ix, 1, 0, 0};
-        return inside(j, iy, ix);
-    }
-    int64_t top = (int64_t)floor(y), left = (int64_t)floor(x);
-    double fy = y - (double)top, fx = x - (double)left;
-    int n = 0;
-    for (int r = 0; r < 2; r++)
-        for (int c = 0; c < 2; c++)
-            if (inside(j, top + r, left + c))
-                taps[n++] =
-                    (tap){(top + r) * j->in[1] + left + c, (r ? fy : 1 - fy) * (c ? fx : 1 - fx),
-                          (r ? 1 : -1) * (c ? fx : 1 - fx) * slope_y,
-                          (r ? fy : 1 - fy) * (c ? 1 : -1) * slope_x};
-    return n;
+    for (int d = 0; d < j->dims; d++)
+        place[d] = tni_grid_padded(place[d], j->in[d], j->align, j->padding, &slope[d]);
+    return corner_taps(j, place, slope, taps);
 }
 
 /* ---- samples ---- */
@@ -115,13 +116,12 @@ static int taps_of(const job *j, const double *p, tap taps[16])
 static tn_status forward(int64_t begin, int64_t end, void *arg)
 {
     const job *j = arg;
-    int64_t plane = j->in[0] * j->in[1];
     tap taps[16];
     for (int64_t s = begin; s < end; s++)
         for (int64_t p = 0; p < j->places; p++) {
-            int n = taps_of(j, j->grid + (s * j->places + p) * 2, taps);
+            int n = taps_of(j, j->grid + (s * j->places + p) * j->dims, taps);
             for (int64_t c = 0; c < j->channels; c++) {
-                const double *x = j->input + (s * j->channels + c) * plane;
+                const double *x = j->input + (s * j->channels + c) * j->numel;
                 double sum = 0;
                 for (int t = 0; t < n; t++)
                     sum += x[taps[t].at] * taps[t].weight;
@@ -134,27 +134,23 @@ static tn_status forward(int64_t begin, int64_t end, void *arg)
 static tn_status backward(int64_t begin, int64_t end, void *arg)
 {
     const job *j = arg;
-    int64_t plane = j->in[0] * j->in[1];
     tap taps[16];
     for (int64_t s = begin; s < end; s++)
         for (int64_t p = 0; p < j->places; p++) {
-            int n = taps_of(j, j->grid + (s * j->places + p) * 2, taps);
-            double dy = 0, dx = 0;
+            int n = taps_of(j, j->grid + (s * j->places + p) * j->dims, taps);
+            double sum[3] = {0};
             for (int64_t c = 0; c < j->channels; c++) {
-                int64_t at = (s * j->channels + c) * plane;
+                int64_t at = (s * j->channels + c) * j->numel;
                 double g = j->grad[(s * j->channels + c) * j->places + p];
                 for (int t = 0; t < n; t++) {
-                    double x = j->input[at + taps[t].at];
                     if (j->grad_input)
                         j->grad_input[at + taps[t].at] += g * taps[t].weight;
-                    dy += g * x * taps[t].dy;
-                    dx += g * x * taps[t].dx;
+                    for (int d = 0; d < j->dims; d++)
+                        sum[d] += g * j->input[at + taps[t].at] * taps[t].slope[d];
                 }
             }
-            if (j->grad_grid) {
-                j->grad_grid[(s * j->places + p) * 2] = dx;
-                j->grad_grid[(s * j->places + p) * 2 + 1] = dy;
-            }
+            for (int d = 0; d < j->dims && j->grad_grid; d++)
+                j->grad_grid[(s * j->places + p) * j->dims + j->dims - 1 - d] = sum[d];
         }
     return TN_OK;
 }
@@ -162,19 +158,26 @@ static tn_status backward(int64_t begin, int64_t end, void *arg)
 static job job_of(const tn_tensor *input, const tn_tensor *grid, int64_t mode, int64_t padding,
                   bool align, bool single)
 {
-    return (job){.input = input->data,
-                 .grid = grid->data,
-                 .channels = input->sizes[1],
-                 .in = {input->sizes[2], input->sizes[3]},
-                 .places = grid->sizes[1] * grid->sizes[2],
-                 .mode = (int)mode,
-                 .padding = (int)padding,
-                 .align = align,
-                 .single = single};
+    job j = {.input = input->data,
+             .grid = grid->data,
+             .dims = input->ndim - 2,
+             .channels = input->sizes[1],
+             .places = 1,
+             .numel = 1,
+             .mode = (int)mode,
+             .padding = (int)padding,
+             .align = align,
+             .single = single};
+    for (int d = 0; d < j.dims; d++) {
+        j.in[d] = input->sizes[2 + d];
+        j.numel *= j.in[d];
+        j.places *= grid->sizes[1 + d];
+    }
+    return j;
 }
 
-tn_status tni_cpu_grid_sampler_2d(tn_tensor *input, tn_tensor *grid, int64_t interpolation_mode,
-                                  int64_t padding_mode, bool align_corners, tn_tensor *out)
+static tn_status sample(tn_tensor *input, tn_tensor *grid, int64_t mode, int64_t padding,
+                        bool align, tn_tensor *out)
 {
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) places = NULL;
@@ -183,9 +186,8 @@ tn_status tni_cpu_grid_sampler_2d(tn_tensor *input, tn_tensor *grid, int64_t int
         return TN_OK;
     TN_TRY(tni_ready(input, TN_DTYPE_F64, &x));
     TN_TRY(tni_ready(grid, TN_DTYPE_F64, &places));
-    TN_TRY(tni_tensor_new(4, out->sizes, NULL, TN_DTYPE_F64, TN_CPU, &work));
-    job j = job_of(x, places, interpolation_mode, padding_mode, align_corners,
-                   grid->dtype != TN_DTYPE_F64);
+    TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_F64, TN_CPU, &work));
+    job j = job_of(x, places, mode, padding, align, grid->dtype != TN_DTYPE_F64);
     j.out = work->data;
     TN_TRY(tni_pool_for(input->sizes[0], 1, forward, &j));
     return tni_copy_cpu(out, work);
@@ -205,14 +207,12 @@ static tn_status gradient(const tn_tensor *like, bool wanted, tn_tensor **out, t
     return TN_OK;
 }
 
-tn_status tni_kernel_grid_sampler_2d_backward(tn_call *call, tn_tensor *grad_output,
-                                              tn_tensor *input, tn_tensor *grid,
-                                              int64_t interpolation_mode, int64_t padding_mode,
-                                              bool align_corners, const bool *output_mask,
-                                              int64_t output_mask_n, tn_tensor **out0,
-                                              tn_tensor **out1)
+/* @p g: what the forward gives. */
+static tn_status sample_backward(const char *name, const tni_geometry *g, tn_tensor *grad_output,
+                                 tn_tensor *input, tn_tensor *grid, int64_t mode, int64_t padding,
+                                 bool align, const bool *output_mask, tn_tensor **out0,
+                                 tn_tensor **out1)
 {
-    tni_geometry g;
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) places = NULL;
     TN_AUTO(tn_tensor) grad = NULL;
@@ -220,23 +220,17 @@ tn_status tni_kernel_grid_sampler_2d_backward(tn_call *call, tn_tensor *grad_out
     TN_AUTO(tn_tensor) to_grid = NULL;
     TN_AUTO(tn_tensor) input_work = NULL;
     TN_AUTO(tn_tensor) grid_work = NULL;
-    (void)call;
-    TN_CHECK(output_mask_n == 2, TN_INVALID, "output_mask must have 2 elements, but has %lld",
-             (long long)output_mask_n);
-    TN_TRY(tni_shape_grid_sampler_2d(&g, input, grid, interpolation_mode, padding_mode,
-                                     align_corners));
-    bool same = grad_output->ndim == 4 && grad_output->dtype == input->dtype;
-    for (int d = 0; same && d < 4; d++)
-        same = grad_output->sizes[d] == g.sizes[d];
-    TN_CHECK(same, TN_INVALID, "grid_sampler_2d_backward: grad_output must look like the result");
+    bool same = grad_output->ndim == g->ndim && grad_output->dtype == input->dtype;
+    for (int d = 0; same && d < g->ndim; d++)
+        same = grad_output->sizes[d] == g->sizes[d];
+    TN_CHECK(same, TN_INVALID, "%s: grad_output must look like the result", name);
     TN_TRY(gradient(input, output_mask[0], &to_input, &input_work));
     TN_TRY(gradient(grid, output_mask[1], &to_grid, &grid_work));
     if (!tni_is_meta(input) && grad_output->numel) {
         TN_TRY(tni_ready(input, TN_DTYPE_F64, &x));
         TN_TRY(tni_ready(grid, TN_DTYPE_F64, &places));
         TN_TRY(tni_ready(grad_output, TN_DTYPE_F64, &grad));
-        job j = job_of(x, places, interpolation_mode, padding_mode, align_corners,
-                       grid->dtype != TN_DTYPE_F64);
+        job j = job_of(x, places, mode, padding, align, grid->dtype != TN_DTYPE_F64);
         j.grad = grad->data;
         j.grad_input = input_work ? input_work->data : NULL;
         j.grad_grid = grid_work ? grid_work->data : NULL;
@@ -250,3 +244,29 @@ tn_status tni_kernel_grid_sampler_2d_backward(tn_call *call, tn_tensor *grad_out
     *out1 = TN_MOVE(to_grid);
     return TN_OK;
 }
+
+#define SAMPLER(n)                                                                                 \
+    tn_status tni_cpu_grid_sampler_##n##d(tn_tensor *input, tn_tensor *grid,                       \
+                                          int64_t interpolation_mode, int64_t padding_mode,        \
+                                          bool align_corners, tn_tensor *out)                      \
+    {                                                                                              \
+        return sample(input, grid, interpolation_mode, padding_mode, align_corners, out);          \
+    }                                                                                              \
+    tn_status tni_kernel_grid_sampler_##n##d_backward(                                             \
+        tn_call *call, tn_tensor *grad_output, tn_tensor *input, tn_tensor *grid,                  \
+        int64_t interpolation_mode, int64_t padding_mode, bool align_corners,                      \
+        const bool *output_mask, int64_t output_mask_n, tn_tensor **out0, tn_tensor **out1)        \
+    {                                                                                              \
+        tni_geometry g;                                                                            \
+        (void)call;                                                                                \
+        TN_CHECK(output_mask_n == 2, TN_INVALID, "output_mask must have 2 elements, but has %lld", \
+                 (long long)output_mask_n);                                                        \
+        TN_TRY(tni_shape_grid_sampler_##n##d(&g, input, grid, interpolation_mode, padding_mode,    \
+                                             align_corners));                                      \
+        return sample_backward("grid_sampler_" #n "d_backward", &g, grad_output, input, grid,      \
+                               interpolation_mode, padding_mode, align_corners, output_mask, out0, \
+                               out1);                                                              \
+    }
+
+SAMPLER(2)
+SAMPLER(3)
