@@ -2,6 +2,7 @@
 /* composite/window.c: window functions, frequencies and ranges: factories in terms of arange. */
 #include <math.h>
 #include "composite/leave.h"
+#include "composite/out.h"
 #include "core/tensor.h"
 #include "gen/kernels.h"
 #include "tenon/ops.h"
@@ -125,6 +126,8 @@ static tn_status frequencies(int64_t n, double d, bool half, const tn_tensor_opt
 {
     tn_scope *scope;
     tn_tensor_opts o = floating(opts);
+    TN_CHECK(tn_dtype_is_floating(o.dtype) || tn_dtype_is_complex(o.dtype), TN_INVALID,
+             "%s requires a floating point or complex dtype", half ? "rfftfreq" : "fftfreq");
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *x = tnx_arange(tn_int(half ? n / 2 + 1 : n), &o);
     if (!half) {
@@ -175,14 +178,41 @@ tn_status tni_kernel_range(tn_call *call, tn_scalar start, tn_scalar end,
     return tni_kernel_range_step(call, start, end, tn_int(1), opts, out);
 }
 
+tn_status tni_kernel_range_out(tn_call *call, tn_scalar start, tn_scalar end, tn_scalar step,
+                               tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) made = NULL;
+    const tn_tensor_opts o = tn_opts(tn_tensor_dtype(out), tn_tensor_device(out));
+    TN_TRY(tni_kernel_range_step(call, start, end, step, &o, &made));
+    return tni_out_take("range", made, out);
+}
+
 tn_status tni_kernel_logspace(tn_call *call, tn_scalar start, tn_scalar end, int64_t steps,
                               double base, const tn_tensor_opts *opts, tn_tensor **out)
 {
     (void)call;
     tn_scope *scope;
     tn_tensor_opts o = floating(opts);
+    tn_dtype dtype = o.dtype;
     TN_CHECK(steps >= 0, TN_INVALID, "number of steps must be non-negative");
+    if (tn_dtype_is_integral(dtype, false)) { /* whole ends, but powers between them */
+        start = tn_int(tn_scalar_to_int(start));
+        end = tn_int(tn_scalar_to_int(end));
+        o.dtype = TN_DTYPE_F64;
+    }
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *x = tnx_linspace(start, end, steps, &o);
-    return tni_leave(scope, tnx_pow_scalar(tn_float(base), x), out);
+    tn_tensor *power = tnx_pow_scalar(tn_float(base), x);
+    if (o.dtype != dtype)
+        power = tnx_to_dtype(power, dtype, false, false, TN_FORMAT_NONE);
+    return tni_leave(scope, power, out);
+}
+
+tn_status tni_kernel_logspace_out(tn_call *call, tn_scalar start, tn_scalar end, int64_t steps,
+                                  double base, tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) made = NULL;
+    const tn_tensor_opts o = tn_opts(tn_tensor_dtype(out), tn_tensor_device(out));
+    TN_TRY(tni_kernel_logspace(call, start, end, steps, base, &o, &made));
+    return tni_out_take("logspace", made, out);
 }

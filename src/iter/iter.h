@@ -13,6 +13,7 @@
 #define TNI_ITER_ITER_H
 
 #include "core/tensor.h"
+#include "shape/structured.h"
 
 #define TNI_ITER_INPUTS 3
 
@@ -125,10 +126,6 @@ TN_NODISCARD tn_status tni_check_same_dtype(const tni_operand *in, int n);
 
 /* The common dtype of some inputs, spec 5.5. */
 tn_dtype tni_result_type(const tni_operand *operands, int n);
-/* Whether a result of this dtype may be written to a tensor of that one: not complex to real, float
- * to integer, integer to bool. @retval TN_INVALID  "result type Float can't be cast to the desired
- * output type Long" */
-TN_NODISCARD tn_status tni_check_cast(tn_dtype from, tn_dtype to);
 /* "unsupported operation: some elements of the input tensor and the written-to tensor refer to a
  * single memory location. …"; *copy_first is set where the two may share elements and nothing cheap
  * tells: the input must then be read whole before anything is written. */

@@ -77,13 +77,3 @@ tn_status tni_check_same_dtype(const tni_operand *in, int n)
                  tni_dtype_text((tn_dtype)in[0].tensor->dtype));
     return TN_OK;
 }
-
-tn_status tni_check_cast(tn_dtype from, tn_dtype to)
-{
-    bool bad = (tn_dtype_is_complex(from) && !tn_dtype_is_complex(to)) ||
-               (tn_dtype_is_floating(from) && tn_dtype_is_integral(to, true)) ||
-               (from != TN_DTYPE_BOOL && to == TN_DTYPE_BOOL);
-    TN_CHECK(!bad, TN_INVALID, "result type %s can't be cast to the desired output type %s",
-             tni_dtype_text(from), tni_dtype_text(to));
-    return TN_OK;
-}

@@ -4,6 +4,16 @@
 #include "shape/structured.h"
 #include "tenon/ops.h"
 
+tn_status tni_check_cast(tn_dtype from, tn_dtype to)
+{
+    bool bad = (tn_dtype_is_complex(from) && !tn_dtype_is_complex(to)) ||
+               (tn_dtype_is_floating(from) && tn_dtype_is_integral(to, true)) ||
+               (from != TN_DTYPE_BOOL && to == TN_DTYPE_BOOL);
+    TN_CHECK(!bad, TN_INVALID, "result type %s can't be cast to the desired output type %s",
+             tni_dtype_text(from), tni_dtype_text(to));
+    return TN_OK;
+}
+
 static bool has_sizes(const tn_tensor *t, const tni_geometry *g)
 {
     if (t->ndim != g->ndim)
@@ -99,6 +109,22 @@ tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
         TN_TRY(resize_out(out, g->ndim, g->sizes, g->has_strides ? g->strides : NULL));
     *target = tn_tensor_ref(out);
     return TN_OK;
+}
+
+tn_status tni_out_prepare_cast(const char *op, const tni_geometry *g, tn_tensor *out,
+                               tn_tensor *const *inputs, int n, tn_tensor **target)
+{
+    if (TNI_LIKELY(!out || out->dtype == (int8_t)g->dtype || !same_device(out->device, g->device)))
+        return tni_out_prepare(op, g, out, inputs, n, target);
+    TN_TRY(tni_check_cast(g->dtype, (tn_dtype)out->dtype));
+    if (tni_is_meta(out)) { /* nothing will be computed, or brought over */
+        tni_geometry same = *g;
+        same.dtype = (tn_dtype)out->dtype;
+        return tni_out_prepare(op, &same, out, inputs, n, target);
+    }
+    if (has_sizes(out, g))
+        TN_TRY(tni_check_internal_overlap(out));
+    return tni_tensor_from_geometry(g, target);
 }
 
 tn_status tni_inplace_prepare(const char *op, const tni_geometry *g, tn_tensor *self,

@@ -16,6 +16,10 @@
 
 #include "core/tensor.h"
 
+/* Whether a result of this dtype may be written to a tensor of that one: not complex to real, float
+ * to integer, integer to bool. @retval TN_INVALID  "result type Float can't be cast to the desired
+ * output type Long" */
+TN_NODISCARD tn_status tni_check_cast(tn_dtype from, tn_dtype to);
 /* Make @p out ready to take a result of geometry @p g: checks dtype, device and memory, and resizes
  * it when its sizes differ (an out of the right sizes keeps its strides, whatever they are).
  * Computations may not read what they have already written: where @p out shares memory with one of
@@ -26,6 +30,13 @@
 TN_NODISCARD tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
                                        tn_tensor *const *inputs, int n,
                                        TN_OWNED tn_tensor **target);
+/* The same for an operator that casts its result to the dtype of @p out: where they differ, *target
+ * is a fresh tensor of the dtype of @p g.
+ *
+ * @retval TN_INVALID  "result type Float can't be cast to the desired output type Long" */
+TN_NODISCARD tn_status tni_out_prepare_cast(const char *op, const tni_geometry *g, tn_tensor *out,
+                                            tn_tensor *const *inputs, int n,
+                                            TN_OWNED tn_tensor **target);
 /* The same for an operator that overwrites its argument @p self, which must already look like @p g
  * in sizes, dtype and device. @p others are its other inputs.
  *

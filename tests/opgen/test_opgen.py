@@ -242,6 +242,12 @@ class Meaning(Folder):
             self.assertIn("dtype = tn_tensor_dtype(%s);" % written, text.split("tni_gen_cpu_%s(" % name)[1].split("\n}")[0])
         self.assertNotIn("tn_tensor_dtype", text.split("tni_gen_cpu_f(")[1].split("\n}")[0])
 
+    def test_a_result_may_be_cast_to_what_is_given(self):
+        self.declare("op f(Tensor self) -> Tensor {\n  variants function inplace out\n  dtype cast\n  shape f\n  cpu f\n}\n")
+        text = self.texts()["cpu_kernels.c"]
+        self.assertIn("tni_out_prepare_cast(", text.split("tni_gen_cpu_f_out(")[1].split("\n}")[0])
+        self.assertNotIn("_cast(", text.split("tni_gen_cpu_f_(")[1].split("\n}")[0])
+
     def test_out_of_a_composite_is_its_result(self):
         self.declare("op f(Tensor self) -> Tensor {\n  variants function out\n  composite f\n}\n")
         text = self.texts()["composite_kernels.c"].split("tni_gen_out_f_out(")[1]

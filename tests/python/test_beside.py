@@ -54,6 +54,29 @@ class Layouts(unittest.TestCase):
 
 
 class Calls(unittest.TestCase):
+    def test_a_reduction_is_cast_to_the_result_that_is_given(self):
+        x = tenon.tensor([[1., 2., 4.], [0., -1., 3.]])
+        for made, given in ((tenon.max(x, out=tenon.empty((), dtype=tenon.float64)), 4.),
+                            (tenon.min(x, out=tenon.empty((), dtype=tenon.float16)), -1.),
+                            (tenon.mean(x, out=tenon.empty((), dtype=tenon.float64)), 1.5),
+                            (tenon.var(x, 1, out=tenon.empty(0, dtype=tenon.float64)), [7 / 3, 13 / 3]),
+                            (tenon.logsumexp(x * 0, 1, out=tenon.empty(2, dtype=tenon.float64)), [1.0986123, 1.0986123])):
+            self.assertNotEqual(made.dtype, x.dtype)
+            self.assertTrue(tenon.allclose(made.double(), tenon.tensor(given, dtype=tenon.float64), rtol=1e-6))
+        with self.assertRaisesRegex(RuntimeError, "result type Float can't be cast to the desired output type Long"):
+            tenon.max(x, out=tenon.empty((), dtype=tenon.int64))
+
+    def test_powers_and_frequencies_take_a_result(self):
+        self.assertEqual(tenon.logspace(0, 2, 5, dtype=tenon.int64).tolist(), [1, 3, 10, 31, 100])
+        self.assertEqual(tenon.logspace(0.5, 2.7, 5, 3., dtype=tenon.int32).tolist(), [1, 1, 3, 5, 9])
+        given = tenon.empty(0, dtype=tenon.float64)
+        self.assertIs(tenon.logspace(0, 3, 4, 2., out=given), given)
+        self.assertEqual(given.tolist(), [1., 2., 4., 8.])
+        self.assertEqual(tenon.range(5, 1, -2, out=tenon.empty(3, dtype=tenon.int64)).tolist(), [5, 3, 1])
+        self.assertEqual(tenon.fft.fftfreq(4, 0.5, out=given).tolist(), [0., 0.5, -1., -0.5])
+        with self.assertRaisesRegex(RuntimeError, "^rfftfreq requires a floating point or complex dtype"):
+            tenon.fft.rfftfreq(4, out=tenon.empty(0, dtype=tenon.int64))
+
     def test_a_loss_that_is_called_without_a_reduction_is_not_reduced(self):
         x, y = tenon.rand(2, 3), tenon.rand(2, 3)
         for loss in (tenon.kl_div, tenon.binary_cross_entropy_with_logits, tenon._C._nn.mse_loss, tenon.hinge_embedding_loss):

@@ -73,6 +73,34 @@ TEST(a_refused_out_is_as_it_was)
     EXPECT(wrong->ndim == 1 && wrong->sizes[0] == 5 && meta->sizes[0] == 5 && !target);
 }
 
+TEST(a_result_that_is_cast_is_computed_beside_an_out_of_another_dtype)
+{
+    tni_geometry g = matrix(2, 3);
+    TN_AUTO(tn_tensor) same = make(1, (int64_t[]){0}, TN_DTYPE_F32, TN_CPU);
+    TN_AUTO(tn_tensor) wide = make(1, (int64_t[]){5}, TN_DTYPE_F64, TN_CPU);
+    TN_AUTO(tn_tensor) meta = make(1, (int64_t[]){5}, TN_DTYPE_F64, TN_META);
+    TN_AUTO(tn_tensor) whole = make(1, (int64_t[]){5}, TN_DTYPE_I64, TN_CPU);
+    TN_AUTO(tn_tensor) first = NULL;
+    TN_AUTO(tn_tensor) beside = NULL;
+    TN_AUTO(tn_tensor) nowhere = NULL;
+    tn_tensor *none = NULL;
+    ASSERT_OK(tni_out_prepare_cast("max", &g, same, NULL, 0, &first));
+    EXPECT(first == same && same->ndim == 2);
+    ASSERT_OK(tni_out_prepare_cast("max", &g, wide, NULL, 0, &beside));
+    EXPECT(beside != wide && beside->dtype == TN_DTYPE_F32 && wide->ndim == 1);
+    for (int i = 0; i < 6; i++)
+        ((float *)beside->data)[i] = (float)i + 0.5f;
+    ASSERT_OK(tni_out_finish(wide, beside));
+    EXPECT(wide->ndim == 2 && wide->dtype == TN_DTYPE_F64 && ((double *)wide->data)[5] == 5.5);
+    g.device = TN_META;
+    ASSERT_OK(tni_out_prepare_cast("max", &g, meta, NULL, 0, &nowhere));
+    EXPECT(nowhere == meta && meta->ndim == 2 && meta->dtype == TN_DTYPE_F64);
+    g.device = TN_CPU;
+    EXPECT_FAIL(TN_INVALID, "result type Float can't be cast to the desired output type Long",
+                tni_out_prepare_cast("max", &g, whole, NULL, 0, &none));
+    EXPECT(whole->ndim == 1 && !none);
+}
+
 TEST(an_out_that_repeats_elements_is_refused)
 {
     tni_geometry g = matrix(2, 3);

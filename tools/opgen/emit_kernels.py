@@ -101,7 +101,7 @@ def structured(op, compute):
         body += declaration
         if family.dtype_of_written:
             body += ["if (dtype == TN_DTYPE_NONE)", "    dtype = tn_tensor_dtype(%s);" % written[0]]
-        how = "tni_inplace_prepare" if op.role == "inplace" else "tni_out_prepare"
+        how = "tni_inplace_prepare" if op.role == "inplace" else "tni_out_prepare" + "_cast" * family.cast_out
         prepare = [call("TN_TRY(%s(" % how, [op_label(op), "&g[%d]" % i, to, inputs, "&" + name], "));")
                    for i, (to, name) in enumerate(zip(written, results))]
         if compute:

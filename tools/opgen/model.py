@@ -108,6 +108,7 @@ class Family:
         self.autograd = True
         self.autocast = None  # one of AUTOCAST
         self.dtype_of_written = False
+        self.cast_out = False  # a given result may be of another dtype
         self.node = None  # name of the node in the graph, where it is not the default
         self.numbers = False  # in Python a number may stand for a tensor
         self.samples = []  # (where, status, text, arguments)
@@ -322,10 +323,13 @@ class Builder:
             check = declaration.one("check")
             family.check = self.name(check) if check else None
         dtype = declaration.one("dtype")
-        if dtype and (dtype.rest != "written" or family.kind != "shape"
-                      or not any(a.name == "dtype" and a.type.text(False) == "ScalarType?" for a in schema.args)):
-            self.fail(dtype.where, "want `dtype written`, for a structured operator with `ScalarType? dtype`")
-        family.dtype_of_written = dtype is not None
+        if dtype and dtype.rest == "cast" and family.kind == "shape" and "out" in family.variants:
+            family.cast_out = True
+        elif dtype and (dtype.rest != "written" or family.kind != "shape"
+                        or not any(a.name == "dtype" and a.type.text(False) == "ScalarType?" for a in schema.args)):
+            self.fail(dtype.where, "want `dtype written`, for a structured operator with `ScalarType? dtype`, or "
+                                  "`dtype cast`, for one with an out variant")
+        family.dtype_of_written = dtype is not None and dtype.rest == "written"
         node = declaration.one("node")
         if node and (not re.match(r"\w+Backward\d+$", node.rest) or not declaration.all("grad")):
             self.fail(node.where, "want `node NAMEBackward0`, of an operator with gradients, found '%s'" % node.rest)
