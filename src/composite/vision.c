@@ -4,27 +4,17 @@
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
+#include <string.h>
 
 /* ---- channels ---- */
 
-tn_status tni_composite_pixel_shuffle(tn_tensor *self, int64_t upscale_factor, tn_tensor **out)
+/* The last three dimensions of @p self taken apart into five, those put in another order, and
+ * joined to three again: a dense copy. */
+static tn_status rearrange(tn_tensor *self, const int64_t parts[5], const int64_t turned[5],
+                           const int64_t joined[3], tn_tensor **out)
 {
     int n = self->ndim;
-    int64_t r = upscale_factor, sizes[TN_MAX_DIMS], order[TN_MAX_DIMS];
-    TN_CHECK(n >= 3, TN_INVALID,
-             "pixel_shuffle expects input to have at least 3 dimensions, but got input with %d "
-             "dimension(s)",
-             n);
-    TN_CHECK(r > 0, TN_INVALID, "pixel_shuffle expects a positive upscale_factor, but got %lld",
-             (long long)r);
-    TN_CHECK(r < INT32_MAX, TN_INVALID, "pixel_shuffle: upscale_factor is too large");
-    int64_t c = self->sizes[n - 3], h = self->sizes[n - 2], w = self->sizes[n - 1];
-    TN_CHECK(c % (r * r) == 0, TN_INVALID,
-             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
-             "of upscale_factor, but input.size(-3)=%lld is not divisible by %lld",
-             (long long)c, (long long)(r * r));
-    TN_CHECK(n + 2 <= TN_MAX_DIMS, TN_INVALID, "pixel_shuffle: too many dimensions");
-    const int64_t parts[] = {c / (r * r), r, r, h, w}, turned[] = {0, 3, 1, 4, 2};
+    int64_t sizes[TN_MAX_DIMS], order[TN_MAX_DIMS];
     for (int d = 0; d < n - 3; d++) {
         sizes[d] = self->sizes[d];
         order[d] = d;
@@ -39,15 +29,36 @@ tn_status tni_composite_pixel_shuffle(tn_tensor *self, int64_t upscale_factor, t
     TN_TRY(tn_reshape(self, sizes, n + 2, &apart));
     TN_TRY(tn_permute(apart, order, n + 2, &moved));
     TN_TRY(tn_clone(moved, TN_FORMAT_CONTIGUOUS, &dense));
-    sizes[n - 2] = h * r;
-    sizes[n - 1] = w * r;
+    memcpy(sizes + n - 3, joined, 3 * sizeof *joined);
     return tn_view(dense, sizes, n, out);
+}
+
+tn_status tni_composite_pixel_shuffle(tn_tensor *self, int64_t upscale_factor, tn_tensor **out)
+{
+    int n = self->ndim;
+    int64_t r = upscale_factor;
+    TN_CHECK(n >= 3, TN_INVALID,
+             "pixel_shuffle expects input to have at least 3 dimensions, but got input with %d "
+             "dimension(s)",
+             n);
+    TN_CHECK(r > 0, TN_INVALID, "pixel_shuffle expects a positive upscale_factor, but got %lld",
+             (long long)r);
+    TN_CHECK(r < INT32_MAX, TN_INVALID, "pixel_shuffle: upscale_factor is too large");
+    int64_t c = self->sizes[n - 3], h = self->sizes[n - 2], w = self->sizes[n - 1];
+    TN_CHECK(c % (r * r) == 0, TN_INVALID,
+             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+             "of upscale_factor, but input.size(-3)=%lld is not divisible by %lld",
+             (long long)c, (long long)(r * r));
+    TN_CHECK(n + 2 <= TN_MAX_DIMS, TN_INVALID, "pixel_shuffle: too many dimensions");
+    const int64_t parts[] = {c / (r * r), r, r, h, w}, turned[] = {0, 3, 1, 4, 2};
+    const int64_t joined[] = {c / (r * r), h * r, w * r};
+    return rearrange(self, parts, turned, joined, out);
 }
 
 tn_status tni_composite_pixel_unshuffle(tn_tensor *self, int64_t downscale_factor, tn_tensor **out)
 {
     int n = self->ndim;
-    int64_t r = downscale_factor, sizes[TN_MAX_DIMS], order[TN_MAX_DIMS];
+    int64_t r = downscale_factor;
     static const char *const names[] = {"height", "width"};
     TN_CHECK(n >= 3, TN_INVALID,
              "pixel_unshuffle expects input to have at least 3 dimensions, but got input with %d "
@@ -63,24 +74,8 @@ tn_status tni_composite_pixel_unshuffle(tn_tensor *self, int64_t downscale_facto
     TN_CHECK(n + 2 <= TN_MAX_DIMS, TN_INVALID, "pixel_unshuffle: too many dimensions");
     int64_t c = self->sizes[n - 3], h = self->sizes[n - 2] / r, w = self->sizes[n - 1] / r;
     const int64_t parts[] = {c, h, r, w, r}, turned[] = {0, 2, 4, 1, 3};
-    for (int d = 0; d < n - 3; d++) {
-        sizes[d] = self->sizes[d];
-        order[d] = d;
-    }
-    for (int i = 0; i < 5; i++) {
-        sizes[n - 3 + i] = parts[i];
-        order[n - 3 + i] = n - 3 + turned[i];
-    }
-    TN_AUTO(tn_tensor) apart = NULL;
-    TN_AUTO(tn_tensor) moved = NULL;
-    TN_AUTO(tn_tensor) dense = NULL;
-    TN_TRY(tn_reshape(self, sizes, n + 2, &apart));
-    TN_TRY(tn_permute(apart, order, n + 2, &moved));
-    TN_TRY(tn_clone(moved, TN_FORMAT_CONTIGUOUS, &dense));
-    sizes[n - 3] = c * r * r;
-    sizes[n - 2] = h;
-    sizes[n - 1] = w;
-    return tn_view(dense, sizes, n, out);
+    const int64_t joined[] = {c * r * r, h, w};
+    return rearrange(self, parts, turned, joined, out);
 }
 
 tn_status tni_composite_channel_shuffle(tn_tensor *self, int64_t groups, tn_tensor **out)

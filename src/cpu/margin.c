@@ -12,7 +12,8 @@
 enum { NONE, MEAN };
 
 typedef struct job {
-    const double *x, *grad, *weight;
+    const double *x, *weight;
+    const tn_tensor *grad; /* one for each row, or one for all */
     const int64_t *target;
     const double *flags; /* which classes are targets: given to the gradient */
     double *out, *marks; /* marks: where to say which classes are targets */
@@ -49,10 +50,10 @@ static tn_status reduce(const double *losses, const job *j, tn_tensor *out)
 }
 
 /* What a row's loss is multiplied by on the way back. */
-static double incoming(const job *j, const tn_tensor *grad, int64_t row)
+static double incoming(const job *j, int64_t row)
 {
-    const double *g = grad->data;
-    double one = g[grad->numel > 1 ? row : 0];
+    const double *g = j->grad->data;
+    double one = g[j->grad->numel > 1 ? row : 0];
     return (j->reduction == MEAN ? one / (double)j->rows : one) / (double)j->classes;
 }
 
@@ -89,7 +90,7 @@ static tn_status multi_back(int64_t begin, int64_t end, void *arg)
         const double *x = j->x + r * j->classes;
         double *to = j->out + r * j->classes, down = 0;
         int64_t t = j->target[r];
-        double g = j->grad[r] * (j->weight ? j->weight[t] : 1);
+        double g = incoming(j, r) * (j->weight ? j->weight[t] : 1);
         for (int64_t c = 0; c < j->classes; c++) {
             double z = j->margin - x[t] + x[c];
             to[c] = c != t && z > 0 ? (j->square ? 2 * z * g : g) : 0;
@@ -130,7 +131,6 @@ tn_status tni_cpu_multi_margin_loss_backward(tn_tensor *grad_output, tn_tensor *
     TN_AUTO(tn_tensor) t = NULL;
     TN_AUTO(tn_tensor) w = NULL;
     TN_AUTO(tn_tensor) g = NULL;
-    TN_AUTO(tn_tensor) rows = NULL;
     TN_AUTO(tn_tensor) made = NULL;
     if (out->numel == 0)
         return TN_OK;
@@ -139,12 +139,8 @@ tn_status tni_cpu_multi_margin_loss_backward(tn_tensor *grad_output, tn_tensor *
     TN_TRY(tni_ready(weight, TN_DTYPE_F64, &w));
     TN_TRY(tni_ready(grad_output, TN_DTYPE_F64, &g));
     job j = job_of(x, t, reduction);
-    TN_TRY(tni_tensor_new(1, &j.rows, NULL, TN_DTYPE_F64, TN_CPU, &rows));
     TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_F64, TN_CPU, &made));
-    double *each = rows->data;
-    for (int64_t r = 0; r < j.rows; r++)
-        each[r] = incoming(&j, g, r);
-    j.grad = each;
+    j.grad = g;
     j.weight = w ? w->data : NULL;
     j.margin = tn_scalar_to_double(margin);
     j.square = tn_scalar_to_double(p) == 2;
@@ -192,11 +188,12 @@ static tn_status label_back(int64_t begin, int64_t end, void *arg)
         const double *x = j->x + r * j->classes, *marks = j->flags + r * j->classes;
         const int64_t *t = j->target + r * j->classes;
         double *to = j->out + r * j->classes;
+        double g = incoming(j, r);
         for (int64_t i = 0; i < j->classes && t[i] >= 0; i++)
             for (int64_t c = 0; c < j->classes; c++)
                 if (marks[c] == 0 && 1 - x[t[i]] + x[c] > 0) {
-                    to[t[i]] -= j->grad[r];
-                    to[c] += j->grad[r];
+                    to[t[i]] -= g;
+                    to[c] += g;
                 }
     }
     return TN_OK;
@@ -240,7 +237,6 @@ tn_status tni_cpu_multilabel_margin_loss_backward(tn_tensor *grad_output, tn_ten
     TN_AUTO(tn_tensor) t = NULL;
     TN_AUTO(tn_tensor) g = NULL;
     TN_AUTO(tn_tensor) flags = NULL;
-    TN_AUTO(tn_tensor) rows = NULL;
     TN_AUTO(tn_tensor) made = NULL;
     if (out->numel == 0)
         return TN_OK;
@@ -250,11 +246,7 @@ tn_status tni_cpu_multilabel_margin_loss_backward(tn_tensor *grad_output, tn_ten
     TN_TRY(tni_ready(is_target, TN_DTYPE_F64, &flags));
     TN_TRY(zeros(out, &made));
     job j = job_of(x, t, reduction);
-    TN_TRY(tni_tensor_new(1, &j.rows, NULL, TN_DTYPE_F64, TN_CPU, &rows));
-    double *each = rows->data;
-    for (int64_t r = 0; r < j.rows; r++)
-        each[r] = incoming(&j, g, r);
-    j.grad = each;
+    j.grad = g;
     j.flags = flags->data;
     j.out = made->data;
     TN_TRY(check_labels(&j));
