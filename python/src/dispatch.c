@@ -8,7 +8,6 @@
 
 #include "tenon/mode.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static PyObject *str_torch_dispatch;
@@ -176,30 +175,23 @@ static PyObject *at(PyObject *self, PyObject *index)
     return object_of(mode);
 }
 
-static void free_guard(PyObject *capsule)
-{
-    free(PyCapsule_GetPointer(capsule, NULL));
-}
+static const char modes_guard[] = "tenon.call_modes_guard";
 
 static PyObject *switch_off(PyObject *self, PyObject *nothing)
 {
     (void)self;
     (void)nothing;
-    tn_call_modes_guard *guard = malloc(sizeof *guard);
-    if (!guard)
-        return PyErr_NoMemory();
-    PyObject *capsule = PyCapsule_New(guard, NULL, free_guard);
+    void *room;
+    PyObject *capsule = tnpy_guard_new(modes_guard, sizeof(tn_call_modes_guard), &room);
     if (capsule)
-        *guard = tn_call_modes_off();
-    else
-        free(guard);
+        *(tn_call_modes_guard *)room = tn_call_modes_off();
     return capsule;
 }
 
 static PyObject *restore(PyObject *self, PyObject *capsule)
 {
     (void)self;
-    tn_call_modes_guard *guard = PyCapsule_GetPointer(capsule, NULL);
+    tn_call_modes_guard *guard = PyCapsule_GetPointer(capsule, modes_guard);
     if (!guard)
         return NULL;
     tn_call_modes_restore(*guard);

@@ -4,7 +4,6 @@
 
 #include "tenon/fake.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct mode_object {
@@ -77,22 +76,15 @@ static PyObject *belongs_to(PyObject *o, PyObject *owner)
     return Py_NewRef(Py_None);
 }
 
-static void free_guard(PyObject *capsule)
-{
-    free(PyCapsule_GetPointer(capsule, NULL));
-}
+static const char fake_guard[] = "tenon.fake_guard";
 
 /* A guard, for leave(). */
 static PyObject *enter_mode(tn_fake_mode *mode)
 {
-    tn_fake_guard *guard = malloc(sizeof *guard);
-    if (!guard)
-        return PyErr_NoMemory();
-    PyObject *capsule = PyCapsule_New(guard, NULL, free_guard);
+    void *room;
+    PyObject *capsule = tnpy_guard_new(fake_guard, sizeof(tn_fake_guard), &room);
     if (capsule)
-        *guard = tn_fake_enter(mode);
-    else
-        free(guard);
+        *(tn_fake_guard *)room = tn_fake_enter(mode);
     return capsule;
 }
 
@@ -112,7 +104,7 @@ static PyObject *enter_none(PyObject *self, PyObject *nothing)
 static PyObject *leave(PyObject *self, PyObject *capsule)
 {
     (void)self;
-    tn_fake_guard *guard = PyCapsule_GetPointer(capsule, NULL);
+    tn_fake_guard *guard = PyCapsule_GetPointer(capsule, fake_guard);
     if (!guard)
         return NULL;
     tn_fake_leave(*guard);

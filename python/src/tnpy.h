@@ -65,6 +65,12 @@ static inline int tnpy_overrides(PyObject *o)
     return t->looked == Py_TYPE(o) ? t->overrides : tnpy_overrides_slow(t);
 }
 
+/* ---- guards (guard.c) ---- */
+
+/* A capsule with room for a guard of @p size bytes, for what leaves again: that finds it under
+ * @p name, so that one guard is not taken for another. @p name lives as long as the module. */
+PyObject *tnpy_guard_new(const char *name, size_t size, void **room);
+
 /* ---- errors (error.c) ---- */
 
 /* The exception of the last failure on this thread, of torch's class; returns NULL. When Python
