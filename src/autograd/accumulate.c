@@ -159,6 +159,9 @@ void tni_accumulator_unref(tni_node *node)
     atomic_store_explicit(&node->released, 1, memory_order_relaxed);
     if (TNI_UNLIKELY(node->inputs[0].heap_sizes != NULL))
         tni_free(TN_MOVE(node->inputs[0].heap_sizes));
+    /* Who let go just before may have added a hook first. */
+    if (TNI_UNLIKELY(atomic_load_explicit(&node->extra, memory_order_relaxed) != NULL))
+        tni_node_extra_free(node);
     tni_weak_unref(&node->object);
     tn_tensor_unref(variable);
 }
