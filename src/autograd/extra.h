@@ -30,10 +30,13 @@ void tni_node_extra_free(tni_node *node);
 /* The same for a tensor's. */
 void tni_meta_extra_free(tni_grad_meta *meta);
 
-/* The history of @p t becomes result @p output of @p node: hooks on the tensor belong to the old
- * one and are dropped, a retains-grad mark moves to the new one. */
-TN_NODISCARD tn_status tni_hooks_move(tn_tensor *t, tni_grad_meta *meta, tni_node *node,
-                                      uint32_t output);
+/* The history of @p t is to be result @p output of @p node, which nobody else knows yet: a
+ * retains-grad mark is put on it too. @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_hooks_follow(tn_tensor *t, const tni_grad_meta *meta, tni_node *node,
+                                        uint32_t output);
+/* Now it is: the mark on @p old (NULL: it had none) goes, and so do hooks on the tensor, which
+ * belong to its old history. */
+void tni_hooks_leave(const tn_tensor *t, tni_grad_meta *meta, tni_node *old);
 
 /* What the engine calls in a node's turn. @p grads and @p results are the engine's references,
  * replaced where a hook says so.

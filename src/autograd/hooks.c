@@ -233,20 +233,23 @@ static void retain_off(const tn_tensor *t, tni_node *node)
     }
 }
 
-tn_status tni_hooks_move(tn_tensor *t, tni_grad_meta *meta, tni_node *node, uint32_t output)
+tn_status tni_hooks_follow(tn_tensor *t, const tni_grad_meta *meta, tni_node *node, uint32_t output)
 {
-    if (meta->retains_grad) {
-        TN_TRY(retain_on(t, node, output));
-        retain_off(t, t->grad_fn);
-    }
-    if (meta->extra) {
-        tni_spin_lock(&meta->lock);
-        tni_hook_list *list = meta->extra->hooks;
-        meta->extra->hooks = NULL;
-        tni_spin_unlock(&meta->lock);
-        tni_hook_list_unref(list);
-    }
-    return TN_OK;
+    return meta->retains_grad ? retain_on(t, node, output) : TN_OK;
+}
+
+void tni_hooks_leave(const tn_tensor *t, tni_grad_meta *meta, tni_node *old)
+{
+    if (meta->retains_grad)
+        retain_off(t, old);
+    struct tni_meta_extra *extra = __atomic_load_n(&meta->extra, __ATOMIC_ACQUIRE);
+    if (!extra)
+        return;
+    tni_spin_lock(&meta->lock);
+    tni_hook_list *list = extra->hooks;
+    extra->hooks = NULL;
+    tni_spin_unlock(&meta->lock);
+    tni_hook_list_unref(list);
 }
 
 tn_status tn_tensor_retain_grad(tn_tensor *t)

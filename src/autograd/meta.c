@@ -74,13 +74,16 @@ tn_status tni_set_grad_fn(tn_tensor *t, tni_node *node, uint32_t output)
     if (TNI_UNLIKELY(tni_anomaly()))
         TN_TRY(tni_anomaly_check_forward(node, output, t));
     tni_grad_meta *meta = tni_meta(t);
-    if (TNI_UNLIKELY(meta && (meta->extra || meta->retains_grad)))
-        TN_TRY(tni_hooks_move(t, meta, node, output));
+    const bool watched = meta && (meta->extra || meta->retains_grad);
+    if (TNI_UNLIKELY(watched))
+        TN_TRY(tni_hooks_follow(t, meta, node, output));
     tni_node *old = t->grad_fn;
     t->grad_fn = tni_node_ref(node);
     t->output = output;
     t->flags |= TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN;
     tni_view_is_current(t);
+    if (TNI_UNLIKELY(watched))
+        tni_hooks_leave(t, meta, old);
     if (TNI_UNLIKELY(old != NULL))
         tni_node_unref(old);
     return TN_OK;

@@ -63,8 +63,9 @@ static tn_status keep_gradient(tn_tensor *t, tn_tensor *grad)
     tni_grad_hold_frame frame;
     tni_grad_hold(meta, &frame);
     tn_tensor *kept = NULL;
-    tn_status status = meta->grad ? tn_add(meta->grad, grad, tn_int(1), &kept)
-                                  : tn_clone(grad, TN_FORMAT_CONTIGUOUS, &kept);
+    TN_AUTO(tn_tensor) had = tn_tensor_grad_ref(t); /* others may replace it meanwhile */
+    tn_status status =
+        had ? tn_add(had, grad, tn_int(1), &kept) : tn_clone(grad, TN_FORMAT_CONTIGUOUS, &kept);
     tn_tensor *old = status == TN_OK ? tni_grad_swap(meta, kept) : NULL;
     tni_grad_let(&frame);
     tn_tensor_unref(old);

@@ -143,8 +143,8 @@ static TNI_COLD tn_status refresh(tn_tensor *t)
     tni_grad_meta *meta;
     TN_TRY(rebuild(t, &node));
     TN_TRY(tni_meta_get(t, &meta));
-    if (meta->extra || meta->retains_grad)
-        TN_TRY(tni_hooks_move(t, meta, node, 0));
+    TN_TRY(tni_hooks_follow(t, meta, node, 0));
+    bool first = false;
     tni_spin_lock(&meta->lock);
     if (!tni_view_was_current(t)) {
         tni_node *old = t->grad_fn;
@@ -155,8 +155,11 @@ static TNI_COLD tn_status refresh(tn_tensor *t)
             t->flags |= has;
         tni_view_is_current(t);
         node = old;
+        first = true;
     }
     tni_spin_unlock(&meta->lock);
+    if (first)
+        tni_hooks_leave(t, meta, node);
     return TN_OK;
 }
 
