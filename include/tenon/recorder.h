@@ -56,7 +56,8 @@ typedef struct tn_doctor_opts {
     uint32_t size; /**< sizeof(tn_doctor_opts) */
     bool json;
     bool verdict_only;    /**< one line and what to try */
-    uint32_t interval_ms; /**< between the two looks at a live process; 0: 150 */
+    uint32_t interval_ms; /**< between two looks at a live process; 0: 150. What seems to hang is
+                           looked at for up to six of them */
 } tn_doctor_opts;
 /* clang-format off */
 #define TN_DOCTOR_OPTS_INIT {sizeof(tn_doctor_opts), false, false, 0}

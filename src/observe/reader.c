@@ -446,8 +446,9 @@ void tni_seen_compare(const tni_seen *before, tni_seen *now, uint64_t ns_between
                 continue;
             t->cpu = (double)(t->cpu_ns - b->cpu_ns) / (double)ns_between;
             /* The system adds a wait when it has ended: one that lasts shows in the state alone. */
-            t->starved = t->cpu <= 0.05 && t->state == 'R' &&
-                         (b->state == 'R' || 2 * (t->queued_ns - b->queued_ns) > ns_between);
+            t->starved = t->cpu <= 0.05 && t->state == 'R';
+            t->crowded =
+                (t->starved && b->state == 'R') || 10 * (t->queued_ns - b->queued_ns) > ns_between;
         }
     }
 }

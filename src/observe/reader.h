@@ -35,7 +35,8 @@ typedef struct tni_seen_thread {
     bool moved;
     bool wait_is_new; /* what it waits for is not what it waited for before */
     double cpu;       /* share of a processor; negative: not known */
-    bool starved;     /* it was ready to run most of the time, and got no processor */
+    bool starved;     /* it is ready to run, and got next to no processor */
+    bool crowded;     /* for a good part of the time it was ready, and others ran */
 } tni_seen_thread;
 
 typedef struct tni_seen {

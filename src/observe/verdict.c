@@ -142,6 +142,14 @@ static void add_for(tni_str *s, const tni_seen *seen, const tni_seen_thread *t, 
 
 /* ---- judging ---- */
 
+/* Note [Who sleeps beside those that cannot run]
+ * Where more threads want to run than there are processors, one of them is often put aside while it
+ * has a lock that has no mark: an allocator's, the system's own of the address space. Those who
+ * want the lock sleep until it gets a processor again, which on a crowded machine is a second and
+ * more. They look like threads in a deadlock. So a thread that sleeps and has not said for what is
+ * not said to hang while another thread of the program could run and may not, unless it has slept
+ * for so long that every thread must have had its turn. */
+
 /* Follow who waits for whom from @p start; true when it comes back to it. */
 static bool in_cycle(const tni_seen *seen, uint32_t start)
 {
@@ -221,6 +229,15 @@ static void judge_recursion(const tni_seen *seen, const tni_seen_thread *t, uint
                  t->block.limit);
 }
 
+/* Others may want the processors too. */
+static bool is_busy(const tni_seen_thread *t)
+{
+    return t->cpu > 0.5 || (t->state == 'R' && (t->cpu < 0 || t->cpu > 0.05));
+}
+
+static const char starved_next[] =
+    "look again; fewer threads, or TENON_NUM_THREADS, if it stays so";
+
 static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
 {
     const tni_mark *wait = &t->block.marks.wait;
@@ -254,11 +271,17 @@ static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdi
     }
     tni_str_add(&v->text, wait->kind == TNI_WAIT_POOL ? ": " : "; it is held up by ");
     add_thread(&v->text, holder);
+    if (holder->starved) {
+        v->kind = TNI_VERDICT_STARVED;
+        tni_str_add(&v->text, ", which is ready to run, and others have the processors");
+        tni_str_add(&v->next, starved_next);
+        return;
+    }
     if (wait->kind == TNI_WAIT_POOL) {
         tni_str_add(&v->text, " has not finished its part");
         if (holder->cpu >= 0)
-            tni_str_add(&v->text, holder->cpu > 0.5 ? " and is busy" : " and sleeps");
-        if (holder->cpu >= 0 && holder->cpu <= 0.5 && holder->wchan[0])
+            tni_str_add(&v->text, is_busy(holder) ? " and is busy" : " and sleeps");
+        if (holder->cpu >= 0 && !is_busy(holder) && holder->wchan[0])
             tni_str_addf(&v->text, " in %s", holder->wchan);
         tni_str_add(&v->next, "the worker is in the kernel's own code or in BLAS: --native shows "
                               "where; TENON_NUM_THREADS=1 runs the loop on the caller alone");
@@ -270,12 +293,25 @@ static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdi
                  holder->block.tid);
 }
 
+/* See Note [Who sleeps beside those that cannot run]. -1: @p t does not sleep because of that. */
+static int find_crowded(const tni_seen *seen, const tni_seen_thread *t)
+{
+    const uint64_t long_ago = 10000000000u;
+    uint64_t since = thread_since(t);
+    if (!t->alive || t->cpu < 0 || is_busy(t) || (since && seen->now > since + long_ago))
+        return -1;
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
+        if (&seen->threads[i] != t && seen->threads[i].crowded)
+            return (int)i;
+    }
+    return -1;
+}
+
 /* Not moved, no mark says why: what the system knows decides. */
 static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
 {
     const tni_flight_frame *f = innermost(t);
-    /* Others may want the processors too. */
-    bool busy = t->cpu > 0.5 || (t->state == 'R' && (t->cpu < 0 || t->cpu > 0.05));
+    bool busy = is_busy(t);
     v->kind = t->block.marks.callout             ? TNI_VERDICT_CALLOUT
               : f && f->stage < TNI_STAGE_INVOKE ? TNI_VERDICT_DISPATCHER
               : f && busy                        ? TNI_VERDICT_SPINNING
@@ -316,6 +352,20 @@ static bool is_stuck(const tni_seen_thread *t, bool two_looks)
     return (t->depth || inner_pass(t)) && !(two_looks && t->moved);
 }
 
+bool tni_must_look_again(const tni_seen *seen, uint64_t ns)
+{
+    if (seen->process_state == 'X' || seen->process_state == 'Z')
+        return false;
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
+        const tni_seen_thread *t = &seen->threads[i];
+        uint64_t since = thread_since(t);
+        if ((is_stuck(t, true) || (waits(t) && !t->moved)) && !t->starved && t->alive &&
+            (!since || seen->now < since + ns))
+            return true;
+    }
+    return false;
+}
+
 /* All of its recent calls, and there are some. */
 static bool all_failed(const tni_seen_thread *t)
 {
@@ -333,6 +383,7 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
     uint32_t period = t->depth >= 24 ? tni_seen_cycle(t) : 0;
     v->tid = t->block.tid;
     bool stands = !(two_looks && t->moved);
+    int other;
     if (waits(t) && stands && in_cycle(seen, i)) {
         v->kind = TNI_VERDICT_DEADLOCK;
         judge_deadlock(seen, i, v);
@@ -346,7 +397,17 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
         add_thread(&v->text, t);
         tni_str_add(&v->text, " is ready to run, and others have the processors: ");
         add_place(&v->text, seen, t);
-        tni_str_add(&v->next, "look again; fewer threads, or TENON_NUM_THREADS, if it stays so");
+        tni_str_add(&v->next, starved_next);
+    } else if (is_stuck(t, two_looks) && (other = find_crowded(seen, t)) >= 0) {
+        v->kind = TNI_VERDICT_STARVED;
+        add_thread(&v->text, t);
+        tni_str_addf(&v->text, " sleeps%s%s, ", t->wchan[0] ? " in " : "", t->wchan);
+        add_place(&v->text, seen, t);
+        add_for(&v->text, seen, t, ",");
+        tni_str_add(&v->text, "; it may wait for ");
+        add_thread(&v->text, &seen->threads[other]);
+        tni_str_add(&v->text, ", which is ready to run, and others have the processors");
+        tni_str_add(&v->next, starved_next);
     } else if (is_stuck(t, two_looks) && !t->block.marks.is_worker) {
         judge_stuck(seen, t, v);
     } else if (two_looks && t->moved && (t->depth || t->block.calls)) {

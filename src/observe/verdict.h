@@ -44,6 +44,9 @@ typedef struct tni_verdict {
 /* @p two_looks: moved and cpu are filled in. */
 void tni_judge(const tni_seen *seen, bool two_looks, tni_verdict *out);
 void tni_verdict_clear(tni_verdict *verdict);
+/* After two looks: a thread seems to hang, and what it is in began less than @p ns ago, or nobody
+ * knows when. Only another look tells it from one that is slow. */
+bool tni_must_look_again(const tni_seen *seen, uint64_t ns);
 
 /* ---- words that the report uses too ---- */
 

@@ -52,7 +52,7 @@ static _Atomic int complaints; /* failed expectations, from all its threads */
 static pthread_t main_thread;
 static jmp_buf way_out;
 static char skip_reason[256];
-static char note[256];
+static char note[4096]; /* a report fits */
 static void (*at_end)(void);
 static unsigned timeout;
 

@@ -391,6 +391,22 @@ static void expect_sense(const tni_seen *seen)
     }
 }
 
+/* On a crowded machine a thread may really not move for a while, and nothing that the doctor can
+ * see says why. It is never said again and again. */
+static void expect_no_hang(pid_t child, bool json)
+{
+    bool good = false;
+    for (int tries = 0; tries < 20 && !good; tries++) {
+        char *text = kit_report(child, json);
+        test_note("try %d: %s", tries, text);
+        EXPECT(!strstr(text, "unknown stage") && !strstr(text, "deadlock"));
+        good = strstr(text, "makes progress") || strstr(text, "is ready to run, and others") ||
+               strstr(text, "if it is only slow, look again");
+        tn_string_free(text);
+    }
+    EXPECT(good);
+}
+
 TEST(sixteen_threads_at_work_are_read_a_thousand_times)
 {
     pid_t child = kit_begin(sixteen_work, NULL);
@@ -402,16 +418,8 @@ TEST(sixteen_threads_at_work_are_read_a_thousand_times)
         ASSERT_OK(tni_seen_read_all(&records, &seen));
         expect_sense(&seen);
         tni_seen_clear(&seen);
-        if (i % 50 == 0) {
-            char *text = kit_report(child, i % 100 == 0);
-            /* Where others have the processors, one of the sixteen may get so little of one that it
-             * does not move between two looks: told as that, or as a kernel that may only be slow.
-             */
-            EXPECT(strstr(text, "makes progress") || strstr(text, "is ready to run, and others") ||
-                   strstr(text, "if it is only slow, look again"));
-            EXPECT(!strstr(text, "unknown stage"));
-            tn_string_free(text);
-        }
+        if (i % 50 == 0)
+            expect_no_hang(child, i % 100 == 0);
     }
     tni_process_close(&records);
     EXPECT_EQ_INT(kill(child, 0), 0);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/observe/test_verdict.c: what is said about threads that did not move between two looks, by
+ * what the system tells about them: made up here, because no test can ask for a crowded machine. */
+#include <string.h>
+
+#include "harness/test.h"
+#include "observe/verdict.h"
+#include "tenon/dispatch.h"
+
+enum { SECOND = 1000000000 };
+
+/* A program of two threads, both in a kernel since a second ago, neither has moved. */
+typedef struct program {
+    tni_seen seen;
+    tni_seen_thread threads[2];
+    tni_flight_frame frames[2];
+} program;
+
+static void stands(program *p, int i, char state, double cpu)
+{
+    tni_seen_thread *t = &p->threads[i];
+    p->frames[i].stage = TNI_STAGE_INSIDE;
+    p->frames[i].kind = TN_EVENT_CALL;
+    p->frames[i].stamp = 100 * (uint64_t)SECOND;
+    t->block.tid = 10 + (uint32_t)i;
+    t->depth = t->n_frames = 1;
+    t->frames = &p->frames[i];
+    t->alive = true;
+    t->state = state;
+    t->cpu = cpu;
+}
+
+static void begin(program *p)
+{
+    memset(p, 0, sizeof *p);
+    p->seen.pid = 1;
+    p->seen.process_state = 'S';
+    p->seen.now = 101 * (uint64_t)SECOND;
+    p->seen.threads = p->threads;
+    p->seen.n_threads = 2;
+    stands(p, 0, 'S', 0);
+    stands(p, 1, 'S', 0);
+}
+
+static void expect_verdict(const program *p, tni_verdict_kind kind, const char *words)
+{
+    tni_verdict v;
+    tni_judge(&p->seen, true, &v);
+    test_note("%s: %s", tni_verdict_name(v.kind), tni_str_get(&v.text));
+    EXPECT_EQ_INT(v.kind, kind);
+    EXPECT_CONTAINS(tni_str_get(&v.text), words);
+    EXPECT(v.next.n > 0);
+    tni_verdict_clear(&v);
+}
+
+TEST(a_thread_that_sleeps_in_a_kernel_is_blocked)
+{
+    program p;
+    begin(&p);
+    strcpy(p.threads[0].wchan, "futex_do_wait");
+    expect_verdict(&p, TNI_VERDICT_BLOCKED, "thread 10 sleeps in futex_do_wait, inside the kernel");
+}
+
+TEST(a_thread_that_runs_in_a_kernel_is_busy_also_where_it_gets_a_part_of_a_processor)
+{
+    program p;
+    begin(&p);
+    stands(&p, 0, 'R', 0.9);
+    expect_verdict(&p, TNI_VERDICT_SPINNING, "thread 10 is busy, inside the kernel");
+    stands(&p, 0, 'R', 0.1);
+    expect_verdict(&p, TNI_VERDICT_SPINNING, "thread 10 is busy, inside the kernel");
+}
+
+TEST(a_thread_that_is_ready_and_gets_no_processor_does_not_hang)
+{
+    program p;
+    begin(&p);
+    p.seen.n_threads = 1;
+    stands(&p, 0, 'R', 0.01);
+    p.threads[0].starved = true;
+    expect_verdict(&p, TNI_VERDICT_STARVED, "thread 10 is ready to run, and others have the");
+}
+
+TEST(a_thread_that_sleeps_beside_one_that_cannot_run_may_wait_for_it)
+{
+    program p;
+    begin(&p);
+    strcpy(p.threads[0].wchan, "futex_do_wait");
+    p.threads[1].moved = true;
+    p.threads[1].crowded = true;
+    p.threads[1].block.calls = 7;
+    expect_verdict(&p, TNI_VERDICT_PROGRESS, "thread 11 makes progress");
+    p.threads[1].moved = false;
+    stands(&p, 1, 'R', 0.01);
+    p.threads[1].starved = true;
+    expect_verdict(&p, TNI_VERDICT_STARVED, "thread 10 sleeps in futex_do_wait, inside the kernel");
+    expect_verdict(&p, TNI_VERDICT_STARVED,
+                   "it may wait for thread 11, which is ready to run, and others have");
+}
+
+TEST(a_thread_that_sleeps_for_long_hangs_also_on_a_crowded_machine)
+{
+    program p;
+    begin(&p);
+    stands(&p, 1, 'R', 0.01);
+    p.threads[1].starved = p.threads[1].crowded = true;
+    p.seen.now += 10 * (uint64_t)SECOND;
+    expect_verdict(&p, TNI_VERDICT_BLOCKED, "thread 10 sleeps, inside the kernel");
+}
+
+TEST(a_loop_whose_worker_gets_no_processor_is_not_stuck_in_it)
+{
+    program p;
+    begin(&p);
+    p.threads[0].block.marks.wait.kind = TNI_WAIT_POOL;
+    p.threads[0].block.marks.wait.since = 100 * (uint64_t)SECOND;
+    p.threads[1].depth = p.threads[1].n_frames = 0;
+    p.threads[1].block.marks.is_worker = 1;
+    p.threads[1].block.marks.works_for = 10;
+    expect_verdict(&p, TNI_VERDICT_POOL, "thread 11 has not finished its part and sleeps");
+    p.threads[1].state = 'R';
+    p.threads[1].cpu = 0.2;
+    expect_verdict(&p, TNI_VERDICT_POOL, "thread 11 has not finished its part and is busy");
+    p.threads[1].cpu = 0.02;
+    p.threads[1].starved = true;
+    expect_verdict(&p, TNI_VERDICT_STARVED, "thread 11, which is ready to run, and others have");
+}
+
+/* ---- how often to look ---- */
+
+TEST(what_seems_to_hang_is_looked_at_again_until_it_is_old_enough)
+{
+    program p;
+    begin(&p);
+    EXPECT(tni_must_look_again(&p.seen, 2 * (uint64_t)SECOND));
+    EXPECT(!tni_must_look_again(&p.seen, SECOND / 2));
+    p.frames[0].stamp = 0; /* nobody knows how old */
+    EXPECT(tni_must_look_again(&p.seen, SECOND / 2));
+    p.threads[0].moved = true;
+    EXPECT(!tni_must_look_again(&p.seen, SECOND / 2));
+    p.threads[1].moved = true;
+    EXPECT(!tni_must_look_again(&p.seen, 2 * (uint64_t)SECOND));
+}
+
+TEST(the_system_says_who_had_to_stand_in_line)
+{
+    const struct {
+        char before, now;
+        uint64_t cpu, queued;
+        bool starved, crowded;
+    } cases[] = {
+        {'S', 'S', 0, 0, false, false},         {'S', 'R', 0, 0, true, false},
+        {'R', 'R', 0, 0, true, true},           {'R', 'R', SECOND / 10, 0, false, false},
+        {'R', 'S', 0, SECOND / 2, false, true}, {'R', 'R', SECOND / 2, SECOND / 2, false, true},
+        {'R', 'R', SECOND, 0, false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        program a, b;
+        begin(&a);
+        begin(&b);
+        a.threads[0].state = cases[i].before;
+        b.threads[0].state = cases[i].now;
+        b.threads[0].cpu_ns = cases[i].cpu;
+        b.threads[0].queued_ns = cases[i].queued;
+        tni_seen_compare(&a.seen, &b.seen, SECOND);
+        test_note("case %d", (int)i);
+        EXPECT_EQ_INT(b.threads[0].starved, cases[i].starved);
+        EXPECT_EQ_INT(b.threads[0].crowded, cases[i].crowded);
+        EXPECT(!b.threads[0].moved);
+    }
+}
