@@ -215,11 +215,52 @@ FORMS(lerp, scalarlist, lerp_number, WITH_ENDS_SCALARS, .lists = 1, .a = tensors
 FORMS(lerp, list, lerp_list, WITH_ENDS_LIST, .lists = 2, .a = tensors1, .a_n = tensors1_n,
       .b = weights, .b_n = weights_n)
 
+/* ---- bounds ---- */
+
+EACH(clamp_min_number, tn_clamp_min(x, s, out), tn_clamp_min_(x, s))
+EACH(clamp_max_number, tn_clamp_max(x, s, out), tn_clamp_max_(x, s))
+EACH(clamp_min_list, tn_clamp_min_tensor(x, o->a[i], out), tn_clamp_min_tensor_(x, o->a[i]))
+EACH(clamp_max_list, tn_clamp_max_tensor(x, o->a[i], out), tn_clamp_max_tensor_(x, o->a[i]))
+
+#define BOUND(op, bound)                                                                      \
+    FORMS(op, scalar, bound##_number, WITH_SCALAR, .scalar = scalar)                          \
+    FORMS(op, scalarlist, bound##_number, WITH_SCALARS, .numbered = true, .scalars = scalars, \
+          .scalars_n = scalars_n)                                                             \
+    FORMS(op, list, bound##_list, WITH_LIST, .lists = 1, .a = other, .a_n = other_n)
+BOUND(clamp_min, clamp_min)
+BOUND(clamp_max, clamp_max)
+BOUND(maximum, clamp_min)
+BOUND(minimum, clamp_max)
+
+/* ---- powers ---- */
+
+#define WITH_EXPONENT(...)  (SELF, tn_scalar exponent __VA_ARGS__)
+#define WITH_EXPONENTS(...) (SELF, const tn_scalar *exponent, int64_t exponent_n __VA_ARGS__)
+#define WITH_POWERS(...)    (SELF, tn_tensor *const *exponent, int64_t exponent_n __VA_ARGS__)
+EACH(pow_number, tn_pow_tensor_scalar(x, s, out), tn_pow_tensor_scalar_(x, s))
+EACH(pow_list, tn_pow(x, o->a[i], out), tn_pow_(x, o->a[i]))
+FORMS(pow, scalar, pow_number, WITH_EXPONENT, .scalar = exponent)
+FORMS(pow, scalarlist, pow_number, WITH_EXPONENTS, .numbered = true, .scalars = exponent,
+      .scalars_n = exponent_n)
+FORMS(pow, list, pow_list, WITH_POWERS, .lists = 1, .a = exponent, .a_n = exponent_n)
+
+static tn_status power_of_number(tn_tensor *x, const others *o, int64_t i, tn_tensor **out)
+{
+    (void)i;
+    return tn_pow_scalar(o->scalar, x, out);
+}
+
+tn_status tni_composite__foreach_pow_scalarandtensor(tn_scalar self, tn_tensor *const *exponent,
+                                                     int64_t exponent_n, LIST)
+{
+    const others o = {.scalar = self};
+    return make_each(exponent, exponent_n, power_of_number, &o, out, out_n);
+}
+
 /* ---- of the tensors alone ---- */
 
-EACH(sqrt_each, tn_sqrt(x, out), tn_sqrt_(x))
-EACH(neg_each, tn_neg(x, out), tn_neg_(x))
 #define ALONE(op)                                                      \
+    EACH(op##_each, tn_##op(x, out), tn_##op##_(x))                    \
     tn_status tni_composite__foreach_##op(SELF, LIST)                  \
     {                                                                  \
         const others o = {0};                                          \
@@ -232,6 +273,47 @@ EACH(neg_each, tn_neg(x, out), tn_neg_(x))
     }
 ALONE(sqrt)
 ALONE(neg)
+ALONE(abs)
+ALONE(acos)
+ALONE(asin)
+ALONE(atan)
+ALONE(ceil)
+ALONE(cos)
+ALONE(cosh)
+ALONE(erf)
+ALONE(erfc)
+ALONE(exp)
+ALONE(expm1)
+ALONE(floor)
+ALONE(frac)
+ALONE(lgamma)
+ALONE(log)
+ALONE(log10)
+ALONE(log1p)
+ALONE(log2)
+ALONE(reciprocal)
+ALONE(round)
+ALONE(rsqrt)
+ALONE(sigmoid)
+ALONE(sign)
+ALONE(sin)
+ALONE(sinh)
+ALONE(tan)
+ALONE(tanh)
+ALONE(trunc)
+
+static tn_status max_new(tn_tensor *x, const others *o, int64_t i, tn_tensor **out)
+{
+    (void)o;
+    (void)i;
+    return tn_max(x, out);
+}
+
+tn_status tni_composite__foreach_max(SELF, LIST)
+{
+    const others o = {0};
+    return make_each(self, self_n, max_new, &o, out, out_n);
+}
 
 static tn_status norm_new(tn_tensor *x, const others *o, int64_t i, tn_tensor **out)
 {
@@ -253,6 +335,19 @@ static tn_status zero_write(tn_tensor *x, const others *o, int64_t i)
     (void)o;
     (void)i;
     return tn_zero_(x);
+}
+
+static tn_status zero_new(tn_tensor *x, const others *o, int64_t i, tn_tensor **out)
+{
+    (void)o;
+    (void)i;
+    return tn_zeros_like(x, NULL, TN_FORMAT_NONE, out);
+}
+
+tn_status tni_composite__foreach_zero(SELF, tn_tensor ***self_out, int64_t *self_out_n)
+{
+    const others o = {0};
+    return make_each(self, self_n, zero_new, &o, self_out, self_out_n);
 }
 
 tn_status tni_composite__foreach_zero_(SELF)

@@ -79,7 +79,7 @@ TEXTS = [
     (r"convolution.*", r"", r"primitive descriptor|itensor_view_from_dense|MKLDNN tensor", WORDS_OF_LIBRARY),
     (r"conv.*", r"expected scalar type", r"Input type \(torch\.FloatTensor\)", "The reference's words depend on the kernel that it would choose"),
     (r"lstm\..*", r"", r"MatrixRef|ArrayRef", WORDS_OF_LIBRARY),
-    (r"clamp_.*", r"output type \w+$", r"output type (long int|\w+)$", "The reference has the C++ type's name here, the dtype's elsewhere"),
+    (r"(_foreach_)?(clamp|maximum|minimum)_.*", r"output type \w+$", r"output type (long int|\w+)$", "The reference has the C++ type's name here, the dtype's elsewhere"),
     (r"stack\.out", r"torch\.stack", r"torch\.cat", "Tenon names the operator that was called"),
     (r".*", r"", r"attempted to run this operator with Meta tensors", "The reference tells how to write a kernel"),
     (r"rms_norm", r"\[\*, ", r"\[\*", "The reference's text lacks a comma"),

@@ -30,6 +30,17 @@ class Foreach(unittest.TestCase):
         self.assertEqual(x.grad.item(), 2)
         self.assertEqual(tenon._foreach_add([tenon.tensor(2.0)], [tenon.tensor(3.0)], alpha=2)[0].item(), 8)
 
+    def test_a_number_to_the_powers_of_a_list(self):
+        self.assertEqual([x.tolist() for x in tenon._foreach_pow(2, [tenon.ones(2), tenon.tensor(3.0)])], [[2, 2], 8])
+
+    def test_gradients_of_a_list_are_clipped_by_its_norms(self):
+        x = tenon.tensor([3.0, 4.0], requires_grad=True)
+        (tenon._foreach_abs([x])[0] * x).sum().backward()
+        self.assertEqual(x.grad.tolist(), [6, 8])
+        scale = tenon._foreach_clamp_max([5 / tenon._foreach_norm([x.grad])[0]], 1.0)
+        tenon._foreach_mul_([x.grad], scale)
+        self.assertEqual(x.grad.tolist(), [3, 4])
+
 
 if __name__ == "__main__":
     harness.main()
