@@ -312,6 +312,7 @@ PyObject *tnpy_call_function(tnpy_entry *e, PyObject *const *args, Py_ssize_t n,
     c.self = NULL;
     c.args = args;
     c.n = (int)n;
+    c.by_schema = false;
     take_keywords(&c, kwnames);
     return perform(&c);
 }
@@ -324,6 +325,7 @@ PyObject *tnpy_call_method(tnpy_entry *e, PyObject *self, PyObject *const *args,
     c.self = self;
     c.args = args;
     c.n = (int)n + 1;
+    c.by_schema = false;
     take_keywords(&c, kwnames);
     return perform(&c);
 }

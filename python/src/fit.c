@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Note [What a schema takes]
+ * Functions choose among overloads, and are strict: True is no int, 1 no bool. An operator that is
+ * called by its name has one schema and casts as Python does: a bool is an int, what has a truth is
+ * a bool, an int may be the number of a dtype, layout or memory format. */
+
 PyObject *tnpy_str_out, *tnpy_str_requires_grad;
 
 /* ---- room for lists ---- */
@@ -202,9 +207,11 @@ static int fit_index(PyObject *o, int64_t *out)
     return found;
 }
 
-static inline int fit_int(PyObject *o, int64_t *out)
+static inline int fit_int(const tnpy_call *c, PyObject *o, int64_t *out)
 {
-    return TNPY_LIKELY(is_int(o)) ? give_int(o, out) : fit_index(o, out);
+    if (TNPY_LIKELY(is_int(o)) || (c->by_schema && PyBool_Check(o)))
+        return give_int(o, out);
+    return fit_index(o, out);
 }
 
 /* A list is one by its first element; what is wrong behind that is an error and no mismatch. */
@@ -240,7 +247,7 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
             if (!item) /* an item's __index__ made the list shorter: an IndexError */
                 return -1;
             Py_INCREF(item);
-            int found = fit_index(item, &list[i]);
+            int found = fit_int(c, item, &list[i]);
             if (!found)
                 found = bad_item(c, p, item, i);
             Py_DECREF(item);
@@ -253,7 +260,7 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
     if (p->size == 0 && !one)
         return 0;
     int64_t i;
-    int found = fit_int(o, &i);
+    int found = fit_int(c, o, &i);
     if (found != 1)
         return found;
     int n = p->size > 0 ? p->size : 1;
@@ -276,7 +283,7 @@ static int fit_rest(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, int 
     if (!list)
         return -1;
     for (int i = 0; i < n; i++) {
-        int found = fit_int(items[i], &list[i]);
+        int found = fit_int(c, items[i], &list[i]);
         if (TNPY_UNLIKELY(found != 1))
             return found ? found : bad_item(c, p, items[i], i);
     }
@@ -303,7 +310,7 @@ static int fit_float(PyObject *o, double *out)
     return 1;
 }
 
-static int fit_bool(PyObject *o, bool *out)
+static int fit_bool(const tnpy_call *c, PyObject *o, bool *out)
 {
     if (TNPY_LIKELY(PyBool_Check(o))) {
         *out = o == Py_True;
@@ -311,7 +318,8 @@ static int fit_bool(PyObject *o, bool *out)
     }
     tn_tensor *t = tnpy_tensor(o);
     bool tensor = t && tn_tensor_ndim(t) == 0 && tn_tensor_dtype(t) == TN_DTYPE_BOOL;
-    if (!tensor && (t || !tnpy_is_numpy_bool(o)))
+    bool cast = c->by_schema && !t && PyNumber_Check(o);
+    if (!tensor && !cast && (t || !tnpy_is_numpy_bool(o)))
         return 0;
     int truth = PyObject_IsTrue(o);
     if (truth < 0)
@@ -335,7 +343,8 @@ static int fit_scalar(PyObject *o, tn_value *out)
     return 1;
 }
 
-static int fit_list(tnpy_frame *f, const tnpy_param *p, PyObject *o, tn_value *out)
+static int fit_list(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o,
+                    tn_value *out)
 {
     bool sequence = PyTuple_Check(o) || PyList_Check(o);
     if (!sequence && !(p->size > 0 && p->kind == TNPY_FLOATS))
@@ -352,7 +361,7 @@ static int fit_list(tnpy_frame *f, const tnpy_param *p, PyObject *o, tn_value *o
         if (p->kind == TNPY_FLOATS)
             found = fit_float(item, &((double *)(void *)values)[i]);
         else if (p->kind == TNPY_BOOLS)
-            found = fit_bool(item, &((bool *)(void *)values)[i]);
+            found = fit_bool(c, item, &((bool *)(void *)values)[i]);
         else /* a tensor is no number here: lists of tensors have overloads of their own */
             found = tnpy_tensor(item) ? 0 : fit_scalar(item, &values[i]);
         Py_DECREF(item);
@@ -380,8 +389,23 @@ static int fit_text(PyObject *o, tn_value *out)
     return 1;
 }
 
-static int fit_constant(const tnpy_param *p, PyObject *o, tn_value *out)
+/* A constant by its number; the numbers are torch's. */
+static int fit_number_of(const tnpy_param *p, PyObject *o, tn_value *out)
 {
+    int64_t i;
+    if (give_int(o, &i) != 1)
+        return -1;
+    bool known = p->kind == TNPY_DTYPE ? i >= 0 && i < TN_DTYPE_LIMIT && tn_dtype_valid((tn_dtype)i)
+                 : p->kind == TNPY_LAYOUT ? i == 0
+                                          : i >= 0 && i <= TN_FORMAT_CHANNELS_LAST_3D;
+    *out = (tn_value){.tag = TN_TAG_INT, .u.i = i};
+    return known;
+}
+
+static int fit_constant(const tnpy_call *c, const tnpy_param *p, PyObject *o, tn_value *out)
+{
+    if (c->by_schema && is_int(o))
+        return fit_number_of(p, o, out);
     tn_dtype dtype;
     tn_layout layout;
     tn_memory_format format;
@@ -484,7 +508,7 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
         return fit_tensors(c, f, p, o, out);
     case TNPY_INT:
         *out = (tn_value){.tag = TN_TAG_INT};
-        return fit_int(o, &out->u.i);
+        return fit_int(c, o, &out->u.i);
     case TNPY_INTS:
         return fit_ints(c, f, p, o, one, out);
     case TNPY_FLOAT:
@@ -493,7 +517,7 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
             *out = (tn_value){.tag = TN_TAG_FLOAT, .u.f = x};
         return found;
     case TNPY_BOOL:
-        found = fit_bool(o, &b);
+        found = fit_bool(c, o, &b);
         if (found == 1)
             *out = (tn_value){.tag = TN_TAG_BOOL, .u.i = b};
         return found;
@@ -502,7 +526,7 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
     case TNPY_FLOATS:
     case TNPY_BOOLS:
     case TNPY_SCALARS:
-        return fit_list(f, p, o, out);
+        return fit_list(c, f, p, o, out);
     case TNPY_STR:
         return fit_text(o, out);
     case TNPY_DEVICE:
@@ -512,7 +536,7 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
     case TNPY_STORAGE:
         return fit_storage(o, out);
     default:
-        return fit_constant(p, o, out);
+        return fit_constant(c, p, o, out);
     }
 }
 
@@ -647,7 +671,7 @@ static int other_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
                          ? tnpy_keyword(c, tnpy_str_requires_grad)
                          : NULL;
     if (grad) {
-        if (grad != Py_None && fit_bool(grad, &f->requires_grad) != 1)
+        if (grad != Py_None && fit_bool(c, grad, &f->requires_grad) != 1)
             return -1;
         used++;
     }

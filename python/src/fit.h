@@ -20,6 +20,7 @@ typedef struct tnpy_call {
     int n; /* by position, self included */
     int n_keywords;
     bool numbers;      /* a number may stand for a tensor */
+    bool by_schema;    /* of an operator itself: more casts, see Note [What a schema takes] */
     bool odd_keywords; /* some are not simply names of parameters; see tnpy_odd_keywords */
 } tnpy_call;
 

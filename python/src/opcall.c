@@ -292,7 +292,8 @@ static PyObject *call_with(PyObject *o, PyObject *args, const tn_keyset *keys)
     f.work = 0;
     f.overridden = f.requires_grad = false;
     f.kept = NULL;
-    tnpy_call c = {.entry = &self->entry, .numbers = self->entry.numbers, .n = (int)n};
+    tnpy_call c = {
+        .entry = &self->entry, .numbers = self->entry.numbers, .by_schema = true, .n = (int)n};
     int found = 1;
     Py_ssize_t at = 0;
     for (; at < n; at++) {

@@ -114,7 +114,7 @@ HOMES = ("", "special", "linalg", "fft")
 
 
 def functions_of(library, op, operator=True):
-    """As Python offers it, and the operator itself."""
+    """As Python offers it, and the operator itself: what it takes is not what the function takes."""
     name, _, overload = op.partition(".")
     found = [getattr(getattr(library, home, None) if home else library, name, None) for home in HOMES]
     home, _, rest = name.partition("_")
@@ -125,8 +125,8 @@ def functions_of(library, op, operator=True):
         method = lambda tensor: getattr(tensor, name)  # noqa: E731: a property
     found.append(method)
     found.append(getattr(library._C._nn, name, None))
-    if library is torch and operator:
-        packet = getattr(torch.ops.aten, name, None)
+    if operator:
+        packet = getattr(library.ops.aten, name, None)
         found += [packet and getattr(packet, overload or "default", None), packet]
     return [function for function in found if callable(function)]
 
@@ -151,6 +151,7 @@ MISFIT = re.compile(r"Expected a value of type|expected at most \d+ argument|Unk
 
 
 def call(library, op, given, named, operator=True):
+    """(result, None) or (None, exception): of the first way to call it that takes the arguments."""
     CALLING[:] = library.__name__.encode()
     failed = None
     for function in functions_of(library, op, operator):
@@ -171,6 +172,15 @@ def call(library, op, given, named, operator=True):
 
 
 # ---- comparing ----
+
+def call_both(op, given, named, mine_given, mine_named):
+    """What call gives of Tenon, and of PyTorch. The operator itself is called only where PyTorch's functions refuse the arguments."""
+    theirs = call(torch, op, given, named, operator=False)
+    operator = isinstance(theirs[1], TypeError) or not functions_of(torch, op, operator=False)
+    if operator:
+        theirs = call(torch, op, given, named)
+    return call(tenon, op, mine_given, mine_named, operator), theirs
+
 
 def array(t):
     t = t.detach()
@@ -330,8 +340,8 @@ def compare_gradients(op, made):
     """None: the same, or nothing to compare. made(): fresh (given, named) that require grad."""
     given, named = made()
     mine_given, mine_named = as_tenon(given), as_tenon(named)
-    theirs, error = call(torch, op, given, named)
-    if error is not None:
+    (mine, error), (theirs, their_error) = call_both(op, given, named, mine_given, mine_named)
+    if their_error is not None:
         return None
     try:
         wanted = gradients(torch, theirs, given, named)
@@ -339,7 +349,6 @@ def compare_gradients(op, made):
         return None
     if wanted is None:
         return None
-    mine, error = call(tenon, op, mine_given, mine_named)
     if error is not None:
         return "with gradients: %s" % str(error).split("\n")[0][:100]
     try:
@@ -365,8 +374,7 @@ def compare(op, made, gradient=True):
     given, named = made(False)
     values = not is_random(op, given, named)
     mine_given, mine_named = as_tenon(given), as_tenon(named)
-    theirs, their_error = call(torch, op, given, named)
-    mine, my_error = call(tenon, op, mine_given, mine_named)
+    (mine, my_error), (theirs, their_error) = call_both(op, given, named, mine_given, mine_named)
     if my_error is not None or their_error is not None:
         texts = [str(error).split("\n")[0].strip() for error in (my_error, their_error)]
         return same_error(my_error, their_error), texts if my_error is not None and their_error is not None else None

@@ -15,6 +15,18 @@ class Ops(unittest.TestCase):
     def setUp(self):
         self.a = tenon.tensor([[1., 2.], [3., 4.]])
 
+    def test_an_operator_casts_what_its_function_refuses(self):
+        self.assertEqual(aten.topk.default(self.a, True)[0].tolist(), [[2], [4]])
+        self.assertEqual(aten.sum.dim_IntList(self.a, [True], 1).tolist(), [[3], [7]])
+        self.assertEqual(aten.sum.dim_IntList(self.a, [0], dtype=7).dtype, tenon.float64)
+        self.assertEqual(aten.clone.default(self.a, memory_format=0).tolist(), self.a.tolist())
+        with self.assertRaisesRegex(TypeError, r"topk\(\): argument 'k' \(position 2\) must be int, not bool"):
+            tenon.topk(self.a, True)
+        with self.assertRaisesRegex(RuntimeError, "Expected a value of type 'int' for argument 'k' but instead found type 'float'"):
+            aten.topk.default(self.a, 1.5)
+        with self.assertRaisesRegex(RuntimeError, "Expected a value of type 'bool' for argument 'keepdim' but instead found type 'str'"):
+            aten.sum.dim_IntList(self.a, [0], "yes")
+
     def test_names_print_as_torchs(self):
         self.assertEqual(repr(aten.mm), "<OpOverloadPacket(op='aten.mm')>")
         self.assertEqual(repr(aten.add.Tensor), "<OpOverload(op='aten.add', overload='Tensor')>")
