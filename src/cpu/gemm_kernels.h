@@ -45,6 +45,8 @@ typedef struct tni_gemm_table {
     tni_gemm_fn gemm[TN_DTYPE_LIMIT]; /* NULL for halves and bool */
     tni_gemv_fn gemv[TN_DTYPE_LIMIT];
     const tni_gemm_packed_kernels *packed[TN_DTYPE_LIMIT]; /* float and double */
+    /* The same. A's rows are contiguous; @p room has tni_gemm_deep_room bytes. */
+    tni_gemm_fn by_rows[TN_DTYPE_LIMIT];
 } tni_gemm_table;
 
 /* Sizes of the blocks that the float kernels copy into the order of use: of B KC x NC, of A MC x
@@ -73,6 +75,15 @@ static inline bool tni_gemm_is_near(const tni_gemm_args *g)
 /* @p k in equal blocks of at most @p most, each of them a whole number of vectors. */
 #define TNI_GEMM_DEPTH(most, k) \
     ((k) <= (most) ? (k) : ((k) / (((k) + (most)-1) / (most)) + 15) / 16 * 16)
+
+/* Rows of B that are copied at once where A is read as it lies. Columns of such a block lie in
+ * panels, the last of them filled up. */
+#define TNI_GEMM_DEEP(itemsize) ((int64_t)(2048 / (itemsize)))
+static inline size_t tni_gemm_deep_room(int64_t n, int64_t k, size_t itemsize)
+{
+    int64_t kc = k < TNI_GEMM_DEEP(itemsize) ? k : TNI_GEMM_DEEP(itemsize);
+    return (size_t)(kc * ((n + TNI_GEMM_PANEL - 1) / TNI_GEMM_PANEL * TNI_GEMM_PANEL)) * itemsize;
+}
 
 /* Whether the float kernels copy blocks. */
 static inline bool tni_gemm_blocked(const tni_gemm_args *g)

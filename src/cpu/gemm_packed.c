@@ -45,7 +45,9 @@ tni_gemm_way tni_gemm_choose_way(const tni_gemm_args *g, const void *beta)
         return turns && g->n >= 2 * g->m && work >= (double)TURNED ? TNI_GEMM_PACKED_TURNED
                                                                    : TNI_GEMM_TILES;
     bool copies = work >= (double)LARGE && !(tni_gemm_is_near(g) && g->a.col == 1);
-    return g->n >= 64 && copies ? TNI_GEMM_PACKED : TNI_GEMM_TILES;
+    if (g->n < 64 || !copies)
+        return TNI_GEMM_TILES;
+    return g->a.col == 1 ? TNI_GEMM_BY_ROWS : TNI_GEMM_PACKED;
 }
 
 /* ---- copying ---- */

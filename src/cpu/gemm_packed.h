@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/gemm_packed.h: large products of floats. Both operands, or the one that is not read in order,
+/* cpu/gemm_packed.h: large products of floats. Where A's rows are contiguous, each thread copies
+ * the columns of B that it multiplies. Else both operands, or the one that is not read in order,
  * are copied once, by all threads; then tiles over these copies are computed, by all threads. */
 #ifndef TNI_CPU_GEMM_PACKED_H
 #define TNI_CPU_GEMM_PACKED_H
@@ -9,6 +10,7 @@
 /* What the product's shape calls for. Depends on sizes, strides and dtype alone. */
 typedef enum tni_gemm_way {
     TNI_GEMM_TILES,         /* not this file: each tile makes its own copies, or none */
+    TNI_GEMM_BY_ROWS,       /* A as it lies, copies of some columns of B (gemm_rows.c) */
     TNI_GEMM_PACKED,        /* copies of both operands */
     TNI_GEMM_PACKED_TURNED, /* few rows of A, and B's columns contiguous, as in x @ w.t(): the
                                transposed product, which reads w as it lies */
@@ -16,6 +18,8 @@ typedef enum tni_gemm_way {
 tni_gemm_way tni_gemm_choose_way(const tni_gemm_args *g, const void *beta);
 
 /* One product (batch 1), for the way that was chosen. @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_gemm_run_by_rows(tni_gemm_fn kernel, const tni_gemm_args *g,
+                                            const void *alpha, const void *beta, size_t itemsize);
 TN_NODISCARD tn_status tni_gemm_run_packed(const tni_gemm_packed_kernels *kernels,
                                            const tni_gemm_args *g, tni_gemm_way way,
                                            const void *alpha, const void *beta, size_t itemsize);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/cpu/test_gemm_large.c: products that are computed over shared copies (cpu/gemm_packed.h):
- * right in every layout and instruction set, the same bits for any number of threads, nothing left
- * behind when memory is short. */
+/* tests/cpu/test_gemm_large.c: products that are computed over copies in blocks
+ * (cpu/gemm_packed.h): right in every layout and instruction set, the same bits for any number of
+ * threads, nothing left behind when memory is short. */
 #include <stdlib.h>
 #include <string.h>
 #include "cpu/gemm_packed.h"
@@ -98,8 +98,10 @@ TEST(large_products_are_right_in_every_layout_and_instruction_set)
 TEST(each_way_of_a_large_product_is_taken)
 {
     operands o = make();
-    tni_gemm_args rows = product(&o, 0, 2), few = product(&o, 4, 2), lying = product(&o, 4, 0);
-    EXPECT(tni_gemm_choose_way(&rows, NULL) == TNI_GEMM_PACKED);
+    tni_gemm_args rows = product(&o, 0, 2), columns = product(&o, 0, 3);
+    tni_gemm_args few = product(&o, 4, 2), lying = product(&o, 4, 0);
+    EXPECT(tni_gemm_choose_way(&rows, NULL) == TNI_GEMM_BY_ROWS);
+    EXPECT(tni_gemm_choose_way(&columns, NULL) == TNI_GEMM_PACKED);
     EXPECT(tni_gemm_choose_way(&few, NULL) == TNI_GEMM_PACKED_TURNED);
     EXPECT(tni_gemm_choose_way(&lying, NULL) == TNI_GEMM_TILES);
     release(&o);
@@ -114,13 +116,17 @@ TEST(large_products_do_not_depend_on_the_number_of_threads)
     float *kept = malloc(ROOM * sizeof *kept);
     ASSERT(kept != NULL);
     for (int which = 0; which < CASES; which++) {
-        tni_gemm_args g = product(&o, which, 2);
-        ASSERT_OK(tn_set_num_threads(1));
-        ASSERT_OK(tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(0)));
-        memcpy(kept, o.c, (size_t)(g.m * g.n) * sizeof *kept);
-        ASSERT_OK(tn_set_num_threads(4));
-        ASSERT_OK(tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(0)));
-        EXPECT(memcmp(kept, o.c, (size_t)(g.m * g.n) * sizeof *kept) == 0);
+        for (int layout = 0; layout < 4; layout++) {
+            tni_gemm_args g = product(&o, which, layout);
+            ASSERT_OK(tn_set_num_threads(1));
+            ASSERT_OK(tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(layout & 1)));
+            memcpy(kept, o.c, (size_t)(g.m * g.n) * sizeof *kept);
+            for (int n = 2; n <= 9; n += 1 + n / 4) { /* 2, 3, 4, 6, 8: the cut is another */
+                ASSERT_OK(tn_set_num_threads(n));
+                ASSERT_OK(tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(layout & 1)));
+                EXPECT(memcmp(kept, o.c, (size_t)(g.m * g.n) * sizeof *kept) == 0);
+            }
+        }
     }
     ASSERT_OK(tn_set_num_threads(threads));
     free(kept);
@@ -132,8 +138,8 @@ TEST(a_large_product_leaks_nothing_whichever_allocation_fails)
     operands o = make();
     int threads = tn_num_threads();
     ASSERT_OK(tn_set_num_threads(1));
-    for (int which = 2; which < CASES; which++) {
-        tni_gemm_args g = product(&o, which, 2);
+    for (int which = 2; which < 2 * CASES; which++) {
+        tni_gemm_args g = product(&o, which % CASES, which < CASES ? 2 : 3);
         tn_status rc = TN_INTERNAL;
         int64_t before = tni_test_live;
         WITH_EACH_ALLOCATION_FAILING(rc)
