@@ -109,6 +109,22 @@ static PyObject *set_data(PyObject *module, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
+/* _swap_tensor_impl(a, b): each object becomes the other's tensor; who holds an object in Python
+ * sees the other tensor from then on, who holds a tensor in C sees the other object. */
+static PyObject *swap_tensors(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *a, *b;
+    if (!PyArg_ParseTuple(args, "OO", &a, &b))
+        return NULL;
+    if (!tnpy_tensor(a) || !tnpy_tensor(b)) {
+        PyErr_SetString(PyExc_TypeError, "expected two Tensors");
+        return NULL;
+    }
+    tnpy_swap(a, b);
+    return Py_NewRef(Py_None);
+}
+
 /* _storage_resize(bytes, n): change the size of the storage behind them, and theirs. */
 static PyObject *storage_resize(PyObject *module, PyObject *args)
 {
@@ -140,6 +156,7 @@ static PyMethodDef functions[] = {{"_storage_resize", storage_resize, METH_VARAR
                                   {"_storage_bytes", storage_bytes, METH_O, NULL},
                                   {"_storage_view", storage_view, METH_VARARGS, NULL},
                                   {"_set_data", set_data, METH_VARARGS, NULL},
+                                  {"_swap_tensor_impl", swap_tensors, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 int tnpy_add_storage(PyObject *module)

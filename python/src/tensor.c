@@ -111,6 +111,17 @@ PyObject *tnpy_wrap_list(tn_tensor **list, int64_t n)
     return tuple;
 }
 
+void tnpy_swap(PyObject *a, PyObject *b)
+{
+    tnpy_tensor_object *one = (tnpy_tensor_object *)a, *two = (tnpy_tensor_object *)b;
+    tn_tensor *t = one->t;
+    one->t = two->t;
+    two->t = t;
+    /* Whoever calls holds both objects: each owns its tensor. */
+    tn_tensor_set_peer(one->t, one, NULL);
+    tn_tensor_set_peer(two->t, two, NULL);
+}
+
 /* ---- letting go ---- */
 
 /* The last reference of a tensor that owned its object is gone. Any thread, perhaps without the

@@ -41,6 +41,8 @@ extern PyTypeObject *tnpy_Tensor;
 PyObject *tnpy_wrap(TN_STOLEN tn_tensor *t);
 /* The same for a tensor that stays the caller's. */
 PyObject *tnpy_wrap_borrowed(tn_tensor *t);
+/* Two objects change their tensors. */
+void tnpy_swap(PyObject *a, PyObject *b);
 /* A tuple of the tensors of a list that an operator returned; takes the list. */
 PyObject *tnpy_wrap_list(TN_STOLEN tn_tensor **list, int64_t n);
 /* A new object of @p type (Tensor or a subclass) for a tensor that has none. Takes the reference.

@@ -30,11 +30,15 @@ def _loaded_later(name):
     if name == "_profiler":
         from . import _profiler_names
         return _profiler_names
-    from . import _dispatch_keys
-    if name in _dispatch_keys.NAMES:
-        value = getattr(_dispatch_keys, name)
-        setattr(_C, name, value)
-        return value
+    if name == "_functorch":
+        from . import _functorch_names
+        return _functorch_names
+    from . import _c_names, _dispatch_keys
+    for home in (_dispatch_keys, _c_names):
+        if name in home.NAMES:
+            value = getattr(home, name)
+            setattr(_C, name, value)
+            return value
     raise AttributeError("module '%s._C' has no attribute %r" % (_C._module_name(), name))
 
 
@@ -44,6 +48,12 @@ _C.__getattr__ = _loaded_later
 # name needs no mention: any module of the package is loaded so.
 _NAMES = {
     "_compile": ("compile",),
+    "_jit_types": (
+        "AnyType", "BoolType", "ClassType", "ComplexType", "DictType", "FloatType", "FutureType", "IntType",
+        "InterfaceType", "JitType", "ListType", "NoneType", "NumberType", "OptionalType", "ScriptObject", "StringType",
+        "TensorType", "TupleType", "Type", "UnionType"),
+    "futures": ("Future",),
+    "cpu": ("Event", "Stream"),
     "_named_dtypes": ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
                       "uint16", "uint32", "uint64"),
     "_dtype_info": ("finfo", "iinfo"),
@@ -95,11 +105,11 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names}
 def __getattr__(name):
     home = _HOME.get(name)
     if home is not None:
-        module = __import__(__name__ + "." + home, None, None, ["*"])
+        module = __import__("tenon." + home, None, None, ["*"])
         value = globals()[name] = getattr(module, name)
         return value
-    if name[:2] != "__":
-        full = __name__ + "." + name
+    if name[:2] != "__" or name in ("__config__", "__future__"):
+        full = "tenon." + name
         try:
             return __import__(full, None, None, ["*"])
         except ModuleNotFoundError as error:

@@ -284,6 +284,10 @@ class _OpNamespace(types.ModuleType):
         if name[:2] == "__":
             raise AttributeError("'_OpNamespace' '%s' object has no attribute '%s'" % (self.name, name))
         names = _names_of(self.name, name)
+        if not names and self.name == "aten":
+            from tenon import _ops_later
+            if _ops_later.define(name):
+                names = _names_of(self.name, name)
         if not names:
             raise AttributeError("'_OpNamespace' '%s' object has no attribute '%s'" % (self.name, name))
         packet = OpOverloadPacket(self.name, name, names)

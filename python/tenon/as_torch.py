@@ -16,6 +16,7 @@ import sys
 COVERAGE = "docs/user/torch-coverage.md"
 VERSION = "2.11.0+tenon"
 
+_Function = type(lambda: None)
 _HINT = "Tenon does not have it; %s lists what is covered" % COVERAGE
 
 
@@ -79,7 +80,7 @@ class _Finder:
         if name == "multiprocessing.spawn":
             return _with(name, path, _install_in_children)
         if name.startswith("tenon.") and not name.startswith("tenon._C"):
-            return _with(name, path, lambda module: _explain_missing_names(module, "torch" + name[len("tenon"):]))
+            return _with(name, path, _as_torchs)
         if name != "torch" and not name.startswith("torch."):
             return None
         from importlib.machinery import ModuleSpec
@@ -142,6 +143,19 @@ def _install_in_children(spawn):
     spawn.get_command_line = get_command_line
 
 
+def _as_torchs(module):
+    """Let a module of ours look like torch's: what it defines says that it was defined there, and names that are missing
+    are explained."""
+    ours, name = module.__name__, "torch" + module.__name__[len("tenon"):]
+    for value in list(module.__dict__.values()):
+        if isinstance(value, (type, _Function)) and value.__module__ == ours:
+            try:
+                value.__module__ = name
+            except (AttributeError, TypeError):
+                pass  # a class written in C
+    _explain_missing_names(module, name)
+
+
 def _explain_missing_names(module, name):
     """Let `module.missing` and `from module import missing` say where the list of covered names stands."""
     own = module.__dict__.get("__getattr__")
@@ -190,10 +204,14 @@ def install():
     from tenon.torch_version import TorchVersion
     tenon.__version__ = TorchVersion(VERSION)
     tenon._C._set_module_name("torch")  # dtypes and sizes print as torch's
+    tenon.torch = tenon
+    for inner in ("_functorch", "_profiler"):  # modules in a module that is no package: found when they are there
+        sys.modules["torch._C." + inner] = getattr(tenon._C, inner)
     sys.meta_path.insert(0, _Finder)
     for name, module in list(sys.modules.items()):
         if name == "tenon" or (name.startswith("tenon.") and not name.startswith("tenon._C")):
-            _explain_missing_names(module, "torch" + name[len("tenon"):])
+            _as_torchs(module)
+    tenon.__name__ = "torch"
     if "multiprocessing.spawn" in sys.modules:
         _install_in_children(sys.modules["multiprocessing.spawn"])
 

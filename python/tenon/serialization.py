@@ -22,6 +22,7 @@ DEFAULT_PROTOCOL = 2
 _ALIGNMENT = 64
 
 UnpicklingError = pickle.UnpicklingError
+MAP_LOCATION = object  # for annotations: a function, a device, its name, a dict, or None
 
 
 # ---- names that a restricted load may use ----
@@ -110,10 +111,10 @@ class _Pickler(pickle._Pickler):
         elif obj is tenon.device or obj is tenon.Size or obj is tenon.Tensor:
             module, name = "torch", obj.__name__
         else:
-            module = getattr(obj, "__module__", None) or ""
-            if not (module == "tenon" or module.startswith("tenon.")):
+            module = _torch_name(getattr(obj, "__module__", None) or "")
+            if module != "torch" and not module.startswith("torch."):
                 return super().save_global(obj, name)
-            module, name = _torch_name(module), name or obj.__qualname__
+            name = name or obj.__qualname__
             if module == "torch._pickling":
                 module = "torch._utils"
             if name == "_rebuild_from_type_v2":
@@ -301,6 +302,33 @@ def _mover(map_location):
         out = map_location(storage, location)
         return _mover(None)(storage, location) if out is None else out
     return call
+
+
+def default_restore_location(storage, location):
+    """The storage where a file says that it was."""
+    return _mover(None)(storage, location)
+
+
+def get_unsafe_globals_in_checkpoint(f):
+    """Names that a file asks for and that a load with weights_only refuses. Runs nothing of the file."""
+    import pickletools
+    with _Opened(f, "rb") as file:
+        data = PyTorchFileReader(file).get_record("data.pkl")
+    found, texts = {}, []
+    for op, value, _ in pickletools.genops(data):
+        if op.name == "GLOBAL":
+            found[tuple(value.split(" ", 1))] = None
+        elif op.name == "STACK_GLOBAL":
+            found[tuple(texts[-2:])] = None
+        elif isinstance(value, str):
+            texts.append(value)
+    machine, refused = _restricted.Unpickler(io.BytesIO()), []
+    for module, name in found:
+        try:
+            machine._find(module, name)
+        except UnpicklingError:
+            refused.append("%s.%s" % (module, name))
+    return refused
 
 
 def _storage_dtype(kind):

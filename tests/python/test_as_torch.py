@@ -40,6 +40,18 @@ class Scripts(unittest.TestCase):
             "print(torch.ones(2).sum().item(), torch.float32, torch.ones(2).shape)\n")))
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("2.0 torch.float32 torch.Size([2])\n", "", 0))
 
+    def test_classes_and_functions_say_that_they_are_torchs(self):
+        done = self.as_torch(self.write("b.py", (
+            "import pickle, torch\nfrom torch._C._functorch import is_batchedtensor\n"
+            "assert torch.torch is torch and torch.__name__ == 'torch' and not is_batchedtensor(torch.ones(1))\n"
+            "print(torch.nn.Linear, torch.optim.SGD, type(torch.nn.Parameter()))\n"
+            "assert pickle.loads(pickle.dumps(torch.nn.Linear)) is torch.nn.Linear\n"
+            "layer = pickle.loads(pickle.dumps(torch.nn.Linear(2, 1)))\nprint(layer, torch.typename(layer))\n")))
+        self.assertEqual((done.stdout, done.stderr), (
+            "<class 'torch.nn.modules.linear.Linear'> <class 'torch.optim.sgd.SGD'> "
+            "<class 'torch.nn.parameter.Parameter'>\nLinear(in_features=2, out_features=1, bias=True) "
+            "torch.nn.modules.linear.Linear\n", ""))
+
     def test_a_script_sees_what_python_gives_it(self):
         text = ("import os, sys\nimport helper\n"
                 "print(sys.argv, sys.path[0], __file__, __name__, __spec__, __package__, os.path.basename(__loader__.path))\n"
@@ -65,7 +77,7 @@ class Scripts(unittest.TestCase):
                                  (plain.returncode, plain.stdout, plain.stderr))
 
     def test_modules_code_and_missing_files(self):
-        self.write("modm.py", "import torch, sys; print(__name__, sys.argv[1:], torch.__name__)")
+        self.write("modm.py", "import torch, sys; print(__name__, sys.argv[1:], torch.__spec__.name)")
         self.assertEqual(self.as_torch("-m", "modm", "x", cwd=self.folder).stdout, "__main__ ['x'] tenon\n")
         done = self.as_torch("-c", "import sys; print(sys.argv); sys.exit(3)", "y")
         self.assertEqual((done.stdout, done.returncode), ("['-c', 'y']\n", 3))
@@ -95,7 +107,7 @@ class Scripts(unittest.TestCase):
     def test_processes_that_are_spawned_know_torch(self):
         done = self.as_torch(self.write("spawn.py", (
             "import torch, torch.multiprocessing as mp\n"
-            "def work(rank, x):\n    print(rank, (x * 2).tolist(), torch.__name__, flush=True)\n"
+            "def work(rank, x):\n    print(rank, (x * 2).tolist(), torch.__spec__.name, flush=True)\n"
             "if __name__ == '__main__':\n    mp.spawn(work, args=(torch.ones(2),), nprocs=1)\n")))
         self.assertEqual((done.stdout, done.stderr), ("0 [2.0, 2.0] tenon\n", ""))
 

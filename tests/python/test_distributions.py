@@ -182,5 +182,93 @@ class Promises(unittest.TestCase):
             self.assertLess((total - 1).abs().max().item(), 1e-12)
 
 
+class Parts(unittest.TestCase):
+    """Constraints, transforms and helpers, as packages that build on distributions use them."""
+
+    def test_a_transform_remembers_what_a_value_was_made_of(self):
+        d = tenon.distributions
+        base = d.Normal(tenon.zeros(3), tenon.full((3,), 100.0))
+        made = d.TransformedDistribution(base, [d.TanhTransform(cache_size=1)])
+        y = made.rsample()
+        self.assertTrue(bool((y.abs() == 1).any()))  # so near that the inverse alone would be infinite
+        self.assertTrue(bool(made.log_prob(y).isfinite().all()))
+        t = d.ExpTransform(cache_size=1)
+        x = tenon.ones(2)
+        self.assertIs(t.inv(t(x)), x)
+        self.assertIs(t(x), t(x))
+        self.assertIs(t.inv.inv, t)
+        self.assertIsNot(d.ExpTransform()(x), d.ExpTransform()(x))
+        both = d.ComposeTransform([d.ExpTransform(), d.AffineTransform(1.0, 2.0)]).with_cache()
+        self.assertIs(both.inv(both(x)), x)
+        with self.assertRaisesRegex(ValueError, "cache_size must be 0 or 1"):
+            d.ExpTransform(cache_size=2)
+
+    def test_parameters_of_a_transform_widen_the_batch(self):
+        d = tenon.distributions
+        made = d.TransformedDistribution(d.Normal(0.0, 1.0), d.AffineTransform(tenon.zeros(3), tenon.ones(3)))
+        self.assertEqual((tuple(made.batch_shape), tuple(made.sample().shape)), ((3,), (3,)))
+        self.assertEqual(tuple(made.expand((2, 3)).sample((4,)).shape), (4, 2, 3))
+        self.assertEqual(d.AffineTransform(0.0, 1.0), d.AffineTransform(0.0, 1.0))
+        self.assertNotEqual(d.AffineTransform(0.0, 1.0), d.AffineTransform(0.0, 2.0))
+
+    def test_constraints_are_of_classes_with_names(self):
+        c = tenon.distributions.constraints
+        for constraint, text in ((c.positive, "GreaterThan(lower_bound=0.0)"), (c.real_vector, "IndependentConstraint(Real(), 1)"),
+                                 (c.interval(0, 2), "Interval(lower_bound=0, upper_bound=2)"), (c.dependent, "Dependent()"),
+                                 (c.nonnegative_integer, "IntegerGreaterThan(lower_bound=0)"), (c.simplex, "Simplex()")):
+            self.assertEqual(repr(constraint), text)
+        self.assertIsInstance(c.real, c._Real)
+        self.assertTrue(c.is_dependent(tenon.distributions.Uniform.support))
+        self.assertEqual(tenon.distributions.Uniform.support.event_dim, 0)
+        with self.assertRaisesRegex(NotImplementedError, "cannot be determined statically"):
+            c.dependent.event_dim
+        m = tenon.tensor([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]]])
+        self.assertEqual(c.positive_definite.check(m).tolist(), [True, False])
+        self.assertEqual(c.positive_semidefinite.check(m).tolist(), [True, False])
+        with self.assertRaises(TypeError):
+            c.interval(1)
+
+    def test_transforms_are_registered_for_classes(self):
+        d = tenon.distributions
+
+        class _Even(d.constraints.Constraint):
+            pass
+
+        with self.assertRaisesRegex(NotImplementedError, "Cannot transform _Even constraints"):
+            d.biject_to(_Even())
+        d.biject_to.register(_Even, lambda constraint: d.AbsTransform())
+        self.assertEqual(d.biject_to(_Even()), d.AbsTransform())
+        with self.assertRaisesRegex(TypeError, "Expected constraint to be either"):
+            d.biject_to.register(3, None or len)
+
+    def test_a_normal_vector_in_a_batch(self):
+        d = tenon.distributions
+        matrix = tenon.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=tenon.float64)
+        made = d.MultivariateNormal(tenon.zeros(3, 2, dtype=tenon.float64), precision_matrix=matrix.inverse())
+        tenon.testing.assert_close(made.covariance_matrix, matrix.expand(3, 2, 2))
+        self.assertEqual(tuple(made.expand((5, 3)).log_prob(tenon.zeros(2, dtype=tenon.float64)).shape), (5, 3))
+        x = tenon.tensor([1.0, -1.0], dtype=tenon.float64)
+        want = -0.5 * (x @ matrix.inverse() @ x) - 0.5 * tenon.logdet(matrix) - 1.8378770664093453
+        tenon.testing.assert_close(made.log_prob(x), want.expand(3))
+
+    def test_helpers_for_those_who_write_distributions(self):
+        from tenon.distributions.utils import lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
+
+        class Counter:
+            calls = 0
+
+            @lazy_property
+            def value(self):
+                self.calls += 1
+                return 5
+
+        counter = Counter()
+        self.assertEqual((counter.value, counter.value, counter.calls), (5, 5, 1))
+        self.assertIsInstance(Counter.value, property)
+        lower = vec_to_tril_matrix(tenon.tensor([1.0, 2.0, 3.0]))
+        self.assertEqual(lower.tolist(), [[1, 0], [2, 3]])
+        self.assertEqual(tril_matrix_to_vec(lower).tolist(), [1, 2, 3])
+
+
 if __name__ == "__main__":
     harness.main()

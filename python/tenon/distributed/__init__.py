@@ -420,7 +420,7 @@ class DistStoreError(DistError):
     pass
 
 
-_modules = lazy_modules(__name__, ("_tensor", "checkpoint", "device_mesh", "distributed_c10d",
+_modules = lazy_modules(__name__, ("_tensor", "checkpoint", "rpc", "device_mesh", "distributed_c10d",
                                    "fsdp", "nn", "tensor"))
 
 

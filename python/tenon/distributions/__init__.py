@@ -19,6 +19,10 @@ from tenon.distributions.transformed import LogNormal, LogisticNormal, Transform
 from tenon.distributions.transforms import *  # noqa: F401,F403
 from tenon.distributions.transforms import __all__ as _transforms
 
+for _name in _more_transforms:  # in PyTorch, all transforms are in one module
+    setattr(transforms, _name, globals()[_name])
+transforms.__all__ = sorted(_transforms + _more_transforms)
+
 __all__ = ["Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "Dirichlet", "Distribution", "Exponential",
            "ExponentialFamily", "Gamma", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent",
            "InverseGamma", "Laplace", "LogNormal", "LogisticNormal", "MixtureSameFamily", "Multinomial",
@@ -52,8 +56,12 @@ def _make_paths():
         full = "%s.%s" % (__name__, path)
         module = ModuleType(full, "The path of %s in PyTorch." % names)
         module.__spec__ = ModuleSpec(full, None)
-        module.__dict__.update({name: globals()[name] for name in names.split()}, __all__=names.split())
+        module.__dict__.update({name: globals()[name] for name in names.split()}, __all__=names.split(),
+                               Distribution=Distribution, constraints=constraints)
         sys.modules[full] = globals()[path] = module
+    from tenon.distributions import multivariate
+    for name in ("_batch_mahalanobis", "_batch_mv", "_precision_to_scale_tril"):
+        setattr(globals()["multivariate_normal"], name, getattr(multivariate, name))
 
 
 _make_paths()

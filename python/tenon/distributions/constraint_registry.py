@@ -8,30 +8,27 @@ from tenon.distributions import transforms as t
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
-def _kind(constraint):
-    """What constraints that are made alike have in common: "GreaterThan", "Simplex"."""
-    name = getattr(constraint, "name", None)
-    return name.partition("(")[0] if name else constraint if isinstance(constraint, type) else type(constraint)
-
-
 class ConstraintRegistry:
-    """Factories of transforms by constraint; ``register`` adds one, as a decorator too."""
+    """Factories of transforms by the class of a constraint; ``register`` adds one, as a decorator too."""
 
     def __init__(self):
         self._registry = {}
+        super().__init__()
 
     def register(self, constraint, factory=None):
         if factory is None:
             return lambda made: self.register(constraint, made)
-        self._registry[_kind(constraint)] = factory
+        kind = type(constraint) if isinstance(constraint, constraints.Constraint) else constraint
+        if not isinstance(kind, type) or not issubclass(kind, constraints.Constraint):
+            raise TypeError("Expected constraint to be either a Constraint subclass or instance, but got %s"
+                            % (constraint,))
+        self._registry[kind] = factory
         return factory
 
     def __call__(self, constraint):
-        factory = self._registry.get(_kind(constraint))
+        factory = self._registry.get(type(constraint))
         if factory is None:
-            name = _kind(constraint)
-            raise NotImplementedError("Cannot transform %s constraints" % (
-                "_" + name if isinstance(name, str) else name.__name__))
+            raise NotImplementedError("Cannot transform %s constraints" % type(constraint).__name__)
         return factory(constraint)
 
 

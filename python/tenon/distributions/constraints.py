@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Sets of values: what parameters may be, and where a distribution lives."""
+"""Sets of values: what parameters may be, and where a distribution lives.
+
+The classes begin with an underscore, as their names are in PyTorch: packages ask for them by name, and a transform is
+registered for a class."""
 
 import tenon
 
-__all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
-           "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent",
-           "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer",
-           "one_hot", "positive", "positive_definite", "positive_integer", "real", "real_vector", "simplex", "square", "stack",
-           "symmetric", "unit_interval"]
+__all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent",
+           "dependent_property", "greater_than", "greater_than_eq", "half_open_interval", "independent",
+           "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky", "lower_triangular",
+           "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite",
+           "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex", "square", "stack", "symmetric",
+           "unit_interval"]
 
 
 class Constraint:
@@ -20,102 +24,60 @@ class Constraint:
         raise NotImplementedError
 
     def __repr__(self):
-        return type(self).__name__.lstrip("_").capitalize() + "()"
+        return type(self).__name__[1:] + "()"
 
 
 class _Dependent(Constraint):
-    """Depends on other parameters; cannot be checked by itself."""
+    """Depends on other parameters; cannot be checked by itself. What was not said about it cannot be asked."""
 
-    def __init__(self, *, is_discrete=False, event_dim=0):
-        self.is_discrete, self.event_dim = is_discrete, event_dim
+    def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+        self._is_discrete, self._event_dim = is_discrete, event_dim
+        super().__init__()
 
-    def __call__(self, *, is_discrete=False, event_dim=0):
-        return _Dependent(is_discrete=is_discrete, event_dim=event_dim)
+    @property
+    def is_discrete(self):
+        if self._is_discrete is NotImplemented:
+            raise NotImplementedError(".is_discrete cannot be determined statically")
+        return self._is_discrete
+
+    @property
+    def event_dim(self):
+        if self._event_dim is NotImplemented:
+            raise NotImplementedError(".event_dim cannot be determined statically")
+        return self._event_dim
+
+    def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+        return _Dependent(is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
+                          event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
 
     def check(self, value):
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
-class dependent_property(property, _Dependent):
+class _DependentProperty(property, _Dependent):
     """A property of a distribution that is a constraint once the parameters are known."""
 
-    def __init__(self, fn=None, *, is_discrete=False, event_dim=0):
-        super().__init__(fn)
-        self.is_discrete, self.event_dim = is_discrete, event_dim
+    def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+        property.__init__(self, fn)
+        self._is_discrete, self._event_dim = is_discrete, event_dim
 
     def __call__(self, fn):
-        return dependent_property(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+        return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
 def is_dependent(constraint):
     return isinstance(constraint, _Dependent)
 
 
-class _Test(Constraint):
-    """A constraint from a function of the value."""
-
-    def __init__(self, name, test, discrete=False, event_dim=0):
-        self.name, self.test, self.is_discrete, self.event_dim = name, test, discrete, event_dim
-
-    def check(self, value):
-        return self.test(value)
-
-    def __repr__(self):
-        return self.name
-
-
-class _Bound(Constraint):
-    """Numbers between two bounds, either of which may be missing or open."""
-
-    def __init__(self, name, lower=None, upper=None, lower_open=False, upper_open=False, whole=False):
-        self.name, self.lower_bound, self.upper_bound = name, lower, upper
-        self.lower_open, self.upper_open, self.is_discrete = lower_open, upper_open, whole
-
-    def check(self, value):
-        good = value == value
-        if self.lower_bound is not None:
-            good = good & (value > self.lower_bound if self.lower_open else value >= self.lower_bound)
-        if self.upper_bound is not None:
-            good = good & (value < self.upper_bound if self.upper_open else value <= self.upper_bound)
-        return good & (value % 1 == 0) if self.is_discrete else good
-
-    def __repr__(self):
-        bounds = ["%s=%s" % (key, value) for key, value in (("lower_bound", self.lower_bound),
-                                                            ("upper_bound", self.upper_bound)) if value is not None]
-        return "%s(%s)" % (self.name, ", ".join(bounds))
-
-
-def greater_than(lower_bound):
-    return _Bound("GreaterThan", lower_bound, lower_open=True)
-
-
-def greater_than_eq(lower_bound):
-    return _Bound("GreaterThanEq", lower_bound)
-
-
-def less_than(upper_bound):
-    return _Bound("LessThan", None, upper_bound, upper_open=True)
-
-
-def interval(lower_bound, upper_bound):
-    return _Bound("Interval", lower_bound, upper_bound)
-
-
-def half_open_interval(lower_bound, upper_bound):
-    return _Bound("HalfOpenInterval", lower_bound, upper_bound, upper_open=True)
-
-
-def integer_interval(lower_bound, upper_bound):
-    return _Bound("IntegerInterval", lower_bound, upper_bound, whole=True)
-
-
-class independent(Constraint):
+class _IndependentConstraint(Constraint):
     """Another constraint whose rightmost dimensions are checked together."""
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims):
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
-        self.is_discrete = base_constraint.is_discrete
-        self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
+        super().__init__()
+
+    is_discrete = property(lambda self: self.base_constraint.is_discrete)
+    event_dim = property(lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims)
 
     def check(self, value):
         good = self.base_constraint.check(value)
@@ -124,15 +86,184 @@ class independent(Constraint):
         return good.reshape(good.shape[:good.dim() - self.reinterpreted_batch_ndims] + (-1,)).all(-1)
 
     def __repr__(self):
-        return "IndependentConstraint(%r, %d)" % (self.base_constraint, self.reinterpreted_batch_ndims)
+        return "%s(%r, %d)" % (type(self).__name__[1:], self.base_constraint, self.reinterpreted_batch_ndims)
 
 
-class cat(Constraint):
+class MixtureSameFamilyConstraint(Constraint):
+    """What the components of a mixture allow, for values that have no dimension for the components."""
+
+    def __init__(self, base_constraint):
+        self.base_constraint = base_constraint
+        super().__init__()
+
+    is_discrete = property(lambda self: self.base_constraint.is_discrete)
+    event_dim = property(lambda self: self.base_constraint.event_dim)
+
+    def check(self, value):
+        good = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
+        return good.all(dim=-1)
+
+    def __repr__(self):
+        return "%s(%r)" % (type(self).__name__, self.base_constraint)
+
+
+class _Bounded(Constraint):
+    """Numbers between two bounds, either of which a class may not have or may leave open."""
+
+    _given = ()  # of "lower_bound" and "upper_bound", in the order in which the class takes them
+    _lower_open = _upper_open = False
+
+    def __init__(self, *bounds, **named):
+        if len(bounds) + len(named) != len(self._given) or not set(named) <= set(self._given[len(bounds):]):
+            raise TypeError("%s takes %s" % (type(self).__name__, " and ".join(self._given)))
+        self.__dict__.update(zip(self._given, bounds), **named)
+        super().__init__()
+
+    def check(self, value):
+        good = value % 1 == 0 if self.is_discrete else value == value
+        if "lower_bound" in self._given:
+            good = good & (value > self.lower_bound if self._lower_open else value >= self.lower_bound)
+        if "upper_bound" in self._given:
+            good = good & (value < self.upper_bound if self._upper_open else value <= self.upper_bound)
+        return good
+
+    def __repr__(self):
+        return "%s(%s)" % (type(self).__name__[1:], ", ".join("%s=%s" % (name, getattr(self, name))
+                                                              for name in self._given))
+
+
+class _GreaterThan(_Bounded):
+    _given = ("lower_bound",)
+    _lower_open = True
+
+
+class _GreaterThanEq(_Bounded):
+    _given = ("lower_bound",)
+
+
+class _LessThan(_Bounded):
+    _given = ("upper_bound",)
+    _upper_open = True
+
+
+class _Interval(_Bounded):
+    _given = ("lower_bound", "upper_bound")
+
+
+class _HalfOpenInterval(_Bounded):
+    _given = ("lower_bound", "upper_bound")
+    _upper_open = True
+
+
+class _IntegerInterval(_Bounded):
+    _given = ("lower_bound", "upper_bound")
+    is_discrete = True
+
+
+class _IntegerLessThan(_Bounded):
+    _given = ("upper_bound",)
+    is_discrete = True
+
+
+class _IntegerGreaterThan(_Bounded):
+    _given = ("lower_bound",)
+    is_discrete = True
+
+
+class _Real(Constraint):
+    def check(self, value):
+        return value == value
+
+
+class _Boolean(Constraint):
+    is_discrete = True
+
+    def check(self, value):
+        return (value == 0) | (value == 1)
+
+
+class _OneHot(Constraint):
+    is_discrete = True
+    event_dim = 1
+
+    def check(self, value):
+        return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
+
+
+class _Simplex(Constraint):
+    event_dim = 1
+
+    def check(self, value):
+        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+
+
+class _Multinomial(Constraint):
+    """Counts that sum to at most the bound."""
+
+    is_discrete = True
+    event_dim = 1
+
+    def __init__(self, upper_bound):
+        self.upper_bound = upper_bound
+
+    def check(self, value):
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
+
+
+class _LowerTriangular(Constraint):
+    event_dim = 2
+
+    def check(self, value):
+        return (value.tril() == value).all(-1).all(-1)
+
+
+class _LowerCholesky(_LowerTriangular):
+    def check(self, value):
+        return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+
+
+class _CorrCholesky(_LowerCholesky):
+    def check(self, value):
+        allowed = tenon.finfo(value.dtype).eps * value.shape[-1] * 10
+        return super().check(value) & (((value * value).sum(-1) - 1).abs() < allowed).all(-1)
+
+
+class _Square(Constraint):
+    event_dim = 2
+
+    def check(self, value):
+        return tenon.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=tenon.bool, device=value.device)
+
+
+class _Symmetric(_Square):
+    def check(self, value):
+        if value.shape[-2] != value.shape[-1]:
+            return super().check(value)
+        return tenon.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+
+
+class _PositiveSemidefinite(_Symmetric):
+    def check(self, value):
+        good = super().check(value)
+        return good & tenon.linalg.eigvalsh(value).ge(0).all(-1) if bool(good.all()) else good
+
+
+class _PositiveDefinite(_Symmetric):
+    def check(self, value):
+        good = super().check(value)
+        return tenon.linalg.cholesky_ex(value).info.eq(0) if bool(good.all()) else good
+
+
+class _Cat(Constraint):
     """Several constraints along one dimension."""
 
     def __init__(self, cseq, dim=0, lengths=None):
-        self.cseq, self.dim, self.lengths = list(cseq), dim, list(lengths or [1] * len(cseq))
-        self.event_dim = max(c.event_dim for c in self.cseq)
+        self.cseq, self.dim = list(cseq), dim
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        super().__init__()
+
+    is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))
+    event_dim = property(lambda self: max(c.event_dim for c in self.cseq))
 
     def check(self, value):
         parts, at = [], 0
@@ -142,61 +273,50 @@ class cat(Constraint):
         return tenon.cat(parts, self.dim)
 
 
-class stack(Constraint):
+class _Stack(Constraint):
     """A constraint for each slice of a dimension."""
 
     def __init__(self, cseq, dim=0):
         self.cseq, self.dim = list(cseq), dim
-        self.is_discrete = any(c.is_discrete for c in self.cseq)
-        self.event_dim = max(c.event_dim for c in self.cseq) + (1 if dim + max(c.event_dim for c in self.cseq) < 0 else 0)
+        super().__init__()
+
+    is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))
+
+    @property
+    def event_dim(self):
+        most = max(c.event_dim for c in self.cseq)
+        return most + 1 if self.dim + most < 0 else most
 
     def check(self, value):
         return tenon.stack([c.check(part) for c, part in zip(self.cseq, value.unbind(self.dim))], self.dim)
 
 
-def multinomial(upper_bound):
-    """Counts that sum to at most the bound."""
-    return _Test("Multinomial(upper_bound=%s)" % upper_bound,
-                 lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound), True, 1)
-
-
-def _symmetric(x):
-    return tenon.isclose(x, x.transpose(-1, -2), atol=1e-6).all(-1).all(-1)
-
-
-def _triangular(x):
-    return (x.tril() == x).all(-1).all(-1)
-
-
-def _definite(x):
-    """Symmetric, with pivots that are all positive."""
-    good = _symmetric(x)
-    left = x
-    while left.shape[-1] > 0:
-        pivot = left[..., 0, 0]
-        good = good & (pivot > 0)
-        column = left[..., 1:, :1]
-        left = left[..., 1:, 1:] - column @ column.transpose(-1, -2) / tenon.where(
-            pivot > 0, pivot, tenon.ones_like(pivot))[..., None, None]
-    return good
-
-
 dependent = _Dependent()
-real = _Test("Real()", lambda x: x == x)
+dependent_property = _DependentProperty
+independent = _IndependentConstraint
+boolean = _Boolean()
+one_hot = _OneHot()
+nonnegative_integer = _IntegerGreaterThan(0)
+positive_integer = _IntegerGreaterThan(1)
+integer_interval = _IntegerInterval
+real = _Real()
 real_vector = independent(real, 1)
-boolean = _Test("Boolean()", lambda x: (x == 0) | (x == 1), True)
-nonnegative = greater_than_eq(0.0)
-positive = greater_than(0.0)
-nonnegative_integer = _Bound("IntegerGreaterThan", 0, whole=True)
-positive_integer = _Bound("IntegerGreaterThan", 1, whole=True)
-unit_interval = interval(0.0, 1.0)
-simplex = _Test("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), False, 1)
-one_hot = _Test("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), True, 1)
-square = _Test("Square()", lambda x: tenon.full(x.shape[:-2], x.shape[-2] == x.shape[-1]), False, 2)
-symmetric = _Test("Symmetric()", _symmetric, False, 2)
-positive_definite = _Test("PositiveDefinite()", _definite, False, 2)
-lower_triangular = _Test("LowerTriangular()", _triangular, False, 2)
-lower_cholesky = _Test("LowerCholesky()", lambda x: _triangular(x) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1),
-                       False, 2)
-corr_cholesky = _Test("CorrCholesky()", lambda x: _triangular(x) & (
-    ((x * x).sum(-1) - 1).abs() < 10 * 1.2e-7 * x.shape[-1]).all(-1), False, 2)
+positive = _GreaterThan(0.0)
+nonnegative = _GreaterThanEq(0.0)
+greater_than = _GreaterThan
+greater_than_eq = _GreaterThanEq
+less_than = _LessThan
+multinomial = _Multinomial
+unit_interval = _Interval(0.0, 1.0)
+interval = _Interval
+half_open_interval = _HalfOpenInterval
+simplex = _Simplex()
+lower_triangular = _LowerTriangular()
+lower_cholesky = _LowerCholesky()
+corr_cholesky = _CorrCholesky()
+square = _Square()
+symmetric = _Symmetric()
+positive_semidefinite = _PositiveSemidefinite()
+positive_definite = _PositiveDefinite()
+cat = _Cat
+stack = _Stack

@@ -67,6 +67,8 @@ class Normal(_Scalar, ExponentialFamily):
 
 
 class Laplace(_Scalar):
+    """Two exponentials, back to back."""
+
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
@@ -100,6 +102,8 @@ class Laplace(_Scalar):
 
 
 class Cauchy(_Scalar):
+    """The ratio of two normal numbers: it has no mean."""
+
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
@@ -145,7 +149,7 @@ class Uniform(_Scalar):
     stddev = property(lambda self: (self.high - self.low) / 12 ** 0.5)
     variance = property(lambda self: (self.high - self.low) ** 2 / 12)
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
         return constraints.interval(self.low, self.high)
 
@@ -169,6 +173,8 @@ class Uniform(_Scalar):
 
 
 class Exponential(_Scalar, ExponentialFamily):
+    """The time until something happens that happens at a steady rate."""
+
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
@@ -199,6 +205,8 @@ class Exponential(_Scalar, ExponentialFamily):
 
 
 class Gamma(_Scalar, ExponentialFamily):
+    """Sums of exponential times; the concentration is how many."""
+
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
@@ -230,6 +238,8 @@ class Gamma(_Scalar, ExponentialFamily):
 
 
 class Chi2(Gamma):
+    """Sums of squares of normal numbers."""
+
     arg_constraints = {"df": constraints.positive}
 
     def __init__(self, df, validate_args=None):
@@ -239,6 +249,8 @@ class Chi2(Gamma):
 
 
 class InverseGamma(_Scalar):
+    """One over a gamma number."""
+
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive
     has_rsample = True
@@ -272,6 +284,8 @@ class InverseGamma(_Scalar):
 
 
 class Beta(_Scalar, ExponentialFamily):
+    """Numbers between 0 and 1: a share of two gamma numbers."""
+
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
@@ -309,6 +323,8 @@ class Beta(_Scalar, ExponentialFamily):
 
 
 class StudentT(_Scalar):
+    """A normal number over the root of the mean of squares of others."""
+
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
@@ -343,6 +359,8 @@ class StudentT(_Scalar):
 
 
 class HalfNormal(_Scalar):
+    """The absolute value of a normal number."""
+
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
@@ -373,6 +391,8 @@ class HalfNormal(_Scalar):
 
 
 class HalfCauchy(_Scalar):
+    """The absolute value of a Cauchy number."""
+
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
@@ -403,6 +423,8 @@ class HalfCauchy(_Scalar):
 
 
 class Gumbel(_Scalar):
+    """The largest of many numbers."""
+
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
@@ -434,13 +456,16 @@ class Gumbel(_Scalar):
 
 
 class Pareto(_Scalar):
+    """Numbers above a scale, whose share falls with a power."""
+
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
     has_rsample = True
 
     def __init__(self, scale, alpha, validate_args=None):
         self._init(validate_args, scale=scale, alpha=alpha)
 
-    support = property(lambda self: constraints.greater_than_eq(self.scale))
+    support = constraints.dependent_property(lambda self: constraints.greater_than_eq(self.scale),
+                                             is_discrete=False, event_dim=0)
     mode = property(lambda self: self.scale)
 
     @property
@@ -468,6 +493,8 @@ class Pareto(_Scalar):
 
 
 class Weibull(_Scalar):
+    """A power of an exponential time."""
+
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
     has_rsample = True

@@ -116,7 +116,8 @@ class Binomial(_Binary):
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
         self._init(probs, logits, validate_args, total_count=total_count)
 
-    support = property(lambda self: constraints.integer_interval(0, self.total_count))
+    support = constraints.dependent_property(lambda self: constraints.integer_interval(0, self.total_count),
+                                             is_discrete=True, event_dim=0)
     mean = property(lambda self: self.total_count * self.probs)
     mode = property(lambda self: ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count))
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
@@ -172,6 +173,8 @@ def draw_poisson(rate):
 
 
 class Poisson(Distribution):
+    """How often something happens that happens at a steady rate."""
+
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
 
@@ -219,7 +222,8 @@ class Categorical(Distribution):
         raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
 
     _param = property(lambda self: self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"])
-    support = property(lambda self: constraints.integer_interval(0, self._num_events - 1))
+    support = constraints.dependent_property(lambda self: constraints.integer_interval(0, self._num_events - 1),
+                                             is_discrete=True, event_dim=0)
     param_shape = property(lambda self: self._param.shape)
     mean = property(lambda self: tenon.full(self._batch_shape, math.nan, dtype=self.probs.dtype))
     mode = property(lambda self: self.probs.argmax(dim=-1))
@@ -311,7 +315,8 @@ class Multinomial(Distribution):
 
     probs = property(lambda self: self._categorical.probs)
     logits = property(lambda self: self._categorical.logits)
-    support = property(lambda self: constraints.multinomial(self.total_count))
+    support = constraints.dependent_property(lambda self: constraints.multinomial(self.total_count),
+                                             is_discrete=True, event_dim=1)
     mean = property(lambda self: self.probs * self.total_count)
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
 

@@ -27,6 +27,34 @@ def sum_rightmost(value, dim):
     return value if dim == 0 else value.reshape(value.shape[:value.dim() - dim] + (-1,)).sum(-1)
 
 
+def _standard_normal(shape, dtype, device):
+    """Normal numbers of a shape."""
+    return tenon.normal(tenon.zeros(shape, dtype=dtype, device=device), tenon.ones(shape, dtype=dtype, device=device))
+
+
+class lazy_property:
+    """A value that a method computes when it is first asked for, and that is kept."""
+
+    def __init__(self, wrapped):
+        self.wrapped = wrapped
+        self.__doc__, self.__name__ = wrapped.__doc__, wrapped.__name__
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return _lazy_property_and_property(self.wrapped)
+        with tenon.enable_grad():
+            value = self.wrapped(instance)
+        setattr(instance, self.wrapped.__name__, value)
+        return value
+
+
+class _lazy_property_and_property(lazy_property, property):
+    """What a class answers for a lazy property of its instances: documentation reads it as a property."""
+
+    def __init__(self, wrapped):
+        property.__init__(self, wrapped)
+
+
 def clamp_probs(probs):
     eps = tenon.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
@@ -60,7 +88,14 @@ class Distribution:
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
-            for name, constraint in self.arg_constraints.items():
+            try:
+                wanted = self.arg_constraints
+            except NotImplementedError:
+                import warnings
+                wanted = {}
+                warnings.warn("%s does not define `arg_constraints`. Please set `arg_constraints = {}` or initialize the "
+                              "distribution with `validate_args=False` to turn off validation." % type(self), stacklevel=2)
+            for name, constraint in wanted.items():
                 if constraints.is_dependent(constraint) or name not in self.__dict__:
                     continue
                 value = getattr(self, name)
@@ -152,6 +187,13 @@ class Distribution:
             raise ValueError("Expected value argument (%s of shape %s) to be within the support (%r) of the distribution "
                              "%r, but found invalid values:\n%s" % (type(value).__name__, tuple(value.shape), support,
                                                                     self, value))
+
+    def _get_checked_instance(self, cls, _instance=None):
+        """An empty object for `expand` to fill. A subclass with arguments of its own must expand itself."""
+        if _instance is None and type(self).__init__ != cls.__init__:
+            raise NotImplementedError("Subclass %s of %s that defines a custom __init__ method must also define a custom "
+                                      ".expand() method." % (type(self).__name__, cls.__name__))
+        return self.__new__(type(self)) if _instance is None else _instance
 
     def expand(self, batch_shape, _instance=None):
         """The same distribution, for a larger batch."""

@@ -9,7 +9,7 @@ from tenon.distributions.distribution import sum_rightmost
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_table = {}
+_table = _KL_REGISTRY = {}
 
 
 def register_kl(type_p, type_q):
@@ -134,7 +134,7 @@ def _(p, q):
     n = p.event_shape[0]
     lp, lq = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
     half = lq.diagonal(dim1=-2, dim2=-1).log().sum(-1) - lp.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-    trace = (m.solve_lower(lq.unsqueeze(-3), lp.transpose(-1, -2)) ** 2).sum((-1, -2))
+    trace = (tenon.linalg.solve_triangular(lq, lp, upper=False) ** 2).sum((-1, -2))
     gap = (m.solve_lower(lq, q.loc - p.loc) ** 2).sum(-1)
     return half + 0.5 * (trace + gap - n)
 

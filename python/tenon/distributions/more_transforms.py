@@ -3,13 +3,13 @@
 
 import tenon
 from tenon.distributions import constraints
-from tenon.distributions.transforms import Transform
+from tenon.distributions.transforms import Transform, _Plain
 
 __all__ = ["CatTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform", "LowerCholeskyTransform",
            "PositiveDefiniteTransform", "StackTransform"]
 
 
-class CorrCholeskyTransform(Transform):
+class CorrCholeskyTransform(_Plain):
     """Vectors of n (n - 1) / 2 numbers to Cholesky factors of n by n correlation matrices."""
 
     domain = constraints.real_vector
@@ -67,7 +67,7 @@ class CorrCholeskyTransform(Transform):
         return tenon.Size(tuple(shape[:-2]) + (shape[-1] * (shape[-1] - 1) // 2,))
 
 
-class LowerCholeskyTransform(Transform):
+class LowerCholeskyTransform(_Plain):
     """Matrices to lower triangles with a positive diagonal."""
 
     domain = constraints.independent(constraints.real, 2)
@@ -80,7 +80,7 @@ class LowerCholeskyTransform(Transform):
         return y.tril(-1) + tenon.diag_embed(y.diagonal(dim1=-2, dim2=-1).log())
 
 
-class PositiveDefiniteTransform(Transform):
+class PositiveDefiniteTransform(_Plain):
     """Matrices to positive-definite ones."""
 
     domain = constraints.independent(constraints.real, 2)
@@ -105,6 +105,9 @@ class CumulativeDistributionTransform(Transform):
         super().__init__(cache_size)
         self.distribution = distribution
 
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else CumulativeDistributionTransform(self.distribution, cache_size)
+
     domain = property(lambda self: self.distribution.support)
 
     def _call(self, x):
@@ -122,10 +125,14 @@ class CatTransform(Transform):
 
     def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
         super().__init__(cache_size)
-        self.transforms, self.dim = list(tseq), dim
+        self.transforms, self.dim = [t.with_cache(cache_size) if cache_size else t for t in tseq], dim
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
             raise AssertionError
+
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else CatTransform(self.transforms, self.dim, self.lengths,
+                                                                        cache_size)
 
     event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
     length = property(lambda self: sum(self.lengths))
@@ -154,7 +161,10 @@ class StackTransform(Transform):
 
     def __init__(self, tseq, dim=0, cache_size=0):
         super().__init__(cache_size)
-        self.transforms, self.dim = list(tseq), dim
+        self.transforms, self.dim = [t.with_cache(cache_size) if cache_size else t for t in tseq], dim
+
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
     bijective = property(lambda self: all(t.bijective for t in self.transforms))
     domain = property(lambda self: constraints.stack([t.domain for t in self.transforms], self.dim))

@@ -6,37 +6,31 @@ import math
 import tenon
 from tenon.distributions import constraints
 from tenon.distributions.continuous import standard_gamma
-from tenon.distributions.distribution import Distribution, ExponentialFamily, sum_rightmost
+from tenon.distributions.distribution import (Distribution, ExponentialFamily, _standard_normal, lazy_property,
+                                              sum_rightmost)
 
 __all__ = ["Dirichlet", "Independent", "MixtureSameFamily", "MultivariateNormal"]
 
 
-def cholesky(matrix):
-    """The lower triangle L with L L' = matrix."""
-    if hasattr(tenon.linalg, "cholesky"):
-        return tenon.linalg.cholesky(matrix)
-    n, columns = matrix.shape[-1], []
-    for j in range(n):
-        column = matrix[..., j:, j]
-        for done in columns:
-            column = column - done[..., j:] * done[..., j:j + 1]
-        pivot = column[..., :1]
-        if not bool((pivot > 0).all()):
-            raise ValueError("cholesky: the input is not positive-definite")
-        column = column / pivot.sqrt()
-        columns.append(tenon.nn.functional.pad(column, (j, 0)))
-    return tenon.stack(columns, -1)
-
-
 def solve_lower(lower, vector):
     """x with lower x = vector, for the last dimension of vector."""
-    parts = []
-    for i in range(lower.shape[-1]):
-        value = vector[..., i]
-        for j, done in enumerate(parts):
-            value = value - lower[..., i, j] * done
-        parts.append(value / lower[..., i, i])
-    return tenon.stack(parts, -1)
+    return tenon.linalg.solve_triangular(lower, vector.unsqueeze(-1), upper=False).squeeze(-1)
+
+
+def _batch_mv(bmat, bvec):
+    """Products of a batch of matrices with a batch of vectors."""
+    return tenon.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
+
+
+def _batch_mahalanobis(bL, bx):
+    """The squared length of x in the measure that a Cholesky factor gives."""
+    return (solve_lower(bL, bx) ** 2).sum(-1)
+
+
+def _precision_to_scale_tril(P):
+    """The Cholesky factor of the inverse of a matrix: that of the matrix, turned around, gives it by one solution."""
+    upper = tenon.linalg.cholesky(P.flip((-2, -1))).flip((-2, -1)).mT
+    return tenon.linalg.solve_triangular(upper, tenon.eye(P.shape[-1], dtype=P.dtype, device=P.device), upper=False)
 
 
 class Dirichlet(ExponentialFamily):
@@ -98,37 +92,50 @@ class MultivariateNormal(Distribution):
         matrix = given[0].expand(tuple(batch) + (n, n))
         self.loc = loc.expand(tuple(batch) + (n,))
         if scale_tril is not None:
-            self.scale_tril = self._unbroadcasted_scale_tril = matrix
+            self.scale_tril, self._unbroadcasted_scale_tril = matrix, scale_tril
         elif covariance_matrix is not None:
             self.covariance_matrix = matrix
         else:
             self.precision_matrix = matrix
         super().__init__(batch, (n,), validate_args=validate_args)
         if scale_tril is None and covariance_matrix is not None:
-            self._unbroadcasted_scale_tril = cholesky(matrix)
+            self._unbroadcasted_scale_tril = tenon.linalg.cholesky(covariance_matrix)
         elif scale_tril is None:
-            lower = cholesky(matrix.flip((-2, -1))).flip((-2, -1)).transpose(-1, -2)
-            eye = tenon.eye(n, dtype=matrix.dtype).expand(matrix.shape)
-            self._unbroadcasted_scale_tril = solve_lower(lower.unsqueeze(-3), eye).transpose(-1, -2)
+            self._unbroadcasted_scale_tril = _precision_to_scale_tril(precision_matrix)
 
-    def __getattr__(self, name):
-        lower = self.__dict__.get("_unbroadcasted_scale_tril")
-        if lower is not None and name == "scale_tril":
-            return lower
-        if lower is not None and name == "covariance_matrix":
-            return lower @ lower.transpose(-1, -2)
-        if lower is not None and name == "precision_matrix":
-            eye = tenon.eye(lower.shape[-1], dtype=lower.dtype).expand(lower.shape)
-            inverse = solve_lower(lower.unsqueeze(-3), eye).transpose(-1, -2)
-            return inverse.transpose(-1, -2) @ inverse
-        raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
+    def expand(self, batch_shape, _instance=None):
+        made = self._get_checked_instance(MultivariateNormal, _instance)
+        batch_shape = tenon.Size(batch_shape)
+        made.loc = self.loc.expand(tuple(batch_shape) + tuple(self._event_shape))
+        made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
+        for name in ("covariance_matrix", "scale_tril", "precision_matrix"):
+            if name in self.__dict__:
+                made.__dict__[name] = self.__dict__[name].expand(tuple(batch_shape) + tuple(self._event_shape) * 2)
+        Distribution.__init__(made, batch_shape, self._event_shape, validate_args=False)
+        made._validate_args = self._validate_args
+        return made
 
+    @lazy_property
+    def scale_tril(self):
+        return self._unbroadcasted_scale_tril.expand(self._matrices)
+
+    @lazy_property
+    def covariance_matrix(self):
+        lower = self._unbroadcasted_scale_tril
+        return (lower @ lower.mT).expand(self._matrices)
+
+    @lazy_property
+    def precision_matrix(self):
+        return tenon.cholesky_inverse(self._unbroadcasted_scale_tril).expand(self._matrices)
+
+    _matrices = property(lambda self: tuple(self._batch_shape) + tuple(self._event_shape) * 2)
     mean = mode = property(lambda self: self.loc)
-    variance = property(lambda self: (self._unbroadcasted_scale_tril ** 2).sum(-1))
+    variance = property(lambda self: (self._unbroadcasted_scale_tril ** 2).sum(-1).expand(
+        tuple(self._batch_shape) + tuple(self._event_shape)))
 
     def rsample(self, sample_shape=()):
-        noise = tenon.empty(self._extended_shape(sample_shape), dtype=self.loc.dtype).normal_()
-        return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
+        noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
+        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -157,8 +164,27 @@ class Independent(Distribution):
     mean = property(lambda self: self.base_dist.mean)
     mode = property(lambda self: self.base_dist.mode)
     variance = property(lambda self: self.base_dist.variance)
-    support = property(lambda self: constraints.independent(self.base_dist.support, self.reinterpreted_batch_ndims)
-                       if self.reinterpreted_batch_ndims else self.base_dist.support)
+    support = constraints.dependent_property(
+        lambda self: constraints.independent(self.base_dist.support, self.reinterpreted_batch_ndims)
+        if self.reinterpreted_batch_ndims else self.base_dist.support)
+
+    has_enumerate_support = property(lambda self: self.reinterpreted_batch_ndims == 0
+                                     and self.base_dist.has_enumerate_support)
+
+    def expand(self, batch_shape, _instance=None):
+        made = self._get_checked_instance(Independent, _instance)
+        batch_shape = tenon.Size(batch_shape)
+        made.base_dist = self.base_dist.expand(
+            tuple(batch_shape) + tuple(self._event_shape[:self.reinterpreted_batch_ndims]))
+        made.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
+        Distribution.__init__(made, batch_shape, self._event_shape, validate_args=False)
+        made._validate_args = self._validate_args
+        return made
+
+    def enumerate_support(self, expand=True):
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand=expand)
 
     def sample(self, sample_shape=()):
         return self.base_dist.sample(sample_shape)
@@ -190,7 +216,8 @@ class MixtureSameFamily(Distribution):
 
     mixture_distribution = property(lambda self: self._mixture_distribution)
     component_distribution = property(lambda self: self._component_distribution)
-    support = property(lambda self: self._component_distribution.support)
+    support = constraints.dependent_property(lambda self: constraints.MixtureSameFamilyConstraint(
+        self._component_distribution.support))
 
     def _pad(self, value):
         return value.unsqueeze(-1 - self._event_ndims)

@@ -187,7 +187,7 @@ class GeneralizedPareto(_Scalar):
     def __init__(self, loc, scale, concentration, validate_args=None):
         self._init(validate_args, loc=loc, scale=scale, concentration=concentration)
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
         upper = tenon.where(self.concentration < 0, self.loc - self.scale / self.concentration,
                             tenon.full_like(self.loc, math.inf))

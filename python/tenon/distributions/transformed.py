@@ -21,18 +21,35 @@ class TransformedDistribution(Distribution):
             raise ValueError("transforms must be a Transform or a list of Transforms, but was %s" % (transforms,))
         self.transforms = transforms
         whole = ComposeTransform(transforms)
-        shape = tuple(base_distribution.batch_shape) + tuple(base_distribution.event_shape)
-        event = max([len(base_distribution.event_shape)] + [t.event_dim for t in transforms])
-        extra = event - len(base_distribution.event_shape)
+        shape = tenon.Size(tuple(base_distribution.batch_shape) + tuple(base_distribution.event_shape))
+        own = len(base_distribution.event_shape)
+        if len(shape) < whole.domain.event_dim:
+            raise ValueError("base_distribution needs to have shape with size at least %d, but got %s."
+                             % (whole.domain.event_dim, shape))
+        made = tuple(whole.forward_shape(shape))
+        wanted = tuple(whole.inverse_shape(tenon.Size(made)))
+        if wanted != tuple(shape):  # parameters of the transforms have more dimensions
+            base_distribution = base_distribution.expand(wanted[:len(wanted) - own])
+        extra = whole.domain.event_dim - own
         self.base_dist = Independent(base_distribution, extra) if extra > 0 else base_distribution
-        made = tuple(whole.forward_shape(tenon.Size(shape)))
-        out = max([event + whole.codomain.event_dim - whole.domain.event_dim, whole.codomain.event_dim])
-        cut = len(made) - out
+        cut = len(made) - (whole.codomain.event_dim + max(own - whole.domain.event_dim, 0))
         super().__init__(made[:cut], made[cut:], validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        made = self._get_checked_instance(TransformedDistribution, _instance)
+        batch_shape = tenon.Size(batch_shape)
+        shape = tenon.Size(tuple(batch_shape) + tuple(self._event_shape))
+        for transform in reversed(self.transforms):
+            shape = transform.inverse_shape(shape)
+        made.base_dist = self.base_dist.expand(tuple(shape[:len(shape) - len(self.base_dist.event_shape)]))
+        made.transforms = self.transforms
+        Distribution.__init__(made, batch_shape, self._event_shape, validate_args=False)
+        made._validate_args = self._validate_args
+        return made
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)
 
-    @property
+    @constraints.dependent_property
     def support(self):
         if not self.transforms:
             return self.base_dist.support
@@ -40,18 +57,23 @@ class TransformedDistribution(Distribution):
         more = len(self._event_shape) - made.event_dim
         return constraints.independent(made, more) if more > 0 else made
 
+    def _forward(self, x):
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
     def sample(self, sample_shape=()):
         with tenon.no_grad():
-            return ComposeTransform(self.transforms)(self.base_dist.sample(sample_shape))
+            return self._forward(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape=()):
-        return ComposeTransform(self.transforms)(self.base_dist.rsample(sample_shape))
+        return self._forward(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value):
         self._validate_sample(value)
         event, total, y = len(self._event_shape), 0.0, value
         for transform in reversed(self.transforms):
-            x = transform._inverse(y)
+            x = transform.inv(y)
             event += transform.domain.event_dim - transform.codomain.event_dim
             total = total - sum_rightmost(transform.log_abs_det_jacobian(x, y), event - transform.domain.event_dim)
             y = x
@@ -68,11 +90,11 @@ class TransformedDistribution(Distribution):
     def cdf(self, value):
         y = value
         for transform in reversed(self.transforms):
-            y = transform._inverse(y)
+            y = transform.inv(y)
         return self._monotone(value, self.base_dist.cdf(y))
 
     def icdf(self, value):
-        return ComposeTransform(self.transforms)(self.base_dist.icdf(self._monotone(value, value)))
+        return self._forward(self.base_dist.icdf(self._monotone(value, value)))
 
     def __repr__(self):
         return type(self).__name__ + "()"
@@ -90,6 +112,9 @@ class LogNormal(TransformedDistribution):
 
     loc = property(lambda self: self.base_dist.loc)
     scale = property(lambda self: self.base_dist.scale)
+
+    def expand(self, batch_shape, _instance=None):
+        return super().expand(batch_shape, _instance=self._get_checked_instance(LogNormal, _instance))
     mean = property(lambda self: (self.loc + self.scale ** 2 / 2).exp())
     mode = property(lambda self: (self.loc - self.scale ** 2).exp())
     variance = property(lambda self: (self.scale ** 2).expm1() * (2 * self.loc + self.scale ** 2).exp())
@@ -113,3 +138,6 @@ class LogisticNormal(TransformedDistribution):
 
     loc = property(lambda self: self.base_dist.base_dist.loc)
     scale = property(lambda self: self.base_dist.base_dist.scale)
+
+    def expand(self, batch_shape, _instance=None):
+        return super().expand(batch_shape, _instance=self._get_checked_instance(LogisticNormal, _instance))

@@ -2,6 +2,7 @@
 """Invertible functions with the logarithm of the absolute determinant of their derivative."""
 
 import math
+import weakref
 
 import tenon
 from tenon.distributions import constraints
@@ -13,37 +14,68 @@ __all__ = ["AbsTransform", "AffineTransform", "ComposeTransform", "ExpTransform"
 
 
 class Transform:
-    """A subclass has `_call`, `_inverse` and `log_abs_det_jacobian`."""
+    """A subclass has `_call`, `_inverse` and `log_abs_det_jacobian`. With a cache of one, the last value and what it was
+    made of are remembered: the inverse of a value that was just made is exactly what it was made of."""
 
     bijective = False
     domain = codomain = constraints.real
-    event_dim = property(lambda self: self.domain.event_dim)
 
     def __init__(self, cache_size=0):
-        self._cache_size = cache_size
+        if cache_size not in (0, 1):
+            raise ValueError("cache_size must be 0 or 1")
+        self._cache_size, self._inv, self._cached_x_y = cache_size, None, (None, None)
+        super().__init__()
+
+    def __getstate__(self):
+        state = self.__dict__.copy()
+        state["_inv"] = None
+        return state
+
+    @property
+    def event_dim(self):
+        if self.domain.event_dim != self.codomain.event_dim:
+            raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+        return self.domain.event_dim
 
     @property
     def inv(self):
-        return _Inverse(self)
+        """The inverse; one object, while somebody holds it."""
+        made = self._inv() if self._inv is not None else None
+        if made is None:
+            made = _InverseTransform(self)
+            self._inv = weakref.ref(made)
+        return made
 
     @property
     def sign(self):
         raise NotImplementedError
 
     def with_cache(self, cache_size=1):
-        return self
+        if self._cache_size == cache_size:
+            return self
+        if type(self).__init__ is Transform.__init__:
+            return type(self)(cache_size=cache_size)
+        raise NotImplementedError("%s.with_cache is not implemented" % type(self))
 
     def __call__(self, x):
-        return self._call(x)
+        if self._cache_size == 0:
+            return self._call(x)
+        if x is not self._cached_x_y[0]:
+            self._cached_x_y = x, self._call(x)
+        return self._cached_x_y[1]
+
+    def _inv_call(self, y):
+        if self._cache_size == 0:
+            return self._inverse(y)
+        if y is not self._cached_x_y[1]:
+            self._cached_x_y = self._inverse(y), y
+        return self._cached_x_y[0]
 
     def _call(self, x):
         raise NotImplementedError
 
     def _inverse(self, y):
         raise NotImplementedError
-
-    def _inv_call(self, y):
-        return self._inverse(y)
 
     def log_abs_det_jacobian(self, x, y):
         raise NotImplementedError
@@ -55,7 +87,10 @@ class Transform:
         return shape
 
     def __eq__(self, other):
-        return type(self) is type(other) and self.__dict__ == other.__dict__
+        return self is other
+
+    def __ne__(self, other):
+        return not self.__eq__(other)
 
     __hash__ = object.__hash__
 
@@ -63,9 +98,11 @@ class Transform:
         return type(self).__name__ + "()"
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
+    """A transform, the other way; what is cached is the transform's."""
+
     def __init__(self, transform):
-        super().__init__()
+        super().__init__(transform._cache_size)
         self._inv = transform
 
     bijective = property(lambda self: self._inv.bijective)
@@ -74,11 +111,22 @@ class _Inverse(Transform):
     sign = property(lambda self: self._inv.sign)
     inv = property(lambda self: self._inv)
 
-    def _call(self, x):
-        return self._inv._inverse(x)
+    def __getstate__(self):
+        return self.__dict__.copy()
 
-    def _inverse(self, y):
-        return self._inv._call(y)
+    def with_cache(self, cache_size=1):
+        return self._inv.with_cache(cache_size).inv
+
+    def __eq__(self, other):
+        return isinstance(other, _InverseTransform) and self._inv == other._inv
+
+    __hash__ = object.__hash__
+
+    def __call__(self, x):
+        return self._inv._inv_call(x)
+
+    def _inv_call(self, y):
+        return self._inv(y)
 
     def log_abs_det_jacobian(self, x, y):
         return -self._inv.log_abs_det_jacobian(y, x)
@@ -89,41 +137,86 @@ class _Inverse(Transform):
     def inverse_shape(self, shape):
         return self._inv.forward_shape(shape)
 
+    def __repr__(self):
+        return "%s(%r)" % (type(self).__name__, self._inv)
+
 
 class ComposeTransform(Transform):
     """One after another."""
 
     def __init__(self, parts, cache_size=0):
+        self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
         super().__init__(cache_size)
-        self.parts = list(parts)
 
     bijective = property(lambda self: all(part.bijective for part in self.parts))
-    domain = property(lambda self: self.parts[0].domain if self.parts else constraints.real)
-    codomain = property(lambda self: self.parts[-1].codomain if self.parts else constraints.real)
-    event_dim = property(lambda self: max([part.event_dim for part in self.parts], default=0))
+
+    def __eq__(self, other):
+        return isinstance(other, ComposeTransform) and self.parts == other.parts
+
+    __hash__ = object.__hash__
+
+    def _dims(self, parts, into, out):
+        """How many dimensions an event has before the parts, when they are gone through from the last to the first."""
+        dims = out(parts[-1]).event_dim
+        for part in reversed(parts):
+            dims = max(dims + into(part).event_dim - out(part).event_dim, into(part).event_dim)
+        return dims
+
+    @property
+    def domain(self):
+        if not self.parts:
+            return constraints.real
+        made = self.parts[0].domain
+        dims = self._dims(self.parts, lambda part: part.domain, lambda part: part.codomain)
+        return made if dims <= made.event_dim else constraints.independent(made, dims - made.event_dim)
+
+    @property
+    def codomain(self):
+        if not self.parts:
+            return constraints.real
+        made = self.parts[-1].codomain
+        dims = self._dims(self.parts[::-1], lambda part: part.codomain, lambda part: part.domain)
+        return made if dims <= made.event_dim else constraints.independent(made, dims - made.event_dim)
 
     @property
     def sign(self):
         return math.prod(part.sign for part in self.parts)
 
-    def _call(self, x):
+    @property
+    def inv(self):
+        made = self._inv() if self._inv is not None else None
+        if made is None:
+            made = ComposeTransform([part.inv for part in reversed(self.parts)])
+            self._inv, made._inv = weakref.ref(made), weakref.ref(self)
+            made._inverse_of = self
+        return made
+
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
+
+    def __call__(self, x):
         for part in self.parts:
             x = part(x)
         return x
 
-    def _inverse(self, y):
+    def _inv_call(self, y):
         for part in reversed(self.parts):
-            y = part._inverse(y)
+            y = part._inv_call(y)
         return y
+
+    _inverse = _inv_call
 
     def log_abs_det_jacobian(self, x, y):
         if not self.parts:
             return tenon.zeros_like(x)
-        total, most = 0, max(part.event_dim for part in self.parts)
-        for part in self.parts:
-            then = part(x)
-            total = total + sum_rightmost(part.log_abs_det_jacobian(x, then), most - part.event_dim)
-            x = then
+        at = [x]
+        for part in self.parts[:-1]:
+            at.append(part(at[-1]))
+        at.append(y)
+        total, dims = 0, self.domain.event_dim
+        for part, before, after in zip(self.parts, at, at[1:]):
+            total = total + sum_rightmost(part.log_abs_det_jacobian(before, after), dims - part.domain.event_dim)
+            dims += part.codomain.event_dim - part.domain.event_dim
         return total
 
     def forward_shape(self, shape):
@@ -148,7 +241,12 @@ class IndependentTransform(Transform):
 
     def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
         super().__init__(cache_size)
-        self.base_transform, self.reinterpreted_batch_ndims = base_transform, reinterpreted_batch_ndims
+        self.base_transform = base_transform.with_cache(cache_size)
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else IndependentTransform(
+            self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
     bijective = property(lambda self: self.base_transform.bijective)
     sign = property(lambda self: self.base_transform.sign)
@@ -157,10 +255,20 @@ class IndependentTransform(Transform):
                                                              self.reinterpreted_batch_ndims))
 
     def _call(self, x):
+        if x.dim() < self.domain.event_dim:
+            raise ValueError("Too few dimensions on input")
         return self.base_transform(x)
 
     def _inverse(self, y):
-        return self.base_transform._inverse(y)
+        if y.dim() < self.codomain.event_dim:
+            raise ValueError("Too few dimensions on input")
+        return self.base_transform._inv_call(y)
+
+    def forward_shape(self, shape):
+        return self.base_transform.forward_shape(shape)
+
+    def inverse_shape(self, shape):
+        return self.base_transform.inverse_shape(shape)
 
     def log_abs_det_jacobian(self, x, y):
         return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
@@ -180,6 +288,9 @@ class ReshapeTransform(Transform):
         if math.prod(self.in_shape) != math.prod(self.out_shape):
             raise ValueError("in_shape, out_shape have different numbers of elements")
 
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
+
     domain = property(lambda self: constraints.independent(constraints.real, len(self.in_shape)))
     codomain = property(lambda self: constraints.independent(constraints.real, len(self.out_shape)))
 
@@ -192,11 +303,27 @@ class ReshapeTransform(Transform):
     def log_abs_det_jacobian(self, x, y):
         return x.new_zeros(x.shape[:x.dim() - len(self.in_shape)])
 
+    @staticmethod
+    def _shape(shape, before, after):
+        if len(shape) < len(before):
+            raise ValueError("Too few dimensions on input")
+        cut = len(shape) - len(before)
+        if tuple(shape[cut:]) != tuple(before):
+            raise ValueError("Shape mismatch: expected %s but got %s" % (tenon.Size(shape[cut:]), before))
+        return tenon.Size(tuple(shape[:cut]) + tuple(after))
+
     def forward_shape(self, shape):
-        return tenon.Size(tuple(shape[:len(shape) - len(self.in_shape)]) + tuple(self.out_shape))
+        return self._shape(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape):
-        return tenon.Size(tuple(shape[:len(shape) - len(self.out_shape)]) + tuple(self.in_shape))
+        return self._shape(shape, self.out_shape, self.in_shape)
+
+
+def _equal(a, b):
+    """Whether two parameters, numbers or tensors, are the same."""
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return a == b
+    return bool((tenon.as_tensor(a) == tenon.as_tensor(b)).all())
 
 
 class AffineTransform(Transform):
@@ -212,9 +339,23 @@ class AffineTransform(Transform):
     domain = codomain = property(lambda self: constraints.independent(constraints.real, self._event_dim)
                                  if self._event_dim else constraints.real)
 
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self._event_dim,
+                                                                           cache_size)
+
+    def __eq__(self, other):
+        return isinstance(other, AffineTransform) and _equal(self.loc, other.loc) and _equal(self.scale, other.scale)
+
+    __hash__ = object.__hash__
+
+    def forward_shape(self, shape):
+        return tenon.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
+
+    inverse_shape = forward_shape
+
     @property
     def sign(self):
-        return self.scale.sign() if isinstance(self.scale, tenon.Tensor) else math.copysign(1, self.scale)
+        return self.scale.sign() if isinstance(self.scale, tenon.Tensor) else (self.scale > 0) - (self.scale < 0)
 
     def _call(self, x):
         return self.loc + self.scale * x
@@ -228,7 +369,16 @@ class AffineTransform(Transform):
         return sum_rightmost(tenon.zeros_like(x) + log, self._event_dim)
 
 
-class ExpTransform(Transform):
+class _Plain(Transform):
+    """A transform without parameters: two of a class are equal."""
+
+    def __eq__(self, other):
+        return isinstance(other, type(self))
+
+    __hash__ = object.__hash__
+
+
+class ExpTransform(_Plain):
     codomain = constraints.positive
     bijective = True
     sign = 1
@@ -253,6 +403,19 @@ class PowerTransform(Transform):
 
     sign = property(lambda self: self.exponent.sign())
 
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size)
+
+    def __eq__(self, other):
+        return isinstance(other, PowerTransform) and _equal(self.exponent, other.exponent)
+
+    __hash__ = object.__hash__
+
+    def forward_shape(self, shape):
+        return tenon.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
+
+    inverse_shape = forward_shape
+
     def _call(self, x):
         return x.pow(self.exponent)
 
@@ -263,7 +426,7 @@ class PowerTransform(Transform):
         return (self.exponent * y / x).abs().log()
 
 
-class SigmoidTransform(Transform):
+class SigmoidTransform(_Plain):
     codomain = constraints.unit_interval
     bijective = True
     sign = 1
@@ -281,7 +444,7 @@ class SigmoidTransform(Transform):
         return -tenon.nn.functional.softplus(-x) - tenon.nn.functional.softplus(x)
 
 
-class SoftplusTransform(Transform):
+class SoftplusTransform(_Plain):
     codomain = constraints.positive
     bijective = True
     sign = 1
@@ -296,7 +459,7 @@ class SoftplusTransform(Transform):
         return -tenon.nn.functional.softplus(-x)
 
 
-class TanhTransform(Transform):
+class TanhTransform(_Plain):
     codomain = constraints.interval(-1.0, 1.0)
     bijective = True
     sign = 1
@@ -311,7 +474,7 @@ class TanhTransform(Transform):
         return 2.0 * (math.log(2.0) - x - tenon.nn.functional.softplus(-2.0 * x))
 
 
-class AbsTransform(Transform):
+class AbsTransform(_Plain):
     codomain = constraints.positive
 
     def _call(self, x):
@@ -321,7 +484,7 @@ class AbsTransform(Transform):
         return y
 
 
-class SoftmaxTransform(Transform):
+class SoftmaxTransform(_Plain):
     domain = constraints.real_vector
     codomain = constraints.simplex
 
@@ -332,7 +495,7 @@ class SoftmaxTransform(Transform):
         return y.log()
 
 
-class StickBreakingTransform(Transform):
+class StickBreakingTransform(_Plain):
     """Vectors of n numbers to points of a simplex with n + 1 corners."""
 
     domain = constraints.real_vector

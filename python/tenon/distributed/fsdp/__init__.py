@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 from tenon.nn import Module
 
-__all__ = ["BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FullStateDictConfig", "FullyShardedDataParallel",
+__all__ = ["BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FullStateDictConfig", "FullOptimStateDictConfig", "FullyShardedDataParallel", "FSDPModule", "LocalStateDictConfig", "OptimStateKeyType",
+           "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "register_fsdp_forward_method",
            "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "ShardingStrategy", "StateDictType", "fully_shard"]
 
 
@@ -60,6 +61,31 @@ class FullStateDictConfig(_Options):
     pass
 
 
+class LocalStateDictConfig(_Options):
+    pass
+
+
+class ShardedStateDictConfig(_Options):
+    pass
+
+
+class FullOptimStateDictConfig(_Options):
+    pass
+
+
+class ShardedOptimStateDictConfig(_Options):
+    pass
+
+
+class OptimStateKeyType(Enum):
+    PARAM_NAME = auto()
+    PARAM_ID = auto()
+
+
+def register_fsdp_forward_method(module, method_name):
+    """A method that runs as `forward` does: with one process, as it is."""
+
+
 class FullOptimStateDictConfig(_Options):
     pass
 
@@ -99,6 +125,10 @@ class FullyShardedDataParallel(Module):
     @staticmethod
     def optim_state_dict(model, optim, optim_state_dict=None, group=None):
         return optim.state_dict()
+
+
+class FSDPModule:
+    """For isinstance: `fully_shard` makes a module one on more than one process."""
 
 
 def fully_shard(module, **options):

@@ -20,6 +20,9 @@ from tenon.utils.data.sampler import BatchSampler, RandomSampler, Sampler, Seque
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 
+_collate_fn_t = _worker_init_fn_t = object  # for annotations: functions of a list of samples, of a worker's number
+
+
 class _DatasetKind:
     Map = 0
     Iterable = 1

@@ -9,7 +9,7 @@ import tenon
 
 __all__ = ["collate", "default_collate", "default_convert"]
 
-_TEXT_DTYPE = re.compile(r"[SaUO]")
+np_str_obj_array_pattern = _TEXT_DTYPE = re.compile(r"[SaUO]")
 default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}")
 

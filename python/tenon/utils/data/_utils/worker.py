@@ -103,14 +103,20 @@ def _read_requests(pipe, requests, parent):
         requests.put(None)
 
 
-def _seed_all(seed):
+def _generate_state(base_seed, worker_id):
+    """The seed of NumPy in a worker: NumPy's own mixture of the two numbers."""
+    import numpy
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return numpy.random.SeedSequence(words).generate_state(4).tolist()
+
+
+def _seed_all(base_seed, worker_id):
     import random
     import sys
-    random.seed(seed)
-    tenon.manual_seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF])
+    random.seed(base_seed + worker_id)
+    tenon.manual_seed(base_seed + worker_id)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(_generate_state(base_seed, worker_id))
 
 
 def run(worker_id, num_workers, requests_end, results, foreign_ends, parent, dataset, is_iterable, auto_collation,
@@ -125,7 +131,7 @@ def run(worker_id, num_workers, requests_end, results, foreign_ends, parent, dat
     try:
         tenon.set_num_threads(1)
         seed = base_seed + worker_id
-        _seed_all(seed)
+        _seed_all(base_seed, worker_id)
         _worker_info = WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=dataset)
         requests = queue.SimpleQueue()
         threading.Thread(target=_read_requests, args=(requests_end, requests, parent), daemon=True).start()

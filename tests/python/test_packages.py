@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Names that packages built on torch import, beside those that scripts use: they are there, and do what they say."""
+
+import argparse
+import gc
+import io
+import threading
+import unittest
+
+import harness
+import tenon
+
+
+class Swap(unittest.TestCase):
+    def test_two_tensors_become_each_other(self):
+        layer = tenon.nn.Linear(2, 3)
+        held, other = layer.weight, tenon.nn.Parameter(tenon.full((3, 2), 5.0))
+        other.tag = "other"
+        tenon.utils.swap_tensors(held, other)
+        self.assertIs(layer.weight, held)
+        self.assertEqual(held.tolist(), [[5, 5]] * 3)
+        self.assertEqual((held.tag, hasattr(other, "tag")), ("other", False))
+        layer(tenon.ones(2)).sum().backward()
+        self.assertEqual(held.grad.tolist(), [[1, 1]] * 3)
+        self.assertIsNone(other.grad)
+
+    def test_classes_go_with_the_tensors(self):
+        class Mine(tenon.Tensor):
+            pass
+
+        a, b = tenon.ones(2), tenon.zeros(3).as_subclass(Mine)
+        tenon.utils.swap_tensors(a, b)
+        self.assertEqual((type(a), type(b)), (Mine, tenon.Tensor))
+        self.assertEqual((type(a + 1), (a + 1).tolist(), b.tolist()), (Mine, [1, 1, 1], [1, 1]))
+        with self.assertRaises(TypeError):
+            tenon._C._swap_tensor_impl(a, 1)
+
+    def test_a_tensor_that_is_weakly_held_stays(self):
+        import weakref
+        a, b = tenon.ones(2), tenon.zeros(2)
+        ref = weakref.ref(a)
+        with self.assertRaisesRegex(RuntimeError, "t1 because it has weakref"):
+            tenon.utils.swap_tensors(a, b)
+        self.assertIs(ref(), a)
+
+
+class Futures(unittest.TestCase):
+    def test_values_come_from_another_thread(self):
+        first, second = tenon.futures.Future(), tenon.futures.Future()
+        twice = first.then(lambda future: future.wait() * 2)
+        both = tenon.futures.collect_all([first, second])
+        self.assertFalse(first.done() or both.done())
+        thread = threading.Thread(target=lambda: (second.set_result(1), first.set_result(21)))
+        thread.start()
+        self.assertEqual(twice.wait(), 42)
+        self.assertEqual([future.wait() for future in both.wait()], [21, 1])
+        thread.join()
+        with self.assertRaisesRegex(RuntimeError, "only be marked completed once"):
+            first.set_result(1)
+
+    def test_errors_are_raised_where_somebody_waits(self):
+        future = tenon.futures.Future()
+        after = future.then(lambda f: f.wait())
+        future.set_exception(KeyError("k"))
+        for one in (future, after):
+            with self.assertRaises(KeyError):
+                one.wait()
+        with self.assertRaises(KeyError):
+            tenon.futures.wait_all([future])
+
+
+class Small(unittest.TestCase):
+    def test_names_that_a_file_asks_for(self):
+        file = io.BytesIO()
+        tenon.save({"x": tenon.ones(1), "n": argparse.Namespace(a=1)}, file)
+        file.seek(0)
+        self.assertEqual(tenon.serialization.get_unsafe_globals_in_checkpoint(file), ["argparse.Namespace"])
+        with tenon.serialization.safe_globals([argparse.Namespace]):
+            file.seek(0)
+            self.assertEqual(tenon.serialization.get_unsafe_globals_in_checkpoint(file), [])
+
+    def test_dictionaries_by_identity(self):
+        a, b = tenon.ones(2), tenon.ones(2)
+        d = tenon.utils.weak.WeakIdKeyDictionary()
+        d[a], d[b] = 1, 2
+        self.assertEqual((d[a], d[b], len(d), a in d, tenon.ones(2) in d), (1, 2, 2, True, False))
+        del a
+        gc.collect()
+        self.assertEqual((list(d.values()), len(d)), ([2], 1))
+
+    def test_a_decorator_enters_its_context_for_each_call(self):
+        log = []
+
+        class note(tenon.utils._contextlib._DecoratorContextManager):
+            def __enter__(self):
+                log.append("in")
+
+            def __exit__(self, *error):
+                log.append("out")
+
+        @note()
+        def plain():
+            log.append("f")
+            return 1
+
+        @note()
+        def generator():
+            got = yield 1
+            log.append(got)
+            return 3
+
+        self.assertEqual(plain(), 1)
+        self.assertEqual(log, ["in", "f", "out"])
+        made = generator()
+        self.assertEqual(next(made), 1)
+        log.clear()
+        with self.assertRaises(StopIteration) as end:
+            made.send("sent")
+        self.assertEqual((end.exception.value, log), (3, ["in", "sent", "out"]))
+
+    def test_groups_of_one_dtype(self):
+        xs = [tenon.ones(1), tenon.ones(1, dtype=tenon.float64), tenon.ones(2)]
+        made = tenon.utils._foreach_utils._group_tensors_by_device_and_dtype([xs, []], with_indices=True)
+        lists, indices = made[tenon.device("cpu"), tenon.float32]
+        self.assertEqual((len(made), indices, len(lists[0]), lists[1]), (2, [0, 2], 2, []))
+
+    def test_parts_for_devices(self):
+        from tenon.nn.parallel.scatter_gather import gather, scatter_kwargs
+        x = tenon.arange(4.0)
+        inputs, kwargs = scatter_kwargs((x,), {"k": [x, 1]}, [0, 1])
+        self.assertEqual([i[0].tolist() for i in inputs], [[0, 1], [2, 3]])
+        self.assertEqual([k["k"][1] for k in kwargs], [1, 1])
+        self.assertEqual(gather([i[0] for i in inputs], "cpu").tolist(), [0, 1, 2, 3])
+
+    def test_operators_that_are_defined_when_they_are_named(self):
+        x = tenon.ones(2)
+        self.assertEqual(tenon.ops.aten._pin_memory.default(x).tolist(), [1, 1])
+        self.assertIsNot(tenon.ops.aten._pin_memory(x), x)
+        self.assertIn("_sparse_mm_reduce_impl", str(tenon.ops.aten._sparse_mm_reduce_impl.default))
+
+    def test_what_is_not_there_says_so(self):
+        self.assertFalse(tenon.distributed.rpc.is_available())
+        with self.assertRaisesRegex(RuntimeError, "Class a.B not registered"):
+            tenon.classes.a.B
+        self.assertIsNone(tenon._C._get_tracing_state())
+        self.assertEqual(tenon._C._jit_set_profiling_mode(False), True)
+        self.assertEqual(tenon._C._jit_set_profiling_mode(True), False)
+        self.assertIn("CPU capability", tenon.__config__.show())
+        self.assertTrue(issubclass(tenon.TensorType, tenon.Type) and tenon.TensorType.get() == tenon.TensorType())
+
+    def test_a_worker_seeds_numpy_as_numpy_would(self):
+        try:
+            import numpy  # noqa: F401
+        except ImportError:
+            self.skipTest("NumPy is not installed")
+        from tenon.utils.data._utils.worker import _generate_state
+        # Made by PyTorch 2.11: torch.utils.data._utils.worker._generate_state(987654321987, 3)
+        self.assertEqual(_generate_state(987654321987, 3), [4240036713, 3417735677, 1348725599, 3390489940])
+
+
+if __name__ == "__main__":
+    harness.main()
