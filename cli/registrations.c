@@ -16,23 +16,36 @@ static const char *after(const char *text, const char *prefix)
     return strncmp(text, prefix, n) == 0 ? text + n : NULL;
 }
 
-/* Cut "FILE:LINE" at its last colon. */
+/* Cut "FILE:LINE" or "FILE:LINE (NAME)" before the line. */
 static void read_site(char *site, registration *r)
 {
     char *file = strncmp(site, "registered at ", 14) == 0 ? site + 14 : NULL;
-    char *colon = file ? strrchr(file, ':') : NULL;
     r->file = "";
-    if (!colon)
+    for (char *colon = file; colon && (colon = strchr(colon, ':')) != NULL; colon++) {
+        char *end;
+        long line = strtol(colon + 1, &end, 10);
+        if (end == colon + 1 || (*end && strncmp(end, " (", 2) != 0))
+            continue;
+        *colon = '\0';
+        r->file = file;
+        r->line = (int)line;
         return;
-    *colon = '\0';
-    r->file = file;
-    r->line = (int)strtol(colon + 1, NULL, 10);
+    }
 }
 
-/* KEY[alias] (inactive): registered at FILE:LINE :: SIGNATURE [ fallthrough boxed unboxed ] */
+static char *last(char *text, const char *word)
+{
+    char *found = NULL;
+    for (char *p = text; p && (p = strstr(p, word)) != NULL; p++)
+        found = p;
+    return found;
+}
+
+/* KEY[alias] (inactive): registered at FILE:LINE (NAME) :: SIGNATURE [ fallthrough boxed unboxed ]
+ */
 static bool read_line(char *line, registration *r)
 {
-    char *site = strstr(line, ": "), *signature = site ? strstr(site, " :: ") : NULL;
+    char *site = strstr(line, ": "), *signature = last(site, " :: ");
     char *flags = signature ? strstr(signature, " [ ") : NULL;
     if (!flags)
         return false;

@@ -361,9 +361,11 @@ typedef struct tn_kernel {
         *signature; /**< "(Tensor, Tensor) -> Tensor": checked against the schema; may be NULL */
     void *ctx;      /**< tn_call_context() gives it to the kernel */
     void (*destroy)(void *ctx); /**< once no call can be inside any more; may be NULL */
-    const char *name;           /**< for people; may be NULL */
-    const char *file;           /**< who registers; TN_KERNEL_INIT fills it */
-    int32_t line;
+    const char *name; /**< for people: errors, the doctor's frames, profiles; may be NULL. A binding
+                           whose one function serves many gives each kernel its user's */
+    const char *file; /**< where it is written, or who registers; TN_KERNEL_INIT fills it. These
+                           texts and the signature are copied by a registration */
+    int32_t line;     /**< of the file; 0: not known */
     int32_t reserved2;
 } tn_kernel;
 
@@ -460,7 +462,8 @@ TN_API TN_NODISCARD tn_status tn_find_dangling(TN_OWNED char **out);
 
 /* ---- asking why ---- */
 
-/** State of an operator: schema, kernels newest first (format of spec 2.6). */
+/** State of an operator: schema, kernels newest first (format of spec 2.6, with the names of
+ *  kernels that were registered at run time). */
 TN_API TN_NODISCARD tn_status tn_op_dump_state(const tn_op *op, TN_OWNED char **out);
 /** Its computed table: one line a valid slot, "KEY: [fallthrough ]where [provenance]". */
 TN_API TN_NODISCARD tn_status tn_op_dump_table(const tn_op *op, TN_OWNED char **out);

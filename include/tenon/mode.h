@@ -66,6 +66,22 @@ TN_API void tn_call_modes_restore(tn_call_modes_guard guard);
 TN_API TN_NODISCARD tn_status tn_call_mode_go_on(tn_call *call, const tn_value *args,
                                                  tn_value *rets);
 
+/* ---- what a handler is shown as ---- */
+
+/** A name and a place, for people. One function of a binding often answers for many of its users';
+ *  with a label the doctor's frames, errors and profiles show the user's. Kernels need none: they
+ *  have tn_kernel.name, file and line. */
+typedef struct tn_call_label tn_call_label;
+/** @param name, file  are copied; @p file may be NULL
+ *  @retval TN_NOMEM  @retval TN_INVALID  @p name or @p out is NULL */
+TN_API TN_NODISCARD tn_status tn_call_label_new(const char *name, const char *file, int line,
+                                                TN_OWNED tn_call_label **out);
+/** Once no handler runs any more that has set it. NULL does nothing. */
+TN_API void tn_call_label_free(TN_STOLEN tn_call_label *label);
+/** From a handler, on its thread: its call is shown so from now until it returns. Does nothing when
+ *  @p label is NULL, or to a call that no handler answers. */
+TN_API void tn_call_set_label(tn_call *call, const tn_call_label *label);
+
 /* ---- tensors whose calls go to a handler: for bindings to other languages ---- */
 
 /** The process's handler of calls with such tensors, when no mode is on; NULL takes it away. One

@@ -45,27 +45,84 @@ static PyObject *types_of(PyObject *list)
 
 /* ---- asking ---- */
 
-static PyObject *ask(PyObject *who, PyObject *func, PyObject *types, PyObject *args,
+/* What a __torch_dispatch__ is shown as. Labels stay: a frame of another thread may have one. */
+enum { MOST_LABELS = 1024 };
+static PyObject *labels; /* address of a code object -> (that object, capsule of its label) */
+
+static PyObject *make_label(PyObject *method)
+{
+    PyObject *module = PyImport_ImportModule("tenon._place");
+    PyObject *place = module ? PyObject_CallMethod(module, "of", "O", method) : NULL;
+    PyObject *capsule = NULL;
+    const char *name, *file;
+    int line;
+    tn_call_label *label;
+    if (place && PyArg_ParseTuple(place, "ssi", &name, &file, &line)) {
+        if (tn_call_label_new(name, file, line, &label) != TN_OK)
+            tn_clear_error();
+        else if (!(capsule = PyCapsule_New(label, NULL, NULL)))
+            tn_call_label_free(label);
+    }
+    Py_XDECREF(module);
+    Py_XDECREF(place);
+    return capsule;
+}
+
+/* The label of @p method, whose code is @p code; NULL: none. */
+static const tn_call_label *label_of(PyObject *code, PyObject *method)
+{
+    PyObject *key = PyLong_FromVoidPtr(code);
+    PyObject *known = key ? PyDict_GetItemWithError(labels, key) : NULL;
+    if (key && !known && !PyErr_Occurred() && PyDict_Size(labels) < MOST_LABELS) {
+        PyObject *capsule = make_label(method);
+        PyObject *pair = capsule ? PyTuple_Pack(2, code, capsule) : NULL;
+        if (pair && PyDict_SetItem(labels, key, pair) == 0)
+            known = pair; /* the dict has it */
+        else if (capsule)
+            tn_call_label_free(PyCapsule_GetPointer(capsule, NULL));
+        Py_XDECREF(capsule);
+        Py_XDECREF(pair);
+    }
+    Py_XDECREF(key);
+    return known ? PyCapsule_GetPointer(PyTuple_GetItem(known, 1), NULL) : NULL;
+}
+
+/* Say who answers @p call. What cannot be found out is not said. */
+static void show(tn_call *call, PyObject *method)
+{
+    PyObject *function = PyObject_GetAttrString(method, "__func__");
+    PyObject *code = function ? PyObject_GetAttrString(function, "__code__") : NULL;
+    if (code && (labels || (labels = PyDict_New())))
+        tn_call_set_label(call, label_of(code, method));
+    PyErr_Clear();
+    Py_XDECREF(function);
+    Py_XDECREF(code);
+}
+
+static PyObject *ask(tn_call *call, PyObject *who, PyObject *func, PyObject *types, PyObject *args,
                      PyObject *kwargs)
 {
     PyObject *method = PyObject_GetAttr(who, str_torch_dispatch);
-    PyObject *result =
-        method ? PyObject_CallFunctionObjArgs(method, func, types, args, kwargs, NULL) : NULL;
-    Py_XDECREF(method);
+    if (!method)
+        return NULL;
+    show(call, method);
+    PyObject *result = PyObject_CallFunctionObjArgs(method, func, types, args, kwargs, NULL);
+    Py_DECREF(method);
     return result;
 }
 
 /* @p mode may be NULL. */
-static PyObject *ask_all(PyObject *mode, PyObject *func, PyObject *args, PyObject *kwargs)
+static PyObject *ask_all(tn_call *call, PyObject *mode, PyObject *func, PyObject *args,
+                         PyObject *kwargs)
 {
     PyObject *list = tnpy_handlers(args, kwargs, is_asked), *types = list ? types_of(list) : NULL;
     PyObject *result = !types ? NULL
-                       : mode ? ask(mode, func, types, args, kwargs)
+                       : mode ? ask(call, mode, func, types, args, kwargs)
                               : Py_NewRef(Py_NotImplemented);
     Py_ssize_t n = types ? PyList_Size(list) : 0;
     for (Py_ssize_t i = 0; i < n && result == Py_NotImplemented; i++) {
         Py_DECREF(result);
-        result = ask((PyObject *)Py_TYPE(PyList_GetItem(list, i)), func, types, args, kwargs);
+        result = ask(call, (PyObject *)Py_TYPE(PyList_GetItem(list, i)), func, types, args, kwargs);
     }
     if (result == Py_NotImplemented) {
         Py_CLEAR(result);
@@ -88,7 +145,7 @@ static tn_status answer(PyObject *mode, tn_call *call, const tn_value *args, tn_
     tnpy_operator *o = tnpy_operator_of(tn_call_op(call));
     PyObject *tuple = NULL, *kwargs = NULL, *result = NULL;
     if (o && tnpy_arguments_to_python(o, args, &tuple, &kwargs) == 0)
-        result = ask_all(mode, o->overload, tuple, kwargs);
+        result = ask_all(call, mode, o->overload, tuple, kwargs);
     tn_status st = result ? tnpy_results_of(o, result, rets) : tnpy_failed();
     Py_XDECREF(tuple);
     Py_XDECREF(kwargs);

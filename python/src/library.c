@@ -27,20 +27,22 @@ static int key_of(const char *name, tn_key *out)
     return st == TN_OK ? 0 : -1;
 }
 
-/* _Library(kind, namespace, key) */
+/* _Library(kind, namespace, key, file, line) */
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     (void)kwargs;
     int kind;
-    const char *ns, *key_name;
+    const char *ns, *key_name, *file;
+    int line;
     tn_key key;
-    if (!PyArg_ParseTuple(args, "isz:_Library", &kind, &ns, &key_name) || key_of(key_name, &key))
+    if (!PyArg_ParseTuple(args, "iszsi:_Library", &kind, &ns, &key_name, &file, &line) ||
+        key_of(key_name, &key))
         return NULL;
     library_object *self = PyObject_New(library_object, type);
     if (!self)
         return NULL;
     self->library = NULL;
-    tn_status st = tn_library_open((tn_library_kind)kind, ns, key, "Python", 0, &self->library);
+    tn_status st = tn_library_open((tn_library_kind)kind, ns, key, file, line, &self->library);
     if (st != TN_OK) {
         Py_DECREF((PyObject *)self);
         return tnpy_raise(st);
@@ -88,52 +90,66 @@ static PyObject *define(PyObject *o, PyObject *args)
     return st == TN_OK ? Py_NewRef(Py_None) : tnpy_raise(st);
 }
 
-/* A kernel that calls @p fn; None: it falls through. */
-static int kernel_of(PyObject *fn, tn_kernel *out)
+/* A kernel as Python gives it. */
+typedef struct given {
+    PyObject *fn;     /* None: it falls through */
+    const char *name; /* what it is shown as, and where it is written: see python/tenon/_place.py */
+    const char *file;
+    int line;
+} given;
+
+/* The texts are copied when it is registered. */
+static int kernel_of(const given *g, tn_kernel *out)
 {
-    if (fn == Py_None) {
-        *out = tn_kernel_fallthrough("Python", 0);
+    if (g->fn == Py_None) {
+        *out = tn_kernel_fallthrough(g->file, g->line);
         return 0;
     }
-    tnpy_held *held = tnpy_hold(fn);
+    tnpy_held *held = tnpy_hold(g->fn);
     if (!held)
         return -1;
     *out = (tn_kernel)TN_KERNEL_INIT(tnpy_python_kernel);
     out->ctx = held;
     out->destroy = tnpy_drop_any;
+    out->name = g->name;
+    out->file = g->file;
+    out->line = g->line;
     return 0;
 }
 
-/* impl(name, key, fn) */
+/* impl(name, key, fn, shown, file, line) */
 static PyObject *implement(PyObject *o, PyObject *args)
 {
     const char *name, *key_name;
-    PyObject *fn;
+    given g;
     tn_key key;
     tn_kernel kernel;
     tn_library *library = library_of(o);
-    if (!library || !PyArg_ParseTuple(args, "szO:impl", &name, &key_name, &fn) ||
-        key_of(key_name, &key) || kernel_of(fn, &kernel))
+    if (!library ||
+        !PyArg_ParseTuple(args, "szOssi:impl", &name, &key_name, &g.fn, &g.name, &g.file,
+                          &g.line) ||
+        key_of(key_name, &key) || kernel_of(&g, &kernel))
         return NULL;
     tn_status st = tn_library_impl(library, name, key, &kernel, NULL);
-    if (st != TN_OK && fn != Py_None)
+    if (st != TN_OK && g.fn != Py_None)
         tnpy_drop(kernel.ctx);
     return st == TN_OK ? Py_NewRef(Py_None) : tnpy_raise(st);
 }
 
-/* fallback(key, fn) */
+/* fallback(key, fn, shown, file, line) */
 static PyObject *fall_back(PyObject *o, PyObject *args)
 {
     const char *key_name;
-    PyObject *fn;
+    given g;
     tn_key key;
     tn_kernel kernel;
     tn_library *library = library_of(o);
-    if (!library || !PyArg_ParseTuple(args, "sO:fallback", &key_name, &fn) ||
-        key_of(key_name, &key) || kernel_of(fn, &kernel))
+    if (!library ||
+        !PyArg_ParseTuple(args, "sOssi:fallback", &key_name, &g.fn, &g.name, &g.file, &g.line) ||
+        key_of(key_name, &key) || kernel_of(&g, &kernel))
         return NULL;
     tn_status st = tn_library_fallback(library, key, &kernel, NULL);
-    if (st != TN_OK && fn != Py_None)
+    if (st != TN_OK && g.fn != Py_None)
         tnpy_drop(kernel.ctx);
     return st == TN_OK ? Py_NewRef(Py_None) : tnpy_raise(st);
 }

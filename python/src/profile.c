@@ -23,11 +23,11 @@ static tn_profile *profile_of(PyObject *self)
     return ((profile_object *)self)->profile;
 }
 
-/* (kind, name, shapes, start_ns, duration_ns, self_ns, thread, depth, parent, sequence, allocated -
- * freed) */
+/* (kind, name, shapes, kernel, start_ns, duration_ns, self_ns, thread, depth, parent, sequence,
+ * allocated - freed) */
 static PyObject *event_tuple(const tn_profile_event *e)
 {
-    return Py_BuildValue("(issKKKIiLLL)", (int)e->kind, e->name, e->shapes,
+    return Py_BuildValue("(isssKKKIiLLL)", (int)e->kind, e->name, e->shapes, e->kernel,
                          (unsigned long long)e->start_ns, (unsigned long long)e->duration_ns,
                          (unsigned long long)e->self_ns, (unsigned)e->thread, (int)e->depth,
                          (long long)e->parent, (long long)e->sequence,
@@ -92,16 +92,17 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-/* _profiler_start(shapes, memory) */
+/* _profiler_start(shapes, memory, stack) */
 static PyObject *start(PyObject *module, PyObject *args)
 {
     (void)module;
-    int shapes, memory;
-    if (!PyArg_ParseTuple(args, "pp", &shapes, &memory))
+    int shapes, memory, stack;
+    if (!PyArg_ParseTuple(args, "ppp", &shapes, &memory, &stack))
         return NULL;
     tn_profiler_options options = TN_PROFILER_OPTIONS_INIT;
     options.shapes = shapes;
     options.memory = memory;
+    options.stack = stack;
     tn_status status = tn_profiler_start(&options);
     if (status != TN_OK)
         return tnpy_raise(status);

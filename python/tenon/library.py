@@ -4,7 +4,7 @@
 import functools
 
 import tenon
-from tenon import _C
+from tenon import _C, _place
 
 __all__ = ["Library", "define", "impl", "custom_op", "register_kernel", "register_autograd", "register_fake",
            "impl_abstract", "infer_schema", "get_ctx", "fallthrough_kernel", "CustomOpDef", "register_autocast",
@@ -27,6 +27,13 @@ def _with_keys(fn):
     return kernel
 
 
+def _kernel(fn, shown=None):
+    """What _C._Library takes for a kernel: the function, None for one that falls through, and what it is shown as."""
+    if fn is fallthrough_kernel:
+        return (None, "fallthrough") + _place.where()
+    return (fn,) + (shown or _place.of(fn))
+
+
 class Library:
     """Registrations that go together: when the library goes, all of them are undone."""
 
@@ -39,7 +46,7 @@ class Library:
         self.kind = kind
         self.dispatch_key = dispatch_key
         self._op_defs = set()
-        self._library = _C._Library(_KINDS[kind], ns, dispatch_key if kind == "IMPL" else None)
+        self._library = _C._Library(_KINDS[kind], ns, dispatch_key if kind == "IMPL" else None, *_place.where())
 
     def __repr__(self):
         return "Library(kind=%s, ns=%s, dispatch_key=%s)>" % (self.kind, self.ns, self.dispatch_key)
@@ -57,6 +64,10 @@ class Library:
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
         """Register a kernel."""
+        self._impl(op_name, fn, dispatch_key, with_keyset)
+
+    def _impl(self, op_name, fn, dispatch_key, with_keyset=False, shown=None):
+        """The same; `shown` is (name, file, line) where those of `fn` would say nothing."""
         if not callable(fn):
             raise TypeError("Input function is required to be a callable but found type %s" % type(fn))
         if with_keyset and fn is not fallthrough_kernel:
@@ -67,7 +78,7 @@ class Library:
             raise RuntimeError("impl should be passed either a name or an OpOverload object as the first argument")
         name = op_name.split("::")[-1]
         key = getattr(dispatch_key, "name", dispatch_key) or self.dispatch_key or "CompositeImplicitAutograd"
-        self._library.impl(name, key, None if fn is fallthrough_kernel else fn)
+        self._library.impl(name, key, *_kernel(fn, shown))
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):
         """Register a kernel for every operator that has none for a key."""
@@ -76,7 +87,7 @@ class Library:
         if self.ns != "_":
             raise RuntimeError("Fallback can only be registered using library fragment on the global namespace \"_\" "
                                "but it is %s" % self.ns)
-        self._library.fallback(dispatch_key or self.dispatch_key, None if fn is fallthrough_kernel else fn)
+        self._library.fallback(dispatch_key or self.dispatch_key, *_kernel(fn))
 
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
         self.impl(op_name, fn, "Meta")
@@ -185,7 +196,13 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     ns, name = _split(qualname)
     overload = tenon._ops._overload(qualname)
     kernel = _autograd_kernel(overload, lambda: (backward, setup_context), qualname)
-    (lib or _fragment(ns)).impl(name, kernel, "Autograd")
+    (lib or _fragment(ns))._impl(name, kernel, "Autograd", shown=_shown("autograd", backward))
+
+
+def _shown(part, fn):
+    """A kernel of ours that calls a user's function is shown as `autograd of fn`, where that is written."""
+    name, file, line = _place.of(fn)
+    return "%s of %s" % (part, name), file, line
 
 
 def _autograd_kernel(overload, formula, shown):
@@ -251,7 +268,8 @@ def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
             return overload(*args, **kwargs)
     known = _custom.get(name)
     ns, short = _split(name)
-    (lib or (known._lib if known else _fragment(ns))).impl(short, kernel, key)
+    shown = ("autocast of " + name,) + _place.where()
+    (lib or (known._lib if known else _fragment(ns)))._impl(short, kernel, key, shown=shown)
 
 
 def triton_op(name, fn=None, /, *, mutates_args, schema=None):
@@ -292,10 +310,10 @@ class CustomOpDef:
         self._opoverload = tenon._ops._overload(qualname)
         _custom[qualname] = self
         self.register_kernel(device_types)(fn)
-        self._lib.impl(self._name, self._run_fake, "Meta")
+        self._lib._impl(self._name, self._no_fake, "Meta", shown=_shown("fake", fn))
         if not self._opoverload._schema.is_mutable:
             kernel = _autograd_kernel(self._opoverload, lambda: (self._backward, self._setup_context), repr(self))
-            self._lib.impl(self._name, kernel, "Autograd")
+            self._lib._impl(self._name, kernel, "Autograd", shown=_shown("autograd", fn))
 
     def __repr__(self):
         return "<CustomOpDef(%s)>" % self._qualname
@@ -303,14 +321,12 @@ class CustomOpDef:
     def __call__(self, *args, **kwargs):
         return self._opoverload(*args, **kwargs)
 
-    def _run_fake(self, *args, **kwargs):
-        if self._fake is None:
-            if not self._opoverload._schema.returns:
-                return None
-            raise RuntimeError("There was no fake impl registered for %r. This is necessary for torch.compile/export/fx "
-                               "tracing to work. Please use `%s.register_fake` to add an fake impl." % (
-                                   self, self._init_fn.__name__))
-        return self._fake(*args, **kwargs)
+    def _no_fake(self, *args, **kwargs):
+        if not self._opoverload._schema.returns:
+            return None
+        raise RuntimeError("There was no fake impl registered for %r. This is necessary for torch.compile/export/fx "
+                           "tracing to work. Please use `%s.register_fake` to add an fake impl." % (
+                               self, self._init_fn.__name__))
 
     def register_kernel(self, device_types, fn=None, /):
         def inner(fn):
@@ -325,6 +341,7 @@ class CustomOpDef:
 
     def register_fake(self, fn, /):
         self._fake = fn
+        self._lib.impl(self._name, fn, "Meta")
         return fn
 
     def register_autocast(self, device_type, cast_inputs):

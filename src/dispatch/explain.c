@@ -6,9 +6,11 @@
 static void add_site(tni_str *s, const tni_kernel *k)
 {
     const tni_record *r = k->record;
-    if (r && r->file[0])
+    if (r && r->file[0]) {
         tni_str_addf(s, "registered at %s:%d", r->file, r->line);
-    else if (k->boxed == tni_ambiguous_fn)
+        if (r->text && r->name[0] && !tni_is_fallthrough(k)) /* a user's: built-in ones are found */
+            tni_str_addf(s, " (%s)", r->name);
+    } else if (k->boxed == tni_ambiguous_fn)
         tni_str_add(s, "ambiguous_autogradother_kernel");
     else
         tni_str_add(s, "registered at an unknown place");

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/ref.h"
 #include "core/fake.h"
+#include "dispatch/profile.h"
 
 struct tn_call_mode {
     tni_object object;
@@ -104,12 +105,59 @@ static tn_status mode_kernel(tn_call *call, const tn_value *args, tn_value *rets
 {
     tni_state *s = &tni_tls;
     uint64_t included = s->included_xor, excluded = s->excluded_xor;
+    const tni_kernel *own = call->kernel;
     tni_exclude(s, TNI_KS_ABOVE_PYTHON);
     tn_status status = top ? run_mode(call, args, rets) : run_handler(call, args, rets);
+    call->kernel = own; /* whatever tn_call_set_label made of it */
     s->included_xor = included;
     s->excluded_xor = excluded;
     return status;
 }
+
+/* ---- labels ---- */
+
+/* A kernel that stands in a frame for the one that was registered: it says who answers. */
+struct tn_call_label {
+    tni_record *record;
+};
+
+tn_status tn_call_label_new(const char *name, const char *file, int line, tn_call_label **out)
+{
+    TN_CHECK(name && out, TN_INVALID, "tn_call_label_new: '%s' must not be NULL",
+             name ? "out" : "name");
+    TN_TRY(tni_ready()); /* there is a record to put the name into */
+    tn_kernel shown = TN_KERNEL_INIT(mode_kernel);
+    shown.name = name;
+    shown.file = file;
+    shown.line = line;
+    tn_call_label *label = tni_alloc(sizeof *label);
+    TN_CHECK(label, TN_NOMEM, "cannot allocate a label of %zu bytes", sizeof *label);
+    tn_status status = tni_record_new(&shown, TN_KEY_PYTHON, &label->record);
+    if (status != TN_OK) {
+        tni_free(label);
+        return status;
+    }
+    *out = label;
+    return TN_OK;
+}
+
+void tn_call_label_free(tn_call_label *label)
+{
+    if (!label)
+        return;
+    tni_record_free_now(label->record);
+    tni_free(label);
+}
+
+void tn_call_set_label(tn_call *call, const tn_call_label *label)
+{
+    if (!call || !label || call->kernel->boxed != mode_kernel)
+        return;
+    call->kernel = &label->record->kernel;
+    tni_profile_label(call);
+}
+
+/* ---- registering ---- */
 
 static struct {
     pthread_mutex_t lock;

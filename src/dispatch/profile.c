@@ -59,11 +59,17 @@ void tni_profile_begin(tn_call *c, const tn_value *args, int nargs)
         return;
     e->key = tn_key_name(tni_slot_key(c->slot));
     if (wants.stack)
-        e->kernel = note_kernel(c->kernel);
+        atomic_store_explicit(&e->kernel, note_kernel(c->kernel), memory_order_relaxed);
     if (wants.shapes)
         put_shapes(e, args, nargs);
     c->flags |= TNI_FRAME_WATCHED | TNI_FRAME_PROFILED;
     tni_prof_go(e);
+}
+
+void tni_profile_label(const tn_call *call)
+{
+    if ((call->flags & TNI_FRAME_PROFILED) && call->kernel->record)
+        tni_prof_set_kernel(call->depth, &call->kernel->record->site);
 }
 
 void tni_profile_end(const tn_call *call, tn_status status)

@@ -261,7 +261,7 @@ tni_prof_event *tni_prof_begin(tn_profile_kind kind, const char *name, uint32_t 
     uint32_t depth = log->depth;
     e->name = name;
     e->key = NULL;
-    e->kernel = NULL;
+    atomic_store_explicit(&e->kernel, NULL, memory_order_relaxed);
     e->more.shapes = NULL;
     if (log->memory && (e->more.memory = arena_take(log, sizeof *e->more.memory)))
         e->more.memory->shapes = NULL;
@@ -350,15 +350,22 @@ void tni_prof_end(tni_prof_event *e, tn_status status)
     }
 }
 
+/* How many events are open up to that of a dispatch frame, which is the innermost but for ranges
+ * that were left open; 0: it belongs to a recording that is over. */
+static uint32_t find_frame(const tni_prof_log *log, uint32_t frame)
+{
+    uint32_t depth = log ? log->depth : 0;
+    while (depth > 0 && log->open[depth - 1].frame == TNI_NO_FRAME)
+        depth--;
+    return depth > 0 && log->open[depth - 1].frame == frame ? depth : 0;
+}
+
 void tni_prof_end_frame(uint32_t frame, tn_status status)
 {
     uint64_t now = tni_prof_ticks();
-    tni_prof_log *log = mine;
-    uint32_t depth = log ? log->depth : 0;
-    while (depth > 0 && log->open[depth - 1].frame == TNI_NO_FRAME)
-        depth--;                                          /* ranges that were left open */
-    if (depth > 0 && log->open[depth - 1].frame == frame) /* else of a recording that is over */
-        finish_to(log, depth - 1, status, now);
+    uint32_t depth = find_frame(mine, frame);
+    if (depth > 0)
+        finish_to(mine, depth - 1, status, now);
 }
 
 const char *tni_prof_text(const char *text)
@@ -387,6 +394,16 @@ const tni_prof_kernel *tni_prof_keep_kernel(const tni_prof_kernel *kernel)
         return NULL;
     *known = copy;
     return copy;
+}
+
+void tni_prof_set_kernel(uint32_t frame, const tni_prof_kernel *kernel)
+{
+    uint32_t depth = find_frame(mine, frame);
+    if (!depth || !mine->stack)
+        return;
+    const tni_prof_kernel *copy = tni_prof_keep_kernel(kernel);
+    if (copy)
+        atomic_store_explicit(&mine->open[depth - 1].event->kernel, copy, memory_order_release);
 }
 
 uint16_t tni_prof_made_node(uint64_t sequence)

@@ -35,8 +35,8 @@ typedef struct tni_prof_memory {
 /* A cache line: the dearest part of recording is new memory. Texts are valid as long as the log. */
 typedef struct tni_prof_event {
     const char *name;
-    const char *key;               /* NULL: none */
-    const tni_prof_kernel *kernel; /* NULL: not asked for */
+    const char *key;                       /* NULL: none */
+    const tni_prof_kernel *_Atomic kernel; /* NULL: not asked for */
     union {
         const int64_t *shapes;   /* see tni_prof_put_shapes; NULL: not asked for */
         tni_prof_memory *memory; /* with the option memory; NULL: no room */
@@ -69,6 +69,9 @@ typedef struct tni_prof_wants {
 tni_prof_event *tni_prof_begin(tn_profile_kind kind, const char *name, uint32_t frame,
                                tni_prof_wants *wants);
 void tni_prof_go(tni_prof_event *event);
+/* The event of dispatch frame @p frame is answered by @p kernel, which may go before the log does.
+ */
+void tni_prof_set_kernel(uint32_t frame, const tni_prof_kernel *kernel);
 /* End the innermost event of this kind of thing, and ranges that were left open inside it: the
  * event of dispatch frame @p frame. */
 void tni_prof_end_frame(uint32_t frame, tn_status status);

@@ -184,8 +184,9 @@ static tn_status take_event(taking *t, const tni_prof_event *e, const tni_prof_t
     }
     TN_TRY(number_of(t, e->name, &item->name));
     TN_TRY(number_of(t, e->key, &item->key));
-    if (e->kernel)
-        TN_TRY(take_kernel(t, e->kernel, &item->kernel));
+    const tni_prof_kernel *kernel = atomic_load_explicit(&e->kernel, memory_order_acquire);
+    if (kernel)
+        TN_TRY(take_kernel(t, kernel, &item->kernel));
     const int64_t *shapes = !t->memory ? e->more.shapes : memory ? memory->shapes : NULL;
     if (shapes)
         TN_TRY(take_shapes(t, shapes, &item->shapes));

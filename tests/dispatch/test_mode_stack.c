@@ -5,9 +5,11 @@
 #include "tenon/fake.h"
 #include "tenon/mode.h"
 #include "tenon/ops.h"
+#include "tenon/recorder.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static _Thread_local char seen[512];
 
@@ -203,6 +205,74 @@ TEST(an_operator_says_its_tags)
     EXPECT_STR(tn_op_tags(NULL), "");
 }
 
+/* ---- labels ---- */
+
+static char *report;
+
+static void look_at_myself(void)
+{
+    tn_string_free(report);
+    report = NULL;
+    tn_doctor_opts opts = TN_DOCTOR_OPTS_INIT;
+    opts.interval_ms = 1;
+    ASSERT_OK(tn_doctor_process((int)getpid(), &opts, &report));
+}
+
+static tn_status answer_with_label(void *ctx, tn_call *call, const tn_value *args, tn_value *rets)
+{
+    tn_call_set_label(call, NULL);
+    tn_call_set_label(call, ctx);
+    look_at_myself();
+    return tn_call_mode_go_on(call, args, rets);
+}
+
+TEST(a_label_shows_who_answers_a_call_until_it_has_returned)
+{
+    tn_call_label *label = NULL;
+    char name[] = "their_mode", file[] = "theirs.lua";
+    ASSERT_OK(tn_call_label_new(name, file, 12, &label));
+    memset(name, 'x', sizeof name - 1); /* copied */
+    memset(file, 'x', sizeof file - 1);
+    tn_tensor *x = ones(), *y = NULL;
+    tn_call_mode *mode = NULL;
+    ASSERT_OK(tn_call_mode_new(answer_with_label, label, NULL, &mode));
+    ASSERT_OK(tn_call_mode_push(mode));
+    ASSERT_OK(tn_mm(x, x, &y));
+    tn_call_mode_unref(tn_call_mode_pop());
+    tn_call_mode_unref(mode);
+    EXPECT_CONTAINS(report, "key Python, inside the kernel");
+    EXPECT_CONTAINS(report, "kernel their_mode (theirs.lua:12)");
+    look_at_myself();
+    EXPECT(strstr(report, "their_mode") == NULL);
+    tn_string_free(report);
+    report = NULL;
+    tn_call_label_free(label);
+    tn_tensor_unref(x);
+    tn_tensor_unref(y);
+}
+
+static tn_status label_myself(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    tn_call_label *ctx = tn_call_context(call);
+    (void)args, (void)rets;
+    tn_call_set_label(call, ctx);
+    return tn_call_context(call) == ctx ? TN_OK : TN_INTERNAL;
+}
+
+TEST(a_kernel_keeps_its_own_name_and_context_whatever_label_is_set)
+{
+    kit k = kit_open();
+    tn_call_label *label = NULL;
+    ASSERT_OK(tn_call_label_new("label", NULL, 0, &label));
+    kit_def_with(&k, "plain(Tensor x) -> ()", label_myself, label);
+    EXPECT_OK(kit_call("t::plain", kit_keys(TN_KEY_CPU)));
+    kit_close(&k);
+    tn_call_label_free(label);
+    tn_call_label_free(NULL);
+    EXPECT_EQ_INT(tn_call_label_new(NULL, "x", 1, &label), TN_INVALID);
+    EXPECT_EQ_INT(tn_call_label_new("x", "x", 1, NULL), TN_INVALID);
+}
+
 TEST(allocations_of_modes_fail_in_turn_and_leave_nothing)
 {
     tn_call_mode *first = mode_of(refuse, "warm");
@@ -214,7 +284,11 @@ TEST(allocations_of_modes_fail_in_turn_and_leave_nothing)
     {
         tn_call_mode *mode = NULL;
         tn_tensor *shell = NULL;
-        rc = tn_call_mode_new(refuse, NULL, NULL, &mode);
+        tn_call_label *label = NULL;
+        rc = tn_call_label_new("label", "file", 1, &label);
+        tn_call_label_free(label);
+        if (rc == TN_OK)
+            rc = tn_call_mode_new(refuse, NULL, NULL, &mode);
         if (rc == TN_OK)
             rc = tn_call_mode_push(mode);
         if (rc == TN_OK)

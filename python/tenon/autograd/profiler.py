@@ -47,7 +47,9 @@ class FunctionEvent:
     """One event; times are in microseconds."""
 
     def __init__(self, id, record):
-        kind, self.name, shapes, start, duration, own, self.thread, self.depth, self.parent, seq, self.memory = record
+        (kind, self.name, shapes, kernel, start, duration, own, self.thread, self.depth, self.parent, seq,
+         self.memory) = record
+        self.stack = [kernel] if kernel else []  # with_stack: the kernels that it went through, "name (file:line)"
         self.id, self.sequence_nr, self.kind = id, seq, kind
         self.time_range = Interval(start / 1e3, (start + duration) / 1e3)
         self.cpu_time_total = duration / 1e3
@@ -62,7 +64,7 @@ class FunctionEvent:
     cpu_time = property(lambda self: self.cpu_time_total)
     cpu_memory_usage = property(lambda self: self.memory)
     device_time_total = cuda_time_total = self_device_time_total = self_cuda_time_total = 0
-    flops, stack = 0, ()
+    flops = 0
 
     def __repr__(self):
         return "<FunctionEvent id=%d name=%s cpu_time=%s thread=%s input_shapes=%s>" % (
@@ -203,7 +205,7 @@ class profile:
                  profile_memory=False, with_stack=False, with_modules=False, use_kineto=False, use_cpu=True,
                  experimental_config=None, acc_events=False, custom_trace_id_callback=None):
         self.enabled = enabled
-        self.record_shapes, self.profile_memory = record_shapes, profile_memory
+        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.entered = False
         self._recording = None
         self.function_events = None
@@ -214,7 +216,7 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        _C._profiler_start(self.record_shapes, self.profile_memory)
+        _C._profiler_start(self.record_shapes, self.profile_memory, self.with_stack)
         return self
 
     def __exit__(self, *args):
@@ -222,9 +224,16 @@ class profile:
             return False
         self._recording = _C._profiler_stop()
         events = [FunctionEvent(i, r) for i, r in enumerate(self._recording.events())]
-        for e in events:
-            if e.parent >= 0:
-                e.cpu_parent = events[e.parent]
+        for e in events:  # parents come first
+            e.cpu_parent = events[e.parent] if e.parent >= 0 else None
+            if e.cpu_parent is not None and e.cpu_parent.kind == _REDISPATCH:  # is told of by the call around it
+                e.cpu_parent = e.cpu_parent.cpu_parent
+            if e.cpu_parent is None:
+                continue
+            if e.kind == _REDISPATCH:
+                e.cpu_parent.self_cpu_time_total += e.self_cpu_time_total
+                e.cpu_parent.stack += e.stack
+            else:
                 e.cpu_parent.cpu_children.append(e)
         self.function_events = EventList([e for e in events if e.kind != _REDISPATCH], self._recording,
                                          self.profile_memory)

@@ -88,6 +88,7 @@ class profile:
             raise AssertionError("No valid profiler activities found")
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
         self.on_trace_ready, self.record_shapes, self.profile_memory = on_trace_ready, record_shapes, profile_memory
+        self.with_stack = with_stack
         self.step_num = 0
         self.profiler = None
         self._range = None
@@ -99,7 +100,8 @@ class profile:
     def _go(self):
         if self.current_action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
             if self.profiler is None or self._done:
-                self.profiler = _profiler.profile(record_shapes=self.record_shapes, profile_memory=self.profile_memory)
+                self.profiler = _profiler.profile(record_shapes=self.record_shapes, profile_memory=self.profile_memory,
+                                                  with_stack=self.with_stack)
                 self.profiler.__enter__()
                 self._done = False
             self._range = record_function("ProfilerStep#%d" % self.step_num)
