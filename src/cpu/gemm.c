@@ -10,9 +10,11 @@
 #include "cpu/loops.h"
 #include "cpu/move.h"
 
-/* Multiply-adds up to which a product stays on one thread: 2 µs or so where other threads are at
- * hand, 25 where they would have to be woken. About how many a tile has; less where there would be
- * fewer than FEWEST_TILES. */
+/* Multiply-adds up to which a product stays on one thread: 3.5 µs or so where other threads are at
+ * hand, of which sharing saves half a microsecond at best and wastes as much when they come late;
+ * 25 where they would have to be woken. How many a chunk of tiles has at least. About how many a
+ * tile has; less where there would be fewer than FEWEST_TILES. */
+#define ALONE        (INT64_C(1) << 18)
 #define SERIAL       (INT64_C(1) << 17)
 #define WAKE         (INT64_C(1) << 21)
 #define TILE         (INT64_C(1) << 23)
@@ -185,7 +187,7 @@ static bool is_shared(const product *p)
 static tn_status run(product *p)
 {
     int64_t work = times(times(p->g.m, p->g.n), p->g.k);
-    if (p->g.batch == 1 && (work <= SERIAL || (work <= WAKE && !is_shared(p))))
+    if (p->g.batch == 1 && (work <= ALONE || (work <= WAKE && !is_shared(p))))
         return run_kernel(p, &p->g);
     choose_tiles(p);
     int64_t tiles = p->tiles_m * p->tiles_n, each = work / tiles;
@@ -403,7 +405,7 @@ static bool run_small(tn_dtype dtype, const tni_gemm_args *g, tn_scalar alpha, t
         return false;
     if (g->m <= 1 || g->n <= 1 || g->k == 0 || g->c.col != 1 || (keeps && g->d.col != 1))
         return false;
-    if (tni_gemm_blocked(g) || g->m > SERIAL || g->m * (g->n * g->k) > SERIAL)
+    if (tni_gemm_blocked(g) || g->m > ALONE || g->m * (g->n * g->k) > ALONE)
         return false;
     tni_cpu_kernels()->gemm->gemm[dtype](g, one, keeps ? one : NULL, NULL);
     return true;
