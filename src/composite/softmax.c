@@ -6,28 +6,29 @@
 #include "gen/kernels.h"
 #include "tenon/ops.h"
 
-/* @p self in @p dtype; a new reference. */
-static tn_status converted(tn_tensor *self, tn_dtype dtype, tn_tensor **out)
+typedef tn_status (*softmax_fn)(tn_tensor *self, int64_t dim, bool half_to_float, tn_tensor **out);
+
+/* @p fn of @p self in @p dtype. */
+static tn_status of_converted(softmax_fn fn, tn_tensor *self, int64_t dim, tn_dtype dtype,
+                              tn_tensor **out)
 {
-    if (dtype == TN_DTYPE_NONE) {
-        *out = tn_tensor_ref(self);
-        return TN_OK;
-    }
-    return tn_to_dtype(self, dtype, false, false, TN_FORMAT_NONE, out);
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_TRY(tn_to_dtype(self, dtype, false, false, TN_FORMAT_NONE, &x));
+    return fn(x, dim, false, out);
 }
 
 tn_status tni_composite_softmax(tn_tensor *self, int64_t dim, tn_dtype dtype, tn_tensor **out)
 {
-    TN_AUTO(tn_tensor) x = NULL;
-    TN_TRY(converted(self, dtype, &x));
-    return tn__softmax(x, dim, false, out);
+    if (TNI_LIKELY(dtype == TN_DTYPE_NONE))
+        return tn__softmax(self, dim, false, out);
+    return of_converted(tn__softmax, self, dim, dtype, out);
 }
 
 tn_status tni_composite_log_softmax(tn_tensor *self, int64_t dim, tn_dtype dtype, tn_tensor **out)
 {
-    TN_AUTO(tn_tensor) x = NULL;
-    TN_TRY(converted(self, dtype, &x));
-    return tn__log_softmax(x, dim, false, out);
+    if (TNI_LIKELY(dtype == TN_DTYPE_NONE))
+        return tn__log_softmax(self, dim, false, out);
+    return of_converted(tn__log_softmax, self, dim, dtype, out);
 }
 
 tn_status tni_kernel__safe_softmax(tn_call *call, tn_tensor *self, int64_t dim, tn_dtype dtype,

@@ -45,20 +45,23 @@ static tn_status one_line(void *const *line, void *scratch, void *ctx)
 static tn_status run(softmax_job *j, const tn_tensor *a, const tn_tensor *b, int64_t dim,
                      tn_tensor *out)
 {
-    int d;
     if (out->numel == 0)
         return TN_OK;
-    TN_TRY(tni_wrap_dim(dim, a->ndim, &d));
+    int d = (int)(dim < 0 ? dim + (a->ndim ? a->ndim : 1) : dim); /* in range: the shape was made */
     j->n = a->ndim ? a->sizes[d] : 1;
     tn_dtype dtype = (tn_dtype)a->dtype, compute = tni_compute_dtype(dtype);
     uint32_t contiguous = out->flags & a->flags & (b ? b->flags : TNI_CONTIGUOUS);
     if (d >= a->ndim - 1 && (contiguous & TNI_CONTIGUOUS) && dtype == compute) {
-        int64_t rows = a->numel / j->n, grain = j->n < GRAIN ? GRAIN / j->n : 1;
+        int64_t rows = 1; /* no division: it would be a tenth of a small call */
+        for (int i = 0; i < d; i++)
+            rows *= a->sizes[i];
         j->out = out->data;
         j->a = a->data;
         j->b = b ? b->data : NULL;
         j->row_bytes = j->n * (int64_t)tni_dtype_size(dtype);
-        return rows <= grain ? some_rows(0, rows, j) : tni_pool_for(rows, grain, some_rows, j);
+        if (a->numel <= GRAIN)
+            return some_rows(0, rows, j);
+        return tni_pool_for(rows, j->n < GRAIN ? GRAIN / j->n : 1, some_rows, j);
     }
     tni_line lines[] = {
         {out, compute, TNI_LINE_WRITE}, {a, compute, TNI_LINE_READ}, {b, compute, TNI_LINE_READ}};
