@@ -140,8 +140,6 @@ static tn_status fill_entry(job *j, int64_t i, const tni_optim_step *step)
         e->at[k] = t->data;
         if (alike || e->n == 0)
             continue;
-        if (k != 1 || step->scaled)
-            TN_TRY(tni_check_internal_overlap(t));
         TN_TRY(tni_tensor_new(p->ndim, p->sizes, NULL, e->dtype, TN_CPU, &e->copies[k]));
         TN_TRY(tni_copy_cpu(e->copies[k], t));
         e->at[k] = e->copies[k]->data;

@@ -49,6 +49,9 @@ tn_status tni_optim_check(const tni_optim_lists *l)
                  "\"fused_%s_kernel\" not implemented for '%s'", l->name, tni_dtype_text(dtype));
         for (int k = 1; k < l->n; k++)
             TN_TRY(check_like(l, k, i));
+        for (int k = 0; k < l->n; k++)
+            if (k != 1 || l->grad_scale) /* gradients are written where they are scaled */
+                TN_TRY(tni_check_internal_overlap(l->at[k][i]));
         if (l->steps_n >= 0)
             TN_TRY(check_number("each of state_steps", l->steps[i]));
     }

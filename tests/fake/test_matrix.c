@@ -6,41 +6,8 @@
 
 #include "harness/test.h"
 #include "base/alloc.h"
-#include "core/tensor.h"
-#include "gen/samples.h"
-#include "op/schema.h"
-#include "tenon/dispatch.h"
+#include "ops/sampling.h"
 #include "tenon/fake.h"
-
-enum { MOST = TNI_SCHEMA_MAX_ARGS };
-
-typedef struct bundle {
-    tn_value v[MOST];
-    int n;
-} bundle;
-
-static void bundle_clear(bundle *b)
-{
-    for (int i = 0; i < b->n; i++)
-        tn_value_clear(&b->v[i]);
-    b->n = 0;
-}
-
-static bundle real_arguments(const tni_sample *s)
-{
-    bundle b = {0};
-    tn_op *op;
-    tni_schema *schema;
-    char *text;
-    ASSERT_OK(tn_op_find(s->op, &op));
-    ASSERT_OK(tn_op_schema(op, &text));
-    ASSERT_OK(tni_schema_parse(text, &schema));
-    tn_string_free(text);
-    ASSERT_OK(tni_args_parse(schema, s->args, b.v));
-    b.n = schema->nargs;
-    tni_schema_free(schema);
-    return b;
-}
 
 /* What stands for a real tensor: a fake on the same device, a fake on CUDA, or a meta tensor. */
 typedef enum clothing { AS_FAKE, AS_CUDA, AS_META } clothing;
@@ -57,20 +24,19 @@ static tn_tensor *over(tni_storage *storage, const tn_tensor *t, tn_device devic
     return made;
 }
 
-static tn_tensor *dressed(tn_tensor *t, clothing how, tn_fake_mode *mode)
+typedef struct dressing {
+    clothing how;
+    tn_fake_mode *mode;
+} dressing;
+
+static tn_tensor *dressed(tn_tensor *t, void *arg)
 {
+    const dressing *d = arg;
     tn_tensor *f = NULL, *made;
-    tni_storage *storage = NULL;
-    if (!t)
-        return NULL;
-    if (how == AS_META) {
-        ASSERT_OK(tni_storage_new(TN_META, t->storage->nbytes, &storage));
-        made = over(storage, t, TN_META, 0);
-        tni_storage_unref(storage);
-        return made;
-    }
-    ASSERT_OK(tn_fake_from_real(mode, t, &f));
-    if (how == AS_FAKE)
+    if (d->how == AS_META)
+        return sample_on_meta(t);
+    ASSERT_OK(tn_fake_from_real(d->mode, t, &f));
+    if (d->how == AS_FAKE)
         return f;
     made = over(f->storage, t, cuda, TNI_KS_FAKE);
     tn_tensor_unref(f);
@@ -79,39 +45,9 @@ static tn_tensor *dressed(tn_tensor *t, clothing how, tn_fake_mode *mode)
 
 static bundle translated(const bundle *real, clothing how, tn_fake_mode *mode)
 {
-    bundle b = {.n = real->n};
-    for (int i = 0; i < real->n; i++) {
-        const tn_value *v = &real->v[i];
-        if (v->tag == TN_TAG_TENSOR) {
-            b.v[i] = tn_value_take_tensor(dressed(v->u.tensor, how, mode));
-        } else if (v->tag == TN_TAG_TENSOR_LIST) {
-            tn_tensor **list = tni_alloc((v->count + 1) * sizeof *list);
-            for (uint32_t k = 0; k < v->count; k++)
-                list[k] = dressed(v->u.tensors[k], how, mode);
-            b.v[i] = tn_value_take_tensors(list, v->count);
-        } else {
-            ASSERT_OK(tn_value_copy(v, &b.v[i]));
-        }
-    }
+    bundle b = bundle_copy(real);
+    bundle_reform(&b, dressed, &(dressing){how, mode});
     return b;
-}
-
-static tn_status call(const char *name, const bundle *args, bundle *rets)
-{
-    tn_op *op;
-    ASSERT_OK(tn_op_find(name, &op));
-    tn_status st = tn_op_call(op, args->v, args->n, rets->v);
-    rets->n = st == TN_OK ? tn_op_num_returns(op) : 0;
-    return st;
-}
-
-static int shares_with(const bundle *args, const tn_tensor *t)
-{
-    for (int i = 0; i < args->n; i++)
-        if (args->v[i].tag == TN_TAG_TENSOR && args->v[i].u.tensor &&
-            tn_tensor_shares_storage(args->v[i].u.tensor, t))
-            return i;
-    return -1;
 }
 
 static void compare_tensors(const bundle *real_args, const tn_tensor *real, const bundle *fake_args,
@@ -133,7 +69,7 @@ static void compare_tensors(const bundle *real_args, const tn_tensor *real, cons
         EXPECT_EQ_INT(fake->sizes[d], real->sizes[d]);
         EXPECT_EQ_INT(fake->strides[d], real->strides[d]);
     }
-    EXPECT_EQ_INT(shares_with(fake_args, fake), shares_with(real_args, real));
+    EXPECT_EQ_INT(sample_shares_with(fake_args, fake), sample_shares_with(real_args, real));
     uint32_t a = 0, b = 0;
     EXPECT_OK(tn_tensor_version(real, &a));
     EXPECT_OK(tn_tensor_version(fake, &b));
@@ -158,11 +94,6 @@ static void compare(const bundle *real_args, const bundle *real, const bundle *f
     }
 }
 
-static void note(const tni_sample *s)
-{
-    test_note("%s:%d: %s(%s)", s->file, s->line, s->op, s->args);
-}
-
 /* The last call needed values, and Meta cannot do it either: then the failure is right. That these
  * operators fail at all is tested one by one in test_rules.c. */
 static bool needs_values(const tni_sample *s, const bundle *real)
@@ -171,20 +102,11 @@ static bool needs_values(const tni_sample *s, const bundle *real)
     if (!strstr(tn_last_error(), "depends on values"))
         return false;
     bundle b = translated(real, AS_META, NULL);
-    tn_status status = call(s->op, &b, &rets);
+    tn_status status = sample_call(s->op, &b, &rets);
     bool other = status != TN_OK && (s->status == TN_OK || !strstr(tn_last_error(), s->text));
     bundle_clear(&rets);
     bundle_clear(&b);
     return other;
-}
-
-static bool has_tensors(const bundle *b)
-{
-    for (int i = 0; i < b->n; i++)
-        if ((b->v[i].tag == TN_TAG_TENSOR && b->v[i].u.tensor) ||
-            (b->v[i].tag == TN_TAG_TENSOR_LIST && b->v[i].count))
-            return true;
-    return false;
 }
 
 /* A sample of the operator @p name, which is s->op or a variant of it, beside the real call. Gives
@@ -194,9 +116,9 @@ static bool run_beside(const tni_sample *s, const char *name, const bundle *real
 {
     bundle x = {0}, y = {0}, fake = translated(real, how, mode);
     bool needed_values = false;
-    tn_status real_status = call(name, real, &x);
+    tn_status real_status = sample_call(name, real, &x);
     tn_fake_guard guard = tn_fake_enter(inside ? mode : NULL);
-    tn_status status = call(name, &fake, &y);
+    tn_status status = sample_call(name, &fake, &y);
     tn_fake_leave(guard);
     if (real_status == TN_OK && status != TN_OK && needs_values(s, real)) {
         needed_values = true;
@@ -222,9 +144,9 @@ static void run_samples(clothing how, bool inside)
         /* A device that is named stays what it is. */
         if (s->status != TN_OK || (how == AS_CUDA && strstr(s->args, "meta")))
             continue;
-        note(s);
-        bundle real = real_arguments(s);
-        if (how != AS_CUDA || has_tensors(&real))
+        sample_note(s, "fake");
+        bundle real = sample_arguments(s);
+        if (how != AS_CUDA || bundle_has_tensors(&real))
             needed_values += run_beside(s, s->op, &real, how, mode, inside);
         bundle_clear(&real);
     }
@@ -255,8 +177,8 @@ TEST(in_place_variants_write_and_refuse_as_real_ones_do)
         const tni_sample *s = &tni_samples[i];
         if (s->status != TN_OK || !s->inplace[0])
             continue;
-        note(s);
-        bundle real = real_arguments(s);
+        sample_note(s, "fake");
+        bundle real = sample_arguments(s);
         run_beside(s, s->inplace, &real, AS_FAKE, mode, true);
         bundle_clear(&real);
     }
@@ -267,7 +189,7 @@ TEST(in_place_variants_write_and_refuse_as_real_ones_do)
  * of the results' dtypes. */
 static bundle out_arguments(const tni_sample *s, const bundle *results)
 {
-    bundle b = real_arguments(s);
+    bundle b = sample_arguments(s);
     tni_schema *schema;
     tn_op *op;
     char *text;
@@ -303,14 +225,14 @@ TEST(out_variants_resize_and_refuse_as_real_ones_do)
         const tni_sample *s = &tni_samples[i];
         if (s->status != TN_OK || !s->out[0])
             continue;
-        note(s);
-        bundle plain = real_arguments(s), results = {0};
-        ASSERT_OK(call(s->op, &plain, &results));
+        sample_note(s, "fake");
+        bundle plain = sample_arguments(s), results = {0};
+        ASSERT_OK(sample_call(s->op, &plain, &results));
         bundle real = out_arguments(s, &results), x = {0}, y = {0};
         bundle fake = translated(&real, AS_FAKE, mode);
-        tn_status real_status = call(s->out, &real, &x);
+        tn_status real_status = sample_call(s->out, &real, &x);
         tn_fake_guard guard = tn_fake_enter(mode);
-        tn_status status = call(s->out, &fake, &y);
+        tn_status status = sample_call(s->out, &fake, &y);
         tn_fake_leave(guard);
         if (status == TN_OK || real_status != TN_OK || !needs_values(s, &plain)) {
             EXPECT_EQ_INT(status, real_status);
@@ -339,11 +261,11 @@ TEST(error_samples_are_refused_as_declared)
                             strstr(s->text, "number of ones in mask");
         if (s->status == TN_OK || about_values || strstr(s->args, "meta"))
             continue;
-        note(s);
-        bundle real = real_arguments(s), y = {0};
+        sample_note(s, "fake");
+        bundle real = sample_arguments(s), y = {0};
         bundle fake = translated(&real, AS_FAKE, mode);
         tn_fake_guard guard = tn_fake_enter(mode);
-        tn_status status = call(s->op, &fake, &y);
+        tn_status status = sample_call(s->op, &fake, &y);
         tn_fake_leave(guard);
         if (status == TN_OK || !strstr(tn_last_error(), "depends on values")) {
             EXPECT_EQ_INT(status, s->status);
@@ -366,17 +288,17 @@ TEST(each_allocation_failing_leaks_nothing)
         const tni_sample *s = &tni_samples[i];
         if (s->status != TN_OK)
             continue;
-        note(s);
-        bundle real = real_arguments(s), rets = {0};
+        sample_note(s, "fake");
+        bundle real = sample_arguments(s), rets = {0};
         bundle fake = translated(&real, AS_FAKE, mode);
         tn_fake_guard guard = tn_fake_enter(mode);
-        tn_status wanted = call(s->op, &fake, &rets); /* what is made once is made now */
+        tn_status wanted = sample_call(s->op, &fake, &rets); /* what is made once is made now */
         bundle_clear(&rets);
         tn_status rc = TN_INTERNAL;
         int64_t before = tni_test_live;
         WITH_EACH_ALLOCATION_FAILING(rc)
         {
-            rc = call(s->op, &fake, &rets);
+            rc = sample_call(s->op, &fake, &rets);
             if (rc != TN_OK)
                 EXPECT((rc == TN_NOMEM || rc == wanted) && tni_test_live == before);
             if (rc == wanted)

@@ -13,42 +13,12 @@
 
 #include "harness/test.h"
 #include "base/alloc.h"
-#include "core/tensor.h"
-#include "gen/samples.h"
-#include "op/schema.h"
-#include "tenon/dispatch.h"
+#include "ops/sampling.h"
 #include "tenon/ops.h"
-
-enum { MOST = TNI_SCHEMA_MAX_ARGS };
-
-typedef struct bundle {
-    tn_value v[MOST];
-    int n;
-} bundle;
-
-static void bundle_clear(bundle *b)
-{
-    for (int i = 0; i < b->n; i++)
-        tn_value_clear(&b->v[i]);
-    b->n = 0;
-}
 
 /* ---- tensors in other clothes ---- */
 
 typedef enum clothing { AS_IS, ON_META, TRANSPOSED, EVERY_SECOND } clothing;
-
-static tn_tensor *on_meta(const tn_tensor *t)
-{
-    tni_storage *s = NULL;
-    tn_tensor *m = NULL;
-    ASSERT_OK(tni_storage_new(TN_META, t->storage->nbytes, &s));
-    tn_keyset keys = tni_tensor_keys_for(TN_DEVICE_META, tn_tensor_is_inference(t));
-    ASSERT_OK(tni_tensor_over(s, t->ndim, t->sizes, t->strides, t->offset, (tn_dtype)t->dtype, keys,
-                              TN_META, &m));
-    tni_storage_unref(s);
-    m->flags |= t->flags & (TNI_WRAPPED_NUMBER | TNI_REQUIRES_GRAD);
-    return m;
-}
 
 /* The same values in other memory: dimensions in reverse order, or every second element. */
 static tn_tensor *relaid(tn_tensor *t, clothing how)
@@ -59,93 +29,36 @@ static tn_tensor *relaid(tn_tensor *t, clothing how)
         strides[d] = step;
         step *= t->sizes[d] ? t->sizes[d] : 1;
     }
-    tn_tensor *r = NULL;
-    ASSERT_OK(tni_tensor_new(t->ndim, t->sizes, strides, (tn_dtype)t->dtype, TN_CPU, &r));
-    ASSERT_OK(tn_copy_(r, t, false));
-    r->flags |= t->flags & (TNI_WRAPPED_NUMBER | TNI_REQUIRES_GRAD);
-    atomic_store(r->versions, 0);
-    return r;
+    return sample_relaid(t, strides, (tn_dtype)t->dtype);
 }
 
-static tn_tensor *dress(tn_tensor *t, clothing how)
+static tn_tensor *dress(tn_tensor *t, void *arg)
 {
-    if (!t || t->device.type == TN_DEVICE_META)
+    clothing how = *(clothing *)arg;
+    if (t->device.type == TN_DEVICE_META)
         return tn_tensor_ref(t);
-    return how == ON_META ? on_meta(t) : relaid(t, how);
-}
-
-static void dress_all(bundle *b, clothing how)
-{
-    for (int i = 0; how != AS_IS && i < b->n; i++) {
-        tn_value *v = &b->v[i];
-        if (v->tag == TN_TAG_TENSOR && v->u.tensor) {
-            tn_tensor *d = dress(v->u.tensor, how);
-            tn_value_clear(v);
-            *v = tn_value_take_tensor(d);
-        } else if (v->tag == TN_TAG_TENSOR_LIST) {
-            uint32_t n = v->count;
-            tn_tensor **list = tni_alloc(n * sizeof *list);
-            for (uint32_t k = 0; k < n; k++)
-                list[k] = dress(v->u.tensors[k], how);
-            tn_value_clear(v);
-            *v = tn_value_take_tensors(list, n);
-        } else if (v->tag == TN_TAG_DEVICE && how == ON_META) {
-            v->u.device = TN_META;
-        }
-    }
-}
-
-/* ---- calling ---- */
-
-static const tni_schema *schema_of(const char *op, tni_schema **owned)
-{
-    tn_op *handle;
-    char *text;
-    ASSERT_OK(tn_op_find(op, &handle));
-    ASSERT_OK(tn_op_schema(handle, &text));
-    ASSERT_OK(tni_schema_parse(text, owned));
-    tn_string_free(text);
-    return *owned;
+    return how == ON_META ? sample_on_meta(t) : relaid(t, how);
 }
 
 static bundle arguments(const tni_sample *s, clothing how)
 {
-    bundle b = {0};
-    tni_schema *schema;
-    schema_of(s->op, &schema);
-    ASSERT_OK(tni_args_parse(schema, s->args, b.v));
-    b.n = schema->nargs;
-    if (how == ON_META) { /* a factory is told by its device argument */
-        for (int i = 0; i < b.n; i++) {
-            if (schema->args[i].type->kind == TNI_TYPE_OPTIONAL && b.v[i].tag == TN_TAG_NONE &&
-                schema->args[i].type->children[0]->kind == TNI_TYPE_DEVICE &&
-                schema->tensor_args == 0)
-                b.v[i] = tn_value_device(TN_META);
-        }
+    bundle b = sample_arguments(s);
+    tni_schema *schema = sample_schema(s->op);
+    for (int i = 0; how == ON_META && i < b.n; i++) {
+        const tni_schema_type *type = schema->args[i].type;
+        /* A factory is told by its device argument. */
+        if (b.v[i].tag == TN_TAG_DEVICE ||
+            (b.v[i].tag == TN_TAG_NONE && type->kind == TNI_TYPE_OPTIONAL &&
+             type->children[0]->kind == TNI_TYPE_DEVICE && schema->tensor_args == 0))
+            b.v[i] = tn_value_device(TN_META);
     }
     tni_schema_free(schema);
-    dress_all(&b, how);
+    if (how != AS_IS)
+        bundle_reform(&b, dress, &how);
     return b;
 }
 
-static tn_status call(const char *op, const bundle *args, bundle *rets)
-{
-    tn_op *handle;
-    tn_status st = tn_op_find(op, &handle);
-    if (st != TN_OK)
-        return st;
-    tn_manual_seed(7);
-    st = tn_op_call(handle, args->v, args->n, rets->v);
-    rets->n = st == TN_OK ? tn_op_num_returns(handle) : 0;
-    return st;
-}
-
 /* ---- comparing ---- */
-
-static bool uninitialised(const char *op)
-{
-    return strstr(op, "empty") != NULL || strstr(op, "resize_") != NULL;
-}
 
 static bool tolerant(const char *op) /* layouts may change the order of a sum */
 {
@@ -190,17 +103,6 @@ static void expect_same_geometry(const tn_tensor *a, const tn_tensor *b)
     }
 }
 
-/* Which argument's storage does a result use? -1: its own. */
-static int shares_with(const bundle *args, const tn_tensor *t)
-{
-    for (int i = 0; i < args->n; i++) {
-        if (args->v[i].tag == TN_TAG_TENSOR && args->v[i].u.tensor &&
-            tn_tensor_shares_storage(args->v[i].u.tensor, t))
-            return i;
-    }
-    return -1;
-}
-
 static void compare_tensors(const char *op, const bundle *a_args, tn_tensor *a,
                             const bundle *b_args, tn_tensor *b, clothing how)
 {
@@ -212,14 +114,14 @@ static void compare_tensors(const char *op, const bundle *a_args, tn_tensor *a,
         EXPECT(b->device.type == TN_DEVICE_META);
         EXPECT(tn_tensor_data(b) == NULL);
         expect_same_geometry(a, b);
-        EXPECT_EQ_INT(shares_with(b_args, b), shares_with(a_args, a));
+        EXPECT_EQ_INT(sample_shares_with(b_args, b), sample_shares_with(a_args, a));
         return;
     }
     EXPECT_EQ_INT(a->ndim, b->ndim);
     EXPECT_EQ_INT(a->dtype, b->dtype);
     for (int d = 0; a->ndim == b->ndim && d < a->ndim; d++)
         EXPECT_EQ_INT(a->sizes[d], b->sizes[d]);
-    if (!uninitialised(op) && a->device.type == TN_DEVICE_CPU)
+    if (!sample_uninitialised(op) && a->device.type == TN_DEVICE_CPU)
         expect_same_values(a, b, !tolerant(op));
 }
 
@@ -239,44 +141,20 @@ static void compare(const char *op, const bundle *a_args, const bundle *a, const
     }
 }
 
-static bool needs_data(const char *op) /* what a tensor without data cannot answer */
-{
-    return strstr(op, "item") != NULL || strstr(op, "_local_scalar_dense") != NULL ||
-           strcmp(op, "aten::equal") == 0 || strstr(op, "ctc_loss.Tensor") != NULL ||
-           strcmp(op, "aten::_ctc_loss_backward.Tensor") == 0 || strstr(op, "::nonzero") != NULL ||
-           strstr(op, "_unique2") != NULL || strstr(op, "masked_select") != NULL ||
-           strstr(op, "_sequence") != NULL || strstr(op, ".data") != NULL ||
-           strcmp(op, "aten::where") == 0 || strcmp(op, "aten::narrow.Tensor") == 0 ||
-           strcmp(op, "aten::allclose") == 0 || strcmp(op, "aten::bincount") == 0 ||
-           strcmp(op, "aten::argwhere") == 0 || strcmp(op, "aten::is_nonzero") == 0 ||
-           strstr(op, "::unique") != NULL;
-}
-
 /* ---- the tests ---- */
-
-static void note(const tni_sample *s, const char *what)
-{
-    test_note("%s:%d: %s(%s), %s", s->file, s->line, s->op, s->args, what);
-}
 
 static void run_clothed(clothing how, const char *what)
 {
     for (int i = 0; i < tni_num_samples; i++) {
         const tni_sample *s = &tni_samples[i];
-        if (s->status != TN_OK || (how == ON_META && needs_data(s->op)))
+        if (s->status != TN_OK || (how == ON_META && sample_needs_data(s->op)))
             continue;
-        /* as_strided and its kin look at memory, not at values: another layout is another question.
-         */
-        if (how != ON_META &&
-            (strstr(s->op, "strided") || strstr(s->op, "_reshape_alias") ||
-             strcmp(s->op, "aten::view") == 0 || strcmp(s->op, "aten::view_as_complex") == 0 ||
-             strstr(s->op, "resize_") || strstr(s->op, "_unsafe_view") ||
-             strstr(s->op, "storage_offset")))
+        if (how != ON_META && sample_looks_at_memory(s->op))
             continue;
-        note(s, what);
+        sample_note(s, what);
         bundle a = arguments(s, AS_IS), b = arguments(s, how), x = {0}, y = {0};
-        EXPECT_OK(call(s->op, &a, &x));
-        EXPECT_OK(call(s->op, &b, &y));
+        EXPECT_OK(sample_call(s->op, &a, &x));
+        EXPECT_OK(sample_call(s->op, &b, &y));
         compare(s->op, &a, &x, &b, &y, how);
         bundle_clear(&x);
         bundle_clear(&y);
@@ -326,7 +204,7 @@ TEST(error_samples_fail_as_declared_on_cpu_and_meta)
         if (s->status == TN_OK)
             continue;
         for (clothing how = AS_IS; how <= ON_META; how++) {
-            bool data_error = strstr(s->text, "ZeroDivision") || needs_data(s->op) ||
+            bool data_error = strstr(s->text, "ZeroDivision") || sample_needs_data(s->op) ||
                               strstr(s->text, "is out of bounds for dimension 0") ||
                               strstr(s->text, "index out of range in self") ||
                               strstr(s->text, "tried to access index") ||
@@ -334,9 +212,9 @@ TEST(error_samples_fail_as_declared_on_cpu_and_meta)
             /* What is about data, or about Meta itself, is another question there. */
             if (how == ON_META && (data_error || strstr(s->args, "meta")))
                 continue;
-            note(s, how == ON_META ? "on meta" : "on the CPU");
+            sample_note(s, how == ON_META ? "on meta" : "on the CPU");
             bundle args = arguments(s, how), rets = {0};
-            EXPECT_FAIL(s->status, s->text, call(s->op, &args, &rets));
+            EXPECT_FAIL(s->status, s->text, sample_call(s->op, &args, &rets));
             bundle_clear(&args);
         }
     }
@@ -350,12 +228,12 @@ TEST(in_place_variants_write_the_functions_result_once)
             continue;
         bundle a = arguments(s, AS_IS), b = arguments(s, EVERY_SECOND), x = {0}, y = {0};
         tn_tensor *self = b.v[0].u.tensor;
-        note(s, "in place");
-        EXPECT_OK(call(s->op, &a, &x));
+        sample_note(s, "in place");
+        EXPECT_OK(sample_call(s->op, &a, &x));
         const tn_tensor *want = x.n ? x.v[0].u.tensor : NULL;
         bool fits = want && want->dtype == self->dtype && want->ndim == self->ndim &&
                     memcmp(want->sizes, self->sizes, sizeof(int64_t) * (size_t)self->ndim) == 0;
-        if (fits && !shares_with(&a, want)) {
+        if (fits && !sample_shares_with(&a, want)) {
             bundle_clear(&x);
             bundle_clear(&a);
             bundle_clear(&b);
@@ -363,7 +241,7 @@ TEST(in_place_variants_write_the_functions_result_once)
         }
         if (fits) {
             uint32_t version = 0;
-            EXPECT_OK(call(s->inplace, &b, &y));
+            EXPECT_OK(sample_call(s->inplace, &b, &y));
             EXPECT(y.n == 1 && y.v[0].u.tensor == self);
             expect_same_values(x.v[0].u.tensor, self, !tolerant(s->op));
             EXPECT_OK(tn_tensor_version(self, &version));
@@ -397,16 +275,15 @@ TEST(out_variants_write_the_functions_result_once_and_keep_a_fitting_layout)
         if (s->status != TN_OK || !s->out[0])
             continue;
         bundle a = arguments(s, AS_IS), x = {0};
-        note(s, "out");
-        EXPECT_OK(call(s->op, &a, &x));
+        sample_note(s, "out");
+        EXPECT_OK(sample_call(s->op, &a, &x));
         tn_tensor *want = x.n == 1 && x.v[0].tag == TN_TAG_TENSOR ? x.v[0].u.tensor : NULL;
         for (int kind = 0; want && kind < 3; kind++) {
             bundle b = arguments(s, AS_IS), y = {0};
             tn_tensor *out = make_out(want, kind);
             int64_t stride = out->ndim ? out->strides[out->ndim - 1] : 0;
             uint32_t version = 0;
-            tni_schema *schema;
-            schema_of(s->out, &schema);
+            tni_schema *schema = sample_schema(s->out);
             b.n = schema->nargs; /* the function's arguments without options, then out */
             for (int k = 0; k < schema->nargs; k++) {
                 if (schema->args[k].is_out) {
@@ -415,10 +292,10 @@ TEST(out_variants_write_the_functions_result_once_and_keep_a_fitting_layout)
                 }
             }
             tni_schema_free(schema);
-            EXPECT_OK(call(s->out, &b, &y));
+            EXPECT_OK(sample_call(s->out, &b, &y));
             EXPECT(y.n == 1 && y.v[0].u.tensor == out);
             EXPECT_EQ_INT(out->ndim, want->ndim);
-            if (out->ndim == want->ndim && !uninitialised(s->op))
+            if (out->ndim == want->ndim && !sample_uninitialised(s->op))
                 expect_same_values(want, out, !tolerant(s->op));
             if (kind == 1 && out->ndim && out->numel)
                 EXPECT_EQ_INT(out->strides[out->ndim - 1], stride);
@@ -439,15 +316,15 @@ TEST(each_allocation_failing_in_any_operator_leaks_nothing)
         const tni_sample *s = &tni_samples[i];
         if (s->status != TN_OK)
             continue;
-        note(s, "allocations failing");
+        sample_note(s, "allocations failing");
         bundle args = arguments(s, AS_IS), rets = {0};
-        EXPECT_OK(call(s->op, &args, &rets)); /* what is made once is made now */
+        EXPECT_OK(sample_call(s->op, &args, &rets)); /* what is made once is made now */
         bundle_clear(&rets);
         tn_status rc = TN_INTERNAL;
         int64_t before = tni_test_live;
         WITH_EACH_ALLOCATION_FAILING(rc)
         {
-            rc = call(s->op, &args, &rets);
+            rc = sample_call(s->op, &args, &rets);
             if (rc != TN_OK)
                 EXPECT(rc == TN_NOMEM && tni_test_live == before);
         }
