@@ -123,22 +123,64 @@ typedef struct filling {
     const char *input;
 } filling;
 
-/* The usual case of split_line: elements of four bytes, every second one. */
-static void split_in_two(const tni_window *w, uint32_t *to, const uint32_t *from)
+/* The usual case of split_line, elements of four bytes, every second one: what is the same for all
+ * lines. Element p of a line goes to p - low, so to one half or the other by that number's last
+ * bit. */
+typedef struct halves {
+    int64_t begin, end; /* elements of the line that are in the window */
+    int64_t skip[2];    /* zeros before them, in each half */
+    bool odd;           /* the first goes to the second half */
+} halves;
+
+static halves split_plan(const tni_window *w)
 {
     int64_t n = w->c->in[2], low = w->low[2];
-    for (int64_t r = 0; r < 2; r++, to += w->run) {
-        int64_t q = low + r >= 0 ? 0 : (1 - low - r) >> 1, p = r + 2 * q + low;
-        int64_t end = p < n ? q + ((n - p + 1) >> 1) : q;
-        q = q < w->run ? q : w->run;
-        end = end < w->run ? end : w->run;
-        for (int64_t i = 0; i < q; i++)
-            to[i] = 0;
-        for (int64_t i = 0; i < end - q; i++)
-            to[q + i] = from[p + 2 * i];
-        for (int64_t i = end; i < w->run; i++)
-            to[i] = 0;
+    halves h = {.begin = low > 0 ? low : 0, .end = low + 2 * w->run < n ? low + 2 * w->run : n};
+    if (h.begin >= h.end)
+        return (halves){.skip = {w->run, w->run}}; /* nothing but padding */
+    h.odd = (h.begin - low) % 2;
+    h.skip[0] = (h.begin - low + 1) / 2;
+    h.skip[1] = (h.begin - low) / 2;
+    return h;
+}
+
+typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint32_t two __attribute__((vector_size(8), aligned(4), may_alias));
+
+static void zeros(uint32_t *from, const uint32_t *to)
+{
+    while (from < to)
+        *from++ = 0;
+}
+
+static inline void split_in_two(const halves *h, int64_t run, uint32_t *to, const uint32_t *from)
+{
+    uint32_t *half[2] = {to + h->skip[0], to + run + h->skip[1]};
+    uint32_t *a_to = half[h->odd], *b_to = half[!h->odd];
+    int64_t p = h->begin;
+    zeros(to, half[0]);
+    zeros(to + run, half[1]);
+    for (; p + 8 <= h->end; p += 8, a_to += 4, b_to += 4) {
+        four a = *(const four *)(from + p), b = *(const four *)(from + p + 4);
+        __builtin_prefetch(from + p + 256); /* lines lie one after the other */
+        *(four *)a_to = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+        *(four *)b_to = __builtin_shufflevector(a, b, 1, 3, 5, 7);
     }
+    if (p + 4 <= h->end) {
+        two a = *(const two *)(from + p), b = *(const two *)(from + p + 2);
+        *(two *)a_to = __builtin_shufflevector(a, b, 0, 2);
+        *(two *)b_to = __builtin_shufflevector(a, b, 1, 3);
+        p += 4;
+        a_to += 2;
+        b_to += 2;
+    }
+    for (; p < h->end; p += 2) {
+        *a_to++ = from[p];
+        if (p + 1 < h->end)
+            *b_to++ = from[p + 1];
+    }
+    zeros(a_to, to + (h->odd ? 2 : 1) * run);
+    zeros(b_to, to + (h->odd ? 1 : 2) * run);
 }
 
 static void split_line(const tni_window *w, char *to, const char *from)
@@ -166,10 +208,6 @@ static void fill_line(const tni_window *w, char *to, const char *from)
         memset(to, 0, (size_t)(w->split * w->run * size));
         return;
     }
-    if (w->split == 2 && w->itemsize == 4) {
-        split_in_two(w, (uint32_t *)(void *)to, (const uint32_t *)(const void *)from);
-        return;
-    }
     if (w->split > 1) {
         split_line(w, to, from);
         return;
@@ -195,13 +233,20 @@ static tn_status fill_pieces(int64_t begin, int64_t end, void *arg)
     const tni_conv *c = w->c;
     int64_t line = w->split * w->run * w->place * w->itemsize;
     int64_t from_line = c->in[2] * w->place * w->itemsize;
+    const bool in_two = w->split == 2 && w->itemsize == 4;
+    const halves h = in_two ? split_plan(w) : (halves){0};
     for (int64_t piece = begin; piece < end; piece++) {
         char *to = w->copy + piece * w->places * w->place * w->itemsize;
         const char *from = f->input + piece * w->in_places * w->place * w->itemsize;
         for (int64_t p0 = w->low[0]; p0 < w->low[0] + w->size[0]; p0++) {
             for (int64_t p1 = w->low[1]; p1 < w->low[1] + w->size[1]; p1++, to += line) {
                 bool inside = p0 >= 0 && p0 < c->in[0] && p1 >= 0 && p1 < c->in[1];
-                fill_line(w, to, inside ? from + (p0 * c->in[1] + p1) * from_line : NULL);
+                const char *line_from = inside ? from + (p0 * c->in[1] + p1) * from_line : NULL;
+                if (in_two && inside)
+                    split_in_two(&h, w->run, (uint32_t *)(void *)to,
+                                 (const uint32_t *)(const void *)line_from);
+                else
+                    fill_line(w, to, line_from);
             }
         }
     }

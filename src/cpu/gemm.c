@@ -20,6 +20,9 @@
 #define TILE         (INT64_C(1) << 23)
 #define FEWEST_TILES 4
 #define BLAS_TILE    (INT64_C(1) << 26)
+/* Multiply-adds of one entry from which a gathered B is copied in blocks as deep as a large
+ * product's. */
+#define GATHERED (INT64_C(1) << 23)
 /* Elements of the matrix below which a matrix-vector product stays on one thread. */
 #define GEMV_SERIAL (INT64_C(1) << 15)
 
@@ -357,6 +360,10 @@ static tn_status run_any(product *p)
         tni_matrix *x = g->gather_a ? &g->a : &g->b;
         x->row = 0; /* the tables say */
         x->col = g->gather_a ? 1 : 0;
+        bool large = times(times(g->m, g->n), g->k) >= GATHERED && g->a.col == 1 && g->m >= 32;
+        if (g->gather_b && large)
+            return tni_gemm_run_by_rows(p->kernels->by_rows[p->dtype], g, p->alpha, p->beta,
+                                        (size_t)p->itemsize);
         return run(p);
     }
     if (g->m == 1 || g->n == 1) {

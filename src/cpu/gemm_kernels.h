@@ -45,7 +45,8 @@ typedef struct tni_gemm_table {
     tni_gemm_fn gemm[TN_DTYPE_LIMIT]; /* NULL for halves and bool */
     tni_gemv_fn gemv[TN_DTYPE_LIMIT];
     const tni_gemm_packed_kernels *packed[TN_DTYPE_LIMIT]; /* float and double */
-    /* The same. A's rows are contiguous; @p room has tni_gemm_deep_room bytes. */
+    /* The same. A's rows are contiguous, B may be gathered; @p room has tni_gemm_deep_room bytes.
+     */
     tni_gemm_fn by_rows[TN_DTYPE_LIMIT];
 } tni_gemm_table;
 
@@ -82,7 +83,8 @@ static inline bool tni_gemm_is_near(const tni_gemm_args *g)
 static inline size_t tni_gemm_deep_room(int64_t n, int64_t k, size_t itemsize)
 {
     int64_t kc = k < TNI_GEMM_DEEP(itemsize) ? k : TNI_GEMM_DEEP(itemsize);
-    return (size_t)(kc * ((n + TNI_GEMM_PANEL - 1) / TNI_GEMM_PANEL * TNI_GEMM_PANEL)) * itemsize;
+    return (size_t)(kc * ((n + TNI_GEMM_PANEL - 1) / TNI_GEMM_PANEL * TNI_GEMM_PANEL)) * itemsize +
+           TNI_GATHER_SLACK;
 }
 
 /* Whether the float kernels copy blocks. */

@@ -17,7 +17,8 @@ typedef enum tni_gemm_way {
 } tni_gemm_way;
 tni_gemm_way tni_gemm_choose_way(const tni_gemm_args *g, const void *beta);
 
-/* One product (batch 1), for the way that was chosen. @retval TN_NOMEM */
+/* One product, for the way that was chosen; by rows also a batch of them, and of a gathered B.
+ * @retval TN_NOMEM */
 TN_NODISCARD tn_status tni_gemm_run_by_rows(tni_gemm_fn kernel, const tni_gemm_args *g,
                                             const void *alpha, const void *beta, size_t itemsize);
 TN_NODISCARD tn_status tni_gemm_run_packed(const tni_gemm_packed_kernels *kernels,

@@ -35,9 +35,10 @@ static int64_t pieces_of(int64_t n, int64_t each)
     return (n + each - 1) / each;
 }
 
-static void move_to(tni_matrix *x, int64_t row, int64_t column, size_t itemsize)
+static void move_to(tni_matrix *x, int64_t entry, int64_t row, int64_t column, size_t itemsize)
 {
-    x->data = (const char *)x->data + (row * x->row + column * x->col) * (int64_t)itemsize;
+    int64_t by = entry * x->batch + row * x->row + column * x->col;
+    x->data = (const char *)x->data + by * (int64_t)itemsize;
 }
 
 /* Where piece @p i of @p count begins: a whole number of panels each. */
@@ -47,18 +48,20 @@ static int64_t begin_of(int64_t n, int64_t panel, int64_t i, int64_t count)
     return begin < n ? begin : n;
 }
 
-static tn_status run_piece(const pieces *w, int64_t i, int64_t j)
+static tn_status run_piece(const pieces *w, int64_t entry, int64_t i, int64_t j)
 {
     tni_gemm_args g = *w->g;
+    g.batch = 1;
     /* Panels of any instruction set: 24 rows are two of twelve or four of six. */
     int64_t row = begin_of(g.m, 24, i, w->down);
     int64_t column = begin_of(g.n, TNI_GEMM_PANEL, j, w->across);
     g.m = begin_of(g.m, 24, i + 1, w->down) - row;
     g.n = begin_of(g.n, TNI_GEMM_PANEL, j + 1, w->across) - column;
-    move_to(&g.a, row, 0, w->itemsize);
-    move_to(&g.b, 0, column, w->itemsize);
-    move_to(&g.c, row, column, w->itemsize);
-    move_to(&g.d, row, column, w->itemsize);
+    move_to(&g.a, entry, row, 0, w->itemsize);
+    move_to(&g.b, entry, 0, g.gather_b ? 0 : column, w->itemsize);
+    move_to(&g.c, entry, row, column, w->itemsize);
+    move_to(&g.d, entry, row, column, w->itemsize);
+    g.gather_first += g.gather_b ? column : 0;
     size_t nbytes = tni_gemm_deep_room(g.n, g.k, w->itemsize);
     void *room = tni_block_alloc(nbytes);
     TN_CHECK(room, TN_NOMEM, "cannot allocate %zu bytes of scratch memory for a matrix product",
@@ -72,7 +75,7 @@ static tn_status run_pieces(int64_t begin, int64_t end, void *arg)
 {
     const pieces *w = arg;
     for (int64_t i = begin; i < end; i++)
-        TN_TRY(run_piece(w, i / w->across, i % w->across));
+        TN_TRY(run_piece(w, i / (w->down * w->across), i / w->across % w->down, i % w->across));
     return TN_OK;
 }
 
@@ -93,17 +96,17 @@ static int64_t most_columns(void)
 static void choose_pieces(pieces *w)
 {
     const int64_t m = w->g->m, n = w->g->n, threads = tn_num_threads(), wanted = 2 * threads;
+    const int64_t batch = w->g->batch;
     w->across = pieces_of(n, most_columns());
     w->down = pieces_of(m, ROWS);
-    while (w->across * w->down < wanted && n / (w->across + 1) >= FEW_COLUMNS)
+    while (batch * w->across * w->down < wanted && n / (w->across + 1) >= FEW_COLUMNS)
         w->across++;
-    while (w->across * w->down < wanted && m / (w->down + 1) >= FEWEST_ROWS)
+    while (batch * w->across * w->down < wanted && m / (w->down + 1) >= FEWEST_ROWS)
         w->down++;
-    while (w->across * w->down < wanted && n / (w->across + 1) >= FEWEST_COLUMNS)
+    while (batch * w->across * w->down < wanted && n / (w->across + 1) >= FEWEST_COLUMNS)
         w->across++;
-    int64_t even = pieces_of(w->across, threads) * threads;
-    if (w->across * w->down % threads && w->across * w->down < 4 * wanted &&
-        n / even >= FEWEST_COLUMNS)
+    int64_t all = batch * w->across * w->down, even = pieces_of(w->across, threads) * threads;
+    if (all % threads && all < 4 * wanted && n / even >= FEWEST_COLUMNS)
         w->across = even;
 }
 
@@ -112,5 +115,5 @@ tn_status tni_gemm_run_by_rows(tni_gemm_fn kernel, const tni_gemm_args *g, const
 {
     pieces w = {kernel, g, alpha, beta, itemsize, 1, 1};
     choose_pieces(&w);
-    return tni_pool_for(w.down * w.across, 1, run_pieces, &w);
+    return tni_pool_for(g->batch * w.down * w.across, 1, run_pieces, &w);
 }

@@ -133,6 +133,50 @@ TEST(large_products_do_not_depend_on_the_number_of_threads)
     release(&o);
 }
 
+/* B as runs of seven elements, nine apart, and a batch of two. */
+enum { GATHER_M = 61, GATHER_N = 700, GATHER_K = 530, GATHER_ROW = GATHER_N / 7 * 9 + 5 };
+
+TEST(large_products_of_a_gathered_operand_are_right_for_any_number_of_threads)
+{
+    operands o = make();
+    int threads = tn_num_threads();
+    static int64_t at[GATHER_K], line[GATHER_N / 7];
+    for (int64_t i = 0; i < GATHER_K; i++)
+        at[i] = i * GATHER_ROW;
+    for (int64_t i = 0; i < GATHER_N / 7; i++)
+        line[i] = i * 9;
+    const tni_gathered gathered = {at, line, 7};
+    const int64_t b_batch = GATHER_K * (int64_t)GATHER_ROW + 3;
+    const tni_gemm_args g = {.m = GATHER_M,
+                             .n = GATHER_N,
+                             .k = GATHER_K,
+                             .batch = 2,
+                             .a = {o.a, GATHER_K, 1, GATHER_M * GATHER_K},
+                             .b = {.data = o.b, .batch = b_batch},
+                             .gather_b = &gathered,
+                             .c = {o.c, GATHER_N, 1, GATHER_M * GATHER_N},
+                             .d = {o.c, GATHER_N, 1, GATHER_M * GATHER_N}};
+    ASSERT(2 * b_batch + TNI_GATHER_SLACK < ROOM);
+    for (int n = 1; n <= 4; n++) {
+        ASSERT_OK(tn_set_num_threads(n));
+        ASSERT_OK(tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(0)));
+        for (int64_t e = 0; e < 2; e++) {
+            for (int64_t j = 0; j < GATHER_N; j += 1 + j % 5) {
+                const float *b = o.b + e * b_batch + j / 7 * 9 + j % 7;
+                for (int64_t i = 0; i < GATHER_M; i++) {
+                    const float *a = o.a + (e * GATHER_M + i) * GATHER_K;
+                    float sum = 0;
+                    for (int64_t p = 0; p < GATHER_K; p++)
+                        sum += a[p] * b[p * GATHER_ROW];
+                    EXPECT(o.c[(e * GATHER_M + i) * GATHER_N + j] == sum);
+                }
+            }
+        }
+    }
+    ASSERT_OK(tn_set_num_threads(threads));
+    release(&o);
+}
+
 TEST(a_large_product_leaks_nothing_whichever_allocation_fails)
 {
     operands o = make();
