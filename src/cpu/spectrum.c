@@ -192,6 +192,8 @@ static void tall(cd *a, int64_t m, int64_t n, double *s, cd *v)
 void tni_factor_singular(cd *a, int64_t m, int64_t n, cd *u, double *s, cd *v, cd *work)
 {
     int64_t k = m < n ? m : n;
+    if (k == 0)
+        return;
     if (m >= n) {
         memcpy(u, a, (size_t)(m * n) * sizeof *u);
         tall(u, m, n, s, v);

@@ -41,8 +41,8 @@ static tn_tensor *contiguous(tn_tensor *t, void *arg)
                                            : tn_tensor_ref(t);
 }
 
-/* A tensor over the same memory that is nobody's view, as the one on Meta is not; it may stand for a
- * number if @p from does. */
+/* A tensor over the same memory that is nobody's view, as the one on Meta is not; it may stand for
+ * a number if @p from does. */
 static tn_tensor *as_argument(tn_tensor *stolen, const tn_tensor *from)
 {
     tn_tensor *made = NULL;
