@@ -9,8 +9,9 @@
 
 The last line is `N passed, N failed`, summed over all test programs of all flavours: a program of the
 harness counts as many as its own last line says, anything else counts one. A program that fails without
-saying so (a crash, a leak, a time-out) counts one failure more. The exit status is 0 only when tests
-ran and none failed.
+saying so (a crash, a leak, a time-out) counts one failure more. What the programs that failed said stands
+before that line, again and together: who reads the end of a log sees all that is wrong. The exit status is
+0 only when tests ran and none failed.
 """
 
 import argparse
@@ -40,8 +41,17 @@ def build(san):
     return folder
 
 
+def last_words(section):
+    """What a program said, without ctest's frame; of long texts the beginning and the end."""
+    said = re.search(r"^Output:\n(?:-+\n)?(.*?)^<end of output>$", section, re.MULTILINE | re.DOTALL)
+    text = (said.group(1) if said else section).rstrip()
+    lines = [line if len(line) <= 500 else line[:250] + " ... " + line[-250:] for line in text.split("\n")]
+    wrong = [line for line in lines if not line.startswith("ok ")]
+    return "\n".join(wrong if len(wrong) <= 90 else wrong[:45] + ["..."] + wrong[-45:])
+
+
 def count(log):
-    """(passed, failed, skipped, programs that failed) of a ctest log."""
+    """(passed, failed, skipped, [(program that failed, what it said)]) of a ctest log."""
     passed = failed = skipped = 0
     bad = []
     for section in re.split(r"^\d+/\d+ Testing: ", log, flags=re.MULTILINE)[1:]:
@@ -58,7 +68,7 @@ def count(log):
         passed += said_passed
         failed += said_failed
         if not ok or said_failed:
-            bad.append(name)
+            bad.append((name, last_words(section)))
     return passed, failed, skipped, bad
 
 
@@ -81,14 +91,14 @@ def run(san):
     passed, failed, skipped, bad = count(log)
     if code != 0 and failed == 0:
         failed = 1
-        bad.append("ctest itself (exit status %d)" % code)
+        bad.append(("ctest itself (exit status %d)" % code, log[-2000:]))
     flavour = san or "plain"
     print("-- %s: %d passed, %d failed%s, %.0f s" % (
         flavour, passed, failed, ", %d skipped" % skipped if skipped else "", time.monotonic() - start))
-    for name in bad:
+    for name, _ in bad:
         print("   failed: %s (rerun: ctest --test-dir %s -R '^%s$' -V)" % (name, folder, name))
     sys.stdout.flush()
-    return passed, failed
+    return passed, failed, [(flavour, name, said) for name, said in bad]
 
 
 def python_asan():
@@ -141,9 +151,11 @@ def main():
         return 0 if failed == 0 and passed > 0 else 1
     flavours = ["", "address,undefined", "thread"] if args.all else [args.san]
     passed = failed = 0
+    wrong = []
     for san in flavours:
         try:
-            flavour_passed, flavour_failed = run(san)
+            flavour_passed, flavour_failed, flavour_wrong = run(san)
+            wrong += flavour_wrong
         except subprocess.CalledProcessError as error:
             print("-- %s: cannot build: %s" % (san or "plain", " ".join(error.cmd)))
             failed += 1
@@ -155,6 +167,8 @@ def main():
         if flavour_passed + flavour_failed == 0 and san != "thread":
             print("-- no test ran")
             failed += 1
+    for flavour, name, said in wrong:
+        print("-- failed: %s (%s)\n%s" % (name, flavour, said))
     print("%d passed, %d failed" % (passed, failed))
     return 0 if failed == 0 and passed > 0 else 1
 

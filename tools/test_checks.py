@@ -178,7 +178,8 @@ class Totals(unittest.TestCase):
             number, name, output, "Passed" if ok else "Failed")
 
     def count(self, *sections):
-        return runner.count("Start testing\n" + "".join(sections))
+        passed, failed, skipped, bad = runner.count("Start testing\n" + "".join(sections))
+        return passed, failed, skipped, [name for name, _ in bad]
 
     def test_lines_of_programs_are_added(self):
         self.assertEqual(self.count(self.section(1, "a", "x\n3 passed, 0 failed", True),
@@ -196,6 +197,16 @@ class Totals(unittest.TestCase):
     def test_a_program_that_fails_after_its_line_counts_as_failed(self):
         self.assertEqual(self.count(self.section(1, "a", "3 passed, 0 failed\nleak", False)),
                          (3, 1, 0, ["a"]))
+
+    def test_what_a_program_that_fails_said_is_kept(self):
+        said = "ok   one\ntest.c:3: two: wrong\n" + "".join("line %d\n" % i for i in range(500)) + "1 passed, 1 failed"
+        log = self.section(1, "a", said, False) + self.section(2, "b", "x" * 5000, False)
+        (_, first), (_, second) = runner.count("Start testing\n" + log)[3]
+        self.assertIn("test.c:3: two: wrong\n", first)
+        self.assertTrue(first.endswith("1 passed, 1 failed"))
+        self.assertNotIn("ok   one", first)
+        self.assertLess(len(first.split("\n")), 100)
+        self.assertLess(len(second), 600)
 
 
 if __name__ == "__main__":
