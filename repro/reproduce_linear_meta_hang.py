@@ -15,7 +15,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-TIMEOUT = 5
+TIMEOUT = 60
 finished = threading.Event()
 step = ["start"]
 

@@ -7,7 +7,7 @@
 
 #include "repro.h"
 
-enum { TIMEOUT_S = 5 };
+enum { TIMEOUT_S = 60 };
 
 /* ---- the timeout ---- */
 

@@ -16,7 +16,7 @@ import time
 
 import torch
 
-TIMEOUT = 5
+TIMEOUT = 60
 state = {"step": "start", "since": time.perf_counter()}
 finished = threading.Event()
 

@@ -242,26 +242,41 @@ TEST(a_list_holds_a_bounded_number_of_blocks)
     EXPECT(kept > 0 && kept * TNI_BLOCK_MAX <= 64 * 1024);
 }
 
+/* Of this thread's processor time: others may be busy. */
+static double thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
 TEST(an_allocation_and_its_free_take_nanoseconds)
 {
     if (!TNI_BLOCK_LISTS)
         SKIP("the sanitizers see every block");
-    double best = 1e9;
+    enum { OFTEN = 20000 };
+    double best = 1e9, best_of_malloc = 1e9;
     for (int round = 0; round < 50; round++) {
-        struct timespec a, b;
-        clock_gettime(CLOCK_MONOTONIC, &a);
-        for (int i = 0; i < 20000; i++) {
+        double a = thread_ns();
+        for (int i = 0; i < OFTEN; i++) {
             void *p = tni_block_alloc(192);
             __asm__ volatile("" ::"r"(p) : "memory");
             tni_block_free(p, 192);
         }
-        clock_gettime(CLOCK_MONOTONIC, &b);
-        double took = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
-        best = took / 20000 < best ? took / 20000 : best;
+        double b = thread_ns();
+        for (int i = 0; i < OFTEN; i++) {
+            void *p = aligned_alloc(64, 192);
+            __asm__ volatile("" ::"r"(p) : "memory");
+            free(p);
+        }
+        double c = thread_ns();
+        best = (b - a) / OFTEN < best ? (b - a) / OFTEN : best;
+        best_of_malloc = (c - b) / OFTEN < best_of_malloc ? (c - b) / OFTEN : best_of_malloc;
     }
-    /* The aim is 5 ns; the bound is loose because test machines are busy and some builds are not
+    /* The aim is 5 ns; the bound is loose because test machines are slow and some builds are not
      * optimised. malloc and free of an aligned block take several times as long. */
-    EXPECT(best < 25.0);
+    test_note("%.1f ns, malloc %.1f ns", best, best_of_malloc);
+    EXPECT(best < 25.0 || best < best_of_malloc);
 }
 
 enum { THREADS = 4, PER_THREAD = 500 };

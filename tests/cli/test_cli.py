@@ -25,7 +25,7 @@ SOURCE = os.environ.get("TENON_SOURCE_DIR") or os.path.dirname(os.path.dirname(H
 BUILD = os.environ.get("TENON_BUILD_DIR") or os.path.join(SOURCE, "build")
 TENON = os.path.join(BUILD, "tenon")
 UPDATE = False
-TIMEOUT = 300
+TIMEOUT = 1000
 ESCAPE = "\033"
 # Watching and colours come from the environment: tests start without any.
 ENVIRONMENT = {name: value for name, value in os.environ.items()

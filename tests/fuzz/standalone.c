@@ -200,7 +200,7 @@ int main(int argc, char **argv)
         memcpy(buffer, seed->data, size);
         for (size_t n = 1 + below(8); n > 0; n--)
             size = mutate(buffer, size);
-        alarm(10); /* an input that takes so long hangs */
+        alarm(300); /* an input that takes so long hangs */
         run_one(buffer, size);
         done++;
     }

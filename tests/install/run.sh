@@ -60,7 +60,7 @@ step "find_package(Tenon) gives Tenon::tenon and Tenon::tenon_static"
 if [ -x "$prefix/bin/tenon" ]; then
     "$prefix/bin/tenon" --version >/dev/null
     step "the installed command runs"
-    "$prefix/bin/tenon" repro --timeout=60 >"$work/log" || { cat "$work/log"; exit 1; }
+    "$prefix/bin/tenon" repro --timeout=300 >"$work/log" || { cat "$work/log"; exit 1; }
     step "tenon repro finds its programs in a tree that was moved"
 fi
 echo "$passed passed, 0 failed"

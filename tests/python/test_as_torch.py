@@ -23,7 +23,7 @@ class Scripts(unittest.TestCase):
         return path
 
     def run_python(self, *arguments, **options):
-        return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60, **options)
+        return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=1000, **options)
 
     def as_torch(self, *arguments, **options):
         return self.run_python("-m", "tenon.as_torch", *arguments, **options)

@@ -449,7 +449,7 @@ class Backward(unittest.TestCase):
         for t in threads:
             t.start()
         for t in threads:
-            t.join(60)
+            t.join(600)
         self.assertEqual(errors, [])
         self.assertEqual(x.grad.tolist(), [1600.0] * 8)
 

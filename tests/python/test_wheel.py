@@ -60,7 +60,7 @@ class Wheel(unittest.TestCase):
             done = subprocess.run(
                 [sys.executable, "-c", "import tenon, tenon.nn; print(tenon.__file__); "
                  "print(tenon.nn.Linear(2, 3)(tenon.ones(1, 2)).shape == (1, 3))"],
-                capture_output=True, text=True, timeout=60, env=environment, cwd=place)
+                capture_output=True, text=True, timeout=1000, env=environment, cwd=place)
             self.assertEqual(done.stdout.splitlines(),
                              [os.path.join(place, "tenon", "__init__.py"), "True"], done.stderr)
 

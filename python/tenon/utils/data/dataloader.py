@@ -341,7 +341,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         import signal
         pids = ", ".join(str(worker.process.pid) for worker in dead)
         for worker in dead:
-            worker.process.join(1)
+            worker.process.join(10)  # its descriptors are closed: it ends at once, or when it gets a processor
         code = dead[0].process.exitcode
         self._shutdown_workers(0.1)
         cause = None
