@@ -143,11 +143,19 @@ static char process_state(int pid, int *group)
     return *at;
 }
 
-/* A process that ends loses its descriptors a moment before it is seen to have ended. */
+/* A process that ends loses its descriptors a moment before it is seen to have ended. Before it
+ * loses them it is marked (PF_EXITING), and on a busy machine the moment is long. */
 static bool is_ending(int pid)
 {
+    const unsigned exiting = 4;
     int group;
     for (int i = 0; i < 10; i++) {
+        char path[64], text[1024];
+        unsigned flags = 0;
+        snprintf(path, sizeof path, "/proc/%d/stat", pid);
+        const char *rest = read_file(path, text, sizeof text) ? strrchr(text, ')') : NULL;
+        if (rest && sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & exiting)
+            return true;
         char state = process_state(pid, &group);
         if (state == 'Z' || state == 'X')
             return true;

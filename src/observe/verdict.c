@@ -390,9 +390,9 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
     } else if (period) {
         v->kind = TNI_VERDICT_RECURSION;
         judge_recursion(seen, t, period, v);
-    } else if (waits(t) && stands) {
+    } else if (waits(t) && stands && !t->starved) {
         judge_wait(seen, t, v);
-    } else if (is_stuck(t, two_looks) && t->starved) {
+    } else if ((is_stuck(t, two_looks) || (waits(t) && stands)) && t->starved) {
         v->kind = TNI_VERDICT_STARVED;
         add_thread(&v->text, t);
         tni_str_add(&v->text, " is ready to run, and others have the processors: ");

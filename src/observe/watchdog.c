@@ -26,7 +26,9 @@ typedef struct place {
     uint32_t tid;
     bool told;
     uint64_t hash;
-    uint64_t since;
+    uint64_t began; /* to be here */
+    uint64_t since; /* later, when it could not have moved */
+    uint64_t cpu_ns;
 } place;
 
 static struct {
@@ -115,7 +117,7 @@ static place *find_place(place **places, uint32_t *n, uint32_t *room, const tni_
         place *p = &(*places)[i];
         if (p->tid == t->block.tid) {
             if (p->hash != hash)
-                *p = (place){t->block.tid, false, hash, now};
+                *p = (place){t->block.tid, false, hash, now, now, t->cpu_ns};
             return p;
         }
         free_place = p->tid == 0 ? p : free_place;
@@ -131,8 +133,19 @@ static place *find_place(place **places, uint32_t *n, uint32_t *room, const tni_
         }
         free_place = &(*places)[(*n)++];
     }
-    *free_place = (place){t->block.tid, false, hash, now};
+    *free_place = (place){t->block.tid, false, hash, now, now, t->cpu_ns};
     return free_place;
+}
+
+/* Time in which a thread was ready to run and others had the processors does not count; up to ten
+ * times the limit, because one that spins among many may never get more. */
+static void forgive(place *p, const tni_seen_thread *t, uint64_t now, uint64_t passed,
+                    uint64_t limit)
+{
+    bool starved = t->state == 'R' && t->cpu_ns - p->cpu_ns <= passed / 20;
+    if (starved && now - p->began < 10 * limit)
+        p->since = p->since + passed < now ? p->since + passed : now;
+    p->cpu_ns = t->cpu_ns;
 }
 
 static void forget_gone(place *places, uint32_t n, const tni_seen *seen)
@@ -252,6 +265,8 @@ static void look(const tn_watchdog_opts *opts, tni_seen *before, uint64_t *looke
     for (uint32_t i = 0; i < seen.n_threads; i++) {
         const tni_seen_thread *t = &seen.threads[i];
         place *p = find_place(places, n, room, t, now);
+        if (p)
+            forgive(p, t, now, now - *looked, limit);
         if (!p || p->told || !is_at_work(t) || now - p->since < limit)
             continue;
         p->told = true;

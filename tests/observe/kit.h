@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,10 +27,10 @@ UNUSED static void kit_ready(void)
     (void)!write(kit_pipe[1], "r", 1);
 }
 
-/* In the child, for ever; or until a minute has passed and nobody came. */
+/* In the child, for ever; or until half an hour has passed and nobody came. */
 UNUSED static void kit_stay(void)
 {
-    for (int i = 0; i < 6000; i++)
+    for (int i = 0; i < 180000; i++)
         usleep(10000);
     _exit(9);
 }
@@ -41,6 +42,7 @@ UNUSED static pid_t kit_begin(void (*fn)(void *arg), void *arg)
     ASSERT(pipe(kit_pipe) == 0);
     pid_t child = fork();
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing is left behind */
         close(kit_pipe[0]);
         fn(arg);
         _exit(0);
@@ -68,6 +70,48 @@ UNUSED static char *kit_report(pid_t pid, bool json)
     char *text = NULL;
     ASSERT_OK(tn_doctor_process((int)pid, &opts, &text));
     return text;
+}
+
+/* What is true sooner or later, however busy the machine is: tried for a minute. */
+#define KIT_WAIT_FOR(condition)                           \
+    do {                                                  \
+        for (int i_ = 0; i_ < 6000 && !(condition); i_++) \
+            usleep(10000);                                \
+        EXPECT(condition);                                \
+    } while (0)
+
+/* What the doctor says once it says @p wanted; a child that has said that it is ready may come to
+ * its place a moment later. The last report when a minute has passed. */
+UNUSED static char *kit_report_with(pid_t pid, bool json, const char *wanted)
+{
+    for (double left = 60;; left -= 0.1) {
+        char *text = kit_report(pid, json);
+        if (strstr(text, wanted) || left <= 0)
+            return text;
+        tn_string_free(text);
+        usleep(40000);
+    }
+}
+
+/* It has ended, and is still to be waited for. */
+UNUSED static bool kit_has_ended(pid_t child)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == child;
+}
+
+/* The child has become the program @p name. */
+UNUSED static bool kit_is_program(pid_t pid, const char *name)
+{
+    char path[64], text[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "r");
+    bool is = file && fgets(text, sizeof text, file) && strcspn(text, "\n") == strlen(name) &&
+              strncmp(text, name, strlen(name)) == 0;
+    if (file)
+        fclose(file);
+    return is;
 }
 
 UNUSED static tn_tensor *kit_ones(tn_device device)

@@ -50,8 +50,7 @@ static void expect_named(void (*holds)(void), void (*wants)(void), const char *w
     snprintf(waits, sizeof waits, "waits for %s", what);
     snprintf(held, sizeof held, "holds %s", what);
     pid_t child = kit_begin(play, &s);
-    usleep(50000); /* it says so a moment before it waits */
-    char *text = kit_report(child, false);
+    char *text = kit_report_with(child, false, holds ? "it is held up by thread" : waits);
     EXPECT_CONTAINS(text, waits);
     if (holds) {
         EXPECT_CONTAINS(text, held);
@@ -146,8 +145,7 @@ TEST(stage_lines_that_nobody_reads)
 {
     scene s = {holds_nothing, prints_stages};
     pid_t child = kit_begin(play, &s);
-    usleep(200000);
-    char *text = kit_report(child, false);
+    char *text = kit_report_with(child, false, "waits for event 'room in stderr'");
     EXPECT_CONTAINS(text, "waits for event 'room in stderr'");
     EXPECT_CONTAINS(text, "verdict: thread");
     tn_string_free(text);

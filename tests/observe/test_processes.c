@@ -42,7 +42,7 @@ static void ends_at_once(void *arg)
 TEST(a_zombie_is_called_one)
 {
     pid_t child = kit_begin(ends_at_once, NULL);
-    usleep(100000);
+    KIT_WAIT_FOR(kit_has_ended(child));
     expect_refused(child, TN_INVALID, "has ended, and its parent has not waited for it yet");
     kit_end(child);
     expect_refused(child, TN_INVALID, "there is no process");
@@ -178,14 +178,14 @@ static void becomes_sleep(void *arg)
     (void)arg;
     tn_tensor_unref(kit_ones(TN_CPU));
     kit_ready();
-    execlp("sleep", "sleep", "30", (char *)NULL);
+    execlp("sleep", "sleep", "1000", (char *)NULL);
     _exit(1);
 }
 
 TEST(a_process_that_runs_another_program_has_no_record_any_more)
 {
     pid_t child = kit_begin(becomes_sleep, NULL);
-    usleep(100000);
+    KIT_WAIT_FOR(kit_is_program(child, "sleep"));
     expect_refused(child, TN_INVALID, "(sleep) has no record: it does not use Tenon");
     kit_end(child);
 }
@@ -286,7 +286,7 @@ TEST(every_copy_of_the_library_in_a_process_is_read)
 
 static void is_first_in_container(void *arg)
 {
-    int *pid = arg;
+    _Atomic int *pid = arg;
     if (unshare(CLONE_NEWPID) != 0)
         _exit(77);
     pid_t inner = fork();
@@ -300,13 +300,13 @@ static void is_first_in_container(void *arg)
 
 TEST(a_process_in_a_container_is_read_from_outside)
 {
-    int *pid = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    _Atomic int *pid = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT(pid != MAP_FAILED);
     pid_t outer = kit_begin(is_first_in_container, pid);
-    for (int i = 0; i < 100 && !*pid; i++)
+    for (int i = 0; i < 6000 && !*pid && !kit_has_ended(outer); i++)
         usleep(10000);
     int inner = *pid;
-    munmap(pid, 4096);
+    munmap((void *)(uintptr_t)pid, 4096);
     if (inner <= 0) {
         kit_end(outer);
         SKIP("this system does not let the test make a container");
@@ -337,8 +337,7 @@ static void waits_for_child(void *arg)
 TEST(a_program_that_waits_elsewhere_is_idle_and_its_child_is_named)
 {
     pid_t child = kit_begin(waits_for_child, NULL);
-    usleep(50000);
-    char *text = kit_report(child, false);
+    char *text = kit_report_with(child, false, "; the main thread sleeps in ");
     EXPECT_CONTAINS(text, "verdict: idle: no thread is in an operator; the main thread sleeps in ");
     EXPECT_CONTAINS(text, "the last call, aten::ones, began ");
     EXPECT_CONTAINS(text, "uses Tenon, too, and may be what it waits for: tenon doctor ");
@@ -348,9 +347,14 @@ TEST(a_program_that_waits_elsewhere_is_idle_and_its_child_is_named)
 
 /* ---- busy while it is read ---- */
 
+static _Atomic int n_working;
+
 static void *works(void *arg)
 {
     tn_tensor *x = arg, *y = NULL, *z = NULL;
+    ASSERT_OK(tn_neg(x, &y));
+    tn_tensor_unref(y);
+    atomic_fetch_add(&n_working, 1);
     for (;;) {
         ASSERT_OK(tn_add(x, x, tn_int(1), &y));
         ASSERT_OK(tn_mul(y, x, &z));
@@ -367,7 +371,8 @@ static void sixteen_work(void *arg)
     pthread_t threads[16];
     for (int i = 0; i < 16; i++)
         pthread_create(&threads[i], NULL, works, x);
-    usleep(50000);
+    while (atomic_load(&n_working) < 16)
+        usleep(1000);
     kit_ready();
     kit_stay();
 }

@@ -126,6 +126,18 @@ TEST(a_loop_whose_worker_gets_no_processor_is_not_stuck_in_it)
     expect_verdict(&p, TNI_VERDICT_STARVED, "thread 11, which is ready to run, and others have");
 }
 
+TEST(a_wait_is_over_when_the_thread_is_ready_to_run)
+{
+    program p;
+    begin(&p);
+    p.seen.n_threads = 1;
+    p.threads[0].block.marks.wait.kind = TNI_WAIT_EVENT;
+    expect_verdict(&p, TNI_VERDICT_WAIT, "thread 10, inside the kernel");
+    p.threads[0].state = 'R';
+    p.threads[0].starved = true;
+    expect_verdict(&p, TNI_VERDICT_STARVED, "thread 10 is ready to run, and others have the");
+}
+
 /* ---- how often to look ---- */
 
 TEST(what_seems_to_hang_is_looked_at_again_until_it_is_old_enough)
