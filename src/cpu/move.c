@@ -127,7 +127,8 @@ void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype fro
 /* ---- past the caches ---- */
 
 #if defined(__SSE2__)
-void tni_stream(void *to, const void *from, size_t nbytes)
+static inline __attribute__((always_inline)) void stream(void *to, const void *from, size_t nbytes,
+                                                         const char *next)
 {
     char *out = to;
     const char *in = from;
@@ -141,12 +142,24 @@ void tni_stream(void *to, const void *from, size_t nbytes)
         __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 16));
         __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 32));
         __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 48));
+        if (next)
+            __builtin_prefetch(next + i);
         _mm_stream_si128((__m128i *)(void *)(out + i), a);
         _mm_stream_si128((__m128i *)(void *)(out + i + 16), b);
         _mm_stream_si128((__m128i *)(void *)(out + i + 32), c);
         _mm_stream_si128((__m128i *)(void *)(out + i + 48), d);
     }
     memcpy(out + i, in + i, nbytes - i);
+}
+
+void tni_stream(void *to, const void *from, size_t nbytes)
+{
+    stream(to, from, nbytes, NULL);
+}
+
+void tni_stream_and_fetch(void *to, const void *from, size_t nbytes, const void *next)
+{
+    stream(to, from, nbytes, next);
 }
 
 void tni_stream_end(void)
@@ -156,6 +169,12 @@ void tni_stream_end(void)
 #else
 void tni_stream(void *to, const void *from, size_t nbytes)
 {
+    memcpy(to, from, nbytes);
+}
+
+void tni_stream_and_fetch(void *to, const void *from, size_t nbytes, const void *next)
+{
+    (void)next;
     memcpy(to, from, nbytes);
 }
 

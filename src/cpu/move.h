@@ -21,6 +21,8 @@ void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype fro
 /* Copy past the caches, for memory that is larger than they are: plain stores would read each line
  * first. Call tni_stream_end when all is written. */
 void tni_stream(void *to, const void *from, size_t nbytes);
+/* The same, while @p next, of as many bytes, is fetched: memory that nobody else would guess. */
+void tni_stream_and_fetch(void *to, const void *from, size_t nbytes, const void *next);
 void tni_stream_end(void);
 
 #endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/cpu/test_select.c: slices at places that an index says, where the result is so large that
+ * it is written past the caches: right for rows of any length, and for any number of threads. */
+#include <string.h>
+#include "core/tensor.h"
+#include "harness/test.h"
+#include "tenon/ops.h"
+
+enum { ROWS = 300 };
+
+static tn_tensor *made(int ndim, const int64_t *sizes, tn_dtype dtype)
+{
+    tn_tensor *t = NULL;
+    tn_tensor_opts opts = tn_opts(dtype, TN_CPU);
+    ASSERT_OK(tn_empty(sizes, ndim, &opts, TN_FORMAT_NONE, &t));
+    return t;
+}
+
+/* Rows of which no two are alike. */
+static tn_tensor *numbered(int64_t width)
+{
+    tn_tensor *t = made(2, (const int64_t[]){ROWS, width}, TN_DTYPE_F32);
+    float *x = t->data;
+    for (int64_t i = 0; i < ROWS * width; i++)
+        x[i] = (float)i;
+    return t;
+}
+
+static bool are_rows(const tn_tensor *out, const tn_tensor *table, const tn_tensor *index,
+                     int64_t width)
+{
+    const float *o = out->data, *x = table->data;
+    const int64_t *at = index->data;
+    for (int64_t i = 0; i < index->numel; i++) {
+        if (memcmp(o + i * width, x + at[i] * width, (size_t)width * sizeof *o) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Widths that are whole lines, that are none, that are a few bytes, and that are many. */
+TEST(large_selections_are_right_for_rows_of_any_length)
+{
+    static const int64_t widths[] = {768, 1001, 67, 5000};
+    int threads = tn_num_threads();
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+        const int64_t width = widths[w], n = (INT64_C(9) << 20) / (width * 4);
+        tn_tensor *table = numbered(width), *index = made(1, &n, TN_DTYPE_I64);
+        int64_t *at = index->data;
+        for (int64_t i = 0; i < n; i++)
+            at[i] = (int64_t)(test_random() % ROWS);
+        for (int t = 1; t <= 3; t++) {
+            tn_tensor *selected = NULL, *embedded = NULL;
+            test_note("width %lld, %d threads", (long long)width, t);
+            ASSERT_OK(tn_set_num_threads(t));
+            ASSERT_OK(tn_index_select(table, 0, index, &selected));
+            ASSERT_OK(tn_embedding(table, index, -1, false, false, &embedded));
+            EXPECT(are_rows(selected, table, index, width));
+            EXPECT(are_rows(embedded, table, index, width));
+            tn_tensor_unref(selected);
+            tn_tensor_unref(embedded);
+        }
+        tn_tensor_unref(table);
+        tn_tensor_unref(index);
+    }
+    ASSERT_OK(tn_set_num_threads(threads));
+}
+
+/* Along the last but one of three dimensions: there are runs inside of runs. */
+TEST(large_selections_inside_of_a_tensor_are_right)
+{
+    const int64_t n = 700, width = 200;
+    tn_tensor *x = made(3, (const int64_t[]){16, ROWS, width}, TN_DTYPE_F32);
+    tn_tensor *index = made(1, &n, TN_DTYPE_I64), *out = NULL;
+    float *value = x->data;
+    int64_t *at = index->data;
+    for (int64_t i = 0; i < x->numel; i++)
+        value[i] = (float)i;
+    for (int64_t i = 0; i < n; i++)
+        at[i] = (int64_t)(test_random() % ROWS);
+    ASSERT_OK(tn_index_select(x, 1, index, &out));
+    const float *o = out->data;
+    for (int64_t k = 0; k < 16; k++) {
+        for (int64_t i = 0; i < n; i++)
+            EXPECT(memcmp(o + (k * n + i) * width, value + (k * ROWS + at[i]) * width,
+                          (size_t)width * sizeof *o) == 0);
+    }
+    tn_tensor_unref(out);
+    tn_tensor_unref(x);
+    tn_tensor_unref(index);
+}
