@@ -55,7 +55,9 @@ _NAMES = {
     "futures": ("Future",),
     "cpu": ("Event", "Stream"),
     "_named_dtypes": ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
-                      "uint16", "uint32", "uint64"),
+                      "float4_e2m1fn_x2", "uint16", "uint32", "uint64", "complex32", "chalf", "qint8", "qint32", "quint8",
+                      "quint4x2", "quint2x4", "bit", "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2", "uint1", "uint2",
+                      "uint3", "uint4", "uint5", "uint6", "uint7", "int1", "int2", "int3", "int4", "int5", "int6", "int7"),
     "_dtype_info": ("finfo", "iinfo"),
     "_functional": _WRAPPED + (
         "broadcast_shapes", "nanquantile", "numel", "poisson", "unique", "unravel_index"),
@@ -76,10 +78,12 @@ _NAMES = {
     "serialization": ("PyTorchFileReader", "load", "save"),
     "sparse": ("sparse_coo_tensor", "sparse_csr_tensor", "spmm"),
     "storage": (
-        "is_storage", "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
+        "is_storage", "StorageBase", "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
         "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage",
         "ComplexFloatStorage", "ComplexDoubleStorage"),
     "_rare": (
+        "_assert_async", "_shape_as_tensor", "_cast_Long", "_cast_Float", "_cast_Int", "segment_reduce",
+        "legacy_contiguous_format", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
         "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "permute_copy",
         "select_copy", "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy",
         "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_as_complex_copy",

@@ -72,6 +72,20 @@ for _name, _value in (("_jit_can_fuse_on_cpu", False), ("_jit_can_fuse_on_gpu", 
     globals()[_name] = _jit_setting(_name, _value)
 
 
+class _distributed_rpc:
+    """Calls to other processes: for isinstance, no object is of these classes."""
+
+    class PyRRef:
+        """A value in another process."""
+
+    class RpcAgent:
+        """What carries the calls."""
+
+    @staticmethod
+    def _is_current_rpc_agent_set():
+        return False
+
+
 class Graph:
     """A graph of TorchScript; no function has one."""
 

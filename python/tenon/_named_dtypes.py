@@ -8,10 +8,8 @@ from tenon import _C
 class unsupported_dtype:
     """A dtype that no tensor has."""
 
-    is_complex = False
-
-    def __init__(self, name, itemsize, is_floating_point, is_signed):
-        self.name, self.itemsize = name, itemsize
+    def __init__(self, name, itemsize, is_floating_point, is_signed, is_complex=False):
+        self.name, self.itemsize, self.is_complex = name, itemsize, is_complex
         self.is_floating_point, self.is_signed = is_floating_point, is_signed
 
     def __repr__(self):
@@ -34,4 +32,14 @@ float8_e4m3fnuz = _float8("float8_e4m3fnuz")
 float8_e5m2 = _float8("float8_e5m2")
 float8_e5m2fnuz = _float8("float8_e5m2fnuz")
 float8_e8m0fnu = _float8("float8_e8m0fnu", is_signed=False)
+float4_e2m1fn_x2 = _float8("float4_e2m1fn_x2")
 uint16, uint32, uint64 = _unsigned(16), _unsigned(32), _unsigned(64)
+complex32 = chalf = unsupported_dtype("complex32", 4, False, True, True)
+qint8, qint32 = unsupported_dtype("qint8", 1, False, True), unsupported_dtype("qint32", 4, False, True)
+for _name in ("quint8", "quint4x2", "quint2x4", "bits8", "bits1x8", "bits2x4", "bits4x2"):
+    globals()[_name] = unsupported_dtype(_name, 1, False, False)
+bits16 = unsupported_dtype("bits16", 2, False, False)
+for _bits in range(1, 8):
+    globals()["uint%d" % _bits] = unsupported_dtype("uint%d" % _bits, 1, False, False)
+    globals()["int%d" % _bits] = unsupported_dtype("int%d" % _bits, 1, False, True)
+bit = globals()["uint1"]

@@ -2,6 +2,8 @@
 """Functions that scripts rarely call, written with others: copies of what views show, older names, names of switches.
 Loaded when one of them is first named."""
 
+import math
+
 import tenon
 
 # ---- what a view shows, in memory of its own ----
@@ -177,11 +179,20 @@ def native_channel_shuffle(input, groups):
 
 
 def from_file(filename, shared=None, size=0, *, dtype=None, **options):
-    """A tensor of the bytes of a file: of ``size`` elements."""
-    if shared:
-        raise NotImplementedError("from_file: shared=True is not supported; numpy.memmap and from_numpy are")
+    """A tensor of the bytes of a file: of ``size`` elements. With shared, what is written to the tensor is written to
+    the file, which is made, or made longer, where it is too short."""
     dtype = dtype or tenon.get_default_dtype()
     wanted = size * dtype.itemsize
+    if shared and wanted:
+        import mmap
+        import os
+        file = os.open(filename, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if os.fstat(file).st_size < wanted:
+                os.ftruncate(file, wanted)
+            return tenon.frombuffer(mmap.mmap(file, wanted), dtype=dtype, count=size)
+        finally:
+            os.close(file)
     with open(filename, "rb") as file:
         data = bytearray(file.read(wanted))
     if len(data) < wanted:
@@ -311,3 +322,81 @@ def lu(self, pivot=True, get_infos=False):
 
 def xpu(self, *args, **kwargs):
     raise AssertionError("Torch not compiled with XPU enabled")
+
+
+# ---- checks, casts and indices under older names ----
+
+def _assert_async(input, assert_msg=None):
+    """Raises unless the one element is true."""
+    if input.numel() != 1:
+        raise RuntimeError("Boolean value of Tensor with %s is ambiguous" % (
+            "no values" if input.numel() == 0 else "more than one value"))
+    if not bool(input):
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def _shape_as_tensor(input):
+    return tenon.tensor(list(input.shape), dtype=tenon.int64)
+
+
+def _cast_Long(input, non_blocking=False):
+    return input.to(tenon.int64)
+
+
+def _cast_Int(input, non_blocking=False):
+    return input.to(tenon.int32)
+
+
+def _cast_Float(input, non_blocking=False):
+    return input.to(tenon.float32)
+
+
+legacy_contiguous_format = tenon.contiguous_format
+
+
+def _convert_indices_from_coo_to_csr(input, size, *, out_int32=False):
+    """Where each row begins, from the sorted rows of the elements."""
+    rows = tenon.arange(size + 1, dtype=input.dtype)
+    return tenon.searchsorted(input.contiguous(), rows).to(tenon.int32 if out_int32 else tenon.int64)
+
+
+def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=False, transpose=False):
+    """The rows and columns of the elements, from where each row begins."""
+    rows = tenon.repeat_interleave(tenon.arange(crow_indices.numel() - 1), crow_indices.diff())
+    pair = [rows.to(col_indices.dtype), col_indices]
+    return tenon.stack(pair[::-1] if transpose else pair).to(tenon.int32 if out_int32 else tenon.int64)
+
+
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+    """Neighbours along an axis, reduced together: "sum", "mean", "max", "min" or "prod" of each segment, whose lengths
+    (or whose ends) are given for each part of the dimensions before the axis."""
+    if reduce not in ("sum", "mean", "max", "min", "prod"):
+        raise ValueError("segment_reduce: unknown reduction %s" % reduce)
+    if (lengths is None) == (offsets is None):
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    if lengths is None:
+        lengths = offsets.diff(dim=-1)
+    if axis < 0:
+        axis += data.dim()
+    if axis != lengths.dim() - 1:
+        raise RuntimeError("segment_reduce(): Expected axis to be the last dimension of lengths but got %d." % axis)
+    n = lengths.shape[-1]
+    rows = math.prod(data.shape[:axis])
+    flat, counts = data.reshape((rows, data.shape[axis], -1)), lengths.reshape(rows, n)
+    if not unsafe and (bool((counts < 0).any()) or bool((counts.sum(-1) != data.shape[axis]).any())):
+        raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to "
+                           "data.size(lengths.dim()-1) when !unsafe.")
+    start = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}[reduce] if initial is None else initial
+    which = tenon.repeat_interleave(tenon.arange(rows * n), counts.reshape(-1))
+    kept = tenon.cat([flat[i, :int(counts[i].sum())] for i in range(rows)]) if rows else flat.reshape(0, flat.shape[-1])
+    how = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    if how == "mean":
+        total = tenon.full((rows * n, kept.shape[-1]), float(start), dtype=data.dtype).index_add(0, which, kept)
+        size = counts.reshape(-1, 1)
+        out = tenon.where(size > 0, total / size.clamp(min=1), tenon.full_like(total, math.nan if initial is None else start))
+    elif how == "sum":
+        out = tenon.full((rows * n, kept.shape[-1]), float(start), dtype=data.dtype).index_add(0, which, kept)
+    else:
+        out = tenon.full((rows * n, kept.shape[-1]), float(start), dtype=data.dtype).scatter_reduce(
+            0, which.unsqueeze(-1).expand_as(kept), kept, how)
+    return out.reshape(tuple(data.shape[:axis]) + (n,) + tuple(data.shape[axis + 1:]))

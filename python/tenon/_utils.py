@@ -75,3 +75,39 @@ def _set_state(obj, state):
     for key, value in (state or {}).items():
         setattr(obj, key, value)
     return obj
+
+
+def _get_available_device_type():
+    """The kind of accelerator that is there: none."""
+    return None
+
+
+def _get_device_module(device_type):
+    """The module of a kind of device: tenon.cuda for "cuda"."""
+    module = getattr(tenon, device_type, None)
+    if module is None:
+        raise RuntimeError("Device '%s' does not have a corresponding module registered as 'torch.%s'."
+                           % (device_type, device_type))
+    return module
+
+
+def _element_size(dtype):
+    """Bytes of an element."""
+    if not isinstance(dtype, tenon.dtype):
+        raise RuntimeError("expected torch.dtype, but got %s" % type(dtype))
+    return dtype.itemsize
+
+
+def _get_device_index(device, optional=False, allow_cpu=False):
+    """The number of a device; -1 for the CPU, where that is allowed."""
+    if isinstance(device, str):
+        device = tenon.device(device)
+    if isinstance(device, tenon.device):
+        if not allow_cpu and device.type == "cpu":
+            raise ValueError("Expected a non cpu device, but got: %s" % device)
+        return -1 if device.type == "cpu" else device.index if device.index is not None else 0
+    if isinstance(device, int):
+        return device
+    if optional:
+        return 0
+    raise ValueError("Expected a torch.device with a specified index or an integer, but got:%s" % (device,))

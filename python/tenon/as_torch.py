@@ -22,7 +22,7 @@ _HINT = "Tenon does not have it; %s lists what is covered" % COVERAGE
 
 def _ours(name):
     """torch.nn -> tenon.nn"""
-    return "tenon" + name[len("torch"):]
+    return "tenon._functorch.make_functional" if name == "functorch" else "tenon" + name[len("torch"):]
 
 
 def _called_by_find_spec():
@@ -81,7 +81,9 @@ class _Finder:
             return _with(name, path, _install_in_children)
         if name.startswith("tenon.") and not name.startswith("tenon._C"):
             return _with(name, path, _as_torchs)
-        if name != "torch" and not name.startswith("torch."):
+        if name.startswith("functorch."):  # an installed PyTorch has parts of it: they are for that PyTorch
+            raise ModuleNotFoundError("No module named %r: %s" % (name, _HINT), name=name)
+        if name not in ("torch", "functorch") and not name.startswith("torch."):
             return None
         from importlib.machinery import ModuleSpec
         found = _spec_of(_ours(name))

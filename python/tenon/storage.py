@@ -15,7 +15,13 @@ _NAMES = {
 }
 
 
-class UntypedStorage:
+class StorageBase:
+    """What is common to storages of bytes, for isinstance."""
+
+    __slots__ = ()
+
+
+class UntypedStorage(StorageBase):
     """Bytes that tensors may share."""
 
     def __init__(self, size=0, *, device=None):

@@ -42,8 +42,9 @@ class Scripts(unittest.TestCase):
 
     def test_classes_and_functions_say_that_they_are_torchs(self):
         done = self.as_torch(self.write("b.py", (
-            "import pickle, torch\nfrom torch._C._functorch import is_batchedtensor\n"
+            "import pickle, torch, functorch\nfrom torch._C._functorch import is_batchedtensor\n"
             "assert torch.torch is torch and torch.__name__ == 'torch' and not is_batchedtensor(torch.ones(1))\n"
+            "assert functorch.vmap is torch.vmap and functorch.make_functional(torch.nn.Linear(1, 1))\n"
             "print(torch.nn.Linear, torch.optim.SGD, type(torch.nn.Parameter()))\n"
             "assert pickle.loads(pickle.dumps(torch.nn.Linear)) is torch.nn.Linear\n"
             "layer = pickle.loads(pickle.dumps(torch.nn.Linear(2, 1)))\nprint(layer, torch.typename(layer))\n")))

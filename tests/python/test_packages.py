@@ -69,7 +69,86 @@ class Futures(unittest.TestCase):
             tenon.futures.wait_all([future])
 
 
+class Apart(unittest.TestCase):
+    """Modules taken apart into a function and its parameters, by the names that scripts used before torch.func."""
+
+    def setUp(self):
+        from tenon._functorch import make_functional
+        self.f = make_functional
+
+    def test_a_module_as_a_function_of_its_parameters(self):
+        layer = tenon.nn.Linear(2, 1)
+        f, params = self.f.make_functional(layer)
+        self.assertIs(params[0], layer.weight)
+        self.assertEqual(f([tenon.ones(1, 2), tenon.zeros(1)], tenon.ones(2)).item(), 2)
+        f(params, tenon.ones(2)).backward()
+        self.assertEqual(layer.weight.grad.tolist(), [[1, 1]])
+        self.assertFalse(self.f.make_functional(layer, disable_autograd_tracking=True)[1][0].requires_grad)
+        with self.assertRaisesRegex(RuntimeError, "has buffers"):
+            self.f.make_functional(tenon.nn.BatchNorm1d(2))
+
+    def test_an_ensemble_is_mapped(self):
+        layers = [tenon.nn.BatchNorm1d(2).eval() for _ in range(3)]
+        f, params, buffers = self.f.combine_state_for_ensemble(layers)
+        self.assertEqual([tuple(p.shape) for p in params + buffers], [(3, 2), (3, 2), (3, 2), (3, 2), (3,)])
+        x = tenon.ones(4, 2)
+        out = self.f.vmap(f, in_dims=(0, 0, None))(params, buffers, x)
+        tenon.testing.assert_close(out, layers[0](x).expand(3, 4, 2))
+        with self.assertRaisesRegex(RuntimeError, "at least one model"):
+            self.f.combine_state_for_ensemble([])
+
+    def test_functionalize_gives_the_same_results(self):
+        x = tenon.zeros(2)
+        self.assertEqual(self.f.functionalize(lambda t: t.add_(1) * 2)(x).tolist(), [2, 2])
+        self.assertEqual(x.tolist(), [1, 1])
+        with self.assertRaisesRegex(RuntimeError, "Valid options"):
+            self.f.functionalize(len, remove="all")
+
+    def test_tensors_of_a_module_by_name(self):
+        from tenon.nn.utils._named_member_accessor import NamedMemberAccessor, swap_tensor
+        net = tenon.nn.Sequential(tenon.nn.Linear(2, 1), tenon.nn.BatchNorm1d(1))
+        access, new = NamedMemberAccessor(net), tenon.nn.Parameter(tenon.zeros(1, 2))
+        weight = net[0].weight
+        self.assertIs(access.swap_tensor("0.weight", new), weight)
+        self.assertIs(net[0].weight, new)
+        self.assertIs(access.get_tensor("1.running_mean"), net[1].running_mean)
+        with self.assertRaisesRegex(RuntimeError, "Missing key"):
+            access.swap_tensors_dict({"0.weight": weight, "0.none": weight})
+        self.assertIs(net[0].weight, new)
+        for name in ("", "a.b"):
+            with self.assertRaises(KeyError):
+                swap_tensor(net, name, new)
+
+
 class Small(unittest.TestCase):
+    def test_a_file_that_tensors_share(self):
+        import os
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x")
+            first = tenon.from_file(path, shared=True, size=3, dtype=tenon.float32)
+            first.copy_(tenon.arange(3.0))
+            second = tenon.from_file(path, shared=True, size=3, dtype=tenon.float32)
+            second[1] = 7
+            self.assertEqual((first.tolist(), os.path.getsize(path)), ([0, 7, 2], 12))
+            self.assertIsInstance(first.untyped_storage(), tenon.StorageBase)
+
+    def test_segments(self):
+        x = tenon.arange(12.0).reshape(6, 2)
+        lengths = tenon.tensor([2, 0, 3, 1])
+        # Made by PyTorch 2.11 with the same calls.
+        self.assertEqual(tenon.segment_reduce(x, "sum", lengths=lengths).tolist(), [[2, 4], [0, 0], [18, 21], [10, 11]])
+        self.assertEqual(tenon.segment_reduce(x, "max", lengths=lengths, initial=1.0).tolist(),
+                         [[2, 3], [1, 1], [8, 9], [10, 11]])
+        offsets = tenon.tensor([[0, 2, 6], [0, 3, 6]])
+        self.assertEqual(tenon.segment_reduce(tenon.arange(12.0).reshape(2, 6), "mean", offsets=offsets, axis=1).tolist(),
+                         [[0.5, 3.5], [7, 10]])
+        with self.assertRaisesRegex(RuntimeError, "Expected all rows of lengths"):
+            tenon.segment_reduce(x, "sum", lengths=tenon.tensor([1, 2]))
+        self.assertEqual(tenon._convert_indices_from_coo_to_csr(tenon.tensor([0, 0, 2]), 4).tolist(), [0, 2, 2, 3, 3])
+        with self.assertRaisesRegex(RuntimeError, "but got zero"):
+            tenon._assert_async(tenon.tensor(0))
+
     def test_names_that_a_file_asks_for(self):
         file = io.BytesIO()
         tenon.save({"x": tenon.ones(1), "n": argparse.Namespace(a=1)}, file)

@@ -6,8 +6,8 @@ they nest, and gradients go through them from outside. ``vmap`` calls the functi
 """
 from ._gradients import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp
 from ._modules import functional_call, stack_module_state
-from ._rewrites import debug_unwrap, linearize, replace_all_batch_norm_modules_
+from ._rewrites import debug_unwrap, functionalize, linearize, replace_all_batch_norm_modules_
 from ._vmap import vmap
 
 __all__ = ["grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "functional_call",
-           "stack_module_state", "vmap", "linearize", "replace_all_batch_norm_modules_", "debug_unwrap"]
+           "stack_module_state", "vmap", "functionalize", "linearize", "replace_all_batch_norm_modules_", "debug_unwrap"]

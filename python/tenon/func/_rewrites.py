@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Transforms that change how a function is computed, and modules that they can be used on."""
+import functools
+
 import tenon
 from tenon import autograd
 from tenon.utils import _pytree
@@ -50,3 +52,16 @@ def replace_all_batch_norm_modules_(root):
 def debug_unwrap(tensor, *, recurse=True):
     """The tensor inside a transform's wrapper; there are no wrappers here."""
     return tensor
+
+
+def functionalize(func, *, remove="mutations"):
+    """The function, as it is: what mutates its inputs mutates them, and its results are those of a function that mutates
+    nothing. Only a tracer would see the difference, and there is none here."""
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError("functionalize(f, remove=%s): Valid options for `remove` are one of: \"mutations\" or "
+                           "\"mutations_and_views\"" % remove)
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        return func(*args, **kwargs)
+    return wrapped

@@ -9,6 +9,12 @@ from tenon.nn.modules import _hooks
 from tenon.nn.modules._hooks import (
     HookMethods,
     _global_any,
+    _global_backward_hooks,  # noqa: F401
+    _global_buffer_registration_hooks,  # noqa: F401
+    _global_forward_hooks,  # noqa: F401
+    _global_forward_pre_hooks,  # noqa: F401
+    _global_module_registration_hooks,  # noqa: F401
+    _global_parameter_registration_hooks,  # noqa: F401
     _warn_non_full,
     _WrappedHook,
     register_module_backward_hook,

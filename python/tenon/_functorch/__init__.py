@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Where packages look for the parts of ``func``."""
