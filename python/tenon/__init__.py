@@ -53,6 +53,7 @@ _NAMES = {
         "InterfaceType", "JitType", "ListType", "NoneType", "NumberType", "OptionalType", "ScriptObject", "StringType",
         "TensorType", "TupleType", "Type", "UnionType"),
     "futures": ("Future",),
+    "_higher_order_ops": ("while_loop",),
     "cpu": ("Event", "Stream"),
     "_named_dtypes": ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
                       "float4_e2m1fn_x2", "uint16", "uint32", "uint64", "complex32", "chalf", "qint8", "qint32", "quint8",

@@ -167,5 +167,26 @@ class Modules(unittest.TestCase):
         close(self, g["bias"], tenon.full((2,), 5.0))
 
 
+class Containers(unittest.TestCase):
+    def test_a_container_that_cuts_itself_is_mapped(self):
+        class Pair:
+            def __init__(self, a, b):
+                self.a, self.b = a, b
+
+            def _add_batch_dim(self, *args):
+                raise AssertionError
+
+            def dim(self):
+                return 1
+
+            shape = property(lambda self: self.a.shape[:1])
+
+            def unbind(self, dim):
+                return [Pair(x, y) for x, y in zip(self.a.unbind(dim), self.b.unbind(dim))]
+
+        out = tenon.vmap(lambda p, k: p.a * k + p.b)(Pair(tenon.arange(3.0), tenon.ones(3)), tenon.tensor([1.0, 2.0, 3.0]))
+        self.assertEqual(out.tolist(), [1, 3, 7])
+
+
 if __name__ == "__main__":
     harness.main()

@@ -2,6 +2,7 @@
 """Names that packages built on torch import, beside those that scripts use: they are there, and do what they say."""
 
 import argparse
+from copy import deepcopy
 import gc
 import io
 import threading
@@ -118,6 +119,88 @@ class Apart(unittest.TestCase):
         for name in ("", "a.b"):
             with self.assertRaises(KeyError):
                 swap_tensor(net, name, new)
+
+
+class Loops(unittest.TestCase):
+    """Loops as functions."""
+
+    def test_a_scan_of_any_length_either_way(self):
+        from tenon._higher_order_ops.associative_scan import associative_scan
+        for n in (1, 2, 3, 4, 5, 8, 13):
+            x = tenon.arange(2.0 * n).reshape(2, n)
+            tenon.testing.assert_close(associative_scan(lambda a, b: a + b, x, 1), x.cumsum(1))
+            tenon.testing.assert_close(associative_scan(lambda a, b: a + b, x, -1, reverse=True),
+                                       x.flip(1).cumsum(1).flip(1))
+            tenon.testing.assert_close(associative_scan(lambda a, b: a + b, x, 1, combine_mode="generic"), x.cumsum(1))
+            a, h, want = x * 0.1, tenon.zeros(2), []
+            for i in range(n):
+                h = h * a[:, i] + x[:, i]
+                want.append(h)
+            made = associative_scan(lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1]), (a, x), 1)
+            tenon.testing.assert_close(made[1], tenon.stack(want, 1))
+
+    def test_while_scan_and_map(self):
+        i, x = tenon.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (tenon.tensor(0), tenon.ones(2)))
+        self.assertEqual((i.item(), x.tolist()), (3, [8, 8]))
+        from tenon._higher_order_ops import map as each, scan
+        carry, ys = scan(lambda c, v: (c + v, c * v), tenon.zeros(2), tenon.arange(6.0).reshape(3, 2))
+        self.assertEqual((carry.tolist(), ys.tolist()), ([6, 9], [[0, 0], [0, 3], [8, 20]]))
+        self.assertEqual(each(lambda v, k: v * k, tenon.arange(3.0), 2).tolist(), [0, 2, 4])
+
+
+class States(unittest.TestCase):
+    """States of models and optimizers by name, and checkpoints of safetensors files."""
+
+    def test_an_optimizer_goes_on_with_its_state(self):
+        from tenon.distributed.checkpoint import state_dict as sd
+
+        def make():
+            net = tenon.nn.Sequential(tenon.nn.Linear(2, 2), tenon.nn.Linear(2, 1))
+            return net, tenon.optim.Adam([{"params": net[0].parameters(), "lr": 0.1}, {"params": net[1].parameters()}])
+
+        def step(net, optimizer):
+            optimizer.zero_grad()
+            net(tenon.ones(3, 2)).square().sum().backward()
+            optimizer.step()
+
+        net, optimizer = make()
+        step(net, optimizer)
+        for options in (None, sd.StateDictOptions(flatten_optimizer_state_dict=True)):
+            model, state = deepcopy(sd.get_state_dict(net, optimizer, options=options))
+            other, again = make()
+            sd.set_state_dict(other, again, model_state_dict=model, optim_state_dict=state, options=options)
+            copy, last = make()
+            copy.load_state_dict(net.state_dict())
+            last.load_state_dict(deepcopy(optimizer.state_dict()))
+            step(other, again)
+            step(copy, last)
+            for a, b in zip(other.parameters(), copy.parameters()):
+                self.assertEqual(a.tolist(), b.tolist())
+        self.assertEqual(sorted(sd.get_optimizer_state_dict(net, optimizer)["state"]),
+                         ["0.bias", "0.weight", "1.bias", "1.weight"])
+        self.assertEqual(sorted(sd.get_model_state_dict(net, submodules={net[1]}, options=sd.StateDictOptions(
+            keep_submodule_prefixes=False))), ["bias", "weight"])
+
+    def test_a_folder_of_safetensors(self):
+        import os
+        import tempfile
+        from tenon.distributed import checkpoint
+        from tenon.distributed.checkpoint.default_planner import DefaultLoadPlanner
+        from tenon.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
+        with tempfile.TemporaryDirectory() as folder:
+            made = {"a": tenon.ones(2), "b": tenon.zeros(3)}
+            checkpoint.save(made, storage_writer=HuggingFaceStorageWriter(folder, {"a": 1, "b": 2}))
+            self.assertEqual(sorted(os.listdir(folder)), ["model-00001-of-00002.safetensors",
+                                                          "model-00002-of-00002.safetensors",
+                                                          "model.safetensors.index.json"])
+            into = {"a": tenon.zeros(2), "b": tenon.ones(3), "c": tenon.ones(1)}
+            with self.assertRaisesRegex(RuntimeError, "Missing key"):
+                checkpoint.load(dict(into), storage_reader=HuggingFaceStorageReader(folder))
+            checkpoint.load(into, storage_reader=HuggingFaceStorageReader(folder),
+                            planner=DefaultLoadPlanner(allow_partial_load=True))
+            self.assertEqual([v.tolist() for v in into.values()], [[1, 1], [0, 0, 0], [1]])
+            with self.assertRaisesRegex(ValueError, "is no tensor"):
+                checkpoint.save({"x": 1}, storage_writer=HuggingFaceStorageWriter(folder))
 
 
 class Small(unittest.TestCase):

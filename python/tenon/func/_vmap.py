@@ -13,6 +13,16 @@ def _name(func):
     return getattr(func, "__name__", None) or repr(func)
 
 
+def _is_container(x):
+    """Whether it is an object of tensors that says how vmap cuts it, as a TensorDict does: it is cut by its own unbind,
+    and put together by its own stack."""
+    return hasattr(type(x), "_add_batch_dim") and hasattr(type(x), "unbind") and not isinstance(x, tenon.Tensor)
+
+
+def _slice(x, d, i):
+    return x.unbind(d)[i] if _is_container(x) else x.select(d, i)
+
+
 def _flat_dims(func, in_dims, args, spec, leaves):
     """Which dimension of each leaf is mapped; None: it is given as it is."""
     head = "vmap(%s, in_dims=%s, ...)(<inputs>): " % (_name(func), in_dims)
@@ -32,7 +42,7 @@ def _flat_dims(func, in_dims, args, spec, leaves):
         if not isinstance(d, int):
             raise ValueError(head + "Got in_dim=%s for an input but in_dim must be either an integer dimension or None."
                              % (d,))
-        if not isinstance(x, tenon.Tensor):
+        if not isinstance(x, tenon.Tensor) and not _is_container(x):
             raise ValueError(head + "Got in_dim=%s for an input but the input is of type %s. We cannot vmap over non-Tensor "
                              "arguments, please use None as the respective in_dim" % (d, type(x)))
         n = x.dim()
@@ -78,7 +88,7 @@ def _join(func, rows, out_dims, n):
     """The results of all calls, stacked where each is to be."""
     columns, spec = [], None
     for row in rows:
-        leaves, spec = _pytree.tree_flatten(row)
+        leaves, spec = _pytree.tree_flatten(row, is_leaf=_is_container)
         columns.append(leaves)
     made = []
     for i, d in enumerate(_flat_out_dims(func, out_dims, spec, columns[0])):
@@ -89,7 +99,7 @@ def _join(func, rows, out_dims, n):
                                  % (_name(func), _name(func)))
             made.append(parts[0])
             continue
-        if not isinstance(parts[0], tenon.Tensor):
+        if not isinstance(parts[0], tenon.Tensor) and not _is_container(parts[0]):
             raise ValueError("vmap(%s, ...): `%s` must only return Tensors, got type %s. Did you mean to set out_dims= to "
                              "None for output?" % (_name(func), _name(func), type(parts[0])))
         made.append(tenon.stack(parts, dim=d) if n else tenon.stack(parts, dim=d).narrow(d, 0, 0))
@@ -122,7 +132,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        leaves, spec = _pytree.tree_flatten(args)
+        leaves, spec = _pytree.tree_flatten(args, is_leaf=_is_container)
         dims = _flat_dims(func, in_dims, args, spec, leaves)
         n = _size(leaves, dims)
         if n == 0:  # one call tells what the results look like
@@ -131,7 +141,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         random, rows = _Random(randomness), []
         for i in range(n or 1):
             random.before()
-            rows.append(func(*spec.unflatten(x if d is None else x.select(d, i) for x, d in zip(leaves, dims)), **kwargs))
+            rows.append(func(*spec.unflatten(x if d is None else _slice(x, d, i) for x, d in zip(leaves, dims)), **kwargs))
             random.after()
         return _join(func, rows, out_dims, n)
     return wrapper

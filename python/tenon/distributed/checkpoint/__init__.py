@@ -37,6 +37,9 @@ def save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, p
     """Write the dict."""
     path = _path(checkpoint_id, storage_writer)
     os.makedirs(path, exist_ok=True)
+    if hasattr(storage_writer, "_write"):
+        storage_writer._write(state_dict)
+        return
     made = {key: value.state_dict() if hasattr(value, "state_dict") else value for key, value in state_dict.items()}
     tenon.save(made, os.path.join(path, _NAME))
 
@@ -44,14 +47,20 @@ def save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, p
 def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, process_group=None, no_dist=False):
     """Read into the tensors and objects that the dict holds."""
     path = _path(checkpoint_id, storage_reader)
+    partial = getattr(planner, "allow_partial_load", False)
+    if hasattr(storage_reader, "_read"):
+        _fill(state_dict, storage_reader._read(), "", partial)
+        return
     if os.path.exists(os.path.join(path, ".metadata")):
         raise RuntimeError("%s was written by PyTorch's distributed checkpoint, which Tenon does not read; convert it "
                            "with torch.distributed.checkpoint.format_utils.dcp_to_torch_save" % path)
-    _fill(state_dict, tenon.load(os.path.join(path, _NAME)), "")
+    _fill(state_dict, tenon.load(os.path.join(path, _NAME)), "", partial)
 
 
-def _fill(into, found, prefix):
+def _fill(into, found, prefix, partial):
     for key in list(into):
+        if key not in found and partial:
+            continue
         if key not in found:
             raise RuntimeError("Missing key in checkpoint state_dict: %s%s." % (prefix, key))
         value, new = into[key], found[key]
@@ -61,7 +70,7 @@ def _fill(into, found, prefix):
             with tenon.no_grad():
                 value.copy_(new)
         elif isinstance(value, dict):
-            _fill(value, new, "%s%s." % (prefix, key))
+            _fill(value, new, "%s%s." % (prefix, key), partial)
         else:
             into[key] = new
 
