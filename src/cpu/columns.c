@@ -148,7 +148,8 @@ tn_status tni_cpu_col2im(tn_tensor *self, const int64_t *output_size, int64_t ou
     j.dtype = tn_dtype_is_complex(own) || own == TN_DTYPE_F64 ? own : TN_DTYPE_F32;
     TN_TRY(tni_ready(self, j.dtype, &x));
     TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, j.dtype, TN_CPU, &work));
-    memset(work->data, 0, (size_t)work->numel * tni_itemsize(work));
+    if (work->numel)
+        memset(work->data, 0, (size_t)work->numel * tni_itemsize(work));
     j.image = work->data;
     j.columns = x->data;
     TN_TRY(tni_pool_for(planes_of(out), 1, add, &j));

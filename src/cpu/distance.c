@@ -103,7 +103,8 @@ static tn_status cdist(tn_tensor *x1, tn_tensor *x2, double p, tn_tensor *grad, 
     TN_TRY(tni_ready(grad, TN_DTYPE_F64, &g));
     TN_TRY(tni_ready(dist, TN_DTYPE_F64, &d));
     TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_F64, TN_CPU, &work));
-    memset(work->data, 0, (size_t)work->numel * sizeof(double));
+    if (work->numel)
+        memset(work->data, 0, (size_t)work->numel * sizeof(double));
     cdist_job j = {.x1 = a->data,
                    .x2 = b->data,
                    .grad = g ? g->data : NULL,
@@ -150,7 +151,8 @@ static tn_status pdist(tn_tensor *self, double p, tn_tensor *grad, tn_tensor *di
     TN_TRY(tni_ready(grad, TN_DTYPE_F64, &g));
     TN_TRY(tni_ready(dist, TN_DTYPE_F64, &d));
     TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_F64, TN_CPU, &work));
-    memset(work->data, 0, (size_t)work->numel * sizeof(double));
+    if (work->numel)
+        memset(work->data, 0, (size_t)work->numel * sizeof(double));
     const double *rows = x->data, *grads = g ? g->data : NULL, *dists = d ? d->data : NULL;
     double *o = work->data;
     for (int64_t a = 0; a < n; a++)

@@ -172,7 +172,8 @@ static tn_status take_numbers(tn_tensor *to, tn_tensor *line)
     if (!to->numel)
         return TN_OK;
     TN_TRY(room(to, TN_DTYPE_I32, &shaped));
-    memcpy(shaped->data, line->data, (size_t)to->numel * sizeof(int32_t));
+    if (to->numel)
+        memcpy(shaped->data, line->data, (size_t)to->numel * sizeof(int32_t));
     return tni_copy_cpu(to, shaped);
 }
 
@@ -326,7 +327,8 @@ tn_status tni_cpu_lu_unpack(tn_tensor *LU_data, tn_tensor *LU_pivots, bool unpac
     TN_TRY(room(P, TN_DTYPE_C128, &p));
     TN_TRY(room(LU_pivots, TN_DTYPE_I32, &pivots));
     TN_TRY(take(pivots, LU_pivots));
-    memset(p->data, 0, (size_t)p->numel * sizeof(cd));
+    if (p->numel)
+        memset(p->data, 0, (size_t)p->numel * sizeof(cd));
     for (int64_t b = 0; b < count; b++) {
         cd *to = matrix(p, b);
         const int32_t *order = (const int32_t *)pivots->data + b * k;
@@ -592,7 +594,8 @@ tn_status tni_cpu__linalg_svd(tn_tensor *A, bool full_matrices, bool compute_uv,
     TN_AUTO(tn_tensor) adjoint = NULL;
     TN_TRY(room(U, TN_DTYPE_C128, &shaped_u));
     TN_TRY(room(Vh, TN_DTYPE_C128, &adjoint));
-    memcpy(shaped_u->data, u->data, (size_t)u_n * sizeof(cd));
+    if (u_n)
+        memcpy(shaped_u->data, u->data, (size_t)u_n * sizeof(cd));
     for (int64_t b = 0; b < count; b++)
         for (int64_t r = 0; r < j.n; r++)
             for (int64_t c = 0; c < j.wide_v; c++)
