@@ -2,7 +2,7 @@
 /* observe/process.c: what the system tells about another process: where its record is, and what its
  * threads are doing, from /proc, with no more rights than its user has. */
 #define _GNU_SOURCE
-#include "observe/reader.h"
+#include "observe/proc.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -12,11 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Up to @p n - 1 bytes of a small file, ended; false when it cannot be read. */
-static bool read_file(const char *path, char *to, size_t n)
+bool tni_proc_read(const char *path, char *to, size_t n)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -29,8 +30,7 @@ static bool read_file(const char *path, char *to, size_t n)
 
 /* ---- finding the record ---- */
 
-/* The line "NAME:" of a status file; false when it has none. @p at is behind the colon. */
-static bool status_line(const char *text, const char *name, const char **at)
+bool tni_proc_line(const char *text, const char *name, const char **at)
 {
     size_t n = strlen(name);
     for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
@@ -49,7 +49,7 @@ static uint32_t own_number(const char *status_path)
     char text[4096];
     const char *at;
     uint32_t number = 0;
-    if (!read_file(status_path, text, sizeof text) || !status_line(text, "NSpid", &at))
+    if (!tni_proc_read(status_path, text, sizeof text) || !tni_proc_line(text, "NSpid", &at))
         return 0;
     for (char *end; *at && *at != '\n'; at = end) { /* the last of them */
         unsigned long n = strtoul(at, &end, 10);
@@ -109,11 +109,11 @@ static void find_records(int pid, DIR *dir, tni_process_records *out, bool *fore
     }
 }
 
-static void process_name(int pid, char *to, size_t n)
+void tni_proc_name(int pid, char *to, size_t n)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/comm", pid);
-    if (!read_file(path, to, n))
+    if (!tni_proc_read(path, to, n))
         to[0] = '\0';
     to[strcspn(to, "\n")] = '\0';
     tni_plain_text(to, strlen(to));
@@ -133,10 +133,10 @@ static char process_state(int pid, int *group)
     const char *at;
     snprintf(path, sizeof path, "/proc/%d/status", pid);
     errno = 0;
-    if (!read_file(path, text, sizeof text))
+    if (!tni_proc_read(path, text, sizeof text))
         return errno == EACCES || errno == EPERM ? '?' : 'X'; /* some systems hide other people's */
-    *group = status_line(text, "Tgid", &at) ? (int)strtol(at, NULL, 10) : pid;
-    if (!status_line(text, "State", &at))
+    *group = tni_proc_line(text, "Tgid", &at) ? (int)strtol(at, NULL, 10) : pid;
+    if (!tni_proc_line(text, "State", &at))
         return 'X';
     while (*at == ' ' || *at == '\t')
         at++;
@@ -153,7 +153,7 @@ static bool is_ending(int pid)
         char path[64], text[1024];
         unsigned flags = 0;
         snprintf(path, sizeof path, "/proc/%d/stat", pid);
-        const char *rest = read_file(path, text, sizeof text) ? strrchr(text, ')') : NULL;
+        const char *rest = tni_proc_read(path, text, sizeof text) ? strrchr(text, ')') : NULL;
         if (rest && sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & exiting)
             return true;
         char state = process_state(pid, &group);
@@ -178,6 +178,22 @@ static tn_status refuse(int pid, int why, const char *name, const struct stat *s
             pid, name, strerror(why));
 }
 
+bool tni_proc_has_record(int pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return false;
+    tni_process_records records = {.n = 0};
+    bool foreign = false;
+    find_records(pid, dir, &records, &foreign);
+    closedir(dir);
+    bool found = records.n > 0;
+    tni_process_close(&records);
+    return found;
+}
+
 tn_status tni_process_open(int pid, tni_process_records *out)
 {
     char path[64], name[32];
@@ -185,7 +201,7 @@ tn_status tni_process_open(int pid, tni_process_records *out)
     struct stat st;
     snprintf(path, sizeof path, "/proc/%d", pid);
     TN_CHECK(stat(path, &st) == 0, TN_INVALID, "there is no process %d", pid);
-    process_name(pid, name, sizeof name);
+    tni_proc_name(pid, name, sizeof name);
     int group = pid;
     char state = process_state(pid, &group);
     TN_CHECK(group == pid, TN_INVALID, "%d (%s) is a thread of process %d: ask for that", pid, name,
@@ -248,59 +264,51 @@ static uint32_t our_number(int pid, uint32_t tid)
     return found;
 }
 
+/* The child that a call of the system waits for, by its number and arguments; 0: any, or it is
+ * another call. */
+static uint32_t child_in(const char *text)
+{
+    long number;
+    unsigned long first = 0, second = 0;
+    if (sscanf(text, "%ld 0x%lx 0x%lx", &number, &first, &second) < 3)
+        return 0;
+    int pid = number == SYS_wait4                      ? (int)first
+              : number == SYS_waitid && first == P_PID ? (int)second
+                                                       : 0;
+    return pid > 0 ? (uint32_t)pid : 0;
+}
+
 static void look_at_thread(int pid, bool other_numbers, tni_seen_thread *t)
 {
     char path[96], text[1024];
     uint32_t tid = other_numbers ? our_number(pid, t->block.tid) : t->block.tid;
     snprintf(path, sizeof path, "/proc/%d/task/%u/stat", pid, tid);
     uint64_t ticks;
-    if (!read_file(path, text, sizeof text) || !parse_stat(text, &t->state, &ticks))
+    if (!tni_proc_read(path, text, sizeof text) || !parse_stat(text, &t->state, &ticks))
         return;
     t->alive = true;
     t->cpu_ns = ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
     snprintf(path, sizeof path, "/proc/%d/task/%u/schedstat", pid, tid);
-    if (read_file(path, text, sizeof text) && isdigit((unsigned char)text[0])) {
+    if (tni_proc_read(path, text, sizeof text) && isdigit((unsigned char)text[0])) {
         char *end;
         t->cpu_ns = strtoull(text, &end, 10);
         t->queued_ns = strtoull(end, NULL, 10);
     }
     snprintf(path, sizeof path, "/proc/%d/task/%u/comm", pid, tid);
-    if (read_file(path, text, sizeof text))
+    if (tni_proc_read(path, text, sizeof text))
         snprintf(t->comm, sizeof t->comm, "%.*s", (int)strcspn(text, "\n"), text);
     tni_plain_text(t->comm, sizeof t->comm);
     snprintf(path, sizeof path, "/proc/%d/task/%u/wchan", pid, tid);
-    if (read_file(path, text, sizeof text) && strcmp(text, "0") != 0)
+    if (tni_proc_read(path, text, sizeof text) && strcmp(text, "0") != 0)
         snprintf(t->wchan, sizeof t->wchan, "%.31s", text);
     snprintf(path, sizeof path, "/proc/%d/task/%u/syscall", pid, tid);
-    if (read_file(path, text, sizeof text) && isdigit((unsigned char)text[0]))
+    if (tni_proc_read(path, text, sizeof text) && isdigit((unsigned char)text[0])) {
         t->syscall = strtoll(text, NULL, 10);
-}
-
-/* The first child of @p pid that has a record. */
-static uint32_t find_child(int pid)
-{
-    char path[64], text[4096];
-    DIR *dir = opendir("/proc");
-    struct dirent *entry;
-    uint32_t found = 0;
-    while (dir && !found && (entry = readdir(dir)) != NULL) {
-        const char *at;
-        if (!isdigit((unsigned char)entry->d_name[0]))
-            continue;
-        snprintf(path, sizeof path, "/proc/%.16s/status", entry->d_name);
-        if (!read_file(path, text, sizeof text) || !status_line(text, "PPid", &at) ||
-            strtol(at, NULL, 10) != pid)
-            continue;
-        tni_process_records records;
-        if (tni_process_open((int)strtol(entry->d_name, NULL, 10), &records) == TN_OK) {
-            found = (uint32_t)strtoul(entry->d_name, NULL, 10);
-            tni_process_close(&records);
-        }
+        if (!other_numbers)
+            t->child = child_in(text);
     }
-    if (dir)
-        closedir(dir);
-    tn_clear_error();
-    return found;
+    t->waits_for_child =
+        strcmp(t->wchan, "do_wait") == 0 || t->syscall == SYS_wait4 || t->syscall == SYS_waitid;
 }
 
 static bool runs_python(int pid)
@@ -330,19 +338,24 @@ void tni_process_look(int pid, tni_seen *seen)
     char path[64], text[1024];
     seen->pid = pid;
     seen->now = tni_coarse_ns();
-    process_name(pid, seen->process_name, sizeof seen->process_name);
+    tni_proc_name(pid, seen->process_name, sizeof seen->process_name);
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     uint64_t ticks;
-    if (!read_file(path, text, sizeof text) || !parse_stat(text, &seen->process_state, &ticks))
+    if (!tni_proc_read(path, text, sizeof text) || !parse_stat(text, &seen->process_state, &ticks))
         seen->process_state = 'X';
     snprintf(path, sizeof path, "/proc/%d/task/%d/wchan", pid, pid);
-    if (read_file(path, text, sizeof text) && strcmp(text, "0") != 0)
+    if (tni_proc_read(path, text, sizeof text) && strcmp(text, "0") != 0)
         snprintf(seen->process_wchan, sizeof seen->process_wchan, "%.31s", text);
-    if (!is_in_operators(seen) && pid != (int)getpid()) {
-        seen->is_python = runs_python(pid);
-        seen->child = find_child(pid);
-    }
-    bool other_numbers = seen->head.pid != (uint32_t)pid;
-    for (uint32_t i = 0; i < seen->n_threads; i++)
+    bool other_numbers = seen->head.pid != (uint32_t)pid, is_idle = !is_in_operators(seen);
+    bool ask_children = is_idle;
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
         look_at_thread(pid, other_numbers, &seen->threads[i]);
+        ask_children = ask_children || seen->threads[i].waits_for_child;
+    }
+    if (pid == (int)getpid())
+        return; /* the watchdog looks often, and asks for more when it has something to tell */
+    if (is_idle)
+        seen->is_python = runs_python(pid);
+    if (ask_children)
+        tni_proc_children(pid, seen);
 }

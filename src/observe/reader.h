@@ -13,7 +13,15 @@ enum {
     TNI_SEEN_OUTER = 32,  /* frames kept of a thread: the outermost … */
     TNI_SEEN_INNER = 224, /* … and the innermost */
     TNI_SEEN_RECENT = 8,  /* ended outermost calls, the newest first */
+    TNI_SEEN_CHILDREN = 8,
 };
+
+/* A process that the one that is looked at has started. */
+typedef struct tni_seen_child {
+    uint32_t pid;
+    bool has_record; /* it uses Tenon, too */
+    char name[32];
+} tni_seen_child;
 
 typedef struct tni_seen_thread {
     tni_flight_thread block;
@@ -28,7 +36,9 @@ typedef struct tni_seen_thread {
     char state; /* R S D T t Z, 0: not known */
     char comm[16];
     char wchan[32];
-    int64_t syscall; /* -1: not known */
+    int64_t syscall;      /* -1: not known */
+    bool waits_for_child; /* in waitpid or the like */
+    uint32_t child;       /* for which; 0: any, or not known */
     uint64_t cpu_ns;
     uint64_t queued_ns; /* ready to run, and somebody else ran */
     /* Between two looks. */
@@ -54,9 +64,10 @@ typedef struct tni_seen {
     uint64_t now;      /* of the writer's clock; 0: not known */
     int pid;           /* 0: a file */
     char process_state;
-    char process_wchan[32]; /* of its first thread */
-    bool is_python;         /* the interpreter's library or command is mapped */
-    uint32_t child;         /* a child that has a record; 0: none */
+    char process_wchan[32];                     /* of its first thread */
+    bool is_python;                             /* the interpreter's library or command is mapped */
+    uint32_t n_children;                        /* may be more than are described */
+    tni_seen_child children[TNI_SEEN_CHILDREN]; /* those that have a record first */
     char process_name[32];
 } tni_seen;
 

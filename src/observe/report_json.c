@@ -135,6 +135,8 @@ static void add_thread_json(tni_str *s, const tni_seen *seen, const tni_seen_thr
         add_key_string(s, "wchan", t->wchan);
         if (t->syscall >= 0)
             tni_str_addf(s, ", \"syscall\": %lld", (long long)t->syscall);
+        if (t->waits_for_child)
+            tni_str_addf(s, ", \"waits_for_child\": %u", t->child);
     }
     if (t->cpu >= 0)
         tni_str_addf(s, ", \"cpu\": %.2f", t->cpu);

@@ -307,6 +307,32 @@ static int find_crowded(const tni_seen *seen, const tni_seen_thread *t)
     return -1;
 }
 
+/* The child that a thread sleeps for; NULL: it does not, or none is known. */
+static const tni_seen_child *find_child(const tni_seen *seen, const tni_seen_thread *t)
+{
+    uint32_t n = seen->n_children < TNI_SEEN_CHILDREN ? seen->n_children : TNI_SEEN_CHILDREN;
+    if (!t->waits_for_child)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if (seen->children[i].pid == t->child)
+            return &seen->children[i];
+    }
+    return n ? &seen->children[0] : NULL;
+}
+
+/* "the end of its child 4243 (worker)" */
+static void judge_child(const tni_seen *seen, const tni_seen_thread *t, const tni_seen_child *child,
+                        tni_verdict *v)
+{
+    bool certain = child->pid == t->child || seen->n_children == 1;
+    tni_str_addf(&v->text, "; it waits for the end of %s %u (%s)",
+                 certain ? "its child" : "a child, perhaps", child->pid, child->name);
+    if (child->has_record)
+        tni_str_addf(&v->next, "the child uses Tenon, too: tenon doctor %u", child->pid);
+    else
+        tni_str_addf(&v->next, "find out why %u does not end", child->pid);
+}
+
 /* Not moved, no mark says why: what the system knows decides. */
 static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
 {
@@ -327,6 +353,11 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
     add_for(&v->text, seen, t, ",");
     if (t->cpu >= 0)
         tni_str_addf(&v->text, " (%.0f %% of a processor)", 100 * (t->cpu > 1 ? 1 : t->cpu));
+    const tni_seen_child *child = busy ? NULL : find_child(seen, t);
+    if (child) {
+        judge_child(seen, t, child, v);
+        return;
+    }
     switch (v->kind) {
     case TNI_VERDICT_CALLOUT:
         tni_str_add(&v->next, "a hook or an observer must not wait for what comes after the call "
@@ -490,11 +521,12 @@ static void judge_idle(const tni_seen *seen, tni_verdict *v)
         tni_add_age(&v->text, seen->now, last->stamp);
         tni_str_add(&v->text, " ago");
     }
-    if (seen->child)
+    const tni_seen_child *child = seen->n_children ? &seen->children[0] : NULL;
+    if (child && child->has_record)
         tni_str_addf(&v->next,
                      "its child %u uses Tenon, too, and may be what it waits for: "
                      "tenon doctor %u",
-                     seen->child, seen->child);
+                     child->pid, child->pid);
     else
         tni_str_add(&v->next, !seen->pid ? "nothing: the recent calls of each thread are below"
                               : seen->is_python

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "observe/native.h"
+#include "observe/proc.h"
 #include "observe/record_file.h"
 #include "observe/report.h"
 
@@ -213,6 +214,7 @@ static void tell(const tn_watchdog_opts *opts, const tni_seen *before, uint64_t 
     if (tni_seen_read(tni_flight_fd(), true, &seen) != TN_OK)
         return;
     tni_process_look((int)getpid(), &seen);
+    tni_proc_children((int)getpid(), &seen);
     tni_seen_compare(before, &seen, ns_between);
     tni_verdict verdict;
     tni_judge(&seen, true, &verdict);

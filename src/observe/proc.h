@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/proc.h: small files of /proc, for those who ask the system about a process. */
+#ifndef TNI_OBSERVE_PROC_H
+#define TNI_OBSERVE_PROC_H
+
+#include "observe/reader.h"
+
+/* Up to @p n - 1 bytes of a small file, ended; false when it cannot be read. */
+bool tni_proc_read(const char *path, char *to, size_t n);
+/* The line "NAME:" of a status file; false when it has none. *at is behind the colon. */
+bool tni_proc_line(const char *text, const char *name, const char **at);
+/* What process @p pid is called, without what a terminal would obey; "" when it is not there. */
+void tni_proc_name(int pid, char *to, size_t n);
+/* Whether it has a record that may be read. */
+bool tni_proc_has_record(int pid);
+/* Its first children, those that have a record before others, into seen->children. */
+void tni_proc_children(int pid, tni_seen *seen);
+
+#endif
