@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -137,6 +138,49 @@ tn_status tn_doctor_process(int pid, const tn_doctor_opts *given, char **out)
     return st;
 }
 
+/* The last moment of which a record tells, of those that can be true. */
+static void take_sign(const tni_seen *seen, uint64_t at, uint64_t *last)
+{
+    const uint64_t century = 3155760000u * UINT64_C(1000000000);
+    if (at > *last && at >= seen->head.began && at - seen->head.began < century)
+        *last = at;
+}
+
+static uint64_t last_sign(const tni_seen *seen)
+{
+    uint64_t last = seen->head.began;
+    take_sign(seen, seen->head.alive_at, &last);
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
+        const tni_seen_thread *t = &seen->threads[i];
+        const tni_thread_marks *m = &t->block.marks;
+        take_sign(seen, t->block.began, &last);
+        take_sign(seen, m->wait.since, &last);
+        take_sign(seen, m->works_since, &last);
+        for (int k = 0; k < TNI_MARK_HELD; k++)
+            take_sign(seen, m->held[k].since, &last);
+        for (int k = 0; k < TNI_FLIGHT_PASSES; k++)
+            take_sign(seen, t->block.passes[k].began, &last);
+        for (uint32_t k = 0; k < t->n_frames + t->n_recent; k++)
+            take_sign(seen, t->frames[k].stamp, &last);
+    }
+    return last;
+}
+
+/* Until when a record in a file tells. Whoever writes one has a lock on it. */
+static void find_end(int fd, tni_seen *seen)
+{
+    seen->now = seen->head.saved_at ? seen->head.saved_at : seen->head.ended_at;
+    if (seen->now)
+        return;
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        seen->in_use = true;
+        seen->now = tni_coarse_ns();
+        return;
+    }
+    seen->now = last_sign(seen);
+    seen->now_is_least = true;
+}
+
 tn_status tn_doctor_file(const char *path, const tn_doctor_opts *given, char **out)
 {
     TN_CHECK(path && out, TN_INVALID, "tn_doctor_file: '%s' must not be NULL",
@@ -147,12 +191,13 @@ tn_status tn_doctor_file(const char *path, const tn_doctor_opts *given, char **o
     TN_CHECK(fd >= 0, TN_INVALID, "cannot open %s: %s", path, strerror(errno));
     tni_seen seen;
     tn_status st = tni_seen_read(fd, true, &seen);
+    if (st == TN_OK)
+        find_end(fd, &seen);
     close(fd);
     if (st == TN_INVALID)
         return explain(st, "file", path);
     if (st != TN_OK)
         return st;
-    seen.now = seen.head.ended_at;
     st = write_report(&seen, false, &opts, out);
     tni_seen_clear(&seen);
     return st;

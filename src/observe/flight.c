@@ -255,6 +255,12 @@ void tni_flight_ended(uint32_t how)
     HEAD->ended = how;
 }
 
+void tni_flight_alive(void)
+{
+    if (record.base)
+        __atomic_store_n(&HEAD->alive_at, tni_coarse_ns(), __ATOMIC_RELAXED);
+}
+
 void tni_flight_backend(int backend, const char *name)
 {
     if (record.base && backend >= 0 && backend < 16)
@@ -483,7 +489,9 @@ static bool copy_file(int to, uint64_t nbytes)
         if (memcmp(page, nothing, (size_t)n) != 0 && pwrite(to, page, (size_t)n, (off_t)at) != n)
             return false;
     }
-    return ftruncate(to, (off_t)nbytes) == 0;
+    uint64_t now = tni_coarse_ns();
+    return pwrite(to, &now, sizeof now, offsetof(tni_flight_header, saved_at)) == sizeof now &&
+           ftruncate(to, (off_t)nbytes) == 0;
 }
 
 tn_status tni_flight_save(const char *path)
@@ -582,6 +590,7 @@ static void part_from_parent(void)
     h->nbytes = record.used;
     h->began = tni_coarse_ns();
     h->began_real = real_ns();
+    h->alive_at = 0;
     h->ended = 0;
     if (fd >= 0) {
         munmap(to, record.used);

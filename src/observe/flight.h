@@ -159,6 +159,8 @@ typedef struct tni_flight_header {
     char program[64];
     char library[16];
     char backends[16][16]; /* what claimed devices are called; "" for the usual name */
+    uint64_t alive_at;     /* when the watchdog last looked; 0: none runs */
+    uint64_t saved_at;     /* when this copy was made; 0: it is none */
 } tni_flight_header;
 
 /* ---- writing ---- */
@@ -213,6 +215,8 @@ bool tni_flight_interrupt(uint32_t tid);
 /* Copy the record to a file of that name. @retval TN_INVALID, TN_UNSUPPORTED */
 TN_NODISCARD tn_status tni_flight_save(const char *path);
 
+/* The program is there: for whoever reads the file of one that was killed later. */
+void tni_flight_alive(void);
 /* The program ends: say so, for whoever reads the file later. */
 void tni_flight_ended(uint32_t how);
 

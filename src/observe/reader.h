@@ -62,6 +62,8 @@ typedef struct tni_seen {
     uint32_t n_lost;   /* threads that could not be read */
     bool damaged;      /* something did not fit: what could be read is here */
     uint64_t now;      /* of the writer's clock; 0: not known */
+    bool in_use;       /* a file that its program still writes */
+    bool now_is_least; /* it is the last sign of life: when the program ended nobody knows */
     int pid;           /* 0: a file */
     char process_state;
     char process_wchan[32];                     /* of its first thread */

@@ -3,6 +3,7 @@
  * frames. */
 #include "observe/report.h"
 
+#include <time.h>
 #include "tenon/dispatch.h"
 
 static const char *state_name(char state)
@@ -25,6 +26,19 @@ static const char *state_name(char state)
     }
 }
 
+/* It was killed, or its machine stopped: durations are what is certain, and it may have stood there
+ * for much longer. */
+static void add_last_sign(tni_str *s, const tni_seen *seen)
+{
+    char text[64] = "";
+    uint64_t ns = seen->head.began_real + (seen->now - seen->head.began);
+    time_t seconds = (time_t)(ns / 1000000000u);
+    struct tm tm;
+    if (localtime_r(&seconds, &tm))
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &tm);
+    tni_str_addf(s, "\nit did not say that it ended (killed?); its last sign of life: %s", text);
+}
+
 static void add_head(tni_str *s, const tni_seen *seen)
 {
     const tni_flight_header *h = &seen->head;
@@ -35,10 +49,11 @@ static void add_head(tni_str *s, const tni_seen *seen)
         tni_str_addf(s, "record of %s, process %u", h->program, h->pid);
     tni_str_addf(s, ", Tenon %s, %u thread%s", h->library, seen->n_threads,
                  seen->n_threads == 1 ? "" : "s");
-    if (seen->now && h->began) {
-        tni_str_add(s, ", recorded for ");
-        tni_add_age(s, seen->now, h->began);
-    }
+    tni_add_for(s, seen, ", recorded ", h->began);
+    if (seen->now_is_least)
+        add_last_sign(s, seen);
+    if (seen->in_use)
+        tni_str_addf(s, "\nits program still writes it: tenon doctor %u tells more", h->pid);
     if (seen->n_copies > 1 || seen->n_unread)
         tni_str_addf(s, "\n%u copies of Tenon are in this process: threads are told for each%s",
                      seen->n_copies + seen->n_unread,
@@ -78,10 +93,7 @@ static void add_marks(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
     if (m->wait.kind && m->wait.kind != TNI_WAIT_IDLE) {
         tni_str_add(s, "  waits for ");
         tni_add_mark(s, &m->wait);
-        if (m->wait.since && seen->now) {
-            tni_str_add(s, " for ");
-            tni_add_age(s, seen->now, m->wait.since);
-        }
+        tni_add_for(s, seen, " ", m->wait.since);
         int holder = tni_find_holder(seen, t);
         if (holder >= 0)
             tni_str_addf(s, ", held up by thread %u", seen->threads[holder].block.tid);
@@ -91,10 +103,7 @@ static void add_marks(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
     for (uint32_t i = 0; i < n; i++) {
         tni_str_add(s, "  holds ");
         tni_add_mark(s, &m->held[i]);
-        if (m->held[i].since && seen->now) {
-            tni_str_add(s, " for ");
-            tni_add_age(s, seen->now, m->held[i].since);
-        }
+        tni_add_for(s, seen, " ", m->held[i].since);
         tni_str_add(s, "\n");
     }
     if (m->n_held > n)
@@ -133,10 +142,7 @@ static void add_passes(tni_str *s, const tni_seen *seen, const tni_seen_thread *
             continue;
         tni_str_addf(s, "  backward pass %u: %u of %u nodes have run, %u ready", p->id, p->n_done,
                      p->n_nodes, p->n_ready);
-        if (p->began && seen->now) {
-            tni_str_add(s, ", for ");
-            tni_add_age(s, seen->now, p->began);
-        }
+        tni_add_for(s, seen, ", ", p->began);
         if (p->running_name)
             tni_str_addf(s, "; in %s", tni_seen_name(seen, TNI_NAME_NODE, p->running_name, room));
         tni_str_add(s, "\n");
@@ -178,8 +184,10 @@ static void add_frame(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
     }
     tni_str_addf(s, ", %s", tni_frame_stage(f));
     uint64_t since = tni_frame_since(t, i);
-    if (since && seen->now) {
-        tni_str_add(s, is_call ? ", for " : ", for at most ");
+    if (is_call) {
+        tni_add_for(s, seen, ", ", since);
+    } else if (since && seen->now && !seen->now_is_least) { /* that of the call around it */
+        tni_str_add(s, ", for at most ");
         tni_add_age(s, seen->now, since);
     }
     tni_str_add(s, "\n     ");
@@ -215,7 +223,7 @@ static void add_frames(tni_str *s, const tni_seen *seen, const tni_seen_thread *
         if (f->status)
             tni_str_addf(s, " (%s)", tn_status_name((tn_status)f->status));
         if (f->stamp && seen->now && i == 0) {
-            tni_str_add(s, " begun ");
+            tni_str_add(s, seen->now_is_least ? " begun at least " : " begun ");
             tni_add_age(s, seen->now, f->stamp);
             tni_str_add(s, " ago");
         }

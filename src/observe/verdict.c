@@ -133,11 +133,7 @@ static uint64_t thread_since(const tni_seen_thread *t)
 /* @p before: what stands between it and the words before, when it is known. */
 static void add_for(tni_str *s, const tni_seen *seen, const tni_seen_thread *t, const char *before)
 {
-    uint64_t since = thread_since(t);
-    if (!since || !seen->now)
-        return;
-    tni_str_addf(s, "%s for ", before);
-    tni_add_age(s, seen->now, since);
+    tni_add_for(s, seen, before[0] ? ", " : " ", thread_since(t));
 }
 
 /* ---- judging ---- */
@@ -552,7 +548,7 @@ void tni_judge(const tni_seen *seen, bool two_looks, tni_verdict *out)
         }
     }
     if (out->kind != TNI_VERDICT_IDLE) {
-        if (!seen->pid && seen->head.ended != 1 && out->text.n)
+        if (!seen->pid && !seen->in_use && seen->head.ended != 1 && out->text.n)
             tni_str_add(&out->text, seen->head.ended == 2 ? "; the watchdog ended the program there"
                                                           : "; that is where the record stops");
         return;

@@ -59,6 +59,8 @@ const char *tni_callout_name(unsigned kind);
 void tni_add_mark(tni_str *s, const tni_mark *mark);
 /* "3.2 s" between then and now; "" when either is not known. */
 void tni_add_age(tni_str *s, uint64_t now, uint64_t then);
+/* @p before, then "for 3.2 s" since then; nothing when that is not known. */
+void tni_add_for(tni_str *s, const tni_seen *seen, const char *before, uint64_t then);
 /* "float32[2, 3] on cpu" */
 void tni_add_tensor(tni_str *s, const tni_seen *seen, const tni_flight_tensor *t);
 void tni_add_keys(tni_str *s, const tni_seen *seen, uint64_t keys);

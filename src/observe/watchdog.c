@@ -260,6 +260,7 @@ static void look(const tn_watchdog_opts *opts, tni_seen *before, uint64_t *looke
     tni_seen seen;
     if (tni_flight_fd() < 0 || tni_seen_read(tni_flight_fd(), false, &seen) != TN_OK)
         return;
+    tni_flight_alive();
     tni_process_look((int)getpid(), &seen);
     uint64_t now = now_ns(), limit = (uint64_t)(opts->seconds * 1e9);
     forget_gone(*places, *n, &seen);

@@ -92,6 +92,14 @@ void tni_add_age(tni_str *s, uint64_t now, uint64_t then)
                      (double)((uint64_t)age % 60));
 }
 
+void tni_add_for(tni_str *s, const tni_seen *seen, const char *before, uint64_t then)
+{
+    if (!seen->now || !then)
+        return;
+    tni_str_addf(s, "%sfor %s", before, seen->now_is_least ? "at least " : "");
+    tni_add_age(s, seen->now, then);
+}
+
 void tni_add_tensor(tni_str *s, const tni_seen *seen, const tni_flight_tensor *t)
 {
     const char *dtype = tn_dtype_name((tn_dtype)t->dtype);

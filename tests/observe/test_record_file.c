@@ -164,6 +164,59 @@ TEST(a_file_that_another_program_writes_is_not_touched)
     expect_record(name, (int)second, "that is where the record stops");
 }
 
+/* ---- a program that is killed ---- */
+
+static tn_status saves_and_stays(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)args, (void)rets;
+    char copy[sizeof path + 8];
+    snprintf(copy, sizeof copy, "%s.copy", path);
+    ASSERT_OK(tn_recorder_save(copy));
+    return kit_stays(call, args, rets);
+}
+
+static void stay_in_kernel(void *arg)
+{
+    (void)arg;
+    setenv("TENON_RECORD", path, 1);
+    (void)!kit_call(kit_op("stays", TN_KEY_CPU, saves_and_stays), kit_ones(TN_CPU));
+}
+
+static char *record_text(const char *ending, bool json)
+{
+    char name[sizeof path + 8], *text = NULL;
+    tn_doctor_opts opts = TN_DOCTOR_OPTS_INIT;
+    opts.json = json;
+    snprintf(name, sizeof name, "%s%s", path, ending);
+    ASSERT_OK(tn_doctor_file(name, &opts, &text));
+    EXPECT_CONTAINS(text, "inside the kernel of kit::stays");
+    return text;
+}
+
+TEST(a_killed_program_has_durations_up_to_its_last_sign_of_life)
+{
+    make_folder();
+    pid_t child = kit_begin(stay_in_kernel, NULL);
+    char *text = record_text("", false);
+    EXPECT_CONTAINS(text, "its program still writes it");
+    EXPECT_CONTAINS(text, ", inside the kernel, for ");
+    EXPECT(!strstr(text, "at least"));
+    tn_string_free(text);
+    kit_end(child);
+    text = record_text("", false);
+    EXPECT_CONTAINS(text, "its last sign of life: 20");
+    EXPECT_CONTAINS(text, "inside the kernel, for at least ");
+    EXPECT_CONTAINS(text, "that is where the record stops");
+    tn_string_free(text);
+    text = record_text("", true);
+    EXPECT_CONTAINS(text, "\"in_use\": false, \"seconds_are_least\": true");
+    tn_string_free(text);
+    text = record_text(".copy", false); /* which was made when it was made */
+    EXPECT_CONTAINS(text, ", inside the kernel, for ");
+    EXPECT(!strstr(text, "at least"));
+    tn_string_free(text);
+}
+
 static int program_with_number(void *arg)
 {
     (void)arg;
