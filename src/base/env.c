@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -16,6 +18,36 @@ const char *tni_env(const char *name)
     const char *value =
         secure_getenv(name); /* a program with borrowed rights ignores its caller's */
     return value && *value ? value : NULL;
+}
+
+/* Names of variables that were complained about: literals. */
+static _Atomic(const char *) known[32];
+
+/* True the first time. */
+static bool is_new(const char *name)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const char *none = NULL;
+        if (atomic_compare_exchange_strong(&known[i], &none, name))
+            return true;
+        if (strcmp(none, name) == 0)
+            return false;
+    }
+    return false;
+}
+
+void tni_env_complain(const char *name, const char *wanted, const char *instead)
+{
+    char value[64];
+    if (!is_new(name))
+        return;
+    snprintf(value, sizeof value, "%s", tni_env(name) ? tni_env(name) : "");
+    for (char *c = value; *c; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?'; /* one line, and nothing that a terminal obeys */
+    }
+    fprintf(stderr, "tenon: %s=%s is not understood: it takes %s; %s\n", name, value, wanted,
+            instead);
 }
 
 bool tni_env_flag(const char *name, bool other)
@@ -31,6 +63,8 @@ bool tni_env_flag(const char *name, bool other)
         if (strcasecmp(value, no[i]) == 0)
             return false;
     }
+    tni_env_complain(name, "1, true, on, yes, 0, false, off or no",
+                     other ? "it counts as 1" : "it counts as 0");
     return other;
 }
 
@@ -43,7 +77,14 @@ int64_t tni_env_int(const char *name, int64_t low, int64_t high, int64_t other)
     errno = 0;
     long long number = strtoll(value, &end, 10);
     bool whole = end != value && *end == '\0' && errno == 0;
-    return whole && number >= low && number <= high ? (int64_t)number : other;
+    if (whole && number >= low && number <= high)
+        return (int64_t)number;
+    char wanted[96], instead[48];
+    snprintf(wanted, sizeof wanted, "a whole number from %lld to %lld", (long long)low,
+             (long long)high);
+    snprintf(instead, sizeof instead, "%lld is used", (long long)other);
+    tni_env_complain(name, wanted, instead);
+    return other;
 }
 
 int tni_cpu_count(void)
@@ -92,9 +133,16 @@ tni_isa tni_cpu_isa(void)
 {
     tni_isa isa = machine_isa();
     const char *wanted = tni_env("TENON_CPU");
-    for (int i = 0; wanted && i < (int)isa; i++) {
+    for (int i = 0; wanted && i <= (int)isa; i++) {
         if (strcasecmp(wanted, isa_names[i]) == 0)
             return (tni_isa)i;
+    }
+    if (wanted) {
+        char all[64], instead[64];
+        snprintf(all, sizeof all, "what this machine has of %s, %s, %s", isa_names[0], isa_names[1],
+                 isa_names[2]);
+        snprintf(instead, sizeof instead, "%s is used", isa_names[isa]);
+        tni_env_complain("TENON_CPU", all, instead);
     }
     return isa;
 }

@@ -8,8 +8,14 @@
 /* The value, or NULL when unset or empty, and in a program that runs with rights of its own
  * (setuid): variables name files, and those are the caller's. Reads the environment each time. */
 const char *tni_env(const char *name);
-/* "1", "true", "on", "yes" -> true; "0", "false", "off", "no" or unset -> false; else @p other. */
+/* Say on stderr, once for each variable, that its value is not understood, what is (@p wanted: "a
+ * number of seconds") and what happens instead (@p instead: "nothing is watched"). A mistake in the
+ * environment is the mistake of whoever starts the program, and no call of it can report that. */
+void tni_env_complain(const char *name, const char *wanted, const char *instead);
+/* "1", "true", "on", "yes" -> true; "0", "false", "off", "no" or unset -> false; else @p other, and
+ * a complaint. */
 bool tni_env_flag(const char *name, bool other);
+/* A whole number from @p low to @p high; @p other when unset, and with a complaint for all else. */
 int64_t tni_env_int(const char *name, int64_t low, int64_t high, int64_t other);
 int tni_cpu_count(void); /* processors this process may use, at least 1 */
 

@@ -175,15 +175,16 @@ void tn_set_dispatch_trace(bool on)
 
 tn_status tni_debug_from_environment(void)
 {
-    const char *trace = tni_env("TENON_SHOW_DISPATCH_TRACE");
-    if (!trace)
-        trace = tni_env("TORCH_SHOW_DISPATCH_TRACE");
-    if (trace && strcmp(trace, "1") == 0)
+    bool ours = tni_env("TENON_SHOW_DISPATCH_TRACE") != NULL;
+    if (tni_env_flag(ours ? "TENON_SHOW_DISPATCH_TRACE" : "TORCH_SHOW_DISPATCH_TRACE", false))
         tn_set_dispatch_trace(true);
     const char *filter = tni_env("TENON_DISPATCH_DEBUG");
     if (filter && strcmp(filter, "0") != 0) {
         char cut[128]; /* what tn_set_dispatch_debug takes */
-        snprintf(cut, sizeof cut, "%s", filter);
+        if (snprintf(cut, sizeof cut, "%s", filter) >= (int)sizeof cut)
+            tni_env_complain("TENON_DISPATCH_DEBUG",
+                             "1, or a part of operators' names of up to 127 characters",
+                             "its first 127 are used");
         return tn_set_dispatch_debug(cut);
     }
     return TN_OK;

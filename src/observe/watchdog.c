@@ -352,13 +352,16 @@ static tn_status start(void)
     return TN_OK;
 }
 
+#define LEAST_SECONDS 0.01
+#define MOST_SECONDS  1e6
+
 tn_status tn_watchdog_start(const tn_watchdog_opts *opts)
 {
     tn_watchdog_opts usual = TN_WATCHDOG_OPTS_INIT;
     opts = opts ? opts : &usual;
     TN_CHECK(opts->size == sizeof *opts, TN_INVALID,
              "tn_watchdog_opts: size is %u, wanted sizeof(tn_watchdog_opts)", opts->size);
-    TN_CHECK(opts->seconds >= 0.01 && opts->seconds <= 1e6, TN_VALUE,
+    TN_CHECK(opts->seconds >= LEAST_SECONDS && opts->seconds <= MOST_SECONDS, TN_VALUE,
              "tn_watchdog_start: seconds is %g, wanted 0.01 to 1e6", opts->seconds);
     TN_CHECK((unsigned)opts->action <= TN_HANG_END, TN_VALUE, "tn_watchdog_start: %d is no action",
              (int)opts->action);
@@ -414,32 +417,53 @@ void tni_watchdog_restart(void)
     unlock_dog();
 }
 
+static tn_hang_action action_from_environment(void)
+{
+    static const char *const names[] = {"report", "raise", "end"};
+    const char *text = tni_env("TENON_HANG_ACTION");
+    for (int i = 0; text && i < 3; i++) {
+        if (strcmp(text, names[i]) == 0)
+            return (tn_hang_action)i;
+    }
+    if (text)
+        tni_env_complain("TENON_HANG_ACTION", "report, raise or end", "report is used");
+    return TN_HANG_REPORT;
+}
+
+/* Variables that do nothing alone. */
+static void say_what_is_missing(void)
+{
+    static const char *const names[] = {"TENON_HANG_ACTION", "TENON_HANG_RECORD",
+                                        "TENON_HANG_NATIVE"};
+    static _Atomic bool said;
+    for (int i = 0; i < 3; i++) {
+        if (tni_env(names[i]) && !atomic_exchange(&said, true))
+            fprintf(stderr, "tenon: %s does nothing without TENON_HANG_TIMEOUT=SECONDS\n",
+                    names[i]);
+    }
+}
+
 void tni_watchdog_from_environment(void)
 {
     const char *text = tni_env("TENON_HANG_TIMEOUT");
-    if (!text)
+    if (!text) {
+        say_what_is_missing();
         return;
+    }
     tn_watchdog_opts opts = TN_WATCHDOG_OPTS_INIT;
     char *end;
     opts.seconds = strtod(text, &end);
-    const char *action = tni_env("TENON_HANG_ACTION");
-    bool fine = end != text && *end == '\0';
-    if (action && strcmp(action, "raise") == 0)
-        opts.action = TN_HANG_RAISE;
-    else if (action && strcmp(action, "end") == 0)
-        opts.action = TN_HANG_END;
-    else
-        fine = fine && (!action || strcmp(action, "report") == 0);
+    opts.action = action_from_environment();
     opts.save_path = tni_env("TENON_HANG_RECORD");
     opts.native = tni_env_flag("TENON_HANG_NATIVE", true);
-    if (fine && opts.seconds == 0)
+    bool is_number = end != text && *end == '\0';
+    if (is_number && opts.seconds == 0)
         return; /* off */
-    if (!fine)
-        fprintf(stderr,
-                "[tenon watchdog] not started: TENON_HANG_TIMEOUT=%s must be a number of seconds, "
-                "TENON_HANG_ACTION=%s one of report, raise, end\n",
-                text, action ? action : "");
-    else if (tn_watchdog_start(&opts) != TN_OK) {
+    if (!is_number || !(opts.seconds >= LEAST_SECONDS && opts.seconds <= MOST_SECONDS)) {
+        tni_env_complain("TENON_HANG_TIMEOUT",
+                         "a number of seconds from 0.01 to 1e6, or 0 for no watchdog",
+                         "nothing is watched");
+    } else if (tn_watchdog_start(&opts) != TN_OK) {
         fprintf(stderr, "[tenon watchdog] not started: %s\n", tn_last_error());
         tn_clear_error();
     }

@@ -4,7 +4,10 @@
 #include "harness/test.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include "base/env.h"
 
 static const char name[] = "TENON_TEST_VARIABLE";
@@ -87,6 +90,61 @@ static int count_on_one_processor(void *arg)
     ASSERT(sched_setaffinity(0, sizeof set_of_one, &set_of_one) == 0);
     EXPECT_EQ_INT(tni_cpu_count(), 1);
     return 0;
+}
+
+/* ---- complaints ---- */
+
+typedef struct complaint {
+    const char *variable, *value, *wanted;
+    void (*ask)(const char *name);
+} complaint;
+
+static void ask_number(const char *variable)
+{
+    EXPECT_EQ_INT(tni_env_int(variable, 1, 10, 7), 7);
+}
+
+static void ask_flag(const char *variable)
+{
+    EXPECT(tni_env_flag(variable, true));
+}
+
+/* What is said on stderr when a variable is asked for three times; a process of its own. */
+static int complain(void *arg)
+{
+    const complaint *c = arg;
+    char said[512] = "";
+    setenv(c->variable, c->value, 1);
+    FILE *file = tmpfile();
+    ASSERT(file && dup2(fileno(file), STDERR_FILENO) >= 0);
+    for (int i = 0; i < 3; i++)
+        c->ask(c->variable);
+    fflush(stderr);
+    ASSERT(pread(fileno(file), said, sizeof said - 1, 0) >= 0);
+    return strcmp(said, c->wanted) == 0 ? 0 : 1;
+}
+
+TEST(a_value_that_is_not_understood_is_said_once_with_what_is_and_what_is_used)
+{
+    static const complaint cases[] = {
+        {"TENON_TEST_0", "many",
+         "tenon: TENON_TEST_0=many is not understood: it takes a whole number from 1 to 10; "
+         "7 is used\n",
+         ask_number},
+        {"TENON_TEST_1", "11\033[2J\n",
+         "tenon: TENON_TEST_1=11?[2J? is not understood: it takes a whole number from 1 to "
+         "10; 7 is used\n",
+         ask_number},
+        {"TENON_TEST_2", "maybe",
+         "tenon: TENON_TEST_2=maybe is not understood: it takes 1, true, on, yes, 0, false, "
+         "off or no; it counts as 1\n",
+         ask_flag},
+        {"TENON_TEST_3", "1", "", ask_flag},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        test_note("%s", cases[i].wanted);
+        EXPECT_EQ_INT(run_in_child(complain, (void *)(uintptr_t)&cases[i], 60), 0);
+    }
 }
 
 TEST(processors_are_those_that_the_process_may_use)

@@ -226,7 +226,10 @@ TEST(the_environment_switches_the_trace_on)
     expect_of_environment("TENON_SHOW_DISPATCH_TRACE=1", expected_trace);
     expect_of_environment("TORCH_SHOW_DISPATCH_TRACE=1", expected_trace);
     expect_of_environment("TENON_SHOW_DISPATCH_TRACE=0 TORCH_SHOW_DISPATCH_TRACE=1", "");
-    expect_of_environment("TENON_SHOW_DISPATCH_TRACE=yes", "");
+    expect_of_environment("TENON_SHOW_DISPATCH_TRACE=yes", expected_trace);
+    expect_of_environment("TENON_SHOW_DISPATCH_TRACE=perhaps",
+                          "tenon: TENON_SHOW_DISPATCH_TRACE=perhaps is not understood: it takes 1, "
+                          "true, on, yes, 0, false, off or no; it counts as 0\n");
     expect_of_environment("TENON_DISPATCH_DEBUG=0", "");
     expect_of_environment("TENON_DISPATCH_DEBUG=nothing_like_it", "");
 }

@@ -289,6 +289,7 @@ static int asks_for_nonsense(void *arg)
     int fd = open(said_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(fd, STDERR_FILENO);
     setenv("TENON_HANG_TIMEOUT", "soon", 1);
+    setenv("TENON_HANG_ACTION", "explode", 1);
     tn_tensor_unref(kit_ones(TN_CPU));
     return 0;
 }
@@ -298,7 +299,10 @@ TEST(a_variable_that_makes_no_sense_is_said_and_the_program_goes_on)
     name_files();
     EXPECT_EQ_INT(run_in_child(asks_for_nonsense, NULL, 30), 0);
     read_said();
-    EXPECT_CONTAINS(said, "not started: TENON_HANG_TIMEOUT=soon must be a number of seconds");
+    EXPECT_CONTAINS(said, "tenon: TENON_HANG_TIMEOUT=soon is not understood: it takes a number of "
+                          "seconds from 0.01 to 1e6, or 0 for no watchdog; nothing is watched\n");
+    EXPECT_CONTAINS(said, "tenon: TENON_HANG_ACTION=explode is not understood: it takes report, "
+                          "raise or end; report is used\n");
 }
 
 static tn_status sleeps_long(tn_call *call, const tn_value *args, tn_value *rets)
