@@ -11,6 +11,7 @@
 #include "term.h"
 #include "trace_meaning.h"
 #include "trace_read.h"
+#include "trace_text.h"
 
 static int run_diagnose(const command *self, int argc, char **argv);
 
@@ -221,14 +222,24 @@ static void print_json(const trace *t, const char *name)
 
 /* ---- the command ---- */
 
-static bool read_all(FILE *file, trace *t)
+static int cannot_read(const command *self, const char *name, int why)
 {
-    char piece[16384];
-    size_t n;
-    while ((n = fread(piece, 1, sizeof piece, file)) > 0)
-        trace_feed(t, piece, n);
-    trace_finish(t);
-    return !ferror(file);
+    fprintf(stderr, "tenon %s: cannot read %s: %s\n", self->name, name,
+            why == EISDIR ? "it is a folder; which file in it?" : strerror(why));
+    return EXIT_FAILED;
+}
+
+static void say_that_there_is_none(const command *self, const char *name, const trace *t,
+                                   const char *looks_like)
+{
+    fprintf(stderr, "tenon %s: %s ", self->name, name);
+    if (looks_like)
+        fprintf(stderr, "is no trace: it is %s\n", looks_like);
+    else
+        fprintf(stderr,
+                "has %" PRIu64
+                " line%s, and none is a stage line or a line of the dispatch trace\n",
+                t->lines, t->lines == 1 ? "" : "s");
 }
 
 static int run_diagnose(const command *self, int argc, char **argv)
@@ -243,30 +254,25 @@ static int run_diagnose(const command *self, int argc, char **argv)
         return usage_error(self, n ? "one file at a time" : "which file? - for standard input");
     bool standard = strcmp(argv[0], "-") == 0;
     FILE *file = standard ? stdin : fopen(argv[0], "rb");
-    if (!file) {
-        fprintf(stderr, "tenon %s: cannot read %s: %s\n", self->name, argv[0], strerror(errno));
-        return EXIT_FAILED;
-    }
+    const char *name = standard ? "standard input" : argv[0], *looks_like = NULL;
+    if (!file)
+        return cannot_read(self, name, errno);
     trace *t = calloc(1, sizeof *t);
-    bool whole = t && read_all(file, t);
+    bool whole = t && trace_read_file(file, t, &looks_like);
     int error = errno;
     if (!standard)
         fclose(file);
-    if (!t || !whole)
-        fprintf(stderr, "tenon %s: cannot read %s: %s\n", self->name, argv[0], strerror(error));
     if (!t)
-        return EXIT_FAILED;
-    const char *name = standard ? "standard input" : argv[0];
+        return cannot_read(self, name, ENOMEM);
+    if (!whole)
+        cannot_read(self, name, error);
     bool any = t->stage_lines + t->dispatch_lines > 0;
     if (as_json)
         print_json(t, name);
     else if (any)
         print_text(t, name);
-    if (!any)
-        fprintf(stderr,
-                "tenon %s: %s has %" PRIu64
-                " lines, and none is a stage line or a line of the dispatch trace\n",
-                self->name, name, t->lines);
+    if (!any && whole)
+        say_that_there_is_none(self, name, t, looks_like);
     trace_free(t);
     free(t);
     return any && whole ? EXIT_OK : EXIT_FAILED;

@@ -195,6 +195,23 @@ class Diagnose(Command):
         self.fails(2, r"which file\?", "diagnose")
         self.fails(2, r"one file at a time", "diagnose", "a", "b")
 
+    def test_a_file_of_another_kind_is_told_by_its_kind(self):
+        result = self.fails(1, r"cannot read /: it is a folder", "diagnose", "/")
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+        for trace, kind in ((b"\x1f\x8b\x08rest", "compressed (gzip): zcat it into `tenon diagnose -`"),
+                            (b"TENONREC\x01", "a record of the flight recorder: `tenon doctor` reads it"),
+                            (b"", "empty"), (b"a\0b\n", "no text: it has zero bytes"), (b"\x7fELF\x02", "a program")):
+            result = self.read(trace)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("standard input is no trace: it is " + kind, result.stderr.decode())
+
+    def test_a_trace_in_utf_16_is_read_as_any_other(self):
+        plain = corpus("pytorch_hang_in_boxed.txt").decode() + "Ω 𝄞 end\n"
+        for codec in ("utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"):
+            self.assertEqual(self.data(plain.encode(codec)), self.data(plain.encode()), codec)
+        # Cut anywhere, also in the middle of a character: what is there is read.
+        self.assertEqual(self.data(plain.encode("utf-16")[:-7])["threads"], self.data(plain.encode())["threads"])
+
     def test_the_text_shows_the_calls_that_are_open(self):
         with tempfile.NamedTemporaryFile(suffix=".txt") as file:
             file.write(corpus("pytorch_hang_in_boxed.txt"))
