@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "observe/reader.h"
 
 /* ---- averages ---- */
 
@@ -117,14 +118,32 @@ static const char *bytes_cell(int64_t bytes, char *text, size_t n)
     return text;
 }
 
+/* A name of any characters as one cell: a person's range may be called anything. */
+enum { CELL = 128 };
+static const char *name_cell(const tn_profile *p, uint32_t name, char cell[CELL], int *width)
+{
+    const char *text = tni_prof_get_text(p, name);
+    size_t n = strlen(text), fits = n < CELL - 4 ? n : CELL - 4;
+    memcpy(cell, text, fits);
+    tni_plain_text(cell, fits);
+    memcpy(cell + fits, n > fits ? "..." : "", n > fits ? 4 : 1);
+    *width = 0;
+    for (const char *c = cell; *c; c++)
+        *width += ((unsigned char)*c & 0xc0) != 0x80; /* characters, not bytes */
+    return cell;
+}
+
 static void show_row(const tn_profile *p, const tni_prof_average *a, uint64_t whole, int width,
                      tni_str *out)
 {
     char self[32], total[32], mean[32], allocated[32], freed[32];
     static const char *const words[] = {
         [TN_PROFILE_CALL] = "", [TN_PROFILE_BACKWARD] = "backward", [TN_PROFILE_RANGE] = "range"};
-    tni_str_addf(out, "%-*s  %-8s %9" PRIu64 "  %10s  %5.1f%%  %10s  %10s", width,
-                 tni_prof_get_text(p, a->name), words[a->kind], a->calls,
+    char cell[CELL];
+    int used;
+    tni_str_add(out, name_cell(p, a->name, cell, &used));
+    tni_str_addf(out, "%*s  %-8s %9" PRIu64 "  %10s  %5.1f%%  %10s  %10s",
+                 width > used ? width - used : 0, "", words[a->kind], a->calls,
                  time_cell(a->self, self, sizeof self),
                  whole ? 100.0 * (double)a->self / (double)whole : 0.0,
                  time_cell(a->total, total, sizeof total),
@@ -143,9 +162,11 @@ void tni_prof_show_table(const tn_profile *p, size_t rows, tni_str *out)
     for (size_t i = 0; i < p->n_averages; i++)
         whole += p->averages[i].self;
     for (size_t i = 0; i < n; i++) {
-        size_t length = strlen(tni_prof_get_text(p, p->averages[i].name));
-        if (length > (size_t)width)
-            width = length > 60 ? 60 : (int)length;
+        char cell[CELL];
+        int used;
+        name_cell(p, p->averages[i].name, cell, &used);
+        if (used > width)
+            width = used > 60 ? 60 : used;
     }
     char text[32];
     tni_str_addf(out, "%-*s  %-8s %9s  %10s  %6s  %10s  %10s%s\n", width, "name", "", "calls",

@@ -793,6 +793,33 @@ TEST(an_empty_profile_can_be_shown)
     tn_profile_free(p);
 }
 
+TEST(a_name_of_any_characters_is_one_row_of_the_table)
+{
+    char name[400];
+    start(false, false, false);
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    const char *const names[] = {"two\nlines\tand\033[2J more", "\xc3\xa9t\xc3\xa9 \xff", "", name};
+    for (int i = 0; i < 4; i++) {
+        ASSERT_OK(tn_profiler_range_begin(names[i]));
+        ASSERT_OK(tn_profiler_range_end());
+    }
+    tn_profile *p = stop();
+    char *table = NULL;
+    ASSERT_OK(tn_profile_table(p, 0, &table));
+    int lines = 0;
+    for (const char *c = table; *c; c++) {
+        lines += *c == '\n';
+        EXPECT((unsigned char)*c >= 0x20 || *c == '\n');
+    }
+    EXPECT_EQ_INT(lines, 6);
+    EXPECT_CONTAINS(table, "two?lines?and?[2J more ");
+    EXPECT_CONTAINS(table, "\xc3\xa9t\xc3\xa9 ? ");
+    EXPECT_CONTAINS(table, "xxx...  range");
+    tn_string_free(table);
+    tn_profile_free(p);
+}
+
 /* ---- allocations ---- */
 
 TEST(allocations_that_fail_lose_events_at_most)

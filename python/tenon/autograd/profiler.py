@@ -2,7 +2,7 @@
 """The profiler: what ran, how often, for how long. Recording is the core's; here is what users ask of it."""
 import functools
 
-from tenon import _C
+from tenon import _C, _place
 
 __all__ = ["profile", "record_function", "FunctionEvent", "FunctionEventAvg", "EventList", "emit_nvtx", "emit_itt"]
 
@@ -147,7 +147,7 @@ class EventList(list):
             heads.append("Input Shapes")
         cells = []
         for e in rows[:row_limit] if row_limit >= 0 else rows:
-            name = e.key
+            name = _place.plain(e.key)
             if max_name_column_width is not None and len(name) >= max_name_column_width - 3:
                 name = name[:max_name_column_width - 3] + "..."
             row = [name, percent(e.self_cpu_time_total), _time_text(e.self_cpu_time_total), percent(e.cpu_time_total),
