@@ -284,9 +284,9 @@ class _OpNamespace(types.ModuleType):
         if name[:2] == "__":
             raise AttributeError("'_OpNamespace' '%s' object has no attribute '%s'" % (self.name, name))
         names = _names_of(self.name, name)
-        if not names and self.name == "aten":
+        if not names and self.name in ("aten", "profiler"):
             from tenon import _ops_later
-            if _ops_later.define(name):
+            if _ops_later.define(self.name, name):
                 names = _names_of(self.name, name)
         if not names:
             raise AttributeError("'_OpNamespace' '%s' object has no attribute '%s'" % (self.name, name))

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operators of ``aten`` that packages name, and that the core has no use for: they are defined when they are first asked
-for. Loaded by _ops."""
+"""Operators that packages name, and that the core has no use for: they are defined when they are first asked for. Loaded by _ops."""
 
 import tenon
 
@@ -14,24 +13,36 @@ def _sparse_addmm(self, mat1, mat2, *, beta=1, alpha=1):
     return tenon.sparse.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
 
 
+def _record_function_enter(name, args=None):
+    """Begin a range in the recording of a profiler; the result is for the operator that ends it."""
+    tenon._C._profiler_range_begin(name)
+    return tenon.zeros(1)
+
+
+def _record_function_exit(handle):
+    tenon._C._profiler_range_end()
+
+
 _SCHEMAS = {
-    "_pin_memory": ("(Tensor self, Device? device=None) -> Tensor", _pin_memory),
-    "_sparse_addmm": ("(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      _sparse_addmm),
-    "_sparse_mm_reduce_impl": ("(Tensor self, Tensor other, str reduce) -> (Tensor, Tensor)", None),
+    "profiler::_record_function_enter": ("(str name, str? args=None) -> Tensor", _record_function_enter),
+    "profiler::_record_function_exit": ("(Tensor _0) -> ()", _record_function_exit),
+    "aten::_pin_memory": ("(Tensor self, Device? device=None) -> Tensor", _pin_memory),
+    "aten::_sparse_addmm": ("(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+                            _sparse_addmm),
+    "aten::_sparse_mm_reduce_impl": ("(Tensor self, Tensor other, str reduce) -> (Tensor, Tensor)", None),
 }
-_library = None
+_libraries = {}
 
 
-def define(name):
-    """Whether `aten` has the operator from now on."""
-    global _library
-    if name not in _SCHEMAS:
+def define(namespace, name):
+    """Whether the namespace has the operator from now on."""
+    key = "%s::%s" % (namespace, name)
+    if key not in _SCHEMAS:
         return False
-    if _library is None:
-        _library = tenon.library.Library("aten", "FRAGMENT")
-    schema, function = _SCHEMAS.pop(name)
-    _library.define(name + schema)
+    if namespace not in _libraries:
+        _libraries[namespace] = tenon.library.Library(namespace, "FRAGMENT")
+    schema, function = _SCHEMAS.pop(key)
+    _libraries[namespace].define(name + schema)
     if function is not None:
-        _library.impl(name, function, "CompositeImplicitAutograd")
+        _libraries[namespace].impl(name, function, "CompositeImplicitAutograd")
     return True

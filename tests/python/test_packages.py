@@ -203,7 +203,129 @@ class States(unittest.TestCase):
                 checkpoint.save({"x": 1}, storage_writer=HuggingFaceStorageWriter(folder))
 
 
+class Net(tenon.nn.Module):
+    """A module of a program's own, to be scripted and saved."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = tenon.nn.ModuleList([tenon.nn.Linear(2, 2)])
+        self.factor = 3
+        self.register_buffer("shift", tenon.ones(2))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x * self.factor + self.shift
+
+
+class Scripted(unittest.TestCase):
+    """Modules that were scripted or traced, and their files."""
+
+    def test_a_scripted_module_is_the_module_and_can_be_saved(self):
+        net, x = Net(), tenon.ones(1, 2)
+        for made in (tenon.jit.script(net), tenon.jit.trace(net, x)):
+            self.assertIsInstance(made, tenon.jit.ScriptModule)
+            self.assertIsInstance(made, Net)
+            self.assertNotIsInstance(net, tenon.jit.ScriptModule)
+            self.assertIs(made.layers[0].weight, net.layers[0].weight)
+            self.assertEqual((made.original_name, "forward" in made.code), ("Net", True))
+            self.assertEqual(made(x).tolist(), net(x).tolist())
+            copied = deepcopy(made)
+            self.assertIsInstance(copied, tenon.jit.ScriptModule)
+            self.assertIsNot(copied.layers[0].weight, net.layers[0].weight)
+            file, found = io.BytesIO(), {"note": b""}
+            tenon.jit.save(made, file, _extra_files={"note": "read me"})
+            file.seek(0)
+            again = tenon.jit.load(file, _extra_files=found)
+            self.assertEqual((again(x).tolist(), again.factor, found), (net(x).tolist(), 3, {"note": b"read me"}))
+            self.assertIsInstance(again, tenon.jit.ScriptModule)
+
+    def test_a_file_makes_modules_alone(self):
+        file = io.BytesIO()
+        tenon.save({"tenon_script_module": 1, "module": argparse.Namespace(), "files": {}}, file)
+        file.seek(0)
+        with self.assertRaisesRegex(RuntimeError, "names argparse.Namespace, which is no class of modules"):
+            tenon.jit.load(file)
+
+        class Evil:
+            def __reduce__(self):
+                return eval, ("1 / 0",)
+
+        file = io.BytesIO()
+        tenon.save({"tenon_script_module": 1, "module": Evil(), "files": {}}, file)
+        file.seek(0)
+        with self.assertRaisesRegex(RuntimeError, "eval, which is no class"):
+            tenon.jit.load(file)
+        for data in (b"", b"nothing", b"PK\x05\x06" + b"\0" * 18):
+            with self.assertRaises((RuntimeError, ValueError, KeyError)):
+                tenon.jit.load(io.BytesIO(data))
+        file = io.BytesIO()
+        tenon.save({"module": 1}, file)
+        file.seek(0)
+        with self.assertRaisesRegex(RuntimeError, "no archive of a scripted module"):
+            tenon.jit.load(file)
+
+
+class Logs(unittest.TestCase):
+    """What a SummaryWriter writes besides numbers, single pictures and text. TensorBoard itself read the same as of
+    PyTorch 2.11 from such files."""
+
+    def test_embeddings_are_files_for_the_projector(self):
+        import os
+        import tempfile
+        from tenon.utils.tensorboard import SummaryWriter
+        with tempfile.TemporaryDirectory() as folder:
+            with SummaryWriter(folder) as writer:
+                writer.add_embedding(tenon.arange(6.0).reshape(3, 2), metadata=list("xyz"),
+                                     label_img=tenon.ones(3, 3, 4, 4), global_step=2, tag="e")
+                with self.assertRaises(AssertionError):
+                    writer.add_embedding(tenon.ones(2, 2), metadata=["one"])
+            with open(os.path.join(folder, "00002", "e", "tensors.tsv")) as file:
+                self.assertEqual(file.read(), "0.0\t1.0\n2.0\t3.0\n4.0\t5.0\n")
+            with open(os.path.join(folder, "00002", "e", "metadata.tsv")) as file:
+                self.assertEqual(file.read(), "x\ny\nz\n")
+            with open(os.path.join(folder, "00002", "e", "sprite.png"), "rb") as file:
+                self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
+            with open(os.path.join(folder, "projector_config.pbtxt")) as file:
+                text = file.read()
+            self.assertIn('tensor_name: "e:00002"', text)
+            self.assertIn("single_image_dim: 4", text)
+
+    def test_pictures_sound_and_curves_are_records(self):
+        import os
+        import struct
+        import tempfile
+        from tenon.utils.tensorboard import SummaryWriter
+        with tempfile.TemporaryDirectory() as folder:
+            with SummaryWriter(folder) as writer:
+                writer.add_images("many", tenon.rand(3, 3, 4, 5), 0)
+                writer.add_images("gray", tenon.rand(2, 4, 5), 0, dataformats="NHW")
+                writer.add_audio("sound", tenon.linspace(-1, 1, 20), 0, 1000)
+                writer.add_pr_curve("curve", tenon.tensor([0, 1, 1]), tenon.tensor([0.2, 0.9, 0.4]), 0, num_thresholds=5)
+                writer.add_custom_scalars({"all": {"a": ["Multiline", ["x", "y"]], "b": ["Margin", ["m", "l", "u"]]}})
+            name, = os.listdir(folder)
+            with open(os.path.join(folder, name), "rb") as file:
+                data = file.read()
+        records, at = [], 0
+        while at < len(data):
+            length, = struct.unpack_from("<Q", data, at)
+            records.append(data[at + 12:at + 12 + length])
+            at += 16 + length
+        self.assertEqual(len(records), 6)
+        # 6 rows of 5: true and false positives, true and false negatives, precision, recall, as PyTorch computes them.
+        want = [2, 2, 1, 1, 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 2, 2 / 3, 1, 1, 1, 0, 1, 1, 0.5, 0.5, 0]
+        self.assertIn(struct.pack("<30f", *want), records[4])
+        self.assertIn(b"custom_scalars__config__", records[5])
+
+
 class Small(unittest.TestCase):
+    def test_ranges_of_a_profiler_by_operators(self):
+        with tenon.profiler.profile() as profile:
+            handle = tenon.ops.profiler._record_function_enter("mine")
+            tenon.ones(2) + 1
+            tenon.ops.profiler._record_function_exit(handle)
+        self.assertIn("mine", [event.key for event in profile.key_averages()])
+
     def test_a_file_that_tensors_share(self):
         import os
         import tempfile

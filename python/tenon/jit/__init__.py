@@ -28,8 +28,19 @@ class ScriptFunction:
 
 class _ScriptModuleMeta(type):
     def __instancecheck__(cls, instance):
-        return False if cls.__name__ in ("ScriptModule", "RecursiveScriptModule") else type.__instancecheck__(
-            cls, instance)
+        if cls.__name__ not in ("ScriptModule", "RecursiveScriptModule"):
+            return type.__instancecheck__(cls, instance)
+        import sys
+        made = sys.modules.get("tenon.jit._scripted")
+        return made is not None and made.is_scripted(instance)
+
+
+def _module(obj):
+    """A module as a scripted one; anything else as it is."""
+    if not _builtin_isinstance(obj, tenon.nn.Module):
+        return obj
+    from tenon.jit import _scripted
+    return _scripted.scripted(obj)
 
 
 def __getattr__(name):
@@ -44,8 +55,8 @@ def __getattr__(name):
 
 
 def script(obj=None, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """The function, class or module itself."""
-    return obj if obj is not None else script
+    """The function or class itself; a module with the same attributes, which can be saved."""
+    return script if obj is None else _module(obj)
 
 
 def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5,
@@ -59,7 +70,7 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
             func(*example_inputs)
         elif example_inputs is not None:
             func(example_inputs)
-    return func
+    return _module(func)
 
 
 def trace_module(mod, inputs, *args, **options):
@@ -67,7 +78,7 @@ def trace_module(mod, inputs, *args, **options):
     with tenon.no_grad():
         for name, given in inputs.items():
             getattr(mod, name)(*(given if _builtin_isinstance(given, tuple) else (given,)))
-    return mod
+    return _module(mod)
 
 
 def script_if_tracing(fn):
@@ -192,8 +203,12 @@ def wait(future):
 
 
 def save(m, f, _extra_files=None):
-    raise RuntimeError("Tenon writes no TorchScript archives: save m.state_dict() with tenon.save instead")
+    """Write a module to a file that `load` reads; PyTorch does not read it."""
+    from tenon.jit import _scripted
+    _scripted.save(m, f, _extra_files)
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
-    raise RuntimeError("Tenon reads no TorchScript archives: load a state_dict with tenon.load instead")
+    """The module of a file that `save` wrote. Its class must be one of the package's, or be there already."""
+    from tenon.jit import _scripted
+    return _scripted.load(f, map_location, _extra_files)

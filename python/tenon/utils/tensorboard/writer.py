@@ -10,6 +10,7 @@ import time
 import zlib
 
 from tenon.utils.tensorboard import record
+from tenon.utils.tensorboard.more import MoreSummaries
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -68,7 +69,7 @@ class FileWriter:
                 self._file = None
 
 
-class SummaryWriter:
+class SummaryWriter(MoreSummaries):
     """Writes to log_dir, or to runs/DATE_HOST."""
 
     def __init__(self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120, filename_suffix=""):
