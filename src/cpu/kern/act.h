@@ -26,7 +26,7 @@
 #define GELU(T, S)                                                                  \
     static inline T gelu_##S(T x)                                                   \
     {                                                                               \
-        return x * (T)0.5 * ((T)1 + erf_short_##S(x * (T)0.70710678118654752440));  \
+        return x * normal_cdf_##S(x);                                               \
     }                                                                               \
     /* The argument of tanh in the approximation. */                                \
     static inline T gelu_inner_##S(T x)                                             \
@@ -39,9 +39,8 @@
     }                                                                               \
     static inline T gelu_b_##S(T g, T x)                                            \
     {                                                                               \
-        T cdf = (T)0.5 * ((T)1 + erf_short_##S(x * (T)0.70710678118654752440));     \
         T pdf = exp_##S((T)-0.5 * x * x) * (T)0.39894228040143267794;               \
-        return g * (cdf + x * pdf);                                                 \
+        return g * (normal_cdf_##S(x) + x * pdf);                                   \
     }                                                                               \
     static inline T gelu_tanh_b_##S(T g, T x)                                       \
     {                                                                               \

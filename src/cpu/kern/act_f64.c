@@ -4,9 +4,9 @@
 #define ACT_PREFIX tni_
 #include "cpu/kern/act.h"
 
-static inline double erf_short_f64(double x)
+static inline double normal_cdf_f64(double x)
 {
-    return erf(x);
+    return 0.5 * (1.0 + erf(x * 0.70710678118654752440));
 }
 static inline double expm1_f64(double x)
 {
