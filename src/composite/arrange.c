@@ -285,8 +285,12 @@ tn_status tni_composite_vander(tn_tensor *x, tn_opt_int n, bool increasing, tn_t
 
 tn_status tni_composite_linalg_vander(tn_tensor *x, tn_opt_int n, tn_tensor **out)
 {
-    TN_CHECK(x->ndim > 0, TN_INVALID, "linalg.vander: x must be at least one-dimensional");
-    int64_t count = n.has ? n.value : x->sizes[x->ndim - 1];
+    tn_dtype dtype = (tn_dtype)x->dtype;
+    TN_CHECK(dtype != TN_DTYPE_BOOL && dtype != TN_DTYPE_F16 && dtype != TN_DTYPE_BF16, TN_INVALID,
+             "linalg.vander supports floating point, complex, and integer tensors, but got %s",
+             tni_dtype_text(dtype));
+    int64_t count = n.has ? n.value : x->ndim ? x->sizes[x->ndim - 1] : 1;
     TN_CHECK(count > 1, TN_INVALID, "N must be greater than 1.");
+    TN_CHECK(x->ndim > 0, TN_INVALID, "linalg.vander: x must be at least one-dimensional");
     return powers(x, count, true, out);
 }

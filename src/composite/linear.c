@@ -83,6 +83,13 @@ static tn_status check_bilinear(const tn_tensor *a, const tn_tensor *b, const tn
     TN_CHECK(b->sizes[last] == weight->sizes[2], TN_INVALID,
              "bilinear(): input2 size does not match weight size: got %lld but expected %lld",
              (long long)b->sizes[last], (long long)weight->sizes[2]);
+    TN_CHECK(a->dtype == b->dtype && a->dtype == weight->dtype &&
+                 (!bias || bias->dtype == a->dtype),
+             TN_INVALID,
+             "All tensors must have the same dtype, got input1: %s, input2: %s, weight: %s%s%s",
+             tni_dtype_cpp((tn_dtype)a->dtype), tni_dtype_cpp((tn_dtype)b->dtype),
+             tni_dtype_cpp((tn_dtype)weight->dtype), bias ? ", bias: " : "",
+             bias ? tni_dtype_cpp((tn_dtype)bias->dtype) : "");
     TN_CHECK(!bias || (bias->ndim > 0 && bias->sizes[0] == weight->sizes[0]), TN_INVALID,
              "bilinear(): bias size does not match weight size: got %lld but expected %lld",
              (long long)(bias && bias->ndim ? bias->sizes[0] : 0), (long long)weight->sizes[0]);

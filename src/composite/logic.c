@@ -62,6 +62,11 @@ tn_status tni_composite_isclose(tn_tensor *self, tn_tensor *other, double rtol, 
         TN_TRY(tn_to_dtype(self, tn_default_dtype(), false, false, TN_FORMAT_NONE, &wide));
         self = wide;
     }
+    TN_AUTO(tn_tensor) number = NULL; /* a bool has no difference */
+    if (other->dtype == TN_DTYPE_BOOL) {
+        TN_TRY(tn_to_dtype(other, TN_DTYPE_U8, false, false, TN_FORMAT_NONE, &number));
+        other = number;
+    }
     TN_TRY(tn_mul_scalar(other, tn_float(rtol), &scaled));
     TN_TRY(tn_abs(scaled, &allowed));
     TN_TRY(tn_add_scalar_(allowed, tn_float(atol), tn_int(1)));

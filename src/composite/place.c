@@ -278,6 +278,12 @@ static tn_status slopes(tn_tensor *self, const distance *s, int64_t s_n, const i
     TN_CHECK(edge == 1 || edge == 2, TN_INVALID,
              "torch.gradient only supports edge_order=1 and edge_order=2.");
     TN_CHECK(self->ndim > 0, TN_INVALID, "torch.gradient expects a tensor with a dimension");
+    TN_CHECK(self->dtype != TN_DTYPE_U8, TN_INVALID,
+             "torch.gradient does not support uint8 input.");
+    TN_CHECK(
+        self->dtype != TN_DTYPE_BOOL, TN_INVALID,
+        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+        "`logical_xor()` operator instead.");
     TN_CHECK(s_n == 1 || s_n == n, TN_INVALID,
              "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
              "equal to 'self.dim() = %d', since dim argument was not given, but got a list of "

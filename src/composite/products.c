@@ -20,6 +20,13 @@ tn_status tni_composite_vdot(tn_tensor *self, tn_tensor *other, tn_tensor **out)
 tn_status tni_composite_linalg_vecdot(tn_tensor *x, tn_tensor *y, int64_t dim, tn_tensor **out)
 {
     tn_scope *scope;
+    TN_CHECK(!tn_dtype_is_integral((tn_dtype)x->dtype, true), TN_INVALID,
+             "linalg.vecdot: Expected a floating point or complex tensor as input. Got %s",
+             tni_dtype_text((tn_dtype)x->dtype));
+    TN_CHECK(x->dtype == y->dtype, TN_INVALID,
+             "linalg.vecdot: Expected x and y to have the same dtype, but found x of type %s and y "
+             "of type %s instead",
+             tni_dtype_text((tn_dtype)x->dtype), tni_dtype_text((tn_dtype)y->dtype));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *product = tnx_mul(tnx_conj(x), y);
     return tni_leave(scope, tnx_sum_dim(product, &dim, 1, false, TN_DTYPE_NONE), out);
@@ -44,6 +51,8 @@ tn_status tni_composite_linalg_cross(tn_tensor *self, tn_tensor *other, int64_t 
              "linalg.cross: inputs dimension %lld must have length 3. Got %lld and %lld",
              (long long)dim, (long long)(self->ndim ? self->sizes[d] : 0),
              (long long)(other->ndim ? other->sizes[d] : 0));
+    TN_CHECK(self->dtype == other->dtype, TN_INVALID, "expected scalar type %s but found %s",
+             tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)other->dtype));
     TN_TRY(tn_scope_enter(&scope));
     const int64_t along = d, one = -1, two = -2;
     tn_tensor *a1 = tnx_roll(self, &one, 1, &along, 1), *a2 = tnx_roll(self, &two, 1, &along, 1);
@@ -228,7 +237,7 @@ tn_status tni_composite_chain_matmul(tn_tensor *const *matrices, int64_t matrice
 {
     TN_CHECK(matrices_n > 0, TN_INVALID, "chain_matmul(): Expected one or more matrices");
     for (int64_t i = 0; i < matrices_n; i++)
-        TN_CHECK(matrices[i]->ndim == 2, TN_INVALID, "Tensor of %d dimensions where 2 are wanted",
+        TN_CHECK(matrices[i]->ndim == 2, TN_INVALID, "Tensor dimension is %d, expected 2 instead.",
                  matrices[i]->ndim);
     if (matrices_n == 1)
         return tn_clone(matrices[0], TN_FORMAT_NONE, out);
@@ -254,6 +263,11 @@ tn_status tni_composite_cov(tn_tensor *self, int64_t correction, tn_tensor *fwei
         TN_CHECK(!weights[i] || weights[i]->ndim <= 1, TN_INVALID,
                  "cov(): expected %s to have one or fewer dimensions but got %s with %d dimensions",
                  name, name, weights[i] ? weights[i]->ndim : 0);
+        bool fits = !weights[i] || (i ? tn_dtype_is_floating((tn_dtype)weights[i]->dtype)
+                                      : tn_dtype_is_integral((tn_dtype)weights[i]->dtype, false));
+        TN_CHECK(fits, TN_INVALID, "cov(): expected %s to have %s dtype but got %s with %s dtype",
+                 name, i ? "floating point" : "integral", name,
+                 tni_dtype_text(weights[i] ? (tn_dtype)weights[i]->dtype : TN_DTYPE_NONE));
         TN_CHECK(!weights[i] || weights[i]->numel == count, TN_INVALID,
                  "cov(): expected %s to have the same numel as there are observations in the input "
                  "but got %lld != %lld",

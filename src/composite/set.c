@@ -100,7 +100,10 @@ tn_status tni_kernel_set_tensor_part_(tn_call *call, tn_tensor *self, tn_tensor 
 {
     (void)call;
     TN_TRY(check_dtype(self, source));
-    return set_part(self, source->storage, storage_offset, size, size_n, stride, stride_n);
+    TN_CHECK(source->flags & TNI_CONTIGUOUS, TN_INVALID,
+             "passed in tensor to be used as storage must be contiguous");
+    return set_part(self, source->storage, source->offset + storage_offset, size, size_n, stride,
+                    stride_n);
 }
 
 tn_status tni_kernel_set_empty_(tn_call *call, tn_tensor *self)

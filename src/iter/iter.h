@@ -118,6 +118,21 @@ TN_NODISCARD static inline tn_status tni_check_dtypes(const tni_operand *in, int
     return tni_check_common_dtype(in, n, type_rule, allowed, kernel);
 }
 
+/* Whether the result may be written to @p given: the very dtype where @p exact is a text (see
+ * tni_check_exact), else one that it can be cast to. Said before the dtypes that an operator
+ * computes in. */
+TN_NODISCARD tn_status tni_check_given_dtype(const tni_operand *in, int n, int type_rule,
+                                             const tn_tensor *given, const char *exact);
+TN_NODISCARD static inline tn_status tni_check_written(const tni_operand *in, int n, int type_rule,
+                                                       const tn_tensor *given, const char *exact)
+{
+    bool same = given && type_rule != TNI_PW_BOOL && type_rule != TNI_PW_MAGNITUDE;
+    for (int i = 0; same && i < n; i++)
+        same = in[i].tensor && in[i].tensor->dtype == given->dtype;
+    return TNI_LIKELY(same || !given) ? TN_OK
+                                      : tni_check_given_dtype(in, n, type_rule, given, exact);
+}
+
 /* Whether all tensors have the dtype of the first.
  * @retval TN_INVALID  "Found dtype Double but expected Float" */
 TN_NODISCARD tn_status tni_check_same_dtype(const tni_operand *in, int n);

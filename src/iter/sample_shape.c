@@ -57,7 +57,7 @@ tn_status tni_shape_binomial(tni_geometry *g, tn_tensor *count, tn_tensor *prob,
     static const char *const names[] = {"count", "prob"};
     (void)generator;
     for (int i = 0; i < 2; i++)
-        TN_CHECK(tn_dtype_is_floating((tn_dtype)both[i]->dtype), TN_INVALID,
+        TN_CHECK(tn_dtype_is_floating((tn_dtype)both[i]->dtype), TN_VALUE,
                  "binomial only supports floating-point dtypes for %s, got: %s", names[i],
                  tni_dtype_text((tn_dtype)both[i]->dtype));
     TN_CHECK(count->dtype == prob->dtype, TN_INVALID, "Found dtype %s but expected %s",

@@ -69,6 +69,23 @@ tn_status tni_check_common_dtype(const tni_operand *in, int n, int type_rule, un
     return TN_OK;
 }
 
+tn_status tni_check_given_dtype(const tni_operand *in, int n, int type_rule, const tn_tensor *given,
+                                const char *exact)
+{
+    int skip = type_rule == TNI_PW_WHERE;
+    tn_dtype dtype = tni_result_type(in + skip, n - skip);
+    if (type_rule == TNI_PW_FLOAT && tn_dtype_is_integral(dtype, true))
+        dtype = tn_default_dtype();
+    else if (type_rule == TNI_PW_BOOL)
+        dtype = TN_DTYPE_BOOL;
+    else if (type_rule == TNI_PW_MAGNITUDE && tn_dtype_is_complex(dtype)) {
+        dtype = tni_dtype_to_real(dtype);
+        exact = NULL; /* it is another dtype anyway */
+    }
+    return exact ? tni_check_exact(dtype, given, exact)
+                 : tni_check_cast(dtype, (tn_dtype)given->dtype);
+}
+
 tn_status tni_check_same_dtype(const tni_operand *in, int n)
 {
     for (int i = 1; i < n; i++)

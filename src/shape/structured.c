@@ -4,14 +4,52 @@
 #include "shape/structured.h"
 #include "tenon/ops.h"
 
+static bool can_cast(tn_dtype from, tn_dtype to)
+{
+    return !(tn_dtype_is_complex(from) && !tn_dtype_is_complex(to)) &&
+           !(tn_dtype_is_floating(from) && tn_dtype_is_integral(to, true)) &&
+           !(from != TN_DTYPE_BOOL && to == TN_DTYPE_BOOL);
+}
+
 tn_status tni_check_cast(tn_dtype from, tn_dtype to)
 {
-    bool bad = (tn_dtype_is_complex(from) && !tn_dtype_is_complex(to)) ||
-               (tn_dtype_is_floating(from) && tn_dtype_is_integral(to, true)) ||
-               (from != TN_DTYPE_BOOL && to == TN_DTYPE_BOOL);
-    TN_CHECK(!bad, TN_INVALID, "result type %s can't be cast to the desired output type %s",
-             tni_dtype_text(from), tni_dtype_text(to));
+    TN_CHECK(can_cast(from, to), TN_INVALID,
+             "result type %s can't be cast to the desired output type %s", tni_dtype_text(from),
+             tni_dtype_text(to));
     return TN_OK;
+}
+
+static TNI_COLD tn_status refuse_dtype(tn_status bad, tn_dtype from, tn_dtype to, const char *text)
+{
+    char line[256];
+    size_t n = 0;
+    for (; *text && n < sizeof line - 1; text++) {
+        if (text[0] != '%' || !text[1]) {
+            line[n++] = *text;
+            continue;
+        }
+        tn_dtype dtype = *++text == 'w' || *text == 'W' ? from : to;
+        const char *name =
+            *text == 'w' || *text == 'g' ? tni_dtype_text(dtype) : tni_dtype_cpp(dtype);
+        for (; *name && n < sizeof line - 1; name++)
+            line[n++] = *name;
+    }
+    line[n] = '\0';
+    TN_FAIL(bad, "%s", line);
+}
+
+tn_status tni_check_safe(tn_status bad, tn_dtype from, const tn_tensor *out, const char *text)
+{
+    if (TNI_LIKELY(!out || can_cast(from, (tn_dtype)out->dtype)))
+        return TN_OK;
+    return refuse_dtype(bad, from, (tn_dtype)out->dtype, text);
+}
+
+tn_status tni_check_exact(tn_dtype from, const tn_tensor *out, const char *text)
+{
+    if (TNI_LIKELY(!out || out->dtype == (int8_t)from))
+        return TN_OK;
+    return refuse_dtype(TN_INVALID, from, (tn_dtype)out->dtype, text);
 }
 
 static bool has_sizes(const tn_tensor *t, const tni_geometry *g)

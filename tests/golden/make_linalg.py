@@ -217,7 +217,7 @@ def refusals(w):
     w.refuse("addmm_", "f32[3,5], f32[2,3], f32[3,5]",
              "RuntimeError: The expanded size of the tensor (2) must match the existing size (3)")
     w.refuse("dot.out", "f32[3], f32[3], out=f64[]",
-             "RuntimeError: Expected out tensor to have dtype float, but got double instead")
+             "RuntimeError: result dtype Double does not match input dtype Float")
     w.tensor("one", torch.zeros(15))
     w.view("all", "one", [2, 3, 5], [0, 5, 1])
     w.refuse("bmm.out", "f32[2,3,4], f32[2,4,5], out=$all",

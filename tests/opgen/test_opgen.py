@@ -242,6 +242,17 @@ class Meaning(Folder):
             self.assertIn("dtype = tn_tensor_dtype(%s);" % written, text.split("tni_gen_cpu_%s(" % name)[1].split("\n}")[0])
         self.assertNotIn("tn_tensor_dtype", text.split("tni_gen_cpu_f(")[1].split("\n}")[0])
 
+    def test_a_given_result_must_have_the_dtype(self):
+        self.declare('op f(Tensor self) -> Tensor {\n  variants function inplace out\n  dtype exact "no %g"\n  shape f\n  cpu f\n}\n'
+                     'op g(Tensor self) -> Tensor {\n  variants function out\n  dtype safe "no %g"\n  composite g\n}\n'
+                     'op h(Tensor self) -> Tensor {\n  variants function out\n  dtype exact "no %g"\n  pointwise h\n}\n')
+        texts = self.texts()
+        text = texts["cpu_kernels.c"]
+        self.assertIn('tni_check_exact(g[0].dtype, out, "no %g")', text.split("tni_gen_cpu_f_out(")[1].split("\n}")[0])
+        self.assertNotIn("tni_check", text.split("tni_gen_cpu_f_(")[1].split("\n}")[0])
+        self.assertIn('TNI_PW_PROMOTE, out, "no %g")', text.split("tni_gen_cpu_h_out(")[1].split("\n}")[0])
+        self.assertIn('tni_check_safe(TN_INVALID, tn_tensor_dtype(made), out, "no %g")', texts["composite_kernels.c"])
+
     def test_a_result_may_be_cast_to_what_is_given(self):
         self.declare("op f(Tensor self) -> Tensor {\n  variants function inplace out\n  dtype cast\n  shape f\n  cpu f\n}\n")
         text = self.texts()["cpu_kernels.c"]
@@ -520,6 +531,7 @@ ERRORS = {
                                       "4: 'out' wants an overload name, or that and a name a result, found 'a b c'"),
     "a dtype of something else": (HEAD + "  variants function out\n  dtype out\n  shape f\n  cpu f\n}\n",
                                   "3: want `dtype written`"),
+    "a dtype of a result that is not given": (HEAD + "  dtype exact \"x\"\n  shape f\n  cpu f\n}\n", "2: want `dtype exact"),
     "a node without gradients": (HEAD + "  shape f\n  cpu f\n  node FBackward0\n}\n", "4: want `node NAMEBackward0`"),
     "a word for Python that nobody knows": (HEAD + "  python words\n  shape f\n  cpu f\n}\n", "2: want `python numbers`"),
     "operands without a tensor": ("op f(Scalar s) -> Tensor {\n  pointwise f\n  operands s\n}\n",

@@ -68,7 +68,7 @@ TEST(set_shares_what_it_is_given)
     EXPECT(tn_tensor_numel(c) == 6 && tn_tensor_data(c) == tn_tensor_data(a));
     ASSERT_OK(tn_set_tensor_(c, b));
     EXPECT(tn_tensor_ndim(c) == 2 && tn_tensor_data(c) == tn_tensor_data(b));
-    ASSERT_OK(tn_set_tensor_part_(c, b, 5, (int64_t[]){1}, 1, NULL, 0));
+    ASSERT_OK(tn_set_tensor_part_(c, b, 4, (int64_t[]){1}, 1, NULL, 0)); /* from where b begins */
     EXPECT(at(c, 0) == 5);
     ASSERT_OK(tn_set_empty_(c));
     EXPECT(tn_tensor_ndim(c) == 1 && tn_tensor_numel(c) == 0 && !tn_tensor_shares_storage(a, c));

@@ -113,9 +113,13 @@ def is_random(op, given, named):
 HOMES = ("", "special", "linalg", "fft")
 
 
-def functions_of(library, op, operator=True):
+def functions_of(library, op, operator=True, functions=True):
     """As Python offers it, and the operator itself: what it takes is not what the function takes."""
     name, _, overload = op.partition(".")
+    packet = getattr(library.ops.aten, name, None) if operator else None
+    operators = [packet and getattr(packet, overload or "default", None), packet]
+    if not functions and any(operators):
+        return [entry for entry in operators if entry is not None]
     found = [getattr(getattr(library, home, None) if home else library, name, None) for home in HOMES]
     home, _, rest = name.partition("_")
     if home and home in HOMES and rest:
@@ -125,10 +129,7 @@ def functions_of(library, op, operator=True):
         method = lambda tensor: getattr(tensor, name)  # noqa: E731: a property
     found.append(method)
     found.append(getattr(library._C._nn, name, None))
-    if operator:
-        packet = getattr(library.ops.aten, name, None)
-        found += [packet and getattr(packet, overload or "default", None), packet]
-    return [function for function in found if callable(function)]
+    return [function for function in found + operators if callable(function)]
 
 
 # Who is being called, for whoever finds the process gone.
@@ -150,11 +151,11 @@ MISFIT = re.compile(r"Expected a value of type|expected at most \d+ argument|Unk
                     r"Overloaded torch operator invoked from Python failed")
 
 
-def call(library, op, given, named, operator=True):
+def call(library, op, given, named, operator=True, functions=True):
     """(result, None) or (None, exception): of the first way to call it that takes the arguments."""
     CALLING[:] = library.__name__.encode()
     failed = None
-    for function in functions_of(library, op, operator):
+    for function in functions_of(library, op, operator, functions):
         for words in (named, written(op, named)):
             if words is None:
                 continue
@@ -175,11 +176,12 @@ def call(library, op, given, named, operator=True):
 
 def call_both(op, given, named, mine_given, mine_named):
     """What call gives of Tenon, and of PyTorch. The operator itself is called only where PyTorch's functions refuse the arguments."""
-    theirs = call(torch, op, given, named, operator=False)
-    operator = isinstance(theirs[1], TypeError) or not functions_of(torch, op, operator=False)
-    if operator:
+    functions = bool(functions_of(torch, op, operator=False))
+    theirs = call(torch, op, given, named, operator=not functions)
+    operator = not functions or isinstance(theirs[1], TypeError)
+    if operator and functions:
         theirs = call(torch, op, given, named)
-    return call(tenon, op, mine_given, mine_named, operator), theirs
+    return call(tenon, op, mine_given, mine_named, operator, functions), theirs
 
 
 def array(t):
@@ -325,6 +327,7 @@ def scalar_of(results):
 
 
 def gradients(library, results, given, named):
+    CALLING[:] = library.__name__.encode()
     total = scalar_of(results)
     inputs = [t for t in leaves(list(given) + list(named.values())) if t.requires_grad]
     if total is None or not inputs:

@@ -101,6 +101,19 @@ TEST(a_result_that_is_cast_is_computed_beside_an_out_of_another_dtype)
     EXPECT(whole->ndim == 1 && !none);
 }
 
+TEST(an_out_of_another_dtype_is_refused_in_the_words_of_the_operator)
+{
+    TN_AUTO(tn_tensor) same = make(1, (int64_t[]){2}, TN_DTYPE_F32, TN_CPU);
+    TN_AUTO(tn_tensor) wide = make(1, (int64_t[]){2}, TN_DTYPE_F64, TN_CPU);
+    TN_AUTO(tn_tensor) whole = make(1, (int64_t[]){2}, TN_DTYPE_I64, TN_CPU);
+    ASSERT_OK(tni_check_exact(TN_DTYPE_F32, same, "no"));
+    ASSERT_OK(tni_check_exact(TN_DTYPE_F32, NULL, "no"));
+    ASSERT_OK(tni_check_safe(TN_INVALID, TN_DTYPE_F32, wide, "no"));
+    EXPECT_FAIL(TN_INVALID, "f: Double (double) is not Float (float)",
+                tni_check_exact(TN_DTYPE_F32, wide, "f: %g (%G) is not %w (%W)"));
+    EXPECT_FAIL(TN_TYPE, "Long 5%", tni_check_safe(TN_TYPE, TN_DTYPE_F32, whole, "%g 5%"));
+}
+
 TEST(an_out_that_repeats_elements_is_refused)
 {
     tni_geometry g = matrix(2, 3);

@@ -101,9 +101,12 @@ def structured(op, compute):
         body += declaration
         if family.dtype_of_written:
             body += ["if (dtype == TN_DTYPE_NONE)", "    dtype = tn_tensor_dtype(%s);" % written[0]]
+        if family.out_dtype and op.role == "out":
+            prepare = [call("TN_TRY(tni_check_exact(", ["g[%d].dtype" % i, to, literal(family.out_dtype[1])], "));")
+                       for i, to in enumerate(written)]
         how = "tni_inplace_prepare" if op.role == "inplace" else "tni_out_prepare" + "_cast" * family.cast_out
-        prepare = [call("TN_TRY(%s(" % how, [op_label(op), "&g[%d]" % i, to, inputs, "&" + name], "));")
-                   for i, (to, name) in enumerate(zip(written, results))]
+        prepare += [call("TN_TRY(%s(" % how, [op_label(op), "&g[%d]" % i, to, inputs, "&" + name], "));")
+                    for i, (to, name) in enumerate(zip(written, results))]
         if compute:
             finish = ["TN_TRY(tni_out_finish(%s, %s));" % pair for pair in zip(written, results)]
             finish[-1] = finish[-1].replace("TN_TRY(", "return ", 1).replace("));", ");")
@@ -132,6 +135,10 @@ def pointwise(op, compute):
     if family.check:
         names = [name for arg in family.base.args for name in arg.names]
         body.append(call("TN_TRY(tni_check_%s(" % family.check, names, "));"))
+    exact = literal(family.out_dtype[1]) if family.out_dtype and op.role == "out" else "NULL"
+    if op.role != "function" and (family.dtypes or exact != "NULL"):  # before the dtypes that it computes in
+        body.append(call("TN_TRY(tni_check_written(", ["operands", "%d" % len(operands), RULES[family.rule],
+                                                       op.outs[0].arg.name, exact], "));"))
     if family.dtypes:
         kind, label = family.dtypes
         body.append(call("TN_TRY(tni_check_dtypes(", ["operands", "%d" % len(operands), RULES[family.rule],
@@ -196,6 +203,10 @@ def computed_out(op):
     body = [UNUSED] + ["TN_AUTO(tn_tensor) %s = NULL;" % name for name in results] + options_of_out(op)
     body.append(call("TN_TRY(tn_%s(" % base.c_name, shape_args(op) + ["&" + name for name in results], "));"))
     takes = [(op_label(op), name, out.arg.name) for name, out in zip(results, op.outs)]
+    if op.family.out_dtype:
+        kind, text, status = op.family.out_dtype
+        body += [call("TN_TRY(tni_check_%s(" % kind, ["TN_" + status] * (kind == "safe")
+                      + ["tn_tensor_dtype(%s)" % made, out, literal(text)], "));") for _, made, out in takes]
     body += ["TN_TRY(tni_out_take(%s, %s, %s));" % take for take in takes[:-1]]
     return body + ["return tni_out_take(%s, %s, %s);" % takes[-1]]
 
@@ -226,5 +237,6 @@ def composite_kernels_c(model):
             pieces.append(kernel(op, "tni_gen_composite_", [
                 UNUSED, call("return tn_%s(" % op.family.alias_of(op), op.names, ");")]))
     return (banner(model, "Composite operators as kernels.", "composite")
-            + includes("composite/out.h", "core/tensor.h", "gen/composites.h", "gen/kernels.h", "tenon/ops.h")
+            + includes("composite/out.h", "core/tensor.h", "gen/composites.h", "gen/kernels.h", "shape/structured.h",
+                       "tenon/ops.h")
             + "\n".join(pieces))

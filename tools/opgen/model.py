@@ -24,6 +24,7 @@ DTYPES = {"float": "TNI_PW_FLOATS", "inexact": "TNI_PW_INEXACT", "real": "TNI_PW
 AUTOCAST = ("lower", "float32", "promote")
 KINDS = ("shape", "pointwise", "view", "composite", "alias")
 NAME = re.compile(r"[A-Za-z_]\w*$")
+OUT_DTYPE = re.compile(r'(exact|safe)\s+(?:(TYPE)\s+)?("(?:[^"\\]|\\.)*")$')
 DTYPES_LINE = re.compile(r'(\w+)\s+("(?:[^"\\]|\\.)*")$')
 ERROR = re.compile(r'([A-Z]+)\s+("(?:[^"\\]|\\.)*")\s*:\s*(.*)$')
 
@@ -109,6 +110,7 @@ class Family:
         self.autocast = None  # one of AUTOCAST
         self.dtype_of_written = False
         self.cast_out = False  # a given result may be of another dtype
+        self.out_dtype = None  # ("exact" or "safe", the text of a refusal)
         self.node = None  # name of the node in the graph, where it is not the default
         self.numbers = False  # in Python a number may stand for a tensor
         self.samples = []  # (where, status, text, arguments)
@@ -323,12 +325,14 @@ class Builder:
             check = declaration.one("check")
             family.check = self.name(check) if check else None
         dtype = declaration.one("dtype")
-        if dtype and dtype.rest == "cast" and family.kind == "shape" and "out" in family.variants:
+        if dtype and dtype.rest.split(" ")[0] in ("exact", "safe"):
+            self.dtype_of_out(family, dtype)
+        elif dtype and dtype.rest == "cast" and family.kind == "shape" and "out" in family.variants:
             family.cast_out = True
         elif dtype and (dtype.rest != "written" or family.kind != "shape"
                         or not any(a.name == "dtype" and a.type.text(False) == "ScalarType?" for a in schema.args)):
             self.fail(dtype.where, "want `dtype written`, for a structured operator with `ScalarType? dtype`, or "
-                                  "`dtype cast`, for one with an out variant")
+                                  "`dtype cast`, `dtype exact \"…\"` or `dtype safe \"…\"`, for one with an out variant")
         family.dtype_of_written = dtype is not None and dtype.rest == "written"
         node = declaration.one("node")
         if node and (not re.match(r"\w+Backward\d+$", node.rest) or not declaration.all("grad")):
@@ -361,6 +365,15 @@ class Builder:
         if lists and len(tensors) > 1 and family.kind == "shape" and "out" in family.variants:
             self.fail(declaration.one("variants").where, "variant 'out' cannot be derived with a list of "
                       "tensors beside other tensors: declare it as an operator of its own")
+
+    def dtype_of_out(self, family, dtype):
+        """`dtype exact "TEXT"`, `dtype safe "TEXT"`: which dtypes a given result may have."""
+        match = OUT_DTYPE.match(dtype.rest)
+        if not match or "out" not in family.variants or family.kind == "alias":
+            self.fail(dtype.where, 'want `dtype exact "…"` or `dtype safe [TYPE] "…"`, for an operator with an out variant')
+        if match.group(1) == "safe" and family.kind not in ("composite", "kernel"):
+            self.fail(dtype.where, "`dtype safe` is for operators that are no structure to fill")
+        family.out_dtype = (match.group(1), unquote(match.group(3), dtype.where), match.group(2) or "INVALID")
 
     def operand_list(self, family, schema):
         line = family.declaration.one("operands")
