@@ -656,8 +656,52 @@ static int fit_out(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s, PyObjec
     return 1;
 }
 
+static const char *title(tn_dtype dtype)
+{
+    switch (dtype) {
+#define X(name, number, bytes, category, py, text, cpp) \
+    case TN_DTYPE_##name:                               \
+        return text;
+        TN_DTYPE_LIST(X)
+#undef X
+    default:
+        return "?";
+    }
+}
+
+/* Whether the options of a factory are those of what it writes; -1 with an exception if not. */
+static int check_options(PyObject *name, PyObject *value, const tn_tensor *out)
+{
+    tn_dtype dtype;
+    tn_device device;
+    if (value == Py_None)
+        return 0;
+    if (PyUnicode_CompareWithASCIIString(name, "dtype") == 0 && tnpy_is_dtype(value)) {
+        if (tnpy_dtype_of(value, &dtype) || dtype == tn_tensor_dtype(out))
+            return PyErr_Occurred() ? -1 : 0;
+        PyErr_Format(PyExc_RuntimeError, "dtype %s does not match dtype of out parameter (%s)",
+                     title(dtype), title(tn_tensor_dtype(out)));
+        return -1;
+    }
+    if (PyUnicode_CompareWithASCIIString(name, "device") != 0 ||
+        (!tnpy_is_device(value) && !PyUnicode_Check(value)))
+        return 0;
+    if (tnpy_device_of(value, &device))
+        return -1;
+    if (device.type == tn_tensor_device(out).type)
+        return 0;
+    char a[32], b[32];
+    tn_device here = tn_tensor_device(out);
+    device.index = here.index = -1;
+    PyErr_Format(PyExc_RuntimeError,
+                 "device type %s does not match device type of out parameter (%s)",
+                 tn_device_format(device, a, sizeof a), tn_device_format(here, b, sizeof b));
+    return -1;
+}
+
 /* Keywords that are no arguments of the operator: out=None, requires_grad=, and options of a
- * factory that writes out=, which then are those of `out`. How many; -1: one does not fit. */
+ * factory that writes out=, which must be those of `out`. How many; -1: one does not fit, or an
+ * exception. */
 static int other_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
 {
     int used = 0;
@@ -678,10 +722,17 @@ static int other_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
     if (!(s->flags & TNPY_SIG_OUT))
         return used;
     static const char *const options[] = {"dtype", "layout", "device", "pin_memory"};
-    for (int k = 0; k < c->n_keywords; k++)
-        for (int i = 0; i < 4; i++)
-            if (PyUnicode_CompareWithASCIIString(PyTuple_GetItem(c->kwnames, k), options[i]) == 0)
-                used++;
+    const tn_tensor *given = out ? tnpy_tensor(out) : NULL;
+    for (int k = 0; k < c->n_keywords; k++) {
+        PyObject *name = PyTuple_GetItem(c->kwnames, k);
+        for (int i = 0; i < 4; i++) {
+            if (PyUnicode_CompareWithASCIIString(name, options[i]))
+                continue;
+            used++;
+            if (given && check_options(name, tnpy_keyword_value(c, k), given))
+                return -1;
+        }
+    }
     return used;
 }
 
@@ -725,6 +776,8 @@ static int fit_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s, in
     if (by_identity)
         return fit_keywords(c, f, s, from, false);
     int others = other_keywords(c, f, s);
+    if (others < 0 && PyErr_Occurred())
+        return -1;
     return others >= 0 && used + others == c->n_keywords;
 }
 

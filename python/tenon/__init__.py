@@ -61,7 +61,7 @@ _NAMES = {
                       "uint3", "uint4", "uint5", "uint6", "uint7", "int1", "int2", "int3", "int4", "int5", "int6", "int7"),
     "_dtype_info": ("finfo", "iinfo"),
     "_functional": _WRAPPED + (
-        "broadcast_shapes", "nanquantile", "numel", "poisson", "unique", "unravel_index"),
+        "broadcast_shapes", "numel", "poisson", "unique", "unravel_index"),
     "_exchange": (
         "asarray", "_legacy_tensor", "tensortype", "DoubleTensor", "FloatTensor", "HalfTensor", "BFloat16Tensor",
         "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor", "BoolTensor", "ComplexFloatTensor",
@@ -85,10 +85,7 @@ _NAMES = {
     "_rare": (
         "_assert_async", "_shape_as_tensor", "_cast_Long", "_cast_Float", "_cast_Int", "segment_reduce",
         "legacy_contiguous_format", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
-        "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "permute_copy",
-        "select_copy", "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy",
-        "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_as_complex_copy",
-        "view_as_real_copy", "view_copy", "as_strided_scatter", "zero_", "fill_", "resize_as_", "get_device",
+        "zero_", "fill_", "resize_as_", "get_device",
         "is_distributed", "frexp", "nonzero_static", "empty_permuted", "conv_tbc", "native_channel_shuffle",
         "from_file", "cond", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_",
         "feature_alpha_dropout", "feature_alpha_dropout_", "rrelu", "rrelu_", "has_lapack", "has_spectral",

@@ -229,19 +229,6 @@ def nonzero(input, *, out=None, as_tuple=False):
     return (made[:, 0],) if input.dim() == 0 and made.dim() == 2 and made.shape[1] else tuple(made.unbind(1))
 
 
-def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-    """The quantile of what is not NaN."""
-    if dim is None:
-        flat = input.reshape(-1)
-        return tenon.quantile(flat[~tenon.isnan(flat)], q, interpolation=interpolation)
-    rows = input.movedim(dim, -1)
-    picked = [tenon.quantile(row[~tenon.isnan(row)], q, interpolation=interpolation) if bool((~tenon.isnan(row)).any())
-              else tenon.quantile(row, q) for row in rows.reshape(-1, rows.shape[-1])]
-    many = isinstance(q, tenon.Tensor) and q.dim() == 1
-    made = tenon.stack(picked, -1).reshape(((q.shape[0],) if many else ()) + tuple(rows.shape[:-1]))
-    return made.unsqueeze(dim if dim < 0 or not many else dim + 1) if keepdim else made
-
-
 # Random numbers.
 
 

@@ -1,52 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Functions that scripts rarely call, written with others: copies of what views show, older names, names of switches.
+"""Functions that scripts rarely call, written with others: older names, names of switches.
 Loaded when one of them is first named."""
 
 import math
 
 import tenon
-
-# ---- what a view shows, in memory of its own ----
-
-
-def _copied(name, view):
-    def function(input, *args, **kwargs):
-        out = kwargs.pop("out", None)
-        made = view(input, *args, **kwargs)
-        if isinstance(made, (tuple, list)):
-            made = tuple(part.clone() for part in made)
-            return made if out is None else tuple(o.copy_(m) for o, m in zip(out, made))
-        made = made.clone(memory_format=tenon.contiguous_format)
-        return made if out is None else out.resize_(made.shape).copy_(made)
-    function.__name__ = function.__qualname__ = name
-    return function
-
-
-def _slice(input, dim=0, start=None, end=None, step=1):
-    index = [slice(None)] * input.dim()
-    index[dim] = slice(start, end, step)
-    return input[tuple(index)]
-
-
-_VIEWS = {
-    "alias_copy": lambda x: x, "as_strided_copy": tenon.as_strided, "detach_copy": lambda x: x.detach(),
-    "diagonal_copy": tenon.diagonal, "expand_copy": lambda x, size, implicit=False: x.expand(size),
-    "permute_copy": tenon.permute, "select_copy": tenon.select, "slice_copy": _slice,
-    "split_copy": lambda x, split_size, dim=0: x.split(split_size, dim),
-    "split_with_sizes_copy": lambda x, split_sizes, dim=0: x.split(split_sizes, dim), "squeeze_copy": tenon.squeeze,
-    "t_copy": tenon.t, "transpose_copy": tenon.transpose, "unbind_copy": tenon.unbind,
-    "unfold_copy": lambda x, dimension, size, step: x.unfold(dimension, size, step), "unsqueeze_copy": tenon.unsqueeze,
-    "view_as_complex_copy": tenon.view_as_complex, "view_as_real_copy": tenon.view_as_real,
-    "view_copy": lambda x, size: x.view(size),
-}
-globals().update({name: _copied(name, view) for name, view in _VIEWS.items()})
-
-
-def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """``input`` with the elements that as_strided would show replaced by ``src``."""
-    places = tenon.arange(input.numel()).reshape(input.shape).as_strided(size, stride, storage_offset or 0)
-    return input.reshape(-1).index_put((places.reshape(-1),), src.reshape(-1)).reshape(input.shape)
-
 
 # ---- methods as functions ----
 

@@ -418,6 +418,9 @@ tn_status tni_composite_householder_product(tn_tensor *input, tn_tensor *tau, tn
         "but got tau.ndim equal to %d and input.ndim is equal to %d",
         tau->ndim, input->ndim);
     int64_t k = tau->sizes[tau->ndim - 1];
+    TN_CHECK(tau->dtype == input->dtype, TN_INVALID,
+             "torch.linalg.householder_product: tau dtype %s does not match input dtype %s",
+             tni_dtype_text((tn_dtype)tau->dtype), tni_dtype_text((tn_dtype)input->dtype));
     TN_CHECK(k <= n, TN_INVALID,
              "torch.linalg.householder_product: input.shape[-1] must be greater than or equal to "
              "tau.shape[-1]");
@@ -436,6 +439,100 @@ tn_status tni_composite_householder_product(tn_tensor *input, tn_tensor *tau, tn
         q = tnx_sub(q, tnx_mul(factor, part), tn_int(1));
     }
     return tni_leave(scope, by_columns(q), out);
+}
+
+static tn_status check_ormqr(const tn_tensor *self, const tn_tensor *tau, const tn_tensor *other,
+                             bool left)
+{
+    const tn_tensor *both[] = {tau, other};
+    TN_CHECK(self->ndim >= 2, TN_INVALID, "torch.ormqr: input must have at least 2 dimensions.");
+    TN_CHECK(other->ndim >= 2, TN_INVALID, "torch.ormqr: other must have at least 2 dimensions.");
+    int64_t rows = other->sizes[other->ndim - (left ? 2 : 1)], k = self->sizes[self->ndim - 1];
+    TN_CHECK(rows == self->sizes[self->ndim - 2], TN_INVALID,
+             "torch.ormqr: other.shape[%d] must be equal to input.shape[-2]", left ? -2 : -1);
+    TN_CHECK(tau->ndim == self->ndim - 1, TN_INVALID,
+             "torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim "
+             "equal to %d and input.ndim is equal to %d",
+             tau->ndim, self->ndim);
+    TN_CHECK(tau->sizes[tau->ndim - 1] == (rows < k ? rows : k), TN_INVALID,
+             "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[%d], input.shape[-1])",
+             left ? -2 : -1);
+    for (int i = 0; i < 2; i++)
+        TN_CHECK(both[i]->dtype == self->dtype, TN_INVALID,
+                 "torch.ormqr: Expected input and %s to have the same dtype, but input has dtype%s "
+                 "and %s has dtype %s",
+                 i ? "other" : "tau", tni_dtype_text((tn_dtype)self->dtype), i ? "other" : "tau",
+                 tni_dtype_text((tn_dtype)both[i]->dtype));
+    tn_dtype dtype = (tn_dtype)self->dtype;
+    TN_CHECK(tn_dtype_is_complex(dtype) || dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_F64,
+             TN_UNSUPPORTED, "\"ormqr_cpu\" not implemented for '%s'", tni_dtype_text(dtype));
+    return TN_OK;
+}
+
+/* The product of the reflectors, or its adjoint, times a matrix, or the other way round: one
+ * reflector after the other. */
+tn_status tni_composite_ormqr(tn_tensor *self, tn_tensor *tau, tn_tensor *other, bool left,
+                              bool transpose, tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_TRY(check_ormqr(self, tau, other, left));
+    int64_t m = self->sizes[self->ndim - 2], n = self->sizes[self->ndim - 1];
+    int64_t k = tau->sizes[tau->ndim - 1];
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *one = tnx_new_full(tau, (const int64_t[]){m < n ? m : n}, 1, tn_int(1), NULL);
+    one = tnx_constant_pad_nd(tnx_diag_embed(one, 0, -2, -1),
+                              (const int64_t[]){0, n > m ? n - m : 0, 0, m > n ? m - n : 0}, 4,
+                              tn_int(0));
+    tn_tensor *v = tnx_add(tnx_tril(self, -1), one, tn_int(1)), *made = other;
+    if (transpose)
+        tau = tnx_conj(tau);
+    for (int64_t step = 0; step < k; step++) {
+        int64_t i = left == transpose ? step : k - 1 - step;
+        tn_tensor *x = tnx_narrow(v, -1, i, 1);
+        tn_tensor *factor = tnx_unsqueeze(tnx_narrow(tau, -1, i, 1), -1);
+        tn_tensor *part = left ? tnx_matmul(x, tnx_matmul(adjoint(x), made))
+                               : tnx_matmul(tnx_matmul(made, x), adjoint(x));
+        made = tnx_sub(made, tnx_mul(factor, part), tn_int(1));
+    }
+    return tni_leave(scope, by_columns(k ? made : tnx_clone(made, TN_FORMAT_CONTIGUOUS)), out);
+}
+
+/* ---- determinants, with what they were computed from ---- */
+
+/* The reference factors a transposed matrix where that is the one it can read by columns. */
+static tn_status factors_of(tn_tensor *A, tn_tensor **LU, tn_tensor **pivots)
+{
+    TN_AUTO(tn_tensor) plain = NULL;
+    TN_AUTO(tn_tensor) turned = NULL;
+    TN_AUTO(tn_tensor) info = NULL;
+    TN_TRY(tn_detach(A, &plain));
+    bool turn =
+        A->ndim >= 2 && (A->flags & TNI_CONTIGUOUS) && !tn_dtype_is_complex((tn_dtype)A->dtype);
+    if (turn)
+        TN_TRY(tn_transpose(plain, -2, -1, &turned));
+    return tn_linalg_lu_factor_ex(turn ? turned : plain, true, false, LU, pivots, &info);
+}
+
+tn_status tni_composite__linalg_det(tn_tensor *A, tn_tensor **result, tn_tensor **LU,
+                                    tn_tensor **pivots)
+{
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tn_linalg_det(A, &made));
+    TN_TRY(factors_of(A, LU, pivots));
+    *result = TN_MOVE(made);
+    return TN_OK;
+}
+
+tn_status tni_composite__linalg_slogdet(tn_tensor *A, tn_tensor **sign, tn_tensor **logabsdet,
+                                        tn_tensor **LU, tn_tensor **pivots)
+{
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_AUTO(tn_tensor) size = NULL;
+    TN_TRY(tn_linalg_slogdet(A, &made, &size));
+    TN_TRY(factors_of(A, LU, pivots));
+    *sign = TN_MOVE(made);
+    *logabsdet = TN_MOVE(size);
+    return TN_OK;
 }
 
 /* ---- ranks and pseudo-inverses ---- */
@@ -560,6 +657,7 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
     TN_CHECK(right->ndim >= 2 && right->sizes[right->ndim - 2] == m, TN_INVALID,
              "torch.linalg.lstsq: input.size(-2) should match other.size(-2)");
     TN_TRY(check_epsilon(self));
+    const tn_tensor_opts real = tn_opts(tni_dtype_to_real((tn_dtype)self->dtype), self->device);
     double rtol = rcond.has ? rcond.value : epsilon(self) * (double)(m > n ? m : n);
     TN_TRY(tn_pinv(self, 0.0, rtol, &inverse));
     TN_TRY(tn_scope_enter(&scope));
@@ -580,7 +678,7 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
     if (spectrum)
         TN_TRY(tn_linalg_svdvals(self, NULL, &values));
     else
-        TN_TRY(tn_new_empty(self, &none, 1, NULL, &values));
+        TN_TRY(tn_new_empty(self, &none, 1, &real, &values));
     if (m > n && driver && strcmp(driver, "gelsy") != 0) {
         TN_TRY(tn_scope_enter(&scope));
         tn_tensor *error =
@@ -589,7 +687,7 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
         TN_TRY(tni_leave(scope, tnx_sum_dim(tnx_mul(error, error), &rows, 1, false, TN_DTYPE_NONE),
                          &left));
     } else {
-        TN_TRY(tn_new_empty(self, &none, 1, NULL, &left));
+        TN_TRY(tn_new_empty(self, &none, 1, &real, &left));
     }
     *solution = TN_MOVE(x);
     *residuals = TN_MOVE(left);

@@ -383,6 +383,32 @@ tn_status tni_composite__weight_norm(tn_tensor *v, tn_tensor *g, int64_t dim, tn
     return tni_leave(scope, tnx_mul(v, tnx_div(g, tnx_norm_except_dim(v, 2, dim))), out);
 }
 
+tn_status tni_composite__weight_norm_interface(tn_tensor *v, tn_tensor *g, int64_t dim,
+                                               tn_tensor **out0, tn_tensor **out1)
+{
+    tn_scope *scope;
+    TN_AUTO(tn_tensor) norms = NULL;
+    TN_CHECK(dim == 0 || dim == v->ndim - 1, TN_INVALID,
+             "_weight_norm_interface: dim must be the first or the last of %d, but got %lld",
+             v->ndim, (long long)dim);
+    TN_CHECK(v->dtype == g->dtype, TN_INVALID, "expected scalar type %s but found %s",
+             tni_dtype_text((tn_dtype)v->dtype), tni_dtype_text((tn_dtype)g->dtype));
+    tn_dtype dtype = (tn_dtype)v->dtype;
+    bool half = dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *wide = half ? tnx_to_dtype(v, TN_DTYPE_F32, false, false, TN_FORMAT_NONE) : v;
+    TN_TRY(tni_leave(scope, tnx_norm_except_dim(wide, 2, dim), &norms));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *w = tnx_mul(wide, tnx_div(g, norms));
+    if (half)
+        w = tnx_to_dtype(w, dtype, false, false, TN_FORMAT_NONE);
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tni_leave(scope, w, &made));
+    TN_TRY(tn_detach(norms, out1)); /* for the backward pass of the first */
+    *out0 = TN_MOVE(made);
+    return TN_OK;
+}
+
 /* ---- running integrals ---- */
 
 static tn_tensor *neighbours(tn_tensor *y, int d, int64_t n, bool difference)

@@ -56,7 +56,7 @@ static tn_status lay_out(tn_tensor *self, tn_opt_int dim, tn_tensor **out)
 
 /* Where among the sorted numbers each share is: [..., shares]. A line with a NaN shows it always.
  */
-static tn_status ranks_of(tn_tensor *sorted, tn_tensor *q, tn_tensor **out)
+static tn_status ranks_of(tn_tensor *sorted, tn_tensor *q, bool skip_nan, tn_tensor **out)
 {
     int64_t last = sorted->sizes[sorted->ndim - 1] - 1;
     TN_AUTO(tn_tensor) nan = NULL;
@@ -64,6 +64,16 @@ static tn_status ranks_of(tn_tensor *sorted, tn_tensor *q, tn_tensor **out)
     TN_AUTO(tn_tensor) ranks = NULL;
     TN_AUTO(tn_tensor) line = NULL;
     TN_TRY(tn_isnan(sorted, &nan));
+    if (skip_nan) { /* they stand behind the numbers */
+        const int64_t along = -1;
+        TN_AUTO(tn_tensor) number = NULL;
+        TN_AUTO(tn_tensor) count = NULL;
+        TN_TRY(tn_logical_not(nan, &number));
+        TN_TRY(tn_sum_dim(number, &along, 1, true, TN_DTYPE_NONE, &count));
+        TN_TRY(tn_sub_scalar_(count, tn_int(1), tn_int(1)));
+        TN_TRY(tn_mul(count, q, &ranks));
+        return tn_clamp_min(ranks, tn_int(0), out);
+    }
     TN_TRY(tn_any_dim(nan, -1, true, &any));
     TN_TRY(tn_mul_scalar(q, tn_int(last), &ranks));
     if (q->ndim == 0)
@@ -105,8 +115,8 @@ static tn_status between(tn_tensor *sorted, tn_tensor *ranks, const char *interp
     return tn_lerp_tensor(below, above, weight, out);
 }
 
-tn_status tni_composite_quantile(tn_tensor *self, tn_tensor *q, tn_opt_int dim, bool keepdim,
-                                 const char *interpolation, tn_tensor **out)
+static tn_status quantile(tn_tensor *self, tn_tensor *q, tn_opt_int dim, bool keepdim,
+                          const char *interpolation, bool skip_nan, tn_tensor **out)
 {
     int d = 0;
     TN_TRY(check(self, q, interpolation));
@@ -118,7 +128,7 @@ tn_status tni_composite_quantile(tn_tensor *self, tn_tensor *q, tn_opt_int dim, 
     TN_AUTO(tn_tensor) result = NULL;
     TN_AUTO(tn_tensor) shaped = NULL;
     TN_TRY(lay_out(self, dim, &sorted));
-    TN_TRY(ranks_of(sorted, q, &ranks));
+    TN_TRY(ranks_of(sorted, q, skip_nan, &ranks));
     TN_TRY(between(sorted, ranks, interpolation, &result));
     /* [..., shares], with dimension d and the last one changed over, to [shares, ...]. */
     int64_t sizes[TN_MAX_DIMS];
@@ -146,12 +156,37 @@ tn_status tni_composite_quantile(tn_tensor *self, tn_tensor *q, tn_opt_int dim, 
     return TN_OK;
 }
 
-tn_status tni_composite_quantile_scalar(tn_tensor *self, double q, tn_opt_int dim, bool keepdim,
-                                        const char *interpolation, tn_tensor **out)
+tn_status tni_composite_quantile(tn_tensor *self, tn_tensor *q, tn_opt_int dim, bool keepdim,
+                                 const char *interpolation, tn_tensor **out)
+{
+    return quantile(self, q, dim, keepdim, interpolation, false, out);
+}
+
+tn_status tni_composite_nanquantile(tn_tensor *self, tn_tensor *q, tn_opt_int dim, bool keepdim,
+                                    const char *interpolation, tn_tensor **out)
+{
+    return quantile(self, q, dim, keepdim, interpolation, true, out);
+}
+
+static tn_status share_of(tn_tensor *self, double q, tn_tensor **out)
 {
     TN_CHECK(q >= 0 && q <= 1, TN_INVALID, "quantile() q must be in the range [0, 1] but got %g",
              q);
+    return tn_new_full(self, NULL, 0, tn_float(q), NULL, out);
+}
+
+tn_status tni_composite_quantile_scalar(tn_tensor *self, double q, tn_opt_int dim, bool keepdim,
+                                        const char *interpolation, tn_tensor **out)
+{
     TN_AUTO(tn_tensor) share = NULL;
-    TN_TRY(tn_new_full(self, NULL, 0, tn_float(q), NULL, &share));
+    TN_TRY(share_of(self, q, &share));
     return tn_quantile(self, share, dim, keepdim, interpolation, out);
+}
+
+tn_status tni_composite_nanquantile_scalar(tn_tensor *self, double q, tn_opt_int dim, bool keepdim,
+                                           const char *interpolation, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) share = NULL;
+    TN_TRY(share_of(self, q, &share));
+    return tn_nanquantile(self, share, dim, keepdim, interpolation, out);
 }

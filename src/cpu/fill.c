@@ -66,6 +66,7 @@ tn_status tni_kernel_fill_tensor_(tn_call *call, tn_tensor *self, tn_tensor *val
              value->ndim);
     TN_CHECK(value->storage->device.type == TN_DEVICE_CPU, TN_UNSUPPORTED,
              "fill_ of a CPU tensor wants a value on the CPU");
+    TN_TRY(tni_check_internal_overlap(self));
     tn_scalar number = tni_scalar_load((tn_dtype)value->dtype, value->data);
     TN_TRY(tni_check_number(number, (tn_dtype)self->dtype));
     return fill(self, number);

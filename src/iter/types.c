@@ -79,6 +79,8 @@ tn_status tni_check_given_dtype(const tni_operand *in, int n, int type_rule, con
     else if (type_rule == TNI_PW_BOOL)
         dtype = TN_DTYPE_BOOL;
     else if (type_rule == TNI_PW_MAGNITUDE && tn_dtype_is_complex(dtype)) {
+        TN_CHECK(given != in[0].tensor, TN_INVALID,
+                 "In-place abs is not supported for complex tensors.");
         dtype = tni_dtype_to_real(dtype);
         exact = NULL; /* it is another dtype anyway */
     }

@@ -17,6 +17,7 @@ tn_status tni_kernel_fill_tensor_meta(tn_call *call, tn_tensor *self, tn_tensor 
     TN_CHECK(value->ndim == 0, TN_INVALID,
              "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
              value->ndim);
+    TN_TRY(tni_check_internal_overlap(self));
     TN_CHECK(tni_is_meta(self), TN_UNSUPPORTED, "Cannot copy out of meta tensor; no data!");
     return TN_OK;
 }

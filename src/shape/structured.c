@@ -45,6 +45,13 @@ tn_status tni_check_safe(tn_status bad, tn_dtype from, const tn_tensor *out, con
     return refuse_dtype(bad, from, (tn_dtype)out->dtype, text);
 }
 
+tn_status tni_check_float(tn_dtype from, const tn_tensor *out, const char *text)
+{
+    if (TNI_LIKELY(!out || tn_dtype_is_floating((tn_dtype)out->dtype)))
+        return TN_OK;
+    return refuse_dtype(TN_INVALID, from, (tn_dtype)out->dtype, text);
+}
+
 tn_status tni_check_exact(tn_dtype from, const tn_tensor *out, const char *text)
 {
     if (TNI_LIKELY(!out || out->dtype == (int8_t)from))

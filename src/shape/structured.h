@@ -22,9 +22,11 @@
 TN_NODISCARD tn_status tni_check_cast(tn_dtype from, tn_dtype to);
 /* The same in the words of an operator: @p text, in which %w is the dtype of the result ("Float"),
  * %g that of @p out, %W and %G the names that C++ has for them ("float"). exact: @p out, which may
- * be NULL, must have the very dtype. safe: @p bad is the status of a refusal. */
+ * be NULL, must have the very dtype; float: a floating one. safe: @p bad is the status of a
+ * refusal. */
 TN_NODISCARD tn_status tni_check_safe(tn_status bad, tn_dtype from, const tn_tensor *out,
                                       const char *text);
+TN_NODISCARD tn_status tni_check_float(tn_dtype from, const tn_tensor *out, const char *text);
 TN_NODISCARD tn_status tni_check_exact(tn_dtype from, const tn_tensor *out, const char *text);
 /* Make @p out ready to take a result of geometry @p g: checks dtype, device and memory, and resizes
  * it when its sizes differ (an out of the right sizes keeps its strides, whatever they are).

@@ -20,7 +20,7 @@ DEADLY = re.compile(r"^_scaled_dot_product_flash_attention_for_cpu(?!.*f32\[2,3,
 # What Tenon does otherwise, see docs/differences.md: logical operators in place keep no history,
 # random numbers have none, an empty batch is differentiated twice, a gradient is refused and not lost;
 # eigenvectors have another phase, and what is not read of a triangular factor has no gradient.
-OTHERWISE = re.compile(r"^normal\.|^special_(\w*bessel|\w*chebyshev|hermite|laguerre|legendre|zeta)|^(nextafter|heaviside)|^(_?linalg_(eigh?|svd)|svd|cholesky_(solve|inverse)) |^linalg_det f32\[0,0|^(rrelu_with_noise|hardshrink|softshrink)_backward|^logical_\w+_ |^convolution_backward f32\[0,")
+OTHERWISE = re.compile(r"^normal\.|^as_strided_scatter |^special_(\w*bessel|\w*chebyshev|hermite|laguerre|legendre|zeta)|^(nextafter|heaviside)|^(_?linalg_(eigh?|svd)|svd|cholesky_(solve|inverse)) |^linalg_det f32\[0,0|^(rrelu_with_noise|hardshrink|softshrink)_backward|^logical_\w+_ |^convolution_backward f32\[0,")
 # What needs the values of its arguments has no answer on Meta.
 BY_VALUE = re.compile(r"^(masked_select|item|is_nonzero|_local_scalar_dense|nonzero|_unique2|narrow.Tensor|equal|allclose|where|\w+\.data|"
                       r"_pa\w+_sequence\w*|_?ctc_loss\.Tensor) |\[.*bool\[")

@@ -174,6 +174,11 @@ bool sample_looks_at_memory(const char *op)
 {
     static const char *const parts[] = {"strided",      "_reshape_alias", "resize_",
                                         "_unsafe_view", "storage_offset", NULL};
-    static const char *const names[] = {"aten::view", "aten::view_as_complex", NULL};
+    static const char *const names[] = {"aten::view",
+                                        "aten::view_as_complex",
+                                        "aten::_linalg_det",
+                                        "aten::view_as_complex_copy",
+                                        "aten::_linalg_slogdet",
+                                        NULL};
     return has_one_of(op, parts) || is_one_of(op, names);
 }

@@ -186,6 +186,8 @@ def call_both(op, given, named, mine_given, mine_named):
 
 def array(t):
     t = t.detach()
+    if t.is_sparse:
+        t = t.to_dense()
     if isinstance(t, torch.Tensor):
         t = t.resolve_conj().resolve_neg()
     if str(t.dtype).split(".")[1] == "bfloat16":
@@ -273,7 +275,7 @@ def chooses(op, mine, theirs, given, named):
 SPECTRA = re.compile(r"(_?linalg_eigh|linalg_eig|_?linalg_svd|svd)(\.\w+)?$")
 
 
-def same_spectrum(op, mine, theirs, given):
+def same_spectrum(op, mine, theirs, given, named):
     """What differs, or None: layouts, values, and whether the vectors do what vectors are to do."""
     found = same(mine, theirs, values=False)
     if found:
@@ -295,7 +297,7 @@ def same_spectrum(op, mine, theirs, given):
         values, u = parts
         whole = (u * values[..., None, :]) @ numpy.linalg.inv(u)
         if "eigh" in op:
-            upper = len(given) > 1 and str(given[1]).upper() == "U"
+            upper = str(given[1] if len(given) > 1 else named.get("UPLO", "L")).upper() == "U"
             half = numpy.triu(a, 1) if upper else numpy.tril(a, -1)
             diagonal = numpy.real(numpy.einsum("...ii->...i", a))
             a = half + numpy.conj(numpy.swapaxes(half, -1, -2)) + diagonal[..., None] * numpy.eye(a.shape[-1])
@@ -383,7 +385,7 @@ def compare(op, made, gradient=True):
         return same_error(my_error, their_error), texts if my_error is not None and their_error is not None else None
     among = coarse(given, named, "out" in named)
     if SPECTRA.match(op):
-        found = same_spectrum(op, mine, theirs, given)
+        found = same_spectrum(op, mine, theirs, given, named)
     else:
         found = same(mine, theirs, values=values, among=among)
     if found and found.startswith("values") and chooses(op, mine, theirs, given, named):

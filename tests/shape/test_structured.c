@@ -108,6 +108,8 @@ TEST(an_out_of_another_dtype_is_refused_in_the_words_of_the_operator)
     TN_AUTO(tn_tensor) whole = make(1, (int64_t[]){2}, TN_DTYPE_I64, TN_CPU);
     ASSERT_OK(tni_check_exact(TN_DTYPE_F32, same, "no"));
     ASSERT_OK(tni_check_exact(TN_DTYPE_F32, NULL, "no"));
+    ASSERT_OK(tni_check_float(TN_DTYPE_F32, wide, "no"));
+    EXPECT_FAIL(TN_INVALID, "not Long", tni_check_float(TN_DTYPE_F32, whole, "not %g"));
     ASSERT_OK(tni_check_safe(TN_INVALID, TN_DTYPE_F32, wide, "no"));
     EXPECT_FAIL(TN_INVALID, "f: Double (double) is not Float (float)",
                 tni_check_exact(TN_DTYPE_F32, wide, "f: %g (%G) is not %w (%W)"));

@@ -136,7 +136,7 @@ def pointwise(op, compute):
         names = [name for arg in family.base.args for name in arg.names]
         body.append(call("TN_TRY(tni_check_%s(" % family.check, names, "));"))
     exact = literal(family.out_dtype[1]) if family.out_dtype and op.role == "out" else "NULL"
-    if op.role != "function" and (family.dtypes or exact != "NULL"):  # before the dtypes that it computes in
+    if op.role != "function" and (family.dtypes or family.out_dtype):  # before the dtypes that it computes in
         body.append(call("TN_TRY(tni_check_written(", ["operands", "%d" % len(operands), RULES[family.rule],
                                                        op.outs[0].arg.name, exact], "));"))
     if family.dtypes:

@@ -24,7 +24,7 @@ DTYPES = {"float": "TNI_PW_FLOATS", "inexact": "TNI_PW_INEXACT", "real": "TNI_PW
 AUTOCAST = ("lower", "float32", "promote")
 KINDS = ("shape", "pointwise", "view", "composite", "alias")
 NAME = re.compile(r"[A-Za-z_]\w*$")
-OUT_DTYPE = re.compile(r'(exact|safe)\s+(?:(TYPE)\s+)?("(?:[^"\\]|\\.)*")$')
+OUT_DTYPE = re.compile(r'(exact|safe|float)\s+(?:(TYPE)\s+)?("(?:[^"\\]|\\.)*")$')
 DTYPES_LINE = re.compile(r'(\w+)\s+("(?:[^"\\]|\\.)*")$')
 ERROR = re.compile(r'([A-Z]+)\s+("(?:[^"\\]|\\.)*")\s*:\s*(.*)$')
 
@@ -325,7 +325,7 @@ class Builder:
             check = declaration.one("check")
             family.check = self.name(check) if check else None
         dtype = declaration.one("dtype")
-        if dtype and dtype.rest.split(" ")[0] in ("exact", "safe"):
+        if dtype and dtype.rest.split(" ")[0] in ("exact", "safe", "float"):
             self.dtype_of_out(family, dtype)
         elif dtype and dtype.rest == "cast" and family.kind == "shape" and "out" in family.variants:
             family.cast_out = True
@@ -371,8 +371,8 @@ class Builder:
         match = OUT_DTYPE.match(dtype.rest)
         if not match or "out" not in family.variants or family.kind == "alias":
             self.fail(dtype.where, 'want `dtype exact "…"` or `dtype safe [TYPE] "…"`, for an operator with an out variant')
-        if match.group(1) == "safe" and family.kind not in ("composite", "kernel"):
-            self.fail(dtype.where, "`dtype safe` is for operators that are no structure to fill")
+        if match.group(1) != "exact" and family.kind not in ("composite", "kernel"):
+            self.fail(dtype.where, "`dtype safe` and `dtype float` are for operators that are no structure to fill")
         family.out_dtype = (match.group(1), unquote(match.group(3), dtype.where), match.group(2) or "INVALID")
 
     def operand_list(self, family, schema):
