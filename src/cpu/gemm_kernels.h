@@ -79,7 +79,7 @@ static inline bool tni_gemm_is_near(const tni_gemm_args *g)
 
 /* Rows of B that are copied at once where A is read as it lies. Columns of such a block lie in
  * panels, the last of them filled up. */
-#define TNI_GEMM_DEEP(itemsize) ((int64_t)(2048 / (itemsize)))
+#define TNI_GEMM_DEEP(itemsize) ((int64_t)(3072 / (itemsize)))
 static inline size_t tni_gemm_deep_room(int64_t n, int64_t k, size_t itemsize)
 {
     int64_t kc = k < TNI_GEMM_DEEP(itemsize) ? k : TNI_GEMM_DEEP(itemsize);

@@ -14,7 +14,8 @@
 #include "base/pool.h"
 #include "cpu/gemm_packed.h"
 
-/* Columns of a piece: at most so many that its block of B fills half of the second-level cache. */
+/* Columns of a piece: at most so many that its block of B fills three fifths of the second-level
+ * cache. */
 #define FEW_COLUMNS    INT64_C(256)
 #define FEWEST_COLUMNS INT64_C(64)
 /* Rows of a piece: a block of B is copied again for each, which is a fortieth of the time at 1024
@@ -85,8 +86,8 @@ static int64_t most_columns(void)
     int64_t n = atomic_load_explicit(&most, memory_order_relaxed);
     if (n == 0) {
         int64_t nbytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-        n = nbytes > 0 ? nbytes / (2 * TNI_GEMM_DEEP(1)) : FEW_COLUMNS;
-        n = n < 128 ? 128 : n > 512 ? 512 : n;
+        n = nbytes > 0 ? nbytes / 5 * 3 / TNI_GEMM_DEEP(1) : FEW_COLUMNS;
+        n = n < 128 ? 128 : n > 384 ? 384 : n;
         atomic_store_explicit(&most, n, memory_order_relaxed);
     }
     return n;
