@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd_doctor.c: `tenon doctor`: where every thread of another process is, and what is wrong. */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 
 #include "cli.h"
 #include "term.h"
+#include "watch.h"
 #include "tenon/dispatch.h"
 #include "tenon/recorder.h"
 
@@ -26,7 +29,9 @@ const command command_doctor = {
         "and holds, its backward passes with what is ready and what is not, and its dispatch\n"
         "frames, the outermost first: operator, tensors, key, stage, time, kernel.\n\n"
         "  --verdict          the verdict alone\n"
-        "  --watch[=SECONDS]  again and again, every second or so often, until it ends\n"
+        "  --watch[=SECONDS]  again and again, every second or so often, until it ends or q or ^C "
+        "is\n"
+        "                     pressed; on a terminal a screen of its own: arrows and pages move\n"
         "  --json             as JSON\n"
         "  --native           also native stacks, by gdb or eu-stack if installed; this stops the\n"
         "                     process for a moment and may need more rights\n\n"
@@ -38,32 +43,86 @@ const command command_doctor = {
 
 /* ---- native stacks ---- */
 
-static bool run_tool(char *const *words)
+enum { TOOL_SECONDS = 60 };
+
+typedef enum outcome { TOLD, FAILED, NOT_THERE } outcome;
+
+/* Pass on what a tool says; true when there was a frame of a stack among it: what such tools return
+ * says little. It is ended after a while: symbols may be many, and a debugger can hang, too. */
+static bool pass_on(int from, pid_t child)
 {
+    char piece[4096];
+    bool any = false, at_start = true;
+    uint64_t until = clock_ns() + TOOL_SECONDS * UINT64_C(1000000000);
+    for (;;) {
+        uint64_t now = clock_ns();
+        struct pollfd input = {from, POLLIN, 0};
+        int found = poll(&input, 1, now < until ? (int)((until - now) / 1000000u) + 1 : 0);
+        ssize_t n = found > 0 ? read(from, piece, sizeof piece) : -1;
+        if (found == 0) {
+            printf("  it has not answered for %d s, and is ended\n", TOOL_SECONDS);
+            kill(child, SIGKILL); /* the system lets its process go on */
+            return any;
+        }
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return any;
+        for (ssize_t i = 0; i < n; i++) {
+            any = any || (at_start && piece[i] == '#');
+            at_start = piece[i] == '\n';
+        }
+        fwrite(piece, 1, (size_t)n, stdout);
+    }
+}
+
+static outcome run_tool(char *const *words)
+{
+    int ends[2], status = 0;
     fflush(stdout);
+    if (pipe(ends) != 0)
+        return FAILED;
     pid_t child = fork();
     if (child == 0) {
-        dup2(STDOUT_FILENO, STDERR_FILENO);
+        dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+        dup2(ends[1], STDOUT_FILENO);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
         execvp(words[0], words);
         _exit(127);
     }
-    int status = 0;
+    close(ends[1]);
+    bool any = child > 0 && pass_on(ends[0], child);
+    close(ends[0]);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    return child > 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 127);
+    return any ? TOLD : WIFEXITED(status) && WEXITSTATUS(status) == 127 ? NOT_THERE : FAILED;
 }
 
 static void print_native_stacks(int pid)
 {
     char number[16];
     snprintf(number, sizeof number, "%d", pid);
-    char eu[] = "eu-stack", p[] = "-p", gdb[] = "gdb", batch[] = "-batch", nx[] = "-nx",
-         ex[] = "-ex", bt[] = "thread apply all bt 24";
-    char *by_elfutils[] = {eu, p, number, NULL};
-    char *by_gdb[] = {gdb, nx, batch, p, number, ex, bt, NULL};
+    char eu[] = "eu-stack", n[] = "-n", most[] = "48", p[] = "-p", gdb[] = "gdb",
+         batch[] = "-batch", nx[] = "-nx", iex[] = "-iex", off[] = "set debuginfod enabled off",
+         ex[] = "-ex", bt[] = "thread apply all bt 48";
+    char *by_elfutils[] = {eu, n, most, p, number, NULL};
+    char *by_gdb[] = {gdb, nx, batch, iex, off, p, number, ex, bt, NULL};
     printf("\nnative stacks:\n");
-    if (!run_tool(by_elfutils) && !run_tool(by_gdb))
+    outcome first = run_tool(by_elfutils);
+    if (first == TOLD)
+        return;
+    outcome second = run_tool(by_gdb);
+    if (first == NOT_THERE && second == NOT_THERE)
         printf("  neither eu-stack (elfutils) nor gdb is installed\n");
+    else if (second != TOLD && kill(pid, 0) != 0 && errno == ESRCH)
+        printf("  process %d has ended\n", pid);
+    else if (second != TOLD)
+        printf("  they need the right to trace it (root, CAP_SYS_PTRACE, or "
+               "kernel.yama.ptrace_scope=0);"
+               "\n  a watchdog inside the program needs none: TENON_HANG_TIMEOUT, "
+               "TENON_HANG_NATIVE=1\n");
 }
 
 /* ---- the report ---- */
@@ -107,49 +166,20 @@ static int print_once(const command *self, const request *q)
     return EXIT_OK;
 }
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal_number)
+static tn_status look_again(void *ctx, char **out)
 {
-    (void)signal_number;
-    interrupted = 1;
-}
-
-/* Until the process ends, the reader goes, or somebody presses ^C. */
-static int print_again_and_again(const command *self, const request *q, double seconds)
-{
-    struct sigaction action = {.sa_handler = on_interrupt};
-    sigaction(SIGINT, &action, NULL);
-    bool clear = term_live(stdout) && !q->opts.json;
-    for (bool first = true; !interrupted; first = false) {
-        char *text;
-        if (look(q, &text) != TN_OK) {
-            if (first)
-                return library_error(self);
-            printf("%s\n", tn_last_error());
-            return EXIT_OK;
-        }
-        fputs(clear ? "\033[H\033[2J" : first || q->opts.json ? "" : "\n", stdout);
-        print_report(text);
-        tn_string_free(text);
-        if (fflush(stdout) != 0)
-            return EXIT_FAILED;
-        struct timespec pause = {(time_t)seconds,
-                                 (long)((seconds - (double)(time_t)seconds) * 1e9)};
-        nanosleep(&pause, NULL);
-    }
-    return EXIT_OK;
+    return look(ctx, out);
 }
 
 static int run_doctor(const command *self, int argc, char **argv)
 {
-    bool watch = false;
+    bool again = false;
     const char *every = NULL;
     request q = {.opts = TN_DOCTOR_OPTS_INIT};
     const option options[] = {{"--json", &q.opts.json, NULL, false},
                               {"--verdict", &q.opts.verdict_only, NULL, false},
                               {"--native", &q.native, NULL, false},
-                              {"--watch", &watch, &every, true}};
+                              {"--watch", &again, &every, true}};
     int n = take_options(self, argc, argv, options, 4);
     if (n < 0)
         return EXIT_USAGE;
@@ -157,6 +187,9 @@ static int run_doctor(const command *self, int argc, char **argv)
         return usage_error(self, "one process or file, please");
     if (q.opts.json && (q.native || q.opts.verdict_only))
         return usage_error(self, "--json goes with neither --native nor --verdict");
+    if (again && q.native)
+        return usage_error(self, "--native stops the process for a moment: it does not go with "
+                                 "--watch");
     char *end;
     double seconds = every ? strtod(every, &end) : 1;
     if (every && (end == every || *end || !(seconds >= 0.05 && seconds <= 3600)))
@@ -168,7 +201,9 @@ static int run_doctor(const command *self, int argc, char **argv)
     if (is_number && (errno || pid <= 0 || pid > 0x7fffffff))
         return usage_error(self, "%s is not the number of a process", argv[0]);
     q.pid = is_number ? (int)pid : 0;
-    if (watch && !q.pid)
+    if (again && !q.pid)
         return usage_error(self, "--watch needs a process: a file does not change");
-    return watch ? print_again_and_again(self, &q, seconds) : print_once(self, &q);
+    if (again)
+        return watch(self, look_again, &q, seconds, q.opts.json);
+    return print_once(self, &q);
 }
