@@ -165,12 +165,21 @@ tn_status tni_composite_column_stack(tn_tensor *const *tensors, int64_t tensors_
     return tni_leave(scope, made, out);
 }
 
+/* A tensor without dimensions changes a dtype only to a higher kind. */
+static int kind_of(tn_dtype dtype)
+{
+    return tn_dtype_is_complex(dtype)           ? 3
+           : tn_dtype_is_floating(dtype)        ? 2
+           : tn_dtype_is_integral(dtype, false) ? 1
+                                                : 0;
+}
+
 tn_status tni_composite_block_diag(tn_tensor *const *tensors, int64_t tensors_n, tn_tensor **out)
 {
     tn_scope *scope;
     int64_t rows = 0, columns = 0;
     TN_CHECK(tensors_n > 0, TN_INVALID, "torch.block_diag(): expected a non-empty TensorList");
-    tn_dtype dtype = (tn_dtype)tensors[0]->dtype;
+    tn_dtype dtype = TN_DTYPE_NONE, weak = TN_DTYPE_NONE; /* of what has dimensions, and has none */
     for (int64_t i = 0; i < tensors_n; i++) {
         const tn_tensor *t = tensors[i];
         TN_CHECK(
@@ -180,8 +189,12 @@ tn_status tni_composite_block_diag(tn_tensor *const *tensors, int64_t tensors_n,
             (long long)i, t->ndim);
         rows += t->ndim == 2 ? t->sizes[0] : 1;
         columns += t->ndim == 0 ? 1 : t->sizes[t->ndim - 1];
-        dtype = tn_promote_types(dtype, (tn_dtype)t->dtype);
+        tn_dtype *one = t->ndim ? &dtype : &weak;
+        *one =
+            *one == TN_DTYPE_NONE ? (tn_dtype)t->dtype : tn_promote_types(*one, (tn_dtype)t->dtype);
     }
+    if (weak != TN_DTYPE_NONE && (dtype == TN_DTYPE_NONE || kind_of(weak) > kind_of(dtype)))
+        dtype = dtype == TN_DTYPE_NONE ? weak : tn_promote_types(dtype, weak);
     TN_TRY(tn_scope_enter(&scope));
     /* Each block with zeros around it, and all of them added. */
     tn_tensor *sum = NULL;

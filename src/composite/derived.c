@@ -90,7 +90,9 @@ tn_status tni_composite_trapezoid_dx(tn_tensor *y, tn_scalar dx, int64_t dim, tn
     tn_scope *scope;
     TN_TRY(tni_wrap_dim(dim, y->ndim, &d));
     TN_CHECK(y->ndim > 0, TN_INVALID, "trapezoid: y must have a dimension");
-    TN_CHECK(dx.kind != TN_SCALAR_COMPLEX && y->dtype != TN_DTYPE_BOOL, TN_INVALID,
+    TN_CHECK(y->dtype != TN_DTYPE_BOOL, TN_INVALID,
+             "trapezoid: received a bool input for `y`, but bool is not supported");
+    TN_CHECK(dx.kind != TN_SCALAR_COMPLEX, TN_INVALID,
              "trapezoid: Currently, we only support dx as a real number");
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *area = y->sizes[d] == 0 ? no_area(y, d)
@@ -271,6 +273,7 @@ tn_status tni_composite_tensordot(tn_tensor *self, tn_tensor *other, const int64
     tn_scope *scope;
     TN_CHECK(dims_self_n == dims_other_n, TN_INVALID,
              "both dimension lists should have same length");
+    TN_CHECK(self->dtype == other->dtype, TN_INVALID, "both inputs should have same dtype");
     TN_CHECK(dims_self_n <= TN_MAX_DIMS, TN_INVALID, "tensordot: too many dimensions");
     for (int64_t i = 0; i < dims_self_n; i++) {
         int d, e;

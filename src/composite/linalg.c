@@ -92,6 +92,10 @@ tn_status tni_composite_cholesky_solve(tn_tensor *self, tn_tensor *input2, bool 
              "b should have at least 2 dimensions, but has %d dimensions instead", self->ndim);
     TN_CHECK(input2->ndim >= 2, TN_INVALID,
              "u should have at least 2 dimensions, but has %d dimensions instead", input2->ndim);
+    TN_CHECK(self->dtype == input2->dtype, TN_INVALID,
+             "Expected b and A to have the same dtype, but found b of type %s and A of type %s "
+             "instead.",
+             tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)input2->dtype));
     int64_t n = input2->sizes[input2->ndim - 1], rows = self->sizes[self->ndim - 2];
     TN_CHECK(input2->sizes[input2->ndim - 2] == n, TN_INVALID,
              "A must be batches of square matrices, but they are %lld by %lld matrices",
@@ -242,6 +246,10 @@ tn_status tni_composite_triangular_solve(tn_tensor *self, tn_tensor *A, bool upp
              "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has %d "
              "dimensions instead",
              self->ndim);
+    TN_CHECK(self->dtype == A->dtype, TN_INVALID,
+             "Expected b and A to have the same dtype, but found b of type %s and A of type %s "
+             "instead.",
+             tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)A->dtype));
     TN_TRY(check_square("triangular_solve", A));
     if (transpose)
         TN_TRY(tn_transpose(A, -2, -1, &turned));
@@ -289,7 +297,16 @@ tn_status tni_composite_linalg_lu_solve(tn_tensor *LU, tn_tensor *pivots, tn_ten
     TN_AUTO(tn_tensor) L = NULL;
     TN_AUTO(tn_tensor) U = NULL;
     tn_scope *scope;
-    TN_TRY(check_square("linalg.lu_solve", LU));
+    tn_dtype dtype = (tn_dtype)LU->dtype;
+    TN_CHECK(!tn_dtype_is_integral(dtype, true), TN_INVALID,
+             "torch.linalg.lu_solve: Expected a floating point or complex tensor as input. Got %s",
+             tni_dtype_text(dtype));
+    TN_CHECK(
+        LU->dtype == B->dtype, TN_INVALID,
+        "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type %s and "
+        "B of type %s instead",
+        tni_dtype_text(dtype), tni_dtype_text((tn_dtype)B->dtype));
+    TN_TRY(check_square("torch.linalg.lu_solve", LU));
     TN_TRY(tn_lu_unpack(LU, pivots, true, true, &P, &L, &U));
     TN_TRY(tn_scope_enter(&scope));
     /* A = P L U, where the inverse of P is its adjoint; X A = B is A^H X^H = B^H. */
@@ -320,6 +337,7 @@ tn_status tni_composite_logdet(tn_tensor *self, tn_tensor **out)
     TN_CHECK(!tn_dtype_is_integral(dtype, true), TN_INVALID,
              "logdet: Expected a floating point or complex tensor as input. Got %s",
              tni_dtype_text(dtype));
+    TN_TRY(check_square("logdet", self));
     TN_CHECK(is_computed(self), TN_INVALID, "logdet: Low precision dtypes not supported. Got %s",
              tni_dtype_text(dtype));
     TN_TRY(tn_linalg_slogdet(self, &sign, &size));

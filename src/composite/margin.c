@@ -123,6 +123,8 @@ tn_status tni_composite_soft_margin_loss(tn_tensor *self, tn_tensor *target, int
     TN_TRY(check_reduction(reduction));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *loss = tnx_neg(tnx_log_sigmoid(tnx_mul(self, target)));
+    if (tn_dtype_is_floating((tn_dtype)self->dtype))
+        loss = tnx_to_dtype(loss, (tn_dtype)self->dtype, false, false, TN_FORMAT_NONE);
     return leave(scope, reduced(loss, reduction), out);
 }
 

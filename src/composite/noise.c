@@ -11,6 +11,9 @@
 
 static tn_status check_noise(const tn_tensor *self, const tn_tensor *noise)
 {
+    TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_UNSUPPORTED,
+             "\"rrelu_with_noise_out_cpu\" not implemented for '%s'",
+             tni_dtype_text((tn_dtype)self->dtype));
     char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
     bool same = self->ndim == noise->ndim;
     for (int d = 0; same && d < self->ndim; d++)

@@ -141,8 +141,14 @@ tn_status tni_composite_float_power_of_number(tn_scalar self, tn_tensor *exponen
 tn_status tni_composite_ldexp(tn_tensor *self, tn_tensor *other, tn_tensor **out)
 {
     tn_scope *scope;
+    tn_dtype dtype = (tn_dtype)self->dtype;
+    bool keep = tn_dtype_is_floating(dtype) && self->ndim > 0 &&
+                tn_dtype_is_integral((tn_dtype)other->dtype, true);
     TN_TRY(tn_scope_enter(&scope));
-    return tni_leave(scope, tnx_mul(self, tnx_pow_scalar(tn_float(2.0), other)), out);
+    tn_tensor *made = tnx_mul(self, tnx_pow_scalar(tn_float(2.0), other));
+    if (keep) /* an exponent does not make a half wider */
+        made = tnx_to_dtype(made, dtype, false, false, TN_FORMAT_NONE);
+    return tni_leave(scope, made, out);
 }
 
 /* The schema names the function's overload, but not that of the in-place form. */

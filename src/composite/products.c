@@ -210,6 +210,13 @@ tn_status tni_composite_linalg_multi_dot(tn_tensor *const *tensors, int64_t tens
                  i == 0 || i == n - 1 ? "multi_dot(): the %s tensor must be 1D or 2D but got %dD"
                                       : "multi_dot(): tensor %s must be 2D but got %dD",
                  i == 0 ? "first" : "last", tensors[i]->ndim);
+    for (int i = 1; i < n; i++)
+        TN_CHECK(
+            tensors[i]->dtype == tensors[0]->dtype, TN_INVALID,
+            "multi_dot(): all tensors must have be the same dtype but tensor 0 is %s and tensor "
+            "%d %s",
+            tni_dtype_cpp((tn_dtype)tensors[0]->dtype), i,
+            tni_dtype_cpp((tn_dtype)tensors[i]->dtype));
     chain c = {0};
     tn_tensor *matrices[LONGEST];
     int64_t size[LONGEST + 1];
@@ -370,6 +377,9 @@ tn_status tni_composite_norm_except_dim(tn_tensor *v, int64_t pow, int64_t dim, 
     TN_CHECK(dim == -1 || (dim >= 0 && dim < v->ndim), TN_INDEX,
              "Dimension out of range (expected to be in range of [-1, %d], but got %lld)",
              v->ndim - 1, (long long)dim);
+    TN_CHECK(!tn_dtype_is_integral((tn_dtype)v->dtype, true), TN_INVALID,
+             "norm(): input dtype should be either floating point or complex. Got %s instead.",
+             tni_dtype_text((tn_dtype)v->dtype));
     for (int i = 0; i < v->ndim; i++)
         if (i != dim)
             others[n++] = i;

@@ -110,7 +110,9 @@ tn_status tni_composite_normal_tensor_tensor(tn_tensor *mean, tn_tensor *std,
 {
     TN_AUTO(tn_tensor) both = NULL;
     TN_TRY(tn_add(mean, std, tn_int(1), &both));
-    return normal_of(both, mean, 0.0, std, 0.0, generator, out);
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(normal_of(both, mean, 0.0, std, 0.0, generator, &made));
+    return tn_to_dtype(made, (tn_dtype)mean->dtype, false, false, TN_FORMAT_NONE, out);
 }
 
 /* ---- shrinking ---- */
@@ -136,6 +138,9 @@ tn_status tni_composite_softshrink(tn_tensor *self, tn_scalar lambd, tn_tensor *
 {
     tn_scope *scope;
     double most = tn_scalar_to_double(lambd);
+    TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_UNSUPPORTED,
+             "\"softshrink_check\" not implemented for '%s'",
+             tni_dtype_text((tn_dtype)self->dtype));
     TN_TRY(check_threshold("softshrink", self, lambd));
     double largest = tni_dtype_largest((tn_dtype)self->dtype);
     TN_CHECK(most >= 0 && most <= largest, TN_INVALID,

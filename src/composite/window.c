@@ -26,7 +26,10 @@ static tn_status window(const char *name, int64_t length, bool periodic, double 
     tn_scope *scope;
     tn_tensor_opts o = floating(opts);
     TN_CHECK(tn_dtype_is_floating(o.dtype) || tn_dtype_is_complex(o.dtype), TN_INVALID,
-             "%s expects floating point dtypes, got: %s", name, tni_dtype_text(o.dtype));
+             "%s expects floating point dtypes, got: TensorOptions(dtype=%s, device=cpu, "
+             "layout=Strided (default), "
+             "requires_grad=false (default), pinned_memory=false, memory_format=(nullopt))",
+             name, tni_dtype_cpp(o.dtype));
     TN_CHECK(length >= 0, TN_INVALID,
              "%s requires non-negative window_length, got window_length=%lld", name,
              (long long)length);
@@ -89,7 +92,10 @@ tn_status tni_kernel_kaiser_window_beta(tn_call *call, int64_t window_length, bo
     tn_scope *scope;
     tn_tensor_opts o = floating(opts);
     TN_CHECK(tn_dtype_is_floating(o.dtype), TN_INVALID,
-             "kaiser_window expects floating point dtypes, got: %s", tni_dtype_text(o.dtype));
+             "kaiser_window expects floating point dtypes, got: TensorOptions(dtype=%s, "
+             "device=cpu, layout=Strided (default), "
+             "requires_grad=false (default), pinned_memory=false, memory_format=(nullopt))",
+             tni_dtype_cpp(o.dtype));
     TN_CHECK(window_length >= 0, TN_INVALID,
              "kaiser_window requires non-negative window_length, got window_length=%lld",
              (long long)window_length);
@@ -161,6 +167,8 @@ tn_status tni_kernel_range_step(tn_call *call, tn_scalar start, tn_scalar end, t
     tn_tensor_opts o = floating(opts);
     double a = tn_scalar_to_double(start), b = tn_scalar_to_double(end),
            by = tn_scalar_to_double(step);
+    TN_CHECK(!tn_dtype_is_complex(o.dtype), TN_UNSUPPORTED,
+             "\"range_cpu\" not implemented for '%s'", tni_dtype_text(o.dtype));
     TN_CHECK(by != 0, TN_INVALID, "step must be nonzero");
     TN_CHECK(isfinite(a) && isfinite(b), TN_INVALID, "unsupported range: %g -> %g", a, b);
     TN_CHECK(by > 0 ? b >= a : b <= a, TN_INVALID,

@@ -119,7 +119,7 @@ static tn_status backward(const kind *k, tni_geometry *g, const tn_tensor *grad,
                  "%s_backward: size %lld of grad_output at dimension %d must be that of self, %lld",
                  k->name, (long long)grad->sizes[d], d, (long long)self->sizes[d]);
     TN_CHECK(grad->dtype == self->dtype, TN_INVALID, "expected scalar type %s but found %s",
-             tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)grad->dtype));
+             tni_dtype_text((tn_dtype)grad->dtype), tni_dtype_text((tn_dtype)self->dtype));
     TN_CHECK(!tn_dtype_is_integral((tn_dtype)self->dtype, true), TN_UNSUPPORTED,
              "\"%s_backward\" not implemented for '%s'", k->name,
              tni_dtype_text((tn_dtype)self->dtype));

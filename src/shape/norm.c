@@ -133,6 +133,8 @@ tn_status tni_check_batch_norm(const tn_tensor *input, tn_tensor *const *params,
     for (int i = 0; i < 4 && first == TN_DTYPE_NONE; i++)
         first = params[i] ? (tn_dtype)params[i]->dtype : first;
     *statistics = x;
+    TN_CHECK(!tn_dtype_is_complex(x), TN_UNSUPPORTED, "\"batch_norm\" not implemented for '%s'",
+             tni_dtype_text(x));
     if (first != TN_DTYPE_NONE && first != x) {
         for (int i = 0; i < 4; i++)
             TN_CHECK(!params[i] || params[i]->dtype == TN_DTYPE_F32, TN_INVALID,

@@ -155,6 +155,8 @@ def in_place(op, text):
     packet = getattr(torch.ops.aten, name + "_", None)
     if packet is None or name.endswith("_") or "out=" in text or (overload or "default") not in packet.overloads():
         return
+    if not TENSOR.match(split(text)[0].strip().lstrip("[")):
+        return  # a number is not written
     twin = name + "_" + ("." + overload if overload else "")
     for more in (text, *list(in_dtypes(text))[:6], *list(in_layouts(text))[:6]):
         yield twin, more
