@@ -49,7 +49,7 @@ _C.__getattr__ = _loaded_later
 _NAMES = {
     "_compile": ("compile",),
     "_jit_types": (
-        "AnyType", "BoolType", "ClassType", "ComplexType", "DictType", "FloatType", "FutureType", "IntType",
+        "AnyType", "BoolType", "ClassType", "ComplexType", "DeviceObjType", "DictType", "FloatType", "FutureType", "IntType",
         "InterfaceType", "JitType", "ListType", "NoneType", "NumberType", "OptionalType", "ScriptObject", "StringType",
         "TensorType", "TupleType", "Type", "UnionType"),
     "futures": ("Future",),
@@ -83,7 +83,7 @@ _NAMES = {
         "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage",
         "ComplexFloatStorage", "ComplexDoubleStorage"),
     "_rare": (
-        "_assert_async", "_shape_as_tensor", "_cast_Long", "_cast_Float", "_cast_Int", "segment_reduce",
+        "_assert_async", "_shape_as_tensor", "lu", "_cast_Long", "_cast_Float", "_cast_Int", "segment_reduce",
         "legacy_contiguous_format", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
         "zero_", "fill_", "resize_as_", "get_device",
         "is_distributed", "frexp", "nonzero_static", "empty_permuted", "conv_tbc", "native_channel_shuffle",

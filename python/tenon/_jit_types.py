@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The classes by which TorchScript names types. Packages import them for annotations; no value has one."""
 
-__all__ = ["AnyType", "BoolType", "ClassType", "ComplexType", "DictType", "FloatType", "FutureType", "IntType",
+__all__ = ["AnyType", "BoolType", "ClassType", "ComplexType", "DeviceObjType", "DictType", "FloatType", "FutureType", "IntType",
            "InterfaceType", "JitType", "ListType", "NoneType", "NumberType", "OptionalType", "ScriptObject", "StringType",
            "TensorType", "TupleType", "Type", "UnionType"]
 

@@ -318,9 +318,16 @@ class _Ops(types.ModuleType):
         return namespace
 
     def load_library(self, path):
-        """Load a shared library whose constructors register operators."""
-        import ctypes
-        ctypes.CDLL(path)
+        """Load a shared library whose constructors register operators. Those of torchvision are code for PyTorch's own
+        runtime: their operators are made here instead."""
+        import os
+        folder, name = os.path.split(os.path.abspath(path))
+        if os.path.basename(folder) == "torchvision" and name.split(".")[0] in ("_C", "image"):
+            from importlib import import_module
+            import_module("tenon._vision_ops" if name.startswith("_C") else "tenon._image_ops").define()
+        else:
+            import ctypes
+            ctypes.CDLL(path)
         self.loaded_libraries.add(path)
 
 

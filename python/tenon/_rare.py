@@ -358,3 +358,9 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         out = tenon.full((rows * n, kept.shape[-1]), float(start), dtype=data.dtype).scatter_reduce(
             0, which.unsqueeze(-1).expand_as(kept), kept, how)
     return out.reshape(tuple(data.shape[:axis]) + (n,) + tuple(data.shape[axis + 1:]))
+
+
+def lu(A, pivot=True, get_infos=False, out=None):
+    """The older name of linalg.lu_factor_ex: (LU, pivots), and where an elimination failed when asked for."""
+    made = tenon.linalg.lu_factor_ex(A, pivot=pivot) if get_infos else tenon.linalg.lu_factor(A, pivot=pivot)
+    return made if out is None else tuple(o.resize_(m.shape).copy_(m) for o, m in zip(out, made))

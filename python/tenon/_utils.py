@@ -111,3 +111,17 @@ def _get_device_index(device, optional=False, allow_cpu=False):
     if optional:
         return 0
     raise ValueError("Expected a torch.device with a specified index or an integer, but got:%s" % (device,))
+
+
+def _flatten_dense_tensors(tensors):
+    """All elements of several tensors in one row."""
+    return tenon.cat([t.reshape(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat, tensors):
+    """A row cut into views of the shapes of several tensors."""
+    made, at = [], 0
+    for t in tensors:
+        made.append(flat.narrow(0, at, t.numel()).view_as(t))
+        at += t.numel()
+    return tuple(made)

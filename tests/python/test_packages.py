@@ -402,6 +402,19 @@ class Small(unittest.TestCase):
             made.send("sent")
         self.assertEqual((end.exception.value, log), (3, ["in", "sent", "out"]))
 
+    def test_older_names(self):
+        import typing
+        flat = tenon._utils._flatten_dense_tensors([tenon.ones(2, 2), tenon.zeros(3)])
+        self.assertEqual(flat.tolist(), [1, 1, 1, 1, 0, 0, 0])
+        parts = tenon._utils._unflatten_dense_tensors(flat, [tenon.ones(2, 2), tenon.zeros(3)])
+        self.assertEqual([p.tolist() for p in parts], [[[1, 1], [1, 1]], [0, 0, 0]])
+        self.assertIs(tenon.functional.einsum, tenon.einsum)
+        matrix = tenon.tensor([[2.0, 1.0], [4.0, 3.0]])
+        factors, pivots = tenon.lu(matrix)
+        self.assertEqual((factors.tolist(), pivots.tolist()), ([[4, 3], [0.5, -0.5]], [2, 2]))
+        self.assertEqual(tenon.lu(tenon.zeros(2, 2), get_infos=True)[2].item(), 1)
+        self.assertIn("training", typing.get_type_hints(tenon.nn.CrossEntropyLoss()))
+
     def test_groups_of_one_dtype(self):
         xs = [tenon.ones(1), tenon.ones(1, dtype=tenon.float64), tenon.ones(2)]
         made = tenon.utils._foreach_utils._group_tensors_by_device_and_dtype([xs, []], with_indices=True)

@@ -426,14 +426,18 @@ class PowerTransform(Transform):
         return (self.exponent * y / x).abs().log()
 
 
+def _clipped_sigmoid(x):
+    info = tenon.finfo(x.dtype)
+    return tenon.sigmoid(x).clamp(min=info.tiny, max=1.0 - info.eps)
+
+
 class SigmoidTransform(_Plain):
     codomain = constraints.unit_interval
     bijective = True
     sign = 1
 
     def _call(self, x):
-        info = tenon.finfo(x.dtype)
-        return tenon.sigmoid(x).clamp(min=info.tiny, max=1.0 - info.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y):
         info = tenon.finfo(y.dtype)

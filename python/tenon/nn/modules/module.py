@@ -83,9 +83,10 @@ _TABLES = (  # the hook tables of a module; all are plain ordered dictionaries f
 class Module(HookMethods, StateMethods, WalkMethods):
     """The base of all layers: a tree of modules that hold parameters and buffers, and a `forward` that computes."""
 
-    dump_patches = False
-    _version = 1
-    call_super_init = False
+    dump_patches: bool = False
+    _version: int = 1
+    call_super_init: bool = False
+    training: bool
     _compiled_call_impl = None
 
     def __init__(self, *args, **kwargs):
