@@ -240,6 +240,26 @@ static bool worth_merging(const conv_job *j, const tni_phase *phase)
            phase->places % 32 != 0 && (j->dtype == TN_DTYPE_F32 || j->dtype == TN_DTYPE_F64);
 }
 
+/* Results of a group that lie image after image in each channel, to their places. */
+typedef struct parting {
+    const conv_job *j;
+    const char *side;
+    char *out;
+    size_t run; /* bytes of a channel of an image */
+} parting;
+
+static tn_status part_images(int64_t begin, int64_t end, void *arg)
+{
+    const parting *p = arg;
+    const int64_t batch = p->j->c->batch, channels = p->j->c->out_channels;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t n = i / p->j->out_each, o = i % p->j->out_each;
+        memcpy(p->out + (size_t)(n * channels + o) * p->run,
+               p->side + (size_t)(o * batch + n) * p->run, p->run);
+    }
+    return TN_OK;
+}
+
 static tn_status merged(const conv_job *j, const tni_window *w, const tni_phase *phase,
                         const tni_gathered *tables, int64_t group, const char *weight, char *out)
 {
@@ -262,12 +282,10 @@ static tn_status merged(const conv_job *j, const tni_window *w, const tni_phase 
                        .c = {side, columns, 1, 0}};
     g.d = g.c;
     tn_status status = tni_gemm(j->dtype, &g, tn_int(1), tn_int(j->bias ? 1 : 0));
-    size_t run = (size_t)(phase->places * size);
-    for (int64_t i = 0; status == TN_OK && i < c->batch * j->out_each; i++) {
-        int64_t n = i / j->out_each, o = i % j->out_each;
-        memcpy(out + (size_t)(n * c->out_channels + o) * run,
-               side + (size_t)(o * c->batch + n) * run, run);
-    }
+    parting p = {j, side, out, (size_t)(phase->places * size)};
+    if (status == TN_OK)
+        status =
+            tni_pool_for(c->batch * j->out_each, (int64_t)(131072 / p.run + 1), part_images, &p);
     tni_block_free(side, nbytes);
     return status;
 }

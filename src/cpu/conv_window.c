@@ -147,10 +147,13 @@ static halves split_plan(const tni_window *w)
 typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint32_t two __attribute__((vector_size(8), aligned(4), may_alias));
 
-static void zeros(uint32_t *from, const uint32_t *to)
+/* One or two, mostly: a call of memset, which compilers make of such a loop, would take longer. */
+static inline void zeros(uint32_t *from, const uint32_t *to)
 {
-    while (from < to)
-        *from++ = 0;
+    for (; from < to; from++) {
+        *from = 0;
+        __asm__("" : "+r"(from));
+    }
 }
 
 static inline void split_in_two(const halves *h, int64_t run, uint32_t *to, const uint32_t *from)
