@@ -69,6 +69,7 @@ static bool left_out(const char *op, const char *args)
 static const exception unset[] = {
     {"aten::detach", "cuts the graph"},
     {"aten::detach_", "cuts the graph"},
+    {"aten::detach_copy", "cuts the graph"},
     {"aten::empty_like", "uninitialised"},
     {"aten::new_empty", "uninitialised"},
     {"aten::new_empty_strided", "uninitialised"},
