@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_cli  # noqa: E402  (the same folder)
 from test_cli import BUILD, ENVIRONMENT, TENON, Command  # noqa: E402
 
-LIMIT = 100  # seconds
+LIMIT = 600  # seconds
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 
 

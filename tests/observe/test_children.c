@@ -38,7 +38,7 @@ static void be_child(bool in_operator)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (in_operator)
         (void)!kit_call(stays, kit_ones(TN_CPU));
-    execlp("sleep", "sleep", "60", (char *)NULL);
+    execlp("sleep", "sleep", "1000", (char *)NULL);
     _exit(1);
 }
 
@@ -133,8 +133,8 @@ TEST(many_children_are_counted_and_those_with_a_record_come_first)
     for (int i = 0; !found && i < 600; i++) {
         memset(&seen, 0, sizeof seen);
         tni_proc_children((int)getpid(), &seen);
-        found =
-            seen.children[0].pid == (uint32_t)pids[CHILDREN - 1] && !seen.children[1].has_record;
+        found = seen.children[0].pid == (uint32_t)pids[CHILDREN - 1] &&
+                !seen.children[1].has_record && strcmp(seen.children[1].name, "cat") == 0;
         if (!found)
             usleep(100000);
     }

@@ -29,7 +29,7 @@ def line_of(fn):
 
 def ask_doctor():
     """The frames of this thread, as another process sees them."""
-    run = subprocess.run([TENON, "doctor", "--json", str(os.getpid())], capture_output=True, text=True, timeout=110)
+    run = subprocess.run([TENON, "doctor", "--json", str(os.getpid())], capture_output=True, text=True, timeout=1000)
     report = json.loads(run.stdout)
     return [f for t in report["threads"] if t["tid"] == os.getpid() for f in t["frames"]]
 
@@ -210,7 +210,7 @@ class Shown(unittest.TestCase):
         program = ("import tenon\nlib = tenon.library.Library('p', 'DEF')\nlib.define('f(Tensor x) -> Tensor')\n"
                    "def kernel(x):\n    return x\nlib.impl('f', kernel, 'CPU')\n")
         env = dict(os.environ, TENON_DISPATCH_DEBUG="p::f")
-        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=110, env=env)
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=1000, env=env)
         self.assertIn("Path 1: Direct registration: kernel, registered at <string>:4", run.stderr)
 
     def test_an_error_names_the_functions_of_a_cycle(self):
