@@ -2,11 +2,31 @@
 """Functions and methods that are made of operators: those that take tensors one by one, that take a list or a number
 in one place, or that give more or fewer results by an option. They are loaded when one is first called."""
 
+import functools
 import math
 
 import tenon
 
 _ops = tenon._C._VariableFunctions
+
+
+_overridden = tenon._C._has_torch_function
+
+
+def _asked(function):
+    """The function, after classes and modes that take calls over were asked: they see this call, with the arguments as
+    they were given, and not the operators that it is made of."""
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        given = args if not kwargs else args + tuple(kwargs.values())
+        for arg in given:
+            if type(arg) is list or type(arg) is tuple:
+                given = [x for a in given for x in (a if type(a) in (list, tuple) else (a,))]
+                break
+        if _overridden(given):
+            return tenon.overrides.handle_torch_function(wrapper, given, *args, **kwargs)
+        return function(*args, **kwargs)
+    return wrapper
 
 
 def _list(tensors):
@@ -19,6 +39,7 @@ def _list(tensors):
 # Shapes.
 
 
+@_asked
 def broadcast_tensors(*tensors):
     """The tensors, expanded to one shape."""
     return _ops.broadcast_tensors(_list(tensors))
@@ -41,16 +62,19 @@ def broadcast_shapes(*shapes):
     return tenon.Size(made)
 
 
+@_asked
 def meshgrid(*tensors, indexing=None):
     """Coordinates of a grid, one tensor for each dimension."""
     return _ops.meshgrid(_list(tensors), indexing="ij" if indexing is None else indexing)
 
 
+@_asked
 def cartesian_prod(*tensors):
     """All combinations of one element of each."""
     return _ops.cartesian_prod(_list(tensors))
 
 
+@_asked
 def block_diag(*tensors):
     """Matrices along the diagonal of one."""
     parts = [t.reshape(1, -1) if t.dim() < 2 else t for t in _list(tensors)]
@@ -72,14 +96,17 @@ def _each(tensors, function):
     return made if len(tensors) != 1 or isinstance(tensors[0], (list, tuple)) else made[0]
 
 
+@_asked
 def atleast_1d(*tensors):
     return _each(tensors, lambda t: t.reshape(1) if t.dim() == 0 else t)
 
 
+@_asked
 def atleast_2d(*tensors):
     return _each(tensors, lambda t: t.reshape(1, 1) if t.dim() == 0 else t.unsqueeze(0) if t.dim() == 1 else t)
 
 
+@_asked
 def atleast_3d(*tensors):
     def three(t):
         if t.dim() == 0:
@@ -105,6 +132,10 @@ def unravel_index(indices, shape):
 
 def einsum(*args):
     """einsum("ij,jk->ik", a, b), einsum("…", [a, b]), or einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    if len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], (list, tuple)):
+        args = (args[0],) + tuple(args[1])
+    if _overridden(args):
+        return tenon.overrides.handle_torch_function(einsum, args, *args)
     if len(args) < 2:
         raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand "
                          "and its subscripts list")
@@ -132,6 +163,7 @@ def _letters(subscripts):
     return out
 
 
+@_asked
 def tensordot(a, b, dims=2, out=None):
     """Sum over the last `dims` dimensions of a and the first of b, or over the pairs of dimensions given."""
     if not isinstance(dims, (tuple, list, int, tenon.Tensor)):
@@ -149,6 +181,7 @@ def tensordot(a, b, dims=2, out=None):
     return _ops.tensordot(a, b, first, second, out=out)
 
 
+@_asked
 def chain_matmul(*matrices, out=None):
     """The product of all."""
     made = _list(matrices)
@@ -163,6 +196,7 @@ def chain_matmul(*matrices, out=None):
 # Norms and statistics.
 
 
+@_asked
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The p-norm of all elements, or over dimensions; "fro" is the 2-norm."""
     if p is None or p == "fro":
@@ -196,6 +230,7 @@ def _without_derivative(name, input, *args):
     return kind.apply(input)
 
 
+@_asked
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different elements, or slices along dim; also where each came from, and how many there are."""
     if dim is not None:
@@ -205,6 +240,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return _chosen(values, inverse, counts, return_inverse, return_counts)
 
 
+@_asked
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The same with only neighbours compared."""
     made = _without_derivative("unique_consecutive", input, return_inverse, return_counts, dim)

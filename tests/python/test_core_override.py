@@ -167,5 +167,27 @@ class Lifetimes(unittest.TestCase):
         self.assertIsNone(ref())
 
 
+class Composed(unittest.TestCase):
+    def test_a_function_that_is_made_of_operators_is_asked_about_as_one(self):
+        seen = []
+
+        class Mine(tenon.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                seen.append((func, len(args)))
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        x = tenon.ones(2, 2).as_subclass(Mine)
+        y = tenon.ones(2, 2)
+        for call, func, n in ((lambda: tenon.einsum("ij,jk->ik", x, y), tenon.einsum, 3),
+                              (lambda: tenon.einsum("ij,jk->ik", [x, y]), tenon.einsum, 3),
+                              (lambda: tenon.block_diag(y, x), tenon.block_diag, 2),
+                              (lambda: tenon.norm(x, dim=1), tenon.norm, 1),
+                              (lambda: tenon.tensordot(y, x, dims=1), tenon.tensordot, 2)):
+            seen.clear()
+            self.assertIsInstance(call(), Mine)
+            self.assertEqual(seen[:1], [(func, n)])
+
+
 if __name__ == "__main__":
     harness.main()

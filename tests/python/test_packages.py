@@ -291,6 +291,26 @@ class Logs(unittest.TestCase):
             self.assertIn('tensor_name: "e:00002"', text)
             self.assertIn("single_image_dim: 4", text)
 
+    def test_hyperparameters_are_a_run_of_their_own(self):
+        import os
+        import tempfile
+        from tenon.utils.tensorboard import SummaryWriter
+        from tenon.utils.tensorboard.summary import hparams
+        with tempfile.TemporaryDirectory() as folder:
+            with SummaryWriter(folder) as writer:
+                writer.add_hparams({"lr": 0.1, "name": "sgd"}, {"loss": 1.0}, run_name="one")
+                with self.assertRaises(TypeError):
+                    writer.add_hparams([], {})
+            name, = os.listdir(os.path.join(folder, "one"))
+            with open(os.path.join(folder, "one", name), "rb") as file:
+                data = file.read()
+        for part in (b"_hparams_/experiment", b"_hparams_/session_start_info", b"_hparams_/session_end_info", b"loss"):
+            self.assertIn(part, data)
+        with self.assertRaisesRegex(TypeError, "hparam_domain_discrete"):
+            hparams({"a": 1}, {}, {"a": ["x"]})
+        with self.assertRaisesRegex(ValueError, "value should be one of"):
+            hparams({"a": object()}, {})
+
     def test_pictures_sound_and_curves_are_records(self):
         import os
         import struct

@@ -24,6 +24,9 @@ def is_available():
     return False
 
 
+_initialized = False
+
+
 def is_initialized():
     return False
 

@@ -138,12 +138,16 @@ class SummaryWriter(MoreSummaries):
         self.file_writer.add_summary(record.text(_clean(tag), text_string), global_step, walltime)
 
     def add_hparams(self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None):
-        """Hyperparameters as text, and the metrics as scalars."""
+        """Hyperparameters and the metrics that they gave, as a run of its own in a folder below."""
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
-        self.add_text("hparams", "\n".join("    %s: %s" % item for item in hparam_dict.items()), global_step)
-        for tag, value in metric_dict.items():
-            self.add_scalar(tag, value, global_step)
+        from tenon.utils.tensorboard.summary import hparams
+        summaries = hparams(hparam_dict, metric_dict, hparam_domain_discrete)
+        with SummaryWriter(os.path.join(self.log_dir, run_name or str(time.time()))) as writer:
+            for summary in summaries:
+                writer.file_writer.add_summary(summary)
+            for tag, value in metric_dict.items():
+                writer.add_scalar(tag, value, global_step)
 
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
         """The model's structure, as text."""
