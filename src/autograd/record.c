@@ -90,6 +90,10 @@ tn_status tni_record_begin(const tni_node_class *cls, tn_tensor *const *inputs,
         TN_TRY(attach(node, i, inputs[i], &live));
     if (list_n)
         TN_TRY(attach_list(node, singles, list, list_n, &live));
+    /* The only argument is a view apart from its base's history: what is saved does not depend on
+     * that, as in the reference, so that a checkpoint that runs again saves as much. */
+    if (TNI_UNLIKELY(!live) && singles + list_n == 1)
+        live = 1;
     tni_saved *saved = node->data;
     for (uint32_t i = 0; i < cls->n_saved; i++) {
         unsigned from = cls->saved_from[i];
@@ -148,7 +152,7 @@ tn_status tni_record_written(tni_node *node, tn_tensor *t)
 tn_status tni_record_save(tni_node *node, uint32_t slot, tn_tensor *t)
 {
     const uint32_t needed = node->cls->saved_for[slot];
-    bool live = !needed;
+    bool live = !needed || node->n_edges == 1;
     for (uint32_t i = 0; i < node->n_edges && i < 32; i++)
         live = live || (node->edges[i].node && (needed >> i & 1));
     if (!live)

@@ -127,9 +127,7 @@ static void hooked_release(void *object)
     if (hooks->drop)
         hooks->drop(hooks->ctx, hooked->packed);
     tni_hook_pair_unref(hooked->pair);
-    tni_node_unref(hooked->grad_fn);
-    if (hooked->accumulator)
-        tni_weak_unref(&hooked->accumulator->object);
+    tni_node_unref(hooked->towards);
 }
 
 static void hooked_destroy(void *object)
@@ -145,18 +143,12 @@ static tn_status note_history(tni_saved *saved, tn_tensor *t, tni_saved_hooked *
     if (saved->flags & TNI_SAVED_IS_RESULT)
         return TN_OK;
     tni_edge edge;
+    hooked->requires_grad = tni_requires_grad(t);
     TN_TRY(tni_gradient_edge(t, &edge));
     if (!edge.node)
         return TN_OK;
-    hooked->requires_grad = true;
+    hooked->towards = edge.node;
     saved->output = edge.input;
-    if (edge.node->cls->flags & TNI_CLASS_ACCUMULATES) {
-        tni_weak_ref(&edge.node->object);
-        hooked->accumulator = edge.node;
-        tni_node_unref(edge.node);
-    } else {
-        hooked->grad_fn = edge.node;
-    }
     return TN_OK;
 }
 
@@ -189,9 +181,7 @@ static tn_status pack(tni_saved *saved, tni_hook_pair *pair, tn_tensor *t, tn_te
     if (status == TN_OK)
         status = call_pack(&pair->hooks, shown, &hooked->packed);
     if (status != TN_OK) {
-        tni_node_unref(hooked->grad_fn);
-        if (hooked->accumulator)
-            tni_weak_unref(&hooked->accumulator->object);
+        tni_node_unref(hooked->towards);
         tni_free(hooked);
         return status;
     }
@@ -229,12 +219,9 @@ static tn_status as_leaf(tn_tensor *t, tni_node *accumulator)
 {
     tni_grad_meta *meta;
     TN_TRY(tni_meta_get(t, &meta));
-    TN_CHECK(tni_weak_lock(&accumulator->object), TN_INVALID,
-             "No grad accumulator for a saved leaf");
     tni_weak_ref(&accumulator->object);
     meta->accumulator = accumulator;
     t->flags |= TNI_REQUIRES_GRAD;
-    tni_node_unref(accumulator);
     return TN_OK;
 }
 
@@ -247,10 +234,12 @@ tn_status tni_saved_unpack_hooked(tni_node *owner, const tni_saved *saved, tni_s
     TN_TRY(tni_detached(given, &t));
     if (saved->flags & TNI_SAVED_IS_RESULT)
         TN_TRY(tni_set_grad_fn(t, owner, saved->output));
-    else if (hooked->grad_fn)
-        TN_TRY(tni_set_grad_fn(t, hooked->grad_fn, saved->output));
-    else if (hooked->accumulator)
-        TN_TRY(as_leaf(t, hooked->accumulator));
+    else if (hooked->towards && (hooked->towards->cls->flags & TNI_CLASS_ACCUMULATES))
+        TN_TRY(as_leaf(t, hooked->towards));
+    else if (hooked->towards)
+        TN_TRY(tni_set_grad_fn(t, hooked->towards, saved->output));
+    else if (hooked->requires_grad) /* a view apart from its base's history: leads nowhere */
+        t->flags |= TNI_REQUIRES_GRAD;
     *out = TN_MOVE(t);
     return TN_OK;
 }

@@ -14,10 +14,9 @@ TNI_DEFINE_AUTO(tni_hook_pair, tni_hook_pair_unref)
 /* A packed value. Counted, because one backward pass may be unpacking while another releases. */
 typedef struct tni_saved_hooked {
     tni_object object;
-    tni_hook_pair *pair;   /* strong */
-    void *packed;          /* the hooks' own */
-    tni_node *grad_fn;     /* strong; of a saved argument that was no leaf */
-    tni_node *accumulator; /* weak; of a leaf that requires grad */
+    tni_hook_pair *pair; /* strong */
+    void *packed;        /* the hooks' own */
+    tni_node *towards;   /* strong; where the gradient of a saved argument goes */
     uint8_t requires_grad;
 } tni_saved_hooked;
 

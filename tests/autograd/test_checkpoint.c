@@ -323,6 +323,45 @@ TEST(pieces_nest)
     }
 }
 
+/* What the inner piece gets is used by nobody before: only what it saved leads to the leaves. */
+static tn_status nested_alone(void *ctx, tn_tensor *const *in, int n_in, tn_tensor **out, int n_out)
+{
+    (void)n_out;
+    piece *p = ctx;
+    p->runs++;
+    tn_tensor *b = NULL;
+    tn_status status = tn_checkpoint(run, &inside, in, n_in, &b, 1, &p->inner);
+    if (status == TN_OK)
+        status = kit_scale(b, &out[0]);
+    tn_tensor_unref(b);
+    return status;
+}
+
+TEST(a_piece_of_leaves_nests)
+{
+    for (int inner = 0; inner < 2; inner++) {
+        for (int outer = 0; outer < 2; outer++) {
+            test_note("inner %d, outer %d", inner, outer);
+            kit_warm_up();
+            int64_t before = tni_test_live;
+            piece p = {.inner = options(inner)};
+            inside = (piece){0};
+            tn_checkpoint_opts opts = options(outer);
+            tn_tensor *x = kit_leaf(1, 3), *y = kit_leaf(1, 5), *in[] = {x, y}, *z = NULL;
+            tn_manual_seed(3);
+            ASSERT_OK(tn_checkpoint(nested_alone, &p, in, 2, &z, 1, &opts));
+            EXPECT_OK(tn_tensor_backward(z)); /* z = 2 x^2 y n */
+            EXPECT_NEAR(kit_grad(x, 0), 2 * kit_at(z, 0) / 3, 1e-4);
+            EXPECT_NEAR(kit_grad(y, 0), kit_at(z, 0) / 5, 1e-4);
+            tn_tensor_unref(z);
+            tn_tensor_unref(x);
+            tn_tensor_unref(y);
+            tn_clear_error();
+            EXPECT_EQ_INT(tni_test_live, before);
+        }
+    }
+}
+
 TEST(without_gradients_the_piece_just_runs)
 {
     piece p = {0};

@@ -153,6 +153,21 @@ class Again(unittest.TestCase):
         self.assertTrue(tenon.allclose(x.grad, p.grad))
         self.assertEqual(runs["outer"], 2)
 
+    def test_nested_over_leaves_and_over_views_without_history(self):
+        def f(x):
+            return checkpoint(lambda y: y.sin().exp(), x, use_reentrant=False) * 2
+
+        x = leaf(0.5, 1.0)
+        checkpoint(f, x, use_reentrant=False).sum().backward()
+        w = x.detach().requires_grad_()
+        (w.sin().exp() * 2).sum().backward()
+        self.assertTrue(tenon.equal(x.grad, w.grad))
+        with tenon.no_grad():
+            view = x.view(2)
+        y = checkpoint(f, view, use_reentrant=False)
+        y.sum().backward()
+        self.assertTrue(tenon.equal(x.grad, w.grad))  # it leads nowhere
+
     def test_running_again_stops_when_all_is_there(self):
         steps = []
 
