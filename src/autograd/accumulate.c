@@ -24,24 +24,46 @@ static bool fits_layout(const tn_tensor *variable, const tn_tensor *grad)
 {
     if (!(variable->flags & TNI_DENSE))
         return grad->flags & TNI_CONTIGUOUS;
-    for (int d = 0; d < variable->ndim; d++) {
+    if (grad->ndim > variable->ndim) /* fewer or more: its data was set to something else since */
+        return false;
+    for (int d = 0; d < grad->ndim; d++) {
         if (grad->sizes[d] != 1 ? grad->strides[d] != variable->strides[d] : grad->strides[d] == 0)
             return false;
     }
     return true;
 }
 
+static bool same_sizes(const tn_tensor *a, const tn_tensor *b)
+{
+    return a->ndim == b->ndim &&
+           memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof *a->sizes) == 0;
+}
+
+/* That of a dense tensor was written once, as its counter says: its place was made first. */
 static tn_status copy_to_layout(const tn_tensor *variable, tn_tensor *grad, tn_tensor **out)
 {
-    if (!(variable->flags & TNI_DENSE) || (variable->flags & TNI_CONTIGUOUS))
-        return tn_clone(grad, TN_FORMAT_CONTIGUOUS, out);
     TN_AUTO(tn_tensor) copy = NULL;
+    if (!(variable->flags & TNI_DENSE))
+        return tn_clone(grad, TN_FORMAT_CONTIGUOUS, out);
+    if ((variable->flags & TNI_CONTIGUOUS) && tni_tls.no_grad && same_sizes(variable, grad)) {
+        TN_TRY(tn_clone(grad, TN_FORMAT_CONTIGUOUS, &copy));
+        TN_TRY(tni_tensor_bump_version(copy));
+        *out = TN_MOVE(copy);
+        return TN_OK;
+    }
     tn_tensor_opts opts = tn_opts((tn_dtype)grad->dtype, grad->device);
     TN_TRY(tn_empty_strided(variable->sizes, variable->ndim, variable->strides, variable->ndim,
                             &opts, &copy));
     TN_TRY(tn_copy_(copy, grad, false));
     *out = TN_MOVE(copy);
     return TN_OK;
+}
+
+bool tni_is_alone_with_base(const tn_tensor *t)
+{
+    const tn_tensor *base = t->view_base;
+    return base && base->storage == t->storage && base->numel == t->numel &&
+           tni_strong_count(&t->storage->object) == 2 && tni_strong_count(&base->object) == 1;
 }
 
 /* The first gradient. One that nobody else has, tensor or memory, is taken as it is. */

@@ -27,11 +27,15 @@ void tni_grad_let(tni_grad_hold_frame *frame);
 /* Make @p grad the gradient; the old one, a reference. */
 TN_OWNED tn_tensor *tni_grad_swap(tni_grad_meta *meta, TN_STOLEN tn_tensor *grad);
 
+/* The same as below of a tensor that shares its memory: with a tensor of as many elements, which
+ * nobody but itself, a view of that, keeps? So come gradients of what was transposed. */
+TNI_COLD bool tni_is_alone_with_base(const tn_tensor *t);
 /* Is this the only reference to @p t, and is @p t alone on its memory? */
 static inline bool tni_is_alone(const tn_tensor *t)
 {
-    return tni_strong_count(&t->object) == 1 && tni_strong_count(&t->storage->object) == 1 &&
-           t->storage->side != TNI_SIDE_FOREIGN;
+    if (tni_strong_count(&t->object) != 1 || t->storage->side == TNI_SIDE_FOREIGN)
+        return false;
+    return tni_strong_count(&t->storage->object) == 1 || tni_is_alone_with_base(t);
 }
 
 #endif

@@ -44,6 +44,65 @@ TEST(a_gradient_that_others_hold_is_copied)
     tn_tensor_unref(x);
 }
 
+/* So the gradient of a weight comes that was transposed. */
+TEST(a_gradient_that_is_a_view_is_taken_when_nobody_has_its_base)
+{
+    tn_tensor *x = kit_leaf(4, 1), *all = kit_vector(4, 2), *view = NULL;
+    const void *data = tn_tensor_data(all);
+    ASSERT_OK(tn_view(all, (const int64_t[]){4}, 1, &view));
+    tn_tensor_unref(all);
+    bring(x, view, true);
+    EXPECT(tn_tensor_data(tn_tensor_grad(x)) == data && !tn_tensor_is_view(tn_tensor_grad(x)));
+    tn_tensor_unref(x);
+    /* A part would keep the rest. */
+    x = kit_leaf(2, 1);
+    all = kit_vector(4, 2);
+    data = tn_tensor_data(all);
+    ASSERT_OK(tn_slice(all, 0, tn_some_int(0), tn_some_int(2), 1, &view));
+    tn_tensor_unref(all);
+    bring(x, view, true);
+    EXPECT(tn_tensor_data(tn_tensor_grad(x)) != data);
+    tn_tensor_unref(x);
+}
+
+/* As in the reference: a copy was written into its place, what was taken was not. */
+TEST(a_gradient_that_was_copied_counts_a_write)
+{
+    tn_tensor *x = kit_leaf(4, 1), *y = NULL;
+    uint32_t count = 9;
+    ASSERT_OK(tn_sum(x, TN_DTYPE_NONE, &y)); /* one element, repeated */
+    EXPECT_OK(tn_tensor_backward(y));
+    EXPECT_OK(tn_tensor_version(tn_tensor_grad(x), &count));
+    EXPECT_EQ_INT(count, 1);
+    tn_tensor_unref(y);
+    ASSERT_OK(tn_tensor_set_grad(x, NULL));
+    ASSERT_OK(tn_exp(x, &y));
+    tn_tensor *total = NULL;
+    ASSERT_OK(tn_sum(y, TN_DTYPE_NONE, &total));
+    EXPECT_OK(tn_tensor_backward(total));
+    EXPECT_OK(tn_tensor_version(tn_tensor_grad(x), &count));
+    EXPECT_EQ_INT(count, 0);
+    tn_tensor_unref(total);
+    tn_tensor_unref(y);
+    tn_tensor_unref(x);
+}
+
+/* `.data = other` while a graph leads to the leaf: the gradient is of the old sizes. */
+TEST(a_leaf_that_was_given_other_sizes_gets_what_its_graph_gives)
+{
+    tn_tensor *x = kit_leaf(3, 1), *other = kit_vector(1, 1), *y = NULL, *total = NULL;
+    tn_tensor *wide = NULL;
+    ASSERT_OK(tn_exp(x, &y));
+    ASSERT_OK(tn_sum(y, TN_DTYPE_NONE, &total));
+    ASSERT_OK(tn_view(other, (const int64_t[]){1, 1, 1, 1, 1, 1, 1}, 7, &wide));
+    ASSERT_OK(tn_tensor_set_data(x, wide));
+    EXPECT_OK(tn_tensor_backward(total)); /* taken as it is */
+    EXPECT_EQ_INT(tn_tensor_ndim(tn_tensor_grad(x)), 1);
+    tn_tensor *all[] = {x, other, y, total, wide};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tn_tensor_unref(all[i]);
+}
+
 TEST(a_gradient_whose_memory_others_hold_is_copied)
 {
     int64_t four = 4;
