@@ -77,6 +77,12 @@ static tn_status to(tn_tensor *self, const tn_tensor_opts *opts, bool non_blocki
         *out = tn_tensor_ref(self);
         return TN_OK;
     }
+    TN_AUTO(tn_tensor) plain = NULL;
+    if (opts && opts->dtype != TN_DTYPE_NONE && !tni_dtype_is_inexact(opts->dtype) &&
+        tn_tensor_requires_grad(self)) {
+        TN_TRY(tn_detach(self, &plain)); /* whole numbers have no history: none is asked for */
+        self = plain;
+    }
     return tn__to_copy(self, opts, non_blocking, format, out);
 }
 

@@ -79,9 +79,24 @@ static tn_status make_each(tn_tensor *const *self, int64_t n, new_fn fn, const o
     return TN_OK;
 }
 
+/* Leaves are refused before any other tensor of the list is written. */
+static tn_status check_leaves(tn_tensor *const *self, int64_t n)
+{
+    for (int64_t i = 0; i < n && tn_grad_enabled(); i++) {
+        const tn_tensor *root = self[i]->view_base ? self[i]->view_base : self[i];
+        if (self[i]->flags & TNI_VIEW_CREATION)
+            continue; /* its own words */
+        TN_CHECK(!tn_tensor_requires_grad(self[i]) || (root->flags & TNI_HAS_GRAD_FN), TN_INVALID,
+                 "a %sleaf Variable that requires grad is being used in an in-place operation.",
+                 self[i]->view_base ? "view of a " : "");
+    }
+    return TN_OK;
+}
+
 static tn_status write_each(tn_tensor *const *self, int64_t n, write_fn fn, const others *o)
 {
     TN_TRY(check(n, o));
+    TN_TRY(check_leaves(self, n));
     for (int64_t i = 0; i < n; i++)
         TN_TRY(fn(self[i], o, i));
     return TN_OK;

@@ -42,3 +42,15 @@ tn_status tni_inplace_take(tn_tensor *made, tn_tensor *self)
     TN_TRY(tni_check_cast((tn_dtype)made->dtype, (tn_dtype)self->dtype));
     return tn_copy_(self, made, false);
 }
+
+/* ---- results that are no views ---- */
+
+void tni_leave_own_base(tn_tensor *t)
+{
+    if (tni_strong_count(&t->object) != 1 || tni_strong_count(&t->view_base->object) != 1)
+        return; /* an argument itself, or a view of what somebody has */
+    if (t->view_base->flags & TNI_HAS_TANGENT)
+        return; /* which is where its own is */
+    t->flags &= ~(uint32_t)(TNI_VIEW_CREATION | TNI_NO_TANGENT);
+    tn_tensor_unref(TN_MOVE(t->view_base));
+}

@@ -4,8 +4,7 @@
 #ifndef TNI_COMPOSITE_OUT_H
 #define TNI_COMPOSITE_OUT_H
 
-#include "tenon/base.h"
-#include "tenon/tensor.h"
+#include "core/tensor.h"
 
 /* Bring what operator @p op computed to @p out, which is resized when its sizes differ. Nothing is
  * resized or written when @p out cannot take it.
@@ -20,5 +19,17 @@ TN_NODISCARD tn_status tni_inplace_begin(tn_tensor *self, tn_tensor **out);
  *
  * @retval TN_INVALID  "result type Float can't be cast to the desired output type Long" */
 TN_NODISCARD tn_status tni_inplace_take(tn_tensor *made, tn_tensor *self);
+
+/* @p t is the last step of a computation, a view: it is none any more when nobody else can see what
+ * it is a view of. How it came about stays. */
+TNI_COLD void tni_leave_own_base(tn_tensor *t);
+/* The result of an operator that is declared to give a new tensor. Returns @p status, after which
+ * there is one. */
+static inline tn_status tni_no_view(tn_status status, tn_tensor *const *made)
+{
+    if (TNI_UNLIKELY(status == TN_OK && *made && (*made)->view_base))
+        tni_leave_own_base(*made);
+    return status;
+}
 
 #endif

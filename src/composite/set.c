@@ -8,11 +8,9 @@
 
 #include <string.h>
 
-/* May @p self change its elements at all? */
+/* May @p self change its elements at all? Whether gradients allow it was asked before. */
 static tn_status check_self(const tn_tensor *self)
 {
-    TN_CHECK(!tn_tensor_requires_grad(self), TN_INVALID,
-             "a leaf Variable that requires grad is being used in an in-place operation.");
     TN_CHECK(!self->view_base, TN_INVALID,
              "set_: a view cannot be given other elements: it would still be written through its "
              "base");

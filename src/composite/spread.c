@@ -5,6 +5,7 @@
 #include "composite/leave.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
+#include "gen/kernels.h"
 #include "tenon/ops.h"
 
 #define PI 3.14159265358979323846
@@ -86,28 +87,30 @@ static tn_status normal_of(tn_tensor *like, tn_tensor *mean, double m, tn_tensor
     TN_TRY(tn_empty_like(like, NULL, TN_FORMAT_CONTIGUOUS, &x));
     TN_TRY(tn_normal_(x, 0.0, 1.0, generator));
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *wide = std ? tnx_mul(x, tnx_detach(std)) : tnx_mul_scalar(x, tn_float(s));
-    return tni_leave(scope,
-                     mean ? tnx_add(wide, tnx_detach(mean), tn_int(1))
-                          : tnx_add_scalar(wide, tn_float(m), tn_int(1)),
-                     out);
+    tn_tensor *wide = std ? tnx_mul(x, std) : tnx_mul_scalar(x, tn_float(s));
+    return tni_leave(
+        scope, mean ? tnx_add(wide, mean, tn_int(1)) : tnx_add_scalar(wide, tn_float(m), tn_int(1)),
+        out);
 }
 
-tn_status tni_composite_normal_tensor_float(tn_tensor *mean, double std, tn_generator *generator,
-                                            tn_tensor **out)
+tn_status tni_kernel_normal_tensor_float(tn_call *call, tn_tensor *mean, double std,
+                                         tn_generator *generator, tn_tensor **out)
 {
+    (void)call;
     return normal_of(mean, mean, 0.0, NULL, std, generator, out);
 }
 
-tn_status tni_composite_normal_float_tensor(double mean, tn_tensor *std, tn_generator *generator,
-                                            tn_tensor **out)
+tn_status tni_kernel_normal_float_tensor(tn_call *call, double mean, tn_tensor *std,
+                                         tn_generator *generator, tn_tensor **out)
 {
+    (void)call;
     return normal_of(std, NULL, mean, std, 0.0, generator, out);
 }
 
-tn_status tni_composite_normal_tensor_tensor(tn_tensor *mean, tn_tensor *std,
-                                             tn_generator *generator, tn_tensor **out)
+tn_status tni_kernel_normal_tensor_tensor(tn_call *call, tn_tensor *mean, tn_tensor *std,
+                                          tn_generator *generator, tn_tensor **out)
 {
+    (void)call;
     TN_AUTO(tn_tensor) both = NULL;
     TN_TRY(tn_add(mean, std, tn_int(1), &both));
     TN_AUTO(tn_tensor) made = NULL;

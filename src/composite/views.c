@@ -139,11 +139,9 @@ tn_status tni_composite_movedim(tn_tensor *self, const int64_t *source, int64_t 
     uint64_t gone, taken;
     TN_TRY(wrap_dims("source", self, source, n, moved_from, &gone));
     TN_TRY(wrap_dims("destination", self, destination, n, moved_to, &taken));
-    if (self->ndim == 0) {
-        *out = tn_tensor_ref(self);
-        return TN_OK;
-    }
     int64_t order[TN_MAX_DIMS];
+    if (self->ndim == 0)
+        return tn_permute(self, order, 0, out);
     for (int i = 0; i < n; i++)
         order[moved_to[i]] = moved_from[i];
     int from_dim = 0;

@@ -3,6 +3,7 @@
  * what must not be differentiated again is refused. */
 #include "kit.h"
 #include "tenon/gradcheck.h"
+#include "tenon/saved_hooks.h"
 
 static tn_tensor *places(int64_t n, int64_t value)
 {
@@ -102,4 +103,67 @@ TEST(the_gradient_of_a_sequence_loss_is_that_of_normalised_scores)
     EXPECT_OK(tn_gradcheck(ctc_of_scores, targets, &x, 1, NULL));
     tn_tensor_unref(x);
     tn_tensor_unref(targets);
+}
+
+/* ---- what has no gradient says so, or has one of zeros ---- */
+
+TEST(elements_that_are_replaced_lose_no_gradient_silently)
+{
+    tn_tensor *x = kit_leaf(2, 1), *y = NULL, *plain = kit_vector(2, 3);
+    ASSERT_OK(kit_scale(x, &y));
+    EXPECT_FAIL(TN_INVALID, "a leaf Variable that requires grad", tn_set_tensor_(x, plain));
+    EXPECT_FAIL(TN_UNSUPPORTED, "derivative for aten::set_ is not implemented",
+                tn_set_tensor_(y, plain));
+    EXPECT_FAIL(TN_UNSUPPORTED, "derivative for aten::set_ is not implemented",
+                tn_set_tensor_(plain, x));
+    bool grad = tn_set_grad_enabled(false);
+    EXPECT_OK(tn_set_tensor_(x, plain));
+    tn_set_grad_enabled(grad);
+    EXPECT_NEAR(kit_at(x, 0), 3, 0);
+    EXPECT(tn_tensor_requires_grad(x));
+    tn_tensor_unref(y);
+    tn_tensor_unref(x);
+    tn_tensor_unref(plain);
+}
+
+TEST(random_numbers_have_a_gradient_of_zeros_in_mean_and_deviation)
+{
+    tn_tensor *mean = kit_leaf(3, 1), *std = kit_leaf(1, 2), *y = NULL, *total = NULL;
+    ASSERT_OK(tn_normal_tensor_tensor(mean, std, NULL, &y));
+    EXPECT(tn_tensor_requires_grad(y));
+    ASSERT_OK(tn_sum(y, TN_DTYPE_NONE, &total));
+    EXPECT_OK(tn_tensor_backward(total));
+    EXPECT_NEAR(kit_grad(mean, 2), 0, 0);
+    EXPECT_NEAR(kit_grad(std, 0), 0, 0);
+    tn_tensor *all[] = {mean, std, y, total};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tn_tensor_unref(all[i]);
+}
+
+/* A list is written whole or not at all. */
+TEST(a_leaf_in_a_list_is_refused_before_the_others_are_written)
+{
+    tn_tensor *x = kit_leaf(2, 1), *y = NULL;
+    ASSERT_OK(kit_scale(x, &y));
+    tn_tensor *list[] = {y, x};
+    EXPECT_FAIL(TN_INVALID, "a leaf Variable that requires grad is being used",
+                tn__foreach_mul_(list, 2, tn_float(5)));
+    EXPECT_NEAR(kit_at(y, 0), 2, 0);
+    tn_tensor_unref(x);
+    tn_tensor_unref(y);
+}
+
+/* As in the reference, whatever the order of arguments: who is told that a saved value was written
+ * learns of the same one. */
+TEST(saved_arguments_are_kept_by_name)
+{
+    tn_tensor *x = kit_leaf(2, 1), *y = kit_leaf(2, 1), *z = NULL;
+    tn_node *node = NULL;
+    ASSERT_OK(tn_mul(x, y, &z));
+    ASSERT_OK(tn_tensor_grad_fn(z, &node));
+    EXPECT_STR(tn_node_saved_name(node, 0), "other");
+    EXPECT_STR(tn_node_saved_name(node, 1), "self");
+    tn_tensor_unref(z);
+    tn_tensor_unref(x);
+    tn_tensor_unref(y);
 }

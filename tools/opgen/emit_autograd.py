@@ -103,7 +103,7 @@ def record(op, gradient, leave):
         body += gradient.keeps()
     body += below_autograd(op, op.arg_names + names)
     body.append("TN_TRY(status);")
-    if inplace and "inplace_view" not in op.family.tags:
+    if inplace and op.family.kind != "view" and "inplace_view" not in op.family.tags:
         body.append("TN_TRY(tni_record_written(node, %s));" % written[0])
     else:
         for index in gradient.differentiable:
@@ -130,8 +130,9 @@ def refusing(op, leave):
         return plain(op)
     if op.is_out or op.written:
         refuse = "tni_refuse_out" if op.is_out else "tni_refuse_operator"
+        checks = ["    TN_TRY(tni_check_inplace(%s));" % arg.name for arg in op.written if not op.is_out and not arg.type.is_list]
         return ([records(op).rstrip("\n") + " {\n"] + [line if line.endswith("\n") else "    " + line for line in leave]
-                + ["    return %s(call);" % refuse, "}"] + plain(op))
+                + checks + ["    return %s(call);" % refuse, "}"] + plain(op))
     singles = [out.name for out in op.outs if out.ret.type.is_tensor and not out.is_list]
     lists = [out.name for out in op.outs if out.is_list]
     checks = []

@@ -223,6 +223,17 @@ def computed_inplace(op):
             "return tni_inplace_take(made, %s);" % first]
 
 
+def composite(op):
+    """With `result new` the results are no views, whatever they were made of."""
+    fresh = [out for out in op.outs if not out.arg and not out.view_of and not out.is_list and out.ret.type.is_tensor]
+    if not op.family.no_view or op.written:
+        return [UNUSED, call("return tni_composite_%s(" % op.family.fn, op.names, ");")]
+    if len(op.outs) == 1:
+        return [UNUSED, call("return tni_no_view(tni_composite_%s(" % op.family.fn, op.names, "), %s);" % fresh[0].name)]
+    return ([UNUSED, call("tn_status status = tni_composite_%s(" % op.family.fn, op.names, ");")]
+            + ["status = tni_no_view(status, %s);" % out.name for out in fresh] + ["return status;"])
+
+
 def composite_kernels_c(model):
     pieces = []
     for op in model.operators:
@@ -231,8 +242,7 @@ def composite_kernels_c(model):
         elif op.has_kernel_function("tni_gen_inplace_"):
             pieces.append(kernel(op, "tni_gen_inplace_", computed_inplace(op)))
         elif op.family.kind == "composite":
-            pieces.append(kernel(op, "tni_gen_composite_", [
-                UNUSED, call("return tni_composite_%s(" % op.family.fn, op.names, ");")]))
+            pieces.append(kernel(op, "tni_gen_composite_", composite(op)))
         elif op.family.kind == "alias":
             pieces.append(kernel(op, "tni_gen_composite_", [
                 UNUSED, call("return tn_%s(" % op.family.alias_of(op), op.names, ");")]))

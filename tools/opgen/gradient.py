@@ -77,7 +77,8 @@ class Gradient:
                  and arg.args[0].name in self.uses.tensors and arg.args[0].name not in singles]
         self.inputs = self.singles + extra  # what is handed to tni_record_begin
         self.saved = []  # (C name in the formula, index of the input or None for a result, mask of edges)
-        for i, arg in enumerate(self.inputs):
+        # By name, as the reference has it: who is told that a saved value was written learns of the same one.
+        for i, arg in sorted(enumerate(self.inputs), key=lambda pair: pair[1].args[0].name):
             edges = self.uses.tensors.get(arg.args[0].name)
             if edges is not None:
                 self.saved.append((arg.name, i, sum(1 << e for e in edges)))

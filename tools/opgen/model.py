@@ -13,7 +13,7 @@ from parse import unquote
 from problems import Problem
 
 ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
-        "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "node", "python")
+        "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "node", "python", "result")
 MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
@@ -113,6 +113,7 @@ class Family:
         self.out_dtype = None  # ("exact" or "safe", the text of a refusal)
         self.node = None  # name of the node in the graph, where it is not the default
         self.numbers = False  # in Python a number may stand for a tensor
+        self.no_view = False  # a composite whose results are no views, though what makes them may be
         self.samples = []  # (where, status, text, arguments)
         self.hand_kernels = []
         self.formulas = None  # of `grad` lines
@@ -335,13 +336,17 @@ class Builder:
                                   "`dtype cast`, `dtype exact \"…\"` or `dtype safe \"…\"`, for one with an out variant")
         family.dtype_of_written = dtype is not None and dtype.rest == "written"
         node = declaration.one("node")
-        if node and (not re.match(r"\w+Backward\d+$", node.rest) or not declaration.all("grad")):
+        if node and (not re.match(r"\w+Backward(\d+|s)$", node.rest) or not declaration.all("grad")):
             self.fail(node.where, "want `node NAMEBackward0`, of an operator with gradients, found '%s'" % node.rest)
         family.node = node.rest if node else None
         python = declaration.one("python")
         if python and python.rest != "numbers":
             self.fail(python.where, "want `python numbers`, found '%s'" % python.rest)
         family.numbers = python is not None
+        result = declaration.one("result")
+        if result and (result.rest != "new" or family.kind != "composite"):
+            self.fail(result.where, "want `result new`, of a composite operator, found '%s'" % result.rest)
+        family.no_view = result is not None
         autograd = declaration.one("autograd")
         if autograd and autograd.rest not in ("default", "none"):
             self.fail(autograd.where, "unknown kind of autograd '%s'; known are: default none"
