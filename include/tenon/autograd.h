@@ -145,7 +145,8 @@ TN_API bool tn_tensor_is_view(const tn_tensor *t);
  *  not noticed by those who saved @p t. */
 TN_API TN_NODISCARD tn_status tn_tensor_data_alias(tn_tensor *t, TN_OWNED tn_tensor **out);
 /** Make @p t another name for the elements of @p source, sizes and dtype included: history, `.grad`
- *  and hooks of @p t stay. Its views stay with the old elements; @p t itself is no view afterwards.
+ *  and hooks of @p t stay. Its views stay with the old elements; @p t itself is no view afterwards,
+ *  unless the elements are in the memory that it was a view of.
  *  @retval TN_INVALID  another kind of device; no gradient can be of @p source's dtype */
 TN_API TN_NODISCARD tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source);
 /** Count a write of @p t that no operator made, so that those who saved it notice.

@@ -88,14 +88,56 @@ static PyType_Spec handle_spec = {
 
 /* ---- calling ---- */
 
-/* What a hook returned in place of a gradient; None: nothing. */
-static tn_status take_result(PyObject *result, tn_tensor **out)
+static void name_of(PyObject *fn, char *buffer, size_t n)
+{
+    PyObject *name = PyObject_GetAttrString(fn, "__name__");
+    const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    PyErr_Clear();
+    strncpy(buffer, text ? text : "<unknown>", n - 1);
+    buffer[n - 1] = '\0';
+    Py_XDECREF(name);
+}
+
+/* A hook changes values, never what kind of tensor a gradient is. */
+static bool may_replace(PyObject *fn, tn_tensor *was, tn_tensor *now)
+{
+    char name[128];
+    if (!was) {
+        PyErr_SetString(PyExc_RuntimeError, "can't replace a None gradient with a non-None value");
+        return false;
+    }
+    name_of(fn, name, sizeof name);
+    if (tn_tensor_dtype(was) != tn_tensor_dtype(now)) {
+        PyObject *old = tnpy_wrap_borrowed(was), *new = tnpy_wrap_borrowed(now);
+        PyObject *from = old ? PyObject_CallMethod(old, "type", NULL) : NULL;
+        PyObject *to = new ? PyObject_CallMethod(new, "type", NULL) : NULL;
+        if (from && to)
+            PyErr_Format(PyExc_RuntimeError,
+                         "hook '%s' has changed the type of value (was %S got %S)", name, from, to);
+        Py_XDECREF(from);
+        Py_XDECREF(to);
+        Py_XDECREF(old);
+        Py_XDECREF(new);
+        return false;
+    }
+    bool same = tn_tensor_ndim(was) == tn_tensor_ndim(now);
+    for (int d = 0; same && d < tn_tensor_ndim(was); d++)
+        same = tn_tensor_sizes(was)[d] == tn_tensor_sizes(now)[d];
+    if (!same)
+        PyErr_Format(PyExc_RuntimeError, "hook '%s' has changed the size of value", name);
+    return same;
+}
+
+/* What a hook returned in place of gradient @p was (NULL: undefined); None: nothing. */
+static tn_status take_result(PyObject *fn, tn_tensor *was, PyObject *result, tn_tensor **out)
 {
     if (!result)
         return tnpy_failed();
     if (result == Py_None)
         return TN_OK;
     tn_tensor *t = tnpy_tensor(result);
+    if (t && !may_replace(fn, was, t))
+        return tnpy_failed();
     if (t) {
         *out = tn_tensor_ref(t);
         return TN_OK;
@@ -112,7 +154,7 @@ static tn_status tensor_hook(void *ctx, tn_tensor *grad, tn_tensor **out)
     PyObject *arg = tnpy_wrap_borrowed(grad);
     PyObject *result = arg ? PyObject_CallFunctionObjArgs(function_of(ctx), arg, NULL) : NULL;
     Py_XDECREF(arg);
-    tn_status status = take_result(result, out);
+    tn_status status = take_result(function_of(ctx), grad, result, out);
     Py_XDECREF(result);
     tnpy_unlock_any(state);
     return status;
@@ -148,18 +190,9 @@ static PyObject *wrap_tuple(tn_tensor *const *list, int64_t n)
     return tuple;
 }
 
-static void name_of(PyObject *fn, char *buffer, size_t n)
-{
-    PyObject *name = PyObject_GetAttrString(fn, "__name__");
-    const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    PyErr_Clear();
-    strncpy(buffer, text ? text : "<unknown>", n - 1);
-    buffer[n - 1] = '\0';
-    Py_XDECREF(name);
-}
-
 /* A tensor alone, or a tuple of tensors and None, in place of @p n gradients. */
-static tn_status take_results(PyObject *fn, PyObject *result, int64_t n, tn_tensor **out)
+static tn_status take_results(PyObject *fn, PyObject *result, tn_tensor *const *was, int64_t n,
+                              tn_tensor **out)
 {
     if (!result)
         return tnpy_failed();
@@ -167,7 +200,7 @@ static tn_status take_results(PyObject *fn, PyObject *result, int64_t n, tn_tens
         return TN_OK;
     PyObject *tuple = PyTuple_Check(result) ? result : NULL;
     if (!tuple && n == 1)
-        return take_result(result, &out[0]);
+        return take_result(fn, was[0], result, &out[0]);
     if (!tuple || PyTuple_Size(tuple) != n) {
         char name[128];
         name_of(fn, name, sizeof name);
@@ -178,22 +211,33 @@ static tn_status take_results(PyObject *fn, PyObject *result, int64_t n, tn_tens
         return tnpy_failed();
     }
     for (int64_t i = 0; i < n; i++) {
-        tn_status status = take_result(PyTuple_GetItem(tuple, i), &out[i]);
+        tn_status status = take_result(fn, was[i], PyTuple_GetItem(tuple, i), &out[i]);
         if (status != TN_OK)
             return status;
     }
     return TN_OK;
 }
 
+/* How many gradients a node is shown as having: the results behind its last one with a gradient,
+ * whole numbers that say where something was found, have none. */
+static int64_t shown(const tn_node *node, int64_t n)
+{
+    tn_node_input in = {.size = sizeof in};
+    while (n > 1 && tn_node_get_input(node, (uint32_t)(n - 1), &in) != TN_OK)
+        n--;
+    tn_clear_error();
+    return n;
+}
+
 static tn_status pre_hook(void *ctx, tn_node *node, tn_tensor *const *grads, int64_t n,
                           tn_tensor **out)
 {
-    (void)node;
+    n = shown(node, n);
     PyGILState_STATE state = tnpy_lock_any();
     PyObject *arg = wrap_tuple(grads, n);
     PyObject *result = arg ? PyObject_CallFunctionObjArgs(function_of(ctx), arg, NULL) : NULL;
     Py_XDECREF(arg);
-    tn_status status = take_results(function_of(ctx), result, n, out);
+    tn_status status = take_results(function_of(ctx), result, grads, n, out);
     Py_XDECREF(result);
     tnpy_unlock_any(state);
     return status;
@@ -202,14 +246,14 @@ static tn_status pre_hook(void *ctx, tn_node *node, tn_tensor *const *grads, int
 static tn_status post_hook(void *ctx, tn_node *node, tn_tensor *const *results, int64_t n_results,
                            tn_tensor *const *grads, int64_t n_grads, tn_tensor **out)
 {
-    (void)node;
+    n_grads = shown(node, n_grads);
     PyGILState_STATE state = tnpy_lock_any();
     PyObject *made = wrap_tuple(results, n_results), *given = wrap_tuple(grads, n_grads);
     PyObject *result =
         made && given ? PyObject_CallFunctionObjArgs(function_of(ctx), made, given, NULL) : NULL;
     Py_XDECREF(made);
     Py_XDECREF(given);
-    tn_status status = take_results(function_of(ctx), result, n_results, out);
+    tn_status status = take_results(function_of(ctx), result, results, n_results, out);
     Py_XDECREF(result);
     tnpy_unlock_any(state);
     return status;
@@ -252,7 +296,11 @@ static PyObject *register_post_accumulate_grad_hook(PyObject *self, PyObject *fn
                         "cannot register a hook on a tensor that doesn't require gradient");
         return NULL;
     }
-    if (!tn_tensor_is_leaf(t)) {
+    tn_node *node = NULL;
+    tn_status known = tn_tensor_grad_fn(t, &node);
+    if (known != TN_OK)
+        return tnpy_raise(known);
+    if (node) {
         PyErr_SetString(PyExc_RuntimeError,
                         "post accumulate grad hooks cannot be registered on non-leaf tensors");
         return NULL;

@@ -288,7 +288,8 @@ static int places_find(places *p, tn_tensor *self, PyObject *index)
     for (Py_ssize_t i = 0; i < n; i++)
         taken += dims_of(PyTuple_GetItem(tuple, i));
     int bad = 0;
-    if (taken > ndim && (n > 1 || ndim > 0 || taken > 1)) {
+    const tn_tensor *only = n == 1 ? tnpy_tensor(PyTuple_GetItem(tuple, 0)) : NULL;
+    if (taken > ndim && (n > 1 || ndim > 0 || taken > 1 || (only && tn_tensor_ndim(only) > 0))) {
         PyErr_Format(PyExc_IndexError, "too many indices for tensor of dimension %lld",
                      (long long)ndim);
         bad = -1;

@@ -176,6 +176,13 @@ static PyObject *requires_grad_(PyObject *o, PyObject *args, PyObject *kwargs)
                      tnpy_type_name(on, name, sizeof name));
         return NULL;
     }
+    tn_tensor *t = tnpy_tensor(o);
+    if (on == Py_True && !tn_tensor_is_leaf(t)) /* it does already */
+        return Py_NewRef(o);
+    if (tn_tensor_is_leaf(t)) { /* not the attribute: its messages are others */
+        tn_status st = tn_tensor_set_requires_grad(t, on == Py_True);
+        return st == TN_OK ? Py_NewRef(o) : tnpy_raise(st);
+    }
     return PyObject_SetAttrString(o, "requires_grad", on) ? NULL : Py_NewRef(o);
 }
 

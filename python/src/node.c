@@ -176,9 +176,10 @@ static PyObject *node_name(PyObject *self, PyObject *unused)
     tn_node *node = tnpy_node_of(self);
     if (!node)
         return NULL;
-    /* The reference has these two from C++, and users compare with that. */
+    /* The reference has these from C++, and users compare with that. */
     const char *name = tn_node_name(node);
-    bool plain = strcmp(name, "AccumulateGrad") != 0 && strcmp(name, "CopySlices") != 0;
+    bool plain = strcmp(name, "AccumulateGrad") != 0 && strcmp(name, "CopySlices") != 0 &&
+                 strcmp(name, "CopyBackwards") != 0;
     PyObject *text = PyUnicode_FromFormat("%s%s", plain ? "" : "torch::autograd::", name);
     tn_node_unref(node);
     return text;

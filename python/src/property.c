@@ -80,15 +80,24 @@ static int set_requires_grad(PyObject *o, PyObject *value, void *closure)
         return -1;
     }
     bool on = value == Py_True;
-    if (!tn_tensor_is_leaf(t) && on != tn_tensor_requires_grad(t)) {
-        PyErr_SetString(
-            PyExc_RuntimeError,
-            "you can only change requires_grad flags of leaf variables. If you want to "
-            "use a computed variable in a subgraph that doesn't require differentiation "
-            "use var_no_grad = var.detach().");
+    tn_node *node = NULL;
+    tn_status st = tn_tensor_grad_fn(t, &node);
+    if (node) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "you can only change requires_grad flags of leaf variables.%s",
+                     on ? ""
+                        : " If you want to use a computed variable in a subgraph that doesn't "
+                          "require differentiation use var_no_grad = var.detach().");
         return -1;
     }
-    tn_status st = tn_tensor_set_requires_grad(t, on);
+    tn_dtype dtype = tn_tensor_dtype(t);
+    if (on && !tn_dtype_is_floating(dtype) && !tn_dtype_is_complex(dtype)) {
+        PyErr_SetString(PyExc_RuntimeError, "only Tensors of floating point and complex dtype can "
+                                            "require gradients");
+        return -1;
+    }
+    if (st == TN_OK)
+        st = tn_tensor_set_requires_grad(t, on);
     if (st != TN_OK) {
         tnpy_raise(st);
         return -1;
@@ -96,9 +105,15 @@ static int set_requires_grad(PyObject *o, PyObject *value, void *closure)
     return 0;
 }
 
+/* Of a view whose history must not be rebuilt there is no answer. */
 GETTER(is_leaf)
 {
     TENSOR("is_leaf");
+    tn_node *node = NULL;
+    if (tn_tensor_is_view(t)) {
+        tn_status st = tn_tensor_grad_fn(t, &node);
+        return st == TN_OK ? PyBool_FromLong(!node) : tnpy_raise(st);
+    }
     return PyBool_FromLong(tn_tensor_is_leaf(t));
 }
 

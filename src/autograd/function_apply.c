@@ -57,6 +57,8 @@ static tn_status without_gradient(tn_tensor **slot, bool is_input, bool is_dirty
 {
     if (!tni_requires_grad(*slot))
         return is_input && !is_dirty ? view_of_input(slot) : TN_OK;
+    if (!is_input && (*slot)->view_base)
+        return TN_OK; /* as any view that was made without recording */
     tn_tensor *plain = NULL;
     TN_TRY(tni_detached(*slot, &plain));
     replace(slot, plain);
@@ -65,9 +67,8 @@ static tn_status without_gradient(tn_tensor **slot, bool is_input, bool is_dirty
 
 static tn_status may_be_dirty(tn_tensor *t, int n_outputs)
 {
-    TN_CHECK(!tni_requires_grad(t) || t->view_base || (t->flags & TNI_HAS_GRAD_FN), TN_INVALID,
+    TN_CHECK(!tni_requires_grad(t) || (t->flags & TNI_HAS_GRAD_FN), TN_INVALID,
              "a leaf Variable that requires grad has been used in an in-place operation.");
-    TN_TRY(tni_check_inplace(t));
     TN_CHECK(
         !t->view_base || n_outputs == 1, TN_INVALID,
         "If your Function modifies inplace an input that is a view of another Tensor, your "
@@ -77,7 +78,7 @@ static tn_status may_be_dirty(tn_tensor *t, int n_outputs)
         "Functions: one doing the inplace that returns a single Tensor and a second one that does "
         "the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need "
         "help to do this change.");
-    return TN_OK;
+    return tni_check_inplace(t);
 }
 
 /* A written input: what hung on its old value goes. */
@@ -195,6 +196,9 @@ static tn_status finish(making *m, tn_function_ctx *ctx, bool record)
 {
     tn_tensor **made = m->made.v;
     int n = m->made.n;
+    for (int i = 0; i < ctx->dirty.n; i++)
+        if (ctx->dirty.v[i]->versions) /* else it counts no writes */
+            TN_TRY(tni_tensor_bump_version(ctx->dirty.v[i]));
     TN_TRY(check_results(ctx, made, n, record));
     TN_TRY(tie_results(ctx, m->inputs, m->n_inputs, made, n, record));
     if (record)

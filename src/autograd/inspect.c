@@ -104,7 +104,9 @@ uint32_t tn_tensor_output_nr(tn_tensor *t)
 {
     tni_node *node = NULL;
     uint32_t output = 0;
-    return t && tni_grad_fn(t, &node, &output) == TN_OK && node ? output : 0;
+    if (!t || tni_grad_fn(t, &node, &output) != TN_OK)
+        return t ? t->output : 0; /* a view whose history must not be rebuilt: what it was */
+    return node ? output : 0;
 }
 
 tn_tensor *tn_tensor_base(const tn_tensor *t)

@@ -6,9 +6,11 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 #include "autograd/anomaly.h"
 #include "autograd/meta.h"
 #include "autograd/saved_hooks.h"
+#include "autograd/view.h"
 #include "core/device.h"
 #include "core/scope.h"
 #include "core/state.h"
@@ -59,8 +61,13 @@ static TNI_COLD tn_status written_since(const tn_tensor *t, const tni_node *fn, 
                                         uint32_t now, uint32_t then)
 {
     char type[64], sizes[TNI_SIZES_TEXT], from[192] = "";
-    if (fn)
-        snprintf(from, sizeof from, ", which is output %u of %s,", output, fn->cls->name);
+    if (fn) /* two have their names from C++ in the reference */
+        snprintf(from, sizeof from, ", which is output %u of %s%s,", output,
+                 strcmp(fn->cls->name, "CopySlices") == 0 ||
+                         strcmp(fn->cls->name, "CopyBackwards") == 0
+                     ? "torch::autograd::"
+                     : "",
+                 fn->cls->name);
     TN_FAIL(TN_INVALID,
             "one of the variables needed for gradient computation has been modified by an inplace "
             "operation: [%s %s]%s is at version %u; expected version %u instead.%s",
@@ -181,8 +188,12 @@ static tn_status as_result(tni_node *fn, const tni_saved *saved, const tn_tensor
     return TN_OK;
 }
 
-/* @p plain: nobody will ask for the history of a saved result. */
-static tn_status unpack(tni_node *owner, tni_saved *saved, bool plain, tn_tensor **out)
+/* Who asks: a formula, which may need the history of what it gets, or knows that nobody will ask
+ * for that of a result (plain), or somebody else, to whom a tensor that lost its history is a
+ * tensor without one. */
+typedef enum asker { FORMULA, PLAIN_FORMULA, ANYBODY } asker;
+
+static tn_status unpack(tni_node *owner, tni_saved *saved, asker who, tn_tensor **out)
 {
     *out = NULL;
     if (!(saved->flags & TNI_SAVED_DEFINED))
@@ -198,17 +209,19 @@ static tn_status unpack(tni_node *owner, tni_saved *saved, bool plain, tn_tensor
         return tni_freed_error();
     bool is_result = saved->flags & TNI_SAVED_IS_RESULT;
     tni_node *fn = view_fn ? view_fn : owner;
+    if (who == ANYBODY && t->view_base && !is_result)
+        TN_TRY(tni_view_refresh(t)); /* or it is told that there is no history to be had */
     uint32_t output = saved->output, now = atomic_load_explicit(t->versions, memory_order_relaxed);
+    if (TNI_UNLIKELY(!is_result && !(saved->flags & TNI_SAVED_IS_LEAF) &&
+                     !(t->flags & TNI_HAS_GRAD_FN) && who != ANYBODY))
+        return detached_in_place();
     if (TNI_UNLIKELY(now != saved->version)) {
         if (!is_result)
             TN_TRY(tni_grad_fn(t, &fn, &output));
         return written_since(t, fn, output, now, saved->version);
     }
-    if (is_result && !plain)
+    if (is_result && who != PLAIN_FORMULA)
         return as_result(fn, saved, t, out);
-    if (TNI_UNLIKELY(!is_result && !(saved->flags & TNI_SAVED_IS_LEAF) &&
-                     !(t->flags & TNI_HAS_GRAD_FN)))
-        return detached_in_place();
     *out = TN_MOVE(t);
     return TN_OK;
 }
@@ -216,7 +229,7 @@ static tn_status unpack(tni_node *owner, tni_saved *saved, bool plain, tn_tensor
 tn_status tni_saved_unpack(tni_node *owner, tni_saved *saved, tn_tensor **out)
 {
     tn_tensor *t;
-    TN_TRY(unpack(owner, saved, false, &t));
+    TN_TRY(unpack(owner, saved, ANYBODY, &t));
     *out = t;
     return TN_OK;
 }
@@ -226,7 +239,7 @@ static tn_tensor *unpack_for_scope(const tni_backward *b, tni_saved *saved)
     if (TNI_UNLIKELY(tni_scope_failed()))
         return NULL;
     tn_tensor *t;
-    tn_status status = unpack(b->node, saved, tni_tls.no_grad, &t);
+    tn_status status = unpack(b->node, saved, tni_tls.no_grad ? PLAIN_FORMULA : FORMULA, &t);
     return status == TN_OK && !t ? NULL : tni_scope_result(status, t);
 }
 

@@ -29,7 +29,8 @@ enum {
  * @retval TN_INVALID  "Inference tensors cannot be saved for backward. ..." */
 TN_NODISCARD tn_status tni_saved_fill(tni_saved *saved, tn_tensor *t, bool is_result, bool on_view);
 /* The value, a new reference; NULL for undefined. @p owner: the node that saved it.
- * @retval TN_INVALID  changed since, or freed: the reference's texts */
+ * @retval TN_INVALID  changed since, or freed: the reference's texts. That it was detached since is
+ * told to formulas alone. */
 TN_NODISCARD tn_status tni_saved_unpack(tni_node *owner, tni_saved *saved,
                                         TN_OWNED tn_tensor **out);
 void tni_saved_clear(tni_saved *saved);

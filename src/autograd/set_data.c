@@ -27,8 +27,6 @@ static void drop_accumulator(tn_tensor *t)
  * a write of the other. How its elements came about, its node, stays. */
 static void leave_base(tn_tensor *t)
 {
-    if (!t->view_base)
-        return;
     t->flags &= ~(uint32_t)(TNI_VIEW_CREATION | TNI_NO_TANGENT);
     tn_tensor_unref(TN_MOVE(t->view_base));
 }
@@ -47,11 +45,13 @@ tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source)
              "dtype");
     if (t == source)
         return TN_OK;
-    if (t->view_base)
+    bool leaves = t->view_base && t->storage != source->storage;
+    if (leaves)
         TN_TRY(tni_view_refresh(t));
     bool other = t->dtype != source->dtype || t->device.type != source->device.type;
     TN_TRY(tni_tensor_set_data(t, source));
-    leave_base(t);
+    if (leaves)
+        leave_base(t);
     if (other)
         drop_accumulator(t);
     return TN_OK;

@@ -567,7 +567,8 @@ tn_status tni_tensor_set_data(tn_tensor *t, const tn_tensor *source)
         return TN_OK;
     TN_TRY(
         tni_tensor_set_geometry(t, source->ndim, source->sizes, source->strides, source->offset));
-    own_version(t);
+    if (t->storage != source->storage) /* else others go on seeing what is written */
+        own_version(t);
     tni_storage *old = t->storage;
     tni_ref(&source->storage->object);
     t->storage = source->storage;

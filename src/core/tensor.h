@@ -197,7 +197,8 @@ TN_NODISCARD tn_status tni_tensor_bump_version(tn_tensor *t);
 TN_NODISCARD tn_status tni_tensor_set_geometry(tn_tensor *t, int ndim, const int64_t *sizes,
                                                const int64_t *strides, int64_t offset);
 /* Give @p t the storage, geometry and dtype of @p source, which is of the same kind (keys but for
- * autograd's). It goes on counting from where it was, for itself alone. @retval TN_NOMEM */
+ * autograd's). It goes on counting writes from where it was, for itself alone when the storage is
+ * another one. @retval TN_NOMEM */
 TN_NODISCARD tn_status tni_tensor_set_data(tn_tensor *t, const tn_tensor *source);
 /* After its storage moved: where the first element is now. */
 void tni_tensor_refresh_data(tn_tensor *t);

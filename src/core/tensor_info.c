@@ -137,8 +137,7 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *t, bool on)
     }
     tn_dtype dtype = (tn_dtype)t->dtype;
     TN_CHECK(tni_dtype_is_inexact(dtype), TN_INVALID,
-             "only Tensors of floating point dtype can require gradients, got %s",
-             tn_dtype_name(dtype));
+             "only Tensors of floating point dtype can require gradients");
     TN_CHECK(
         tni_tls.inference || !tni_keys_are_inference(t->keys), TN_INVALID,
         "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");

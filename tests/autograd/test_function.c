@@ -347,6 +347,9 @@ TEST(a_written_input_gets_the_history_of_the_function)
     ASSERT_OK(kit_scale(x, &a));
     ASSERT_OK(tn_function_apply(&write, &which, &a, 1, &y, 1));
     EXPECT(y == a);
+    uint32_t writes = 0;
+    ASSERT_OK(tn_tensor_version(a, &writes));
+    EXPECT_EQ_INT(writes, 2); /* the write, and that it was said to be one */
     EXPECT_STR(node_name(a), "IncBackward");
     EXPECT_OK(backward_with(a, 1, NULL));
     EXPECT_NEAR(kit_grad(x, 0), 6, 0);

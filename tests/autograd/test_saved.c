@@ -212,13 +212,19 @@ TEST(a_released_value_is_gone)
 
 TEST(a_saved_value_that_was_taken_out_of_its_graph_is_refused)
 {
-    tn_tensor *x = kit_leaf(2, 1), *a = NULL, *got = NULL;
+    tn_tensor *x = kit_leaf(1, 1), *a = NULL, *got = NULL, *z = NULL;
     ASSERT_OK(kit_scale(x, &a));
+    ASSERT_OK(kit_mul(a, x, &z));
     tni_node *node = keeper(a);
     tni_clear_history(a);
     EXPECT_MESSAGE("Trying to use a saved tensor that has been detached in-place, i.e. with "
                    ".detach_().This is not supported, please use out-of-place `.detach()` instead",
-                   unpack(node, &got));
+                   tn_tensor_backward(z));
+    tn_tensor_unref(z);
+    /* To who is no formula it is a tensor without history. */
+    EXPECT_OK(unpack(node, &got));
+    EXPECT(got == a);
+    tn_tensor_unref(got);
     tni_node_unref(node);
     tn_tensor_unref(a);
     tn_tensor_unref(x);

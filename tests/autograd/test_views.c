@@ -177,6 +177,69 @@ TEST(a_view_that_is_given_other_elements_leaves_its_base)
     tn_tensor_unref(y);
 }
 
+/* x.data = x.data: the same memory under a new name. A write is still one of the base, and of what
+ * was saved. */
+TEST(what_is_given_its_own_memory_is_still_seen_to_be_written)
+{
+    tn_tensor *x = ones(1, (int64_t[]){4}), *three = ones(0, NULL), *same = NULL;
+    tn_tensor *middle = NULL, *view = NULL, *total = NULL;
+    ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+    ASSERT_OK(tn_exp(x, &middle));
+    ASSERT_OK(tn_view(middle, (int64_t[]){2, 2}, 2, &view));
+    ASSERT_OK(tn_tensor_data_alias(view, &same));
+    ASSERT_OK(tn_tensor_set_data(view, same));
+    EXPECT(tn_tensor_base(view) == middle);
+    ASSERT_OK(tn_add_(three, three, tn_int(2)));
+    ASSERT_OK(tn_mul_(view, three));
+    EXPECT_EQ_INT(version(middle), 1);
+    ASSERT_OK(tn_sum(middle, TN_DTYPE_NONE, &total));
+    EXPECT_FAIL(TN_INVALID, "modified by an inplace operation", tn_tensor_backward(total));
+    tn_tensor *all[] = {x, three, same, middle, view, total};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tn_tensor_unref(all[i]);
+}
+
+/* squeeze_ and its kind change how a view looks, not what is in its base. */
+TEST(changing_the_sizes_of_a_view_leaves_its_base_alone)
+{
+    tn_tensor *x = ones(1, (int64_t[]){4}), *y = NULL, *view = NULL, *total = NULL;
+    tn_node *before = NULL, *after = NULL;
+    ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+    ASSERT_OK(tn_exp(x, &y));
+    ASSERT_OK(tn_view(y, (int64_t[]){1, 4}, 2, &view));
+    ASSERT_OK(tn_tensor_grad_fn(y, &before));
+    ASSERT_OK(tn_squeeze_(view));
+    ASSERT_OK(tn_unsqueeze_(view, 1));
+    ASSERT_OK(tn_tensor_grad_fn(y, &after));
+    EXPECT(before == after && tn_tensor_base(view) == y);
+    ASSERT_OK(tn_mul_(view, view));
+    ASSERT_OK(tn_sum(view, TN_DTYPE_NONE, &total));
+    EXPECT_FAIL(TN_INVALID, "modified by an inplace operation", tn_tensor_backward(total));
+    tn_tensor *all[] = {x, y, view, total};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tn_tensor_unref(all[i]);
+}
+
+/* `result new` in a declaration: their last step is a view of what nobody else sees. */
+TEST(operators_that_make_new_tensors_give_no_views)
+{
+    tn_tensor *x = ones(1, (int64_t[]){4}), *index = NULL, *made[4] = {NULL};
+    tn_tensor_opts whole = tn_opts(TN_DTYPE_I64, TN_CPU);
+    ASSERT_OK(tn_zeros((int64_t[]){1}, 1, &whole, &index));
+    ASSERT_OK(tn_tensor_set_requires_grad(x, true));
+    ASSERT_OK(tn_make_complex(x, x, &made[0]));
+    ASSERT_OK(tn_kron(x, x, &made[1]));
+    ASSERT_OK(tn_index_fill(x, 0, index, tn_float(2), &made[2]));
+    ASSERT_OK(tn_polar(x, x, &made[3]));
+    for (int i = 0; i < 4; i++) {
+        EXPECT(!tn_tensor_is_view(made[i]) && !tn_tensor_is_leaf(made[i]));
+        EXPECT_OK(tn_detach_(made[i])); /* which views refuse */
+        tn_tensor_unref(made[i]);
+    }
+    tn_tensor_unref(index);
+    tn_tensor_unref(x);
+}
+
 TEST(a_tensor_can_be_given_other_elements)
 {
     tn_tensor *x = ones(1, (int64_t[]){2}), *y = ones(2, (int64_t[]){3, 4}), *view = raw_alias(x);

@@ -588,5 +588,94 @@ class Interrupt(unittest.TestCase):
         self.assertEqual(out.split(), ["interrupted", "usable"], err)
 
 
+class LikeTheReference(unittest.TestCase):
+    """Small things that programs see; each was compared with the reference."""
+
+    def test_a_view_whose_history_must_not_be_rebuilt_is_neither_leaf_nor_not(self):
+        base = leaf(1.0, 2.0) * 1
+        view = base.unbind()[1]
+        base.mul_(2)
+        text = "Output 1 of UnbindBackward0 is a view and its base or another view of its base has been modified inplace"
+        for ask in (lambda: view.is_leaf, lambda: view.grad_fn,
+                    lambda: view.register_post_accumulate_grad_hook(lambda t: None)):
+            with self.assertRaisesRegex(RuntimeError, text):
+                ask()
+        self.assertEqual(view.output_nr, 1)
+        self.assertTrue(view.requires_grad)
+
+    def test_requires_grad_of_a_result_is_not_set(self):
+        y = leaf(1.0) * 2
+        with self.assertRaisesRegex(RuntimeError, "you can only change requires_grad flags of leaf variables.$"):
+            y.requires_grad = True
+        with self.assertRaisesRegex(RuntimeError, "of leaf variables. If you want to use a computed variable"):
+            y.requires_grad = False
+        self.assertIs(y.requires_grad_(), y)
+        with self.assertRaisesRegex(RuntimeError, "only Tensors of floating point dtype can require gradients$"):
+            tenon.ones(2, dtype=tenon.int64).requires_grad_()
+        with self.assertRaisesRegex(RuntimeError, "Only Tensors of floating point and complex dtype can require gradients"):
+            tenon.nn.Parameter(tenon.ones(2, dtype=tenon.int64))
+
+    def test_hooks_that_change_the_kind_of_a_gradient_are_named(self):
+        def wrong(g):
+            return g.double()
+
+        def longer(g):
+            return tenon.ones(7)
+
+        for hook, text in ((wrong, r"hook 'wrong' has changed the type of value \(was torch.FloatTensor got torch.DoubleTensor\)"),
+                           (longer, "hook 'longer' has changed the size of value")):
+            x = leaf(1.0, 2.0)
+            x.register_hook(hook)
+            with self.assertRaisesRegex(RuntimeError, text):
+                (x * 2).sum().backward()
+
+    def test_hooks_of_a_node_see_the_results_that_have_gradients(self):
+        x, seen = leaf(1.0, 3.0), []
+        values, _ = x.max(0)
+        values.grad_fn.register_prehook(lambda grads: seen.append(len(grads)))
+        values.grad_fn.register_hook(lambda made, grads: seen.append((len(made), len(grads))))
+        values.backward()
+        self.assertEqual(seen, [1, (1, 1)])
+
+    def test_marking_as_dirty_counts_a_write(self):
+        class Nothing(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.mark_dirty(x)
+                return x
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        for x in (tenon.ones(2), leaf(1.0) * 1, tenon.ones(2, dtype=tenon.int64)):
+            Nothing.apply(x)
+            self.assertEqual(x._version, 1)
+
+    def test_a_function_may_save_what_is_detached_later(self):
+        class Times(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                return g * y, g * x
+
+        x = leaf(3.0)
+        y = x * 2
+        z = Times.apply(x, y)
+        y.detach_()
+        z.sum().backward()
+        self.assertEqual(x.grad.tolist(), [6.0 + 3.0 * 2])
+
+    def test_the_gradient_of_a_weight_is_not_copied(self):
+        m = tenon.nn.Linear(3, 2)
+        m(tenon.ones(4, 3)).relu().sum().backward()
+        self.assertEqual((m.weight.grad._version, m.bias.grad._version), (0, 0))
+
+
 if __name__ == "__main__":
     harness.main()

@@ -93,6 +93,8 @@ def _with_own(args, numbers):
     for n in numbers:
         leaves = []
         build = flatten(args[n], leaves)
+        if any(isinstance(v, tenon.Tensor) and not v.is_floating_point() and not v.is_complex() for v in leaves):
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         made = [_own(v) for v in leaves]
         args[n] = build(iter(made))
         own += made
@@ -122,6 +124,9 @@ def grad_and_value(func, argnums=0, has_aux=False):
             if output.dim() != 0:
                 raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                                    "%d dims. Maybe you wanted to use the vjp or jacrev APIs instead?" % output.dim())
+            if output.is_complex():
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got torch.%s"
+                                   % str(output.dtype).rpartition(".")[2])
             tensors = [t for t in own if isinstance(t, tenon.Tensor)]
             again = level > 1 or _reaches_others([output] if output.requires_grad else [], tensors)
             made = _rebuild(_gradients([output], own, [tenon.ones_like(output)], again), builds, argnums)
