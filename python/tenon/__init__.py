@@ -52,6 +52,7 @@ _NAMES = {
         "AnyType", "BoolType", "ClassType", "ComplexType", "DeviceObjType", "DictType", "FloatType", "FutureType", "IntType",
         "InterfaceType", "JitType", "ListType", "NoneType", "NumberType", "OptionalType", "ScriptObject", "StringType",
         "TensorType", "TupleType", "Type", "UnionType"),
+    "_fake_quantize": ("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"),
     "futures": ("Future",),
     "_higher_order_ops": ("while_loop",),
     "cpu": ("Event", "Stream"),

@@ -435,6 +435,21 @@ class Small(unittest.TestCase):
         self.assertEqual(tenon.lu(tenon.zeros(2, 2), get_infos=True)[2].item(), 1)
         self.assertIn("training", typing.get_type_hints(tenon.nn.CrossEntropyLoss()))
 
+    def test_values_as_if_in_few_bits(self):
+        x = tenon.tensor([-3.0, -0.25, 0.05, 0.15, 2.0, 100.0], requires_grad=True)
+        out = tenon.fake_quantize_per_tensor_affine(x, 0.1, 10, 0, 255)
+        out.sum().backward()
+        # Made by PyTorch 2.11 with the same call.
+        tenon.testing.assert_close(out.detach(), tenon.tensor([-1.0, -0.2, 0.0, 0.2, 2.0, 24.5]))
+        self.assertEqual(x.grad.tolist(), [0, 1, 1, 1, 1, 0])
+        w = tenon.arange(6.0).reshape(2, 3).sub(2.5).requires_grad_()
+        made = tenon.fake_quantize_per_channel_affine(w, tenon.tensor([0.5, 0.2]), tenon.tensor([0, 1]), 0, -4, 3)
+        tenon.testing.assert_close(made.detach(), tenon.tensor([[-2.0, -1.5, -0.5], [0.4, 0.4, 0.4]]))
+        made.sum().backward()
+        self.assertEqual(w.grad.tolist(), [[0, 1, 1], [1, 0, 0]])
+        with self.assertRaisesRegex(RuntimeError, "must be between"):
+            tenon.fake_quantize_per_tensor_affine(x, 0.1, 300, 0, 255)
+
     def test_groups_of_one_dtype(self):
         xs = [tenon.ones(1), tenon.ones(1, dtype=tenon.float64), tenon.ones(2)]
         made = tenon.utils._foreach_utils._group_tensors_by_device_and_dtype([xs, []], with_indices=True)
