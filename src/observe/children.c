@@ -9,19 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int rank(const tni_seen_child *child)
+{
+    return child->in_operator ? 2 : child->has_record ? 1 : 0;
+}
+
 static void add_child(tni_seen *seen, int pid)
 {
-    tni_seen_child child = {.pid = (uint32_t)pid, .has_record = tni_proc_has_record(pid)};
+    tni_seen_child child = {.pid = (uint32_t)pid};
+    child.has_record = tni_proc_has_record(pid, &child.in_operator);
     tni_proc_name(pid, child.name, sizeof child.name);
     uint32_t n = seen->n_children++;
-    if (n >= TNI_SEEN_CHILDREN && !child.has_record)
-        return;
-    uint32_t at = n < TNI_SEEN_CHILDREN ? n : TNI_SEEN_CHILDREN - 1;
-    while (child.has_record && at > 0 && !seen->children[at - 1].has_record) {
-        seen->children[at] = seen->children[at - 1];
+    uint32_t at = n < TNI_SEEN_CHILDREN ? n : TNI_SEEN_CHILDREN;
+    while (at > 0 && rank(&seen->children[at - 1]) < rank(&child)) {
+        if (at < TNI_SEEN_CHILDREN)
+            seen->children[at] = seen->children[at - 1];
         at--;
     }
-    if (at == n || child.has_record)
+    if (at < TNI_SEEN_CHILDREN)
         seen->children[at] = child;
 }
 

@@ -11,9 +11,10 @@ bool tni_proc_read(const char *path, char *to, size_t n);
 bool tni_proc_line(const char *text, const char *name, const char **at);
 /* What process @p pid is called, without what a terminal would obey; "" when it is not there. */
 void tni_proc_name(int pid, char *to, size_t n);
-/* Whether it has a record that may be read. */
-bool tni_proc_has_record(int pid);
-/* Its first children, those that have a record before others, into seen->children. */
+/* Whether it has a record that may be read; *in_operator: and a thread is in an operator. */
+bool tni_proc_has_record(int pid, bool *in_operator);
+/* Its first children into seen->children: those in an operator, those that have a record, others.
+ */
 void tni_proc_children(int pid, tni_seen *seen);
 
 #endif

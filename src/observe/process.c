@@ -178,22 +178,6 @@ static tn_status refuse(int pid, int why, const char *name, const struct stat *s
             pid, name, strerror(why));
 }
 
-bool tni_proc_has_record(int pid)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/fd", pid);
-    DIR *dir = opendir(path);
-    if (!dir)
-        return false;
-    tni_process_records records = {.n = 0};
-    bool foreign = false;
-    find_records(pid, dir, &records, &foreign);
-    closedir(dir);
-    bool found = records.n > 0;
-    tni_process_close(&records);
-    return found;
-}
-
 tn_status tni_process_open(int pid, tni_process_records *out)
 {
     char path[64], name[32];
@@ -331,6 +315,31 @@ static bool is_in_operators(const tni_seen *seen)
             return true;
     }
     return false;
+}
+
+bool tni_proc_has_record(int pid, bool *in_operator)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    DIR *dir = opendir(path);
+    *in_operator = false;
+    if (!dir)
+        return false;
+    tni_process_records records = {.n = 0};
+    bool foreign = false;
+    find_records(pid, dir, &records, &foreign);
+    closedir(dir);
+    bool found = records.n > 0;
+    for (int i = 0; i < records.n && !*in_operator; i++) {
+        tni_seen child;
+        if (tni_seen_read(records.fd[i], false, &child) != TN_OK)
+            tn_clear_error();
+        else
+            *in_operator = is_in_operators(&child);
+        tni_seen_clear(&child);
+    }
+    tni_process_close(&records);
+    return found;
 }
 
 void tni_process_look(int pid, tni_seen *seen)

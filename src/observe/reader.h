@@ -19,7 +19,8 @@ enum {
 /* A process that the one that is looked at has started. */
 typedef struct tni_seen_child {
     uint32_t pid;
-    bool has_record; /* it uses Tenon, too */
+    bool has_record;  /* it uses Tenon, too */
+    bool in_operator; /* and a thread of it is in an operator or a backward pass now */
     char name[32];
 } tni_seen_child;
 

@@ -521,8 +521,9 @@ static void judge_idle(const tni_seen *seen, tni_verdict *v)
     if (child && child->has_record)
         tni_str_addf(&v->next,
                      "its child %u uses Tenon, too, and may be what it waits for: "
-                     "tenon doctor %u",
-                     child->pid, child->pid);
+                     "tenon doctor %u%s",
+                     child->pid, child->pid,
+                     child->in_operator ? " (a thread of it is in an operator)" : "");
     else
         tni_str_add(&v->next, !seen->pid ? "nothing: the recent calls of each thread are below"
                               : seen->is_python

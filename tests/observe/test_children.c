@@ -108,7 +108,7 @@ TEST(who_waits_for_any_child_and_has_one_waits_for_that)
     check("find out why %d does not end");
 }
 
-TEST(many_children_are_counted_and_those_with_a_record_come_first)
+TEST(many_children_are_counted_and_those_in_an_operator_come_first)
 {
     enum { CHILDREN = TNI_SEEN_CHILDREN + 4 };
     pid_t pids[CHILDREN];
@@ -117,30 +117,34 @@ TEST(many_children_are_counted_and_those_with_a_record_come_first)
     ASSERT(pipe(held) == 0);
     for (int i = 0; i < CHILDREN; i++) {
         pids[i] = fork();
-        if (pids[i] == 0) { /* one that never dispatched has no record; the last has one */
+        if (pids[i] == 0) { /* the last two have a record, the last is in an operator */
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (i == CHILDREN - 1)
-                tn_tensor_unref(kit_ones(TN_CPU));
-            else
+            if (i < CHILDREN - 2)
                 execlp("cat", "cat", (char *)NULL);
+            tn_tensor_unref(kit_ones(TN_CPU));
             (void)!write(held[1], "r", 1);
+            if (i == CHILDREN - 1)
+                (void)!kit_call(kit_op("stays", TN_KEY_CPU, only_stays), kit_ones(TN_CPU));
             kit_stay();
         }
     }
-    (void)!read(held[0], &letter, 1);
+    for (int i = 0; i < 2; i++)
+        (void)!read(held[0], &letter, 1);
     tni_seen seen;
     bool found = false; /* those that run another program may not have begun to */
     for (int i = 0; !found && i < 600; i++) {
         memset(&seen, 0, sizeof seen);
         tni_proc_children((int)getpid(), &seen);
-        found = seen.children[0].pid == (uint32_t)pids[CHILDREN - 1] &&
-                !seen.children[1].has_record && strcmp(seen.children[1].name, "cat") == 0;
+        found =
+            seen.children[0].pid == (uint32_t)pids[CHILDREN - 1] && seen.children[0].in_operator &&
+            seen.children[1].pid == (uint32_t)pids[CHILDREN - 2] && !seen.children[1].in_operator &&
+            !seen.children[2].has_record && strcmp(seen.children[2].name, "cat") == 0;
         if (!found)
             usleep(100000);
     }
     EXPECT(found);
     EXPECT_EQ_INT(seen.n_children, CHILDREN);
-    EXPECT_STR(seen.children[1].name, "cat");
+    EXPECT_STR(seen.children[2].name, "cat");
     for (int i = 0; i < CHILDREN; i++)
         kit_end(pids[i]);
     close(held[0]);
