@@ -6,12 +6,16 @@
 #
 #   test_hang_with_full_trace.sh [program or script.py]
 #
-# Without an argument: test_with_dispatch_trace beside this script. A .py runs on Tenon through
+# Without an argument: test_with_dispatch_trace beside this script, or in the build folder of the source tree. A .py runs on Tenon through
 # `python3 -m tenon.as_torch`. TENON_COMMAND names the `tenon` to diagnose with, TRACE_TIMEOUT the
 # seconds to wait (30), TRACE_LOG keeps the trace.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=${1:-$here/test_with_dispatch_trace}
+if [ $# -eq 0 ] && [ ! -x "$program" ]; then
+    program=$here/../build/repro/test_with_dispatch_trace
+    [ -x "$program" ] || { echo "FAIL: there is no test_with_dispatch_trace: build it with make"; exit 1; }
+fi
 seconds=${TRACE_TIMEOUT:-30}
 log=${TRACE_LOG:-}
 
@@ -20,7 +24,7 @@ if [ -z "$log" ]; then
     trap 'rm -f "$log"' EXIT
 fi
 tenon=${TENON_COMMAND:-}
-for candidate in "$here/../tenon" "$here/../../../bin/tenon" tenon; do
+for candidate in "$here/../tenon" "$here/../build/tenon" "$here/../../../bin/tenon" tenon; do
     [ -n "$tenon" ] || tenon=$(command -v "$candidate" || true)
 done
 case $program in

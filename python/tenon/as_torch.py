@@ -4,6 +4,7 @@
   python3 -m tenon.as_torch script.py args…      as python3 script.py args…
   python3 -m tenon.as_torch -m module args…      as python3 -m module args…
   python3 -m tenon.as_torch -c 'code' args…      as python3 -c 'code' args…
+  python3 -m tenon.as_torch - args… <<EOF        as python3 - args… <<EOF
 
 or, in a session: `import tenon.as_torch; tenon.as_torch.install()`.
 
@@ -282,7 +283,7 @@ def main(arguments):
     """What `python3 -m tenon.as_torch` does with its arguments."""
     if not arguments or arguments[0] in ("-h", "--help"):
         stream = sys.stdout if arguments else sys.stderr
-        stream.write("usage: python3 -m tenon.as_torch [-m module | -c code | script.py] [argument]…\n\n"
+        stream.write("usage: python3 -m tenon.as_torch [-m module | -c code | script.py | -] [argument]…\n\n"
                      "Runs a PyTorch program on Tenon: in it, `import torch` is Tenon.\n")
         return 0 if arguments else 2
     kind, rest = (arguments[0], arguments[1:]) if arguments[0] in ("-m", "-c") else (None, arguments)
@@ -298,6 +299,9 @@ def main(arguments):
     elif kind == "-c":
         sys.argv = ["-c"] + rest[1:]
         exec(compile(rest[0], "<string>", "exec", dont_inherit=True), _fresh_main())
+    elif rest[0] == "-":
+        sys.argv = rest
+        exec(compile(sys.stdin.buffer.read(), "<stdin>", "exec", dont_inherit=True), _fresh_main())
     else:
         sys.argv = rest
         _run_script(rest[0])

@@ -80,6 +80,8 @@ class Scripts(unittest.TestCase):
     def test_modules_code_and_missing_files(self):
         self.write("modm.py", "import torch, sys; print(__name__, sys.argv[1:], torch.__spec__.name)")
         self.assertEqual(self.as_torch("-m", "modm", "x", cwd=self.folder).stdout, "__main__ ['x'] tenon\n")
+        done = self.as_torch("-", "x", input="import sys, torch\nprint(sys.argv, torch.ones(1).shape)\nraise SystemExit(4)\n")
+        self.assertEqual((done.returncode, done.stdout.strip()), (4, "['-', 'x'] torch.Size([1])"), done.stderr)
         done = self.as_torch("-c", "import sys; print(sys.argv); sys.exit(3)", "y")
         self.assertEqual((done.stdout, done.returncode), ("['-c', 'y']\n", 3))
         done = self.as_torch("nowhere.py", cwd=self.folder)
