@@ -363,7 +363,6 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(rename_, "tenon._rare", "rename_")                             \
     X(frexp, "tenon._rare", "frexp")                                 \
     X(nonzero_static, "tenon._rare", "nonzero_static")               \
-    X(as_strided_scatter, "tenon._rare", "as_strided_scatter")       \
     X(eig, "tenon._rare", "eig")                                     \
     X(solve, "tenon._rare", "solve")                                 \
     X(symeig, "tenon._rare", "symeig")                               \
@@ -371,7 +370,6 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(lu, "tenon._rare", "lu")                                       \
     X(xpu, "tenon._rare", "xpu")                                     \
     X(rename, "tenon._functional", "rename")                         \
-    X(nanquantile, "tenon._functional", "nanquantile")               \
     X(where, "tenon._functional", "where")
 
 #define X(name, module, function)                                                  \

@@ -385,3 +385,12 @@ tn_status tni_kernel_randn_like(tn_call *call, tn_tensor *self, const tn_tensor_
     (void)call;
     return random_like(self, opts, memory_format, true, out);
 }
+
+tn_status tni_kernel_empty_out(tn_call *call, const int64_t *size, int64_t size_n,
+                               tn_memory_format memory_format, tn_tensor *out)
+{
+    (void)call;
+    TN_CHECK(memory_format == TN_FORMAT_NONE, TN_INVALID,
+             "'memory_format' argument is incompatible with 'out' tensor argument");
+    return tn_resize_(out, size, size_n, TN_FORMAT_NONE);
+}

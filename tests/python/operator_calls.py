@@ -38,7 +38,8 @@ def as_tenon(value):
             whole = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
             made = tenon.empty(whole.numel(), dtype=dtype_of(value))
             if whole.numel():
-                made.view(tenon.uint8).copy_(tenon.from_numpy(numpy.array(whole.view(torch.uint8).numpy())))
+                copy = whole.view(torch.uint8).clone()  # what NumPy has seen cannot be resized
+                made.view(tenon.uint8).copy_(tenon.from_numpy(numpy.array(copy.numpy())))
             if value.stride() != made.stride() or value.size() != made.size() or value.storage_offset():
                 # No view of it: some operators treat views otherwise.
                 made = tenon.empty(0, dtype=made.dtype).set_(made.untyped_storage(), value.storage_offset(),

@@ -19,6 +19,8 @@ CAST = "The reference wants the very dtype here; a result is cast, as in most of
 # (operators, arguments, what differs: regular expressions; the reason)
 RESULTS = [
     (r".*", r"", r"no error, but NotImplementedError: .*not implemented for '\w+'", MORE),
+    (r".*", r"", r"no error, but RuntimeError: expected scalar type \w+ but found \w+", MORE),
+    (r".*", r"", r"no error, but RuntimeError: .*INTERNAL ASSERT FAILED", "The reference fails an internal assertion"),
     (r".*", r"out=", r"no error, but RuntimeError: (Found dtype \w+ but expected|Expected out tensor to have dtype)", CAST),
     (r"gelu|_softmax|_log_softmax|narrow_copy|avg_pool3d|adaptive_avg_pool3d|im2col", r"out=\w+\[[^]]*\]\.(t|expanded)", r"^values differ",
      "The reference writes a given result of other strides as if it were contiguous"),

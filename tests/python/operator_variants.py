@@ -103,7 +103,7 @@ def other_default(argument):
         return (str(value * 2 + 0.5),) if isinstance(value, float) else ()
     if kind in ("Optional[int]", "Optional[SymInt]") and argument.name == "dtype":
         return "float64", "int64", "float16"
-    if kind == "Optional[int]" and argument.name not in ("layout",):
+    if kind == "Optional[int]" and argument.name not in ("layout", "memory_format"):
         return "0", "-1"
     if kind == "Optional[float]":
         return ("0.5",)

@@ -30,6 +30,7 @@ class Copies(unittest.TestCase):
         self.assertEqual(x.grad.tolist(), [0, 2, 4, 0])
         y = tenon.zeros(6, requires_grad=True)
         made = tenon.as_strided_scatter(y, tenon.ones(2), (2,), (2,), 1)
+        self.assertEqual(y.as_strided_scatter(tenon.ones(2), (2,), (2,), 1).tolist(), made.tolist())
         self.assertEqual(made.tolist(), [0, 1, 0, 1, 0, 0])
         made.sum().backward()
         self.assertEqual(y.grad.tolist(), [1, 0, 1, 0, 1, 1])
