@@ -273,27 +273,43 @@ static void subject_clear(subject *s)
 static tn_status fill_in(const subject *s, tn_tensor *const *inputs, int a, tn_value *out)
 {
     const tn_value *v = &s->args[a];
-    tn_tensor *list[MOST];
+    tn_tensor *list[MOST], *copies[MOST];
+    int n_copies = 0;
+    tn_status status = TN_OK;
     tn_value filled = *v;
     for (uint32_t e = 0; v->tag == TN_TAG_TENSOR_LIST && e < v->count; e++)
         list[e] = v->u.tensors[e];
-    for (int i = 0; i < s->n; i++) {
+    for (int i = 0; status == TN_OK && i < s->n; i++) {
+        tn_tensor *given = inputs[i];
         if (s->argument[i] != a)
             continue;
-        if (s->element[i] >= 0)
-            list[s->element[i]] = inputs[i];
-        else if (!s->schema->args[a].is_write)
-            filled = tn_value_tensor(inputs[i]);
-        else {
-            tn_tensor *copy;
-            TN_TRY(tn_clone(inputs[i], TN_FORMAT_NONE, &copy));
-            *out = tn_value_take_tensor(copy);
-            return TN_OK;
+        if (s->schema->args[a].is_write) {
+            status = tn_clone(given, TN_FORMAT_NONE, &given);
+            if (status != TN_OK)
+                break;
+            copies[n_copies++] = given;
         }
+        if (s->element[i] >= 0)
+            list[s->element[i]] = given;
+        else
+            filled = tn_value_tensor(given);
     }
     if (v->tag == TN_TAG_TENSOR_LIST)
         filled = tn_value_tensors(list, v->count);
-    return tn_value_copy(&filled, out);
+    if (status == TN_OK)
+        status = tn_value_copy(&filled, out);
+    while (n_copies > 0)
+        tn_tensor_unref(copies[--n_copies]);
+    return status;
+}
+
+static void add_results(const tn_value *v, tn_tensor **outputs, int64_t *n_outputs)
+{
+    if (v->tag == TN_TAG_TENSOR && v->u.tensor)
+        outputs[(*n_outputs)++] = tn_tensor_ref(v->u.tensor);
+    for (uint32_t e = 0; v->tag == TN_TAG_TENSOR_LIST && e < v->count; e++)
+        if (v->u.tensors[e] && *n_outputs < TN_GRADCHECK_MAX_OUTPUTS)
+            outputs[(*n_outputs)++] = tn_tensor_ref(v->u.tensors[e]);
 }
 
 static tn_status call(void *ctx, tn_tensor *const *inputs, int64_t n_inputs, tn_tensor **outputs,
@@ -310,13 +326,10 @@ static tn_status call(void *ctx, tn_tensor *const *inputs, int64_t n_inputs, tn_
     tn_manual_seed(7);
     if (status == TN_OK)
         status = tn_op_call(s->op, args, s->schema->nargs, rets);
-    for (int i = 0; status == TN_OK && i < tn_op_num_returns(s->op); i++) {
-        if (rets[i].tag == TN_TAG_TENSOR && rets[i].u.tensor)
-            outputs[(*n_outputs)++] = tn_tensor_ref(rets[i].u.tensor);
-        for (uint32_t e = 0; rets[i].tag == TN_TAG_TENSOR_LIST && e < rets[i].count; e++)
-            if (rets[i].u.tensors[e] && *n_outputs < TN_GRADCHECK_MAX_OUTPUTS)
-                outputs[(*n_outputs)++] = tn_tensor_ref(rets[i].u.tensors[e]);
-    }
+    for (int i = 0; status == TN_OK && i < tn_op_num_returns(s->op); i++)
+        add_results(&rets[i], outputs, n_outputs);
+    if (status == TN_OK && tn_op_num_returns(s->op) == 0)
+        add_results(&args[0], outputs, n_outputs); /* the list that it wrote */
     for (int i = 0; i < s->schema->nargs; i++)
         tn_value_clear(&args[i]);
     for (int i = 0; i < 8; i++)
