@@ -3,14 +3,14 @@
 """Gradients of every operator's own samples (ops/*.op), and the list of operators that PyTorch differentiates.
 
 Writes data/grad_samples.txt, and tests/ops/derivatives.txt: a line `grad NAME` for each operator of tests/ops/tier_a.txt that
-PyTorch has a derivative of, as it shows with at least one of the samples; `none NAME` for the others."""
+PyTorch has a derivative of, as it shows with at least one of the samples, of leaves or of results; `none NAME` for the others."""
 
 import os
 import re
 
 import torch
 
-from literal import TENSOR, Writer, split
+from literal import TENSOR, Writer, parse, split
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NEAR = {"f64": "rtol=1e-9 atol=1e-11", "f32": "rtol=2e-5 atol=5e-6", "f16": "rtol=1e-2 atol=1e-2", "bf16": "rtol=6e-2 atol=6e-2"}
@@ -71,6 +71,38 @@ def without_grad(pieces, schema, name):
             else piece for i, piece in enumerate(pieces)]
 
 
+def result_of(value, leaves):
+    """A literal's value, its floating and complex tensors results of calls, which may be written, on new leaves."""
+    if isinstance(value, list):
+        return [result_of(part, leaves) for part in value]
+    if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
+        return value
+    leaves.append(value.detach().clone().requires_grad_())
+    return leaves[-1] * 1
+
+
+def reaches_leaves(function, text):
+    """Does a gradient of the sample's results, or of what it wrote, come back to its arguments?"""
+    args, options, leaves = [], {}, []
+    for piece in split(text):
+        key, equals, rest = piece.partition("=")
+        if equals and re.match(r"[a-z_]\w*$", key) and not TENSOR.match(piece):
+            options[key] = result_of(parse(rest), leaves)
+        else:
+            args.append(result_of(parse(piece), leaves))
+    try:
+        before = [getattr(t, "grad_fn", None) for t in args[0]] if isinstance(args[0], list) else None
+        found = function(*args, **options)
+        if found is None:  # what was written has another history
+            found = [t for t, node in zip(args[0], before) if t.grad_fn is not node]
+        found = [t for t in (found if isinstance(found, (list, tuple)) else [found])
+                 if isinstance(t, torch.Tensor) and t.requires_grad]
+        grads = torch.autograd.grad([t.abs().sum() for t in found], leaves, allow_unused=True)
+    except (RuntimeError, ValueError, IndexError, TypeError):
+        return False
+    return any(grad is not None for grad in grads)
+
+
 class Samples(Writer):
     """Writes cases, and notes which operators have a derivative."""
 
@@ -113,6 +145,9 @@ class Samples(Writer):
             return
         self.seen.add(op)
         samples = [text.replace("meta f", "f") for text in samples]
+        if any(reaches_leaves(self.function(op), text) for text in samples
+               if "meta" not in text and not DEADLY.match(op + " " + text) and not OTHERWISE.match(op + " " + text)):
+            self.differentiable.add(op)
         samples = [text for text in samples if not re.search(r"\bc(64|128)\b|complex|meta|\dj\b", text)
                    and not DEADLY.match(op + " " + text) and not OTHERWISE.match(op + " " + text)]
         lines = [line for line in (self.sample(op, text, True) for text in samples) if line]
