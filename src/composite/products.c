@@ -407,8 +407,7 @@ tn_status tni_composite__weight_norm_interface(tn_tensor *v, tn_tensor *g, int64
     bool half = dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *wide = half ? tnx_to_dtype(v, TN_DTYPE_F32, false, false, TN_FORMAT_NONE) : v;
-    TN_TRY(tni_leave(scope, tnx_norm_except_dim(wide, 2, dim), &norms));
-    TN_TRY(tn_scope_enter(&scope));
+    norms = tn_scope_keep(tnx_norm_except_dim(wide, 2, dim));
     tn_tensor *w = tnx_mul(wide, tnx_div(g, norms));
     if (half)
         w = tnx_to_dtype(w, dtype, false, false, TN_FORMAT_NONE);
