@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """``tenon._C._profiler``: ranges of one's own in a recording, as code that runs often writes them."""
 
-from tenon import _C
+from tenon import _python_stack
 
 
 class _RecordFunctionFast:
@@ -13,8 +13,8 @@ class _RecordFunctionFast:
         self.name = name
 
     def __enter__(self):
-        _C._profiler_range_begin(self.name)
+        _python_stack.range_begin(self.name)
         return self
 
     def __exit__(self, *args):
-        _C._profiler_range_end()
+        _python_stack.range_end()

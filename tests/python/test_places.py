@@ -197,8 +197,8 @@ class Shown(unittest.TestCase):
             tenon.ops.places.profiled(tenon.ones(2))
         outer, event = [e for e in prof.events() if e.key == "places::profiled"]
         self.assertIs(event.cpu_parent, outer)
-        self.assertIn("Quiet.__torch_dispatch__ (%s:" % HERE, outer.stack[-1])
-        self.assertEqual(event.stack, ["inner (%s:%d)" % (HERE, line_of(inner))])
+        self.assertIn("Quiet.__torch_dispatch__ (%s:" % HERE, outer.kernels[-1])
+        self.assertEqual(event.kernels, ["inner (%s:%d)" % (HERE, line_of(inner))])
         path = os.path.join(self.enterContext(_folder()), "trace.json")
         prof.export_chrome_trace(path)
         with open(path) as file:

@@ -45,6 +45,87 @@ class Profiler(unittest.TestCase):
             tenon.ones(2).exp()
         self.assertIn("aten::exp", [event.key for event in prof.events()])
 
+    def test_events_have_the_python_functions_around_them(self):
+        def here(function):
+            return "test_profiler.py(%d): %s" % (function.__code__.co_firstlineno, function.__name__)
+
+        def inner(x):
+            return x @ x
+
+        def outer(x):
+            with record_function("mine"):
+                return inner(x).relu()
+        x = tenon.ones(3, 3)
+        with profile(with_stack=True) as prof:
+            outer(x)
+            inner(x)
+            with self.assertRaises(RuntimeError):
+                inner(tenon.ones(2, 3))
+            tenon.ones(2).exp()
+        stacks = {}
+        for event in prof.events():
+            names = [place.rpartition("/")[2] for place in event.stack]
+            stacks.setdefault(event.name, []).append([n for n in names if n.startswith("test_profiler.py") and not n.endswith("<module>")])
+        test = here(type(self).test_events_have_the_python_functions_around_them)
+        self.assertEqual(stacks["aten::mm"][:2], [[here(inner), here(outer), test], [here(inner), test]])
+        self.assertEqual(stacks["aten::relu"], [[here(outer), test]])
+        self.assertEqual(stacks["mine"], [[here(outer), test]])
+        self.assertEqual(stacks["aten::exp"], [[test]])
+        relu = next(e for e in prof.events() if e.name == "aten::relu")
+        self.assertEqual(relu.cpu_parent.name, "mine")
+        rows = [e for e in prof.key_averages(group_by_stack_n=2) if e.key == "aten::mm"]
+        self.assertEqual(len(rows), 2)
+        self.assertEqual(len({tuple(row.stack) for row in rows}), len(rows))
+        self.assertIn("Source Location", prof.key_averages(group_by_stack_n=1).table())
+        self.assertNotIn("Source Location", prof.key_averages().table())
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "stacks.txt")
+            prof.export_stacks(path)
+            with open(path, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+            for line in lines:
+                places, value = line.rsplit(" ", 1)
+                self.assertGreater(int(value), 0)
+                self.assertIn(test.replace(" ", "_"), places)
+            with self.assertRaisesRegex(ValueError, "metric should be one of"):
+                prof.export_stacks(path, "time")
+
+    def test_ranges_may_begin_and_end_in_other_functions(self):
+        part = record_function("crossing")
+
+        def opens():
+            part.__enter__()
+
+        def closes():
+            tenon.ones(2).exp()
+            part.__exit__(None, None, None)
+            tenon.ones(2).sin()
+        with profile(with_stack=True) as prof:
+            opens()
+            tenon.ones(2).neg()
+            closes()
+            tenon.ones(2).cos()
+        parents = {e.name: e.cpu_parent.name if e.cpu_parent else None for e in prof.events()}
+        self.assertEqual([parents["aten::" + n] for n in ("neg", "exp", "sin", "cos")],
+                         ["crossing", "crossing", None, None])
+        self.assertEqual(len([e for e in prof.events() if e.name == "crossing"]), 1)
+
+    def test_a_profile_function_of_the_users_comes_back(self):
+        import sys
+        import threading
+
+        def mine(frame, event, arg):
+            return None
+        sys.setprofile(mine)
+        try:
+            with profile(with_stack=True):
+                other = threading.Thread(target=lambda: tenon.ones(2).exp())
+                other.start()
+                other.join()
+            self.assertIs(sys.getprofile(), mine)
+        finally:
+            sys.setprofile(None)
+
     def test_a_schedule_chooses_steps(self):
         plan = schedule(wait=1, warmup=1, active=2, repeat=1)
         self.assertEqual([plan(i) for i in range(5)],

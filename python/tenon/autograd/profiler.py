@@ -2,11 +2,12 @@
 """The profiler: what ran, how often, for how long. Recording is the core's; here is what users ask of it."""
 import functools
 
-from tenon import _C, _place
+from tenon import _C, _place, _python_stack
 
 __all__ = ["profile", "record_function", "FunctionEvent", "FunctionEventAvg", "EventList", "emit_nvtx", "emit_itt"]
 
 _CALL, _REDISPATCH, _BACKWARD, _RANGE = range(4)
+_METRICS = ["self_cpu_time_total", "self_cuda_time_total"]
 
 
 def _time_text(us):
@@ -23,6 +24,11 @@ def _bytes_text(n):
             return "%s%g %s" % (sign, round(n, 2), unit)
         n /= 1024
     return ""
+
+
+def _shortened(place, width):
+    """The end of a place, which tells most."""
+    return place if width is None or len(place) <= width else "..." + place[3 - width:]
 
 
 def _shapes_of(text):
@@ -49,7 +55,8 @@ class FunctionEvent:
     def __init__(self, id, record):
         (kind, self.name, shapes, kernel, start, duration, own, self.thread, self.depth, self.parent, seq,
          self.memory) = record
-        self.stack = [kernel] if kernel else []  # with_stack: the kernels that it went through, "name (file:line)"
+        self.kernels = [kernel] if kernel else []  # with_stack: those that it went through, "name (file:line)"
+        self.stack = []  # with_stack: the Python functions around it, innermost first, "file(line): name"
         self.id, self.sequence_nr, self.kind = id, seq, kind
         self.time_range = Interval(start / 1e3, (start + duration) / 1e3)
         self.cpu_time_total = duration / 1e3
@@ -83,7 +90,7 @@ class FunctionEventAvg:
     cpu_time = property(lambda self: self.cpu_time_total / self.count if self.count else 0.0)
     device_time = device_time_total = self_device_time_total = device_memory_usage = 0
     cuda_time = cuda_time_total = self_cuda_time_total = flops = 0
-    stack = ()
+    stack = []
 
     def add(self, event):
         self.count += event.count
@@ -114,9 +121,11 @@ class EventList(list):
         """One line a name; sorted as they first appeared."""
         found = {}
         for e in self:
-            key = (e.key, str(e.input_shapes)) if group_by_input_shape else e.key
+            stack = e.stack[:group_by_stack_n]
+            key = (e.key, str(e.input_shapes) if group_by_input_shape else "", *stack)
             if key not in found:
                 found[key] = FunctionEventAvg(e.key)
+                found[key].stack = stack
             found[key].add(e)
         return EventList(found.values(), self._profile, self._profile_memory)
 
@@ -141,10 +150,13 @@ class EventList(list):
 
         heads = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls"]
         shapes = any(e.input_shapes for e in self)
+        sources = any(e.stack for e in self)
         if self._profile_memory:
             heads.insert(6, "CPU Mem")
         if shapes:
             heads.append("Input Shapes")
+        if sources:
+            heads.append("Source Location")
         cells = []
         for e in rows[:row_limit] if row_limit >= 0 else rows:
             name = _place.plain(e.key)
@@ -156,7 +168,11 @@ class EventList(list):
                 row.insert(6, _bytes_text(e.cpu_memory_usage))
             if shapes:
                 row.append(str(e.input_shapes)[:max_shapes_column_width])
+            places = [_shortened(place, max_src_column_width) for place in e.stack[:5]] if sources else []
+            if sources:
+                row.append(places[0] if places else "")
             cells.append(row)
+            cells += [[""] * len(row[1:]) + [place] for place in places[1:]]
         widths = [max([len(h), 12] + [len(r[i]) for r in cells]) for i, h in enumerate(heads)]
         rule = "  ".join("-" * w for w in widths)
         lines = ["  ".join(t.rjust(w) for t, w in zip(r, widths)) for r in [heads] + cells]
@@ -164,6 +180,17 @@ class EventList(list):
         if header is not None:
             text.insert(0, header)
         return "\n".join(text)
+
+    def export_stacks(self, path, metric="self_cpu_time_total"):
+        """A line for each event with a stack, outermost function first, and its time in microseconds: what makes flame graphs."""
+        if metric not in _METRICS:
+            raise ValueError("metric should be one of: " + str(_METRICS))
+        blanks = str.maketrans(" ;\t\n", "____")
+        with open(path, "w", encoding="utf-8") as file:
+            for e in self:
+                value = int(getattr(e, metric.replace("cuda", "device")))
+                if e.stack and value > 0:
+                    file.write(";".join(place.translate(blanks) for place in reversed(e.stack)) + " %d\n" % value)
 
     def export_chrome_trace(self, path):
         """A file that Perfetto and chrome://tracing open."""
@@ -207,7 +234,7 @@ class profile:
         self.enabled = enabled
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.entered = False
-        self._recording = None
+        self._recording = self._python = None
         self.function_events = None
 
     def __enter__(self):
@@ -217,27 +244,39 @@ class profile:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
         _C._profiler_start(self.record_shapes, self.profile_memory, self.with_stack)
+        if self.with_stack:
+            self._python = _python_stack.PythonStacks()
+            self._python.start()
         return self
 
     def __exit__(self, *args):
         if not self.enabled:
             return False
+        if self._python is not None:
+            self._python.stop()
         self._recording = _C._profiler_stop()
         events = [FunctionEvent(i, r) for i, r in enumerate(self._recording.events())]
+        if self._python is not None:
+            for e, stack in zip(events, self._python.around(events)):
+                e.stack = stack
         for e in events:  # parents come first
             e.cpu_parent = events[e.parent] if e.parent >= 0 else None
-            if e.cpu_parent is not None and e.cpu_parent.kind == _REDISPATCH:  # is told of by the call around it
+            if e.cpu_parent is not None and self._is_told(e.cpu_parent):
                 e.cpu_parent = e.cpu_parent.cpu_parent
             if e.cpu_parent is None:
                 continue
-            if e.kind == _REDISPATCH:
+            if self._is_told(e):
                 e.cpu_parent.self_cpu_time_total += e.self_cpu_time_total
-                e.cpu_parent.stack += e.stack
+                e.cpu_parent.kernels += e.kernels
             else:
                 e.cpu_parent.cpu_children.append(e)
-        self.function_events = EventList([e for e in events if e.kind != _REDISPATCH], self._recording,
+        self.function_events = EventList([e for e in events if not self._is_told(e)], self._recording,
                                          self.profile_memory)
         return False
+
+    def _is_told(self, event):
+        """Is it no event of its own, but told of by others: a redispatch, or a Python function?"""
+        return event.kind == _REDISPATCH or (self._python is not None and self._python.made(event))
 
     def _check_finished(self):
         if self.function_events is None:
@@ -249,7 +288,7 @@ class profile:
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
         self._check_finished()
-        return self.function_events.key_averages(group_by_input_shape)
+        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n)
 
     def total_average(self):
         self._check_finished()
@@ -268,6 +307,12 @@ class profile:
         self._check_finished()
         _export(self._recording, path)
 
+    def export_stacks(self, path, metric="self_cpu_time_total"):
+        self._check_finished()
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        self.function_events.export_stacks(path, metric)
+
     def __str__(self):
         return "<unfinished torch.autograd.profile>" if self.function_events is None else str(self.function_events)
 
@@ -279,11 +324,11 @@ class record_function:
         self.name, self.args = name, args
 
     def __enter__(self):
-        _C._profiler_range_begin(self.name)
+        _python_stack.range_begin(self.name)
         return self
 
     def __exit__(self, *args):
-        _C._profiler_range_end()
+        _python_stack.range_end()
 
     def __call__(self, fn):
         @functools.wraps(fn)

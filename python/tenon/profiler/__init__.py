@@ -87,6 +87,7 @@ class profile:
         if not self.activities:
             raise AssertionError("No valid profiler activities found")
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
+        self.record_steps = schedule is not None
         self.on_trace_ready, self.record_shapes, self.profile_memory = on_trace_ready, record_shapes, profile_memory
         self.with_stack = with_stack
         self.step_num = 0
@@ -104,8 +105,9 @@ class profile:
                                                   with_stack=self.with_stack)
                 self.profiler.__enter__()
                 self._done = False
-            self._range = record_function("ProfilerStep#%d" % self.step_num)
-            self._range.__enter__()
+            if self.record_steps:
+                self._range = record_function("ProfilerStep#%d" % self.step_num)
+                self._range.__enter__()
 
     _done = True
 
@@ -149,10 +151,13 @@ class profile:
         return self.profiler.function_events
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        return self.events().key_averages(group_by_input_shape)
+        return self.events().key_averages(group_by_input_shape, group_by_stack_n)
 
     def export_chrome_trace(self, path):
         self.events().export_chrome_trace(path)
+
+    def export_stacks(self, path, metric="self_cpu_time_total"):
+        self.profiler.export_stacks(path, metric)
 
     def add_metadata(self, key, value):
         pass
