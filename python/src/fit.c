@@ -2,6 +2,7 @@
 /* fit.c: does an argument fit a parameter, and does a call fit a signature? What fits is boxed on
  * the C stack: nothing is allocated for arguments of usual size. The rules are torch's: a bool is
  * no int, an int is a float, a tensor of one element is a number, and so on. */
+#include "data.h"
 #include "fit.h"
 #include "override.h"
 
@@ -656,19 +657,6 @@ static int fit_out(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s, PyObjec
     return 1;
 }
 
-static const char *title(tn_dtype dtype)
-{
-    switch (dtype) {
-#define X(name, number, bytes, category, py, text, cpp) \
-    case TN_DTYPE_##name:                               \
-        return text;
-        TN_DTYPE_LIST(X)
-#undef X
-    default:
-        return "?";
-    }
-}
-
 /* Whether the options of a factory are those of what it writes; -1 with an exception if not. */
 static int check_options(PyObject *name, PyObject *value, const tn_tensor *out)
 {
@@ -680,7 +668,7 @@ static int check_options(PyObject *name, PyObject *value, const tn_tensor *out)
         if (tnpy_dtype_of(value, &dtype) || dtype == tn_tensor_dtype(out))
             return PyErr_Occurred() ? -1 : 0;
         PyErr_Format(PyExc_RuntimeError, "dtype %s does not match dtype of out parameter (%s)",
-                     title(dtype), title(tn_tensor_dtype(out)));
+                     tnpy_legacy_name(dtype), tnpy_legacy_name(tn_tensor_dtype(out)));
         return -1;
     }
     if (PyUnicode_CompareWithASCIIString(name, "device") != 0 ||

@@ -114,6 +114,36 @@ static tn_status write_view(TN_STOLEN tn_tensor *copied, TN_STOLEN tn_tensor *vi
     return TN_OK;
 }
 
+/* A copy with the strides of @p self: of everything that lies between its elements too. */
+static tn_status clone_with_strides(tn_tensor *self, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) all = NULL;
+    TN_AUTO(tn_tensor) copy = NULL;
+    int64_t last = 1, one = 1;
+    if (self->flags & TNI_DENSE)
+        return tn_clone(self, TN_FORMAT_PRESERVE, out);
+    for (int d = 0; d < self->ndim; d++)
+        last += self->numel ? (self->sizes[d] - 1) * self->strides[d] : 0;
+    TN_TRY(tn_as_strided(self, &last, 1, &one, 1, tn_some_int(self->offset), &all));
+    TN_TRY(tn_clone(all, TN_FORMAT_CONTIGUOUS, &copy));
+    return tn_as_strided(copy, self->sizes, self->ndim, self->strides, self->ndim, tn_some_int(0),
+                         out);
+}
+
+tn_status tni_composite_as_strided_scatter(tn_tensor *self, tn_tensor *src, const int64_t *size,
+                                           int64_t size_n, const int64_t *stride, int64_t stride_n,
+                                           tn_opt_int storage_offset, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) copy = NULL;
+    TN_AUTO(tn_tensor) part = NULL;
+    TN_TRY(clone_with_strides(self, &copy));
+    tn_opt_int from = storage_offset;
+    if (from.has) /* the copy begins where its elements do */
+        from.value -= self->offset;
+    TN_TRY(tn_as_strided(copy, size, size_n, stride, stride_n, from, &part));
+    return write_view(TN_MOVE(copy), TN_MOVE(part), src, out);
+}
+
 tn_status tni_kernel_select_scatter(tn_call *call, tn_tensor *self, tn_tensor *src, int64_t dim,
                                     int64_t index, tn_tensor **out)
 {

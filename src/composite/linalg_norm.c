@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* composite/linalg_norm.c: norms of matrices, by number and by name. */
+#include <math.h>
+#include <string.h>
+#include "composite/leave.h"
+#include "core/tensor.h"
+#include "gen/composites.h"
+#include "gen/kernels.h"
+#include "shape/expand.h"
+#include "tenon/ops.h"
+
+static tn_status check_norm(const tn_tensor *t)
+{
+    TN_CHECK(!tn_dtype_is_integral((tn_dtype)t->dtype, true), TN_INVALID,
+             "linalg.matrix_norm: Expected a floating point or complex tensor as input. Got %s",
+             tni_dtype_text((tn_dtype)t->dtype));
+    return TN_OK;
+}
+
+static tn_status two_dims(const char *op, const tn_tensor *t, const int64_t *dim, int64_t dim_n,
+                          int *a, int *b)
+{
+    TN_CHECK(dim_n == 2, TN_INVALID, "%s: dim must be a 2-tuple of ints", op);
+    TN_TRY(tni_wrap_dim(dim[0], t->ndim, a));
+    TN_TRY(tni_wrap_dim(dim[1], t->ndim, b));
+    TN_CHECK(*a != *b, TN_INVALID, "%s: dims must be different. Got (%lld, %lld)", op,
+             (long long)dim[0], (long long)dim[1]);
+    return TN_OK;
+}
+
+/* Singular values of the matrices that dimensions @p a and @p b make, along a new last dimension.
+ */
+static tn_tensor *values_over(tn_tensor *t, int a, int b)
+{
+    const int64_t from[] = {a, b}, to[] = {-2, -1};
+    return tnx_linalg_svdvals(tnx_movedim(t, from, 2, to, 2), NULL);
+}
+
+static tn_tensor *kept(tn_tensor *t, int a, int b, bool keepdim)
+{
+    int low = a < b ? a : b, high = a < b ? b : a;
+    return keepdim ? tnx_unsqueeze(tnx_unsqueeze(t, low), high) : t;
+}
+
+static tn_tensor *in_dtype(tn_tensor *t, tn_dtype dtype)
+{
+    return dtype == TN_DTYPE_NONE ? t : tnx_to_dtype(t, dtype, false, false, TN_FORMAT_NONE);
+}
+
+tn_status tni_composite_linalg_matrix_norm(tn_tensor *self, tn_scalar ord, const int64_t *dim,
+                                           int64_t dim_n, bool keepdim, tn_dtype dtype,
+                                           tn_tensor **out)
+{
+    int a, b;
+    tn_scope *scope;
+    double p = tn_scalar_to_double(ord), size = fabs(p);
+    const int64_t last = -1;
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
+    TN_TRY(check_norm(self));
+    TN_TRY(two_dims("linalg.matrix_norm", self, dim, dim_n, &a, &b));
+    TN_CHECK(size == 2.0 || size == 1.0 || isinf(size), TN_INVALID,
+             "linalg.matrix_norm: Order %g not supported.", p);
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *x = in_dtype(self, dtype), *made;
+    if (size == 2.0) {
+        tn_tensor *s = values_over(x, a, b);
+        made = p > 0 ? tnx_amax(s, &last, 1, false) : tnx_amin(s, &last, 1, false);
+        return tni_leave(scope, kept(made, a, b, keepdim), out);
+    }
+    int64_t inner = size == 1.0 ? a : b, outer = size == 1.0 ? b : a;
+    tn_tensor *sums = tnx_linalg_vector_norm(x, tn_int(1), &inner, 1, true, TN_DTYPE_NONE);
+    made = p > 0 ? tnx_amax(sums, &outer, 1, true) : tnx_amin(sums, &outer, 1, true);
+    if (!keepdim) {
+        const int64_t both[] = {a, b};
+        made = tnx_squeeze_dims(made, both, 2);
+    }
+    return tni_leave(scope, made, out);
+}
+
+tn_status tni_composite_linalg_matrix_norm_str(tn_tensor *self, const char *ord, const int64_t *dim,
+                                               int64_t dim_n, bool keepdim, tn_dtype dtype,
+                                               tn_tensor **out)
+{
+    int a, b;
+    tn_scope *scope;
+    const int64_t last = -1;
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
+    TN_TRY(check_norm(self));
+    TN_TRY(two_dims("linalg.matrix_norm", self, dim, dim_n, &a, &b));
+    TN_CHECK(strcmp(ord, "fro") == 0 || strcmp(ord, "nuc") == 0, TN_INVALID,
+             "linalg.matrix_norm: Order %s not supported.", ord);
+    if (ord[0] == 'f')
+        return tn_linalg_vector_norm(self, tn_int(2), dim, dim_n, keepdim, dtype, out);
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *s = values_over(in_dtype(self, dtype), a, b);
+    return tni_leave(scope, kept(tnx_sum_dim(s, &last, 1, false, TN_DTYPE_NONE), a, b, keepdim),
+                     out);
+}
+
+tn_status tni_composite_linalg_norm(tn_tensor *self, const tn_scalar *ord, const int64_t *dim,
+                                    int64_t dim_n, bool keepdim, tn_dtype dtype, tn_tensor **out)
+{
+    const int64_t all[] = {0, 1};
+    TN_CHECK(!dim || dim_n == 1 || dim_n == 2, TN_INVALID,
+             "linalg.norm: If dim is specified, it must be of length 1 or 2. Got %lld",
+             (long long)dim_n);
+    TN_CHECK(
+        dim || !ord || self->ndim == 1 || self->ndim == 2, TN_INVALID,
+        "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got %dD.",
+        self->ndim);
+    if (ord && ((dim && dim_n == 2) || (!dim && self->ndim == 2)))
+        return tn_linalg_matrix_norm(self, *ord, dim ? dim : all, 2, keepdim, dtype, out);
+    return tn_linalg_vector_norm(self, ord ? *ord : tn_int(2), dim, dim_n, keepdim, dtype, out);
+}
+
+tn_status tni_composite_linalg_norm_str(tn_tensor *self, const char *ord, const int64_t *dim,
+                                        int64_t dim_n, bool keepdim, tn_dtype dtype,
+                                        tn_tensor **out)
+{
+    const int64_t all[] = {0, 1};
+    TN_CHECK(!dim || dim_n == 2, TN_INVALID,
+             "linalg.norm: If dim is specified, it mut be of length 2 when 'ord' is '%s'", ord);
+    TN_CHECK(dim || self->ndim == 2, TN_INVALID,
+             "linalg.norm: If dim is not specified but ord is '%s', the input must be 2D. Got %dD.",
+             ord, self->ndim);
+    return tn_linalg_matrix_norm_str_ord(self, ord, dim ? dim : all, 2, keepdim, dtype, out);
+}
+
+tn_status tni_composite_nuclear_norm_dim(tn_tensor *self, const int64_t *dim, int64_t dim_n,
+                                         bool keepdim, tn_tensor **out)
+{
+    return tn_linalg_matrix_norm_str_ord(self, "nuc", dim, dim_n, keepdim, TN_DTYPE_NONE, out);
+}
+
+tn_status tni_composite_nuclear_norm(tn_tensor *self, bool keepdim, tn_tensor **out)
+{
+    const int64_t last[] = {-2, -1};
+    return tn_linalg_matrix_norm_str_ord(self, "nuc", last, 2, keepdim, TN_DTYPE_NONE, out);
+}
