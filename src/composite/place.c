@@ -80,7 +80,16 @@ tn_status tni_composite_index_fill_tensor(tn_tensor *self, int64_t dim, tn_tenso
              value->ndim);
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *v = tnx_to_dtype(value, (tn_dtype)self->dtype, false, false, TN_FORMAT_NONE);
-    return tni_leave(scope, put_slices(self, d, index, v), out);
+    /* By a mask: a place that is named twice has the value, and its gradient, once. */
+    int64_t n = self->ndim ? self->sizes[d] : 1, sizes[TN_MAX_DIMS];
+    for (int i = 0; i < self->ndim; i++)
+        sizes[i] = i == d ? n : 1;
+    tn_tensor_opts truth = tn_opts(TN_DTYPE_BOOL, self->device);
+    tn_tensor *mask = tnx_new_zeros(self, &n, 1, &truth);
+    tn_tensor *yes = tnx_new_full(self, NULL, 0, tn_bool(true), &truth);
+    mask = mask ? tnx_reshape(put_slices(mask, 0, index, yes), sizes, self->ndim) : NULL;
+    return tni_leave(scope, tnx_masked_fill_tensor_(tnx_clone(self, TN_FORMAT_PRESERVE), mask, v),
+                     out);
 }
 
 tn_status tni_composite_index_fill(tn_tensor *self, int64_t dim, tn_tensor *index, tn_scalar value,
