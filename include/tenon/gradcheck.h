@@ -21,8 +21,9 @@ extern "C" {
 
 /**
  * A function to check: computes outputs[0 … *n_outputs - 1], each owned by the caller then, from
- * its inputs, with operators that record. It must not write its inputs, and must give the same
- * results each time. Of results that were made before a failure it takes care itself.
+ * its inputs, with operators that record, *n_outputs at most TN_GRADCHECK_MAX_OUTPUTS. It must not
+ * write its inputs, and must give the same results each time. Of results that were made before a
+ * failure it takes care itself.
  */
 typedef tn_status (*tn_gradcheck_fn)(void *ctx, tn_tensor *const *inputs, int64_t n_inputs,
                                      TN_OWNED tn_tensor **outputs, int64_t *n_outputs);
@@ -32,7 +33,7 @@ typedef struct tn_gradcheck_opts {
     uint32_t size;     /**< sizeof(tn_gradcheck_opts) */
     int32_t undefined; /**< tn_opt_bool: with several results, one whose gradient is undefined
                             must act as one whose gradient is zero; NONE: check it */
-    double eps;        /**< half of the difference that an input is moved by */
+    double eps;        /**< half of the difference that an input is moved by; above 0 */
     double atol,
         rtol; /**< gradient and difference quotient are within atol + rtol * abs(quotient) */
     double nondeterminism; /**< how far two backward passes may differ */
@@ -52,7 +53,8 @@ typedef struct tn_gradcheck_opts {
  * @param inputs  those that require grad: float64 or complex128, on the CPU, each element at a
  * place of its own in memory
  * @retval TN_INVALID  they differ: the message names result, input, elements and both values. Or an
- *                     input is not fit, or nothing requires grad, or recording is off
+ *                     input is not fit, or nothing requires grad, or recording is off; or an
+ *                     option is out of range; or a result is not a tensor on the CPU
  */
 TN_API TN_NODISCARD tn_status tn_gradcheck(tn_gradcheck_fn fn, void *ctx, tn_tensor *const *inputs,
                                            int64_t n_inputs, const tn_gradcheck_opts *opts);

@@ -36,13 +36,10 @@ static void request_end(request *r)
 
 static tn_status request_begin(request *r, int64_t n_roots, int64_t n_targets)
 {
+    memset(r, 0, sizeof *r); /* request_end follows also when this fails */
     TN_CHECK(n_roots >= 0 && n_roots < INT32_MAX && n_targets >= 0 && n_targets < INT32_MAX,
              TN_INVALID, "a backward pass from %lld tensors to %lld", (long long)n_roots,
              (long long)n_targets);
-    r->n_roots = r->n_targets = 0;
-    memset(r->few_roots, 0, sizeof r->few_roots);
-    memset(r->few_targets, 0, sizeof r->few_targets);
-    memset(r->few_seeds, 0, sizeof r->few_seeds);
     r->roots = n_roots > FEW ? tni_calloc((size_t)n_roots * sizeof *r->roots) : r->few_roots;
     r->seeds = n_roots > FEW ? tni_calloc((size_t)n_roots * sizeof *r->seeds) : r->few_seeds;
     r->targets =

@@ -4,7 +4,7 @@
  * Numbers are looked at one by one, as real coordinates: a complex element has two. The gradient of
  * coordinate k of a result for coordinate c of an input is then an ordinary partial derivative: a
  * backward pass with the seed 1 (or i, for an imaginary part) at k gives those for all c. */
-#include "tenon/gradcheck.h"
+#include "autograd/gradcheck_call.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,18 +17,18 @@
 
 enum { MOST = TN_GRADCHECK_MAX_OUTPUTS };
 
-typedef struct outputs {
+typedef struct output_list {
     tn_tensor *v[MOST];
     int64_t n;
-} outputs;
+} output_list;
 
-static void outputs_clear(outputs *o)
+static void outputs_clear(output_list *o)
 {
     for (int64_t i = 0; i < o->n; i++)
         tn_tensor_unref(o->v[i]);
     o->n = 0;
 }
-#define AUTO_OUTPUTS __attribute__((cleanup(outputs_clear))) outputs
+#define AUTO_OUTPUTS __attribute__((cleanup(outputs_clear))) output_list
 
 typedef struct check {
     tn_gradcheck_fn fn;
@@ -39,6 +39,7 @@ typedef struct check {
     /* Inputs that require grad, and which they are. */
     tn_tensor **wanted;
     int64_t *which, n_wanted;
+    int64_t *counts; /* of each, its coordinates at the start */
     /* Results that are checked, in the order of the first call, and which they are. */
     int64_t checked[MOST], n_checked, n_outputs;
     int64_t n_in, n_out; /* coordinates, in all */
@@ -85,15 +86,46 @@ static void set_coordinate(tn_tensor *t, int64_t c, double value)
 
 /* ---- the function ---- */
 
-static tn_status run(const check *k, outputs *out)
+tn_status tni_gradcheck_call(tn_gradcheck_fn fn, void *ctx, tn_tensor *const *inputs,
+                             int64_t n_inputs, tn_tensor **outputs, int64_t *n_outputs)
 {
-    out->n = 0;
-    TN_TRY(k->fn(k->ctx, k->inputs, k->n_inputs, out->v, &out->n));
-    TN_CHECK(out->n >= 0 && out->n <= MOST, TN_INVALID, "gradcheck: %lld results, at most %d fit",
-             (long long)out->n, MOST);
-    for (int64_t i = 0; i < out->n; i++)
-        TN_CHECK(out->v[i] && out->v[i]->device.type == TN_DEVICE_CPU, TN_INVALID,
-                 "gradcheck: result %lld is not a tensor on the CPU", (long long)i);
+    int64_t n = 0;
+    memset(outputs, 0, MOST * sizeof *outputs);
+    *n_outputs = 0;
+    TN_TRY(fn(ctx, inputs, n_inputs, outputs, &n)); /* of its results it took care itself */
+    bool fit = n >= 0 && n <= MOST;
+    int64_t i = 0, held = fit ? n : MOST;
+    while (fit && i < n && outputs[i] && outputs[i]->device.type == TN_DEVICE_CPU &&
+           (outputs[i]->numel == 0 || (outputs[i]->storage && outputs[i]->storage->data)))
+        i++;
+    if (fit && i == n) {
+        *n_outputs = n;
+        return TN_OK;
+    }
+    for (int64_t k = 0; k < held; k++)
+        tn_tensor_unref(outputs[k]);
+    TN_CHECK(fit, TN_INVALID, "gradcheck: %lld results, at most %d fit", (long long)n, MOST);
+    TN_FAIL(TN_INVALID, "gradcheck: result %lld is not a dense tensor on the CPU", (long long)i);
+}
+
+/* The input that the function did not leave as it was (numbers are put back into it), -1: none. */
+static int64_t changed_input(const check *k)
+{
+    for (int64_t i = 0; i < k->n_wanted; i++) {
+        const tn_tensor *t = k->wanted[i];
+        if (coordinates(t) != k->counts[i] || tni_itemsize(t) < sizeof(double) ||
+            (t->numel > 0 && !t->storage->data))
+            return k->which[i];
+    }
+    return -1;
+}
+
+static tn_status run(const check *k, output_list *out)
+{
+    TN_TRY(tni_gradcheck_call(k->fn, k->ctx, k->inputs, k->n_inputs, out->v, &out->n));
+    int64_t changed = changed_input(k);
+    TN_CHECK(changed < 0, TN_INVALID, "gradcheck: the function changes its input %lld",
+             (long long)changed);
     return TN_OK;
 }
 
@@ -127,7 +159,8 @@ static tn_status measure(const check *k, tn_tensor *t, int64_t c, double *row, d
         set_coordinate(t, c, at - eps);
         status = read_outputs(k, other);
     }
-    set_coordinate(t, c, at);
+    if (status == TN_OK || changed_input(k) < 0)
+        set_coordinate(t, c, at);
     for (int64_t i = 0; status == TN_OK && i < k->n_out; i++) /* infinities that stay do not move */
         row[i] = row[i] == other[i] ? 0 : (row[i] - other[i]) / (2 * eps);
     return status;
@@ -135,11 +168,13 @@ static tn_status measure(const check *k, tn_tensor *t, int64_t c, double *row, d
 
 static tn_status measure_all(check *k)
 {
-    size_t n = (size_t)k->n_in * (size_t)k->n_out;
-    k->quotients = tni_alloc((n + (size_t)k->n_out + 1) * sizeof(double));
+    int64_t n = 0, nbytes = 0; /* one row more, for the other side */
+    if (!__builtin_mul_overflow(k->n_in + 1, k->n_out, &n) &&
+        !__builtin_mul_overflow(n + 1, (int64_t)sizeof(double), &nbytes))
+        k->quotients = tni_alloc((size_t)nbytes);
     TN_CHECK(k->quotients, TN_NOMEM, "gradcheck: no memory for %lld by %lld derivatives",
              (long long)k->n_in, (long long)k->n_out);
-    double *row = k->quotients, *other = k->quotients + n;
+    double *row = k->quotients, *other = k->quotients + (size_t)k->n_in * (size_t)k->n_out;
     for (int64_t i = 0; i < k->n_wanted; i++)
         for (int64_t c = 0; c < coordinates(k->wanted[i]); c++, row += k->n_out)
             TN_TRY(measure(k, k->wanted[i], c, row, other));
@@ -317,8 +352,8 @@ static tn_status check_input(const tn_tensor *t, int64_t i)
     TN_CHECK(t->dtype == TN_DTYPE_F64 || t->dtype == TN_DTYPE_C128, TN_INVALID,
              "gradcheck: input %lld requires grad and is %s, wanted float64 or complex128",
              (long long)i, tn_dtype_name((tn_dtype)t->dtype));
-    TN_CHECK(t->device.type == TN_DEVICE_CPU && (t->numel == 0 || t->storage->data), TN_INVALID,
-             "gradcheck: input %lld requires grad and is not on the CPU", (long long)i);
+    TN_CHECK(t->device.type == TN_DEVICE_CPU && (t->numel == 0 || (t->storage && t->storage->data)),
+             TN_INVALID, "gradcheck: input %lld requires grad and is not on the CPU", (long long)i);
     for (int d = 0; d < t->ndim; d++)
         TN_CHECK(
             t->strides[d] != 0 || t->sizes[d] < 2, TN_INVALID,
@@ -333,13 +368,16 @@ static tn_status find_wanted(check *k)
     size_t n = (size_t)k->n_inputs;
     k->wanted = tni_alloc((n + 1) * sizeof *k->wanted);
     k->which = tni_alloc((n + 1) * sizeof *k->which);
-    TN_CHECK(k->wanted && k->which, TN_NOMEM, "gradcheck: no memory for %zu inputs", n);
+    k->counts = tni_alloc((n + 1) * sizeof *k->counts);
+    TN_CHECK(k->wanted && k->which && k->counts, TN_NOMEM, "gradcheck: no memory for %zu inputs",
+             n);
     for (int64_t i = 0; i < k->n_inputs; i++) {
         tn_tensor *t = k->inputs[i];
         if (!t || !tn_tensor_requires_grad(t))
             continue;
         TN_TRY(check_input(t, i));
         k->which[k->n_wanted] = i;
+        k->counts[k->n_wanted] = coordinates(t);
         k->wanted[k->n_wanted++] = t;
         k->n_in += coordinates(t);
     }
@@ -356,7 +394,7 @@ static bool has_numbers(const tn_tensor *t)
 }
 
 /* Results that require grad; when there are none, all that could. */
-static bool find_checked(check *k, const outputs *out)
+static bool find_checked(check *k, const output_list *out)
 {
     bool recorded = false;
     for (int64_t i = 0; i < out->n; i++)
@@ -404,6 +442,11 @@ static tn_status read_opts(const tn_gradcheck_opts *given, tn_gradcheck_opts *ou
     TN_CHECK(given->size == sizeof *given, TN_INVALID,
              "tn_gradcheck_opts: size is %u, wanted %zu; start from TN_GRADCHECK_OPTS_INIT",
              given->size, sizeof *given);
+    TN_CHECK(given->eps > 0 && isfinite(given->eps), TN_INVALID,
+             "tn_gradcheck_opts: eps is %g, wanted a number above 0", given->eps);
+    TN_CHECK(given->atol >= 0 && given->rtol >= 0 && given->nondeterminism >= 0, TN_INVALID,
+             "tn_gradcheck_opts: atol is %g, rtol %g, nondeterminism %g, wanted none below 0",
+             given->atol, given->rtol, given->nondeterminism);
     *out = *given;
     return TN_OK;
 }
@@ -418,6 +461,7 @@ tn_status tn_gradcheck(tn_gradcheck_fn fn, void *ctx, tn_tensor *const *inputs, 
     tn_status status = check_all(&k);
     tni_free(k.wanted);
     tni_free(k.which);
+    tni_free(k.counts);
     tni_free(k.quotients);
     return status;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/gradgradcheck.c: second derivatives: tn_gradcheck of a backward pass. */
+#include "autograd/gradcheck_call.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
@@ -7,7 +9,6 @@
 #include "core/scalar.h"
 #include "core/tensor.h"
 #include "tenon/autograd.h"
-#include "tenon/gradcheck.h"
 #include "tenon/ops.h"
 
 enum { MOST = TN_GRADCHECK_MAX_OUTPUTS };
@@ -43,7 +44,7 @@ static tn_status gradients(void *ctx, tn_tensor *const *inputs, int64_t n_inputs
     const twice *t = ctx;
     tn_tensor *results[MOST], *wanted[MOST], *grads[MOST];
     int64_t n = 0, n_wanted = 0;
-    TN_TRY(t->fn(t->ctx, inputs, t->n_inputs, results, &n));
+    TN_TRY(tni_gradcheck_call(t->fn, t->ctx, inputs, t->n_inputs, results, &n));
     n = keep_recorded(results, n);
     for (int64_t i = 0; i < t->n_inputs && n_wanted < MOST; i++)
         if (inputs[i] && tn_tensor_requires_grad(inputs[i]))
@@ -90,7 +91,7 @@ static tn_status make_seeds(const twice *t, tn_tensor *const *inputs, tn_tensor 
 {
     tn_tensor *results[MOST];
     int64_t count = 0;
-    TN_TRY(t->fn(t->ctx, inputs, t->n_inputs, results, &count));
+    TN_TRY(tni_gradcheck_call(t->fn, t->ctx, inputs, t->n_inputs, results, &count));
     count = keep_recorded(results, count);
     tn_status status = TN_OK;
     for (*n = 0; *n < count && status == TN_OK; ++*n) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tn_gradcheck and tn_gradgradcheck find what is wrong, say where, and leave nothing behind. */
+#include <math.h>
 #include <string.h>
 
 #include "harness/test.h"
@@ -173,6 +174,104 @@ TEST(inputs_that_cannot_be_checked_are_refused)
                 tn_gradcheck(NULL, NULL, &x, 1, NULL));
     tn_tensor_unref(expanded);
     tn_tensor_unref(narrow);
+    tn_tensor_unref(x);
+}
+
+/* ---- functions that are wrong ---- */
+
+static int64_t claimed;
+static tn_status claims(void *ctx, tn_tensor *const *in, int64_t n, tn_tensor **out, int64_t *n_out)
+{
+    (void)ctx;
+    TN_TRY(tn_mul(in[0], in[n - 1], &out[0]));
+    *n_out = claimed;
+    return TN_OK;
+}
+
+static tn_status fails_with_a_count(void *ctx, tn_tensor *const *in, int64_t n, tn_tensor **out,
+                                    int64_t *n_out)
+{
+    (void)ctx, (void)in, (void)n, (void)out;
+    *n_out = 3;
+    out[1] = (tn_tensor *)(void *)&claimed; /* not ours to release */
+    return tn_fail(TN_VALUE, "the function says no");
+}
+
+static tn_status on_meta(void *ctx, tn_tensor *const *in, int64_t n, tn_tensor **out,
+                         int64_t *n_out)
+{
+    (void)ctx, (void)in, (void)n;
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F64, TN_META);
+    *n_out = 1;
+    return tn_ones(NULL, 0, &opts, &out[0]);
+}
+
+static tn_status makes_its_input_longer(void *ctx, tn_tensor *const *in, int64_t n, tn_tensor **out,
+                                        int64_t *n_out)
+{
+    (void)ctx, (void)n;
+    TN_TRY(tn_mul(in[0], in[0], &out[0]));
+    *n_out = 1;
+    tn_tensor *longer = NULL;
+    int64_t more = 1 << 16;
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F64, TN_CPU);
+    TN_TRY(tn_ones(&more, 1, &opts, &longer));
+    tn_status status = tn_tensor_set_data(in[0], longer);
+    tn_tensor_unref(longer);
+    return status;
+}
+
+TEST(a_function_may_lie_about_its_results)
+{
+    tn_tensor *x = leaf(2, TN_DTYPE_F64);
+    ASSERT_OK(tn_gradcheck(product, NULL, &x, 1, NULL));
+    int64_t before = tni_test_live;
+    static const int64_t counts[] = {-1, INT64_MIN, TN_GRADCHECK_MAX_OUTPUTS + 1, 1000, INT64_MAX};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        claimed = counts[i];
+        EXPECT_FAIL(TN_INVALID, "at most 64 fit", tn_gradcheck(claims, NULL, &x, 1, NULL));
+        EXPECT_FAIL(TN_INVALID, "at most 64 fit",
+                    tn_gradgradcheck(claims, NULL, &x, 1, NULL, NULL));
+    }
+    claimed = 2; /* and gives one */
+    EXPECT_FAIL(TN_INVALID, "result 1 is not a dense tensor on the CPU",
+                tn_gradcheck(claims, NULL, &x, 1, NULL));
+    EXPECT_FAIL(TN_INVALID, "result 1 is not a dense tensor on the CPU",
+                tn_gradgradcheck(claims, NULL, &x, 1, NULL, NULL));
+    EXPECT_FAIL(TN_INVALID, "result 0 is not a dense tensor on the CPU",
+                tn_gradgradcheck(on_meta, NULL, &x, 1, NULL, NULL));
+    EXPECT_FAIL(TN_VALUE, "the function says no",
+                tn_gradcheck(fails_with_a_count, NULL, &x, 1, NULL));
+    EXPECT_FAIL(TN_VALUE, "the function says no",
+                tn_gradgradcheck(fails_with_a_count, NULL, &x, 1, NULL, NULL));
+    tn_clear_error();
+    EXPECT_EQ_INT(tni_test_live, before);
+    EXPECT_FAIL(TN_INVALID, "the function changes its input 0",
+                tn_gradcheck(makes_its_input_longer, NULL, &x, 1, NULL));
+    tn_tensor_unref(x);
+}
+
+TEST(options_that_mean_nothing_are_refused)
+{
+    tn_tensor *x = leaf(2, TN_DTYPE_F64);
+    static const double steps[] = {0.0, -1e-6, (double)NAN, (double)INFINITY};
+    tn_gradcheck_opts opts = TN_GRADCHECK_OPTS_INIT;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        opts.eps = steps[i];
+        EXPECT_FAIL(TN_INVALID, "wanted a number above 0",
+                    tn_gradcheck(product, NULL, &x, 1, &opts));
+        EXPECT_FAIL(TN_INVALID, "wanted a number above 0",
+                    tn_gradgradcheck(product, NULL, &x, 1, NULL, &opts));
+    }
+    for (int i = 0; i < 6; i++) {
+        opts = (tn_gradcheck_opts)TN_GRADCHECK_OPTS_INIT;
+        double *which[] = {&opts.atol, &opts.rtol, &opts.nondeterminism};
+        *which[i / 2] = i % 2 ? -1e-9 : (double)NAN;
+        EXPECT_FAIL(TN_INVALID, "wanted none below 0", tn_gradcheck(product, NULL, &x, 1, &opts));
+    }
+    opts = (tn_gradcheck_opts)TN_GRADCHECK_OPTS_INIT;
+    opts.size = 4;
+    EXPECT_FAIL(TN_INVALID, "size is 4", tn_gradcheck(product, NULL, &x, 1, &opts));
     tn_tensor_unref(x);
 }
 
