@@ -29,7 +29,7 @@ static tn_tensor *chain(tn_tensor *a, tn_tensor *b, tn_tensor *c)
 
 static tn_tensor *refused(const char *text)
 {
-    return tni_scope_result(tni_fail(TN_UNSUPPORTED, TNI_WHERE, "%s", text), NULL);
+    return tni_scope_result(tni_fail(TN_INVALID, TNI_WHERE, "%s", text), NULL);
 }
 
 static bool is_complex(const tn_tensor *t)
@@ -138,12 +138,43 @@ tn_tensor *tni_grad_cholesky_gradient(tn_tensor *grad, tn_tensor *factor, bool u
     return tnx_mul_scalar(whole, tn_float(0.5));
 }
 
-/* P L^-H (lower(L^H G) + upper(G U^H)) U^-H, for square matrices. */
+/* L^-H (lower(L^H gL) + upper(gU U^H)) U^-H, of square factors; what came for one of them may be
+ * NULL. */
+static tn_tensor *square_lu(tn_tensor *grad_l, tn_tensor *grad_u, tn_tensor *L, tn_tensor *U)
+{
+    tn_tensor *lower = grad_l ? tnx_tril(tnx_matmul(adjoint(L), grad_l), -1) : NULL;
+    tn_tensor *upper = grad_u ? tnx_triu(tnx_matmul(grad_u, adjoint(U)), 0) : NULL;
+    tn_tensor *left = tnx_linalg_solve_triangular(adjoint(L), plus(lower, upper), true, true, true);
+    return tnx_linalg_solve_triangular(adjoint(U), left, false, false, false);
+}
+
+/* A wide matrix has A = P L [U1 U2], where U2 = L^-1 P^T A2 depends on L, too: L gets
+ * -L^-H gU2 U2^H of it. A high one has A = P [L1; L2] U, with L2 = (P^T A)2 U^-1, and U gets
+ * -L2^H gL2 U^-H. What is left is the square part. */
+static tn_tensor *lu_rows(tn_tensor *grad, tn_tensor *L, tn_tensor *U)
+{
+    int64_t m = L->sizes[L->ndim - 2], n = U->sizes[U->ndim - 1], k = m < n ? m : n;
+    tn_tensor *grad_l = tnx_tril(tnx_narrow(grad, -1, 0, k), -1);
+    tn_tensor *grad_u = tnx_triu(tnx_narrow(grad, -2, 0, k), 0);
+    if (m < n) {
+        tn_tensor *rest = tnx_narrow(grad_u, -1, k, n - k), *u = tnx_narrow(U, -1, 0, k);
+        rest = tnx_linalg_solve_triangular(adjoint(L), rest, true, true, true);
+        tn_tensor *others = tnx_matmul(rest, adjoint(tnx_narrow(U, -1, k, n - k)));
+        tn_tensor *square = square_lu(minus(grad_l, others), tnx_narrow(grad_u, -1, 0, k), L, u);
+        return tnx_cat((tn_tensor *[]){square, rest}, 2, -1);
+    }
+    if (m > n) {
+        tn_tensor *rest = tnx_narrow(grad_l, -2, k, m - k), *l = tnx_narrow(L, -2, 0, k);
+        rest = tnx_linalg_solve_triangular(adjoint(U), rest, false, false, false);
+        tn_tensor *others = tnx_matmul(adjoint(tnx_narrow(L, -2, k, m - k)), rest);
+        tn_tensor *square = square_lu(tnx_narrow(grad_l, -2, 0, k), minus(grad_u, others), l, U);
+        return tnx_cat((tn_tensor *[]){square, rest}, 2, -2);
+    }
+    return square_lu(grad_l, grad_u, L, U);
+}
+
 tn_tensor *tni_grad_lu_gradient(tn_tensor *grad, tn_tensor *LU, tn_tensor *pivots)
 {
-    if (LU && LU->sizes[LU->ndim - 1] != LU->sizes[LU->ndim - 2])
-        return refused(
-            "linalg.lu_factor: the gradient of matrices that are not square is not implemented");
     tn_tensor *P = NULL, *L = NULL, *U = NULL;
     if (tni_scope_failed() || !LU)
         return NULL;
@@ -151,11 +182,7 @@ tn_tensor *tni_grad_lu_gradient(tn_tensor *grad, tn_tensor *LU, tn_tensor *pivot
     P = tni_scope_result(status, P);
     L = tni_scope_result(status, L);
     U = tni_scope_result(status, U);
-    tn_tensor *lower = tnx_tril(tnx_matmul(adjoint(L), tnx_tril(grad, -1)), -1);
-    tn_tensor *upper = tnx_triu(tnx_matmul(tnx_triu(grad, 0), adjoint(U)), 0);
-    tn_tensor *left = tnx_linalg_solve_triangular(adjoint(L), plus(lower, upper), true, true, true);
-    tn_tensor *whole = tnx_linalg_solve_triangular(adjoint(U), left, false, false, false);
-    return tnx_matmul(P, whole);
+    return tni_scope_failed() ? NULL : tnx_matmul(P, lu_rows(grad, L, U));
 }
 
 /* What the factors got, over each other. */
@@ -171,7 +198,23 @@ tn_tensor *tni_grad_unpack_gradient(tn_tensor *grad_l, tn_tensor *grad_u, const 
 
 /* ---- QR ---- */
 
-/* (gQ + Q copy(M)) R^-H with M = R gR^H - gQ^H Q and its lower triangle copied to the upper one. */
+/* (gQ + Q copy(M)) R^-H with M = R gR^H - gQ^H Q and its lower triangle copied to the upper one.
+ * The diagonal of R is real, so that of copy(M) is. */
+static tn_tensor *high_qr(tn_tensor *grad_q, tn_tensor *grad_r, tn_tensor *Q, tn_tensor *R)
+{
+    tn_tensor *M = grad_r ? tnx_matmul(R, adjoint(grad_r)) : NULL;
+    if (grad_q)
+        M = M ? minus(M, tnx_matmul(adjoint(grad_q), Q)) : tnx_neg(tnx_matmul(adjoint(grad_q), Q));
+    tn_tensor *low = tnx_tril(M, -1), *middle = tnx_diagonal(M, 0, -2, -1);
+    if (is_complex(Q))
+        middle = as_type(tnx_real(middle), Q);
+    tn_tensor *whole = plus(plus(low, adjoint(low)), tnx_diag_embed(middle, 0, -2, -1));
+    tn_tensor *sum = plus(tnx_matmul(Q, whole), grad_q);
+    return tnx_linalg_solve_triangular(adjoint(R), sum, false, false, false);
+}
+
+/* A wide matrix has A = Q [R1 R2], where R2 = Q^H A2 = Q^H Q R2: Q gets A2 gR2^H of it, A2 gets
+ * Q gR2. */
 tn_tensor *tni_grad_qr_gradient(tn_tensor *grad_q, tn_tensor *grad_r, tn_tensor *Q, tn_tensor *R)
 {
     if (tni_scope_failed() || !Q || !R || (!grad_q && !grad_r))
@@ -179,18 +222,23 @@ tn_tensor *tni_grad_qr_gradient(tn_tensor *grad_q, tn_tensor *grad_r, tn_tensor 
     if (Q->ndim != R->ndim)
         return refused("The derivative of linalg.qr depends on Q, which is not computed when "
                        "mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to "
-                       "require gradients");
-    int64_t k = R->sizes[R->ndim - 2];
-    if (R->sizes[R->ndim - 1] != k || Q->sizes[Q->ndim - 1] != k)
-        return refused("linalg.qr: the gradient is implemented for matrices that are no wider than "
-                       "high, with mode='reduced'");
-    tn_tensor *M = grad_r ? tnx_matmul(R, adjoint(grad_r)) : NULL;
-    if (grad_q)
-        M = M ? minus(M, tnx_matmul(adjoint(grad_q), Q)) : tnx_neg(tnx_matmul(adjoint(grad_q), Q));
-    tn_tensor *low = tnx_tril(M, -1);
-    tn_tensor *whole = plus(plus(low, adjoint(low)), scaled_diagonal(M, 1.0));
-    tn_tensor *sum = plus(tnx_matmul(Q, whole), grad_q);
-    return tnx_linalg_solve_triangular(adjoint(R), sum, false, false, false);
+                       "differentiate through linalg.qr.");
+    int64_t m = Q->sizes[Q->ndim - 2], n = R->sizes[R->ndim - 1], k = R->sizes[R->ndim - 2];
+    if (m > n && k == m)
+        return refused("The QR decomposition is not differentiable when mode='complete' and nrows "
+                       "> ncols.");
+    if (n == k)
+        return high_qr(grad_q, grad_r, Q, R);
+    tn_tensor *square = tnx_narrow(R, -1, 0, k), *grad_square = NULL, *rest = NULL;
+    if (grad_r) {
+        rest = tnx_narrow(grad_r, -1, k, n - k);
+        grad_square = tnx_narrow(grad_r, -1, 0, k);
+        grad_q = plus(grad_q, chain(Q, tnx_narrow(R, -1, k, n - k), adjoint(rest)));
+    }
+    tn_tensor *left = high_qr(grad_q, grad_square, Q, square);
+    if (!rest)
+        return tnx_constant_pad_nd(left, (const int64_t[]){0, n - k}, 2, tn_int(0));
+    return tnx_cat((tn_tensor *[]){left, tnx_matmul(Q, rest)}, 2, -1);
 }
 
 /* ---- eigenvalues ---- */

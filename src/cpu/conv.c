@@ -63,12 +63,9 @@ static tn_status start_from_bias(conv_job *j)
 
 /* ---- products ---- */
 
-/* A product with one operand from the window, written down: rows [first, first + rows) of the
- * table, columns [begin, begin + n). */
-static void write_down(const conv_job *j, char *to, const char *data, const tni_gathered *x,
-                       int64_t first, int64_t rows, int64_t begin, int64_t n)
+void tni_window_write(char *to, int64_t size, const char *data, const tni_gathered *x,
+                      int64_t first, int64_t rows, int64_t begin, int64_t n)
 {
-    int64_t size = j->itemsize;
     for (int64_t i = first; i < first + rows; i++) {
         for (int64_t q = begin; q < begin + n;) {
             int64_t in = q % x->width, run = x->width - in;
@@ -81,6 +78,7 @@ static void write_down(const conv_job *j, char *to, const char *data, const tni_
     }
 }
 
+/* A product with one operand from the window, written down. */
 static tn_status written_down(const conv_job *j, const tni_gemm_args *given, tn_scalar beta)
 {
     bool last = j->c->channels_last;
@@ -102,12 +100,12 @@ static tn_status written_down(const conv_job *j, const tni_gemm_args *given, tn_
             g.c.data = (const char *)g.c.data + skip * j->itemsize;
             g.d = g.c;
             if (last) {
-                write_down(j, columns, given->a.data, x, at, n, 0, g.k);
+                tni_window_write(columns, j->itemsize, given->a.data, x, at, n, 0, g.k);
                 g.m = n;
                 g.a = (tni_matrix){columns, g.k, 1, 0};
             } else {
                 const char *data = (const char *)given->b.data + entry * g.b.batch * j->itemsize;
-                write_down(j, columns, data, x, 0, g.k, at, n);
+                tni_window_write(columns, j->itemsize, data, x, 0, g.k, at, n);
                 g.n = n;
                 g.b = (tni_matrix){columns, n, 1, 0};
             }

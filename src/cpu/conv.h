@@ -57,6 +57,11 @@ const char *tni_window_at(const tni_window *w, int64_t n, int64_t group);
 TN_NODISCARD tn_status tni_window_tables(const tni_window *w, const tni_phase *phase,
                                          tni_gathered *out);
 
+/* Elements of a table one after the other: rows [first, first + rows), of each the columns [begin,
+ * begin + n), of @p size bytes. For dtypes whose products take no tables. */
+void tni_window_write(char *to, int64_t size, const char *data, const tni_gathered *x,
+                      int64_t first, int64_t rows, int64_t begin, int64_t n);
+
 /* @p t with its channels where the computation wants them. */
 TN_NODISCARD tn_status tni_conv_turn(const tni_conv *c, const tn_tensor *t,
                                      TN_OWNED tn_tensor **out);

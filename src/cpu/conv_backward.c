@@ -4,7 +4,8 @@
  * That of the input is another convolution of the gradient, the adjoint. That of the weight is, for
  * each pair of (channel, tap) and channel of the result, the sum over all places of what the tap
  * saw there times the gradient: a product of the columns, which come straight from the window, with
- * the gradient. A transposed convolution is the same with the two exchanged. */
+ * the gradient. A transposed convolution is the same with the two exchanged. Of complex numbers the
+ * factor that is not the gradient is conjugate. */
 #include <string.h>
 #include "base/alloc.h"
 #include "cpu/conv.h"
@@ -15,6 +16,40 @@
 /* ---- the weight ---- */
 
 #define LARGE_IMAGE 256 /* places: sums along them are worth a product of their own */
+
+#define WRITTEN_BYTES (1 << 18)
+
+/* The product of complex numbers: what comes from the window is written down, some places at a
+ * time. */
+static tn_status product_written(const tni_window *w, const tni_gemm_args *given, tn_dtype dtype)
+{
+    const tni_gathered *x = given->gather_a ? given->gather_a : given->gather_b;
+    int64_t size = w->itemsize, length = given->gather_a ? given->m : given->n;
+    int64_t each = WRITTEN_BYTES / (length * size);
+    each = each < 16 ? 16 : each;
+    each = each < given->k ? each : given->k;
+    size_t nbytes = (size_t)(each * length * size);
+    char *columns = tni_alloc(nbytes);
+    TN_CHECK(columns, TN_NOMEM, "cannot allocate %zu bytes for a convolution", nbytes);
+    tn_status status = TN_OK;
+    for (int64_t at = 0; at < given->k && status == TN_OK; at += each) {
+        tni_gemm_args g = *given;
+        g.k = given->k - at < each ? given->k - at : each;
+        g.gather_a = g.gather_b = NULL;
+        if (given->gather_a) {
+            tni_window_write(columns, size, given->a.data, x, 0, length, at, g.k);
+            g.a = (tni_matrix){columns, g.k, 1, 0};
+            g.b.data = (const char *)given->b.data + at * given->b.row * size;
+        } else {
+            tni_window_write(columns, size, given->b.data, x, at, g.k, 0, length);
+            g.a.data = (const char *)given->a.data + at * given->a.col * size;
+            g.b = (tni_matrix){columns, length, 1, 0};
+        }
+        status = tni_gemm(dtype, &g, tn_int(1), tn_int(at > 0));
+    }
+    tni_free(columns);
+    return status;
+}
 
 /* One group, of a convolution with a window. @p sums: [out, columns] with channels last, else
  * [columns, out]. @p grad: [places of all images, channels]. */
@@ -42,6 +77,8 @@ static tn_status group_weight(const tni_window *w, const tni_gathered *tables, i
         g.c = (tni_matrix){sums, w->out_each, 1, 0};
     }
     g.d = g.c;
+    if (tn_dtype_is_complex(dtype))
+        return product_written(w, &g, dtype);
     return tni_gemm(dtype, &g, tn_int(1), tn_int(0));
 }
 
@@ -158,15 +195,45 @@ static tn_status weight_gradient(const tni_conv *c, tn_tensor *input, tn_tensor 
 
 /* ---- the operator ---- */
 
+/* The complex conjugate of @p t, in memory of its own with the same order; of real numbers @p t
+ * itself, referenced once more. */
+static tn_status conjugate(tn_tensor *t, tn_tensor **out)
+{
+    tn_dtype dtype = (tn_dtype)t->dtype;
+    if (!tn_dtype_is_complex(dtype)) {
+        *out = tn_tensor_ref(t);
+        return TN_OK;
+    }
+    int64_t strides[TN_MAX_DIMS];
+    TN_AUTO(tn_tensor) made = NULL;
+    tni_preserve_strides(t, strides);
+    TN_TRY(tni_tensor_new(t->ndim, t->sizes, strides, dtype, t->device, &made));
+    TN_TRY(tni_copy_cpu(made, t));
+    for (int64_t i = 0; i < made->numel; i++) {
+        if (dtype == TN_DTYPE_C128)
+            ((double *)made->data)[2 * i + 1] *= -1;
+        else
+            ((float *)made->data)[2 * i + 1] *= -1;
+    }
+    *out = TN_MOVE(made);
+    return TN_OK;
+}
+
 static tn_status compute(const tni_conv *c, tn_tensor *grad, tn_tensor *input, tn_tensor *weight,
                          tn_tensor *dx, tn_tensor *dw, tn_tensor *db)
 {
     tni_conv adjoint = tni_conv_adjoint(c);
-    if (dx)
-        TN_TRY(tni_conv_run(&adjoint, grad, weight, NULL, dx));
-    if (dw)
-        TN_TRY(c->transposed ? weight_gradient(&adjoint, grad, input, dw)
-                             : weight_gradient(c, input, grad, dw));
+    TN_AUTO(tn_tensor) of_weight = NULL;
+    TN_AUTO(tn_tensor) of_input = NULL;
+    if (dx) {
+        TN_TRY(conjugate(weight, &of_weight));
+        TN_TRY(tni_conv_run(&adjoint, grad, of_weight, NULL, dx));
+    }
+    if (dw) {
+        TN_TRY(conjugate(input, &of_input));
+        TN_TRY(c->transposed ? weight_gradient(&adjoint, grad, of_input, dw)
+                             : weight_gradient(c, of_input, grad, dw));
+    }
     static const int64_t but_channels[] = {0, 2, 3, 4};
     if (db)
         TN_TRY(tni_cpu_sum_dim(grad, but_channels, c->spatial + 1, false, TN_DTYPE_NONE, db));

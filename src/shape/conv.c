@@ -365,7 +365,7 @@ tn_status tni_conv_check_backward(const tn_tensor *grad, const tn_tensor *input,
                  "%d and tensor.size[%d] = %lld",
                  g.ndim, d, (long long)g.sizes[d], grad->ndim, d, (long long)grad->sizes[d]);
     TN_TRY(check_dtype(input, grad, "grad_output"));
-    TN_CHECK(tn_dtype_is_floating(g.dtype), TN_UNSUPPORTED,
+    TN_CHECK(tn_dtype_is_floating(g.dtype) || tn_dtype_is_complex(g.dtype), TN_UNSUPPORTED,
              "\"slow_conv%dd_cpu_grad_input\" not implemented for '%s'", g.ndim == 5 ? 3 : 2,
              tni_dtype_text(g.dtype));
     return TN_OK;

@@ -47,7 +47,6 @@ static const exception samples[] = {
     {"i64[0], f32[2]", "scatter wants a source of the index's shape"},
     {"bf16[6,4], i64[]=0, 0", "the padding row of an embedding has no gradient"},
     {"f64[3,4].t, i32[3]=1, 4, 2, True", "frequencies are not differentiated twice"},
-    {"convolution(c64", "no complex gradients of convolutions"},
     {"logcumsumexp(c64", "no complex gradients of running sums of exponentials"},
     {"eigh(", "one triangle counts, and the gradient is that of a symmetric matrix"},
     {"eigvalsh(", "the same"},

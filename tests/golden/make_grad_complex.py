@@ -34,6 +34,19 @@ def main():
                          ("cat", "[c64[2].grad, c64[1].grad]"), ("where.self", "bool[3], c64[3].grad, c64[3].grad"),
                          ("linalg_vector_norm", "c64[2,3].grad, 2, [1]"), ("linalg_vector_norm", "c64[2,3].grad, 1")):
             w.grad(op, args, CLOSE)
+        for op, args in (("conv1d", "c128[1,4,4].grad, c128[4,2,2].grad, c128[4].grad, [2], [1], [1], 2"),
+                         ("conv2d", "c128[1,2,3,3].grad, c128[2,2,2,2].grad, c128[2].grad"),
+                         ("conv2d.padding", "c64[1,1,3,3].grad, c64[2,1,2,2].grad, None, [1], 'same'"),
+                         ("conv3d", "c64[1,1,2,2,3].grad, c64[1,1,2,1,2].grad, c64[1].grad"),
+                         ("conv_transpose1d", "c128[1,2,3].grad, c128[2,2,2].grad, c128[2].grad, [2], [1], [1]"),
+                         ("conv_transpose2d.input", "c128[1,2,2,2].grad, c128[2,1,2,1].grad, c128[2].grad, [1], [0], [0], 2, [2]"),
+                         ("conv_transpose3d.input", "c64[1,1,2,1,2].grad, c64[1,1,2,1,2].grad")):
+            w.grad(op, args, CLOSE)
+        for op, args in (("linalg_qr", "c128[3,2].grad"), ("linalg_qr", "c128[2,2].grad, 'complete'"), ("linalg_qr", "c128[2,3].grad"),
+                         ("linalg_lu_factor_ex", "c128[3,2].grad"), ("linalg_lu_factor_ex", "c128[2,3].grad"),
+                         ("linalg_lu", "c128[2,3].grad"), ("linalg_lu", "c128[4,2].grad")):
+            w.grad(op, args, CLOSE)
+        w.grad("conv1d", "c128[1,1,3].grad, c128[1,1,2].grad", CLOSE + " twice")
         for op in ("mul.Tensor", "div.Tensor"):
             w.grad(op, "c128[3].grad, c128[3].grad", CLOSE + " twice")
         for op in ("view_as_real", "imag", "exp", "conj_physical"):
