@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/alloc.h"
+#include "tenon/dispatch.h"
 
 enum { TRIES = 6, MOST_DEPTH = 1 << 20 };
 
@@ -172,11 +173,21 @@ static uint32_t find_depth(const source *s, const tni_flight_thread *t, uint64_t
     return low + 1;
 }
 
+/* The frames from slot @p first on. Nothing is missing when there are none. */
+static void copy_last(const source *s, tni_seen_thread *t, uint64_t first)
+{
+    const tni_flight_thread *b = &t->block;
+    uint64_t end = b->slots_nbytes / sizeof *t->last;
+    while (t->n_last < TNI_SEEN_LAST && first + t->n_last < end &&
+           get(s, slot_at(b, first + t->n_last), &t->last[t->n_last], sizeof *t->last))
+        t->n_last++;
+}
+
 static bool copy_thread(const source *s, uint64_t at, tni_seen_thread *t)
 {
     if (!get(s, at, &t->block, sizeof t->block))
         return false;
-    t->depth = t->n_frames = t->n_recent = 0;
+    t->depth = t->n_frames = t->n_recent = t->n_last = 0;
     memset(t->frames, 0, (TNI_SEEN_OUTER + TNI_SEEN_INNER + TNI_SEEN_RECENT) * sizeof *t->frames);
     const tni_flight_thread *b = &t->block;
     if (!b->limit || b->slots_nbytes > s->nbytes || b->slots_at > s->nbytes)
@@ -189,6 +200,8 @@ static bool copy_thread(const source *s, uint64_t at, tni_seen_thread *t)
         !get(s, slot_at(b, base + t->depth - inner), t->frames + outer, inner * sizeof *t->frames))
         return true;
     t->n_frames = outer + inner;
+    if (t->depth)
+        copy_last(s, t, base + t->depth);
     uint64_t n = b->calls < TNI_SEEN_RECENT ? b->calls : TNI_SEEN_RECENT;
     for (uint64_t i = 0; i < n; i++) {
         uint64_t slot = (b->calls - 1 - i) % TNI_FLIGHT_RING;
@@ -409,6 +422,34 @@ void tni_seen_clear(tni_seen *seen)
 
 /* ---- two looks ---- */
 
+/* Then it has a stamp, unless the recorder is off. */
+static bool is_call(const tni_flight_frame *f)
+{
+    return f->kind == TN_EVENT_CALL || f->kind == TN_EVENT_CALL_BOXED;
+}
+
+const tni_flight_frame *tni_last_inside(const tni_seen_thread *t)
+{
+    const tni_flight_frame *f = &t->last[0];
+    if (!t->n_last || !is_call(f) || f->stage != TNI_STAGE_ENDED || f->depth != t->depth)
+        return NULL;
+    /* What an earlier call left there is older. */
+    for (uint32_t i = t->n_frames; i-- > 0;) {
+        if (is_call(&t->frames[i]))
+            return t->frames[i].stamp && f->stamp > t->frames[i].stamp ? f : NULL;
+    }
+    return NULL;
+}
+
+/* See Note [What counts as movement]. */
+static bool has_called(const tni_seen_thread *a, const tni_seen_thread *b)
+{
+    const tni_flight_frame *x = tni_last_inside(a), *y = tni_last_inside(b);
+    if (x && y && y->status && x->status == y->status && x->op == y->op)
+        return false;
+    return a->n_last != b->n_last || memcmp(a->last, b->last, a->n_last * sizeof *a->last) != 0;
+}
+
 static bool has_moved(const tni_seen_thread *a, const tni_seen_thread *b)
 {
     if (a->torn || b->torn || a->block.calls != b->block.calls || a->depth != b->depth ||
@@ -419,7 +460,7 @@ static bool has_moved(const tni_seen_thread *a, const tni_seen_thread *b)
             a->block.passes[i].n_done != b->block.passes[i].n_done)
             return true;
     }
-    return memcmp(a->frames, b->frames, a->n_frames * sizeof *a->frames) != 0;
+    return memcmp(a->frames, b->frames, a->n_frames * sizeof *a->frames) != 0 || has_called(a, b);
 }
 
 /* What somebody holds may be asked for again and again; any other wait is told by its beginning. */

@@ -13,7 +13,9 @@ enum {
     TNI_SEEN_OUTER = 32,  /* frames kept of a thread: the outermost … */
     TNI_SEEN_INNER = 224, /* … and the innermost */
     TNI_SEEN_RECENT = 8,  /* ended outermost calls, the newest first */
+    TNI_SEEN_LAST = 4,    /* frames beyond the innermost */
     TNI_SEEN_CHILDREN = 8,
+    TNI_SEEN_CYCLE_DEPTH = 24, /* frames that repeat are a cycle from here on */
 };
 
 /* A process that the one that is looked at has started. */
@@ -30,8 +32,11 @@ typedef struct tni_seen_thread {
     uint32_t n_frames; /* that are here: all, or the outermost and the innermost */
     uint32_t n_recent;
     tni_flight_frame *frames; /* owned; n_frames, then n_recent */
-    uint32_t copy;            /* of the library, from 0 */
-    bool torn;                /* it never stood still while it was copied */
+    /* Beyond the innermost frame: what was called there, has ended, and was called last. */
+    tni_flight_frame last[TNI_SEEN_LAST];
+    uint32_t n_last;
+    uint32_t copy; /* of the library, from 0 */
+    bool torn;     /* it never stood still while it was copied */
     /* What the system says; of a live process alone. */
     bool alive;
     char state; /* R S D T t Z, 0: not known */
@@ -100,6 +105,9 @@ void tni_process_close(tni_process_records *records);
 TN_NODISCARD tn_status tni_seen_read_all(const tni_process_records *records, tni_seen *out);
 /* Ask the system about the threads of @p pid. */
 void tni_process_look(int pid, tni_seen *seen);
+/* The call that the innermost frame made last and that has ended; NULL when it is not known to have
+ * made one. */
+const tni_flight_frame *tni_last_inside(const tni_seen_thread *t);
 /* What changed since @p before: fills in moved and cpu. */
 void tni_seen_compare(const tni_seen *before, tni_seen *now, uint64_t ns_between);
 

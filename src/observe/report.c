@@ -200,6 +200,24 @@ static void add_frame(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
     tni_str_add(s, "\n");
 }
 
+/* What the innermost of them called last. */
+static void add_last(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
+{
+    const tni_flight_frame *f = tni_last_inside(t);
+    char room[24];
+    if (!f)
+        return;
+    tni_str_addf(s, "  called last from there: %s", tni_seen_name(seen, TNI_NAME_OP, f->op, room));
+    if (f->status)
+        tni_str_addf(s, " (%s)", tn_status_name((tn_status)f->status));
+    if (seen->now) {
+        tni_str_add(s, seen->now_is_least ? ", begun at least " : ", begun ");
+        tni_add_age(s, seen->now, f->stamp);
+        tni_str_add(s, " ago");
+    }
+    tni_str_add(s, "\n");
+}
+
 static void add_frames(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
 {
     uint32_t skipped = t->depth - t->n_frames;
@@ -210,6 +228,7 @@ static void add_frames(tni_str *s, const tni_seen *seen, const tni_seen_thread *
         }
         add_frame(s, seen, t, i, i >= TNI_SEEN_OUTER ? i + skipped : i);
     }
+    add_last(s, seen, t);
     if (!t->depth && t->block.limit)
         tni_str_addf(s, "  in no operator, after %llu outermost calls\n",
                      (unsigned long long)t->block.calls);

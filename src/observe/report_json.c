@@ -124,6 +124,16 @@ static void add_pass_json(tni_str *s, const tni_seen *seen, const tni_flight_pas
     tni_str_add(s, "]}");
 }
 
+static void add_ended_json(tni_str *s, const tni_seen *seen, const tni_flight_frame *f)
+{
+    char room[24];
+    tni_str_add(s, "{\"operator\": ");
+    add_string(s, tni_seen_name(seen, TNI_NAME_OP, f->op, room));
+    add_key_string(s, "status", tn_status_name((tn_status)f->status));
+    add_seconds(s, "begun_seconds_ago", seen->now, f->stamp);
+    tni_str_add(s, "}");
+}
+
 static void add_thread_json(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
 {
     const tni_flight_thread *b = &t->block;
@@ -172,15 +182,15 @@ static void add_thread_json(tni_str *s, const tni_seen *seen, const tni_seen_thr
     }
     tni_str_add(s, "],\n  \"recent\": [");
     for (uint32_t i = 0; i < t->n_recent; i++) {
-        const tni_flight_frame *f = &t->frames[t->n_frames + i];
-        char room[24];
-        tni_str_add(s, i ? ", {\"operator\": " : "{\"operator\": ");
-        add_string(s, tni_seen_name(seen, TNI_NAME_OP, f->op, room));
-        add_key_string(s, "status", tn_status_name((tn_status)f->status));
-        add_seconds(s, "begun_seconds_ago", seen->now, f->stamp);
-        tni_str_add(s, "}");
+        tni_str_add(s, i ? ", " : "");
+        add_ended_json(s, seen, &t->frames[t->n_frames + i]);
     }
-    tni_str_add(s, "]}");
+    tni_str_add(s, "]");
+    if (tni_last_inside(t)) {
+        tni_str_add(s, ", \"called_last\": ");
+        add_ended_json(s, seen, tni_last_inside(t));
+    }
+    tni_str_add(s, "}");
 }
 
 void tni_report_json(tni_str *s, const tni_seen *seen, const tni_verdict *verdict)

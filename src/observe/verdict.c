@@ -329,6 +329,16 @@ static void judge_child(const tni_seen *seen, const tni_seen_thread *t, const tn
         tni_str_addf(&v->next, "find out why %u does not end", child->pid);
 }
 
+/* "my::op with RECURSION" */
+static void add_failure(tni_verdict *v, const tni_seen *seen, const tni_flight_frame *f)
+{
+    char room[24];
+    tni_str_addf(&v->text, "%s with %s", tni_seen_name(seen, TNI_NAME_OP, f->op, room),
+                 tn_status_name((tn_status)f->status));
+    tni_str_add(&v->next, "a call that fails is made again and again: look at the error that it "
+                          "returns");
+}
+
 /* Not moved, no mark says why: what the system knows decides. */
 static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
 {
@@ -352,6 +362,12 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
     const tni_seen_child *child = busy ? NULL : find_child(seen, t);
     if (child) {
         judge_child(seen, t, child, v);
+        return;
+    }
+    const tni_flight_frame *last = tni_last_inside(t);
+    if (last && last->status) {
+        tni_str_add(&v->text, "; what it calls from there fails, ");
+        add_failure(v, seen, last);
         return;
     }
     switch (v->kind) {
@@ -402,12 +418,40 @@ static bool all_failed(const tni_seen_thread *t)
     return n == t->n_recent && n >= 4;
 }
 
+/* It has moved. In an operator that is still the same one, only what it calls comes and goes. */
+static void judge_progress(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
+{
+    const tni_flight_frame *last = tni_last_inside(t);
+    char room[24];
+    v->kind = TNI_VERDICT_PROGRESS;
+    add_thread(&v->text, t);
+    tni_str_addf(&v->text, " makes progress: %llu outermost calls so far",
+                 (unsigned long long)t->block.calls);
+    if (all_failed(t)) {
+        tni_str_addf(&v->text, ", and the last %u failed, ", t->n_recent);
+        add_failure(v, seen, &t->frames[t->n_frames]);
+        return;
+    }
+    if (t->depth && t->frames[0].stage >= TNI_STAGE_INVOKE && t->frames[0].stamp) {
+        tni_str_addf(&v->text, "; in %s, ",
+                     tni_seen_name(seen, TNI_NAME_OP, t->frames[0].op, room));
+        tni_add_kernel(&v->text, seen, &t->frames[0]);
+        tni_add_for(&v->text, seen, ", ", t->frames[0].stamp);
+    }
+    if (last && last->status) {
+        tni_str_add(&v->text, "; the last call made there failed, ");
+        add_failure(v, seen, last);
+    } else {
+        tni_str_add(&v->next, "nothing hangs; if it is slow, look again or profile");
+    }
+}
+
 /* The finding about one thread. */
 static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_looks,
                                      tni_verdict *v)
 {
     const tni_seen_thread *t = &seen->threads[i];
-    uint32_t period = t->depth >= 24 ? tni_seen_cycle(t) : 0;
+    uint32_t period = t->depth >= TNI_SEEN_CYCLE_DEPTH ? tni_seen_cycle(t) : 0;
     v->tid = t->block.tid;
     bool stands = !(two_looks && t->moved);
     int other;
@@ -438,21 +482,7 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
     } else if (is_stuck(t, two_looks) && !t->block.marks.is_worker) {
         judge_stuck(seen, t, v);
     } else if (two_looks && t->moved && (t->depth || t->block.calls)) {
-        v->kind = TNI_VERDICT_PROGRESS;
-        add_thread(&v->text, t);
-        tni_str_addf(&v->text, " makes progress: %llu outermost calls so far",
-                     (unsigned long long)t->block.calls);
-        if (all_failed(t)) {
-            const tni_flight_frame *last = &t->frames[t->n_frames];
-            char room[24];
-            tni_str_addf(&v->text, ", and the last %u failed, %s with %s", t->n_recent,
-                         tni_seen_name(seen, TNI_NAME_OP, last->op, room),
-                         tn_status_name((tn_status)last->status));
-            tni_str_add(&v->next, "nothing hangs, but a call that fails is made again and again: "
-                                  "look at the error that it returns");
-        } else {
-            tni_str_add(&v->next, "nothing hangs; if it is slow, look again or profile");
-        }
+        judge_progress(seen, t, v);
     } else if (t->alive && t->cpu > 0.5) {
         v->kind = TNI_VERDICT_BETWEEN;
         add_thread(&v->text, t);

@@ -18,19 +18,10 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "observe/native.h"
+#include "observe/places.h"
 #include "observe/proc.h"
 #include "observe/record_file.h"
 #include "observe/report.h"
-
-/* What is remembered of a thread between two looks. */
-typedef struct place {
-    uint32_t tid;
-    bool told;
-    uint64_t hash;
-    uint64_t began; /* to be here */
-    uint64_t since; /* later, when it could not have moved */
-    uint64_t cpu_ns;
-} place;
 
 static struct {
     pthread_mutex_t lock;
@@ -73,31 +64,6 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* ---- has it moved? ---- */
-
-static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
-{
-    const unsigned char *p = bytes;
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ p[i]) * 0x100000001b3u;
-    return hash;
-}
-
-static uint64_t place_hash(const tni_seen_thread *t)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    hash = mix(hash, &t->block.began, sizeof t->block.began);
-    hash = mix(hash, &t->block.calls, sizeof t->block.calls);
-    hash = mix(hash, &t->depth, sizeof t->depth);
-    hash = mix(hash, t->frames, t->n_frames * sizeof *t->frames);
-    hash = mix(hash, &t->block.marks.wait, sizeof t->block.marks.wait);
-    for (int i = 0; i < TNI_FLIGHT_PASSES; i++) {
-        hash = mix(hash, &t->block.passes[i].id, sizeof(uint32_t));
-        hash = mix(hash, &t->block.passes[i].n_done, sizeof(uint32_t));
-    }
-    return hash;
-}
-
 /* Inside an operator or a pass, or waiting for something of the library. A pool worker's caller is
  * the one to ask. */
 static bool is_at_work(const tni_seen_thread *t)
@@ -106,58 +72,6 @@ static bool is_at_work(const tni_seen_thread *t)
     return !t->block.marks.is_worker &&
            (t->depth || t->block.n_passes || wait == TNI_WAIT_LOCK || wait == TNI_WAIT_ONCE ||
             wait == TNI_WAIT_SPIN || wait == TNI_WAIT_INTERPRETER);
-}
-
-/* The place of @p t, a fresh one when it has moved or was not known. */
-static place *find_place(place **places, uint32_t *n, uint32_t *room, const tni_seen_thread *t,
-                         uint64_t now)
-{
-    uint64_t hash = place_hash(t);
-    place *free_place = NULL;
-    for (uint32_t i = 0; i < *n; i++) {
-        place *p = &(*places)[i];
-        if (p->tid == t->block.tid) {
-            if (p->hash != hash)
-                *p = (place){t->block.tid, false, hash, now, now, t->cpu_ns};
-            return p;
-        }
-        free_place = p->tid == 0 ? p : free_place;
-    }
-    if (!free_place) {
-        if (*n == *room) {
-            uint32_t more = *room ? 2 * *room : 16;
-            place *grown = tni_realloc(*places, *room * sizeof **places, more * sizeof **places);
-            if (!grown)
-                return NULL;
-            *places = grown;
-            *room = more;
-        }
-        free_place = &(*places)[(*n)++];
-    }
-    *free_place = (place){t->block.tid, false, hash, now, now, t->cpu_ns};
-    return free_place;
-}
-
-/* Time in which a thread was ready to run and others had the processors does not count; up to ten
- * times the limit, because one that spins among many may never get more. */
-static void forgive(place *p, const tni_seen_thread *t, uint64_t now, uint64_t passed,
-                    uint64_t limit)
-{
-    bool starved = t->state == 'R' && t->cpu_ns - p->cpu_ns <= passed / 20;
-    if (starved && now - p->began < 10 * limit)
-        p->since = p->since + passed < now ? p->since + passed : now;
-    p->cpu_ns = t->cpu_ns;
-}
-
-static void forget_gone(place *places, uint32_t n, const tni_seen *seen)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        bool there = false;
-        for (uint32_t k = 0; !there && k < seen->n_threads; k++)
-            there = seen->threads[k].block.tid == places[i].tid;
-        if (!there)
-            places[i].tid = 0;
-    }
 }
 
 /* ---- acting ---- */
@@ -254,8 +168,8 @@ static void act(const tn_watchdog_opts *opts, uint32_t tid)
 
 /* ---- the thread ---- */
 
-static void look(const tn_watchdog_opts *opts, tni_seen *before, uint64_t *looked, place **places,
-                 uint32_t *n, uint32_t *room)
+static void look(const tn_watchdog_opts *opts, tni_seen *before, uint64_t *looked,
+                 tni_places *places)
 {
     tni_seen seen;
     if (tni_flight_fd() < 0 || tni_seen_read(tni_flight_fd(), false, &seen) != TN_OK)
@@ -263,13 +177,11 @@ static void look(const tn_watchdog_opts *opts, tni_seen *before, uint64_t *looke
     tni_flight_alive();
     tni_process_look((int)getpid(), &seen);
     uint64_t now = now_ns(), limit = (uint64_t)(opts->seconds * 1e9);
-    forget_gone(*places, *n, &seen);
+    tni_places_forget(places, &seen);
     uint32_t stuck = 0;
     for (uint32_t i = 0; i < seen.n_threads; i++) {
         const tni_seen_thread *t = &seen.threads[i];
-        place *p = find_place(places, n, room, t, now);
-        if (p)
-            forgive(p, t, now, now - *looked, limit);
+        tni_place *p = tni_places_look(places, t, now, now - *looked, limit);
         if (!p || p->told || !is_at_work(t) || now - p->since < limit)
             continue;
         p->told = true;
@@ -316,13 +228,12 @@ static void *watch(void *arg)
     unlock_dog();
     tni_seen before;
     memset(&before, 0, sizeof before);
-    place *places = NULL;
-    uint32_t n = 0, room = 0;
+    tni_places places = {NULL, 0, 0};
     uint64_t looked = now_ns();
     while (rest(serial, opts.seconds))
-        look(&opts, &before, &looked, &places, &n, &room);
+        look(&opts, &before, &looked, &places);
     tni_seen_clear(&before);
-    tni_free(places);
+    tni_places_clear(&places);
     lock_dog();
     if (dog.serial == serial)
         dog.running = false;
