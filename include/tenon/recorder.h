@@ -83,16 +83,18 @@ typedef enum tn_hang_action {
     TN_HANG_REPORT = 0, /**< write the report, carry on */
     TN_HANG_RAISE = 1,  /**< and let the stuck call fail with TN_TIMEOUT where that is possible: in
                              waits of the library, between the nodes of a backward pass, at the
-                             thread's next dispatch */
-    TN_HANG_END = 2     /**< and end the process (exit status 124), saving the record if there is
-                             a path for it */
+                             next dispatch inside of it. A call that comes back by itself is not
+                             stopped, nor is any later one */
+    TN_HANG_END = 2     /**< and end the process (exit status 124, also when the program exits by
+                             itself meanwhile), saving the record if there is a path for it */
 } tn_hang_action;
 
 typedef struct tn_watchdog_opts {
     uint32_t size; /**< sizeof(tn_watchdog_opts) */
     tn_hang_action action;
     double seconds; /**< a frame that has not moved for so long is reported, once */
-    /** Gets the report instead of stderr; called on the watchdog's thread. May be NULL. */
+    /** Gets the report instead of stderr; called on the watchdog's thread. May be NULL. With
+     *  TN_HANG_END the native stacks come as a second text. */
     void (*report)(void *ctx, const char *text);
     void *ctx;
     const char *save_path; /**< where TN_HANG_END leaves the record; NULL: nowhere. %p in it becomes

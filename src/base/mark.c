@@ -8,9 +8,11 @@
 __attribute__((tls_model("initial-exec"))) _Thread_local tni_thread_marks *tni_my_marks;
 
 static _Atomic(tni_marks_fn) find_place;
+static _Atomic(tni_still_fn) is_still_there;
 
-void tni_set_marks_fn(tni_marks_fn fn)
+void tni_set_marks_fn(tni_marks_fn fn, tni_still_fn still)
 {
+    atomic_store_explicit(&is_still_there, still, memory_order_release);
     atomic_store_explicit(&find_place, fn, memory_order_release);
 }
 
@@ -84,11 +86,14 @@ _Atomic int tni_interrupts;
 bool tni_take_interrupt(void)
 {
     tni_thread_marks *m = tni_my_marks;
-    if (!m || !atomic_load_explicit(&m->interrupt, memory_order_relaxed) ||
-        atomic_exchange(&m->interrupt, 0) == 0)
+    if (!m || !atomic_load_explicit(&m->interrupt, memory_order_relaxed))
+        return false;
+    uint64_t request = atomic_exchange(&m->interrupt, 0);
+    if (request == 0)
         return false;
     atomic_fetch_sub(&tni_interrupts, 1);
-    return true;
+    tni_still_fn still = atomic_load_explicit(&is_still_there, memory_order_acquire);
+    return !still || still(request);
 }
 
 void tni_mutex_lock(pthread_mutex_t *mutex, const char *text)

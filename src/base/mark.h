@@ -58,9 +58,9 @@ typedef struct tni_thread_marks {
     uint32_t is_worker;
     uint32_t works_for; /* a pool worker in a loop: the number of the thread whose loop it is */
     uint64_t works_since;
-    _Atomic uint32_t interrupt; /* the watchdog wants this thread to stop; the one field that
+    _Atomic uint64_t interrupt; /* the watchdog wants this thread to stop, if it still is where it
+                                   was: see tni_flight_request; 0: it does not. The one field that
                                    another thread of the process writes */
-    uint32_t reserved;
     tni_mark held[TNI_MARK_HELD];
 } tni_thread_marks;
 
@@ -70,7 +70,9 @@ TNI_HIDDEN extern
 
 /* Who finds a place for a thread that has none; NULL when there is none to be had. */
 typedef tni_thread_marks *(*tni_marks_fn)(void);
-void tni_set_marks_fn(tni_marks_fn fn);
+/* Whether this thread still is where it was when it was asked to stop. */
+typedef bool (*tni_still_fn)(uint64_t request);
+void tni_set_marks_fn(tni_marks_fn fn, tni_still_fn still);
 /* This thread's marks, NULL when they go nowhere. */
 tni_thread_marks *tni_marks_self(void);
 
@@ -91,7 +93,8 @@ void tni_mutex_lock_known(pthread_mutex_t *mutex, const char *text);
 TNI_HIDDEN extern _Atomic bool tni_waits_can_end;
 /* Requests that no thread has taken yet. */
 TNI_HIDDEN extern _Atomic int tni_interrupts;
-/* This thread was asked to stop; asking takes the request away. */
+/* This thread was asked to stop; asking takes the request away. What has gone on by itself since
+ * then is not stopped. */
 bool tni_take_interrupt(void);
 
 /* By which the watchdog asks a thread where it is; our own threads do not block it. Nothing happens

@@ -23,9 +23,9 @@ tn_status tn_recorder_set(bool on)
 /* ---- interrupts ---- */
 
 /* The bit stays while some thread has not heard yet; whoever passes here last takes it away. */
-static void interrupt(uint32_t tid)
+static void interrupt(uint32_t tid, uint64_t request)
 {
-    if (tni_flight_interrupt(tid))
+    if (tni_flight_interrupt(tid, request))
         tni_watch(TNI_WATCH_INTERRUPT, true);
 }
 

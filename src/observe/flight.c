@@ -21,6 +21,8 @@
 #include "core/keys.h"
 #include "observe/layout.h"
 #include "observe/record_file.h"
+#include "observe/watchdog.h"
+#include "tenon/dispatch.h"
 
 static struct {
     pthread_mutex_t lock; /* of what follows, the directory, the names; nothing is called inside */
@@ -196,10 +198,12 @@ static bool map_record(void)
 static void check_process(void);
 static void thread_ends(void *thread);
 static tni_thread_marks *find_place(void);
+static bool is_still_there(uint64_t request);
 
 /* At exit, also by a library that is never unloaded. */
 __attribute__((destructor)) static void program_ends(void)
 {
+    tni_watchdog_finish();
     if (record.base && HEAD->pid == (uint32_t)getpid())
         tni_flight_ended(1);
 }
@@ -224,7 +228,7 @@ void tni_flight_start(void)
         const char *wanted = tni_env("TENON_RECORDER");
         record.key_made = record.key_made || pthread_key_create(&record.key, thread_ends) == 0;
         if (record.key_made && !(wanted && !tni_env_flag("TENON_RECORDER", true)) && map_record())
-            tni_set_marks_fn(find_place);
+            tni_set_marks_fn(find_place, is_still_there);
     }
     tni_mutex_unlock(&record.lock);
     if (first)
@@ -458,7 +462,54 @@ static void thread_ends(void *block)
     tni_mutex_unlock(&record.lock);
 }
 
-bool tni_flight_interrupt(uint32_t tid)
+/* ---- stopping a thread where it is ---- */
+
+static uint32_t mix(uint32_t hash, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        hash = (hash ^ (uint32_t)(value >> 8 * i & 0xff)) * 0x01000193u;
+    return hash;
+}
+
+/* The low half is the depth, so that the thread can find the frame again. */
+uint64_t tni_flight_request(const tni_flight_thread *t, const tni_flight_frame *frames, uint32_t n,
+                            uint32_t depth)
+{
+    enum { ENOUGH = 8 };
+    const tni_mark *wait = &t->marks.wait;
+    uint32_t passes = t->n_passes < TNI_FLIGHT_PASSES ? t->n_passes : TNI_FLIGHT_PASSES;
+    uint32_t hash = 0x811c9dc5u;
+    if (depth) {
+        hash = mix(hash, t->calls);
+        for (uint32_t i = 0; i < n && i < ENOUGH; i++) {
+            const tni_flight_frame *f = &frames[n - 1 - i];
+            bool is_call = f->kind == TN_EVENT_CALL || f->kind == TN_EVENT_CALL_BOXED;
+            hash = mix(mix(mix(hash, f->op), f->slot), is_call ? f->stamp : 0);
+        }
+    } else if (passes) {
+        hash = mix(hash, t->passes[passes - 1].id);
+    } else {
+        hash = mix(mix(mix(hash, wait->kind), wait->what), wait->since);
+    }
+    return (uint64_t)(hash | 1) << 32 | depth;
+}
+
+/* On the thread that was asked. */
+static bool is_still_there(uint64_t request)
+{
+    uint32_t depth = (uint32_t)request;
+    if (!in_record(mine))
+        return true;
+    if (!depth)
+        return tni_flight_request(mine, NULL, 0, 0) == request;
+    const tni_flight_frame *first =
+        (const tni_flight_frame *)(void *)(record.base + mine->slots_at) +
+        mine->calls % TNI_FLIGHT_RING;
+    return depth <= mine->limit && first[depth - 1].stage != TNI_STAGE_ENDED &&
+           tni_flight_request(mine, first, depth, depth) == request;
+}
+
+bool tni_flight_interrupt(uint32_t tid, uint64_t request)
 {
     bool found = false;
     tni_mutex_lock_known(&record.lock, "the recorder's threads");
@@ -466,7 +517,7 @@ bool tni_flight_interrupt(uint32_t tid)
         uint64_t at = atomic_load_explicit(&directory()[i], memory_order_relaxed);
         tni_flight_thread *t = (tni_flight_thread *)(void *)(record.base + at);
         found = t->live && t->tid == tid;
-        if (found && atomic_exchange(&t->marks.interrupt, 1) == 0)
+        if (found && atomic_exchange(&t->marks.interrupt, request) == 0)
             atomic_fetch_add(&tni_interrupts, 1);
     }
     tni_mutex_unlock(&record.lock);

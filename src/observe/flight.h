@@ -209,8 +209,13 @@ static inline void tni_flight_know(tni_flight_thread *thread, const char *name)
 }
 void tni_flight_backend(int backend, const char *name);
 
+/* Where a thread stands, as a number that is not 0: the innermost of its @p depth frames, of which
+ * @p frames has the innermost @p n; or its innermost pass, or what it waits for. A thread that has
+ * left that place is not stopped any more, see tni_take_interrupt. */
+uint64_t tni_flight_request(const tni_flight_thread *t, const tni_flight_frame *frames, uint32_t n,
+                            uint32_t depth);
 /* Ask thread @p tid of this process to stop; false when it is not known. */
-bool tni_flight_interrupt(uint32_t tid);
+bool tni_flight_interrupt(uint32_t tid, uint64_t request);
 
 /* Copy the record to a file of that name. @retval TN_INVALID, TN_UNSUPPORTED */
 TN_NODISCARD tn_status tni_flight_save(const char *path);

@@ -4,12 +4,15 @@
  * Note [Asking a thread for its stack]
  * A thread is asked by SIGURG: what nobody handles is ignored, so a thread that answers late, or
  * after the handler has gone, comes to no harm, and one that blocks the signal is not asked. When
- * the program handles SIGURG itself nobody is asked. The handler only walks its stack; names are
- * looked up by the one who asked, in the files themselves: the loader's lock may be what everybody
- * waits for. */
+ * the program handles SIGURG itself nobody is asked. Before the process is ended a thread that
+ * sleeps in the system does not come back from the handler: pause() and its like would return, and
+ * the program go on. It has no lock of ours or of the allocator, because it sleeps in neither. The
+ * handler only walks its stack; names are looked up by the one who asked, in the files themselves:
+ * the loader's lock may be what everybody waits for. */
 #define _GNU_SOURCE /* tgkill */
 #include "observe/native.h"
 
+#include <ctype.h>
 #include <elf.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -22,6 +25,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/mark.h"
@@ -33,6 +37,7 @@ enum { NOBODY, ASKED, ANSWERING, ANSWERED };
 static struct {
     _Atomic int state;
     _Atomic pid_t tid;
+    _Atomic bool stay; /* in the handler */
     int n;
     void *frames[TNI_NATIVE_FRAMES];
 } question;
@@ -51,6 +56,8 @@ static void answer(int number)
         atomic_compare_exchange_strong(&question.state, &asked, ANSWERING)) {
         question.n = backtrace(question.frames, TNI_NATIVE_FRAMES);
         atomic_store(&question.state, ANSWERED);
+        for (int i = 0; atomic_load(&question.stay) && i < 3000; i++)
+            nanosleep(&(struct timespec){0, 10000000}, NULL);
     }
     errno = error;
 }
@@ -68,6 +75,19 @@ static bool blocks_signal(uint32_t tid)
     return !line || (strtoull(line + 8, NULL, 16) >> (TNI_LOOK_SIGNAL - 1) & 1);
 }
 
+/* In a call of the system that a signal may end; waiting for a lock goes on by itself. */
+static bool sleeps_in_system(uint32_t tid)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return isdigit((unsigned char)text[0]) && strtol(text, NULL, 10) != SYS_futex;
+}
+
 static bool wait_for_answer(void)
 {
     for (int i = 0; i < 100 && atomic_load(&question.state) != ANSWERED; i++)
@@ -78,7 +98,7 @@ static bool wait_for_answer(void)
            atomic_load(&question.state) == ANSWERED;
 }
 
-int tni_native_stack(uint32_t tid, void *frames[TNI_NATIVE_FRAMES], const char **why)
+int tni_native_stack(uint32_t tid, bool for_good, void *frames[TNI_NATIVE_FRAMES], const char **why)
 {
     struct sigaction ours = {.sa_handler = answer, .sa_flags = SA_RESTART}, old;
     *why = "the program handles SIGURG itself";
@@ -92,6 +112,7 @@ int tni_native_stack(uint32_t tid, void *frames[TNI_NATIVE_FRAMES], const char *
     *why = "it is not there any more, or takes no signals";
     if (blocks_signal(tid))
         return 0;
+    atomic_store(&question.stay, for_good && sleeps_in_system(tid));
     atomic_store(&question.tid, (pid_t)tid);
     atomic_store(&question.state, ASKED);
     sigaction(TNI_LOOK_SIGNAL, &ours, NULL);

@@ -30,7 +30,8 @@ static struct {
     uint64_t serial; /* of the thread that may run; an older one leaves */
     tn_watchdog_opts opts;
     char save_path[1024];
-    void (*interrupt)(uint32_t tid);
+    void (*interrupt)(uint32_t tid, uint64_t request);
+    _Atomic bool ending; /* the record says so already, and soon the report */
 } dog = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static _Thread_local bool am_dog;
@@ -52,7 +53,7 @@ static void unlock_dog(void)
         tni_mutex_unlock(&dog.lock);
 }
 
-void tni_watchdog_set_interrupt(void (*fn)(uint32_t tid))
+void tni_watchdog_set_interrupt(void (*fn)(uint32_t tid, uint64_t request))
 {
     dog.interrupt = fn;
 }
@@ -101,7 +102,7 @@ static void say(const tn_watchdog_opts *opts, const char *text)
 }
 
 /* Of threads at work and of workers in their loops. */
-static void add_native(tni_str *s, const tni_seen *seen)
+static void add_native(tni_str *s, const tni_seen *seen, bool for_good)
 {
     enum { MOST = 16 };
     int told = 0;
@@ -112,11 +113,18 @@ static void add_native(tni_str *s, const tni_seen *seen)
             continue;
         void *frames[TNI_NATIVE_FRAMES];
         const char *why;
-        int n = tni_native_stack(t->block.tid, frames, &why);
+        int n = tni_native_stack(t->block.tid, for_good, frames, &why);
         tni_str_addf(s, "  thread %u%s%s\n", t->block.tid, n ? "" : ": none, ", n ? "" : why);
         tni_native_add(s, frames, n);
         told++;
     }
+}
+
+static void say_text(const tn_watchdog_opts *opts, tni_str *text)
+{
+    say(opts, text->failed ? "[tenon watchdog] a thread has not moved; no memory for a report\n"
+                           : tni_str_get(text));
+    tni_str_clear(text);
 }
 
 static void tell(const tn_watchdog_opts *opts, const tni_seen *before, uint64_t ns_between,
@@ -136,11 +144,13 @@ static void tell(const tn_watchdog_opts *opts, const tni_seen *before, uint64_t 
     tni_str_addf(&text, "[tenon watchdog] thread %u has not moved for %g s; what follows: %s\n",
                  tid, opts->seconds, then[opts->action]);
     tni_report_text(&text, &seen, &verdict);
-    if (opts->native || opts->action != TN_HANG_REPORT)
-        add_native(&text, &seen);
-    say(opts, text.failed ? "[tenon watchdog] a thread has not moved; no memory for a report\n"
-                          : tni_str_get(&text));
-    tni_str_clear(&text);
+    if (opts->action == TN_HANG_END) { /* first what is certain: signals may move the threads */
+        say_text(opts, &text);
+        add_native(&text, &seen, true);
+    } else if (opts->native || opts->action == TN_HANG_RAISE) {
+        add_native(&text, &seen, false);
+    }
+    say_text(opts, &text);
     tni_verdict_clear(&verdict);
     tni_seen_clear(&seen);
 }
@@ -149,6 +159,7 @@ static void tell(const tn_watchdog_opts *opts, const tni_seen *before, uint64_t 
 static void keep_record(const tn_watchdog_opts *opts)
 {
     char path[sizeof dog.save_path + 16];
+    atomic_store(&dog.ending, true);
     tni_flight_ended(2);
     if (!opts->save_path || !tni_record_path(opts->save_path, false, path, sizeof path) ||
         tni_flight_save(path) == TN_OK)
@@ -158,12 +169,24 @@ static void keep_record(const tn_watchdog_opts *opts)
     say(opts, "\n");
 }
 
-static void act(const tn_watchdog_opts *opts, uint32_t tid)
+enum { ENDED = 124 }; /* exit status, as timeout(1) has it */
+
+static void act(const tn_watchdog_opts *opts, const tni_seen_thread *t)
 {
     if (opts->action == TN_HANG_RAISE && dog.interrupt)
-        dog.interrupt(tid);
+        dog.interrupt(t->block.tid,
+                      tni_flight_request(&t->block, t->frames, t->n_frames, t->depth));
     if (opts->action == TN_HANG_END)
-        _exit(124);
+        _exit(ENDED);
+}
+
+void tni_watchdog_finish(void)
+{
+    if (!atomic_load(&dog.ending))
+        return;
+    for (int i = 0; i < 3000; i++) /* it is still speaking */
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+    _exit(ENDED);
 }
 
 /* ---- the thread ---- */
@@ -191,7 +214,7 @@ static void look(const tn_watchdog_opts *opts, tni_seen *before, uint64_t *looke
             tell(opts, before, now - *looked, t->block.tid);
             stuck = t->block.tid;
         }
-        act(opts, t->block.tid);
+        act(opts, t);
     }
     tni_seen_clear(before);
     *before = seen;
@@ -317,6 +340,7 @@ bool tni_watchdog_forked(void)
     pthread_mutex_init(&dog.lock, NULL);
     pthread_cond_init(&dog.changed, NULL);
     dog.running = false;
+    atomic_store(&dog.ending, false);
     return dog.wanted;
 }
 

@@ -6,8 +6,11 @@
 #include "tenon/recorder.h"
 #include "base/status.h"
 
-/* How a thread is asked to stop: the dispatcher's business. */
-void tni_watchdog_set_interrupt(void (*fn)(uint32_t tid));
+/* How a thread is asked to stop: the dispatcher's business. See tni_flight_request. */
+void tni_watchdog_set_interrupt(void (*fn)(uint32_t tid, uint64_t request));
+/* The program exits. Once the watchdog has said that it ends it, nothing else does: this does not
+ * come back then. */
+void tni_watchdog_finish(void);
 /* TENON_HANG_TIMEOUT and TENON_HANG_ACTION. A value that makes no sense is told once, on stderr. */
 void tni_watchdog_from_environment(void);
 /* In a child made by fork(): its thread is not there. True when one is wanted. */

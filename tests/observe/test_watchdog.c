@@ -150,6 +150,84 @@ TEST(the_next_dispatch_of_a_stuck_call_fails_when_that_was_asked_for)
     tn_tensor_unref(y);
 }
 
+/* Stands until it was asked to stop, and comes back by itself. */
+static tn_status comes_back(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    stay();
+    rets[0] = tn_value_take_tensor(tn_tensor_ref(args[0].u.tensor));
+    return TN_OK;
+}
+
+static tn_op *other;
+
+/* Calls that one, and then another operator. */
+static tn_status calls_two(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    tn_value ret;
+    tn_tensor *y = NULL;
+    tn_status status = tn_op_call(other, args, 1, &ret);
+    if (status != TN_OK)
+        return status;
+    tn_value_clear(&ret);
+    status = tn_neg(shared, &y);
+    if (status == TN_OK)
+        rets[0] = tn_value_take_tensor(y);
+    return status;
+}
+
+static tn_op *define(const char *name, tn_boxed_fn fn)
+{
+    static tn_library *lib;
+    char schema[64], full[64];
+    tn_op *op = NULL;
+    tn_kernel kernel = TN_KERNEL_INIT(fn);
+    if (!lib)
+        ASSERT_OK(
+            tn_library_open(TN_LIBRARY_FRAGMENT, "dog", TN_KEY_NONE, __FILE__, __LINE__, &lib));
+    snprintf(schema, sizeof schema, "%s(Tensor x) -> Tensor", name);
+    snprintf(full, sizeof full, "dog::%s", name);
+    ASSERT_OK(tn_library_def(lib, schema, &kernel, NULL));
+    ASSERT_OK(tn_op_find(full, &op));
+    return op;
+}
+
+static tn_status call(tn_op *op)
+{
+    tn_value arg = tn_value_tensor(shared), ret;
+    tn_status status = tn_op_call(op, &arg, 1, &ret);
+    if (status == TN_OK)
+        tn_value_clear(&ret);
+    return status;
+}
+
+TEST(a_call_that_comes_back_by_itself_is_not_stopped_and_nor_is_the_next)
+{
+    shared = shared ? shared : ones();
+    (void)sleeper(); /* its library has the name */
+    other = define("back", comes_back);
+    tn_op *two = define("two", calls_two);
+    waits_for_interrupt = true;
+    test_at_end(no_interrupt);
+    /* On a busy machine a call may also be stopped before it is where it stays. */
+    double before = patience;
+    tn_status inner = TN_TIMEOUT, next = TN_TIMEOUT;
+    for (; (inner != TN_OK || next != TN_OK) && patience < 10; patience *= 2) {
+        tn_watchdog_opts opts = quick(TN_HANG_RAISE);
+        ASSERT_OK(tn_watchdog_start(&opts));
+        inner = call(two);
+        tn_status back = call(other);
+        tn_tensor *y = NULL;
+        next = back == TN_OK ? tn_neg(shared, &y) : back;
+        tn_tensor_unref(y);
+        tn_watchdog_stop();
+    }
+    patience = before;
+    EXPECT_OK(inner);
+    EXPECT_OK(next);
+}
+
 static tn_status sleeping_hook(void *ctx, tn_tensor *grad, tn_tensor **out)
 {
     (void)ctx;
@@ -204,6 +282,57 @@ TEST(the_process_ends_with_a_record_when_that_was_asked_for)
     EXPECT_CONTAINS(text, "the watchdog ended the program there");
     tn_string_free(text);
     unlink(path);
+}
+
+static _Atomic bool is_said;
+
+static void hear_slowly(void *ctx, const char *text)
+{
+    hear(ctx, text);
+    atomic_store(&is_said, true);
+    sleep(1);
+}
+
+/* Until a signal comes; and not for ever. */
+static tn_status pauses(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    alarm(600);
+    pause();
+    rets[0] = tn_value_take_tensor(tn_tensor_ref(args[0].u.tensor));
+    return TN_OK;
+}
+
+/* Until the end was announced. */
+static tn_status lasts(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    while (!atomic_load(&is_said))
+        usleep(1000);
+    rets[0] = tn_value_take_tensor(tn_tensor_ref(args[0].u.tensor));
+    return TN_OK;
+}
+
+static int exits_well(void *fn)
+{
+    tn_watchdog_opts opts = quick(TN_HANG_END);
+    opts.report = hear_slowly;
+    shared = shared ? shared : ones();
+    (void)sleeper();
+    tn_op *op = define("exits", (tn_boxed_fn)(uintptr_t)fn);
+    EXPECT_OK(tn_watchdog_start(&opts));
+    (void)!call(op);
+    exit(0);
+}
+
+TEST(a_call_that_the_watchdogs_signal_wakes_ends_with_the_process)
+{
+    EXPECT_EQ_INT(run_in_child(exits_well, (void *)(uintptr_t)pauses, 300), 124);
+}
+
+TEST(a_program_that_comes_to_its_end_by_itself_keeps_the_announced_status)
+{
+    EXPECT_EQ_INT(run_in_child(exits_well, (void *)(uintptr_t)lasts, 300), 124);
 }
 
 static int child_is_watched(void *arg)
