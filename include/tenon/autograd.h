@@ -10,8 +10,9 @@
  *
  * Threads: a pass runs on the thread that calls it, to its end. Passes on several threads may share
  * nodes and leaves; gradients of a shared leaf are added one at a time. A pass may be started
- * inside a hook or a node of another, to any depth: it runs its own nodes and nothing else. No lock
- * is held while a node, a hook or a release function runs.
+ * inside a hook or a node of another, to any depth that memory allows (tn_set_pass_stack_limit): it
+ * runs its own nodes and nothing else. No lock is held while a node, a hook or a release function
+ * runs.
  *
  * Failure: the first one ends the pass and is returned. Gradients that were added before stay, the
  * graph stays usable where nodes did not yet run.
@@ -109,6 +110,16 @@ typedef tn_status (*tn_interrupt_fn)(void);
  * before every node, so it should answer in nanoseconds. Returns who was asked so far.
  */
 TN_API tn_interrupt_fn tn_set_interrupt_check(tn_interrupt_fn fn);
+
+/**
+ * How many bytes of memory passes inside passes may take on a thread for more stack, once its own
+ * is nearly used up; 256 MiB unless told otherwise, 0: none. For the whole process, from the next
+ * pass on. A pass inside another beyond that fails with TN_RECURSION. Returns what it was.
+ *
+ * A hook or node then runs on the same thread, but on another stack. Who looks at stack addresses
+ * (some interpreters and garbage collectors do) wants 0.
+ */
+TN_API size_t tn_set_pass_stack_limit(size_t nbytes);
 
 /* ---- tensors ---- */
 

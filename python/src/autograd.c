@@ -185,9 +185,12 @@ static PyObject *run_backward(request *r, int32_t retain, int32_t create)
     opts.create_graph = create == TN_BOOL_NONE ? TN_BOOL_FALSE : create;
     opts.inputs = r->has_inputs ? r->inputs.v : NULL;
     opts.n_inputs = r->inputs.n;
+    tnpy_nesting nesting;
+    tnpy_pass_begins(&nesting);
     PyThreadState *state = tnpy_unlock();
     tn_status status = tn_backward(r->roots.v, r->roots.n, r->seeds.n ? r->seeds.v : NULL, &opts);
     tnpy_lock(state);
+    tnpy_pass_ended(&nesting);
     tnpy_drop_waiting();
     if (status != TN_OK)
         return tnpy_raise_pass(status);
@@ -255,10 +258,13 @@ static PyObject *run_grad(request *r, const tn_grad_opts *opts)
         grads = PyMem_Calloc((size_t)r->inputs.n, sizeof *grads);
     if (!grads)
         return PyErr_NoMemory();
+    tnpy_nesting nesting;
+    tnpy_pass_begins(&nesting);
     PyThreadState *state = tnpy_unlock();
     tn_status status = tn_grad(r->roots.v, r->roots.n, r->inputs.v, r->inputs.n,
                                r->seeds.n ? r->seeds.v : NULL, opts, grads);
     tnpy_lock(state);
+    tnpy_pass_ended(&nesting);
     tnpy_drop_waiting();
     PyObject *result = status == TN_OK ? wrap_all(grads, r->inputs.n) : tnpy_raise_pass(status);
     if (grads != few)
@@ -499,6 +505,7 @@ int tnpy_add_autograd(PyObject *module)
         if (add_descriptor(m->ml_name, PyDescr_NewMethod(tnpy_Tensor, m)) < 0)
             return -1;
     tn_set_interrupt_check(look_for_signals);
+    tnpy_set_up_nesting();
     if (PyModule_AddFunctions(module, functions) < 0 || tnpy_add_node(module) < 0 ||
         tnpy_add_hooks(module) < 0 || tnpy_add_function(module) < 0 ||
         tnpy_add_anomaly(module) < 0 || tnpy_add_checkpoint(module) < 0 ||

@@ -68,6 +68,17 @@ PyObject *tnpy_function_of(const tn_node *node);
 tn_node *tnpy_function_node(PyObject *o);
 int tnpy_is_function(PyObject *o);
 
+/* ---- nesting.c ---- */
+
+/* Around a pass, with the interpreter lock: see Note [Nested passes and the recursion limit]. */
+typedef struct tnpy_nesting {
+    bool nested;
+    int outer_limit;
+} tnpy_nesting;
+void tnpy_pass_begins(tnpy_nesting *n);
+void tnpy_pass_ended(const tnpy_nesting *n);
+void tnpy_set_up_nesting(void);
+
 /* What a pass that failed raises: CheckpointError where a checkpoint found a difference
  * (checkpoint.c). Returns NULL. */
 PyObject *tnpy_raise_pass(tn_status status);

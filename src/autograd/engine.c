@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/engine.c: the loop of a backward pass, and one node's turn. */
-#define _GNU_SOURCE /* pthread_getattr_np */
 #include "autograd/engine.h"
 #include "tenon/autograd.h"
 #include "autograd/anomaly.h"
@@ -8,10 +7,10 @@
 #include "autograd/pass.h"
 #include "autograd/tell.h"
 #include "autograd/validate.h"
+#include "base/stack.h"
 #include "core/scope.h"
 #include "observe/log.h"
 
-#include <pthread.h>
 #include <string.h>
 
 static __attribute__((tls_model("initial-exec"))) _Thread_local tni_pass *current;
@@ -278,28 +277,8 @@ static TNI_COLD tn_status fail(tni_pass *pass, tn_status status)
     return tni_error_raise(&error);
 }
 
-/* Passes nest as deep as the stack allows. Asked now and then: finding out is slow. */
-static TNI_COLD tn_status check_stack(uint32_t depth)
+static tn_status execute(const tni_execute *what, uint32_t depth)
 {
-    enum { ROOM = 128 * 1024 };
-    pthread_attr_t attributes;
-    void *lowest = NULL;
-    size_t nbytes = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-        return TN_OK;
-    bool known = pthread_attr_getstack(&attributes, &lowest, &nbytes) == 0;
-    pthread_attr_destroy(&attributes);
-    TN_CHECK(!known || (uintptr_t)__builtin_frame_address(0) - (uintptr_t)lowest > ROOM,
-             TN_RECURSION,
-             "a backward pass inside %u others: the stack of this thread is nearly used up", depth);
-    return TN_OK;
-}
-
-tn_status tni_execute_pass(const tni_execute *what)
-{
-    uint32_t depth = current ? current->depth + 1 : 0;
-    if (TNI_UNLIKELY(depth % 8 == 7))
-        TN_TRY(check_stack(depth));
     tni_pass pass;
     tni_pass_init(&pass);
     pass.outer = current;
@@ -322,6 +301,52 @@ tn_status tni_execute_pass(const tni_execute *what)
     current = pass.outer;
     tni_tls.no_grad = no_grad;
     return status;
+}
+
+/* ---- passes inside passes ---- */
+
+/* Where a pass begins there is room for what nodes and hooks call until the next one begins. */
+enum { ROOM = 2 * 1024 * 1024, LEAST_ROOM = 96 * 1024 };
+
+static _Atomic(size_t) stack_limit = (size_t)256 << 20;
+
+size_t tn_set_pass_stack_limit(size_t nbytes)
+{
+    return atomic_exchange_explicit(&stack_limit, nbytes, memory_order_relaxed);
+}
+
+typedef struct nested {
+    const tni_execute *what;
+    uint32_t depth;
+    tn_status status;
+} nested;
+
+static void execute_nested(void *ctx)
+{
+    nested *n = ctx;
+    n->status = execute(n->what, n->depth);
+}
+
+/* On a fresh stack: see Note [More stack]. */
+static TNI_COLD tn_status execute_elsewhere(const tni_execute *what, uint32_t depth)
+{
+    nested n = {what, depth, TN_OK};
+    if (tni_stack_call(atomic_load_explicit(&stack_limit, memory_order_relaxed), execute_nested,
+                       &n))
+        return n.status;
+    TN_CHECK(tni_stack_left() >= LEAST_ROOM, TN_RECURSION,
+             "a backward pass inside %u others: the stack of this thread is nearly used up, and so "
+             "is what tn_set_pass_stack_limit allows, or the memory for more",
+             depth);
+    return execute(what, depth);
+}
+
+tn_status tni_execute_pass(const tni_execute *what)
+{
+    uint32_t depth = current ? current->depth + 1 : 0;
+    if (TNI_UNLIKELY(depth > 0) && tni_stack_left() < ROOM)
+        return execute_elsewhere(what, depth);
+    return execute(what, depth);
 }
 
 /* ---- asking from inside ---- */

@@ -6,13 +6,15 @@
 
 /* ---- a pass inside a pass ---- */
 
-static int deepest;
+static int deepest, fail_at;
 static tn_status nest(void *ctx, tn_tensor *grad, tn_tensor **out)
 {
     int *left = ctx;
     (void)grad;
     (void)out;
     deepest++;
+    if (fail_at && *left == fail_at)
+        return tn_fail(TN_VALUE, "refused at %d", fail_at);
     if (--*left <= 0)
         return TN_OK;
     tn_tensor *x = kit_leaf(1, 1), *z = NULL;
@@ -37,22 +39,62 @@ TEST(a_hundred_passes_inside_each_other)
     EXPECT(tn_grad_enabled() && tni_tls.scope == NULL && tn_current_node() == NULL);
 }
 
-/* Without an end: an error in time, not a crash. */
+static void nest_deeply(int i, void *arg)
+{
+    int left = *(int *)arg, wanted = left;
+    (void)i;
+    deepest = 0;
+    EXPECT_OK(nest(&left, NULL, NULL));
+    EXPECT_EQ_INT(deepest, wanted);
+    EXPECT(tn_grad_enabled() && tni_tls.scope == NULL && tn_current_node() == NULL);
+}
+
+/* More than eight megabytes hold. */
+TEST(twenty_thousand_passes_inside_each_other)
+{
+    int left = 20000;
+    run_threads(1, nest_deeply, &left);
+}
+
+/* Without an end: an error in time, not a crash; with the thread's own stack and with more. */
 static void nest_for_ever(int i, void *arg)
 {
     (void)i;
-    (void)arg;
+    size_t limit = *(size_t *)arg, was = tn_set_pass_stack_limit(limit);
     int left = INT32_MAX;
     deepest = 0;
     EXPECT_FAIL(TN_RECURSION, "the stack of this thread is nearly used up",
                 nest(&left, NULL, NULL));
     EXPECT(deepest > 100);
     EXPECT(tn_grad_enabled() && tni_tls.scope == NULL && tn_current_node() == NULL);
+    EXPECT_EQ_INT((int64_t)tn_set_pass_stack_limit(was), (int64_t)limit);
 }
 
 TEST(passes_nest_until_the_stack_ends)
 {
-    run_threads(1, nest_for_ever, NULL);
+    size_t none = 0, some = (size_t)32 << 20;
+    run_threads(1, nest_for_ever, &none);
+    int own = deepest;
+    run_threads(1, nest_for_ever, &some);
+    EXPECT(deepest > own);
+}
+
+static void fail_deeply(int i, void *arg)
+{
+    (void)i;
+    (void)arg;
+    int left = 12000;
+    deepest = 0;
+    fail_at = 1;
+    EXPECT_FAIL(TN_VALUE, "refused at 1", nest(&left, NULL, NULL));
+    fail_at = 0;
+    EXPECT_EQ_INT(deepest, 12000);
+    EXPECT(tn_grad_enabled() && tni_tls.scope == NULL && tn_current_node() == NULL);
+}
+
+TEST(a_failure_comes_out_of_every_pass_around_it)
+{
+    run_threads(1, fail_deeply, NULL);
 }
 
 /* The inner pass goes over the very nodes that the outer one is at. */
