@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Time whole training steps from Python, of the models of train_tenon.c, as a user writes them.
 
-usage: py_train.py [PACKAGE]    (tenon)
+usage: py_train.py [PACKAGE [ROW]]    (tenon, all rows)
 Prints one line a sample, "NAME NANOSECONDS". The clock is this thread's processor time where BENCH_CLOCK=thread (with one
-thread, what else runs on the machine does not count), as in timer.h.
+thread, what else runs on the machine does not count), and with BENCH_PACED=1 a sample is taken for each byte on standard
+input, as in timer.h.
 """
 import os
 import sys
@@ -73,20 +74,25 @@ def measure(name, *what):
         if clock() - begin > SAMPLE_S:
             break
         n *= 2
-    for _ in range(SAMPLES):
+    paced = os.environ.get("BENCH_PACED")
+    for _ in iter(lambda: sys.stdin.buffer.read(1), b"") if paced else range(SAMPLES):
         begin = clock()
         for _ in range(n):
             step(*what)
         print(name, (clock() - begin) / n * 1e9, flush=True)
 
 
-def main():
+def train_gpt(name):
     gpt = GPT()
-    measure("py_char_gpt_train_step", gpt, T.optim.AdamW(gpt.parameters(), lr=1e-3, fused=True),
+    measure(name, gpt, T.optim.AdamW(gpt.parameters(), lr=1e-3, fused=True),
             (T.randint(VOCABULARY, (BATCH, LENGTH)), T.arange(LENGTH)), T.randint(VOCABULARY, (BATCH * LENGTH,)))
+
+
+def train_mlp(name):
     mlp = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
-    measure("py_mlp_train_step_B64", mlp, T.optim.SGD(mlp.parameters(), lr=0.01), (T.randn(64, 784),),
-            T.randint(10, (64,)))
+    measure(name, mlp, T.optim.SGD(mlp.parameters(), lr=0.01), (T.randn(64, 784),), T.randint(10, (64,)))
 
 
-main()
+ROWS = {"py_char_gpt_train_step": train_gpt, "py_mlp_train_step_B64": train_mlp}
+for row in sys.argv[2:] or ROWS:
+    ROWS[row](row)

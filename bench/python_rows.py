@@ -14,6 +14,7 @@ CALLS = ["py_add4", "py_add4_grad", "py_view", "py_mm16", "py_getitem", "py_meta
 TRAINING = ["mlp_train_step_B64", "char_gpt_train_step"]
 PYTHON = "/usr/bin/python3"
 IMPORTS = 3
+PAIRS, TURNS = 5, 5  # of training: pairs of processes, samples of each
 
 
 def pin():
@@ -90,21 +91,45 @@ def calls(build, rounds, out, print_table):
     return True
 
 
+class Paced:
+    """A program that takes a sample whenever it is told to."""
+
+    def __init__(self, command, env):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, preexec_fn=pin)
+
+    def sample(self):
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline().split()[1])
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.read()
+        if self.process.wait():
+            raise RuntimeError("a program of the benchmark failed")
+
+
 def training(build, rounds, out, print_table):
-    env = dict(os.environ, TENON_NUM_THREADS="1", BENCH_CLOCK="thread", PYTHONPATH=os.path.join(build, "python"))
-    samples = {}
-    for _ in range(rounds):
-        for command in ([os.path.join(build, "bench", "train_tenon")], [PYTHON, os.path.join(HERE, "py_train.py")]):
-            text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, preexec_fn=pin, env=env).stdout
-            for line in text.splitlines():
-                name, value = line.split()
-                samples.setdefault(name, []).append(float(value))
+    """Both programs of a row take samples in turn, on one processor: what slows the machine down for a while slows both
+    down. The figure is the median of the quotients of neighbours."""
+    env = dict(os.environ, TENON_NUM_THREADS="1", BENCH_CLOCK="thread", BENCH_PACED="1",
+               PYTHONPATH=os.path.join(build, "python"))
     table = []
     for row in TRAINING:
-        a, c = statistics.median(samples["py_" + row]), statistics.median(samples[row])
-        out.append({"name": "py_" + row, "unit": "ns", "tenon": round(a, 1), "peer": round(c, 1),
-                    "peer_name": "tenon in C", "ratio": round(c / a, 3)})
-        table.append(("py_" + row, f"{a / 1e3:.1f}", f"{c / 1e3:.1f}", f"{100 * (a / c - 1):+.1f} %"))
+        python, c = [], []
+        for _ in range(max(rounds, PAIRS)):  # in new processes: where memory happens to lie counts too
+            ours = Paced([PYTHON, os.path.join(HERE, "py_train.py"), "tenon", "py_" + row], env)
+            theirs = Paced([os.path.join(build, "bench", "train_tenon"), row], env)
+            for _ in range(TURNS):
+                python.append(ours.sample())
+                c.append(theirs.sample())
+            ours.end()
+            theirs.end()
+        a, b = statistics.median(python), statistics.median(c)
+        more = statistics.median(x / y for x, y in zip(python, c))
+        out.append({"name": "py_" + row, "unit": "ns", "tenon": round(a, 1), "peer": round(b, 1),
+                    "peer_name": "tenon in C", "ratio": round(1 / more, 3)})
+        table.append(("py_" + row, f"{a / 1e3:.1f}", f"{b / 1e3:.1f}", f"{100 * (more - 1):+.1f} %"))
     print("\ntraining from Python and from C, one thread's processor time")
     print_table(("name", "Python µs", "C µs", "more"), table)
 

@@ -3,7 +3,9 @@
  *
  * Prints one line a sample: "NAME NANOSECONDS-PER-CALL". bench.py takes medians over samples and
  * runs. BENCH_CLOCK=thread in the environment takes the processor time of the calling thread: right
- * where one thread does all, on a machine that does other things too. */
+ * where one thread does all, on a machine that does other things too. BENCH_PACED=1 takes a sample
+ * for each byte on standard input, and ends with it: whoever compares two programs lets them take
+ * turns, so that what disturbs one disturbs the other as well. */
 #ifndef BENCH_TIMER_H
 #define BENCH_TIMER_H
 
@@ -22,6 +24,13 @@ static double bench_now(void)
     struct timespec ts;
     clock_gettime(clock, &ts);
     return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+/* Whether sample @p s is wanted, of @p samples where nobody paces them. */
+static int bench_wanted(int s, int samples)
+{
+    fflush(stdout);
+    return getenv("BENCH_PACED") ? getchar() != EOF : s < samples;
 }
 
 #ifndef BENCH_SAMPLES
@@ -48,7 +57,7 @@ static double bench_now(void)
                 break;                                                                          \
             bench_n *= 2;                                                                       \
         }                                                                                       \
-        for (int bench_s = 0; bench_s < BENCH_SAMPLES; bench_s++) {                             \
+        for (int bench_s = 0; bench_wanted(bench_s, BENCH_SAMPLES); bench_s++) {                \
             double bench_t = bench_now();                                                       \
             for (long bench_i = 0; bench_i < bench_n; bench_i++) {                              \
                 __VA_ARGS__                                                                     \

@@ -200,18 +200,15 @@ class Optimizer:
         if not hasattr(self, "_zero_grad_profile_name"):
             self._patch_step_function()
         for group in self.param_groups:
-            for p in group["params"]:
-                grad = p.grad
-                if grad is None:
-                    continue
-                if set_to_none:
-                    p.grad = None
+            if set_to_none:
+                tenon._C._forget_gradients(group["params"])
+                continue
+            for grad in tenon._C._gradients(group["params"])[1]:
+                if grad.grad_fn is not None:
+                    grad.detach_()
                 else:
-                    if grad.grad_fn is not None:
-                        grad.detach_()
-                    else:
-                        grad.requires_grad_(False)
-                    grad.zero_()
+                    grad.requires_grad_(False)
+                grad.zero_()
 
     def step(self, closure=None):
         """One update of the parameters. `closure` computes the loss again and returns it."""
@@ -375,28 +372,34 @@ class Algorithm(Optimizer):
         return loss
 
     def _step_group(self, group):
-        params, grads, states = [], [], []
-        all_state = self.state
-        stateful = self._is_stateful(group)
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            if grad.is_sparse and not self._takes_sparse:
-                raise RuntimeError(self._sparse_message())
-            state = None
-            if stateful:
-                state = all_state[p]
-                if len(state) == 0:
+        params, grads, plain = tenon._C._gradients(group["params"])
+        states = [None] * len(params)
+        if self._is_stateful(group):
+            all_state = self.state
+            for i, p in enumerate(params):
+                if not plain and grads[i].is_sparse and not self._takes_sparse:
+                    raise RuntimeError(self._sparse_message())
+                state = states[i] = all_state[p]
+                if not state:
                     self._start(state, p, group)
-            if grad.is_sparse:
-                self._update(p, -grad if group.get("maximize") else grad, state, group)
-                continue
-            params.append(p)
-            grads.append(grad)
-            states.append(state)
+        if not plain and any(grad.is_sparse for grad in grads):
+            params, grads, states = self._update_sparse(params, grads, states, group)
         if params:
             self._update_all(params, grads, states, group)
+
+    def _update_sparse(self, params, grads, states, group):
+        """Update what has sparse gradients; what remains is returned."""
+        rest = [], [], []
+        for row in zip(params, grads, states):
+            p, grad, state = row
+            if not grad.is_sparse:
+                for column, value in zip(rest, row):
+                    column.append(value)
+            elif not self._takes_sparse:
+                raise RuntimeError(self._sparse_message())
+            else:
+                self._update(p, -grad if group.get("maximize") else grad, state, group)
+        return rest
 
     _takes_sparse = False
 
@@ -450,18 +453,7 @@ def can_fuse(params, grads, group):
     wanted = group.get("fused")
     if wanted is False:
         return False
-    dtypes = _WITH_HALF if wanted else _FULL
-    tensor, parameter = tenon.Tensor, tenon.nn.Parameter
-    for p, grad in zip(params, grads):
-        kind = type(p)
-        if ((kind is not parameter and kind is not tensor) or type(grad) is not tensor
-                or p.dtype not in dtypes or grad.dtype is not p.dtype or not p.is_cpu or not grad.is_cpu):
-            return False
-    return True
-
-
-_FULL = (tenon.float32, tenon.float64)
-_WITH_HALF = _FULL + (tenon.float16, tenon.bfloat16)
+    return tenon._C._can_fuse(params, grads, tenon.nn.Parameter, bool(wanted))
 
 
 def check(condition, message, value):

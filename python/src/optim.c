@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* optim.c: what an optimizer does for each parameter at each step: find those that have gradients,
+ * ask whether the fused kernels take them, forget the gradients. In C, because between two steps of
+ * a model the interpreter's own data leaves the caches: there a loop of Python costs many times
+ * what it costs by itself. tenon/optim/optimizer.py calls it. */
+#include "tnpy.h"
+
+static PyObject *grad_name;
+
+/* Both lists get their next entry, if the parameter has a gradient. *plain: no gradient of another
+ * class than Tensor was seen. */
+static int take_gradient(PyObject *p, PyObject *params, PyObject *grads, int *plain)
+{
+    PyObject *grad = PyObject_GetAttr(p, grad_name);
+    if (!grad)
+        return -1;
+    int rc = 0;
+    if (grad != Py_None) {
+        *plain = *plain && Py_TYPE(grad) == tnpy_Tensor;
+        rc = PyList_Append(params, p) < 0 || PyList_Append(grads, grad) < 0 ? -1 : 0;
+    }
+    Py_DECREF(grad);
+    return rc;
+}
+
+/* _gradients(params) -> (params that have gradients, their gradients, all of these are of the class
+ * Tensor itself). */
+static PyObject *gradients(PyObject *module, PyObject *all)
+{
+    (void)module;
+    Py_ssize_t n = PySequence_Size(all);
+    PyObject *params = n < 0 ? NULL : PyList_New(0), *grads = params ? PyList_New(0) : NULL;
+    int plain = 1, rc = grads ? 0 : -1;
+    for (Py_ssize_t i = 0; rc == 0 && i < n; i++) {
+        PyObject *p = PySequence_GetItem(all, i);
+        rc = p ? take_gradient(p, params, grads, &plain) : -1;
+        Py_XDECREF(p);
+    }
+    PyObject *made = rc == 0 ? PyTuple_Pack(3, params, grads, plain ? Py_True : Py_False) : NULL;
+    Py_XDECREF(params);
+    Py_XDECREF(grads);
+    return made;
+}
+
+static int fusable(PyObject *p, PyObject *grad, PyObject *parameter, int halves)
+{
+    if ((Py_TYPE(p) != tnpy_Tensor && (PyObject *)Py_TYPE(p) != parameter) ||
+        Py_TYPE(grad) != tnpy_Tensor)
+        return 0;
+    tn_tensor *a = tnpy_tensor(p), *b = tnpy_tensor(grad);
+    if (!a || !b || tn_tensor_device(a).type != TN_DEVICE_CPU ||
+        tn_tensor_device(b).type != TN_DEVICE_CPU)
+        return 0;
+    tn_dtype dtype = tn_tensor_dtype(a);
+    if (tn_tensor_dtype(b) != dtype)
+        return 0;
+    return dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_F64 ||
+           (halves && (dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16));
+}
+
+/* _can_fuse(params, grads, Parameter, halves) -> whether the fused kernels take them all: floats,
+ * doubles (and halves) on the CPU, of no class whose operators must be seen. */
+static PyObject *can_fuse(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *params, *grads, *parameter;
+    int halves;
+    if (!PyArg_ParseTuple(args, "O!O!Op:_can_fuse", &PyList_Type, &params, &PyList_Type, &grads,
+                          &parameter, &halves))
+        return NULL;
+    Py_ssize_t n = PyList_Size(params);
+    if (PyList_Size(grads) != n) {
+        PyErr_SetString(PyExc_ValueError, "_can_fuse: a gradient for each parameter is expected");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!fusable(PyList_GetItem(params, i), PyList_GetItem(grads, i), parameter, halves))
+            Py_RETURN_FALSE;
+    Py_RETURN_TRUE;
+}
+
+/* _forget_gradients(params): each .grad that is there becomes None. */
+static PyObject *forget_gradients(PyObject *module, PyObject *all)
+{
+    (void)module;
+    Py_ssize_t n = PySequence_Size(all);
+    if (n < 0)
+        return NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *p = PySequence_GetItem(all, i);
+        PyObject *grad = p ? PyObject_GetAttr(p, grad_name) : NULL;
+        int rc = !grad ? -1 : grad == Py_None ? 0 : PyObject_SetAttr(p, grad_name, Py_None);
+        Py_XDECREF(grad);
+        Py_XDECREF(p);
+        if (rc < 0)
+            return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"_gradients", gradients, METH_O, "Parameters that have gradients, and these."},
+    {"_can_fuse", can_fuse, METH_VARARGS, "Whether fused kernels take these parameters."},
+    {"_forget_gradients", forget_gradients, METH_O, "Set every gradient to None."},
+    {NULL, NULL, 0, NULL},
+};
+
+int tnpy_add_optim(PyObject *module)
+{
+    grad_name = PyUnicode_InternFromString("grad");
+    return grad_name ? PyModule_AddFunctions(module, functions) : -1;
+}
