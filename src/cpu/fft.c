@@ -1,248 +1,281 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/fft.c: Fourier transforms along dimensions, in complex float64. Lengths that are products of
- * 2, 3 and 5 are split; others become a convolution of a length that is a power of 2 (Bluestein).
- */
-#include <complex.h>
+/* cpu/fft.c: Fourier transforms along dimensions, in the dtype of the numbers. Lengths are split
+ * into small factors; one with a great prime becomes a convolution of a length that is a power of 2
+ * (Bluestein). kern/fourier.c does some lines at a time; here are plans, and how lines are dealt
+ * out. What becomes of a line does not depend on the lines beside it. */
 #include <math.h>
 #include <string.h>
-#include "cpu/lines.h"
+#include "base/alloc.h"
+#include "base/pool.h"
+#include "cpu/fourier.h"
 #include "cpu/ready.h"
 #include "gen/cpu.h"
-#include "tenon/ops.h"
 
-typedef double complex cd;
+/* ---- plans ---- */
 
-/* exp(sign * 2 pi i k / n), with k brought near 0 first. */
-static cd turn(int64_t k, int64_t n, int sign)
+/* Numbers of a transform as they are stored: parts of a complex number one after the other. */
+typedef struct table {
+    void *data;
+    bool wide; /* float64 */
+} table;
+
+static void put(table t, int64_t k, double re, double im)
 {
-    double angle = 6.28318530717958647693 * (double)(k % n) / (double)n;
-    return CMPLX(cos(angle), sign * sin(angle));
-}
-
-/* a * b without the checks for infinities that the C language asks for. */
-static cd times(cd a, cd b)
-{
-    double ar = creal(a), ai = cimag(a), br = creal(b), bi = cimag(b);
-    return CMPLX(ar * br - ai * bi, ar * bi + ai * br);
-}
-
-static int64_t smallest_factor(int64_t n)
-{
-    return n % 2 == 0 ? 2 : n % 3 == 0 ? 3 : n % 5 == 0 ? 5 : n;
-}
-
-/* out[k] = sum x[i * step] w[i * k * whole / n]; w: powers of the whole length's root. @p n is a
- * product of 2, 3 and 5. */
-static void split(const cd *x, int64_t step, cd *out, int64_t n, const cd *w, int64_t whole)
-{
-    if (n == 1) {
-        out[0] = x[0];
-        return;
+    if (t.wide) {
+        ((double *)t.data)[2 * k] = re;
+        ((double *)t.data)[2 * k + 1] = im;
+    } else {
+        ((float *)t.data)[2 * k] = (float)re;
+        ((float *)t.data)[2 * k + 1] = (float)im;
     }
-    int64_t p = smallest_factor(n), m = n / p, stride = whole / n;
-    for (int64_t r = 0; r < p; r++)
-        split(x + r * step, step * p, out + r * m, m, w, whole);
-    for (int64_t k = 0; k < m; k++) {
-        cd part[5], sum;
-        for (int64_t r = 0; r < p; r++)
-            part[r] = times(out[r * m + k], w[r * k * stride]);
-        for (int64_t q = 0; q < p; q++) {
-            sum = part[0];
-            for (int64_t r = 1; r < p; r++)
-                sum += times(part[r], w[r * q % p * m * stride]);
-            out[q * m + k] = sum;
+}
+
+static table after(table t, int64_t k)
+{
+    t.data = (char *)t.data + (size_t)k * (t.wide ? 16 : 8);
+    return t;
+}
+
+/* exp(-2 pi i k / n), from an angle of at most an eighth of a turn: k and its mirrors agree to the
+ * last bit, and quarters are exact. */
+static void turn(int64_t k, int64_t n, double *re, double *im)
+{
+    k %= n;
+    int64_t eighths = 8 * k / n, from = eighths * n; /* in units of 1 / (8 n) of a turn */
+    int64_t rest = eighths % 2 ? from + n - 8 * k : 8 * k - from;
+    double angle = 0.78539816339744830962 * (double)rest / (double)n;
+    double c = cos(angle), s = sin(angle);
+    /* The octants: which of the two is the cosine, and the signs. */
+    bool across = eighths == 1 || eighths == 2 || eighths == 5 || eighths == 6;
+    double x = across ? s : c, y = across ? c : s;
+    *re = eighths >= 2 && eighths <= 5 ? -x : x;
+    *im = eighths >= 4 ? y : -y;
+}
+
+/* Roots 0 to @p count - 1 of @p n. The first eighth is computed, the rest are its mirrors. */
+static void roots(table t, int64_t count, int64_t n)
+{
+    double re, im;
+    for (int64_t k = 0; k < count; k++) {
+        if (n % 8 == 0 && k > n / 8) {
+            int64_t octant = 8 * k / n, start = octant * (n / 8), rest = k - start;
+            int64_t from = octant % 2 ? n / 8 - rest : rest;
+            const double c =
+                t.wide ? ((double *)t.data)[2 * from] : (double)((float *)t.data)[2 * from];
+            const double s = t.wide ? -((double *)t.data)[2 * from + 1]
+                                    : -(double)((float *)t.data)[2 * from + 1];
+            bool across = octant == 1 || octant == 2 || octant == 5 || octant == 6;
+            double x = across ? s : c, y = across ? c : s;
+            put(t, k, octant >= 2 && octant <= 5 ? -x : x, octant >= 4 ? y : -y);
+            continue;
         }
+        turn(k, n, &re, &im);
+        put(t, k, re, im);
     }
 }
 
-static bool splits(int64_t n)
+/* Fours first, then small primes. False: a prime is too great. */
+static bool factorise(int64_t n, tni_fft_plan *p)
 {
-    while (n > 1 && smallest_factor(n) <= 5)
-        n /= smallest_factor(n);
+    static const int small[] = {4, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, TNI_FFT_PRIME};
+    p->n_factors = 0;
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
+        for (; n % small[i] == 0; n /= small[i])
+            p->factors[p->n_factors++] = small[i];
     return n == 1;
 }
 
-/* ---- one line ---- */
-
-typedef struct plan {
-    int64_t n, padded; /* padded: the length of the convolution; 0 when n splits */
-    int sign;
-    double factor;
-    const cd *roots;          /* of n, or of padded */
-    const cd *chirp, *kernel; /* exp(sign pi i k k / n); its transform, conjugate and padded */
-} plan;
-
-static void transform(const plan *p, const cd *x, cd *out, cd *scratch)
+/* The tables of a plan lie in one tensor, in complex numbers of the dtype. */
+static tn_status make_plan(tni_fft_plan *p, bool wide, tn_tensor **tables)
 {
-    if (!p->padded) {
-        split(x, 1, out, p->n, p->roots, p->n);
-    } else {
-        cd *a = scratch, *b = scratch + p->padded;
-        for (int64_t i = 0; i < p->padded; i++)
-            a[i] = i < p->n ? times(x[i], p->chirp[i]) : 0;
-        split(a, 1, b, p->padded, p->roots, p->padded);
-        /* The inverse is the transform of the conjugate. */
-        for (int64_t i = 0; i < p->padded; i++)
-            b[i] = conj(times(b[i], p->kernel[i]));
-        split(b, 1, a, p->padded, p->roots, p->padded);
-        for (int64_t i = 0; i < p->n; i++)
-            out[i] = times(conj(a[i]), p->chirp[i]) / (double)p->padded;
+    bool real = p->kind != TNI_FFT_COMPLEX, halved = real && p->n % 2 == 0;
+    p->length = halved ? p->n / 2 : p->n;
+    p->padded = 0;
+    int64_t whole = p->length, turns = halved ? p->length / 2 + 1 : 0;
+    if (!factorise(p->length, p)) {
+        TN_CHECK(p->length < INT64_C(1) << 29, TN_INVALID,
+                 "a Fourier transform of %lld numbers is too long", (long long)p->n);
+        for (p->padded = 1; p->padded < 2 * p->length;)
+            p->padded *= 2;
+        whole = p->padded;
+        factorise(p->padded, p);
     }
-    for (int64_t i = 0; i < p->n; i++)
-        out[i] *= p->factor;
-}
-
-static tn_status complex_line(int64_t n, tn_tensor **out)
-{
-    return tni_tensor_new(1, &n, NULL, TN_DTYPE_C128, TN_CPU, out);
-}
-
-/* Tables of a length: roots, chirp and kernel one after the other. */
-static tn_status make_plan(int64_t n, bool forward, double factor, plan *p, tn_tensor **tables)
-{
-    *p = (plan){.n = n, .sign = forward ? -1 : 1, .factor = factor};
-    if (splits(n)) {
-        TN_TRY(complex_line(n, tables));
-        cd *roots = (*tables)->data;
-        for (int64_t k = 0; k < n; k++)
-            roots[k] = turn(k, n, p->sign);
-        p->roots = roots;
+    int64_t room = p->padded ? p->length + p->padded + 2 * (p->padded + 1) : 0;
+    int64_t count = whole + turns + room;
+    TN_TRY(tni_tensor_new(1, &count, NULL, wide ? TN_DTYPE_C128 : TN_DTYPE_C64, TN_CPU, tables));
+    table t = {(*tables)->data, wide};
+    roots(t, whole, whole);
+    p->roots = t.data;
+    t = after(t, whole);
+    roots(t, turns, p->n);
+    p->turns = t.data;
+    if (!p->padded)
         return TN_OK;
+    t = after(t, turns);
+    p->chirp = t.data;
+    for (int64_t k = 0; k < p->length; k++) {
+        double re, im;
+        turn(k * k % (2 * p->length), 2 * p->length, &re, &im);
+        put(t, k, re, im);
     }
-    TN_CHECK(n < INT64_C(1) << 30, TN_INVALID, "a Fourier transform of %lld numbers is too long",
-             (long long)n);
-    p->padded = 1;
-    while (p->padded < 2 * n)
-        p->padded *= 2;
-    TN_TRY(complex_line(3 * p->padded + n, tables));
-    cd *roots = (*tables)->data, *kernel = roots + p->padded, *room = kernel + p->padded;
-    cd *chirp = room + p->padded;
-    for (int64_t k = 0; k < p->padded; k++)
-        roots[k] = turn(k, p->padded, -1);
-    for (int64_t k = 0; k < n; k++)
-        chirp[k] = turn(k * k % (2 * n), 2 * n, p->sign);
-    memset(room, 0, (size_t)p->padded * sizeof *room);
-    for (int64_t k = 0; k < n; k++)
-        room[k] = room[k ? p->padded - k : 0] = conj(chirp[k]);
-    split(room, 1, kernel, p->padded, roots, p->padded);
-    p->roots = roots;
-    p->chirp = chirp;
-    p->kernel = kernel;
+    table kernel = after(t, p->length);
+    const tni_fft_table *loops = tni_cpu_kernels()->fft;
+    (wide ? loops->kernel_f64 : loops->kernel_f32)(p, kernel.data, after(kernel, p->padded).data);
+    p->kernel = kernel.data;
     return TN_OK;
 }
 
-static tn_status line(void *const *lines, void *scratch, void *ctx)
+/* ---- lines ---- */
+
+typedef struct fft_job {
+    const tni_fft_plan *plan;
+    const tn_tensor *in, *out;
+    int dim, lanes;
+    int64_t lines;
+    bool wide;
+} fft_job;
+
+/* Where line @p i begins: its place in the dimensions but one. */
+static int64_t line_at(const tn_tensor *t, const tn_tensor *sizes, int dim, int64_t i)
 {
-    const plan *p = ctx;
-    cd *x = scratch;
-    memcpy(x, lines[0], (size_t)p->n * sizeof *x);
-    transform(p, x, lines[0], x + p->n);
+    int64_t at = 0;
+    for (int d = t->ndim - 1; d >= 0; d--)
+        if (d != dim) {
+            at += i % sizes->sizes[d] * t->strides[d];
+            i /= sizes->sizes[d];
+        }
+    return at;
+}
+
+enum { ALIGN = 64 };
+
+static tn_status some_lines(int64_t begin, int64_t end, void *arg)
+{
+    const fft_job *j = arg;
+    size_t bytes = (size_t)tni_fft_room(j->plan, j->lanes) * (j->wide ? 8 : 4);
+    char *block = tni_alloc(bytes + ALIGN);
+    TN_CHECK(block, TN_NOMEM, "cannot allocate %zu bytes for a Fourier transform", bytes);
+    void *room = block + (ALIGN - (uintptr_t)block % ALIGN) % ALIGN;
+    const tni_fft_table *loops = tni_cpu_kernels()->fft;
+    tni_fft_lines l = {.in = j->in->data,
+                       .out = j->out->data,
+                       .in_step = j->in->strides[j->dim],
+                       .out_step = j->out->strides[j->dim]};
+    for (int64_t group = begin; group < end; group++) {
+        int64_t first = group * j->lanes, rest = j->lines - first;
+        l.lanes = rest < j->lanes ? (int)rest : j->lanes;
+        for (int i = 0; i < l.lanes; i++) {
+            l.in_at[i] = line_at(j->in, j->out, j->dim, first + i);
+            l.out_at[i] = line_at(j->out, j->out, j->dim, first + i);
+        }
+        (j->wide ? loops->f64 : loops->f32)(j->plan, &l, room);
+    }
+    tni_free(block);
     return TN_OK;
 }
 
-/* Transform @p t, complex float64, along one dimension, in place. */
-static tn_status along(tn_tensor *t, int d, bool forward, double factor)
+/* Transform lines of @p in along @p dim into @p out, which may be @p in. */
+static tn_status along(const tn_tensor *in, tn_tensor *out, int dim, tni_fft_plan *p)
 {
-    plan p;
+    enum { ROOM = 4 << 20, WORK = 1 << 15 }; /* bytes of a group of lines; numbers of a chunk */
     TN_AUTO(tn_tensor) tables = NULL;
-    TN_TRY(make_plan(t->sizes[d], forward, factor, &p, &tables));
-    tni_line lines[] = {{t, TN_DTYPE_C128, TNI_LINE_UPDATE}};
-    size_t scratch = (size_t)(p.n + 2 * p.padded) * sizeof(cd);
-    return tni_lines(t, UINT64_C(1) << d, lines, 1, scratch, line, &p);
+    tn_dtype dtype = (tn_dtype)out->dtype;
+    bool wide = dtype == TN_DTYPE_C128 || dtype == TN_DTYPE_F64;
+    TN_TRY(make_plan(p, wide, &tables));
+    fft_job j = {.plan = p, .in = in, .out = out, .dim = dim, .wide = wide};
+    j.lines = out->numel / out->sizes[dim];
+    /* As many as fill vectors: fewer leave the inner loops of the first passes short. */
+    int64_t fit = TNI_FFT_LANES;
+    while (fit > 4 && fit * tni_fft_room(p, 1) * (wide ? 8 : 4) > ROOM)
+        fit /= 2;
+    j.lanes = (int)(fit < j.lines ? fit : j.lines);
+    int64_t groups = (j.lines + j.lanes - 1) / j.lanes, work = p->length * j.lanes;
+    return tni_pool_for(groups, work < WORK ? WORK / work : 1, some_lines, &j);
 }
+
+/* ---- operators ---- */
 
 static double factor_of(int64_t normalization, double count)
 {
     return normalization == 0 ? 1 : normalization == 1 ? 1 / sqrt(count) : 1 / count;
 }
 
-/* Along all of @p dim, the last one first. */
-static tn_status along_all(tn_tensor *t, const int64_t *dim, int64_t n, int64_t normalization,
-                           bool forward)
+/* Complex transforms along @p dim, the last one first; the last that is done has the factor. */
+static tn_status along_all(const tn_tensor *in, tn_tensor *out, const int64_t *dim, int64_t n,
+                           bool inverse, double factor)
 {
-    double count = 1;
     int d;
-    for (int64_t i = 0; i < n; i++) {
-        TN_TRY(tni_wrap_dim(dim[i], t->ndim, &d));
-        count *= (double)t->sizes[d];
-    }
     for (int64_t i = n - 1; i >= 0; i--) {
-        TN_TRY(tni_wrap_dim(dim[i], t->ndim, &d));
-        TN_TRY(along(t, d, forward, i == 0 ? factor_of(normalization, count) : 1));
+        TN_TRY(tni_wrap_dim(dim[i], out->ndim, &d));
+        tni_fft_plan p = {.kind = TNI_FFT_COMPLEX,
+                          .inverse = inverse,
+                          .n = out->sizes[d],
+                          .factor = i == 0 ? factor : 1};
+        TN_TRY(along(i == n - 1 ? in : out, out, d, &p));
     }
     return TN_OK;
 }
 
-static tn_status fresh(tn_tensor *self, tn_tensor **out)
+static tn_status count_of(const tn_tensor *t, const int64_t *dim, int64_t n, int *last,
+                          double *count)
 {
-    TN_TRY(tni_tensor_new(self->ndim, self->sizes, NULL, TN_DTYPE_C128, TN_CPU, out));
-    return tni_copy_cpu(*out, self);
+    *count = 1;
+    for (int64_t i = 0; i < n; i++) {
+        TN_TRY(tni_wrap_dim(dim[i], t->ndim, last));
+        *count *= (double)t->sizes[*last];
+    }
+    return TN_OK;
 }
-
-/* ---- operators ---- */
 
 tn_status tni_cpu_fft_c2c(tn_tensor *self, const int64_t *dim, int64_t dim_n, int64_t normalization,
                           bool forward, tn_tensor *out)
 {
-    TN_AUTO(tn_tensor) work = NULL;
+    int last = 0;
+    double count;
     if (out->numel == 0)
         return TN_OK;
-    TN_TRY(fresh(self, &work));
-    TN_TRY(along_all(work, dim, dim_n, normalization, forward));
-    return tni_copy_cpu(out, work);
+    if (dim_n == 0)
+        return tni_copy_cpu(out, self);
+    TN_TRY(count_of(out, dim, dim_n, &last, &count));
+    return along_all(self, out, dim, dim_n, !forward, factor_of(normalization, count));
 }
 
 tn_status tni_cpu_fft_r2c(tn_tensor *self, const int64_t *dim, int64_t dim_n, int64_t normalization,
                           bool onesided, tn_tensor *out)
 {
-    TN_AUTO(tn_tensor) work = NULL;
-    TN_AUTO(tn_tensor) half = NULL;
-    (void)onesided;
+    int last = 0;
+    double count;
     if (out->numel == 0)
         return TN_OK;
-    TN_TRY(fresh(self, &work));
-    TN_TRY(along_all(work, dim, dim_n, normalization, true));
-    TN_TRY(tni_tensor_alias(work, out->ndim, out->sizes, work->strides, 0, &half));
-    return tni_copy_cpu(out, half);
+    TN_TRY(count_of(self, dim, dim_n, &last, &count));
+    double factor = factor_of(normalization, count);
+    if (!onesided) {
+        TN_TRY(tni_copy_cpu(out, self));
+        return along_all(out, out, dim, dim_n, false, factor);
+    }
+    tni_fft_plan p = {
+        .kind = TNI_FFT_TO_HALF, .n = self->sizes[last], .factor = dim_n == 1 ? factor : 1};
+    TN_TRY(along(self, out, last, &p));
+    return along_all(out, out, dim, dim_n - 1, false, factor);
 }
 
-/* The half that is not there is the conjugate of the half that is, mirrored in every transformed
- * dimension. */
 tn_status tni_cpu_fft_c2r(tn_tensor *self, const int64_t *dim, int64_t dim_n, int64_t normalization,
                           int64_t last_dim_size, tn_tensor *out)
 {
     TN_AUTO(tn_tensor) given = NULL;
-    TN_AUTO(tn_tensor) work = NULL;
-    int last = 0, d;
+    int last = 0;
+    double count;
     if (out->numel == 0)
         return TN_OK;
-    double count = 1;
-    for (int64_t i = 0; i < dim_n; i++) {
-        TN_TRY(tni_wrap_dim(dim[i], self->ndim, &last));
-        count *= (double)out->sizes[last];
+    TN_TRY(count_of(out, dim, dim_n, &last, &count));
+    if (dim_n > 1) {
+        TN_TRY(
+            tni_tensor_new(self->ndim, self->sizes, NULL, (tn_dtype)self->dtype, TN_CPU, &given));
+        TN_TRY(along_all(self, given, dim, dim_n - 1, true, 1));
     }
-    TN_TRY(fresh(self, &given));
-    for (int64_t i = 0; i + 1 < dim_n; i++) {
-        TN_TRY(tni_wrap_dim(dim[i], self->ndim, &d));
-        TN_TRY(along(given, d, false, 1));
-    }
-    /* What is left to do is one dimension, where the mirror is the line's own. */
-    TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_C128, TN_CPU, &work));
-    int64_t inner = work->strides[last], n = last_dim_size, m = given->sizes[last];
-    const cd *x = given->data;
-    cd *o = work->data;
-    for (int64_t i = 0; i < work->numel; i++) {
-        int64_t k = i / inner % n, base = i / (inner * n) * inner * m + i % inner;
-        cd v = k <= n / 2 ? x[base + k * inner] : conj(x[base + (n - k) * inner]);
-        bool own = k == 0 || 2 * k == n; /* its own mirror: real */
-        o[i] = own ? CMPLX(creal(v), 0) : v;
-    }
-    TN_TRY(along(work, last, false, factor_of(normalization, count)));
-    int64_t strides[TN_MAX_DIMS];
-    TN_AUTO(tn_tensor) real = NULL;
-    for (int k = 0; k < work->ndim; k++)
-        strides[k] = 2 * work->strides[k];
-    TN_TRY(tni_tensor_over(work->storage, work->ndim, work->sizes, strides, 0, TN_DTYPE_F64,
-                           work->keys, TN_CPU, &real));
-    return tni_copy_cpu(out, real);
+    tni_fft_plan p = {.kind = TNI_FFT_TO_REAL,
+                      .inverse = true,
+                      .n = last_dim_size,
+                      .factor = factor_of(normalization, count)};
+    return along(given ? given : self, out, last, &p);
 }

@@ -2,6 +2,7 @@
 /* cpu/isa.c: which kernels this machine runs. */
 #include <stdatomic.h>
 #include "cpu/attention.h"
+#include "cpu/fourier.h"
 #include "cpu/loops.h"
 #include "cpu/optim.h"
 #include "cpu/rows.h"
@@ -28,6 +29,7 @@
         &tni_winograd_##isa,                                                              \
         &tni_attention_##isa,                                                             \
         &tni_optim_##isa,                                                                 \
+        &tni_fft_##isa,                                                                   \
     };
 #if TNI_HAS_VARIANTS
 TNI_KERN_LIST(X)

@@ -248,6 +248,7 @@ typedef struct tni_kernels {
     const struct tni_winograd_loops *winograd;   /* cpu/winograd.h */
     const struct tni_attention_table *attention; /* cpu/attention.h */
     const struct tni_optim_table *optim;         /* cpu/optim.h */
+    const struct tni_fft_table *fft;             /* cpu/fourier.h */
 } tni_kernels;
 
 /* The kernels of this machine, or of the set that tni_cpu_use chose. */
