@@ -68,6 +68,9 @@ TN_API TN_BORROWED const char *tn_node_saved_name(const tn_node *node, uint32_t 
  */
 TN_API TN_NODISCARD tn_status tn_node_saved_register_hooks(tn_node *node, uint32_t i,
                                                            const tn_saved_hooks *hooks);
+/** The same for what a function saved: tensor @p i of tn_function_save (tenon/function.h). */
+TN_API TN_NODISCARD tn_status tn_node_function_saved_register_hooks(tn_node *node, int i,
+                                                                    const tn_saved_hooks *hooks);
 
 #ifdef __cplusplus
 }

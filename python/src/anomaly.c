@@ -42,6 +42,21 @@ static void trace(void *ctx, char *buffer, size_t n)
     tnpy_unlock_any(state);
 }
 
+/* A warning for the node that failed, and for each in whose turn that was recorded. */
+static void warn_of_each(const char *text)
+{
+    while (*text) {
+        const char *next = strstr(text, "\n\nPrevious calculation");
+        size_t n = next ? (size_t)(next - text) : strlen(text);
+        PyObject *one = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, "replace");
+        const char *utf8 = one ? PyUnicode_AsUTF8AndSize(one, NULL) : NULL;
+        if (!utf8 || PyErr_WarnEx(PyExc_UserWarning, utf8, 1) < 0)
+            PyErr_Clear(); /* what failed matters more */
+        Py_XDECREF(one);
+        text += next ? n + 2 : n;
+    }
+}
+
 void tnpy_note_anomaly(void)
 {
     const char *trace_of = strstr(tn_last_error(), "\n\nError detected in ");
@@ -52,6 +67,8 @@ void tnpy_note_anomaly(void)
     PyErr_NormalizeException(&type, &value, &where);
     PyObject *text = value ? PyObject_Str(value) : NULL;
     const char *utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    if (value)
+        warn_of_each(trace_of + 2);
     if (utf8 && !strstr(utf8, trace_of)) { /* else the message has it already */
         PyObject *noted = PyObject_CallMethod(value, "add_note", "s", trace_of + 2);
         Py_XDECREF(noted);

@@ -174,12 +174,31 @@ static int request_of(request *r, PyObject *roots, PyObject *seeds, PyObject *in
     return 0;
 }
 
+/* Once: a gradient that was recorded leads to the accumulator of the leaf that holds it. */
+static int warn_of_cycle(void)
+{
+    static bool warned;
+    if (warned)
+        return 0;
+    warned = true;
+    return PyErr_WarnEx(
+        PyExc_UserWarning,
+        "Using backward() with create_graph=True will create a reference cycle between the "
+        "parameter and its gradient which can cause a memory leak. We recommend using "
+        "autograd.grad when creating the graph to avoid this. If you have to use this function, "
+        "make sure to reset the .grad fields of your parameters to None after use to break the "
+        "cycle and avoid the leak.",
+        1);
+}
+
 static PyObject *run_backward(request *r, int32_t retain, int32_t create)
 {
     if (r->has_inputs && r->inputs.n == 0) {
         PyErr_SetString(PyExc_RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
         return NULL;
     }
+    if (TNPY_UNLIKELY(create == TN_BOOL_TRUE) && warn_of_cycle() < 0)
+        return NULL;
     tn_backward_opts opts = TN_BACKWARD_OPTS_INIT;
     opts.retain_graph = retain;
     opts.create_graph = create == TN_BOOL_NONE ? TN_BOOL_FALSE : create;
@@ -221,7 +240,16 @@ static PyObject *Tensor_backward(PyObject *self, PyObject *const *args, Py_ssize
                      (PyObject *)Py_TYPE(a[0]));
         return NULL;
     }
-    return backward(self, a[0], a[1], a[2], a[3]);
+    if (!a[3] || a[3] == Py_None)
+        return backward(self, a[0], a[1], a[2], NULL);
+    /* Inputs may be edges, which the package knows. */
+    PyObject *package = PyImport_ImportModule("tenon.autograd");
+    PyObject *result =
+        package ? PyObject_CallMethod(package, "backward", "OOOOOO", self, a[0] ? a[0] : Py_None,
+                                      a[1] ? a[1] : Py_None, a[2] ? a[2] : Py_False, Py_None, a[3])
+                : NULL;
+    Py_XDECREF(package);
+    return result;
 }
 
 /* _run_backward(tensors, gradients, retain_graph, create_graph, inputs) */
@@ -507,9 +535,10 @@ int tnpy_add_autograd(PyObject *module)
     tn_set_interrupt_check(look_for_signals);
     tnpy_set_up_nesting();
     if (PyModule_AddFunctions(module, functions) < 0 || tnpy_add_node(module) < 0 ||
-        tnpy_add_hooks(module) < 0 || tnpy_add_function(module) < 0 ||
-        tnpy_add_anomaly(module) < 0 || tnpy_add_checkpoint(module) < 0 ||
-        tnpy_add_autocast(module) < 0 || tnpy_add_profile(module) < 0)
+        tnpy_add_hooks(module) < 0 || tnpy_add_saved_tensor(module) < 0 ||
+        tnpy_add_function(module) < 0 || tnpy_add_anomaly(module) < 0 ||
+        tnpy_add_checkpoint(module) < 0 || tnpy_add_autocast(module) < 0 ||
+        tnpy_add_profile(module) < 0)
         return -1;
     return tnpy_add_forward_ad(module);
 }

@@ -249,8 +249,15 @@ static PyObject *invoke(const tnpy_call *c, tnpy_frame *f, int i)
     if (TNPY_UNLIKELY(f->requires_grad) && s->n_rets == 1 && rets[0].tag == TN_TAG_TENSOR) {
         st = tn_tensor_set_requires_grad(rets[0].u.tensor, true);
         if (st != TN_OK) {
+            tn_dtype dtype = tn_tensor_dtype(rets[0].u.tensor);
             tn_value_clear(&rets[0]);
-            return tnpy_raise(st);
+            if (tn_dtype_is_floating(dtype) || tn_dtype_is_complex(dtype))
+                return tnpy_raise(st);
+            tn_clear_error();
+            PyErr_SetString(
+                PyExc_RuntimeError,
+                "Only Tensors of floating point and complex dtype can require gradients");
+            return NULL;
         }
     }
     PyTypeObject *kept = TNPY_UNLIKELY(f->kept != NULL) && !tnpy_function_off ? f->kept : NULL;

@@ -180,6 +180,26 @@ static PyObject *get_saved_tensors(PyObject *self, void *closure)
     return saved;
 }
 
+static PyObject *get_raw_saved_tensors(PyObject *self, void *closure)
+{
+    (void)closure;
+    tn_node *node = tnpy_function_node(self);
+    int n = node ? tn_node_function_saved_count(node) : 0;
+    /* Reading one says why when they are gone. */
+    PyObject *first = n ? saved_of(node) : PyTuple_New(0);
+    PyObject *tuple = first ? PyTuple_New(n) : NULL;
+    for (int i = 0; i < n && tuple; i++) {
+        PyObject *item = tnpy_saved_tensor(node, (uint32_t)i, true);
+        if (item)
+            PyTuple_SetItem(tuple, i, item);
+        else
+            Py_CLEAR(tuple);
+    }
+    Py_XDECREF(first);
+    tn_node_unref(node);
+    return tuple;
+}
+
 static PyObject *get_needs_input_grad(PyObject *self, void *closure)
 {
     (void)closure;
@@ -686,6 +706,7 @@ static PyMethodDef fn_methods[] = {
 static PyGetSetDef fn_getset[] = {
     {"saved_tensors", get_saved_tensors, NULL, "What save_for_backward kept.", NULL},
     {"saved_variables", get_saved_tensors, NULL, NULL, NULL},
+    {"_raw_saved_tensors", get_raw_saved_tensors, NULL, "The same before they are unpacked.", NULL},
     {"needs_input_grad", get_needs_input_grad, set_needs_input_grad,
      "For each input whether its gradient is wanted.", NULL},
     {"materialize_grads", get_materialize, set_materialize, NULL, NULL},

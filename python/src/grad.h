@@ -59,6 +59,13 @@ PyObject *tnpy_hook_handle(TN_STOLEN tn_hook *hook);
 /* Methods of nodes. */
 PyObject *tnpy_node_register_hook(PyObject *self, PyObject *fn);
 PyObject *tnpy_node_register_prehook(PyObject *self, PyObject *fn);
+/* Saved-tensor hooks of a tuple (pack, unpack), which they take once they are registered. */
+tn_saved_hooks tnpy_saved_hooks_of(tnpy_held *pair);
+
+/* ---- saved values (saved_tensor.c) ---- */
+
+/* What saved value @p at of @p node is before it is unpacked. */
+PyObject *tnpy_saved_tensor(tn_node *node, uint32_t at, bool of_function);
 
 /* ---- functions (function.c) ---- */
 
@@ -94,6 +101,7 @@ int tnpy_arguments(const char *function, const char *const *names, PyObject *con
 
 int tnpy_add_node(PyObject *module);
 int tnpy_add_hooks(PyObject *module);
+int tnpy_add_saved_tensor(PyObject *module);
 int tnpy_add_function(PyObject *module);
 int tnpy_add_forward_ad(PyObject *module);
 int tnpy_add_anomaly(PyObject *module);

@@ -98,6 +98,24 @@ static void name_of(PyObject *fn, char *buffer, size_t n)
     Py_XDECREF(name);
 }
 
+/* "torch.DoubleTensor", but "CPUComplexDoubleType": complex ones have no type of the old kind. */
+static PyObject *type_text(tn_tensor *t)
+{
+    PyObject *object = tnpy_wrap_borrowed(t);
+    PyObject *type = object ? PyObject_CallMethod(object, "type", NULL) : NULL;
+    Py_XDECREF(object);
+    const char *text = type ? PyUnicode_AsUTF8AndSize(type, NULL) : NULL;
+    const char *complex = text ? strstr(text, "Complex") : NULL;
+    if (!complex || strlen(complex) < 6 || strlen(complex) > 60)
+        return type;
+    char name[64];
+    PyOS_snprintf(name, sizeof name, "CPU%.*sType", (int)(strlen(complex) - strlen("Tensor")),
+                  complex);
+    PyObject *other = PyUnicode_FromString(name);
+    Py_DECREF(type);
+    return other;
+}
+
 /* A hook changes values, never what kind of tensor a gradient is. */
 static bool may_replace(PyObject *fn, tn_tensor *was, tn_tensor *now)
 {
@@ -108,16 +126,12 @@ static bool may_replace(PyObject *fn, tn_tensor *was, tn_tensor *now)
     }
     name_of(fn, name, sizeof name);
     if (tn_tensor_dtype(was) != tn_tensor_dtype(now)) {
-        PyObject *old = tnpy_wrap_borrowed(was), *new = tnpy_wrap_borrowed(now);
-        PyObject *from = old ? PyObject_CallMethod(old, "type", NULL) : NULL;
-        PyObject *to = new ? PyObject_CallMethod(new, "type", NULL) : NULL;
+        PyObject *from = type_text(was), *to = type_text(now);
         if (from && to)
             PyErr_Format(PyExc_RuntimeError,
                          "hook '%s' has changed the type of value (was %S got %S)", name, from, to);
         Py_XDECREF(from);
         Py_XDECREF(to);
-        Py_XDECREF(old);
-        Py_XDECREF(new);
         return false;
     }
     bool same = tn_tensor_ndim(was) == tn_tensor_ndim(now);
@@ -167,9 +181,14 @@ static tn_status accumulated_hook(void *ctx, tn_tensor *t)
     PyObject *result = arg ? PyObject_CallFunctionObjArgs(function_of(ctx), arg, NULL) : NULL;
     Py_XDECREF(arg);
     tn_status status = TN_OK;
-    if (result && result != Py_None)
+    if (result && tnpy_tensor(result)) {
         PyErr_SetString(PyExc_RuntimeError,
                         "Tensor post accumulate grad hooks should return None.");
+    } else if (result && result != Py_None) {
+        PyObject *name = PyType_GetName(Py_TYPE(result));
+        PyErr_Format(PyExc_TypeError, "expected Variable, but hook returned '%U'", name);
+        Py_XDECREF(name);
+    }
     if (!result || result != Py_None)
         status = tnpy_failed();
     Py_XDECREF(result);
@@ -190,7 +209,7 @@ static PyObject *wrap_tuple(tn_tensor *const *list, int64_t n)
     return tuple;
 }
 
-/* A tensor alone, or a tuple of tensors and None, in place of @p n gradients. */
+/* A tuple of tensors and None, in place of @p n gradients. */
 static tn_status take_results(PyObject *fn, PyObject *result, tn_tensor *const *was, int64_t n,
                               tn_tensor **out)
 {
@@ -198,20 +217,23 @@ static tn_status take_results(PyObject *fn, PyObject *result, tn_tensor *const *
         return tnpy_failed();
     if (result == Py_None)
         return TN_OK;
-    PyObject *tuple = PyTuple_Check(result) ? result : NULL;
-    if (!tuple && n == 1)
-        return take_result(fn, was[0], result, &out[0]);
-    if (!tuple || PyTuple_Size(tuple) != n) {
+    if (!PyTuple_Check(result)) {
+        PyObject *type = PyType_GetName(Py_TYPE(result));
+        PyErr_Format(PyExc_TypeError, "expected tuple, but hook returned '%U'", type);
+        Py_XDECREF(type);
+        return tnpy_failed();
+    }
+    if (PyTuple_Size(result) != n) {
         char name[128];
         name_of(fn, name, sizeof name);
         PyErr_Format(PyExc_RuntimeError,
                      "hook '%s' has returned an incorrect number of values (got %zd, but expected "
                      "%lld)",
-                     name, tuple ? PyTuple_Size(tuple) : (Py_ssize_t)1, (long long)n);
+                     name, PyTuple_Size(result), (long long)n);
         return tnpy_failed();
     }
     for (int64_t i = 0; i < n; i++) {
-        tn_status status = take_result(fn, was[i], PyTuple_GetItem(tuple, i), &out[i]);
+        tn_status status = take_result(fn, was[i], PyTuple_GetItem(result, i), &out[i]);
         if (status != TN_OK)
             return status;
     }
@@ -390,7 +412,7 @@ static void saved_drop(void *ctx, void *packed)
     tnpy_drop(packed);
 }
 
-static tn_saved_hooks saved_hooks_of(tnpy_held *pair)
+tn_saved_hooks tnpy_saved_hooks_of(tnpy_held *pair)
 {
     return (tn_saved_hooks){sizeof(tn_saved_hooks), 0, saved_pack, saved_unpack, saved_drop, pair,
                             tnpy_drop_any};
@@ -407,7 +429,7 @@ static PyObject *push_saved_hooks(PyObject *module, PyObject *args)
     tnpy_held *pair = tnpy_hold(args);
     if (!pair)
         return NULL;
-    tn_saved_hooks hooks = saved_hooks_of(pair);
+    tn_saved_hooks hooks = tnpy_saved_hooks_of(pair);
     tn_status status = tn_saved_hooks_push(&hooks);
     if (status != TN_OK) {
         tnpy_drop(pair);

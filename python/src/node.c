@@ -217,6 +217,12 @@ static PyObject *get_next_functions(PyObject *self, void *closure)
     return all;
 }
 
+static PyTypeObject *InputMetadata;
+static PyStructSequence_Field input_fields[] = {
+    {"dtype", NULL}, {"device", NULL}, {"shape", NULL}, {NULL, NULL}};
+static PyStructSequence_Desc input_desc = {"tenon._C._autograd._InputMetadata", NULL, input_fields,
+                                           3};
+
 static PyObject *input_info(const tn_node *node, uint32_t i)
 {
     tn_node_input in = {.size = sizeof in};
@@ -224,14 +230,20 @@ static PyObject *input_info(const tn_node *node, uint32_t i)
         Py_RETURN_NONE;
     PyObject *dtype = tnpy_dtype(in.dtype), *device = dtype ? tnpy_device(in.device) : NULL;
     PyObject *size = device ? tnpy_size(in.sizes, in.ndim) : NULL;
-    PyObject *info = size ? PyTuple_Pack(3, dtype, device, size) : NULL;
-    Py_XDECREF(size);
-    Py_XDECREF(device);
-    Py_XDECREF(dtype);
+    PyObject *info = size ? PyStructSequence_New(InputMetadata) : NULL;
+    if (!info) {
+        Py_XDECREF(size);
+        Py_XDECREF(device);
+        Py_XDECREF(dtype);
+        return NULL;
+    }
+    PyStructSequence_SetItem(info, 0, dtype);
+    PyStructSequence_SetItem(info, 1, device);
+    PyStructSequence_SetItem(info, 2, size);
     return info;
 }
 
-/* What gradients must look like: ((dtype, device, size) or None, …) */
+/* What gradients must look like, None: there is none. */
 static PyObject *get_input_metadata(PyObject *self, void *closure)
 {
     (void)closure;
@@ -352,16 +364,17 @@ static PyObject *node_getattro(PyObject *self, PyObject *name)
     if (found || !node || !PyErr_ExceptionMatches(PyExc_AttributeError))
         return found;
     const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
-    if (!text || strncmp(text, "_saved_", 7) != 0)
+    bool raw = text && strncmp(text, "_raw", 4) == 0;
+    if (!text || strncmp(raw ? text + 4 : text, "_saved_", 7) != 0)
         return NULL;
     for (uint32_t i = 0;; i++) {
         const char *saved = tn_node_saved_name(node, i);
         if (!saved)
             return NULL;
-        if (strcmp(saved, text + 7) != 0)
+        if (strcmp(saved, text + (raw ? 11 : 7)) != 0)
             continue;
         PyErr_Clear();
-        return saved_value(node, i);
+        return raw ? tnpy_saved_tensor(node, i, false) : saved_value(node, i);
     }
 }
 
@@ -372,9 +385,11 @@ static PyObject *node_dir(PyObject *self, PyObject *unused)
     const tn_node *node = ((node_object *)self)->node;
     for (uint32_t i = 0; names && tn_node_saved_name(node, i); i++) {
         PyObject *name = PyUnicode_FromFormat("_saved_%s", tn_node_saved_name(node, i));
-        if (!name || PyList_Append(names, name) < 0)
+        PyObject *raw = name ? PyUnicode_FromFormat("_raw%U", name) : NULL;
+        if (!raw || PyList_Append(names, name) < 0 || PyList_Append(names, raw) < 0)
             Py_CLEAR(names);
         Py_XDECREF(name);
+        Py_XDECREF(raw);
     }
     return names;
 }
@@ -448,7 +463,8 @@ int tnpy_add_node(PyObject *module)
     metadata_of = PyDict_New();
     Node = (PyTypeObject *)PyType_FromSpec(&spec);
     Note = (PyTypeObject *)PyType_FromSpec(&note_spec);
-    if (!types || !metadata_of || !Node || !Note || tnpy_add_node_parts(Node) < 0)
+    InputMetadata = PyStructSequence_NewType(&input_desc);
+    if (!types || !metadata_of || !Node || !Note || !InputMetadata || tnpy_add_node_parts(Node) < 0)
         return -1;
     return PyModule_AddObjectRef(module, "_Node", (PyObject *)Node);
 }

@@ -284,6 +284,36 @@ GETTER(imag)
     return wrapped(o, st, out);
 }
 
+/* Writes the part, a view: with a history, as copy_ does. */
+static int set_part(PyObject *o, PyObject *value, PyObject *part, const char *name)
+{
+    (void)o;
+    if (!part)
+        return -1;
+    PyObject *done = NULL;
+    if (!value)
+        PyErr_Format(PyExc_RuntimeError, "cannot delete attribute %s", name);
+    else if (tnpy_tensor(value))
+        done = PyObject_CallMethod(part, "copy_", "O", value);
+    else
+        done = PyObject_CallMethod(part, "fill_", "O", value);
+    Py_DECREF(part);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+static int set_real(PyObject *o, PyObject *value, void *closure)
+{
+    (void)closure;
+    return set_part(o, value, get_real(o, NULL), "real");
+}
+
+static int set_imag(PyObject *o, PyObject *value, void *closure)
+{
+    (void)closure;
+    return set_part(o, value, get_imag(o, NULL), "imag");
+}
+
 static PyObject *on_device(PyObject *o, int type)
 {
     return PyBool_FromLong(tn_tensor_device(tnpy_tensor(o)).type == type);
@@ -374,8 +404,8 @@ PyGetSetDef tnpy_tensor_getset[] = {
     {"mT", get_mT, NULL, "The last two dimensions exchanged.", NULL},
     {"H", get_H, NULL, "Transposed and conjugated.", NULL},
     {"mH", get_mH, NULL, "The last two dimensions exchanged, conjugated.", NULL},
-    {"real", get_real, NULL, "Real parts.", NULL},
-    {"imag", get_imag, NULL, "Imaginary parts.", NULL},
+    {"real", get_real, set_real, "Real parts.", NULL},
+    {"imag", get_imag, set_imag, "Imaginary parts.", NULL},
     {"is_cpu", get_is_cpu, NULL, NULL, NULL},
     {"is_cuda", get_is_cuda, NULL, NULL, NULL},
     {"is_meta", get_is_meta, NULL, NULL, NULL},

@@ -2,6 +2,7 @@
 /* autograd/function.c: nodes whose gradient is written by users, and the context that their
  * callbacks get. How results are tied to them: autograd/function_apply.c. */
 #include "autograd/function.h"
+#include "autograd/saved_hooks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -304,6 +305,15 @@ tn_status tn_node_function_saved(tn_node *node, int i, tn_tensor **out)
     TN_CHECK(i >= 0 && (uint32_t)i < fn->n_saved, TN_INDEX,
              "there is no saved tensor %d: %s saved %u", i, fn->name, fn->n_saved);
     return tni_saved_unpack(node, &fn->saved[i], out);
+}
+
+tn_status tn_node_function_saved_register_hooks(tn_node *node, int i, const tn_saved_hooks *hooks)
+{
+    tni_function *fn = function_of(node);
+    TN_CHECK(fn, TN_INVALID, "tn_node_function_saved_register_hooks: the node is of no function");
+    TN_CHECK(i >= 0 && (uint32_t)i < fn->n_saved, TN_INDEX,
+             "there is no saved tensor %d: %s saved %u", i, fn->name, fn->n_saved);
+    return tni_saved_register(node, &fn->saved[i], hooks);
 }
 
 tn_status tni_function_save_all(tn_function_ctx *ctx)

@@ -28,9 +28,11 @@ static tn_status check_tangent(const tn_function_ctx *ctx, int i, const tn_tenso
         same = tangent->sizes[d] == result->sizes[d];
     char wanted[TNI_SIZES_TEXT], got[TNI_SIZES_TEXT];
     TN_CHECK(same, TN_INVALID,
-             "the jvp of %s returned a tangent of size %s for result %d, which is of size %s",
-             ctx->fn->name, tni_format_sizes(tangent->ndim, tangent->sizes, got, sizeof got), i,
-             tni_format_sizes(result->ndim, result->sizes, wanted, sizeof wanted));
+             "Trying to set a forward gradient that has a different size than that of the original "
+             "Tensor, this is not supported. Tensor is of size %s while the given forward gradient "
+             "is of size %s. (result %d of the jvp of %s)",
+             tni_format_sizes(result->ndim, result->sizes, wanted, sizeof wanted),
+             tni_format_sizes(tangent->ndim, tangent->sizes, got, sizeof got), i, ctx->fn->name);
     return TN_OK;
 }
 

@@ -272,6 +272,7 @@ const char *tn_node_saved_name(const tn_node *node, uint32_t i)
 
 tn_status tni_saved_register(tni_node *owner, tni_saved *saved, const tn_saved_hooks *hooks)
 {
+    TN_CHECK(hooks, TN_INVALID, "saved-tensor hooks are NULL");
     TN_CHECK(saved->flags & TNI_SAVED_DEFINED, TN_INVALID,
              "Calling register_hooks on a saved tensor with value None is forbidden");
     TN_CHECK(!saved->hooked, TN_INVALID,

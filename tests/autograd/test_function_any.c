@@ -194,8 +194,9 @@ TEST(a_tangent_of_another_size_is_refused)
     ASSERT_OK(tn_forward_enter());
     ASSERT_OK(tn_make_dual(x, t, &d));
     EXPECT_FAIL(TN_INVALID,
-                "the jvp of CubeBackward returned a tangent of size [] for result 0, which is of "
-                "size [2]",
+                "Tensor is of size [2] while the given forward gradient is of size []. (result 0 "
+                "of the jvp of "
+                "CubeBackward)",
                 tn_function_apply_any(&fn, NULL, &d, 1, &out, &n));
     EXPECT(out == NULL);
     ASSERT_OK(tn_forward_leave());

@@ -135,6 +135,7 @@ TEST(questions_about_nothing_give_nothing)
     FAILS(tn_node_saved(NULL, 0, &t));
     FAILS(tn_node_function_saved(NULL, 0, &t));
     FAILS(tn_node_saved_register_hooks(NULL, 0, NULL));
+    FAILS(tn_node_function_saved_register_hooks(NULL, 0, NULL));
     FAILS(tn_tensor_at_edge(NULL, 0, &t));
     FAILS(tn_tensor_grad_fn(NULL, &node));
     FAILS(tn_tensor_gradient_edge(NULL, &node, &input));
@@ -291,6 +292,11 @@ TEST(functions_refuse_what_is_no_function)
     EXPECT(!out[0] && !out[1] && !out[2]);
     wrong.forward = greedy;
     EXPECT_OK(tn_function_apply(&wrong, NULL, &x, 1, out, 1));
+    tn_node *node = NULL;
+    ASSERT_OK(tn_tensor_grad_fn(out[0], &node));
+    FAILS(tn_node_function_saved_register_hooks(node, 0, NULL));
+    FAILS(tn_node_function_saved_register_hooks(node, -1, NULL));
+    FAILS(tn_node_function_saved_register_hooks(node, 1, NULL));
     tn_tensor_unref(out[0]);
     tn_clear_error();
     tn_tensor_unref(x);

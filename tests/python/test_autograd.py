@@ -115,6 +115,20 @@ class Backward(unittest.TestCase):
             tenon.autograd.backward([x * 1], [tenon.ones(2), tenon.ones(2)])
 
 
+class Cycle(unittest.TestCase):
+    def test_recorded_gradients_in_leaves_are_warned_of_once(self):
+        code = ("import warnings, tenon\n"
+                "x = tenon.ones(2, requires_grad=True)\n"
+                "with warnings.catch_warnings(record=True) as caught:\n"
+                "    warnings.simplefilter('always')\n"
+                "    for i in range(2):\n"
+                "        (x * x).sum().backward(create_graph=True)\n"
+                "print([str(w.message)[:44] for w in caught])")
+        done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.stdout.strip(), "['Using backward() with create_graph=True will']",
+                         done.stderr)
+
+
 class Grad(unittest.TestCase):
     def test_it_touches_no_grad(self):
         x = leaf(1.0, 2.0)
@@ -453,7 +467,7 @@ class SavedHooks(unittest.TestCase):
             h = x * 3
             y = h * h
             h.zero_()
-        y.sum().backward()
+            y.sum().backward()
         self.assertEqual(x.grad.tolist(), [20.0, 40.0])
 
 
@@ -472,6 +486,26 @@ class Anomaly(unittest.TestCase):
         self.assertIn("the line in question", text)
         self.assertIn("Anomaly Detection has been enabled.", str(caught[0].message))
         self.assertFalse(tenon.is_anomaly_enabled())
+
+    def test_a_warning_says_where_as_the_reference_does(self):
+        class Fails(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, grad):
+                raise ValueError("mine")
+
+        x = leaf(1.0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with tenon.autograd.set_detect_anomaly(True):
+                with self.assertRaisesRegex(ValueError, "mine"):
+                    Fails.apply(x).sum().backward()  # that call
+        self.assertEqual(len(caught), 1)
+        self.assertIn("Error detected in FailsBackward. Traceback of forward call", str(caught[0].message))
+        self.assertIn("that call", str(caught[0].message))
 
     def test_nan_may_pass_when_that_is_wanted(self):
         x = leaf(-1.0)

@@ -27,7 +27,7 @@ def __getattr__(name):
         value = getattr(importlib.import_module(__name__ + ".gradcheck"), name)
         globals()[name] = value  # the function, over the module of the same name
         return value
-    if name == "set_multithreading_enabled":
+    if name in ("set_multithreading_enabled", "is_multithreading_enabled"):
         return getattr(importlib.import_module(__name__ + ".grad_mode"), name)
     if name in _MODULES:
         return importlib.import_module(__name__ + "." + name)
@@ -68,6 +68,9 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         inputs = _tuple_of(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        for t in inputs:
+            if not isinstance(t, (tenon.Tensor, graph.GradientEdge)):
+                raise RuntimeError("all inputs have to be Tensors or GradientEdges, but got " + type(t).__name__)
         inputs = _at_edges(inputs)
     _C._run_backward(_at_edges(tensors), grads or None, retain_graph, create_graph, inputs)
 
@@ -95,12 +98,20 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 def _batched_grad(outputs, inputs, grads, retain_graph, create_graph, allow_unused, materialize_grads):
     """One pass for each slice of the gradients, which have a dimension more than the outputs."""
-    if not grads:
-        raise RuntimeError("is_grads_batched=True needs grad_outputs with a batch dimension")
-    sizes = {g.shape[0] for g in grads if g is not None}
-    if len(sizes) != 1:
-        raise RuntimeError("is_grads_batched=True: expected grad_outputs of one batch size, got %s" % sorted(sizes))
-    n = sizes.pop()
+    for i, (out, g) in enumerate(zip(outputs, grads)):
+        if g is not None and (g.dim() == 0 or g.shape[1:] != out.shape):
+            raise RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                               "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                               f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
+                               f"a shape of {out.shape}. If you only want some tensors in `grad_output` to be considered batched, "
+                               "consider using vmap.")
+    sizes = [g.shape[0] for g in grads if g is not None]
+    if not sizes:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if len(set(sizes)) != 1:
+        raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+                         f"{sizes} for the mapped dimension")
+    n = sizes[0]
     keep = create_graph if retain_graph is None else retain_graph
     rows = [_C._run_grad(outputs, inputs, tuple(None if g is None else g[i] for g in grads), keep or i + 1 < n,
                          create_graph, allow_unused, materialize_grads) for i in range(n)]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Switches of recording, under the names that users import from here."""
+import threading
+
 import tenon
 from tenon import _C
 
@@ -11,8 +13,34 @@ inference_mode = tenon.inference_mode
 __all__ = ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "set_multithreading_enabled"]
 
 
+_threads = threading.local()
+
+
+def is_multithreading_enabled():
+    """What set_multithreading_enabled was told last on this thread."""
+    return getattr(_threads, "enabled", True)
+
+
 class set_multithreading_enabled:
-    """Accepted and ignored: a pass runs on the thread that asks for it."""
+    """Kept and without effect: a pass runs on the thread that asks for it."""
+
+    def __init__(self, mode):
+        self.prev = is_multithreading_enabled()
+        self.mode = mode
+        _threads.enabled = bool(mode)
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *args):
+        _threads.enabled = self.prev
+
+    def clone(self):
+        return type(self)(self.mode)
+
+
+class _force_original_view_tracking:
+    """Accepted and ignored."""
 
     def __init__(self, mode):
         self.mode = mode
@@ -22,10 +50,6 @@ class set_multithreading_enabled:
 
     def __exit__(self, *args):
         return None
-
-
-class _force_original_view_tracking(set_multithreading_enabled):
-    """Accepted and ignored."""
 
 
 class _set_fwd_grad_enabled:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The gradient graph: nodes, edges, hooks on what is saved, hooks on several gradients."""
+import contextlib
+import weakref
+
 import tenon
 from tenon import _C
 
@@ -37,13 +40,16 @@ class GradientEdge(tuple):
 
 def get_gradient_edge(tensor):
     """The edge that the gradient of ``tensor`` would take."""
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(*_C._gradient_edge(tensor))
 
 
 def increment_version(tensor):
     """Count a write that no operator made, so that those who saved the tensor notice."""
     for t in ((tensor,) if isinstance(tensor, tenon.Tensor) else tensor):
-        _C._increment_version(t)
+        if not t.is_inference():
+            _C._increment_version(t)
 
 
 class saved_tensors_hooks:
@@ -96,11 +102,83 @@ class disable_saved_tensors_hooks:
         return wrapper
 
 
-class allow_mutation_on_saved_tensors(saved_tensors_hooks):
-    """While inside, what is saved is copied, so that it may be written afterwards."""
+class _Saved:
+    """Stands for a tensor that was saved inside allow_mutation_on_saved_tensors."""
+
+
+class _MutableSaved:
+    """What was saved: as it is (``original``), or a copy, made before it was written (``cloned``)."""
 
     def __init__(self):
-        super().__init__(lambda tensor: tensor.clone(), lambda packed: packed)
+        self.original = weakref.WeakKeyDictionary()
+        self.cloned = weakref.WeakKeyDictionary()
+        self.in_memory = {}  # where elements lie -> what was saved of them
+        self.known = weakref.WeakValueDictionary()
+
+    def pack(self, tensor):
+        memory = _memory_of(tensor)
+        key = memory, tensor._version, tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset()
+        saved = self.known.get(key)
+        if saved is None or saved not in self.original:
+            saved = self.known[key] = _Saved()
+            self.original[saved] = tensor
+            self.in_memory.setdefault(memory, weakref.WeakSet()).add(saved)
+        return saved
+
+    def unpack(self, saved):
+        if saved in self.cloned:
+            return self.cloned[saved]
+        assert saved in self.original, ("Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+                                        "in which the graph was originally recorded.")
+        return self.original[saved]
+
+    def about_to_write(self, tensor):
+        with tenon.no_grad():
+            for saved in list(self.in_memory.pop(_memory_of(tensor), ())):
+                if saved in self.original:
+                    self.cloned[saved] = self.original.pop(saved).clone()
+
+    def clear(self):
+        self.original.clear()
+        self.cloned.clear()
+        self.in_memory.clear()
+
+
+def _memory_of(tensor):
+    return tensor.untyped_storage()._cdata
+
+
+_mutable_saved = []  # the context that is entered, if one is
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors():
+    """While inside, what was saved may be written: it is copied before. The backward pass must run inside, too."""
+    from tenon.utils._python_dispatch import TorchDispatchMode
+    from tenon.utils._pytree import tree_leaves
+
+    class CopyBeforeWrites(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            kwargs = kwargs or {}
+            for i, argument in enumerate(func._schema.arguments):
+                if argument.alias_info is None or not argument.alias_info.is_write:
+                    continue
+                given = args[i] if i < len(args) else kwargs.get(argument.name)
+                for t in tree_leaves(given):
+                    if isinstance(t, tenon.Tensor):
+                        context.about_to_write(t)
+            return func(*args, **kwargs)
+
+    if _mutable_saved:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    context = _MutableSaved()
+    with saved_tensors_hooks(context.pack, context.unpack), CopyBeforeWrites():
+        _mutable_saved.append(context)
+        try:
+            yield context
+        finally:
+            _mutable_saved.clear()
+            context.clear()
 
 
 class _MultiHandle:
@@ -124,6 +202,8 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     if mode not in ("all", "any"):
         raise ValueError("Expects mode to be one of ('all', 'any') but got %s" % mode)
     tensors = tuple(tensors)
+    if mode == "all" and not all(t.requires_grad for t in tensors):
+        raise AssertionError("Expected gradient function to be set")
     lock = threading.Lock()
     passes = {}  # of each pass that runs: gradients so far, how many are to come
 

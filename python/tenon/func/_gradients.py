@@ -199,6 +199,11 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     flatten(tangents, second)
     if len(first) != len(second):
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure.")
+    for p, t in zip(first, second):
+        if isinstance(p, tenon.Tensor) and isinstance(t, tenon.Tensor) and p.shape != t.shape:
+            raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this "
+                               f"is not supported. Tensor is of size {list(p.shape)} while the given forward gradient is of "
+                               f"size {list(t.shape)}.")
     with _Level() as level, tenon.enable_grad():
         args, own, builds = _with_own(primals, tuple(range(len(primals))))
         output, aux = _split_aux(func(*args), has_aux, "jvp(f, primals, tangents)")

@@ -217,7 +217,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     if kwargs and use_reentrant:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if determinism_check not in ("default", "none"):
-        raise ValueError("determinism_check should be one of ['default', 'none'] but got %s" % determinism_check)
+        raise ValueError("determinism_check should be one of ['default', 'none'], but got %s" % determinism_check)
     if use_reentrant:
         if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")

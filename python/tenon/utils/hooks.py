@@ -6,11 +6,17 @@ import weakref
 from collections import OrderedDict
 
 import tenon
+from tenon import _C
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks", "BackwardHook"]
 
 
-class RemovableHandle:
+class _HandleMeta(type):
+    def __instancecheck__(cls, other):
+        return type.__instancecheck__(cls, other) or (cls is RemovableHandle and isinstance(other, _C._HookHandle))
+
+
+class RemovableHandle(metaclass=_HandleMeta):
     """What a `register_*_hook` returns: `remove()` takes the hook out of its table, and out of every table of `extra_dict`."""
 
     next_id = 0
