@@ -62,6 +62,28 @@ class Golden(unittest.TestCase):
                     for key in wanted:
                         self.close(found[key], wanted[key], tolerance)
 
+    def test_groups_stand_apart_in_the_text_and_a_rate_is_a_number(self):
+        rate = tenon.tensor(0.5)
+        parameters = [tenon.nn.Parameter(tenon.zeros(1)) for _ in range(2)]
+        text = repr(tenon.optim.SGD([{"params": parameters[:1]}, {"params": parameters[1:], "lr": rate}], lr=0.25))
+        self.assertIn("    weight_decay: 0\n\nParameter Group 1\n", text)
+        self.assertIn("    lr: 0.5\n", text)
+
+    def test_the_state_of_lbfgs_has_the_references_order(self):
+        p = tenon.nn.Parameter(tenon.tensor([1.0, 2.0]))
+        optimizer = tenon.optim.LBFGS([p], max_iter=3)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (p ** 2).sum() + (p ** 4).sum()
+            loss.backward()
+            return loss
+        for _ in range(2):
+            optimizer.step(closure)
+            self.assertEqual(list(optimizer.state_dict()["state"][0]),
+                             ["func_evals", "n_iter", "al", "d", "t", "old_dirs", "old_stps", "ro", "H_diag",
+                              "prev_flat_grad", "prev_loss"])
+
     def test_options_and_repr_are_the_references(self):
         for case in GOLDEN["cases"]:
             with self.subTest(case["name"], **case["options"]):

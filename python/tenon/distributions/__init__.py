@@ -10,6 +10,7 @@ from tenon.distributions.discrete import (Bernoulli, Binomial, Categorical, Geom
 from tenon.distributions.distribution import Distribution, ExponentialFamily
 from tenon.distributions.constraint_registry import biject_to, transform_to
 from tenon.distributions.kl import kl_divergence, register_kl
+from tenon.distributions import kl_pairs  # noqa: F401: registers its formulas
 from tenon.distributions.matrices import LKJCholesky, LowRankMultivariateNormal, Wishart
 from tenon.distributions.more_transforms import *  # noqa: F401,F403
 from tenon.distributions.more_transforms import __all__ as _more_transforms
@@ -56,9 +57,12 @@ def _make_paths():
         full = "%s.%s" % (__name__, path)
         module = ModuleType(full, "The path of %s in PyTorch." % names)
         module.__spec__ = ModuleSpec(full, None)
+        for name in names.split():
+            globals()[name].__module__ = full  # as messages show it
         module.__dict__.update({name: globals()[name] for name in names.split()}, __all__=names.split(),
                                Distribution=Distribution, constraints=constraints)
         sys.modules[full] = globals()[path] = module
+    TransformedDistribution.__module__ = __name__ + ".transformed_distribution"
     from tenon.distributions import multivariate
     for name in ("_batch_mahalanobis", "_batch_mv", "_precision_to_scale_tril"):
         setattr(globals()["multivariate_normal"], name, getattr(multivariate, name))

@@ -67,4 +67,5 @@ for _registry in (biject_to, transform_to):
 biject_to.register(constraints.simplex, lambda constraint: t.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda constraint: t.SoftmaxTransform())
 transform_to.register(constraints.lower_cholesky, lambda constraint: more.LowerCholeskyTransform())
-transform_to.register(constraints.positive_definite, lambda constraint: more.PositiveDefiniteTransform())
+for _matrix in (constraints.positive_definite, constraints.positive_semidefinite):
+    transform_to.register(_matrix, lambda constraint: more.PositiveDefiniteTransform())

@@ -128,7 +128,7 @@ class _Bounded(Constraint):
         return good
 
     def __repr__(self):
-        return "%s(%s)" % (type(self).__name__[1:], ", ".join("%s=%s" % (name, getattr(self, name))
+        return "%s(%s)" % (type(self).__name__[1:], ", ".join("{}={}".format(name, getattr(self, name))
                                                               for name in self._given))
 
 

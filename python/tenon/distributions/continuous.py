@@ -137,7 +137,10 @@ class Uniform(_Scalar):
     """Every number from low up to high."""
 
     has_rsample = True
-    arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
+
+    @property
+    def arg_constraints(self):
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
 
     def __init__(self, low, high, validate_args=None):
         self._init(validate_args, low=low, high=high)
@@ -224,6 +227,7 @@ class Gamma(_Scalar, ExponentialFamily):
         return made.clamp(min=tenon.finfo(made.dtype).tiny)
 
     def log_prob(self, value):
+        value = tenon.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         self._validate_sample(value)
         return (tenon.xlogy(self.concentration, self.rate) + tenon.xlogy(self.concentration - 1, value)
                 - self.rate * value - tenon.lgamma(self.concentration))
@@ -258,6 +262,8 @@ class InverseGamma(_Scalar):
     def __init__(self, concentration, rate, validate_args=None):
         self._init(validate_args, concentration=concentration, rate=rate)
 
+    _shows_parameters = False
+
     @property
     def mean(self):
         made = self.rate / (self.concentration - 1)
@@ -272,6 +278,10 @@ class InverseGamma(_Scalar):
 
     def rsample(self, sample_shape=()):
         return Gamma(self.concentration, self.rate, validate_args=False).rsample(sample_shape).reciprocal()
+
+    def cdf(self, value):
+        self._validate_sample(value)
+        return tenon.special.gammaincc(self.concentration, self.rate / value)
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -293,6 +303,7 @@ class Beta(_Scalar, ExponentialFamily):
     def __init__(self, concentration1, concentration0, validate_args=None):
         self._init(validate_args, concentration1=concentration1, concentration0=concentration0)
 
+    _shows_parameters = False
     _total = property(lambda self: self.concentration1 + self.concentration0)
     mean = property(lambda self: self.concentration1 / self._total)
 
@@ -368,6 +379,7 @@ class HalfNormal(_Scalar):
     def __init__(self, scale, validate_args=None):
         self._init(validate_args, scale=scale)
 
+    _shows_parameters = False
     mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))
     mode = property(lambda self: tenon.zeros_like(self.scale))
     variance = property(lambda self: self.scale ** 2 * (1 - 2 / math.pi))
@@ -400,6 +412,7 @@ class HalfCauchy(_Scalar):
     def __init__(self, scale, validate_args=None):
         self._init(validate_args, scale=scale)
 
+    _shows_parameters = False
     mean = property(lambda self: tenon.full_like(self.scale, math.inf))
     mode = property(lambda self: tenon.zeros_like(self.scale))
     variance = property(lambda self: tenon.full_like(self.scale, math.inf))
@@ -488,6 +501,9 @@ class Pareto(_Scalar):
     def cdf(self, value):
         return 1 - (self.scale / value) ** self.alpha
 
+    def icdf(self, value):
+        return self.scale * (1 - value) ** -self.alpha.reciprocal()
+
     def entropy(self):
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
 
@@ -503,6 +519,7 @@ class Weibull(_Scalar):
         self._init(validate_args, scale=scale, concentration=concentration)
 
     mean = property(lambda self: self.scale * tenon.exp(tenon.lgamma(1 + self.concentration.reciprocal())))
+    mode = property(lambda self: self.scale * (1 - self.concentration.reciprocal()) ** self.concentration.reciprocal())
     variance = property(lambda self: self.scale ** 2 * (
         tenon.exp(tenon.lgamma(1 + 2 / self.concentration))
         - tenon.exp(2 * tenon.lgamma(1 + 1 / self.concentration))))
@@ -517,6 +534,9 @@ class Weibull(_Scalar):
 
     def cdf(self, value):
         return 1 - tenon.exp(-(value / self.scale) ** self.concentration)
+
+    def icdf(self, value):
+        return self.scale * (-tenon.log1p(-value)) ** self.concentration.reciprocal()
 
     def entropy(self):
         k = self.concentration.reciprocal()

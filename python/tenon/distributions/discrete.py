@@ -12,6 +12,19 @@ __all__ = ["Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "
            "OneHotCategoricalStraightThrough", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
 
 
+def other_parameter(self, name, is_binary):
+    """Probabilities of log-odds, or the other way round: computed when they are first asked for, and kept."""
+    own = self.__dict__
+    with tenon.enable_grad():
+        if name == "probs" and "logits" in own:
+            own["probs"] = logits_to_probs(own["logits"], is_binary=is_binary)
+        elif name == "logits" and "probs" in own:
+            own["logits"] = probs_to_logits(own["probs"], is_binary=is_binary)
+        else:
+            raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
+    return own[name]
+
+
 class _Binary(Distribution):
     """A parameter that is given as probabilities or as their log-odds; the other is computed when asked for."""
 
@@ -20,21 +33,15 @@ class _Binary(Distribution):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         name, value = ("probs", probs) if probs is not None else ("logits", logits)
         made = broadcast_all(value, *more.values())
-        self.__dict__[name] = made[0]
+        self.__dict__[name] = self._param = made[0]
         for key, part in zip(more, made[1:]):
             setattr(self, key, part)
         Distribution.__init__(self, made[0].shape, validate_args=validate_args)
 
-    @property
-    def _param(self):
-        return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]
+    param_shape = property(lambda self: self._param.size())
 
     def __getattr__(self, name):
-        if name == "probs" and "logits" in self.__dict__:
-            return logits_to_probs(self.__dict__["logits"], is_binary=True)
-        if name == "logits" and "probs" in self.__dict__:
-            return probs_to_logits(self.__dict__["probs"], is_binary=True)
-        raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
+        return other_parameter(self, name, is_binary=True)
 
 
 _ODDS = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -112,6 +119,7 @@ class Binomial(_Binary):
     """How many successes in total_count trials."""
 
     arg_constraints = {"total_count": constraints.nonnegative_integer, **_ODDS}
+    has_enumerate_support = True
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
         self._init(probs, logits, validate_args, total_count=total_count)
@@ -137,6 +145,24 @@ class Binomial(_Binary):
         positive = logits.clamp(min=0)
         base = n * positive + n * tenon.log1p(tenon.exp(-logits.abs()))
         return k * logits - base + tenon.lgamma(n + 1) - tenon.lgamma(k + 1) - tenon.lgamma(n - k + 1)
+
+    def _one_count(self, question):
+        """How many trials, where all of the batch have as many."""
+        total = int(self.total_count.max())
+        if not int(self.total_count.min()) == total:
+            raise NotImplementedError("Inhomogeneous total count not supported by `%s`." % question)
+        return total
+
+    def entropy(self):
+        self._one_count("entropy")
+        logs = self.log_prob(self.enumerate_support(False))
+        return -(tenon.exp(logs) * logs).sum(0)
+
+    def enumerate_support(self, expand=True):
+        total = self._one_count("enumerate_support")
+        values = tenon.arange(1 + total, dtype=self._param.dtype, device=self._param.device)
+        values = values.reshape((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
 
 
 class NegativeBinomial(_Binary):
@@ -172,7 +198,7 @@ def draw_poisson(rate):
         return tenon._C._VariableFunctions.poisson(rate)
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """How often something happens that happens at a steady rate."""
 
     arg_constraints = {"rate": constraints.nonnegative}
@@ -208,20 +234,15 @@ class Categorical(Distribution):
             raise ValueError("`%s` parameter must be at least one-dimensional."
                              % ("probs" if probs is not None else "logits"))
         if probs is not None:
-            self.__dict__["probs"] = probs / probs.sum(-1, keepdim=True)
+            self.__dict__["probs"] = self._param = probs / probs.sum(-1, keepdim=True)
         else:
-            self.__dict__["logits"] = logits - logits.logsumexp(-1, keepdim=True)
+            self.__dict__["logits"] = self._param = logits - logits.logsumexp(-1, keepdim=True)
         self._num_events = given.shape[-1]
         super().__init__(given.shape[:-1], validate_args=validate_args)
 
     def __getattr__(self, name):
-        if name == "probs" and "logits" in self.__dict__:
-            return logits_to_probs(self.__dict__["logits"])
-        if name == "logits" and "probs" in self.__dict__:
-            return probs_to_logits(self.__dict__["probs"])
-        raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
+        return other_parameter(self, name, is_binary=False)
 
-    _param = property(lambda self: self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"])
     support = constraints.dependent_property(lambda self: constraints.integer_interval(0, self._num_events - 1),
                                              is_discrete=True, event_dim=0)
     param_shape = property(lambda self: self._param.shape)
@@ -264,6 +285,8 @@ class OneHotCategorical(Distribution):
 
     probs = property(lambda self: self._categorical.probs)
     logits = property(lambda self: self._categorical.logits)
+    _param = property(lambda self: self._categorical._param)
+    param_shape = property(lambda self: self._categorical.param_shape)
     mean = property(lambda self: self._categorical.probs)
     variance = property(lambda self: self.probs * (1 - self.probs))
     mode = property(lambda self: self._hot(self.probs.argmax(-1)))
@@ -317,6 +340,8 @@ class Multinomial(Distribution):
     logits = property(lambda self: self._categorical.logits)
     support = constraints.dependent_property(lambda self: constraints.multinomial(self.total_count),
                                              is_discrete=True, event_dim=1)
+    _param = property(lambda self: self._categorical._param)
+    param_shape = property(lambda self: self._categorical.param_shape)
     mean = property(lambda self: self.probs * self.total_count)
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
 
@@ -331,6 +356,14 @@ class Multinomial(Distribution):
         logits = tenon.where((value == 0) & (logits == -math.inf), tenon.zeros_like(logits), logits)
         return tenon.lgamma(value.sum(-1) + 1) - tenon.lgamma(value + 1).sum(-1) + (logits * value).sum(-1)
 
+    def entropy(self):
+        """The count of each category is binomial: their log factorials are what is not in the categories' entropy."""
+        n = self.total_count
+        counts = Binomial(n, probs=self.probs, validate_args=False)
+        values = counts.enumerate_support(expand=False)[1:]
+        factorials = (tenon.exp(counts.log_prob(values)) * tenon.lgamma(values + 1)).sum((0, -1))
+        return n * self._categorical.entropy() - math.lgamma(n + 1) + factorials
+
     def __repr__(self):
         return "Multinomial()"
 
@@ -339,6 +372,7 @@ class RelaxedBernoulli(_Binary):
     """A number between 0 and 1 that is nearer to either the lower the temperature is."""
 
     arg_constraints = _ODDS
+    _shows_parameters = False
     support = constraints.unit_interval
     has_rsample = True
 

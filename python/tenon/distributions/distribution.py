@@ -211,8 +211,10 @@ class Distribution:
         made._batch_shape, made._event_shape = batch_shape, self._event_shape
         return made
 
+    _shows_parameters = True  # in its text; where the reference keeps them in another distribution it does not
+
     def __repr__(self):
-        names = [name for name in self.arg_constraints if name in self.__dict__]
+        names = [name for name in self.arg_constraints if name in self.__dict__ and self._shows_parameters]
         return "%s(%s)" % (type(self).__name__, ", ".join(
             "%s: %s" % (name, format(value) if value.numel() == 1 else value.size())
             for name, value in ((name, self.__dict__[name]) for name in names)))

@@ -4,7 +4,7 @@
 import math
 
 import tenon
-from tenon.distributions import continuous as c, discrete as d, multivariate as m, transformed as t
+from tenon.distributions import continuous as c, discrete as d, multivariate as m
 from tenon.distributions.distribution import sum_rightmost
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -122,11 +122,6 @@ def _(p, q):
 def _(p, q):
     ratio = (p.scale / q.scale) ** 2
     return 0.5 * (ratio - 1 - ratio.log())
-
-
-@register_kl(t.LogNormal, t.LogNormal)
-def _(p, q):
-    return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(m.MultivariateNormal, m.MultivariateNormal)

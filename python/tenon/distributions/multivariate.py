@@ -49,6 +49,13 @@ class Dirichlet(ExponentialFamily):
     mean = property(lambda self: self.concentration / self.concentration.sum(-1, True))
 
     @property
+    def mode(self):
+        """Where all concentrations are below 1 there is none inside: the corner of the largest."""
+        above = (self.concentration - 1).clamp(min=0)
+        corner = tenon.nn.functional.one_hot(self.concentration.argmax(-1), self.concentration.shape[-1]).to(above.dtype)
+        return tenon.where((self.concentration < 1).all(-1, keepdim=True), corner, above / above.sum(-1, True))
+
+    @property
     def variance(self):
         total = self.concentration.sum(-1, True)
         return self.concentration * (total - self.concentration) / (total ** 2 * (total + 1))

@@ -110,9 +110,9 @@ class ContinuousBernoulli(ExponentialFamily):
         given = tenon.as_tensor(probs if logits is None else logits)
         given = given if given.is_floating_point() else given.to(tenon.get_default_dtype())
         if logits is None:
-            self.probs = clamp_probs(given)
+            self.probs = self._param = clamp_probs(given)
         else:
-            self.logits = given
+            self.logits = self._param = given
         self._lims = lims
         super().__init__(given.shape, validate_args=validate_args)
 
@@ -123,6 +123,8 @@ class ContinuousBernoulli(ExponentialFamily):
         if name == "probs" and "logits" in own:
             return clamp_probs(tenon.sigmoid(own["logits"]))
         raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
+
+    param_shape = property(lambda self: self._param.shape)
 
     def _outside(self):
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])

@@ -178,8 +178,11 @@ class LBFGS(Optimizer):
             if (iterations == group["max_iter"] or evaluations >= group["max_eval"] or flat
                     or direction.mul(t).abs().max() <= change or abs(loss - previous_loss) < change):
                 break
-        state["d"], state["t"] = direction, t
-        state["prev_flat_grad"], state["prev_loss"] = previous_grad, previous_loss
+        kept = {name: state.pop(name) for name in ("old_dirs", "old_stps", "ro", "H_diag")}
+        for name in ("d", "t", "prev_flat_grad", "prev_loss"):
+            state.pop(name, None)
+        # In the order of a saved state.
+        state.update(d=direction, t=t, **kept, prev_flat_grad=previous_grad, prev_loss=previous_loss)
         return first_loss
 
     def _direction(self, state, group, grad, previous_grad, direction, t):

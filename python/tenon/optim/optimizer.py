@@ -312,8 +312,9 @@ class Optimizer:
     def __repr__(self):
         lines = [type(self).__name__ + " ("]
         for i, group in enumerate(self.param_groups):
-            lines.append("Parameter Group %d" % i)
-            lines.extend("    %s: %s" % (name, group[name]) for name in sorted(group) if name != "params")
+            lines += [""] * (i > 0) + ["Parameter Group %d" % i]
+            # A rate that is a tensor is shown as its number: format does that, str does not.
+            lines.extend("    {}: {}".format(name, group[name]) for name in sorted(group) if name != "params")
         lines.append(")")
         return "\n".join(lines)
 

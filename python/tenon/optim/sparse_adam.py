@@ -19,10 +19,13 @@ class SparseAdam(Optimizer):
             if not 0.0 <= betas[i] < 1.0:
                 raise ValueError("Invalid beta parameter at index %d: %s" % (i, betas[i]))
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        dense = [[g, i] for g, group in enumerate(self.param_groups) for i, p in enumerate(group["params"])
-                 if p.is_sparse]
-        if dense:
-            raise ValueError("Sparse params at indices %s: SparseAdam requires dense parameter tensors" % dense)
+        every = [([g, i], p) for g, group in enumerate(self.param_groups) for i, p in enumerate(group["params"])]
+        sparse = [place for place, p in every if p.is_sparse]
+        if sparse:
+            raise ValueError("Sparse params at indices %s: SparseAdam requires dense parameter tensors" % sparse)
+        numbers = [place for place, p in every if p.is_complex()]
+        if numbers:
+            raise ValueError("Complex params at indices %s: SparseAdam does not support complex parameters" % numbers)
 
     def step(self, closure=None):
         """One update of every parameter that has a gradient. Returns what `closure`, called first, returns."""

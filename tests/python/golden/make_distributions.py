@@ -66,7 +66,22 @@ DIVERGENCES = [
     ("D.MultivariateNormal(t([0., 1.]), t([[2., 0.5], [0.5, 1.]]))",
      "D.MultivariateNormal(t([1., 1.]), t([[1., 0.2], [0.2, 3.]]))"),
     ("D.Independent(D.Normal(t([0., 1.]), t([1., 2.])), 1)", "D.Independent(D.Normal(t([1., 1.]), t([3., 2.])), 1)"),
+    ("D.Binomial(5, t([0.2, 0.9]))", "D.Binomial(5, t([0.3, 0.4]))"), ("D.Binomial(5, t([0.2, 0.9]))", "D.Binomial(3, t([0.3, 0.4]))"),
+    ("D.Bernoulli(t([0.5, 0.2]))", "D.Poisson(t([1., 3.]))"), ("D.Poisson(t([1., 3.]))", "D.Bernoulli(t([0.5, 0.2]))"),
+    ("D.LowRankMultivariateNormal(t([0., 1.]), t([[1.], [0.5]]), t([1., 2.]))",
+     "D.LowRankMultivariateNormal(t([1., 1.]), t([[0.3], [0.2]]), t([2., 1.]))"),
+    ("D.LowRankMultivariateNormal(t([0., 1.]), t([[1.], [0.5]]), t([1., 2.]))",
+     "D.MultivariateNormal(t([1., 1.]), t([[1., 0.2], [0.2, 3.]]))"),
+    ("D.MultivariateNormal(t([1., 1.]), t([[1., 0.2], [0.2, 3.]]))",
+     "D.LowRankMultivariateNormal(t([0., 1.]), t([[1.], [0.5]]), t([1., 2.]))"),
+    ("D.HalfNormal(t([1., 2.]))", "D.HalfNormal(t([3., 0.5]))"), ("D.HalfCauchy(t([1., 2.]))", "D.HalfCauchy(t([3., 0.5]))"),
+    ("D.InverseGamma(t([2.5, 3.]), t([1., 2.]))", "D.InverseGamma(t([1.5, 2.]), t([2., 1.]))"),
 ]
+# Numbers on a line, each with each; where PyTorch knows no formula the pair is left out.
+LINE = ["D.Beta(t([0.5, 3.]), t([1., 2.]))", "D.ContinuousBernoulli(t([0.2, 0.5]))", "D.Exponential(t([0.5, 2.]))",
+        "D.Gamma(t([0.5, 3.]), t([1., 2.]))", "D.Gumbel(t([0., 1.]), t([1., 2.]))", "D.Laplace(t([0., 1.]), t([1., 2.5]))",
+        "D.Normal(t([0., 1.]), t([1., 2.5]))", "D.Pareto(t([1., 0.5]), t([3., 1.5]))", "D.Uniform(t([0.1, 0.3]), t([0.5, 2.5]))",
+        "D.Cauchy(t([0., 1.]), t([1., 2.5]))"]
 QUESTIONS = ("log_prob", "cdf", "mean", "variance", "stddev", "mode", "entropy")
 
 
@@ -94,6 +109,11 @@ def main():
                       **{q: answer(made, eval(value, names), q) for q in QUESTIONS}})
     divergences = [{"p": p, "q": q, "kl": D.kl_divergence(eval(p, names), eval(q, names)).tolist()}
                    for p, q in DIVERGENCES]
+    for p, q in ((p, q) for p in LINE for q in LINE):
+        try:
+            divergences.append({"p": p, "q": q, "kl": D.kl_divergence(eval(p, names), eval(q, names)).tolist()})
+        except NotImplementedError:
+            pass
     with open(os.path.join(HERE, "distributions.json"), "w", encoding="utf-8") as file:
         json.dump({"cases": cases, "divergences": divergences}, file, separators=(",", ":"))
         file.write("\n")
