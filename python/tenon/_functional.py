@@ -278,11 +278,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     elif std < 0:
         raise RuntimeError("normal expects std >= 0.0, but found std %g" % std)
     if isinstance(mean, tenon.Tensor) or isinstance(std, tenon.Tensor):
-        like = mean if isinstance(mean, tenon.Tensor) else std
-        shape = broadcast_shapes(*(t.shape for t in (mean, std) if isinstance(t, tenon.Tensor)))
-        with tenon.no_grad():
-            made = tenon.empty(shape, dtype=like.dtype, device=like.device).normal_(0, 1, generator=generator)
-            made = made * std + mean
+        made = tenon._C._VariableFunctions.normal(mean, std, generator=generator)
     else:
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")

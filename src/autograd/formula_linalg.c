@@ -21,6 +21,11 @@ static tn_tensor *minus(tn_tensor *a, tn_tensor *b)
     return tnx_sub(a, b, tn_int(1));
 }
 
+static tn_tensor *skew(tn_tensor *t)
+{
+    return minus(t, adjoint(t));
+}
+
 /* a b c */
 static tn_tensor *chain(tn_tensor *a, tn_tensor *b, tn_tensor *c)
 {
@@ -90,49 +95,22 @@ tn_tensor *tni_grad_triangle_matrix(tn_tensor *A, tn_tensor *grad, tn_tensor *re
     return triangle_of(whole, upper, unitriangular);
 }
 
-/* ---- determinants ---- */
-
-/* The adjoint of the inverse, times a number a matrix. */
-static tn_tensor *inverse_times(tn_tensor *A, tn_tensor *number)
+/* The part of @p t that counts, times @p by. */
+tn_tensor *tni_grad_triangle_product(tn_tensor *t, tn_tensor *by, bool upper, bool unitriangular)
 {
-    tn_tensor *inverse = NULL, *info = NULL;
-    tn_status status = tn_linalg_inv_ex(A, false, &inverse, &info);
-    tn_tensor_unref(info);
-    inverse = tni_scope_result(status, inverse);
-    tn_tensor *wide = tnx_unsqueeze(tnx_unsqueeze(number, -1), -1);
-    return tnx_mul(wide, adjoint(inverse));
-}
-
-tn_tensor *tni_grad_det_gradient(tn_tensor *grad, tn_tensor *A, tn_tensor *result)
-{
-    return inverse_times(A, tnx_mul(grad, tni_grad_conj(result)));
-}
-
-/* A phase turns with the imaginary part of the trace. */
-tn_tensor *tni_grad_slogdet_gradient(tn_tensor *grad_sign, tn_tensor *grad_size, tn_tensor *A,
-                                     tn_tensor *sign)
-{
-    if (!is_complex(sign))
-        return grad_size ? inverse_times(A, grad_size) : NULL;
-    tn_tensor *number = as_type(grad_size, sign);
-    if (grad_sign) {
-        tn_tensor *turn = tnx_neg(tnx_imag(tnx_mul(tni_grad_conj(grad_sign), sign)));
-        tn_tensor *zero = tnx_zeros_like(turn, NULL, TN_FORMAT_NONE);
-        number = plus(number, tnx_make_complex(zero, turn));
-    }
-    return number ? inverse_times(A, number) : NULL;
+    return tnx_matmul(triangle_of(t, upper, unitriangular), by);
 }
 
 /* ---- Cholesky and LU ---- */
 
-/* 1/2 L^-H (S + S^H) L^-1, where S is the lower triangle of L^H G with half its diagonal. */
+/* 1/2 L^-H S L^-1, where S is the lower triangle of L^H G, and the upper one is its adjoint. A
+ * diagonal that is not real stays as it is, as the reference has it. */
 tn_tensor *tni_grad_cholesky_gradient(tn_tensor *grad, tn_tensor *factor, bool upper)
 {
     tn_tensor *L = upper ? adjoint(factor) : factor;
     tn_tensor *G = upper ? adjoint(grad) : grad;
-    tn_tensor *S = tnx_tril(tnx_matmul(adjoint(L), G), 0);
-    S = minus(S, scaled_diagonal(S, 0.5));
-    tn_tensor *both = plus(S, adjoint(S));
+    tn_tensor *S = tnx_matmul(adjoint(L), G);
+    tn_tensor *both = plus(tnx_tril(S, 0), adjoint(tnx_tril(S, -1)));
     tn_tensor *left = tnx_linalg_solve_triangular(adjoint(L), both, true, true, false);
     tn_tensor *whole = tnx_linalg_solve_triangular(L, left, false, false, false);
     return tnx_mul_scalar(whole, tn_float(0.5));
@@ -261,8 +239,8 @@ tn_tensor *tni_grad_eigh_gradient(tn_tensor *grad_values, tn_tensor *grad_vector
     tn_tensor *middle =
         grad_values ? as_type(tnx_diag_embed(grad_values, 0, -2, -1), vectors) : NULL;
     if (grad_vectors) {
-        tn_tensor *inner = tnx_matmul(adjoint(vectors), grad_vectors);
-        tn_tensor *off = minus(inner, scaled_diagonal(inner, 1.0));
+        tn_tensor *inner = skew(tnx_matmul(adjoint(vectors), grad_vectors));
+        tn_tensor *off = tnx_mul_scalar(minus(inner, scaled_diagonal(inner, 1.0)), tn_float(0.5));
         middle = plus(middle, tnx_div(off, differences(values)));
     }
     return chain(vectors, middle, adjoint(vectors));
@@ -288,11 +266,6 @@ tn_tensor *tni_grad_eig_gradient(tn_tensor *grad_values, tn_tensor *grad_vectors
 }
 
 /* ---- singular values ---- */
-
-static tn_tensor *skew(tn_tensor *t)
-{
-    return minus(t, adjoint(t));
-}
 
 tn_tensor *tni_grad_svd_gradient(tn_tensor *grad_u, tn_tensor *grad_s, tn_tensor *grad_vh,
                                  tn_tensor *U, tn_tensor *S, tn_tensor *Vh)
@@ -346,4 +319,15 @@ tn_tensor *tni_grad_pinv_gradient(tn_tensor *grad, tn_tensor *A, tn_tensor *P)
     sum = plus(sum, minus(left, chain(A, P, left)));
     tn_tensor *right = tnx_matmul(tnx_matmul(Ph, P), Gh);
     return plus(sum, minus(right, chain(right, P, A)));
+}
+
+/* -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P */
+tn_tensor *tni_grad_pinv_tangent(tn_tensor *t, tn_tensor *A, tn_tensor *P)
+{
+    tn_tensor *Ph = adjoint(P), *th = adjoint(t);
+    tn_tensor *sum = tnx_neg(chain(P, t, P));
+    tn_tensor *right = tnx_matmul(tnx_matmul(P, Ph), th);
+    sum = plus(sum, minus(right, chain(right, A, P)));
+    tn_tensor *left = tnx_matmul(th, tnx_matmul(Ph, P));
+    return plus(sum, minus(left, chain(P, A, left)));
 }

@@ -7,6 +7,8 @@
  *   dx = P(g w), dw = sum(g x'), db = sum(g)        P(v) = rstd (v - mean(v) - x' mean(v x')).
  * Here G, V and B are the gradients of dx, dw and db. Mean and rstd are no constants: they follow
  * the input, and the gradient of the input says so. */
+#include "autograd/meta.h"
+#include "core/state.h"
 #include "gen/gradients.h"
 
 #include <string.h>
@@ -75,11 +77,26 @@ static tn_tensor *shaped(tn_tensor *t, const tn_tensor *as)
     return t && !same_sizes(t, as) ? tnx_reshape(t, as->sizes, as->ndim) : t;
 }
 
+/* Where this is recorded, to be differentiated once more, mean and rstd are computed again, so that
+ * the next derivative goes through them. What the variance was raised by is taken from rstd. */
+static void follow_input(rows *r)
+{
+    if (r->constant || !tni_recording || tni_scope_failed() || !tni_requires_grad(r->x))
+        return;
+    tn_tensor *old = tnx_detach(r->rstd);
+    r->mean = tnx_mean_dim(r->x, r->dims, r->n_dims, true, (tn_dtype)r->mean->dtype);
+    tn_tensor *apart = tnx_sub(r->x, r->mean, tn_int(1));
+    tn_tensor *variance = row_mean(r, tnx_mul(apart, apart));
+    tn_tensor *raised = tnx_sub(tnx_reciprocal(tnx_mul(old, old)), tnx_detach(variance), tn_int(1));
+    r->rstd = tnx_rsqrt(tnx_add(variance, raised, tn_int(1)));
+}
+
 /* made: the gradients of grad_out, input and weight, owned. */
-static tn_status second(const rows *r, tn_tensor *grad_out, tn_tensor *input, tn_tensor *weight,
+static tn_status second(rows *r, tn_tensor *grad_out, tn_tensor *input, tn_tensor *weight,
                         const bool *needed, tn_tensor **made)
 {
     tn_tensor *results[3] = {NULL, NULL, NULL};
+    follow_input(r);
     tn_tensor *normal = tnx_mul(tnx_sub(r->x, r->mean, tn_int(1)), r->rstd);
     tn_tensor *projected = r->G && (needed[0] || needed[2]) ? project(r, r->G, normal) : NULL;
     if (needed[0]) {
@@ -112,16 +129,16 @@ tn_status tni_grad_layer_norm_second(tn_tensor *const *grads, int64_t n, tn_tens
     int64_t dims[TN_MAX_DIMS];
     for (int64_t i = 0; i < normalized_n; i++)
         dims[i] = i - normalized_n;
-    const rows r = {.x = input,
-                    .g = grad_out,
-                    .mean = mean,
-                    .rstd = rstd,
-                    .w = weight,
-                    .G = grads[0],
-                    .V = grads[1],
-                    .B = grads[2],
-                    .dims = dims,
-                    .n_dims = normalized_n};
+    rows r = {.x = input,
+              .g = grad_out,
+              .mean = mean,
+              .rstd = rstd,
+              .w = weight,
+              .G = grads[0],
+              .V = grads[1],
+              .B = grads[2],
+              .dims = dims,
+              .n_dims = normalized_n};
     return second(&r, grad_out, input, weight, needed, made);
 }
 
@@ -153,17 +170,17 @@ tn_status tni_grad_batch_norm_second(tn_tensor *const *grads, int64_t n, tn_tens
         rstd = tnx_rsqrt(tnx_add_scalar(running_var, tn_float(eps), tn_int(1)));
     }
     int ndim = input->ndim;
-    const rows r = {.x = input,
-                    .g = grad_out,
-                    .mean = channels(mean, ndim),
-                    .rstd = channels(rstd, ndim),
-                    .w = channels(weight, ndim),
-                    .G = grads[0],
-                    .V = channels(grads[1], ndim),
-                    .B = channels(grads[2], ndim),
-                    .dims = dims,
-                    .n_dims = count,
-                    .constant = !train};
+    rows r = {.x = input,
+              .g = grad_out,
+              .mean = channels(mean, ndim),
+              .rstd = channels(rstd, ndim),
+              .w = channels(weight, ndim),
+              .G = grads[0],
+              .V = channels(grads[1], ndim),
+              .B = channels(grads[2], ndim),
+              .dims = dims,
+              .n_dims = count,
+              .constant = !train};
     return second(&r, grad_out, input, weight, needed, made);
 }
 
@@ -177,16 +194,16 @@ tn_status tni_grad_group_norm_second(tn_tensor *const *grads, int64_t n, tn_tens
     static const int64_t dims[] = {2, 3};
     const int64_t whole[] = {N, group, C / group, HxW}, one[] = {1, group, C / group, 1};
     const int64_t each[] = {N, group, 1, 1};
-    const rows r = {.x = tnx_reshape(input, whole, 4),
-                    .g = tnx_reshape(grad_out, whole, 4),
-                    .mean = tnx_reshape(mean, each, 4),
-                    .rstd = tnx_reshape(rstd, each, 4),
-                    .w = weight ? tnx_reshape(weight, one, 4) : NULL,
-                    .G = grads[0] ? tnx_reshape(grads[0], whole, 4) : NULL,
-                    .V = grads[1] ? tnx_reshape(grads[1], one, 4) : NULL,
-                    .B = grads[2] ? tnx_reshape(grads[2], one, 4) : NULL,
-                    .dims = dims,
-                    .n_dims = 2};
+    rows r = {.x = tnx_reshape(input, whole, 4),
+              .g = tnx_reshape(grad_out, whole, 4),
+              .mean = tnx_reshape(mean, each, 4),
+              .rstd = tnx_reshape(rstd, each, 4),
+              .w = weight ? tnx_reshape(weight, one, 4) : NULL,
+              .G = grads[0] ? tnx_reshape(grads[0], whole, 4) : NULL,
+              .V = grads[1] ? tnx_reshape(grads[1], one, 4) : NULL,
+              .B = grads[2] ? tnx_reshape(grads[2], one, 4) : NULL,
+              .dims = dims,
+              .n_dims = 2};
     return second(&r, grad_out, input, weight, needed, made);
 }
 

@@ -33,54 +33,65 @@ tn_tensor *tni_grad_cumsum_gradient(tn_tensor *grad, int64_t dim)
 /* Stands for the logarithm of 0: infinity would give NaN when this is differentiated again. */
 static double lowest(const tn_tensor *t)
 {
-    if (!t || t->dtype == TN_DTYPE_F64)
+    if (!t || t->dtype == TN_DTYPE_F64 || t->dtype == TN_DTYPE_C128)
         return -DBL_MAX;
     return t->dtype == TN_DTYPE_F16    ? -65504.0
            : t->dtype == TN_DTYPE_BF16 ? -3.38e38
                                        : -(double)FLT_MAX;
 }
 
-/* Sums of grad_j * exp(x_i - y_j) over j >= i, in logarithms: of positive and of negative gradients
- * apart. */
-static tn_tensor *log_part(tn_tensor *grad, tn_tensor *self, int64_t dim, tn_tensor *result)
+/* The logarithm where @p counts, and a number for that of 0 elsewhere. No slope at 0 is infinite,
+ * however often this is differentiated. */
+static tn_tensor *log_where(tn_tensor *counts, tn_tensor *t)
 {
-    tn_tensor *positive = tnx_gt_scalar(grad, tn_int(0));
-    tn_tensor *logs = tnx_where_scalarother(positive, tnx_log(grad), tn_float(lowest(grad)));
+    tn_tensor *some = tnx_where_scalarother(counts, t, tn_int(1));
+    return tnx_where_scalarother(counts, tnx_log(some), tn_float(lowest(t)));
+}
+
+/* Sums of grad_j * exp(x_i - y_j) over j >= i, in logarithms. */
+static tn_tensor *log_sums(tn_tensor *logs, tn_tensor *self, int64_t dim, tn_tensor *result)
+{
     logs = tnx_flip(tnx_sub(logs, result, tn_int(1)), &dim, 1);
     logs = tnx_flip(tnx_logcumsumexp(logs, dim), &dim, 1);
     return tnx_exp(tnx_add(logs, self, tn_int(1)));
 }
 
+/* Sums of t_k * exp(x_k - y_j) over k <= j. */
+static tn_tensor *log_sums_ahead(tn_tensor *logs, tn_tensor *self, int64_t dim, tn_tensor *result)
+{
+    logs = tnx_logcumsumexp(tnx_add(logs, self, tn_int(1)), dim);
+    return tnx_exp(tnx_sub(logs, result, tn_int(1)));
+}
+
+typedef tn_tensor *(*sums_fn)(tn_tensor *logs, tn_tensor *self, int64_t dim, tn_tensor *result);
+
+/* Sums weighted by @p t: of real numbers the positive and the negative ones apart. */
+static tn_tensor *weighted(sums_fn sums, tn_tensor *t, tn_tensor *self, int64_t dim,
+                           tn_tensor *result)
+{
+    if (tn_dtype_is_complex((tn_dtype)t->dtype))
+        return sums(log_where(tnx_ne_scalar(t, tn_int(0)), t), self, dim, result);
+    tn_tensor *opposite = tnx_neg(t);
+    tn_tensor *more = sums(log_where(tnx_gt_scalar(t, tn_int(0)), t), self, dim, result);
+    tn_tensor *less =
+        sums(log_where(tnx_gt_scalar(opposite, tn_int(0)), opposite), self, dim, result);
+    return tnx_sub(more, less, tn_int(1));
+}
+
 tn_tensor *tni_grad_logcumsumexp_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *result,
                                           int64_t dim)
 {
-    if (!grad || grad->ndim == 0 || grad->numel == 0)
+    if (tni_scope_failed() || !grad || grad->ndim == 0 || grad->numel == 0)
         return grad;
-    if (tn_dtype_is_complex((tn_dtype)grad->dtype)) {
-        tn_tensor *logs = tnx_sub(tnx_log(grad), tni_grad_conj(result), tn_int(1));
-        logs = tnx_flip(tnx_logcumsumexp(tnx_flip(logs, &dim, 1), dim), &dim, 1);
-        return tnx_exp(tnx_add(logs, tni_grad_conj(self), tn_int(1)));
-    }
-    tn_tensor *negative = log_part(tnx_neg(grad), self, dim, result);
-    return tnx_sub(log_part(grad, self, dim, result), negative, tn_int(1));
-}
-
-/* Sums of t_k * exp(x_k - y_j) over k <= j, for positive t. */
-static tn_tensor *log_part_ahead(tn_tensor *t, tn_tensor *self, int64_t dim, tn_tensor *result)
-{
-    tn_tensor *positive = tnx_gt_scalar(t, tn_int(0));
-    tn_tensor *logs = tnx_where_scalarother(positive, tnx_log(t), tn_float(lowest(t)));
-    logs = tnx_logcumsumexp(tnx_add(logs, self, tn_int(1)), dim);
-    return tnx_exp(tnx_sub(logs, result, tn_int(1)));
+    return weighted(log_sums, grad, tni_grad_conj(self), dim, tni_grad_conj(result));
 }
 
 tn_tensor *tni_grad_logcumsumexp_tangent(tn_tensor *t, tn_tensor *self, tn_tensor *result,
                                          int64_t dim)
 {
-    if (!t || t->ndim == 0 || t->numel == 0)
+    if (tni_scope_failed() || !t || t->ndim == 0 || t->numel == 0)
         return t;
-    tn_tensor *negative = log_part_ahead(tnx_neg(t), self, dim, result);
-    return tnx_sub(log_part_ahead(t, self, dim, result), negative, tn_int(1));
+    return weighted(log_sums_ahead, t, self, dim, result);
 }
 
 /* ---- running products ---- */

@@ -25,13 +25,19 @@ static void subtract(cd *row, const cd *other, cd factor, int64_t n)
         row[j] -= times(factor, other[j]);
 }
 
+/* What LAPACK compares when it looks for a pivot. */
+static double taxicab(cd x)
+{
+    return fabs(creal(x)) + fabs(cimag(x));
+}
+
 int64_t tni_factor_lu(cd *a, int64_t m, int64_t n, int32_t *pivots, bool pivot)
 {
     int64_t k = m < n ? m : n, info = 0;
     for (int64_t i = 0; i < k; i++) {
         int64_t best = i;
         for (int64_t r = i + 1; pivot && r < m; r++)
-            if (square(a[r * n + i]) > square(a[best * n + i]))
+            if (taxicab(a[r * n + i]) > taxicab(a[best * n + i]))
                 best = r;
         pivots[i] = (int32_t)(best + 1);
         if (best != i)

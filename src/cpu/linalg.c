@@ -269,7 +269,7 @@ tn_status tni_cpu_solve_square(tn_tensor *A, tn_tensor *B, bool check_errors, tn
     bool bad = check_errors && failed(f->data, batches(A), &which);
     BATCH_TEXT(text, sizeof text, A, which);
     TN_CHECK(!bad, TN_INVALID,
-             "linalg.solve: %sThe solver failed because the input matrix is singular.", text);
+             "torch.linalg.solve: %sThe solver failed because the input matrix is singular.", text);
     TN_TRY(take(result, x));
     return take_numbers(info, f);
 }

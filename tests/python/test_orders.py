@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""Derivatives of high order and in both modes, beside difference quotients of the derivative one order lower; gradients where
+a formula by an inverse has no answer; and what cannot be differentiated again, which fails there and not before."""
+import math
+import unittest
+
+import harness
+import tenon
+import tenon.nn.functional as F
+from tenon.autograd import forward_ad
+
+
+def numbers(*sizes, seed=1):
+    """Values in [-1, 1] that no two of are equal, of no generator."""
+    count = math.prod(sizes)
+    made = [math.sin(1.7 * k * k + 0.9 * seed + 0.3) for k in range(count)]
+    return tenon.tensor(made, dtype=tenon.float64).reshape(sizes)
+
+
+def complexes(*sizes, seed=1):
+    return tenon.complex(numbers(*sizes, seed=seed), numbers(*sizes, seed=seed + 7))
+
+
+def inner(a, b):
+    """The real part of the sum of products."""
+    return (tenon.view_as_real(a) * tenon.view_as_real(b)).sum() if a.is_complex() else (a * b).sum()
+
+
+def like(x, seed):
+    return (complexes if x.is_complex() else numbers)(*x.shape, seed=seed)
+
+
+def lower(function, inputs, seed):
+    """A number that is linear in the gradients of `function`, which has one number as result; recorded."""
+    inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in inputs]
+    grads = tenon.autograd.grad(function(*inputs), inputs, create_graph=True, allow_unused=True)
+    return sum(inner(g, like(g, seed + i)) for i, g in enumerate(grads) if g is not None)
+
+
+def quotient(function, inputs, along):
+    step = 1e-5
+    ahead = function(*(x + step * t for x, t in zip(inputs, along)))
+    behind = function(*(x - step * t for x, t in zip(inputs, along)))
+    return float(ahead.detach() - behind.detach()) / (2 * step)
+
+
+class Orders(unittest.TestCase):
+    def check(self, call, *inputs, orders=3):
+        def first(*xs):
+            made = call(*xs)
+            return inner(made, like(made, 3))
+
+        along = [like(x, 11 + i) for i, x in enumerate(inputs)]
+        function = first
+        for order in range(1, orders + 1):
+            leaves = [x.clone().requires_grad_() for x in inputs]
+            grads = tenon.autograd.grad(function(*leaves), leaves, allow_unused=True)
+            found = float(sum(inner(g, t) for g, t in zip(grads, along) if g is not None))
+            self.near(found, quotient(function, inputs, along), "order %d" % order)
+            before, seed = function, 20 * order
+            function = lambda *xs, before=before, seed=seed: lower(before, xs, seed)
+
+        def tangent(*xs):
+            with forward_ad.dual_level():
+                return forward_ad.unpack_dual(first(*(forward_ad.make_dual(x, t) for x, t in zip(xs, along)))).tangent
+
+        self.near(float(tangent(*inputs)), quotient(first, inputs, along), "tangent")
+        leaves = [x.clone().requires_grad_() for x in inputs]
+        grads = tenon.autograd.grad(tangent(*leaves), leaves, allow_unused=True)
+        found = float(sum(inner(g, t) for g, t in zip(grads, along) if g is not None))
+        self.near(found, quotient(tangent, inputs, along), "gradient of the tangent")
+
+    def near(self, a, b, what):
+        self.assertLessEqual(abs(a - b), 2e-4 * (1 + abs(a) + abs(b)), "%s: %g is not %g" % (what, a, b))
+
+    def test_norms_follow_their_input_in_every_order(self):
+        x, w, b = numbers(3, 4), numbers(4, seed=5), numbers(4, seed=6)
+        self.check(lambda x: F.layer_norm(x, [4]), x)
+        self.check(lambda x, w, b: F.layer_norm(x, [4], w, b), x, w, b)
+        self.check(lambda x: F.batch_norm(x, None, None, training=True), x)
+        self.check(lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), x, w, b)
+        self.check(lambda x, w, b: F.group_norm(x, 2, w, b), numbers(2, 4, 3), w, b)
+        self.check(lambda x: F.instance_norm(x), numbers(2, 2, 4))
+
+    def test_running_sums_of_exponentials(self):
+        self.check(lambda x: tenon.logcumsumexp(x, 1), numbers(2, 4))
+        self.check(lambda x: tenon.logcumsumexp(x, 0), complexes(4))
+
+    def test_distances(self):
+        x, y = numbers(3, 2), numbers(2, 2, seed=4)
+        for p in (1.0, 1.5, 2.0, 3.0, math.inf):
+            self.check_backward(lambda x, y: tenon.cdist(x, y, p), x, y)
+            self.check_backward(lambda x: tenon.pdist(x, p), x)
+
+    def check_backward(self, call, *inputs):
+        """Without forward mode."""
+        def function(*xs):
+            made = call(*xs)
+            return inner(made * made, like(made, 3))
+
+        along = [like(x, 11 + i) for i, x in enumerate(inputs)]
+        for order in (1, 2, 3):
+            leaves = [x.clone().requires_grad_() for x in inputs]
+            value = function(*leaves)
+            grads = tenon.autograd.grad(value, leaves, allow_unused=True)
+            found = float(sum(inner(g, t) for g, t in zip(grads, along) if g is not None))
+            self.near(found, quotient(function, inputs, along), "order %d" % order)
+            before, seed = function, 20 * order
+            function = lambda *xs, before=before, seed=seed: lower(before, xs, seed)
+
+    def test_factors_and_systems(self):
+        la, x, y = tenon.linalg, numbers(3, 3), numbers(3, 2, seed=4)
+        for upper in (True, False):
+            for one in (True, False):
+                self.check(lambda a, b: la.solve_triangular(a + 2 * tenon.eye(3, dtype=a.dtype), b, upper=upper, unitriangular=one), x, y)
+        for a in (x, numbers(4, 2), numbers(2, 4), complexes(3, 3), complexes(2, 3), complexes(4, 2), numbers(2, 3, 2)):
+            self.check(lambda a: la.qr(a)[1], a, orders=2)
+            self.check(lambda a: la.qr(a)[0], a, orders=2)
+            self.check(lambda a: la.lu_factor(a)[0], a, orders=2)
+            self.check(lambda a: la.pinv(a), a, orders=2)
+        self.check(lambda a, b: la.lstsq(a, b)[0], numbers(4, 2), numbers(4, 2, seed=9), orders=2)
+        self.check(lambda a, b: tenon.cholesky_solve(b, a.tril() + 3 * tenon.eye(3, dtype=a.dtype)), x, y, orders=2)
+        self.check(lambda a, b: la.lu_solve(*la.lu_factor(a), b), x, y, orders=2)
+        self.check(lambda a: la.eigvalsh(a + a.mT), x)
+
+    def test_complex_convolutions(self):
+        self.check(lambda x, w, b: F.conv1d(x, w, b, stride=2, padding=1, groups=2), complexes(1, 4, 4), complexes(2, 2, 2), complexes(2))
+        self.check(lambda x, w: F.conv2d(x, w, dilation=2), complexes(1, 1, 3, 3), complexes(1, 1, 2, 2))
+        self.check(lambda x, w: F.conv_transpose2d(x, w, stride=2, output_padding=1), complexes(1, 2, 2, 1), complexes(2, 1, 2, 2))
+        self.check(lambda x, w: F.conv3d(x, w), complexes(1, 1, 2, 2, 2), complexes(1, 1, 1, 2, 1))
+
+
+class Determinants(unittest.TestCase):
+    """Of matrices without an inverse: cofactors."""
+
+    def test_gradients_and_tangents(self):
+        for rows, cofactors in (([[1, 2], [2, 4]], [[4, -2], [-2, 1]]), ([[0]], [[1]]), ([[0, 0], [0, 0]], [[0, 0], [0, 0]]),
+                                ([[1, 2, 3], [4, 5, 6], [5, 7, 9]], [[3, -6, 3], [3, -6, 3], [-3, 6, -3]])):
+            for dtype in (tenon.float64, tenon.complex128):
+                x = tenon.tensor(rows, dtype=dtype, requires_grad=True)
+                wanted = tenon.tensor(cofactors, dtype=dtype)
+                det = tenon.linalg.det(x)
+                grad, = tenon.autograd.grad(det.real if det.is_complex() else det, x)
+                self.assertTrue(tenon.allclose(grad, wanted), grad)
+                with forward_ad.dual_level():
+                    t = like(x.detach(), 4)
+                    found = forward_ad.unpack_dual(tenon.linalg.det(forward_ad.make_dual(x.detach(), t))).tangent
+                self.assertTrue(tenon.allclose(found, (wanted * t).sum()), found)
+
+    def test_second_derivatives(self):
+        x = tenon.zeros(2, 2, dtype=tenon.float64, requires_grad=True)
+        grad, = tenon.autograd.grad(tenon.det(x), x, create_graph=True)
+        second, = tenon.autograd.grad(grad[0, 0], x)
+        self.assertEqual(second.tolist(), [[0, 0], [0, 1]])
+
+    def test_of_many_rows(self):
+        values = tenon.arange(1.0, 41.0, dtype=tenon.float64) / 20
+        values[3] = 0
+        x = tenon.diag(values).requires_grad_()
+        grad, = tenon.autograd.grad(tenon.det(x), x)
+        wanted = tenon.zeros(40, 40, dtype=tenon.float64)
+        wanted[3, 3] = math.prod(v for v in values.tolist() if v)
+        self.assertTrue(tenon.allclose(grad, wanted))
+
+    def test_one_of_a_batch(self):
+        x = tenon.tensor([[[1.0, 2], [2, 4]], [[1, 2], [3, 5]]], requires_grad=True)
+        grad, = tenon.autograd.grad(tenon.det(x).sum(), x)
+        self.assertEqual(grad.tolist(), [[[4, -2], [-2, 1]], [[5, -3], [-2, 1]]])
+
+    def test_a_logarithm_is_refused_where_it_is_differentiated_again(self):
+        x = tenon.tensor([[1.0, 2], [2, 4]], requires_grad=True)
+        with self.assertRaisesRegex(RuntimeError, "torch.linalg.solve: The solver failed because the input matrix is singular."):
+            tenon.autograd.grad(tenon.linalg.slogdet(x)[1], x, create_graph=True)
+
+
+class Once(unittest.TestCase):
+    """What has a first derivative alone."""
+
+    def refused(self, make, inputs, text):
+        grads = tenon.autograd.grad(make(*inputs), inputs, create_graph=True)
+        self.assertTrue(all(g.requires_grad for g in grads))
+        plain = tenon.autograd.grad(make(*inputs), inputs)
+        for a, b in zip(grads, plain):
+            self.assertTrue(tenon.equal(a, b))
+        with self.assertRaisesRegex(RuntimeError, text):
+            tenon.autograd.grad(sum((g * g).sum() for g in grads), inputs)
+
+    def test_samples_of_a_grid(self):
+        for n in (2, 3):
+            image = numbers(1, 2, *[3] * n).requires_grad_()
+            grid = (numbers(1, *[2] * n, n, seed=3) * 0.4).requires_grad_()
+            self.refused(lambda a, b: (F.grid_sample(a, b, align_corners=False) ** 2).sum(), (image, grid),
+                         "derivative for aten::grid_sampler_%dd_backward is not implemented" % n)
+
+    def test_alignments(self):
+        logs = numbers(5, 2, 4).log_softmax(2).detach().requires_grad_()
+        targets = tenon.tensor([[1, 2], [1, 3]])
+        for lengths in (([5, 5], [2, 2]), (tenon.tensor([5, 5]), tenon.tensor([2, 2]))):
+            self.refused(lambda x: F.ctc_loss(x, targets, *lengths), (logs,),
+                         "derivative for aten::_ctc_loss_backward is not implemented")
+
+    def test_the_gradient_of_distances_as_an_operator(self):
+        x, y = numbers(3, 2).requires_grad_(), numbers(2, 2, seed=3)
+        grad = tenon.ops.aten._cdist_backward(tenon.ones(3, 2, dtype=x.dtype), x, y, 2.0, tenon.cdist(x.detach(), y))
+        self.assertTrue(grad.requires_grad)
+        with self.assertRaisesRegex(NotImplementedError, "the derivative for '_cdist_backward' is not implemented."):
+            grad.sum().backward()
+
+
+class RandomNumbers(unittest.TestCase):
+    def test_normal_numbers_have_a_gradient_of_zero(self):
+        mean, std = tenon.zeros(3, requires_grad=True), tenon.ones(3, requires_grad=True)
+        for made, wanted in ((tenon.normal(mean, 1.0), (True, False)), (tenon.normal(0.0, std), (False, True)),
+                             (tenon.normal(mean, std), (True, True))):
+            self.assertTrue(made.requires_grad)
+            for grad, has in zip(tenon.autograd.grad(made.sum(), (mean, std), allow_unused=True), wanted):
+                self.assertEqual(None if grad is None else grad.tolist(), [0, 0, 0] if has else None)
+
+
+if __name__ == "__main__":
+    harness.main()
