@@ -123,6 +123,14 @@ static tni_isa machine_isa(void)
 #endif
 
 static const char *const isa_names[] = {"base", "avx2", "avx512"};
+/* What the kernels are compiled for, in the words of the architecture's manual. */
+static const char *const isa_levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+
+static bool is_isa(const char *text, int isa)
+{
+    return strcasecmp(text, isa_names[isa]) == 0 || strcasecmp(text, isa_levels[isa]) == 0 ||
+           strcasecmp(text, strrchr(isa_levels[isa], 'v')) == 0;
+}
 
 const char *tni_isa_name(tni_isa isa)
 {
@@ -134,7 +142,7 @@ tni_isa tni_cpu_isa(void)
     tni_isa isa = machine_isa();
     const char *wanted = tni_env("TENON_CPU");
     for (int i = 0; wanted && i <= (int)isa; i++) {
-        if (strcasecmp(wanted, isa_names[i]) == 0)
+        if (is_isa(wanted, i))
             return (tni_isa)i;
     }
     if (wanted) {

@@ -20,7 +20,8 @@ int64_t tni_env_int(const char *name, int64_t low, int64_t high, int64_t other);
 int tni_cpu_count(void); /* processors this process may use, at least 1 */
 
 typedef enum tni_isa { TNI_ISA_BASE = 0, TNI_ISA_AVX2 = 1, TNI_ISA_AVX512 = 2 } tni_isa;
-/* The best instruction set of this machine, lowered by TENON_CPU=base|avx2|avx512. */
+/* The best instruction set of this machine, lowered by TENON_CPU=base|avx2|avx512, or v2|v3|v4 and
+ * x86-64-v2|… for the same. */
 tni_isa tni_cpu_isa(void);
 const char *tni_isa_name(tni_isa isa);
 

@@ -162,6 +162,11 @@ TEST(the_instruction_set_can_be_lowered_and_not_raised)
         setenv("TENON_CPU", tni_isa_name((tni_isa)i), 1);
         EXPECT_EQ_INT(tni_cpu_isa(), i < (int)best ? i : (int)best);
     }
+    const char *const levels[] = {"v2", "x86-64-v2", "v3", "X86-64-V3", "v4", "x86-64-v4"};
+    for (int i = 0; i < 6; i++) {
+        setenv("TENON_CPU", levels[i], 1);
+        EXPECT_EQ_INT(tni_cpu_isa(), i / 2 < (int)best ? i / 2 : (int)best);
+    }
     setenv("TENON_CPU", "pentium", 1);
     EXPECT_EQ_INT(tni_cpu_isa(), best);
     unsetenv("TENON_CPU");
