@@ -135,11 +135,10 @@ tn_status tni_cpu_pow_scalar(tni_iter *it)
     if (it->dtype == TN_DTYPE_BOOL) /* to the power True: itself; to False: true, as 0 is below */
         return e == 0 ? tni_run(it, TNI_LOOP_GE, TNI_RUN_BOOL_RESULT, NULL)
                       : with_first(it, TNI_LOOP_SIGN);
-    bool complex = tn_dtype_is_complex(it->dtype);
     bool whole = tn_dtype_is_integral(it->dtype, false);
-    if (e == 2 && !complex)
+    if (e == 2)
         return with_first(it, TNI_LOOP_SQUARE);
-    if (e == 3 && !complex)
+    if (e == 3)
         return with_first(it, TNI_LOOP_CUBE);
     if (whole) {
         TN_TRY(tni_check_number(tni_scalar_load((tn_dtype)it->in_dtype[1], it->in_data[1]),
@@ -152,7 +151,7 @@ tn_status tni_cpu_pow_scalar(tni_iter *it)
         return with_first(it, TNI_LOOP_RSQRT);
     if (e == -1)
         return with_first(it, TNI_LOOP_RECIPROCAL);
-    if (e == -2 && !complex)
+    if (e == -2)
         return with_first(it, TNI_LOOP_INVERSE_SQUARE);
     return tni_cpu_pow(it);
 }

@@ -152,3 +152,35 @@ TEST(a_copy_that_cannot_be_allocated_is_reported_and_writes_nothing)
     tn_tensor_unref(b);
     tn_tensor_unref(saved);
 }
+
+/* f(-0) is -0 for every odd function, and for those that round or keep their argument. */
+TEST(odd_functions_keep_the_sign_of_zero)
+{
+    typedef tn_status function(tn_tensor *, tn_tensor **);
+    const struct {
+        const char *name;
+        function *f;
+    } odd[] = {
+        {"tanh", tn_tanh},   {"sin", tn_sin},       {"tan", tn_tan},     {"asin", tn_asin},
+        {"atan", tn_atan},   {"sinh", tn_sinh},     {"asinh", tn_asinh}, {"atanh", tn_atanh},
+        {"erf", tn_erf},     {"expm1", tn_expm1},   {"log1p", tn_log1p}, {"sqrt", tn_sqrt},
+        {"floor", tn_floor}, {"ceil", tn_ceil},     {"trunc", tn_trunc}, {"round", tn_round},
+        {"relu", tn_relu},   {"erfinv", tn_erfinv},
+    };
+    const tn_dtype dtypes[] = {TN_DTYPE_F32, TN_DTYPE_F64, TN_DTYPE_F16, TN_DTYPE_BF16};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        for (int k = 0; k < 4; k++) {
+            tn_tensor *x = NULL, *y = NULL, *wide = NULL;
+            tn_tensor_opts opts = tn_opts(dtypes[k], TN_CPU);
+            ASSERT_OK(tn_full((const int64_t[]){37}, 1, tn_float(-0.0), &opts, &x));
+            ASSERT_OK(odd[i].f(x, &y));
+            ASSERT_OK(tn_to_dtype(y, TN_DTYPE_F64, false, false, TN_FORMAT_NONE, &wide));
+            test_note("%s of %s", odd[i].name, tn_dtype_name(dtypes[k]));
+            const double *got = wide->data;
+            for (int j = 0; j < 37; j++)
+                EXPECT(got[j] == 0 && signbit(got[j]));
+            tn_tensor_unref(x);
+            tn_tensor_unref(y);
+            tn_tensor_unref(wide);
+        }
+}

@@ -78,6 +78,30 @@ LOOP1(cube_f64, double, x *x *x)
 LOOP1(inverse_square_f32, float, 1.0f / (x * x))
 LOOP1(inverse_square_f64, double, 1.0 / (x * x))
 
+/* Of complex numbers: by the formulas of the product and the quotient. */
+#define POWERS(S, T, R, FABS)                                             \
+    static inline T product_##S(T x, T y)                                 \
+    {                                                                     \
+        return (T){x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; \
+    }                                                                     \
+    static inline T inverse_##S(T x)                                      \
+    {                                                                     \
+        R c = FABS(x.re), d = FABS(x.im);                                 \
+        if (c == 0 && d == 0)                                             \
+            return (T){1 / c, 0 / d};                                     \
+        if (c >= d) {                                                     \
+            R ratio = x.im / x.re, scale = 1 / (x.re + x.im * ratio);     \
+            return (T){scale, -ratio * scale};                            \
+        }                                                                 \
+        R ratio = x.re / x.im, scale = 1 / (x.re * ratio + x.im);         \
+        return (T){ratio * scale, -scale};                                \
+    }                                                                     \
+    LOOP1(square_##S, T, product_##S(x, x))                               \
+    LOOP1(cube_##S, T, product_##S(product_##S(x, x), x))                 \
+    LOOP1(inverse_square_##S, T, inverse_##S(product_##S(x, x)))
+POWERS(c64, c64, float, fabsf)
+POWERS(c128, c128, double, fabs)
+
 /* ---- conjugates; a real number is its own ---- */
 
 LOOP1(conj_f32, float, x)
@@ -110,8 +134,8 @@ const tni_loop_table tni_bits = {
     ROW(LOGICAL_XOR) = {ANY_ROW(logical_xor)},
     ROW(ISNAN) = {FLOAT_ROW(isnan), COMPLEX_ROW(isnan), NEVER_ROW},
     ROW(ISINF) = {FLOAT_ROW(isinf), COMPLEX_ROW(isinf), NEVER_ROW},
-    ROW(SQUARE) = {WIDTH_ROW(square), FLOAT_ROW(square)},
-    ROW(CUBE) = {WIDTH_ROW(cube), FLOAT_ROW(cube)},
-    ROW(INVERSE_SQUARE) = {FLOAT_ROW(inverse_square)},
+    ROW(SQUARE) = {WIDTH_ROW(square), FLOAT_ROW(square), COMPLEX_ROW(square)},
+    ROW(CUBE) = {WIDTH_ROW(cube), FLOAT_ROW(cube), COMPLEX_ROW(cube)},
+    ROW(INVERSE_SQUARE) = {FLOAT_ROW(inverse_square), COMPLEX_ROW(inverse_square)},
     ROW(CONJ) = {FLOAT_ROW(conj), COMPLEX_ROW(conj)},
 };

@@ -49,10 +49,12 @@ COMMON(asinh)
 COMMON(acosh)
 COMMON(atanh)
 
+/* |1 + x|^2 - 1 is small where log1p is needed; near -1 it is the other number that is. */
 static cd log1p_complex(cd x)
 {
-    double re = creal(x), im = cimag(x);
-    return CMPLX(0.5 * log1p(re * (re + 2.0) + im * im), atan2(im, 1.0 + re));
+    double re = creal(x), im = cimag(x), more = re * (re + 2.0) + im * im;
+    double size = more > -0.5 ? 0.5 * log1p(more) : log(hypot(1.0 + re, im));
+    return CMPLX(size, atan2(im, 1.0 + re));
 }
 static cd expm1_complex(cd x)
 {
@@ -69,11 +71,14 @@ WITH(log2, log2(x), scaled(clog((cd)x), 1.44269504088896340736))
 WITH(log10, log10(x), scaled(clog((cd)x), 4.34294481903251827651e-1))
 WITH(exp2, exp2(x), cexp(scaled((cd)x, 6.93147180559945309417e-1)))
 
-/* Anything to the power 0 is 1, and 0 to the power of a number with a positive real part 0. */
+/* Anything to the power 0 is 1 and to the power 1 itself, 1 to any power is 1, and 0 to the power
+ * of a positive number 0: exactly, also where parts are not finite. */
 static cd pow_complex(cd x, cd y)
 {
-    if (creal(y) == 0.0 && cimag(y) == 0.0)
+    if ((creal(y) == 0.0 && cimag(y) == 0.0) || (creal(x) == 1.0 && cimag(x) == 0.0))
         return 1.0;
+    if (creal(y) == 1.0 && cimag(y) == 0.0)
+        return x;
     if (creal(x) == 0.0 && cimag(x) == 0.0 && cimag(y) == 0.0 && creal(y) > 0.0)
         return 0.0;
     return cpow(x, y);

@@ -177,9 +177,9 @@ static inline float tanh_f32(float x)
     p = p * z + -5.37397155531e-2f;
     p = p * z + 1.33314422036e-1f;
     p = p * z + -3.33332819422e-1f;
-    float near_zero = p * z * x + x;
-    float far = copysignf(1.0f - 2.0f / (exp_f32(a + a) + 1.0f), x);
-    return a < 0.625f ? near_zero : far;
+    float near_zero = p * z * a + a;
+    float far = 1.0f - 2.0f / (exp_f32(a + a) + 1.0f);
+    return copysignf(a < 0.625f ? near_zero : far, x); /* of -0 too */
 }
 
 static inline double tanh_f64(double x)
@@ -191,9 +191,9 @@ static inline double tanh_f64(double x)
     double q = z + 1.12811678491632931402e2;
     q = q * z + 2.23548839060100448583e3;
     q = q * z + 4.84406305325125486048e3;
-    double near_zero = x * (z * (p / q)) + x;
-    double far = copysign(1.0 - 2.0 / (exp_f64(a + a) + 1.0), x);
-    return a < 0.625 ? near_zero : far;
+    double near_zero = a * (z * (p / q)) + a;
+    double far = 1.0 - 2.0 / (exp_f64(a + a) + 1.0);
+    return copysign(a < 0.625 ? near_zero : far, x);
 }
 
 #endif
