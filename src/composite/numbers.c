@@ -138,17 +138,36 @@ tn_status tni_composite_float_power_of_number(tn_scalar self, tn_tensor *exponen
     return tni_leave(scope, tnx_pow_scalar(self, as_dtype(exponent, dtype)), out);
 }
 
+/* Times 2 to whole powers. Shorter numbers in double, where neither the power nor the product can
+ * leave the range; double itself in steps, so that a power beyond it does no harm where the result
+ * is inside. */
+static tn_tensor *times_whole_power(tn_tensor *self, tn_tensor *other)
+{
+    const tn_scalar least = tn_int(-2200), most = tn_int(2200);
+    const tn_scalar down = tn_float(-1000), up = tn_float(1000);
+    tn_tensor *x = as_dtype(self, TN_DTYPE_F64);
+    tn_tensor *left =
+        as_dtype(tnx_clamp(as_dtype(other, TN_DTYPE_I64), &least, &most), TN_DTYPE_F64);
+    for (int i = 0; i < (self->dtype == TN_DTYPE_F64 ? 3 : 1); i++) {
+        tn_tensor *step = tnx_clamp(left, &down, &up);
+        x = tnx_mul(x, tnx_exp2(step));
+        left = tnx_sub(left, step, tn_int(1));
+    }
+    return as_dtype(x, (tn_dtype)self->dtype);
+}
+
 tn_status tni_composite_ldexp(tn_tensor *self, tn_tensor *other, tn_tensor **out)
 {
     tn_scope *scope;
-    tn_dtype dtype = (tn_dtype)self->dtype;
-    bool keep = tn_dtype_is_floating(dtype) && self->ndim > 0 &&
-                tn_dtype_is_integral((tn_dtype)other->dtype, true);
+    bool floating = tn_dtype_is_floating((tn_dtype)self->dtype);
+    TN_CHECK(!floating || other->dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED,
+             "\"ldexp_cpu_exp\" not implemented for 'Bool'");
+    bool whole = floating && tn_dtype_is_integral((tn_dtype)other->dtype, true);
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *made = tnx_mul(self, tnx_pow_scalar(tn_float(2.0), other));
-    if (keep) /* an exponent does not make a half wider */
-        made = tnx_to_dtype(made, dtype, false, false, TN_FORMAT_NONE);
-    return tni_leave(scope, made, out);
+    return tni_leave(scope,
+                     whole ? times_whole_power(self, other)
+                           : tnx_mul(self, tnx_pow_scalar(tn_float(2.0), other)),
+                     out);
 }
 
 /* The schema names the function's overload, but not that of the in-place form. */

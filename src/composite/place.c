@@ -1,23 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/place.c: writing slices and elements at places that an index says, slopes along
  * dimensions, and histograms, in terms of other operators. */
+#include <stdio.h>
 #include <string.h>
 #include "composite/leave.h"
 #include "composite/out.h"
+#include "core/fake.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
+#include "iter/iter.h"
 #include "tenon/ops.h"
 
 /* ---- slices at an index ---- */
 
-static tn_status check_index(const char *op, const tn_tensor *self, int64_t dim,
-                             const tn_tensor *index, int *d)
+/* The first of @p index that is not one of @p size places, where its values are at hand: indices of
+ * other devices are looked at there. Negative ones count from the end if @p wraps. */
+static tn_status find_outside(tn_tensor *index, int64_t size, bool wraps, bool *found, int64_t *bad)
 {
-    TN_TRY(tni_wrap_dim(dim, self->ndim, d));
-    TN_CHECK(index->ndim <= 1, TN_INDEX, "%s: Index should have dimension 1 or 0 (got %d)", op,
-             index->ndim);
-    TN_CHECK(index->dtype == TN_DTYPE_I64 || index->dtype == TN_DTYPE_I32, TN_INDEX,
-             "%s: Expected dtype int64 for index.", op);
+    TN_AUTO(tn_tensor) whole = NULL;
+    TN_AUTO(tn_tensor) line = NULL;
+    *found = false;
+    if (index->device.type != TN_DEVICE_CPU || tni_is_fake(index))
+        return TN_OK;
+    TN_TRY(tn_to_dtype(index, TN_DTYPE_I64, false, false, TN_FORMAT_NONE, &whole));
+    TN_TRY(tn_contiguous(whole, TN_FORMAT_CONTIGUOUS, &line));
+    const int64_t *value = line->data;
+    for (int64_t i = 0; i < line->numel; i++)
+        if (value[i] >= size || value[i] < (wraps ? -size : 0)) {
+            *found = true;
+            *bad = value[i];
+            return TN_OK;
+        }
+    return TN_OK;
+}
+
+/* Each of @p index is a place along dimension @p d; @p op begins the message. */
+static tn_status check_places(const char *op, const tn_tensor *self, int d, tn_tensor *index,
+                              bool wraps)
+{
+    bool found;
+    int64_t bad, size = self->ndim ? self->sizes[d] : 1;
+    TN_TRY(find_outside(index, size, wraps, &found, &bad));
+    TN_CHECK(!found, TN_INDEX, "%sindex %lld is out of bounds for dimension %d with size %lld", op,
+             (long long)bad, d, (long long)size);
     return TN_OK;
 }
 
@@ -43,29 +68,77 @@ static tn_tensor *put_slices(tn_tensor *self, int d, tn_tensor *index, tn_tensor
     return at[0] && to && values ? back(tnx_index_put(to, at, 1, values, false), self, d) : NULL;
 }
 
-tn_status tni_composite_index_copy(tn_tensor *self, int64_t dim, tn_tensor *index,
-                                   tn_tensor *source, tn_tensor **out)
+/* The sizes of a slice at dimension @p d, as "3 5". */
+static const char *slice_text(const tn_tensor *t, int d, char *buffer, size_t size)
 {
-    int d;
-    tn_scope *scope;
-    TN_TRY(check_index("index_copy_()", self, dim, index, &d));
-    TN_CHECK(
-        self->dtype == source->dtype, TN_INVALID,
-        "index_copy_(): self and source expected to have the same dtype, but got (self) %s and "
-        "(source) %s",
-        tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)source->dtype));
-    int64_t given = source->ndim == 0 ? 1 : source->sizes[d < source->ndim ? d : 0];
-    TN_CHECK(given == index->numel, TN_INDEX,
-             "index_copy_(): Number of indices (%lld) should be equal to source.size(dim) (%lld)",
-             (long long)index->numel, (long long)given);
+    size_t n = 0;
+    buffer[0] = 0;
+    for (int i = 0; i < t->ndim && n < size; i++)
+        if (i != d)
+            n += (size_t)snprintf(buffer + n, size - n, n ? " %lld" : "%lld",
+                                  (long long)t->sizes[i]);
+    return buffer;
+}
+
+static bool same_slices(const tn_tensor *a, const tn_tensor *b, int d)
+{
+    bool same = (a->ndim ? a->ndim : 1) == (b->ndim ? b->ndim : 1);
+    for (int i = 0; same && i < a->ndim; i++)
+        same = i == d || a->sizes[i] == b->sizes[i];
+    return same;
+}
+
+static tn_status check_index_copy(tn_tensor *self, int d, tn_tensor *index, tn_tensor *source)
+{
+    char to[TNI_SIZES_TEXT], from[TNI_SIZES_TEXT];
+    TN_CHECK(index->ndim <= 1, TN_INDEX,
+             "index_copy_(): Index should have dimension 1 or 0 (got %d)", index->ndim);
+    TN_CHECK(source->ndim > 0 || index->numel == 1, TN_INDEX,
+             "index_copy_(): When source is scalar, index should have one element (got %lld)",
+             (long long)index->numel);
     TN_CHECK(
         source->ndim == self->ndim || source->ndim == 0 || self->ndim == 0, TN_INDEX,
         "index_copy_(): When source and destination are not scalars, their dimensionality must "
         "match. Source dimensionality (%d), destination dimensionality (%d)",
         source->ndim, self->ndim);
+    TN_CHECK(index->dtype == TN_DTYPE_I64, TN_INVALID,
+             "index_copy_(): Expected a long tensor for index, but got %s",
+             tni_dtype_text((tn_dtype)index->dtype));
+    TN_CHECK(
+        self->dtype == source->dtype, TN_INVALID,
+        "index_copy_(): self and source expected to have the same dtype, but got (self) %s and "
+        "(source) %s",
+        tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)source->dtype));
+    TN_CHECK(same_slices(self, source, d), TN_INVALID,
+             "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
+             "slice shape: %s at dimension %d and source slice shape: %s at dimension 0.",
+             slice_text(self, d, to, sizeof to), d, slice_text(source, d, from, sizeof from));
+    int64_t given = source->ndim == 0 ? 1 : source->sizes[d];
+    TN_CHECK(given == index->numel, TN_INDEX,
+             "index_copy_(): Number of indices (%lld) should be equal to source.size(dim) (%lld)",
+             (long long)index->numel, (long long)given);
+    return check_places("index_copy_(): ", self, d, index, false);
+}
+
+tn_status tni_composite_index_copy(tn_tensor *self, int64_t dim, tn_tensor *index,
+                                   tn_tensor *source, tn_tensor **out)
+{
+    int d;
+    tn_scope *scope;
+    TN_TRY(tni_wrap_dim(dim, self->ndim, &d));
+    TN_TRY(check_index_copy(self, d, index, source));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *values = source->ndim == 0 ? source : first(source, d);
     return tni_leave(scope, put_slices(self, d, index, values), out);
+}
+
+static tn_status check_index_fill(tn_tensor *self, int64_t dim, tn_tensor *index, int *d)
+{
+    TN_TRY(tni_wrap_dim(dim, self->ndim, d));
+    TN_CHECK(index->dtype == TN_DTYPE_I64, TN_INDEX,
+             "index_fill_(): Expected dtype int64 for index.");
+    TN_CHECK(index->ndim <= 1, TN_INVALID, "Index has to be a vector/scalar");
+    return check_places("", self, *d, index, true);
 }
 
 tn_status tni_composite_index_fill_tensor(tn_tensor *self, int64_t dim, tn_tensor *index,
@@ -73,7 +146,7 @@ tn_status tni_composite_index_fill_tensor(tn_tensor *self, int64_t dim, tn_tenso
 {
     int d;
     tn_scope *scope;
-    TN_TRY(check_index("index_fill_()", self, dim, index, &d));
+    TN_TRY(check_index_fill(self, dim, index, &d));
     TN_CHECK(value->ndim == 0, TN_INVALID,
              "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
              "dimension(s).",
@@ -97,7 +170,7 @@ tn_status tni_composite_index_fill(tn_tensor *self, int64_t dim, tn_tensor *inde
 {
     int d;
     tn_scope *scope;
-    TN_TRY(check_index("index_fill_()", self, dim, index, &d));
+    TN_TRY(check_index_fill(self, dim, index, &d));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *v = tnx_new_full(self, NULL, 0, value, NULL);
     return tni_leave(scope, put_slices(self, d, index, v), out);
@@ -109,19 +182,16 @@ tn_status tni_composite_index_reduce(tn_tensor *self, int64_t dim, tn_tensor *in
 {
     int d;
     tn_scope *scope;
-    TN_TRY(check_index("index_reduce()", self, dim, index, &d));
     TN_CHECK(strcmp(reduce, "prod") == 0 || strcmp(reduce, "mean") == 0 ||
                  strcmp(reduce, "amax") == 0 || strcmp(reduce, "amin") == 0,
              TN_INVALID,
              "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.",
              reduce);
-    TN_CHECK(source->ndim == self->ndim && source->ndim > 0, TN_INVALID,
-             "index_reduce(): source and self must have the same number of dimensions");
-    TN_CHECK(
-        source->sizes[d] == index->numel, TN_INVALID,
-        "index_reduce(): Number of indices (%lld) should be equal to source.size(dim): (%lld), "
-        "for dim: %lld",
-        (long long)index->numel, (long long)source->sizes[d], (long long)dim);
+    TN_TRY(tni_check_slices("index_reduce_", self, dim, index, source, &d));
+    bool outside;
+    int64_t bad;
+    TN_TRY(find_outside(index, self->ndim ? self->sizes[d] : 1, false, &outside, &bad));
+    TN_CHECK(!outside, TN_INDEX, "index out of range in self");
     TN_TRY(tn_scope_enter(&scope));
     int64_t sizes[TN_MAX_DIMS];
     for (int i = 0; i < source->ndim; i++)
@@ -148,6 +218,14 @@ tn_status tni_composite_put(tn_tensor *self, tn_tensor *index, tn_tensor *source
              "put_(): Expected source and index to have the same number of elements, but got "
              "source.numel() = %lld, index.numel() = %lld",
              (long long)source->numel, (long long)index->numel);
+    TN_CHECK(self->numel > 0 || index->numel == 0, TN_INDEX,
+             "put_(): Tried to put elements into an empty tensor");
+    bool outside;
+    int64_t bad;
+    TN_TRY(find_outside(index, self->numel, true, &outside, &bad));
+    TN_CHECK(!outside, TN_INDEX,
+             "out of range: tried to access index %lld on a tensor of %lld elements.",
+             (long long)bad, (long long)self->numel);
     TN_TRY(tn_scope_enter(&scope));
     const int64_t line = -1;
     tn_tensor *at[1] = {tnx_reshape(index, &line, 1)};

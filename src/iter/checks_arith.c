@@ -98,6 +98,10 @@ static tn_status same_dtype(const tn_tensor *self, const tn_tensor *other, const
 tn_status tni_check_lerp_scalar(tn_tensor *self, tn_tensor *end, tn_scalar weight)
 {
     TN_TRY(same_dtype(self, end, "end"));
+    /* The weight does not make floating-point numbers of integers. */
+    TN_CHECK(!tn_dtype_is_integral((tn_dtype)self->dtype, true), TN_UNSUPPORTED,
+             "\"lerp_kernel_scalar\" not implemented for '%s'",
+             tni_dtype_text((tn_dtype)self->dtype));
     if (is_complex(self))
         return TN_OK;
     return tni_check_number(weight, (tn_dtype)self->dtype);

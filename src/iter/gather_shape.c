@@ -52,37 +52,46 @@ static TNI_COLD tn_status bad_source(const tn_tensor *self, const tn_tensor *sou
             tni_format_sizes(source->ndim, source->sizes, b, sizeof b));
 }
 
+tn_status tni_check_slices(const char *op, tn_tensor *self, int64_t dim, tn_tensor *index,
+                           tn_tensor *source, int *at)
+{
+    char text[TNI_SIZES_TEXT];
+    TN_TRY(tni_wrap_dim(dim, self->ndim, at));
+    TN_TRY(tni_same_device(self, index));
+    TN_TRY(tni_same_device(self, source));
+    TN_CHECK(is_long_or_int(index), TN_INVALID,
+             "%s(): Expected dtype int32/int64 for index but got: %s", op,
+             tni_dtype_text((tn_dtype)index->dtype));
+    TN_CHECK(index->ndim <= 1, TN_INDEX,
+             "%s(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s",
+             op, index->ndim, tni_dtype_text((tn_dtype)index->dtype),
+             tni_format_sizes(index->ndim, index->sizes, text, sizeof text));
+    TN_CHECK(self->dtype == source->dtype, TN_INVALID,
+             "%s(): self (%s) and source (%s) must have the same scalar type", op,
+             tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)source->dtype));
+    TN_CHECK(*at == 0 || *at < source->ndim, TN_INVALID,
+             "%s(): Indexing dim %d is out of bounds of the source tensor with dim %d", op, *at,
+             source->ndim);
+    TN_CHECK(source->ndim > 0 || index->numel == 1, TN_INDEX,
+             "Dimension specified as %d but tensor has no dimensions", *at);
+    TN_CHECK(index->numel == size_of(source, *at), TN_INVALID,
+             "%s(): Number of indices (%lld) should be equal to source.size(dim): (%lld), "
+             "for dim: %d",
+             op, (long long)index->numel, (long long)size_of(source, *at), *at);
+    if (TNI_UNLIKELY(source->ndim != self->ndim))
+        return bad_source(self, source);
+    for (int d = 0; d < self->ndim; d++)
+        if (TNI_UNLIKELY(d != *at && self->sizes[d] != source->sizes[d]))
+            return bad_source(self, source);
+    return TN_OK;
+}
+
 tn_status tni_shape_index_add(tni_geometry *g, tn_tensor *self, int64_t dim, tn_tensor *index,
                               tn_tensor *source, tn_scalar alpha)
 {
     (void)alpha;
-    char text[TNI_SIZES_TEXT];
     int at;
-    TN_TRY(tni_wrap_dim(dim, self->ndim, &at));
-    TN_TRY(tni_same_device(self, index));
-    TN_TRY(tni_same_device(self, source));
-    TN_CHECK(is_long_or_int(index), TN_INVALID,
-             "index_add_(): Expected dtype int32/int64 for index but got: %s",
-             tni_dtype_text((tn_dtype)index->dtype));
-    TN_CHECK(index->ndim <= 1, TN_INDEX,
-             "index_add_(): Index is supposed to be a vector, but got dim: %d with type: %s and "
-             "size: %s",
-             index->ndim, tni_dtype_text((tn_dtype)index->dtype),
-             tni_format_sizes(index->ndim, index->sizes, text, sizeof text));
-    TN_CHECK(self->dtype == source->dtype, TN_INVALID,
-             "index_add_(): self (%s) and source (%s) must have the same scalar type",
-             tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)source->dtype));
-    TN_CHECK(source->ndim > 0 || self->ndim == 0, TN_INDEX,
-             "Dimension specified as %d but tensor has no dimensions", at);
-    if (TNI_UNLIKELY(source->ndim != self->ndim))
-        return bad_source(self, source);
-    TN_CHECK(index->numel == size_of(source, at), TN_INVALID,
-             "index_add_(): Number of indices (%lld) should be equal to source.size(dim): (%lld), "
-             "for dim: %d",
-             (long long)index->numel, (long long)size_of(source, at), at);
-    for (int d = 0; d < self->ndim; d++)
-        if (TNI_UNLIKELY(d != at && self->sizes[d] != source->sizes[d]))
-            return bad_source(self, source);
+    TN_TRY(tni_check_slices("index_add_", self, dim, index, source, &at));
     tni_geometry_sizes_of(g, self);
     return TN_OK;
 }

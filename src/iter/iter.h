@@ -151,6 +151,11 @@ TN_NODISCARD tn_status tni_check_overlap(const tn_tensor *written, const tn_tens
  * @retval TN_INVALID  "value cannot be converted to type int8_t without overflow" */
 TN_NODISCARD tn_status tni_check_number(tn_scalar value, tn_dtype dtype);
 
+/* What combines slices of @p source with those of @p self at @p index: dtypes and sizes, in the
+ * words of @p op. @p at: the dimension, counted from 0. */
+TN_NODISCARD tn_status tni_check_slices(const char *op, tn_tensor *self, int64_t dim,
+                                        tn_tensor *index, tn_tensor *source, int *at);
+
 /* The dimensions that a reduction takes away, as bits. No list, and an empty one: all.
  * @retval TN_INDEX  out of range; @retval TN_INVALID  "dim 1 appears multiple times in the list of
  * dims" */
