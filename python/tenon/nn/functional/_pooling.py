@@ -126,18 +126,12 @@ def _unpool(n, input, indices, kernel_size, stride, padding, output_size):
     each = _ntuple(n)
     kernel_size = each(kernel_size)
     stride = kernel_size if stride is None else each(stride)
-    shape = _unpool_output_size(input, kernel_size, stride, each(padding), output_size)
-    if indices.dtype != tenon.int64:
-        raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
-    if input.shape != indices.shape:
-        raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor "
-            f"with shape: {list(indices.shape)}"
-        )
-    lead = list(input.shape[:-n])
-    room = functools.reduce(operator.mul, shape)
-    flat = input.new_zeros([*lead, room])
-    return flat.scatter(-1, indices.flatten(-n), input.flatten(-n)).reshape([*lead, *shape])
+    shape = list(_unpool_output_size(input, kernel_size, stride, each(padding), output_size))
+    if n == 3:
+        return _nn.max_unpool3d(input, indices, shape, stride, each(padding))
+    if n == 2:
+        return _nn.max_unpool2d(input, indices, shape)
+    return _nn.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [*shape, 1]).squeeze(-1)
 
 
 @overridable
@@ -158,17 +152,6 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
     return _unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
-def _fractional_starts(samples, size, out, kernel):
-    """Where the windows along one dimension start: (N, C, out) from one random number for each of (N, C)."""
-    if out == 1:
-        return tenon.full((*samples.shape, 1), size - kernel, dtype=tenon.int64, device=samples.device)
-    alpha = (size - kernel) / (out - 1)
-    steps = tenon.arange(out - 1, dtype=samples.dtype, device=samples.device)
-    starts = ((steps + samples.unsqueeze(-1)) * alpha).to(tenon.int64) - (samples.unsqueeze(-1) * alpha).to(tenon.int64)
-    last = tenon.full((*samples.shape, 1), size - kernel, dtype=tenon.int64, device=samples.device)
-    return tenon.cat([starts, last], dim=-1)
-
-
 def _fractional(n, input, kernel_size, output_size, output_ratio, samples):
     """Max pooling over windows of one size at random, spread places (Graham's fractional pooling)."""
     name = f"fractional_max_pool{n}d"
@@ -179,27 +162,10 @@ def _fractional(n, input, kernel_size, output_size, output_ratio, samples):
     if output_size is None:
         output_size = [int(input.size(d - n) * r) for d, r in enumerate(each(output_ratio))]
     output_size = each(output_size)
-    batched = input.dim() == n + 2
-    x = input if batched else input.unsqueeze(0)
     if samples is None:
-        samples = tenon.rand(x.size(0), x.size(1), n, dtype=input.dtype, device=input.device)
-    flat = None
-    for d in range(n):
-        size, out, k = x.size(d - n), output_size[d], kernel_size[d]
-        if out + k - 1 > size:
-            raise RuntimeError(f"{name}: kernel size {k} is too large relative to input of size {size}")
-        # The reference numbers the samples from the width in two dimensions and from the depth in three.
-        starts = _fractional_starts(samples[:, :, n - 1 - d if n == 2 else d], size, out, k)
-        index = starts.unsqueeze(-1) + tenon.arange(k, device=x.device)
-        shape = list(x.shape[:2]) + [1] * (2 * n)
-        shape[2 + d], shape[2 + n + d] = out, k
-        index = index.reshape(shape)
-        flat = index if flat is None else flat * size + index
-    flat = flat.flatten(-n)
-    windows = x.flatten(2).gather(2, flat.flatten(2)).reshape(flat.shape)
-    values, where = windows.max(-1)
-    indices = flat.gather(-1, where.unsqueeze(-1)).squeeze(-1)
-    return (values, indices) if batched else (values.squeeze(0), indices.squeeze(0))
+        batch = input.size(0) if input.dim() == n + 2 else 1
+        samples = tenon.rand(batch, input.size(-n - 1), n, dtype=input.dtype, device=input.device)
+    return getattr(_nn, name)(input, kernel_size, output_size, samples)
 
 
 @overridable
