@@ -10,6 +10,10 @@
     "run `tenon doctor PID` on the process: it says which frame each thread is in, and since when"
 #define NATIVE "take native stacks of all threads: gdb -p PID -batch -ex 'thread apply all bt'"
 #define PYSPY  "see who holds the interpreter's lock: py-spy dump --pid PID"
+#define MORE   "use a filter that matches more operators: TENON_DISPATCH_DEBUG=*"
+#define MORE_TORCH                                                                             \
+    "let other operators print lines, too: those of the report are printed only where \"mm\" " \
+    "is in the name"
 #define OUTPUT                                                                                  \
     "make sure that nothing is lost between the program and the file: one stream, unbuffered, " \
     "2>&1"
@@ -29,8 +33,7 @@ static const row rows[STAGES] = {
          {"Tenon has nothing to wait for between this line and the dispatcher's first: the "
           "operator's handle is a "
           "constant. Either the thread was stopped just here, or the next lines are filtered away.",
-          {DOCTOR, "use a filter that the operator's name contains: TENON_DISPATCH_DEBUG=mm",
-           OUTPUT}},
+          {DOCTOR, "use a filter that names the operator: TENON_DISPATCH_DEBUG=mm", OUTPUT}},
          {"Between this line and the next lies only the making of the operator's handle, once in "
           "the process. It "
           "waits if another thread is inside that once, or if it calls itself; or the next line "
@@ -146,6 +149,14 @@ static const row rows[STAGES] = {
           {DOCTOR, OUTPUT, NULL}},
          {"Routing worked: the meta function was reached. It only checks sizes and cannot wait.",
           {OUTPUT, NATIVE, NULL}}},
+    [STAGE_PYTHON_META] =
+        {"inside the meta kernel",
+         NULL,
+         {"A meta kernel that is written in Python runs: it has the interpreter's lock.",
+          {PYSPY, DOCTOR, NATIVE}},
+         {"Routing worked, and the interpreter's lock was had: the meta kernel that is written in "
+          "Python runs. It only computes sizes; what it calls may wait.",
+          {PYSPY, NATIVE, NULL}}},
     [STAGE_META_DONE] = {"after the meta kernel",
                          NULL,
                          {"The shape is known; the result is being made, or the kernel computes.",
@@ -170,15 +181,16 @@ static const row rows[STAGES] = {
          NULL,
          {"What was called has returned. The call around it has not: its kernel goes on without a "
           "line.",
-          {DOCTOR, "use a filter that matches more operators: TENON_DISPATCH_DEBUG=*", NATIVE}},
-         {"What was called has returned. The call around it has not.", {NATIVE, PYSPY, NULL}}},
+          {DOCTOR, MORE, NATIVE}},
+         {"What was called has returned. The call around it has not.",
+          {NATIVE, PYSPY, MORE_TORCH}}},
     [STAGE_MM_RETURNED] =
         {"in the caller",
          NULL,
          {"mm has returned to matmul. What it does next prints nothing unless the filter names it.",
-          {DOCTOR, "use a filter that matches more operators: TENON_DISPATCH_DEBUG=*", NATIVE}},
+          {DOCTOR, MORE, NATIVE}},
          {"mm has returned to matmul: the hang that was reported is not this one.",
-          {NATIVE, PYSPY, NULL}}},
+          {NATIVE, PYSPY, MORE_TORCH}}},
     [STAGE_REGISTERING] =
         {"registering",
          NULL,
@@ -196,7 +208,8 @@ static const row rows[STAGES] = {
                           {"The dispatch trace prints a line before a kernel is looked up and none "
                            "when it returns: this call is "
                            "the last that began, and the thread is in it, or in one around it.",
-                           {"run again with TENON_DISPATCH_DEBUG=mm, which also prints returns",
+                           {"run again with stage lines, which also tell of returns (with Tenon: "
+                            "TENON_DISPATCH_DEBUG=mm)",
                             DOCTOR, NATIVE}},
                           {"The dispatch trace prints a line before a kernel is looked up and none "
                            "when it returns: this call is "
@@ -210,7 +223,7 @@ static const trace_meaning at_rest = {
     "Every call that began in this trace has returned. If the program hangs, it hangs outside the "
     "dispatcher, or in "
     "an operator that the filter does not name.",
-    {"use a filter that matches more operators: TENON_DISPATCH_DEBUG=*", NATIVE, OUTPUT}};
+    {MORE, NATIVE, OUTPUT}};
 
 static const trace_meaning nothing = {
     "not known", NULL, "This thread printed no line that says where it is.", {OUTPUT, NULL, NULL}};
@@ -219,11 +232,14 @@ trace_meaning trace_means(const trace *t, const trace_thread *thread)
 {
     if (thread->stage == STAGE_NONE)
         return nothing;
-    if (trace_at_rest(thread))
-        return at_rest;
-    trace_stage stage = thread->stage;
-    const row *r = &rows[stage];
     bool torch = t->program == PROGRAM_PYTORCH;
+    if (trace_at_rest(thread)) {
+        trace_meaning m = at_rest;
+        if (torch)
+            m.check[0] = MORE_TORCH;
+        return m;
+    }
+    const row *r = &rows[thread->stage];
     trace_meaning m = {.where = r->where,
                        .document = r->document,
                        .reading = torch ? r->torch.reading : r->tenon.reading};

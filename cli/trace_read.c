@@ -72,7 +72,9 @@ const trace_call *trace_innermost(const trace_thread *thread)
 
 bool trace_at_rest(const trace_thread *thread)
 {
-    return thread->depth == 0 && thread->mm_depth < 0 && thread->stage != STAGE_REGISTERING;
+    /* A trace may begin in the middle: then no line says what is open, and the last one must. */
+    bool is_over = thread->stage == STAGE_RETURNED || thread->stage == STAGE_MM_RETURNED;
+    return thread->depth == 0 && thread->mm_depth < 0 && is_over;
 }
 
 static void pop(trace_thread *thread)
@@ -102,12 +104,17 @@ static void drop_failed(trace_thread *thread)
         pop(thread);
 }
 
-static void say(trace *t, trace_thread *thread, trace_stage stage, const char *line)
+static void take_text(trace *t, trace_thread *thread, trace_stage stage, const char *line)
 {
-    trace_call *call = innermost(thread);
     thread->stage = stage;
     thread->line = t->lines;
     snprintf(thread->text, sizeof thread->text, "%.*s", TRACE_TEXT - 1, line);
+}
+
+static void say(trace *t, trace_thread *thread, trace_stage stage, const char *line)
+{
+    trace_call *call = innermost(thread);
+    take_text(t, thread, stage, line);
     if (call && stage != STAGE_REGISTERING)
         call->stage = stage;
 }
@@ -176,16 +183,16 @@ static void matmul_line(trace *t, trace_thread *thread, const char *text, const 
             thread->mm_depth = thread->by_trace ? 0 : thread->depth;
     }
     /* What it prints about its operands is before the call, too. */
-    thread->stage = STAGE_BEFORE_MM;
-    thread->line = t->lines;
-    snprintf(thread->text, sizeof thread->text, "%.*s", TRACE_TEXT - 1, line);
+    take_text(t, thread, STAGE_BEFORE_MM, line);
 }
 
 static void dispatcher_line(trace *t, trace_thread *thread, const char *kind, const char *text,
                             const char *line)
 {
     trace_call *call = innermost(thread);
-    if (find(text, "RETURNED") && find(text, "kernel.call")) {
+    const char *kernel = find(text, "kernel.call");
+    bool is_ahead = find(text, "about to") || find(text, "before") || find(text, "calling");
+    if (kernel && find(kernel, "return")) { /* not: lookup() returned, about to call … */
         drop_failed(thread);
         say(t, thread, STAGE_RETURNED, line);
         pop(thread);
@@ -197,15 +204,15 @@ static void dispatcher_line(trace *t, trace_thread *thread, const char *kind, co
             snprintf(call->kind, sizeof call->kind, "%.*s", 23, kind);
         }
         say(t, thread, STAGE_ENTERED, line);
-    } else if (find(text, "about to call") && find(text, "lookup")) {
-        say(t, thread, STAGE_BEFORE_LOOKUP, line);
-    } else if (find(text, "about to call kernel.callBoxed") ||
-               find(text, "before kernel.callBoxed")) {
-        say(t, thread, STAGE_BEFORE_BOXED, line);
-    } else if (find(text, "about to call kernel.call")) {
-        say(t, thread, STAGE_BEFORE_KERNEL, line);
-    } else if (find(text, "lookup() returned")) {
-        say(t, thread, STAGE_CHECKED, line);
+    } else if (kernel) {
+        bool boxed = strncasecmp(kernel, "kernel.callBoxed", 16) == 0;
+        say(t, thread,
+            !boxed     ? STAGE_BEFORE_KERNEL
+            : is_ahead ? STAGE_BEFORE_BOXED
+                       : STAGE_IN_BOXED,
+            line);
+    } else if (find(text, "lookup")) {
+        say(t, thread, is_ahead ? STAGE_BEFORE_LOOKUP : STAGE_CHECKED, line);
     } else if (find(text, "Refused")) {
         say(t, thread, STAGE_REFUSED, line);
     } else {
@@ -213,9 +220,25 @@ static void dispatcher_line(trace *t, trace_thread *thread, const char *kind, co
     }
 }
 
+static bool is_past_lookup(trace_stage stage)
+{
+    return stage == STAGE_BEFORE_KERNEL || stage == STAGE_BEFORE_BOXED || stage == STAGE_IN_BOXED ||
+           stage == STAGE_PYTHON_META || stage == STAGE_META_ENTERED || stage == STAGE_META_DONE ||
+           stage == STAGE_CPU_ENTERED;
+}
+
 static void lookup_line(trace *t, trace_thread *thread, const char *text, const char *line)
 {
     trace_call *call = innermost(thread);
+    if (strncmp(text, "op=", 3) == 0 && (!call || is_past_lookup(call->stage))) {
+        /* A hop without a line of the dispatcher: the trace begins here, or it is PyTorch's
+         * redispatch without boxes. */
+        call = push(thread);
+        if (call) {
+            snprintf(call->op, sizeof call->op, "%.*s", (int)strcspn(text + 3, " ,\r"), text + 3);
+            snprintf(call->kind, sizeof call->kind, "lookup");
+        }
+    }
     const char *unboxed = strstr(text, "isValidUnboxed=");
     if (unboxed && call)
         call->unboxed = unboxed[15] == '1';
@@ -248,16 +271,24 @@ static bool stage_line(trace *t, const char *label, const char *text, const char
         lookup_line(t, thread, text, line);
     else if (strstr(label, "computeDispatchTableEntry"))
         say(t, thread, STAGE_REGISTERING, line);
-    else if (strstr(label, "KernelFunction") || strstr(label, "BoxedKernel"))
+    else if (strstr(label, "KernelFunction")) /* it has not called yet */
+        say(t, thread, find(text, "RETURNED") ? STAGE_BOXED_RETURNED : STAGE_BEFORE_BOXED, line);
+    else if (strstr(label, "BoxedKernel"))
         say(t, thread, find(text, "RETURNED") ? STAGE_BOXED_RETURNED : STAGE_IN_BOXED, line);
+    else if (strstr(label, "meta_mm"))
+        say(t, thread, STAGE_PYTHON_META, line);
     else if (strstr(label, "TORCH_META_FUNC"))
         say(t, thread, find(text, "complete") ? STAGE_META_DONE : STAGE_META_ENTERED, line);
     else if (strstr(label, "TORCH_IMPL_FUNC"))
         say(t, thread,
             find(text, "complete") || find(text, "failed") ? STAGE_CPU_DONE : STAGE_CPU_ENTERED,
             line);
-    else if (strcmp(label, "DISPATCHER") == 0)
-        thread->line = t->lines; /* what the next lines say again */
+    else if (strcmp(label, "DISPATCHER") == 0) /* in the trace, before the dispatcher's own lines */
+        take_text(t, thread, STAGE_DISPATCHED, line);
+    else if (strcmp(label, "drawing of the autograd layer") == 0)
+        say(t, thread, STAGE_BEFORE_KERNEL, line);
+    else if (strcmp(label, "drawing of the meta dispatch") == 0)
+        say(t, thread, STAGE_BEFORE_BOXED, line);
     else
         return false;
     return true;
@@ -297,9 +328,7 @@ static bool dispatch_line(trace *t, const char *line)
         thread->open[at] = call;
         thread->depth = at + 1;
     }
-    thread->stage = STAGE_DISPATCHED;
-    thread->line = t->lines;
-    snprintf(thread->text, sizeof thread->text, "%.*s", TRACE_TEXT - 1, line + depth);
+    take_text(t, thread, STAGE_DISPATCHED, line + depth);
     return true;
 }
 
@@ -345,6 +374,42 @@ static bool any_stage_line(trace *t, const char *line)
     return true;
 }
 
+/* The same without a label: as the report's tables and drawings have them, and as people copy them.
+ */
+static bool bare_line(trace *t, const char *line)
+{
+    static const struct {
+        const char *text, *label;
+    } known[] = {
+        {"About to call at::mm", "_matmul_impl"},
+        {"CALLING at::mm", "_matmul_impl"},
+        {"at::mm RETURNED", "_matmul_impl"},
+        {"entry.lookup()", "Dispatcher::call"},
+        {"About to call lookup()", "Dispatcher::call"},
+        {"lookup() returned", "Dispatcher::call"},
+        {"dispatch table index=", "OperatorEntry::lookup"},
+        {"highest priority key=", "OperatorEntry::lookup"},
+        {"kernel.isValid=", "OperatorEntry::lookup"},
+        {"Returning kernel, about to call it", "OperatorEntry::lookup"},
+        {"boxed_kernel_func_.callBoxed()", "KernelFunction::callBoxed"},
+        {"(*boxed_kernel_func_)", "BoxedKernel::callBoxed"},
+        {"kernel.callBoxed()", "Dispatcher::callBoxed"},
+        {"kernel.call<>()", "Dispatcher::call"},
+        {"ENTERED MM META FUNCTION", "TORCH_META_FUNC(mm)"},
+        {"Meta function complete", "TORCH_META_FUNC(mm)"},
+        {"TORCH_META_FUNC(mm)", "TORCH_META_FUNC(mm)"},
+        {"TORCH_IMPL_FUNC(mm_out_cpu)", "TORCH_IMPL_FUNC(mm_out_cpu)"},
+        {"[Dispatcher] Looking at dispatch keys", "Dispatcher::call"},
+        {"[Autograd layer] Since ", "drawing of the autograd layer"},
+        {"[Meta dispatch] Dispatch to ", "drawing of the meta dispatch"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (find(line, known[i].text))
+            return stage_line(t, known[i].label, line + strspn(line, " \t"), line);
+    }
+    return false;
+}
+
 static void take_line(trace *t, char *line, size_t n)
 {
     t->lines++;
@@ -359,6 +424,8 @@ static void take_line(trace *t, char *line, size_t n)
         t->stage_lines++;
     else if (dispatch_line(t, line))
         t->dispatch_lines++;
+    else if (bare_line(t, line))
+        t->stage_lines++;
     else
         t->other_lines++;
 }

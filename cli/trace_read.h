@@ -28,6 +28,7 @@ typedef enum trace_stage {
     STAGE_IN_BOXED,       /* BoxedKernel::callBoxed: About to invoke; the functor */
     STAGE_BOXED_RETURNED, /* …RETURNED of those */
     STAGE_META_ENTERED,   /* TORCH_META_FUNC(mm) */
+    STAGE_PYTHON_META,    /* meta_mm: the Python kernel */
     STAGE_META_DONE,      /* Meta function complete */
     STAGE_CPU_ENTERED,    /* TORCH_IMPL_FUNC(mm_out_cpu) */
     STAGE_CPU_DONE,

@@ -517,9 +517,10 @@ TN_API TN_NODISCARD tn_status tn_observe_thread(tn_observer_fn fn, void *ctx);
 
 /** Print each dispatch to stderr, as TENON_SHOW_DISPATCH_TRACE=1 does. */
 TN_API void tn_set_dispatch_trace(bool on);
-/** Print the stages of operators whose name contains @p filter, as TENON_DISPATCH_DEBUG does; NULL
- * or
- *  "" stops. @retval TN_NOMEM */
+/** Print the stages of the operators that @p filter names, as TENON_DISPATCH_DEBUG does; NULL or ""
+ *  stops. "1", "all" or "*": every operator; "aten::mm": that one; "mm": those whose name ends so
+ *  (addmm, bmm); with "*" and "?" any name that looks so ("aten::conv*"). Several have commas
+ * between them. @retval TN_VALUE  it is longer than 127 characters */
 TN_API TN_NODISCARD tn_status tn_set_dispatch_debug(const char *filter);
 
 #ifdef __cplusplus

@@ -183,7 +183,7 @@ tn_status tni_debug_from_environment(void)
         char cut[128]; /* what tn_set_dispatch_debug takes */
         if (snprintf(cut, sizeof cut, "%s", filter) >= (int)sizeof cut)
             tni_env_complain("TENON_DISPATCH_DEBUG",
-                             "1, or a part of operators' names of up to 127 characters",
+                             "1, or names of operators, up to 127 characters",
                              "its first 127 are used");
         return tn_set_dispatch_debug(cut);
     }

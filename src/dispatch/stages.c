@@ -18,7 +18,7 @@
 
 static struct {
     pthread_mutex_t lock; /* guards the filter, and who may switch its bit */
-    char filter[128];     /* substring of operator names; "" for off */
+    char filter[128];     /* see tni_stages_wanted; "" for off */
 } stages = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void tni_stages_lock(void)
@@ -36,9 +36,7 @@ bool tni_debug_on(const char *op_name)
     if (!(atomic_load_explicit(&tni_watching, memory_order_relaxed) & TNI_WATCH_DEBUG))
         return false;
     tni_mutex_lock(&stages.lock, "the filter of stage lines");
-    bool on =
-        stages.filter[0] && (strcmp(stages.filter, "1") == 0 || strcmp(stages.filter, "*") == 0 ||
-                             strstr(op_name, stages.filter) != NULL);
+    bool on = tni_stages_wanted(stages.filter, op_name);
     tni_mutex_unlock(&stages.lock);
     return on;
 }

@@ -21,6 +21,9 @@ void tni_trace_line(const tn_op *op, tn_event_kind kind, unsigned slot, int dept
 /* Somebody begins to watch: see Note [Marks]. */
 void tni_mark_forget(void);
 
+/* Whether @p filter, patterns with commas between them, names the operator. */
+bool tni_stages_wanted(const char *filter, const char *op_name);
+
 /* Around fork(): nobody is inside the filter then. */
 void tni_stages_lock(void);
 void tni_stages_unlock(void);

@@ -101,6 +101,83 @@ class Diagnose(Command):
             self.assertIn(report, thread["report_says"])
             self.assertIn(means, thread["means"])
 
+    # Every line that the documents print or draw, and where a thread stands that printed it last.
+    LINES = [
+        ("[DEBUG _matmul_impl] Calling at::mm(t1_folded, *t2) instead...", "entering the dispatcher"),
+        ("[DEBUG _matmul_impl] t1_folded.key_set() = DispatchKeySet(Meta, ADInplaceOrView, AutogradMeta)", "entering the dispatcher"),
+        ("[DEBUG _matmul_impl] t1_folded.has_storage() = 1", "entering the dispatcher"),
+        ("[DEBUG _matmul_impl] t2->is_python_dispatch() = 0", "entering the dispatcher"),
+        ("[DEBUG _matmul_impl] GradMode::is_enabled() = 1", "entering the dispatcher"),
+        ("[DEBUG _matmul_impl] Now calling at::mm...", "entering the dispatcher"),
+        ("[DEBUG _matmul_impl] About to call at::mm WITHOUT NoGradGuard...", "entering the dispatcher"),
+        ("[DEBUG _matmul_impl STDERR] === CALLING at::mm NOW ===", "entering the dispatcher"),
+        ("[DEBUG _matmul_impl] Inside NoGradGuard, calling at::mm...", "entering the dispatcher"),
+        ("[DEBUG Dispatcher::call] op=aten::mm", "entering the dispatcher"),
+        ("[DEBUG Dispatcher::call] dispatchKeySet=DispatchKeySet(Meta, AutogradMeta)", "entering the dispatcher"),
+        ("[DEBUG Dispatcher::call] About to call lookup()", "in lookup"),
+        ("[DEBUG OperatorEntry::lookup] op=aten::mm, keyset=DispatchKeySet(Meta, AutogradMeta)", "in lookup"),
+        ("[DEBUG OperatorEntry::lookup] highest priority key=AutogradMeta", "in lookup"),
+        ("[DEBUG OperatorEntry::lookup] dispatch table index=112", "in the validity check"),
+        ("[DEBUG OperatorEntry::lookup] kernel.isValid=1, isValidUnboxed=0  \u2190 BOXED ONLY", "between lookup and the kernel"),
+        ("[DEBUG OperatorEntry::lookup] Returning kernel, about to call it", "between lookup and the kernel"),
+        ("[DEBUG Dispatcher::call] lookup() returned", "between lookup and the kernel"),
+        ("[DEBUG Dispatcher::call] About to call kernel.call<>() [fast path]", "inside the kernel"),
+        ("[DEBUG Dispatcher::redispatchBoxed] op=aten::mm, dispatchKeySet=DispatchKeySet(Meta)", "entering the dispatcher"),
+        ("[DEBUG Dispatcher::redispatchBoxed] About to call entry.lookup()", "in lookup"),
+        ("[DEBUG Dispatcher::redispatchBoxed] Before calling entry.lookup()", "in lookup"),
+        ("[DEBUG Dispatcher::redispatchBoxed] lookup() returned, about to call kernel.callBoxed()", "in kernel invocation"),
+        ("[DEBUG Dispatcher::redispatchBoxed] After lookup, before kernel.callBoxed()", "in kernel invocation"),
+        ("[DEBUG Dispatcher::callBoxed] About to call kernel.callBoxed() [fast path]", "in kernel invocation"),
+        ("[DEBUG KernelFunction::callBoxed] About to call boxed_kernel_func_.callBoxed()", "in kernel invocation"),
+        ("[DEBUG BoxedKernel::callBoxed] About to invoke (*boxed_kernel_func_)(...)", "inside the kernel"),
+        ("[BoxedKernel LAMBDA] >>>>> Calling functor operator() <<<<<", "inside the kernel"),
+        ("[DEBUG meta_mm] called", "inside the meta kernel"),
+        ("[DEBUG TORCH_META_FUNC(mm)] ========== ENTERED MM META FUNCTION ==========", "inside the meta kernel"),
+        ("[DEBUG TORCH_META_FUNC(mm)] self shape: [8, 16]", "inside the meta kernel"),
+        ("[DEBUG TORCH_META_FUNC(mm)] Meta function complete", "after the meta kernel"),
+        ("[DEBUG TORCH_IMPL_FUNC(mm_out_cpu)] ENTERED", "inside the CPU kernel"),
+        ("[DEBUG BoxedKernel::callBoxed] (*boxed_kernel_func_)() RETURNED!", "returning"),
+        ("[DEBUG KernelFunction::callBoxed] boxed_kernel_func_.callBoxed() RETURNED", "returning"),
+        ("[DEBUG Dispatcher::callBoxed] kernel.callBoxed() RETURNED [fast path]", "outside the dispatcher"),
+        ("[DEBUG _matmul_impl] at::mm RETURNED!", "outside the dispatcher"),
+        ("[DEBUG DISPATCHER] op=[aten::mm], full key set=DispatchKeySet(Meta)", "in this dispatch or behind it"),
+        ("[DEBUG OperatorEntry::computeDispatchTableEntryWithDebug] op=aten::mm, key=Meta", "registering"),
+        ("[DEBUG computeDispatchTableEntry] Path 2.2: CompositeExplicitAutograd", "registering"),
+        (" [call] op=[aten::mm], key=[AutogradMeta]", "in this dispatch or behind it"),
+        ("[Dispatcher] Looking at dispatch keys: Meta, ADInplaceOrView, AutogradMeta", "entering the dispatcher"),
+        ("[Autograd layer] Since AutogradMeta is present", "inside the kernel"),
+        ("[Meta dispatch] Dispatch to Meta kernel", "in kernel invocation"),
+        ("TORCH_META_FUNC(mm) - Compute output shape", "inside the meta kernel"),
+        ("About to call at::mm...", "entering the dispatcher"),
+        ("About to call entry.lookup()", "in lookup"),
+        ("dispatch table index=16", "in the validity check"),
+        ("about to call kernel.callBoxed()", "in kernel invocation"),
+        ("kernel.callBoxed()", "inside the kernel"),
+    ]
+
+    def test_each_line_of_the_documents_has_its_reading_also_where_a_trace_begins_with_it(self):
+        for line, stands in self.LINES:
+            thread = self.one((line + "\n").encode())
+            self.assertEqual(thread["stands"], stands, line)
+            self.assertEqual(thread["text"], line.lstrip())
+
+    def test_no_advice_for_pytorch_is_about_tenons_environment(self):
+        for line, _ in self.LINES:
+            data = self.data((line + "\n").encode())
+            if data["program"] == "pytorch":
+                self.assertNotIn("TENON_", json.dumps(data), line)
+                self.assertNotIn("tenon doctor", json.dumps(data), line)
+
+    def test_a_lookup_behind_a_kernel_is_a_hop_of_its_own(self):
+        trace = "\n".join([
+            "[DEBUG Dispatcher::call] op=aten::mm",
+            "[DEBUG OperatorEntry::lookup] op=aten::mm, keyset=DispatchKeySet(Meta, AutogradMeta)",
+            "[DEBUG OperatorEntry::lookup] highest priority key=AutogradMeta",
+            "[DEBUG Dispatcher::call] About to call kernel.call<>() [fast path]",
+            "[DEBUG OperatorEntry::lookup] op=aten::mm, keyset=DispatchKeySet(Meta)",
+            "[DEBUG OperatorEntry::lookup] highest priority key=Meta", ""])
+        self.assertEqual([call["key"] for call in self.one(trace.encode())["open"]], ["AutogradMeta", "Meta"])
+
     def test_the_dispatch_trace_gives_the_last_path(self):
         data = self.data(corpus("dispatch_trace.txt"))
         self.assertEqual(data["program"], "unknown")

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "dispatch/call.h"
 #include "gen/redispatch.h"
+#include "dispatch/stages.h"
 #include "tenon/kernels.h"
 #include "tenon/ops.h"
 
@@ -234,6 +235,55 @@ TEST(the_environment_switches_the_trace_on)
     expect_of_environment("TENON_DISPATCH_DEBUG=nothing_like_it", "");
 }
 
+TEST(a_filter_names_operators)
+{
+    static const struct {
+        const char *filter, *name;
+        bool wanted;
+    } cases[] = {
+        {"mm", "aten::mm", true},
+        {"mm", "aten::mm.out", true},
+        {"mm", "aten::addmm", true},
+        {"mm", "aten::addmm_", true},
+        {"mm", "aten::bmm", true},
+        {"mm", "my::mm", true},
+        {"mm", "aten::hamming_window", false},
+        {"mm", "aten::lgamma", false},
+        {"mm", "aten::matmul", false},
+        {"mm", "aten::mm_backward", false},
+        {"mm", "m", false},
+        {"aten::mm", "aten::mm", true},
+        {"aten::mm", "aten::mm.out", true},
+        {"aten::mm", "aten::addmm", false},
+        {"aten::mm", "my::mm", false},
+        {"aten::mm", "xaten::mm", false},
+        {"aten::mm.out", "aten::mm.out", true},
+        {"aten::mm.out", "aten::mm", false},
+        {"add_", "aten::add_.Tensor", true},
+        {"add_", "aten::add.Tensor", false},
+        {"*mm*", "aten::hamming_window", true},
+        {"aten::conv*", "aten::convolution_backward", true},
+        {"aten::conv*", "my::conv2d", false},
+        {"conv?d", "aten::conv2d", true},
+        {"conv?d", "aten::conv_tbc", false},
+        {"my::*", "my::step", true},
+        {"1", "aten::relu", true},
+        {"all", "aten::relu", true},
+        {"*", "aten::relu", true},
+        {"mm,relu", "aten::relu", true},
+        {"mm, relu", "aten::relu", true},
+        {"mm,relu", "aten::tanh", false},
+        {",", "aten::relu", false},
+        {"a*b*c*d", "x::aabbccd", true},
+        {"a*b*c*d", "x::aabbcce", false},
+        {"", "aten::relu", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        test_note("%s and %s", cases[i].filter, cases[i].name);
+        EXPECT(tni_stages_wanted(cases[i].filter, cases[i].name) == cases[i].wanted);
+    }
+}
+
 /* ---- a listening observer ---- */
 
 enum { MOST_EVENTS = 64 };
@@ -317,7 +367,7 @@ TEST(stage_lines_tell_each_stage_of_the_operators_that_the_filter_names)
 {
     stack_of_layers l = layers_open();
     catch_stderr();
-    EXPECT_OK(tn_set_dispatch_debug("n::neg"));
+    EXPECT_OK(tn_set_dispatch_debug("aten::neg"));
     EXPECT_OK(negate(&l));
     EXPECT_STR(caught_stages(), expected_stages);
     catch_stderr();
@@ -385,7 +435,7 @@ TEST(the_path_with_callbacks_is_the_slow_one)
 {
     stack_of_layers l = layers_open();
     catch_stderr();
-    EXPECT_OK(tn_set_dispatch_debug("n::neg"));
+    EXPECT_OK(tn_set_dispatch_debug("aten::neg"));
     start_observing(observe);
     EXPECT_OK(negate(&l));
     stop_observing();
@@ -469,7 +519,7 @@ TEST(a_mark_tells_whose_lines_follow_when_the_thread_changes)
 {
     stack_of_layers l = layers_open();
     catch_stderr();
-    EXPECT_OK(tn_set_dispatch_debug("n::neg"));
+    EXPECT_OK(tn_set_dispatch_debug("aten::neg"));
     EXPECT_OK(negate(&l));
     run_threads(1, negate_on_a_thread, &l);
     EXPECT_OK(negate(&l));
