@@ -3,6 +3,7 @@
 #include "cpu/factor.h"
 #include <math.h>
 #include <string.h>
+#include "cpu/factor_real.h"
 
 typedef tni_cd cd;
 
@@ -34,6 +35,12 @@ static double taxicab(cd x)
 int64_t tni_factor_lu(cd *a, int64_t m, int64_t n, int32_t *pivots, bool pivot)
 {
     int64_t k = m < n ? m : n, info = 0;
+    if (tni_real_only(a, m * n)) {
+        tni_real_pack(a, m * n);
+        info = tni_real_lu((double *)a, m, n, pivots, pivot);
+        tni_real_unpack(a, m * n);
+        return info;
+    }
     for (int64_t i = 0; i < k; i++) {
         int64_t best = i;
         for (int64_t r = i + 1; pivot && r < m; r++)
@@ -64,6 +71,12 @@ int64_t tni_factor_lu(cd *a, int64_t m, int64_t n, int32_t *pivots, bool pivot)
 int64_t tni_factor_cholesky(cd *a, int64_t n)
 {
     int64_t info = 0;
+    if (tni_real_only(a, n * n)) {
+        tni_real_pack(a, n * n);
+        info = tni_real_cholesky((double *)a, n);
+        tni_real_unpack(a, n * n);
+        return info;
+    }
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < i; j++) {
             cd s = a[i * n + j];
@@ -100,6 +113,13 @@ static void reflect_column(const cd *v, int64_t v_step, cd tau, cd *column, int6
 void tni_factor_reflect(cd *a, int64_t m, int64_t n, cd *tau)
 {
     int64_t k = m < n ? m : n;
+    if (tni_real_only(a, m * n)) { /* the other half of the memory is room */
+        tni_real_pack(a, m * n);
+        tni_real_reflect((double *)a, m, n, (double *)tau, (double *)a + m * n);
+        tni_real_unpack(a, m * n);
+        tni_real_unpack(tau, k);
+        return;
+    }
     for (int64_t i = 0; i < k; i++) {
         double below = 0.0;
         cd *x = a + i * n + i;
@@ -125,6 +145,11 @@ void tni_factor_reflect(cd *a, int64_t m, int64_t n, cd *tau)
 void tni_factor_product(const cd *a, int64_t m, int64_t n, const cd *tau, int64_t k, cd *q,
                         int64_t columns)
 {
+    if (tni_real_only(a, m * n) && tni_real_only(tau, k)) {
+        tni_real_product(a, m, n, tau, k, (double *)q, columns, (double *)q + m * columns);
+        tni_real_unpack(q, m * columns);
+        return;
+    }
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < columns; j++)
             q[i * columns + j] = i == j ? 1.0 : 0.0;
@@ -135,6 +160,12 @@ void tni_factor_product(const cd *a, int64_t m, int64_t n, const cd *tau, int64_
 
 void tni_factor_triangle(const cd *a, int64_t n, cd *b, int64_t k, bool upper, bool unit)
 {
+    if (tni_real_only(a, n * n) && tni_real_only(b, n * k)) {
+        tni_real_pack(b, n * k);
+        tni_real_triangle(a, n, (double *)b, k, upper, unit);
+        tni_real_unpack(b, n * k);
+        return;
+    }
     for (int64_t s = 0; s < n; s++) {
         int64_t i = upper ? n - 1 - s : s;
         for (int64_t j = upper ? i + 1 : 0; j < (upper ? n : i); j++)

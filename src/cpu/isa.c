@@ -2,6 +2,7 @@
 /* cpu/isa.c: which kernels this machine runs. */
 #include <stdatomic.h>
 #include "cpu/attention.h"
+#include "cpu/factor_rows.h"
 #include "cpu/fourier.h"
 #include "cpu/loops.h"
 #include "cpu/optim.h"
@@ -30,6 +31,7 @@
         &tni_attention_##isa,                                                             \
         &tni_optim_##isa,                                                                 \
         &tni_fft_##isa,                                                                   \
+        &tni_factor_rows_##isa,                                                           \
     };
 #if TNI_HAS_VARIANTS
 TNI_KERN_LIST(X)

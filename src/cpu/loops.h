@@ -249,6 +249,7 @@ typedef struct tni_kernels {
     const struct tni_attention_table *attention; /* cpu/attention.h */
     const struct tni_optim_table *optim;         /* cpu/optim.h */
     const struct tni_fft_table *fft;             /* cpu/fourier.h */
+    const struct tni_factor_rows *factor_rows;   /* cpu/factor_rows.h */
 } tni_kernels;
 
 /* The kernels of this machine, or of the set that tni_cpu_use chose. */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/factor_real.h: what factor.h has, for one matrix of doubles, row by row in memory. The
+ * functions of factor.h call these when a matrix has no imaginary part. */
+#ifndef TNI_CPU_FACTOR_REAL_H
+#define TNI_CPU_FACTOR_REAL_H
+
+#include "cpu/factor.h"
+
+/* Whether none of @p n numbers has an imaginary part. */
+bool tni_real_only(const tni_cd *a, int64_t n);
+/* The real parts of @p n numbers to the first half of their memory. */
+void tni_real_pack(tni_cd *a, int64_t n);
+/* Back again, with imaginary parts of 0. */
+void tni_real_unpack(tni_cd *a, int64_t n);
+
+/* Matrices that are written are packed; those that are only read are as they were. */
+int64_t tni_real_lu(double *a, int64_t m, int64_t n, int32_t *pivots, bool pivot);
+int64_t tni_real_cholesky(double *a, int64_t n);
+/* @p room: for n numbers, here, and for as many as Q has columns below. */
+void tni_real_reflect(double *a, int64_t m, int64_t n, double *tau, double *room);
+void tni_real_product(const tni_cd *a, int64_t m, int64_t n, const tni_cd *tau, int64_t k,
+                      double *q, int64_t columns, double *room);
+void tni_real_triangle(const tni_cd *a, int64_t n, double *b, int64_t k, bool upper, bool unit);
+
+#endif
