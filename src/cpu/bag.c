@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/bag.c: sums, means and largest elements of bags of embeddings, in float64. */
+/* cpu/bag.c: sums, means and largest elements of bags of embeddings, in float32 or float64. */
 #include <math.h>
 #include <string.h>
+#include "base/pool.h"
 #include "cpu/ready.h"
 #include "gen/cpu.h"
 
 enum { SUM, MEAN, LARGEST };
 
 typedef struct bags {
-    const double *weight, *scale; /* scale NULL: 1 */
+    const void *weight, *scale; /* scale NULL: 1 */
     const int64_t *index, *offset;
     int64_t n, count, width, padding, mode;
-    double *out;
+    void *out;
     int64_t *bag_of, *divisor, *from;
 } bags;
 
@@ -36,36 +37,61 @@ static tn_status check(const bags *b, const tn_tensor *offsets, int64_t rows)
     return TN_OK;
 }
 
-static void one_bag(const bags *b, int64_t bag, int64_t begin, int64_t end)
-{
-    double *o = b->out + bag * b->width;
-    int64_t used = 0;
-    for (int64_t i = begin; i < end; i++) {
-        const double *row = b->weight + b->index[i] * b->width;
-        b->bag_of[i] = bag;
-        if (b->index[i] == b->padding)
-            continue;
-        for (int64_t c = 0; c < b->width; c++) {
-            if (b->mode == LARGEST && (used == 0 || row[c] > o[c])) {
-                o[c] = row[c];
-                b->from[bag * b->width + c] = b->index[i];
-            } else if (b->mode != LARGEST) {
-                o[c] += row[c] * (b->scale ? b->scale[i] : 1);
-            }
-        }
-        used++;
+#define ONE_BAG(name, T)                                                        \
+    static void name(const bags *b, int64_t bag, int64_t begin, int64_t end)    \
+    {                                                                           \
+        const int64_t width = b->width;                                         \
+        T *restrict o = (T *)b->out + bag * width;                              \
+        const T *scale = b->scale;                                              \
+        int64_t used = 0;                                                       \
+        for (int64_t i = begin; i < end; i++) {                                 \
+            const T *restrict row = (const T *)b->weight + b->index[i] * width; \
+            b->bag_of[i] = bag;                                                 \
+            if (b->index[i] == b->padding)                                      \
+                continue;                                                       \
+            if (b->mode == LARGEST) {                                           \
+                for (int64_t c = 0; c < width; c++)                             \
+                    if (used == 0 || row[c] > o[c]) {                           \
+                        o[c] = row[c];                                          \
+                        b->from[bag * width + c] = b->index[i];                 \
+                    }                                                           \
+            } else {                                                            \
+                const T factor = scale ? scale[i] : (T)1;                       \
+                for (int64_t c = 0; c < width; c++)                             \
+                    o[c] += row[c] * factor;                                    \
+            }                                                                   \
+            used++;                                                             \
+        }                                                                       \
+        /* Sums are divided by nothing. */                                      \
+        b->divisor[bag] = b->mode == SUM ? 0 : used;                            \
+        for (int64_t c = 0; b->mode == MEAN && used && c < width; c++)          \
+            o[c] /= (T)used;                                                    \
     }
-    /* Sums are divided by nothing. */
-    b->divisor[bag] = b->mode == SUM ? 0 : used;
-    for (int64_t c = 0; b->mode == MEAN && used && c < b->width; c++)
-        o[c] /= (double)used;
+ONE_BAG(one_bag_f32, float)
+ONE_BAG(one_bag_f64, double)
+
+typedef struct bag_job {
+    bags bags;
+    const tn_tensor *offset;
+    bool wide;
+} bag_job;
+
+static tn_status some_bags(int64_t begin, int64_t end, void *arg)
+{
+    const bag_job *j = arg;
+    const bags *b = &j->bags;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t last = i + 1 < j->offset->numel ? b->offset[i + 1] : b->n;
+        (j->wide ? one_bag_f64 : one_bag_f32)(b, i, b->offset[i], last);
+    }
+    return TN_OK;
 }
 
 static tn_status zeros(const tn_tensor *like, tn_dtype dtype, tn_tensor **out)
 {
     TN_TRY(tni_tensor_new(like->ndim, like->sizes, NULL, dtype, TN_CPU, out));
     if (like->numel)
-        memset((*out)->data, 0, (size_t)like->numel * 8);
+        memset((*out)->data, 0, (size_t)like->numel * tni_dtype_size(dtype));
     return TN_OK;
 }
 
@@ -86,11 +112,12 @@ tn_status tni_cpu_embedding_bag(tn_tensor *weight, tn_tensor *indices, tn_tensor
     (void)scale_grad_by_freq;
     (void)sparse;
     (void)include_last_offset;
-    TN_TRY(tni_ready(weight, TN_DTYPE_F64, &w));
-    TN_TRY(tni_ready(per_sample_weights, TN_DTYPE_F64, &scale));
+    tn_dtype dtype = weight->dtype == TN_DTYPE_F64 ? TN_DTYPE_F64 : TN_DTYPE_F32;
+    TN_TRY(tni_ready(weight, dtype, &w));
+    TN_TRY(tni_ready(per_sample_weights, dtype, &scale));
     TN_TRY(tni_ready(indices, TN_DTYPE_I64, &index));
     TN_TRY(tni_ready(offsets, TN_DTYPE_I64, &offset));
-    TN_TRY(zeros(out0, TN_DTYPE_F64, &result));
+    TN_TRY(zeros(out0, dtype, &result));
     TN_TRY(zeros(out1, TN_DTYPE_I64, &bag_of));
     TN_TRY(zeros(out2, TN_DTYPE_I64, &divisor));
     TN_TRY(zeros(out3, TN_DTYPE_I64, &from));
@@ -108,8 +135,9 @@ tn_status tni_cpu_embedding_bag(tn_tensor *weight, tn_tensor *indices, tn_tensor
               .divisor = divisor->data,
               .from = from->data};
     TN_TRY(check(&b, offset, weight->sizes[0]));
-    for (int64_t i = 0; i < b.count; i++)
-        one_bag(&b, i, b.offset[i], i + 1 < offset->numel ? b.offset[i + 1] : b.n);
+    bag_job j = {b, offset, dtype == TN_DTYPE_F64};
+    int64_t work = (b.n / (b.count ? b.count : 1) + 1) * b.width;
+    TN_TRY(tni_pool_for(b.count, work < 16384 ? 16384 / (work + 1) + 1 : 1, some_bags, &j));
     if (out0->numel)
         TN_TRY(tni_copy_cpu(out0, result));
     if (out1->numel)

@@ -152,17 +152,17 @@ typedef struct running_job {
     bool product;
 } running_job;
 
-#define RUN(T, ACC)                            \
-    do {                                       \
-        const T *x = line[1];                  \
-        T *o = line[0];                        \
-        ACC sum = 0, product = 1;              \
-        if (j->product)                        \
-            for (int64_t i = 0; i < j->n; i++) \
-                o[i] = (T)(product *= x[i]);   \
-        else                                   \
-            for (int64_t i = 0; i < j->n; i++) \
-                o[i] = (T)(sum += x[i]);       \
+#define RUN(T, ACC)                               \
+    do {                                          \
+        const T *x = line[1];                     \
+        T *o = line[0];                           \
+        ACC sum = 0, product = 1;                 \
+        if (j->product)                           \
+            for (int64_t i = 0; i < j->n; i++)    \
+                o[i] = (T)(product *= (ACC)x[i]); \
+        else                                      \
+            for (int64_t i = 0; i < j->n; i++)    \
+                o[i] = (T)(sum += (ACC)x[i]);     \
     } while (0)
 
 static tn_status running_line(void *const *line, void *scratch, void *ctx)
@@ -170,6 +170,9 @@ static tn_status running_line(void *const *line, void *scratch, void *ctx)
     const running_job *j = ctx;
     (void)scratch;
     switch (j->dtype) {
+    case TN_DTYPE_F32:
+        RUN(float, double);
+        break;
     case TN_DTYPE_F64:
         RUN(double, double);
         break;
@@ -187,7 +190,8 @@ static tn_status running(const tn_tensor *self, int64_t dim, bool product, tn_te
     int d;
     TN_TRY(tni_wrap_dim(dim, self->ndim, &d));
     tn_dtype dtype = (tn_dtype)out->dtype;
-    dtype = tn_dtype_is_complex(dtype)    ? TN_DTYPE_C128
+    dtype = dtype == TN_DTYPE_F32         ? TN_DTYPE_F32
+            : tn_dtype_is_complex(dtype)  ? TN_DTYPE_C128
             : tn_dtype_is_floating(dtype) ? TN_DTYPE_F64
                                           : TN_DTYPE_I64;
     uint64_t dims = UINT64_C(1) << d;

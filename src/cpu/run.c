@@ -323,6 +323,16 @@ static tn_status copy_inputs(tni_iter *it, void **copies)
     return TN_OK;
 }
 
+/* The bytes of an input that are read: what is broadcast, is read once. */
+static int64_t input_bytes(const tni_iter *it, int i)
+{
+    int64_t bytes = (int64_t)tni_dtype_size((tn_dtype)it->in_dtype[i]);
+    for (int d = 0; d < it->ndim; d++)
+        if (it->strides[1 + i][d] != 0)
+            bytes *= it->sizes[d];
+    return bytes;
+}
+
 /* A result that is written in place is in the caches anyway: its old value was read. */
 static bool wants_stream(const tni_iter *it, const job *j)
 {
@@ -332,8 +342,7 @@ static bool wants_stream(const tni_iter *it, const job *j)
     for (int i = 0; i < it->n; i++) {
         if (it->in_data[i] == it->out_data)
             return false;
-        if (j->in[i].how != ONE_VALUE)
-            all += it->numel * (int64_t)tni_dtype_size((tn_dtype)it->in_dtype[i]);
+        all += input_bytes(it, i);
     }
     return all > CACHE_BYTES;
 }

@@ -97,6 +97,43 @@ LOOP1(same_u8, uint8_t, x)
         return quotient - whole > (T)0.5 ? whole + (T)1 : whole; \
     }
 FLOOR_DIVIDE(f32, float, fmodf, floorf, copysignf)
+
+/* The same bits without a branch, where the quotient is below 2^29 and the divisor finite: in
+ * double the product of the divisor and a whole quotient is exact then, and so is the rest. The
+ * quotient may have been rounded up to the next integer, which leaves a rest of the wrong sign. */
+static inline int divides_small(float x, float y)
+{
+    return (fabs((double)x / (double)y) < 0x1p+29) & (fabsf(y) < INFINITY);
+}
+static inline float floor_divide_small(float x, float y)
+{
+    double a = fabs((double)x), b = fabs((double)y), r = a - trunc(a / b) * b;
+    float rest = copysignf((float)(r < 0 ? r + b : r), x), quotient = (x - rest) / y;
+    quotient -= (rest != 0) & ((y < 0) != (rest < 0)) ? 1.0f : 0.0f;
+    float whole = floorf(quotient);
+    whole += quotient - whole > 0.5f ? 1.0f : 0.0f;
+    return quotient == 0 ? copysignf(0.0f, x / y) : whole;
+}
+#define DIVIDE_BLOCK 64
+static void div_floor_f32(void *out, const void *const *in, int64_t n, const void *ctx)
+{
+    const float *a = in[0], *b = in[1];
+    float *o = out;
+    (void)ctx;
+    for (int64_t begin = 0; begin < n; begin += DIVIDE_BLOCK) {
+        int64_t end = begin + DIVIDE_BLOCK < n ? begin + DIVIDE_BLOCK : n;
+        int small = 1;
+        for (int64_t i = begin; i < end; i++)
+            small &= divides_small(a[i], b[i]);
+        if (small) {
+            INDEPENDENT for (int64_t i = begin; i < end; i++) o[i] = floor_divide_small(a[i], b[i]);
+        } else {
+            for (int64_t i = begin; i < end; i++)
+                o[i] = divides_small(a[i], b[i]) ? floor_divide_small(a[i], b[i])
+                                                 : floor_divide_f32(a[i], b[i]);
+        }
+    }
+}
 FLOOR_DIVIDE(f64, double, fmod, floor, copysign)
 
 /* NaN wins: it compares false, so the second operand is taken when it is one, and the first is
@@ -108,7 +145,6 @@ FLOOR_DIVIDE(f64, double, fmod, floor, copysign)
     LOOP2(mul_##S, T, x *y)                             \
     LOOP2(div_##S, T, x / y)                            \
     LOOP2(div_trunc_##S, T, TRUNC(x / y))               \
-    LOOP2(div_floor_##S, T, floor_divide_##S(x, y))     \
     LOOP2(maximum_##S, T, ((x < y) | (y != y)) ? y : x) \
     LOOP2(minimum_##S, T, ((x > y) | (y != y)) ? y : x) \
     LOOP1(neg_##S, T, -x)                               \
@@ -117,6 +153,7 @@ FLOOR_DIVIDE(f64, double, fmod, floor, copysign)
     LOOP1(reciprocal_##S, T, 1 / x)
 FLOATING(f32, float, truncf, fabsf)
 FLOATING(f64, double, trunc, fabs)
+LOOP2(div_floor_f64, double, floor_divide_f64(x, y))
 
 /* ---- complex numbers: plain formulas, as the reference has them, not those of C's Annex G ---- */
 
