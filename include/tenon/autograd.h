@@ -224,6 +224,9 @@ TN_API TN_NODISCARD tn_status tn_node_add_post_hook(tn_node *node, tn_node_post_
                                                     TN_OWNED tn_hook **out);
 /** Take the hook away, also while it runs. NULL does nothing. */
 TN_API void tn_hook_remove(TN_STOLEN tn_hook *hook);
+/** Whether the pass of this thread has run, will run or ends at what the hook was added to. Knows
+ *  that also when the tensor was written since, or is gone. false outside a pass. */
+TN_API bool tn_hook_in_pass(const tn_hook *hook);
 /** Drop the handle; the hook stays. NULL does nothing. */
 TN_API void tn_hook_unref(TN_STOLEN tn_hook *hook);
 

@@ -483,18 +483,6 @@ static PyObject *current_pass(PyObject *module, PyObject *unused)
     return PyLong_FromUnsignedLong(tn_current_pass());
 }
 
-/* _pass_runs(node): whether the pass of this thread runs the node, or ends at it */
-static PyObject *pass_runs(PyObject *module, PyObject *o)
-{
-    (void)module;
-    tn_node *node = tnpy_node_of(o);
-    if (!node)
-        return NULL;
-    bool runs = tn_pass_runs(node);
-    tn_node_unref(node);
-    return PyBool_FromLong(runs);
-}
-
 static PyObject *passes_are_whole(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
@@ -510,7 +498,6 @@ static PyMethodDef functions[] = {
     {"_increment_version", increment_version, METH_O, NULL},
     {"_current_pass", current_pass, METH_NOARGS, NULL},
     {"_passes_are_whole", passes_are_whole, METH_NOARGS, NULL},
-    {"_pass_runs", pass_runs, METH_O, NULL},
     {"_current_autograd_node", current_node, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -13,6 +13,7 @@ typedef struct fn_object {
     atomic_flag lock;             /* for some instructions: the node may end on another thread */
     PyObject *dict, *weak;
     PyObject *to_save, *for_forward, *dirty, *non_differentiable, *needs_input_grad;
+    PyObject *tensor_args; /* a byte for each argument, 1: a tensor; NULL: all are */
     int n_outputs;
     char materialize;
 } fn_object;
@@ -70,6 +71,20 @@ tn_node *tnpy_function_node(PyObject *self)
     tn_node *node = tn_node_try_ref(o->node);
     unlock(o);
     return node;
+}
+
+/* ---- arguments: those that are tensors are the inputs of the node ---- */
+
+static bool arg_is_tensor(const fn_object *o, Py_ssize_t i)
+{
+    return !o->tensor_args ||
+           (i < PyBytes_Size(o->tensor_args) && PyBytes_AsString(o->tensor_args)[i]);
+}
+
+/* How many arguments the call had, whose tensors are @p n. */
+static int count_args(const fn_object *o, int n)
+{
+    return o->tensor_args ? (int)PyBytes_Size(o->tensor_args) : n;
 }
 
 /* ---- runs: callbacks that this thread is in, innermost first ---- */
@@ -211,8 +226,11 @@ static PyObject *get_needs_input_grad(PyObject *self, void *closure)
         return Py_NewRef(o->needs_input_grad);
     Py_ssize_t n = PyTuple_Size(o->needs_input_grad);
     PyObject *tuple = PyTuple_New(n);
-    for (Py_ssize_t i = 0; i < n && tuple; i++)
-        PyTuple_SetItem(tuple, i, PyBool_FromLong(tn_function_needs_input_grad(ctx, (int)i)));
+    int input = 0;
+    for (Py_ssize_t i = 0; i < n && tuple; i++) {
+        bool needs = arg_is_tensor(o, i) && tn_function_needs_input_grad(ctx, input++);
+        PyTuple_SetItem(tuple, i, PyBool_FromLong(needs));
+    }
     return tuple;
 }
 
@@ -407,14 +425,17 @@ static PyObject *backward_function(PyObject *context)
     return fn;
 }
 
-/* The context and one argument for each of @p n tensors, padded with None. */
-static PyObject *callback_args(fn_object *o, tn_tensor *const *list, int n, int wanted)
+/* The context and one argument for each of @p n tensors, padded with None; @p by_arg: the tensors
+ * are those of the arguments of the call. */
+static PyObject *callback_args(fn_object *o, tn_tensor *const *list, int n, int wanted, bool by_arg)
 {
+    int at = 0;
     PyObject *args = PyTuple_New(wanted + 1);
     if (args)
         PyTuple_SetItem(args, 0, Py_NewRef((PyObject *)o));
     for (int i = 0; i < wanted && args; i++) {
-        PyObject *item = tnpy_wrap_borrowed(i < n ? list[i] : NULL);
+        tn_tensor *t = at < n && (!by_arg || arg_is_tensor(o, i)) ? list[at++] : NULL;
+        PyObject *item = tnpy_wrap_borrowed(t);
         if (item)
             PyTuple_SetItem(args, i + 1, item);
         else
@@ -423,9 +444,11 @@ static PyObject *callback_args(fn_object *o, tn_tensor *const *list, int n, int 
     return args;
 }
 
-/* Tensors and None of @p result, at most @p n of them; what is more must be None. @p say_wrong:
- * message with "expected" and "got". */
-static int take(PyObject *result, int n, tn_tensor **out, const char *say_wrong, const char *name)
+/* Tensors and None of @p result, at most @p n of them; what is more must be None. @p by_arg: they
+ * are for the arguments of its call, of which only tensors have a place. @p say_wrong: message with
+ * "expected" and "got". */
+static int take(PyObject *result, int n, tn_tensor **out, const fn_object *by_arg,
+                const char *say_wrong, const char *name)
 {
     PyObject *tuple = PyTuple_Check(result) ? Py_NewRef(result) : PyTuple_Pack(1, result);
     if (!tuple)
@@ -438,11 +461,22 @@ static int take(PyObject *result, int n, tn_tensor **out, const char *say_wrong,
         PyErr_Format(PyExc_RuntimeError, say_wrong, name, n, got);
     else if (rc < 0)
         PyErr_Format(PyExc_RuntimeError, say_wrong, n, got);
+    int at = 0;
     for (Py_ssize_t i = 0; i < used && rc == 0; i++) {
         PyObject *item = PyTuple_GetItem(tuple, i);
         tn_tensor *t = item == Py_None ? NULL : tnpy_tensor(item);
+        if (by_arg && !arg_is_tensor(by_arg, i)) {
+            if (item == Py_None)
+                continue;
+            PyErr_Format(PyExc_RuntimeError,
+                         "function %s returned a gradient different than None at position %zd, but "
+                         "the corresponding forward input was not a Variable",
+                         name, i + 1);
+            rc = -1;
+            break;
+        }
         if (t || item == Py_None) {
-            out[i] = tn_tensor_ref(t);
+            out[at++] = tn_tensor_ref(t);
             continue;
         }
         PyObject *type = PyType_GetName(Py_TYPE(item));
@@ -462,13 +496,13 @@ static tn_status on_backward(tn_function_ctx *ctx, tn_tensor *const *grads, int 
     run r = {o, ctx, running};
     running = &r;
     PyObject *fn = backward_function((PyObject *)o);
-    PyObject *args = fn ? callback_args(o, grads, n_grads, o->n_outputs) : NULL;
+    PyObject *args = fn ? callback_args(o, grads, n_grads, o->n_outputs, false) : NULL;
     PyObject *result = args ? PyObject_Call(fn, args, NULL) : NULL;
     running = r.outer;
     Py_XDECREF(fn);
     Py_XDECREF(args);
     int rc = result
-                 ? take(result, n_out, out,
+                 ? take(result, count_args(o, n_out), out, o,
                         "function %s returned an incorrect number of gradients (expected %d, got "
                         "%zd)",
                         tn_node_name(tn_function_node(ctx)))
@@ -485,12 +519,13 @@ static tn_status on_jvp(tn_function_ctx *ctx, tn_tensor *const *tangents, int n,
     call *c = tn_function_args(ctx);
     PyGILState_STATE state = tnpy_lock_any();
     PyObject *fn = PyObject_GetAttr(c->cls, s_jvp);
-    PyObject *args = fn ? callback_args(c->context, tangents, n, n) : NULL;
+    PyObject *args =
+        fn ? callback_args(c->context, tangents, n, count_args(c->context, n), true) : NULL;
     PyObject *result = args ? PyObject_Call(fn, args, NULL) : NULL;
     Py_XDECREF(fn);
     Py_XDECREF(args);
     int rc = result
-                 ? take(result, n_out, out,
+                 ? take(result, n_out, out, NULL,
                         "Function's jvp returned an invalid number of forward gradients (expected "
                         "%d but got %zd)",
                         NULL)
@@ -577,8 +612,21 @@ static fn_object *new_context(PyObject *cls, tn_tensor *const *inputs, Py_ssize_
         Py_XDECREF(needs);
         return NULL;
     }
-    for (Py_ssize_t i = 0; i < n; i++)
+    bool all = true;
+    for (Py_ssize_t i = 0; i < n; i++) {
         PyTuple_SetItem(needs, i, PyBool_FromLong(tn_tensor_requires_grad(inputs[i])));
+        all = all && inputs[i];
+    }
+    if (!all) {
+        o->tensor_args = PyBytes_FromStringAndSize(NULL, n);
+        if (!o->tensor_args) {
+            Py_DECREF(needs);
+            Py_DECREF((PyObject *)o);
+            return NULL;
+        }
+        for (Py_ssize_t i = 0; i < n; i++)
+            PyBytes_AsString(o->tensor_args)[i] = inputs[i] != NULL;
+    }
     o->link = (tnpy_held){(PyObject *)o, NULL, 1};
     o->needs_input_grad = needs;
     o->materialize = 1;
@@ -595,7 +643,11 @@ static PyObject *apply_to(PyObject *cls, PyObject *args, PyObject *setup)
     PyObject *result = NULL;
     if (o) {
         call c = {.cls = cls, .args = args, .context = o, .inputs = inputs, .setup = setup};
-        result = run_call(&c, n);
+        int n_tensors = 0;
+        for (int i = 0; i < n; i++)
+            if (inputs[i])
+                inputs[n_tensors++] = inputs[i];
+        result = run_call(&c, n_tensors);
         Py_XDECREF(c.output);
         Py_CLEAR(o->to_save);
         Py_CLEAR(o->for_forward);
@@ -665,6 +717,7 @@ static int fn_clear(PyObject *self)
     Py_CLEAR(o->dirty);
     Py_CLEAR(o->non_differentiable);
     Py_CLEAR(o->needs_input_grad);
+    Py_CLEAR(o->tensor_args);
     return 0;
 }
 

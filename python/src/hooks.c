@@ -309,6 +309,33 @@ static PyObject *register_hook(PyObject *self, PyObject *fn)
     return added(status, held, hook);
 }
 
+static tn_status only_mark(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)ctx, (void)grad, (void)out;
+    return TN_OK;
+}
+
+/* _mark_gradient(tensor): a handle of a hook that does nothing, for _hook_in_pass. It holds nothing
+ * of Python, so that hooks may hold it. */
+static PyObject *mark_gradient(PyObject *module, PyObject *tensor)
+{
+    (void)module;
+    tn_hook *hook = NULL;
+    tn_status status = tn_tensor_add_hook(tnpy_tensor(tensor), only_mark, NULL, NULL, &hook);
+    return status == TN_OK ? tnpy_hook_handle(hook) : tnpy_raise(status);
+}
+
+/* _hook_in_pass(handle): whether the pass of this thread comes by what the hook is on */
+static PyObject *hook_in_pass(PyObject *module, PyObject *handle)
+{
+    (void)module;
+    if (!PyObject_TypeCheck(handle, Handle)) {
+        PyErr_SetString(PyExc_TypeError, "expected the handle of a hook");
+        return NULL;
+    }
+    return PyBool_FromLong(tn_hook_in_pass(((handle_object *)handle)->hook));
+}
+
 static PyObject *register_post_accumulate_grad_hook(PyObject *self, PyObject *fn)
 {
     tn_tensor *t = tnpy_tensor(self);
@@ -467,6 +494,8 @@ static PyMethodDef functions[] = {
     {"_push_saved_hooks", push_saved_hooks, METH_VARARGS, NULL},
     {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, NULL},
     {"_disable_saved_hooks", disable_saved_hooks, METH_O, NULL},
+    {"_mark_gradient", mark_gradient, METH_O, NULL},
+    {"_hook_in_pass", hook_in_pass, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/hooks.c: adding and removing hooks, and who has which. Running them: run_hooks.c. */
 #include "autograd/hooks.h"
+#include "autograd/accumulate.h"
+#include "autograd/engine.h"
 
 #include <string.h>
 
@@ -345,6 +347,21 @@ tn_status tn_node_add_post_hook(tn_node *node, tn_node_post_hook_fn fn, void *ct
     hook->fn.post = fn;
     hook->ctx = ctx;
     return finish(hook, node_add(node, hook), release, out);
+}
+
+bool tn_hook_in_pass(const tn_hook *hook)
+{
+    if (!hook || !tni_current_pass() || !tni_weak_lock(hook->owner))
+        return false;
+    tni_node *node = (tni_node *)hook->owner;
+    if (!hook->on_node) {
+        tn_tensor *t = (tn_tensor *)hook->owner;
+        node = tni_accumulator_if_any(t);
+        tn_tensor_unref(t);
+    }
+    bool runs = tn_pass_runs(node);
+    tni_node_unref(node);
+    return runs;
 }
 
 void tn_hook_unref(tn_hook *hook)

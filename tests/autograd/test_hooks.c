@@ -323,3 +323,50 @@ TEST(callbacks_run_after_the_last_node_in_order)
     tn_tensor_unref(x);
     tn_tensor_unref(z);
 }
+
+/* ---- is it on the way of this pass? ---- */
+
+static struct {
+    tn_hook *leaf, *result, *elsewhere;
+    bool saw_leaf, saw_result, saw_elsewhere;
+} asked;
+
+static tn_status ask(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)ctx, (void)grad, (void)out;
+    asked.saw_leaf = tn_hook_in_pass(asked.leaf);
+    asked.saw_result = tn_hook_in_pass(asked.result);
+    asked.saw_elsewhere = tn_hook_in_pass(asked.elsewhere);
+    return TN_OK;
+}
+
+static tn_status nothing(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)ctx, (void)grad, (void)out;
+    return TN_OK;
+}
+
+TEST(a_hook_knows_whether_the_pass_comes_by)
+{
+    tn_tensor *x = kit_leaf(1, 3), *a = NULL, *b = NULL, *c = NULL, *end = NULL;
+    ASSERT_OK(kit_scale(x, &a));
+    ASSERT_OK(kit_scale(a, &b));
+    ASSERT_OK(kit_scale(x, &c));
+    ASSERT_OK(tn_tensor_add_hook(x, nothing, NULL, NULL, &asked.leaf));
+    ASSERT_OK(tn_tensor_add_hook(a, nothing, NULL, NULL, &asked.result));
+    ASSERT_OK(tn_tensor_add_hook(c, nothing, NULL, NULL, &asked.elsewhere));
+    ASSERT_OK(tn_tensor_add_hook(b, ask, NULL, NULL, NULL));
+    EXPECT(!tn_hook_in_pass(asked.leaf) && !tn_hook_in_pass(asked.result));
+    tn_tensor_unref(a); /* the node stays */
+    ASSERT_OK(kit_scale(b, &end));
+    ASSERT_OK(tn_tensor_backward(end));
+    EXPECT(asked.saw_leaf && asked.saw_result && !asked.saw_elsewhere);
+    tn_tensor_unref(end);
+    tn_tensor_unref(c);
+    tn_tensor_unref(b);
+    tn_tensor_unref(x);
+    EXPECT(!tn_hook_in_pass(asked.elsewhere));
+    tn_hook_unref(asked.leaf);
+    tn_hook_unref(asked.result);
+    tn_hook_unref(asked.elsewhere);
+}

@@ -130,6 +130,7 @@ TEST(questions_about_nothing_give_nothing)
     EXPECT(tn_node_function_state(NULL, NULL) == NULL);
     tn_hook_remove(NULL);
     tn_hook_unref(NULL);
+    EXPECT(!tn_hook_in_pass(NULL));
     tn_node_input info = {.size = sizeof info};
     FAILS(tn_node_get_input(NULL, 0, &info));
     FAILS(tn_node_saved(NULL, 0, &t));

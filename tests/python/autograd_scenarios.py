@@ -291,6 +291,53 @@ def multi_grad_hooks_in_nested_passes(torch, log):
     log.add(seen)
 
 
+@scenario
+def multi_grad_hooks_of_tensors_that_are_written(torch, log):
+    graph = torch.autograd.graph
+    x, y = leaf(torch, 1, 2), leaf(torch, 3, 4)
+    a, b = x * 2, y * 3
+    seen = []
+    graph.register_multi_grad_hook((a, b), lambda gs: seen.append(list(gs)))
+    a.mul_(10)
+    b[0] = x[0]
+    (a * b).sum().backward()
+    log.add(seen)
+    del seen[:]
+    p, q = (x * 1), (y * 1)
+    graph.register_multi_grad_hook((p, torch.ones(2), q), lambda g: seen.append(g), mode="any")
+    (p * q).sum().backward()
+    log.add(len(seen))
+
+
+@scenario
+def functions_with_arguments_that_are_no_tensors(torch, log):
+    def make(result):
+        class F(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, n, x, text, y, z):
+                return x * n + y
+
+            @staticmethod
+            def backward(ctx, g):
+                log.add(ctx.needs_input_grad)
+                return result(g)
+
+        return F
+
+    x, y = leaf(torch, 1, 2), leaf(torch, 3, 4)
+    plain = torch.ones(2, dtype=torch.float64)
+    for result in (lambda g: (None, g * 3, None, g, None), lambda g: (g, g, None, g, None), lambda g: (None, g, None, g),
+                   lambda g: (None, g, None, g, None, None), lambda g: (None, g, 5, g, None)):
+        z = make(result).apply(3, x, "s", y, plain)
+        log.add([f.name() if f else None for f, _ in z.grad_fn.next_functions])
+        z.grad_fn.register_hook(lambda r, g: log.add("post", r, g))
+        log.tries(lambda: z.sum().backward())
+        log.add(x.grad, y.grad)
+    z = make(lambda g: (None, None, None, g, None)).apply(3, plain, "s", y, None)
+    log.add([f.name() if f else None for f, _ in z.grad_fn.next_functions])
+    log.tries(lambda: z.sum().backward())
+
+
 # ---- saved-tensor hooks ----
 
 

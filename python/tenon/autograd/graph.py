@@ -206,9 +206,12 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
         raise AssertionError("Expected gradient function to be set")
     lock = threading.Lock()
     passes = {}  # of each pass that runs: gradients so far, how many are to come
+    marks = [_C._mark_gradient(t) for t in tensors] if mode == "all" else []
 
-    def expected():
-        return sum(_C._pass_runs(*_C._gradient_edge(t)[:1]) for t in tensors)
+    def at_end(number):
+        state = passes.pop(number, None)
+        if state and state[1] > 0:  # for some there was nothing to come
+            fn(state[0])
 
     def hook_all(index):
         def hook(grad):
@@ -216,8 +219,8 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
             with lock:
                 state = passes.get(number)
                 if state is None:
-                    state = passes[number] = [[None] * len(tensors), expected()]
-                    _C._queue_callback(lambda: passes.pop(number, None))
+                    state = passes[number] = [[None] * len(tensors), sum(map(_C._hook_in_pass, marks))]
+                    _C._queue_callback(lambda: at_end(number))
                 state[0][index] = grad
                 state[1] -= 1
                 complete = state[1] == 0
@@ -234,4 +237,6 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
         _C._queue_callback(lambda: passes.pop(number, None))
         fn(grad)
 
-    return _MultiHandle(t.register_hook(hook_all(i) if mode == "all" else hook_any) for i, t in enumerate(tensors))
+    handles = [t.register_hook(hook_all(i) if mode == "all" else hook_any) for i, t in enumerate(tensors)
+               if mode == "all" or t.requires_grad]
+    return _MultiHandle(handles + marks)
