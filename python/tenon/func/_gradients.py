@@ -223,86 +223,93 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     return result + (aux,) if has_aux else result
 
 
-def _rows(output, own, create_graph):
+_AT_ONCE = 32  # rows of a Jacobian from which on they are computed together: one pass of Batched costs as much as some
+
+
+def _over_basis(func, like, deep):
+    """What ``func``, a function of one tensor that gives a tuple, gives for every unit tensor like this one: stacked,
+    in the order of its elements. ``deep``: it goes through another transform, where each call costs more."""
+    n = like.numel()
+    basis = tenon.eye(n, dtype=like.dtype, device=like.device).reshape((n,) + tuple(like.shape))
+    if n >= _AT_ONCE or (n >= 4 and (deep or type(like).__name__ == "Batched")):
+        from tenon.func._vmap import vmap
+        return vmap(func)(basis)
+    return tuple(tenon.stack(column) for column in zip(*[func(row) for row in basis.unbind(0)]))
+
+
+def _rows(output, own, create_graph, deep):
     """The Jacobian of one output: a tensor of its shape and then of the input's, for each input."""
-    flat = output.reshape(-1)
-    columns = [[] for _ in own]
-    for i in range(flat.numel()):
-        row = flat[i]
-        for j, g in enumerate(_gradients([row], own, [tenon.ones_like(row)], create_graph)):
-            columns[j].append(g)
-    made = []
-    for x, c in zip(own, columns):
-        stacked = tenon.stack(c) if c else x.new_zeros((0,) + tuple(x.shape))
-        made.append(stacked.reshape(tuple(output.shape) + tuple(x.shape)))
-    return made
+    if output.numel() == 0 or not output.requires_grad:
+        return [x.new_zeros(tuple(output.shape) + tuple(x.shape)) for x in own]
+    made = _over_basis(lambda seed: tuple(_gradients([output], own, [seed], create_graph)), output, deep)
+    return [m.reshape(tuple(output.shape) + tuple(x.shape)) for m, x in zip(made, own)]
+
+
+def _columns(leaves, own, seeds, row, at, deep):
+    """The Jacobian of every output by one input, whose product from the left with the seeds is ``row``."""
+    x = own[at]
+    if x.numel() == 0 or not row.requires_grad:
+        return [o.new_zeros(tuple(o.shape) + tuple(x.shape)) for o in leaves]
+
+    def push(tangent):
+        moved = autograd.grad([row], seeds, [tangent], create_graph=True, retain_graph=True, allow_unused=True)
+        return tuple(tenon.zeros_like(o) if m is None else m for m, o in zip(moved, leaves))
+
+    made = _over_basis(push, x, deep)
+    return [m.movedim(0, -1).reshape(tuple(o.shape) + tuple(x.shape)) for m, o in zip(made, leaves)]
+
+
+def _by_rows(leaves, own, builds, argnums, level, deep):
+    again = level > 1 or _reaches_others([o for o in leaves if o.requires_grad], own)
+    made = [_rebuild(_rows(o, own, again, deep), builds, argnums) for o in leaves]
+    return made if again else tree_map(_detached, made)
+
+
+def _by_columns(leaves, own, builds, argnums, level, deep, outer):
+    seeds = [tenon.zeros_like(o, requires_grad=True) for o in leaves]
+    rows = _gradients(leaves, own, seeds, True)
+    columns = [_columns(leaves, own, seeds, row, i, deep) for i, row in enumerate(rows)]
+    if level == 1 and not outer and not _reaches_others([o for o in leaves if o.requires_grad], own + seeds):
+        columns = tree_map(_detached, columns)
+    return [_rebuild([c[o] for c in columns], builds, argnums) for o in range(len(leaves))]
+
+
+def _jacobian(func, argnums, has_aux, what, is_wide, deep=False):
+    """``is_wide(outputs, inputs)``: column by column, as many as there are elements in the inputs; else row by row."""
+    @functools.wraps(func)
+    def wrapper(*args):
+        numbers = _picked(args, argnums)
+        given = []
+        flatten(tuple(args[n] for n in numbers), given)
+        outer = any(isinstance(t, tenon.Tensor) and t.requires_grad for t in given)
+        with _Level() as level, tenon.enable_grad():
+            args, own, builds = _with_own(args, numbers)
+            output, aux = _split_aux(func(*args), has_aux, what)
+            leaves = []
+            build = flatten(output, leaves)
+            if is_wide(leaves, own):
+                made = _by_columns(leaves, own, builds, argnums, level, deep or level > 1, outer)
+            else:
+                made = _by_rows(leaves, own, builds, argnums, level, deep or level > 1)
+        made = build(iter(made))
+        return (made, tree_map(_detached, aux)) if has_aux else made
+    return wrapper
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
     """A function that gives the Jacobian of ``func``, row by row."""
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-
-    @functools.wraps(func)
-    def wrapper(*args):
-        numbers = _picked(args, argnums)
-        with _Level() as level, tenon.enable_grad():
-            args, own, builds = _with_own(args, numbers)
-            output, aux = _split_aux(func(*args), has_aux, "jacrev(f)(*args)")
-            leaves = []
-            build = flatten(output, leaves)
-            again = level > 1 or _reaches_others([o for o in leaves if o.requires_grad], own)
-            made = [_rebuild(_rows(o, own, again), builds, argnums) for o in leaves]
-        if not again:
-            made = tree_map(_detached, made)
-        made = build(iter(made))
-        return (made, tree_map(_detached, aux)) if has_aux else made
-    return wrapper
+    return _jacobian(func, argnums, has_aux, "jacrev(f)(*args)", lambda outputs, inputs: False)
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """A function that gives the Jacobian of ``func``, column by column."""
-    @functools.wraps(func)
-    def wrapper(*args):
-        numbers = _picked(args, argnums)
-        outputs = {}
-
-        def chosen(*values):
-            full = list(args)
-            for n, v in zip(numbers, values):
-                full[n] = v
-            result, aux = _split_aux(func(*full), has_aux, "jacfwd")
-            outputs["aux"] = aux
-            return result
-
-        primals = tuple(args[n] for n in numbers)
-        leaves = []
-        build = flatten(primals, leaves)
-        columns, out_build = [], None
-        for j, x in enumerate(leaves):
-            column = []
-            for k in range(x.numel()):
-                basis = tenon.zeros(x.numel(), dtype=x.dtype)
-                basis[k] = 1
-                directions = [basis.reshape(x.shape) if i == j else tenon.zeros_like(y).detach()
-                              for i, y in enumerate(leaves)]
-                _, moved = jvp(chosen, primals, build(iter(directions)))
-                parts = []
-                out_build = flatten(moved, parts)
-                column.append(parts)
-            columns.append(column)
-        n_outputs = len(columns[0][0]) if columns and columns[0] else 0
-        made = []
-        for o in range(n_outputs):
-            by_input = [tenon.stack([c[o] for c in column], dim=-1).reshape(tuple(column[0][o].shape) + tuple(x.shape))
-                        for x, column in zip(leaves, columns)]
-            parts = build(iter(by_input))
-            made.append(parts if isinstance(argnums, tuple) else parts[0])
-        result = out_build(iter(made))
-        return (result, tree_map(_detached, outputs["aux"])) if has_aux else result
-    return wrapper
+    """A function that gives the Jacobian of ``func``, column by column: by differentiating the product from the left."""
+    return _jacobian(func, argnums, has_aux, "jacfwd", lambda outputs, inputs: True)
 
 
 def hessian(func, argnums=0):
     """A function that gives the second derivatives of ``func``."""
-    return jacrev(jacrev(func, argnums), argnums)
+    def is_wide(outputs, inputs):  # a column costs about two rows
+        return sum(o.numel() for o in outputs) > 2 * sum(x.numel() for x in inputs)
+    return _jacobian(jacrev(func, argnums), argnums, False, "hessian", is_wide, True)

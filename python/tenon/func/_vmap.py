@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""vmap: a function of slices as a function of the whole, one call for each slice."""
+"""vmap: a function of slices as a function of the whole. The function is called once, with tensors that stand for all
+slices (`_batched`); where it looks into one, asks for random numbers, or does what cannot be done so, it is called once
+for each slice."""
 import functools
 
 import tenon
 from tenon.utils import _pytree
+from tenon.func import _batched
 
 _RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
            "randomness flags on vmap or perform the randomness operation out of vmap")
@@ -122,19 +125,46 @@ class _Random:
             raise RuntimeError(_RANDOM)
 
 
+def _plain(leaves, dims):
+    """Whether tensors can stand for all slices: whether no class of its own must be seen."""
+    kinds = (tenon.Tensor, tenon.nn.Parameter, _batched.Batched)
+    return all(d is None or type(x) in kinds for x, d in zip(leaves, dims))
+
+
+def _at_once(func, out_dims, spec, leaves, dims, n, kwargs):
+    """One call for all slices."""
+    level = _batched.Level()
+    output = func(*spec.unflatten(x if d is None else _batched.cut(x, d, level) for x, d in zip(leaves, dims)), **kwargs)
+    parts, spec = _pytree.tree_flatten(output, is_leaf=_is_container)
+    if any(_is_container(p) for p in parts):
+        raise _batched.Unmapped("a container")
+    with_history = [p for p in parts if isinstance(p, tenon.Tensor) and p.requires_grad]
+    if with_history:
+        _batched.sum_what_is_shared(with_history, level)
+    made = []
+    for part, d in zip(parts, _flat_out_dims(func, out_dims, spec, parts)):
+        if d is None:
+            if isinstance(part, _batched.Batched) and part.level is level:
+                raise ValueError("vmap(%s, ...): `%s` can not return a BatchedTensor when out_dim is None"
+                                 % (_name(func), _name(func)))
+            made.append(part)
+        elif not isinstance(part, tenon.Tensor):
+            raise ValueError("vmap(%s, ...): `%s` must only return Tensors, got type %s. Did you mean to set out_dims= to "
+                             "None for output?" % (_name(func), _name(func), type(part)))
+        else:
+            made.append(_batched.joined(part, n, level, walked=True).movedim(0, d))
+    return spec.unflatten(made)
+
+
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
-    """``func`` over a dimension of its inputs, one call for each slice. Random operators are refused, or give the same
-    numbers ("same") or other ones ("different") in each call."""
+    """``func`` over a dimension of its inputs. Random operators are refused, or give the same numbers ("same") or other
+    ones ("different") in each slice. ``chunk_size``: so many slices at a time."""
     if randomness not in ("error", "different", "same"):
         raise RuntimeError("Only allowed values for randomness are 'error', 'different', or 'same'. Got %s" % randomness)
     if chunk_size is not None and not (isinstance(chunk_size, int) and chunk_size > 0):
         raise ValueError("vmap: chunk_size should be None or greater than 0. (got %s)" % chunk_size)
 
-    @functools.wraps(func)
-    def wrapper(*args, **kwargs):
-        leaves, spec = _pytree.tree_flatten(args, is_leaf=_is_container)
-        dims = _flat_dims(func, in_dims, args, spec, leaves)
-        n = _size(leaves, dims)
+    def each(spec, leaves, dims, n, kwargs):
         if n == 0:  # one call tells what the results look like
             leaves = [x if d is None else x.new_zeros(x.shape[:d] + (1,) + x.shape[d + 1:])
                       for x, d in zip(leaves, dims)]
@@ -144,4 +174,34 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
             rows.append(func(*spec.unflatten(x if d is None else _slice(x, d, i) for x, d in zip(leaves, dims)), **kwargs))
             random.after()
         return _join(func, rows, out_dims, n)
+
+    def all_slices(spec, leaves, dims, n, kwargs):
+        if n == 0 or randomness != "error" or not _plain(leaves, dims):
+            return each(spec, leaves, dims, n, kwargs)
+        random = _Random(randomness)
+        try:
+            made = _at_once(func, out_dims, spec, leaves, dims, n, kwargs)
+        except Exception:
+            # Whether it is the function's mistake or a limit of ours, slices tell.
+            tenon.set_rng_state(random.start)
+            return each(spec, leaves, dims, n, kwargs)
+        random.after()
+        return made
+
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        leaves, spec = _pytree.tree_flatten(args, is_leaf=_is_container)
+        dims = _flat_dims(func, in_dims, args, spec, leaves)
+        n = _size(leaves, dims)
+        if chunk_size is None or n <= chunk_size:
+            return all_slices(spec, leaves, dims, n, kwargs)
+        chunks = []
+        for i in range(0, n, chunk_size):
+            some = min(chunk_size, n - i)
+            made = all_slices(spec, [x if d is None else x.narrow(d, i, some) for x, d in zip(leaves, dims)], dims, some,
+                              kwargs)
+            parts, out_spec = _pytree.tree_flatten(made)
+            chunks.append(parts)
+        out = _flat_out_dims(func, out_dims, out_spec, chunks[0])
+        return out_spec.unflatten(p[0] if d is None else tenon.cat(p, dim=d) for p, d in zip(zip(*chunks), out))
     return wrapper

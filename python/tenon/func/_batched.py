@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""Tensors of vmap: one object stands for a slice, and holds all of them in one tensor, the batch in front.
+
+What a function does with such an object is done once, for all slices (`_batch_rules`): below autograd, so that a
+gradient inside the function is one of each slice. What leads out of the function is seen when it has returned: there a
+gradient of something that all slices share is the sum over them. See Note [What slices share].
+"""
+import itertools
+
+import tenon
+from tenon.autograd import Function
+
+_numbers = itertools.count(1)
+
+
+class Level:
+    """One call of a mapped function. An inner one has a higher number."""
+
+    def __init__(self):
+        self.number = next(_numbers)
+        with tenon.enable_grad():  # nodes that are made from now on have at least this number
+            mark = tenon.zeros((), requires_grad=True)
+            self.before = mark.view_as(mark).grad_fn._sequence_nr()
+
+
+class Unmapped(RuntimeError):
+    """What was asked for needs each slice for itself, as numbers do: the function is called once a slice then."""
+
+
+class Batched(tenon.Tensor):
+    """A slice of `whole`, any of them, at a level."""
+
+    @staticmethod
+    def __new__(cls, whole, level):
+        made = tenon.Tensor._make_wrapper_subclass(cls, whole.shape[1:], strides=whole.stride()[1:], dtype=whole.dtype,
+                                                   device=whole.device)
+        made.whole, made.level = whole, level
+        return made
+
+    def __init__(self, whole, level):
+        pass
+
+    __torch_function__ = tenon._C._disabled_torch_function_impl
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        from tenon.func._batch_rules import call
+        return call(func, args, kwargs or {})
+
+    def __bool__(self):
+        raise Unmapped("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow")
+
+    def _no_number(self, *args):
+        raise Unmapped("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() "
+                       "on a Tensor")
+
+    item = tolist = numpy = __int__ = __float__ = __index__ = __complex__ = __array__ = __repr__ = __format__ = _no_number
+
+    def __deepcopy__(self, memo):
+        raise Unmapped("vmap: a slice cannot be copied out of its function")
+
+
+class _Cut(Function):
+    """The whole as slices, the dimension `dim` being mapped; back: the gradients of all slices."""
+
+    @staticmethod
+    def forward(ctx, whole, dim, level):
+        ctx.dim, ctx.level, ctx.n = dim, level, whole.shape[dim]
+        return Batched(whole.movedim(dim, 0), level)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return joined(grad, ctx.n, ctx.level).movedim(0, ctx.dim), None, None
+
+
+class _Join(Function):
+    """The slices as a whole; back: the gradient of each."""
+
+    @staticmethod
+    def forward(ctx, part, level):
+        ctx.level = level
+        return part.whole.view_as(part.whole)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return cut(grad, 0, ctx.level), None
+
+
+def cut(whole, dim, level):
+    if whole.requires_grad and tenon.is_grad_enabled():
+        return _Cut.apply(whole, dim, level)
+    return Batched(whole.detach().movedim(dim, 0), level)
+
+
+def joined(part, n, level, walked=False):
+    """All slices, the batch in front; of something that is the same for all, n times that. `walked`: what slices share
+    was looked for already."""
+    if not isinstance(part, Batched) or part.level is not level:
+        return part.expand((n,) + tuple(part.shape))
+    if not part.requires_grad or not tenon.is_grad_enabled():
+        return part.whole
+    if not walked:
+        sum_what_is_shared([part], level)
+    return _Join.apply(part, level)
+
+
+def sum_what_is_shared(parts, level):
+    """Let what slices share have the sum of their gradients."""
+    # Note [What slices share]
+    # A tensor from outside, which a function of slices uses without being given a slice of it, gets the sum of the
+    # gradients of all slices. Nodes that the function made, or that backward passes through them made, know a gradient
+    # as that of a slice; where one of them leads to a node that was there before, or to a leaf, the sum is taken.
+    seen, todo = {}, [p.grad_fn for p in parts if p.grad_fn is not None]
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen[id(node)] = node  # held, so that no other gets its address
+        if type(node).__name__ == "_CutBackward":
+            continue
+        outside = []
+        for i, (following, _) in enumerate(node.next_functions):
+            if following is None:
+                continue
+            if type(following).__name__ == "AccumulateGrad" or following._sequence_nr() < level.before:
+                outside.append(i)
+            else:
+                todo.append(following)
+        if outside:
+            node.register_hook(_summing(outside, level))
+
+
+def _summing(places, level):
+    def hook(grads, _):
+        made = list(grads)
+        for i in places:
+            g = made[i]
+            if isinstance(g, Batched) and g.level is level:
+                made[i] = joined(g, None, level).sum(0)
+        return tuple(made)
+    return hook
