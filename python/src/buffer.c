@@ -3,6 +3,7 @@
  * NumPy speaks both ways: from_numpy(), frombuffer(), and a Tensor's own buffer. NumPy's C API is
  * not used, so that one binary serves every version of it and none is needed. */
 #include "data.h"
+#include "tenon/fake.h"
 
 #include <string.h>
 
@@ -215,7 +216,8 @@ static PyObject *from_numpy(PyObject *module, PyObject *o)
             return NULL;
     } else
         PyErr_Clear();
-    tn_tensor *t = tnpy_from_buffer(o);
+    /* Inside a fake mode memory is not looked at: what it holds is known where it is one number. */
+    tn_tensor *t = tn_fake_mode_current() ? tnpy_from_data(o, TN_DTYPE_NONE) : tnpy_from_buffer(o);
     return t == NULL ? NULL : tnpy_wrap(t);
 }
 

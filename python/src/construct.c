@@ -2,6 +2,7 @@
 /* python/src/construct.c: tensor() and as_tensor(), and the taking of arguments by functions that
  * are no operators. */
 #include "data.h"
+#include "tenon/fake.h"
 
 /* ---- arguments ---- */
 
@@ -173,7 +174,7 @@ static PyObject *as_tensor_function(PyObject *module, PyObject *const *args, Py_
         tnpy_lock(state);
         return st == TN_OK ? tnpy_wrap(out) : tnpy_raise(st);
     }
-    if (tnpy_is_array(a[0]))
+    if (tnpy_is_array(a[0]) && !tn_fake_mode_current())
         return finish(tnpy_as_dtype(tnpy_from_buffer(a[0]), dtype, false), device, false);
     return finish(tnpy_from_data(a[0], dtype), device, false);
 }

@@ -465,8 +465,14 @@ tn_tensor *tnpy_from_data(PyObject *o, tn_dtype dtype)
         infer(o, 0);
         return NULL;
     }
-    if (tnpy_is_array(o))
-        return tnpy_as_dtype(tnpy_from_buffer(o), dtype, true);
+    if (tnpy_is_array(o)) {
+        if (!tn_fake_mode_current())
+            return tnpy_as_dtype(tnpy_from_buffer(o), dtype, true);
+        tn_fake_guard real = tn_fake_enter(NULL);
+        tn_tensor *copy = tnpy_as_dtype(tnpy_from_buffer(o), dtype, true);
+        tn_fake_leave(real);
+        return copy ? pretended(copy) : NULL;
+    }
     target t;
     t.ndim = sizes_of(o, t.sizes);
     if (t.ndim < 0)

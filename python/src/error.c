@@ -77,7 +77,9 @@ PyObject *tnpy_raise(tn_status st)
     const char *text = tn_last_error();
     if (TNPY_UNLIKELY(strstr(text, "a fake tensor does not have") != NULL) && raise_of_fake(text))
         return NULL;
-    if (strncmp(text, "Please convert all Tensors to FakeTensors", 41) == 0) {
+    if (strncmp(text, "Please convert all Tensors to FakeTensors", 41) == 0 ||
+        strncmp(text, "Can't call metadata mutating ops on non-Fake", 44) == 0 ||
+        strcmp(text, "Mixing fake modes NYI") == 0) {
         PyErr_SetString(PyExc_AssertionError, text);
         return NULL;
     }

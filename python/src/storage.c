@@ -28,6 +28,21 @@ static PyObject *storage_bytes(PyObject *module, PyObject *o)
     return st == TN_OK ? tnpy_wrap(out) : tnpy_raise(st);
 }
 
+/* _storage_id(t): a number that tensors over one storage share, and no others that live. */
+static PyObject *storage_id(PyObject *module, PyObject *o)
+{
+    (void)module;
+    tn_tensor *t = tnpy_tensor(o);
+    if (t == NULL) {
+        PyErr_SetString(PyExc_TypeError, "expected a Tensor");
+        return NULL;
+    }
+    tn_storage *s = tn_tensor_storage(t);
+    PyObject *number = PyLong_FromVoidPtr(s);
+    tn_storage_unref(s); /* the tensor holds it */
+    return number;
+}
+
 /* Sizes or strides of a Python sequence; how many, or -1. */
 static int64_t ints_of(PyObject *o, int64_t *room)
 {
@@ -155,6 +170,7 @@ static PyObject *storage_resize(PyObject *module, PyObject *args)
 static PyMethodDef functions[] = {{"_storage_resize", storage_resize, METH_VARARGS, NULL},
                                   {"_storage_bytes", storage_bytes, METH_O, NULL},
                                   {"_storage_view", storage_view, METH_VARARGS, NULL},
+                                  {"_storage_id", storage_id, METH_O, NULL},
                                   {"_set_data", set_data, METH_VARARGS, NULL},
                                   {"_swap_tensor_impl", swap_tensors, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};

@@ -30,7 +30,7 @@ def _is_torch_function_mode_enabled():
 
 def _is_alias_of(self, other):
     """Whether two tensors lie in one storage."""
-    return self.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() and self.untyped_storage().nbytes() > 0
+    return _C._storage_id(self) == _C._storage_id(other)
 
 
 def _are_functorch_transforms_active():

@@ -47,7 +47,7 @@ def map2_(self, x, y, callable):
 
 def is_set_to(self, tensor):
     """Tensor.is_set_to: the same memory, seen in the same way."""
-    return (self.data_ptr() == tensor.data_ptr() and self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+    return (tenon._C._storage_id(self) == tenon._C._storage_id(tensor) and self.storage_offset() == tensor.storage_offset()
             and self.shape == tensor.shape and self.stride() == tensor.stride())
 
 

@@ -58,7 +58,7 @@ class UntypedStorage(StorageBase):
 
     @property
     def _cdata(self):
-        return self._flat.data_ptr() or id(self._flat)
+        return tenon._C._storage_id(self._flat)
 
     def nbytes(self):
         return self._flat.numel()

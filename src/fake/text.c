@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "core/fake.h"
 #include "core/print.h"
+#include "core/scalar.h"
 #include "core/tensor.h"
 
 char *tni_fake_op_name(const tn_op *op, char *buffer)
@@ -46,11 +48,37 @@ static void write_float(double f, tni_str *s)
         tni_str_add(s, ".0");
 }
 
+/* Where the value of a bare number lies that was given for a tensor; NULL where it is not known. */
+static const void *number_of(const tn_tensor *t)
+{
+    if (!(t->flags & TNI_WRAPPED_NUMBER) || t->numel != 1)
+        return NULL;
+    if (!tni_is_fake(t))
+        return t->data;
+    const tni_storage *known = tni_fake_side_of(t->storage)->constant;
+    return known ? (const char *)known->data + (size_t)t->offset * tni_itemsize(t) : NULL;
+}
+
+static void write_number(tn_scalar n, tni_str *s)
+{
+    if (n.kind == TN_SCALAR_FLOAT)
+        write_float(n.v.f, s);
+    else if (n.kind == TN_SCALAR_BOOL)
+        tni_str_add(s, n.v.i ? "True" : "False");
+    else if (n.kind == TN_SCALAR_INT)
+        tni_str_addf(s, "%" PRId64, n.v.i);
+    else
+        tni_str_addf(s, "(%g%+gj)", n.v.f, n.imag);
+}
+
 static void write_tensor(const tn_tensor *t, tni_str *s)
 {
     static const tni_print_options brief = {"", NULL, true};
+    const void *number = t ? number_of(t) : NULL;
     if (!t)
         tni_str_add(s, "None");
+    else if (number)
+        write_number(tni_scalar_load((tn_dtype)t->dtype, number), s);
     else if (tni_tensor_format(t, &brief, s) != TN_OK)
         s->failed = true;
 }

@@ -108,6 +108,42 @@ class Fake(unittest.TestCase):
             self.assertEqual(tuple(out.shape), (3, 4))
             self.assertEqual(tuple(net[0].weight.grad.shape), (16, 8))
 
+    def test_arrays_become_fake_tensors(self):
+        import numpy
+        with FakeTensorMode():
+            for make in (tenon.tensor, tenon.as_tensor, tenon.from_numpy):
+                x = make(numpy.ones((2, 3), dtype=numpy.float32))
+                self.assertIsInstance(x, FakeTensor)
+                self.assertEqual((tuple(x.shape), x.dtype), ((2, 3), tenon.float32))
+            self.assertEqual(tenon.tensor(numpy.array(3.0)).item(), 3.0)
+            self.assertIs(tenon.as_tensor(numpy.ones(2), dtype=tenon.float16).dtype, tenon.float16)
+
+    def test_what_is_refused_raises_what_torch_raises(self):
+        real, square = tenon.ones(2), tenon.ones(2, 2)
+        one, other = FakeTensorMode(), FakeTensorMode()
+        with self.assertRaisesRegex(AssertionError, "Mixing fake modes NYI"):
+            one.from_tensor(real) + other.from_tensor(real)
+        with one:
+            with self.assertRaisesRegex(AssertionError, "Can't call metadata mutating ops on non-Fake Tensor inputs"):
+                square.t_()
+            with self.assertRaisesRegex(AssertionError, r"Found in aten\.add\.Tensor\(tensor\(\[\.\.\.\], size=\(2,\)\), 1\)"):
+                real + 1
+            with self.assertRaisesRegex(AssertionError, r"Found in aten\.mul_\.Tensor\(tensor\(\[\.\.\.\], size=\(2,\)\), 1\.5\)"):
+                real.mul_(1.5)
+        self.assertEqual(real.tolist(), [1.0, 1.0])
+
+    def test_storages_have_identities(self):
+        mode = FakeTensorMode()
+        a = tenon.ones(4)
+        for t in (a, mode.from_tensor(a), tenon.ones(4, device="meta")):
+            self.assertEqual(t.untyped_storage()._cdata, t[1:].untyped_storage()._cdata)
+            self.assertNotEqual(t.untyped_storage()._cdata, t.clone().untyped_storage()._cdata)
+            self.assertTrue(tenon._C._is_alias_of(t, t[1:]))
+            self.assertFalse(tenon._C._is_alias_of(t, t.clone()))
+            self.assertTrue(t.is_set_to(t[:]))
+            self.assertFalse(t.is_set_to(t.clone()))
+            self.assertFalse(t.is_set_to(t[1:]))
+
 
 if __name__ == "__main__":
     harness.main()
