@@ -178,7 +178,7 @@ static int give_int(PyObject *o, int64_t *out)
     int over = 0;
     long long i = PyLong_AsLongLongAndOverflow(o, &over);
     if (TNPY_UNLIKELY(over)) {
-        PyErr_SetString(PyExc_RuntimeError, "Overflow when unpacking long long");
+        PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
         return -1;
     }
     if (TNPY_UNLIKELY(i == -1) && PyErr_Occurred())

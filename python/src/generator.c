@@ -68,7 +68,7 @@ static int seed_of(PyObject *o, uint64_t *out)
         *out = PyLong_AsUnsignedLongLong(i);
         if (PyErr_Occurred()) {
             PyErr_Clear();
-            PyErr_Format(PyExc_RuntimeError, "Overflow when unpacking unsigned long long");
+            PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
         }
     }
     Py_DECREF(i);
@@ -128,8 +128,12 @@ static PyObject *set_state(PyObject *self, PyObject *o)
         return NULL;
     }
     tn_generator_state state;
-    if (tn_tensor_dtype(t) != TN_DTYPE_U8 || tn_tensor_nbytes(t) != sizeof state ||
-        !tn_tensor_data(t) || !tn_tensor_is_contiguous(t, TN_FORMAT_CONTIGUOUS)) {
+    if (tn_tensor_dtype(t) != TN_DTYPE_U8) {
+        PyErr_SetString(PyExc_TypeError, "RNG state must be a torch.ByteTensor");
+        return NULL;
+    }
+    if (tn_tensor_nbytes(t) != sizeof state || !tn_tensor_data(t) ||
+        !tn_tensor_is_contiguous(t, TN_FORMAT_CONTIGUOUS)) {
         PyErr_SetString(PyExc_RuntimeError, "RNG state is wrong size");
         return NULL;
     }
@@ -147,6 +151,31 @@ static PyObject *clone_state(PyObject *self, PyObject *nothing)
         return tnpy_raise(st);
     tn_generator_set_state(g, tn_generator_get_state(of_self(self)));
     return tnpy_generator(g);
+}
+
+/* For pickle and copy: another generator that goes on from here. */
+static PyObject *reduce(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    tn_generator_state state = tn_generator_get_state(of_self(self));
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)&state, sizeof state);
+    return bytes ? Py_BuildValue("O()N", (PyObject *)Py_TYPE(self), bytes) : NULL;
+}
+
+static PyObject *take_state(PyObject *self, PyObject *o)
+{
+    tn_generator_state state;
+    char *from;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(o, &from, &size) < 0)
+        return NULL;
+    if (size != (Py_ssize_t)sizeof state) {
+        PyErr_SetString(PyExc_RuntimeError, "RNG state is wrong size");
+        return NULL;
+    }
+    memcpy(&state, from, sizeof state);
+    tn_generator_set_state(of_self(self), state);
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *get_device(PyObject *self, void *closure)
@@ -181,6 +210,8 @@ static PyMethodDef methods[] = {
     {"get_state", get_state, METH_NOARGS, "get_state() -> Tensor"},
     {"set_state", set_state, METH_O, "set_state(state)"},
     {"clone_state", clone_state, METH_NOARGS, "clone_state() -> Generator"},
+    {"__reduce__", reduce, METH_NOARGS, NULL},
+    {"__setstate__", take_state, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

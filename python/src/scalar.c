@@ -79,7 +79,8 @@ static int scalar_of_long(PyObject *o, tn_scalar *out)
         PyErr_Clear();
     }
     if (over) {
-        PyErr_SetString(PyExc_RuntimeError, "Overflow when unpacking long long");
+        PyErr_SetString(PyExc_OverflowError, over > 0 ? "int too big to convert"
+                                                      : "can't convert negative int to unsigned");
         return -1;
     }
     if (i == -1 && PyErr_Occurred())
@@ -178,7 +179,7 @@ int tnpy_int_of(PyObject *o, int64_t *out)
     long long value = PyLong_AsLongLongAndOverflow(i, &over);
     Py_DECREF(i);
     if (over) {
-        PyErr_SetString(PyExc_RuntimeError, "Overflow when unpacking long long");
+        PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
         return -1;
     }
     if (value == -1 && PyErr_Occurred())

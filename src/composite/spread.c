@@ -70,6 +70,8 @@ tn_status tni_composite_geometric_(tn_tensor *self, double p, tn_generator *gene
     TN_AUTO(tn_tensor) x = NULL;
     tn_scope *scope;
     TN_CHECK(p > 0 && p < 1, TN_INVALID, "geometric_ expects p to be in (0, 1), but got p=%g", p);
+    TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED,
+             "\"geometric_cpu\" not implemented for 'Bool'");
     TN_TRY(fresh(self, &x));
     TN_TRY(tn_uniform_(x, 0.0, 1.0, generator));
     TN_TRY(tn_scope_enter(&scope));
@@ -112,6 +114,9 @@ tn_status tni_kernel_normal_tensor_tensor(tn_call *call, tn_tensor *mean, tn_ten
 {
     (void)call;
     TN_AUTO(tn_tensor) both = NULL;
+    TN_CHECK(!tn_dtype_is_integral((tn_dtype)mean->dtype, true), TN_UNSUPPORTED,
+             "\"normal_kernel_cpu\" not implemented for '%s'",
+             tni_dtype_text((tn_dtype)mean->dtype));
     TN_TRY(tn_add(mean, std, tn_int(1), &both));
     TN_AUTO(tn_tensor) made = NULL;
     TN_TRY(normal_of(both, mean, 0.0, std, 0.0, generator, &made));

@@ -67,6 +67,19 @@ class Values(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "takes an iterable of 'int' \\(item 0 is 'float'\\)"):
             tenon.Size([1.5])
 
+    def test_generators_are_copied_and_pickled_as_they_stand(self):
+        import copy, pickle
+        g = tenon.Generator().manual_seed(9)
+        tenon.rand(4, generator=g)
+        for other in (copy.deepcopy(g), pickle.loads(pickle.dumps(g)), g.clone_state()):
+            self.assertIsNot(other, g)
+            self.assertEqual(other.initial_seed(), 9)
+            self.assertEqual(other.get_state().tolist(), g.get_state().tolist())
+        wanted = tenon.rand(5, generator=copy.deepcopy(g))
+        self.assertEqual(tenon.rand(5, generator=g).tolist(), wanted.tolist())
+        self.assertRaisesRegex(TypeError, "RNG state must be a torch.ByteTensor", g.set_state, tenon.zeros(3))
+        self.assertRaisesRegex(RuntimeError, "RNG state is wrong size", g.__setstate__, b"short")
+
     def test_generators_repeat(self):
         g = tenon.Generator()
         self.assertIs(g.manual_seed(5), g)
@@ -148,8 +161,12 @@ class Messages(unittest.TestCase):
             x.to("cuda")
 
     def test_numbers_too_large_are_refused(self):
-        with self.assertRaisesRegex(RuntimeError, "Overflow when unpacking long long"):
+        with self.assertRaisesRegex(ValueError, "Overflow when unpacking long long"):
             tenon.zeros(2 ** 70)
+        for call in (lambda: tenon.ones(3).sum(2 ** 70), lambda: tenon.manual_seed(2 ** 64), lambda: tenon.Generator().manual_seed(-2 ** 63 - 1)):
+            self.assertRaisesRegex(ValueError, "Overflow when unpacking long long", call)
+        for call in (lambda: tenon.ones(3) + 2 ** 70, lambda: tenon.full((2,), 2 ** 70), lambda: tenon.ones(3).fill_(2 ** 70)):
+            self.assertRaisesRegex(OverflowError, "int too big to convert", call)
 
 
 class Numbers(unittest.TestCase):
