@@ -388,7 +388,8 @@ TN_API int tn_call_num_returns(const tn_call *call);
 /** How deep this thread is in nested dispatches, 0 outside. */
 TN_API int tn_dispatch_depth(void);
 /** Dispatches may nest this deep on a thread before TN_RECURSION; default 1024, at least 16.
- *  Threads take the value when they first dispatch. */
+ *  Threads take the value when they first dispatch. TN_RECURSION comes earlier, with the same
+ * report, when less than 64 KiB are left of the thread's stack. */
 TN_API TN_NODISCARD tn_status tn_set_dispatch_depth_limit(int limit);
 
 /* ---- libraries ---- */

@@ -20,8 +20,9 @@ typedef struct tni_state {
     uint64_t excluded_xor;
     _Atomic uint64_t epoch; /* 0 outside any dispatch; else see Note [Freeing old tables] */
     uint32_t depth;         /* dispatch frames in use */
-    uint32_t limit;         /* frames allowed; 0: this thread is not registered yet */
-    struct tn_call *frames; /* array of `limit` frames; moves on with each outermost call */
+    uint32_t limit; /* frames allowed without a look at the stack, see tni_call_admit; 0: this
+                       thread is not registered yet */
+    struct tn_call *frames; /* array of `record->limit` frames; moves on with each outermost call */
     struct tn_call *ring;   /* where it begins, see Note [Frames that stay] */
     struct tni_flight_thread *record; /* this thread in the flight recorder, or in the heap */
     struct tni_thread *thread;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch/call.c: the cold half of the call path: refusals, missing kernels, boxed kernels. */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/stack.h"
 #include "base/str.h"
 #include "dispatch/debug.h"
 #include "dispatch/explain.h"
@@ -41,8 +43,16 @@ tn_status tni_call_admit(tn_op *op)
     tni_state *s = &tni_tls;
     if (s->limit == 0)
         return tni_ready();
-    uint32_t depth = s->depth, period = cycle_length(s->frames, depth);
-    uint32_t shown = period ? period : 12;
+    enum { LEAST_ROOM = 64 * 1024 }; /* for a kernel, and for the message below */
+    uint32_t depth = s->depth;
+    size_t left = tni_stack_left();
+    bool within_limit = depth < s->record->limit;
+    if (within_limit && left >= LEAST_ROOM)
+        return TN_OK;
+    uint32_t period = cycle_length(s->frames, depth), shown = period ? period : 12;
+    char why[96] = "the limit of this thread";
+    if (within_limit)
+        snprintf(why, sizeof why, "and %zu KiB are left of this thread's stack", left / 1024);
     tni_str text = TNI_STR_INIT;
     for (uint32_t i = depth - shown; i < depth; i++) {
         tni_str_add(&text, "\n  ");
@@ -51,13 +61,15 @@ tn_status tni_call_admit(tn_op *op)
             tni_str_add(&text, " ->");
     }
     tn_status st = tni_fail(
-        TN_RECURSION, TNI_WHERE,
-        "%s: dispatches are nested %u deep, the limit of this thread. %s%s\n%s", op->name, depth,
-        period ? "They go round in this cycle:" : "The innermost are:", tni_str_get(&text),
+        TN_RECURSION, TNI_WHERE, "%s: dispatches are nested %u deep, %s. %s%s\n%s", op->name, depth,
+        why, period ? "They go round in this cycle:" : "The innermost are:", tni_str_get(&text),
         period ? "A kernel must go on with a redispatch to a lower key, not by calling its own "
                  "operator again."
-               : "If such depth is meant, raise it with tn_set_dispatch_depth_limit before the "
-                 "thread first dispatches.");
+        : within_limit
+            ? "If such depth is meant, give the thread a larger stack (ulimit -s, "
+              "pthread_attr_setstacksize)."
+            : "If such depth is meant, raise it with tn_set_dispatch_depth_limit before the "
+              "thread first dispatches.");
     tni_str_clear(&text);
     return st;
 }

@@ -80,7 +80,10 @@ static inline uint32_t tni_watch_bits(void)
 #    define TNI_EPOCH_ORDER memory_order_relaxed
 #endif
 
-/* First dispatch of a thread, or the depth limit: TN_OK when the call may go on. */
+/* First dispatch of a thread, or one of many that nest: TN_OK when the call may go on. From
+ * TNI_PLAIN_DEPTH on every call asks whether the stack has room for it, up to the thread's limit.
+ */
+enum { TNI_PLAIN_DEPTH = 32 };
 TNI_COLD tn_status tni_call_admit(tn_op *op);
 TNI_COLD tn_status tni_redispatch_refuse(const tn_call *caller, const tn_op *op, tn_keyset ks);
 

@@ -259,7 +259,7 @@ static tn_status register_thread(void)
     s->frames = s->ring = frames;
     s->record = record;
     s->thread = thread;
-    s->limit = (uint32_t)limit;
+    s->limit = (uint32_t)(limit < TNI_PLAIN_DEPTH ? limit : TNI_PLAIN_DEPTH);
     tni_lock();
     thread->next = threads.first;
     threads.first = thread;

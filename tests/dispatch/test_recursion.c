@@ -4,6 +4,7 @@
  * before. */
 #include "dispatch/kit.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include "gen/redispatch.h"
@@ -290,5 +291,39 @@ TEST(a_new_thread_takes_the_limit_that_is_set)
     ASSERT_OK(tn_set_dispatch_depth_limit(1024));
     depth = 1000; /* this thread has the limit that it began with */
     EXPECT_OK(kit_call("t::op", kit_keys(TN_KEY_CPU)));
+    kit_close(&k);
+}
+
+/* A thread whose stack is full long before the limit. */
+static void *nest_on_small_stack(void *arg)
+{
+    int *depth = arg;
+    *depth = 99999;
+    EXPECT_FAIL(TN_RECURSION, "KiB are left of this thread's stack",
+                kit_call("t::op", kit_keys(TN_KEY_CPU)));
+    EXPECT_CONTAINS(tn_last_error(), "They go round in this cycle");
+    EXPECT_CONTAINS(tn_last_error(), "t::op [CPU] in nest");
+    EXPECT_EQ_INT(tn_dispatch_depth(), 0);
+    *depth = 100; /* and goes on */
+    EXPECT_OK(kit_call("t::op", kit_keys(TN_KEY_CPU)));
+    return NULL;
+}
+
+TEST(calls_that_nest_until_the_stack_is_full_are_refused_with_the_cycle)
+{
+    kit k = kit_open();
+    int depth = 1;
+    tn_kernel kernel = TN_KERNEL_INIT(nest);
+    kernel.ctx = &depth;
+    ASSERT_OK(tn_library_def(k.defs, "op(Tensor x) -> Tensor", &kernel, NULL));
+    ASSERT_OK(tn_set_dispatch_depth_limit(100000));
+    pthread_attr_t small;
+    pthread_t thread;
+    ASSERT(pthread_attr_init(&small) == 0);
+    ASSERT(pthread_attr_setstacksize(&small, 1 << 20) == 0);
+    ASSERT(pthread_create(&thread, &small, nest_on_small_stack, &depth) == 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&small);
+    ASSERT_OK(tn_set_dispatch_depth_limit(1024));
     kit_close(&k);
 }
