@@ -182,6 +182,15 @@ def tensordot(a, b, dims=2, out=None):
 
 
 @_asked
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """The p-norms of the differences of each row of one and each row of another."""
+    modes = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
+    if compute_mode not in modes:
+        raise ValueError("%s is not a valid value for compute_mode" % (compute_mode,))
+    return tenon._C._VariableFunctions.cdist(x1, x2, p, modes[compute_mode])
+
+
+@_asked
 def chain_matmul(*matrices, out=None):
     """The product of all."""
     made = _list(matrices)

@@ -135,3 +135,9 @@ tn_tensor *tni_grad_dropout_gradient(tn_tensor *grad, tn_tensor *kept, double p,
     double scale = train != TN_BOOL_TRUE ? 1.0 : p == 1.0 ? 0.0 : 1.0 / (1.0 - p);
     return tnx_native_dropout_backward(grad, kept, scale);
 }
+
+/* In the dtype of the result, which may be another than that of the argument. */
+tn_tensor *tni_grad_safe_softmax_gradient(tn_tensor *grad, tn_tensor *result, int64_t dim)
+{
+    return grad ? tnx__softmax_backward_data(grad, result, dim, (tn_dtype)grad->dtype) : NULL;
+}

@@ -2,6 +2,7 @@
 /* autograd/formula_linalg.c: gradients of factorisations and solutions, written by hand. See
  * formula.c. An undefined gradient is NULL, and stands for zeros. */
 #include "core/scope.h"
+#include "core/tensor.h"
 #include "gen/gradients.h"
 
 #include "tenon/ops.h"
@@ -221,6 +222,22 @@ tn_tensor *tni_grad_qr_gradient(tn_tensor *grad_q, tn_tensor *grad_r, tn_tensor 
 
 /* ---- eigenvalues ---- */
 
+/* Complex vectors may be turned by any phase: a result that turns with them has no gradient.
+ * @p inner: products of vectors with their gradients, NULL for none; @p more: others that turn with
+ * them. */
+static bool turns(tn_tensor *inner, tn_tensor *more)
+{
+    bool none = true;
+    inner = plus(inner, more);
+    if (tni_scope_failed() || !is_complex(inner) || tni_is_meta(inner) || tni_is_fake(inner))
+        return false;
+    tn_tensor *turn = tnx_imag(tnx_diagonal(tnx_detach(inner), 0, -2, -1));
+    tn_tensor *zeros = tnx_zeros_like(turn, NULL, TN_FORMAT_NONE);
+    if (!tni_scope_failed())
+        (void)tni_scope_result(tn_allclose(turn, zeros, 1e-2, 1e-2, false, &none), NULL);
+    return !tni_scope_failed() && !none;
+}
+
 /* Differences of values, column minus row, with ones on the diagonal. */
 static tn_tensor *differences(tn_tensor *values)
 {
@@ -239,7 +256,12 @@ tn_tensor *tni_grad_eigh_gradient(tn_tensor *grad_values, tn_tensor *grad_vector
     tn_tensor *middle =
         grad_values ? as_type(tnx_diag_embed(grad_values, 0, -2, -1), vectors) : NULL;
     if (grad_vectors) {
-        tn_tensor *inner = skew(tnx_matmul(adjoint(vectors), grad_vectors));
+        tn_tensor *inner = tnx_matmul(adjoint(vectors), grad_vectors);
+        if (turns(inner, NULL))
+            return refused("linalg_eigh_backward: The eigenvectors in the complex case are "
+                           "specified up to multiplication by e^{i phi}. The specified loss "
+                           "function depends on this quantity, so it is ill-defined.");
+        inner = skew(inner);
         tn_tensor *off = tnx_mul_scalar(minus(inner, scaled_diagonal(inner, 1.0)), tn_float(0.5));
         middle = plus(middle, tnx_div(off, differences(values)));
     }
@@ -256,6 +278,10 @@ tn_tensor *tni_grad_eig_gradient(tn_tensor *grad_values, tn_tensor *grad_vectors
     tn_tensor *middle = grad_values ? tnx_diag_embed(grad_values, 0, -2, -1) : NULL;
     if (grad_vectors) {
         tn_tensor *inner = tnx_matmul(turned, grad_vectors);
+        if (turns(inner, NULL))
+            return refused("linalg_eig_backward: The eigenvectors in the complex case are "
+                           "specified up to multiplication by e^{i phi}. The specified loss "
+                           "function depends on this quantity, so it is ill-defined.");
         tn_tensor *lengths = as_type(tnx_real(tnx_diagonal(inner, 0, -2, -1)), vectors);
         tn_tensor *free =
             minus(inner, tnx_mul(tnx_matmul(turned, vectors), tnx_unsqueeze(lengths, -2)));
@@ -285,10 +311,16 @@ tn_tensor *tni_grad_svd_gradient(tn_tensor *grad_u, tn_tensor *grad_s, tn_tensor
     tn_tensor *middle = grad_s ? as_type(tnx_diag_embed(grad_s, 0, -2, -1), U) : NULL;
     if (!grad_u && !grad_vh)
         return chain(u, middle, vh);
+    tn_tensor *of_u = grad_u ? tnx_matmul(adjoint(u), grad_u) : NULL;
+    tn_tensor *of_v = grad_vh ? tnx_matmul(vh, adjoint(grad_vh)) : NULL;
+    if (turns(of_u, of_v))
+        return refused("svd_backward: The singular vectors in the complex case are specified up to "
+                       "multiplication by e^{i phi}. The specified loss function depends on this "
+                       "phase term, making it ill-defined.");
     tn_tensor *squares = tnx_mul(S, S), *gaps = differences(squares);
     tn_tensor *row = tnx_unsqueeze(S, -2), *column = tnx_unsqueeze(S, -1), *whole = NULL;
     if (grad_u) {
-        tn_tensor *inner = tnx_matmul(adjoint(u), grad_u);
+        tn_tensor *inner = of_u;
         middle = plus(middle, tnx_mul(tnx_div(skew(inner), gaps), row));
         if (is_complex(U)) { /* the phase that left and right vectors share */
             tn_tensor *turn = tnx_diagonal(skew(inner), 0, -2, -1);
@@ -299,7 +331,7 @@ tn_tensor *tni_grad_svd_gradient(tn_tensor *grad_u, tn_tensor *grad_s, tn_tensor
             whole = tnx_matmul(tnx_div(minus(grad_u, tnx_matmul(u, inner)), row), vh);
     }
     if (grad_vh) {
-        tn_tensor *inner = tnx_matmul(vh, adjoint(grad_vh));
+        tn_tensor *inner = of_v;
         middle = plus(middle, tnx_mul(column, tnx_div(skew(inner), gaps)));
         if (n > k) {
             tn_tensor *rest = minus(grad_vh, chain(grad_vh, adjoint(vh), vh));

@@ -23,6 +23,7 @@ static double step_of(tn_dtype dtype)
 {
     switch (dtype) {
     case TN_DTYPE_F64:
+    case TN_DTYPE_C128:
         return DBL_EPSILON;
     case TN_DTYPE_F16:
         return 0x1p-10;

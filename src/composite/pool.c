@@ -15,9 +15,15 @@ tn_status tni_composite_max_pool2d(tn_tensor *self, const int64_t *kernel_size,
                                       padding_n, dilation, dilation_n, ceil_mode, out, &indices);
 }
 
+/* All of each plane is a mean, which complex numbers have, too. */
 tn_status tni_composite_adaptive_avg_pool2d(tn_tensor *self, const int64_t *output_size,
                                             int64_t output_size_n, tn_tensor **out)
 {
+    static const int64_t dims[] = {-1, -2};
+    bool all = output_size_n == 2 && output_size[0] == 1 && output_size[1] == 1 &&
+               (self->ndim == 3 || self->ndim == 4) && self->numel;
+    if (all && tn_dtype_is_complex((tn_dtype)self->dtype))
+        return tn_mean_dim(self, dims, 2, true, TN_DTYPE_NONE, out);
     return tn__adaptive_avg_pool2d(self, output_size, output_size_n, out);
 }
 
@@ -39,7 +45,8 @@ tn_status tni_composite_adaptive_avg_pool3d(tn_tensor *self, const int64_t *outp
     static const int64_t dims[] = {-1, -2, -3};
     bool all = output_size_n == 3 && output_size[0] == 1 && output_size[1] == 1 &&
                output_size[2] == 1 && (self->ndim == 4 || self->ndim == 5) && self->numel;
-    if (!all || !tn_dtype_is_floating((tn_dtype)self->dtype))
+    tn_dtype dtype = (tn_dtype)self->dtype;
+    if (!all || !(tn_dtype_is_floating(dtype) || tn_dtype_is_complex(dtype)))
         return tn__adaptive_avg_pool3d(self, output_size, output_size_n, out);
     return tn_mean_dim(self, dims, 3, true, TN_DTYPE_NONE, out);
 }

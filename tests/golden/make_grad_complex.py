@@ -47,6 +47,13 @@ def main():
                          ("linalg_lu", "c128[2,3].grad"), ("linalg_lu", "c128[4,2].grad")):
             w.grad(op, args, CLOSE)
         w.grad("conv1d", "c128[1,1,3].grad, c128[1,1,2].grad", CLOSE + " twice")
+        for op, args in (("sinc", "c128[2,3].grad"), ("logaddexp", "c128[2,3].grad, c128[3].grad"), ("logcumsumexp", "c128[2,3].grad, 1"), ("linalg_cholesky", "c128[1,1].grad=4"), ("linalg_det", "c128[3,3].grad"),
+                         ("linalg_slogdet", "c128[2,2].grad"), ("linalg_inv", "c128[2,2].grad"), ("linalg_pinv", "c128[3,2].grad, 1e-10"),
+                         ("linalg_solve_triangular", "c128[3,3].grad, c128[3,2].grad, upper=True"), ("linalg_eigvalsh", "c128[3,3].grad"),
+                         ("linalg_svdvals", "c128[3,2].grad"), ("adaptive_avg_pool2d", "c64[3,2,2].grad, [1,1]")):
+            w.grad(op, args, CLOSE)
+        w.grad("linalg_eigvalsh", "f64[3,3].grad", CLOSE + " twice")
+        w.grad("linalg_eigvalsh", "c128[2,2].grad", CLOSE + " twice")
         for op in ("mul.Tensor", "div.Tensor"):
             w.grad(op, "c128[3].grad, c128[3].grad", CLOSE + " twice")
         for op in ("view_as_real", "imag", "exp", "conj_physical"):

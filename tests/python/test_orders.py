@@ -173,6 +173,18 @@ class Determinants(unittest.TestCase):
             tenon.autograd.grad(tenon.linalg.slogdet(x)[1], x, create_graph=True)
 
 
+class Phases(unittest.TestCase):
+    """Complex vectors may be turned: what turns with them has no gradient."""
+
+    def test_a_result_that_turns_with_its_vectors_is_refused(self):
+        x, la = complexes(3, 3).requires_grad_(), tenon.linalg
+        for name, vectors in (("linalg_eig_backward", lambda: la.eig(x)[1]), ("linalg_eigh_backward", lambda: la.eigh(x + x.mH)[1]),
+                              ("svd_backward", lambda: la.svd(x)[0])):
+            tenon.autograd.grad((vectors().abs() ** 2 * numbers(3, 3)).sum(), x)
+            with self.assertRaisesRegex(RuntimeError, name + ": The .* in the complex case are specified up to multiplication by"):
+                tenon.autograd.grad((vectors().real * numbers(3, 3)).sum(), x)
+
+
 class Once(unittest.TestCase):
     """What has a first derivative alone."""
 
@@ -205,6 +217,15 @@ class Once(unittest.TestCase):
         self.assertTrue(grad.requires_grad)
         with self.assertRaisesRegex(NotImplementedError, "the derivative for '_cdist_backward' is not implemented."):
             grad.sum().backward()
+
+
+class Names(unittest.TestCase):
+    def test_cdist_takes_its_mode_by_name(self):
+        x = numbers(3, 2)
+        for mode in ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
+            self.assertTrue(tenon.allclose(tenon.cdist(x, x, 2.0, mode), (x[:, None] - x).norm(dim=2)))
+        with self.assertRaisesRegex(ValueError, "fast is not a valid value for compute_mode"):
+            tenon.cdist(x, x, compute_mode="fast")
 
 
 class RandomNumbers(unittest.TestCase):

@@ -103,6 +103,21 @@ static double logaddexp(double x, double y)
 }
 EXPORT2(logaddexp_f64, double, logaddexp(x, y))
 
+/* The one with the larger real part, and the logarithm of 1 and what is left of the other. */
+static cd logaddexp_complex(cd x, cd y)
+{
+    cd more = creal(x) >= creal(y) ? x : y, less = creal(x) >= creal(y) ? y : x;
+    if (isnan(creal(x)) || isnan(creal(y)) || isnan(cimag(x)) || isnan(cimag(y)))
+        return CMPLX((double)NAN, (double)NAN);
+    if (isinf(creal(less)) && creal(less) == creal(more))
+        return creal(less) < 0 ? less : clog(cexp(less) + cexp(more));
+    cd m = cexp(less - more);
+    double re = creal(m), im = cimag(m);
+    return more + CMPLX(0.5 * log1p(re * (2.0 + re) + im * im), atan2(im, 1.0 + re));
+}
+EXPORT2(logaddexp_c64, cf, logaddexp_complex((cd)x, (cd)y))
+EXPORT2(logaddexp_c128, cd, logaddexp_complex(x, y))
+
 #define MAGNITUDE(name, T, R, expression)                                              \
     void tni_libm_##name(void *out, const void *const *in, int64_t n, const void *ctx) \
     {                                                                                  \

@@ -30,7 +30,7 @@ TNI_LIBM_ONE(erfc_f32)
 TNI_LIBM_ONE(erfc_f64)
 TNI_LIBM_ONE(atan2_f64)
 TNI_LIBM_ONE(hypot_f64)
-TNI_LIBM_ONE(logaddexp_f64)
+TNI_LIBM_ALL(logaddexp)
 /* Complex numbers in, real ones out. */
 TNI_LIBM_ONE(abs_c64)
 TNI_LIBM_ONE(abs_c128)

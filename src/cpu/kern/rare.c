@@ -2,6 +2,7 @@
 /* cpu/kern/rare.c: loops over special functions. All are computed in double, one by one: they are
  * seldom what a program waits for, so they are compiled once. */
 #include "cpu/kern/rare.h"
+#include <complex.h>
 #include <stdlib.h>
 #include "cpu/kern/loop.h"
 
@@ -12,6 +13,11 @@
 static double sinc(double x)
 {
     return x == 0.0 ? 1.0 : sin(PI * x) / (PI * x);
+}
+
+static double complex sinc_complex(double complex x)
+{
+    return creal(x) == 0.0 && cimag(x) == 0.0 ? 1.0 : csin(PI * x) / (PI * x);
 }
 
 static double entr(double x)
@@ -160,6 +166,8 @@ RARE1(ndtri, tni_ndtri(x))
 RARE1(log_ndtr, tni_log_ndtr(x))
 RARE1(erfcx, tni_erfcx(x))
 RARE1(sinc, sinc(x))
+LOOP1(sinc_c64, float complex, (float complex)sinc_complex((double complex)x))
+LOOP1(sinc_c128, double complex, sinc_complex(x))
 RARE1(entr, entr(x))
 RARE1(j0, j0(x))
 RARE1(j1, j1(x))
@@ -280,12 +288,25 @@ LOOP1_TO(signbit_u8, uint8_t, uint8_t, x & 0)
                      [TN_DTYPE_BOOL] = name##_bool
 
 const tni_loop_table tni_rare = {
-    RARE_ROW(LGAMMA, lgamma), RARE_ROW(DIGAMMA, digamma), RARE_ROW(ERFINV, erfinv),
-    RARE_ROW(I0, i0),         RARE_ROW(I0E, i0e),         RARE_ROW(I1, i1),
-    RARE_ROW(I1E, i1e),       RARE_ROW(NDTRI, ndtri),     RARE_ROW(LOG_NDTR, log_ndtr),
-    RARE_ROW(ERFCX, erfcx),   RARE_ROW(SINC, sinc),       RARE_ROW(ENTR, entr),
-    RARE_ROW(J0, j0),         RARE_ROW(J1, j1),           RARE_ROW(Y0, y0),
+    RARE_ROW(LGAMMA, lgamma),
+    RARE_ROW(DIGAMMA, digamma),
+    RARE_ROW(ERFINV, erfinv),
+    RARE_ROW(I0, i0),
+    RARE_ROW(I0E, i0e),
+    RARE_ROW(I1, i1),
+    RARE_ROW(I1E, i1e),
+    RARE_ROW(NDTRI, ndtri),
+    RARE_ROW(LOG_NDTR, log_ndtr),
+    RARE_ROW(ERFCX, erfcx),
+    RARE_ROW(ENTR, entr),
+    RARE_ROW(J0, j0),
+    RARE_ROW(J1, j1),
+    RARE_ROW(Y0, y0),
     RARE_ROW(Y1, y1),
+    ROW(SINC) = {[TN_DTYPE_F32] = sinc_f32,
+                 [TN_DTYPE_F64] = sinc_f64,
+                 [TN_DTYPE_C64] = sinc_c64,
+                 [TN_DTYPE_C128] = sinc_c128},
 };
 
 const tni_loop_table tni_rare2 = {

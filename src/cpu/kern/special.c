@@ -90,5 +90,5 @@ const tni_loop_table TNI_KERN_NAME(tni_special2) = {
     ROW(ERFC) = {[TN_DTYPE_F32] = tni_libm_erfc_f32, [TN_DTYPE_F64] = tni_libm_erfc_f64},
     REAL_ROW(ATAN2, atan2),
     REAL_ROW(HYPOT, hypot),
-    REAL_ROW(LOGADDEXP, logaddexp),
+    SPECIAL_ROW(LOGADDEXP, logaddexp),
 };
