@@ -233,11 +233,12 @@ static PyObject *Tensor_backward(PyObject *self, PyObject *const *args, Py_ssize
 {
     static const char *const names[] = {"gradient", "retain_graph", "create_graph", "inputs", NULL};
     PyObject *a[4] = {NULL, NULL, NULL, NULL};
-    if (tnpy_arguments("backward", names, args, n, kwnames, a) < 0)
+    if (tnpy_arguments("Tensor.backward", names, args, n, kwnames, a) < 0)
         return NULL;
     if (a[0] && a[0] != Py_None && !tnpy_tensor(a[0])) {
-        PyErr_Format(PyExc_TypeError, "gradients can be either Tensors or None, but got %S",
-                     (PyObject *)Py_TYPE(a[0]));
+        PyObject *type = PyType_GetName(Py_TYPE(a[0]));
+        PyErr_Format(PyExc_TypeError, "gradients can be either Tensors or None, but got %U", type);
+        Py_XDECREF(type);
         return NULL;
     }
     if (!a[3] || a[3] == Py_None)

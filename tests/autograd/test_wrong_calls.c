@@ -365,3 +365,118 @@ TEST(forward_mode_refuses_wrong_calls)
     tn_tensor_unref(x);
     tn_tensor_unref(other);
 }
+
+/* ---- hooks that do what they should not ---- */
+
+enum { STRANGE = 6 };
+static tn_tensor *strange(int kind)
+{
+    static const tn_dtype dtypes[STRANGE] = {TN_DTYPE_F32, TN_DTYPE_F64, TN_DTYPE_I64,
+                                             TN_DTYPE_C64, TN_DTYPE_F32, TN_DTYPE_F32};
+    int64_t size = kind == 0 ? 3 : 2;
+    tn_tensor_opts opts = tn_opts(dtypes[kind], kind == 4 ? TN_META : TN_CPU);
+    tn_tensor *t = NULL;
+    EXPECT_OK(tn_ones(&size, kind == 5 ? 0 : 1, &opts, &t));
+    return t;
+}
+
+static tn_status give(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)grad;
+    *out = strange(*(int *)ctx);
+    return TN_OK;
+}
+
+static tn_status give_before(void *ctx, tn_node *node, tn_tensor *const *grads, int64_t n,
+                             tn_tensor **out)
+{
+    (void)node, (void)grads, (void)n;
+    out[0] = strange(*(int *)ctx);
+    return TN_OK;
+}
+
+static tn_status give_after(void *ctx, tn_node *node, tn_tensor *const *results, int64_t n_results,
+                            tn_tensor *const *grads, int64_t n_grads, tn_tensor **out)
+{
+    (void)node, (void)results, (void)n_results, (void)grads, (void)n_grads;
+    out[0] = strange(*(int *)ctx);
+    return TN_OK;
+}
+
+static tn_status give_and_fail(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)give(ctx, grad, out);
+    return TN_VALUE;
+}
+
+/* A gradient of another kind is refused or brought into form; what a hook gave is not lost. */
+TEST(hooks_may_give_anything)
+{
+    kit_warm_up();
+    for (int kind = 0; kind < STRANGE; kind++)
+        for (int where = 0; where < 5; where++) {
+            int64_t before = tni_test_live;
+            tn_tensor *x = kit_leaf(2, 3), *y = NULL, *z = NULL, *seed = kit_vector(2, 1);
+            ASSERT_OK(tn_mul(x, x, &y));
+            ASSERT_OK(tn_mul(y, y, &z));
+            tn_node *node = NULL;
+            ASSERT_OK(tn_tensor_grad_fn(y, &node));
+            if (where == 0)
+                ASSERT_OK(tn_tensor_add_hook(x, give, &kind, NULL, NULL));
+            if (where == 1)
+                ASSERT_OK(tn_tensor_add_hook(y, give, &kind, NULL, NULL));
+            if (where == 2)
+                ASSERT_OK(tn_node_add_pre_hook(node, give_before, &kind, NULL, NULL));
+            if (where == 3)
+                ASSERT_OK(tn_node_add_post_hook(node, give_after, &kind, NULL, NULL));
+            if (where == 4)
+                ASSERT_OK(tn_tensor_add_hook(y, give_and_fail, &kind, NULL, NULL));
+            tn_status status = tn_backward(&z, 1, &seed, NULL);
+            EXPECT(where != 4 || status == TN_VALUE);
+            tn_tensor *grad = tn_tensor_grad(x);
+            EXPECT(!grad || (tn_tensor_ndim(grad) == 1 && tn_tensor_sizes(grad)[0] == 2 &&
+                             tn_tensor_dtype(grad) == TN_DTYPE_F32 &&
+                             tn_tensor_device(grad).type == TN_DEVICE_CPU));
+            if (grad && status != TN_OK)
+                EXPECT(!"a gradient of a pass that failed before");
+            tn_tensor_unref(x);
+            tn_tensor_unref(y);
+            tn_tensor_unref(z);
+            tn_tensor_unref(seed);
+            tn_clear_error();
+            EXPECT_EQ_INT(tni_test_live, before);
+        }
+}
+
+/* A hook that takes the graph from under the pass, as far as it can reach. */
+static struct {
+    tn_tensor *x, *y, *z;
+    tn_hook *hook;
+} reach;
+
+static tn_status pull(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)ctx, (void)grad, (void)out;
+    tn_tensor_unref(TN_MOVE(reach.z));
+    tn_tensor_unref(TN_MOVE(reach.y));
+    tn_hook_remove(TN_MOVE(reach.hook));
+    TN_TRY(tn_tensor_set_grad(reach.x, NULL));
+    return tn_tensor_set_requires_grad(reach.x, false);
+}
+
+TEST(hooks_may_let_go_of_the_graph_and_of_themselves)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    reach.x = kit_leaf(1, 3);
+    ASSERT_OK(tn_mul(reach.x, reach.x, &reach.y));
+    ASSERT_OK(tn_mul(reach.y, reach.y, &reach.z));
+    ASSERT_OK(tn_tensor_add_hook(reach.y, pull, NULL, NULL, &reach.hook));
+    tn_tensor *z = tn_tensor_ref(reach.z);
+    EXPECT_OK(tn_tensor_backward(z)); /* what does not require grad any more gets none */
+    EXPECT(tn_tensor_grad(reach.x) == NULL && !reach.y && !reach.z);
+    tn_tensor_unref(z);
+    tn_tensor_unref(TN_MOVE(reach.x));
+    tn_clear_error();
+    EXPECT_EQ_INT(tni_test_live, before);
+}
