@@ -2,6 +2,7 @@
 /* composite/margin.c: losses with margins, and of the Poisson distribution. */
 #include "core/tensor.h"
 #include "gen/composites.h"
+#include "shape/structured.h"
 #include "tenon/ops.h"
 
 static tn_tensor *reduced(tn_tensor *loss, int64_t reduction)
@@ -121,6 +122,9 @@ tn_status tni_composite_soft_margin_loss(tn_tensor *self, tn_tensor *target, int
 {
     tn_scope *scope;
     TN_TRY(check_reduction(reduction));
+    tn_dtype dtype = tn_promote_types((tn_dtype)self->dtype, (tn_dtype)target->dtype);
+    TN_TRY(tni_check_cast(tn_dtype_is_integral(dtype, true) ? TN_DTYPE_F32 : dtype,
+                          (tn_dtype)self->dtype));
     TN_TRY(tn_scope_enter(&scope));
     /* Beyond 40 the 1 is less than half a unit in the last place of a float64. */
     tn_tensor *loss = tnx_softplus(tnx_neg(tnx_mul(self, target)), tn_int(1), tn_int(40));

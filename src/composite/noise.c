@@ -2,6 +2,7 @@
 /* composite/noise.c: activations with random slopes, and kinds of dropout, in terms of random fills
  * and products. */
 #include <math.h>
+#include <string.h>
 #include "composite/leave.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
@@ -226,14 +227,32 @@ DROPOUT(feature_alpha_dropout, true, true)
 
 /* ---- gradients by their own names ---- */
 
+/* @p t with @p value where @p mask holds. It keeps the strides of @p t, which masked_fill does not.
+ */
+static tn_tensor *zeroed(tn_tensor *t, tn_tensor *mask, tn_scalar value)
+{
+    if (!t || !mask || t->ndim != mask->ndim ||
+        memcmp(t->sizes, mask->sizes, (size_t)t->ndim * sizeof *t->sizes) != 0)
+        return tnx_masked_fill(t, mask, value);
+    tn_tensor *made = tnx_clone(t, TN_FORMAT_PRESERVE);
+    return tnx_masked_fill_(made, mask, value);
+}
+
 tn_status tni_composite_shrink_backward(tn_tensor *grad, tn_tensor *self, tn_scalar lambd,
                                         tn_tensor **out)
 {
     tn_scope *scope;
+    tn_dtype dtype = TN_DTYPE_NONE;
     tn_scalar below = tn_float(-tn_scalar_to_double(lambd));
+    TN_CHECK(!tn_dtype_is_complex((tn_dtype)grad->dtype) &&
+                 !tn_dtype_is_complex((tn_dtype)self->dtype),
+             TN_UNSUPPORTED, "\"shrink_backward_cpu\" not implemented for '%s'",
+             tni_dtype_text(tn_promote_types((tn_dtype)grad->dtype, (tn_dtype)self->dtype)));
+    TN_TRY(tn_result_type(grad, self, &dtype));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *inside = tnx_logical_and(tnx_ge_scalar(self, below), tnx_le_scalar(self, lambd));
-    return tni_leave(scope, tnx_masked_fill(grad, inside, tn_int(0)), out);
+    tn_tensor *wide = tnx_to_dtype(grad, dtype, false, false, TN_FORMAT_NONE);
+    return tni_leave(scope, zeroed(wide, inside, tn_int(0)), out);
 }
 
 tn_status tni_composite_logit_backward(tn_tensor *grad_output, tn_tensor *self, tn_opt_float eps,
@@ -247,5 +266,5 @@ tn_status tni_composite_logit_backward(tn_tensor *grad_output, tn_tensor *self, 
         tnx_logical_or(tnx_lt_scalar(self, tn_float(low)), tnx_gt_scalar(self, tn_float(high)));
     tn_tensor *slope = tnx_div(grad_output, product);
     tn_scalar there = eps.has ? tn_int(0) : tn_float((double)NAN);
-    return tni_leave(scope, tnx_masked_fill(slope, outside, there), out);
+    return tni_leave(scope, zeroed(slope, outside, there), out);
 }

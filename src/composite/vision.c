@@ -8,6 +8,16 @@
 
 /* ---- channels ---- */
 
+/* @p made in the memory format that @p self suggests, also where sizes of 1 leave that open. */
+static tn_status like_input(const tn_tensor *self, tn_tensor **made, tn_tensor **out)
+{
+    tn_memory_format format = tni_suggest_format(self);
+    if (format != TN_FORMAT_CONTIGUOUS)
+        return tn_clone(*made, format, out);
+    *out = TN_MOVE(*made);
+    return TN_OK;
+}
+
 /* The last three dimensions of @p self taken apart into five, those put in another order, and
  * joined to three again: a dense copy. */
 static tn_status rearrange(tn_tensor *self, const int64_t parts[5], const int64_t turned[5],
@@ -29,8 +39,10 @@ static tn_status rearrange(tn_tensor *self, const int64_t parts[5], const int64_
     TN_TRY(tn_reshape(self, sizes, n + 2, &apart));
     TN_TRY(tn_permute(apart, order, n + 2, &moved));
     TN_TRY(tn_clone(moved, TN_FORMAT_CONTIGUOUS, &dense));
+    TN_AUTO(tn_tensor) made = NULL;
     memcpy(sizes + n - 3, joined, 3 * sizeof *joined);
-    return tn_view(dense, sizes, n, out);
+    TN_TRY(tn_view(dense, sizes, n, &made));
+    return like_input(self, &made, out);
 }
 
 tn_status tni_composite_pixel_shuffle(tn_tensor *self, int64_t upscale_factor, tn_tensor **out)
@@ -99,8 +111,10 @@ tn_status tni_composite_channel_shuffle(tn_tensor *self, int64_t groups, tn_tens
         return tn_alias(self, out);
     TN_TRY(tn_reshape(self, sizes, 4, &apart));
     TN_TRY(tn_transpose(apart, 1, 2, &turned));
+    TN_AUTO(tn_tensor) made = NULL;
     TN_TRY(tn_contiguous(turned, TN_FORMAT_CONTIGUOUS, &dense));
-    return tn_reshape(dense, self->sizes, self->ndim, out);
+    TN_TRY(tn_reshape(dense, self->sizes, self->ndim, &made));
+    return like_input(self, &made, out);
 }
 
 /* ---- grids ---- */

@@ -4,6 +4,7 @@
 #include "cpu/run.h"
 #include "gen/cpu.h"
 #include "gen/kernels.h"
+#include "shape/structured.h"
 #include "tenon/ops.h"
 
 enum { NONE = 0, MEAN = 1, SUM = 2 };
@@ -67,9 +68,15 @@ tn_status tni_kernel_huber_loss(tn_call *call, tn_tensor *self, tn_tensor *targe
                                 int64_t reduction, double delta, tn_tensor **out)
 {
     (void)call;
+    TN_AUTO(tn_tensor) wide = NULL;
+    TN_AUTO(tn_tensor) loss = NULL;
     TN_CHECK(delta > 0, TN_INVALID, "huber_loss does not support non-positive values for delta.");
-    return difference("huber_loss", "huber_cpu", TNI_LOOP_HUBER, self, target, reduction, delta,
-                      out);
+    TN_TRY(check_reduction(reduction));
+    TN_TRY(difference("huber_loss", "huber_cpu", TNI_LOOP_HUBER, self, target, NONE, delta, &wide));
+    /* The dtype of this loss is that of self, whatever the target has. */
+    TN_TRY(tni_check_cast((tn_dtype)wide->dtype, (tn_dtype)self->dtype));
+    TN_TRY(tn_to_dtype(wide, (tn_dtype)self->dtype, false, false, TN_FORMAT_NONE, &loss));
+    return reduce(&loss, reduction, out);
 }
 
 /* ---- backward ---- */

@@ -219,6 +219,8 @@ def losses(w):
     w.case("binary_cross_entropy", "f32[3]=1, f64[3]=0")
     w.case("smooth_l1_loss", "f32[3], f32[3], 1, -1.0")
     w.case("huber_loss", "f32[3], f32[3], 1, 0.0")
+    w.case("huber_loss", "f32[2,3], f64[3], 0")
+    w.case("huber_loss", "i64[3], f32[3], 0")
     w.case("mse_loss_backward", "f32[3], f32[3], f64[3], 1")
     w.case("gelu", "f32[3], approximate='x'")
     w.case("elu_backward", "f32[2], -1, 1, 1, True, f32[2]")

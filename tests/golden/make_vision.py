@@ -78,8 +78,9 @@ def channels(w):
         w.case("pixel_unshuffle", args)
     for args in ("f32[1,6,2,2], 3", "f32[2,4,3], 2", "f32[1,6,2,2], 4", "f32[2,4], 2", "f32[1,6,2,2], 0"):
         w.case("channel_shuffle", args)
-    w.case("pixel_shuffle", "f32[1,4,2,2].cl, 2", "strides=no")
-    w.case("channel_shuffle", "f32[1,6,2,2].cl, 2", "strides=no")
+    w.case("pixel_shuffle", "f32[1,4,2,2].cl, 2")
+    w.case("channel_shuffle", "f32[1,6,2,2].cl, 2")
+    w.case("pixel_unshuffle", "f32[2,2,4,6].cl, 2")
 
 
 def distances(w):
