@@ -49,6 +49,14 @@ TN_API void tn_wait_end(void);
 TN_API void tn_hold_begin(tn_wait_kind kind, const void *what, const char *name);
 TN_API void tn_hold_end(tn_wait_kind kind, const void *what);
 
+/** This thread is in a function of the program's that the library calls outside of operators, such
+ * as one of a binding's users: the doctor says that it is there, and the watchdog watches it. @p
+ * text
+ *  ("step (train.py:12)", at most 39 characters are kept) is for people. They nest; the end names
+ * the same text, by its address. */
+TN_API void tn_code_begin(const char *text);
+TN_API void tn_code_end(const char *text);
+
 /* ---- the doctor ---- */
 
 /** How a report is written. */

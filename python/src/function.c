@@ -284,7 +284,7 @@ static int run_forward(call *c)
     PyObject *forward = PyObject_GetAttr(c->cls, s_forward);
     PyObject *args = c->setup ? Py_NewRef(c->args) : with_context(c);
     if (forward && args)
-        c->output = PyObject_Call(forward, args, NULL);
+        c->output = tnpy_call_user(forward, args);
     Py_XDECREF(forward);
     Py_XDECREF(args);
     if (!c->output || !c->setup)
@@ -497,7 +497,7 @@ static tn_status on_backward(tn_function_ctx *ctx, tn_tensor *const *grads, int 
     running = &r;
     PyObject *fn = backward_function((PyObject *)o);
     PyObject *args = fn ? callback_args(o, grads, n_grads, o->n_outputs, false) : NULL;
-    PyObject *result = args ? PyObject_Call(fn, args, NULL) : NULL;
+    PyObject *result = args ? tnpy_call_user(fn, args) : NULL;
     running = r.outer;
     Py_XDECREF(fn);
     Py_XDECREF(args);
@@ -521,7 +521,7 @@ static tn_status on_jvp(tn_function_ctx *ctx, tn_tensor *const *tangents, int n,
     PyObject *fn = PyObject_GetAttr(c->cls, s_jvp);
     PyObject *args =
         fn ? callback_args(c->context, tangents, n, count_args(c->context, n), true) : NULL;
-    PyObject *result = args ? PyObject_Call(fn, args, NULL) : NULL;
+    PyObject *result = args ? tnpy_call_user(fn, args) : NULL;
     Py_XDECREF(fn);
     Py_XDECREF(args);
     int rc = result

@@ -166,7 +166,7 @@ static tn_status tensor_hook(void *ctx, tn_tensor *grad, tn_tensor **out)
 {
     PyGILState_STATE state = tnpy_lock_any();
     PyObject *arg = tnpy_wrap_borrowed(grad);
-    PyObject *result = arg ? PyObject_CallFunctionObjArgs(function_of(ctx), arg, NULL) : NULL;
+    PyObject *result = arg ? tnpy_call_hook(function_of(ctx), arg, NULL) : NULL;
     Py_XDECREF(arg);
     tn_status status = take_result(function_of(ctx), grad, result, out);
     Py_XDECREF(result);
@@ -178,7 +178,7 @@ static tn_status accumulated_hook(void *ctx, tn_tensor *t)
 {
     PyGILState_STATE state = tnpy_lock_any();
     PyObject *arg = tnpy_wrap_borrowed(t);
-    PyObject *result = arg ? PyObject_CallFunctionObjArgs(function_of(ctx), arg, NULL) : NULL;
+    PyObject *result = arg ? tnpy_call_hook(function_of(ctx), arg, NULL) : NULL;
     Py_XDECREF(arg);
     tn_status status = TN_OK;
     if (result && tnpy_tensor(result)) {
@@ -257,7 +257,7 @@ static tn_status pre_hook(void *ctx, tn_node *node, tn_tensor *const *grads, int
     n = shown(node, n);
     PyGILState_STATE state = tnpy_lock_any();
     PyObject *arg = wrap_tuple(grads, n);
-    PyObject *result = arg ? PyObject_CallFunctionObjArgs(function_of(ctx), arg, NULL) : NULL;
+    PyObject *result = arg ? tnpy_call_hook(function_of(ctx), arg, NULL) : NULL;
     Py_XDECREF(arg);
     tn_status status = take_results(function_of(ctx), result, grads, n, out);
     Py_XDECREF(result);
@@ -271,8 +271,7 @@ static tn_status post_hook(void *ctx, tn_node *node, tn_tensor *const *results, 
     n_grads = shown(node, n_grads);
     PyGILState_STATE state = tnpy_lock_any();
     PyObject *made = wrap_tuple(results, n_results), *given = wrap_tuple(grads, n_grads);
-    PyObject *result =
-        made && given ? PyObject_CallFunctionObjArgs(function_of(ctx), made, given, NULL) : NULL;
+    PyObject *result = made && given ? tnpy_call_hook(function_of(ctx), made, given) : NULL;
     Py_XDECREF(made);
     Py_XDECREF(given);
     tn_status status = take_results(function_of(ctx), result, results, n_results, out);
@@ -395,8 +394,7 @@ static tn_status saved_pack(void *ctx, tn_tensor *t, void **out)
 {
     PyGILState_STATE state = tnpy_lock_any();
     PyObject *arg = tnpy_wrap_borrowed(t);
-    PyObject *packed =
-        arg ? PyObject_CallFunctionObjArgs(PyTuple_GetItem(function_of(ctx), 0), arg, NULL) : NULL;
+    PyObject *packed = arg ? tnpy_call_hook(PyTuple_GetItem(function_of(ctx), 0), arg, NULL) : NULL;
     Py_XDECREF(arg);
     tnpy_held *held = packed ? tnpy_hold(packed) : NULL;
     Py_XDECREF(packed);
@@ -410,8 +408,8 @@ static tn_status saved_pack(void *ctx, tn_tensor *t, void **out)
 static tn_status saved_unpack(void *ctx, void *packed, tn_tensor **out)
 {
     PyGILState_STATE state = tnpy_lock_any();
-    PyObject *result = PyObject_CallFunctionObjArgs(PyTuple_GetItem(function_of(ctx), 1),
-                                                    ((tnpy_held *)packed)->object, NULL);
+    PyObject *result =
+        tnpy_call_hook(PyTuple_GetItem(function_of(ctx), 1), ((tnpy_held *)packed)->object, NULL);
     tn_tensor *t = result ? tnpy_tensor(result) : NULL;
     tn_status status = TN_OK;
     if (t) {

@@ -139,6 +139,10 @@ PyGILState_STATE tnpy_lock_any(void);
 void tnpy_unlock_any(PyGILState_STATE state);
 /* Does this thread hold the lock? */
 int tnpy_has_lock(void);
+/* Call a user's function that runs outside of operators; the doctor can name it meanwhile. @p
+ * second may be NULL. */
+PyObject *tnpy_call_user(PyObject *fn, PyObject *args);
+PyObject *tnpy_call_hook(PyObject *fn, PyObject *first, PyObject *second);
 /* Drop a reference now, or when somebody next has the lock. Needs no lock, allocates nothing that
  * could fail to be freed. */
 void tnpy_release(PyObject *o);

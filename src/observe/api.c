@@ -44,6 +44,16 @@ void tn_hold_end(tn_wait_kind kind, const void *what)
     tni_hold_end((tni_wait_kind)kind, (uintptr_t)what);
 }
 
+void tn_code_begin(const char *text)
+{
+    tni_hold_begin((tni_wait_kind)TNI_HELD_CODE, (uintptr_t)text, text);
+}
+
+void tn_code_end(const char *text)
+{
+    tni_hold_end((tni_wait_kind)TNI_HELD_CODE, (uintptr_t)text);
+}
+
 /* ---- the doctor ---- */
 
 static uint64_t now_ns(void)

@@ -20,6 +20,7 @@
 #include "core/device.h"
 #include "core/keys.h"
 #include "observe/layout.h"
+#include "observe/reader.h"
 #include "observe/record_file.h"
 #include "observe/watchdog.h"
 #include "tenon/dispatch.h"
@@ -490,6 +491,11 @@ uint64_t tni_flight_request(const tni_flight_thread *t, const tni_flight_frame *
         hash = mix(hash, t->passes[passes - 1].id);
     } else {
         hash = mix(mix(mix(hash, wait->kind), wait->what), wait->since);
+        for (uint32_t i = 0; i < t->marks.n_held && i < TNI_MARK_HELD; i++) {
+            const tni_mark *m = &t->marks.held[i];
+            if (m->kind == TNI_HELD_CODE)
+                hash = mix(mix(hash, m->what), m->since);
+        }
     }
     return (uint64_t)(hash | 1) << 32 | depth;
 }

@@ -21,6 +21,9 @@ static uint64_t outer_hash(const tni_seen_thread *t)
     hash = mix(hash, &t->block.began, sizeof t->block.began);
     hash = mix(hash, &t->block.calls, sizeof t->block.calls);
     hash = mix(hash, t->frames, n * sizeof *t->frames);
+    const tni_mark *code = tni_seen_code(t);
+    if (code)
+        hash = mix(mix(hash, &code->what, sizeof code->what), &code->since, sizeof code->since);
     for (int i = 0; i < TNI_FLIGHT_PASSES; i++) {
         hash = mix(hash, &t->block.passes[i].id, sizeof(uint32_t));
         hash = mix(hash, &t->block.passes[i].n_done, sizeof(uint32_t));

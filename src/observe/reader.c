@@ -422,6 +422,16 @@ void tni_seen_clear(tni_seen *seen)
 
 /* ---- two looks ---- */
 
+const tni_mark *tni_seen_code(const tni_seen_thread *t)
+{
+    const tni_thread_marks *m = &t->block.marks;
+    for (uint32_t i = m->n_held < TNI_MARK_HELD ? m->n_held : TNI_MARK_HELD; i-- > 0;) {
+        if (m->held[i].kind == TNI_HELD_CODE)
+            return &m->held[i];
+    }
+    return NULL;
+}
+
 /* Then it has a stamp, unless the recorder is off. */
 static bool is_call(const tni_flight_frame *f)
 {

@@ -18,6 +18,9 @@ enum {
     TNI_SEEN_CYCLE_DEPTH = 24, /* frames that repeat are a cycle from here on */
 };
 
+/* Among what a thread holds: a function that it is in, see tn_code_begin. */
+enum { TNI_HELD_CODE = 16 };
+
 /* A process that the one that is looked at has started. */
 typedef struct tni_seen_child {
     uint32_t pid;
@@ -105,6 +108,8 @@ void tni_process_close(tni_process_records *records);
 TN_NODISCARD tn_status tni_seen_read_all(const tni_process_records *records, tni_seen *out);
 /* Ask the system about the threads of @p pid. */
 void tni_process_look(int pid, tni_seen *seen);
+/* The innermost function of the program's that the thread has said it is in; NULL: none. */
+const tni_mark *tni_seen_code(const tni_seen_thread *t);
 /* The call that the innermost frame made last and that has ended; NULL when it is not known to have
  * made one. */
 const tni_flight_frame *tni_last_inside(const tni_seen_thread *t);

@@ -101,10 +101,22 @@ static void add_marks(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
     }
     uint32_t n = m->n_held < TNI_MARK_HELD ? m->n_held : TNI_MARK_HELD;
     for (uint32_t i = 0; i < n; i++) {
-        tni_str_add(s, "  holds ");
-        tni_add_mark(s, &m->held[i]);
+        if (m->held[i].kind == TNI_HELD_CODE) {
+            tni_str_addf(s, "  in %s", m->held[i].text);
+        } else {
+            tni_str_add(s, "  holds ");
+            tni_add_mark(s, &m->held[i]);
+        }
         tni_add_for(s, seen, " ", m->held[i].since);
         tni_str_add(s, "\n");
+    }
+    const tni_seen_child *child = tni_find_child(seen, t);
+    if (child) {
+        tni_str_addf(s, "  waits for the end of %s %u (%s)",
+                     child->pid == t->child || seen->n_children == 1 ? "its child"
+                                                                     : "a child, perhaps",
+                     child->pid, child->name);
+        tni_str_add(s, child->has_record ? ", which uses Tenon, too\n" : "\n");
     }
     if (m->n_held > n)
         tni_str_addf(s, "  holds %u more, which are not named\n", m->n_held - n);

@@ -156,6 +156,8 @@ static void add_thread_json(tni_str *s, const tni_seen *seen, const tni_seen_thr
         tni_str_addf(s, ", \"worker\": true, \"works_for\": %u", b->marks.works_for);
     if (tni_callout_name(b->marks.callout)[0])
         add_key_string(s, "callout", tni_callout_name(b->marks.callout));
+    if (tni_seen_code(t))
+        add_key_string(s, "code", tni_seen_code(t)->text);
     if (b->marks.wait.kind) {
         tni_str_add(s, ", \"waits_for\": ");
         add_mark_json(s, seen, &b->marks.wait);
@@ -165,8 +167,10 @@ static void add_thread_json(tni_str *s, const tni_seen *seen, const tni_seen_thr
     }
     tni_str_add(s, ", \"holds\": [");
     uint32_t n = b->marks.n_held < TNI_MARK_HELD ? b->marks.n_held : TNI_MARK_HELD;
-    for (uint32_t i = 0; i < n; i++) {
-        tni_str_add(s, i ? ", " : "");
+    for (uint32_t i = 0, told = 0; i < n; i++) {
+        if (b->marks.held[i].kind == TNI_HELD_CODE)
+            continue;
+        tni_str_add(s, told++ ? ", " : "");
         add_mark_json(s, seen, &b->marks.held[i]);
     }
     tni_str_addf(s, "], \"holds_unnamed\": %u, \"passes\": [", b->marks.n_held - n);

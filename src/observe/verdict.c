@@ -98,6 +98,7 @@ static void add_place(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
 {
     const tni_flight_frame *f = innermost(t);
     const tni_flight_pass *pass = inner_pass(t);
+    const tni_mark *code = tni_seen_code(t);
     const char *callout = tni_callout_name(t->block.marks.callout);
     char room[24];
     if (callout[0])
@@ -116,8 +117,12 @@ static void add_place(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
         tni_str_addf(s, "in node %s of a backward pass",
                      tni_seen_name(seen, TNI_NAME_NODE, pass->running_name, room));
     } else if (!callout[0]) {
-        tni_str_add(s, "outside of operators");
+        tni_str_add(s, code ? "outside of operators, in " : "outside of operators");
+        tni_str_add(s, code ? code->text : "");
+        return;
     }
+    if (code && (!f || (f->stamp && code->since >= f->stamp)))
+        tni_str_addf(s, ", in %s", code->text);
 }
 
 static uint64_t thread_since(const tni_seen_thread *t)
@@ -127,7 +132,8 @@ static uint64_t thread_since(const tni_seen_thread *t)
     if (t->n_frames)
         return tni_frame_since(t, t->n_frames - 1);
     const tni_flight_pass *pass = inner_pass(t);
-    return pass ? pass->began : 0;
+    const tni_mark *code = tni_seen_code(t);
+    return code ? code->since : pass ? pass->began : 0;
 }
 
 /* @p before: what stands between it and the words before, when it is known. */
@@ -303,8 +309,7 @@ static int find_crowded(const tni_seen *seen, const tni_seen_thread *t)
     return -1;
 }
 
-/* The child that a thread sleeps for; NULL: it does not, or none is known. */
-static const tni_seen_child *find_child(const tni_seen *seen, const tni_seen_thread *t)
+const tni_seen_child *tni_find_child(const tni_seen *seen, const tni_seen_thread *t)
 {
     uint32_t n = seen->n_children < TNI_SEEN_CHILDREN ? seen->n_children : TNI_SEEN_CHILDREN;
     if (!t->waits_for_child)
@@ -345,6 +350,7 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
     const tni_flight_frame *f = innermost(t);
     bool busy = is_busy(t);
     v->kind = t->block.marks.callout             ? TNI_VERDICT_CALLOUT
+              : !f && !inner_pass(t)             ? TNI_VERDICT_CALLOUT
               : f && f->stage < TNI_STAGE_INVOKE ? TNI_VERDICT_DISPATCHER
               : f && busy                        ? TNI_VERDICT_SPINNING
               : f && t->alive                    ? TNI_VERDICT_BLOCKED
@@ -359,7 +365,7 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
     add_for(&v->text, seen, t, ",");
     if (t->cpu >= 0)
         tni_str_addf(&v->text, " (%.0f %% of a processor)", 100 * (t->cpu > 1 ? 1 : t->cpu));
-    const tni_seen_child *child = busy ? NULL : find_child(seen, t);
+    const tni_seen_child *child = busy ? NULL : tni_find_child(seen, t);
     if (child) {
         judge_child(seen, t, child, v);
         return;
@@ -372,6 +378,11 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
     }
     switch (v->kind) {
     case TNI_VERDICT_CALLOUT:
+        if (!f && !t->block.marks.callout) {
+            tni_str_add(&v->next, "look at that function: what it waits for is its own; py-spy "
+                                  "dump, or --native, shows where");
+            break;
+        }
         tni_str_add(&v->next, "a hook or an observer must not wait for what comes after the call "
                               "that runs it; mark its waits with tn_wait_begin to see for what");
         break;
@@ -392,7 +403,7 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
 
 static bool is_stuck(const tni_seen_thread *t, bool two_looks)
 {
-    return (t->depth || inner_pass(t)) && !(two_looks && t->moved);
+    return (t->depth || inner_pass(t) || tni_seen_code(t)) && !(two_looks && t->moved);
 }
 
 bool tni_must_look_again(const tni_seen *seen, uint64_t ns)
@@ -562,6 +573,26 @@ static void judge_idle(const tni_seen *seen, tni_verdict *v)
                                   : "whatever it waits for is outside of Tenon: --native");
 }
 
+/* One thread is at work, and another waits for a child: which of them hangs, if any, is not known.
+ */
+static void add_waiting_parent(const tni_seen *seen, tni_verdict *v)
+{
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
+        const tni_seen_thread *t = &seen->threads[i];
+        const tni_seen_child *child = tni_find_child(seen, t);
+        if (!child || t->block.tid == v->tid)
+            continue;
+        tni_str_addf(&v->text, "; thread %u waits for the end of ", t->block.tid);
+        tni_str_addf(&v->text, "%s %u (%s)",
+                     child->pid == t->child || seen->n_children == 1 ? "its child"
+                                                                     : "a child, perhaps",
+                     child->pid, child->name);
+        if (child->has_record)
+            tni_str_addf(&v->next, "; the child uses Tenon, too: tenon doctor %u", child->pid);
+        return;
+    }
+}
+
 void tni_judge(const tni_seen *seen, bool two_looks, tni_verdict *out)
 {
     memset(out, 0, sizeof *out);
@@ -578,6 +609,8 @@ void tni_judge(const tni_seen *seen, bool two_looks, tni_verdict *out)
             tni_verdict_clear(&v);
         }
     }
+    if (out->kind >= TNI_VERDICT_PROGRESS && out->kind != TNI_VERDICT_IDLE)
+        add_waiting_parent(seen, out);
     if (out->kind != TNI_VERDICT_IDLE) {
         if (!seen->pid && !seen->in_use && seen->head.ended != 1 && out->text.n)
             tni_str_add(&out->text, seen->head.ended == 2 ? "; the watchdog ended the program there"

@@ -71,6 +71,8 @@ void tni_add_kernel(tni_str *s, const tni_seen *seen, const tni_flight_frame *fr
 uint64_t tni_frame_since(const tni_seen_thread *t, uint32_t i);
 /* Length of the cycle that the innermost frames run through, 0 when they do not repeat. */
 uint32_t tni_seen_cycle(const tni_seen_thread *t);
+/* The child that a thread sleeps for; NULL: it does not, or none is known. */
+const tni_seen_child *tni_find_child(const tni_seen *seen, const tni_seen_thread *t);
 /* The threads that keep @p waiting from going on: index into seen->threads, or -1. */
 int tni_find_holder(const tni_seen *seen, const tni_seen_thread *waiting);
 

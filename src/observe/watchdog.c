@@ -71,8 +71,8 @@ static bool is_at_work(const tni_seen_thread *t)
 {
     unsigned wait = t->block.marks.wait.kind;
     return !t->block.marks.is_worker &&
-           (t->depth || t->block.n_passes || wait == TNI_WAIT_LOCK || wait == TNI_WAIT_ONCE ||
-            wait == TNI_WAIT_SPIN || wait == TNI_WAIT_INTERPRETER);
+           (t->depth || t->block.n_passes || tni_seen_code(t) || wait == TNI_WAIT_LOCK ||
+            wait == TNI_WAIT_ONCE || wait == TNI_WAIT_SPIN || wait == TNI_WAIT_INTERPRETER);
 }
 
 /* ---- acting ---- */

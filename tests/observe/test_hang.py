@@ -60,6 +60,56 @@ except Exception as error:
     print("failed:", type(error).__name__, str(error).splitlines()[0])
 """
 
+FORWARD = """
+import os, time, tenon
+class Wait(tenon.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        print("ready", os.getpid(), flush=True)
+        time.sleep(1800)
+        return x * 2
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+Wait.apply(tenon.ones(3, requires_grad=True))
+"""
+
+BACKWARD = """
+import os, time, tenon
+class Wait(tenon.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, grad):
+        print("ready", os.getpid(), flush=True)
+        time.sleep(1800)
+        return grad * 2
+Wait.apply(tenon.ones(3, requires_grad=True)).sum().backward()
+"""
+
+PARENT = """
+import os, threading, time, tenon
+lib = tenon.library.Library("hang", "DEF")
+lib.define("stuck(Tensor x) -> Tensor")
+def stuck(x):
+    print("ready", os.getppid(), flush=True)
+    time.sleep(1800)
+    return x
+lib.impl("stuck", stuck, "CPU")
+x = tenon.ones(3)
+child = os.fork()
+if child == 0:
+    import ctypes, signal
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    tenon.ops.hang.stuck(x)
+def compute():
+    while True:
+        tenon.ones(3) + 1
+threading.Thread(target=compute, daemon=True).start()
+os.wait()
+"""
+
 LOCK = """
 import os, threading, tenon
 (tenon.ones(3) + 1).sum()
@@ -157,6 +207,23 @@ class Hang(unittest.TestCase):
         result = self.watched(HOOK, "raise", lambda result: "in a tensor hook" in result.stderr and "failed" in result.stdout)
         self.assertIn("in a tensor hook of a backward pass", result.stderr)
         self.assertRegex(result.stdout, r"failed: \w+ .*interrupted by the watchdog")
+
+    def test_a_function_of_the_users_is_named_with_its_place(self):
+        verdict = self.verdict(FORWARD, lambda verdict: verdict["kind"] == "callout")
+        self.assertEqual(verdict["kind"], "callout")
+        self.assertIn("in Wait.forward (<string>:4)", verdict["text"])
+        verdict = self.verdict(BACKWARD, lambda verdict: verdict["kind"] == "pass")
+        self.assertEqual(verdict["kind"], "pass")
+        self.assertIn("in node WaitBackward of a backward pass, in Wait.backward (<string>:7)", verdict["text"])
+
+    def test_a_hook_is_named_with_its_place(self):
+        result = self.watched(HOOK, "report", lambda result: "in hook (<string>:" in result.stderr)
+        self.assertIn("in a tensor hook of a backward pass, in hook (<string>:", result.stderr)
+
+    def test_a_child_is_named_also_when_another_thread_computes(self):
+        verdict = self.verdict(PARENT, lambda verdict: verdict.get("child", {}).get("kind") == "blocked")
+        self.assertRegex(verdict["text"], r"thread \d+ waits for the end of its child \d+")
+        self.assertEqual(verdict["child"]["kind"], "blocked")
 
     def test_a_lock_of_pythons_is_outside_of_tenon(self):
         verdict = self.verdict(LOCK, lambda verdict: "the main thread sleeps" in verdict["text"])

@@ -25,6 +25,13 @@ class Profiler(unittest.TestCase):
         self.assertIn("Self CPU time total:", table)
         self.assertIn("aten::matmul", table)
 
+    def test_a_table_is_not_sorted_by_what_events_do_not_have(self):
+        with tenon.profiler.profile() as prof:
+            tenon.ones(3) + 1
+        with self.assertRaisesRegex(AttributeError, "'FunctionEventAvg' object has no attribute 'nonsense'"):
+            prof.key_averages().table(sort_by="nonsense")
+        self.assertIn("aten::add", prof.key_averages().table(sort_by="cuda_time_total"))
+
     def test_nothing_is_measured_outside(self):
         with profile() as prof:
             pass

@@ -142,7 +142,10 @@ class EventList(list):
         if sort_by is not None:
             # There is no device: what is sorted by its time is sorted by the CPU's.
             attribute = str(sort_by).replace("cuda", "cpu").replace("device", "cpu")
-            rows.sort(key=lambda e: getattr(e, attribute, 0), reverse=True)
+            for e in rows:
+                if not hasattr(e, attribute):
+                    raise AttributeError("%r object has no attribute %r" % (type(e).__name__, str(sort_by)))
+            rows.sort(key=lambda e: getattr(e, attribute), reverse=True)
         total = sum(e.self_cpu_time_total for e in self)
 
         def percent(us):
