@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Models from the network. Tenon loads what is in a local folder, and downloads nothing."""
+"""Models and weights from elsewhere. Weights are fetched by their URL and kept; programs (hubconf.py) are loaded from
+local folders alone, for they would be run."""
 
 import os
 import re
@@ -22,7 +23,7 @@ def _get_torch_home():
 
 
 def get_dir():
-    """Where downloads would lie: $TORCH_HOME/hub, or ~/.cache/torch/hub."""
+    """Where downloads lie: $TORCH_HOME/hub, or ~/.cache/torch/hub."""
     return os.path.join(_get_torch_home(), "hub") if _dir is None else _dir
 
 
@@ -32,7 +33,7 @@ def set_dir(d):
 
 
 def _no_network(what):
-    raise RuntimeError("Tenon does not use the network: %s; fetch it by other means and load it from its file" % what)
+    raise RuntimeError("Tenon fetches no programs: %s; clone it, and load it with source='local'" % what)
 
 
 def _config(folder):
@@ -81,17 +82,48 @@ def help(github, model, force_reload=False, skip_validation=False, trust_repo=No
 
 def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None,
                              weights_only=True):
-    """What lies in the cache under the name of the URL's last part; nothing is downloaded."""
+    """What lies under the URL, or in the cache under the name of its last part."""
     import tenon
-    name = file_name or os.path.basename(url.split("?")[0])
-    path = os.path.join(model_dir or os.path.join(get_dir(), "checkpoints"), name)
+    folder = model_dir or os.path.join(get_dir(), "checkpoints")
+    os.makedirs(folder, exist_ok=True)
+    name = file_name or os.path.basename(urlparse(url).path)
+    path = os.path.join(folder, name)
     if not os.path.exists(path):
-        _no_network("cannot download %s to %s" % (url, path))
+        sys.stderr.write('Downloading: "%s" to %s\n' % (url, path))
+        found = HASH_REGEX.search(name) if check_hash else None
+        download_url_to_file(url, path, found.group(1) if found else None, progress=progress)
     return tenon.load(path, map_location=map_location, weights_only=weights_only)
 
 
 def download_url_to_file(url, dst, hash_prefix=None, progress=True):
-    _no_network("cannot download %s" % url)
+    """Fetch a file. It stands at ``dst`` when all of it has come and its SHA-256 begins with ``hash_prefix``; what was
+    there before stays otherwise."""
+    import hashlib
+    import uuid
+    from urllib.request import Request, urlopen
+    dst = os.path.expanduser(dst)
+    answer = urlopen(Request(url, headers={"User-Agent": "torch.hub"}))
+    length = answer.headers.get("Content-Length")
+    length = int(length) if length is not None and length.isdigit() and int(length) > 0 else None
+    part = "%s.%s.partial" % (dst, uuid.uuid4().hex)
+    try:
+        seen, total = hashlib.sha256(), 0
+        bar = __getattr__("tqdm")(total=length, disable=not progress, unit="B", unit_scale=True, unit_divisor=1024)
+        with answer, open(part, "xb") as file, bar:
+            while block := answer.read(READ_DATA_CHUNK):
+                file.write(block)
+                seen.update(block)
+                total += len(block)
+                bar.update(len(block))
+        if length is not None and total != length:
+            raise RuntimeError("%s ended after %d bytes of %d" % (url, total, length))
+        digest = seen.hexdigest()
+        if hash_prefix is not None and digest[:len(hash_prefix)] != hash_prefix:
+            raise RuntimeError('invalid hash value (expected "%s", got "%s")' % (hash_prefix, digest))
+        os.replace(part, dst)
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
 
 
 def __getattr__(name):

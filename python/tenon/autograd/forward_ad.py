@@ -50,6 +50,8 @@ def make_dual(tensor, tangent, *, level=None):
         raise ValueError("Expected primal to be floating point or complex, but got: %s" % tensor.dtype)
     if not (tangent.is_floating_point() or tangent.is_complex()):
         raise ValueError("Expected tangent to be floating point or complex, but got: %s" % tangent.dtype)
+    if tangent.dtype != tensor.dtype and tangent.is_complex() == tensor.is_complex():
+        tangent = tangent.to(tensor.dtype)
     return _C._make_dual(tensor, tangent)
 
 

@@ -71,6 +71,12 @@ class Measurement:
         return "\n".join(lines)
 
 
+def _dedent(text):
+    """Statements as they stand in a program: without the empty lines and the margin around them."""
+    import textwrap
+    return textwrap.dedent(text).strip("\n ")
+
+
 class Timer:
     """Measures a statement, with num_threads threads."""
 
@@ -78,6 +84,7 @@ class Timer:
                  sub_label=None, description=None, env=None, num_threads=1, language="python"):
         if str(language).lower().rsplit(".", 1)[-1] not in ("python", "py"):
             raise NotImplementedError("Timer measures Python statements, not %s" % (language,))
+        stmt, setup = (_dedent(text) if isinstance(text, str) else text for text in (stmt, setup))
         names = dict(globals or {})
         import tenon
         names.setdefault("torch", tenon)
