@@ -2,6 +2,8 @@
 /* autograd/formula_order.c: gradients of what picks elements by order, and of running sums and
  * products. See formula.c. */
 #include "autograd/formula.h"
+#include "autograd/meta.h"
+#include "core/state.h"
 #include "gen/gradients.h"
 
 #include <float.h>
@@ -78,11 +80,70 @@ static tn_tensor *weighted(sums_fn sums, tn_tensor *t, tn_tensor *self, int64_t 
     return tnx_sub(more, less, tn_int(1));
 }
 
+/* ---- the same, to be differentiated again ----
+ * Sums in logarithms are not differentiable where a weight is 0. What is recorded is linear in the
+ * weights, as it should be: exp(x_i - y_j), which is at most 1, for all j >= i; of long lines in
+ * two factors. */
+
+enum { LONG_LINE = 1024 };
+
+static bool again(const tn_tensor *a, const tn_tensor *b)
+{
+    return tni_recording && (tni_requires_grad(a) || tni_requires_grad(b));
+}
+
+/* 0 where j < i. Dimensions @p dim and dim + 1 are i and j. */
+static tn_tensor *all_ratios(tn_tensor *self, int64_t dim, tn_tensor *result)
+{
+    int64_t n = self->sizes[dim], sizes[TN_MAX_DIMS], trailing = self->ndim - 1 - dim;
+    for (int64_t d = 0; d < trailing + 2; d++)
+        sizes[d] = d < 2 ? n : 1;
+    const tn_tensor_opts opts = tn_opts(TN_DTYPE_BOOL, self->device);
+    tn_tensor *later = tnx_triu(tnx_ones((const int64_t[]){n, n}, 2, &opts), 0);
+    later = tnx_reshape(later, sizes, trailing + 2);
+    tn_tensor *logs = tnx_sub(tnx_unsqueeze(self, dim + 1), tnx_unsqueeze(result, dim), tn_int(1));
+    tn_tensor *ratios = tnx_exp(tnx_where_scalarother(later, logs, tn_int(0)));
+    return tnx_where_scalarother(later, ratios, tn_int(0));
+}
+
+static tn_tensor *shared_maximum(tn_tensor *self, int64_t dim)
+{
+    tn_tensor *t = tnx_detach(self);
+    if (t && tn_dtype_is_complex((tn_dtype)t->dtype))
+        t = tnx_real(t);
+    return tnx_amax(t, &dim, 1, true);
+}
+
+static tn_tensor *linear_gradient(tn_tensor *grad, tn_tensor *self, int64_t dim, tn_tensor *result)
+{
+    const int64_t j = dim + 1;
+    if (self->sizes[dim] <= LONG_LINE)
+        return tnx_sum_dim(tnx_mul(tnx_unsqueeze(grad, dim), all_ratios(self, dim, result)), &j, 1,
+                           false, TN_DTYPE_NONE);
+    tn_tensor *most = shared_maximum(self, dim);
+    tn_tensor *parts = tnx_mul(grad, tnx_exp(tnx_sub(most, result, tn_int(1))));
+    return tnx_mul(cumsum_from_end(parts, dim), tnx_exp(tnx_sub(self, most, tn_int(1))));
+}
+
+static tn_tensor *linear_tangent(tn_tensor *t, tn_tensor *self, int64_t dim, tn_tensor *result)
+{
+    if (self->sizes[dim] <= LONG_LINE)
+        return tnx_sum_dim(tnx_mul(tnx_unsqueeze(t, dim + 1), all_ratios(self, dim, result)), &dim,
+                           1, false, TN_DTYPE_NONE);
+    tn_tensor *most = shared_maximum(self, dim);
+    tn_tensor *parts = tnx_mul(t, tnx_exp(tnx_sub(self, most, tn_int(1))));
+    tn_tensor *sums = tnx_cumsum(parts, dim, TN_DTYPE_NONE);
+    return tnx_mul(sums, tnx_exp(tnx_sub(most, result, tn_int(1))));
+}
+
 tn_tensor *tni_grad_logcumsumexp_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *result,
                                           int64_t dim)
 {
     if (tni_scope_failed() || !grad || grad->ndim == 0 || grad->numel == 0)
         return grad;
+    if (again(grad, self))
+        return linear_gradient(grad, tni_grad_conj(self), tni_wrapped(dim, self->ndim),
+                               tni_grad_conj(result));
     return weighted(log_sums, grad, tni_grad_conj(self), dim, tni_grad_conj(result));
 }
 
@@ -91,6 +152,8 @@ tn_tensor *tni_grad_logcumsumexp_tangent(tn_tensor *t, tn_tensor *self, tn_tenso
 {
     if (tni_scope_failed() || !t || t->ndim == 0 || t->numel == 0)
         return t;
+    if (again(t, self))
+        return linear_tangent(t, self, tni_wrapped(dim, self->ndim), result);
     return weighted(log_sums_ahead, t, self, dim, result);
 }
 

@@ -85,6 +85,14 @@ class Orders(unittest.TestCase):
     def test_running_sums_of_exponentials(self):
         self.check(lambda x: tenon.logcumsumexp(x, 1), numbers(2, 4))
         self.check(lambda x: tenon.logcumsumexp(x, 0), complexes(4))
+        self.check(lambda x: tenon.logcumsumexp(x, 0), numbers(1030) * 3, orders=2)
+        x, t = numbers(2, 4), numbers(2, 4, seed=5)
+        step = 1e-6
+        wanted = (tenon.logcumsumexp(x + step * t, 1) - tenon.logcumsumexp(x - step * t, 1)) / (2 * step)
+        for jvp in (tenon.autograd.functional.jvp, lambda f, x, t: tenon.func.jvp(f, (x,), (t,))):
+            found = jvp(lambda x: tenon.logcumsumexp(x, 1), x, t)[1]
+            self.assertTrue(tenon.allclose(found, wanted, rtol=1e-6), found)
+        self.assertEqual(tenon.autograd.functional.jvp(lambda x: tenon.logcumsumexp(x, 1), x, t * 0)[1].tolist(), [[0] * 4] * 2)
 
     def test_distances(self):
         x, y = numbers(3, 2), numbers(2, 2, seed=4)
@@ -217,6 +225,14 @@ class Once(unittest.TestCase):
         self.assertTrue(grad.requires_grad)
         with self.assertRaisesRegex(NotImplementedError, "the derivative for '_cdist_backward' is not implemented."):
             grad.sum().backward()
+
+
+class Holes(unittest.TestCase):
+    def test_the_tangent_of_a_number_that_does_not_count(self):
+        x = tenon.tensor([1.0, math.nan, 2.0])
+        for t in (tenon.tensor([3.0, math.nan, 4.0]), tenon.tensor([3.0, 5.0, 4.0])):
+            with forward_ad.dual_level():
+                self.assertEqual(float(forward_ad.unpack_dual(forward_ad.make_dual(x, t).nansum()).tangent), 7.0)
 
 
 class Names(unittest.TestCase):
