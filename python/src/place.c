@@ -50,7 +50,7 @@ static void describe(PyObject *fn, PyObject *key, bool has_code, char *to, size_
         snprintf(place, sizeof place, " (%.24s:%ld)", file, line);
     }
     /* The last two parts of the name, and of a long one its end. */
-    name = tail(name, '.', 2);
+    name = tail(name, '.', strstr(name, "<locals>.") == tail(name, '.', 2) ? 1 : 2);
     size_t n = strlen(name), left = room - 1 - strlen(place);
     snprintf(to, room, "%s%s", n > left ? name + (n - left) : name, place);
     Py_XDECREF(name_object);

@@ -13,17 +13,9 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
     return hash;
 }
 
-/* Which call it is in, and where that began. */
-static uint64_t outer_hash(const tni_seen_thread *t)
+static uint64_t passes_hash(const tni_seen_thread *t)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    uint32_t n = t->n_frames < TNI_SEEN_CYCLE_DEPTH ? t->n_frames : TNI_SEEN_CYCLE_DEPTH;
-    hash = mix(hash, &t->block.began, sizeof t->block.began);
-    hash = mix(hash, &t->block.calls, sizeof t->block.calls);
-    hash = mix(hash, t->frames, n * sizeof *t->frames);
-    const tni_mark *code = tni_seen_code(t);
-    if (code)
-        hash = mix(mix(hash, &code->what, sizeof code->what), &code->since, sizeof code->since);
+    uint64_t hash = mix(0xcbf29ce484222325u, &t->block.began, sizeof t->block.began);
     for (int i = 0; i < TNI_FLIGHT_PASSES; i++) {
         hash = mix(hash, &t->block.passes[i].id, sizeof(uint32_t));
         hash = mix(hash, &t->block.passes[i].n_done, sizeof(uint32_t));
@@ -31,10 +23,24 @@ static uint64_t outer_hash(const tni_seen_thread *t)
     return hash;
 }
 
+/* Which call it is in, and where that began. */
+static uint64_t outer_hash(const tni_seen_thread *t)
+{
+    uint64_t hash = passes_hash(t);
+    uint32_t n = t->n_frames < TNI_SEEN_CYCLE_DEPTH ? t->n_frames : TNI_SEEN_CYCLE_DEPTH;
+    hash = mix(hash, &t->block.calls, sizeof t->block.calls);
+    hash = mix(hash, t->frames, n * sizeof *t->frames);
+    const tni_mark *code = tni_seen_code(t);
+    if (code)
+        hash = mix(mix(hash, &code->what, sizeof code->what), &code->since, sizeof code->since);
+    return hash;
+}
+
 static uint64_t place_hash(const tni_seen_thread *t)
 {
     uint64_t hash = outer_hash(t);
     hash = mix(hash, &t->depth, sizeof t->depth);
+    hash = mix(hash, &t->block.n_passes, sizeof t->block.n_passes);
     hash = mix(hash, t->frames, t->n_frames * sizeof *t->frames);
     return mix(hash, &t->block.marks.wait, sizeof t->block.marks.wait);
 }
@@ -54,6 +60,9 @@ static uint64_t inner_hash(const tni_seen_thread *t)
 /* It goes deeper in a cycle, or has been at the limit of depth. */
 static bool only_nests(const tni_place *p, const tni_seen_thread *t, uint64_t outer)
 {
+    if (t->block.n_passes >= TNI_SEEN_CYCLE_DEPTH && t->block.n_passes > p->most_passes &&
+        p->passes == passes_hash(t))
+        return true;
     return t->depth >= TNI_SEEN_CYCLE_DEPTH && outer == p->outer &&
            (t->depth > p->deepest || p->deepest >= t->block.limit - t->block.limit / 16) &&
            tni_seen_cycle(t) != 0;
@@ -110,6 +119,8 @@ tni_place *tni_places_look(tni_places *places, const tni_seen_thread *t, uint64_
     p->hash = hash;
     p->inner = inner;
     p->outer = outer;
+    p->passes = passes_hash(t);
+    p->most_passes = t->block.n_passes > p->most_passes ? t->block.n_passes : p->most_passes;
     p->deepest = t->depth > p->deepest ? t->depth : p->deepest;
     forgive(p, t, now, passed, limit);
     return p;

@@ -7,9 +7,9 @@
  * its frame, with its stamp, just beyond the live ones: a reader sees it there, and callers pay
  * nothing for it.
  *
- * Not movement: dispatches that nest deeper and deeper in a cycle, or have come to the limit of
- * depth and go round there; and one call that fails in the same way whenever somebody looks. Both
- * can last for ever, and what was asked for never comes of it. */
+ * Not movement: backward passes that nest deeper and deeper, dispatches that do so in a cycle, or
+ * have come to the limit of depth and go round there; and one call that fails in the same way
+ * whenever somebody looks. Both can last for ever, and what was asked for never comes of it. */
 #ifndef TNI_OBSERVE_PLACES_H
 #define TNI_OBSERVE_PLACES_H
 
@@ -19,8 +19,8 @@
 typedef struct tni_place {
     uint32_t tid; /* 0: free */
     bool told;    /* its standing here was reported */
-    uint64_t hash, inner, outer;
-    uint32_t deepest;
+    uint64_t hash, inner, outer, passes;
+    uint32_t deepest, most_passes;
     uint64_t began; /* to be here */
     uint64_t since; /* later, when it could not have moved */
     uint64_t cpu_ns;

@@ -83,7 +83,7 @@ static bool is_known(const tni_process_records *r, const struct stat *st)
 
 /* The descriptors of the process that are its records, opened here. A process may also have the
  * record of another open: of its parent, or one that it reads. */
-static void find_records(int pid, DIR *dir, tni_process_records *out, bool *foreign)
+static void find_records(int pid, DIR *dir, tni_process_records *out, bool *foreign, bool *denied)
 {
     char path[64], link[256];
     struct dirent *entry;
@@ -95,6 +95,7 @@ static void find_records(int pid, DIR *dir, tni_process_records *out, bool *fore
         snprintf(path, sizeof path, "/proc/%d/fd/%.16s", pid, entry->d_name);
         ssize_t n = readlink(path, link, sizeof link - 1);
         struct stat st;
+        *denied = *denied || (n < 0 && (errno == EACCES || errno == EPERM));
         if (n <= 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) || is_known(out, &st))
             continue;
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -174,7 +175,7 @@ static tn_status refuse(int pid, int why, const char *name, const struct stat *s
              name, (unsigned)st->st_uid, (unsigned)geteuid());
     TN_FAIL(TN_UNSUPPORTED,
             "process %d (%s) may not be read: %s. It is a kernel thread, runs with other rights "
-            "than yours (setuid), or has made itself undumpable",
+            "than yours (setuid, another user namespace), or has made itself undumpable",
             pid, name, strerror(why));
 }
 
@@ -196,12 +197,14 @@ tn_status tni_process_open(int pid, tni_process_records *out)
     DIR *dir = opendir(path);
     if (!dir)
         return refuse(pid, errno, name, &st);
-    bool foreign = false;
+    bool foreign = false, denied = false;
     out->n = 0;
-    find_records(pid, dir, out, &foreign);
+    find_records(pid, dir, out, &foreign, &denied);
     closedir(dir);
     if (out->n > 0)
         return TN_OK;
+    if (denied)
+        return refuse(pid, EACCES, name, &st);
     TN_CHECK(!is_ending(pid), TN_INVALID, "process %d ended while it was being looked at", pid);
     TN_CHECK(!foreign, TN_INVALID,
              "process %d (%s) has the record of another process open, and none of its own: it was "
@@ -326,8 +329,8 @@ bool tni_proc_has_record(int pid, bool *in_operator)
     if (!dir)
         return false;
     tni_process_records records = {.n = 0};
-    bool foreign = false;
-    find_records(pid, dir, &records, &foreign);
+    bool foreign = false, denied = false;
+    find_records(pid, dir, &records, &foreign, &denied);
     closedir(dir);
     bool found = records.n > 0;
     for (int i = 0; i < records.n && !*in_operator; i++) {

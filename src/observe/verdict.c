@@ -231,6 +231,23 @@ static void judge_recursion(const tni_seen *seen, const tni_seen_thread *t, uint
                  t->block.limit);
 }
 
+static void judge_nested_passes(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
+{
+    char room[24];
+    const tni_flight_pass *pass = &t->block.passes[TNI_FLIGHT_PASSES - 1];
+    const tni_mark *code = tni_seen_code(t);
+    add_thread(&v->text, t);
+    tni_str_addf(&v->text, " nests backward passes %u deep", t->block.n_passes);
+    if (pass->id && pass->running_name)
+        tni_str_addf(&v->text, ", in node %s",
+                     tni_seen_name(seen, TNI_NAME_NODE, pass->running_name, room));
+    if (code)
+        tni_str_addf(&v->text, ", in %s", code->text);
+    tni_str_add(&v->next, "a hook or a node of each pass starts the next: let it not begin a pass "
+                          "through itself; at the end of the memory for stacks it fails with "
+                          "RECURSION");
+}
+
 /* Others may want the processors too. */
 static bool is_busy(const tni_seen_thread *t)
 {
@@ -384,7 +401,10 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
             break;
         }
         tni_str_add(&v->next, "a hook or an observer must not wait for what comes after the call "
-                              "that runs it; mark its waits with tn_wait_begin to see for what");
+                              "that runs it; ");
+        tni_str_add(&v->next, tni_seen_code(t)
+                                  ? "py-spy dump, or --native, shows the line where it is"
+                                  : "mark its waits with tn_wait_begin to see for what");
         break;
     case TNI_VERDICT_SPINNING:
         tni_str_add(&v->next,
@@ -472,6 +492,9 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
     } else if (period) {
         v->kind = TNI_VERDICT_RECURSION;
         judge_recursion(seen, t, period, v);
+    } else if (t->block.n_passes >= TNI_SEEN_CYCLE_DEPTH) {
+        v->kind = TNI_VERDICT_RECURSION;
+        judge_nested_passes(seen, t, v);
     } else if (waits(t) && stands && !t->starved) {
         judge_wait(seen, t, v);
     } else if ((is_stuck(t, two_looks) || (waits(t) && stands)) && t->starved) {
@@ -494,7 +517,7 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
         judge_stuck(seen, t, v);
     } else if (two_looks && t->moved && (t->depth || t->block.calls)) {
         judge_progress(seen, t, v);
-    } else if (t->alive && t->cpu > 0.5) {
+    } else if (t->alive && t->cpu >= 0 && is_busy(t)) {
         v->kind = TNI_VERDICT_BETWEEN;
         add_thread(&v->text, t);
         tni_str_add(&v->text, " is busy between two calls, outside of Tenon");

@@ -152,6 +152,24 @@ TEST(a_cycle_that_has_come_to_the_limit_of_depth_and_goes_round_there_is_no_move
     tni_places_clear(&places);
 }
 
+TEST(backward_passes_that_nest_deeper_and_deeper_are_no_movement)
+{
+    tni_places places = {NULL, 0, 0};
+    standing s;
+    begin(&s);
+    s.thread.depth = s.thread.n_frames = 0;
+    for (uint32_t i = 0; i < TNI_FLIGHT_PASSES; i++)
+        s.thread.block.passes[i].id = i + 1;
+    for (uint32_t i = 0; i < 9; i++) {
+        s.thread.block.n_passes = 30 + 10 * i;
+        s.thread.block.calls += 7;
+        EXPECT_EQ_INT(stood(&places, &s, (200 + i) * SECOND), i * SECOND);
+    }
+    s.thread.block.n_passes = 50; /* some have ended */
+    EXPECT_EQ_INT(stood(&places, &s, 209 * SECOND), 0);
+    tni_places_clear(&places);
+}
+
 TEST(a_recursion_that_comes_back_is_movement)
 {
     tni_places places = {NULL, 0, 0};

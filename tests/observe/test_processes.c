@@ -144,6 +144,27 @@ TEST(a_process_with_rights_of_its_own_is_refused)
     kit_end(child);
 }
 
+/* 77: this system gives no user namespaces. */
+static int asks_from_another_namespace(void *arg)
+{
+    if (unshare(CLONE_NEWUSER) != 0)
+        return 77;
+    char *text = NULL;
+    EXPECT(tn_doctor_process(*(int *)arg, NULL, &text) == TN_UNSUPPORTED);
+    EXPECT(strstr(tn_last_error(), "user namespace") || strstr(tn_last_error(), "another user"));
+    return 0;
+}
+
+TEST(a_process_of_another_user_namespace_is_refused)
+{
+    int child = (int)kit_begin(stays_as_it_is, NULL);
+    int status = run_in_child(asks_from_another_namespace, &child, 30);
+    kit_end(child);
+    if (status == 77)
+        SKIP("this system gives no user namespaces");
+    EXPECT_EQ_INT(status, 0);
+}
+
 /* ---- it dies, it becomes another program ---- */
 
 TEST(a_process_that_dies_while_it_is_read_is_said_to_have_ended)

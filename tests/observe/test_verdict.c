@@ -181,3 +181,24 @@ TEST(the_system_says_who_had_to_stand_in_line)
         EXPECT(!b.threads[0].moved);
     }
 }
+
+TEST(backward_passes_inside_each_other_are_a_recursion)
+{
+    program p;
+    begin(&p);
+    p.threads[0].depth = p.threads[0].n_frames = 0;
+    p.threads[0].block.n_passes = 40;
+    p.threads[0].moved = true;
+    p.threads[1].moved = true;
+    expect_verdict(&p, TNI_VERDICT_RECURSION, "thread 10 nests backward passes 40 deep");
+}
+
+TEST(a_thread_that_runs_outside_of_operators_is_not_idle_on_a_busy_machine)
+{
+    program p;
+    begin(&p);
+    stands(&p, 0, 'R', 0.2);
+    for (int i = 0; i < 2; i++)
+        p.threads[i].depth = p.threads[i].n_frames = 0;
+    expect_verdict(&p, TNI_VERDICT_BETWEEN, "thread 10 is busy between two calls");
+}
