@@ -134,6 +134,9 @@ TN_API TN_NODISCARD tn_status tn_tensor_set_grad(tn_tensor *t, tn_tensor *grad);
  *  base was written since, the history is rebuilt first.
  *  @retval TN_INVALID  the view was made in a way that forbids this */
 TN_API TN_NODISCARD tn_status tn_tensor_grad_fn(tn_tensor *t, TN_BORROWED tn_node **out);
+/** The node that made @p t, when nobody else keeps that node and nobody but the caller keeps @p t;
+ *  else NULL. For collectors of garbage: what hangs on the node then hangs on the caller alone. */
+TN_API TN_BORROWED tn_node *tn_tensor_own_node(const tn_tensor *t);
 /** Where the gradient of @p t goes: the node that made it and which of its results it is; of a leaf
  *  that requires grad its accumulator, made now if there is none; else NULL.
  *  @param out_input  may be NULL */
@@ -175,7 +178,8 @@ TN_API bool tn_tensor_retains_grad(const tn_tensor *t);
  * post-accumulate hooks, then node post-hooks. All run with the grad mode of the pass, inside a
  * scope that ends with the turn, so that tnx_ functions may be used. A hook that fails fails the
  * pass. A hook may add and remove hooks; that takes effect with the next turn, except that a
- * removed hook is not called any more. */
+ * removed hook is not called any more, and that post-hooks which are added in a node's turn are
+ * called at its end. */
 
 /** A hook that was added. Release with tn_hook_unref, or take the hook away with tn_hook_remove. */
 typedef struct tn_hook tn_hook;

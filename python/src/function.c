@@ -15,7 +15,7 @@ typedef struct fn_object {
     PyObject *to_save, *for_forward, *dirty, *non_differentiable, *needs_input_grad;
     PyObject *tensor_args; /* a byte for each argument, 1: a tensor; NULL: all are */
     int n_outputs;
-    char materialize;
+    char materialize, node_ended;
 } fn_object;
 
 static PyTypeObject *FunctionBase, *FunctionClass;
@@ -54,6 +54,7 @@ static void state_destroy(void *p)
         return;
     lock(o);
     o->node = NULL;
+    o->node_ended = 1;
     unlock(o);
     tnpy_drop(&o->link);
 }
@@ -183,13 +184,32 @@ static PyObject *saved_of(tn_node *node)
     return tuple;
 }
 
+/* The node, a new reference, NULL when nothing was recorded. -1 with an exception: it is gone, and
+ * what was saved with it. */
+static int node_with_saved(PyObject *self, tn_node **out)
+{
+    *out = tnpy_function_node(self);
+    if (*out || !((fn_object *)self)->node_ended)
+        return 0;
+    PyErr_SetString(
+        PyExc_RuntimeError,
+        "Trying to backward through the graph a second time (or directly access saved tensors "
+        "after they have already been freed). Saved intermediate values of the graph are freed "
+        "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+        "backward through the graph a second time or if you need to access saved tensors after "
+        "calling backward.");
+    return -1;
+}
+
 static PyObject *get_saved_tensors(PyObject *self, void *closure)
 {
     (void)closure;
     fn_object *o = (fn_object *)self;
     if (o->for_forward)
         return Py_NewRef(o->for_forward);
-    tn_node *node = tnpy_function_node(self);
+    tn_node *node = NULL;
+    if (node_with_saved(self, &node) < 0)
+        return NULL;
     PyObject *saved = node ? saved_of(node) : PyTuple_New(0);
     tn_node_unref(node);
     return saved;
@@ -198,7 +218,9 @@ static PyObject *get_saved_tensors(PyObject *self, void *closure)
 static PyObject *get_raw_saved_tensors(PyObject *self, void *closure)
 {
     (void)closure;
-    tn_node *node = tnpy_function_node(self);
+    tn_node *node = NULL;
+    if (node_with_saved(self, &node) < 0)
+        return NULL;
     int n = node ? tn_node_function_saved_count(node) : 0;
     /* Reading one says why when they are gone. */
     PyObject *first = n ? saved_of(node) : PyTuple_New(0);

@@ -129,10 +129,28 @@ GETTER(output_nr)
     return PyLong_FromUnsignedLong(tn_tensor_output_nr(t));
 }
 
+/* Somebody expects a gradient where none is kept. */
+static int warn_of_no_leaf(tn_tensor *t)
+{
+    if (tn_tensor_is_leaf(t) || tn_tensor_retains_grad(t) || !tn_tensor_requires_grad(t))
+        return 0;
+    return PyErr_WarnEx(
+        PyExc_UserWarning,
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+        "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+        "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. "
+        "If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor "
+        "instead. See github.com/pytorch/pytorch/pull/30531 for more information.",
+        1);
+}
+
 GETTER(grad)
 {
     TENSOR("grad");
-    return tnpy_wrap(tn_tensor_grad_ref(t)); /* other threads may be replacing it */
+    tn_tensor *grad = tn_tensor_grad_ref(t); /* other threads may be replacing it */
+    if (TNPY_UNLIKELY(!grad) && warn_of_no_leaf(t) < 0)
+        return NULL;
+    return tnpy_wrap(grad);
 }
 
 static int set_grad(PyObject *o, PyObject *value, void *closure)

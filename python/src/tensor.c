@@ -2,6 +2,7 @@
 /* tensor.c: the type Tensor: objects, their identity, and who owns whom. Its properties and plain
  * methods are in property.c, its operators in operator.c, the generated methods come from bind.c.
  */
+#include "grad.h"
 #include "opcall.h"
 #include "type.h"
 
@@ -186,6 +187,10 @@ static void dealloc(PyObject *o)
 static int traverse(PyObject *o, visitproc visit, void *arg)
 {
     Py_VISIT(self_of(o)->dict);
+    /* A Python Function that nothing but this tensor leads to may lead back to it. */
+    const tn_node *node = tn_tensor_own_node(tnpy_tensor(o));
+    PyObject *function = node ? tnpy_function_of(node) : NULL;
+    Py_VISIT(function);
     Py_VISIT(Py_TYPE(o));
     return 0;
 }

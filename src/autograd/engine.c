@@ -152,6 +152,8 @@ static tn_status run_node(tni_pass *pass, tni_node *node, tn_tensor **grads, boo
         TN_TRY(tni_run_pre_hooks(node, grads));
     TN_TRY(apply(pass, node, grads, results));
     tn_status status = take_results(pass, node, results);
+    /* Asked again: the node, or what unpacks its values, may have added one. */
+    hooked = atomic_load_explicit(&node->extra, memory_order_acquire) != NULL;
     if (TNI_UNLIKELY(hooked) && status == TN_OK)
         status = tni_run_post_hooks(node, results, grads);
     if (TNI_UNLIKELY(tni_anomaly() & TN_ANOMALY_CHECK_NAN) && status == TN_OK)

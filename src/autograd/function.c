@@ -2,6 +2,7 @@
 /* autograd/function.c: nodes whose gradient is written by users, and the context that their
  * callbacks get. How results are tied to them: autograd/function_apply.c. */
 #include "autograd/function.h"
+#include "autograd/anomaly.h"
 #include "autograd/saved_hooks.h"
 
 #include <stdio.h>
@@ -134,6 +135,9 @@ static tn_status function_apply(tni_backward *b)
     for (uint32_t i = 0; i < n_out && status == TN_OK; i++)
         if (out[i] && !fn->given[i])
             status = bad_gradient(fn, (int)i);
+    /* The engine looks at what goes on; here is also what does not. */
+    if (TNI_UNLIKELY(tni_anomaly() & TN_ANOMALY_CHECK_NAN) && status == TN_OK)
+        status = tni_anomaly_check_backward(node, out);
     for (uint32_t i = 0; i < n_out; i++) {
         if (status == TN_OK && tni_backward_needs(b, i))
             b->results[i] = tn_scope_own(out[i]);
@@ -155,6 +159,8 @@ static tn_status function_fill(tni_function *fn, const tni_function_spec *spec,
              "cannot allocate a call of %s", spec->name);
     snprintf(fn->name, n_name, "%sBackward", spec->name);
     fn->cls.name = fn->name;
+    /* Written by users, who may do more than multiply: also when nothing came. */
+    fn->cls.flags |= TNI_CLASS_RUN_UNDEFINED;
     fn->state_destroy = spec->state_destroy;
     for (int i = 0; i < n_inputs; i++)
         fn->given[i] = inputs[i] != NULL;

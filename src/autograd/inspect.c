@@ -100,6 +100,14 @@ bool tn_tensor_is_leaf(tn_tensor *t)
     return node == NULL;
 }
 
+tn_node *tn_tensor_own_node(const tn_tensor *t)
+{
+    if (!t || !(t->flags & TNI_HAS_GRAD_FN) || tni_strong_count(&t->object) != 1)
+        return NULL;
+    tni_node *node = t->grad_fn;
+    return node && tni_strong_count(&node->object) == 1 ? node : NULL;
+}
+
 uint32_t tn_tensor_output_nr(tn_tensor *t)
 {
     tni_node *node = NULL;

@@ -370,3 +370,21 @@ TEST(a_hook_knows_whether_the_pass_comes_by)
     tn_hook_unref(asked.result);
     tn_hook_unref(asked.elsewhere);
 }
+
+TEST(a_node_is_a_tensors_own_while_nobody_else_holds_either)
+{
+    tn_tensor *x = kit_leaf(1, 3), *a = NULL, *b = NULL;
+    ASSERT_OK(kit_scale(x, &a));
+    tn_node *node = tn_tensor_own_node(a);
+    EXPECT(node && tn_tensor_own_node(x) == NULL);
+    EXPECT(tn_node_ref(node) == node && tn_tensor_own_node(a) == NULL);
+    tn_node_unref(node);
+    EXPECT(tn_tensor_ref(a) == a && tn_tensor_own_node(a) == NULL);
+    tn_tensor_unref(a);
+    EXPECT(tn_tensor_own_node(a) == node);
+    ASSERT_OK(kit_scale(a, &b)); /* its node leads to ours */
+    EXPECT(tn_tensor_own_node(a) == NULL);
+    tn_tensor_unref(b);
+    tn_tensor_unref(a);
+    tn_tensor_unref(x);
+}

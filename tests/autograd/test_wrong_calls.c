@@ -131,6 +131,7 @@ TEST(questions_about_nothing_give_nothing)
     tn_hook_remove(NULL);
     tn_hook_unref(NULL);
     EXPECT(!tn_hook_in_pass(NULL));
+    EXPECT(tn_tensor_own_node(NULL) == NULL);
     tn_node_input info = {.size = sizeof info};
     FAILS(tn_node_get_input(NULL, 0, &info));
     FAILS(tn_node_saved(NULL, 0, &t));

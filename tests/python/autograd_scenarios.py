@@ -2,6 +2,7 @@
 """Rules of autograd that programs meet: hooks, views, writes, functions, graphs, errors. A scenario runs on either library and
 writes lines; golden/make_autograd.py keeps what PyTorch writes."""
 
+import autograd_corners_cases  # noqa: F401
 import autograd_functions_cases  # noqa: F401
 import autograd_graph_cases  # noqa: F401
 import autograd_hooks_cases  # noqa: F401

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: MIT
+"""Corners that programs of many years have run into: undefined gradients, cycles, contexts that outlive their graph. Scenarios of
+autograd_scenarios.py."""
+
+import gc
+import warnings
+import weakref
+
+from autograd_kit import leaf, scenario
+
+
+@scenario
+def functions_run_when_nothing_came(torch, log):
+    class Nothing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    class Ones(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, materialize):
+            ctx.set_materialize_grads(materialize)
+            return x * 1, x * 2
+
+        @staticmethod
+        def backward(ctx, a, b):
+            log.add(a, b)
+            return torch.ones(2, dtype=torch.float64), None
+
+    for materialize in True, False:
+        x = leaf(torch, 1, 2)
+        Nothing.apply(Ones.apply(x, materialize)[0]).sum().backward()
+        log.add(x.grad)
+        x = leaf(torch, 1, 2)
+        Nothing.apply(Ones.apply(x * 3, materialize)[1]).sum().backward()
+        log.add(x.grad)
+    x = leaf(torch, 1, 2)
+    y = Nothing.apply((x * x).exp())
+    y.sum().backward()
+    log.add(x.grad)
+    log.tries(lambda: torch.autograd.grad(Nothing.apply(x).sum(), x))
+    log.tries(lambda: torch.autograd.grad(Nothing.apply(x).sum(), x, allow_unused=True))
+    log.tries(lambda: torch.autograd.grad(Nothing.apply(x).sum(), x, materialize_grads=True))
+
+
+@scenario
+def cycles_through_functions_are_collected(torch, log):
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, meta):
+            ctx.meta = meta
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None
+
+    class Meta:
+        pass
+
+    x = leaf(torch, 1)
+    for kind in "tensor", "list", "run":
+        meta = Meta()
+        seen = weakref.ref(meta)
+        out = F.apply(x, meta)
+        meta.out = [out] if kind == "list" else out
+        if kind == "run":
+            out.sum().backward()
+        del meta, out
+        gc.collect()
+        log.add(kind, seen() is None)
+    meta = Meta()
+    out = F.apply(x, meta)
+    meta.out = out
+    del meta
+    gc.collect()
+    out.sum().backward()
+    log.add(x.grad, out.grad_fn.meta.out is out)
+
+
+@scenario
+def contexts_that_outlive_their_graph(torch, log):
+    kept = []
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            kept.append(ctx)
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = leaf(torch, 1)
+    F.apply(x).sum().backward()
+    log.tries(lambda: kept[0].saved_tensors)
+    log.tries(lambda: kept[0].needs_input_grad)
+    F.apply(x)
+    log.tries(lambda: kept[1].saved_tensors)
+    log.tries(lambda: kept[1]._raw_saved_tensors)
+    y = F.apply(x)
+    log.tries(lambda: kept[2].saved_tensors)
+    y.sum().backward()
+    log.tries(lambda: kept[2].saved_tensors)
+    log.tries(lambda: F.apply(x).grad_fn.saved_tensors)
+
+
+@scenario
+def hooks_that_are_added_while_values_are_unpacked(torch, log):
+    x = leaf(torch, 1, 2)
+
+    def unpack(t):
+        node = torch._C._current_autograd_node()
+        log.add(node.name())
+        node.register_hook(lambda r, g: log.add("post", r))
+        return t
+
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = x * x
+    y.sum().backward()
+
+
+@scenario
+def hooks_in_order_for_every_kind_of_pass(torch, log):
+    a = leaf(torch, 1)
+    order = []
+
+    def note(name):
+        return lambda *args: order.append(name)
+
+    b = a.clone()
+    accumulator = b.grad_fn.next_functions[0][0]
+    b.retain_grad()
+    b.grad_fn.register_prehook(note("node"))
+    b.register_hook(note("first"))
+    a.register_hook(note("leaf"))
+    accumulator.register_prehook(note("before"))
+    a.register_hook(note("leaf again"))
+    accumulator.register_hook(note("after"))
+    a.register_post_accumulate_grad_hook(note("accumulated"))
+    b.register_hook(note("second"))
+    for run in (lambda: b.sum().backward(retain_graph=True), lambda: torch.autograd.grad(b.sum(), a, retain_graph=True),
+                lambda: b.sum().backward(inputs=(a,), retain_graph=True), lambda: b.sum().backward(inputs=(b,), retain_graph=True),
+                lambda: torch.autograd.grad(b.sum(), b, retain_graph=True)):
+        run()
+        log.add(order)
+        del order[:]
+
+
+@scenario
+def nan_in_a_gradient_that_goes_nowhere(torch, log):
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * float("nan"), g
+
+    x, plain = leaf(torch, 1, 2), torch.ones(2, dtype=torch.float64)
+    for args in (plain, x), (x, plain):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with torch.autograd.detect_anomaly():
+                log.tries(lambda: F.apply(*args).sum().backward())
+
+
+@scenario
+def gradients_that_are_not_kept_are_warned_of(torch, log):
+    x = leaf(torch, 1, 2)
+    y = x * 2
+    for t in x, y, y.detach(), y[0]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            t.grad
+        log.add([str(w.message).split(" (Triggered")[0] for w in caught])
+    y.retain_grad()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        y.grad
+    log.add(len(caught))
+
+
+@scenario
+def kept_gradients_of_what_is_written(torch, log):
+    a = leaf(torch, 2)
+    b = a * 2
+    b.retain_grad()
+    b *= 2
+    b.retain_grad()
+    b.sum().backward()
+    log.add(b.grad, a.grad)
+    for view_first in True, False:
+        a = leaf(torch, 1, 2)
+        b = a.clone()
+        v = b.view(-1)
+        (v if view_first else b).retain_grad()
+        v *= 2
+        (v if view_first else b).sum().backward()
+        log.add((v if view_first else b).grad, a.grad)
+    a = leaf(torch, 1, 2)
+    b = a.clone()
+    b.retain_grad()
+    c = b * 2
+    b += 1
+    (c.sum() + b.sum()).backward()
+    log.add(b.grad, a.grad)
+
+
+@scenario
+def data_is_replaced(torch, log):
+    x = torch.ones(5, requires_grad=True)
+    kept = (x * 1).grad_fn.next_functions[0][0]
+    x.data = torch.ones(3)
+    log.tries(lambda: (x * 2).sum().backward())
+    log.add(x.grad, kept.name())
+    y = torch.ones(2, requires_grad=True)
+    z = (y * y).sum()
+    y.data = y.data.double()
+    log.tries(lambda: z.backward())
+    log.add(y.dtype, y.grad, y.grad.dtype)
+    w = torch.ones(2)
+    v = w[:1]
+    w.data = torch.zeros(2)
+    v.add_(1)
+    log.add(v, w)
+
+
+@scenario
+def functions_of_functions_of_functions(torch, log):
+    class Mul(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            return Mul.apply(g, b), Mul.apply(g, a)
+
+    x = leaf(torch, 2, 3)
+    y = x
+    for _ in range(3):
+        y = Mul.apply(y, x)
+    for _ in range(5):
+        y, = torch.autograd.grad(y.sum(), x, create_graph=True)
+        log.add(y)
