@@ -716,12 +716,44 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
 
 /* ---- condition numbers ---- */
 
+/* The norm of @p self times that of its inverse, by number or by name; infinite where there is no
+ * inverse. */
+static tn_status norms(tn_tensor *self, const tn_scalar *p, const char *name, tn_tensor **out)
+{
+    tn_scope *scope;
+    const int64_t both[] = {-2, -1};
+    tn_tensor *each[2];
+    TN_AUTO(tn_tensor) inverse = NULL;
+    TN_AUTO(tn_tensor) info = NULL;
+    TN_TRY(check_square("linalg.cond", self));
+    TN_TRY(tn_linalg_inv_ex(self, false, &inverse, &info));
+    TN_TRY(tn_scope_enter(&scope));
+    for (int i = 0; i < 2; i++) {
+        tn_tensor *t = i ? inverse : self;
+        each[i] = p ? tnx_linalg_matrix_norm(t, *p, both, 2, false, TN_DTYPE_NONE)
+                    : tnx_linalg_matrix_norm_str_ord(t, name, both, 2, false, TN_DTYPE_NONE);
+    }
+    tn_tensor *singular = tnx_gt_scalar(info, tn_int(0));
+    return tni_leave(
+        scope, tnx_masked_fill(tnx_mul(each[0], each[1]), singular, tn_float((double)INFINITY)),
+        out);
+}
+
+/* Matrices without elements have the number 0, whatever their sizes. */
+static tn_status no_condition(tn_tensor *self, tn_tensor **out)
+{
+    const int64_t both[] = {-2, -1};
+    return tn_linalg_vector_norm(self, tn_int(2), both, 2, false, TN_DTYPE_NONE, out);
+}
+
 tn_status tni_composite_linalg_cond(tn_tensor *self, const tn_scalar *p, tn_tensor **out)
 {
     tn_scope *scope;
-    const int64_t last = -1, both[] = {-2, -1};
+    const int64_t last = -1;
     TN_CHECK(self->ndim >= 2, TN_INVALID,
              "linalg.cond: The input tensor must have at least 2 dimensions.");
+    if (self->numel == 0)
+        return no_condition(self, out);
     double order = p ? tn_scalar_to_double(*p) : 2.0;
     if (fabs(order) == 2.0) {
         TN_TRY(tn_scope_enter(&scope));
@@ -729,24 +761,14 @@ tn_status tni_composite_linalg_cond(tn_tensor *self, const tn_scalar *p, tn_tens
         tn_tensor *most = tnx_amax(s, &last, 1, false), *least = tnx_amin(s, &last, 1, false);
         return tni_leave(scope, order > 0 ? tnx_div(most, least) : tnx_div(least, most), out);
     }
-    TN_TRY(check_square("linalg.cond", self));
-    TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *one = tnx_linalg_matrix_norm(self, *p, both, 2, false, TN_DTYPE_NONE);
-    tn_tensor *two =
-        tnx_linalg_matrix_norm(tnx_linalg_inv(self), *p, both, 2, false, TN_DTYPE_NONE);
-    return tni_leave(scope, tnx_mul(one, two), out);
+    return norms(self, p, NULL, out);
 }
 
 tn_status tni_composite_linalg_cond_str(tn_tensor *self, const char *p, tn_tensor **out)
 {
-    tn_scope *scope;
-    const int64_t both[] = {-2, -1};
-    TN_TRY(check_square("linalg.cond", self));
-    TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *one = tnx_linalg_matrix_norm_str_ord(self, p, both, 2, false, TN_DTYPE_NONE);
-    tn_tensor *two =
-        tnx_linalg_matrix_norm_str_ord(tnx_linalg_inv(self), p, both, 2, false, TN_DTYPE_NONE);
-    return tni_leave(scope, tnx_mul(one, two), out);
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "linalg.cond: The input tensor must have at least 2 dimensions.");
+    return self->numel == 0 ? no_condition(self, out) : norms(self, NULL, p, out);
 }
 
 /* ---- tensors as matrices ---- */

@@ -39,11 +39,24 @@ tn_status tni_kernel_bucketize_scalar(tn_call *call, tn_scalar self, tn_tensor *
     return tni_kernel_bucketize(call, value, boundaries, out_int32, right, out);
 }
 
+static tn_status check_isin(const tn_tensor *t, tn_scalar number)
+{
+    tn_dtype dtype = (tn_dtype)t->dtype;
+    bool truth = number.kind == TN_SCALAR_BOOL || dtype == TN_DTYPE_BOOL;
+    bool complex = number.kind == TN_SCALAR_COMPLEX || tn_dtype_is_complex(dtype);
+    TN_CHECK(!truth && !complex, TN_INVALID, "Unsupported input type encountered for isin(): %s",
+             truth                        ? "Bool"
+             : tn_dtype_is_complex(dtype) ? tni_dtype_text(dtype)
+                                          : "ComplexDouble");
+    return TN_OK;
+}
+
 tn_status tni_kernel_isin_scalar(tn_call *call, tn_tensor *elements, tn_scalar test_element,
                                  bool assume_unique, bool invert, tn_tensor **out)
 {
     (void)call;
     (void)assume_unique;
+    TN_TRY(check_isin(elements, test_element));
     return (invert ? tn_ne_scalar : tn_eq_scalar)(elements, test_element, out);
 }
 
@@ -54,6 +67,7 @@ tn_status tni_kernel_scalar_isin(tn_call *call, tn_scalar element, tn_tensor *te
     (void)assume_unique;
     TN_AUTO(tn_tensor) same = NULL;
     TN_AUTO(tn_tensor) found = NULL;
+    TN_TRY(check_isin(test_elements, element));
     TN_TRY(tn_eq_scalar(test_elements, element, &same));
     TN_TRY(tn_any(same, &found));
     if (invert)

@@ -165,9 +165,12 @@ tn_status tni_shape_isin(tni_geometry *g, tn_tensor *elements, tn_tensor *test_e
 {
     (void)assume_unique;
     (void)invert;
+    const tn_tensor *both[] = {elements, test_elements};
     TN_TRY(tni_same_device(elements, test_elements));
-    if (is_complex(elements) || is_complex(test_elements))
-        return no_kernel("isin_default_cpu", is_complex(elements) ? elements : test_elements);
+    for (int i = 0; i < 2; i++)
+        TN_CHECK(!is_complex(both[i]) && both[i]->dtype != TN_DTYPE_BOOL, TN_INVALID,
+                 "Unsupported input type encountered for isin(): %s",
+                 tni_dtype_text((tn_dtype)both[i]->dtype));
     tni_reduced_geometry(g, elements, 0, true);
     g->dtype = TN_DTYPE_BOOL;
     return TN_OK;

@@ -192,7 +192,10 @@ tn_status tni_shape_solve_triangle(tni_geometry *g, tn_tensor *A, tn_tensor *B, 
 tn_status tni_shape_lu_unpack(tni_geometry *g, tn_tensor *LU_data, tn_tensor *LU_pivots,
                               bool unpack_data, bool unpack_pivots)
 {
-    TN_TRY(check_matrices((refusals){"lu_unpack", NULL, NULL}, LU_data));
+    char text[TNI_SIZES_TEXT]; /* any dtype will do: numbers are copied, not computed */
+    TN_CHECK(LU_data->ndim >= 2, TN_INVALID,
+             "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: %s instead",
+             tni_format_sizes(LU_data->ndim, LU_data->sizes, text, sizeof text));
     TN_CHECK(LU_pivots->dtype == TN_DTYPE_I32, TN_INVALID,
              "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
              "dtype.\nNote: this function is intended to be used with the output produced by "

@@ -127,6 +127,9 @@ def unique(w):
     w.case("isin.Tensor_Scalar", "$u, 2")
     w.case("isin.Tensor_Scalar", "$u, 2, invert=True")
     w.case("isin.Scalar_Tensor", "4, $u")
+    for op, args in (("Tensor_Tensor", "bool[3], i64[2]"), ("Tensor_Tensor", "i64[3], c64[2]"), ("Tensor_Scalar", "bool[3], 2"),
+                     ("Tensor_Scalar", "c64[3], 2"), ("Scalar_Tensor", "2, bool[3]")):
+        w.case("isin." + op, args)
     w.comment("allclose")
     for args in ("f32[3], f32[3]", "f32[3], f32[3]=1", "f32[3]=nan, f32[3]=nan", "f32[3]=nan, f32[3]=nan, 1e-5, 1e-8, True", "f32[2], f32[3]", "f32[0], f32[0]", "f32[3], f64[3]", "f32[3]=1, f32[3]=1.1, 0.2"):
         w.case("allclose", args, "cpu")

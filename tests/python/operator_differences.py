@@ -92,6 +92,48 @@ RESULTS = [
     (r"hardsigmoid", r"f64", r"gradient: values differ by up to \d\.?\d*e-(09|10)", FLOAT_CONSTANT),
     (r"linalg_lu_factor(_ex)?", r"pivot=False", r"no error, but", MORE),
     (r"_pdist_forward", r"strided|\.t\b|expanded", r"requires contiguous input", MORE),
+    (r"_pdist_backward", r"\.(t|strided|expanded)", r"no error, but RuntimeError: _pdist_backward requires \w+ to be contiguous", MORE),
+    (r".*", r"", r"^NotImplementedError, not RuntimeError: (result type|Found dtype|linalg\.|Unsupported input|mean\(\))",
+     "Both refuse the dtype; Tenon's exception is a `RuntimeError`, too"),
+    (r"kron|isin\.Scalar_Tensor", r"\.(t|expanded)", r"no error, but RuntimeError: view size is not compatible",
+     "The reference fails to view what is not contiguous"),
+    (r"norm_except_dim", r"\b0\b", r"no error, but RuntimeError: cannot reshape tensor of 0 elements", "The reference fails to reshape no elements"),
+    (r"linalg_tensorinv", r"\[\]", r"no error, but RuntimeError: ArrayRef: invalid slice", "The reference fails an internal assertion"),
+    (r"_native_batch_norm_legit_no_training|unfold_backward|index_fill\.int_Tensor|narrow_copy", r"",
+     r"^IndexError, not RuntimeError: (SmallVector unable to grow|setStorage: sizes|Expected dim < static_cast)",
+     "Both refuse it: Tenon names the dimension, the reference fails in what it is made of"),
+    (r"reflection_pad2d", r"out=.*expanded", r"the process ended", "The reference writes beyond a given result that is expanded"),
+    (r"(reflection|replication)_pad[23]d|adaptive_avg_pool2d|max_unpool2d|im2col|col2im", r"out=\w+\[[^]]*\](\.t)?", r"^strides",
+     "The reference gives a result that is given, and fits, other strides"),
+    (r"pixel_unshuffle", r"\b0\b", r"^shape", "Where there are no elements the reference returns its input, in sizes that are not those of the result"),
+    (r"set_\.source_Tensor_storage_offset", r"", r"^RuntimeError: Could not set tensor of type",
+     "The reference takes the bytes of another dtype for its own"),
+    (r"_?embedding_bag", r"i64\[1\]=0", r"^shape \(6,\), not \(0,\)",
+     "The reference leaves out in which bag each index lies where a fast path does not need it"),
+    (r"_?embedding_bag", r"expanded", r"values differ", "The reference takes any strides for contiguous ones"),
+    (r"(lstm|gru|rnn_\w+)\.data", r"i64\[3\]\.expanded", r"values differ|^shape", "The reference takes any strides of `batch_sizes` for contiguous ones"),
+    (r"(lstm|gru|rnn_\w+)(\.data|_cell)", r"", r"no error, but RuntimeError: self and mat2 must have the same dtype",
+     "Biases of another dtype are added as in `addmm`, where the reference adds them first to the weights' product"),
+    (r"mish_backward|glu_backward|soft_margin_loss(_backward)?|(feature_)?(alpha_)?dropout|binary_cross_entropy", r"",
+     r"no error, but RuntimeError: (result type \w+ can't be cast|output with shape|The size of tensor a \(0\))",
+     "The reference computes in a tensor of the dtype and sizes of one argument; Tenon promotes and broadcasts"),
+    (r"inner|narrow_copy|ormqr", r"out=", r"no error, but RuntimeError: .*([Ee]xpected the output tensor|self\.dtype\(\) == output|same dtype)", CAST),
+    (r"linalg_(matrix_)?norm", r"c64\[(2,)?3,4\], 1$", r"gradient: values differ",
+     "Two columns have the same norm but for rounding: their gradient goes to one of them, or to both"),
+    (r"elu_backward|smooth_l1_loss_backward|hamming_window\..*", r"\bnan\b", r"values differ by up to nan",
+     "A parameter that is NaN: one gives NaN everywhere, the other where it is used"),
+    (r"_[cp]dist_backward", r", -1", r"^RuntimeError: [cp]dist only supports non-negative p values", UNCHECKED),
+    (r"_scaled_dot_product_flash_attention_for_cpu_backward", r", 1\.5, ", r"Currently do not support dropout", "The reference takes no notice of the dropout"),
+    (r"cholesky_inverse", r"c64", r"values differ", "The diagonal of a complex Cholesky factor is real: of others, each library uses other parts"),
+    # Sizes of gradients, which only backward passes give.
+    (r"native_(layer|group|batch)_norm(_backward)?|_native_batch_norm_legit\S*|_[cp]dist_\w+ward|grid_sampler_[23]d_backward|_fused_rms_norm|"
+     r"_?log_softmax_backward_data|_log_softmax_backward_data|unfold_backward|max_pool3d_with_indices_backward|"
+     r"_adaptive_avg_pool2d_backward|reflection_pad3d_backward|cumulative_trapezoid\.x", r"",
+     r"^RuntimeError: (grad|mean and rstd|running_mean should|weight should|Expected (weight|X\.numel|tensor for argument|a tensor of dimension)|"
+     r"_[cp]dist_backward|pdist only supports 2D|Given normalized_shape|The size of tensor a|reflection_pad3d_backward|cumulative_trapezoid)", UNCHECKED),
+    (r"cholesky|linalg_cond|(reflection|replication)_pad1d_backward|batch_norm|randn(\.generator)?|bincount|adaptive_(max|avg)_pool[123]d|"
+     r"repeat_interleave\.\w+|lu_unpack|index_add", r"\[(\d+,)*0\b", r"^(RuntimeError|NotImplementedError): ",
+     "Tenon checks sizes and dtypes also where there are no elements"),
 ]
 
 WORDS_OF_LIBRARY = "The reference's words are those of a library or container behind it"
@@ -115,6 +157,10 @@ TEXTS = [
     (r"addbmm", r"must be a 3D tensor", r"", FIRST),
     (r"lstm\.data|_pack_padded_sequence_backward|_pad_packed_sequence", r"batch_sizes", r"", FIRST),
     (r"set_\..*", r"setStorage", r"not resizable", "Memory does not move under other tensors"),
+    (r".*", r"^\"\w+\" not implemented for '\w+'$", r"^\"\w+\" not implemented for '\w+'$",
+     "Both have no kernel for the dtype; the kernel has another name, as operators are made of others"),
+    (r".*", r"\(\): argument '\w+' \(position \d\) must be int, not float", r"received an invalid combination of arguments",
+     "The reference has overloads for names of dimensions, and lists them all"),
 ]
 
 

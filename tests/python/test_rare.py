@@ -77,6 +77,12 @@ class Functions(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "has 16 bytes, and 20 are needed"):
                 tenon.from_file(path, size=5)
 
+    def test_a_matrix_without_an_inverse_has_an_infinite_condition(self):
+        both = tenon.stack([tenon.ones(2, 2), tenon.eye(2)])
+        for p, wanted in ((1, [float("inf"), 1.0]), (-1, [float("inf"), 1.0]), ("fro", [float("inf"), 2.0])):
+            self.assertEqual([round(x, 5) for x in tenon.linalg.cond(both, p).tolist()], wanted)
+        self.assertEqual(tenon.linalg.cond(tenon.zeros(2, 0, 0), 1).tolist(), [0.0, 0.0])
+
     def test_random_zeros(self):
         tenon.manual_seed(0)
         x = tenon.ones(50, 8, 3)
