@@ -361,8 +361,6 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(dim_order, "tenon._rare", "dim_order")                         \
     X(module_load, "tenon._rare", "module_load")                     \
     X(rename_, "tenon._rare", "rename_")                             \
-    X(frexp, "tenon._rare", "frexp")                                 \
-    X(nonzero_static, "tenon._rare", "nonzero_static")               \
     X(eig, "tenon._rare", "eig")                                     \
     X(solve, "tenon._rare", "solve")                                 \
     X(symeig, "tenon._rare", "symeig")                               \

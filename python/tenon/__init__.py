@@ -87,7 +87,7 @@ _NAMES = {
         "_assert_async", "_shape_as_tensor", "lu", "_cast_Long", "_cast_Float", "_cast_Int", "segment_reduce",
         "legacy_contiguous_format", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
         "zero_", "fill_", "resize_as_", "get_device",
-        "is_distributed", "frexp", "nonzero_static", "empty_permuted", "conv_tbc", "native_channel_shuffle",
+        "is_distributed", "empty_permuted", "conv_tbc", "native_channel_shuffle",
         "from_file", "cond", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_",
         "feature_alpha_dropout", "feature_alpha_dropout_", "rrelu", "rrelu_", "has_lapack", "has_spectral",
         "has_openmp", "has_mkl", "get_autocast_cpu_dtype", "set_autocast_cpu_dtype", "is_autocast_cpu_enabled",

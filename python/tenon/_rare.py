@@ -70,49 +70,6 @@ def rename_(self, *names, **rename_map):
 
 # ---- numbers ----
 
-def _scaled(x, n):
-    """x * 2 ** n, exactly: powers by their bits, in two steps since one may not be a number."""
-    half = n // 2
-    for power in (half, n - half):
-        x = x * tenon.bitwise_left_shift(power + 1023, 52).view(tenon.float64)
-    return x
-
-
-def frexp(input, *, out=None):
-    """mantissa * 2 ** exponent, the mantissa between a half and one."""
-    if not input.is_floating_point():
-        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    wide = input.detach().to(tenon.float64)
-    usual = tenon.isfinite(wide) & (wide != 0)
-    size = tenon.where(usual, wide.abs(), tenon.ones_like(wide))
-    exponent = tenon.floor(tenon.log2(size)).to(tenon.int64) + 1
-    part = _scaled(size, -exponent)
-    exponent = exponent + (part >= 1).to(tenon.int64) - (part < 0.5).to(tenon.int64)  # a logarithm may be one off
-    exponent = tenon.where(usual, exponent, tenon.zeros_like(exponent))
-    mantissa = _scaled(input.to(tenon.float64), -exponent).to(input.dtype)
-    exponent = exponent.to(tenon.int32)
-    if out is not None:
-        mantissa, exponent = out[0].copy_(mantissa), out[1].copy_(exponent)
-    return _Frexp((mantissa, exponent))
-
-
-class _Frexp(tuple):
-    __slots__ = ()
-    mantissa = property(lambda self: self[0])
-    exponent = property(lambda self: self[1])
-
-    def __repr__(self):
-        return "torch.return_types.frexp(\nmantissa=%r,\nexponent=%r)" % tuple(self)
-
-
-def nonzero_static(input, *, size, fill_value=-1):
-    """The first ``size`` places that are not 0; filled up where there are fewer."""
-    found = input.nonzero()[:size]
-    out = tenon.full((size, input.dim()), fill_value, dtype=tenon.int64, device=input.device)
-    out[:found.shape[0]] = found
-    return out
-
-
 def empty_permuted(size, physical_layout, **options):
     """An empty tensor whose dimensions lie in memory in the order given."""
     if len(physical_layout) != len(size):

@@ -3,6 +3,7 @@
  * out over threads by itself; gradients and Meta come from the operators called. */
 #include <math.h>
 #include "core/tensor.h"
+#include "composite/leave.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
 
@@ -397,4 +398,23 @@ tn_status tni_composite__foreach_copy_(SELF, tn_tensor *const *src, int64_t src_
 {
     const others o = {.lists = 1, .a = src, .a_n = src_n, .flag = non_blocking};
     return write_each(self, self_n, copy_write, &o);
+}
+
+static tn_status powsum_new(tn_tensor *x, const others *o, int64_t i, tn_tensor **out)
+{
+    (void)i;
+    tn_scope *scope;
+    TN_CHECK(!tn_dtype_is_integral((tn_dtype)x->dtype, true), TN_UNSUPPORTED,
+             "\"powsum_cpu\" not implemented for '%s'", tni_dtype_text((tn_dtype)x->dtype));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *wide =
+        o->dtype == TN_DTYPE_NONE ? x : tnx_to_dtype(x, o->dtype, false, false, TN_FORMAT_NONE);
+    tn_tensor *sum = tnx_sum(tnx_pow_tensor_scalar(tnx_abs(wide), o->scalar), TN_DTYPE_NONE);
+    return tni_leave(scope, sum, out);
+}
+
+tn_status tni_composite__foreach_powsum_scalar(SELF, tn_scalar ord, tn_dtype dtype, LIST)
+{
+    const others o = {.scalar = ord, .dtype = dtype};
+    return make_each(self, self_n, powsum_new, &o, out, out_n);
 }

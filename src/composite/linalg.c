@@ -553,6 +553,22 @@ tn_status tni_composite__linalg_slogdet(tn_tensor *A, tn_tensor **sign, tn_tenso
     return TN_OK;
 }
 
+tn_status tni_composite__linalg_solve_ex(tn_tensor *A, tn_tensor *B, bool left, bool check_errors,
+                                         tn_tensor **result, tn_tensor **LU, tn_tensor **pivots,
+                                         tn_tensor **info)
+{
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_AUTO(tn_tensor) failures = NULL;
+    TN_AUTO(tn_tensor) plain = NULL;
+    TN_AUTO(tn_tensor) same = NULL;
+    TN_TRY(tn_linalg_solve_ex(A, B, left, check_errors, &x, &failures));
+    TN_TRY(tn_detach(A, &plain)); /* the factors have no gradient */
+    TN_TRY(tn_linalg_lu_factor_ex(plain, true, false, LU, pivots, &same));
+    *result = TN_MOVE(x);
+    *info = TN_MOVE(failures);
+    return TN_OK;
+}
+
 /* ---- ranks and pseudo-inverses ---- */
 
 static double epsilon(const tn_tensor *t)
@@ -854,4 +870,13 @@ tn_status tni_composite_linalg_matrix_power(tn_tensor *self, int64_t n, tn_tenso
             square = tnx_matmul(square, square);
     }
     return tni_leave(scope, made, out);
+}
+
+/* ---- L D L^T ---- */
+
+tn_status tni_composite_linalg_ldl_factor(tn_tensor *self, bool hermitian, tn_tensor **LD,
+                                          tn_tensor **pivots)
+{
+    TN_AUTO(tn_tensor) info = NULL;
+    return tn_linalg_ldl_factor_ex(self, hermitian, true, LD, pivots, &info);
 }

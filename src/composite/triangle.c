@@ -193,50 +193,77 @@ static tn_status read_number(end_point *p, bool to_meta)
     return TN_OK;
 }
 
-static TNI_COLD tn_status not_numbers(const tn_tensor *start, const tn_tensor *end)
+static TNI_COLD tn_status not_numbers(const char *op, const tn_tensor *start, const tn_tensor *end)
 {
     if (start && end)
         TN_FAIL(TN_INVALID,
-                "linspace only supports 0-dimensional start and end tensors, but got start with %d "
+                "%s only supports 0-dimensional start and end tensors, but got start with %d "
                 "dimension(s) and end with %d dimension(s).",
-                start->ndim, end->ndim);
+                op, start->ndim, end->ndim);
     TN_FAIL(TN_INVALID,
-            "linspace only supports 0-dimensional start and end tensors, but got %s with %d "
+            "%s only supports 0-dimensional start and end tensors, but got %s with %d "
             "dimension(s).",
-            start ? "start" : "end", start ? start->ndim : end->ndim);
+            op, start ? "start" : "end", start ? start->ndim : end->ndim);
 }
 
+/* Numbers between, or powers of @p base where there is one. */
 static tn_status between(tn_call *call, end_point start, end_point end, int64_t steps,
-                         const tn_tensor_opts *opts, tn_tensor **out)
+                         const double *base, const tn_tensor_opts *opts, tn_tensor **out)
 {
     tn_tensor_opts o = opts ? *opts : (tn_tensor_opts)TN_TENSOR_OPTS_INIT;
     if ((start.t && start.t->ndim) || (end.t && end.t->ndim))
-        return not_numbers(start.t, end.t);
+        return not_numbers(base ? "logspace" : "linspace", start.t, end.t);
     bool from_meta = (start.t && tni_is_meta(start.t)) || (end.t && tni_is_meta(end.t));
     if (o.device.type == TN_DEVICE_NONE && from_meta)
         o.device = TN_META;
     TN_TRY(read_number(&start, o.device.type == TN_DEVICE_META));
     TN_TRY(read_number(&end, o.device.type == TN_DEVICE_META));
-    return tni_kernel_linspace(call, start.number, end.number, steps, &o, out);
+    return base ? tni_kernel_logspace(call, start.number, end.number, steps, *base, &o, out)
+                : tni_kernel_linspace(call, start.number, end.number, steps, &o, out);
 }
 
 tn_status tni_kernel_linspace_tensor_tensor(tn_call *call, tn_tensor *start, tn_tensor *end,
                                             int64_t steps, const tn_tensor_opts *opts,
                                             tn_tensor **out)
 {
-    return between(call, (end_point){.t = start}, (end_point){.t = end}, steps, opts, out);
+    return between(call, (end_point){.t = start}, (end_point){.t = end}, steps, NULL, opts, out);
 }
 
 tn_status tni_kernel_linspace_tensor_scalar(tn_call *call, tn_tensor *start, tn_scalar end,
                                             int64_t steps, const tn_tensor_opts *opts,
                                             tn_tensor **out)
 {
-    return between(call, (end_point){.t = start}, (end_point){.number = end}, steps, opts, out);
+    return between(call, (end_point){.t = start}, (end_point){.number = end}, steps, NULL, opts,
+                   out);
 }
 
 tn_status tni_kernel_linspace_scalar_tensor(tn_call *call, tn_scalar start, tn_tensor *end,
                                             int64_t steps, const tn_tensor_opts *opts,
                                             tn_tensor **out)
 {
-    return between(call, (end_point){.number = start}, (end_point){.t = end}, steps, opts, out);
+    return between(call, (end_point){.number = start}, (end_point){.t = end}, steps, NULL, opts,
+                   out);
+}
+
+tn_status tni_kernel_logspace_tensor_tensor(tn_call *call, tn_tensor *start, tn_tensor *end,
+                                            int64_t steps, double base, const tn_tensor_opts *opts,
+                                            tn_tensor **out)
+{
+    return between(call, (end_point){.t = start}, (end_point){.t = end}, steps, &base, opts, out);
+}
+
+tn_status tni_kernel_logspace_tensor_scalar(tn_call *call, tn_tensor *start, tn_scalar end,
+                                            int64_t steps, double base, const tn_tensor_opts *opts,
+                                            tn_tensor **out)
+{
+    return between(call, (end_point){.t = start}, (end_point){.number = end}, steps, &base, opts,
+                   out);
+}
+
+tn_status tni_kernel_logspace_scalar_tensor(tn_call *call, tn_scalar start, tn_tensor *end,
+                                            int64_t steps, double base, const tn_tensor_opts *opts,
+                                            tn_tensor **out)
+{
+    return between(call, (end_point){.number = start}, (end_point){.t = end}, steps, &base, opts,
+                   out);
 }

@@ -146,6 +146,25 @@ tn_status tni_kernel_nonzero_out(tn_call *call, tn_tensor *self, tn_tensor *out)
     return tni_out_finish(out, target);
 }
 
+tn_status tni_cpu_nonzero_static(tn_tensor *self, int64_t size, int64_t fill_value, tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) flat = NULL;
+    if (out->numel == 0)
+        return TN_OK;
+    TN_TRY(tni_nonzero_flat(self, &flat));
+    const int64_t *number = flat->data;
+    int64_t *o = out->data;
+    for (int64_t i = 0; i < size; i++) {
+        int64_t rest = i < flat->numel ? number[i] : 0;
+        for (int d = self->ndim - 1; d >= 0; d--) {
+            o[i * out->strides[0] + d * out->strides[1]] =
+                i < flat->numel ? rest % self->sizes[d] : fill_value;
+            rest /= self->sizes[d] ? self->sizes[d] : 1;
+        }
+    }
+    return TN_OK;
+}
+
 /* ---- masked_select ---- */
 
 static tn_status select_masked(tn_tensor *self, tn_tensor *mask, tn_tensor **out)

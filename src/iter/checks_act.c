@@ -173,3 +173,20 @@ tn_status tni_shape_log_sigmoid_forward(tni_geometry *g, tn_tensor *self)
     }
     return TN_OK;
 }
+
+tn_status tni_shape_frexp(tni_geometry *g, tn_tensor *self)
+{
+    TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_INVALID,
+             "torch.frexp() only supports floating-point dtypes");
+    for (int i = 0; i < 2; i++) {
+        g[i].ndim = self->ndim;
+        g[i].dtype = i ? TN_DTYPE_I32 : (tn_dtype)self->dtype;
+        g[i].device = self->device;
+        g[i].has_strides = true;
+        g[i].offset = 0;
+        for (int d = 0; d < self->ndim; d++)
+            g[i].sizes[d] = self->sizes[d];
+        tni_preserve_strides(self, g[i].strides);
+    }
+    return TN_OK;
+}

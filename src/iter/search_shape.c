@@ -195,3 +195,17 @@ tn_status tni_shape_histc(tni_geometry *g, tn_tensor *self, int64_t bins, tn_sca
     g->sizes[0] = bins;
     return TN_OK;
 }
+
+/* ---- places, a given number of them ---- */
+
+tn_status tni_shape_nonzero_static(tni_geometry *g, tn_tensor *self, int64_t size,
+                                   int64_t fill_value)
+{
+    (void)fill_value;
+    TN_CHECK(size >= 0, TN_INVALID, "nonzero_static: 'size' must be an non-negative integer");
+    tni_geometry_fresh(g, self, 2);
+    g->sizes[0] = size;
+    g->sizes[1] = self->ndim;
+    g->dtype = TN_DTYPE_I64;
+    return TN_OK;
+}

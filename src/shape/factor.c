@@ -305,3 +305,82 @@ tn_status tni_shape__linalg_svd(tni_geometry *g, tn_tensor *A, bool full_matrice
     vectors(&g[1], A, real_of(A), least(A));
     return TN_OK;
 }
+
+/* ---- L D L^T ---- */
+
+tn_status tni_shape_linalg_ldl_factor_ex(tni_geometry *g, tn_tensor *self, bool hermitian,
+                                         bool check_errors)
+{
+    (void)hermitian;
+    (void)check_errors;
+    const refusals r = {"torch.linalg.ldl_factor_ex", NULL, "ldl_factor_kernel_cpu"};
+    TN_TRY(check_square(r, self));
+    by_columns(&g[0], self, rows(self), columns(self));
+    vectors(&g[1], self, TN_DTYPE_I32, columns(self));
+    batch_of(&g[2], self, TN_DTYPE_I32, 0);
+    return TN_OK;
+}
+
+/* The larger of two sizes of a batch that go together. */
+static tn_status common_batch(tni_geometry *g, const tn_tensor *A, const tn_tensor *B)
+{
+    int ndim = A->ndim > B->ndim ? A->ndim : B->ndim;
+    int64_t sizes[TN_MAX_DIMS];
+    for (int d = 0; d < ndim - 2; d++) {
+        int a = d - (ndim - A->ndim), b = d - (ndim - B->ndim);
+        int64_t x = a >= 0 ? A->sizes[a] : 1, y = b >= 0 ? B->sizes[b] : 1;
+        TN_CHECK(x == y || x == 1 || y == 1, TN_INVALID,
+                 "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
+                 "non-singleton dimension %d",
+                 (long long)x, (long long)y, d);
+        sizes[d] = x == 1 ? y : x;
+    }
+    tni_geometry_like(g, B, ndim);
+    memcpy(g->sizes, sizes, (size_t)(ndim - 2) * sizeof *sizes);
+    int64_t m = rows(B), n = columns(B), step;
+    g->sizes[ndim - 2] = m;
+    g->sizes[ndim - 1] = n;
+    g->offset = 0;
+    g->has_strides = true;
+    g->strides[ndim - 2] = 1;
+    g->strides[ndim - 1] = m > 1 ? m : 1;
+    step = (m > 1 ? m : 1) * (n > 1 ? n : 1);
+    for (int d = ndim - 3; d >= 0; d--) {
+        g->strides[d] = step;
+        step *= g->sizes[d] > 1 ? g->sizes[d] : 1;
+    }
+    return TN_OK;
+}
+
+tn_status tni_shape_linalg_ldl_solve(tni_geometry *g, tn_tensor *LD, tn_tensor *pivots,
+                                     tn_tensor *B, bool hermitian)
+{
+    (void)hermitian;
+    char text[TNI_SIZES_TEXT];
+    const refusals r = {"torch.linalg.ldl_solve", NULL, "ldl_solve_kernel_cpu"};
+    TN_TRY(check_square(r, LD));
+    TN_CHECK(B->ndim >= 2, TN_INVALID,
+             "torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has %d "
+             "dimensions instead",
+             B->ndim);
+    bool same = pivots->ndim == LD->ndim - 1;
+    for (int d = 0; same && d < pivots->ndim; d++)
+        same = pivots->sizes[d] == LD->sizes[d];
+    TN_CHECK(same, TN_INVALID,
+             "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but "
+             "got pivots with shape %s instead",
+             tni_format_sizes(pivots->ndim, pivots->sizes, text, sizeof text));
+    TN_CHECK(tn_dtype_is_integral((tn_dtype)pivots->dtype, false), TN_INVALID,
+             "torch.linalg.ldl_solve: Expected pivots to be integers. Got %s",
+             tni_dtype_text((tn_dtype)pivots->dtype));
+    TN_CHECK(LD->dtype == B->dtype, TN_INVALID,
+             "Expected b and A to have the same dtype, but found b of type %s and A of type %s "
+             "instead.",
+             tni_dtype_text((tn_dtype)B->dtype), tni_dtype_text((tn_dtype)LD->dtype));
+    TN_CHECK(rows(B) == rows(LD), TN_INVALID,
+             "Incompatible matrix sizes for torch.linalg.ldl_solve: each A matrix is %lld by %lld "
+             "but each b matrix is %lld by %lld",
+             (long long)rows(LD), (long long)columns(LD), (long long)rows(B),
+             (long long)columns(B));
+    return common_batch(g, LD, B);
+}
