@@ -257,6 +257,31 @@ static bool is_busy(const tni_seen_thread *t)
 static const char starved_next[] =
     "look again; fewer threads, or TENON_NUM_THREADS, if it stays so";
 
+/* Who may hold an interpreter's lock without having said so: the one thread that neither waits for
+ * anything that is known nor sleeps as those do who wait for a lock. */
+static const tni_seen_thread *find_suspect(const tni_seen *seen, const tni_seen_thread *waiting)
+{
+    const tni_seen_thread *found = NULL;
+    if (waiting->block.marks.wait.kind != TNI_WAIT_INTERPRETER)
+        return NULL;
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
+        const tni_seen_thread *t = &seen->threads[i];
+        bool sleeps = t->state != 'R' && (!t->wchan[0] || strstr(t->wchan, "futex"));
+        if (t == waiting || !t->alive || t->block.marks.wait.kind || sleeps)
+            continue;
+        if (found)
+            return NULL;
+        found = t;
+    }
+    return found;
+}
+
+/* It looks for the lock every few milliseconds, and is often about to run when somebody asks. */
+static bool only_looks_starved(const tni_seen_thread *t)
+{
+    return t->block.marks.wait.kind == TNI_WAIT_INTERPRETER;
+}
+
 static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
 {
     const tni_mark *wait = &t->block.marks.wait;
@@ -275,6 +300,19 @@ static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdi
     tni_str_add(&v->text, ", waits for ");
     tni_add_mark(&v->text, wait);
     add_for(&v->text, seen, t, "");
+    const tni_seen_thread *suspect = holder ? NULL : find_suspect(seen, t);
+    if (suspect) {
+        tni_str_add(&v->text, "; ");
+        add_thread(&v->text, suspect);
+        tni_str_addf(&v->text, " may hold it: it %s%s",
+                     suspect->state == 'R' ? "runs" : "sleeps in ",
+                     suspect->state == 'R' ? "" : suspect->wchan);
+        tni_str_addf(&v->next,
+                     "look at what thread %u does: it may have called something that keeps the "
+                     "interpreter lock (ctypes.PyDLL, an extension); py-spy dump shows where",
+                     suspect->block.tid);
+        return;
+    }
     if (!holder) {
         tni_str_addf(&v->text, "; nobody that the record knows %s it",
                      wait->kind == TNI_WAIT_EVENT ? "brings" : "holds");
@@ -433,7 +471,8 @@ bool tni_must_look_again(const tni_seen *seen, uint64_t ns)
     for (uint32_t i = 0; i < seen->n_threads; i++) {
         const tni_seen_thread *t = &seen->threads[i];
         uint64_t since = thread_since(t);
-        if ((is_stuck(t, true) || (waits(t) && !t->moved)) && !t->starved && t->alive &&
+        bool starved = t->starved && !only_looks_starved(t);
+        if ((is_stuck(t, true) || (waits(t) && !t->moved)) && !starved && t->alive &&
             (!since || seen->now < since + ns))
             return true;
     }
@@ -495,7 +534,7 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
     } else if (t->block.n_passes >= TNI_SEEN_CYCLE_DEPTH) {
         v->kind = TNI_VERDICT_RECURSION;
         judge_nested_passes(seen, t, v);
-    } else if (waits(t) && stands && !t->starved) {
+    } else if (waits(t) && stands && (!t->starved || only_looks_starved(t))) {
         judge_wait(seen, t, v);
     } else if ((is_stuck(t, two_looks) || (waits(t) && stands)) && t->starved) {
         v->kind = TNI_VERDICT_STARVED;

@@ -202,3 +202,19 @@ TEST(a_thread_that_runs_outside_of_operators_is_not_idle_on_a_busy_machine)
         p.threads[i].depth = p.threads[i].n_frames = 0;
     expect_verdict(&p, TNI_VERDICT_BETWEEN, "thread 10 is busy between two calls");
 }
+
+TEST(who_may_hold_an_interpreters_lock_is_named)
+{
+    program p;
+    begin(&p);
+    stands(&p, 0, 'R', 0); /* it looks for the lock now and then */
+    p.threads[0].depth = p.threads[0].n_frames = 0;
+    p.threads[0].starved = true;
+    p.threads[0].block.marks.wait.kind = TNI_WAIT_INTERPRETER;
+    p.threads[1].depth = p.threads[1].n_frames = 0;
+    strcpy(p.threads[1].wchan, "hrtimer_nanosleep");
+    expect_verdict(&p, TNI_VERDICT_INTERPRETER,
+                   "thread 11 may hold it: it sleeps in hrtimer_nanosleep");
+    strcpy(p.threads[1].wchan, "futex_do_wait");
+    expect_verdict(&p, TNI_VERDICT_INTERPRETER, "nobody that the record knows holds it");
+}
