@@ -358,6 +358,7 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(polygamma, "tenon._rare", "polygamma")                         \
     X(map2_, "tenon._rare", "map2_")                                 \
     X(is_set_to, "tenon._rare", "is_set_to")                         \
+    X(__reversed__, "tenon._rare", "reversed_")                      \
     X(dim_order, "tenon._rare", "dim_order")                         \
     X(module_load, "tenon._rare", "module_load")                     \
     X(rename_, "tenon._rare", "rename_")                             \

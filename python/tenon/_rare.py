@@ -45,6 +45,11 @@ def map2_(self, x, y, callable):
     return self.copy_(tenon.tensor(made, dtype=self.dtype).reshape(self.shape))
 
 
+def reversed_(self):
+    """reversed(tensor): its rows in the other order, as a tensor."""
+    return self if self.dim() == 0 else self.flip(0)
+
+
 def is_set_to(self, tensor):
     """Tensor.is_set_to: the same memory, seen in the same way."""
     return (tenon._C._storage_id(self) == tenon._C._storage_id(tensor) and self.storage_offset() == tensor.storage_offset()

@@ -124,6 +124,7 @@ class Pareto(unittest.TestCase):
         flat_tail = D.GeneralizedPareto(0.0, 1.0, 0.0)  # an exponential
         self.assertAlmostEqual(flat_tail.log_prob(tenon.tensor(0.5)).item(), -0.5, 6)
         self.assertTrue(bool(made.support.check(made.sample((200,))).all()))
+        self.assertTrue(tenon.allclose(made.log_cdf(value), made.cdf(value).log()))
 
 
 class Transforms(unittest.TestCase):

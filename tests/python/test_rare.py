@@ -83,6 +83,11 @@ class Functions(unittest.TestCase):
             self.assertEqual([round(x, 5) for x in tenon.linalg.cond(both, p).tolist()], wanted)
         self.assertEqual(tenon.linalg.cond(tenon.zeros(2, 0, 0), 1).tolist(), [0.0, 0.0])
 
+    def test_reversed_gives_the_rows_in_the_other_order(self):
+        self.assertEqual([x.item() for x in reversed(tenon.arange(3))], [2, 1, 0])
+        self.assertEqual(reversed(tenon.arange(4).reshape(2, 2)).tolist(), [[2, 3], [0, 1]])
+        self.assertEqual(reversed(tenon.tensor(3)).item(), 3)
+
     def test_random_zeros(self):
         tenon.manual_seed(0)
         x = tenon.ones(50, 8, 3)

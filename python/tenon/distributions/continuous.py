@@ -395,8 +395,8 @@ class HalfNormal(_Scalar):
     def cdf(self, value):
         return tenon.erf(value / self.scale / math.sqrt(2))
 
-    def icdf(self, value):
-        return self.scale * tenon.erfinv(value) * math.sqrt(2)
+    def icdf(self, prob):
+        return self.scale * tenon.erfinv(prob) * math.sqrt(2)
 
     def entropy(self):
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log() - math.log(2)
@@ -428,8 +428,8 @@ class HalfCauchy(_Scalar):
     def cdf(self, value):
         return 2 * tenon.atan(value / self.scale) / math.pi
 
-    def icdf(self, value):
-        return self.scale * tenon.tan(math.pi * value / 2)
+    def icdf(self, prob):
+        return self.scale * tenon.tan(math.pi * prob / 2)
 
     def entropy(self):
         return math.log(2 * math.pi) + self.scale.log()

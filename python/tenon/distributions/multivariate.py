@@ -244,13 +244,13 @@ class MixtureSameFamily(Distribution):
         outer = (w * (self._component_distribution.mean - self._pad(self.mean)) ** 2).sum(-1 - self._event_ndims)
         return inner + outer
 
-    def log_prob(self, value):
-        self._validate_sample(value)
-        each = self._component_distribution.log_prob(self._pad(value))
+    def log_prob(self, x):
+        self._validate_sample(x)
+        each = self._component_distribution.log_prob(self._pad(x))
         return tenon.logsumexp(each + tenon.log_softmax(self._mixture_distribution.logits, -1), -1)
 
-    def cdf(self, value):
-        return (self._component_distribution.cdf(self._pad(value)) * self._mixture_distribution.probs).sum(-1)
+    def cdf(self, x):
+        return (self._component_distribution.cdf(self._pad(x)) * self._mixture_distribution.probs).sum(-1)
 
     def sample(self, sample_shape=()):
         with tenon.no_grad():

@@ -228,6 +228,9 @@ class GeneralizedPareto(_Scalar):
         z, k = (value - self.loc) / self.scale, self._safe()
         return tenon.where(self._flat(), -z, -tenon.log1p(k * z) / k)
 
+    def log_cdf(self, value):
+        return tenon.log1p(-tenon.exp(self.log_survival_function(value)))
+
     def cdf(self, value):
         return -tenon.expm1(self.log_survival_function(value))
 
