@@ -2,9 +2,13 @@
 /* composite/foreach.c: an operator for each tensor of a list. Each is one pass over memory, shared
  * out over threads by itself; gradients and Meta come from the operators called. */
 #include <math.h>
+#include <string.h>
+#include "core/device.h"
+#include "core/fake.h"
 #include "core/tensor.h"
 #include "composite/leave.h"
 #include "gen/composites.h"
+#include "shape/index.h"
 #include "tenon/ops.h"
 
 /* What the tensors meet. */
@@ -20,6 +24,7 @@ typedef struct others {
     tn_tensor *tensor; /* one for all, or NULL */
     tn_dtype dtype;
     bool flag;
+    bool moves; /* the lists may be on other devices */
 } others;
 
 typedef tn_status (*new_fn)(tn_tensor *x, const others *o, int64_t i, tn_tensor **out);
@@ -94,10 +99,82 @@ static tn_status check_leaves(tn_tensor *const *self, int64_t n)
     return TN_OK;
 }
 
+/* Whether the tensors are so alike that what the operator refuses of one, it refuses of the first.
+ */
+static bool are_alike(tn_tensor *const *self, int64_t n, const others *o)
+{
+    const tn_tensor *first = self[0];
+    if (o->numbered && tn_dtype_is_integral((tn_dtype)first->dtype, true))
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        const tn_tensor *x = self[i];
+        if (x->dtype != first->dtype || !(x->flags & TNI_DENSE) ||
+            !tni_device_equal(x->device, first->device) ||
+            (o->numbered && o->scalars[i].kind != o->scalars[0].kind))
+            return false;
+        for (int k = 0; k < o->lists; k++) {
+            const tn_tensor *t = (k ? o->b : o->a)[i];
+            if (t->dtype != first->dtype || !tni_device_equal(t->device, x->device) ||
+                t->ndim != x->ndim ||
+                memcmp(t->sizes, x->sizes, (size_t)x->ndim * sizeof *x->sizes) != 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+static tn_status without_memory(const tn_tensor *t, tn_tensor **out)
+{
+    tni_storage *s = NULL;
+    TN_TRY(tni_storage_new(TN_META, t->storage->nbytes, &s));
+    tn_status status = tni_tensor_over(
+        s, t->ndim, t->sizes, t->strides, t->offset, (tn_dtype)t->dtype,
+        tni_tensor_keys_for(TN_DEVICE_META, tni_keys_are_inference(t->keys)), TN_META, out);
+    tni_storage_unref(s);
+    if (status == TN_OK)
+        (*out)->flags |= t->flags & TNI_WRAPPED_NUMBER;
+    return status;
+}
+
+/* The operator on tensors like these that have no memory: what it would refuse, nothing written. */
+static tn_status try_one(tn_tensor *const *self, int64_t i, write_fn fn, const others *o)
+{
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_AUTO(tn_tensor) a = NULL;
+    TN_AUTO(tn_tensor) b = NULL;
+    others one = *o;
+    if (o->lists > 0) {
+        if (!o->moves)
+            TN_TRY(tni_same_device(self[i], o->a[i]));
+        TN_TRY(without_memory(o->a[i], &a));
+    }
+    if (o->lists > 1) {
+        TN_TRY(tni_same_device(self[i], o->b[i]));
+        TN_TRY(without_memory(o->b[i], &b));
+    }
+    one.a = &a;
+    one.b = &b;
+    if (o->numbered)
+        one.scalars = &o->scalars[i];
+    TN_TRY(without_memory(self[i], &x));
+    return fn(x, &one, 0);
+}
+
+/* All of the list are asked for before the first is written. */
+static tn_status try_each(tn_tensor *const *self, int64_t n, write_fn fn, const others *o)
+{
+    if (self[0]->device.type != TN_DEVICE_CPU || tni_is_fake(self[0]) || are_alike(self, n, o))
+        return TN_OK;
+    for (int64_t i = 0; i < n; i++)
+        TN_TRY(try_one(self, i, fn, o));
+    return TN_OK;
+}
+
 static tn_status write_each(tn_tensor *const *self, int64_t n, write_fn fn, const others *o)
 {
     TN_TRY(check(n, o));
     TN_TRY(check_leaves(self, n));
+    TN_TRY(try_each(self, n, fn, o));
     for (int64_t i = 0; i < n; i++)
         TN_TRY(fn(self[i], o, i));
     return TN_OK;
@@ -396,7 +473,7 @@ tn_status tni_composite__foreach_copy(SELF, tn_tensor *const *src, int64_t src_n
 tn_status tni_composite__foreach_copy_(SELF, tn_tensor *const *src, int64_t src_n,
                                        bool non_blocking)
 {
-    const others o = {.lists = 1, .a = src, .a_n = src_n, .flag = non_blocking};
+    const others o = {.lists = 1, .a = src, .a_n = src_n, .flag = non_blocking, .moves = true};
     return write_each(self, self_n, copy_write, &o);
 }
 

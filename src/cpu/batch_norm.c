@@ -6,6 +6,7 @@
 #include "cpu/lines.h"
 #include "cpu/rows.h"
 #include "gen/kernels.h"
+#include "shape/index.h"
 #include "shape/norm.h"
 
 /* All dimensions but the channels'. */
@@ -210,6 +211,7 @@ tn_status tni_kernel_native_batch_norm_backward(tn_call *call, tn_tensor *grad_o
     TN_CHECK(mean && rstd, TN_INVALID, "%s must be defined %s",
              train ? "save_mean" : "running_mean", train ? "in training" : "in evaluation mode");
     TN_TRY(tni_check_batch_norm(input, params, false, &statistics));
+    TN_TRY(tni_same_device(input, grad_out));
     TN_CHECK(same_sizes(grad_out, input) && grad_out->dtype == input->dtype, TN_INVALID,
              "grad_out must have the sizes and the dtype of input");
     TN_AUTO(tn_tensor) dx = NULL;

@@ -10,6 +10,7 @@
 #include "gen/cpu.h"
 #include "gen/kernels.h"
 #include "gen/shapes.h"
+#include "shape/index.h"
 
 enum { LINEAR, NEAREST, BICUBIC };
 
@@ -220,6 +221,7 @@ static tn_status sample_backward(const char *name, const tni_geometry *g, tn_ten
     TN_AUTO(tn_tensor) to_grid = NULL;
     TN_AUTO(tn_tensor) input_work = NULL;
     TN_AUTO(tn_tensor) grid_work = NULL;
+    TN_TRY(tni_same_device(input, grad_output));
     bool same = grad_output->ndim == g->ndim && grad_output->dtype == input->dtype;
     for (int d = 0; same && d < g->ndim; d++)
         same = grad_output->sizes[d] == g->sizes[d];

@@ -7,6 +7,7 @@
 #include "cpu/ready.h"
 #include "cpu/rows.h"
 #include "gen/kernels.h"
+#include "shape/index.h"
 #include "shape/norm.h"
 
 #define GRAIN 16384
@@ -255,6 +256,9 @@ tn_status tni_kernel_native_group_norm_backward(tn_call *call, tn_tensor *grad_o
     TN_TRY(tni_check_norm_dtypes("GroupNormBackwardKernelImpl", input, weight, NULL, &statistics));
     TN_TRY(check_sizes(input, N, C, HxW));
     TN_TRY(check_sizes(grad_out, N, C, HxW));
+    TN_TRY(tni_same_device(input, grad_out));
+    TN_TRY(tni_same_device(input, mean));
+    TN_TRY(tni_same_device(input, rstd));
     TN_CHECK(grad_out->dtype == input->dtype, TN_INVALID, "expected scalar type %s but found %s",
              tni_dtype_text((tn_dtype)input->dtype), tni_dtype_text((tn_dtype)grad_out->dtype));
     TN_CHECK(mean->numel == N * group && rstd->numel == N * group, TN_INVALID,

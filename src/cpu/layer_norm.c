@@ -8,6 +8,7 @@
 #include "cpu/rows.h"
 #include "gen/cpu.h"
 #include "gen/kernels.h"
+#include "shape/index.h"
 #include "shape/norm.h"
 
 #define GRAIN       16384
@@ -206,6 +207,9 @@ tn_status tni_kernel_native_layer_norm_backward(tn_call *call, tn_tensor *grad_o
     TN_TRY(tni_check_norm_dtypes("LayerNormBackwardKernelImpl", input, weight, bias, &statistics));
     TN_CHECK(output_mask_n == 3, TN_INVALID, "output_mask has %lld elements, 3 are wanted",
              (long long)output_mask_n);
+    TN_TRY(tni_same_device(input, grad_out));
+    TN_TRY(tni_same_device(input, mean));
+    TN_TRY(tni_same_device(input, rstd));
     bool fits = grad_out->ndim == input->ndim;
     for (int d = 0; fits && d < input->ndim; d++)
         fits = grad_out->sizes[d] == input->sizes[d];

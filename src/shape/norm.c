@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include "gen/shapes.h"
+#include "shape/index.h"
 
 static void row_major(tni_geometry *g, const tn_tensor *t)
 {
@@ -127,6 +128,9 @@ tn_status tni_check_batch_norm(const tn_tensor *input, tn_tensor *const *params,
     for (int i = 2; i < 4; i++)
         TN_CHECK(training || params[i], TN_INVALID, "%s must be defined in evaluation mode",
                  names[i]);
+    for (int i = 0; i < 4; i++)
+        if (params[i])
+            TN_TRY(tni_same_device(input, params[i]));
     for (int i = 0; i < 4; i++)
         TN_TRY(check_channels(names[order[i]], params[order[i]], input->sizes[1]));
     tn_dtype x = (tn_dtype)input->dtype, first = TN_DTYPE_NONE;
