@@ -13,6 +13,7 @@ typedef struct fn_object {
     atomic_flag lock;             /* for some instructions: the node may end on another thread */
     PyObject *dict, *weak;
     PyObject *to_save, *for_forward, *dirty, *non_differentiable, *needs_input_grad;
+    PyObject *needs_given; /* what was put in place of needs_input_grad, or NULL */
     PyObject *tensor_args; /* a byte for each argument, 1: a tensor; NULL: all are */
     int n_outputs;
     char materialize, node_ended;
@@ -242,6 +243,8 @@ static PyObject *get_needs_input_grad(PyObject *self, void *closure)
     (void)closure;
     fn_object *o = (fn_object *)self;
     const tn_function_ctx *ctx = backward_of(o);
+    if (o->needs_given)
+        return Py_NewRef(o->needs_given);
     if (!o->needs_input_grad)
         return PyTuple_New(0);
     if (!ctx)
@@ -260,7 +263,7 @@ static int set_needs_input_grad(PyObject *self, PyObject *value, void *closure)
 {
     (void)closure;
     fn_object *o = (fn_object *)self;
-    put(&o->needs_input_grad, value && PyTuple_Check(value) ? Py_NewRef(value) : NULL);
+    put(&o->needs_given, value && PyTuple_Check(value) ? Py_NewRef(value) : NULL);
     return 0;
 }
 
@@ -726,6 +729,7 @@ static int fn_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(o->for_forward);
     Py_VISIT(o->dirty);
     Py_VISIT(o->non_differentiable);
+    Py_VISIT(o->needs_given);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -739,6 +743,7 @@ static int fn_clear(PyObject *self)
     Py_CLEAR(o->dirty);
     Py_CLEAR(o->non_differentiable);
     Py_CLEAR(o->needs_input_grad);
+    Py_CLEAR(o->needs_given);
     Py_CLEAR(o->tensor_args);
     return 0;
 }

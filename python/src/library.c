@@ -154,24 +154,22 @@ static PyObject *fall_back(PyObject *o, PyObject *args)
     return st == TN_OK ? Py_NewRef(Py_None) : tnpy_raise(st);
 }
 
-/* _below_autograd(fn, *args): call it with the keys of autograd excluded. */
+/* _below_autograd(fn, writes): call it with the keys of autograd excluded; the versions of what it
+ * writes count on where `writes` says that it does. */
 static PyObject *below_autograd(PyObject *self, PyObject *args)
 {
     (void)self;
-    Py_ssize_t n = PyTuple_Size(args);
-    if (n < 1) {
-        PyErr_SetString(PyExc_TypeError, "_below_autograd() takes a function");
+    PyObject *fn;
+    int writes;
+    if (!PyArg_ParseTuple(args, "Op:_below_autograd", &fn, &writes))
         return NULL;
-    }
-    PyObject *rest = PyTuple_GetSlice(args, 1, n);
-    if (!rest)
-        return NULL;
-    tn_keyset keys = tn_keyset_of(TN_KEY_AUTOGRAD_FUNCTIONALITY) |
-                     tn_keyset_of(TN_KEY_AUTOGRAD_OTHER) | tn_keyset_of(TN_KEY_ADINPLACE_OR_VIEW);
+    tn_keyset keys =
+        tn_keyset_of(TN_KEY_AUTOGRAD_FUNCTIONALITY) | tn_keyset_of(TN_KEY_AUTOGRAD_OTHER);
+    if (!writes)
+        keys |= tn_keyset_of(TN_KEY_ADINPLACE_OR_VIEW);
     tn_key_guard guard = tn_exclude_keys(keys);
-    PyObject *result = PyObject_CallObject(PyTuple_GetItem(args, 0), rest);
+    PyObject *result = PyObject_CallNoArgs(fn);
     tn_keys_restore(guard);
-    Py_DECREF(rest);
     return result;
 }
 

@@ -195,7 +195,8 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     qualname = _name_of(op)
     ns, name = _split(qualname)
     overload = tenon._ops._overload(qualname)
-    kernel = _autograd_kernel(overload, lambda: (backward, setup_context), qualname)
+    from tenon import _op_autograd
+    kernel = _op_autograd.kernel(overload, lambda: (backward, setup_context))
     (lib or _fragment(ns))._impl(name, kernel, "Autograd", shown=_shown("autograd", backward))
 
 
@@ -203,43 +204,6 @@ def _shown(part, fn):
     """A kernel of ours that calls a user's function is shown as `autograd of fn`, where that is written."""
     name, file, line = _place.of(fn)
     return "%s of %s" % (part, name), file, line
-
-
-def _autograd_kernel(overload, formula, shown):
-    """A kernel for Autograd that records one node."""
-    schema = overload._schema
-    keyword_only = [a.name for a in schema.arguments if a.kwarg_only]
-
-    class Recorded(tenon.autograd.Function):
-        @staticmethod
-        def forward(ctx, words, *args):
-            result = _C._below_autograd(lambda: overload(*args, **words))
-            setup = formula()[1]
-            if setup is not None:
-                more = {"keyword_only_inputs": words} if keyword_only else {}
-                setup(ctx=ctx, inputs=args, output=result, **more)
-            return tuple(result) if isinstance(result, list) else result
-
-        @staticmethod
-        def backward(ctx, *grads):
-            backward = formula()[0]
-            if backward is None:
-                raise RuntimeError("Trying to backward through %s but no autograd formula was registered. Please use "
-                                   "register_autograd to add one." % shown)
-            given = backward(ctx, *grads)
-            return (None,) + (tuple(given) if isinstance(given, (tuple, list)) else (given,))
-
-    Recorded.__name__ = Recorded.__qualname__ = "GeneratedBackwardFor_%s_%s" % (
-        overload.namespace, overload._overloadpacket.__name__ + "_" + overload._overloadname)
-
-    def kernel(*args, **kwargs):
-        tensors = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,))
-                   if isinstance(t, tenon.Tensor)]
-        if not tenon.is_grad_enabled() or not any(t.requires_grad for t in tensors):
-            return _C._below_autograd(lambda: overload(*args, **kwargs))
-        return Recorded.apply(kwargs, *args)
-
-    return kernel
 
 
 # ---- custom_op ----
@@ -291,6 +255,21 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
     return make if fn is None else make(fn)
 
 
+def _tensors_in(tree):
+    """The tensors among arguments or results, those in lists too."""
+    if isinstance(tree, tenon.Tensor):
+        return [tree]
+    return [t for x in tree for t in _tensors_in(x)] if isinstance(tree, (tuple, list)) else []
+
+
+def _storage_of(tensor):
+    """What names its memory, or None when it has none of its own."""
+    try:
+        return tensor.untyped_storage()._cdata
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
 class CustomOpDef:
     """An operator that was made of a Python function. Calling it calls the operator."""
 
@@ -311,9 +290,9 @@ class CustomOpDef:
         _custom[qualname] = self
         self.register_kernel(device_types)(fn)
         self._lib._impl(self._name, self._no_fake, "Meta", shown=_shown("fake", fn))
-        if not self._opoverload._schema.is_mutable:
-            kernel = _autograd_kernel(self._opoverload, lambda: (self._backward, self._setup_context), repr(self))
-            self._lib._impl(self._name, kernel, "Autograd", shown=_shown("autograd", fn))
+        from tenon import _op_autograd
+        kernel = _op_autograd.kernel(self._opoverload, lambda: (self._backward, self._setup_context))
+        self._lib._impl(self._name, kernel, "Autograd", shown=_shown("autograd", fn))
 
     def __repr__(self):
         return "<CustomOpDef(%s)>" % self._qualname
@@ -334,10 +313,31 @@ class CustomOpDef:
                 (device_types,) if isinstance(device_types, str) else device_types)
             for kind in kinds:
                 key = "CompositeExplicitAutograd" if kind == "default" else _DEVICE_KEYS.get(kind, kind)
-                self._lib.impl(self._name, fn, key)
+                self._lib._impl(self._name, self._checked(fn), key, shown=_place.of(fn))
             return fn
 
         return inner if fn is None else inner(fn)
+
+    def _checked(self, fn):
+        """The kernel, which must not give what it was given: a caller that writes to the one would write the other."""
+        @functools.wraps(fn)
+        def kernel(*args, **kwargs):
+            result = fn(*args, **kwargs)
+            seen = {_storage_of(t) for t in _tensors_in((args, tuple(kwargs.values())))}
+            for t in _tensors_in(result):
+                storage = _storage_of(t)
+                if storage is not None and storage in seen:
+                    import sys
+                    raise RuntimeError(
+                        "%s (with implementation in %s): The output of this custom operator (1) must not also be an "
+                        "input to this custom operator and (2) may not alias any inputs to this custom operator or "
+                        "other returns. The most common way to trigger this error is if we have y = custom_op(x) and "
+                        "y and x are the same Tensor. Please instead return a clone of the offending output tensor(s) "
+                        "(e.g. return x.clone()) or refactor the custom operator to not return y." % (
+                            self._name, sys.modules.get(fn.__module__)))
+                seen.add(storage)
+            return result
+        return kernel
 
     def register_fake(self, fn, /):
         self._fake = fn

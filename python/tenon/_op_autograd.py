@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""The Autograd kernel of an operator from Python: one node that calls the registered backward.
+
+The node's inputs and results are tensors alone, so the tensors of a list argument (or result) are inputs (results) of
+their own; `setup_context` and `backward` see lists again: of inputs, of results, of gradients, of needs_input_grad."""
+
+import tenon
+from tenon import _C
+from tenon.utils import _pytree
+
+
+def _no_tensors(tree):
+    """A leaf is all but the tuple of arguments and lists of tensors, where an entry may be None."""
+    if isinstance(tree, tuple):
+        return False
+    if isinstance(tree, list):
+        return not any(isinstance(x, tenon.Tensor) for x in tree) or any(
+            not isinstance(x, tenon.Tensor) and x is not None for x in tree)
+    return True
+
+
+def _no_optional_tensors(tree):
+    """The same for what a backward gives: a list of None says that no entry has a gradient."""
+    if isinstance(tree, list):
+        return not all(isinstance(x, tenon.Tensor) or x is None for x in tree)
+    return not isinstance(tree, tuple)
+
+
+def _has_lists(schema):
+    return any("Tensor" in a.type.kind() and "[" in a.type.kind() for a in (*schema.arguments, *schema.returns))
+
+
+def _filled(schema, args, words):
+    """The arguments with the defaults of those that were left out."""
+    positional = [a for a in schema.arguments if not a.kwarg_only]
+    filled = tuple(args) + tuple(a.default_value for a in positional[len(args):])
+    return filled, {a.name: words.get(a.name, a.default_value) for a in schema.arguments if a.kwarg_only}
+
+
+class _Call:
+    """What one call keeps besides its tensors."""
+
+    def __init__(self, words, spec):
+        self.words, self.inputs, self.results, self.is_tuple = words, spec, None, False
+
+
+def kernel(overload, formula):
+    """`formula()` gives (backward, setup_context), each None when there is none."""
+    schema = overload._schema
+    lists = _has_lists(schema)
+    keyword_only = any(a.kwarg_only for a in schema.arguments)
+
+    def below(args, words):
+        return _C._below_autograd(lambda: overload(*args, **words), schema.is_mutable)
+
+    def forward(ctx, *flat):
+        call = flat[-1]
+        args = _pytree.tree_unflatten(flat[:-1], call.inputs) if lists else flat[:-1]
+        result = below(args, call.words)
+        setup = formula()[1]
+        if setup is not None:
+            inputs, words = _filled(schema, args, call.words)
+            setup(ctx=ctx, inputs=inputs, output=result, **({"keyword_only_inputs": words} if keyword_only else {}))
+        ctx._call = call
+        call.is_tuple = isinstance(result, tuple)
+        if not lists:
+            return result
+        leaves, call.results = _pytree.tree_flatten(result if call.is_tuple else (result,), _no_tensors)
+        return tuple(leaves)
+
+    def gradients(ctx, call, backward, grads):
+        """What the formula gives, flat."""
+        needs = ctx.needs_input_grad[:-1]
+        ctx.needs_input_grad = _pytree.tree_unflatten(needs, call.inputs) if lists else needs
+        try:
+            given = backward(ctx, *(_pytree.tree_unflatten(grads, call.results) if lists else grads))
+        finally:
+            del ctx.needs_input_grad
+        given = given if isinstance(given, tuple) else (given,)
+        if not lists:
+            return given
+        at = call.inputs.num_children
+        if not any(g is not None for g in given[at:]):
+            given = given[:at]
+        leaves, spec = _pytree.tree_flatten(given, _no_optional_tensors)
+        if spec != call.inputs:
+            raise RuntimeError("Expected the return from backward to be of the same structure as the inputs. Got: %s "
+                               "(return from backward), %s (inputs)" % (spec, call.inputs))
+        return tuple(leaves)
+
+    def backward(ctx, *grads):
+        formula_of_user = formula()[0]
+        if formula_of_user is None:
+            raise RuntimeError("Trying to backward through %s but no autograd formula was registered. Please use "
+                               "register_autograd to add one." % overload)
+        call = ctx._call
+        given = gradients(ctx, call, formula_of_user, grads)
+        n = len(ctx.needs_input_grad) - 1
+        # None for the call itself; a formula may give more None than there are arguments.
+        return given[:n] + (None,) + given[n:] if len(given) >= n else given
+
+    name = "GeneratedBackwardFor_%s_%s" % (
+        overload.namespace, overload._overloadpacket.__name__ + "_" + overload._overloadname)
+    recorded = type(name, (tenon.autograd.Function,), {"forward": staticmethod(forward),
+                                                       "backward": staticmethod(backward)})
+
+    def autograd(*args, **words):
+        leaves, spec = _pytree.tree_flatten(args, _no_tensors)
+        if not tenon.is_grad_enabled() or not any(isinstance(x, tenon.Tensor) and x.requires_grad for x in leaves):
+            return below(args, words)
+        call = _Call(words, spec)
+        if not lists:
+            return recorded.apply(*args, call)
+        result = _pytree.tree_unflatten(recorded.apply(*leaves, call), call.results)
+        return result if call.is_tuple else result[0]
+
+    return autograd
