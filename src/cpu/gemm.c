@@ -353,6 +353,38 @@ static bool is_one(tn_scalar s)
     return s.kind == TN_SCALAR_COMPLEX ? s.v.f == 1 && s.imag == 0 : tn_scalar_to_double(s) == 1;
 }
 
+/* Rows with rows, few on one side. Every element is a sum of its own: the cut changes nothing. */
+static bool is_thin(const product *p)
+{
+    const tni_gemm_args *g = &p->g;
+    return is_float(p->dtype) && g->k >= TNI_GEMM_THIN_DEEP && g->a.col == 1 && g->b.row == 1 &&
+           (g->m <= TNI_GEMM_THIN || g->n <= TNI_GEMM_THIN);
+}
+
+static tn_status thin_rows(int64_t begin, int64_t end, void *arg)
+{
+    const product *p = arg;
+    while (begin < end) {
+        int64_t entry = begin / p->g.m, row = begin % p->g.m;
+        tni_gemm_args g = entry_of(p, entry);
+        g.m = g.m - row < end - begin ? g.m - row : end - begin;
+        move_to(&g.a, 0, row, 0, p->itemsize);
+        move_to(&g.c, 0, row, 0, p->itemsize);
+        move_to(&g.d, 0, row, 0, p->itemsize);
+        p->kernels->thin[p->dtype](&g, p->alpha, p->beta);
+        begin += g.m;
+    }
+    return TN_OK;
+}
+
+static tn_status run_thin(product *p)
+{
+    if (p->g.n > p->g.m)
+        transpose_all(&p->g); /* few columns */
+    int64_t grain = SERIAL / times(p->g.n, p->g.k);
+    return tni_pool_for(p->g.batch * p->g.m, grain < 4 ? 4 : grain, thin_rows, p);
+}
+
 static tn_status run_any(product *p)
 {
     tni_gemm_args *g = &p->g;
@@ -374,6 +406,8 @@ static tn_status run_any(product *p)
         int64_t each = times(g->m, g->k + 1);
         return tni_pool_for(g->batch, each < GEMV_SERIAL ? GEMV_SERIAL / each : 1, run_vectors, p);
     }
+    if (is_thin(p))
+        return run_thin(p);
     if (g->k <= 1) { /* these strides are never walked: take those that suit */
         g->a.col = 1;
         g->b.row = g->n;

@@ -48,7 +48,15 @@ typedef struct tni_gemm_table {
     /* The same. A's rows are contiguous, B may be gathered; @p room has tni_gemm_deep_room bytes.
      */
     tni_gemm_fn by_rows[TN_DTYPE_LIMIT];
+    /* A and B are contiguous along k (col 1, row 1), n is at most TNI_GEMM_THIN; C and D may have
+     * any strides. */
+    tni_gemv_fn thin[TN_DTYPE_LIMIT];
 } tni_gemm_table;
+
+/* Columns of a product of rows with rows that is done without a copy of B, and terms of a sum from
+ * which on it is worth it: at the end lanes are added up. */
+#define TNI_GEMM_THIN      16
+#define TNI_GEMM_THIN_DEEP 1024
 
 /* Sizes of the blocks that the float kernels copy into the order of use: of B KC x NC, of A MC x
  * KC. Panels of a block are at most PANEL wide. A block of B stays in the second-level cache, and

@@ -244,6 +244,61 @@ TEST(beta_0_does_not_read_what_is_added_and_alpha_0_not_the_product)
 
 /* The right edge of a matrix at the end of its memory: reading beyond would be seen by a sanitizer.
  */
+/* Rows with rows, few on one side: no copy of B is made. Operands end where their memory does. */
+TEST(thin_products_are_right_and_the_same_for_any_number_of_threads)
+{
+    static const int a_ways[] = {ROWS, SPREAD_ROWS, REPEATED_ROW};
+    static const int b_ways[] = {COLUMNS, SPREAD_COLUMNS, REPEATED_COLUMN};
+    int threads = tn_num_threads();
+    for (int i = 0; i < 36; i++) {
+        tni_isa isa = (tni_isa)(TNI_ISA_BASE + i % 3);
+        if (tni_cpu_use(isa) != isa)
+            continue;
+        tn_dtype dtype = dtypes[i / 3 % 2];
+        size_t size = tn_dtype_size(dtype);
+        int64_t few = 2 + pick(17), many = 2 + pick(38), batch = 1 + pick(2);
+        tni_gemm_args g = {.m = i % 4 ? many : few, .n = i % 4 ? few : many, .batch = batch};
+        g.k = 1020 + pick(40) + (i % 5 == 0 ? 1100 : 0);
+        int64_t a_n = g.m * (g.k + 3), b_n = g.n * (g.k + 3), c_n = g.m * g.n * 2 + 3 * g.m + 120;
+        char *a = malloc((size_t)(batch * a_n) * size), *b = malloc((size_t)(batch * b_n) * size);
+        char *c[2] = {malloc((size_t)(batch * c_n) * size), malloc((size_t)(batch * c_n) * size)};
+        char *before = malloc((size_t)(batch * c_n) * size);
+        ASSERT(a && b && c[0] && c[1] && before);
+        fill(a, dtype, batch * a_n);
+        fill(b, dtype, batch * b_n);
+        fill(before, dtype, batch * c_n);
+        g.a = laid_out(a, a_ways[pick(3)], g.m, g.k);
+        g.b = laid_out(b, b_ways[pick(3)], g.k, g.n);
+        g.a.batch = a_n;
+        g.b.batch = b_n;
+        int64_t alpha = 1 + pick(2), beta = pick(3);
+        int way = pick(REPEATED_ROW);
+        for (int t = 0; t < 2; t++) {
+            memcpy(c[t], before, (size_t)(batch * c_n) * size);
+            g.c = laid_out(c[t], way, g.m, g.n);
+            g.c.batch = c_n;
+            g.d = g.c;
+            ASSERT_OK(tn_set_num_threads(t ? 4 : 1));
+            ASSERT_OK(tni_gemm(dtype, &g, tn_int(alpha), tn_int(beta)));
+        }
+        EXPECT(memcmp(c[0], c[1], (size_t)(batch * c_n) * size) == 0);
+        for (int64_t e = 0; e < batch; e++) {
+            tni_gemm_args one = g;
+            one.a.data = a + (size_t)(e * a_n) * size;
+            one.b.data = b + (size_t)(e * b_n) * size;
+            one.c.data = c[1] + (size_t)(e * c_n) * size;
+            expect_product(dtype, &one, alpha, beta, before + (size_t)(e * c_n) * size);
+        }
+        free(a);
+        free(b);
+        free(c[0]);
+        free(c[1]);
+        free(before);
+    }
+    ASSERT_OK(tn_set_num_threads(threads));
+    tni_cpu_use(TNI_ISA_AVX512);
+}
+
 TEST(nothing_is_read_beyond_the_end_of_an_operand)
 {
     for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
