@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check that each public header compiles alone, as C11 with -Wpedantic and as C++17, without warnings,
-and that no internal name (tni_, TNI_) appears in one.
+"""Check that each public header compiles alone, and all together, as C11 with -Wpedantic and as C++17, without
+warnings, and that no internal name (tni_, TNI_) appears in one.
 
   tools/check_headers.py [--gen build/gen] [--cc cc] [--cxx c++]
 """
@@ -14,6 +14,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INTERNAL = re.compile(r"\btni_|\bTNI_")
+LANGUAGES = {"c": "C11", "c++": "C++17"}
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Wshadow", "-Wconversion", "-Werror"]
 
 
@@ -32,9 +33,9 @@ def headers_of(folders):
                 yield folder, "tenon/" + name
 
 
-def compile_alone(compiler, language, header, folders):
-    """Errors of compiling a file that includes HEADER twice and nothing else; "" when there are none."""
-    text = '#include "%s"\n#include "%s"\nint tn_check_headers_dummy;\n' % (header, header)
+def compile_headers(compiler, language, headers, folders):
+    """Errors of compiling a file that includes HEADERS, in that order, and nothing else; "" when there are none."""
+    text = "".join('#include "%s"\n' % header for header in headers) + "int tn_check_headers_dummy;\n"
     command = [compiler, "-x", language, "-fsyntax-only"] + WARNINGS
     command += ["-std=c11", "-Wstrict-prototypes"] if language == "c" else ["-std=c++17"]
     command += [flag for folder in folders for flag in ("-I", folder)] + ["-"]
@@ -44,6 +45,7 @@ def compile_alone(compiler, language, header, folders):
 
 def check(root, gen, cc, cxx):
     folders = header_folders(root, gen)
+    alone = True
     for folder, header in headers_of(folders):
         path = os.path.join(folder, header)
         with open(path, encoding="utf-8") as file:
@@ -52,10 +54,15 @@ def check(root, gen, cc, cxx):
                     yield "%s:%d: internal name in a public header: %s" % (
                         os.path.relpath(path, root), number, line.strip())
         for compiler, language in ((cc, "c"), (cxx, "c++")):
-            errors = compile_alone(compiler, language, header, folders)
+            errors = compile_headers(compiler, language, [header, header], folders)
             if errors:
-                yield "%s does not compile alone as %s:\n%s" % (
-                    header, "C11" if language == "c" else "C++17", errors.rstrip())
+                alone = False
+                yield "%s does not compile alone as %s:\n%s" % (header, LANGUAGES[language], errors.rstrip())
+    headers = [header for folder, header in headers_of(folders)]
+    for compiler, language in ((cc, "c"), (cxx, "c++")):
+        errors = alone and compile_headers(compiler, language, headers, folders)
+        if errors:
+            yield "the headers do not compile together as %s:\n%s" % (LANGUAGES[language], errors.rstrip())
 
 
 def main():

@@ -116,6 +116,12 @@ class Headers(Tree):
         self.write("include/tenon/x.h", "int tn_g(int class);\n")
         self.assertEqual(len(self.check()), 1)
 
+    def test_headers_that_do_not_go_together_are_found(self):
+        self.write("include/tenon/x.h", "typedef int tn_g;\n")
+        self.write("include/tenon/y.h", "typedef long tn_g;\n")
+        self.assertEqual([problem.split(":")[0] for problem in self.check()],
+                         ["the headers do not compile together as C11", "the headers do not compile together as C++17"])
+
     def test_an_internal_name_is_found(self):
         self.write("include/tenon/x.h", "int tni_g(void);\n")
         self.assertEqual(len(self.check()), 1)

@@ -304,9 +304,9 @@ TN_API uint32_t tn_anomaly_mode(void);
 TN_API uint32_t tn_set_anomaly_mode(uint32_t bits);
 /** Writes at most @p n bytes of text to @p buffer, with the closing 0: where this thread is, in the
  *  words of the caller's language. Lines end with a newline. */
-typedef void (*tn_trace_fn)(void *ctx, char *buffer, size_t n);
+typedef void (*tn_anomaly_tracer_fn)(void *ctx, char *buffer, size_t n);
 /** Who to ask where a node is made; NULL: nobody. For the whole process. */
-TN_API void tn_set_anomaly_tracer(tn_trace_fn fn, void *ctx);
+TN_API void tn_set_anomaly_tracer(tn_anomaly_tracer_fn fn, void *ctx);
 /** What was noted when @p node was made, "" when nothing. Lives as long as the node. */
 TN_API TN_BORROWED const char *tn_node_made_at(const tn_node *node);
 

@@ -15,7 +15,7 @@ _Atomic uint32_t tni_anomaly_bits;
 /* Who can tell more about where a call comes from. */
 static struct {
     tni_spin lock;
-    tn_trace_fn fn;
+    tn_anomaly_tracer_fn fn;
     void *ctx;
 } tracer;
 
@@ -29,7 +29,7 @@ uint32_t tn_set_anomaly_mode(uint32_t bits)
     return atomic_exchange_explicit(&tni_anomaly_bits, bits, memory_order_relaxed);
 }
 
-void tn_set_anomaly_tracer(tn_trace_fn fn, void *ctx)
+void tn_set_anomaly_tracer(tn_anomaly_tracer_fn fn, void *ctx)
 {
     tni_spin_lock(&tracer.lock);
     tracer.fn = fn;
@@ -54,7 +54,7 @@ static void add_frames(tni_str *text)
 static void add_trace(tni_str *text)
 {
     tni_spin_lock(&tracer.lock);
-    tn_trace_fn fn = tracer.fn;
+    tn_anomaly_tracer_fn fn = tracer.fn;
     void *ctx = tracer.ctx;
     tni_spin_unlock(&tracer.lock);
     if (!fn)
