@@ -2,11 +2,13 @@
 /* custom_op.c: an operator of your own, registered from outside at run time.
  *
  * my::squash(Tensor x, float limit=1.0) -> Tensor brings every element into (-limit, limit). It
- * gets a kernel for the CPU and one for Meta, so that shapes can be asked for without computing.
- * Nothing is needed for autograd's keys: an operator without kernels there steps through them. */
+ * gets a kernel for the CPU, one for Meta, so that shapes can be asked for without computing, and a
+ * derivative. Without one, a call with a tensor that requires grad would be refused. */
 #include <math.h>
 #include <stdio.h>
+#include <tenon/autograd.h>
 #include <tenon/dispatch.h>
+#include <tenon/function.h>
 #include <tenon/kernels.h>
 #include <tenon/ops.h>
 
@@ -23,7 +25,8 @@ static tn_status squash_cpu(tn_call *call, const tn_value *args, tn_value *rets)
     tn_status status = tn_clone(args[0].u.tensor, TN_FORMAT_CONTIGUOUS, &out);
     if (status != TN_OK)
         return status;
-    float *data = tn_tensor_data(out);
+    float *data =
+        tn_tensor_data(out); /* computing on memory: operators would not need a derivative */
     for (int64_t i = 0; i < tn_tensor_numel(out); i++)
         data[i] = (float)(limit * tanh((double)data[i] / limit));
     rets[0] = tn_value_take_tensor(out);
@@ -41,6 +44,30 @@ static tn_status squash_meta(tn_call *call, const tn_value *args, tn_value *rets
     return status;
 }
 
+/* The derivative, 1 - (y / limit)^2, made of operators: so it can be differentiated again. */
+static tn_status squash_setup(tn_function_ctx *ctx, const tn_value *args, int n_args,
+                              const tn_value *rets, int n_rets)
+{
+    (void)n_args, (void)n_rets;
+    *(double *)tn_function_state(ctx) = args[1].u.f;
+    return tn_function_save(ctx, &rets[0].u.tensor, 1);
+}
+
+static tn_status squash_backward(tn_function_ctx *ctx, tn_tensor *const *grads, int n_grads,
+                                 tn_tensor **out, int n_out)
+{
+    (void)n_grads, (void)n_out;
+    double limit = *(double *)tn_function_state(ctx);
+    tn_tensor *y;
+    tn_status status = tn_function_saved(ctx, 0, &y);
+    if (status != TN_OK)
+        return status;
+    tn_tensor *share = tnx_square(tnx_div_scalar(y, tn_float(limit))); /* gone with the scope */
+    out[0] = tn_scope_keep(tnx_mul(grads[0], tnx_rsub_scalar(share, tn_int(1), tn_int(1))));
+    tn_tensor_unref(y);
+    return TN_OK; /* a failure in a scope is noticed when that ends */
+}
+
 /* A typed kernel has the operator's own C signature. tenon/kernels.h makes one for each built-in
  * operator, checked by the compiler. This one takes the place of aten::neg on the CPU for a while.
  */
@@ -55,13 +82,18 @@ static tn_status counting_neg(tn_call *call, tn_tensor *self, tn_tensor **out)
 static tn_status register_squash(tn_library **lib)
 {
     const tn_kernel cpu = TN_KERNEL_INIT(squash_cpu), meta = TN_KERNEL_INIT(squash_meta);
+    const tn_autograd_formula formula = {.size = sizeof formula,
+                                         .setup = squash_setup,
+                                         .backward = squash_backward,
+                                         .state_size = sizeof(double)};
     tn_status status = tn_library_open(TN_LIBRARY_DEF, "my", TN_KEY_NONE, __FILE__, __LINE__, lib);
     if (status != TN_OK)
         return status;
     if ((status =
              tn_library_def(*lib, "squash(Tensor x, float limit=1.0) -> Tensor", NULL, NULL)) ||
         (status = tn_library_impl(*lib, "squash", TN_KEY_CPU, &cpu, NULL)) ||
-        (status = tn_library_impl(*lib, "squash", TN_KEY_META, &meta, NULL)))
+        (status = tn_library_impl(*lib, "squash", TN_KEY_META, &meta, NULL)) ||
+        (status = tn_library_autograd(*lib, "squash", &formula, NULL)))
         tn_library_close(*lib);
     return status;
 }
@@ -120,6 +152,23 @@ static tn_status demonstrate(tn_tensor *x, tn_tensor *meta_x)
     return status;
 }
 
+/* The gradient of squash at x, by a backward pass. */
+static tn_status differentiate(tn_tensor *x)
+{
+    tn_tensor *leaf = NULL, *y = NULL, *sum = NULL, *grad = NULL;
+    tn_status status = tn_clone(x, TN_FORMAT_CONTIGUOUS, &leaf);
+    if (status == TN_OK && (status = tn_tensor_set_requires_grad(leaf, true)) == TN_OK &&
+        (status = my_squash(leaf, 2.0, &y)) == TN_OK &&
+        (status = tn_sum(y, TN_DTYPE_NONE, &sum)) == TN_OK &&
+        (status = tn_grad(&sum, 1, &leaf, 1, NULL, NULL, &grad)) == TN_OK)
+        show("its gradient", grad);
+    tn_tensor_unref(grad);
+    tn_tensor_unref(sum);
+    tn_tensor_unref(y);
+    tn_tensor_unref(leaf);
+    return status;
+}
+
 static tn_status replace_a_kernel(tn_tensor *x)
 {
     tn_library *lib;
@@ -149,7 +198,7 @@ int main(void)
     if ((status = register_squash(&lib)) == TN_OK &&
         (status = tn_tensor_from_data(values, 1, (int64_t[]){5}, TN_DTYPE_F32, &x)) == TN_OK &&
         (status = tn_empty((int64_t[]){2, 3}, 2, &meta, TN_FORMAT_NONE, &meta_x)) == TN_OK &&
-        (status = demonstrate(x, meta_x)) == TN_OK)
+        (status = demonstrate(x, meta_x)) == TN_OK && (status = differentiate(x)) == TN_OK)
         status = replace_a_kernel(x);
     if (status != TN_OK)
         fprintf(stderr, "%s: %s\n", tn_status_name(status), tn_last_error());

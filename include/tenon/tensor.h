@@ -120,8 +120,12 @@ TN_API size_t tn_tensor_storage_nbytes(const tn_tensor *t);
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor *t);
 TN_API tn_device tn_tensor_device(const tn_tensor *t);
 TN_API tn_layout tn_tensor_layout(const tn_tensor *t);
-/** First element; NULL for a meta tensor or one without elements. */
+/** First element; NULL for a meta tensor or one without elements. Who writes there what a recorded
+ * operator made falsifies its gradient: a kernel of an operator without a derivative that asks for
+ * such memory is refused. */
 TN_API void *tn_tensor_data(const tn_tensor *t);
+/** The same, for who only reads. */
+TN_API const void *tn_tensor_const_data(const tn_tensor *t);
 TN_API tn_keyset tn_tensor_keys(const tn_tensor *t);
 TN_API bool tn_tensor_is_contiguous(const tn_tensor *t, tn_memory_format format);
 TN_API bool tn_tensor_is_non_overlapping_and_dense(const tn_tensor *t);

@@ -350,7 +350,7 @@ static int store_tensor(target *t, tn_tensor *src, int dim)
         st = tn_contiguous(cast, TN_FORMAT_CONTIGUOUS, &flat);
     if (st == TN_OK) {
         size_t n = tn_tensor_nbytes(flat);
-        if (n != 0 && !tn_tensor_data(flat)) {
+        if (n != 0 && !tn_tensor_const_data(flat)) {
             tnpy_raise(tnpy_needs_values());
             tn_tensor_unref(cast);
             tn_tensor_unref(flat);
@@ -358,7 +358,7 @@ static int store_tensor(target *t, tn_tensor *src, int dim)
             return -1;
         }
         if (n != 0)
-            memcpy(t->at, tn_tensor_data(flat), n);
+            memcpy(t->at, tn_tensor_const_data(flat), n);
         t->at += n;
         bad = 0;
     } else
@@ -443,7 +443,7 @@ tn_tensor *tnpy_as_dtype(tn_tensor *t, tn_dtype dtype, bool copy)
 static tn_tensor *pretended(tn_tensor *real)
 {
     tn_tensor *fake = NULL;
-    tn_status st = tn_tensor_from_data(tn_tensor_data(real), tn_tensor_ndim(real),
+    tn_status st = tn_tensor_from_data(tn_tensor_const_data(real), tn_tensor_ndim(real),
                                        tn_tensor_sizes(real), tn_tensor_dtype(real), &fake);
     tn_tensor_unref(real);
     if (st != TN_OK)

@@ -132,12 +132,12 @@ static PyObject *set_state(PyObject *self, PyObject *o)
         PyErr_SetString(PyExc_TypeError, "RNG state must be a torch.ByteTensor");
         return NULL;
     }
-    if (tn_tensor_nbytes(t) != sizeof state || !tn_tensor_data(t) ||
+    if (tn_tensor_nbytes(t) != sizeof state || !tn_tensor_const_data(t) ||
         !tn_tensor_is_contiguous(t, TN_FORMAT_CONTIGUOUS)) {
         PyErr_SetString(PyExc_RuntimeError, "RNG state is wrong size");
         return NULL;
     }
-    memcpy(&state, tn_tensor_data(t), sizeof state);
+    memcpy(&state, tn_tensor_const_data(t), sizeof state);
     tn_generator_set_state(of_self(self), state);
     return tnpy_generator_of(self) ? Py_NewRef(self) : Py_NewRef(Py_None);
 }

@@ -144,7 +144,7 @@ static PyObject *tolist(PyObject *self, PyObject *args)
     (void)args;
     tn_tensor *t = tnpy_tensor(self), *plain = NULL;
     tn_dtype dtype = tn_tensor_dtype(t);
-    if (dtype != TN_DTYPE_F16 && dtype != TN_DTYPE_BF16 && tn_tensor_data(t) != NULL &&
+    if (dtype != TN_DTYPE_F16 && dtype != TN_DTYPE_BF16 && tn_tensor_const_data(t) != NULL &&
         tn_tensor_device(t).type == TN_DEVICE_CPU)
         plain = tn_tensor_ref(t);
     else {
@@ -152,11 +152,11 @@ static PyObject *tolist(PyObject *self, PyObject *args)
         if (st != TN_OK)
             return tnpy_raise(st);
     }
-    if (TNPY_UNLIKELY(!tn_tensor_data(plain)) && tn_tensor_numel(plain)) {
+    if (TNPY_UNLIKELY(!tn_tensor_const_data(plain)) && tn_tensor_numel(plain)) {
         tn_tensor_unref(plain);
         return tnpy_raise(tnpy_needs_values());
     }
-    PyObject *list = list_of(plain, 0, tn_tensor_data(plain));
+    PyObject *list = list_of(plain, 0, tn_tensor_const_data(plain));
     tn_tensor_unref(plain);
     return list;
 }
@@ -195,7 +195,8 @@ static PyObject *numpy_method(PyObject *self, PyObject *const *args, Py_ssize_t 
     if (force < 0)
         return NULL;
     tn_tensor *t = tnpy_tensor(self);
-    if (!tn_tensor_data(t) && tn_tensor_numel(t) && tn_tensor_device(t).type == TN_DEVICE_CPU) {
+    if (!tn_tensor_const_data(t) && tn_tensor_numel(t) &&
+        tn_tensor_device(t).type == TN_DEVICE_CPU) {
         PyErr_SetString(PyExc_RuntimeError, ".numpy() is not supported for tensor subclasses.");
         return NULL;
     }

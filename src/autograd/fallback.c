@@ -35,18 +35,33 @@ static TNI_COLD tn_status refuse(const tn_call *call)
         tn_op_name(tn_call_op(call)));
 }
 
+/* Run the kernel, *out_touched: it took memory of what recorded operators made, to write there for
+ * all we know. Then the history of its results is that of something else. What kernels of operators
+ * that it calls do, deeper, is theirs to answer for. */
+static tn_status run(tn_call *call, const tn_value *args, tn_value *rets, bool *out_touched)
+{
+    tni_state *s = &tni_tls;
+    uint32_t before = s->touched, own = s->depth + 1;
+    s->touched = 0;
+    tn_status status =
+        tn_call_redispatch(call, tn_call_keys(call) & TNI_KS_AFTER_AUTOGRAD, args, rets);
+    *out_touched = s->touched != 0 && s->touched <= own;
+    s->touched = before;
+    return status;
+}
+
 tn_status tni_autograd_fallback(tn_call *call, const tn_value *args, tn_value *rets)
 {
-    TN_TRY(tn_call_redispatch(call, tn_call_keys(call) & TNI_KS_AFTER_AUTOGRAD, args, rets));
+    bool recorded = false, gone = false;
+    TN_TRY(run(call, args, rets, &gone));
     if (TNI_LIKELY(!tni_recording))
         return TN_OK;
-    bool recorded = false, gone = false;
     for (int i = 0; i < tn_call_num_arguments(call) && !recorded; i++)
         recorded = any(&args[i], requires_grad);
     int n = recorded ? tn_call_num_returns(call) : 0;
     for (int i = 0; i < n; i++)
         gone = gone || any(&rets[i], lost);
-    if (TNI_LIKELY(!gone))
+    if (TNI_LIKELY(!recorded || !gone))
         return TN_OK;
     for (int i = 0; i < n; i++)
         tn_value_clear(&rets[i]);

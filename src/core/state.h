@@ -35,6 +35,8 @@ typedef struct tni_state {
     uint8_t faking;          /* inside a kernel run for fake tensors: what is made is fake too */
     uint8_t reserved[2];
     struct tni_object *fake_mode; /* the fake mode that is on, else NULL; strong; see core/fake.h */
+    uint32_t touched; /* least depth at which tn_tensor_data gave out what a recorded call made, 0:
+                         none; see autograd/fallback.c */
 } tni_state;
 
 TNI_HIDDEN extern __attribute__((tls_model("initial-exec"))) _Thread_local tni_state tni_tls;

@@ -67,6 +67,14 @@ tn_layout tn_tensor_layout(const tn_tensor *t)
 
 void *tn_tensor_data(const tn_tensor *t)
 {
+    tni_state *s = &tni_tls;
+    if (t && t->grad_fn && (s->touched == 0 || s->touched > s->depth))
+        s->touched = s->depth;
+    return t ? t->data : NULL;
+}
+
+const void *tn_tensor_const_data(const tn_tensor *t)
+{
     return t ? t->data : NULL;
 }
 

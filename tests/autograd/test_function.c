@@ -593,6 +593,61 @@ static tn_status raw_kernel(tn_call *call, const tn_value *args, tn_value *rets)
     return status;
 }
 
+/* Writes into what an operator made: the history of that is no longer true. */
+static tn_status writing_kernel(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    tn_tensor *out = NULL;
+    tn_status status = tn_clone(args[0].u.tensor, TN_FORMAT_CONTIGUOUS, &out);
+    if (status == TN_OK)
+        ((float *)tn_tensor_data(out))[0] = 8;
+    rets[0] = tn_value_take_tensor(out);
+    return status;
+}
+
+/* Reads, and computes with operators. */
+static tn_status reading_kernel(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    tn_tensor *out = NULL;
+    const float *x = tn_tensor_const_data(args[0].u.tensor);
+    tn_status status = tn_mul_scalar(args[0].u.tensor, tn_float(x[0] > 0 ? 3 : 4), &out);
+    rets[0] = tn_value_take_tensor(out);
+    return status;
+}
+
+TEST(an_operator_from_outside_that_writes_what_was_recorded_is_refused)
+{
+    kit_warm_up();
+    tn_library *lib = NULL;
+    tn_op *writes = NULL, *reads = NULL;
+    tn_kernel writing = TN_KERNEL_INIT(writing_kernel), reading = TN_KERNEL_INIT(reading_kernel);
+    ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "bare2", TN_KEY_NONE, __FILE__, __LINE__, &lib));
+    ASSERT_OK(tn_library_def(lib, "writes(Tensor x) -> Tensor", NULL, NULL));
+    ASSERT_OK(tn_library_def(lib, "reads(Tensor x) -> Tensor", NULL, NULL));
+    ASSERT_OK(tn_library_impl(lib, "writes", TN_KEY_CPU, &writing, NULL));
+    ASSERT_OK(tn_library_impl(lib, "reads", TN_KEY_CPU, &reading, NULL));
+    ASSERT_OK(tn_op_find("bare2::writes", &writes));
+    ASSERT_OK(tn_op_find("bare2::reads", &reads));
+    tn_tensor *leaf = kit_leaf(2, 2), *x = NULL;
+    ASSERT_OK(tn_mul_scalar(leaf, tn_float(2), &x));
+    (void)tn_tensor_data(x); /* outside of kernels it is the caller's own business */
+    tn_value arg = tn_value_tensor(x), ret = tn_value_none();
+
+    EXPECT_FAIL(TN_UNSUPPORTED, "derivative for bare2::writes is not implemented: give it one",
+                tn_op_call(writes, &arg, 1, &ret));
+    EXPECT_OK(tn_op_call(reads, &arg, 1, &ret));
+    EXPECT(tn_tensor_requires_grad(ret.u.tensor));
+    tn_value_clear(&ret);
+    bool grad = tn_set_grad_enabled(false);
+    EXPECT_OK(tn_op_call(writes, &arg, 1, &ret));
+    tn_set_grad_enabled(grad);
+    tn_value_clear(&ret);
+    tn_tensor_unref(x);
+    tn_tensor_unref(leaf);
+    tn_library_close(lib);
+}
+
 TEST(an_operator_from_outside_without_a_formula_loses_no_gradient_silently)
 {
     kit_warm_up();
