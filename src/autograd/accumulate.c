@@ -87,6 +87,16 @@ tn_tensor *tni_grad_swap(tni_grad_meta *meta, tn_tensor *grad)
     return old;
 }
 
+/* Note [Gradients without memory]
+ * What a program handles itself may have no memory to add to: a sparse gradient, when an ordinary
+ * one comes, would have to become dense. So the sum of the two is a new tensor, `new + .grad`, of
+ * the kind that its handler decides. */
+static bool is_shell(const tn_tensor *t)
+{
+    return (t->keys & TNI_FBIT(TN_KEY_PYTHON)) && t->device.type != TN_DEVICE_META && t->numel > 0 &&
+           !tn_tensor_data(t);
+}
+
 /* While `.grad` is held. *out: what it was and is no longer. */
 static tn_status add_to(const tn_tensor *variable, tni_grad_meta *meta, tn_tensor *grad,
                         tn_tensor **out)
@@ -95,6 +105,8 @@ static tn_status add_to(const tn_tensor *variable, tni_grad_meta *meta, tn_tenso
     TN_AUTO(tn_tensor) had = tn_tensor_grad_ref(variable); /* others may replace it meanwhile */
     if (!had) {
         TN_TRY(first_gradient(variable, grad, &fresh));
+    } else if (TNI_UNLIKELY(is_shell(had) && !is_shell(grad))) {
+        TN_TRY(tn_add(grad, had, tn_int(1), &fresh));
     } else if (tni_tls.no_grad) {
         return tn_add_(had, grad, tn_int(1));
     } else {

@@ -260,6 +260,15 @@ class Embeddings(Case):
         m(tenon.tensor([1])).sum().backward()
         grad = m.weight.grad.coalesce()
         self.assertEqual((grad.indices().tolist(), grad.values().tolist()), ([[1, 3]], [[2, 2], [1, 1]]))
+        m(tenon.tensor([1])).sum().backward(create_graph=True)
+        self.assertTrue(m.weight.grad.is_sparse)
+        m.weight.grad = None
+        m(tenon.tensor([1, 3, 0])).sum().backward()
+        (m.weight * 2).sum().backward()  # an ordinary gradient: the sum is one
+        self.assertFalse(m.weight.grad.is_sparse)
+        self.assertEqual(m.weight.grad.tolist(), [[2, 2], [3, 3], [2, 2], [3, 3], [2, 2]])
+        m(tenon.tensor([1])).sum().backward()
+        self.assertEqual(m.weight.grad.tolist(), [[2, 2], [4, 4], [2, 2], [3, 3], [2, 2]])
         with self.assertRaisesRegex(RuntimeError, "SparseAdam does not support dense gradients"):
             w = tenon.ones(2, requires_grad=True)
             w.sum().backward()
