@@ -78,12 +78,13 @@ void tnpy_note_anomaly(void)
     PyErr_Restore(type, value, where);
 }
 
-/* _set_anomaly(on, check_nan) */
+/* _set_anomaly(on, check_nan, forward bits) */
 static PyObject *set_anomaly(PyObject *module, PyObject *args)
 {
     (void)module;
     int on, check_nan;
-    if (!PyArg_ParseTuple(args, "pp", &on, &check_nan))
+    unsigned forward = 0;
+    if (!PyArg_ParseTuple(args, "pp|I", &on, &check_nan, &forward))
         return NULL;
     if (on && !format_stack) {
         PyObject *traceback = PyImport_ImportModule("traceback");
@@ -94,6 +95,8 @@ static PyObject *set_anomaly(PyObject *module, PyObject *args)
         tn_set_anomaly_tracer(trace, NULL);
     }
     uint32_t bits = on ? TN_ANOMALY_TRACE | (check_nan ? TN_ANOMALY_CHECK_NAN : 0) : 0;
+    if (on)
+        bits |= forward & (TN_ANOMALY_FORWARD_NAN | TN_ANOMALY_FORWARD_INF);
     tn_set_anomaly_mode(bits);
     Py_RETURN_NONE;
 }
@@ -110,7 +113,16 @@ static PyObject *is_check_nan(PyObject *module, PyObject *unused)
     return PyBool_FromLong(tn_anomaly_mode() & TN_ANOMALY_CHECK_NAN);
 }
 
+/* The forward bits: 4 NaN, 8 Inf. */
+static PyObject *forward_bits(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyLong_FromUnsignedLong(tn_anomaly_mode() &
+                                   (TN_ANOMALY_FORWARD_NAN | TN_ANOMALY_FORWARD_INF));
+}
+
 static PyMethodDef functions[] = {
+    {"_anomaly_forward", forward_bits, METH_NOARGS, NULL},
     {"_set_anomaly", set_anomaly, METH_VARARGS, NULL},
     {"is_anomaly_enabled", is_anomaly, METH_NOARGS, "Whether anomaly mode is on."},
     {"is_anomaly_check_nan_enabled", is_check_nan, METH_NOARGS,

@@ -2,6 +2,7 @@
 /* autograd.c: backward passes from Python, and what tensors say about gradients. A pass runs
  * without the interpreter lock; hooks and Python Functions take it for their own call. */
 #include "grad.h"
+#include "override.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -235,6 +236,14 @@ static PyObject *Tensor_backward(PyObject *self, PyObject *const *args, Py_ssize
     PyObject *a[4] = {NULL, NULL, NULL, NULL};
     if (tnpy_arguments("Tensor.backward", names, args, n, kwnames, a) < 0)
         return NULL;
+    if (TNPY_UNLIKELY(tnpy_function_on(self))) {
+        PyObject *words = Py_BuildValue("{sOsOsOsO}", names[0], a[0] ? a[0] : Py_None, names[1],
+                                        a[1] ? a[1] : Py_None, names[2], a[2] ? a[2] : Py_False,
+                                        names[3], a[3] ? a[3] : Py_None);
+        PyObject *made = words ? tnpy_override_method(self, "backward", NULL, words) : NULL;
+        Py_XDECREF(words);
+        return made;
+    }
     if (a[0] && a[0] != Py_None && !tnpy_tensor(a[0])) {
         PyObject *type = PyType_GetName(Py_TYPE(a[0]));
         PyErr_Format(PyExc_TypeError, "gradients can be either Tensors or None, but got %U", type);
@@ -251,6 +260,13 @@ static PyObject *Tensor_backward(PyObject *self, PyObject *const *args, Py_ssize
                 : NULL;
     Py_XDECREF(package);
     return result;
+}
+
+static PyObject *graph_task_id(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    uint32_t pass = tn_current_pass();
+    return PyLong_FromLongLong(pass ? (long long)pass : -1);
 }
 
 /* _run_backward(tensors, gradients, retain_graph, create_graph, inputs) */
@@ -492,6 +508,8 @@ static PyObject *passes_are_whole(PyObject *module, PyObject *unused)
 
 static PyMethodDef functions[] = {
     {"_run_backward", run_backward_py, METH_VARARGS, NULL},
+    {"_current_graph_task_id", graph_task_id, METH_NOARGS,
+     "_current_graph_task_id()\n--\n\nA number for the backward pass that runs here; -1: none."},
     {"_run_grad", run_grad_py, METH_VARARGS, NULL},
     {"_queue_callback", queue_callback, METH_O, NULL},
     {"_gradient_edge", gradient_edge, METH_O, NULL},

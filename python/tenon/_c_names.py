@@ -38,11 +38,6 @@ def _are_functorch_transforms_active():
     return False
 
 
-def _current_graph_task_id():
-    """-1 outside of backward, as nobody can tell from outside which backward runs."""
-    return -1
-
-
 def _clear(*args):
     """What clears caches that are not there."""
 

@@ -43,15 +43,17 @@ static TNI_COLD tn_status detached_in_place(void)
             ".detach_().This is not supported, please use out-of-place `.detach()` instead");
 }
 
-/* "torch.FloatTensor", "MetaDoubleType". */
+/* "torch.FloatTensor", "MetaDoubleType", "CPUBoolType": the last of dtypes that are younger than
+ * the names with "Tensor" in them. */
 static const char *type_name(const tn_tensor *t, char *buffer, size_t n)
 {
     const char *dtype = tni_dtype_text((tn_dtype)t->dtype);
     const char *device = tni_device_type_name(t->device.type);
+    bool old = t->dtype <= TN_DTYPE_F64; /* uint8 to float64 */
     if (t->device.type == TN_DEVICE_CPU)
-        snprintf(buffer, n, "torch.%sTensor", dtype);
+        snprintf(buffer, n, old ? "torch.%sTensor" : "CPU%sType", dtype);
     else if (t->device.type == TN_DEVICE_CUDA)
-        snprintf(buffer, n, "torch.cuda.%sTensor", dtype);
+        snprintf(buffer, n, old ? "torch.cuda.%sTensor" : "CUDA%sType", dtype);
     else
         snprintf(buffer, n, "%c%s%sType", toupper((unsigned char)device[0]), device + 1, dtype);
     return buffer;

@@ -184,7 +184,8 @@ TEST(the_message_names_dtype_and_device)
         const char *text;
     } kinds[] = {
         {TN_DTYPE_I64, TN_CPU, "[torch.LongTensor [2, 3]] is at"},
-        {TN_DTYPE_BF16, TN_CPU, "[torch.BFloat16Tensor [2, 3]] is at"},
+        {TN_DTYPE_BF16, TN_CPU, "[CPUBFloat16Type [2, 3]] is at"},
+        {TN_DTYPE_BOOL, TN_CPU, "[CPUBoolType [2, 3]] is at"},
         {TN_DTYPE_F64, TN_META, "[MetaDoubleType [2, 3]] is at"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

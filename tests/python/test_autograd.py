@@ -155,6 +155,59 @@ class Grad(unittest.TestCase):
         self.assertEqual(rows.tolist(), [[2.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 6.0]])
 
 
+class Texts(unittest.TestCase):
+    """The words of PyTorch 2.11."""
+
+    def test_a_written_tensor_is_named_by_its_type(self):
+        for mask, shown in ((tenon.tensor([True, False]), "CPUBoolType"), (tenon.tensor([2, 3]), "torch.LongTensor"),
+                            (tenon.ones(2, dtype=tenon.bfloat16), "CPUBFloat16Type"),
+                            (tenon.ones(2, dtype=tenon.complex64), "CPUComplexFloatType"),
+                            (tenon.ones(2, dtype=tenon.float16), "torch.HalfTensor")):
+            x = leaf(1.0, 2.0)
+            y = tenon.where(mask, x, x * 2) if mask.dtype == tenon.bool else x * mask
+            mask.copy_(mask.clone())
+            with self.assertRaisesRegex(RuntimeError, r"\[%s \[2\]\] is at version 1" % shown):
+                y.sum().abs().backward()
+
+    def test_inputs_that_are_no_tensors(self):
+        x = leaf(1.0)
+        for call in (lambda: tenon.autograd.grad(x.sum(), "w"), lambda: x.sum().backward(inputs="w")):
+            with self.assertRaisesRegex(RuntimeError, "all inputs have to be Tensors or GradientEdges, but got str"):
+                call()
+
+    def test_passes_have_numbers(self):
+        self.assertEqual(tenon._C._current_graph_task_id(), -1)
+        seen = []
+        for _ in range(2):
+            y = leaf(1.0) * 2
+            y.register_hook(lambda g: seen.append(tenon._C._current_graph_task_id()))
+            y.sum().backward()
+        self.assertTrue(0 <= seen[0] < seen[1], seen)
+        self.assertEqual(tenon._C._current_graph_task_id(), -1)
+
+    def test_classes_see_backward_and_grad(self):
+        seen = []
+
+        class Loud(tenon.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                seen.append((getattr(func, "__name__", ""), len(args), kwargs))
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        x = leaf(1.0, 2.0).detach().as_subclass(Loud).requires_grad_()
+        y = x.sum()
+        seen.clear()
+        y.backward(retain_graph=True)
+        self.assertEqual(seen, [("backward", 1, {"gradient": None, "retain_graph": True, "create_graph": False,
+                                                 "inputs": None})])
+        seen.clear()
+        made, = tenon.autograd.grad(y, x)
+        self.assertEqual(seen, [("grad", 2, {
+            "grad_outputs": None, "retain_graph": None, "create_graph": False, "only_inputs": True,
+            "allow_unused": False, "is_grads_batched": False, "materialize_grads": False})])
+        self.assertEqual(made.tolist(), [1.0, 1.0])
+
+
 class Graph(unittest.TestCase):
     def test_nodes(self):
         x = leaf(1.0, 2.0)
@@ -525,6 +578,35 @@ class Anomaly(unittest.TestCase):
                     y.register_hook(lambda g: 1 / 0)
                     y.sum().backward()
         self.assertIn("y = x * 3  # noted", caught.exception.__notes__[0])
+
+
+    def test_results_of_the_forward_pass_are_looked_at_when_asked(self):
+        def inside(**words):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return tenon.autograd.detect_anomaly(**words)
+
+        x = leaf(-1.0, 0.0)
+        with inside():
+            self.assertTrue(x.sqrt().isnan().any())  # as PyTorch: gradients alone
+        with inside(check_forward=True):
+            self.assertTrue(x.reciprocal().isinf().any())
+            with self.assertRaisesRegex(RuntimeError, "sqrt"):
+                x.sqrt()
+            with inside():
+                x.sqrt()
+            with self.assertRaisesRegex(RuntimeError, "sqrt"):
+                x.sqrt()  # what was on before is on again
+        with inside(check_forward="inf"), self.assertRaisesRegex(RuntimeError, "reciprocal"):
+            x.reciprocal()
+        x.sqrt(), x.reciprocal()
+        with tenon.autograd.set_detect_anomaly(True, check_forward=True):
+            with self.assertRaisesRegex(RuntimeError, "sqrt"):
+                x.sqrt()
+        x.sqrt()
+        with self.assertRaisesRegex(ValueError, "check_forward must be False, True, 'nan' or 'inf', got 3"):
+            tenon.autograd.set_detect_anomaly(True, check_forward=3)
+        self.assertFalse(tenon.is_anomaly_enabled())
 
 
 class Threads(unittest.TestCase):

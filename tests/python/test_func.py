@@ -67,6 +67,32 @@ class Gradients(unittest.TestCase):
         close(self, jacfwd(jacrev(lambda x: (x ** 3).sum()))(x), tenon.diag(6 * x))
 
 
+    def test_matrices_are_of_real_functions(self):
+        from tenon.func import hessian, jacfwd, jacrev
+        x, z = tenon.ones(2), tenon.ones(2, dtype=tenon.complex64)
+        for f, into, out in ((jacrev, "jacrev", "jacrev"), (jacfwd, "jacfwd", "jacfwd"),
+                             (hessian, "jacfwd", "jacrev")):
+            for call, text in (
+                    (lambda: f(lambda z: z * z)(z), into + ": Expected all inputs to be real but received complex "
+                                                           "tensor at flattened input idx: 0"),
+                    (lambda: f(lambda d: d["b"].abs())({"a": x, "b": z}), "flattened input idx: 1"),
+                    (lambda: f(lambda x, z: (x * z).abs())(x, z), "flattened input idx: 1"),
+                    (lambda: f(lambda x: tenon.complex(x, x))(x), out + ": Expected all outputs to be real but "
+                                                                        "received complex tensor at flattened input "
+                                                                        "idx: 0")):
+                with self.assertRaisesRegex(RuntimeError, text):
+                    call()
+
+    def test_numbers_are_no_tensors(self):
+        from tenon.func import grad, grad_and_value, jacrev, jvp, vjp
+        for call in (lambda: grad(lambda a: a * 2)(2.), lambda: grad(lambda a: a[0] * 2)([2.]),
+                     lambda: grad_and_value(lambda a: a * 2)(2.), lambda: vjp(lambda a: a * 2, 2.),
+                     lambda: jacrev(lambda a: a * 2)(2.)):
+            with self.assertRaisesRegex(ValueError, "Thing passed to transform API must be Tensor, got <class 'float'>"):
+                call()
+        with self.assertRaisesRegex(RuntimeError, "Expected primals to only contain Tensors, got <class 'float'>"):
+            jvp(lambda a: a * 2, (2.,), (1.,))
+
     def test_linearized(self):
         calls = []
 

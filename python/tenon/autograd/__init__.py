@@ -53,6 +53,12 @@ def _check_gradients(grads):
             raise TypeError("gradients can be either Tensors or None, but got " + type(grad).__name__)
 
 
+def _check_inputs(inputs):
+    for t in inputs:
+        if not isinstance(t, (tenon.Tensor, graph.GradientEdge)):
+            raise RuntimeError("all inputs have to be Tensors or GradientEdges, but got " + type(t).__name__)
+
+
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Add the gradients of the sum of ``tensors`` to ``.grad`` of the leaves that they came from."""
     if grad_variables is not None:
@@ -68,9 +74,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         inputs = _tuple_of(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-        for t in inputs:
-            if not isinstance(t, (tenon.Tensor, graph.GradientEdge)):
-                raise RuntimeError("all inputs have to be Tensors or GradientEdges, but got " + type(t).__name__)
+        _check_inputs(inputs)
         inputs = _at_edges(inputs)
     _C._run_backward(_at_edges(tensors), grads or None, retain_graph, create_graph, inputs)
 
@@ -84,7 +88,13 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     outputs, inputs, grads = _tuple_of(outputs), _tuple_of(inputs), _tuple_of(grad_outputs)
     if not inputs:
         raise ValueError("grad requires non-empty inputs.")
+    if _C._has_torch_function(outputs + inputs):
+        return _C._override_call(grad, (outputs, inputs), dict(
+            grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs,
+            allow_unused=materialize_grads if allow_unused is None else allow_unused,
+            is_grads_batched=is_grads_batched, materialize_grads=materialize_grads))
     _check_gradients(grads)
+    _check_inputs(inputs)
     outputs, inputs = _at_edges(outputs), _at_edges(inputs)
     if not only_inputs:
         import warnings

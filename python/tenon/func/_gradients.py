@@ -93,7 +93,10 @@ def _with_own(args, numbers):
     for n in numbers:
         leaves = []
         build = flatten(args[n], leaves)
-        if any(isinstance(v, tenon.Tensor) and not v.is_floating_point() and not v.is_complex() for v in leaves):
+        for v in leaves:
+            if not isinstance(v, tenon.Tensor):
+                raise ValueError("Thing passed to transform API must be Tensor, got %s" % type(v))
+        if any(not v.is_floating_point() and not v.is_complex() for v in leaves):
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         made = [_own(v) for v in leaves]
         args[n] = build(iter(made))
@@ -199,6 +202,11 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     flatten(tangents, second)
     if len(first) != len(second):
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure.")
+    for what, leaves in (("primals", first), ("tangents", second)):
+        for leaf in leaves:
+            if not isinstance(leaf, tenon.Tensor):
+                raise RuntimeError("jvp(f, primals, tangents): Expected %s to only contain Tensors, got %s"
+                                   % (what, type(leaf)))
     for p, t in zip(first, second):
         if isinstance(p, tenon.Tensor) and isinstance(t, tenon.Tensor) and p.shape != t.shape:
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this "
@@ -274,10 +282,21 @@ def _by_columns(leaves, own, builds, argnums, level, deep, outer):
     return [_rebuild([c[o] for c in columns], builds, argnums) for o in range(len(leaves))]
 
 
+def _check_real(name, tree, kind):
+    leaves = []
+    flatten(tree, leaves)
+    for i, t in enumerate(leaves):
+        if isinstance(t, tenon.Tensor) and t.is_complex():
+            raise RuntimeError("%s: Expected all %s to be real but received complex tensor at flattened input idx: %d"
+                               % (name, kind, i))
+
+
 def _jacobian(func, argnums, has_aux, what, is_wide, deep=False):
     """``is_wide(outputs, inputs)``: column by column, as many as there are elements in the inputs; else row by row."""
     @functools.wraps(func)
     def wrapper(*args):
+        name = what.partition("(")[0]
+        _check_real(name, args, "inputs")
         numbers = _picked(args, argnums)
         given = []
         flatten(tuple(args[n] for n in numbers), given)
@@ -287,6 +306,7 @@ def _jacobian(func, argnums, has_aux, what, is_wide, deep=False):
             output, aux = _split_aux(func(*args), has_aux, what)
             leaves = []
             build = flatten(output, leaves)
+            _check_real(name, leaves, "outputs")
             if is_wide(leaves, own):
                 made = _by_columns(leaves, own, builds, argnums, level, deep or level > 1, outer)
             else:
@@ -312,4 +332,4 @@ def hessian(func, argnums=0):
     """A function that gives the second derivatives of ``func``."""
     def is_wide(outputs, inputs):  # a column costs about two rows
         return sum(o.numel() for o in outputs) > 2 * sum(x.numel() for x in inputs)
-    return _jacobian(jacrev(func, argnums), argnums, False, "hessian", is_wide, True)
+    return _jacobian(jacrev(func, argnums), argnums, False, "jacfwd", is_wide, True)
