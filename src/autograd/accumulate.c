@@ -93,8 +93,8 @@ tn_tensor *tni_grad_swap(tni_grad_meta *meta, tn_tensor *grad)
  * the kind that its handler decides. */
 static bool is_shell(const tn_tensor *t)
 {
-    return (t->keys & TNI_FBIT(TN_KEY_PYTHON)) && t->device.type != TN_DEVICE_META && t->numel > 0 &&
-           !tn_tensor_data(t);
+    return (t->keys & TNI_FBIT(TN_KEY_PYTHON)) && t->device.type != TN_DEVICE_META &&
+           t->numel > 0 && !tn_tensor_data(t);
 }
 
 /* While `.grad` is held. *out: what it was and is no longer. */
