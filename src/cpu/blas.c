@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/blas.c: complex products by OpenBLAS, single-threaded: the pool above it cuts the work.
+/* cpu/blas.c: OpenBLAS, and complex products by it, single-threaded: the pool above it cuts the
+ * work.
  *
- * The library is loaded when a product first wants it, not linked: its threaded builds start
+ * The library is loaded when somebody first wants it, not linked: its threaded builds start
  * threads as soon as they are loaded, which a program that never needs them should not have. Where
  * it is not installed our own kernels do the work. */
 #include "cpu/blas.h"
@@ -15,6 +16,7 @@
 #    include "base/once.h"
 
 static struct {
+    void *library; /* NULL: not installed, or one whose threads we cannot keep out */
     bool there;
     __typeof__(&cblas_cgemm) cgemm;
     __typeof__(&cblas_zgemm) zgemm;
@@ -48,16 +50,23 @@ static tn_status load(void)
     *(void **)&core_name = dlsym(library, "openblas_get_corename");
     if (set_threads)
         set_threads(1); /* others would fight with the pool's, and not survive fork */
+    blas.library = set_threads ? library : NULL;
     blas.there =
         blas.cgemm && blas.zgemm && set_threads && core_name && knows_this_machine(core_name());
     return TN_OK;
 }
 
-static bool ready(void)
+void *tni_blas_library(void)
 {
     static tni_once once = TNI_ONCE_INIT;
-    return (tni_once_done(&once) || tni_once_run(&once, load, "loading OpenBLAS") == TN_OK) &&
-           blas.there;
+    if (!tni_once_done(&once) && tni_once_run(&once, load, "loading OpenBLAS") != TN_OK)
+        return NULL;
+    return blas.library;
+}
+
+static bool ready(void)
+{
+    return tni_blas_library() && blas.there;
 }
 
 /* Measured, one thread, square products, OpenBLAS 0.3.21; GFLOP/s, ours and the library's:
@@ -120,6 +129,11 @@ bool tni_blas_gemm(tn_dtype dtype, const tni_gemm_args *g, const void *alpha, co
 }
 
 #else
+
+void *tni_blas_library(void)
+{
+    return NULL;
+}
 
 bool tni_blas_wants(tn_dtype dtype, int64_t work)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/blas.h: what a BLAS library does better than our own kernels. blas.c is the only file that
- * knows one; in a build without it it wants nothing. */
+/* cpu/blas.h: what a BLAS library does better than our own kernels. blas.c and lapack.c are the
+ * only files that know one; in a build without it they want nothing. */
 #ifndef TNI_CPU_BLAS_H
 #define TNI_CPU_BLAS_H
 
 #include "cpu/gemm.h"
+
+/* OpenBLAS, for dlsym, told to keep to the calling thread; NULL where there is none. */
+void *tni_blas_library(void);
 
 /* Whether a product of so many multiply-adds should go to the library: it is there, knows this
  * processor, and is faster than our kernels for this dtype and size. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/spectrum.c: eigenvalues and singular values. Hermitian matrices and singular values by
- * Jacobi's rotations, general matrices by the QR algorithm on a Hessenberg matrix. See factor.h. */
+ * Jacobi's rotations, general matrices by the QR algorithm on a Hessenberg matrix; larger ones by
+ * LAPACK where there is one. See factor.h. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 #include "cpu/factor.h"
+#include "cpu/lapack.h"
 
 typedef tni_cd cd;
 
@@ -64,6 +66,11 @@ static void settle(cd *v, int64_t n, int64_t columns, int64_t j)
 
 void tni_factor_hermitian(cd *a, int64_t n, double *values, cd *v)
 {
+    if (tni_lapack_hermitian(a, n, values, v)) {
+        for (int64_t j = 0; j < n; j++)
+            settle(v, n, n, j);
+        return;
+    }
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
             v[i * n + j] = i == j ? 1.0 : 0.0;
@@ -192,7 +199,7 @@ static void tall(cd *a, int64_t m, int64_t n, double *s, cd *v)
 void tni_factor_singular(cd *a, int64_t m, int64_t n, cd *u, double *s, cd *v, cd *work)
 {
     int64_t k = m < n ? m : n;
-    if (k == 0)
+    if (k == 0 || tni_lapack_singular(a, m, n, u, s, v))
         return;
     if (m >= n) {
         memcpy(u, a, (size_t)(m * n) * sizeof *u);
@@ -337,6 +344,11 @@ static int64_t to_triangle(cd *a, int64_t n, cd *z)
 
 int64_t tni_factor_general(cd *a, int64_t n, cd *values, cd *v, cd *z)
 {
+    if (tni_lapack_general(a, n, values, v)) {
+        for (int64_t j = 0; j < n; j++)
+            settle(v, n, n, j);
+        return 0;
+    }
     to_hessenberg(a, n, z);
     int64_t left = to_triangle(a, n, z);
     double largest = 0.0;
