@@ -12,6 +12,7 @@
 #define TN_SAVED_HOOKS_H
 
 #include "tenon/autograd.h"
+#include "tenon/dispatch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,6 +61,19 @@ TN_API TN_NODISCARD tn_status tn_node_saved(tn_node *node, uint32_t i, TN_OWNED 
 /** What saved value @p i is called in the operator's declaration ("self", "result"); NULL when
  * there is no such value, or it has no name. */
 TN_API TN_BORROWED const char *tn_node_saved_name(const tn_node *node, uint32_t i);
+/** What kept value @p i is called: the arguments that the node's formula reads and that are no
+ * single tensors, by their names ("dim"), and what it reads of tensors ("self_sym_sizes"). NULL
+ * when there is no such value. */
+TN_API TN_BORROWED const char *tn_node_kept_name(const tn_node *node, uint32_t i);
+/**
+ * Kept value @p i of @p node. Numbers, texts and lists of them are there as long as the node, and a
+ * list borrows from it; tensors are gone when what the node saved is, and are owned by the value.
+ * Release it with tn_value_clear. Any thread.
+ *
+ * @retval TN_INVALID  a tensor was written or freed since
+ * @retval TN_INDEX  no such value; @retval TN_NOMEM
+ */
+TN_API TN_NODISCARD tn_status tn_node_kept(tn_node *node, uint32_t i, TN_OWNED tn_value *out);
 /**
  * Hooks for saved value @p i of @p node alone; `pack` is called at once.
  *

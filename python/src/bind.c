@@ -75,6 +75,16 @@ static PyObject *from_value(tn_value *v, PyTypeObject *kept)
         for (uint32_t i = 0; o && i < v->count; i++)
             PyList_SetItem(o, (Py_ssize_t)i, PyLong_FromLongLong(v->u.ints[i]));
         break;
+    case TN_TAG_FLOAT_LIST:
+        o = PyList_New((Py_ssize_t)v->count);
+        for (uint32_t i = 0; o && i < v->count; i++)
+            PyList_SetItem(o, (Py_ssize_t)i, PyFloat_FromDouble(v->u.floats[i]));
+        break;
+    case TN_TAG_BOOL_LIST:
+        o = PyList_New((Py_ssize_t)v->count);
+        for (uint32_t i = 0; o && i < v->count; i++)
+            PyList_SetItem(o, (Py_ssize_t)i, PyBool_FromLong(v->u.bools[i]));
+        break;
     default:
         PyErr_Format(PyExc_TypeError, "a result of type %s has no form in Python",
                      tn_tag_name((tn_tag)v->tag));

@@ -357,6 +357,19 @@ static PyObject *saved_value(tn_node *node, uint32_t i)
     return status == TN_OK ? tnpy_wrap(t) : tnpy_raise(status);
 }
 
+/* A list is a tuple. */
+static PyObject *kept_value(tn_node *node, uint32_t i)
+{
+    tn_value value;
+    tn_status status = tn_node_kept(node, i, &value);
+    if (status != TN_OK)
+        return tnpy_raise(status);
+    PyObject *made = tnpy_from_value(&value);
+    PyObject *tuple = made && PyList_Check(made) ? PyList_AsTuple(made) : Py_XNewRef(made);
+    Py_XDECREF(made);
+    return tuple;
+}
+
 static PyObject *node_getattro(PyObject *self, PyObject *name)
 {
     PyObject *found = PyObject_GenericGetAttr(self, name);
@@ -367,15 +380,20 @@ static PyObject *node_getattro(PyObject *self, PyObject *name)
     bool raw = text && strncmp(text, "_raw", 4) == 0;
     if (!text || strncmp(raw ? text + 4 : text, "_saved_", 7) != 0)
         return NULL;
-    for (uint32_t i = 0;; i++) {
-        const char *saved = tn_node_saved_name(node, i);
-        if (!saved)
-            return NULL;
+    const char *saved;
+    for (uint32_t i = 0; (saved = tn_node_saved_name(node, i)) != NULL; i++) {
         if (strcmp(saved, text + (raw ? 11 : 7)) != 0)
             continue;
         PyErr_Clear();
         return raw ? tnpy_saved_tensor(node, i, false) : saved_value(node, i);
     }
+    for (uint32_t i = 0; !raw && (saved = tn_node_kept_name(node, i)) != NULL; i++) {
+        if (strcmp(saved, text + 7) != 0)
+            continue;
+        PyErr_Clear();
+        return kept_value(node, i);
+    }
+    return NULL;
 }
 
 static PyObject *node_dir(PyObject *self, PyObject *unused)
@@ -390,6 +408,12 @@ static PyObject *node_dir(PyObject *self, PyObject *unused)
             Py_CLEAR(names);
         Py_XDECREF(name);
         Py_XDECREF(raw);
+    }
+    for (uint32_t i = 0; names && tn_node_kept_name(node, i); i++) {
+        PyObject *name = PyUnicode_FromFormat("_saved_%s", tn_node_kept_name(node, i));
+        if (!name || PyList_Append(names, name) < 0)
+            Py_CLEAR(names);
+        Py_XDECREF(name);
     }
     return names;
 }

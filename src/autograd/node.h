@@ -72,7 +72,32 @@ typedef struct tni_node_class {
                                        inputs; TNI_SAVED_RESULT: saved after the call */
     const uint32_t *saved_for;      /* for each saved value: bit i: needed when edge i is live */
     const char *const *saved_names; /* for each saved value; NULL: they have no names */
+    const struct tni_kept_field *kept; /* what else it keeps and users see, to one without a name;
+                                          NULL: nothing */
 } tni_node_class;
+
+/* What a field of a class is; see tools/opgen/formula.py. */
+enum {
+    TNI_KEPT_INT,
+    TNI_KEPT_FLOAT,
+    TNI_KEPT_BOOL,
+    TNI_KEPT_SCALAR,
+    TNI_KEPT_OPT_INT,
+    TNI_KEPT_OPT_FLOAT,
+    TNI_KEPT_OPT_BOOL,
+    TNI_KEPT_OPT_SCALAR,
+    TNI_KEPT_STR,
+    TNI_KEPT_BOOLS,
+    TNI_KEPT_FLOATS,
+    TNI_KEPT_INTS,
+    TNI_KEPT_TENSORS,
+};
+
+typedef struct tni_kept_field {
+    const char *name; /* as users know it: "dim", "self_sym_sizes" */
+    uint16_t offset;  /* in the data of its node */
+    uint8_t kind;     /* TNI_KEPT_… */
+} tni_kept_field;
 
 #define TNI_SAVED_RESULT 255u
 

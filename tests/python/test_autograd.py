@@ -169,6 +169,39 @@ class Texts(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, r"\[%s \[2\]\] is at version 1" % shown):
                 y.sum().abs().backward()
 
+    def test_nodes_show_what_they_keep(self):
+        F, x = tenon.nn.functional, tenon.ones(2, 3, 4, 4, requires_grad=True)
+        w = tenon.ones(3, 3, 2, 2, requires_grad=True)
+        shape = (2, 3, 4, 4)
+        for made, expected in (
+                (tenon.add(x, x, alpha=3), {"alpha": 3}),
+                (x.sum(1, keepdim=True), {"dim": (1,), "keepdim": True, "self_sym_sizes": shape}),
+                (x ** 3, {"exponent": 3}), (x.clamp(0, 1), {"min": 0, "max": 1}),
+                (x[0], {"dim": 0, "index": 0, "self_sym_sizes": shape}),
+                (F.conv2d(x, w, stride=2), {"stride": (2, 2), "padding": (0, 0), "dilation": (1, 1), "groups": 1,
+                                            "transposed": False}),
+                (F.layer_norm(x, (4,)), {"normalized_shape": (4,)}),
+                (F.max_pool2d(x, 2), {"kernel_size": (2, 2), "ceil_mode": False}),
+                (F.batch_norm(x, None, None, training=True), {"eps": 1e-05, "training": True}),
+                (x.std(), {"dim": None, "correction": None, "keepdim": False}),
+                (x.permute(3, 2, 1, 0), {"dims": (3, 2, 1, 0)}), (x.transpose(0, 1), {"dim0": 0, "dim1": 1}),
+                (x.split(2)[0], {"dim": 0, "split_size": 2}), (x.tril(1), {"diagonal": 1}),
+                (F.leaky_relu(x, .3), {"negative_slope": .3}), (x.lerp(x, .5), {"weight": .5})):
+            node = made.grad_fn
+            for name, value in expected.items():
+                self.assertIn("_saved_" + name, dir(node), node)
+                self.assertEqual(getattr(node, "_saved_" + name), value, (node, name))
+                self.assertEqual(type(getattr(node, "_saved_" + name)), type(value), (node, name))
+        node = x[tenon.tensor([0, 1]), :, tenon.tensor([1, 2])].grad_fn
+        self.assertEqual([i if i is None else i.tolist() for i in node._saved_indices], [[0, 1], None, [1, 2]])
+        self.assertEqual(x.topk(2)[0].grad_fn._saved_indices.shape, (2, 3, 4, 2))
+        loss = F.nll_loss(tenon.ones(2, 3, requires_grad=True), tenon.tensor([0, 1]))
+        self.assertEqual((loss.grad_fn._saved_total_weight.item(), loss.grad_fn._saved_ignore_index), (2., -100))
+        loss.backward()
+        self.assertEqual(loss.grad_fn._saved_reduction, 1)  # numbers stay
+        with self.assertRaisesRegex(AttributeError, "no attribute '_saved_reductions'"):
+            loss.grad_fn._saved_reductions
+
     def test_inputs_that_are_no_tensors(self):
         x = leaf(1.0)
         for call in (lambda: tenon.autograd.grad(x.sum(), "w"), lambda: x.sum().backward(inputs="w")):

@@ -247,9 +247,46 @@ def gradients_h(model):
         "TNI_GEN_GRADIENTS_H", body)
 
 
-def shown(name, gradient):
-    """What users call a saved value: the only result is just the result."""
-    return "result" if name == "result0" and len(gradient.op.schema.rets) == 1 else name
+def shown(name, index, gradient):
+    """What users call a saved value (INDEX: None for a result): results by their names, the only one is just that."""
+    rets = gradient.op.schema.rets
+    if index is None and name.startswith("result"):
+        named = rets[int(name[len("result"):])].name
+        return named if named and len(rets) > 1 else "result" if len(rets) == 1 else name
+    return name
+
+
+# How users know what is read of a tensor; what is not here is ours alone.
+READ_OF_TENSORS = {"sizes": "sym_sizes", "strides": "sym_strides", "numel": "sym_numel", "ndim": "dim",
+                   "offset": "sym_storage_offset"}
+
+
+def kept_fields(gradient):
+    """(name for users, field, kind) of what a node keeps besides single tensors."""
+    args = {arg.name: arg for arg in gradient.op.args}
+
+    def named(field):
+        if field in args:
+            return args[field].args[0].name
+        tensor, _, attribute = field.rpartition("_")
+        if tensor not in args or attribute not in READ_OF_TENSORS:
+            return None
+        arg = args[tensor]
+        return "%s_%s%s" % (arg.args[0].name, READ_OF_TENSORS[attribute], "_opt" if arg.type.optional else "")
+
+    found = [(field, "ints") for field in gradient.uses.lists]
+    found += [(field, "tensors") for field in gradient.uses.tensor_lists]
+    found += [(field, kind) for field, (kind, _) in gradient.uses.fields.items() if kind not in ("dtype", "opts")]
+    return [(named(field), field, kind) for field, kind in found if named(field)]
+
+
+def kept_table(gradient):
+    """The table of them, or nothing."""
+    rows = ["    {%s, offsetof(struct tni_fields_%s, %s), TNI_KEPT_%s},\n" % (literal(name), gradient.id, field,
+                                                                            kind.upper())
+            for name, field, kind in kept_fields(gradient)]
+    return "static const tni_kept_field kept_%s[] = {\n%s    {NULL, 0, 0},\n};\n" % (gradient.id, "".join(rows)) if (
+        rows) else ""
 
 
 def node(gradient):
@@ -271,11 +308,14 @@ def node(gradient):
         text += "static const uint8_t from_%s[] = {%s};\n" % (gradient.id, sources)
         text += "static const uint32_t for_%s[] = {%s};\n" % (gradient.id, masks)
         text += "static const char *const names_%s[] = {%s};\n" % (
-            gradient.id, ", ".join(literal(shown(name, gradient)) for name, _, _ in gradient.saved))
+            gradient.id, ", ".join(literal(shown(name, index, gradient)) for name, index, _ in gradient.saved))
         tables = ["from_" + gradient.id, "for_" + gradient.id, "names_" + gradient.id]
     size = "sizeof(struct tni_fields_%s)" % gradient.id if gradient.struct() else "0"
     fields = [literal(gradient.node_name), "backward_" + gradient.id, "NULL", size, str(n),
               str(len(gradient.uses.lists)), str(len(gradient.uses.tensor_lists)), "TNI_CLASS_REAL_PARTS", str(len(gradient.singles))] + tables
+    table = kept_table(gradient)
+    text += table
+    fields.append("kept_" + gradient.id if table else "NULL")
     return text + wrapped("const tni_node_class tni_class_%s = {" % gradient.id, fields, "};")
 
 
