@@ -254,6 +254,29 @@ class Embeddings(Case):
         with self.assertRaisesRegex(RuntimeError, "Adam does not support sparse gradients, please consider SparseAdam"):
             self.trained(lambda p: tenon.optim.Adam(p))
 
+    def test_bags_have_sparse_gradients(self):
+        bags, flat = tenon.tensor([[0, 1], [3, 1]]), tenon.tensor([4, 1, 1, 0])
+        starts = tenon.tensor([0, 1, 1])
+        none = [0., 0.]
+        for ids, offsets, mode, padding, weighted, expected in (  # by PyTorch 2.11
+                (bags, None, "sum", None, False, [[1., 2.], [4., 6.], none, [3., 4.], none]),
+                (bags, None, "sum", None, True, [[1., 2.], [14., 20.], none, [9., 12.], none]),
+                (bags, None, "sum", 1, False, [[1., 2.], none, none, [3., 4.], none]),
+                (flat, starts, "mean", None, False, [[5 / 3, 2.], [10 / 3, 4.], none, none, [1., 2.]])):
+            w = tenon.arange(10.).view(5, 2).requires_grad_()
+            factors = tenon.arange(1., 5.).view(ids.shape).requires_grad_() if weighted else None
+            out = tenon.nn.functional.embedding_bag(ids, w, offsets, mode=mode, sparse=True, padding_idx=padding,
+                                                    per_sample_weights=factors)
+            (out * tenon.arange(1., 1. + out.numel()).view(out.shape)).sum().backward()
+            self.assertTrue(w.grad.is_sparse)
+            self.assertTrue(tenon.allclose(w.grad.to_dense(), tenon.tensor(expected)), w.grad)
+            if weighted:
+                self.assertEqual(factors.grad.tolist(), [[2., 8.], [46., 18.]])
+        with self.assertRaisesRegex(RuntimeError, "scale_grad_by_freq not supported with sparse gradients"):
+            tenon.nn.functional.embedding_bag(bags, w, mode="sum", sparse=True, scale_grad_by_freq=True)
+        with self.assertRaisesRegex(RuntimeError, r"Index 1 of input takes value 7 which is not in the valid range"):
+            tenon.nn.functional.embedding_bag(tenon.tensor([[0, 7]]), w, mode="sum", sparse=True)
+
     def test_gradients_add_up(self):
         m = tenon.nn.Embedding(5, 2, sparse=True, padding_idx=0)
         m(tenon.tensor([1, 3, 0])).sum().backward()

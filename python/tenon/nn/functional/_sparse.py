@@ -68,6 +68,19 @@ def _bag_modes(mode, scale_grad_by_freq, sparse):
     return modes[mode]
 
 
+def _rows_of_bags(weight, input, offsets, scale_grad_by_freq):
+    """The rows that the bags name, with a sparse gradient, and the numbers of these rows."""
+    if scale_grad_by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    from tenon.sparse._rows import Rows
+    try:
+        rows = Rows.apply(weight, input, -1)
+    except IndexError:
+        tenon.embedding_bag(weight.detach(), input, offsets)  # says which one it is
+        raise
+    return rows, tenon.arange(input.numel(), dtype=input.dtype, device=input.device)
+
+
 @overridable
 def embedding_bag(
     input,
@@ -127,6 +140,8 @@ def embedding_bag(
         input, offsets, per_sample_weights = _without_padding(
             input, offsets, padding_idx, per_sample_weights, include_last_offset
         )
+    if sparse and weight.requires_grad and tenon.is_grad_enabled():
+        weight, input = _rows_of_bags(weight, input, offsets, scale_grad_by_freq)
     return tenon.embedding_bag(
         weight, input, offsets, scale_grad_by_freq, number, sparse, per_sample_weights, include_last_offset
     )[0]
