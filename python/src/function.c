@@ -13,7 +13,7 @@ typedef struct fn_object {
     atomic_flag lock;             /* for some instructions: the node may end on another thread */
     PyObject *dict, *weak;
     PyObject *to_save, *for_forward, *dirty, *non_differentiable, *needs_input_grad;
-    PyObject *needs_given; /* what was put in place of needs_input_grad, or NULL */
+    PyObject *needs_given; /* what was put in place of needs_input_grad; NULL: nothing */
     PyObject *tensor_args; /* a byte for each argument, 1: a tensor; NULL: all are */
     int n_outputs;
     char materialize, node_ended;
@@ -243,7 +243,7 @@ static PyObject *get_needs_input_grad(PyObject *self, void *closure)
     (void)closure;
     fn_object *o = (fn_object *)self;
     const tn_function_ctx *ctx = backward_of(o);
-    if (o->needs_given)
+    if (o->needs_given && PyTuple_Check(o->needs_given))
         return Py_NewRef(o->needs_given);
     if (!o->needs_input_grad)
         return PyTuple_New(0);
@@ -256,14 +256,21 @@ static PyObject *get_needs_input_grad(PyObject *self, void *closure)
         bool needs = arg_is_tensor(o, i) && tn_function_needs_input_grad(ctx, input++);
         PyTuple_SetItem(tuple, i, PyBool_FromLong(needs));
     }
-    return tuple;
+    if (!tuple || !o->needs_given)
+        return tuple;
+    PyObject *shown = PyObject_CallFunctionObjArgs(o->needs_given, tuple, NULL);
+    Py_DECREF(tuple);
+    return shown;
 }
 
+/* A tuple is shown from now on. What can be called is given the tuple of each pass, and what it
+ * gives is shown: passes on several threads may want different gradients of one node. */
 static int set_needs_input_grad(PyObject *self, PyObject *value, void *closure)
 {
     (void)closure;
     fn_object *o = (fn_object *)self;
-    put(&o->needs_given, value && PyTuple_Check(value) ? Py_NewRef(value) : NULL);
+    bool kept = value && (PyTuple_Check(value) || PyCallable_Check(value));
+    put(&o->needs_given, kept ? Py_NewRef(value) : NULL);
     return 0;
 }
 

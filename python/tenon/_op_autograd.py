@@ -43,6 +43,10 @@ class _Call:
     def __init__(self, words, spec):
         self.words, self.inputs, self.results, self.is_tuple = words, spec, None, False
 
+    def needs(self, flat):
+        """needs_input_grad, of the node's inputs, as the arguments are."""
+        return _pytree.tree_unflatten(flat[:-1], self.inputs)
+
 
 def kernel(overload, formula):
     """`formula()` gives (backward, setup_context), each None when there is none."""
@@ -62,6 +66,7 @@ def kernel(overload, formula):
             inputs, words = _filled(schema, args, call.words)
             setup(ctx=ctx, inputs=inputs, output=result, **({"keyword_only_inputs": words} if keyword_only else {}))
         ctx._call = call
+        ctx.needs_input_grad = call.needs  # in the backward pass: for the operator's own arguments
         call.is_tuple = isinstance(result, tuple)
         if not lists:
             return result
@@ -70,12 +75,7 @@ def kernel(overload, formula):
 
     def gradients(ctx, call, backward, grads):
         """What the formula gives, flat."""
-        needs = ctx.needs_input_grad[:-1]
-        ctx.needs_input_grad = _pytree.tree_unflatten(needs, call.inputs) if lists else needs
-        try:
-            given = backward(ctx, *(_pytree.tree_unflatten(grads, call.results) if lists else grads))
-        finally:
-            del ctx.needs_input_grad
+        given = backward(ctx, *(_pytree.tree_unflatten(grads, call.results) if lists else grads))
         given = given if isinstance(given, tuple) else (given,)
         if not lists:
             return given
@@ -95,7 +95,7 @@ def kernel(overload, formula):
                                "register_autograd to add one." % overload)
         call = ctx._call
         given = gradients(ctx, call, formula_of_user, grads)
-        n = len(ctx.needs_input_grad) - 1
+        n = call.inputs.num_leaves
         # None for the call itself; a formula may give more None than there are arguments.
         return given[:n] + (None,) + given[n:] if len(given) >= n else given
 

@@ -263,6 +263,31 @@ class Lists(unittest.TestCase):
         self.assertEqual(seen, [(True, False, False), (False, True, False)])
         self.assertEqual(self.a.grad.tolist(), [3., 3.])
 
+    def test_passes_over_one_node_need_what_each_of_them_needs(self):
+        seen, lock = [], threading.Lock()
+
+        def backward(ctx, grad):
+            needs = ctx.needs_input_grad
+            inner, = tenon.autograd.grad(other, self.c, retain_graph=True)  # lets other threads run, too
+            with lock:
+                seen.append((needs, ctx.needs_input_grad))
+            return [grad * 2, grad * inner.sum()]
+
+        op = _operator("shared", "(Tensor[] xs) -> Tensor", lambda xs: xs[0].detach() + xs[1].detach(), backward)
+        other, out = (self.c * 2).sum(), op([self.a, self.c]).sum()
+
+        def run(x):
+            for _ in range(20):
+                tenon.autograd.grad(out, x, retain_graph=True)
+
+        threads = [threading.Thread(target=run, args=(x,)) for x in (self.a, self.c)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(map(repr, seen)), ["(([False, True],), ([False, True],))"] * 20
+                         + ["(([True, False],), ([True, False],))"] * 20)
+
     def test_custom_operators_take_lists(self):
         @library.custom_op("testlists::pair", mutates_args=())
         def pair(xs: List[tenon.Tensor], n: int) -> Tuple[tenon.Tensor, tenon.Tensor]:
