@@ -15,14 +15,17 @@ tn_status tni_composite_max_pool2d(tn_tensor *self, const int64_t *kernel_size,
                                       padding_n, dilation, dilation_n, ceil_mode, out, &indices);
 }
 
-/* All of each plane is a mean, which complex numbers have, too. */
+/* All of each plane is a mean, which complex numbers have, too; planes whose elements lie apart
+ * keep their layout, which a mean would not. */
 tn_status tni_composite_adaptive_avg_pool2d(tn_tensor *self, const int64_t *output_size,
                                             int64_t output_size_n, tn_tensor **out)
 {
     static const int64_t dims[] = {-1, -2};
     bool all = output_size_n == 2 && output_size[0] == 1 && output_size[1] == 1 &&
                (self->ndim == 3 || self->ndim == 4) && self->numel;
-    if (all && tn_dtype_is_complex((tn_dtype)self->dtype))
+    tn_dtype dtype = (tn_dtype)self->dtype;
+    bool mean = tn_dtype_is_floating(dtype) && tni_suggest_format(self) == TN_FORMAT_CONTIGUOUS;
+    if (all && (mean || tn_dtype_is_complex(dtype)))
         return tn_mean_dim(self, dims, 2, true, TN_DTYPE_NONE, out);
     return tn__adaptive_avg_pool2d(self, output_size, output_size_n, out);
 }
