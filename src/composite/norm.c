@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/norm.c: normalisation layers in terms of the operators that do the work. */
 #include <float.h>
+#include "composite/out.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
@@ -204,6 +205,48 @@ tn_status tni_composite_group_norm(tn_tensor *input, int64_t num_groups, tn_tens
                                 num_groups, eps, out, &mean, &rstd);
 }
 
+/* Running statistics are written last, from copies that moved: when a result has no place they
+ * stay.
+ */
+static tn_status batch_norm_into(const char *op, tn_tensor *const *input, bool training,
+                                 double momentum, double eps, tn_tensor *const *outs)
+{
+    tn_tensor *const *running = input + 3;
+    tn_tensor *made[3] = {NULL, NULL, NULL}, *moved[2] = {NULL, NULL};
+    tn_status status = TN_OK;
+    for (int i = 0; i < 2 && status == TN_OK; i++)
+        if (running[i]) {
+            status = training ? tni_check_internal_overlap(running[i]) : TN_OK;
+            if (status == TN_OK)
+                status = tn_clone(running[i], TN_FORMAT_PRESERVE, &moved[i]);
+        }
+    if (status == TN_OK)
+        status = tn_native_batch_norm(input[0], input[1], input[2], moved[0], moved[1], training,
+                                      momentum, eps, &made[0], &made[1], &made[2]);
+    if (status == TN_OK)
+        status = tni_out_take_all(op, made, outs, 3);
+    for (int i = 0; i < 2; i++) {
+        if (status == TN_OK && running[i] && training)
+            status = tn_copy_(running[i], moved[i], false);
+        tn_tensor_unref(moved[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        tn_tensor_unref(made[i]);
+    return status;
+}
+
+tn_status tni_kernel_native_batch_norm_out(tn_call *call, tn_tensor *input, tn_tensor *weight,
+                                           tn_tensor *bias, tn_tensor *running_mean,
+                                           tn_tensor *running_var, bool training, double momentum,
+                                           double eps, tn_tensor *out, tn_tensor *save_mean,
+                                           tn_tensor *save_invstd)
+{
+    tn_tensor *const inputs[] = {input, weight, bias, running_mean, running_var};
+    tn_tensor *const outs[] = {out, save_mean, save_invstd};
+    (void)call;
+    return batch_norm_into("native_batch_norm", inputs, training, momentum, eps, outs);
+}
+
 tn_status tni_kernel__native_batch_norm_legit_out(tn_call *call, tn_tensor *input,
                                                   tn_tensor *weight, tn_tensor *bias,
                                                   tn_tensor *running_mean, tn_tensor *running_var,
@@ -211,7 +254,8 @@ tn_status tni_kernel__native_batch_norm_legit_out(tn_call *call, tn_tensor *inpu
                                                   tn_tensor *out, tn_tensor *save_mean,
                                                   tn_tensor *save_invstd)
 {
+    tn_tensor *const inputs[] = {input, weight, bias, running_mean, running_var};
+    tn_tensor *const outs[] = {out, save_mean, save_invstd};
     (void)call;
-    return tn_native_batch_norm_out(input, weight, bias, running_mean, running_var, training,
-                                    momentum, eps, out, save_mean, save_invstd);
+    return batch_norm_into("_native_batch_norm_legit", inputs, training, momentum, eps, outs);
 }

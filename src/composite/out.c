@@ -7,19 +7,52 @@
 #include "shape/structured.h"
 #include "tenon/ops.h"
 
+/* What @p out must look like: the dtype is its own where the result can be cast to it. */
+static tn_status wanted(const tn_tensor *made, const tn_tensor *out, tni_geometry *g)
+{
+    tni_geometry_copy(g, made);
+    g->offset = 0;
+    g->has_strides = false;
+    if (out && out->dtype != made->dtype) { /* cast, as what it is made of would */
+        TN_TRY(tni_check_cast((tn_dtype)made->dtype, (tn_dtype)out->dtype));
+        g->dtype = (tn_dtype)out->dtype;
+    }
+    return TN_OK;
+}
+
 tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out)
 {
     tni_geometry g;
     TN_AUTO(tn_tensor) target = NULL;
-    tni_geometry_copy(&g, made);
-    g.offset = 0;
-    g.has_strides = false;
-    if (out && out->dtype != made->dtype) { /* cast, as what it is made of would */
-        TN_TRY(tni_check_cast((tn_dtype)made->dtype, (tn_dtype)out->dtype));
-        g.dtype = (tn_dtype)out->dtype;
-    }
+    TN_TRY(wanted(made, out, &g));
     TN_TRY(tni_out_prepare(op, &g, out, NULL, 0, &target));
     return tn_copy_(out, made, false);
+}
+
+/* All are resized before the first is written. */
+static tn_status bring(const char *op, tn_tensor *const *made, tn_tensor *const *outs, int n)
+{
+    tni_geometry g;
+    TN_AUTO(tn_tensor) target = NULL;
+    if (n == 0)
+        return TN_OK;
+    TN_TRY(wanted(*made, *outs, &g));
+    TNI_OUT_KEPT kept = tni_out_keep(*outs, &g);
+    TN_TRY(tni_out_prepare(op, &g, *outs, NULL, 0, &target));
+    TN_TRY(bring(op, made + 1, outs + 1, n - 1));
+    TN_TRY(tn_copy_(*outs, *made, false));
+    kept.out = NULL;
+    return TN_OK;
+}
+
+tn_status tni_out_take_all(const char *op, tn_tensor *const *made, tn_tensor *const *outs, int n)
+{
+    for (int i = 0; i < n; i++) {
+        tni_geometry g;
+        TN_TRY(wanted(made[i], outs[i], &g));
+        TN_TRY(tni_out_check(op, &g, outs[i]));
+    }
+    return bring(op, made, outs, n);
 }
 
 tn_status tni_inplace_begin(tn_tensor *self, tn_tensor **out)

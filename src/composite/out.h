@@ -11,6 +11,10 @@
  *
  * @retval TN_INVALID  "Expected out tensor to have dtype float, but got double instead" */
 TN_NODISCARD tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out);
+/* The same for an operator with @p n results: when one tensor cannot take its own, none is written.
+ */
+TN_NODISCARD tn_status tni_out_take_all(const char *op, tn_tensor *const *made,
+                                        tn_tensor *const *outs, int n);
 /* What a function computes with that will be written over @p self: @p self, or a copy while
  * gradients are recorded, which keep what was there before. */
 TN_NODISCARD tn_status tni_inplace_begin(tn_tensor *self, tn_tensor **out);

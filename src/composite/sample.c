@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/sample.c: random factories and dropout, in terms of the fills that a device has. */
+#include "composite/out.h"
 #include "core/state.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
@@ -125,9 +126,7 @@ tn_status tni_kernel_bernoulli_out(tn_call *call, tn_tensor *self, tn_generator 
     (void)call;
     TN_AUTO(tn_tensor) t = NULL;
     TN_TRY(tni_kernel_bernoulli(call, self, generator, &t));
-    if (out->ndim != self->ndim || out->numel != self->numel)
-        TN_TRY(tni_tensor_resize(out, self->ndim, self->sizes));
-    return tn_copy_(out, t, false);
+    return tni_out_take("bernoulli", t, out);
 }
 
 tn_status tni_kernel_bernoulli_p(tn_call *call, tn_tensor *self, double p, tn_generator *generator,

@@ -79,6 +79,7 @@ typedef struct tni_iter {
     uint8_t flat;       /* TNI_FLAT… */
     uint8_t numbers;    /* bit i: input i has one value for all: a bare number or a 0-dim tensor */
     uint8_t copy_first; /* bit i: input i shares memory with `out` at other places; read it first */
+    bool resized;       /* a given output was; `before` says what it was like */
     void *out_data;
     const void *in_data[TNI_ITER_INPUTS];
     int8_t in_dtype[TNI_ITER_INPUTS]; /* of what in_data points to */
@@ -87,6 +88,7 @@ typedef struct tni_iter {
     int ndim;
     int64_t sizes[TN_MAX_DIMS];
     int64_t strides[1 + TNI_ITER_INPUTS][TN_MAX_DIMS];
+    tni_geometry before;
 } tni_iter;
 
 /* Plan. @p n from 1 to TNI_ITER_INPUTS. On failure nothing is allocated, written or resized.
@@ -96,7 +98,8 @@ TN_NODISCARD tn_status tni_iter_begin(tni_iter *it, const tni_pointwise_attr *at
                                       const tni_operand *operands, int n, tn_tensor *given,
                                       int mode);
 /* The end, also when the loops failed: @p status comes back. NEW: hands the result over, or
- * releases it. INPLACE, OUT: @p out is not used and may be NULL. */
+ * releases it. INPLACE, OUT: @p out is not used and may be NULL; a tensor that was resized gets its
+ * sizes back when the loops failed. */
 TN_NODISCARD tn_status tni_iter_end(tni_iter *it, tn_status status, TN_OWNED tn_tensor **out);
 
 /* Merge dimensions that every operand walks as one; for backends, before a general walk. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "core/device.h"
 #include "shape/expand.h"
+#include "shape/geometry.h"
 
 #define BIT(dtype) (1u << (TN_DTYPE_##dtype))
 static const unsigned fractional =
@@ -448,8 +449,11 @@ static __attribute__((noinline)) tn_status begin_general(tni_iter *it, const tni
         general_layout(it, operands, n, buffer, &strides);
     if (!given)
         TN_TRY(tni_tensor_new(ndim, sizes, strides, it->out_dtype, device, &given));
-    else if (resize)
+    else if (resize) {
+        tni_geometry_copy(&it->before, given);
         TN_TRY(resize_given(given, ndim, sizes, strides));
+        it->resized = true;
+    }
     if (moved)
         walk_as_it_is(it, in, n, given);
     put_inputs(it, in, n);
@@ -465,6 +469,7 @@ tn_status tni_iter_begin(tni_iter *it, const tni_pointwise_attr *attr, const tni
     it->attr = attr;
     it->n = n;
     it->mode = (uint8_t)mode;
+    it->resized = false;
     if (TNI_UNLIKELY(!is_same(it, attr->type_rule, operands, n, given))) {
         TNI_REQUIRE(n >= 1 && n <= TNI_ITER_INPUTS);
         if (!is_flat(it, attr->type_rule, operands, n, given))
@@ -487,6 +492,10 @@ tn_status tni_iter_end(tni_iter *it, tn_status status, tn_tensor **out)
             *out = it->out;
         else
             tn_tensor_unref(it->out);
+    } else if (TNI_UNLIKELY(status != TN_OK && it->resized)) {
+        const tni_geometry *g = &it->before;
+        /* Without room for as many dimensions it stays as large as it has become. */
+        (void)!tni_tensor_set_geometry(it->out, g->ndim, g->sizes, g->strides, g->offset);
     }
     return status;
 }

@@ -2,6 +2,7 @@
 /* shape/structured.c: `out=` and in-place results of structured operators: checks, resizing, and
  * temporaries where memory is shared. */
 #include "shape/structured.h"
+#include "shape/geometry.h"
 #include "tenon/ops.h"
 
 static bool can_cast(tn_dtype from, tn_dtype to)
@@ -139,15 +140,47 @@ static tn_status resize_out(tn_tensor *out, int ndim, const int64_t *sizes, cons
     return strides ? tni_tensor_set_geometry(out, ndim, sizes, strides, out->offset) : TN_OK;
 }
 
-tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
-                          tn_tensor *const *inputs, int n, tn_tensor **target)
+tn_status tni_out_check(const char *op, const tni_geometry *g, const tn_tensor *out)
 {
     TN_CHECK(out, TN_INVALID, "%s(): argument 'out' must be a tensor, not NULL", op);
     if (TNI_UNLIKELY(out->dtype != (int8_t)g->dtype || !same_device(out->device, g->device)))
         return bad_out(g, out);
+    return has_sizes(out, g) ? tni_check_internal_overlap(out) : TN_OK;
+}
+
+tn_status tni_out_check_cast(const char *op, const tni_geometry *g, const tn_tensor *out)
+{
+    if (TNI_LIKELY(!out || out->dtype == (int8_t)g->dtype || !same_device(out->device, g->device)))
+        return tni_out_check(op, g, out);
+    TN_TRY(tni_check_cast(g->dtype, (tn_dtype)out->dtype));
+    return has_sizes(out, g) ? tni_check_internal_overlap(out) : TN_OK;
+}
+
+tni_out_kept tni_out_keep(tn_tensor *out, const tni_geometry *g)
+{
+    tni_out_kept kept;
+    kept.out = out && !has_sizes(out, g) ? out : NULL;
+    if (kept.out)
+        tni_geometry_copy(&kept.g, out);
+    return kept;
+}
+
+void tni_out_restore(const tni_out_kept *kept)
+{
+    tn_tensor *out = kept->out;
+    if (!out || has_sizes(out, &kept->g))
+        return;
+    /* Room for as many dimensions may be missing now: then it stays as large as it has become. */
+    tn_status status =
+        tni_tensor_set_geometry(out, kept->g.ndim, kept->g.sizes, kept->g.strides, kept->g.offset);
+    (void)status;
+}
+
+tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
+                          tn_tensor *const *inputs, int n, tn_tensor **target)
+{
+    TN_TRY(tni_out_check(op, g, out));
     bool fits = has_sizes(out, g);
-    if (fits)
-        TN_TRY(tni_check_internal_overlap(out));
     if (TNI_UNLIKELY(!tni_is_meta(out) && shares_with_any(out, inputs, n)))
         return tni_tensor_from_geometry(g, target);
     if (!fits)
@@ -161,14 +194,12 @@ tn_status tni_out_prepare_cast(const char *op, const tni_geometry *g, tn_tensor 
 {
     if (TNI_LIKELY(!out || out->dtype == (int8_t)g->dtype || !same_device(out->device, g->device)))
         return tni_out_prepare(op, g, out, inputs, n, target);
-    TN_TRY(tni_check_cast(g->dtype, (tn_dtype)out->dtype));
+    TN_TRY(tni_out_check_cast(op, g, out));
     if (tni_is_meta(out)) { /* nothing will be computed, or brought over */
         tni_geometry same = *g;
         same.dtype = (tn_dtype)out->dtype;
         return tni_out_prepare(op, &same, out, inputs, n, target);
     }
-    if (has_sizes(out, g))
-        TN_TRY(tni_check_internal_overlap(out));
     return tni_tensor_from_geometry(g, target);
 }
 

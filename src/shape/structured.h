@@ -28,6 +28,24 @@ TN_NODISCARD tn_status tni_check_safe(tn_status bad, tn_dtype from, const tn_ten
                                       const char *text);
 TN_NODISCARD tn_status tni_check_float(tn_dtype from, const tn_tensor *out, const char *text);
 TN_NODISCARD tn_status tni_check_exact(tn_dtype from, const tn_tensor *out, const char *text);
+/* The checks of tni_out_prepare and of tni_out_prepare_cast alone. An operator with several results
+ * makes them for each before it prepares the first. */
+TN_NODISCARD tn_status tni_out_check(const char *op, const tni_geometry *g, const tn_tensor *out);
+TN_NODISCARD tn_status tni_out_check_cast(const char *op, const tni_geometry *g,
+                                          const tn_tensor *out);
+
+/* The sizes of a tensor that will be resized: it gets them back when the variable goes, unless the
+ * result was computed and .out set to NULL. What a kernel finds wrong only when it looks at values
+ * (an index that points nowhere) leaves `out` as it was. */
+typedef struct tni_out_kept {
+    tn_tensor *out; /* borrowed; NULL: nothing to give back, and the rest is undefined */
+    tni_geometry g;
+} tni_out_kept;
+#define TNI_OUT_KEPT __attribute__((cleanup(tni_out_restore))) tni_out_kept
+/* Of @p out, which may be NULL, when it will be given geometry @p g. */
+tni_out_kept tni_out_keep(tn_tensor *out, const tni_geometry *g);
+void tni_out_restore(const tni_out_kept *kept);
+
 /* Make @p out ready to take a result of geometry @p g: checks dtype, device and memory, and resizes
  * it when its sizes differ (an out of the right sizes keeps its strides, whatever they are).
  * Computations may not read what they have already written: where @p out shares memory with one of

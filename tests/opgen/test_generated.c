@@ -118,7 +118,8 @@ TEST(two_results_come_in_order)
     fake_reset();
     ASSERT_OK(tn_max_out(a, 0, false, values, indices));
     EXPECT_STR(fake_log(),
-               "shape_max_dim:0,0 out_prepare:1 out_prepare:1 cpu_max_dim out_finish out_finish");
+               "shape_max_dim:0,0 out_check out_check out_prepare:1 out_prepare:1 cpu_max_dim "
+               "out_finish out_finish");
     EXPECT_EQ_INT(version(values), 1);
     EXPECT_EQ_INT(version(indices), 1);
     tn_tensor_unref(values);

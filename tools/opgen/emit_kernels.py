@@ -105,11 +105,20 @@ def structured(op, compute):
             prepare = [call("TN_TRY(tni_check_exact(", ["g[%d].dtype" % i, to, literal(family.out_dtype[1])], "));")
                        for i, to in enumerate(written)]
         how = "tni_inplace_prepare" if op.role == "inplace" else "tni_out_prepare" + "_cast" * family.cast_out
+        if op.role == "out" and n > 1:  # one that is refused leaves the others as they are
+            prepare += [call("TN_TRY(%s(" % how.replace("prepare", "check"), [op_label(op), "&g[%d]" % i, to], "));")
+                        for i, to in enumerate(written)]
+        kept = ["kept_%s" % to for to in written] if op.role == "out" and compute else []
+        prepare += ["TNI_OUT_KEPT %s = tni_out_keep(%s, &g[%d]);" % (name, to, i)
+                    for i, (name, to) in enumerate(zip(kept, written))]
         prepare += [call("TN_TRY(%s(" % how, [op_label(op), "&g[%d]" % i, to, inputs, "&" + name], "));")
                     for i, (to, name) in enumerate(zip(written, results))]
         if compute:
             finish = ["TN_TRY(tni_out_finish(%s, %s));" % pair for pair in zip(written, results)]
-            finish[-1] = finish[-1].replace("TN_TRY(", "return ", 1).replace("));", ");")
+            if kept:
+                finish += ["%s.out = NULL;" % name for name in kept] + ["return TN_OK;"]
+            else:
+                finish[-1] = finish[-1].replace("TN_TRY(", "return ", 1).replace("));", ");")
         else:
             finish = ["return TN_OK;"]
     body.append(call("TN_TRY(tni_shape_%s(" % family.fn, ["g"] + shape_args(op), "));"))
@@ -207,8 +216,11 @@ def computed_out(op):
         kind, text, status = op.family.out_dtype
         body += [call("TN_TRY(tni_check_%s(" % kind, ["TN_" + status] * (kind == "safe")
                       + ["tn_tensor_dtype(%s)" % made, out, literal(text)], "));") for _, made, out in takes]
-    body += ["TN_TRY(tni_out_take(%s, %s, %s));" % take for take in takes[:-1]]
-    return body + ["return tni_out_take(%s, %s, %s);" % takes[-1]]
+    if len(takes) == 1:
+        return body + ["return tni_out_take(%s, %s, %s);" % takes[0]]
+    body += [wrapped("tn_tensor *const made[] = {", results, "};", 4),
+             wrapped("tn_tensor *const outs[] = {", [out for _, _, out in takes], "};", 4)]
+    return body + ["return tni_out_take_all(%s, made, outs, %d);" % (op_label(op), len(takes))]
 
 
 def computed_inplace(op):

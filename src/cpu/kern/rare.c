@@ -63,9 +63,38 @@ static double logaddexp2(double x, double y)
 
 enum { T, U, V, W };
 
+/* No more steps than this are taken, whatever degree is asked for: some milliseconds. */
+enum { MANY_STEPS = 1 << 20 };
+
+static int64_t whole_degree(double degree)
+{
+    return fabs(degree) < 0x1p63 ? (int64_t)degree : -1;
+}
+
+/* Of a high degree outside [-1, 1]. What overflows is NaN, as the steps would come to inf - inf. */
+static double chebyshev_outside(double x, int64_t n, int kind)
+{
+    double t = acosh(fabs(x)), m = (double)n, q;
+    int mirrored = x > 0.0 || kind < V ? kind : V + W - kind;
+    switch (mirrored) {
+    case T:
+        q = cosh(m * t);
+        break;
+    case U:
+        q = sinh((m + 1.0) * t) / sinh(t);
+        break;
+    case V:
+        q = cosh((m + 0.5) * t) / cosh(0.5 * t);
+        break;
+    default:
+        q = sinh((m + 0.5) * t) / sinh(0.5 * t);
+    }
+    return !isfinite(q) ? (double)NAN : x > 0.0 || n % 2 == 0 ? q : -q;
+}
+
 static double chebyshev(double x, double degree, int kind)
 {
-    int64_t n = (int64_t)degree;
+    int64_t n = whole_degree(degree);
     if (n < 0)
         return 0.0;
     double p = 1.0, q = kind == T   ? x
@@ -86,11 +115,13 @@ static double chebyshev(double x, double degree, int kind)
         }
     }
     if (fabs(x) == 1.0) {
-        double many = kind == U ? (double)n + 1.0 : (double)(2 * n + 1);
+        double many = kind == U ? (double)n + 1.0 : 2.0 * (double)n + 1.0;
         bool steep = kind == U || (kind == V && x < 0.0) || (kind == W && x > 0.0);
         return (x > 0.0 || n % 2 == 0 ? 1.0 : -1.0) * (steep ? many : 1.0);
     }
-    for (int64_t k = 2; k <= n; k++) {
+    if (n > MANY_STEPS)
+        return chebyshev_outside(x, n, kind);
+    for (int64_t k = 2; k <= n && !isnan(q); k++) {
         double r = 2.0 * x * q - p;
         p = q;
         q = r;
@@ -102,11 +133,17 @@ enum { HERMITE, HERMITE_E, LAGUERRE, LEGENDRE };
 
 static double polynomial(double x, double degree, int kind)
 {
-    int64_t n = (int64_t)degree;
+    int64_t n = whole_degree(degree);
     if (n < 0)
         return 0.0;
+    if (kind == LAGUERRE && x == 0.0)
+        return 1.0;
+    if (kind == LEGENDRE && fabs(x) == 1.0)
+        return x > 0.0 || n % 2 == 0 ? 1.0 : -1.0;
+    if (n > MANY_STEPS)
+        return (double)NAN;
     double p = 1.0, q = kind == HERMITE ? 2.0 * x : kind == LAGUERRE ? 1.0 - x : x;
-    for (int64_t k = 1; k < n && isfinite(q); k++) {
+    for (int64_t k = 1; k < n && !isnan(q); k++) {
         double m = (double)k, r;
         switch (kind) {
         case HERMITE:
