@@ -156,5 +156,7 @@ tn_status tni_composite_softshrink(tn_tensor *self, tn_scalar lambd, tn_tensor *
              tni_dtype_text((tn_dtype)self->dtype), most);
     const tn_scalar low = tn_float(-most), high = tn_float(most);
     TN_TRY(tn_scope_enter(&scope));
-    return tni_leave(scope, tnx_sub(self, tnx_clamp(self, &low, &high), tn_int(1)), out);
+    tn_tensor *beyond = tnx_sub(self, tnx_clamp(self, &low, &high), tn_int(1));
+    /* What is within is a zero of the sign that it had. */
+    return tni_leave(scope, tnx_copysign(beyond, tnx_detach(self)), out);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cpu/loops.h"
 #include "harness/test.h"
+#include "tenon/ops.h"
 
 enum { N = 4096, STEP = 16381 };
 
@@ -186,4 +187,34 @@ TEST(gelu_of_a_float32_is_within_1e_6)
     }
     test_note("at %a: %g", (double)at, worst);
     EXPECT(worst <= 1e-6);
+}
+
+TEST(powers_of_two_of_whole_numbers_are_exact)
+{
+    static float x[181], y[181];
+    for (int i = 0; i <= 180; i++)
+        x[i] = (float)(-i);
+    const void *in[] = {x};
+    for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
+        tni_cpu_use((tni_isa)isa);
+        tni_loop_find(tni_cpu_kernels(), TNI_LOOP_EXP2, TN_DTYPE_F32)(y, in, 181, NULL);
+        for (int i = 0; i <= 180; i++)
+            EXPECT(y[i] == (float)exp2l((long double)x[i]));
+    }
+}
+
+TEST(softshrink_keeps_the_sign_of_what_becomes_zero)
+{
+    static const double values[] = {-0.0, 0.0, -0.25, 0.25, -0.5, 0.5, -2.0, 2.0};
+    static const double wanted[] = {-0.0, 0.0, -0.0, 0.0, -0.0, 0.0, -1.5, 1.5};
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F64, TN_CPU);
+    for (int i = 0; i < 8; i++) {
+        tn_tensor *x = NULL, *y = NULL;
+        ASSERT_OK(tn_full(NULL, 0, tn_float(values[i]), &opts, &x));
+        ASSERT_OK(tn_softshrink(x, tn_float(0.5), &y));
+        double got = *(const double *)tn_tensor_data(y);
+        EXPECT(got == wanted[i] && !signbit(got) == !signbit(wanted[i]));
+        tn_tensor_unref(x);
+        tn_tensor_unref(y);
+    }
 }

@@ -15,7 +15,9 @@ NEAR_LOOP(acosh)
 NEAR_LOOP(atanh)
 LOOP1(log2_loop_f32, float, (float)(log_f64((double)x) * 1.44269504088896340736))
 LOOP1(log10_loop_f32, float, (float)(log_f64((double)x) * 4.34294481903251827651e-1))
-LOOP1(exp2_loop_f32, float, (float)exp_f64((double)x * 6.93147180559945309417e-1))
+/* 2^-150 lies in the middle between zero and the least float: exactly, it goes to zero. */
+LOOP1(exp2_loop_f32, float,
+      x <= -150.0f ? 0.0f : (float)exp_f64((double)x * 6.93147180559945309417e-1))
 LOOP1(atan_loop_f32, float, (float)atan2_near((double)x, 1.0))
 LOOP1(asin_loop_f32, float,
       (float)atan2_near((double)x, sqrt((1.0 - (double)x) * (1.0 + (double)x))))
