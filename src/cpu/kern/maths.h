@@ -107,15 +107,9 @@ static inline double exp_f64(double x)
     return p * from_bits_f64((half + 1023) << 52) * from_bits_f64((e - half + 1023) << 52);
 }
 
-/* x = m * 2^k with m from sqrt(1/2) to sqrt(2). */
-static inline float log_f32(float x)
+/* log((1 + m) * 2^k) for 1 + m from sqrt(1/2) to sqrt(2), and k as a float. */
+static inline float log_of_parts_f32(float m, float k)
 {
-    int tiny = x < 0x1p-126f;
-    uint32_t b = bits_f32(tiny ? x * 0x1p+23f : x);
-    uint32_t up = b - 0x3f3504f3u; /* sqrt(1/2) */
-    int32_t k = ((int32_t)up >> 23) - (tiny ? 23 : 0);
-    float m = from_bits_f32((up & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
-    float e = (float)k;
     float z = m * m;
     float p = 7.0376836292e-2f;
     p = p * m + -1.1514610310e-1f;
@@ -126,11 +120,30 @@ static inline float log_f32(float x)
     p = p * m + 2.0000714765e-1f;
     p = p * m + -2.4999993993e-1f;
     p = p * m + 3.3333331174e-1f;
-    float y = p * m * z + e * -2.12194440e-4f - 0.5f * z;
-    y = (m + y) + e * 0.693359375f;
+    float y = p * m * z + k * -2.12194440e-4f - 0.5f * z;
+    return (m + y) + k * 0.693359375f;
+}
+
+#define ROOT_HALF_BITS 0x3f3504f3u
+
+static inline float log_f32(float x)
+{
+    int tiny = x < 0x1p-126f;
+    uint32_t up = bits_f32(tiny ? x * 0x1p+23f : x) - ROOT_HALF_BITS;
+    int32_t k = ((int32_t)up >> 23) - (tiny ? 23 : 0);
+    float m = from_bits_f32((up & 0x007fffffu) + ROOT_HALF_BITS) - 1.0f;
+    float y = log_of_parts_f32(m, (float)k);
     y = x == INFINITY ? INFINITY : y;
     y = x == 0.0f ? -INFINITY : y;
     return x >= 0.0f ? y : NAN;
+}
+
+/* The same bits in fewer steps, of positive normal numbers. */
+static inline float log_inside_f32(float x)
+{
+    uint32_t up = bits_f32(x) - ROOT_HALF_BITS;
+    float m = from_bits_f32((up & 0x007fffffu) + ROOT_HALF_BITS) - 1.0f;
+    return log_of_parts_f32(m, (float)((int32_t)up >> 23));
 }
 
 static inline double log_f64(double x)
@@ -178,7 +191,9 @@ static inline float tanh_f32(float x)
     p = p * z + 1.33314422036e-1f;
     p = p * z + -3.33332819422e-1f;
     float near_zero = p * z * a + a;
-    float far = 1.0f - 2.0f / (exp_f32(a + a) + 1.0f);
+    /* From 10 on, and long before, the quotient is too small to be seen. */
+    float b = a > 10.0f ? 10.0f : a;
+    float far = 1.0f - 2.0f / (exp_inside_f32(b + b) + 1.0f);
     return copysignf(a < 0.625f ? near_zero : far, x); /* of -0 too */
 }
 
