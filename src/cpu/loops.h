@@ -70,6 +70,7 @@ typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
     X(ATAN2, 4, 3)                                                                          \
     X(HYPOT, 4, 4)                                                                          \
     X(LOGADDEXP, 4, 5)                                                                      \
+    X(ERFINV, 4, 6)                                                                         \
     X(GELU, 5, 0) /* _B: backward; in[0] is the gradient */                                 \
     X(GELU_TANH, 5, 1)                                                                      \
     X(GELU_B, 5, 2)                                                                         \
@@ -145,7 +146,6 @@ typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
     X(HUBER_B, 10, 5)                                                                       \
     X(LGAMMA, 11, 0)                                                                        \
     X(DIGAMMA, 11, 1)                                                                       \
-    X(ERFINV, 11, 2)                                                                        \
     X(I0, 11, 3)                                                                            \
     X(I0E, 11, 4)                                                                           \
     X(I1, 11, 5)                                                                            \

@@ -109,12 +109,93 @@ TEST(a_power_of_a_float32_is_within_2_ulp)
     EXPECT(worst <= 2.0);
 }
 
+/* Each corner stands alone, and among ordinary numbers. */
+TEST(corners_of_special_functions_are_those_of_the_c_library)
+{
+    static const float corners[] = {0.0f,       -0.0f,     1.0f,         -1.0f,         INFINITY,
+                                    -INFINITY,  NAN,       0x1p-149f,    -0x1p-149f,    0x1p-126f,
+                                    -0x1p-126f, 0x1p-127f, 0x1.fep+127f, -0x1.fep+127f, 2.0f,
+                                    -2.0f,      400.0f,    0x1.9p+8f,    128.0f,        -149.0f,
+                                    -150.0f,    -151.0f,   4.0f,         -4.5f,         0x1p+19f};
+    enum { AMONG = 64 + 3 };
+    static const special more[] = {
+        {"exp", TNI_LOOP_EXP, expl}, {"log", TNI_LOOP_LOG, logl}, {"tanh", TNI_LOOP_TANH, tanhl}};
+    for (size_t f = 0; f < FUNCTIONS + 3; f++) {
+        const special *s = f < FUNCTIONS ? &functions[f] : &more[f - FUNCTIONS];
+        for (size_t c = 0; c < sizeof corners / sizeof corners[0]; c++)
+            for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
+                float alone, x[AMONG], y[AMONG];
+                const void *in_alone[] = {&corners[c]}, *in[] = {x};
+                tni_cpu_use((tni_isa)isa);
+                tni_loop_fn loop = tni_loop_find(tni_cpu_kernels(), s->loop, TN_DTYPE_F32);
+                loop(&alone, in_alone, 1, NULL);
+                for (int i = 0; i < AMONG; i++)
+                    x[i] = i % 66 == 7 ? corners[c] : 0.01f * (float)i;
+                loop(y, in, AMONG, NULL);
+                test_note("%s of %a: %a, %a", s->name, (double)corners[c], (double)alone,
+                          (double)y[7]);
+                EXPECT(error(alone, s->exact((long double)corners[c])) <= 2.0);
+                EXPECT(memcmp(&alone, &y[7], sizeof alone) == 0 || (isnan(alone) && isnan(y[7])));
+            }
+    }
+}
+
+TEST(the_inverse_of_erf_is_infinite_at_1_and_nothing_beyond)
+{
+    static const float x[] = {1.0f, -1.0f, 1.0000001f, -2.0f, INFINITY, NAN, 0.0f, -0.0f};
+    static const float wanted[] = {INFINITY, -INFINITY, NAN, NAN, NAN, NAN, 0.0f, -0.0f};
+    enum { CORNERS = sizeof x / sizeof x[0] };
+    for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
+        float y[CORNERS], block[64] = {0}, of_block[64];
+        const void *in[] = {x}, *in_block[] = {block};
+        tni_cpu_use((tni_isa)isa);
+        tni_loop_fn loop = tni_loop_find(tni_cpu_kernels(), TNI_LOOP_ERFINV, TN_DTYPE_F32);
+        loop(y, in, CORNERS, NULL);
+        memcpy(block + 5, x, sizeof x);
+        loop(of_block, in_block, 64, NULL);
+        for (int i = 0; i < CORNERS; i++) {
+            test_note("%a: %a, %a", (double)x[i], (double)y[i], (double)of_block[5 + i]);
+            if (isnan(wanted[i]))
+                EXPECT(isnan(y[i]) && isnan(of_block[5 + i]));
+            else
+                EXPECT(memcmp(&y[i], &wanted[i], sizeof y[i]) == 0 &&
+                       memcmp(&of_block[5 + i], &wanted[i], sizeof y[i]) == 0);
+        }
+    }
+}
+
+/* In reach of the short forms, where arguments mostly are; floats that lie evenly are mostly far
+ * larger or smaller. */
+TEST(angles_of_ordinary_size_are_within_2_ulp)
+{
+    static float x[N], y[N];
+    const void *in[] = {x};
+    tni_cpu_use(TNI_ISA_AVX512);
+    for (size_t f = 0; f < 3; f++) {
+        double worst = 0, at = 0;
+        for (int run = 0; run < 60; run++) {
+            for (int i = 0; i < N; i++) /* every third run beside the zeros and the poles */
+                x[i] = run % 3 ? (float)(((double)(test_random() >> 11) * 0x1p-53 - 0.5) * 820.0)
+                               : (float)((double)(run * N + i - 30 * N) * 1.5707963267948966 / 400);
+            tni_loop_find(tni_cpu_kernels(), functions[f].loop, TN_DTYPE_F32)(y, in, N, NULL);
+            for (int i = 0; i < N; i++) {
+                double e = error(y[i], functions[f].exact((long double)x[i]));
+                at = e > worst ? (double)x[i] : at;
+                worst = e > worst ? e : worst;
+            }
+        }
+        test_note("%s at %a: %g", functions[f].name, at, worst);
+        EXPECT(worst <= 2.0);
+    }
+}
+
 TEST(every_instruction_set_gives_the_same_bits_of_special_functions)
 {
     static float x[N], wanted[N], got[N];
     const void *in[] = {x, x};
-    for (size_t f = 0; f < FUNCTIONS + 1; f++) {
-        tni_loop loop = f < FUNCTIONS ? functions[f].loop : TNI_LOOP_POW;
+    for (size_t f = 0; f < FUNCTIONS + 2; f++) {
+        tni_loop loop =
+            f < FUNCTIONS ? functions[f].loop : (f == FUNCTIONS ? TNI_LOOP_POW : TNI_LOOP_ERFINV);
         for (uint64_t begin = 0; begin < (UINT64_C(1) << 32); begin += (uint64_t)N * STEP * 7) {
             put(x, begin);
             tni_cpu_use(TNI_ISA_BASE);
@@ -126,7 +207,7 @@ TEST(every_instruction_set_gives_the_same_bits_of_special_functions)
                 for (int i = 0; i < N; i++)
                     same &= memcmp(&wanted[i], &got[i], sizeof got[i]) == 0 ||
                             (isnan(wanted[i]) && isnan(got[i]));
-                test_note("%s", f < FUNCTIONS ? functions[f].name : "pow");
+                test_note("%s", f < FUNCTIONS ? functions[f].name : "pow or erfinv");
                 EXPECT(same);
             }
         }

@@ -41,6 +41,31 @@ static int log_gamma(mpfr_t y, const mpfr_t x, mpfr_rnd_t round)
     return mpfr_lgamma(y, &sign, x, round);
 }
 
+/* Newton's method from below: erf is concave there, so each step stays below and comes closer. */
+static int inverse_erf(mpfr_t y, const mpfr_t x, mpfr_rnd_t round)
+{
+    mpfr_t root, step, slope;
+    mpfr_inits2(DIGITS, root, step, slope, (mpfr_ptr)NULL);
+    mpfr_const_pi(root, round);
+    mpfr_sqrt(root, root, round);
+    mpfr_div_ui(root, root, 2, round);
+    mpfr_abs(y, x, round);
+    mpfr_mul(y, y, root, round);
+    do {
+        mpfr_erf(step, y, round);
+        mpfr_abs(slope, x, round);
+        mpfr_sub(step, slope, step, round);
+        mpfr_sqr(slope, y, round);
+        mpfr_exp(slope, slope, round);
+        mpfr_mul(step, step, slope, round);
+        mpfr_mul(step, step, root, round);
+        mpfr_add(y, y, step, round);
+    } while (!mpfr_zero_p(step) && mpfr_get_exp(step) > mpfr_get_exp(y) - 80);
+    mpfr_copysign(y, y, x, round);
+    mpfr_clears(root, step, slope, (mpfr_ptr)NULL);
+    return 0;
+}
+
 /* Errors near a zero of the function are counted in units of `scale`, where there is one. */
 typedef struct function {
     const char *name;
@@ -52,16 +77,22 @@ typedef struct function {
 
 static const function functions[] = {
     {"exp", TNI_LOOP_EXP, mpfr_exp, -700, 700, 2, 2, 0},
+    {"exp2", TNI_LOOP_EXP2, mpfr_exp2, -130, 120, 2, 2, 0},
     {"log", TNI_LOOP_LOG, mpfr_log, 1e-30, 1e30, 2, 2, 0},
     {"tanh", TNI_LOOP_TANH, mpfr_tanh, -30, 30, 2, 3, 0},
     {"sigmoid", TNI_LOOP_SIGMOID, sigmoid, -80, 80, 3, 3, 0},
     {"sin", TNI_LOOP_SIN, mpfr_sin, -1e5, 1e5, 2, 1, 0},
     {"cos", TNI_LOOP_COS, mpfr_cos, -1e5, 1e5, 2, 1, 0},
     {"tan", TNI_LOOP_TAN, mpfr_tan, -1e5, 1e5, 2, 1, 0},
+    {"sin", TNI_LOOP_SIN, mpfr_sin, -20, 20, 2, 1, 0},
+    {"cos", TNI_LOOP_COS, mpfr_cos, -20, 20, 2, 1, 0},
+    {"tan", TNI_LOOP_TAN, mpfr_tan, -20, 20, 2, 1, 0},
     {"atan", TNI_LOOP_ATAN, mpfr_atan, -100, 100, 2, 1, 0},
     {"log1p", TNI_LOOP_LOG1P, mpfr_log1p, -0.999, 100, 2, 1, 0},
     {"expm1", TNI_LOOP_EXPM1, mpfr_expm1, -30, 80, 2, 1, 0},
     {"erf", TNI_LOOP_ERF, mpfr_erf, -6, 6, 2, 1, 0},
+    {"erfinv", TNI_LOOP_ERFINV, inverse_erf, -1 + 0x1p-24, 1 - 0x1p-24, 3, 16, 0},
+    {"erfinv", TNI_LOOP_ERFINV, inverse_erf, 0.99, 1 - 0x1p-24, 3, 16, 0}, /* near 1 */
     {"erfc", TNI_LOOP_ERFC, mpfr_erfc, -6, 9, 4, 6, 0},
     {"gelu", TNI_LOOP_GELU, gelu, -20, 20, 8, 4, 1},
     {"gelu", TNI_LOOP_GELU, gelu, -5.6, -4, 8, 4, 1}, /* where its errors are largest */

@@ -4,6 +4,7 @@
 #include "cpu/kern/libm.h"
 #include <complex.h>
 #include "cpu/kern/loop.h"
+#include "cpu/kern/rare.h"
 
 typedef float complex cf;
 typedef double complex cd;
@@ -88,6 +89,7 @@ EXPORT2(pow_c64, cf, pow_complex((cd)x, (cd)y))
 EXPORT2(pow_c128, cd, pow_complex(x, y))
 
 EXPORT1(erf_f64, double, erf(x))
+EXPORT1(erfinv_f64, double, tni_erfinv(x))
 EXPORT1(erfc_f32, float, erfcf(x))
 EXPORT1(erfc_f64, double, erfc(x))
 EXPORT2(atan2_f64, double, atan2(x, y))

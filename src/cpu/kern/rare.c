@@ -194,7 +194,6 @@ static double polynomial(double x, double degree, int kind)
 
 RARE1(lgamma, tni_lgamma(x))
 RARE1(digamma, tni_digamma(x))
-RARE1(erfinv, tni_erfinv(x))
 RARE1(i0, tni_i0(x))
 RARE1(i0e, tni_i0e(x))
 RARE1(i1, tni_i1(x))
@@ -327,7 +326,6 @@ LOOP1_TO(signbit_u8, uint8_t, uint8_t, x & 0)
 const tni_loop_table tni_rare = {
     RARE_ROW(LGAMMA, lgamma),
     RARE_ROW(DIGAMMA, digamma),
-    RARE_ROW(ERFINV, erfinv),
     RARE_ROW(I0, i0),
     RARE_ROW(I0E, i0e),
     RARE_ROW(I1, i1),

@@ -2,11 +2,12 @@
 /* cpu/kern/special.c: loops over the less common functions. float32 is computed here, for each
  * instruction set; the other dtypes go through the C library (libm.c). */
 #include "cpu/kern/special.h"
+#include "cpu/kern/block.h"
 #include "cpu/kern/libm.h"
 #include "cpu/kern/loop.h"
 
 #define NEAR_LOOP(f) LOOP1(f##_loop_f32, float, (float)f##_near((double)x))
-NEAR_LOOP(log1p)
+LOOP1(log1p_loop_f32, float, log1p_any_f32(x))
 NEAR_LOOP(expm1)
 NEAR_LOOP(sinh)
 NEAR_LOOP(cosh)
@@ -15,9 +16,7 @@ NEAR_LOOP(acosh)
 NEAR_LOOP(atanh)
 LOOP1(log2_loop_f32, float, (float)(log_f64((double)x) * 1.44269504088896340736))
 LOOP1(log10_loop_f32, float, (float)(log_f64((double)x) * 4.34294481903251827651e-1))
-/* 2^-150 lies in the middle between zero and the least float: exactly, it goes to zero. */
-LOOP1(exp2_loop_f32, float,
-      x <= -150.0f ? 0.0f : (float)exp_f64((double)x * 6.93147180559945309417e-1))
+LOOP_OF_BLOCKS(exp2_loop_f32, block_is_small(block, EXP2_INSIDE), exp2_inside_f32, exp2_f32)
 LOOP1(atan_loop_f32, float, (float)atan2_near((double)x, 1.0))
 LOOP1(asin_loop_f32, float,
       (float)atan2_near((double)x, sqrt((1.0 - (double)x) * (1.0 + (double)x))))
@@ -25,6 +24,7 @@ LOOP1(acos_loop_f32, float,
       (float)atan2_near(sqrt((1.0 - (double)x) * (1.0 + (double)x)), (double)x))
 LOOP2(atan2_loop_f32, float, (float)atan2_near((double)x, (double)y))
 LOOP1(erf_loop_f32, float, erf_f32(x))
+LOOP_OF_BLOCKS(erfinv_loop_f32, block_is_small(block, ERFINV_INSIDE), erfinv_inside_f32, erfinv_f32)
 LOOP2(pow_loop_f32, float, pow_f32(x, y))
 
 /* Squares of floats neither overflow nor vanish in double. */
@@ -43,27 +43,33 @@ static inline float logaddexp_f32(float x, float y)
 }
 LOOP2(logaddexp_loop_f32, float, logaddexp_f32(x, y))
 
-/* Angles that the short reduction cannot take go to the C library, one by one; each element's
- * result is the same whatever stands beside it. */
-#define TRIG_BLOCK 64
-#define TRIG_LOOP(name)                                                                     \
-    LOOP_HEAD(name##_loop_f32)                                                              \
-    {                                                                                       \
-        float *o = out;                                                                     \
-        const float *a = in[0];                                                             \
-        (void)ctx;                                                                          \
-        for (int64_t begin = 0; begin < n; begin += TRIG_BLOCK) {                           \
-            int64_t end = begin + TRIG_BLOCK < n ? begin + TRIG_BLOCK : n;                  \
-            int near = 1;                                                                   \
-            for (int64_t i = begin; i < end; i++)                                           \
-                near &= fabsf(a[i]) <= TRIG_FAR;                                            \
-            if (near) {                                                                     \
-                INDEPENDENT for (int64_t i = begin; i < end; i++) o[i] = name##_near(a[i]); \
-            } else {                                                                        \
-                for (int64_t i = begin; i < end; i++)                                       \
-                    o[i] = fabsf(a[i]) <= TRIG_FAR ? name##_near(a[i]) : name##f(a[i]);     \
-            }                                                                               \
-        }                                                                                   \
+/* Each element's result is the same whatever stands beside it. */
+#define TRIG_LOOP(name)                                                                 \
+    static inline float name##_vector(float x)                                          \
+    {                                                                                   \
+        return fabsf(x) <= TRIG_NEAR ? name##_near(x) : name##_far(x);                  \
+    }                                                                                   \
+    static float name##_any(float x)                                                    \
+    {                                                                                   \
+        return fabsf(x) <= TRIG_FAR ? name##_vector(x) : name##f(x);                    \
+    }                                                                                   \
+    LOOP_HEAD(name##_loop_f32)                                                          \
+    {                                                                                   \
+        float *o = out;                                                                 \
+        const float *a = in[0];                                                         \
+        (void)ctx;                                                                      \
+        for (; n >= BLOCK; n -= BLOCK, a += BLOCK, o += BLOCK) {                        \
+            if (block_is_small(a, TRIG_NEAR)) {                                         \
+                INDEPENDENT for (int i = 0; i < BLOCK; i++) o[i] = name##_near(a[i]);   \
+            } else if (block_is_small(a, TRIG_FAR)) {                                   \
+                INDEPENDENT for (int i = 0; i < BLOCK; i++) o[i] = name##_vector(a[i]); \
+            } else {                                                                    \
+                for (int i = 0; i < BLOCK; i++)                                         \
+                    o[i] = name##_any(a[i]);                                            \
+            }                                                                           \
+        }                                                                               \
+        for (int64_t i = 0; i < n; i++)                                                 \
+            o[i] = name##_any(a[i]);                                                    \
     }
 TRIG_LOOP(sin)
 TRIG_LOOP(cos)
@@ -89,6 +95,7 @@ const tni_loop_table TNI_KERN_NAME(tni_special) = {
 const tni_loop_table TNI_KERN_NAME(tni_special2) = {
     SPECIAL_ROW(POW, pow),
     REAL_ROW(ERF, erf),
+    REAL_ROW(ERFINV, erfinv),
     ROW(ERFC) = {[TN_DTYPE_F32] = tni_libm_erfc_f32, [TN_DTYPE_F64] = tni_libm_erfc_f64},
     REAL_ROW(ATAN2, atan2),
     REAL_ROW(HYPOT, hypot),

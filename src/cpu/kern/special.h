@@ -1,22 +1,88 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/kern/special.h: the less common functions of a float32, computed in double by exp_f64,
- * log_f64 and a few polynomials, then rounded: nearly always the nearest float32, and without
- * branches, so that loops vectorise. Accuracy is tested in tests/cpu/test_special.c: within 2 units
- * in the last place. The approximation of erf is N. Juffa's; atan is a Chebyshev fit, within 3e-9
- * on 0 to 1. */
+/* cpu/kern/special.h: the less common functions of a float32, without branches, so that loops
+ * vectorise. Those that are used most are computed in float32; the others in double by exp_f64,
+ * log_f64 and a few polynomials, then rounded: nearly always the nearest float32. Accuracy is
+ * tested in tests/cpu/test_special.c: within 2 units in the last place. The approximation of erf is
+ * N. Juffa's; atan is a Chebyshev fit, within 3e-9 on 0 to 1. */
 #ifndef TNI_CPU_KERN_SPECIAL_H
 #define TNI_CPU_KERN_SPECIAL_H
 
 #include "cpu/kern/maths.h"
+#include "cpu/kern/trig.h"
+
+/* 2^x: the whole part of x is the exponent. Of magnitudes up to EXP2_INSIDE results are normal. */
+#define EXP2_INSIDE 125.0f
+static inline float exp2_inside_f32(float x)
+{
+    float shifted = x + (0x1.8p+23f + 127.0f);
+    float r = (x - (shifted - (0x1.8p+23f + 127.0f))) * 6.93147181e-1f;
+    return exp_near_zero_f32(r) * from_bits_f32(bits_f32(shifted) << 23);
+}
+static inline float exp2_f32(float x)
+{
+    x = x > 129.0f ? 129.0f : x;
+    x = x < -152.0f ? -152.0f : x;
+    float shifted = x + 0x1.8p+23f;
+    float r = (x - (shifted - 0x1.8p+23f)) * 6.93147181e-1f;
+    uint32_t e = bits_f32(shifted) - bits_f32(0x1.8p+23f), half = ((e + 512) >> 1) - 256;
+    return exp_near_zero_f32(r) * from_bits_f32((half + 127) << 23) *
+           from_bits_f32((e - half + 127) << 23);
+}
+
+/* log(1 + x): what 1 + x rounds away is put back beside the mantissa. From 2^25 on there is nothing
+ * to put back, and the power of two may be out of range. */
+static inline float log1p_any_f32(float x)
+{
+    float u = 1.0f + x;
+    uint32_t up = bits_f32(u) - ROOT_HALF_BITS;
+    float m = from_bits_f32((up & 0x007fffffu) + ROOT_HALF_BITS) - 1.0f;
+    float rest = (x - (u - 1.0f)) * from_bits_f32(0x3f800000u - (up & 0xff800000u));
+    float y = log_of_parts_f32(x < 0x1p+25f ? m + rest : m, (float)((int32_t)up >> 23));
+    y = x == INFINITY ? x : y;
+    y = x == -1.0f ? -INFINITY : y;
+    y = x == 0.0f ? x : y; /* -0 */
+    return x >= -1.0f ? y : NAN;
+}
+
+/* The inverse of erf: x times a polynomial of w = -log(1 - x^2), or of its root where x is near 1.
+ * Fitted such that the largest relative error is the smallest: 2e-8 and 3e-8. */
+#define ERFINV_INSIDE 0.9979f
+static inline float erfinv_inside_f32(float x)
+{
+    float w = -log_inside_f32((1.0f - x) * (1.0f + x));
+    float p = -7.38284234e-09f;
+    p = p * w + 1.90109986e-07f;
+    p = p * w + -1.69500152e-06f;
+    p = p * w + 2.6099342e-06f;
+    p = p * w + 4.84423908e-05f;
+    p = p * w + -0.000133855763f;
+    p = p * w + -0.00232847268f;
+    p = p * w + 0.0115460241f;
+    p = p * w + 0.232014269f;
+    p = p * w + 0.886226892f;
+    return p * x;
+}
+static inline float erfinv_f32(float x)
+{
+    float a = fabsf(x);
+    float w = sqrtf(-log_inside_f32((1.0f - x) * (1.0f + x))) - 3.25f;
+    float p = -0.000138988369f;
+    p = p * w + -0.000269558455f;
+    p = p * w + 0.00109780673f;
+    p = p * w + -0.00172084186f;
+    p = p * w + 0.00244488823f;
+    p = p * w + -0.00374674564f;
+    p = p * w + 0.00537590962f;
+    p = p * w + 1.0052588f;
+    p = p * w + 3.08388543f;
+    float y = a > ERFINV_INSIDE ? p * x : erfinv_inside_f32(x);
+    y = a == 1.0f ? copysignf(INFINITY, x) : y;
+    return a <= 1.0f ? y : NAN;
+}
 
 /* Near 0 the direct formulas cancel; a term or two of the series is enough there. */
 #define NEAR_ZERO 0x1p-12
 
-static inline double log1p_near(double x)
-{
-    double y = log_f64(1.0 + x);
-    return fabs(x) < NEAR_ZERO ? x * (1.0 - x * (0.5 - x * (1.0 / 3))) : y;
-}
 static inline double expm1_near(double x)
 {
     double y = exp_f64(x) - 1.0;
@@ -79,55 +145,10 @@ static inline double atan2_near(double y, double x)
     return (x != x) | (y != y) ? (double)NAN : r;
 }
 
-/* sin and cos of x, for |x| up to TRIG_FAR: x = q * pi/2 + r. pi/2 in two parts: the first has 33
- * bits, so that its product with q is exact. */
-#define TRIG_FAR 0x1p+19f
-static inline void sin_cos(double x, double *s, double *c)
-{
-    double shifted = x * 0.63661977236758134308 + 0x1.8p+52;
-    double q = shifted - 0x1.8p+52;
-    uint64_t quadrant = bits_f64(shifted);
-    double r = (x - q * 1.57079632673412561417e+00) - q * 6.07710050650619224932e-11;
-    double z = r * r;
-    double p = -2.50521083854417187751e-8;
-    p = p * z + 2.75573192239858906526e-6;
-    p = p * z + -1.98412698412698412698e-4;
-    p = p * z + 8.33333333333333333333e-3;
-    p = p * z + -1.66666666666666666667e-1;
-    double sine = r + r * z * p;
-    p = 2.08767569878680989792e-9;
-    p = p * z + -2.75573192239858906526e-7;
-    p = p * z + 2.48015873015873015873e-5;
-    p = p * z + -1.38888888888888888889e-3;
-    p = p * z + 4.16666666666666666667e-2;
-    p = p * z + -0.5;
-    double cosine = 1.0 + z * p;
-    double a = quadrant & 1 ? cosine : sine, b = quadrant & 1 ? sine : cosine;
-    *s = quadrant & 2 ? -a : a;
-    *c = (quadrant + 1) & 2 ? -b : b;
-}
-static inline float sin_near(float x)
-{
-    double s, c;
-    sin_cos((double)x, &s, &c);
-    return x == 0.0f ? x : (float)s;
-}
-static inline float cos_near(float x)
-{
-    double s, c;
-    sin_cos((double)x, &s, &c);
-    return (float)c;
-}
-static inline float tan_near(float x)
-{
-    double s, c;
-    sin_cos((double)x, &s, &c);
-    return x == 0.0f ? x : (float)(s / c);
-}
-
 static inline float erf_f32(float x)
 {
-    float t = fabsf(x), s = x * x;
+    /* From 4 on the result is 1, and further on the polynomial turns round. */
+    float a = fabsf(x), t = a > 4.0f ? 4.0f : a, s = t * t;
     float r = -1.72853470e-5f * t + 3.83197126e-4f;
     float u = -3.88396438e-3f * t + 2.42546219e-2f;
     r = r * s + u;
@@ -135,15 +156,14 @@ static inline float erf_f32(float x)
     r = r * t + -6.34846687e-1f;
     r = r * t + -1.28717512e-1f;
     r = r * t + -t;
-    /* Beyond 4 the result is 1, and the polynomial turns round. */
-    float far = 1.0f - exp_f32(t > 4.0f ? -104.0f : r);
+    float far = 1.0f - exp_inside_f32(r);
     float q = -5.96761703e-4f;
     q = q * s + 4.99119423e-3f;
     q = q * s + -2.67681349e-2f;
     q = q * s + 1.12819925e-1f;
     q = q * s + -3.76125336e-1f;
     q = q * s + 1.28379166e-1f;
-    return t > 0.927734375f ? copysignf(x == x ? far : x, x) : q * x + x;
+    return a > 0.927734375f ? copysignf(far, x) : q * x + x;
 }
 
 /* The probability that a normally distributed number is at most x, off by 2e-7 at most: half of 1 +
