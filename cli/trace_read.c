@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "trace_line.h"
+
 /* ---- pieces of a line ---- */
 
 static const char *find(const char *text, const char *part)
@@ -299,22 +301,15 @@ static bool stage_line(trace *t, const char *label, const char *text, const char
 /* " [call] op=[aten::mm], key=[AutogradMeta]": indented by its depth. */
 static bool dispatch_line(trace *t, const char *line)
 {
-    size_t depth = strspn(line, " ");
-    static const char *const kinds[] = {"call", "redispatch", "callBoxed", "redispatchBoxed"};
+    const char *at = trace_dispatch_begin(line);
     trace_call call = {.stage = STAGE_DISPATCHED, .unboxed = -1};
-    if (line[depth] != '[')
+    if (!at || !field(at, "[", "]", call.kind, sizeof call.kind) ||
+        !field(at, "op=[", "]", call.op, sizeof call.op) ||
+        !field(at, "key=[", "]", call.key, sizeof call.key))
         return false;
-    bool known = false;
-    for (int i = 0; i < 4; i++) {
-        size_t n = strlen(kinds[i]);
-        if (strncmp(line + depth + 1, kinds[i], n) == 0 && line[depth + 1 + n] == ']') {
-            snprintf(call.kind, sizeof call.kind, "%s", kinds[i]);
-            known = true;
-        }
-    }
-    if (!known || !field(line, "op=[", "]", call.op, sizeof call.op) ||
-        !field(line, "key=[", "]", call.key, sizeof call.key))
-        return false;
+    size_t depth = 0;
+    while (at - depth > line && at[-1 - (ptrdiff_t)depth] == ' ')
+        depth++;
     trace_thread *thread = current(t);
     if (!thread)
         return true;
@@ -322,112 +317,74 @@ static bool dispatch_line(trace *t, const char *line)
         int indent = depth < TRACE_OPEN ? (int)depth : TRACE_OPEN - 1;
         if (!thread->by_trace || indent < thread->indent)
             thread->indent = indent; /* of the outermost: 0 or 1 */
-        int at = indent - thread->indent;
-        at = at < thread->depth ? at : thread->depth; /* lines may be missing */
+        int place = indent - thread->indent;
+        place = place < thread->depth ? place : thread->depth; /* lines may be missing */
         thread->by_trace = true;
-        thread->open[at] = call;
-        thread->depth = at + 1;
+        thread->open[place] = call;
+        thread->depth = place + 1;
     }
-    take_text(t, thread, STAGE_DISPATCHED, line + depth);
+    take_text(t, thread, STAGE_DISPATCHED, at);
     return true;
 }
 
 /* ---- lines ---- */
 
-static bool is_text(const char *line, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)line[i];
-        if (c < 0x20 && c != '\t' && c != '\r' && c != 0x1b)
-            return false;
-    }
-    return true;
-}
-
-/* "[DEBUG LABEL] text", wherever it begins: another thread may have written into the same line. */
-static bool any_stage_line(trace *t, const char *line)
+/* "[DEBUG LABEL] text" at @p at. */
+static void labelled_line(trace *t, const char *at, bool torn)
 {
     char label[96];
-    const char *at = NULL;
-    for (const char *next = line; (next = strstr(next, "[DEBUG ")); next++)
-        at = next;
-    if (!at && (at = strstr(line, "[BoxedKernel LAMBDA]"))) {
-        look_for_marks(t, "", line);
+    t->garbled += torn;
+    if (strncmp(at, "[BoxedKernel", 12) == 0) {
+        look_for_marks(t, "", at);
         trace_thread *thread = current(t);
         if (thread)
             say(t, thread, STAGE_IN_BOXED, at);
-        return true;
+        return;
     }
-    if (!at)
-        return false;
-    if (at != line && strspn(line, " \t") != (size_t)(at - line))
-        t->garbled++;
     const char *end = strchr(at, ']');
     if (!end) {
         t->garbled++;
-        return true;
+        return;
     }
     snprintf(label, sizeof label, "%.*s", (int)(end - at - 7 < 95 ? end - at - 7 : 95), at + 7);
     const char *text = end + 1 + strspn(end + 1, " ");
     if (!stage_line(t, label, text, at))
         t->garbled++;
-    return true;
 }
 
-/* The same without a label: as the report's tables and drawings have them, and as people copy them.
- */
-static bool bare_line(trace *t, const char *line)
+/* A trace has labels or, as people copy the report's tables and drawings, it has none: with the
+ * first label, what looked like a line before was a note about one. */
+static void forget_bare_lines(trace *t)
 {
-    static const struct {
-        const char *text, *label;
-    } known[] = {
-        {"About to call at::mm", "_matmul_impl"},
-        {"CALLING at::mm", "_matmul_impl"},
-        {"at::mm RETURNED", "_matmul_impl"},
-        {"entry.lookup()", "Dispatcher::call"},
-        {"About to call lookup()", "Dispatcher::call"},
-        {"lookup() returned", "Dispatcher::call"},
-        {"dispatch table index=", "OperatorEntry::lookup"},
-        {"highest priority key=", "OperatorEntry::lookup"},
-        {"kernel.isValid=", "OperatorEntry::lookup"},
-        {"Returning kernel, about to call it", "OperatorEntry::lookup"},
-        {"boxed_kernel_func_.callBoxed()", "KernelFunction::callBoxed"},
-        {"(*boxed_kernel_func_)", "BoxedKernel::callBoxed"},
-        {"kernel.callBoxed()", "Dispatcher::callBoxed"},
-        {"kernel.call<>()", "Dispatcher::call"},
-        {"ENTERED MM META FUNCTION", "TORCH_META_FUNC(mm)"},
-        {"Meta function complete", "TORCH_META_FUNC(mm)"},
-        {"TORCH_META_FUNC(mm)", "TORCH_META_FUNC(mm)"},
-        {"TORCH_IMPL_FUNC(mm_out_cpu)", "TORCH_IMPL_FUNC(mm_out_cpu)"},
-        {"[Dispatcher] Looking at dispatch keys", "Dispatcher::call"},
-        {"[Autograd layer] Since ", "drawing of the autograd layer"},
-        {"[Meta dispatch] Dispatch to ", "drawing of the meta dispatch"},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (find(line, known[i].text))
-            return stage_line(t, known[i].label, line + strspn(line, " \t"), line);
-    }
-    return false;
+    for (int i = 0; i < t->n_threads; i++)
+        *t->threads[i] = (trace_thread){.id = t->threads[i]->id, .mm_depth = -1};
+    t->other_lines += t->stage_lines;
+    t->stage_lines = 0;
 }
 
 static void take_line(trace *t, char *line, size_t n)
 {
+    bool damaged, torn = false;
     t->lines++;
-    if (!is_text(line, n)) {
-        t->garbled++;
-        for (size_t i = 0; i < n; i++)
-            line[i] = line[i] ? line[i] : ' ';
+    (void)trace_clean(line, n, &damaged);
+    t->garbled += damaged;
+    const char *at = trace_stage_begin(line, &torn), *label;
+    if (at || (trace_dispatch_begin(line) && !t->labelled)) {
+        if (!t->labelled)
+            forget_bare_lines(t);
+        t->labelled = true;
     }
-    while (n && (line[n - 1] == '\r' || line[n - 1] == ' '))
-        line[--n] = '\0';
-    if (any_stage_line(t, line))
+    if (at) {
+        labelled_line(t, at, torn);
         t->stage_lines++;
-    else if (dispatch_line(t, line))
+    } else if (dispatch_line(t, line)) {
         t->dispatch_lines++;
-    else if (bare_line(t, line))
+    } else if (!t->labelled && (label = trace_bare_label(line))) {
+        (void)stage_line(t, label, line + strspn(line, " \t"), line);
         t->stage_lines++;
-    else
+    } else {
         t->other_lines++;
+    }
 }
 
 void trace_feed(trace *t, const char *bytes, size_t n)

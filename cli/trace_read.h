@@ -65,6 +65,7 @@ typedef enum trace_program { PROGRAM_UNKNOWN = 0, PROGRAM_TENON, PROGRAM_PYTORCH
 typedef struct trace {
     uint64_t lines, stage_lines, dispatch_lines, other_lines;
     uint64_t garbled; /* could not be read, or only from a later point on */
+    bool labelled;    /* some line had its label: lines without one are notes */
     bool cut;         /* the last line has no end */
     bool too_many;    /* more threads than are kept apart */
     trace_program program;

@@ -200,6 +200,48 @@ class Diagnose(Command):
         self.assertIn("only it prints", data["told_by"])
         self.assertEqual(data["threads"][0]["stands"], "inside the kernel")
 
+    def test_what_a_note_says_about_a_stage_is_no_line_of_it(self):
+        hang = corpus("pytorch_hang_in_boxed.txt")
+        alone, others = self.one(hang), self.data(hang)["other_lines"]
+        for note in ("# note: no TORCH_META_FUNC(mm) after callBoxed",
+                     "Killed after 5s. TORCH_META_FUNC(mm) was never entered!",
+                     "- C++ TORCH_META_FUNC(mm) is not being called",
+                     "   - But TORCH_META_FUNC(mm) was never reached",
+                     "| `dispatch table index=N` | Hang is in kernel validity check |",
+                     "Look for: `[DEBUG OperatorEntry::lookup]`",
+                     "- `[DEBUG TORCH_META_FUNC(mm)] ========== ENTERED MM META FUNCTION ==========`",
+                     "Note: [DEBUG TORCH_META_FUNC(mm)] was never printed",
+                     "There was no [DEBUG _matmul_impl] at::mm RETURNED!",
+                     '  std::cerr << "[DEBUG ...] ..." << std::endl;',
+                     "at::mm RETURNED!", "kernel.callBoxed()"):
+            for trace in (hang + note.encode() + b"\n", note.encode() + b"\n" + hang):
+                data = self.data(trace)
+                thread = data["threads"][0]
+                self.assertEqual((thread["text"], thread["stands"], thread["open"]),
+                                 (alone["text"], alone["stands"], alone["open"]), note)
+                self.assertEqual((data["other_lines"], data["garbled"]), (others + 1, 0), note)
+
+    def test_a_prefix_that_a_log_puts_before_each_line_is_no_damage(self):
+        hang = corpus("pytorch_hang_in_boxed.txt").decode()
+        alone = self.data(hang.encode())
+        for prefix in ("2026-01-01T00:00:00.123Z rank0: ", "[12.345] ", "12:00:01 host stderr ", "worker | ", "stderr: ",
+                       "INFO:root:1234 ", "> ", "(pid=77) "):
+            data = self.data("".join(prefix + line for line in hang.splitlines(keepends=True)).encode())
+            self.assertEqual(data["garbled"], 0, prefix)
+            self.assertEqual((data["stage_lines"], data["threads"]), (alone["stage_lines"], alone["threads"]), prefix)
+        trace = "".join("[9.5] " + line for line in corpus("dispatch_trace.txt").decode().splitlines(keepends=True))
+        self.assertEqual(self.data(trace.encode())["threads"], self.data(corpus("dispatch_trace.txt"))["threads"])
+
+    def test_colours_are_taken_off_and_no_control_character_is_passed_on(self):
+        hang = corpus("pytorch_hang_in_boxed.txt")
+        coloured = b"".join(b"\x1b[1;31m" + line + b"\x1b[0m\x1b]0;title\x07\n" for line in hang.splitlines())
+        self.assertEqual(self.data(coloured), self.data(hang))
+        evil = b"[DEBUG Dispatcher::call] op=aten::\x9b2J\xc2\x9bmm\x08\x0e\x7f\x1b\n"
+        result = self.read(hang + evil)
+        self.assertEqual(result.returncode, 0)
+        for c in result.stdout.decode(errors="replace"):
+            self.assertTrue(c == "\n" or not (ord(c) < 32 or 127 <= ord(c) < 160), hex(ord(c)))
+
     def test_registrations_are_not_calls(self):
         thread = self.one(corpus("registering.txt"))
         self.assertEqual(thread["stands"], "registering")

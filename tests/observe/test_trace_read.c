@@ -18,6 +18,7 @@ static void *scarce_calloc(size_t n, size_t size)
 }
 
 #define calloc scarce_calloc
+#include "../../cli/trace_line.c"
 #include "../../cli/trace_read.c"
 #undef calloc
 
