@@ -15,35 +15,75 @@ typedef struct job {
     tn_dtype dtype;
 } job;
 
-/* Calls BODY for each element of a column that lies in the plane: `at` there, `to` in the columns.
- */
-#define EACH(BODY)                                                                      \
-    int64_t row = 0;                                                                    \
-    for (int64_t r = 0; r < j->kernel[0]; r++)                                          \
-        for (int64_t c = 0; c < j->kernel[1]; c++, row++)                               \
-            for (int64_t y = 0; y < j->oh; y++) {                                       \
-                int64_t iy = y * j->stride[0] - j->padding[0] + r * j->dilation[0];     \
-                if (iy < 0 || iy >= j->h)                                               \
-                    continue;                                                           \
-                for (int64_t x = 0; x < j->ow; x++) {                                   \
-                    int64_t ix = x * j->stride[1] - j->padding[1] + c * j->dilation[1]; \
-                    if (ix < 0 || ix >= j->w)                                           \
-                        continue;                                                       \
-                    int64_t at = iy * j->w + ix, to = (row * j->oh + y) * j->ow + x;    \
-                    BODY;                                                               \
-                }                                                                       \
-            }
+/* The windows along a line of @p size elements, of @p windows, whose element at @p offset from
+ * their first one lies in it: [*begin, *end). */
+static void inside(int64_t offset, int64_t stride, int64_t size, int64_t windows, int64_t *begin,
+                   int64_t *end)
+{
+    *end = offset < size ? (size - 1 - offset) / stride + 1 : 0;
+    *end = *end < windows ? *end : windows;
+    *begin = offset < 0 ? (stride - 1 - offset) / stride : 0;
+    *begin = *begin < *end ? *begin : *end;
+}
 
-static tn_status take(int64_t begin, int64_t end, void *arg)
+/* Calls BODY for each line of a column: its elements [begin, end) from `to` on lie in the plane,
+ * the first at `at`, each `step` behind the last. */
+#define EACH_LINE(BODY)                                                                           \
+    const int64_t step = j->stride[1], width = j->ow;                                             \
+    int64_t to = 0;                                                                               \
+    for (int64_t r = 0; r < j->kernel[0]; r++)                                                    \
+        for (int64_t c = 0; c < j->kernel[1]; c++) {                                              \
+            const int64_t offset = c * j->dilation[1] - j->padding[1];                            \
+            int64_t begin, end, top, bottom;                                                      \
+            inside(r * j->dilation[0] - j->padding[0], j->stride[0], j->h, j->oh, &top, &bottom); \
+            for (int64_t y = 0; y < j->oh; y++, to += width) {                                    \
+                int64_t line = y * j->stride[0] - j->padding[0] + r * j->dilation[0];             \
+                begin = end = 0;                                                                  \
+                if (y >= top && y < bottom)                                                       \
+                    inside(offset, step, j->w, width, &begin, &end);                              \
+                const int64_t at = line * j->w + begin * step + offset;                           \
+                BODY;                                                                             \
+            }                                                                                     \
+        }
+
+/* Elements @p step apart, of SIZE bytes, side by side. */
+#define GATHER(SIZE)                                                                   \
+    case SIZE:                                                                         \
+        for (int64_t i = 0; i < n; i++)                                                \
+            memcpy(to + (size_t)i * (SIZE), from + (size_t)(i * step) * (SIZE), SIZE); \
+        break
+
+static void copy_line(char *to, const char *from, int64_t n, int64_t step, size_t size)
+{
+    if (step == 1) {
+        memcpy(to, from, (size_t)n * size);
+        return;
+    }
+    switch (size) {
+        GATHER(1);
+        GATHER(2);
+        GATHER(4);
+        GATHER(8);
+        GATHER(16);
+    }
+}
+
+static tn_status take(int64_t begin_plane, int64_t end_plane, void *arg)
 {
     const job *j = arg;
-    size_t plane = (size_t)(j->h * j->w) * j->size;
-    size_t block = (size_t)(j->kernel[0] * j->kernel[1] * j->oh * j->ow) * j->size;
-    for (int64_t i = begin; i < end; i++) {
+    const size_t size = j->size, plane = (size_t)(j->h * j->w) * size;
+    const size_t block = (size_t)(j->kernel[0] * j->kernel[1] * j->oh * j->ow) * size;
+    for (int64_t i = begin_plane; i < end_plane; i++) {
         const char *from = j->image + (size_t)i * plane;
-        char *out = j->columns + (size_t)i * block;
-        memset(out, 0, block);
-        EACH(memcpy(out + (size_t)to * j->size, from + (size_t)at * j->size, j->size))
+        char *columns = j->columns + (size_t)i * block;
+        EACH_LINE({
+            char *out = columns + (size_t)to * size;
+            memset(out, 0, (size_t)begin * size);
+            if (begin < end)
+                copy_line(out + (size_t)begin * size, from + (size_t)at * size, end - begin, step,
+                          size);
+            memset(out + (size_t)end * size, 0, (size_t)(width - end) * size);
+        })
     }
     return TN_OK;
 }
@@ -54,7 +94,10 @@ static tn_status take(int64_t begin, int64_t end, void *arg)
         int64_t block = j->kernel[0] * j->kernel[1] * j->oh * j->ow;        \
         T *image = (T *)(void *)j->image + i * j->h * j->w;                 \
         const T *columns = (const T *)(const void *)j->columns + i * block; \
-        EACH(image[at] = image[at] + columns[to])                           \
+        EACH_LINE(for (int64_t x = begin; x < end; x++) {                   \
+            T *place = image + at + (x - begin) * step;                     \
+            *place = *place + columns[to + x];                              \
+        })                                                                  \
     }
 ADD(float, f32)
 ADD(double, f64)
