@@ -60,7 +60,12 @@ static nll_job job_of(const tn_tensor *x, const tn_tensor *target, const tn_tens
 /* The i-th target's class, and where element 0 of its classes is. */
 static inline int64_t target_at(const nll_job *j, int64_t i, int64_t *x_at)
 {
-    int64_t w = i % j->w, h = i / j->w % j->h, n = i / j->w / j->h;
+    int64_t w = 0, h = 0, n = i;
+    if (j->w != 1 || j->h != 1) { /* divisions take longer than all the rest */
+        w = i % j->w;
+        h = i / j->w % j->h;
+        n = i / j->w / j->h;
+    }
     int64_t at = n * j->target_strides[0] + h * j->target_strides[1] + w * j->target_strides[2];
     *x_at = n * j->x_strides[0] + h * j->x_strides[1] + w * j->x_strides[2];
     return j->target->dtype == TN_DTYPE_U8 ? ((const uint8_t *)j->target->data)[at]
