@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/grid_sample.c: sampling planes and volumes at places that a grid says, and its gradients.
- * Everything is computed in float64, except for the place in elements, which is rounded as PyTorch
- * rounds it. */
+ * Weights and gradients are computed in float64, except for the place in elements, which is rounded
+ * as PyTorch rounds it; samples are added up in float32, or float64.
+ *
+ * Places are taken BLOCK at a time: what they are made of is found once, then each channel is gone
+ * through, so that what is read lies together. */
 #include <math.h>
 #include <string.h>
 #include "base/pool.h"
@@ -14,10 +17,16 @@
 
 enum { LINEAR, NEAREST, BICUBIC };
 
+#define BLOCK 64 /* places */
+#define TAPS  16 /* of a place, at most */
+#define GRAIN 16384
+
 typedef struct job {
-    const double *input, *grid, *grad;
-    double *out, *grad_input, *grad_grid; /* those that are NULL are not wanted */
-    int dims;                             /* 2 or 3 */
+    const void *input; /* of samples: float32 or float64; of gradients: float64 */
+    const double *grid, *grad;
+    void *out;
+    double *grad_input, *grad_grid;  /* those that are NULL are not wanted */
+    int dims;                        /* 2 or 3 */
     int64_t channels, in[3], places; /* in: (depth,) height, width; places of the grid a sample */
     int64_t numel;                   /* elements of one channel */
     int mode, padding;
@@ -67,29 +76,36 @@ static int bicubic_taps(const job *j, const double place[2], const double slope[
 }
 
 /* The corners around a place, or the nearest of them. */
-static int corner_taps(const job *j, const double *place, const double *slope, tap *taps)
+static inline __attribute__((always_inline)) int corner_taps(const job *j, const int dims,
+                                                             const bool slopes, const double *place,
+                                                             const double *slope, tap *taps)
 {
     bool nearest = j->mode == NEAREST;
+    int64_t low[3];
+    double share[3];
     int n = 0;
-    for (int corner = 0; corner < (nearest ? 1 : 1 << j->dims); corner++) {
+    for (int d = 0; d < dims; d++) {
+        low[d] = (int64_t)(nearest ? nearbyint(place[d]) : place[d]);
+        low[d] -= !nearest && (double)low[d] > place[d];
+        share[d] = nearest ? 0 : place[d] - (double)low[d];
+    }
+    for (int corner = 0; corner < (nearest ? 1 : 1 << dims); corner++) {
         tap t = {0, 1, {0}};
         bool inside = true;
         double w[3], sign[3];
-        for (int d = 0; d < j->dims; d++) {
-            bool up = corner >> (j->dims - 1 - d) & 1;
-            int64_t low = (int64_t)(nearest ? nearbyint(place[d]) : floor(place[d]));
-            double share = nearest ? 0 : place[d] - (double)low;
-            inside = inside && low + up >= 0 && low + up < j->in[d];
-            t.at = t.at * j->in[d] + low + up;
-            w[d] = up ? share : 1 - share;
+        for (int d = 0; d < dims; d++) {
+            bool up = corner >> (dims - 1 - d) & 1;
+            inside = inside && low[d] + up >= 0 && low[d] + up < j->in[d];
+            t.at = t.at * j->in[d] + low[d] + up;
+            w[d] = up ? share[d] : 1 - share[d];
             sign[d] = nearest ? 0 : up ? 1 : -1;
             t.weight *= w[d];
         }
         if (!inside)
             continue;
-        for (int d = 0; d < j->dims; d++) {
+        for (int d = 0; d < dims && slopes; d++) {
             t.slope[d] = sign[d] * slope[d];
-            for (int other = 0; other < j->dims; other++)
+            for (int other = 0; other < dims; other++)
                 t.slope[d] *= other == d ? 1 : w[other];
         }
         taps[n++] = t;
@@ -97,8 +113,10 @@ static int corner_taps(const job *j, const double *place, const double *slope, t
     return n;
 }
 
-/* What the place @p p of the grid, width first, is made of. */
-static int taps_of(const job *j, const double *p, tap taps[16])
+/* What the place @p p of the grid, width first, is made of; the derivatives of it when
+ * @p slopes. */
+static inline __attribute__((always_inline)) int taps_of(const job *j, const bool slopes,
+                                                         const double *p, tap taps[TAPS])
 {
     double place[3], slope[3];
     for (int d = 0; d < j->dims; d++)
@@ -109,50 +127,149 @@ static int taps_of(const job *j, const double *p, tap taps[16])
     }
     for (int d = 0; d < j->dims; d++)
         place[d] = tni_grid_padded(place[d], j->in[d], j->align, j->padding, &slope[d]);
-    return corner_taps(j, place, slope, taps);
+    return j->dims == 2 ? corner_taps(j, 2, slopes, place, slope, taps)
+                        : corner_taps(j, 3, slopes, place, slope, taps);
+}
+
+/* Most places: in a plane, between four elements of it. The same taps as above, without the way
+ * there; false for all others. */
+static inline bool square_of(const job *j, const double *p, int64_t at[4], double weight[4])
+{
+    double place[2], share[2], unused;
+    int64_t low[2];
+    if (j->dims != 2 || j->mode != LINEAR)
+        return false;
+    for (int d = 0; d < 2; d++) {
+        place[d] = tni_grid_place(p[1 - d], j->in[d], j->align, j->single, &unused);
+        place[d] = tni_grid_padded(place[d], j->in[d], j->align, j->padding, &unused);
+        low[d] = (int64_t)place[d];
+        share[d] = place[d] - (double)low[d];
+    }
+    if (!(place[0] >= 0 && low[0] + 1 < j->in[0] && place[1] >= 0 && low[1] + 1 < j->in[1]))
+        return false;
+    for (int i = 0; i < 4; i++) {
+        at[i] = (low[0] + i / 2) * j->in[1] + low[1] + i % 2;
+        weight[i] = (i / 2 ? share[0] : 1 - share[0]) * (i % 2 ? share[1] : 1 - share[1]);
+    }
+    return true;
 }
 
 /* ---- samples ---- */
 
-static tn_status forward(int64_t begin, int64_t end, void *arg)
+static int64_t blocks_of(const job *j)
 {
-    const job *j = arg;
-    tap taps[16];
-    for (int64_t s = begin; s < end; s++)
-        for (int64_t p = 0; p < j->places; p++) {
-            int n = taps_of(j, j->grid + (s * j->places + p) * j->dims, taps);
-            for (int64_t c = 0; c < j->channels; c++) {
-                const double *x = j->input + (s * j->channels + c) * j->numel;
-                double sum = 0;
-                for (int t = 0; t < n; t++)
-                    sum += x[taps[t].at] * taps[t].weight;
-                j->out[(s * j->channels + c) * j->places + p] = sum;
-            }
-        }
-    return TN_OK;
+    return (j->places + BLOCK - 1) / BLOCK;
 }
 
+/* The places of block @p i of all samples: of sample *s, from *first on. */
+static int places_of(const job *j, int64_t i, int64_t *s, int64_t *first)
+{
+    *s = i / blocks_of(j);
+    *first = i % blocks_of(j) * BLOCK;
+    return (int)(j->places - *first < BLOCK ? j->places - *first : BLOCK);
+}
+
+/* Places [0, n) of N channels: what taps say is read once for all of them. */
+#define CHANNELS(T, N)                                                           \
+    for (; c + (N) <= j->channels; c += (N)) {                                   \
+        const T *x = (const T *)j->input + (s * j->channels + c) * j->numel;     \
+        T *out = (T *)j->out + (s * j->channels + c) * j->places + first;        \
+        for (int b = 0; b < n; b++) {                                            \
+            const int64_t *from = at[b];                                         \
+            const T *w = weight[b];                                              \
+            if (taps[b] == 4) {                                                  \
+                const T *p0 = x + from[0], *p1 = x + from[1], *p2 = x + from[2], \
+                        *p3 = x + from[3];                                       \
+                T *to = out + b;                                                 \
+                for (int k = 0; k < (N); k++) {                                  \
+                    *to = *p0 * w[0] + *p1 * w[1] + *p2 * w[2] + *p3 * w[3];     \
+                    p0 += numel;                                                 \
+                    p1 += numel;                                                 \
+                    p2 += numel;                                                 \
+                    p3 += numel;                                                 \
+                    to += places;                                                \
+                }                                                                \
+                continue;                                                        \
+            }                                                                    \
+            T sum[N] = {0};                                                      \
+            for (int t = 0; t < taps[b]; t++)                                    \
+                for (int k = 0; k < (N); k++)                                    \
+                    sum[k] += x[k * numel + from[t]] * w[t];                     \
+            for (int k = 0; k < (N); k++)                                        \
+                out[k * places + b] = sum[k];                                    \
+        }                                                                        \
+    }
+
+#define FORWARD(T, NAME)                                                        \
+    static tn_status forward_##NAME(int64_t begin, int64_t end, void *arg)      \
+    {                                                                           \
+        const job *j = arg;                                                     \
+        const int64_t numel = j->numel, places = j->places;                     \
+        int64_t at[BLOCK][TAPS], s, first;                                      \
+        T weight[BLOCK][TAPS];                                                  \
+        int taps[BLOCK];                                                        \
+        for (int64_t i = begin; i < end; i++) {                                 \
+            int n = places_of(j, i, &s, &first);                                \
+            for (int b = 0; b < n; b++) {                                       \
+                const double *p = j->grid + (s * places + first + b) * j->dims; \
+                double square[4];                                               \
+                taps[b] = 4;                                                    \
+                if (square_of(j, p, at[b], square)) {                           \
+                    for (int t = 0; t < 4; t++)                                 \
+                        weight[b][t] = (T)square[t];                            \
+                    continue;                                                   \
+                }                                                               \
+                tap of[TAPS];                                                   \
+                taps[b] = taps_of(j, false, p, of);                             \
+                for (int t = 0; t < taps[b]; t++) {                             \
+                    at[b][t] = of[t].at;                                        \
+                    weight[b][t] = (T)of[t].weight;                             \
+                }                                                               \
+            }                                                                   \
+            int64_t c = 0;                                                      \
+            CHANNELS(T, 4)                                                      \
+            CHANNELS(T, 1)                                                      \
+        }                                                                       \
+        return TN_OK;                                                           \
+    }
+FORWARD(float, f32)
+FORWARD(double, f64)
+
+/* One block of a sample's places. */
+static void backward_block(const job *j, int64_t i)
+{
+    tap taps[BLOCK][TAPS];
+    int taps_n[BLOCK];
+    double sums[BLOCK][3] = {{0}};
+    int64_t s, first;
+    int n = places_of(j, i, &s, &first);
+    for (int b = 0; b < n; b++)
+        taps_n[b] = taps_of(j, true, j->grid + (s * j->places + first + b) * j->dims, taps[b]);
+    for (int64_t c = 0; c < j->channels; c++) {
+        int64_t plane = (s * j->channels + c) * j->numel;
+        const double *x = (const double *)j->input + plane;
+        const double *grad = j->grad + (s * j->channels + c) * j->places + first;
+        double *to = j->grad_input ? j->grad_input + plane : NULL;
+        for (int b = 0; b < n; b++)
+            for (int t = 0; t < taps_n[b]; t++) {
+                const tap *of = &taps[b][t];
+                if (to)
+                    to[of->at] += grad[b] * of->weight;
+                for (int d = 0; d < j->dims && j->grad_grid; d++)
+                    sums[b][d] += grad[b] * x[of->at] * of->slope[d];
+            }
+    }
+    for (int b = 0; b < n && j->grad_grid; b++)
+        for (int d = 0; d < j->dims; d++)
+            j->grad_grid[(s * j->places + first + b) * j->dims + j->dims - 1 - d] = sums[b][d];
+}
+
+/* Samples, for places of one sample may share elements. */
 static tn_status backward(int64_t begin, int64_t end, void *arg)
 {
     const job *j = arg;
-    tap taps[16];
-    for (int64_t s = begin; s < end; s++)
-        for (int64_t p = 0; p < j->places; p++) {
-            int n = taps_of(j, j->grid + (s * j->places + p) * j->dims, taps);
-            double sum[3] = {0};
-            for (int64_t c = 0; c < j->channels; c++) {
-                int64_t at = (s * j->channels + c) * j->numel;
-                double g = j->grad[(s * j->channels + c) * j->places + p];
-                for (int t = 0; t < n; t++) {
-                    if (j->grad_input)
-                        j->grad_input[at + taps[t].at] += g * taps[t].weight;
-                    for (int d = 0; d < j->dims; d++)
-                        sum[d] += g * j->input[at + taps[t].at] * taps[t].slope[d];
-                }
-            }
-            for (int d = 0; d < j->dims && j->grad_grid; d++)
-                j->grad_grid[(s * j->places + p) * j->dims + j->dims - 1 - d] = sum[d];
-        }
+    for (int64_t i = begin * blocks_of(j); i < end * blocks_of(j); i++)
+        backward_block(j, i);
     return TN_OK;
 }
 
@@ -185,13 +302,19 @@ static tn_status sample(tn_tensor *input, tn_tensor *grid, int64_t mode, int64_t
     TN_AUTO(tn_tensor) work = NULL;
     if (out->numel == 0)
         return TN_OK;
-    TN_TRY(tni_ready(input, TN_DTYPE_F64, &x));
+    bool wide = input->dtype == TN_DTYPE_F64;
+    tn_dtype dtype = wide ? TN_DTYPE_F64 : TN_DTYPE_F32;
+    TN_TRY(tni_ready(input, dtype, &x));
     TN_TRY(tni_ready(grid, TN_DTYPE_F64, &places));
-    TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_F64, TN_CPU, &work));
+    if (out->dtype == dtype && (out->flags & TNI_CONTIGUOUS))
+        work = tn_tensor_ref(out);
+    else
+        TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, dtype, TN_CPU, &work));
     job j = job_of(x, places, mode, padding, align, grid->dtype != TN_DTYPE_F64);
     j.out = work->data;
-    TN_TRY(tni_pool_for(input->sizes[0], 1, forward, &j));
-    return tni_copy_cpu(out, work);
+    TN_TRY(tni_pool_for(input->sizes[0] * blocks_of(&j), GRAIN / (BLOCK * (j.channels + 8)) + 1,
+                        wide ? forward_f64 : forward_f32, &j));
+    return work == out ? TN_OK : tni_copy_cpu(out, work);
 }
 
 /* A result like @p like, and the float64 tensor of zeros that it is computed in. */
