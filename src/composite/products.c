@@ -54,10 +54,11 @@ tn_status tni_composite_linalg_cross(tn_tensor *self, tn_tensor *other, int64_t 
     TN_CHECK(self->dtype == other->dtype, TN_INVALID, "expected scalar type %s but found %s",
              tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)other->dtype));
     TN_TRY(tn_scope_enter(&scope));
-    const int64_t along = d, one = -1, two = -2;
-    tn_tensor *a1 = tnx_roll(self, &one, 1, &along, 1), *a2 = tnx_roll(self, &two, 1, &along, 1);
-    tn_tensor *b1 = tnx_roll(other, &one, 1, &along, 1), *b2 = tnx_roll(other, &two, 1, &along, 1);
-    return tni_leave(scope, tnx_sub(tnx_mul(a1, b2), tnx_mul(a2, b1), tn_int(1)), out);
+    /* Counted modulo 3, a[i] b[i+1] - a[i+1] b[i] is element i - 1 of the product. */
+    const int64_t along = d, next = -1;
+    tn_tensor *a = tnx_roll(self, &next, 1, &along, 1), *b = tnx_roll(other, &next, 1, &along, 1);
+    tn_tensor *turned = tnx_sub(tnx_mul(self, b), tnx_mul(a, other), tn_int(1));
+    return tni_leave(scope, tnx_roll(turned, &next, 1, &along, 1), out);
 }
 
 tn_status tni_composite_cross(tn_tensor *self, tn_tensor *other, tn_opt_int dim, tn_tensor **out)

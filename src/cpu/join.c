@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/join.c: cat, stack, constant_pad_nd, repeat, roll, flip: copies between parts of tensors. */
 #include <string.h>
+#include "base/pool.h"
 #include "cpu/copy.h"
 #include "gen/cpu.h"
 #include "gen/kernels.h"
@@ -217,6 +218,75 @@ static tn_status roll_parts(part *c, const tn_tensor *self, tn_tensor *out, cons
     return TN_OK;
 }
 
+/* Note [Short lines rolled]: lines of a few elements, side by side, are rolled as one long vector,
+ * one copy, and the elements that came from the line beside are then written again, column by
+ * column. Line by line it would take longer to begin a copy than to make it. */
+#define SHORT_LINE 16
+
+typedef struct short_lines {
+    const char *src;
+    char *dst;
+    int64_t length, shift; /* by which elements go up; negative: down, by less than they would up */
+    size_t itemsize;
+} short_lines;
+
+#define COLUMN(SIZE)                                                      \
+    case SIZE:                                                            \
+        for (int64_t i = 0; i < n; i++)                                   \
+            memcpy(dst + (size_t)i * line, src + (size_t)i * line, SIZE); \
+        break
+
+/* One element of each of @p n lines of @p line bytes. */
+static void copy_column(char *dst, const char *src, int64_t n, size_t line, size_t itemsize)
+{
+    switch (itemsize) {
+        COLUMN(1);
+        COLUMN(2);
+        COLUMN(4);
+        COLUMN(8);
+        COLUMN(16);
+    }
+}
+
+static tn_status roll_some(int64_t begin, int64_t end, void *arg)
+{
+    const short_lines *r = arg;
+    const size_t size = r->itemsize, line = (size_t)r->length * size;
+    const int64_t moved = r->shift < 0 ? -r->shift : r->shift;
+    const size_t by = (size_t)moved * size, all = (size_t)(end - begin) * line;
+    const char *src = r->src + (size_t)begin * line;
+    char *dst = r->dst + (size_t)begin * line;
+    bool up = r->shift > 0;
+    memcpy(up ? dst + by : dst, up ? src : src + by, all - by);
+    for (int64_t k = 0; k < moved; k++) {
+        size_t first = (size_t)k * size, last = line - by + first;
+        copy_column(dst + (up ? first : last), src + (up ? last : first), end - begin, line, size);
+    }
+    return TN_OK;
+}
+
+/* Whether the last dimension alone is rolled, and is as in Note [Short lines rolled]. */
+static bool is_short(const tn_tensor *self, const tn_tensor *out, const int64_t *by)
+{
+    int last = self->ndim - 1;
+    for (int d = 0; d < last; d++)
+        if (by[d])
+            return false;
+    return (self->flags & out->flags & TNI_CONTIGUOUS) && by[last] && self->dtype == out->dtype &&
+           self->sizes[last] <= SHORT_LINE;
+}
+
+static tn_status roll_short(const tn_tensor *self, int64_t by, tn_tensor *out)
+{
+    int64_t length = self->sizes[self->ndim - 1];
+    short_lines r = {.src = self->data,
+                     .dst = out->data,
+                     .length = length,
+                     .shift = 2 * by <= length ? by : by - length,
+                     .itemsize = tni_itemsize(self)};
+    return tni_pool_for(self->numel / length, 32768 / length, roll_some, &r);
+}
+
 /* As one long vector. */
 static tn_status roll_flat(tn_tensor *self, int64_t shift, tn_tensor *out)
 {
@@ -259,6 +329,8 @@ tn_status tni_cpu_roll(tn_tensor *self, const int64_t *shifts, int64_t shifts_n,
     }
     for (int d = 0; d < self->ndim; d++)
         sizes[d] = self->sizes[d];
+    if (self->ndim && is_short(self, out, by))
+        return roll_short(self, by[self->ndim - 1], out);
     part c = whole(out, self);
     c.sizes = sizes;
     return roll_parts(&c, self, out, by, 0, sizes, 0, 0);
