@@ -387,6 +387,11 @@ TN_API int tn_call_num_arguments(const tn_call *call);
 TN_API int tn_call_num_returns(const tn_call *call);
 /** How deep this thread is in nested dispatches, 0 outside. */
 TN_API int tn_dispatch_depth(void);
+/** When the innermost dispatches of this thread go round in a cycle (the same operators at the same
+ *  keys, three times): the number of its hops, and in @p text, of @p room bytes, one line for each
+ *  with its kernel's name and place; "" when there is no memory for them. 0 and "" when they do
+ *  not. For bindings whose own limit of nested calls comes before the dispatcher's. */
+TN_API int tn_dispatch_cycle(char *text, size_t room);
 /** Dispatches may nest this deep on a thread before TN_RECURSION; default 1024, at least 16.
  *  Threads take the value when they first dispatch. TN_RECURSION comes earlier, with the same
  * report, when less than 64 KiB are left of the thread's stack. */

@@ -92,6 +92,96 @@ PyObject *tnpy_raise(tn_status st)
     return NULL;
 }
 
+/* ---- calls that never end ---- */
+
+/* Note [Whose limit comes first]
+ * Python ends calls inside each other at 1000, before the dispatcher does at 1024 dispatches, and
+ * says only that there were too many. The cycle is added to its text where the exception first
+ * leaves Python code that the library called: there the frames are still open. */
+enum { FRAMES = 96 };
+static const char cycle_mark[] = "go round in this cycle:";
+
+/* The codes of the innermost Python frames, counted references. */
+static int open_codes(PyObject **codes, int most)
+{
+    int n = 0;
+    PyObject *frame = Py_XNewRef((PyObject *)PyEval_GetFrame());
+    while (frame && frame != Py_None && n < most) {
+        PyObject *back = PyObject_GetAttrString(frame, "f_back");
+        codes[n++] = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    PyErr_Clear();
+    return n;
+}
+
+static int code_cycle(PyObject *const *codes, int n)
+{
+    for (int period = 1; period <= n / 3; period++) {
+        int i = 0;
+        while (i < 2 * period && codes[i] == codes[i + period])
+            i++;
+        if (i == 2 * period)
+            return period;
+    }
+    return 0;
+}
+
+/* The same as tn_dispatch_cycle, of Python functions: Function.apply is no dispatch. */
+static int python_cycle(char *text, size_t room)
+{
+    PyObject *codes[FRAMES];
+    int n = open_codes(codes, FRAMES), period = code_cycle(codes, n);
+    size_t at = 0;
+    text[0] = '\0';
+    for (int i = period - 1; i >= 0 && at < room; i--) {
+        PyObject *name = PyObject_GetAttrString(codes[i], "co_qualname");
+        PyObject *file = PyObject_GetAttrString(codes[i], "co_filename");
+        PyObject *line = PyObject_GetAttrString(codes[i], "co_firstlineno");
+        PyObject *hop = name && file && line ? PyUnicode_FromFormat("  %U (%U:%S)%s", name, file,
+                                                                    line, i ? " ->\n" : "")
+                                             : NULL;
+        const char *utf8 = hop ? PyUnicode_AsUTF8AndSize(hop, NULL) : NULL;
+        at += (size_t)snprintf(text + at, room - at, "%s", utf8 ? utf8 : "");
+        Py_XDECREF(name);
+        Py_XDECREF(file);
+        Py_XDECREF(line);
+        Py_XDECREF(hop);
+        PyErr_Clear();
+    }
+    for (int i = 0; i < n; i++)
+        Py_DECREF(codes[i]);
+    return period;
+}
+
+static void name_cycle(PyObject *error)
+{
+    char cycle[1024];
+    PyObject *text = PyObject_Str(error);
+    const char *utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    const char *what = "Dispatches", *advice = "\nA kernel must go on with a redispatch to a lower "
+                                               "key, not by calling its own operator again.";
+    if (utf8 && !strstr(utf8, cycle_mark)) {
+        if (!tn_dispatch_cycle(cycle, sizeof cycle)) {
+            what = "Calls of Python functions";
+            advice = "";
+            (void)python_cycle(cycle, sizeof cycle);
+        }
+        if (cycle[0]) {
+            PyObject *args =
+                Py_BuildValue("(N)", PyUnicode_FromFormat("%s. %s %s\n%s%s", utf8, what, cycle_mark,
+                                                          cycle, advice));
+            if (args)
+                (void)PyObject_SetAttrString(error, "args", args);
+            Py_XDECREF(args);
+        }
+    }
+    PyErr_Clear(); /* no room for it here: the caller of this frame has more */
+    Py_XDECREF(text);
+}
+
 tn_status tnpy_failed(void)
 {
     PyObject *type, *value, *trace;
@@ -99,6 +189,8 @@ tn_status tnpy_failed(void)
     if (!type)
         return tn_fail(TN_INTERNAL, "Python code failed without an exception");
     PyErr_NormalizeException(&type, &value, &trace);
+    if (value && PyErr_GivenExceptionMatches(value, PyExc_RecursionError))
+        name_cycle(value);
     for (int i = 0; i < 3; i++)
         Py_XDECREF(pending[i]);
     pending[0] = type;

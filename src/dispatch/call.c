@@ -38,6 +38,30 @@ static uint32_t cycle_length(const tn_call *frames, uint32_t depth)
     return 0;
 }
 
+/* The innermost @p shown frames, one a line. */
+static void describe_frames(tni_str *text, const tn_call *frames, uint32_t depth, uint32_t shown)
+{
+    for (uint32_t i = depth - shown; i < depth; i++) {
+        tni_str_add(text, "\n  ");
+        describe_frame(text, &frames[i]);
+        if (i + 1 < depth)
+            tni_str_add(text, " ->");
+    }
+}
+
+int tn_dispatch_cycle(char *text, size_t room)
+{
+    const tni_state *s = &tni_tls;
+    uint32_t period = s->limit ? cycle_length(s->frames, s->depth) : 0;
+    tni_str found = TNI_STR_INIT;
+    if (period)
+        describe_frames(&found, s->frames, s->depth, period);
+    const char *lines = tni_str_get(&found); /* "" when there was no memory for it */
+    snprintf(text, room, "%s", lines[0] ? lines + 1 : "");
+    tni_str_clear(&found);
+    return (int)period;
+}
+
 tn_status tni_call_admit(tn_op *op)
 {
     tni_state *s = &tni_tls;
@@ -54,12 +78,7 @@ tn_status tni_call_admit(tn_op *op)
     if (within_limit)
         snprintf(why, sizeof why, "and %zu KiB are left of this thread's stack", left / 1024);
     tni_str text = TNI_STR_INIT;
-    for (uint32_t i = depth - shown; i < depth; i++) {
-        tni_str_add(&text, "\n  ");
-        describe_frame(&text, &s->frames[i]);
-        if (i + 1 < depth)
-            tni_str_add(&text, " ->");
-    }
+    describe_frames(&text, s->frames, depth, shown);
     tn_status st = tni_fail(
         TN_RECURSION, TNI_WHERE, "%s: dispatches are nested %u deep, %s. %s%s\n%s", op->name, depth,
         why, period ? "They go round in this cycle:" : "The innermost are:", tni_str_get(&text),

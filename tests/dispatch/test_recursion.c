@@ -205,6 +205,39 @@ static void define_calling(kit *k, const char *name, const char *other)
     ASSERT_OK(tn_library_def(k->defs, schema, &kernel, NULL));
 }
 
+static char asked[256];
+static int hops;
+
+/* Calls on, and at the depth of ten asks what the calls look like, instead. */
+static tn_status call_or_ask(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    if (tn_dispatch_depth() < 10)
+        return call_other(call, args, rets);
+    hops = tn_dispatch_cycle(asked, sizeof asked);
+    TN_FAIL(TN_VALUE, "asked");
+}
+
+TEST(a_binding_can_ask_for_the_cycle_before_the_limit_comes)
+{
+    kit k = kit_open();
+    tn_kernel kernel = TN_KERNEL_INIT(call_or_ask);
+    kernel.ctx = (void *)(uintptr_t)"t::y";
+    kernel.name = "kernel of x";
+    kernel.file = "mine.c";
+    kernel.line = 7;
+    ASSERT_OK(tn_library_def(k.defs, "x(Tensor x) -> Tensor", &kernel, NULL));
+    kernel.ctx = (void *)(uintptr_t)"t::x";
+    kernel.name = "kernel of y";
+    ASSERT_OK(tn_library_def(k.defs, "y(Tensor x) -> Tensor", &kernel, NULL));
+    EXPECT_FAIL(TN_VALUE, "asked", kit_call("t::x", kit_keys(TN_KEY_CPU)));
+    EXPECT_EQ_INT(hops, 2);
+    EXPECT_STR(asked, "  t::x [CPU] in kernel of x (mine.c:7) ->\n"
+                      "  t::y [CPU] in kernel of y (mine.c:7)");
+    EXPECT_EQ_INT(tn_dispatch_cycle(asked, sizeof asked), 0);
+    EXPECT_STR(asked, "");
+    kit_close(&k);
+}
+
 TEST(operators_that_call_each_other_are_printed_as_a_cycle)
 {
     kit k = kit_open();

@@ -393,6 +393,35 @@ class Checks(unittest.TestCase):
             self.assertEqual(op(tenon.ones(2, dtype=tenon.int64)).dtype, tenon.int64)
         self.assertEqual(op(tenon.ones(2)).dtype, tenon.float32)
 
+    def test_calls_that_never_end_are_named(self):
+        lib = tenon.library.Library("endless", "DEF")
+        lib.define("a(Tensor x) -> Tensor")
+        lib.define("b(Tensor x) -> Tensor")
+        lib.impl("a", lambda x: tenon.ops.endless.b(x), "CPU")
+        lib.impl("b", lambda x: tenon.ops.endless.a(x), "CPU")
+
+        class Again(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return Again.apply(x)
+
+        with self.assertRaises(RecursionError) as caught:
+            tenon.ops.endless.a(tenon.ones(3))
+        text = str(caught.exception)
+        self.assertRegex(text, r"^maximum recursion depth exceeded.*Dispatches go round in this cycle:\n")
+        self.assertRegex(text, r"endless::a \[CPU\] in .*<lambda> \(.*test_library.py:\d+\)")
+        self.assertRegex(text, r"endless::b \[CPU\] in .*<lambda> \(.*test_library.py:\d+\)")
+        self.assertEqual(text.count("go round in this cycle"), 1)
+        with self.assertRaisesRegex(RecursionError, r"go round in this cycle:\n  .*Again.forward \(.*test_library.py:\d+\)"):
+            Again.apply(tenon.ones(3, requires_grad=True))
+        with self.assertRaisesRegex(RecursionError, r"^mine$"):  # nothing goes round
+            tenon.library.custom_op("endless2::c", mutates_args=(), schema="(Tensor x) -> Tensor")(self.refuse)(tenon.ones(1))
+        lib._destroy()
+
+    @staticmethod
+    def refuse(x):
+        raise RecursionError("mine")
+
     def test_triton_is_not_here(self):
         op = tenon.library.triton_op("checks::tri", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor")
         self.assertEqual(op(tenon.ones(1)).item(), 2)
