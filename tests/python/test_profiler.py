@@ -246,5 +246,57 @@ class Ranges(unittest.TestCase):
         self.assertIn("prologue", {event.name for event in recorded.function_events})
 
 
+class Torchs(unittest.TestCase):
+    """What scripts written for torch look for."""
+
+    def record(self, **options):
+        layer = tenon.nn.Linear(20, 30)
+        with tenon.profiler.profile(**options) as prof:
+            with tenon.profiler.record_function("part"):
+                ((layer(tenon.ones(8, 20)) + 1) * 2).sum()
+        return prof
+
+    def trace(self, prof):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.json")
+            prof.export_chrome_trace(path)
+            with open(path, encoding="utf-8") as file:
+                return json.load(file)
+
+    def test_names_are_those_of_operators_without_their_overloads(self):
+        prof = self.record(record_shapes=True)
+        keys = {e.key for e in prof.key_averages()}
+        self.assertLessEqual({"aten::add", "aten::mul", "aten::sum", "aten::addmm", "part"}, keys)
+        self.assertFalse([key for key in keys if "." in key])
+        add = [e for e in prof.key_averages(group_by_overload_name=True) if e.key == "aten::add"]
+        self.assertEqual([e.overload_name for e in add], ["Tensor"])
+        events = [e for e in self.trace(prof)["traceEvents"] if e["ph"] == "X"]
+        addmm = next(e for e in events if e["name"] == "aten::addmm")
+        self.assertEqual((addmm["cat"], addmm["args"]["Input Dims"]), ("cpu_op", [[30], [8, 20], [20, 30]]))
+        self.assertIn("aten::add", [e["name"] for e in events])
+        self.assertEqual([e["cat"] for e in events if e["name"] == "part"], ["user_annotation"])
+
+    def test_no_range_without_a_name_is_in_a_trace_with_stacks(self):
+        self.assertNotIn("", [e["name"] for e in self.trace(self.record(with_stack=True))["traceEvents"]])
+
+    def test_operations_are_estimated_from_shapes(self):
+        flops = {e.key: e.flops for e in self.record(with_flops=True).key_averages()}
+        self.assertEqual([flops["aten::" + name] for name in ("addmm", "add", "mul", "sum")], [2 * 8 * 20 * 30, 240, 240, 0])
+        self.assertFalse(any(e.flops for e in self.record().key_averages()))
+
+    def test_metadata_is_in_the_trace(self):
+        prof = self.record()
+        prof.add_metadata("who", "me")
+        prof.add_metadata_json("sizes", "[1, 2]")
+        trace = self.trace(prof)
+        self.assertEqual((trace["who"], trace["sizes"]), ("me", [1, 2]))
+
+    def test_what_is_not_there_says_so(self):
+        prof = self.record()
+        for call in (lambda: prof.toggle_collection_dynamic(False, []), lambda: prof.export_memory_timeline("x.html")):
+            with self.assertRaises(NotImplementedError):
+                call()
+
+
 if __name__ == "__main__":
     harness.main()

@@ -41,6 +41,21 @@ def _shapes_of(text):
     return out
 
 
+def _product(sizes):
+    n = 1
+    for size in sizes:
+        n *= size
+    return n
+
+
+def _flops_of(name, shapes):
+    """An estimate from the shapes: two for each multiplication and addition of a product, one for each element of a sum."""
+    if name in ("aten::mm", "aten::bmm", "aten::addmm"):
+        left, right = shapes[-2:] if len(shapes) >= 2 else ((), ())
+        return 2 * _product(left) * right[-1] if left and right else 0
+    return _product(shapes[0]) if name in ("aten::add", "aten::mul") and shapes else 0
+
+
 class Interval:
     def __init__(self, start, end):
         self.start, self.end = start, end
@@ -55,6 +70,9 @@ class FunctionEvent:
     def __init__(self, id, record):
         (kind, self.name, shapes, kernel, start, duration, own, self.thread, self.depth, self.parent, seq,
          self.memory) = record
+        self.overload_name = ""
+        if kind in (_CALL, _REDISPATCH):  # torch's events have the operator's name alone
+            self.name, _, self.overload_name = self.name.partition(".")
         self.kernels = [kernel] if kernel else []  # with_stack: those that it went through, "name (file:line)"
         self.stack = []  # with_stack: the Python functions around it, innermost first, "file(line): name"
         self.id, self.sequence_nr, self.kind = id, seq, kind
@@ -86,10 +104,11 @@ class FunctionEventAvg:
         self.cpu_time_total = self.self_cpu_time_total = 0.0
         self.cpu_memory_usage = self.self_cpu_memory_usage = 0
         self.input_shapes, self.is_user_annotation = [], False
+        self.flops, self.overload_name = 0, ""
 
     cpu_time = property(lambda self: self.cpu_time_total / self.count if self.count else 0.0)
     device_time = device_time_total = self_device_time_total = device_memory_usage = 0
-    cuda_time = cuda_time_total = self_cuda_time_total = flops = 0
+    cuda_time = cuda_time_total = self_cuda_time_total = 0
     stack = []
 
     def add(self, event):
@@ -97,6 +116,7 @@ class FunctionEventAvg:
         self.cpu_time_total += event.cpu_time_total
         self.self_cpu_time_total += event.self_cpu_time_total
         self.cpu_memory_usage += event.memory if isinstance(event, FunctionEvent) else event.cpu_memory_usage
+        self.flops += event.flops
         self.input_shapes = event.input_shapes
         self.is_user_annotation = event.is_user_annotation
         return self
@@ -122,9 +142,11 @@ class EventList(list):
         found = {}
         for e in self:
             stack = e.stack[:group_by_stack_n]
-            key = (e.key, str(e.input_shapes) if group_by_input_shape else "", *stack)
+            overload = e.overload_name if group_by_overload_name else ""
+            key = (e.key, overload, str(e.input_shapes) if group_by_input_shape else "", *stack)
             if key not in found:
                 found[key] = FunctionEventAvg(e.key)
+                found[key].overload_name = overload
                 found[key].stack = stack
             found[key].add(e)
         return EventList(found.values(), self._profile, self._profile_memory)
@@ -205,27 +227,49 @@ class EventList(list):
         return self.table()
 
 
-def _export(profile, path):
-    """The core writes by the ending of the name: .json for a trace, whatever the caller calls it."""
+def _in_torchs_words(event):
+    """An event of the core's trace: names, categories and arguments as readers of torch's traces look for them. None: it is none."""
+    category, args = event.get("cat"), event.get("args", {})
+    if event.get("ph") != "X":
+        return event
+    if not event["name"]:
+        return None  # a mark of ours, see _python_stack
+    if category in ("operator", "redispatch"):
+        event["name"] = event["name"].partition(".")[0]
+    event["cat"] = {"operator": "cpu_op", "range": "user_annotation"}.get(category, category)
+    if "shapes" in args:
+        args["Input Dims"] = _shapes_of(args["shapes"])
+    return event
+
+
+def _export(profile, path, metadata=()):
+    """As a trace for Chrome; the core writes by the ending of the name: pages and tables too."""
+    import json
     import os
     import shutil
     import tempfile
     path = os.fspath(path)
-    if path.endswith((".json", ".html", ".txt")):
+    if path.endswith((".html", ".txt")):
         profile.write(path)
         return
     folder = tempfile.mkdtemp()
     try:
         plain = os.path.join(folder, "trace.json")
         profile.write(plain)
-        if path.endswith(".gz"):
-            import gzip
-            with open(plain, "rb") as source, gzip.open(path, "wb") as target:
-                shutil.copyfileobj(source, target)
-        else:
-            shutil.copy(plain, path)
+        with open(plain, encoding="utf-8", errors="replace") as source:
+            trace = json.load(source)
     finally:
         shutil.rmtree(folder)
+    trace["traceEvents"] = [e for e in map(_in_torchs_words, trace["traceEvents"]) if e is not None]
+    trace.update(metadata)
+    text = json.dumps(trace)
+    if path.endswith(".gz"):
+        import gzip
+        with gzip.open(path, "wt", encoding="utf-8") as target:
+            target.write(text)
+    else:
+        with open(path, "w", encoding="utf-8") as target:
+            target.write(text)
 
 
 class profile:
@@ -235,7 +279,9 @@ class profile:
                  profile_memory=False, with_stack=False, with_modules=False, use_kineto=False, use_cpu=True,
                  experimental_config=None, acc_events=False, custom_trace_id_callback=None):
         self.enabled = enabled
-        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
+        self.record_shapes, self.profile_memory, self.with_stack = record_shapes or with_flops, profile_memory, with_stack
+        self.with_flops = with_flops
+        self.metadata = {}  # for the trace, beside its events
         self.entered = False
         self._recording = self._python = None
         self.function_events = None
@@ -259,6 +305,8 @@ class profile:
             self._python.stop()
         self._recording = _C._profiler_stop()
         events = [FunctionEvent(i, r) for i, r in enumerate(self._recording.events())]
+        for e in events if self.with_flops else ():
+            e.flops = _flops_of(e.name, e.input_shapes)
         if self._python is not None:
             for e, stack in zip(events, self._python.around(events)):
                 e.stack = stack
@@ -291,7 +339,7 @@ class profile:
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
         self._check_finished()
-        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n)
+        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def total_average(self):
         self._check_finished()
@@ -308,7 +356,7 @@ class profile:
 
     def export_chrome_trace(self, path):
         self._check_finished()
-        _export(self._recording, path)
+        _export(self._recording, path, self.metadata)
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
         self._check_finished()

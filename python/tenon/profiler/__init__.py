@@ -89,7 +89,8 @@ class profile:
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
         self.record_steps = schedule is not None
         self.on_trace_ready, self.record_shapes, self.profile_memory = on_trace_ready, record_shapes, profile_memory
-        self.with_stack = with_stack
+        self.with_stack, self.with_flops = with_stack, with_flops
+        self._metadata = {}
         self.step_num = 0
         self.profiler = None
         self._range = None
@@ -102,7 +103,8 @@ class profile:
         if self.current_action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
             if self.profiler is None or self._done:
                 self.profiler = _profiler.profile(record_shapes=self.record_shapes, profile_memory=self.profile_memory,
-                                                  with_stack=self.with_stack)
+                                                  with_stack=self.with_stack, with_flops=self.with_flops)
+                self.profiler.metadata = self._metadata
                 self.profiler.__enter__()
                 self._done = False
             if self.record_steps:
@@ -151,16 +153,28 @@ class profile:
         return self.profiler.function_events
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        return self.events().key_averages(group_by_input_shape, group_by_stack_n)
+        return self.events().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path):
-        self.events().export_chrome_trace(path)
+        self.events()
+        self.profiler.export_chrome_trace(path)
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
         self.profiler.export_stacks(path, metric)
 
     def add_metadata(self, key, value):
-        pass
+        """A text beside the events of the trace."""
+        self._metadata[key] = str(value)
 
     def add_metadata_json(self, key, value):
-        pass
+        """The same with a value in JSON."""
+        import json
+        self._metadata[key] = json.loads(value)
+
+    def toggle_collection_dynamic(self, enable, activities):
+        raise NotImplementedError("toggle_collection_dynamic: a recording cannot be interrupted; use a schedule, "
+                                  "or one profile for each part")
+
+    def export_memory_timeline(self, path, device=None):
+        raise NotImplementedError("export_memory_timeline: there is no timeline of categories of memory; "
+                                  "profile_memory=True gives each event what it allocated")
