@@ -221,12 +221,12 @@ TEST(a_binding_can_ask_for_the_cycle_before_the_limit_comes)
 {
     kit k = kit_open();
     tn_kernel kernel = TN_KERNEL_INIT(call_or_ask);
-    kernel.ctx = (void *)(uintptr_t)"t::y";
+    kernel.ctx = (void *)(uintptr_t) "t::y";
     kernel.name = "kernel of x";
     kernel.file = "mine.c";
     kernel.line = 7;
     ASSERT_OK(tn_library_def(k.defs, "x(Tensor x) -> Tensor", &kernel, NULL));
-    kernel.ctx = (void *)(uintptr_t)"t::x";
+    kernel.ctx = (void *)(uintptr_t) "t::x";
     kernel.name = "kernel of y";
     ASSERT_OK(tn_library_def(k.defs, "y(Tensor x) -> Tensor", &kernel, NULL));
     EXPECT_FAIL(TN_VALUE, "asked", kit_call("t::x", kit_keys(TN_KEY_CPU)));
