@@ -33,6 +33,8 @@ static struct {
     bool tried;
     bool ready;          /* it is mapped, and its header is written */
     bool is_child;       /* the file that TENON_RECORD names is the parent's */
+    uint32_t forked_by;  /* the thread that forks, … */
+    uint32_t n_forked;   /* … and how many threads there are then */
     _Atomic int process; /* whose record this is; 0: nobody's yet; -1: being put right */
     uint64_t used;       /* bytes handed out */
     dev_t device; /* of the file, with its number: a program that closes what it did not open may
@@ -433,6 +435,8 @@ static void free_block(tni_flight_thread *t)
     }
     if (atomic_exchange(&t->marks.interrupt, 0))
         atomic_fetch_sub(&tni_interrupts, 1);
+    if (record.ready && in_record(t))
+        HEAD->ended_calls += t->limit ? t->calls : 0;
     t->limit = 0;
     atomic_thread_fence(memory_order_release);
     t->live = 0;
@@ -611,10 +615,19 @@ static void copy_kept(char *to)
     h->text_nbytes = text;
 }
 
+/* A folder has two names and one for each folder in it: here, for each thread. 0: not known. */
+static uint32_t count_threads(void)
+{
+    struct stat st;
+    return stat("/proc/self/task", &st) == 0 && st.st_nlink > 2 ? (uint32_t)st.st_nlink - 2 : 0;
+}
+
 void tni_flight_before_fork(void)
 {
     tni_flight_names_lock();
     tni_mutex_lock_known(&record.lock, "the recorder's threads");
+    record.forked_by = (uint32_t)gettid();
+    record.n_forked = count_threads();
 }
 
 void tni_flight_after_fork(void)
@@ -648,6 +661,10 @@ static void part_from_parent(void)
     h->began = tni_coarse_ns();
     h->began_real = real_ns();
     h->alive_at = 0;
+    h->ended_calls = 0;
+    h->forked = 1;
+    h->forked_by = record.forked_by;
+    h->forked_from = record.n_forked ? record.n_forked - 1 : 0;
     h->ended = 0;
     if (fd >= 0) {
         munmap(to, record.used);

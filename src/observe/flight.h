@@ -25,7 +25,7 @@
 
 #define TNI_FLIGHT_MAGIC   "TENONREC"
 #define TNI_FLIGHT_NAME    "tenon-record" /* of the memfd */
-#define TNI_FLIGHT_VERSION 1
+#define TNI_FLIGHT_VERSION 2
 
 enum {
     TNI_FLIGHT_PAGE = 4096,
@@ -161,6 +161,11 @@ typedef struct tni_flight_header {
     char backends[16][16]; /* what claimed devices are called; "" for the usual name */
     uint64_t alive_at;     /* when the watchdog last looked; 0: none runs */
     uint64_t saved_at;     /* when this copy was made; 0: it is none */
+    uint64_t ended_calls;  /* outermost calls of threads that have ended */
+    uint32_t forked;       /* 1: the program is a child made by fork() */
+    uint32_t forked_by;    /* the thread of the parent that called it */
+    uint32_t forked_from;  /* how many other threads the parent had; none of them is here */
+    uint32_t reserved;
 } tni_flight_header;
 
 /* ---- writing ---- */

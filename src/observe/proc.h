@@ -11,10 +11,18 @@ bool tni_proc_read(const char *path, char *to, size_t n);
 bool tni_proc_line(const char *text, const char *name, const char **at);
 /* What process @p pid is called, without what a terminal would obey; "" when it is not there. */
 void tni_proc_name(int pid, char *to, size_t n);
+/* What a thread or process calls itself, by its status file: in a container that is another number
+ * than ours. 0 when it cannot be told. */
+uint32_t tni_proc_own_number(const char *status_path);
+/* Our number for a thread of @p pid that calls itself @p tid; the same one outside of containers.
+ * 0: it is not there. */
+uint32_t tni_proc_our_number(int pid, uint32_t tid);
 /* Whether it has a record that may be read; *in_operator: and a thread is in an operator. */
 bool tni_proc_has_record(int pid, bool *in_operator);
 /* Its first children into seen->children: those in an operator, those that have a record, others.
  */
 void tni_proc_children(int pid, tni_seen *seen);
+/* Whom its threads sleep for, and those of them that have no place in the record. */
+void tni_proc_sleepers(int pid, tni_seen *seen);
 
 #endif

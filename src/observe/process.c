@@ -42,9 +42,7 @@ bool tni_proc_line(const char *text, const char *name, const char **at)
     return false;
 }
 
-/* What a thread or process calls itself: in a container that is another number than ours. 0 when
- * it cannot be told. */
-static uint32_t own_number(const char *status_path)
+uint32_t tni_proc_own_number(const char *status_path)
 {
     char text[4096];
     const char *at;
@@ -88,7 +86,7 @@ static void find_records(int pid, DIR *dir, tni_process_records *out, bool *fore
     char path[64], link[256];
     struct dirent *entry;
     snprintf(path, sizeof path, "/proc/%d/status", pid);
-    uint32_t own = own_number(path);
+    uint32_t own = tni_proc_own_number(path);
     while ((entry = readdir(dir)) != NULL && out->n < TNI_PROCESS_RECORDS) {
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
@@ -231,8 +229,7 @@ static bool parse_stat(const char *text, char *state, uint64_t *ticks)
     return true;
 }
 
-/* Our number for a thread that calls itself @p tid; the same one outside of containers. */
-static uint32_t our_number(int pid, uint32_t tid)
+uint32_t tni_proc_our_number(int pid, uint32_t tid)
 {
     char path[96];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
@@ -243,7 +240,7 @@ static uint32_t our_number(int pid, uint32_t tid)
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
         snprintf(path, sizeof path, "/proc/%d/task/%.16s/status", pid, entry->d_name);
-        if (own_number(path) == tid)
+        if (tni_proc_own_number(path) == tid)
             found = (uint32_t)strtoul(entry->d_name, NULL, 10);
     }
     if (dir)
@@ -268,7 +265,7 @@ static uint32_t child_in(const char *text)
 static void look_at_thread(int pid, bool other_numbers, tni_seen_thread *t)
 {
     char path[96], text[1024];
-    uint32_t tid = other_numbers ? our_number(pid, t->block.tid) : t->block.tid;
+    uint32_t tid = other_numbers ? tni_proc_our_number(pid, t->block.tid) : t->block.tid;
     snprintf(path, sizeof path, "/proc/%d/task/%u/stat", pid, tid);
     uint64_t ticks;
     if (!tni_proc_read(path, text, sizeof text) || !parse_stat(text, &t->state, &ticks))
@@ -370,4 +367,5 @@ void tni_process_look(int pid, tni_seen *seen)
         seen->is_python = runs_python(pid);
     if (ask_children)
         tni_proc_children(pid, seen);
+    tni_proc_sleepers(pid, seen);
 }

@@ -15,6 +15,7 @@ enum {
     TNI_SEEN_RECENT = 8,  /* ended outermost calls, the newest first */
     TNI_SEEN_LAST = 4,    /* frames beyond the innermost */
     TNI_SEEN_CHILDREN = 8,
+    TNI_SEEN_OTHERS = 16,      /* threads without a place in the record that are described */
     TNI_SEEN_CYCLE_DEPTH = 24, /* frames that repeat are a cycle from here on */
 };
 
@@ -28,6 +29,29 @@ typedef struct tni_seen_child {
     bool in_operator; /* and a thread of it is in an operator or a backward pass now */
     char name[32];
 } tni_seen_child;
+
+/* Whom a thread sleeps for, see Note [What lies at a futex] in sleepers.c. */
+enum {
+    TNI_SLEEP_OTHER = 0, /* it does not sleep in a futex, or nobody may ask */
+    TNI_SLEEP_FUTEX,     /* who would wake it is not known */
+    TNI_SLEEP_LOST,      /* for a mutex of thread `of`, which is not there any more */
+    TNI_SLEEP_LOCK,      /* for a mutex that thread `of` has */
+    TNI_SLEEP_JOIN,      /* for the end of thread `of` */
+};
+typedef struct tni_sleep {
+    uint32_t kind;
+    uint32_t of;
+    uint64_t at;
+} tni_sleep;
+
+/* A thread of the process that has no place in the record: it never called Tenon. */
+typedef struct tni_seen_other {
+    uint32_t tid;
+    char state;
+    char comm[16];
+    char wchan[32];
+    tni_sleep sleep;
+} tni_seen_other;
 
 typedef struct tni_seen_thread {
     tni_flight_thread block;
@@ -48,6 +72,7 @@ typedef struct tni_seen_thread {
     int64_t syscall;      /* -1: not known */
     bool waits_for_child; /* in waitpid or the like */
     uint32_t child;       /* for which; 0: any, or not known */
+    tni_sleep sleep;
     uint64_t cpu_ns;
     uint64_t queued_ns; /* ready to run, and somebody else ran */
     /* Between two looks. */
@@ -80,6 +105,10 @@ typedef struct tni_seen {
     uint32_t n_children;                        /* may be more than are described */
     tni_seen_child children[TNI_SEEN_CHILDREN]; /* those that have a record first */
     char process_name[32];
+    bool knows_sleepers; /* the system was asked for what follows, and for each thread's sleep */
+    uint32_t n_others;   /* may be more than are described */
+    tni_seen_other others[TNI_SEEN_OTHERS];
+    uint64_t ended_calls; /* since the look before, by threads that have ended */
 } tni_seen;
 
 /* Copy the record behind @p fd, or the threads alone, without names. @retval TN_INVALID  it is no

@@ -49,6 +49,7 @@ static void add_head(tni_str *s, const tni_seen *seen)
         tni_str_addf(s, "record of %s, process %u", h->program, h->pid);
     tni_str_addf(s, ", Tenon %s, %u thread%s", h->library, seen->n_threads,
                  seen->n_threads == 1 ? "" : "s");
+    tni_add_others(s, seen, " and ");
     tni_add_for(s, seen, ", recorded ", h->began);
     if (seen->now_is_least)
         add_last_sign(s, seen);

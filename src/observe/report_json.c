@@ -208,6 +208,9 @@ void tni_report_json(tni_str *s, const tni_seen *seen, const tni_verdict *verdic
                  seen->damaged ? "true" : "false", h->ended);
     tni_str_addf(s, ", \"copies\": %u, \"unplaced\": %u", seen->n_copies + seen->n_unread,
                  h->n_unplaced);
+    if (seen->pid)
+        tni_str_addf(s, ", \"others\": %u, \"forked\": %s", seen->n_others,
+                     h->forked ? "true" : "false");
     if (!seen->pid)
         tni_str_addf(s, ", \"in_use\": %s, \"seconds_are_least\": %s",
                      seen->in_use ? "true" : "false", seen->now_is_least ? "true" : "false");

@@ -85,7 +85,7 @@ static const tni_flight_pass *inner_pass(const tni_seen_thread *t)
     return t->block.passes[n - 1].id ? &t->block.passes[n - 1] : NULL;
 }
 
-static void add_thread(tni_str *s, const tni_seen_thread *t)
+void tni_add_thread(tni_str *s, const tni_seen_thread *t)
 {
     tni_str_addf(s, "thread %u", t->block.tid);
     const char *name = t->comm[0] ? t->comm : t->block.name;
@@ -93,8 +93,7 @@ static void add_thread(tni_str *s, const tni_seen_thread *t)
         tni_str_addf(s, " (%s)", name);
 }
 
-/* "inside the kernel of my::op (kernel slow, slow.c:3)" */
-static void add_place(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
+void tni_add_place(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
 {
     const tni_flight_frame *f = innermost(t);
     const tni_flight_pass *pass = inner_pass(t);
@@ -125,7 +124,7 @@ static void add_place(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
         tni_str_addf(s, ", in %s", code->text);
 }
 
-static uint64_t thread_since(const tni_seen_thread *t)
+uint64_t tni_thread_since(const tni_seen_thread *t)
 {
     if (waits(t) && t->block.marks.wait.since)
         return t->block.marks.wait.since;
@@ -139,7 +138,7 @@ static uint64_t thread_since(const tni_seen_thread *t)
 /* @p before: what stands between it and the words before, when it is known. */
 static void add_for(tni_str *s, const tni_seen *seen, const tni_seen_thread *t, const char *before)
 {
-    tni_add_for(s, seen, before[0] ? ", " : " ", thread_since(t));
+    tni_add_for(s, seen, before[0] ? ", " : " ", tni_thread_since(t));
 }
 
 /* ---- judging ---- */
@@ -174,9 +173,9 @@ static void judge_deadlock(const tni_seen *seen, uint32_t start, tni_verdict *v)
     int at = tni_find_holder(seen, first);
     if (at == (int)start) {
         tni_str_add(&v->text, "deadlock with itself: ");
-        add_thread(&v->text, first);
+        tni_add_thread(&v->text, first);
         tni_str_add(&v->text, ", ");
-        add_place(&v->text, seen, first);
+        tni_add_place(&v->text, seen, first);
         tni_str_add(&v->text, ", waits for ");
         tni_add_mark(&v->text, &first->block.marks.wait);
         if (first->block.marks.wait.kind == TNI_WAIT_THREAD) {
@@ -196,9 +195,9 @@ static void judge_deadlock(const tni_seen *seen, uint32_t start, tni_verdict *v)
     const tni_seen_thread *t = first;
     for (uint32_t steps = 0; steps <= seen->n_threads; steps++) {
         at = tni_find_holder(seen, t);
-        add_thread(&v->text, t);
+        tni_add_thread(&v->text, t);
         tni_str_add(&v->text, ", ");
-        add_place(&v->text, seen, t);
+        tni_add_place(&v->text, seen, t);
         tni_str_add(&v->text, ", waits for ");
         tni_add_mark(&v->text, &t->block.marks.wait);
         if (at < 0 || at == (int)start)
@@ -216,7 +215,7 @@ static void judge_recursion(const tni_seen *seen, const tni_seen_thread *t, uint
                             tni_verdict *v)
 {
     char room[24];
-    add_thread(&v->text, t);
+    tni_add_thread(&v->text, t);
     tni_str_addf(&v->text, " nests dispatches %u deep in a cycle: ", t->depth);
     for (uint32_t i = 0; i <= period; i++) {
         const tni_flight_frame *f = &t->frames[t->n_frames - 1 - period + i];
@@ -236,7 +235,7 @@ static void judge_nested_passes(const tni_seen *seen, const tni_seen_thread *t, 
     char room[24];
     const tni_flight_pass *pass = &t->block.passes[TNI_FLIGHT_PASSES - 1];
     const tni_mark *code = tni_seen_code(t);
-    add_thread(&v->text, t);
+    tni_add_thread(&v->text, t);
     tni_str_addf(&v->text, " nests backward passes %u deep", t->block.n_passes);
     if (pass->id && pass->running_name)
         tni_str_addf(&v->text, ", in node %s",
@@ -294,16 +293,16 @@ static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdi
             ? TNI_VERDICT_LOCK
         : t->block.marks.callout ? TNI_VERDICT_CALLOUT
                                  : TNI_VERDICT_WAIT;
-    add_thread(&v->text, t);
+    tni_add_thread(&v->text, t);
     tni_str_add(&v->text, ", ");
-    add_place(&v->text, seen, t);
+    tni_add_place(&v->text, seen, t);
     tni_str_add(&v->text, ", waits for ");
     tni_add_mark(&v->text, wait);
     add_for(&v->text, seen, t, "");
     const tni_seen_thread *suspect = holder ? NULL : find_suspect(seen, t);
     if (suspect) {
         tni_str_add(&v->text, "; ");
-        add_thread(&v->text, suspect);
+        tni_add_thread(&v->text, suspect);
         tni_str_addf(&v->text, " may hold it: it %s%s",
                      suspect->state == 'R' ? "runs" : "sleeps in ",
                      suspect->state == 'R' ? "" : suspect->wchan);
@@ -313,6 +312,8 @@ static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdi
                      suspect->block.tid);
         return;
     }
+    if (!holder && t->sleep.kind == TNI_SLEEP_LOST && tni_add_fork(v, seen, &t->sleep))
+        return;
     if (!holder) {
         tni_str_addf(&v->text, "; nobody that the record knows %s it",
                      wait->kind == TNI_WAIT_EVENT ? "brings" : "holds");
@@ -327,7 +328,7 @@ static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdi
         return;
     }
     tni_str_add(&v->text, wait->kind == TNI_WAIT_POOL ? ": " : "; it is held up by ");
-    add_thread(&v->text, holder);
+    tni_add_thread(&v->text, holder);
     if (holder->starved) {
         v->kind = TNI_VERDICT_STARVED;
         tni_str_add(&v->text, ", which is ready to run, and others have the processors");
@@ -345,7 +346,7 @@ static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdi
         return;
     }
     tni_str_add(&v->text, ", ");
-    add_place(&v->text, seen, holder);
+    tni_add_place(&v->text, seen, holder);
     tni_str_addf(&v->next, "thread %u must go on first: look at its frames below",
                  holder->block.tid);
 }
@@ -354,7 +355,7 @@ static void judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdi
 static int find_crowded(const tni_seen *seen, const tni_seen_thread *t)
 {
     const uint64_t long_ago = 10000000000u;
-    uint64_t since = thread_since(t);
+    uint64_t since = tni_thread_since(t);
     if (!t->alive || t->cpu < 0 || is_busy(t) || (since && seen->now > since + long_ago))
         return -1;
     for (uint32_t i = 0; i < seen->n_threads; i++) {
@@ -399,24 +400,59 @@ static void add_failure(tni_verdict *v, const tni_seen *seen, const tni_flight_f
                           "returns");
 }
 
+/* Tenon's own kernels come back: they are there for good, what a program registers is not. */
+static bool is_own_kernel(const tni_seen *seen, const tni_seen_thread *t)
+{
+    const tni_flight_frame *f = innermost(t);
+    const tni_mark *code = tni_seen_code(t);
+    if (!f || f->stage != TNI_STAGE_INSIDE || t->block.marks.callout ||
+        (code && code->since >= tni_thread_since(t)))
+        return false;
+    const tni_flight_name *e = tni_seen_entry(seen, TNI_NAME_KERNEL, f->kernel);
+    return e && !e->room;
+}
+
+/* ", on float32[3, 4], float32[4, 5]", of the innermost call that has them */
+static void add_shapes(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
+{
+    uint32_t i = t->n_frames;
+    while (i > 0 && !t->frames[i - 1].tensors)
+        i--;
+    bool first = true;
+    for (int k = 0; i > 0 && k < TNI_FLIGHT_TENSORS; k++) {
+        if (!(t->frames[i - 1].tensors & 1u << k))
+            continue;
+        tni_str_add(s, first ? ", on " : ", ");
+        tni_add_tensor(s, seen, &t->frames[i - 1].tensor[k]);
+        first = false;
+    }
+}
+
+static const char computing_next[] = "nothing hangs so far: this kernel is Tenon's own; if it "
+                                     "takes longer than these sizes explain, "
+                                     "look again, or --native shows where";
+
 /* Not moved, no mark says why: what the system knows decides. */
 static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
 {
     const tni_flight_frame *f = innermost(t);
-    bool busy = is_busy(t);
+    bool busy = is_busy(t), computes = busy && is_own_kernel(seen, t);
     v->kind = t->block.marks.callout             ? TNI_VERDICT_CALLOUT
               : !f && !inner_pass(t)             ? TNI_VERDICT_CALLOUT
               : f && f->stage < TNI_STAGE_INVOKE ? TNI_VERDICT_DISPATCHER
+              : f && computes                    ? TNI_VERDICT_COMPUTING
               : f && busy                        ? TNI_VERDICT_SPINNING
               : f && t->alive                    ? TNI_VERDICT_BLOCKED
               : f                                ? TNI_VERDICT_KERNEL
                                                  : TNI_VERDICT_PASS;
-    add_thread(&v->text, t);
+    tni_add_thread(&v->text, t);
     tni_str_addf(&v->text, " %s", !t->alive ? "was at work" : busy ? "is busy" : "sleeps");
     if (t->alive && !busy && t->wchan[0])
         tni_str_addf(&v->text, " in %s", t->wchan);
     tni_str_add(&v->text, ", ");
-    add_place(&v->text, seen, t);
+    tni_add_place(&v->text, seen, t);
+    if (computes)
+        add_shapes(&v->text, seen, t);
     add_for(&v->text, seen, t, ",");
     if (t->cpu >= 0)
         tni_str_addf(&v->text, " (%.0f %% of a processor)", 100 * (t->cpu > 1 ? 1 : t->cpu));
@@ -425,6 +461,8 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
         judge_child(seen, t, child, v);
         return;
     }
+    if (!busy && tni_add_fork(v, seen, &t->sleep))
+        return;
     const tni_flight_frame *last = tni_last_inside(t);
     if (last && last->status) {
         tni_str_add(&v->text, "; what it calls from there fails, ");
@@ -444,13 +482,16 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
                                   ? "py-spy dump, or --native, shows the line where it is"
                                   : "mark its waits with tn_wait_begin to see for what");
         break;
+    case TNI_VERDICT_COMPUTING:
+        tni_str_add(&v->next, computing_next);
+        break;
     case TNI_VERDICT_SPINNING:
         tni_str_add(&v->next,
                     "look for a loop in that kernel; --native, or gdb -p, shows the line; "
                     "if it is only slow, look again: the time above then begins anew");
         break;
     case TNI_VERDICT_BLOCKED:
-        tni_str_add(&v->next, "the kernel waits for something of its own: --native shows where; "
+        tni_str_add(&v->next, "what the kernel waits for is not known: --native shows where; "
                               "mark its locks with tn_wait_begin and tn_hold_begin to see whose");
         break;
     default:
@@ -470,7 +511,7 @@ bool tni_must_look_again(const tni_seen *seen, uint64_t ns)
         return false;
     for (uint32_t i = 0; i < seen->n_threads; i++) {
         const tni_seen_thread *t = &seen->threads[i];
-        uint64_t since = thread_since(t);
+        uint64_t since = tni_thread_since(t);
         bool starved = t->starved && !only_looks_starved(t);
         if ((is_stuck(t, true) || (waits(t) && !t->moved)) && !starved && t->alive &&
             (!since || seen->now < since + ns))
@@ -494,7 +535,7 @@ static void judge_progress(const tni_seen *seen, const tni_seen_thread *t, tni_v
     const tni_flight_frame *last = tni_last_inside(t);
     char room[24];
     v->kind = TNI_VERDICT_PROGRESS;
-    add_thread(&v->text, t);
+    tni_add_thread(&v->text, t);
     tni_str_addf(&v->text, " makes progress: %llu outermost calls so far",
                  (unsigned long long)t->block.calls);
     if (all_failed(t)) {
@@ -524,6 +565,7 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
     uint32_t period = t->depth >= TNI_SEEN_CYCLE_DEPTH ? tni_seen_cycle(t) : 0;
     v->tid = t->block.tid;
     bool stands = !(two_looks && t->moved);
+    bool sleeps = is_stuck(t, two_looks) && !t->block.marks.is_worker && !is_busy(t);
     int other;
     if (waits(t) && stands && in_cycle(seen, i)) {
         v->kind = TNI_VERDICT_DEADLOCK;
@@ -538,27 +580,31 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
         judge_wait(seen, t, v);
     } else if ((is_stuck(t, two_looks) || (waits(t) && stands)) && t->starved) {
         v->kind = TNI_VERDICT_STARVED;
-        add_thread(&v->text, t);
+        tni_add_thread(&v->text, t);
         tni_str_add(&v->text, " is ready to run, and others have the processors: ");
-        add_place(&v->text, seen, t);
+        tni_add_place(&v->text, seen, t);
         tni_str_add(&v->next, starved_next);
+    } else if (sleeps && tni_sleeps_in_cycle(seen, t)) {
+        (void)tni_judge_sleep(seen, t, v);
     } else if (is_stuck(t, two_looks) && (other = find_crowded(seen, t)) >= 0) {
         v->kind = TNI_VERDICT_STARVED;
-        add_thread(&v->text, t);
+        tni_add_thread(&v->text, t);
         tni_str_addf(&v->text, " sleeps%s%s, ", t->wchan[0] ? " in " : "", t->wchan);
-        add_place(&v->text, seen, t);
+        tni_add_place(&v->text, seen, t);
         add_for(&v->text, seen, t, ",");
         tni_str_add(&v->text, "; it may wait for ");
-        add_thread(&v->text, &seen->threads[other]);
+        tni_add_thread(&v->text, &seen->threads[other]);
         tni_str_add(&v->text, ", which is ready to run, and others have the processors");
         tni_str_add(&v->next, starved_next);
+    } else if (sleeps && tni_judge_sleep(seen, t, v)) {
+        v->tid = t->block.tid;
     } else if (is_stuck(t, two_looks) && !t->block.marks.is_worker) {
         judge_stuck(seen, t, v);
     } else if (two_looks && t->moved && (t->depth || t->block.calls)) {
         judge_progress(seen, t, v);
     } else if (t->alive && t->cpu >= 0 && is_busy(t)) {
         v->kind = TNI_VERDICT_BETWEEN;
-        add_thread(&v->text, t);
+        tni_add_thread(&v->text, t);
         tni_str_add(&v->text, " is busy between two calls, outside of Tenon");
         tni_str_add(&v->next, "the program's own code runs: --native, or its own profiler");
     } else {
@@ -621,6 +667,9 @@ static void judge_idle(const tni_seen *seen, tni_verdict *v)
         tni_str_add(&v->text, " ago");
     }
     const tni_seen_child *child = seen->n_children ? &seen->children[0] : NULL;
+    tni_add_others(&v->text, seen, "; there are also ");
+    if (tni_add_lonely_fork(v, seen))
+        return;
     if (child && child->has_record)
         tni_str_addf(&v->next,
                      "its child %u uses Tenon, too, and may be what it waits for: "
@@ -671,7 +720,16 @@ void tni_judge(const tni_seen *seen, bool two_looks, tni_verdict *out)
             tni_verdict_clear(&v);
         }
     }
-    if (out->kind >= TNI_VERDICT_PROGRESS && out->kind != TNI_VERDICT_IDLE)
+    if (out->kind > TNI_VERDICT_PROGRESS && seen->ended_calls) {
+        tni_verdict_clear(out);
+        out->kind = TNI_VERDICT_PROGRESS;
+        tni_str_addf(&out->text,
+                     "threads come and go and make progress: %llu outermost calls between the "
+                     "looks, by threads that have ended",
+                     (unsigned long long)seen->ended_calls);
+        tni_str_add(&out->next, "nothing hangs; if it is slow, look again or profile");
+    }
+    if (out->kind >= TNI_VERDICT_COMPUTING && out->kind != TNI_VERDICT_IDLE)
         add_waiting_parent(seen, out);
     if (out->kind != TNI_VERDICT_IDLE) {
         if (!seen->pid && !seen->in_use && seen->head.ended != 1 && out->text.n)

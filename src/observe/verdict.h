@@ -22,6 +22,7 @@
     X(KERNEL, "kernel")           /* in a kernel when the record stopped */                   \
     X(DISPATCHER, "dispatcher")   /* in a stage of the dispatcher */                          \
     X(PASS, "pass")               /* in a node of a backward pass, outside of operators */    \
+    X(COMPUTING, "computing")     /* busy in a kernel of Tenon's own: nothing hangs so far */ \
     X(PROGRESS, "progress")       /* calls come and go */                                     \
     X(STARVED, "starved")         /* could go on, and gets no processor */                    \
     X(BETWEEN, "between")         /* busy, but not in an operator */                          \
@@ -67,6 +68,12 @@ void tni_add_keys(tni_str *s, const tni_seen *seen, uint64_t keys);
 void tni_add_key(tni_str *s, const tni_seen *seen, unsigned slot);
 /* "kernel NAME (FILE:LINE)" */
 void tni_add_kernel(tni_str *s, const tni_seen *seen, const tni_flight_frame *frame);
+/* "thread 4242 (train)" */
+void tni_add_thread(tni_str *s, const tni_seen_thread *t);
+/* "inside the kernel of my::op (kernel slow, slow.c:3)" */
+void tni_add_place(tni_str *s, const tni_seen *seen, const tni_seen_thread *t);
+/* When what the thread is in or waits for began; 0: not known. */
+uint64_t tni_thread_since(const tni_seen_thread *t);
 /* When frame @p i of the thread began: its own stamp, or that of the nearest call around it. */
 uint64_t tni_frame_since(const tni_seen_thread *t, uint32_t i);
 /* Length of the cycle that the innermost frames run through, 0 when they do not repeat. */
@@ -75,5 +82,20 @@ uint32_t tni_seen_cycle(const tni_seen_thread *t);
 const tni_seen_child *tni_find_child(const tni_seen *seen, const tni_seen_thread *t);
 /* The threads that keep @p waiting from going on: index into seen->threads, or -1. */
 int tni_find_holder(const tni_seen *seen, const tni_seen_thread *waiting);
+
+/* ---- verdict_sleep.c: what is known by the sleep of a thread, without marks ---- */
+
+/* A thread that does not move sleeps for a lock that another thread has, or for the end of one.
+ * False: nothing is known, and nothing was said. */
+bool tni_judge_sleep(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v);
+/* Whether those that @p t sleeps for sleep for @p t in the end. */
+bool tni_sleeps_in_cycle(const tni_seen *seen, const tni_seen_thread *t);
+/* "; this is a child of fork() …", where a lock of a thread that is not here may be what @p sleep
+ * is for; false when it cannot. */
+bool tni_add_fork(tni_verdict *v, const tni_seen *seen, const tni_sleep *sleep);
+/* The same of a process whose one thread sleeps outside of operators. */
+bool tni_add_lonely_fork(tni_verdict *v, const tni_seen *seen);
+/* "and 2 threads without Tenon, sleeping in futex_do_wait"; nothing where there are none. */
+void tni_add_others(tni_str *s, const tni_seen *seen, const char *before);
 
 #endif

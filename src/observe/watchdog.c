@@ -137,6 +137,7 @@ static void tell(const tn_watchdog_opts *opts, const tni_seen *before, uint64_t 
         return;
     tni_process_look((int)getpid(), &seen);
     tni_proc_children((int)getpid(), &seen);
+    tni_proc_sleepers((int)getpid(), &seen);
     tni_seen_compare(before, &seen, ns_between);
     tni_verdict verdict;
     tni_judge(&seen, true, &verdict);
@@ -243,7 +244,7 @@ static bool rest(uint64_t serial, double seconds)
 static void *watch(void *arg)
 {
     uint64_t serial = (uint64_t)(uintptr_t)arg;
-    pthread_setname_np(pthread_self(), "tenon-watch");
+    pthread_setname_np(pthread_self(), TNI_WATCHDOG_NAME);
     tni_native_prepare();
     am_dog = true;
     lock_dog();

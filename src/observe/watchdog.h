@@ -6,6 +6,9 @@
 #include "tenon/recorder.h"
 #include "base/status.h"
 
+/* What its thread is called. */
+#define TNI_WATCHDOG_NAME "tenon-watch"
+
 /* How a thread is asked to stop: the dispatcher's business. See tni_flight_request. */
 void tni_watchdog_set_interrupt(void (*fn)(uint32_t tid, uint64_t request));
 /* The program exits. Once the watchdog has said that it ends it, nothing else does: this does not

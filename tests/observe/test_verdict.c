@@ -71,6 +71,43 @@ TEST(a_thread_that_runs_in_a_kernel_is_busy_also_where_it_gets_a_part_of_a_proce
     expect_verdict(&p, TNI_VERDICT_SPINNING, "thread 10 is busy, inside the kernel");
 }
 
+TEST(a_thread_that_is_busy_in_a_kernel_of_tenon_computes)
+{
+    program p;
+    begin(&p);
+    tni_flight_name kernel = {.address = 7, .kind = TNI_NAME_KERNEL};
+    p.seen.n_threads = 1;
+    p.seen.names = &kernel;
+    p.seen.n_names = 1;
+    stands(&p, 0, 'R', 0.9);
+    p.frames[0].kernel = 7;
+    p.frames[0].tensors = 1;
+    p.frames[0].tensor[0] = (tni_flight_tensor){.ndim = 1, .dtype = TN_DTYPE_F32, .sizes = {9}};
+    expect_verdict(&p, TNI_VERDICT_COMPUTING, ", on float32[9], for 1.00 s");
+    kernel.room = 64; /* one that can be taken away again: the program's */
+    expect_verdict(&p, TNI_VERDICT_SPINNING, "thread 10 is busy, inside the kernel");
+    kernel.room = 0;
+    p.threads[0].block.marks.callout = 1;
+    expect_verdict(&p, TNI_VERDICT_CALLOUT, "thread 10 is busy");
+}
+
+TEST(a_sleep_that_has_just_begun_is_not_what_a_thread_is_stuck_on)
+{
+    program before, p;
+    begin(&before);
+    begin(&p);
+    before.seen.knows_sleepers = p.seen.knows_sleepers = true;
+    p.threads[0].sleep = (tni_sleep){TNI_SLEEP_LOCK, 11, 64};
+    p.threads[1].sleep = (tni_sleep){TNI_SLEEP_LOCK, 10, 128};
+    before.threads[0].sleep = p.threads[0].sleep;
+    before.threads[1].sleep = p.threads[1].sleep;
+    tni_seen_compare(&before.seen, &p.seen, SECOND);
+    expect_verdict(&p, TNI_VERDICT_DEADLOCK, "waits for a lock that thread 11 holds; thread 11");
+    before.threads[1].sleep.at = 256;
+    tni_seen_compare(&before.seen, &p.seen, SECOND);
+    expect_verdict(&p, TNI_VERDICT_LOCK, "waits for a lock that another thread holds");
+}
+
 TEST(a_thread_that_is_ready_and_gets_no_processor_does_not_hang)
 {
     program p;

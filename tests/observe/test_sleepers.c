@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/observe/test_sleepers.c: who holds a lock that nobody has marked, and whose end is waited
+ * for: known by what lies where a thread sleeps. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "kit.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t first;
+
+/* The system may forbid to look into a child of one's own. */
+static bool may_read(pid_t pid)
+{
+    char here;
+    struct iovec to = {&here, 1}, from = {&lock, 1};
+    return process_vm_readv(pid, &to, 1, &from, 1, 0) == 1 || errno != EPERM;
+}
+
+static void expect_report(void (*fn)(void *arg), const char *wanted, const char *kind)
+{
+    pid_t child = kit_begin(fn, NULL);
+    if (!may_read(child)) {
+        test_note("the system does not let a parent read its child: nothing to see");
+        kit_end(child);
+        return;
+    }
+    char *text = kit_report_with(child, false, wanted);
+    EXPECT_CONTAINS(text, wanted);
+    tn_string_free(text);
+    text = kit_report_with(child, true, kind);
+    EXPECT_CONTAINS(text, kind);
+    tn_string_free(text);
+    kit_end(child);
+}
+
+static tn_status takes_lock(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call, (void)args, (void)rets;
+    kit_ready();
+    pthread_mutex_lock(&lock);
+    return TN_OK;
+}
+
+static void calls_with_lock(void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&lock);
+    (void)!kit_call(kit_op("takes", TN_KEY_CPU, takes_lock), kit_ones(TN_CPU));
+}
+
+TEST(a_thread_that_waits_for_a_lock_that_its_caller_took_is_a_deadlock)
+{
+    expect_report(calls_with_lock, "waits for a lock that it holds itself (a caller took it)",
+                  "\"kind\": \"deadlock\"");
+}
+
+static void *holds(void *arg)
+{
+    pthread_mutex_lock(&lock);
+    pthread_barrier_wait(arg);
+    kit_stay();
+    return NULL;
+}
+
+static void calls_beside_holder(void *arg)
+{
+    (void)arg;
+    pthread_t thread;
+    pthread_barrier_t both;
+    pthread_barrier_init(&both, NULL, 2);
+    if (pthread_create(&thread, NULL, holds, &both) != 0)
+        _exit(1);
+    pthread_barrier_wait(&both);
+    (void)!kit_call(kit_op("takes", TN_KEY_CPU, takes_lock), kit_ones(TN_CPU));
+}
+
+TEST(the_holder_of_a_lock_is_named_also_when_it_never_called_tenon)
+{
+    expect_report(calls_beside_holder, "waits for a lock that another thread holds",
+                  "\"kind\": \"lock\"");
+    expect_report(calls_beside_holder, "without Tenon, which sleeps", "\"kind\": \"lock\"");
+    expect_report(calls_beside_holder, " without Tenon, ", "\"others\": ");
+}
+
+static void *waits_for_first(void *arg)
+{
+    (void)arg;
+    pthread_join(first, NULL);
+    return NULL;
+}
+
+static void *wants_lock(void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&lock);
+    return NULL;
+}
+
+static void *(*inner)(void *);
+
+static tn_status waits_for_thread(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call, (void)args, (void)rets;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, inner, NULL) != 0)
+        _exit(1);
+    kit_ready();
+    pthread_join(thread, NULL);
+    return TN_OK;
+}
+
+static void calls_what_joins(void *arg)
+{
+    (void)arg;
+    first = pthread_self();
+    pthread_mutex_lock(&lock);
+    (void)!kit_call(kit_op("joins", TN_KEY_CPU, waits_for_thread), kit_ones(TN_CPU));
+}
+
+TEST(threads_that_wait_for_each_other_are_a_deadlock_of_both)
+{
+    inner = waits_for_first;
+    expect_report(calls_what_joins, "without Tenon, waits for the end of thread ",
+                  "\"kind\": \"deadlock\"");
+    inner = wants_lock;
+    expect_report(calls_what_joins, "without Tenon, waits for a lock that thread ",
+                  "\"kind\": \"deadlock\"");
+}
+
+/* What forks reads the number of the child here. */
+static int numbers[2];
+
+static void forks_beside_holder(void *arg)
+{
+    (void)arg;
+    pthread_t thread;
+    pthread_barrier_t both;
+    tn_tensor *x = kit_ones(TN_CPU); /* there is a record now */
+    pthread_barrier_init(&both, NULL, 2);
+    if (pthread_create(&thread, NULL, holds, &both) != 0)
+        _exit(1);
+    pthread_barrier_wait(&both);
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)!kit_call(kit_op("takes", TN_KEY_CPU, takes_lock), x);
+        _exit(0);
+    }
+    (void)!write(numbers[1], &child, sizeof child);
+    kit_stay();
+}
+
+TEST(in_a_child_of_fork_a_lock_of_a_thread_that_only_the_parent_had_is_told)
+{
+    pid_t grandchild = 0;
+    ASSERT(pipe(numbers) == 0);
+    pid_t child = kit_begin(forks_beside_holder, NULL);
+    ASSERT(read(numbers[0], &grandchild, sizeof grandchild) == sizeof grandchild);
+    const char *wanted = may_read(grandchild) ? "which is not there" : "this is a child of fork()";
+    char *text = kit_report_with(grandchild, false, wanted);
+    EXPECT_CONTAINS(text, wanted);
+    EXPECT_CONTAINS(text, "this is a child of fork(); its parent had ");
+    EXPECT_CONTAINS(text, "; a lock that one of them held then is never given back");
+    EXPECT_CONTAINS(text, "inside the kernel of kit::takes");
+    tn_string_free(text);
+    kill(grandchild, SIGKILL);
+    kit_end(child);
+    close(numbers[0]);
+    close(numbers[1]);
+}
+
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static volatile bool waits_on = true;
+
+static tn_status waits_for_condition(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call, (void)args, (void)rets;
+    kit_ready();
+    pthread_mutex_lock(&lock);
+    while (waits_on)
+        pthread_cond_wait(&never, &lock);
+    return TN_OK;
+}
+
+static void calls_what_waits(void *arg)
+{
+    (void)arg;
+    (void)!kit_call(kit_op("condition", TN_KEY_CPU, waits_for_condition), kit_ones(TN_CPU));
+}
+
+TEST(of_what_does_not_look_like_a_mutex_nothing_is_said)
+{
+    expect_report(calls_what_waits, "what the kernel waits for is not known",
+                  "\"kind\": \"blocked\"");
+}
+
+static void *calls_once(void *arg)
+{
+    tn_tensor *y = NULL;
+    if (tn_neg(arg, &y) == TN_OK)
+        tn_tensor_unref(y);
+    return NULL;
+}
+
+static void starts_short_threads(void *arg)
+{
+    (void)arg;
+    tn_tensor *x = kit_ones(TN_CPU);
+    kit_ready();
+    for (;;) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, calls_once, x) == 0)
+            pthread_join(thread, NULL);
+    }
+}
+
+TEST(calls_of_threads_that_have_ended_are_progress)
+{
+    expect_report(starts_short_threads, "make", "\"kind\": \"progress\"");
+}
