@@ -158,5 +158,6 @@ tn_status tni_composite_softshrink(tn_tensor *self, tn_scalar lambd, tn_tensor *
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *beyond = tnx_sub(self, tnx_clamp(self, &low, &high), tn_int(1));
     /* What is within is a zero of the sign that it had. */
-    return tni_leave(scope, tnx_copysign(beyond, tnx_detach(self)), out);
+    tn_tensor *plain = tnx_detach(self), *within = tnx_le_scalar(tnx_abs(plain), lambd);
+    return tni_leave(scope, tnx_where(within, tnx_mul_scalar(plain, tn_int(0)), beyond), out);
 }
