@@ -253,10 +253,10 @@ static void convert_times(tn_profile *p, const tni_prof_clock *clock)
             high = parent->start + parent->duration;
         }
         int64_t from = (int64_t)(item->start - clock->first_tick);
-        uint64_t end_tick = item->unfinished ? clock->last_tick : item->duration;
-        int64_t to = (int64_t)(end_tick - clock->first_tick);
+        int64_t to = (int64_t)(item->duration - clock->first_tick);
         uint64_t start = from > 0 ? (uint64_t)((double)from * scale) : 0;
         uint64_t end = to > 0 ? (uint64_t)((double)to * scale) : 0;
+        end = item->unfinished ? ns : end; /* so far: without what rounding would take */
         start = start < low ? low : start > high ? high : start;
         end = end < start ? start : end > high ? high : end;
         item->start = start;
