@@ -151,7 +151,7 @@ def large(args, out):
         floors_of = lambda row: [f"{row}@{name}" for name in ("memory", "openblas", "onednn")]  # noqa: E731
         steps = [step + (name,) for step in steps for row in args.rows.split(",")
                  for name in (floors_of(row) if step[1] is floors else [row])
-                 if (row in TRAINING) == ("train" in os.path.basename(step[0]))]
+                 if step[1] is floors or (row in TRAINING) == ("train" in os.path.basename(step[0]))]
     rounds(steps, max(1, args.rounds // 2))
     peer_name, table = peer_version(args), []
     setting = ", ".join(f"{k}={v}" for k, v in peer_env.items() if k != "LD_LIBRARY_PATH")

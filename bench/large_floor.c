@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Floors: what the machine's memory gives, and what the libraries give when called directly. With
- * OpenMP threads, as these libraries are meant to be run. */
+/* Floors: what the machine's memory gives, and what the libraries give when called directly; of a
+ * training step, its matrix products. With OpenMP threads, as these libraries are meant to be run.
+ */
 #define BENCH_SAMPLES   5
 #define BENCH_SAMPLE_NS 2e7
 #define BENCH_FIRST     1
@@ -56,6 +57,51 @@ static float sum(const float *a)
 
 static volatile float sink;
 
+/* ---- the matrix products of a training step, and nothing else of it ---- */
+
+#if BENCH_ONEDNN
+/* out[m, n] = a[m, k] b[k, n] */
+static void product(const float *a, const float *b, float *out, int64_t m, int64_t n, int64_t k)
+{
+    dnnl_sgemm('N', 'N', m, n, k, 1, a, k, b, n, 0, out, n);
+}
+
+/* A linear layer, forward and backward; the first layer needs no gradient of its input. */
+static void linear(const float *a, const float *b, float *c, int64_t rows, int64_t in, int64_t out,
+                   int first)
+{
+    product(a, b, c, rows, out, in);
+    product(a, b, c, out, in, rows);
+    if (!first)
+        product(a, b, c, rows, in, out);
+}
+
+static void mlp_step(const float *a, const float *b, float *c)
+{
+    linear(a, b, c, 64, 784, 512, 1);
+    linear(a, b, c, 64, 512, 512, 0);
+    linear(a, b, c, 64, 512, 10, 0);
+}
+
+/* 4 texts of 256 tokens, 6 layers, 384 wide, 6 heads of 64. Attention: two products forward and
+ * four backward a head, of the half of the scores that a causal mask leaves. */
+static void gpt_step(const float *a, const float *b, float *c)
+{
+    enum { TOKENS = 4 * 256, WIDE = 384, HEADS = 4 * 6 };
+    for (int layer = 0; layer < 6; layer++) {
+        linear(a, b, c, TOKENS, WIDE, 3 * WIDE, 0);
+        linear(a, b, c, TOKENS, WIDE, WIDE, 0);
+        linear(a, b, c, TOKENS, WIDE, 4 * WIDE, 0);
+        linear(a, b, c, TOKENS, 4 * WIDE, WIDE, 0);
+        for (int head = 0; head < 3 * HEADS; head++) {
+            product(a, b, c, 256, 128, 64);
+            product(a, b, c, 256, 64, 128);
+        }
+    }
+    linear(a, b, c, TOKENS, WIDE, 65, 0);
+}
+#endif
+
 int main(int argc, char **argv)
 {
     const char *only = argc > 1 ? argv[1] : NULL;
@@ -77,5 +123,9 @@ int main(int argc, char **argv)
         BENCH(name, dnnl_sgemm('N', 'N', n, n, n, 1, a, n, b, n, 0, c, n););
 #endif
     }
+#if BENCH_ONEDNN
+    BENCH("mlp_train_step_B64@onednn", mlp_step(a, b, c););
+    BENCH("char_gpt_train_step@onednn", gpt_step(a, b, c););
+#endif
     return 0;
 }
