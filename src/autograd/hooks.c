@@ -159,19 +159,21 @@ static tn_status node_add(tni_node *node, tn_hook *hook)
 
 /* ---- tensors ---- */
 
+static struct tni_meta_extra *meta_extra(tni_grad_meta *meta)
+{
+    return meta ? atomic_load_explicit(&meta->extra, memory_order_acquire) : NULL;
+}
+
 static tn_status meta_extra_get(tni_grad_meta *meta, struct tni_meta_extra **out)
 {
-    tni_spin_lock(&meta->lock);
-    struct tni_meta_extra *extra = meta->extra;
-    tni_spin_unlock(&meta->lock);
+    struct tni_meta_extra *extra = meta_extra(meta);
     if (!extra) {
         struct tni_meta_extra *fresh = tni_calloc(sizeof *fresh);
         TN_CHECK(fresh, TN_NOMEM, "cannot allocate the hooks of a tensor");
-        tni_spin_lock(&meta->lock);
-        extra = meta->extra ? meta->extra : fresh;
-        __atomic_store_n(&meta->extra, extra, __ATOMIC_RELEASE);
-        tni_spin_unlock(&meta->lock);
-        if (extra != fresh)
+        if (atomic_compare_exchange_strong_explicit(&meta->extra, &extra, fresh,
+                                                    memory_order_acq_rel, memory_order_acquire))
+            extra = fresh;
+        else
             tni_free(fresh);
     }
     *out = extra;
@@ -180,17 +182,18 @@ static tn_status meta_extra_get(tni_grad_meta *meta, struct tni_meta_extra **out
 
 void tni_meta_extra_free(tni_grad_meta *meta)
 {
-    struct tni_meta_extra *extra = meta->extra;
-    meta->extra = NULL;
-    if (extra)
-        tni_hook_list_unref(extra->hooks);
+    struct tni_meta_extra *extra = meta_extra(meta);
+    if (!extra)
+        return;
+    atomic_store_explicit(&meta->extra, NULL, memory_order_relaxed);
+    tni_hook_list_unref(extra->hooks);
     tni_free(extra);
 }
 
 tni_hook_list *tni_tensor_hooks(const tn_tensor *t)
 {
     tni_grad_meta *meta = tni_meta(t);
-    struct tni_meta_extra *extra = meta ? __atomic_load_n(&meta->extra, __ATOMIC_ACQUIRE) : NULL;
+    struct tni_meta_extra *extra = meta_extra(meta);
     if (!extra)
         return NULL;
     tni_spin_lock(&meta->lock);
@@ -244,7 +247,7 @@ void tni_hooks_leave(const tn_tensor *t, tni_grad_meta *meta, tni_node *old)
 {
     if (meta->retains_grad)
         retain_off(t, old);
-    struct tni_meta_extra *extra = __atomic_load_n(&meta->extra, __ATOMIC_ACQUIRE);
+    struct tni_meta_extra *extra = meta_extra(meta);
     if (!extra)
         return;
     tni_spin_lock(&meta->lock);
@@ -386,8 +389,9 @@ void tn_hook_remove(tn_hook *hook)
         } else {
             tn_tensor *t = (tn_tensor *)hook->owner;
             tni_grad_meta *meta = tni_meta(t);
-            if (meta && meta->extra)
-                (void)place_change((place){&meta->extra->hooks, &meta->lock}, hook, NULL);
+            struct tni_meta_extra *extra = meta_extra(meta);
+            if (extra)
+                (void)place_change((place){&extra->hooks, &meta->lock}, hook, NULL);
             tn_tensor_unref(t);
         }
     }

@@ -16,7 +16,7 @@ static void meta_destroy(tni_autograd_meta *base)
         tn_tensor_unref(meta->grad);
     if (TNI_UNLIKELY(meta->tangent != NULL))
         tn_tensor_unref(meta->tangent);
-    if (TNI_UNLIKELY(meta->extra != NULL))
+    if (TNI_UNLIKELY(atomic_load_explicit(&meta->extra, memory_order_relaxed) != NULL))
         tni_meta_extra_free(meta);
     tni_block_free(meta, sizeof *meta);
 }
@@ -74,7 +74,9 @@ tn_status tni_set_grad_fn(tn_tensor *t, tni_node *node, uint32_t output)
     if (TNI_UNLIKELY(tni_anomaly()))
         TN_TRY(tni_anomaly_check_forward(node, output, t));
     tni_grad_meta *meta = tni_meta(t);
-    const bool watched = meta && (meta->extra || meta->retains_grad);
+    const bool watched =
+        meta &&
+        (atomic_load_explicit(&meta->extra, memory_order_relaxed) != NULL || meta->retains_grad);
     if (TNI_UNLIKELY(watched))
         TN_TRY(tni_hooks_follow(t, meta, node, output));
     tni_node *old = t->grad_fn;

@@ -2,7 +2,7 @@
 /* tests/autograd/test_engine_threads.c: passes on many threads at a time, and after fork(). */
 #include "kit.h"
 
-enum { N_THREADS = 32, N_ROUNDS = 20 };
+enum { N_THREADS = 32, N_ROUNDS = 20, N_LEAVES = 200 };
 
 typedef struct shared {
     tn_tensor *x, *y;   /* leaves */
@@ -120,6 +120,36 @@ TEST(hooks_are_added_and_removed_while_passes_run)
     EXPECT_NEAR(kit_grad(s.y, 0), 3.0f * 4 * N_ROUNDS, 0);
     tn_tensor_unref(s.x);
     tn_tensor_unref(s.y);
+}
+
+typedef struct first_hooks {
+    tn_tensor *leaves[N_LEAVES];
+    pthread_barrier_t meet;
+    shared counted;
+} first_hooks;
+
+static void add_first_hook(int i, void *arg)
+{
+    first_hooks *f = arg;
+    (void)i;
+    for (int at = 0; at < N_LEAVES; at++) {
+        tn_hook *hook = NULL;
+        pthread_barrier_wait(&f->meet);
+        EXPECT_OK(tn_tensor_add_accumulated_hook(f->leaves[at], count, &f->counted, NULL, &hook));
+        tn_hook_remove(hook);
+    }
+}
+
+TEST(threads_meet_over_the_first_hook_of_a_tensor)
+{
+    first_hooks f = {.counted.x = NULL};
+    for (int at = 0; at < N_LEAVES; at++)
+        f.leaves[at] = kit_leaf(1, 3);
+    pthread_barrier_init(&f.meet, NULL, 4);
+    run_threads(4, add_first_hook, &f);
+    pthread_barrier_destroy(&f.meet);
+    for (int at = 0; at < N_LEAVES; at++)
+        tn_tensor_unref(f.leaves[at]);
 }
 
 /* ---- fork ---- */
