@@ -15,8 +15,7 @@ typedef struct tni_grad_meta {
     tni_node *accumulator;  /* weak: who points at it keeps it, and it keeps the tensor */
     tn_tensor *grad;        /* strong */
     tn_tensor *tangent;     /* strong; forward mode */
-    struct tni_meta_extra
-        *_Atomic extra; /* hooks, replay function of a view, name; NULL for nearly all */
+    struct tni_meta_extra *_Atomic extra; /* hooks and the like; NULL for nearly all */
     uint8_t retains_grad;
     tni_spin lock;
     _Atomic uint32_t holder; /* who adds to `grad` now, see autograd/hold.c */
