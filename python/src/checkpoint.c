@@ -38,8 +38,13 @@ static tn_status run_piece(void *ctx, tn_tensor *const *inputs, int n_inputs, tn
         else
             Py_CLEAR(args);
     }
-    PyObject *result = args ? PyObject_Call(p->fn->object, args, NULL) : NULL;
+    PyObject *users = PyObject_GetAttrString(p->fn->object, "__wrapped__");
+    if (!users)
+        PyErr_Clear();
+    PyObject *result =
+        args ? tnpy_call_named(users ? users : p->fn->object, p->fn->object, args) : NULL;
     Py_XDECREF(args);
+    Py_XDECREF(users);
     tn_status status = result ? TN_OK : failed();
     if (result && p->first) {
         *p->first = result;
@@ -119,7 +124,21 @@ PyObject *tnpy_raise_pass(tn_status status)
     return NULL;
 }
 
+/* _call_user(function, *args): for hooks of modules, which our own functions call. */
+static PyObject *call_user(PyObject *self, PyObject *args)
+{
+    (void)self;
+    Py_ssize_t n = PyTuple_Size(args);
+    PyObject *rest = n > 0 ? PyTuple_GetSlice(args, 1, n) : NULL;
+    PyObject *result = rest ? tnpy_call_user(PyTuple_GetItem(args, 0), rest) : NULL;
+    Py_XDECREF(rest);
+    if (n == 0)
+        PyErr_SetString(PyExc_TypeError, "_call_user() needs a function");
+    return result;
+}
+
 static PyMethodDef functions[] = {
+    {"_call_user", call_user, METH_VARARGS, NULL},
     {"_checkpoint", checkpoint, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -49,13 +49,29 @@ static void describe(PyObject *fn, PyObject *key, bool has_code, char *to, size_
         PyErr_Clear();
         snprintf(place, sizeof place, " (%.24s:%ld)", file, line);
     }
-    /* The last two parts of the name, and of a long one its end. */
+    /* The last two parts of the name, and of a long one its beginning: that reads. */
     name = tail(name, '.', strstr(name, "<locals>.") == tail(name, '.', 2) ? 1 : 2);
     size_t n = strlen(name), left = room - 1 - strlen(place);
-    snprintf(to, room, "%s%s", n > left ? name + (n - left) : name, place);
+    bool is_cut = n > left && left > 2;
+    n = is_cut ? left - 2 : n < left ? n : left;
+    memcpy(to, name, n);
+    memcpy(to + n, "..", is_cut ? 2 : 0);
+    memcpy(to + n + (is_cut ? 2 : 0), place, strlen(place) + 1);
     Py_XDECREF(name_object);
     Py_XDECREF(file_object);
     Py_XDECREF(line_object);
+}
+
+/* The function inside of what wraps one, as functools does; NULL when there is none. */
+static PyObject *inside_of(PyObject *fn)
+{
+    PyObject *name_object;
+    bool is_partial =
+        !strcmp(text_of((PyObject *)Py_TYPE(fn), "__name__", &name_object), "partial");
+    PyObject *inside = PyObject_GetAttrString(fn, is_partial ? "func" : "__wrapped__");
+    Py_XDECREF(name_object);
+    PyErr_Clear();
+    return inside;
 }
 
 static const char *place_of(PyObject *fn)
@@ -65,9 +81,14 @@ static const char *place_of(PyObject *fn)
         PyErr_Clear();
         return "";
     }
-    PyObject *code = PyObject_GetAttr(fn, s_code);
-    if (!code)
+    PyObject *code = PyObject_GetAttr(fn, s_code), *inside = NULL;
+    if (!code) {
         PyErr_Clear();
+        inside = inside_of(fn);
+        code = inside ? PyObject_GetAttr(inside, s_code) : NULL;
+        PyErr_Clear();
+        fn = code ? inside : fn;
+    }
     PyObject *key = code ? code : Py_NewRef((PyObject *)Py_TYPE(fn));
     size_t at = ((uintptr_t)key >> 4) % PLACES;
     if (places[at].key != key) {
@@ -79,12 +100,18 @@ static const char *place_of(PyObject *fn)
         Py_XDECREF(old);
     }
     Py_DECREF(key);
+    Py_XDECREF(inside);
     return places[at].text;
 }
 
 PyObject *tnpy_call_user(PyObject *fn, PyObject *args)
 {
-    const char *place = place_of(fn);
+    return tnpy_call_named(fn, fn, args);
+}
+
+PyObject *tnpy_call_named(PyObject *named, PyObject *fn, PyObject *args)
+{
+    const char *place = place_of(named);
     tn_code_begin(place);
     PyObject *result = PyObject_Call(fn, args, NULL);
     tn_code_end(place);

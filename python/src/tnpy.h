@@ -142,6 +142,8 @@ int tnpy_has_lock(void);
 /* Call a user's function that runs outside of operators; the doctor can name it meanwhile. @p
  * second may be NULL. */
 PyObject *tnpy_call_user(PyObject *fn, PyObject *args);
+/* Calls @p fn, a function of ours around the user's, which is @p named. */
+PyObject *tnpy_call_named(PyObject *named, PyObject *fn, PyObject *args);
 PyObject *tnpy_call_hook(PyObject *fn, PyObject *first, PyObject *second);
 /* Drop a reference now, or when somebody next has the lock. Needs no lock, allocates nothing that
  * could fail to be freed. */

@@ -432,6 +432,12 @@ static const char computing_next[] = "nothing hangs so far: this kernel is Tenon
                                      "takes longer than these sizes explain, "
                                      "look again, or --native shows where";
 
+/* By the place of the code that a text names: a file of Python's, or "<string>". */
+static bool is_of_python(const char *text)
+{
+    return strstr(text, ".py:") || strstr(text, "(<");
+}
+
 /* Not moved, no mark says why: what the system knows decides. */
 static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
 {
@@ -491,8 +497,12 @@ static void judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verd
                     "if it is only slow, look again: the time above then begins anew");
         break;
     case TNI_VERDICT_BLOCKED:
-        tni_str_add(&v->next, "what the kernel waits for is not known: --native shows where; "
-                              "mark its locks with tn_wait_begin and tn_hold_begin to see whose");
+        tni_str_add(&v->next, "what the kernel waits for is not known: ");
+        tni_str_add(&v->next, is_of_python(tni_str_get(&v->text))
+                                  ? "py-spy dump, python -X faulthandler, or --native, shows the "
+                                    "line where it is"
+                                  : "--native shows where; mark its locks with tn_wait_begin and "
+                                    "tn_hold_begin to see whose");
         break;
     default:
         tni_str_add(&v->next, t->alive ? "--native shows where"

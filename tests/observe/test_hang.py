@@ -74,6 +74,50 @@ class Wait(tenon.autograd.Function):
 Wait.apply(tenon.ones(3, requires_grad=True))
 """
 
+CHECKPOINT = """
+import os, time, tenon
+from tenon.utils.checkpoint import checkpoint
+runs = []
+def users(x):
+    runs.append(1)
+    if len(runs) == 2:
+        print("ready", os.getpid(), flush=True)
+        time.sleep(1800)
+    return x * x
+checkpoint(users, tenon.ones(3, requires_grad=True), use_reentrant=False).sum().backward()
+"""
+
+MODULE_HOOK = """
+import os, time, tenon
+def a_hook_of_the_users_with_a_long_name(module, grad_input, grad_output):
+    print("ready", os.getpid(), flush=True)
+    time.sleep(1800)
+layer = tenon.nn.Linear(3, 3)
+layer.register_full_backward_hook(a_hook_of_the_users_with_a_long_name)
+layer(tenon.ones(2, 3, requires_grad=True)).sum().backward()
+"""
+
+FORWARD_HOOK = """
+import functools, os, time, tenon
+def users(label, module, args, result):
+    print("ready", os.getpid(), flush=True)
+    time.sleep(1800)
+layer = tenon.nn.Linear(3, 3)
+layer.register_forward_hook(functools.partial(users, "first"))
+layer(tenon.ones(2, 3))
+"""
+
+ASLEEP = """
+import os, time, tenon
+lib = tenon.library.Library("waits", "DEF")
+lib.define("k(Tensor x) -> Tensor")
+def kernel(x):
+    print("ready", os.getpid(), flush=True)
+    time.sleep(1800)
+lib.impl("k", kernel, "CPU")
+tenon.ops.waits.k(tenon.ones(3))
+"""
+
 BACKWARD = """
 import os, time, tenon
 class Wait(tenon.autograd.Function):
@@ -215,6 +259,23 @@ class Hang(unittest.TestCase):
         verdict = self.verdict(BACKWARD, lambda verdict: verdict["kind"] == "pass")
         self.assertEqual(verdict["kind"], "pass")
         self.assertIn("in node WaitBackward of a backward pass, in Wait.backward (<string>:7)", verdict["text"])
+
+    def test_a_function_that_ours_calls_is_named_with_its_place(self):
+        verdict = self.verdict(CHECKPOINT, lambda verdict: "in users (" in verdict["text"])
+        self.assertIn("in users (<string>:5)", verdict["text"])
+        self.assertIn("py-spy dump", verdict["next"])
+        verdict = self.verdict(MODULE_HOOK, lambda verdict: "in a_hook" in verdict["text"])
+        self.assertRegex(verdict["text"], r"in a_hook_of_the_users\w*\.\. \(<string>:3\)")
+        self.assertIn("py-spy dump", verdict["next"])
+
+    def test_a_forward_hook_is_named_with_its_place(self):
+        verdict = self.verdict(FORWARD_HOOK, lambda verdict: "in users (" in verdict["text"])
+        self.assertIn("outside of operators, in users (<string>:3)", verdict["text"])
+
+    def test_the_advice_for_a_kernel_of_pythons_is_about_python(self):
+        verdict = self.verdict(ASLEEP, lambda verdict: verdict["kind"] == "blocked")
+        self.assertIn("py-spy dump, python -X faulthandler, or --native", verdict["next"])
+        self.assertNotIn("tn_wait_begin", verdict["next"])
 
     def test_a_hook_is_named_with_its_place(self):
         result = self.watched(HOOK, "report", lambda result: "in hook (<string>:" in result.stderr)

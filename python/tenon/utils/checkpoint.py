@@ -200,6 +200,7 @@ def _checkpoint_again(function, args, kwargs, preserve_rng_state, context_fn, de
                 stack.enter_context(contexts[0 if first else 1])
             return function(*again_args, **again_kwargs)
 
+    piece.__wrapped__ = function  # whose name a report of a hang has
     return _C._checkpoint(piece, tensors, preserve_rng_state, early_stop, determinism_check != "none")
 
 

@@ -134,7 +134,7 @@ class BackwardHook:
             return None  # backward of a subgraph that never passed the outputs
         grads = self._spread(self.input_tensors_index, grad_input, self.n_inputs)
         for hook in self.user_hooks:
-            out = hook(self.module, grads, self.grad_outputs)
+            out = tenon._C._call_user(hook, self.module, grads, self.grad_outputs)
             if out is not None:
                 grads = self._as_tuple(out, len(grads), "Backward hook")
         self.grad_outputs = None
@@ -154,7 +154,7 @@ class BackwardHook:
     def _on_grad_output(self, grad_output):
         self.grad_outputs = self._spread(self.output_tensors_index, grad_output, self.n_outputs)
         for hook in self.user_pre_hooks or ():
-            out = hook(self.module, self.grad_outputs)
+            out = tenon._C._call_user(hook, self.module, self.grad_outputs)
             if out is not None:
                 self.grad_outputs = self._as_tuple(out, len(self.grad_outputs), "Backward pre hook")
         seen = self.grad_outputs
@@ -168,7 +168,7 @@ class BackwardHook:
             )
             nothing = (None,) * self.n_inputs
             for hook in self.user_hooks:
-                out = hook(self.module, nothing, self.grad_outputs)
+                out = tenon._C._call_user(hook, self.module, nothing, self.grad_outputs)
                 if out is not None and not (isinstance(out, tuple) and all(o is None for o in out)):
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always return None or None for "

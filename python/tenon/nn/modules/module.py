@@ -365,7 +365,8 @@ class Module(HookMethods, StateMethods, WalkMethods):
                     if hook_id not in always or hook_id in ran:
                         continue
                     try:
-                        hook(self, args, kwargs, None) if hook_id in with_kwargs else hook(self, args, None)
+                        call = (hook, self, args, kwargs, None) if hook_id in with_kwargs else (hook, self, args, None)
+                        tenon._C._call_user(*call)
                     except Exception as e:
                         warnings.warn(
                             f"{what} forward hook with ``always_call=True`` raised an exception that was silenced as another "
@@ -379,7 +380,7 @@ class Module(HookMethods, StateMethods, WalkMethods):
         pre = self._get_backward_pre_hooks()
         for hook_id, hook in (*_hooks._global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
             if hook_id in self._forward_pre_hooks_with_kwargs:
-                out = hook(self, args, kwargs)
+                out = tenon._C._call_user(hook, self, args, kwargs)
                 if out is not None:
                     if not (isinstance(out, tuple) and len(out) == 2):
                         raise RuntimeError(
@@ -387,7 +388,7 @@ class Module(HookMethods, StateMethods, WalkMethods):
                         )
                     args, kwargs = out
             else:
-                out = hook(self, args)
+                out = tenon._C._call_user(hook, self, args)
                 if out is not None:
                     args = out if isinstance(out, tuple) else (out,)
         bracket = None
@@ -401,9 +402,9 @@ class Module(HookMethods, StateMethods, WalkMethods):
             if ran is not None:
                 ran.add(hook_id)
             if hook_id in self._forward_hooks_with_kwargs or hook_id in _hooks._global_forward_hooks_with_kwargs:
-                out = hook(self, args, kwargs, result)
+                out = tenon._C._call_user(hook, self, args, kwargs, result)
             else:
-                out = hook(self, args, result)
+                out = tenon._C._call_user(hook, self, args, result)
             if out is not None:
                 result = out
         if bracket is not None:
