@@ -8,6 +8,7 @@
  * piece of work, so results do not depend on the number of threads. */
 #include "cpu/attention.h"
 #include <math.h>
+#include <string.h>
 #include "base/pool.h"
 #include "gen/cpu.h"
 
@@ -28,7 +29,7 @@ typedef struct scratch {
     size_t nbytes;
     char *turned; /* [width][q_block] of the queries */
     char *scores; /* [k_block][q_block] */
-    char *sums;   /* [q_block][width] of the result */
+    char *sums;   /* [q_block][width] of the result, where it cannot gather in its own place */
     char *best, *sum, *factor;
     char *tile; /* one of queries, keys or values */
     char *mask; /* [q_block][k_block] */
@@ -87,15 +88,15 @@ static void score(const forward *f, const scratch *s, int64_t b, int64_t h, int6
         a->loops->add(s->scores, a->q_block, s->mask_turned, a->q_block, nk, nq);
     }
     /* Key k + i is hidden from the queries before it. */
-    for (int64_t i = 0; a->causal && i < nk; i++) {
+    for (int64_t i = q > k ? q - k : 0; a->causal && i < nk; i++) {
         int64_t hidden = k + i - q < nq ? k + i - q : nq;
-        for (int64_t j = 0; j < hidden; j++)
-            set(a, s->scores, i * a->q_block + j, -INFINITY);
+        tni_attention_hide(a, s->scores + i * a->q_block * a->itemsize, hidden);
     }
 }
 
 /* A row that saw nothing gives zeros, and 0 as logarithm of its sum, which no score is part of. */
-static void finish(const forward *f, const scratch *s, int64_t b, int64_t h, int64_t q, int64_t nq)
+static void finish(const forward *f, const scratch *s, int64_t b, int64_t h, int64_t q, int64_t nq,
+                   tni_matrix sums)
 {
     const tni_attention *a = &f->a;
     const tn_tensor *lse = f->lse;
@@ -106,8 +107,9 @@ static void finish(const forward *f, const scratch *s, int64_t b, int64_t h, int
         set(a, lse->data, b * lse->strides[0] + h * lse->strides[1] + (q + i) * lse->strides[2],
             total);
     }
-    a->loops->scale(s->sums, nq, a->width, a->width, s->factor);
-    tni_attention_put(a, f->out, b, h, q, nq, s->sums);
+    a->loops->scale((void *)(uintptr_t)sums.data, nq, a->width, sums.row, s->factor);
+    if (sums.data == s->sums)
+        tni_attention_put(a, f->out, b, h, q, nq, s->sums);
 }
 
 static void one_block(const forward *f, const scratch *s, int64_t b, int64_t h, int64_t q)
@@ -121,22 +123,26 @@ static void one_block(const forward *f, const scratch *s, int64_t b, int64_t h, 
         set(a, s->best, i, -INFINITY);
         set(a, s->sum, i, 0);
     }
-    for (int64_t i = 0; seen == 0 && i < nq * a->width; i++)
-        set(a, s->sums, i, 0);
+    const tni_tile own = tni_attention_own(a, f->out, b, h, q);
+    const tni_matrix sums =
+        own.data ? (tni_matrix){own.data, own.ld, 1, 0} : (tni_matrix){s->sums, a->width, 1, 0};
+    for (int64_t i = 0; seen == 0 && i < nq; i++)
+        memset((char *)(uintptr_t)sums.data + i * sums.row * a->itemsize, 0,
+               (size_t)(a->width * a->itemsize));
     for (int64_t k = 0; k < seen; k += a->k_block) {
         int64_t nk = seen - k < a->k_block ? seen - k : a->k_block;
         score(f, s, b, h, q, nq, k, nk);
         a->loops->online(s->scores, nk, nq, a->q_block, s->best, s->sum, s->factor);
         if (k > 0)
-            a->loops->scale(s->sums, nq, a->width, a->width, s->factor);
+            a->loops->scale((void *)(uintptr_t)sums.data, nq, a->width, sums.row, s->factor);
         tni_tile values = tni_attention_tile(a, f->value, b, kv, k, nk, s->tile);
         tni_gemm_args g = {.m = nq, .n = a->width, .k = nk, .batch = 1};
         g.a = (tni_matrix){s->scores, 1, a->q_block, 0};
         g.b = (tni_matrix){values.data, values.ld, 1, 0};
-        g.c = g.d = (tni_matrix){s->sums, a->width, 1, 0};
+        g.c = g.d = sums;
         tni_attention_gemm(a, &g, 1, k > 0, s->room);
     }
-    finish(f, s, b, h, q, nq);
+    finish(f, s, b, h, q, nq, sums);
 }
 
 static tn_status some_blocks(int64_t begin, int64_t end, void *arg)

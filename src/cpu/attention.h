@@ -71,6 +71,12 @@ void tni_attention_mask(const tni_attention *a, int64_t b, int64_t h, int64_t q,
 /* Write rows of the compute dtype, one after the other, to entry (b, h) of a 4-D tensor. */
 void tni_attention_put(const tni_attention *a, tn_tensor *t, int64_t b, int64_t h, int64_t row,
                        int64_t rows, const void *from);
+/* Where rows from @p row on of entry (b, h) lie, when products may write them there: rows of the
+ * compute dtype, each contiguous. NULL data otherwise. */
+tni_tile tni_attention_own(const tni_attention *a, const tn_tensor *t, int64_t b, int64_t h,
+                           int64_t row);
+/* @p n elements, -inf each. */
+void tni_attention_hide(const tni_attention *a, void *to, int64_t n);
 /* How many keys, counted from the first, queries before @p q_end see. */
 static inline int64_t tni_attention_seen(const tni_attention *a, int64_t q_end)
 {

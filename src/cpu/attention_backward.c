@@ -77,10 +77,8 @@ static tni_matrix gathered(const backward *w, int64_t piece, int64_t b, int64_t 
     return (tni_matrix){data, s[2], 1, 0};
 }
 
-/* Fill lse and delta of the queries of head @p h, which is number @p i of those that share keys;
- * dQ begins with zeros. */
-static void begin_head(const backward *w, const scratch *s, int64_t piece, int64_t b, int64_t h,
-                       int64_t i)
+/* Fill lse and delta of the queries of head @p h, which is number @p i of those that share keys. */
+static void begin_head(const backward *w, const scratch *s, int64_t b, int64_t h, int64_t i)
 {
     const tni_attention *a = &w->a;
     const int64_t *at = w->lse->strides;
@@ -94,11 +92,15 @@ static void begin_head(const backward *w, const scratch *s, int64_t piece, int64
             int64_t from = b * at[0] + h * at[1] + (q + r) * at[2];
             memcpy(s->lse + to + r * a->itemsize, (const char *)w->lse->data + from * a->itemsize,
                    (size_t)a->itemsize);
-            tni_matrix dq = gathered(w, piece, b, h, q + r);
-            if (dq.data)
-                memset((void *)(uintptr_t)dq.data, 0, (size_t)(a->width * a->itemsize));
         }
     }
+}
+
+static void clear_rows(const tni_attention *a, tni_matrix x, int64_t rows)
+{
+    for (int64_t i = 0; x.data && i < rows; i++)
+        memset((char *)(uintptr_t)x.data + i * x.row * a->itemsize, 0,
+               (size_t)(a->width * a->itemsize));
 }
 
 static void product(const backward *w, const scratch *s, int64_t m, int64_t n, int64_t k,
@@ -113,19 +115,20 @@ static void hide(const tni_attention *a, char *scores, int64_t q, int64_t nq, in
 {
     for (int64_t i = 0; i < nq; i++) {
         int64_t j = q + i + 1 - k;
-        for (j = j < 0 ? 0 : j; j < nk; j++) {
-            if (a->compute == TN_DTYPE_F64)
-                ((double *)(void *)scores)[i * a->k_block + j] = -INFINITY;
-            else
-                ((float *)(void *)scores)[i * a->k_block + j] = -INFINITY;
-        }
+        j = j < 0 ? 0 : j;
+        if (j >= nk)
+            return;
+        tni_attention_hide(a, scores + (i * a->k_block + j) * a->itemsize, nk - j);
     }
 }
 
 typedef struct block {
-    int64_t piece, b, h, shared; /* head h, number `shared` of those that share keys */
+    int64_t b, h, shared; /* head h, number `shared` of those that share keys */
     int64_t q, nq, k, nk;
     tni_tile keys;
+    tni_matrix d_query, d_key, d_value;
+    bool first_of_query; /* nothing has gathered there yet */
+    bool first_of_key;
 } block;
 
 static void one_block(const backward *w, const scratch *s, const block *x)
@@ -146,47 +149,66 @@ static void one_block(const backward *w, const scratch *s, const block *x)
     if (a->causal)
         hide(a, s->scores, x->q, nq, x->k, nk);
     a->loops->weights(s->scores, nq, nk, ld, s->lse + at);
-    product(w, s, nk, n, nq, p_turned, g, (tni_matrix){s->d_value, n, 1, 0}, 1, true);
+    product(w, s, nk, n, nq, p_turned, g, x->d_value, 1, !x->first_of_key);
     product(w, s, nq, nk, n, g, (tni_matrix){s->v_turned, ld, 1, 0}, ds, 1, false);
     a->loops->score_grad(s->score_grads, s->scores, nq, nk, ld, s->delta + at);
-    product(w, s, nq, n, nk, ds, (tni_matrix){x->keys.data, x->keys.ld, 1, 0},
-            gathered(w, x->piece, x->b, x->h, x->q), a->scale, true);
-    product(w, s, nk, n, nq, ds_turned, q, (tni_matrix){s->d_key, n, 1, 0}, a->scale, true);
+    product(w, s, nq, n, nk, ds, (tni_matrix){x->keys.data, x->keys.ld, 1, 0}, x->d_query, a->scale,
+            !x->first_of_query);
+    product(w, s, nk, n, nq, ds_turned, q, x->d_key, a->scale, !x->first_of_key);
 }
 
-/* Keys [k, k + nk) of a head, and every query that sees one of them. */
+/* Where rows of dK or dV gather: in their place, or in @p room. */
+static tni_matrix gathering(const backward *w, const tn_tensor *t, int64_t b, int64_t kv, int64_t k,
+                            const char *room)
+{
+    const tni_tile own = tni_attention_own(&w->a, t, b, kv, k);
+    return own.data ? (tni_matrix){own.data, own.ld, 1, 0} : (tni_matrix){room, w->a.width, 1, 0};
+}
+
+/* Keys [k, k + nk) of a head, and every query that sees one of them. The last queries come first:
+ * they see the most, so that what the first product writes is all that there is. */
 static void block_of_keys(const backward *w, const scratch *s, int64_t piece, int64_t b, int64_t kv,
                           int64_t k)
 {
     const tni_attention *a = &w->a;
     const int64_t nk = a->keys - k < a->k_block ? a->keys - k : a->k_block;
     const int64_t shared = a->heads / a->kv_heads;
+    const int64_t last = (a->queries - 1) / a->q_block * a->q_block;
+    const int64_t most = tni_attention_seen(a, a->queries) - k;
     tni_tile keys = tni_attention_tile(a, w->key, b, kv, k, nk, s->keys);
     tni_tile values = tni_attention_tile(a, w->value, b, kv, k, nk, s->values);
     a->loops->turn(s->k_turned, a->k_block, keys.data, keys.ld, nk, a->width);
     a->loops->turn(s->v_turned, a->k_block, values.data, values.ld, nk, a->width);
-    memset(s->d_key, 0, (size_t)(nk * a->width * a->itemsize));
-    memset(s->d_value, 0, (size_t)(nk * a->width * a->itemsize));
-    for (int64_t i = 0; i < shared; i++) {
-        for (int64_t q = 0; q < a->queries; q += a->q_block) {
-            int64_t nq = a->queries - q < a->q_block ? a->queries - q : a->q_block;
-            int64_t seen = tni_attention_seen(a, q + nq) - k;
-            if (seen <= 0)
-                continue;
-            block x = {.piece = piece,
-                       .b = b,
-                       .h = kv * shared + i,
-                       .shared = i,
-                       .q = q,
-                       .nq = nq,
-                       .k = k,
-                       .nk = seen < nk ? seen : nk,
-                       .keys = keys};
-            one_block(w, s, &x);
+    block x = {.b = b,
+               .k = k,
+               .keys = keys,
+               .d_key = gathering(w, w->d_key, b, kv, k, s->d_key),
+               .d_value = gathering(w, w->d_value, b, kv, k, s->d_value),
+               .first_of_query = k == piece * a->k_block,
+               .first_of_key = true};
+    if (most < nk) { /* keys that nobody sees */
+        clear_rows(a, x.d_key, nk);
+        clear_rows(a, x.d_value, nk);
+    }
+    for (x.shared = 0; x.shared < shared; x.shared++) {
+        x.h = kv * shared + x.shared;
+        for (x.q = last; x.q >= 0; x.q -= a->q_block) {
+            x.nq = a->queries - x.q < a->q_block ? a->queries - x.q : a->q_block;
+            x.d_query = gathered(w, piece, b, x.h, x.q);
+            const int64_t seen = tni_attention_seen(a, x.q + x.nq) - k;
+            x.nk = seen < nk ? seen : nk;
+            if (seen > 0) {
+                one_block(w, s, &x);
+                x.first_of_key = false;
+            } else if (x.first_of_query) {
+                clear_rows(a, x.d_query, x.nq);
+            }
         }
     }
-    tni_attention_put(a, w->d_key, b, kv, k, nk, s->d_key);
-    tni_attention_put(a, w->d_value, b, kv, k, nk, s->d_value);
+    if (x.d_key.data == s->d_key)
+        tni_attention_put(a, w->d_key, b, kv, k, nk, s->d_key);
+    if (x.d_value.data == s->d_value)
+        tni_attention_put(a, w->d_value, b, kv, k, nk, s->d_value);
 }
 
 static tn_status some_pieces(int64_t begin, int64_t end, void *arg)
@@ -200,7 +222,7 @@ static tn_status some_pieces(int64_t begin, int64_t end, void *arg)
         int64_t piece = i % w->pieces, head = i / w->pieces;
         int64_t b = head / a->kv_heads, kv = head % a->kv_heads;
         for (int64_t j = 0; j < shared; j++)
-            begin_head(w, &s, piece, b, kv * shared + j, j);
+            begin_head(w, &s, b, kv * shared + j, j);
         for (int64_t k = piece * a->k_block; k < a->keys; k += w->pieces * a->k_block)
             block_of_keys(w, &s, piece, b, kv, k);
     }

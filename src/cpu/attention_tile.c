@@ -77,6 +77,27 @@ tni_tile tni_attention_tile(const tni_attention *a, const tn_tensor *t, int64_t 
     return (tni_tile){room, a->width};
 }
 
+tni_tile tni_attention_own(const tni_attention *a, const tn_tensor *t, int64_t b, int64_t h,
+                           int64_t row)
+{
+    if (t->data == NULL || t->dtype != (int)a->compute || (t->strides[3] != 1 && a->width != 1))
+        return (tni_tile){NULL, 0};
+    return (tni_tile){entry(t, b, h, row), t->strides[2]};
+}
+
+void tni_attention_hide(const tni_attention *a, void *to, int64_t n)
+{
+    float *f32 = to;
+    double *f64 = to;
+    if (a->compute == TN_DTYPE_F64) {
+        for (int64_t i = 0; i < n; i++)
+            f64[i] = -(double)INFINITY;
+    } else {
+        for (int64_t i = 0; i < n; i++)
+            f32[i] = -INFINITY;
+    }
+}
+
 void tni_attention_mask(const tni_attention *a, int64_t b, int64_t h, int64_t q, int64_t nq,
                         int64_t k, int64_t nk, void *room)
 {
