@@ -270,6 +270,35 @@ TEST(gelu_of_a_float32_is_within_1e_6)
     EXPECT(worst <= 1e-6);
 }
 
+TEST(the_slope_of_gelu_is_within_1e_6)
+{
+    static float x[N], y[N], one[N];
+    const void *in[] = {one, x};
+    double worst = 0;
+    float at = 0;
+    for (int i = 0; i < N; i++)
+        one[i] = 1;
+    for (uint64_t begin = 0; begin < (UINT64_C(1) << 32); begin += (uint64_t)N * STEP) {
+        put(x, begin);
+        tni_loop_find(tni_cpu_kernels(), TNI_LOOP_GELU_B, TN_DTYPE_F32)(y, in, N, NULL);
+        for (int i = 0; i < N; i++) {
+            if (isnan(x[i]))
+                continue;
+            long double z = (long double)x[i];
+            long double exact = 0.5L * erfcl(-z / sqrtl(2.0L));
+            if (isfinite(x[i]))
+                exact += z * expl(-0.5L * z * z) / sqrtl(2 * 3.14159265358979323846L);
+            double e = isnan(y[i]) ? (double)INFINITY : (double)fabsl((long double)y[i] - exact);
+            if (e > worst) {
+                worst = e;
+                at = x[i];
+            }
+        }
+    }
+    test_note("at %a: %g", (double)at, worst);
+    EXPECT(worst <= 1e-6);
+}
+
 TEST(powers_of_two_of_whole_numbers_are_exact)
 {
     static float x[181], y[181];

@@ -39,8 +39,7 @@
     }                                                                               \
     static inline T gelu_b_##S(T g, T x)                                            \
     {                                                                               \
-        T pdf = exp_##S((T)-0.5 * x * x) * (T)0.39894228040143267794;               \
-        return g * (normal_cdf_##S(x) + x * pdf);                                   \
+        return g * gelu_slope_##S(x);                                               \
     }                                                                               \
     static inline T gelu_tanh_b_##S(T g, T x)                                       \
     {                                                                               \

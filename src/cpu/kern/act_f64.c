@@ -8,6 +8,11 @@ static inline double normal_cdf_f64(double x)
 {
     return 0.5 * (1.0 + erf(x * 0.70710678118654752440));
 }
+static inline double gelu_slope_f64(double x)
+{
+    double density = exp_f64(-0.5 * x * x) * 0.39894228040143267794;
+    return normal_cdf_f64(x) + x * density;
+}
 static inline double expm1_f64(double x)
 {
     return expm1(x);

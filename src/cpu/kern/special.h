@@ -186,6 +186,26 @@ static inline float normal_cdf_f32(float x)
     return 0.5f + (fabsf(x) > 5.16f ? copysignf(0.5f, x) : x * p / q);
 }
 
+/* The slope of x times that probability, which is the probability plus x times the density, off by
+ * 3e-7 at most: fitted in the same way, without the exponential. */
+static inline float gelu_slope_f32(float x)
+{
+    float z = x * x, p = -2.09897576e-11f, q = 4.67229041e-6f;
+    p = p * z + 3.7354981e-9f;
+    p = p * z + -1.90176037e-7f;
+    p = p * z + 3.25778854e-5f;
+    p = p * z + -2.03178993e-4f;
+    p = p * z + 1.46549023e-2f;
+    p = p * z + -4.48709971e-2f;
+    p = p * z + 7.97884684e-1f;
+    q = q * z + 1.37673506e-4f;
+    q = q * z + 2.78172074e-3f;
+    q = q * z + 3.57294637e-2f;
+    q = q * z + 2.77097246e-1f;
+    q = q * z + 1.0f;
+    return 0.5f + (fabsf(x) > 5.7f ? copysignf(0.5f, x) : x * p / q);
+}
+
 /* In double the logarithm has digits enough for any exponent. */
 static inline float pow_f32(float base, float exponent)
 {
