@@ -220,7 +220,7 @@ static PyObject *permuted(PyObject *o, bool last_two)
     int64_t dims[TN_MAX_DIMS];
     for (int i = 0; i < n; i++)
         dims[i] = last_two ? i : n - 1 - i;
-    if (last_two) {
+    if (last_two && n >= 2) {
         dims[n - 2] = n - 1;
         dims[n - 1] = n - 2;
     }
@@ -237,7 +237,7 @@ GETTER(T)
 
 static int at_least_matrix(tn_tensor *t, const char *name)
 {
-    if (tn_tensor_ndim(t) >= 2)
+    if (tn_tensor_ndim(t) != 1) /* numbers are their own */
         return 0;
     PyErr_Format(PyExc_RuntimeError,
                  "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.",

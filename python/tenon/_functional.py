@@ -77,17 +77,7 @@ def cartesian_prod(*tensors):
 @_asked
 def block_diag(*tensors):
     """Matrices along the diagonal of one."""
-    parts = [t.reshape(1, -1) if t.dim() < 2 else t for t in _list(tensors)]
-    for i, t in enumerate(parts):
-        if t.dim() > 2:
-            raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. Input %d has %d "
-                               "dimensions" % (i, t.dim()))
-    width = sum(t.shape[1] for t in parts)
-    rows, at = [], 0
-    for t in parts:
-        rows.append(tenon.nn.functional.pad(t, (at, width - at - t.shape[1])))
-        at += t.shape[1]
-    return tenon.cat(rows, 0)
+    return tenon._C._VariableFunctions.block_diag(_list(tensors))
 
 
 def _each(tensors, function):
@@ -196,10 +186,8 @@ def chain_matmul(*matrices, out=None):
     made = _list(matrices)
     if not made:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
-    product = made[0]
-    for matrix in made[1:]:
-        product = product @ matrix
-    return out.resize_(product.shape).copy_(product) if out is not None else product
+    functions = tenon._C._VariableFunctions
+    return functions.chain_matmul(made) if out is None else functions.chain_matmul(made, out=out)
 
 
 # Norms and statistics.

@@ -6,14 +6,6 @@
 
 enum { NONE = 0, MEAN = 1, SUM = 2 };
 
-/* What a gradient by element is for the gradient that was handed in, which was spread over all. */
-tn_tensor *tni_grad_reduced(tn_tensor *t, int64_t reduction)
-{
-    if (reduction == NONE)
-        return t;
-    return reduction == MEAN ? tnx_mean(t, TN_DTYPE_NONE) : tnx_sum(t, TN_DTYPE_NONE);
-}
-
 /* The share of one of @p of's elements in the loss. */
 static tn_tensor *share(tn_tensor *t, int64_t reduction, const tn_tensor *of)
 {

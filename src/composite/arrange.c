@@ -174,10 +174,12 @@ static int kind_of(tn_dtype dtype)
                                                 : 0;
 }
 
+#define BLOCKS 32 /* that are joined at a time */
+
 tn_status tni_composite_block_diag(tn_tensor *const *tensors, int64_t tensors_n, tn_tensor **out)
 {
     tn_scope *scope;
-    int64_t rows = 0, columns = 0;
+    int64_t columns = 0;
     TN_CHECK(tensors_n > 0, TN_INVALID, "torch.block_diag(): expected a non-empty TensorList");
     tn_dtype dtype = TN_DTYPE_NONE, weak = TN_DTYPE_NONE; /* of what has dimensions, and has none */
     for (int64_t i = 0; i < tensors_n; i++) {
@@ -187,7 +189,6 @@ tn_status tni_composite_block_diag(tn_tensor *const *tensors, int64_t tensors_n,
             "torch.block_diag(): Input tensors must have 2 or fewer dimensions. Input %lld has "
             "%d dimensions",
             (long long)i, t->ndim);
-        rows += t->ndim == 2 ? t->sizes[0] : 1;
         columns += t->ndim == 0 ? 1 : t->sizes[t->ndim - 1];
         tn_dtype *one = t->ndim ? &dtype : &weak;
         *one =
@@ -196,23 +197,24 @@ tn_status tni_composite_block_diag(tn_tensor *const *tensors, int64_t tensors_n,
     if (weak != TN_DTYPE_NONE && (dtype == TN_DTYPE_NONE || kind_of(weak) > kind_of(dtype)))
         dtype = dtype == TN_DTYPE_NONE ? weak : tn_promote_types(dtype, weak);
     TN_TRY(tn_scope_enter(&scope));
-    /* Each block with zeros around it, and all of them added. */
-    tn_tensor *sum = NULL;
-    int64_t row = 0, column = 0;
+    /* Each block with zeros at its sides, one below the other. */
+    tn_tensor *below[BLOCKS], *all = NULL;
+    int64_t column = 0, held = 0;
     for (int64_t i = 0; i < tensors_n; i++) {
         tn_tensor *t = tensors[i];
         int64_t h = t->ndim == 2 ? t->sizes[0] : 1, w = t->ndim == 0 ? 1 : t->sizes[t->ndim - 1];
         tn_tensor *block = tnx_to_dtype(tnx_reshape(t, (const int64_t[]){h, w}, 2), dtype, false,
                                         false, TN_FORMAT_NONE);
-        const int64_t pad[] = {column, columns - column - w, row, rows - row - h};
-        tn_tensor *wide = tnx_constant_pad_nd(block, pad, 4, tn_int(0));
-        sum = sum ? (dtype == TN_DTYPE_BOOL ? tnx_logical_or(sum, wide)
-                                            : tnx_add(sum, wide, tn_int(1)))
-                  : wide;
-        row += h;
+        const int64_t pad[] = {column, columns - column - w};
+        below[held++] = tnx_constant_pad_nd(block, pad, 2, tn_int(0));
         column += w;
+        if (held == BLOCKS || i + 1 == tensors_n) {
+            all = tnx_cat(below, held, 0);
+            below[0] = all;
+            held = 1;
+        }
     }
-    return tni_leave(scope, sum, out);
+    return tni_leave(scope, all, out);
 }
 
 /* Places of @p r of n elements in order, as [combinations, r], filled row by row. */

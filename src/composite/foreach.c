@@ -420,6 +420,8 @@ static tn_status norm_new(tn_tensor *x, const others *o, int64_t i, tn_tensor **
 tn_status tni_composite__foreach_norm_scalar(SELF, tn_scalar ord, tn_dtype dtype, LIST)
 {
     const others o = {.scalar = ord, .dtype = dtype};
+    TN_CHECK(ord.kind == TN_SCALAR_INT || ord.kind == TN_SCALAR_FLOAT, TN_INVALID,
+             "foreach_tensor_norm_slow expects ord to be integer or float");
     return make_each(self, self_n, norm_new, &o, out, out_n);
 }
 

@@ -618,15 +618,17 @@ tn_status tni_kernel_pinv(tn_call *call, tn_tensor *self, double atol, double rt
 tn_status tni_composite_linalg_pinv_float(tn_tensor *self, tn_opt_float atol, tn_opt_float rtol,
                                           bool hermitian, tn_tensor **out)
 {
-    (void)hermitian; /* the same values, found in another way */
     TN_TRY(check_pinv(self));
+    if (hermitian) /* the same values, found in another way */
+        TN_TRY(check_square("linalg.eigh", self));
     return tn_pinv(self, atol.has ? atol.value : 0.0, tolerance_of(self, atol, rtol), out);
 }
 
 tn_status tni_composite_linalg_pinv(tn_tensor *self, double rcond, bool hermitian, tn_tensor **out)
 {
-    (void)hermitian;
     TN_TRY(check_pinv(self));
+    if (hermitian)
+        TN_TRY(check_square("linalg.eigh", self));
     return tn_pinv(self, 0.0, rcond, out);
 }
 
@@ -638,7 +640,6 @@ tn_status tni_composite_pinverse(tn_tensor *self, double rcond, tn_tensor **out)
 tn_status tni_composite_linalg_matrix_rank_float(tn_tensor *self, tn_opt_float atol,
                                                  tn_opt_float rtol, bool hermitian, tn_tensor **out)
 {
-    (void)hermitian;
     TN_AUTO(tn_tensor) s = NULL;
     TN_AUTO(tn_tensor) plain = NULL;
     tn_scope *scope;
@@ -646,6 +647,8 @@ tn_status tni_composite_linalg_matrix_rank_float(tn_tensor *self, tn_opt_float a
     TN_CHECK(self->ndim >= 2, TN_INVALID,
              "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
     TN_TRY(check_epsilon(self));
+    if (hermitian)
+        TN_TRY(check_square("linalg.eigh", self));
     TN_TRY(tn_detach(self, &plain));
     TN_TRY(tn_linalg_svdvals(plain, NULL, &s));
     TN_TRY(tn_scope_enter(&scope));

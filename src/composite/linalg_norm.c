@@ -9,11 +9,25 @@
 #include "shape/expand.h"
 #include "tenon/ops.h"
 
-static tn_status check_norm(const tn_tensor *t)
+static tn_status check_norm(const tn_tensor *t, tn_dtype dtype)
 {
+    tn_dtype x = (tn_dtype)t->dtype;
+    bool complex = tn_dtype_is_complex(x);
     TN_CHECK(!tn_dtype_is_integral((tn_dtype)t->dtype, true), TN_INVALID,
              "linalg.matrix_norm: Expected a floating point or complex tensor as input. Got %s",
              tni_dtype_text((tn_dtype)t->dtype));
+    if (dtype == TN_DTYPE_NONE)
+        return TN_OK;
+    TN_CHECK(!tn_dtype_is_integral(dtype, true), TN_INVALID,
+             "linalg.matrix_norm: dtype should be floating point or complex, but got %s",
+             tni_dtype_text(dtype));
+    TN_CHECK(complex == tn_dtype_is_complex(dtype), TN_INVALID,
+             "linalg.matrix_norm: dtype should be %s for %s inputs, but got %s",
+             complex ? "complex" : "real", complex ? "complex" : "real", tni_dtype_text(dtype));
+    TN_CHECK(tn_promote_types(x, dtype) == dtype, TN_INVALID,
+             "linalg.matrix_norm: the dtype of the input (%s) should be convertible without "
+             "narrowing to the specified dtype (%s)",
+             tni_dtype_text(x), tni_dtype_text(dtype));
     return TN_OK;
 }
 
@@ -57,7 +71,7 @@ tn_status tni_composite_linalg_matrix_norm(tn_tensor *self, tn_scalar ord, const
     const int64_t last = -1;
     TN_CHECK(self->ndim >= 2, TN_INVALID,
              "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
-    TN_TRY(check_norm(self));
+    TN_TRY(check_norm(self, dtype));
     TN_TRY(two_dims("linalg.matrix_norm", self, dim, dim_n, &a, &b));
     TN_CHECK(size == 2.0 || size == 1.0 || isinf(size), TN_INVALID,
              "linalg.matrix_norm: Order %g not supported.", p);
@@ -65,6 +79,9 @@ tn_status tni_composite_linalg_matrix_norm(tn_tensor *self, tn_scalar ord, const
     tn_tensor *x = in_dtype(self, dtype), *made;
     if (size == 2.0) {
         tn_tensor *s = values_over(x, a, b);
+        if (s && s->ndim && s->sizes[s->ndim - 1] == 0 && p > 0) /* the norm of nothing */
+            return tni_leave(
+                scope, kept(tnx_sum_dim(s, &last, 1, false, TN_DTYPE_NONE), a, b, keepdim), out);
         made = p > 0 ? tnx_amax(s, &last, 1, false) : tnx_amin(s, &last, 1, false);
         return tni_leave(scope, kept(made, a, b, keepdim), out);
     }
@@ -87,7 +104,7 @@ tn_status tni_composite_linalg_matrix_norm_str(tn_tensor *self, const char *ord,
     const int64_t last = -1;
     TN_CHECK(self->ndim >= 2, TN_INVALID,
              "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
-    TN_TRY(check_norm(self));
+    TN_TRY(check_norm(self, dtype));
     TN_TRY(two_dims("linalg.matrix_norm", self, dim, dim_n, &a, &b));
     TN_CHECK(strcmp(ord, "fro") == 0 || strcmp(ord, "nuc") == 0, TN_INVALID,
              "linalg.matrix_norm: Order %s not supported.", ord);

@@ -144,6 +144,10 @@ static tn_status check_addr(const tn_tensor *self, const tn_tensor *vec1, const 
     *dtype = tn_promote_types((tn_dtype)self->dtype,
                               tn_promote_types((tn_dtype)vec1->dtype, (tn_dtype)vec2->dtype));
     bool whole = tn_dtype_is_integral(*dtype, true);
+    TN_CHECK(beta.kind != TN_SCALAR_BOOL || *dtype == TN_DTYPE_BOOL, TN_INVALID,
+             "Boolean beta only supported for Boolean results.");
+    TN_CHECK(alpha.kind != TN_SCALAR_BOOL || *dtype == TN_DTYPE_BOOL, TN_INVALID,
+             "Boolean alpha only supported for Boolean results.");
     TN_CHECK(!whole || (beta.kind != TN_SCALAR_FLOAT && beta.kind != TN_SCALAR_COMPLEX), TN_INVALID,
              "For integral input tensors, argument beta must not be a floating point number.");
     TN_CHECK(!whole || (alpha.kind != TN_SCALAR_FLOAT && alpha.kind != TN_SCALAR_COMPLEX),

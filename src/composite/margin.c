@@ -127,8 +127,10 @@ tn_status tni_composite_soft_margin_loss(tn_tensor *self, tn_tensor *target, int
                           (tn_dtype)self->dtype));
     TN_TRY(tn_scope_enter(&scope));
     /* Beyond 40 the 1 is less than half a unit in the last place of a float64. */
-    tn_tensor *loss = tnx_softplus(tnx_neg(tnx_mul(self, target)), tn_int(1), tn_int(40));
-    if (tn_dtype_is_floating((tn_dtype)self->dtype))
+    tn_tensor *below = tnx_neg(tnx_mul(self, target));
+    tn_tensor *loss = tn_dtype_is_complex(dtype) ? tnx_log1p(tnx_exp(below))
+                                                 : tnx_softplus(below, tn_int(1), tn_int(40));
+    if (!tn_dtype_is_integral((tn_dtype)self->dtype, true))
         loss = tnx_to_dtype(loss, (tn_dtype)self->dtype, false, false, TN_FORMAT_NONE);
     return leave(scope, reduced(loss, reduction), out);
 }

@@ -109,9 +109,9 @@ tn_status tni_composite_rrelu_with_noise_out(tn_tensor *self, tn_tensor *noise, 
                                              tn_generator *generator, tn_tensor *out)
 {
     TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(check_noise(self, noise));
     if (!training)
         return tn_leaky_relu_out(self, middle(lower, upper), out);
-    TN_TRY(check_noise(self, noise));
     tn_scope *scope;
     TN_TRY(tn_scope_enter(&scope));
     TN_TRY(tni_leave(scope, slopes(self, lower, upper, generator), &made));

@@ -239,6 +239,8 @@ tn_status tni_composite_mvlgamma(tn_tensor *self, int64_t p, tn_tensor **out)
 {
     tn_scope *scope;
     TN_CHECK(p >= 1, TN_INVALID, "p has to be greater than or equal to 1");
+    TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_INVALID,
+             "The input tensor may not be a boolean tensor.");
     TN_CHECK(!is_complex(self), TN_UNSUPPORTED, "\"mvlgamma\" not implemented for 'ComplexFloat'");
     TN_TRY(tn_scope_enter(&scope));
     /* All terms at once: a p that is too large is refused for its memory, and does not loop. */

@@ -129,7 +129,8 @@ tn_status tni_composite_index_copy(tn_tensor *self, int64_t dim, tn_tensor *inde
     TN_TRY(check_index_copy(self, d, index, source));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *values = source->ndim == 0 ? source : first(source, d);
-    return tni_leave(scope, put_slices(self, d, index, values), out);
+    return tni_leave(scope,
+                     tnx_contiguous(put_slices(self, d, index, values), TN_FORMAT_CONTIGUOUS), out);
 }
 
 static tn_status check_index_fill(tn_tensor *self, int64_t dim, tn_tensor *index, int *d)
@@ -496,9 +497,10 @@ tn_status tni_composite_histogram(tn_tensor *self, tn_tensor *bins, tn_tensor *w
         tn_tensor *width = minus(part(bins, 0, 1, n + 1), part(bins, 0, 0, n));
         count = tnx_div(tnx_div(count, tnx_sum(count, TN_DTYPE_NONE)), width);
     }
-    TN_AUTO(tn_tensor) edges = NULL;
-    TN_TRY(tni_leave(scope, count, hist));
-    *bin_edges = tn_tensor_ref(bins);
+    TN_AUTO(tn_tensor) counts = NULL;
+    TN_TRY(tni_leave(scope, count, &counts));
+    TN_TRY(tn_contiguous(bins, TN_FORMAT_CONTIGUOUS, bin_edges));
+    *hist = TN_MOVE(counts);
     return TN_OK;
 }
 

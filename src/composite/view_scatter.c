@@ -120,8 +120,11 @@ static tn_status clone_with_strides(tn_tensor *self, tn_tensor **out)
     TN_AUTO(tn_tensor) all = NULL;
     TN_AUTO(tn_tensor) copy = NULL;
     int64_t last = 1, one = 1;
-    if (self->flags & TNI_DENSE)
-        return tn_clone(self, TN_FORMAT_PRESERVE, out);
+    bool shared = false; /* elements that lie in one place are several in a copy */
+    for (int d = 0; d < self->ndim; d++)
+        shared = shared || (self->sizes[d] > 1 && self->strides[d] == 0);
+    if (shared || self->flags & TNI_DENSE)
+        return tn_clone(self, shared ? TN_FORMAT_CONTIGUOUS : TN_FORMAT_PRESERVE, out);
     for (int d = 0; d < self->ndim; d++)
         last += self->numel ? (self->sizes[d] - 1) * self->strides[d] : 0;
     TN_TRY(tn_as_strided(self, &last, 1, &one, 1, tn_some_int(self->offset), &all));

@@ -146,11 +146,13 @@ tn_status tni_kernel_binary_cross_entropy_backward(tn_call *call, tn_tensor *gra
                                                    tn_tensor **out)
 {
     (void)call;
-    const tni_operand in[] = {{.tensor = grad_output}, {.tensor = self}, {.tensor = target}};
+    /* self comes first: its layout is that of the result. */
+    const tni_operand in[] = {{.tensor = self}, {.tensor = target}, {.tensor = grad_output}};
+    const tni_operand given[] = {in[2], in[0], in[1]};
     const double p[TNI_LOOP_PARAMETERS] = {reduction == MEAN ? 1.0 / (double)self->numel : 1.0};
     TN_AUTO(tn_tensor) grad = NULL;
     TN_TRY(check_reduction(reduction));
-    TN_TRY(tni_check_same_dtype(in, 3));
+    TN_TRY(tni_check_same_dtype(given, 3));
     TN_TRY(by_element("binary_cross_entropy_backward", "binary_cross_entropy_backward",
                       TNI_LOOP_BCE_B, in, 3, p, &grad));
     if (weight)

@@ -154,8 +154,10 @@ tn_status tni_kernel_unique_consecutive(tn_call *call, tn_tensor *self, bool ret
 {
     (void)call;
     TN_TRY(check_dtype(self));
-    if (dim.has && self->ndim > 0) {
+    if (dim.has) {
         int d;
+        TN_CHECK(self->ndim > 0, TN_INDEX,
+                 "Dimension specified as %lld but tensor has no dimensions", (long long)dim.value);
         TN_TRY(tni_wrap_dim(dim.value, self->ndim, &d));
         TN_TRY(check_sizes(self, d));
         return slices(self, d, false, return_inverse, return_counts, 1, &self->sizes[d], out0, out1,

@@ -10,6 +10,13 @@
 
 /* ---- distances ---- */
 
+static tn_status same_dtype(const tn_tensor *a, const tn_tensor *b)
+{
+    TN_CHECK(a->dtype == b->dtype, TN_INVALID, "expected scalar type %s but found %s",
+             tni_dtype_text((tn_dtype)a->dtype), tni_dtype_text((tn_dtype)b->dtype));
+    return TN_OK;
+}
+
 static tn_status check_p(const char *name, double p)
 {
     TN_CHECK(p >= 0, TN_INVALID, "%s only supports non-negative p values", name);
@@ -36,8 +43,7 @@ tn_status tni_shape_cdist_forward(tni_geometry *g, tn_tensor *x1, tn_tensor *x2,
              "X1 and X2 must have the same number of columns. X1: %lld X2: %lld", (long long)a,
              (long long)b);
     TN_TRY(tni_same_device(x1, x2));
-    TN_CHECK(x1->dtype == x2->dtype, TN_INVALID, "expected scalar type %s but found %s",
-             tni_dtype_text((tn_dtype)x1->dtype), tni_dtype_text((tn_dtype)x2->dtype));
+    TN_TRY(same_dtype(x1, x2));
     TN_TRY(check_p("cdist", p));
     TN_CHECK(!compute_mode.has || (compute_mode.value >= 0 && compute_mode.value <= 2), TN_INVALID,
              "possible modes: 0, 1, 2, but was: %lld", (long long)compute_mode.value);
@@ -58,7 +64,8 @@ tn_status tni_shape_cdist_backward(tni_geometry *g, tn_tensor *grad, tn_tensor *
     TN_TRY(tni_shape_cdist_forward(&forward, x1, x2, p, (tn_opt_int){0}));
     const tn_tensor *both[] = {grad, cdist};
     for (int i = 0; i < 2; i++) {
-        bool same = both[i]->ndim == forward.ndim && both[i]->dtype == x1->dtype;
+        TN_TRY(same_dtype(x1, both[i]));
+        bool same = both[i]->ndim == forward.ndim;
         for (int d = 0; same && d < forward.ndim; d++)
             same = both[i]->sizes[d] == forward.sizes[d];
         TN_CHECK(same, TN_INVALID, "_cdist_backward: %s must look like the distances",
@@ -92,9 +99,9 @@ tn_status tni_shape_pdist_backward(tni_geometry *g, tn_tensor *grad, tn_tensor *
     TN_TRY(tni_shape_pdist_forward(g, self, p));
     const tn_tensor *both[] = {grad, pdist};
     for (int i = 0; i < 2; i++) {
-        TN_CHECK(
-            both[i]->ndim == 1 && both[i]->sizes[0] == g->sizes[0] && both[i]->dtype == self->dtype,
-            TN_INVALID, "_pdist_backward: %s must look like the distances", i ? "pdist" : "grad");
+        TN_TRY(same_dtype(self, both[i]));
+        TN_CHECK(both[i]->ndim == 1 && both[i]->sizes[0] == g->sizes[0], TN_INVALID,
+                 "_pdist_backward: %s must look like the distances", i ? "pdist" : "grad");
         TN_TRY(tni_same_device(self, both[i]));
     }
     tni_geometry_sizes_of(g, self);
@@ -129,9 +136,13 @@ tn_status tni_shape_embedding_bag(tni_geometry *g, tn_tensor *weight, tn_tensor 
     TN_CHECK(indices->ndim == 1 && offsets->ndim == 1, TN_INVALID,
              "embedding_bag: indices and offsets must have one dimension, but have %d and %d",
              indices->ndim, offsets->ndim);
-    TN_CHECK(tn_dtype_is_floating((tn_dtype)weight->dtype), TN_INVALID,
-             "embedding_bag: weight must have a floating dtype, got %s",
-             tni_dtype_text((tn_dtype)weight->dtype));
+    tn_dtype dtype = (tn_dtype)weight->dtype;
+    bool named = !tn_dtype_is_complex(dtype) && dtype != TN_DTYPE_BOOL;
+    TN_CHECK(tn_dtype_is_floating(dtype), TN_INVALID,
+             "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
+             "Half, BFloat16, Float, Double; but got %s%s%s instead (while checking arguments for "
+             "embedding_bag)",
+             named ? "torch." : "CPU", tni_dtype_text(dtype), named ? "Tensor" : "Type");
     TN_CHECK(mode >= 0 && mode <= 2, TN_INVALID, "embedding_bag: mode is 0 to 2, but got %lld",
              (long long)mode);
     TN_TRY(tni_same_device(weight, indices));
@@ -227,9 +238,11 @@ tn_status tni_shape_fft_r2c(tni_geometry *g, tn_tensor *self, const int64_t *dim
                             int64_t normalization, bool onesided)
 {
     int last;
-    TN_CHECK(self->dtype == TN_DTYPE_F32 || self->dtype == TN_DTYPE_F64, TN_INVALID,
-             "_fft_r2c: expected float32 or float64, but got %s",
+    TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_INVALID,
+             "Only supports floating-point dtypes, but found: %s",
              tni_dtype_text((tn_dtype)self->dtype));
+    TN_CHECK(self->dtype == TN_DTYPE_F32 || self->dtype == TN_DTYPE_F64, TN_INVALID,
+             "MKL FFT doesn't support tensors of type: %s", tni_dtype_text((tn_dtype)self->dtype));
     TN_TRY(fft_dims(self, dim, dim_n, &last));
     TN_TRY(fft_shape(g, self, tni_dtype_to_complex((tn_dtype)self->dtype), normalization));
     if (onesided)
@@ -238,11 +251,10 @@ tn_status tni_shape_fft_r2c(tni_geometry *g, tn_tensor *self, const int64_t *dim
     return TN_OK;
 }
 
-static tn_status check_complex(const char *name, const tn_tensor *self)
+static tn_status check_complex(const tn_tensor *self)
 {
     TN_CHECK(tn_dtype_is_complex((tn_dtype)self->dtype), TN_INVALID,
-             "%s: expected complex numbers, but got %s", name,
-             tni_dtype_text((tn_dtype)self->dtype));
+             "Only supports complex dtypes, but found: %s", tni_dtype_text((tn_dtype)self->dtype));
     return TN_OK;
 }
 
@@ -251,7 +263,7 @@ tn_status tni_shape_fft_c2c(tni_geometry *g, tn_tensor *self, const int64_t *dim
 {
     int last;
     (void)forward;
-    TN_TRY(check_complex("_fft_c2c", self));
+    TN_TRY(check_complex(self));
     if (dim_n > 0)
         TN_TRY(fft_dims(self, dim, dim_n, &last));
     TN_TRY(fft_shape(g, self, (tn_dtype)self->dtype, normalization));
@@ -264,7 +276,7 @@ tn_status tni_shape_fft_c2r(tni_geometry *g, tn_tensor *self, const int64_t *dim
                             int64_t normalization, int64_t last_dim_size)
 {
     int last;
-    TN_TRY(check_complex("_fft_c2r", self));
+    TN_TRY(check_complex(self));
     TN_TRY(fft_dims(self, dim, dim_n, &last));
     TN_TRY(fft_shape(g, self, self->dtype == TN_DTYPE_C64 ? TN_DTYPE_F32 : TN_DTYPE_F64,
                      normalization));

@@ -119,7 +119,7 @@
         b = b < (T)-100 ? (T)-100 : b;                      \
         return (y - (T)1) * a - y * b;                      \
     }                                                       \
-    static inline T bce_b_##S(T g, T x, T y)                \
+    static inline T bce_b_##S(T x, T y, T g)                \
     {                                                       \
         T d = ((T)1 - x) * x;                               \
         return g * (x - y) / (d < (T)1e-12 ? (T)1e-12 : d); \
