@@ -408,10 +408,24 @@ static void run_numbers(const tni_iter *it, const tni_kernels *k, tni_loop_fn fn
     fn(it->out_data, in, it->numel, ctx);
 }
 
+/* Few pieces are as many for each thread. */
+static int64_t piece_of(int64_t n)
+{
+    const int64_t threads = tn_num_threads(), round = threads * TNI_GRAIN;
+    if (n <= 2 * TNI_GRAIN)
+        return TNI_ALONE / 2;
+    if (n >= 8 * round)
+        return TNI_GRAIN;
+    const int64_t pieces = (n + round - 1) / round * threads, each = (n + pieces - 1) / pieces;
+    return (each + 63) / 64 * 64;
+}
+
 static tn_status go(job *j)
 {
     int64_t n = j->it->numel;
-    return n <= TNI_GRAIN ? run_range(0, n, j) : tni_pool_for(n, TNI_GRAIN, run_range, j);
+    if (n <= TNI_ALONE || (n <= TNI_GRAIN && !tni_pool_is_near()))
+        return run_range(0, n, j);
+    return tni_pool_for(n, piece_of(n), run_range, j);
 }
 
 tn_status tni_run_general(tni_iter *it, tni_loop loop, unsigned flags, const void *ctx)

@@ -18,11 +18,14 @@ enum {
     TNI_RUN_RAW = 1u << 3,
 };
 
-/* Threads share out work in pieces of this many elements. */
+/* Threads share out work in pieces of about this many elements. Up to ALONE one thread does it all;
+ * between them it depends on whether others are at hand. */
 #if defined(TN_STRESS) && TN_STRESS
 #    define TNI_GRAIN 100
+#    define TNI_ALONE 50
 #else
 #    define TNI_GRAIN 32768
+#    define TNI_ALONE 16384
 #endif
 
 TN_NODISCARD tn_status tni_run_general(tni_iter *it, tni_loop loop, unsigned flags,
@@ -32,7 +35,7 @@ TN_NODISCARD tn_status tni_run_general(tni_iter *it, tni_loop loop, unsigned fla
 TN_NODISCARD static inline tn_status tni_run(tni_iter *it, tni_loop loop, unsigned flags,
                                              const void *ctx)
 {
-    if (TNI_LIKELY(it->flat == TNI_FLAT_SAME && it->numel <= TNI_GRAIN)) {
+    if (TNI_LIKELY(it->flat == TNI_FLAT_SAME && it->numel <= TNI_ALONE)) {
         tni_loop_fn fn = tni_loop_find(tni_cpu_kernels(), loop, it->dtype);
         if (TNI_LIKELY(fn != NULL)) {
             fn(it->out_data, it->in_data, it->numel, ctx);
