@@ -357,8 +357,7 @@ static bool is_one(tn_scalar s)
 static bool is_thin(const product *p)
 {
     const tni_gemm_args *g = &p->g;
-    return is_float(p->dtype) && g->k >= TNI_GEMM_THIN_DEEP && g->a.col == 1 && g->b.row == 1 &&
-           (g->m <= TNI_GEMM_THIN || g->n <= TNI_GEMM_THIN);
+    return is_float(p->dtype) && g->a.col == 1 && g->b.row == 1 && tni_gemm_is_thin(g);
 }
 
 static tn_status thin_rows(int64_t begin, int64_t end, void *arg)

@@ -53,10 +53,16 @@ typedef struct tni_gemm_table {
     tni_gemv_fn thin[TN_DTYPE_LIMIT];
 } tni_gemm_table;
 
-/* Columns of a product of rows with rows that is done without a copy of B, and terms of a sum from
- * which on it is worth it: at the end lanes are added up. */
-#define TNI_GEMM_THIN      16
-#define TNI_GEMM_THIN_DEEP 1024
+/* A product of rows with rows, few on one side, is done without a copy of B. At the end lanes are
+ * added up, once for each element of C: that is worth it where sums are long, or where C is so
+ * small that a copy would be most of the work. */
+#define TNI_GEMM_THIN 16
+static inline bool tni_gemm_is_thin(const tni_gemm_args *g)
+{
+    const int64_t few = g->m < g->n ? g->m : g->n;
+    return few <= TNI_GEMM_THIN && g->k >= 256 &&
+           (64 * few <= g->k || (g->m <= 640 && g->n <= 640 && g->m * g->n <= 640));
+}
 
 /* Sizes of the blocks that the float kernels copy into the order of use: of B KC x NC, of A MC x
  * KC. Panels of a block are at most PANEL wide. A block of B stays in the second-level cache, and
