@@ -176,6 +176,59 @@ static inline void turn_square_f32(float *to, int64_t to_row, const float *from,
     *(quad_f32 *)(to + 2 * to_row) = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
     *(quad_f32 *)(to + 3 * to_row) = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
 }
+
+/* Transpose four columns of a vector's number of rows: to[q][i] = from[i][q]. */
+#if VL_f32 >= 8
+#    define LANE_LO(l) 4 * (l), VL_f32 + 4 * (l), 4 * (l) + 1, VL_f32 + 4 * (l) + 1
+#    define LANE_HI(l) 4 * (l) + 2, VL_f32 + 4 * (l) + 2, 4 * (l) + 3, VL_f32 + 4 * (l) + 3
+#    define PAIR_LO(l) 4 * (l), 4 * (l) + 1, VL_f32 + 4 * (l), VL_f32 + 4 * (l) + 1
+#    define PAIR_HI(l) 4 * (l) + 2, 4 * (l) + 3, VL_f32 + 4 * (l) + 2, VL_f32 + 4 * (l) + 3
+#    if VL_f32 == 16
+#        define LANES(f) f(0), f(1), f(2), f(3)
+#    else
+#        define LANES(f) f(0), f(1)
+#    endif
+/* Four elements each of every fourth row. */
+static inline vec_f32 fourths_f32(const float *from, int64_t row)
+{
+    quad_f32 a = *(const quad_f32 *)from, b = *(const quad_f32 *)(from + 4 * row);
+    typedef float eight __attribute__((vector_size(32)));
+    eight ab = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+#    if VL_f32 == 16
+    quad_f32 c = *(const quad_f32 *)(from + 8 * row), d = *(const quad_f32 *)(from + 12 * row);
+    eight cd = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7);
+    return __builtin_shufflevector(ab, cd, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#    else
+    return ab;
+#    endif
+}
+static inline void turn_four_f32(float *to, int64_t to_row, const float *from, int64_t from_row)
+{
+    vec_f32 a = fourths_f32(from, from_row), b = fourths_f32(from + from_row, from_row);
+    vec_f32 c = fourths_f32(from + 2 * from_row, from_row);
+    vec_f32 d = fourths_f32(from + 3 * from_row, from_row);
+    vec_f32 ab = __builtin_shufflevector(a, b, LANES(LANE_LO));
+    vec_f32 ab2 = __builtin_shufflevector(a, b, LANES(LANE_HI));
+    vec_f32 cd = __builtin_shufflevector(c, d, LANES(LANE_LO));
+    vec_f32 cd2 = __builtin_shufflevector(c, d, LANES(LANE_HI));
+    store_f32(to, __builtin_shufflevector(ab, cd, LANES(PAIR_LO)));
+    store_f32(to + to_row, __builtin_shufflevector(ab, cd, LANES(PAIR_HI)));
+    store_f32(to + 2 * to_row, __builtin_shufflevector(ab2, cd2, LANES(PAIR_LO)));
+    store_f32(to + 3 * to_row, __builtin_shufflevector(ab2, cd2, LANES(PAIR_HI)));
+}
+#    undef LANE_LO
+#    undef LANE_HI
+#    undef PAIR_LO
+#    undef PAIR_HI
+#    undef LANES
+#    define WIDE_f32 VL_f32
+#else
+#    define WIDE_f32      SQUARE_f32
+#    define turn_four_f32 turn_square_f32
+#endif
+#define WIDE_f64      SQUARE_f64
+#define turn_four_f64 turn_square_f64
+
 static inline void turn_square_f64(double *to, int64_t to_row, const double *from, int64_t from_row)
 {
     pair_f64 a = *(const pair_f64 *)from, b = *(const pair_f64 *)(from + from_row);
