@@ -7,6 +7,7 @@
 #include "cpu/gemm_packed.h"
 #include "base/alloc.h"
 #include "base/pool.h"
+#include "cpu/gemm_cut.h"
 
 /* Multiply-adds from which shared copies pay for the second start of the pool. */
 #define LARGE  (INT64_C(1) << 23)
@@ -22,16 +23,6 @@
 #define FEWEST_TILES 16
 /* Panels that are copied as one piece of work: about this many elements. */
 #define COPY_ELEMENTS INT64_C(65536)
-
-static int64_t at_most(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t round_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 tni_gemm_way tni_gemm_choose_way(const tni_gemm_args *g, const void *beta)
 {
@@ -68,17 +59,17 @@ static tn_status copy_pieces(int64_t begin, int64_t end, void *arg)
     const copy *w = arg;
     for (int64_t i = begin; i < end; i++) {
         int64_t pc = i / w->pieces * w->x->depth, first = i % w->pieces * w->each;
-        int64_t kc = at_most(w->x->depth, w->x->k - pc);
+        int64_t kc = tni_at_most(w->x->depth, w->x->k - pc);
         w->fn((char *)w->to + (pc * w->room + first * kc) * w->itemsize,
               (const char *)w->from.data + (pc * w->along + first * w->across) * w->itemsize,
-              w->from.row, w->from.col, at_most(w->each, w->all - first), kc);
+              w->from.row, w->from.col, tni_at_most(w->each, w->all - first), kc);
     }
     return TN_OK;
 }
 
 static tn_status copy_operand(copy *w, int64_t panel)
 {
-    w->each = round_up(COPY_ELEMENTS / w->x->depth + 1, panel);
+    w->each = tni_round_up(COPY_ELEMENTS / w->x->depth + 1, panel);
     w->pieces = (w->all + w->each - 1) / w->each;
     int64_t blocks = (w->x->k + w->x->depth - 1) / w->x->depth;
     return tni_pool_for(blocks * w->pieces, 1, copy_pieces, w);
@@ -137,17 +128,12 @@ static tn_status run_tiles(int64_t begin, int64_t end, void *arg)
     for (int64_t t = begin; t < end; t++) {
         int64_t i = t / w->across, j = t % w->across;
         w->kernels->tile(w->x, w->panels_a * i / w->down * mr,
-                         at_most(w->panels_a * (i + 1) / w->down * mr, w->x->m),
+                         tni_at_most(w->panels_a * (i + 1) / w->down * mr, w->x->m),
                          w->panels_b * j / w->across * nr,
-                         at_most(w->panels_b * (j + 1) / w->across * nr, w->x->n), room);
+                         tni_at_most(w->panels_b * (j + 1) / w->across * nr, w->x->n), room);
     }
     tni_block_free(room, w->room);
     return TN_OK;
-}
-
-static int64_t pieces_of(int64_t n, int64_t each)
-{
-    return (n + each - 1) / each;
 }
 
 /* Tiles are as large as is good for one thread, but so many that several end together, and of
@@ -155,14 +141,14 @@ static int64_t pieces_of(int64_t n, int64_t each)
 static tn_status compute(const tni_gemm_packed_kernels *kernels, const tni_gemm_packed *x,
                          size_t itemsize)
 {
-    int64_t rows = at_most(TILE_ROWS, x->m), columns = at_most(TILE_COLUMNS, x->n);
+    int64_t rows = tni_at_most(TILE_ROWS, x->m), columns = tni_at_most(TILE_COLUMNS, x->n);
     tiles w = {.kernels = kernels,
                .x = x,
-               .panels_a = pieces_of(x->m, kernels->mr),
-               .panels_b = pieces_of(x->n, kernels->nr)};
+               .panels_a = tni_pieces_of(x->m, kernels->mr),
+               .panels_b = tni_pieces_of(x->n, kernels->nr)};
     for (;;) {
-        w.down = pieces_of(w.panels_a, pieces_of(rows, kernels->mr));
-        w.across = pieces_of(w.panels_b, pieces_of(columns, kernels->nr));
+        w.down = tni_pieces_of(w.panels_a, tni_pieces_of(rows, kernels->mr));
+        w.across = tni_pieces_of(w.panels_b, tni_pieces_of(columns, kernels->nr));
         if (w.down * w.across >= FEWEST_TILES || (rows <= 48 && columns <= 128))
             break;
         if (columns > 2 * rows)
@@ -171,20 +157,13 @@ static tn_status compute(const tni_gemm_packed_kernels *kernels, const tni_gemm_
             rows /= 2;
     }
     if (!x->turned && x->k > x->depth)
-        w.room = (size_t)(pieces_of(w.panels_a, w.down) * kernels->mr *
-                          pieces_of(w.panels_b, w.across) * kernels->nr) *
+        w.room = (size_t)(tni_pieces_of(w.panels_a, w.down) * kernels->mr *
+                          tni_pieces_of(w.panels_b, w.across) * kernels->nr) *
                  itemsize;
     return tni_pool_for(w.down * w.across, 1, run_tiles, &w);
 }
 
 /* ---- a product ---- */
-
-/* Where a matrix has this row and column. */
-static tni_matrix at(const tni_matrix *x, int64_t row, int64_t column, int64_t itemsize)
-{
-    return (tni_matrix){(const char *)x->data + (row * x->row + column * x->col) * itemsize, x->row,
-                        x->col, 0};
-}
 
 static tni_matrix turn(const tni_matrix *x)
 {
@@ -205,23 +184,23 @@ typedef struct large {
 static tn_status run_columns(const large *w, int64_t j, int64_t p)
 {
     const tni_gemm_args *g = &w->g;
-    const int64_t k = at_most(PART_DEPTH, g->k - p), n = at_most(PART_COLUMNS, g->n - j);
+    const int64_t k = tni_at_most(PART_DEPTH, g->k - p), n = tni_at_most(PART_COLUMNS, g->n - j);
     tni_gemm_packed x = {.n = n,
                          .k = k,
                          .depth = w->turned ? k : TNI_GEMM_DEPTH(TNI_GEMM_KC(w->itemsize), k),
                          .b = w->b_room,
-                         .n_room = round_up(n, w->kernels->nr),
+                         .n_room = tni_round_up(n, w->kernels->nr),
                          .turned = w->turned,
                          .alpha = w->alpha,
                          .beta = p > 0 ? w->one : w->beta};
-    tni_matrix b = at(&g->b, p, j, w->itemsize);
+    tni_matrix b = tni_matrix_at(&g->b, p, j, w->itemsize);
     TN_TRY(copy_b(w->kernels, &x, &b, w->b_room, w->itemsize));
     for (int64_t i = 0; i < g->m; i += PART_ROWS) {
-        tni_matrix a = at(&g->a, i, p, w->itemsize);
-        x.m = at_most(PART_ROWS, g->m - i);
-        x.m_room = round_up(x.m, w->kernels->mr);
-        x.c = at(&g->c, i, j, w->itemsize);
-        x.d = p > 0 ? x.c : at(&g->d, i, j, w->itemsize);
+        tni_matrix a = tni_matrix_at(&g->a, i, p, w->itemsize);
+        x.m = tni_at_most(PART_ROWS, g->m - i);
+        x.m_room = tni_round_up(x.m, w->kernels->mr);
+        x.c = tni_matrix_at(&g->c, i, j, w->itemsize);
+        x.d = p > 0 ? x.c : tni_matrix_at(&g->d, i, j, w->itemsize);
         x.a = w->turned ? a.data : w->a_room;
         x.a_row = w->turned ? a.row : 0;
         if (!w->turned)
@@ -252,9 +231,12 @@ tn_status tni_gemm_run_packed(const tni_gemm_packed_kernels *kernels, const tni_
                               .b = turn(&g->a),
                               .c = turn(&g->c),
                               .d = turn(&g->d)};
-    const int64_t k = at_most(w.g.k, PART_DEPTH);
-    size_t of_b = (size_t)(round_up(at_most(w.g.n, PART_COLUMNS), kernels->nr) * k) * itemsize;
-    size_t of_a = (size_t)(round_up(at_most(w.g.m, PART_ROWS), kernels->mr) * k) * itemsize;
+    if (w.g.k <= (w.turned ? PART_DEPTH : TNI_GEMM_KC(w.itemsize)) && tni_gemm_is_apart(&w.g))
+        return tni_gemm_run_apart(kernels, &w.g, w.turned, alpha, beta, itemsize);
+    const int64_t k = tni_at_most(w.g.k, PART_DEPTH);
+    size_t of_b =
+        (size_t)(tni_round_up(tni_at_most(w.g.n, PART_COLUMNS), kernels->nr) * k) * itemsize;
+    size_t of_a = (size_t)(tni_round_up(tni_at_most(w.g.m, PART_ROWS), kernels->mr) * k) * itemsize;
     size_t nbytes = of_b + (w.turned ? 0 : of_a);
     w.b_room = tni_block_alloc(nbytes);
     TN_CHECK(w.b_room, TN_NOMEM, "cannot allocate %zu bytes of scratch memory for a matrix product",

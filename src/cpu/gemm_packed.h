@@ -25,4 +25,11 @@ TN_NODISCARD tn_status tni_gemm_run_packed(const tni_gemm_packed_kernels *kernel
                                            const tni_gemm_args *g, tni_gemm_way way,
                                            const void *alpha, const void *beta, size_t itemsize);
 
+/* The same, each thread with copies of its own. k is at most a block's depth: of any `turned`
+ * product at most 1024, else TNI_GEMM_KC. @p turned: g is the transposed product. */
+bool tni_gemm_is_apart(const tni_gemm_args *g);
+TN_NODISCARD tn_status tni_gemm_run_apart(const tni_gemm_packed_kernels *kernels,
+                                          const tni_gemm_args *g, bool turned, const void *alpha,
+                                          const void *beta, size_t itemsize);
+
 #endif

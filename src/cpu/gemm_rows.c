@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/pool.h"
+#include "cpu/gemm_cut.h"
 #include "cpu/gemm_packed.h"
 
 /* Columns of a piece: at most so many that its block of B fills three fifths of the second-level
@@ -31,11 +32,6 @@ typedef struct pieces {
     int64_t down, across;
 } pieces;
 
-static int64_t pieces_of(int64_t n, int64_t each)
-{
-    return (n + each - 1) / each;
-}
-
 static void move_to(tni_matrix *x, int64_t entry, int64_t row, int64_t column, size_t itemsize)
 {
     int64_t by = entry * x->batch + row * x->row + column * x->col;
@@ -45,7 +41,7 @@ static void move_to(tni_matrix *x, int64_t entry, int64_t row, int64_t column, s
 /* Where piece @p i of @p count begins: a whole number of panels each. */
 static int64_t begin_of(int64_t n, int64_t panel, int64_t i, int64_t count)
 {
-    int64_t begin = pieces_of(n, panel) * i / count * panel;
+    int64_t begin = tni_pieces_of(n, panel) * i / count * panel;
     return begin < n ? begin : n;
 }
 
@@ -98,15 +94,15 @@ static void choose_pieces(pieces *w)
 {
     const int64_t m = w->g->m, n = w->g->n, threads = tn_num_threads(), wanted = 2 * threads;
     const int64_t batch = w->g->batch;
-    w->across = pieces_of(n, most_columns());
-    w->down = pieces_of(m, ROWS);
+    w->across = tni_pieces_of(n, most_columns());
+    w->down = tni_pieces_of(m, ROWS);
     while (batch * w->across * w->down < wanted && n / (w->across + 1) >= FEW_COLUMNS)
         w->across++;
     while (batch * w->across * w->down < wanted && m / (w->down + 1) >= FEWEST_ROWS)
         w->down++;
     while (batch * w->across * w->down < wanted && n / (w->across + 1) >= FEWEST_COLUMNS)
         w->across++;
-    int64_t all = batch * w->across * w->down, even = pieces_of(w->across, threads) * threads;
+    int64_t all = batch * w->across * w->down, even = tni_pieces_of(w->across, threads) * threads;
     if (all % threads && all < 4 * wanted && n / even >= FEWEST_COLUMNS)
         w->across = even;
 }

@@ -11,8 +11,8 @@
 /* Sizes at which a product is cut along its rows, its columns, the terms of its sums, and into no
  * whole panels; and of few rows. */
 static const int64_t sizes[][3] = {
-    {1030, 70, 130}, {99, 2070, 60}, {101, 83, 1100},
-    {300, 200, 150}, {24, 1100, 61}, {9, 300, 1100},
+    {1030, 70, 130}, {99, 2070, 60}, {101, 83, 1100}, {300, 200, 150},
+    {24, 1100, 61},  {9, 300, 1100}, {64, 500, 400},
 };
 enum { CASES = sizeof sizes / sizeof *sizes, ROOM = 1100 * 2100 };
 
@@ -104,6 +104,60 @@ TEST(each_way_of_a_large_product_is_taken)
     EXPECT(tni_gemm_choose_way(&columns, NULL) == TNI_GEMM_PACKED);
     EXPECT(tni_gemm_choose_way(&few, NULL) == TNI_GEMM_PACKED_TURNED);
     EXPECT(tni_gemm_choose_way(&lying, NULL) == TNI_GEMM_TILES);
+    release(&o);
+}
+
+static double *doubled(const float *x, int64_t n)
+{
+    double *to = malloc((size_t)n * sizeof *to);
+    ASSERT(to != NULL);
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (double)x[i];
+    return to;
+}
+
+TEST(large_products_of_doubles_are_right_in_every_layout_and_instruction_set)
+{
+    operands o = make();
+    for (int i = 0; i < 3 * CASES * 4; i++) {
+        tni_isa isa = (tni_isa)(TNI_ISA_BASE + i % 3);
+        if (tni_cpu_use(isa) != isa)
+            continue;
+        const int which = i / 12, layout = i / 3 % 4, beta = (which + layout + i) % 2;
+        tni_gemm_args single = product(&o, which, layout), g = single;
+        double *a = doubled(o.a, g.m * g.k), *b = doubled(o.b, g.k * g.n);
+        double *c = doubled(o.c, g.m * g.n), *d = doubled(o.d, g.n);
+        g.a.data = a;
+        g.b.data = b;
+        g.c.data = c;
+        g.d.data = d;
+        ASSERT_OK(tni_gemm(TN_DTYPE_F64, &g, tn_int(2), tn_int(beta)));
+        for (int64_t at = 0; at < g.m * g.n; at++)
+            o.c[at] = (float)c[at]; /* sums of small whole numbers: exact in both */
+        test_note("%s %lldx%lldx%lld layout %d beta %d", tni_isa_name(isa), (long long)g.m,
+                  (long long)g.n, (long long)g.k, layout, beta);
+        EXPECT(is_right(&single, 2, (float)beta));
+        free(a);
+        free(b);
+        free(c);
+        free(d);
+    }
+    tni_cpu_use(TNI_ISA_AVX512);
+    release(&o);
+}
+
+TEST(threads_copy_for_themselves_where_what_they_copy_is_small)
+{
+    operands o = make();
+    int threads = tn_num_threads();
+    tni_gemm_args few = product(&o, 3, 3), turned = {.m = 500, .n = 64, .k = 400};
+    ASSERT_OK(tn_set_num_threads(2));
+    EXPECT(tni_gemm_is_apart(&few));
+    EXPECT(tni_gemm_is_apart(&turned));
+    ASSERT_OK(tn_set_num_threads(8)); /* too few rows for each */
+    EXPECT(!tni_gemm_is_apart(&few));
+    EXPECT(!tni_gemm_is_apart(&turned));
+    ASSERT_OK(tn_set_num_threads(threads));
     release(&o);
 }
 
