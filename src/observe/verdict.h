@@ -78,10 +78,39 @@ uint64_t tni_thread_since(const tni_seen_thread *t);
 uint64_t tni_frame_since(const tni_seen_thread *t, uint32_t i);
 /* Length of the cycle that the innermost frames run through, 0 when they do not repeat. */
 uint32_t tni_seen_cycle(const tni_seen_thread *t);
-/* The child that a thread sleeps for; NULL: it does not, or none is known. */
-const tni_seen_child *tni_find_child(const tni_seen *seen, const tni_seen_thread *t);
+/* The innermost call, and the innermost backward pass; NULL: it is in none. */
+const tni_flight_frame *tni_innermost(const tni_seen_thread *t);
+const tni_flight_pass *tni_inner_pass(const tni_seen_thread *t);
+/* It has said that it waits, for the same thing as at the look before, and is no idle worker. */
+bool tni_waits(const tni_seen_thread *t);
+/* It runs. Others may want the processors too. */
+bool tni_is_busy(const tni_seen_thread *t);
+
+/* ---- verdict_wait.c: what threads have said that they wait for ---- */
+
 /* The threads that keep @p waiting from going on: index into seen->threads, or -1. */
 int tni_find_holder(const tni_seen *seen, const tni_seen_thread *waiting);
+/* Follow who waits for whom from thread @p start; true when it comes back to it. */
+bool tni_waits_in_cycle(const tni_seen *seen, uint32_t start);
+void tni_judge_deadlock(const tni_seen *seen, uint32_t start, tni_verdict *v);
+void tni_judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v);
+/* It looks for its lock every few milliseconds, and is often about to run when somebody asks. */
+bool tni_only_looks_starved(const tni_seen_thread *t);
+/* What to try where others have the processors. */
+extern const char tni_starved_next[];
+
+/* ---- verdict_stuck.c: what a thread is in ---- */
+
+/* @p period: of the cycle that its frames run through */
+void tni_judge_recursion(const tni_seen *seen, const tni_seen_thread *t, uint32_t period,
+                         tni_verdict *v);
+void tni_judge_nested_passes(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v);
+/* Not moved, no mark says why: what the system knows decides. */
+void tni_judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v);
+/* It has moved. In an operator that is still the same one, only what it calls comes and goes. */
+void tni_judge_progress(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v);
+/* The child that a thread sleeps for; NULL: it does not, or none is known. */
+const tni_seen_child *tni_find_child(const tni_seen *seen, const tni_seen_thread *t);
 
 /* ---- verdict_sleep.c: what is known by the sleep of a thread, without marks ---- */
 

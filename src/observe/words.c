@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* observe/words.c: the words in which a record is told: stages, waits, tensors, keys, kernels. */
+/* observe/words.c: the words in which a record is told: stages, waits, tensors, keys,
+ * kernels, threads. */
 #include <string.h>
 
 #include "tenon/dispatch.h"
@@ -159,6 +160,81 @@ void tni_add_kernel(tni_str *s, const tni_seen *seen, const tni_flight_frame *fr
     const char *file = tni_seen_text(seen, e->file);
     if (file[0])
         tni_str_addf(s, " (%s:%u)", file, e->line);
+}
+
+bool tni_is_busy(const tni_seen_thread *t)
+{
+    return t->cpu > 0.5 || (t->state == 'R' && (t->cpu < 0 || t->cpu > 0.05));
+}
+
+bool tni_waits(const tni_seen_thread *t)
+{
+    unsigned kind = t->block.marks.wait.kind;
+    return kind != TNI_WAIT_NONE && kind != TNI_WAIT_IDLE && !t->wait_is_new;
+}
+
+const tni_flight_frame *tni_innermost(const tni_seen_thread *t)
+{
+    return t->n_frames ? &t->frames[t->n_frames - 1] : NULL;
+}
+
+const tni_flight_pass *tni_inner_pass(const tni_seen_thread *t)
+{
+    uint32_t n = t->block.n_passes;
+    if (n == 0)
+        return NULL;
+    n = n < TNI_FLIGHT_PASSES ? n : TNI_FLIGHT_PASSES;
+    return t->block.passes[n - 1].id ? &t->block.passes[n - 1] : NULL;
+}
+
+void tni_add_thread(tni_str *s, const tni_seen_thread *t)
+{
+    tni_str_addf(s, "thread %u", t->block.tid);
+    const char *name = t->comm[0] ? t->comm : t->block.name;
+    if (name[0])
+        tni_str_addf(s, " (%s)", name);
+}
+
+void tni_add_place(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
+{
+    const tni_flight_frame *f = tni_innermost(t);
+    const tni_flight_pass *pass = tni_inner_pass(t);
+    const tni_mark *code = tni_seen_code(t);
+    const char *callout = tni_callout_name(t->block.marks.callout);
+    char room[24];
+    if (callout[0])
+        tni_str_addf(s, "in %s%s", callout, f ? ", " : pass ? " of a backward pass" : "");
+    if (f) {
+        tni_str_addf(s, "%s of %s [", tni_frame_stage(f),
+                     tni_seen_name(seen, TNI_NAME_OP, f->op, room));
+        if (f->stage >= TNI_STAGE_CHECK)
+            tni_add_key(s, seen, f->slot);
+        tni_str_add(s, "]");
+        if (f->stage >= TNI_STAGE_INVOKE) {
+            tni_str_add(s, ", ");
+            tni_add_kernel(s, seen, f);
+        }
+    } else if (pass && pass->running_name && !callout[0]) {
+        tni_str_addf(s, "in node %s of a backward pass",
+                     tni_seen_name(seen, TNI_NAME_NODE, pass->running_name, room));
+    } else if (!callout[0]) {
+        tni_str_add(s, code ? "outside of operators, in " : "outside of operators");
+        tni_str_add(s, code ? code->text : "");
+        return;
+    }
+    if (code && (!f || (f->stamp && code->since >= f->stamp)))
+        tni_str_addf(s, ", in %s", code->text);
+}
+
+uint64_t tni_thread_since(const tni_seen_thread *t)
+{
+    if (tni_waits(t) && t->block.marks.wait.since)
+        return t->block.marks.wait.since;
+    if (t->n_frames)
+        return tni_frame_since(t, t->n_frames - 1);
+    const tni_flight_pass *pass = tni_inner_pass(t);
+    const tni_mark *code = tni_seen_code(t);
+    return code ? code->since : pass ? pass->began : 0;
 }
 
 uint64_t tni_frame_since(const tni_seen_thread *t, uint32_t i)
