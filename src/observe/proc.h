@@ -22,6 +22,13 @@ bool tni_proc_has_record(int pid, bool *in_operator);
 /* Its first children into seen->children: those in an operator, those that have a record, others.
  */
 void tni_proc_children(int pid, tni_seen *seen);
+/* An interpreter's library or command is mapped. */
+bool tni_proc_is_python(int pid);
+/* @p n bytes of its memory; false when they cannot be read, all of them. */
+bool tni_proc_memory(int pid, uint64_t at, void *to, size_t n);
+/* Whether a thread that sleeps at the futex @p at waits for a Python interpreter's lock, which
+ * thread *holder has, by its own number; *turn changes whenever another thread gets it. */
+bool tni_proc_interpreter(int pid, uint64_t at, uint32_t *holder, uint64_t *turn);
 /* Whom its threads sleep for, and those of them that have no place in the record. */
 void tni_proc_sleepers(int pid, tni_seen *seen);
 

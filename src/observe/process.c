@@ -295,7 +295,7 @@ static void look_at_thread(int pid, bool other_numbers, tni_seen_thread *t)
         strcmp(t->wchan, "do_wait") == 0 || t->syscall == SYS_wait4 || t->syscall == SYS_waitid;
 }
 
-static bool runs_python(int pid)
+bool tni_proc_is_python(int pid)
 {
     char path[64], line[768];
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
@@ -363,8 +363,7 @@ void tni_process_look(int pid, tni_seen *seen)
     }
     if (pid == (int)getpid())
         return; /* the watchdog looks often, and asks for more when it has something to tell */
-    if (is_idle)
-        seen->is_python = runs_python(pid);
+    seen->is_python = tni_proc_is_python(pid);
     if (ask_children)
         tni_proc_children(pid, seen);
     tni_proc_sleepers(pid, seen);

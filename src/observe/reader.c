@@ -482,28 +482,10 @@ static bool is_same_wait(const tni_mark *a, const tni_mark *b)
     return a->kind == b->kind && a->what == b->what && (is_held || a->since == b->since);
 }
 
-/* A sleep that has just begun tells nothing about a hang. */
-static void keep_old_sleep(const tni_sleep *before, tni_sleep *now)
-{
-    if (before->kind != now->kind || before->of != now->of || before->at != now->at)
-        now->kind = now->kind ? TNI_SLEEP_FUTEX : TNI_SLEEP_OTHER;
-}
-
-static void compare_others(const tni_seen *before, tni_seen *now)
-{
-    uint32_t n = now->n_others < TNI_SEEN_OTHERS ? now->n_others : TNI_SEEN_OTHERS;
-    uint32_t n_before = before->n_others < TNI_SEEN_OTHERS ? before->n_others : TNI_SEEN_OTHERS;
-    for (uint32_t i = 0; before->knows_sleepers && i < n; i++) {
-        const tni_sleep none = {.kind = TNI_SLEEP_OTHER}, *old = &none;
-        for (uint32_t k = 0; k < n_before; k++)
-            old = before->others[k].tid == now->others[i].tid ? &before->others[k].sleep : old;
-        keep_old_sleep(old, &now->others[i].sleep);
-    }
-}
-
 void tni_seen_compare(const tni_seen *before, tni_seen *now, uint64_t ns_between)
 {
-    compare_others(before, now);
+    if (before->knows_sleepers && now->knows_sleepers)
+        tni_compare_sleepers(before, now);
     if (now->head.ended_calls > before->head.ended_calls)
         now->ended_calls = now->head.ended_calls - before->head.ended_calls;
     for (uint32_t i = 0; i < now->n_threads; i++) {
@@ -515,8 +497,6 @@ void tni_seen_compare(const tni_seen *before, tni_seen *now, uint64_t ns_between
                 b->copy != t->copy)
                 continue;
             t->moved = has_moved(b, t);
-            if (before->knows_sleepers)
-                keep_old_sleep(&b->sleep, &t->sleep);
             t->wait_is_new = !is_same_wait(&b->block.marks.wait, &t->block.marks.wait);
             if (!b->alive || !t->alive || !ns_between)
                 continue;

@@ -32,16 +32,21 @@ typedef struct tni_seen_child {
 
 /* Whom a thread sleeps for, see Note [What lies at a futex] in sleepers.c. */
 enum {
-    TNI_SLEEP_OTHER = 0, /* it does not sleep in a futex, or nobody may ask */
-    TNI_SLEEP_FUTEX,     /* who would wake it is not known */
-    TNI_SLEEP_LOST,      /* for a mutex of thread `of`, which is not there any more */
-    TNI_SLEEP_LOCK,      /* for a mutex that thread `of` has */
-    TNI_SLEEP_JOIN,      /* for the end of thread `of` */
+    TNI_SLEEP_OTHER = 0,   /* it does not sleep in a futex, or nobody may ask */
+    TNI_SLEEP_FUTEX,       /* who would wake it is not known */
+    TNI_SLEEP_LOST,        /* for a mutex of thread `of`, which is not there any more */
+    TNI_SLEEP_LOCK,        /* for a mutex that thread `of` has */
+    TNI_SLEEP_JOIN,        /* for the end of thread `of` */
+    TNI_SLEEP_INTERPRETER, /* for a Python interpreter's lock, which thread `of` has */
 };
 typedef struct tni_sleep {
     uint32_t kind;
     uint32_t of;
     uint64_t at;
+    uint64_t turn;     /* how often an interpreter's lock has changed hands */
+    uint64_t runs;     /* how often the thread has been given a processor */
+    bool for_good;     /* without a limit, where no other process can wake it */
+    bool is_semaphore; /* as Python's locks, events, queues and joins are */
 } tni_sleep;
 
 /* A thread of the process that has no place in the record: it never called Tenon. */
@@ -105,8 +110,13 @@ typedef struct tni_seen {
     uint32_t n_children;                        /* may be more than are described */
     tni_seen_child children[TNI_SEEN_CHILDREN]; /* those that have a record first */
     char process_name[32];
-    bool knows_sleepers; /* the system was asked for what follows, and for each thread's sleep */
-    uint32_t n_others;   /* may be more than are described */
+    bool knows_sleepers;  /* the system was asked for what follows, and for each thread's sleep */
+    bool others_asleep;   /* for good, all of them, also those that are not described */
+    uint64_t others_runs; /* how often they have been given a processor */
+    /* Each thread sleeps for good and has not run between two looks: there was a moment when none
+     * was left that could wake another. Only a signal can. */
+    bool nobody_wakes;
+    uint32_t n_others; /* may be more than are described */
     tni_seen_other others[TNI_SEEN_OTHERS];
     uint64_t ended_calls; /* since the look before, by threads that have ended */
 } tni_seen;
@@ -142,7 +152,9 @@ const tni_mark *tni_seen_code(const tni_seen_thread *t);
 /* The call that the innermost frame made last and that has ended; NULL when it is not known to have
  * made one. */
 const tni_flight_frame *tni_last_inside(const tni_seen_thread *t);
-/* What changed since @p before: fills in moved and cpu. */
+/* What is the same about sleepers since @p before: a sleep that has just begun tells nothing. */
+void tni_compare_sleepers(const tni_seen *before, tni_seen *now);
+/* What changed since @p before: fills in moved and cpu, and compares sleepers. */
 void tni_seen_compare(const tni_seen *before, tni_seen *now, uint64_t ns_between);
 
 #endif

@@ -98,6 +98,12 @@ static void add_marks(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
         int holder = tni_find_holder(seen, t);
         if (holder >= 0)
             tni_str_addf(s, ", held up by thread %u", seen->threads[holder].block.tid);
+        else if (t->sleep.kind == TNI_SLEEP_INTERPRETER)
+            tni_str_addf(s, ", held up by thread %u", t->sleep.of);
+        tni_str_add(s, "\n");
+    } else if (t->sleep.of || t->sleep.is_semaphore) {
+        tni_str_add(s, "  waits for ");
+        tni_add_sleep(s, seen, t);
         tni_str_add(s, "\n");
     }
     uint32_t n = m->n_held < TNI_MARK_HELD ? m->n_held : TNI_MARK_HELD;

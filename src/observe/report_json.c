@@ -162,8 +162,14 @@ static void add_thread_json(tni_str *s, const tni_seen *seen, const tni_seen_thr
         tni_str_add(s, ", \"waits_for\": ");
         add_mark_json(s, seen, &b->marks.wait);
         int holder = tni_find_holder(seen, t);
-        if (holder >= 0)
-            tni_str_addf(s, ", \"held_up_by\": %u", seen->threads[holder].block.tid);
+        if (holder >= 0 || t->sleep.kind == TNI_SLEEP_INTERPRETER)
+            tni_str_addf(s, ", \"held_up_by\": %u",
+                         holder >= 0 ? seen->threads[holder].block.tid : t->sleep.of);
+    }
+    static const char *const sleeps[] = {"", "", "lost lock", "lock", "thread", "interpreter lock"};
+    if (t->sleep.of) {
+        add_key_string(s, "sleeps_for", sleeps[t->sleep.kind]);
+        tni_str_addf(s, ", \"sleeps_for_thread\": %u", t->sleep.of);
     }
     tni_str_add(s, ", \"holds\": [");
     uint32_t n = b->marks.n_held < TNI_MARK_HELD ? b->marks.n_held : TNI_MARK_HELD;

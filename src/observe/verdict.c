@@ -83,16 +83,17 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
     } else if (t->block.n_passes >= TNI_SEEN_CYCLE_DEPTH) {
         v->kind = TNI_VERDICT_RECURSION;
         tni_judge_nested_passes(seen, t, v);
+    } else if (sleeps && tni_sleeps_in_cycle(seen, t)) {
+        (void)tni_judge_sleep(seen, t, v);
     } else if (tni_waits(t) && stands && (!t->starved || tni_only_looks_starved(t))) {
         tni_judge_wait(seen, t, v);
-    } else if ((is_stuck(t, two_looks) || (tni_waits(t) && stands)) && t->starved) {
+    } else if ((is_stuck(t, two_looks) || (tni_waits(t) && stands)) && t->starved &&
+               !tni_only_looks_starved(t)) {
         v->kind = TNI_VERDICT_STARVED;
         tni_add_thread(&v->text, t);
         tni_str_add(&v->text, " is ready to run, and others have the processors: ");
         tni_add_place(&v->text, seen, t);
         tni_str_add(&v->next, tni_starved_next);
-    } else if (sleeps && tni_sleeps_in_cycle(seen, t)) {
-        (void)tni_judge_sleep(seen, t, v);
     } else if (is_stuck(t, two_looks) && (other = find_crowded(seen, t)) >= 0) {
         v->kind = TNI_VERDICT_STARVED;
         tni_add_thread(&v->text, t);
@@ -103,7 +104,8 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
         tni_add_thread(&v->text, &seen->threads[other]);
         tni_str_add(&v->text, ", which is ready to run, and others have the processors");
         tni_str_add(&v->next, tni_starved_next);
-    } else if (sleeps && tni_judge_sleep(seen, t, v)) {
+    } else if ((sleeps || (stands && tni_keeps_interpreter(seen, t))) &&
+               tni_judge_sleep(seen, t, v)) {
         v->tid = t->block.tid;
     } else if (is_stuck(t, two_looks) && !t->block.marks.is_worker) {
         tni_judge_stuck(seen, t, v);
@@ -175,6 +177,9 @@ static void judge_idle(const tni_seen *seen, tni_verdict *v)
     }
     const tni_seen_child *child = seen->n_children ? &seen->children[0] : NULL;
     tni_add_others(&v->text, seen, "; there are also ");
+    if (seen->nobody_wakes)
+        tni_str_add(&v->text, "; all threads sleep, none is left that could wake another, only a "
+                              "signal could");
     if (tni_add_lonely_fork(v, seen))
         return;
     if (child && child->has_record)

@@ -114,11 +114,19 @@ const tni_seen_child *tni_find_child(const tni_seen *seen, const tni_seen_thread
 
 /* ---- verdict_sleep.c: what is known by the sleep of a thread, without marks ---- */
 
-/* A thread that does not move sleeps for a lock that another thread has, or for the end of one.
- * False: nothing is known, and nothing was said. */
+/* A thread that does not move sleeps for a lock that another thread has, or for the end of one, or
+ * nobody is left to wake it. False: nothing is known, and nothing was said. */
 bool tni_judge_sleep(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v);
 /* Whether those that @p t sleeps for sleep for @p t in the end. */
 bool tni_sleeps_in_cycle(const tni_seen *seen, const tni_seen_thread *t);
+/* Who has an interpreter's lock, what it does, and what to try. */
+void tni_add_interpreter(tni_verdict *v, const tni_seen *seen, const tni_sleep *sleep);
+/* @p t waits for an interpreter's lock, and who has it sleeps. */
+bool tni_keeps_interpreter(const tni_seen *seen, const tni_seen_thread *t);
+/* "; it holds the interpreter lock, for which 2 threads wait"; nothing where nobody does. */
+void tni_add_kept(tni_str *s, const tni_seen *seen, const tni_seen_thread *t);
+/* "a lock that thread 4243 holds"; nothing where it is not known. */
+void tni_add_sleep(tni_str *s, const tni_seen *seen, const tni_seen_thread *t);
 /* "; this is a child of fork() …", where a lock of a thread that is not here may be what @p sleep
  * is for; false when it cannot. */
 bool tni_add_fork(tni_verdict *v, const tni_seen *seen, const tni_sleep *sleep);

@@ -30,7 +30,8 @@ static const tni_seen_other *find_other(const tni_seen *seen, uint32_t tid)
 
 static bool is_for_thread(const tni_sleep *sleep)
 {
-    return sleep->kind == TNI_SLEEP_LOCK || sleep->kind == TNI_SLEEP_JOIN;
+    return sleep->kind == TNI_SLEEP_LOCK || sleep->kind == TNI_SLEEP_JOIN ||
+           sleep->kind == TNI_SLEEP_INTERPRETER;
 }
 
 /* Whom thread @p tid sleeps for; 0: it does not, or that is not known. */
@@ -83,6 +84,8 @@ static void add_what(tni_str *s, const tni_seen *seen, uint32_t tid)
         tni_str_addf(s, "a lock that thread %u holds", sleep->of);
     else if (sleep->kind == TNI_SLEEP_JOIN)
         tni_str_addf(s, "the end of thread %u", sleep->of);
+    else if (sleep->kind == TNI_SLEEP_INTERPRETER)
+        tni_str_addf(s, "the interpreter lock, which thread %u holds", sleep->of);
     else
         tni_add_mark(s, &t->block.marks.wait);
 }
@@ -165,14 +168,96 @@ bool tni_add_lonely_fork(tni_verdict *v, const tni_seen *seen)
     return n == 1 && tni_add_fork(v, seen, sleep);
 }
 
+/* Where it sleeps, in the words of who wrote the program. */
+static void add_object(tni_str *s, const tni_seen *seen, const tni_sleep *sleep)
+{
+    if (sleep->is_semaphore && seen->is_python)
+        tni_str_add(s, " at a semaphore, as Python's locks, conditions, events, queues and joins "
+                       "are");
+    else if (sleep->is_semaphore)
+        tni_str_add(s, " at a semaphore");
+    else if (sleep->kind == TNI_SLEEP_FUTEX)
+        tni_str_add(s, " at a lock or a condition");
+}
+
+static const char only_a_signal[] = "no thread is left that could wake it, only a signal could";
+
+/* Everybody sleeps for good. */
+static void judge_forsaken(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
+{
+    uint32_t n = seen->n_others, told = 0;
+    v->kind = TNI_VERDICT_DEADLOCK;
+    for (uint32_t i = 0; i < seen->n_threads; i++)
+        n += seen->threads[i].alive && seen->threads[i].block.marks.wait.kind != TNI_WAIT_IDLE;
+    tni_str_add(&v->text, n == 1 ? "deadlock with itself: " : "deadlock: ");
+    add_who(&v->text, seen, t->block.tid);
+    tni_str_add(&v->text, ", sleeps");
+    add_object(&v->text, seen, &t->sleep);
+    tni_add_for(&v->text, seen, ", ", tni_thread_since(t));
+    tni_str_addf(&v->text, "; %s", only_a_signal);
+    for (uint32_t i = 0; i < seen->n_threads && told < 3; i++) {
+        const tni_seen_thread *other = &seen->threads[i];
+        if (other == t || !other->alive || other->block.marks.is_worker ||
+            (!other->depth && !tni_inner_pass(other) && !tni_seen_code(other)))
+            continue;
+        tni_str_add(&v->text, told++ ? ", and " : "; so sleeps ");
+        add_who(&v->text, seen, other->block.tid);
+    }
+    if (n > 1 && !told)
+        tni_str_addf(&v->text, ": all its %u threads sleep", n);
+    if (tni_add_fork(v, seen, &t->sleep))
+        return;
+    tni_str_add(&v->next, "give back what is held before the call that waits for it, or let "
+                          "another thread post it; ");
+    tni_str_add(&v->next, seen->is_python
+                              ? "py-spy dump, or --native, shows the line where it is"
+                              : "--native shows where; mark locks with tn_wait_begin and "
+                                "tn_hold_begin to see whose");
+}
+
+void tni_add_interpreter(tni_verdict *v, const tni_seen *seen, const tni_sleep *sleep)
+{
+    add_who(&v->text, seen, sleep->of);
+    add_state(&v->text, seen, sleep->of);
+    tni_str_addf(&v->next,
+                 "thread %u must give the interpreter lock back: it has called something that "
+                 "keeps it (ctypes.PyDLL, an extension); py-spy dump, or --native, shows where",
+                 sleep->of);
+}
+
+bool tni_keeps_interpreter(const tni_seen *seen, const tni_seen_thread *t)
+{
+    const tni_seen_thread *holder = find_thread(seen, t->sleep.of);
+    const tni_seen_other *other = holder ? NULL : find_other(seen, t->sleep.of);
+    return t->sleep.kind == TNI_SLEEP_INTERPRETER &&
+           (holder ? !tni_is_busy(holder) && holder->state != 'R' : other && other->state != 'R');
+}
+
+void tni_add_kept(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
+{
+    uint32_t n = 0, tid = t->block.tid;
+    for (uint32_t i = 0; i < seen->n_threads; i++)
+        n += seen->threads[i].sleep.kind == TNI_SLEEP_INTERPRETER &&
+             seen->threads[i].sleep.of == tid;
+    for (uint32_t i = 0; i < n_described(seen); i++)
+        n += seen->others[i].sleep.kind == TNI_SLEEP_INTERPRETER && seen->others[i].sleep.of == tid;
+    if (n)
+        tni_str_addf(s, "; it holds the interpreter lock, for which %u thread%s", n,
+                     n == 1 ? " waits" : "s wait");
+}
+
 bool tni_judge_sleep(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
 {
-    if (!is_for_thread(&t->sleep) && t->sleep.kind != TNI_SLEEP_LOST)
-        return false;
     if (tni_sleeps_in_cycle(seen, t)) {
         judge_cycle(seen, t, v);
         return true;
     }
+    if (seen->nobody_wakes && t->sleep.kind == TNI_SLEEP_FUTEX) {
+        judge_forsaken(seen, t, v);
+        return true;
+    }
+    if (!is_for_thread(&t->sleep) && t->sleep.kind != TNI_SLEEP_LOST)
+        return false;
     add_who(&v->text, seen, t->block.tid);
     if (t->sleep.kind == TNI_SLEEP_LOST) {
         v->kind = TNI_VERDICT_LOCK;
@@ -183,19 +268,40 @@ bool tni_judge_sleep(const tni_seen *seen, const tni_seen_thread *t, tni_verdict
             tni_str_add(&v->next, "a thread must give back its locks before it ends");
         return true;
     }
-    bool joins = t->sleep.kind == TNI_SLEEP_JOIN;
-    v->kind = !joins                   ? TNI_VERDICT_LOCK
+    bool joins = t->sleep.kind == TNI_SLEEP_JOIN,
+         interpreter = t->sleep.kind == TNI_SLEEP_INTERPRETER;
+    v->kind = seen->nobody_wakes       ? TNI_VERDICT_DEADLOCK
+              : interpreter            ? TNI_VERDICT_INTERPRETER
+              : !joins                 ? TNI_VERDICT_LOCK
               : t->block.marks.callout ? TNI_VERDICT_CALLOUT
                                        : TNI_VERDICT_WAIT;
-    tni_str_add(&v->text, joins ? ", waits for the end of another thread"
-                                : ", waits for a lock that another thread holds");
+    tni_str_add(&v->text, joins         ? ", waits for the end of another thread"
+                          : interpreter ? ", waits for the interpreter lock, which another thread "
+                                          "holds"
+                                        : ", waits for a lock that another thread holds");
     tni_add_for(&v->text, seen, ", ", tni_thread_since(t));
     tni_str_add(&v->text, ": ");
+    if (interpreter) {
+        tni_add_interpreter(v, seen, &t->sleep);
+        return true;
+    }
     add_who(&v->text, seen, t->sleep.of);
     add_state(&v->text, seen, t->sleep.of);
+    if (seen->nobody_wakes)
+        tni_str_addf(&v->text, "; %s", only_a_signal);
     tni_str_addf(&v->next, "thread %u must %s first: --native shows where it is", t->sleep.of,
                  joins ? "end" : "give the lock back");
     return true;
+}
+
+void tni_add_sleep(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
+{
+    if (is_for_thread(&t->sleep))
+        add_what(s, seen, t->block.tid);
+    else if (t->sleep.kind == TNI_SLEEP_LOST)
+        tni_str_addf(s, "a lock that thread %u took, which is not there", t->sleep.of);
+    else if (t->sleep.is_semaphore)
+        tni_str_add(s, "a semaphore");
 }
 
 void tni_add_others(tni_str *s, const tni_seen *seen, const char *before)

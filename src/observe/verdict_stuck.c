@@ -137,6 +137,7 @@ void tni_judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict
     tni_add_for(&v->text, seen, ", ", tni_thread_since(t));
     if (t->cpu >= 0)
         tni_str_addf(&v->text, " (%.0f %% of a processor)", 100 * (t->cpu > 1 ? 1 : t->cpu));
+    tni_add_kept(&v->text, seen, t);
     const tni_seen_child *child = busy ? NULL : tni_find_child(seen, t);
     if (child) {
         judge_child(seen, t, child, v);
@@ -167,9 +168,11 @@ void tni_judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict
         tni_str_add(&v->next, computing_next);
         break;
     case TNI_VERDICT_SPINNING:
-        tni_str_add(&v->next,
-                    "look for a loop in that kernel; --native, or gdb -p, shows the line; "
-                    "if it is only slow, look again: the time above then begins anew");
+        tni_str_addf(&v->next,
+                     "look for a loop in that kernel; %s, shows the line; "
+                     "if it is only slow, look again: the time above then begins anew",
+                     is_of_python(tni_str_get(&v->text)) ? "py-spy dump, or --native"
+                                                         : "--native, or gdb -p");
         break;
     case TNI_VERDICT_BLOCKED:
         tni_str_add(&v->next, "what the kernel waits for is not known: ");
@@ -180,8 +183,11 @@ void tni_judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict
                                     "tn_hold_begin to see whose");
         break;
     default:
-        tni_str_add(&v->next, t->alive ? "--native shows where"
-                                       : "look at that kernel, and at the frames around it below");
+        tni_str_add(&v->next, t->alive && is_of_python(tni_str_get(&v->text))
+                                  ? "py-spy dump, or --native, shows the line where it is"
+                              : t->alive
+                                  ? "--native shows where"
+                                  : "look at that kernel, and at the frames around it below");
     }
 }
 

@@ -125,7 +125,8 @@ static const tni_seen_thread *find_suspect(const tni_seen *seen, const tni_seen_
 
 bool tni_only_looks_starved(const tni_seen_thread *t)
 {
-    return t->block.marks.wait.kind == TNI_WAIT_INTERPRETER;
+    return t->block.marks.wait.kind == TNI_WAIT_INTERPRETER ||
+           t->sleep.kind == TNI_SLEEP_INTERPRETER;
 }
 
 void tni_judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
@@ -146,6 +147,11 @@ void tni_judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdict 
     tni_str_add(&v->text, ", waits for ");
     tni_add_mark(&v->text, wait);
     tni_add_for(&v->text, seen, " ", tni_thread_since(t));
+    if (!holder && t->sleep.kind == TNI_SLEEP_INTERPRETER) {
+        tni_str_add(&v->text, ", which another thread holds: ");
+        tni_add_interpreter(v, seen, &t->sleep);
+        return;
+    }
     const tni_seen_thread *suspect = holder ? NULL : find_suspect(seen, t);
     if (suspect) {
         tni_str_add(&v->text, "; ");
@@ -162,8 +168,9 @@ void tni_judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdict 
     if (!holder && t->sleep.kind == TNI_SLEEP_LOST && tni_add_fork(v, seen, &t->sleep))
         return;
     if (!holder) {
-        tni_str_addf(&v->text, "; nobody that the record knows %s it",
-                     wait->kind == TNI_WAIT_EVENT ? "brings" : "holds");
+        tni_str_addf(&v->text, "; nobody that the record knows %s it%s",
+                     wait->kind == TNI_WAIT_EVENT ? "brings" : "holds",
+                     seen->nobody_wakes ? ", and no thread is left that could wake it" : "");
         tni_str_add(&v->next,
                     wait->kind == TNI_WAIT_INTERPRETER
                         ? "find who holds the interpreter lock: py-spy dump, or a thread that "

@@ -127,15 +127,19 @@ static void say_text(const tn_watchdog_opts *opts, tni_str *text)
     tni_str_clear(text);
 }
 
-static void tell(const tn_watchdog_opts *opts, const tni_seen *before, uint64_t ns_between,
-                 uint32_t tid)
+static void tell(const tn_watchdog_opts *opts, tni_seen *before, uint64_t ns_between, uint32_t tid)
 {
     static const char *const then[] = {"carry on", "raise an error in it where that is possible",
                                        "end the process"};
     tni_seen seen;
+    /* Whom threads sleep for is asked twice, too, with a moment between. */
+    before->is_python = tni_proc_is_python((int)getpid());
+    tni_proc_sleepers((int)getpid(), before);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     if (tni_seen_read(tni_flight_fd(), true, &seen) != TN_OK)
         return;
     tni_process_look((int)getpid(), &seen);
+    seen.is_python = before->is_python;
     tni_proc_children((int)getpid(), &seen);
     tni_proc_sleepers((int)getpid(), &seen);
     tni_seen_compare(before, &seen, ns_between);

@@ -132,6 +132,77 @@ class Wait(tenon.autograd.Function):
 Wait.apply(tenon.ones(3, requires_grad=True)).sum().backward()
 """
 
+KERNEL_LOCK = """
+import os, threading, tenon
+lib = tenon.library.Library("waits", "DEF")
+lib.define("k(Tensor x) -> Tensor")
+def kernel(x):
+    print("ready", os.getpid(), flush=True)
+    lock.acquire()
+lib.impl("k", kernel, "CPU")
+lock = threading.Lock()
+with lock:
+    tenon.ops.waits.k(tenon.ones(3))
+"""
+
+THREADS = """
+import os, threading, tenon
+first, second, both = threading.Lock(), threading.Lock(), threading.Barrier(2)
+def hook(mine, other):
+    with mine:
+        both.wait()
+        print("ready", os.getpid(), flush=True)
+        with other:
+            pass
+def work(mine, other):
+    x = tenon.ones(3, requires_grad=True)
+    x.register_hook(lambda grad: hook(mine, other))
+    (x * 2).sum().backward()
+threads = [threading.Thread(target=work, args=pair) for pair in ((first, second), (second, first))]
+for thread in threads:
+    thread.start()
+threads[0].join()
+"""
+
+QUEUE = """
+import os, queue, threading, time, tenon
+threading.Thread(target=time.sleep, args=(1800,), daemon=True).start()
+lib = tenon.library.Library("waits", "DEF")
+lib.define("k(Tensor x) -> Tensor")
+def kernel(x):
+    print("ready", os.getpid(), flush=True)
+    queue.Queue().get()
+lib.impl("k", kernel, "CPU")
+tenon.ops.waits.k(tenon.ones(3))
+"""
+
+# A thread keeps the interpreter's lock in a call of the system, outside of operators; another one calls operators.
+KEEPS = """
+import ctypes, os, threading, tenon
+at_work = threading.Event()
+def work():
+    while True:
+        tenon.ones(3) + 1
+        at_work.set()
+threading.Thread(target=work, daemon=True).start()
+at_work.wait()
+print("ready", os.getpid(), flush=True)
+ctypes.PyDLL(None).poll(None, 0, 1800000)
+"""
+
+# Whether the system lets one program of a user look at another.
+LOOK = """
+import ctypes, sys
+text = (ctypes.c_char * 1)()
+class Piece(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_void_p), ("n", ctypes.c_size_t)]
+open("/proc/%s/syscall" % sys.argv[1]).read()
+at = int(open("/proc/%s/maps" % sys.argv[1]).readline().split("-")[0], 16)
+here, there = Piece(ctypes.addressof(text), 1), Piece(at, 1)
+if ctypes.CDLL(None).process_vm_readv(int(sys.argv[1]), ctypes.byref(here), 1, ctypes.byref(there), 1, 0) != 1:
+    sys.exit(1)
+"""
+
 PARENT = """
 import os, threading, time, tenon
 lib = tenon.library.Library("hang", "DEF")
@@ -204,12 +275,15 @@ class Hang(unittest.TestCase):
                 break
         return result
 
-    def verdict(self, program, good):
+    def verdict(self, program, good, looks=False):
         process = subprocess.Popen([sys.executable, "-B", "-c", program], stdout=subprocess.PIPE, text=True,
                                    env=self.environment())
         try:
             pid = process.stdout.readline().split()[1]
-            end = time.monotonic() + 60  # the word comes a moment before the program is where it stays
+            if looks and subprocess.run([sys.executable, "-c", LOOK, pid], stderr=subprocess.DEVNULL, timeout=600).returncode:
+                print("note: the system does not let a program look at another one of the same user")
+                return None
+            end = time.monotonic() + 300  # the word comes a moment before the program is where it stays
             while True:
                 answer = subprocess.run([TENON, "doctor", pid, "--json"], capture_output=True, text=True, timeout=600)
                 self.assertEqual(answer.returncode, 0, answer.stderr)
@@ -261,10 +335,10 @@ class Hang(unittest.TestCase):
         self.assertIn("in node WaitBackward of a backward pass, in Wait.backward (<string>:7)", verdict["text"])
 
     def test_a_function_that_ours_calls_is_named_with_its_place(self):
-        verdict = self.verdict(CHECKPOINT, lambda verdict: "in users (" in verdict["text"])
+        verdict = self.verdict(CHECKPOINT, lambda verdict: "in users (" in verdict["text"] and "py-spy" in verdict["next"])
         self.assertIn("in users (<string>:5)", verdict["text"])
         self.assertIn("py-spy dump", verdict["next"])
-        verdict = self.verdict(MODULE_HOOK, lambda verdict: "in a_hook" in verdict["text"])
+        verdict = self.verdict(MODULE_HOOK, lambda verdict: "in a_hook" in verdict["text"] and "py-spy" in verdict["next"])
         self.assertRegex(verdict["text"], r"in a_hook_of_the_users\w*\.\. \(<string>:3\)")
         self.assertIn("py-spy dump", verdict["next"])
 
@@ -280,6 +354,33 @@ class Hang(unittest.TestCase):
     def test_a_hook_is_named_with_its_place(self):
         result = self.watched(HOOK, "report", lambda result: "in hook (<string>:" in result.stderr)
         self.assertIn("in a tensor hook of a backward pass, in hook (<string>:", result.stderr)
+
+    def test_a_lock_that_a_kernel_waits_for_alone_is_a_deadlock(self):
+        verdict = self.verdict(KERNEL_LOCK, lambda verdict: verdict["kind"] == "deadlock", looks=True)
+        if verdict:
+            self.assertEqual(verdict["kind"], "deadlock")
+            self.assertRegex(verdict["text"], r"deadlock with itself: .*, inside the kernel of waits::k \[CPU\], kernel kernel "
+                             r"\(<string>:5\), sleeps at a semaphore, as Python's locks, .*; no thread is left that could wake it")
+            self.assertIn("py-spy dump", verdict["next"])
+
+    def test_threads_that_hold_each_others_locks_are_a_deadlock(self):
+        verdict = self.verdict(THREADS, lambda verdict: "; so sleeps thread" in verdict["text"], looks=True)
+        if verdict:
+            self.assertEqual(verdict["kind"], "deadlock")
+            self.assertRegex(verdict["text"], r"in <lambda> \(<string>:12\).*; so sleeps thread \d+ .*in <lambda> \(<string>:12\)")
+
+    def test_a_queue_that_another_thread_may_fill_is_no_deadlock(self):
+        verdict = self.verdict(QUEUE, lambda verdict: verdict["kind"] == "blocked")
+        self.assertEqual(verdict["kind"], "blocked")
+        self.assertIn("py-spy dump", verdict["next"])
+
+    def test_who_keeps_the_interpreters_lock_is_named(self):
+        verdict = self.verdict(KEEPS, lambda verdict: verdict["kind"] == "interpreter", looks=True)
+        if verdict:
+            self.assertEqual(verdict["kind"], "interpreter")
+            self.assertRegex(verdict["text"], r"waits for the interpreter lock, .*: thread \d+ \(.*\), without Tenon, which "
+                             r"sleeps in \w*poll")
+            self.assertRegex(verdict["next"], r"thread \d+ must give the interpreter lock back")
 
     def test_a_child_is_named_also_when_another_thread_computes(self):
         verdict = self.verdict(PARENT, lambda verdict: verdict.get("child", {}).get("kind") == "blocked")

@@ -146,10 +146,10 @@ TEST(a_file_that_another_program_writes_is_not_touched)
     pid_t first = kit_begin(stay_with_record, NULL), second = kit_begin(stay_with_record, NULL);
     char name[128];
     snprintf(name, sizeof name, "%s.%d", path, (int)second);
-    char *text = kit_report(first, false);
+    char *text = kit_report_with(first, false, "inside the kernel of kit::stays");
     EXPECT_CONTAINS(text, "inside the kernel of kit::stays");
     tn_string_free(text);
-    text = kit_report(second, false);
+    text = kit_report_with(second, false, "inside the kernel of kit::stays");
     EXPECT_CONTAINS(text, "inside the kernel of kit::stays");
     tn_string_free(text);
     kit_end(first);

@@ -2,41 +2,14 @@
 /* tests/observe/test_sleepers.c: who holds a lock that nobody has marked, and whose end is waited
  * for: known by what lies where a thread sleeps. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "kit.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t first;
-
-/* The system may forbid to look into a child of one's own. */
-static bool may_read(pid_t pid)
-{
-    char here;
-    struct iovec to = {&here, 1}, from = {&lock, 1};
-    return process_vm_readv(pid, &to, 1, &from, 1, 0) == 1 || errno != EPERM;
-}
-
-static void expect_report(void (*fn)(void *arg), const char *wanted, const char *kind)
-{
-    pid_t child = kit_begin(fn, NULL);
-    if (!may_read(child)) {
-        test_note("the system does not let a parent read its child: nothing to see");
-        kit_end(child);
-        return;
-    }
-    char *text = kit_report_with(child, false, wanted);
-    EXPECT_CONTAINS(text, wanted);
-    tn_string_free(text);
-    text = kit_report_with(child, true, kind);
-    EXPECT_CONTAINS(text, kind);
-    tn_string_free(text);
-    kit_end(child);
-}
 
 static tn_status takes_lock(tn_call *call, const tn_value *args, tn_value *rets)
 {
@@ -55,8 +28,8 @@ static void calls_with_lock(void *arg)
 
 TEST(a_thread_that_waits_for_a_lock_that_its_caller_took_is_a_deadlock)
 {
-    expect_report(calls_with_lock, "waits for a lock that it holds itself (a caller took it)",
-                  "\"kind\": \"deadlock\"");
+    kit_expect(calls_with_lock, "waits for a lock that it holds itself (a caller took it)",
+               "\"kind\": \"deadlock\"");
 }
 
 static void *holds(void *arg)
@@ -81,10 +54,10 @@ static void calls_beside_holder(void *arg)
 
 TEST(the_holder_of_a_lock_is_named_also_when_it_never_called_tenon)
 {
-    expect_report(calls_beside_holder, "waits for a lock that another thread holds",
-                  "\"kind\": \"lock\"");
-    expect_report(calls_beside_holder, "without Tenon, which sleeps", "\"kind\": \"lock\"");
-    expect_report(calls_beside_holder, " without Tenon, ", "\"others\": ");
+    kit_expect(calls_beside_holder, "waits for a lock that another thread holds",
+               "\"kind\": \"lock\"");
+    kit_expect(calls_beside_holder, "without Tenon, which sleeps", "\"kind\": \"lock\"");
+    kit_expect(calls_beside_holder, " without Tenon, ", "\"others\": ");
 }
 
 static void *waits_for_first(void *arg)
@@ -125,11 +98,11 @@ static void calls_what_joins(void *arg)
 TEST(threads_that_wait_for_each_other_are_a_deadlock_of_both)
 {
     inner = waits_for_first;
-    expect_report(calls_what_joins, "without Tenon, waits for the end of thread ",
-                  "\"kind\": \"deadlock\"");
+    kit_expect(calls_what_joins, "without Tenon, waits for the end of thread ",
+               "\"kind\": \"deadlock\"");
     inner = wants_lock;
-    expect_report(calls_what_joins, "without Tenon, waits for a lock that thread ",
-                  "\"kind\": \"deadlock\"");
+    kit_expect(calls_what_joins, "without Tenon, waits for a lock that thread ",
+               "\"kind\": \"deadlock\"");
 }
 
 /* What forks reads the number of the child here. */
@@ -161,7 +134,8 @@ TEST(in_a_child_of_fork_a_lock_of_a_thread_that_only_the_parent_had_is_told)
     ASSERT(pipe(numbers) == 0);
     pid_t child = kit_begin(forks_beside_holder, NULL);
     ASSERT(read(numbers[0], &grandchild, sizeof grandchild) == sizeof grandchild);
-    const char *wanted = may_read(grandchild) ? "which is not there" : "this is a child of fork()";
+    const char *wanted =
+        kit_may_read(grandchild) ? "which is not there" : "this is a child of fork()";
     char *text = kit_report_with(grandchild, false, wanted);
     EXPECT_CONTAINS(text, wanted);
     EXPECT_CONTAINS(text, "this is a child of fork(); its parent had ");
@@ -172,31 +146,6 @@ TEST(in_a_child_of_fork_a_lock_of_a_thread_that_only_the_parent_had_is_told)
     kit_end(child);
     close(numbers[0]);
     close(numbers[1]);
-}
-
-static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
-static volatile bool waits_on = true;
-
-static tn_status waits_for_condition(tn_call *call, const tn_value *args, tn_value *rets)
-{
-    (void)call, (void)args, (void)rets;
-    kit_ready();
-    pthread_mutex_lock(&lock);
-    while (waits_on)
-        pthread_cond_wait(&never, &lock);
-    return TN_OK;
-}
-
-static void calls_what_waits(void *arg)
-{
-    (void)arg;
-    (void)!kit_call(kit_op("condition", TN_KEY_CPU, waits_for_condition), kit_ones(TN_CPU));
-}
-
-TEST(of_what_does_not_look_like_a_mutex_nothing_is_said)
-{
-    expect_report(calls_what_waits, "what the kernel waits for is not known",
-                  "\"kind\": \"blocked\"");
 }
 
 static void *calls_once(void *arg)
@@ -221,5 +170,5 @@ static void starts_short_threads(void *arg)
 
 TEST(calls_of_threads_that_have_ended_are_progress)
 {
-    expect_report(starts_short_threads, "make", "\"kind\": \"progress\"");
+    kit_expect(starts_short_threads, "make", "\"kind\": \"progress\"");
 }

@@ -97,8 +97,8 @@ TEST(a_sleep_that_has_just_begun_is_not_what_a_thread_is_stuck_on)
     begin(&before);
     begin(&p);
     before.seen.knows_sleepers = p.seen.knows_sleepers = true;
-    p.threads[0].sleep = (tni_sleep){TNI_SLEEP_LOCK, 11, 64};
-    p.threads[1].sleep = (tni_sleep){TNI_SLEEP_LOCK, 10, 128};
+    p.threads[0].sleep = (tni_sleep){.kind = TNI_SLEEP_LOCK, .of = 11, .at = 64};
+    p.threads[1].sleep = (tni_sleep){.kind = TNI_SLEEP_LOCK, .of = 10, .at = 128};
     before.threads[0].sleep = p.threads[0].sleep;
     before.threads[1].sleep = p.threads[1].sleep;
     tni_seen_compare(&before.seen, &p.seen, SECOND);
@@ -106,6 +106,51 @@ TEST(a_sleep_that_has_just_begun_is_not_what_a_thread_is_stuck_on)
     before.threads[1].sleep.at = 256;
     tni_seen_compare(&before.seen, &p.seen, SECOND);
     expect_verdict(&p, TNI_VERDICT_LOCK, "waits for a lock that another thread holds");
+}
+
+TEST(threads_that_ran_between_two_looks_may_have_woken_each_other)
+{
+    const tni_sleep sleep = {.kind = TNI_SLEEP_FUTEX, .at = 64, .runs = 7, .for_good = true};
+    program before, p;
+    begin(&before);
+    begin(&p);
+    before.seen.knows_sleepers = p.seen.knows_sleepers = true;
+    before.seen.others_asleep = p.seen.others_asleep = true;
+    for (int i = 0; i < 2; i++)
+        before.threads[i].sleep = p.threads[i].sleep = sleep;
+    tni_seen_compare(&before.seen, &p.seen, SECOND);
+    expect_verdict(&p, TNI_VERDICT_DEADLOCK, "sleeps at a lock or a condition, for 1.00 s; no thr");
+    p.threads[1].sleep.runs = 8;
+    tni_seen_compare(&before.seen, &p.seen, SECOND);
+    expect_verdict(&p, TNI_VERDICT_BLOCKED, "thread 10 sleeps, inside the kernel");
+    p.threads[1].sleep = sleep;
+    p.seen.n_others = 1;
+    tni_seen_compare(&before.seen, &p.seen, SECOND);
+    expect_verdict(&p, TNI_VERDICT_BLOCKED, "thread 10 sleeps, inside the kernel");
+}
+
+TEST(who_has_an_interpreters_lock_is_named_when_the_lock_stays_where_it_is)
+{
+    const tni_sleep sleep = {.kind = TNI_SLEEP_INTERPRETER, .of = 11, .turn = 5};
+    program before, p;
+    begin(&before);
+    begin(&p);
+    before.seen.knows_sleepers = p.seen.knows_sleepers = true;
+    before.threads[0].sleep = p.threads[0].sleep = sleep;
+    strcpy(p.threads[1].wchan, "hrtimer_nanosleep");
+    tni_seen_compare(&before.seen, &p.seen, SECOND);
+    expect_verdict(&p, TNI_VERDICT_INTERPRETER,
+                   "waits for the interpreter lock, which another thread holds, for 1.00 s: thread "
+                   "11");
+    p.threads[0].depth = p.threads[0].n_frames = p.threads[1].depth = p.threads[1].n_frames = 0;
+    expect_verdict(&p, TNI_VERDICT_INTERPRETER, "thread 10, outside of operators, waits for the");
+    p.threads[1].state = 'R'; /* it may give the lock back every moment */
+    expect_verdict(&p, TNI_VERDICT_IDLE, "idle");
+    stands(&p, 0, 'S', 0);
+    stands(&p, 1, 'S', 0);
+    p.threads[0].sleep.turn = 6;
+    tni_seen_compare(&before.seen, &p.seen, SECOND);
+    expect_verdict(&p, TNI_VERDICT_BLOCKED, "thread 10 sleeps");
 }
 
 TEST(a_thread_that_is_ready_and_gets_no_processor_does_not_hang)
