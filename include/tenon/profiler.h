@@ -30,6 +30,8 @@ extern "C" {
 typedef struct tn_profiler_options {
     uint32_t size; /**< sizeof(tn_profiler_options) */
     bool shapes;   /**< dtype and sizes of every tensor argument */
+    bool integers; /**< with shapes: integers and lists of them among the arguments too, as
+                      "int[2, 2]" behind the tensors; one alone is a list of one */
     bool memory;   /**< bytes of tensor data that each event allocated and freed */
     bool stack;    /**< each redispatch is an event of its own, with the kernel that it reached */
     bool this_thread_only; /**< leave out all threads but the one that starts */
@@ -37,9 +39,9 @@ typedef struct tn_profiler_options {
                          MiB */
 } tn_profiler_options;
 
-#define TN_PROFILER_OPTIONS_INIT                                           \
-    {                                                                      \
-        sizeof(tn_profiler_options), false, false, false, false, (size_t)0 \
+#define TN_PROFILER_OPTIONS_INIT                                                  \
+    {                                                                             \
+        sizeof(tn_profiler_options), false, false, false, false, false, (size_t)0 \
     }
 
 /**
@@ -141,6 +143,13 @@ TN_API TN_NODISCARD tn_status tn_profile_get_average(const tn_profile *profile, 
 
 /** A table of at most @p rows names, by time of their own; 0: all. Free with tn_string_free. */
 TN_API TN_NODISCARD tn_status tn_profile_table(const tn_profile *profile, size_t rows,
+                                               TN_OWNED char **out);
+/** A Chrome trace in the words of PyTorch's, for tools that look for them: operators are "cpu_op"
+ *  and go without their overloads, ranges are "user_annotation", shapes are also "Input Dims".
+ *  @param more  members of JSON for its outermost object, such as "\"job\": 7"; put in as they
+ *               are. NULL or "": none
+ *  @param out   free with tn_string_free */
+TN_API TN_NODISCARD tn_status tn_profile_trace(const tn_profile *profile, const char *more,
                                                TN_OWNED char **out);
 /**
  * Write a file, by the ending of its name: `.json`, a Chrome trace, which Perfetto opens, with

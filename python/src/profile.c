@@ -63,6 +63,21 @@ static PyObject *profile_write(PyObject *self, PyObject *path)
     Py_RETURN_NONE;
 }
 
+/* trace(more): a Chrome trace as bytes; more: members for its outermost object. */
+static PyObject *profile_trace(PyObject *self, PyObject *more)
+{
+    const char *members = PyUnicode_AsUTF8AndSize(more, NULL);
+    char *text = NULL;
+    if (!members)
+        return NULL;
+    tn_status status = tn_profile_trace(profile_of(self), members, &text);
+    if (status != TN_OK)
+        return tnpy_raise(status);
+    PyObject *bytes = PyBytes_FromString(text);
+    tn_string_free(text);
+    return bytes;
+}
+
 static PyObject *get_duration(PyObject *self, void *closure)
 {
     (void)closure;
@@ -73,6 +88,7 @@ static PyMethodDef profile_methods[] = {
     {"events", profile_events, METH_NOARGS, NULL},
     {"write", profile_write, METH_O,
      "write(path)\n--\n\nA Chrome trace (.json), a page (.html) or a table (.txt)."},
+    {"trace", profile_trace, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef profile_getset[] = {
@@ -92,15 +108,16 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-/* _profiler_start(shapes, memory, stack) */
+/* _profiler_start(shapes, memory, stack, integers) */
 static PyObject *start(PyObject *module, PyObject *args)
 {
     (void)module;
-    int shapes, memory, stack;
-    if (!PyArg_ParseTuple(args, "ppp", &shapes, &memory, &stack))
+    int shapes, memory, stack, integers;
+    if (!PyArg_ParseTuple(args, "pppp", &shapes, &memory, &stack, &integers))
         return NULL;
     tn_profiler_options options = TN_PROFILER_OPTIONS_INIT;
     options.shapes = shapes;
+    options.integers = integers;
     options.memory = memory;
     options.stack = stack;
     tn_status status = tn_profiler_start(&options);

@@ -28,7 +28,21 @@ static size_t put_shape(int64_t *numbers, size_t at, const tn_tensor *t)
     return at;
 }
 
-static void put_shapes(tni_prof_event *e, const tn_value *args, int nargs)
+/* Of one argument that is an integer or a list of them. */
+static size_t put_integers(int64_t *numbers, size_t at, const tn_value *arg)
+{
+    bool is_list = arg->tag == TN_TAG_INT_LIST;
+    size_t count = is_list ? arg->count : 1;
+    if ((!is_list && arg->tag != TN_TAG_INT) || at + 3 + count > MOST_NUMBERS)
+        return at;
+    numbers[at++] = (int64_t)(intptr_t) "int";
+    numbers[at++] = (int64_t)count;
+    for (size_t i = 0; i < count; i++)
+        numbers[at++] = is_list ? arg->u.ints[i] : arg->u.i;
+    return at;
+}
+
+static void put_shapes(tni_prof_event *e, const tn_value *args, int nargs, bool integers)
 {
     int64_t numbers[MOST_NUMBERS];
     size_t n = 0;
@@ -38,6 +52,8 @@ static void put_shapes(tni_prof_event *e, const tn_value *args, int nargs)
         for (uint32_t k = 0; args[i].tag == TN_TAG_TENSOR_LIST && k < args[i].count; k++)
             n = put_shape(numbers, n, args[i].u.tensors[k]);
     }
+    for (int i = 0; i < nargs && integers; i++)
+        n = put_integers(numbers, n, &args[i]);
     numbers[n++] = 0;
     tni_prof_put_shapes(e, numbers, n);
 }
@@ -61,7 +77,7 @@ void tni_profile_begin(tn_call *c, const tn_value *args, int nargs)
     if (wants.stack)
         atomic_store_explicit(&e->kernel, note_kernel(c->kernel), memory_order_relaxed);
     if (wants.shapes)
-        put_shapes(e, args, nargs);
+        put_shapes(e, args, nargs, wants.integers);
     c->flags |= TNI_FRAME_WATCHED | TNI_FRAME_PROFILED;
     tni_prof_go(e);
 }

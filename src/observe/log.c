@@ -212,6 +212,7 @@ static TNI_COLD tni_prof_log *log_renew(void)
         log->memory = prof.options.memory;
         log->stack = prof.options.stack;
         log->shapes = prof.options.shapes;
+        log->integers = prof.options.integers;
     }
     tni_mutex_unlock(&prof.lock);
     if (!recording)
@@ -246,7 +247,7 @@ tni_prof_event *tni_prof_begin(tn_profile_kind kind, const char *name, uint32_t 
     if (!log || (kind == TN_PROFILE_REDISPATCH && !log->stack))
         return NULL;
     if (wants)
-        *wants = (tni_prof_wants){log->stack, log->shapes};
+        *wants = (tni_prof_wants){log->stack, log->shapes, log->integers};
     tni_prof_chunk *chunk = log->last;
     uint32_t n = chunk ? atomic_load_explicit(&chunk->n, memory_order_relaxed) : MOST_EVENTS;
     if (TNI_UNLIKELY(n == MOST_EVENTS)) {

@@ -57,7 +57,7 @@ TNI_HIDDEN extern _Atomic bool tni_profiling;
 
 /* What the running recording asks of this thread. */
 typedef struct tni_prof_wants {
-    bool stack, shapes;
+    bool stack, shapes, integers;
 } tni_prof_wants;
 
 #define TNI_NO_FRAME UINT32_MAX
@@ -114,9 +114,9 @@ typedef struct tni_prof_log {
     _Atomic uint64_t dropped;
     int32_t thread; /* the system's number */
     uint16_t number;
-    bool memory, stack, shapes; /* what this recording asks for */
-    bool muted;                 /* this recording leaves the thread out */
-    bool gone;                  /* the thread has ended; guarded */
+    bool memory, stack, shapes, integers; /* what this recording asks for */
+    bool muted;                           /* this recording leaves the thread out */
+    bool gone;                            /* the thread has ended; guarded */
     char name[16];
     struct {
         const int64_t *numbers;

@@ -64,8 +64,8 @@ TN_NODISCARD tn_status tni_prof_average_all(tn_profile *p);
 /* ---- showing (each appends to @p out; test out->failed) ---- */
 
 void tni_prof_show_table(const tn_profile *p, size_t rows, tni_str *out);
-/* At most @p most events, the longest. */
-void tni_prof_show_chrome(const tn_profile *p, size_t most, tni_str *out);
+/* At most @p most events, the longest. @p more: see tn_profile_trace; NULL: in our own words. */
+void tni_prof_show_chrome(const tn_profile *p, size_t most, const char *more, tni_str *out);
 void tni_prof_show_html(const tn_profile *p, size_t most, tni_str *out);
 /* "text" with quotes and escapes; also safe inside a script of a page. */
 void tni_prof_json_string(tni_str *out, const char *text);

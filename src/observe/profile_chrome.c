@@ -67,13 +67,39 @@ static void add_time(tni_str *out, const char *key, uint64_t ns)
 
 /* ---- events ---- */
 
-static const char *category(const tni_prof_item *item)
+static const char *category(const tni_prof_item *item, bool torch)
 {
-    static const char *const names[] = {[TN_PROFILE_CALL] = "operator",
-                                        [TN_PROFILE_REDISPATCH] = "redispatch",
-                                        [TN_PROFILE_BACKWARD] = "backward",
-                                        [TN_PROFILE_RANGE] = "range"};
-    return names[item->kind];
+    static const char *const names[][2] = {[TN_PROFILE_CALL] = {"operator", "cpu_op"},
+                                           [TN_PROFILE_REDISPATCH] = {"redispatch", "redispatch"},
+                                           [TN_PROFILE_BACKWARD] = {"backward", "backward"},
+                                           [TN_PROFILE_RANGE] = {"range", "user_annotation"}};
+    return names[item->kind][torch];
+}
+
+/* The name alone, without the overload behind a point. */
+static void add_operator(tni_str *out, const char *name)
+{
+    char room[128];
+    size_t n = strcspn(name, ".");
+    bool fits = n < sizeof room;
+    memcpy(room, name, fits ? n : 0);
+    room[fits ? n : 0] = '\0';
+    tni_prof_json_string(out, fits ? room : name);
+}
+
+/* "float32[8, 16], float32[]" as [[8, 16],[]]; integers are none. */
+static void add_dims(tni_str *out, const char *shapes)
+{
+    tni_str_add(out, ",\"Input Dims\":[");
+    bool some = false;
+    for (const char *at = strchr(shapes, '['); at; at = strchr(at + 1, '[')) {
+        if (at - shapes >= 3 && !memcmp(at - 3, "int", 3) && (at - shapes == 3 || at[-4] == ' '))
+            continue;
+        tni_str_add(out, some ? "," : "");
+        tni_str_addn(out, at, strcspn(at, "]") + 1);
+        some = true;
+    }
+    tni_str_add(out, "]");
 }
 
 static void add_thread(const tn_profile *p, const tni_prof_thread *t, int pid, size_t place,
@@ -90,20 +116,27 @@ static void add_thread(const tn_profile *p, const tni_prof_thread *t, int pid, s
                  pid, t->id, place);
 }
 
-static void add_event(const tn_profile *p, const tni_prof_item *item, int pid, tni_str *out)
+static void add_event(const tn_profile *p, const tni_prof_item *item, int pid, bool torch,
+                      tni_str *out)
 {
     const tni_prof_thread *t = &p->threads[item->thread];
-    tni_str_addf(out, ",\n{\"ph\":\"X\",\"cat\":\"%s\",\"name\":", category(item));
-    tni_prof_json_string(out, tni_prof_get_text(p, item->name));
+    const char *name = tni_prof_get_text(p, item->name), *shapes;
+    bool is_operator = item->kind == TN_PROFILE_CALL || item->kind == TN_PROFILE_REDISPATCH;
+    tni_str_addf(out, ",\n{\"ph\":\"X\",\"cat\":\"%s\",\"name\":", category(item, torch));
+    (torch && is_operator ? add_operator : tni_prof_json_string)(out, name);
     tni_str_addf(out, ",\"pid\":%d,\"tid\":%d", pid, t->id);
     add_time(out, "ts", item->start);
     add_time(out, "dur", item->duration);
     tni_str_addf(out, ",\"args\":{\"depth\":%d", item->depth);
     add_field(out, "key", tni_prof_get_text(p, item->key));
     add_field(out, "kernel", tni_prof_get_text(p, item->kernel));
-    add_field(out, "shapes", tni_prof_get_text(p, item->shapes));
+    shapes = tni_prof_get_text(p, item->shapes);
+    add_field(out, "shapes", shapes);
+    if (torch && shapes[0])
+        add_dims(out, shapes);
     if (item->sequence >= 0)
-        tni_str_addf(out, ",\"sequence\":%" PRId64, item->sequence);
+        tni_str_addf(out, ",\"%s\":%" PRId64, torch ? "Sequence number" : "sequence",
+                     item->sequence);
     if (item->allocated || item->freed)
         tni_str_addf(out, ",\"allocated\":%" PRId64 ",\"freed\":%" PRId64, item->allocated,
                      item->freed);
@@ -144,7 +177,7 @@ static void add_note(const tn_profile *p, int pid, uint64_t n, const char *what,
                      n, what, pid, p->n_threads ? p->threads[0].id : pid, p->duration / 1000);
 }
 
-void tni_prof_show_chrome(const tn_profile *p, size_t most, tni_str *out)
+void tni_prof_show_chrome(const tn_profile *p, size_t most, const char *more, tni_str *out)
 {
     int pid = (int)getpid();
     size_t chosen = 0;
@@ -163,9 +196,10 @@ void tni_prof_show_chrome(const tn_profile *p, size_t most, tni_str *out)
         add_thread(p, &p->threads[i], pid, i, out);
     for (size_t i = 0; i < p->n && !out->failed; i++) {
         const tni_prof_item *item = &p->items[i];
-        if (place[i] < 0)
+        /* An event without a name is a mark of the Python package's. */
+        if (place[i] < 0 || (more && !tni_prof_get_text(p, item->name)[0]))
             continue;
-        add_event(p, item, pid, out);
+        add_event(p, item, pid, more != NULL, out);
         if (item->forward >= 0 && place[item->forward] >= 0)
             add_arrow(p, i, pid, out);
         if (p->has_memory && !item->unfinished && (item->allocated || item->freed))
@@ -173,6 +207,6 @@ void tni_prof_show_chrome(const tn_profile *p, size_t most, tni_str *out)
     }
     add_note(p, pid, p->n - chosen, "shorter events left out", out);
     add_note(p, pid, p->dropped, "events dropped", out);
-    tni_str_add(out, "\n]}\n");
+    tni_str_addf(out, "\n]%s%s}\n", more && more[0] ? ",\n" : "", more ? more : "");
     tni_free(place);
 }

@@ -56,7 +56,7 @@ tn_status tn_profile_write(const tn_profile *profile, const char *path)
              profile ? "path" : "profile");
     tni_str text = TNI_STR_INIT;
     if (ends_in(path, ".json"))
-        tni_prof_show_chrome(profile, TRACE_EVENTS, &text);
+        tni_prof_show_chrome(profile, TRACE_EVENTS, NULL, &text);
     else if (ends_in(path, ".html"))
         tni_prof_show_html(profile, PAGE_EVENTS, &text);
     else if (ends_in(path, ".txt"))
@@ -69,4 +69,17 @@ tn_status tn_profile_write(const tn_profile *profile, const char *path)
                            : replace(path, text.text, text.n);
     tni_str_clear(&text);
     return status;
+}
+
+tn_status tn_profile_trace(const tn_profile *profile, const char *more, char **out)
+{
+    TN_CHECK(profile && out, TN_INVALID, "tn_profile_trace: '%s' must not be NULL",
+             profile ? "out" : "profile");
+    tni_str text = TNI_STR_INIT;
+    tni_prof_show_chrome(profile, TRACE_EVENTS, more ? more : "", &text);
+    char *trace = text.failed ? NULL : tni_str_take(&text);
+    tni_str_clear(&text);
+    TN_CHECK(trace, TN_NOMEM, "cannot allocate the text of a profile");
+    *out = trace;
+    return TN_OK;
 }

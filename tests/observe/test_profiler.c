@@ -452,7 +452,7 @@ TEST(a_trace_of_too_many_events_has_the_longest_and_says_so)
     }
     tn_profile *p = stop();
     tni_str text = TNI_STR_INIT;
-    tni_prof_show_chrome(p, 50, &text);
+    tni_prof_show_chrome(p, 50, NULL, &text);
     ASSERT(!text.failed);
     int slices = 0;
     for (const char *at = tni_str_get(&text); (at = strstr(at, "{\"ph\":\"X\"")); at++)
@@ -776,6 +776,60 @@ TEST(the_ending_of_a_name_says_what_is_written)
     tn_tensor_unref(out);
 }
 
+TEST(integers_stand_behind_the_shapes_when_they_are_asked_for)
+{
+    tn_tensor *a = matrix(TN_CPU, 2, 2), *out = NULL;
+    const int64_t sizes[] = {4, 1};
+    for (int i = 0; i < 2; i++) {
+        tn_profiler_options o = TN_PROFILER_OPTIONS_INIT;
+        o.shapes = true;
+        o.integers = i == 1;
+        ASSERT_OK(tn_profiler_start(&o));
+        ASSERT_OK(tn_reshape(a, sizes, 2, &out));
+        tn_tensor_unref(out);
+        ASSERT_OK(tn_unsqueeze(a, -1, &out));
+        tn_tensor_unref(out);
+        tn_profile *p = stop();
+        size_t last = tn_profile_num_events(p) - 1;
+        while (strcmp(event(p, last).name, "aten::unsqueeze") != 0)
+            last--;
+        EXPECT_STR(event(p, 0).shapes, i ? "float32[2, 2], int[4, 1]" : "float32[2, 2]");
+        EXPECT_STR(event(p, last).shapes, i ? "float32[2, 2], int[-1]" : "float32[2, 2]");
+        char *trace = NULL;
+        ASSERT_OK(tn_profile_trace(p, NULL, &trace));
+        EXPECT_CONTAINS(trace, "\"Input Dims\":[[2, 2]]");
+        EXPECT(!strstr(trace, "\"Input Dims\":[[2, 2],"));
+        tn_string_free(trace);
+        tn_profile_free(p);
+    }
+    tn_tensor_unref(a);
+}
+
+TEST(a_trace_may_speak_as_torchs_do)
+{
+    tn_tensor *a = matrix(TN_CPU, 2, 2), *out = NULL;
+    start(true, false, false);
+    ASSERT_OK(tn_profiler_range_begin("part.one"));
+    ASSERT_OK(tn_add(a, a, tn_int(1), &out));
+    tn_tensor_unref(out);
+    ASSERT_OK(tn_profiler_range_end());
+    ASSERT_OK(tn_profiler_range_begin("")); /* is left out */
+    ASSERT_OK(tn_profiler_range_end());
+    tn_profile *p = stop();
+    char *trace = NULL;
+    ASSERT_OK(tn_profile_trace(p, "\"job\": 7", &trace));
+    EXPECT_CONTAINS(trace, "\"cat\":\"cpu_op\",\"name\":\"aten::add\"");
+    EXPECT_CONTAINS(trace, "\"cat\":\"user_annotation\",\"name\":\"part.one\"");
+    EXPECT_CONTAINS(trace, "\"Input Dims\":[[2, 2],[2, 2]]");
+    EXPECT_CONTAINS(trace, "\n],\n\"job\": 7}\n");
+    EXPECT(!strstr(trace, "\"name\":\"\""));
+    tn_string_free(trace);
+    EXPECT_FAIL(TN_INVALID, "'out' must not be NULL", tn_profile_trace(p, NULL, NULL));
+    EXPECT_FAIL(TN_INVALID, "'profile' must not be NULL", tn_profile_trace(NULL, NULL, &trace));
+    tn_profile_free(p);
+    tn_tensor_unref(a);
+}
+
 TEST(an_empty_profile_can_be_shown)
 {
     char path[] = "/tmp/tenon_profile_XXXXXX.html";
@@ -851,6 +905,11 @@ TEST(allocations_that_fail_lose_events_at_most)
             rc = tn_profile_write(p, "/tmp/tenon_profile_allocations.html");
         if (rc == TN_OK)
             rc = tn_profile_write(p, "/tmp/tenon_profile_allocations.json");
+        char *trace = NULL;
+        if (rc == TN_OK)
+            rc = tn_profile_trace(p, NULL, &trace);
+        EXPECT((rc == TN_OK) == (trace != NULL));
+        tn_string_free(trace);
         EXPECT(rc == TN_OK || rc == TN_NOMEM);
         tn_profile_free(p);
     }

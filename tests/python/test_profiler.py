@@ -284,6 +284,19 @@ class Torchs(unittest.TestCase):
         self.assertEqual([flops["aten::" + name] for name in ("addmm", "add", "mul", "sum")], [2 * 8 * 20 * 30, 240, 240, 0])
         self.assertFalse(any(e.flops for e in self.record().key_averages()))
 
+    def test_operations_of_a_convolution_follow_from_its_integers(self):
+        # By PyTorch 2.11 of the same calls: stride and padding, groups and dilation, a padding that is a word, no batch.
+        image, kernel = tenon.ones(2, 4, 9, 10), tenon.ones(6, 4, 3, 3)
+        for wanted, call in ((21600, lambda: tenon.conv2d(image, kernel, stride=2, padding=1)),
+                             (13824, lambda: tenon.conv2d(image, tenon.ones(6, 2, 3, 3), None, (2, 1), (1, 0), (2, 1), 2)),
+                             (0, lambda: tenon.conv2d(image, kernel, padding="same")),
+                             (0, lambda: tenon.conv2d(image[0], kernel))):
+            with tenon.profiler.profile(with_flops=True) as prof:
+                call()
+            self.assertEqual({e.key: e.flops for e in prof.key_averages()}["aten::conv2d"], wanted)
+            shapes = next(e.input_shapes for e in prof.events() if e.name == "aten::conv2d")
+            self.assertEqual(len(shapes), 2)  # integers are none
+
     def test_metadata_is_in_the_trace(self):
         prof = self.record()
         prof.add_metadata("who", "me")
@@ -296,6 +309,10 @@ class Torchs(unittest.TestCase):
         for call in (lambda: prof.toggle_collection_dynamic(False, []), lambda: prof.export_memory_timeline("x.html")):
             with self.assertRaises(NotImplementedError):
                 call()
+        with self.assertRaisesRegex(NotImplementedError, "counter 'tensor bytes' of export_chrome_trace"):
+            prof.export_memory_timeline("x.json")
+        trace = self.trace(self.record(profile_memory=True))
+        self.assertIn("tensor bytes", [e["name"] for e in trace["traceEvents"] if e["ph"] == "C"])
 
 
 if __name__ == "__main__":

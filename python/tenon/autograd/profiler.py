@@ -32,13 +32,12 @@ def _shortened(place, width):
 
 
 def _shapes_of(text):
-    """"float32[8, 16], float32[]" as [[8, 16], []]."""
-    out, i = [], 0
-    while (i := text.find("[", i)) >= 0:
-        end = text.index("]", i)
-        out.append([int(n) for n in text[i + 1:end].split(",") if n.strip()])
-        i = end
-    return out
+    """"float32[8, 16], float32[], int[2, 2]" as [[8, 16], []] and, of integers among the arguments, [[2, 2]]."""
+    shapes, integers = [], []
+    for item in text.split("]")[:-1]:
+        dtype, _, sizes = item.lstrip(", ").partition("[")
+        (integers if dtype == "int" else shapes).append([int(n) for n in sizes.split(",") if n])
+    return shapes, integers
 
 
 def _product(sizes):
@@ -48,11 +47,17 @@ def _product(sizes):
     return n
 
 
-def _flops_of(name, shapes):
-    """An estimate from the shapes: two for each multiplication and addition of a product, one for each element of a sum."""
-    if name in ("aten::mm", "aten::bmm", "aten::addmm"):
+def _flops_of(name, shapes, integers):
+    """An estimate from the arguments: two for each multiplication and addition of a product, one for each element of a sum."""
+    if name in ("aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"):
         left, right = shapes[-2:] if len(shapes) >= 2 else ((), ())
         return 2 * _product(left) * right[-1] if left and right else 0
+    if name == "aten::conv2d" and len(shapes) >= 2 and len(shapes[0]) == len(shapes[1]) == 4 and len(integers) == 4:
+        # A padding that is a word is not among the integers: nothing is said then, as in torch.
+        stride, padding, dilation, (groups,) = ([n] * 2 if len(n) == 1 and n is not integers[3] else n for n in integers)
+        (batch, channels, *sizes), (out_channels, _, *kernel) = shapes[:2]
+        out = [(sizes[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in (0, 1)]
+        return 2 * batch * channels * out_channels * _product(kernel) * _product(out) // groups
     return _product(shapes[0]) if name in ("aten::add", "aten::mul") and shapes else 0
 
 
@@ -79,7 +84,7 @@ class FunctionEvent:
         self.time_range = Interval(start / 1e3, (start + duration) / 1e3)
         self.cpu_time_total = duration / 1e3
         self.self_cpu_time_total = own / 1e3
-        self.input_shapes = _shapes_of(shapes)
+        self.input_shapes, self._integers = _shapes_of(shapes)
         self.is_user_annotation = kind == _RANGE
         self.cpu_children = []
         self.cpu_parent = None
@@ -227,48 +232,21 @@ class EventList(list):
         return self.table()
 
 
-def _in_torchs_words(event):
-    """An event of the core's trace: names, categories and arguments as readers of torch's traces look for them. None: it is none."""
-    category, args = event.get("cat"), event.get("args", {})
-    if event.get("ph") != "X":
-        return event
-    if not event["name"]:
-        return None  # a mark of ours, see _python_stack
-    if category in ("operator", "redispatch"):
-        event["name"] = event["name"].partition(".")[0]
-    event["cat"] = {"operator": "cpu_op", "range": "user_annotation"}.get(category, category)
-    if "shapes" in args:
-        args["Input Dims"] = _shapes_of(args["shapes"])
-    return event
-
-
 def _export(profile, path, metadata=()):
-    """As a trace for Chrome; the core writes by the ending of the name: pages and tables too."""
+    """As a trace for Chrome; the core writes pages and tables too, by the ending of the name."""
     import json
     import os
-    import shutil
-    import tempfile
     path = os.fspath(path)
     if path.endswith((".html", ".txt")):
         profile.write(path)
         return
-    folder = tempfile.mkdtemp()
-    try:
-        plain = os.path.join(folder, "trace.json")
-        profile.write(plain)
-        with open(plain, encoding="utf-8", errors="replace") as source:
-            trace = json.load(source)
-    finally:
-        shutil.rmtree(folder)
-    trace["traceEvents"] = [e for e in map(_in_torchs_words, trace["traceEvents"]) if e is not None]
-    trace.update(metadata)
-    text = json.dumps(trace)
+    text = profile.trace(json.dumps(dict(metadata))[1:-1])
     if path.endswith(".gz"):
         import gzip
-        with gzip.open(path, "wt", encoding="utf-8") as target:
+        with gzip.open(path, "wb", compresslevel=6) as target:
             target.write(text)
     else:
-        with open(path, "w", encoding="utf-8") as target:
+        with open(path, "wb") as target:
             target.write(text)
 
 
@@ -292,7 +270,7 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        _C._profiler_start(self.record_shapes, self.profile_memory, self.with_stack)
+        _C._profiler_start(self.record_shapes, self.profile_memory, self.with_stack, self.with_flops)
         if self.with_stack:
             self._python = _python_stack.PythonStacks()
             self._python.start()
@@ -306,7 +284,7 @@ class profile:
         self._recording = _C._profiler_stop()
         events = [FunctionEvent(i, r) for i, r in enumerate(self._recording.events())]
         for e in events if self.with_flops else ():
-            e.flops = _flops_of(e.name, e.input_shapes)
+            e.flops = _flops_of(e.name, e.input_shapes, e._integers)
         if self._python is not None:
             for e, stack in zip(events, self._python.around(events)):
                 e.stack = stack

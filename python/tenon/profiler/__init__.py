@@ -176,5 +176,8 @@ class profile:
                                   "or one profile for each part")
 
     def export_memory_timeline(self, path, device=None):
-        raise NotImplementedError("export_memory_timeline: there is no timeline of categories of memory; "
-                                  "profile_memory=True gives each event what it allocated")
+        raise NotImplementedError(
+            "export_memory_timeline: memory is not told apart by category (parameters, activations, gradients). With "
+            "profile_memory=True, the bytes in use over time are the counter 'tensor bytes' of "
+            "export_chrome_trace('trace.json') and a lane of the page that export_chrome_trace('trace.html') writes, and "
+            "cpu_memory_usage of each event is what it allocated")
