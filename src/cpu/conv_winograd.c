@@ -3,7 +3,8 @@
  *
  * A tile of 2 x 2 results takes 36 products for each pair of channels; of transformed tiles of 4 x
  * 4 and transformed kernels it takes 16, one for each element. So there are 16 products of
- * matrices, [tiles, channels] x [channels, channels], between two cheap transforms. Measured for
+ * matrices, [tiles, channels] x [channels, channels], between two cheap transforms; with strides of
+ * 2 tiles are 5 x 5, and it takes 25. Measured for
  * normally distributed data the error is one to two times that of adding up products in float32;
  * tiles of 4 x 4 results would take 36 products instead of 144, but with twenty times the error.
  * Sums with infinities in between are not what they should be, though: when any result is not
@@ -19,14 +20,16 @@
 #include "cpu/ready.h"
 #include "cpu/winograd.h"
 
-#define ALL         TNI_WINOGRAD_ALL
 #define OUT         TNI_WINOGRAD_OUT
-#define IN          TNI_WINOGRAD_IN
 #define PIECE_BYTES (INT64_C(3) << 19) /* of transformed tiles, about */
-#define PIECE_TILES 64                 /* or more, when that is less */
+#define PIECE_TILES 98
+#define PANEL       32 /* channels of the result that products take at a time */
 /* Below, transforming the kernels costs more than it saves. */
 #define LEAST_TILES    128
 #define LEAST_CHANNELS 16
+/* With strides less is saved, and there are more transformed kernels. */
+#define STRIDED_TILES    320
+#define STRIDED_CHANNELS 64
 
 typedef struct winograd_job {
     const tni_winograd_loops *loops;
@@ -35,6 +38,8 @@ typedef struct winograd_job {
     int64_t low[2];         /* place of the input that the first tile begins with */
     int64_t rows, each;     /* rows of tiles of all images, and of a piece */
     int64_t line;           /* of a row of tiles: places of the input */
+    int64_t panel;          /* channels of the result whose kernels lie together */
+    int64_t widest;         /* floats of the lines that a row of tiles sees or makes */
     size_t room;            /* floats of scratch memory of one thread */
     int threads;            /* that have some */
     float *kernels, *rooms; /* transformed kernels; scratch memory, thread by thread */
@@ -48,14 +53,28 @@ static int64_t up(int64_t n)
     return (n + OUT - 1) / OUT;
 }
 
+/* With a stride of 2: each tile takes 25 products instead of 9 for each of its places, and those at
+ * the edges may have half as many. */
+static bool strided_pays(const tni_conv *c, int64_t tiles)
+{
+    int64_t places = c->batch * c->out[1] * c->out[2];
+    return tiles >= STRIDED_TILES && c->in_channels >= STRIDED_CHANNELS &&
+           c->out_channels >= STRIDED_CHANNELS && 25 * tiles / 5 <= 9 * places / 6;
+}
+
 bool tni_conv_winograd(const tni_conv *c, tn_dtype dtype)
 {
     bool fits = dtype == TN_DTYPE_F32 && c->groups == 1 && c->in_channels >= LEAST_CHANNELS &&
                 c->out_channels >= LEAST_CHANNELS && c->in[0] == 1 && c->out[0] == 1 &&
                 c->kernel[0] == 1 && c->padding[0] == 0 && c->kernel[1] == 3 && c->kernel[2] == 3;
     for (int i = 0; i < 3; i++)
-        fits = fits && c->stride[i] == 1 && c->dilation[i] == 1;
-    return fits && c->batch * up(c->out[1]) * up(c->out[2]) >= LEAST_TILES;
+        fits = fits && c->dilation[i] == 1;
+    if (!fits || c->stride[0] != 1 || c->stride[1] != c->stride[2])
+        return false;
+    int64_t tiles = c->batch * up(c->out[1]) * up(c->out[2]);
+    if (c->stride[1] == 2)
+        return !c->transposed && strided_pays(c, tiles);
+    return c->stride[1] == 1 && tiles >= LEAST_TILES;
 }
 
 static tn_status transform_kernels(int64_t begin, int64_t end, void *arg)
@@ -74,8 +93,8 @@ static void gather_lines(const winograd_job *j, int64_t row, float *to)
     const float *image = j->input + row / j->high * channels * places;
     int64_t before = j->low[1] < 0 ? -j->low[1] : 0, first = j->low[1] + before;
     int64_t count = c->in[2] - first < j->line - before ? c->in[2] - first : j->line - before;
-    for (int64_t i = 0; i < IN; i++, to += j->line * channels) {
-        int64_t y = row % j->high * OUT + i + j->low[0];
+    for (int64_t i = 0; i < j->loops->in; i++, to += j->line * channels) {
+        int64_t y = row % j->high * j->loops->step + i + j->low[0];
         if (y < 0 || y >= c->in[1] || count <= 0) {
             memset(to, 0, (size_t)(j->line * channels) * sizeof *to);
             continue;
@@ -116,22 +135,25 @@ static bool put_lines(const winograd_job *j, int64_t row, const float *from, int
 static tn_status run_piece(winograd_job *j, int64_t first, int64_t rows, float *room)
 {
     int64_t in = j->c->in_channels, out = j->c->out_channels, tiles = rows * j->wide;
-    float *lines = room, *x = lines + IN * j->line * in, *y = x + ALL * tiles * in;
+    const int64_t all = j->loops->all, step = j->loops->step;
+    float *lines = room, *x = lines + j->widest, *y = x + all * tiles * in;
     for (int64_t r = 0; r < rows; r++) {
         gather_lines(j, first + r, lines);
         for (int64_t t = 0; t < j->wide; t++)
-            j->loops->input(x + (r * j->wide + t) * in, tiles * in, lines + t * OUT * in,
+            j->loops->input(x + (r * j->wide + t) * in, tiles * in, lines + t * step * in,
                             j->line * in, in, in);
     }
-    tni_gemm_args g = {.m = tiles,
-                       .n = out,
-                       .k = in,
-                       .batch = ALL,
-                       .a = {x, in, 1, tiles * in},
-                       .b = {j->kernels, out, 1, in * out},
-                       .c = {y, out, 1, tiles * out}};
-    g.d = g.c;
-    TN_TRY(tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(0)));
+    for (int64_t i = 0; i < all; i++) {
+        tni_gemm_args g = {.m = tiles,
+                           .n = j->panel,
+                           .k = in,
+                           .batch = out / j->panel,
+                           .a = {x + i * tiles * in, in, 1, 0},
+                           .b = {j->kernels + i * in * out, j->panel, 1, in * j->panel},
+                           .c = {y + i * tiles * out, out, 1, j->panel}};
+        g.d = g.c;
+        TN_TRY(tni_gemm(TN_DTYPE_F32, &g, tn_int(1), tn_int(0)));
+    }
     bool finite = true;
     for (int64_t r = 0; r < rows; r++)
         finite &= put_lines(j, first + r, y + r * j->wide * out, tiles * out, room);
@@ -163,14 +185,16 @@ static tn_status run_pieces(int64_t begin, int64_t end, void *arg)
 static int64_t rows_of_piece(const winograd_job *j)
 {
     int64_t channels = j->c->in_channels + j->c->out_channels;
-    int64_t tiles = PIECE_BYTES / (ALL * channels * (int64_t)sizeof(float));
+    int64_t tiles = PIECE_BYTES / (j->loops->all * channels * (int64_t)sizeof(float));
     if (tiles < PIECE_TILES)
         tiles = PIECE_TILES;
     int64_t rows = tiles / j->wide, share = j->rows / 8; /* some pieces for each thread */
     int64_t least = (PIECE_TILES + j->wide - 1) / j->wide;
     rows = rows < share ? rows : share;
     rows = rows > least ? rows : least;
-    return rows < j->rows ? rows : j->rows;
+    /* Alike, and an even number of them: few pieces are not to leave a thread without work. */
+    int64_t pieces = j->rows > rows ? ((j->rows + rows - 1) / rows + 1) / 2 * 2 : 1;
+    return (j->rows + pieces - 1) / pieces;
 }
 
 static tn_status run_all(winograd_job *j)
@@ -178,12 +202,12 @@ static tn_status run_all(winograd_job *j)
     int64_t in = j->c->in_channels, out = j->c->out_channels;
     j->rows = j->c->batch * j->high;
     j->each = rows_of_piece(j);
-    j->line = j->wide * OUT + IN - OUT;
+    j->line = (j->wide - 1) * j->loops->step + j->loops->in;
     /* Lines of the result take the room of those of the input. */
-    int64_t widest =
-        IN * j->line * in > OUT * j->c->out[2] * out ? IN * j->line * in : OUT * j->c->out[2] * out;
-    size_t kernels = (size_t)(ALL * in * out);
-    j->room = (size_t)(widest + ALL * j->each * j->wide * (in + out) + 15) / 16 * 16;
+    int64_t lines = j->loops->in * j->line * in, results = OUT * j->c->out[2] * out;
+    j->widest = lines > results ? lines : results;
+    size_t kernels = (size_t)(j->loops->all * in * out);
+    j->room = (size_t)(j->widest + j->loops->all * j->each * j->wide * (in + out) + 15) / 16 * 16;
     j->threads = tn_num_threads();
     size_t nbytes = (kernels + j->room * (size_t)j->threads) * sizeof(float);
     j->kernels = tni_block_alloc(nbytes);
@@ -199,8 +223,10 @@ static tn_status run_all(winograd_job *j)
 tn_status tni_winograd_run(const tni_conv *c, tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
                            tn_tensor *out, bool *done)
 {
-    winograd_job j = {
-        .loops = tni_cpu_kernels()->winograd, .c = c, .high = up(c->out[1]), .wide = up(c->out[2])};
+    winograd_job j = {.loops = &tni_cpu_kernels()->winograd[c->stride[1] - 1],
+                      .c = c,
+                      .high = up(c->out[1]),
+                      .wide = up(c->out[2])};
     for (int i = 0; i < 2; i++)
         j.low[i] = c->transposed ? c->padding[1 + i] - 2 : -c->padding[1 + i];
     TN_AUTO(tn_tensor) x_turned = NULL;
@@ -215,8 +241,10 @@ tn_status tni_winograd_run(const tni_conv *c, tn_tensor *input, tn_tensor *weigh
     TN_TRY(tni_ready(x_turned, TN_DTYPE_F32, &x));
     TN_TRY(tni_conv_weight(c, false, weight, &w_turned)); /* [1, out, in, 1, 3, 3] */
     const int64_t *n = w_turned->sizes, *s = w_turned->strides;
-    TN_TRY(tni_tensor_alias(w_turned, 4, (int64_t[]){n[4], n[5], n[2], n[1]},
-                            (int64_t[]){s[4], s[5], s[2], s[1]}, w_turned->offset, &w_taps));
+    j.panel = n[1] % PANEL == 0 ? PANEL : n[1];
+    TN_TRY(tni_tensor_alias(w_turned, 5, (int64_t[]){n[4], n[5], n[1] / j.panel, n[2], j.panel},
+                            (int64_t[]){s[4], s[5], s[1] * j.panel, s[2], s[1]}, w_turned->offset,
+                            &w_taps));
     TN_TRY(tni_ready(w_taps, TN_DTYPE_F32, &w));
     TN_TRY(tni_ready(bias, TN_DTYPE_F32, &b));
     TN_TRY(tni_conv_turn(c, out, &to));

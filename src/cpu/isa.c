@@ -27,7 +27,7 @@
         &tni_gemm_##isa,                                                                  \
         &tni_rows_##isa,                                                                  \
         &tni_taps_##isa,                                                                  \
-        &tni_winograd_##isa,                                                              \
+        tni_winograd_##isa,                                                               \
         &tni_attention_##isa,                                                             \
         &tni_optim_##isa,                                                                 \
         &tni_fft_##isa,                                                                   \

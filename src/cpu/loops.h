@@ -245,7 +245,7 @@ typedef struct tni_kernels {
     const struct tni_gemm_table *gemm;           /* cpu/gemm_kernels.h */
     const struct tni_rows_table *rows;           /* cpu/rows.h */
     const struct tni_taps_table *taps;           /* cpu/taps.h */
-    const struct tni_winograd_loops *winograd;   /* cpu/winograd.h */
+    const struct tni_winograd_loops *winograd;   /* by stride, cpu/winograd.h */
     const struct tni_attention_table *attention; /* cpu/attention.h */
     const struct tni_optim_table *optim;         /* cpu/optim.h */
     const struct tni_fft_table *fft;             /* cpu/fourier.h */

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/winograd.h: the transforms of Winograd's convolution of 2 x 2 results with 3 x 3 kernels, for
- * float32; see cpu/conv_winograd.c. Compiled for each instruction set (kern/winograd.c). Elements
- * that lie side by side, channels, are transformed side by side. */
+ * float32, with strides of 1 and of 2; see cpu/conv_winograd.c. Compiled for each instruction set
+ * (kern/winograd.c). Elements that lie side by side, channels, are transformed side by side. */
 #ifndef TNI_CPU_WINOGRAD_H
 #define TNI_CPU_WINOGRAD_H
 
 #include "cpu/loops.h"
 
-#define TNI_WINOGRAD_OUT 2  /* places of a tile of the result, in each dimension */
-#define TNI_WINOGRAD_IN  4  /* of what it is made from */
-#define TNI_WINOGRAD_ALL 16 /* elements of a transformed tile; they lie @p plane apart */
+#define TNI_WINOGRAD_OUT     2 /* places of a tile of the result, in each dimension */
+#define TNI_WINOGRAD_STRIDES 2 /* strides that there are loops for */
 
+/* Elements of a transformed tile lie @p plane apart. */
 typedef struct tni_winograd_loops {
+    int in;   /* places that a tile is made from, in each dimension */
+    int step; /* from one tile to the next, in places of the input */
+    int all;  /* elements of a transformed tile */
     /* n channels of a tile: rows @p row, columns @p column elements apart. */
     void (*input)(float *to, int64_t plane, const float *x, int64_t row, int64_t column, int64_t n);
     /* n kernels, their nine elements @p tap apart; @p turned: last element first. */
@@ -25,7 +28,8 @@ typedef struct tni_winograd_loops {
                  int64_t columns);
 } tni_winograd_loops;
 
-#define X(isa) extern const tni_winograd_loops tni_winograd_##isa;
+/* By stride, less 1. */
+#define X(isa) extern const tni_winograd_loops tni_winograd_##isa[TNI_WINOGRAD_STRIDES];
 TNI_KERN_LIST(X)
 #undef X
 

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/kern/winograd.c: the transforms of Winograd's convolution, see cpu/winograd.h. The points are
- * 0, 1, -1 and infinity. */
+/* cpu/kern/winograd.c: the transforms of Winograd's convolution, see cpu/winograd.h. Without
+ * strides the points are 0, 1, -1 and infinity. With a stride of 2 the outer elements of a kernel
+ * meet even places, as a kernel of two does without strides: points 0, 1 and infinity; the middle
+ * one meets odd places, two products for two results. Loops are written once, for tiles of either
+ * size. */
 #include "cpu/winograd.h"
 #include "cpu/kern/gemm_vec.h"
 
-#define IN  TNI_WINOGRAD_IN
-#define OUT TNI_WINOGRAD_OUT
+#define OUT  TNI_WINOGRAD_OUT
+#define MOST 5 /* places of the input of a tile */
 typedef vec_f32 V;
 
+#if defined(__clang__)
+#    define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#    define UNROLL _Pragma("GCC unroll 8")
+#endif
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE V get(const float *p, int part)
@@ -23,100 +31,124 @@ INLINE void put(float *p, V v, int part)
         store_f32(p, v);
 }
 
-/* Four places of the input along one dimension. */
-INLINE void input_line(V *to, int step, const V *x)
+/* Four places of the input along one dimension; five with strides. */
+INLINE void input_line(const int in, V *to, int step, const V *x)
 {
-    to[0] = x[0] - x[2];
-    to[step] = x[1] + x[2];
-    to[2 * step] = x[2] - x[1];
-    to[3 * step] = x[1] - x[3];
-}
-
-INLINE void input_some(float *to, int64_t plane, const float *x, int64_t row, int64_t column,
-                       int part)
-{
-    V half[IN * IN], line[IN];
-    for (int j = 0; j < IN; j++) {
-        for (int i = 0; i < IN; i++)
-            line[i] = get(x + i * row + j * column, part);
-        input_line(half + j, IN, line);
-    }
-    for (int i = 0; i < IN; i++) {
-        V out[IN];
-        input_line(out, 1, half + i * IN);
-        for (int j = 0; j < IN; j++)
-            put(to + (i * IN + j) * plane, out[j], part);
+    if (in == 4) {
+        to[0] = x[0] - x[2];
+        to[step] = x[1] + x[2];
+        to[2 * step] = x[2] - x[1];
+        to[3 * step] = x[1] - x[3];
+    } else {
+        to[0] = x[0] - x[2];
+        to[step] = x[2];
+        to[2 * step] = x[4] - x[2];
+        to[3 * step] = x[1];
+        to[4 * step] = x[3];
     }
 }
 
-static void input(float *to, int64_t plane, const float *x, int64_t row, int64_t column, int64_t n)
+INLINE void input_some(const int in, float *to, int64_t plane, const float *x, int64_t row,
+                       int64_t column, int part)
+{
+    V half[MOST * MOST], line[MOST];
+    UNROLL for (int j = 0; j < in; j++)
+    {
+        UNROLL for (int i = 0; i < in; i++) line[i] = get(x + i * row + j * column, part);
+        input_line(in, half + j, in, line);
+    }
+    UNROLL for (int i = 0; i < in; i++)
+    {
+        V out[MOST];
+        input_line(in, out, 1, half + i * in);
+        UNROLL for (int j = 0; j < in; j++) put(to + (i * in + j) * plane, out[j], part);
+    }
+}
+
+INLINE void input_of(const int in, float *to, int64_t plane, const float *x, int64_t row,
+                     int64_t column, int64_t n)
 {
     int64_t c = 0;
     for (; c + VL_f32 <= n; c += VL_f32)
-        input_some(to + c, plane, x + c, row, column, 0);
+        input_some(in, to + c, plane, x + c, row, column, 0);
     if (c < n)
-        input_some(to + c, plane, x + c, row, column, (int)(n - c));
+        input_some(in, to + c, plane, x + c, row, column, (int)(n - c));
 }
 
 /* Three elements of the kernel along one dimension. */
-INLINE void kernel_line(V *to, int step, V a, V b, V c)
+INLINE void kernel_line(const int in, V *to, int step, V a, V b, V c)
 {
     const V half = set_f32(0.5f);
     V even = (a + c) * half, odd = b * half;
     to[0] = a;
-    to[step] = even + odd;
-    to[2 * step] = even - odd;
-    to[3 * step] = c;
+    if (in == 4) {
+        to[step] = even + odd;
+        to[2 * step] = even - odd;
+        to[3 * step] = c;
+    } else {
+        to[step] = a + c;
+        to[2 * step] = c;
+        to[3 * step] = to[4 * step] = b;
+    }
 }
 
-INLINE void kernel_some(float *to, int64_t plane, const float *w, int64_t tap, bool turned,
-                        int part)
+INLINE void kernel_some(const int in, float *to, int64_t plane, const float *w, int64_t tap,
+                        bool turned, int part)
 {
-    V half[IN * 3];
-    for (int j = 0; j < 3; j++) {
+    V half[MOST * 3];
+    UNROLL for (int j = 0; j < 3; j++)
+    {
         V line[3];
-        for (int i = 0; i < 3; i++)
+        UNROLL for (int i = 0; i < 3; i++)
+        {
             line[i] = get(w + (turned ? 8 - (i * 3 + j) : i * 3 + j) * tap, part);
-        kernel_line(half + j, 3, line[0], line[1], line[2]);
+        }
+        kernel_line(in, half + j, 3, line[0], line[1], line[2]);
     }
-    for (int i = 0; i < IN; i++) {
-        V out[IN];
-        kernel_line(out, 1, half[i * 3], half[i * 3 + 1], half[i * 3 + 2]);
-        for (int j = 0; j < IN; j++)
-            put(to + (i * IN + j) * plane, out[j], part);
+    UNROLL for (int i = 0; i < in; i++)
+    {
+        V out[MOST];
+        kernel_line(in, out, 1, half[i * 3], half[i * 3 + 1], half[i * 3 + 2]);
+        UNROLL for (int j = 0; j < in; j++) put(to + (i * in + j) * plane, out[j], part);
     }
 }
 
-static void kernel(float *to, int64_t plane, const float *w, int64_t tap, int64_t n, bool turned)
+INLINE void kernel_of(const int in, float *to, int64_t plane, const float *w, int64_t tap,
+                      int64_t n, bool turned)
 {
     int64_t c = 0;
     for (; c + VL_f32 <= n; c += VL_f32)
-        kernel_some(to + c, plane, w + c, tap, turned, 0);
+        kernel_some(in, to + c, plane, w + c, tap, turned, 0);
     if (c < n)
-        kernel_some(to + c, plane, w + c, tap, turned, (int)(n - c));
+        kernel_some(in, to + c, plane, w + c, tap, turned, (int)(n - c));
 }
 
 /* Two places of the result along one dimension. */
-INLINE void output_line(V *to, int step, const V *m)
+INLINE void output_line(const int in, V *to, int step, const V *m)
 {
-    to[0] = m[0] + m[1] + m[2];
-    to[step] = m[1] - m[2] - m[3];
+    if (in == 4) {
+        to[0] = m[0] + m[1] + m[2];
+        to[step] = m[1] - m[2] - m[3];
+    } else {
+        to[0] = m[0] + m[1] + m[3];
+        to[step] = m[1] + m[2] + m[4];
+    }
 }
 
 /* Adds what is 0 for finite results to @p sum. */
-INLINE V output_some(float *y, int64_t row, int64_t column, const float *from, int64_t plane,
-                     int rows, int columns, const float *bias, int part, V sum)
+INLINE V output_some(const int in, float *y, int64_t row, int64_t column, const float *from,
+                     int64_t plane, int rows, int columns, const float *bias, int part, V sum)
 {
-    V half[OUT * IN], line[IN];
+    V half[OUT * MOST], line[MOST];
     V first = bias ? get(bias, part) : (V){};
-    for (int j = 0; j < IN; j++) {
-        for (int i = 0; i < IN; i++)
-            line[i] = get(from + (i * IN + j) * plane, part);
-        output_line(half + j, IN, line);
+    UNROLL for (int j = 0; j < in; j++)
+    {
+        UNROLL for (int i = 0; i < in; i++) line[i] = get(from + (i * in + j) * plane, part);
+        output_line(in, half + j, in, line);
     }
     for (int i = 0; i < rows; i++) {
         V out[OUT];
-        output_line(out, 1, half + i * IN);
+        output_line(in, out, 1, half + i * in);
         for (int j = 0; j < columns; j++) {
             V v = out[j] + first;
             sum += v - v;
@@ -126,16 +158,16 @@ INLINE V output_some(float *y, int64_t row, int64_t column, const float *from, i
     return sum;
 }
 
-static bool output(float *y, int64_t row, int64_t column, const float *from, int64_t plane,
-                   int64_t n, int rows, int columns, const float *bias)
+INLINE bool output_of(const int in, float *y, int64_t row, int64_t column, const float *from,
+                      int64_t plane, int64_t n, int rows, int columns, const float *bias)
 {
     V sum = {};
     int64_t c = 0;
     for (; c + VL_f32 <= n; c += VL_f32)
-        sum = output_some(y + c, row, column, from + c, plane, rows, columns,
+        sum = output_some(in, y + c, row, column, from + c, plane, rows, columns,
                           bias ? bias + c : NULL, 0, sum);
     if (c < n)
-        sum = output_some(y + c, row, column, from + c, plane, rows, columns,
+        sum = output_some(in, y + c, row, column, from + c, plane, rows, columns,
                           bias ? bias + c : NULL, (int)(n - c), sum);
     float lanes[VL_f32];
     bool finite = true;
@@ -164,4 +196,26 @@ static void turn(float *to, int64_t to_row, const float *from, int64_t from_row,
     }
 }
 
-const tni_winograd_loops TNI_KERN_NAME(tni_winograd) = {input, kernel, output, turn};
+#define LOOPS(in)                                                                                 \
+    static void input_##in(float *to, int64_t plane, const float *x, int64_t row, int64_t column, \
+                           int64_t n)                                                             \
+    {                                                                                             \
+        input_of(in, to, plane, x, row, column, n);                                               \
+    }                                                                                             \
+    static void kernel_##in(float *to, int64_t plane, const float *w, int64_t tap, int64_t n,     \
+                            bool turned)                                                          \
+    {                                                                                             \
+        kernel_of(in, to, plane, w, tap, n, turned);                                              \
+    }                                                                                             \
+    static bool output_##in(float *y, int64_t row, int64_t column, const float *from,             \
+                            int64_t plane, int64_t n, int rows, int columns, const float *bias)   \
+    {                                                                                             \
+        return output_of(in, y, row, column, from, plane, n, rows, columns, bias);                \
+    }
+LOOPS(4)
+LOOPS(5)
+
+const tni_winograd_loops TNI_KERN_NAME(tni_winograd)[TNI_WINOGRAD_STRIDES] = {
+    {4, 2, 16, input_4, kernel_4, output_4, turn},
+    {5, 4, 25, input_5, kernel_5, output_5, turn},
+};
