@@ -52,7 +52,8 @@ static int fusable(PyObject *p, PyObject *grad, PyObject *parameter, int halves)
         tn_tensor_device(b).type != TN_DEVICE_CPU)
         return 0;
     tn_dtype dtype = tn_tensor_dtype(a);
-    if (tn_tensor_dtype(b) != dtype)
+    /* The fused kernels may scale gradients in place: those of inference mode they may not. */
+    if (tn_tensor_dtype(b) != dtype || tn_tensor_is_inference(b))
         return 0;
     return dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_F64 ||
            (halves && (dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16));

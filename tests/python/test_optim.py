@@ -281,6 +281,19 @@ class Base(unittest.TestCase):
         for p in made[1:]:
             self.assertLess((p.detach().double() - made[0].detach().double()).abs().max().item(), 1e-6)
 
+    def test_gradients_of_inference_mode_are_taken(self):
+        for kind in (optim.SGD, optim.Adam, optim.AdamW):
+            steps = []
+            for mode in (tenon.inference_mode, tenon.enable_grad):
+                p = tenon.nn.Parameter(tenon.ones(3))
+                optimizer = kind([p], lr=0.1)
+                loss = (p * 2).sum()
+                with mode():
+                    loss.backward()
+                optimizer.step()
+                steps.append(p.tolist())
+            self.assertEqual(steps[0], steps[1], kind)
+
     def test_a_differentiable_step_has_a_gradient(self):
         start = tenon.tensor([1.0, 2.0], requires_grad=True)
         p = start.clone()
