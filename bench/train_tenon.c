@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include "tenon/autograd.h"
 #include "tenon/ops.h"
@@ -239,7 +240,9 @@ static void bench_gpt(const char *only)
 int main(int argc, char **argv)
 {
     const char *only = argc > 1 ? argv[1] : NULL;
-    bench_gpt(only);
-    bench_mlp(only);
+    if (!only || strncmp(only, "char_gpt", 8) == 0)
+        bench_gpt(only);
+    if (!only || strncmp(only, "mlp", 3) == 0)
+        bench_mlp(only);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "timer.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <sys/resource.h>
 #include <torch/torch.h>
 
@@ -101,7 +102,9 @@ int main(int argc, char **argv)
     const char *only = argc > 1 ? argv[1] : nullptr;
     if (const char *n = getenv("OMP_NUM_THREADS"))
         at::set_num_threads(atoi(n));
-    bench_gpt(only);
-    bench_mlp(only);
+    if (!only || strncmp(only, "char_gpt", 8) == 0)
+        bench_gpt(only);
+    if (!only || strncmp(only, "mlp", 3) == 0)
+        bench_mlp(only);
     return 0;
 }
