@@ -299,6 +299,20 @@ TEST(the_slope_of_gelu_is_within_1e_6)
     EXPECT(worst <= 1e-6);
 }
 
+TEST(the_slope_of_gelu_at_infinities_is_one_and_zero)
+{
+    const float x32[] = {INFINITY, -INFINITY, NAN}, g32[] = {2, 2, 2};
+    const double x64[] = {(double)INFINITY, -(double)INFINITY, (double)NAN}, g64[] = {2, 2, 2};
+    float y32[3];
+    double y64[3];
+    tni_loop_find(tni_cpu_kernels(), TNI_LOOP_GELU_B, TN_DTYPE_F32)(y32, (const void *[]){g32, x32},
+                                                                    3, NULL);
+    tni_loop_find(tni_cpu_kernels(), TNI_LOOP_GELU_B, TN_DTYPE_F64)(y64, (const void *[]){g64, x64},
+                                                                    3, NULL);
+    EXPECT(y32[0] == 2 && y32[1] == 0 && isnan(y32[2]));
+    EXPECT(y64[0] == 2 && y64[1] == 0 && isnan(y64[2]));
+}
+
 TEST(powers_of_two_of_whole_numbers_are_exact)
 {
     static float x[181], y[181];

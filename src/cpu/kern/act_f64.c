@@ -11,7 +11,7 @@ static inline double normal_cdf_f64(double x)
 static inline double gelu_slope_f64(double x)
 {
     double density = exp_f64(-0.5 * x * x) * 0.39894228040143267794;
-    return normal_cdf_f64(x) + x * density;
+    return normal_cdf_f64(x) + (fabs(x) > 40.0 ? 0.0 : x * density); /* of an infinity too */
 }
 static inline double expm1_f64(double x)
 {
