@@ -90,6 +90,7 @@ static inline __attribute__((always_inline)) tn_call *begin(tn_call *caller, tn_
                                                                     : TNI_STAGE_INVOKE);
         return c;
     }
+    c->stamp = tni_coarse_ns(); /* so that a reader can tell it from what was here before */
     tni_call_end(c, TN_RECURSION);
     *status = tni_redispatch_refuse(caller, op, ks);
     return NULL;

@@ -434,7 +434,7 @@ const tni_mark *tni_seen_code(const tni_seen_thread *t)
 }
 
 /* Then it has a stamp, unless the recorder is off. */
-static bool is_call(const tni_flight_frame *f)
+bool tni_is_call(const tni_flight_frame *f)
 {
     return f->kind == TN_EVENT_CALL || f->kind == TN_EVENT_CALL_BOXED;
 }
@@ -442,11 +442,13 @@ static bool is_call(const tni_flight_frame *f)
 const tni_flight_frame *tni_last_inside(const tni_seen_thread *t)
 {
     const tni_flight_frame *f = &t->last[0];
-    if (!t->n_last || !is_call(f) || f->stage != TNI_STAGE_ENDED || f->depth != t->depth)
+    /* Of redispatches only those that were refused have a time. */
+    if (!t->n_last || (!tni_is_call(f) && f->status != TN_RECURSION) ||
+        f->stage != TNI_STAGE_ENDED || f->depth != t->depth)
         return NULL;
     /* What an earlier call left there is older. */
     for (uint32_t i = t->n_frames; i-- > 0;) {
-        if (is_call(&t->frames[i]))
+        if (tni_is_call(&t->frames[i]))
             return t->frames[i].stamp && f->stamp > t->frames[i].stamp ? f : NULL;
     }
     return NULL;

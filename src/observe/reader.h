@@ -149,8 +149,10 @@ TN_NODISCARD tn_status tni_seen_read_all(const tni_process_records *records, tni
 void tni_process_look(int pid, tni_seen *seen);
 /* The innermost function of the program's that the thread has said it is in; NULL: none. */
 const tni_mark *tni_seen_code(const tni_seen_thread *t);
+/* A call, not a redispatch. */
+bool tni_is_call(const tni_flight_frame *f);
 /* The call that the innermost frame made last and that has ended; NULL when it is not known to have
- * made one. */
+ * made one. A redispatch that was refused counts as one. */
 const tni_flight_frame *tni_last_inside(const tni_seen_thread *t);
 /* What is the same about sleepers since @p before: a sleep that has just begun tells nothing. */
 void tni_compare_sleepers(const tni_seen *before, tni_seen *now);

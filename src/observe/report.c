@@ -184,7 +184,7 @@ static void add_frame(tni_str *s, const tni_seen *seen, const tni_seen_thread *t
 {
     const tni_flight_frame *f = &t->frames[i];
     char room[24];
-    bool is_call = f->kind == TN_EVENT_CALL || f->kind == TN_EVENT_CALL_BOXED;
+    bool is_call = tni_is_call(f);
     tni_str_addf(s, "  #%u %s", number, tni_seen_name(seen, TNI_NAME_OP, f->op, room));
     if (is_call && f->stage >= TNI_STAGE_INVOKE) {
         tni_str_add(s, "(");

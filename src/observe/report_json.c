@@ -67,7 +67,7 @@ static void add_frame_json(tni_str *s, const tni_seen *seen, const tni_seen_thre
     static const char *const kinds[] = {"call", "redispatch", "callBoxed", "redispatchBoxed"};
     const tni_flight_frame *f = &t->frames[i];
     char room[24];
-    bool is_call = f->kind == TN_EVENT_CALL || f->kind == TN_EVENT_CALL_BOXED;
+    bool is_call = tni_is_call(f);
     tni_str text = TNI_STR_INIT;
     tni_str_add(s, "{\"operator\": ");
     add_string(s, tni_seen_name(seen, TNI_NAME_OP, f->op, room));

@@ -70,6 +70,17 @@ static void judge_child(const tni_seen *seen, const tni_seen_thread *t, const tn
 static void add_failure(tni_verdict *v, const tni_seen *seen, const tni_flight_frame *f)
 {
     char room[24];
+    if (!tni_is_call(f)) {
+        tni_str_addf(&v->text, "; %s to %s [",
+                     v->kind == TNI_VERDICT_RECURSION ? "it redispatches again and again"
+                                                      : "its last redispatch was",
+                     tni_seen_name(seen, TNI_NAME_OP, f->op, room));
+        tni_add_key(&v->text, seen, f->slot);
+        tni_str_add(&v->text, "], which is refused: the key does not get lower");
+        tni_str_add(&v->next, "a kernel must go on with a redispatch to a lower key: pass "
+                              "tn_call_keys(call) & tn_keyset_full_after(own key)");
+        return;
+    }
     tni_str_addf(&v->text, "%s with %s", tni_seen_name(seen, TNI_NAME_OP, f->op, room),
                  tn_status_name((tn_status)f->status));
     tni_str_add(&v->next, "a call that fails is made again and again: look at the error that it "
@@ -147,7 +158,10 @@ void tni_judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict
         return;
     const tni_flight_frame *last = tni_last_inside(t);
     if (last && last->status) {
-        tni_str_add(&v->text, "; what it calls from there fails, ");
+        if (tni_is_call(last))
+            tni_str_add(&v->text, "; what it calls from there fails, ");
+        else
+            v->kind = TNI_VERDICT_RECURSION;
         add_failure(v, seen, last);
         return;
     }
@@ -220,7 +234,7 @@ void tni_judge_progress(const tni_seen *seen, const tni_seen_thread *t, tni_verd
         tni_add_for(&v->text, seen, ", ", t->frames[0].stamp);
     }
     if (last && last->status) {
-        tni_str_add(&v->text, "; the last call made there failed, ");
+        tni_str_add(&v->text, tni_is_call(last) ? "; the last call made there failed, " : "");
         add_failure(v, seen, last);
     } else {
         tni_str_add(&v->next, "nothing hangs; if it is slow, look again or profile");

@@ -241,7 +241,7 @@ uint64_t tni_frame_since(const tni_seen_thread *t, uint32_t i)
 {
     for (;; i--) {
         const tni_flight_frame *f = &t->frames[i];
-        bool is_call = f->kind == TN_EVENT_CALL || f->kind == TN_EVENT_CALL_BOXED;
+        bool is_call = tni_is_call(f);
         if (is_call && f->stamp && f->stage >= TNI_STAGE_INVOKE)
             return f->stamp;
         if (i == 0)

@@ -277,6 +277,35 @@ TEST(a_call_that_is_made_again_and_again_and_fails_is_said)
     kit_end(child);
 }
 
+static tn_status keeps_its_key(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    kit_ready();
+    while (tn_call_redispatch(call, tn_call_keys(call), args, rets) != TN_OK)
+        usleep(100);
+    return TN_OK;
+}
+
+static void redispatches_for_ever(void *arg)
+{
+    (void)arg;
+    (void)!kit_call(kit_op("keeps", TN_KEY_CPU, keeps_its_key), kit_ones(TN_CPU));
+}
+
+TEST(a_redispatch_that_is_refused_again_and_again_is_said)
+{
+    pid_t child = kit_begin(redispatches_for_ever, NULL);
+    const char *wanted = "; it redispatches again and again to kit::keeps [CPU], which is refused";
+    char *text = kit_report_with(child, false, wanted);
+    EXPECT_CONTAINS(text, wanted);
+    EXPECT_CONTAINS(text, "inside the kernel of kit::keeps [CPU]");
+    EXPECT_CONTAINS(text, "a redispatch to a lower key");
+    tn_string_free(text);
+    text = kit_report_with(child, true, "\"kind\": \"recursion\"");
+    EXPECT_CONTAINS(text, "\"kind\": \"recursion\"");
+    tn_string_free(text);
+    kit_end(child);
+}
+
 enum { TOO_MANY = 1040 };
 
 static void *joins_and_stays(void *arg)
