@@ -420,8 +420,8 @@ static tn_status run_any(product *p)
         if (way == TNI_GEMM_BY_ROWS)
             return tni_gemm_run_by_rows(p->kernels->by_rows[p->dtype], g, p->alpha, p->beta,
                                         (size_t)p->itemsize);
-        if (way != TNI_GEMM_TILES)
-            return tni_gemm_run_packed(p->kernels->packed[p->dtype], g, way, p->alpha, p->beta,
+        if (way == TNI_GEMM_TURNED)
+            return tni_gemm_run_turned(p->kernels->packed[p->dtype], g, p->alpha, p->beta,
                                        (size_t)p->itemsize);
     }
     if (g->c.col != 1 || (p->beta && g->d.col != 1))

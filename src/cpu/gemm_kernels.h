@@ -11,43 +11,45 @@
  * tni_gemm_room bytes. */
 typedef void (*tni_gemm_fn)(const tni_gemm_args *g, const void *alpha, const void *beta,
                             void *room);
+/* The same for a large product: any strides of A, B may be gathered; @p room has tni_gemm_deep_room
+ * bytes. */
+typedef enum tni_gemm_copies {
+    TNI_GEMM_COPY,      /* a block at a time */
+    TNI_GEMM_COPY_KEEP, /* all of B, to stay in the room */
+    TNI_GEMM_KEPT,      /* it is there: a call with the same B left it */
+} tni_gemm_copies;
+typedef void (*tni_gemm_rows_fn)(const tni_gemm_args *g, const void *alpha, const void *beta,
+                                 void *room, tni_gemm_copies copies);
 /* One column: n is 1, B is contiguous (row 1); C and D may have any stride. */
 typedef void (*tni_gemv_fn)(const tni_gemm_args *g, const void *alpha, const void *beta);
 
-/* A product over copies in the order of use, which all its tiles share. Copies are cut along k into
- * blocks of `depth`, which lie one after the other; in a block lie panels of `nr` columns of B,
- * [p][nr] each, filled up with zeros, and of `mr` rows of A, [p][mr] each. */
+/* The transposed product of few rows, over a copy of them that all tiles share: A is read as it
+ * lies, B was copied into panels of `nr` columns, [p][nr] each, filled up with zeros. What are rows
+ * here are columns of the result. */
 typedef struct tni_gemm_packed {
     int64_t m, n, k;
-    int64_t depth;
-    const void *a;          /* panels, or A itself */
-    int64_t a_row;          /* of A itself, whose rows are contiguous; 0: panels */
-    const void *b;          /* panels */
-    int64_t m_room, n_room; /* m and n with their last panels filled up */
-    tni_matrix c, d;        /* rows contiguous; columns when `turned` */
-    bool turned;
+    const void *a; /* its rows are contiguous, */
+    int64_t a_row; /* so far apart */
+    const void *b;
+    tni_matrix c, d;          /* columns contiguous */
     const void *alpha, *beta; /* beta NULL: 0 */
 } tni_gemm_packed;
 
-/* Copies @p kc rows of @p count columns of B, or columns of @p count rows of A, from @p from. */
-typedef void (*tni_gemm_copy_fn)(void *to, const void *from, int64_t row, int64_t col,
-                                 int64_t count, int64_t kc);
+/* Copies @p k rows of @p n columns of B from @p from. */
+typedef void (*tni_gemm_copy_fn)(void *to, const void *from, int64_t row, int64_t col, int64_t n,
+                                 int64_t k);
 typedef struct tni_gemm_packed_kernels {
     int mr, nr;
-    tni_gemm_copy_fn copy_a, copy_b;
-    /* Rows i0 to i1, columns j0 to j1 of the product; both begin with a panel. @p room has as many
-     * elements as the tile, when there are several blocks along k; not when `turned`. */
-    void (*tile)(const tni_gemm_packed *x, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
-                 void *room);
+    tni_gemm_copy_fn copy_b;
+    /* Rows i0 to i1 of the product, the first of a panel. */
+    void (*tile)(const tni_gemm_packed *x, int64_t i0, int64_t i1);
 } tni_gemm_packed_kernels;
 
 typedef struct tni_gemm_table {
     tni_gemm_fn gemm[TN_DTYPE_LIMIT]; /* NULL for halves and bool */
     tni_gemv_fn gemv[TN_DTYPE_LIMIT];
     const tni_gemm_packed_kernels *packed[TN_DTYPE_LIMIT]; /* float and double */
-    /* The same. A's rows are contiguous, B may be gathered; @p room has tni_gemm_deep_room bytes.
-     */
-    tni_gemm_fn by_rows[TN_DTYPE_LIMIT];
+    tni_gemm_rows_fn by_rows[TN_DTYPE_LIMIT];              /* the same */
     /* A and B are contiguous along k (col 1, row 1), n is at most TNI_GEMM_THIN; C and D may have
      * any strides. */
     tni_gemv_fn thin[TN_DTYPE_LIMIT];
@@ -91,14 +93,24 @@ static inline bool tni_gemm_is_near(const tni_gemm_args *g)
 #define TNI_GEMM_DEPTH(most, k) \
     ((k) <= (most) ? (k) : ((k) / (((k) + (most)-1) / (most)) + 15) / 16 * 16)
 
-/* Rows of B that are copied at once where A is read as it lies. Columns of such a block lie in
- * panels, the last of them filled up. */
+/* Rows of B that a large product copies at once, and goes over with all its rows. Columns of such a
+ * block lie in panels, the last of them filled up. Where all blocks are kept they lie one behind
+ * the other. */
 #define TNI_GEMM_DEEP(itemsize) ((int64_t)(3072 / (itemsize)))
-static inline size_t tni_gemm_deep_room(int64_t n, int64_t k, size_t itemsize)
+/* Terms of a sum up to which a large product reads B as it lies, where its rows are contiguous: to
+ * copy so few of them for so many rows of A is not worth it. */
+#define TNI_GEMM_SHORT 128
+static inline bool tni_gemm_is_short(const tni_gemm_args *g)
 {
-    int64_t kc = k < TNI_GEMM_DEEP(itemsize) ? k : TNI_GEMM_DEEP(itemsize);
-    return (size_t)(kc * ((n + TNI_GEMM_PANEL - 1) / TNI_GEMM_PANEL * TNI_GEMM_PANEL)) * itemsize +
-           TNI_GATHER_SLACK;
+    return g->k <= TNI_GEMM_SHORT && g->b.col == 1 && !g->gather_b;
+}
+static inline size_t tni_gemm_deep_room(const tni_gemm_args *g, bool keeps, size_t itemsize)
+{
+    int64_t kc = g->k < TNI_GEMM_DEEP(itemsize) ? g->k : TNI_GEMM_DEEP(itemsize);
+    int64_t columns = (g->n + TNI_GEMM_PANEL - 1) / TNI_GEMM_PANEL * TNI_GEMM_PANEL;
+    int64_t of_a = g->a.col == 1 ? 0 : kc * TNI_GEMM_MC;
+    int64_t of_b = tni_gemm_is_short(g) ? 0 : (keeps ? g->k : kc) * columns;
+    return (size_t)(of_a + of_b) * itemsize + TNI_GATHER_SLACK;
 }
 
 /* Whether the float kernels copy blocks. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/gemm_rows.c: large products of floats whose A is read as it lies.
+/* cpu/gemm_rows.c: large products of floats: which part of one is whose.
  *
- * To copy A takes as long as to copy B, a fortieth of a product of 1024³, and what was copied is
- * fetched once more. Read as it lies it need not be: some rows of it stay in the first-level cache
- * while they go over a block of B. That block is made by the thread that uses it and stays in its
- * second-level cache, so nobody waits for anybody.
+ * A is read as it lies where its rows are contiguous: to copy it takes as long as to copy B, and
+ * what was copied is fetched once more. Some rows of it stay in the first-level cache while they go
+ * over a block of B. That block is copied by the thread that uses it and stays in its second-level
+ * cache, so nobody waits for anybody.
  *
  * The sum over k runs in blocks of the same depth however the product is cut, so the cut may depend
  * on the number of threads. */
@@ -15,21 +15,33 @@
 #include "cpu/gemm_cut.h"
 #include "cpu/gemm_packed.h"
 
-/* Columns of a piece: at most so many that its block of B fills three fifths of the second-level
- * cache. */
-#define FEW_COLUMNS    INT64_C(256)
-#define FEWEST_COLUMNS INT64_C(64)
-/* Rows of a piece: a block of B is copied again for each, which is a fortieth of the time at 1024
- * rows and an eighth at 192. */
-#define ROWS        INT64_C(2048)
-#define FEWEST_ROWS INT64_C(192)
+/* A block of B fills at most three fifths of the second-level cache. */
+#define FEW_COLUMNS  INT64_C(256)
+#define MOST_COLUMNS INT64_C(1536)
+/* Rows of a piece, at most. Rows and columns below which none is cut for want of pieces: what was
+ * copied must be used. Rows that pieces with the same copy of B are left with when they are cut so
+ * that threads end together, and bytes up to which such a copy is kept. */
+#define ROWS     INT64_C(2048)
+#define FEWEST   INT64_C(64)
+#define FEW_ROWS INT64_C(96)
+#define KEPT     INT64_C(4194304)
+
+/* What a thread has copied: it may do the next rows with it. */
+typedef struct holder {
+    _Alignas(64) void *room;
+    size_t nbytes;
+    int64_t block; /* which columns of which entry */
+} holder;
+enum { HOLDERS = 32 };
 
 typedef struct pieces {
-    tni_gemm_fn kernel;
+    tni_gemm_rows_fn kernel;
     const tni_gemm_args *g;
     const void *alpha, *beta;
     size_t itemsize;
     int64_t down, across;
+    bool keeps; /* copies of B, from one piece to the next */
+    holder holders[HOLDERS];
 } pieces;
 
 static void move_to(tni_matrix *x, int64_t entry, int64_t row, int64_t column, size_t itemsize)
@@ -45,8 +57,22 @@ static int64_t begin_of(int64_t n, int64_t panel, int64_t i, int64_t count)
     return begin < n ? begin : n;
 }
 
-static tn_status run_piece(const pieces *w, int64_t entry, int64_t i, int64_t j)
+/* Room for a block of the largest size that this product has. */
+static tn_status make_room(const pieces *w, holder *h)
 {
+    tni_gemm_args g = *w->g;
+    g.n = tni_pieces_of(tni_pieces_of(g.n, TNI_GEMM_PANEL), w->across) * TNI_GEMM_PANEL;
+    h->nbytes = tni_gemm_deep_room(&g, w->keeps, w->itemsize);
+    h->room = tni_block_alloc(h->nbytes);
+    h->block = -1;
+    TN_CHECK(h->room, TN_NOMEM, "cannot allocate %zu bytes of scratch memory for a matrix product",
+             h->nbytes);
+    return TN_OK;
+}
+
+static tn_status run_piece(pieces *w, int64_t block, int64_t i)
+{
+    const int64_t entry = block / w->across, j = block % w->across;
     tni_gemm_args g = *w->g;
     g.batch = 1;
     /* Panels of any instruction set: 24 rows are two of twelve or four of six. */
@@ -59,58 +85,76 @@ static tn_status run_piece(const pieces *w, int64_t entry, int64_t i, int64_t j)
     move_to(&g.c, entry, row, column, w->itemsize);
     move_to(&g.d, entry, row, column, w->itemsize);
     g.gather_first += g.gather_b ? column : 0;
-    size_t nbytes = tni_gemm_deep_room(g.n, g.k, w->itemsize);
-    void *room = tni_block_alloc(nbytes);
-    TN_CHECK(room, TN_NOMEM, "cannot allocate %zu bytes of scratch memory for a matrix product",
-             nbytes);
-    w->kernel(&g, w->alpha, w->beta, room);
-    tni_block_free(room, nbytes);
+    const int thread = tni_pool_thread_index();
+    holder own = {0}, *h = thread < HOLDERS ? &w->holders[thread] : &own;
+    if (!h->room)
+        TN_TRY(make_room(w, h));
+    tni_gemm_copies copies = !w->keeps           ? TNI_GEMM_COPY
+                             : h->block == block ? TNI_GEMM_KEPT
+                                                 : TNI_GEMM_COPY_KEEP;
+    w->kernel(&g, w->alpha, w->beta, h->room, copies);
+    h->block = block;
+    tni_block_free(own.room, own.nbytes);
     return TN_OK;
 }
 
 static tn_status run_pieces(int64_t begin, int64_t end, void *arg)
 {
-    const pieces *w = arg;
+    pieces *w = arg;
     for (int64_t i = begin; i < end; i++)
-        TN_TRY(run_piece(w, i / (w->down * w->across), i / w->across % w->down, i % w->across));
+        TN_TRY(run_piece(w, i / w->down, i % w->down));
     return TN_OK;
 }
 
-static int64_t most_columns(void)
+/* Columns of a block of B of this depth. */
+static int64_t most_columns(int64_t depth)
 {
-    static _Atomic int64_t most; /* asked once: a virtual machine takes microseconds to answer */
-    int64_t n = atomic_load_explicit(&most, memory_order_relaxed);
-    if (n == 0) {
-        int64_t nbytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-        n = nbytes > 0 ? nbytes / 5 * 3 / TNI_GEMM_DEEP(1) : FEW_COLUMNS;
-        n = n < 128 ? 128 : n > 384 ? 384 : n;
-        atomic_store_explicit(&most, n, memory_order_relaxed);
+    static _Atomic int64_t asked; /* once: a virtual machine takes microseconds to answer */
+    int64_t nbytes = atomic_load_explicit(&asked, memory_order_relaxed);
+    if (nbytes == 0) {
+        nbytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+        nbytes = nbytes > 0 ? nbytes / 5 * 3 : FEW_COLUMNS * TNI_GEMM_DEEP(1);
+        atomic_store_explicit(&asked, nbytes, memory_order_relaxed);
     }
-    return n;
+    int64_t n = nbytes / depth / TNI_GEMM_PANEL * TNI_GEMM_PANEL;
+    return n < 128 ? 128 : n > MOST_COLUMNS ? MOST_COLUMNS : n;
 }
 
-/* Two for each thread or more, and a whole number for each where they are few. */
+/* One for each thread or more, a whole number for each where they are few. A cut along rows copies
+ * B once more, one along columns reads A once more: so pieces should be large both ways. */
 static void choose_pieces(pieces *w)
 {
-    const int64_t m = w->g->m, n = w->g->n, threads = tn_num_threads(), wanted = 2 * threads;
-    const int64_t batch = w->g->batch;
-    w->across = tni_pieces_of(n, most_columns());
+    const int64_t m = w->g->m, n = w->g->n, threads = tn_num_threads();
+    const int64_t deep = TNI_GEMM_DEEP((int64_t)w->itemsize);
+    const int64_t depth = w->g->k < deep ? w->g->k : deep;
+    w->across = tni_pieces_of(n, most_columns(depth * (int64_t)w->itemsize));
     w->down = tni_pieces_of(m, ROWS);
-    while (batch * w->across * w->down < wanted && n / (w->across + 1) >= FEW_COLUMNS)
-        w->across++;
-    while (batch * w->across * w->down < wanted && m / (w->down + 1) >= FEWEST_ROWS)
-        w->down++;
-    while (batch * w->across * w->down < wanted && n / (w->across + 1) >= FEWEST_COLUMNS)
-        w->across++;
-    int64_t all = batch * w->across * w->down, even = tni_pieces_of(w->across, threads) * threads;
-    if (all % threads && all < 4 * wanted && n / even >= FEWEST_COLUMNS)
-        w->across = even;
+    for (;;) {
+        int64_t blocks = w->g->batch * w->across, all = blocks * w->down;
+        if (all % threads == 0 || all >= 4 * threads)
+            break;
+        int64_t rows = m / (w->down + 1), columns = n / (w->across + 1);
+        if (rows < FEWEST && columns < FEWEST)
+            break;
+        if (rows >= columns)
+            w->down++;
+        else
+            w->across++;
+    }
+    w->keeps = w->g->k <= KEPT / (tni_pieces_of(n, w->across) * (int64_t)w->itemsize);
+    while (w->keeps && w->g->batch * w->across * w->down < 4 * threads &&
+           m / (2 * w->down) >= FEW_ROWS)
+        w->down *= 2;
 }
 
-tn_status tni_gemm_run_by_rows(tni_gemm_fn kernel, const tni_gemm_args *g, const void *alpha,
+tn_status tni_gemm_run_by_rows(tni_gemm_rows_fn kernel, const tni_gemm_args *g, const void *alpha,
                                const void *beta, size_t itemsize)
 {
-    pieces w = {kernel, g, alpha, beta, itemsize, 1, 1};
+    pieces w = {
+        .kernel = kernel, .g = g, .alpha = alpha, .beta = beta, .itemsize = itemsize, .down = 1};
     choose_pieces(&w);
-    return tni_pool_for(g->batch * w.down * w.across, 1, run_pieces, &w);
+    tn_status status = tni_pool_for(g->batch * w.down * w.across, 1, run_pieces, &w);
+    for (int i = 0; i < HOLDERS; i++)
+        tni_block_free(w.holders[i].room, w.holders[i].nbytes);
+    return status;
 }
