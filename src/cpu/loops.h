@@ -71,6 +71,7 @@ typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
     X(HYPOT, 4, 4)                                                                          \
     X(LOGADDEXP, 4, 5)                                                                      \
     X(ERFINV, 4, 6)                                                                         \
+    X(LGAMMA, 4, 7)                                                                         \
     X(GELU, 5, 0) /* _B: backward; in[0] is the gradient */                                 \
     X(GELU_TANH, 5, 1)                                                                      \
     X(GELU_B, 5, 2)                                                                         \
@@ -91,6 +92,8 @@ typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
     X(ELU_RESULT_B, 6, 1)                                                                   \
     X(BCE, 6, 2)                                                                            \
     X(BCE_B, 6, 3)                                                                          \
+    X(SOFTSHRINK, 6, 4)                                                                     \
+    X(HARDSHRINK, 6, 5)                                                                     \
     X(FLOOR, 7, 0) /* from here on the same for every instruction set */                    \
     X(CEIL, 7, 1)                                                                           \
     X(ROUND, 7, 2)                                                                          \
@@ -144,7 +147,6 @@ typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
     X(SMOOTH_L1_B, 10, 3)                                                                   \
     X(HUBER, 10, 4)                                                                         \
     X(HUBER_B, 10, 5)                                                                       \
-    X(LGAMMA, 11, 0)                                                                        \
     X(DIGAMMA, 11, 1)                                                                       \
     X(I0, 11, 3)                                                                            \
     X(I0E, 11, 4)                                                                           \

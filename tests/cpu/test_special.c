@@ -20,6 +20,12 @@ static long double expm1_wide(long double x)
     return expm1l(x);
 }
 
+static long double lgamma_wide(long double x)
+{
+    int sign;
+    return lgammal_r(x, &sign);
+}
+
 static const special functions[] = {
     {"sin", TNI_LOOP_SIN, sinl},           {"cos", TNI_LOOP_COS, cosl},
     {"tan", TNI_LOOP_TAN, tanl},           {"asin", TNI_LOOP_ASIN, asinl},
@@ -29,7 +35,7 @@ static const special functions[] = {
     {"atanh", TNI_LOOP_ATANH, atanhl},     {"log1p", TNI_LOOP_LOG1P, log1pl},
     {"expm1", TNI_LOOP_EXPM1, expm1_wide}, {"log2", TNI_LOOP_LOG2, log2l},
     {"log10", TNI_LOOP_LOG10, log10l},     {"exp2", TNI_LOOP_EXP2, exp2l},
-    {"erf", TNI_LOOP_ERF, erfl},
+    {"erf", TNI_LOOP_ERF, erfl},           {"lgamma", TNI_LOOP_LGAMMA, lgamma_wide},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 

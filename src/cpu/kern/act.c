@@ -40,4 +40,6 @@ const tni_loop_table TNI_KERN_NAME(tni_act2) = {
     ACT_ROW(ELU_RESULT_B, elu_result_b),
     ACT_ROW(BCE, bce),
     ACT_ROW(BCE_B, bce_b),
+    ACT_ROW(SOFTSHRINK, softshrink),
+    ACT_ROW(HARDSHRINK, hardshrink),
 };

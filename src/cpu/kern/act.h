@@ -98,12 +98,18 @@
     LOOP3_WITH(ACT_NAME(glu_gate_b_loop_##S), T, p[0] * glu_gate_b_##S(x, y, z))
 
 /* Parameters of elu: the factor of the negative part, of the positive part, of the input. Of
- * softplus: beta and the threshold. */
+ * softplus: beta and the threshold. Of softshrink and hardshrink: lambda; what the former
+ * takes to 0 keeps its sign. */
 #define PARTWISE(T, S)                                                                           \
     LOOP1_WITH(ACT_NAME(elu_loop_##S), T, x < (T)0 ? expm1_##S(x * p[2]) * p[0] : x * p[1])      \
     LOOP2_WITH(ACT_NAME(elu_b_loop_##S), T,                                                      \
                y <= (T)0 ? x * p[2] * p[0] * exp_##S(y * p[2]) : x * p[1])                       \
     LOOP2_WITH(ACT_NAME(elu_result_b_loop_##S), T, y <= (T)0 ? x * p[2] * (y + p[0]) : x * p[1]) \
+    LOOP1_WITH(ACT_NAME(softshrink_loop_##S), T,                                                 \
+               x > p[0]    ? x - p[0]                                                            \
+               : x < -p[0] ? x + p[0]                                                            \
+                           : x * (T)0)                                                           \
+    LOOP1_WITH(ACT_NAME(hardshrink_loop_##S), T, x >= -p[0] && x <= p[0] ? (T)0 : x)             \
     LOOP1_WITH(ACT_NAME(softplus_loop_##S), T,                                                   \
                x *p[0] > p[1] ? x : log1p_##S(exp_##S(x * p[0])) / p[0])                         \
     LOOP2_WITH(ACT_NAME(softplus_b_loop_##S), T, y *p[0] > p[1] ? x : x * sigmoid_##S(y * p[0]))
@@ -145,6 +151,8 @@ TNI_ACT_F64(tni_glu_gate_b)
 TNI_ACT_F64(tni_elu)
 TNI_ACT_F64(tni_elu_b)
 TNI_ACT_F64(tni_softplus)
+TNI_ACT_F64(tni_softshrink)
+TNI_ACT_F64(tni_hardshrink)
 TNI_ACT_F64(tni_softplus_b)
 TNI_ACT_F64(tni_exp_minus_abs)
 TNI_ACT_F64(tni_elu_result_b)

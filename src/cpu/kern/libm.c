@@ -90,6 +90,7 @@ EXPORT2(pow_c128, cd, pow_complex(x, y))
 
 EXPORT1(erf_f64, double, erf(x))
 EXPORT1(erfinv_f64, double, tni_erfinv(x))
+EXPORT1(lgamma_f64, double, tni_lgamma(x))
 EXPORT1(erfc_f32, float, erfcf(x))
 EXPORT1(erfc_f64, double, erfc(x))
 EXPORT2(atan2_f64, double, atan2(x, y))

@@ -120,8 +120,8 @@ static inline float log_of_parts_f32(float m, float k)
     p = p * m + 2.0000714765e-1f;
     p = p * m + -2.4999993993e-1f;
     p = p * m + 3.3333331174e-1f;
-    float y = p * m * z + k * -2.12194440e-4f - 0.5f * z;
-    return (m + y) + k * 0.693359375f;
+    p = p * m + -0.5f;
+    return (m + (p * z + k * -2.12194440e-4f)) + k * 0.693359375f;
 }
 
 #define ROOT_HALF_BITS 0x3f3504f3u

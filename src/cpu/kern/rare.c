@@ -192,7 +192,6 @@ static double polynomial(double x, double degree, int kind)
     }
 #define RARE_ROW(NAME, name) ROW(NAME) = {[TN_DTYPE_F32] = name##_f32, [TN_DTYPE_F64] = name##_f64}
 
-RARE1(lgamma, tni_lgamma(x))
 RARE1(digamma, tni_digamma(x))
 RARE1(i0, tni_i0(x))
 RARE1(i0e, tni_i0e(x))
@@ -324,7 +323,6 @@ LOOP1_TO(signbit_u8, uint8_t, uint8_t, x & 0)
                      [TN_DTYPE_BOOL] = name##_bool
 
 const tni_loop_table tni_rare = {
-    RARE_ROW(LGAMMA, lgamma),
     RARE_ROW(DIGAMMA, digamma),
     RARE_ROW(I0, i0),
     RARE_ROW(I0E, i0e),

@@ -5,10 +5,11 @@
 #include "cpu/kern/block.h"
 #include "cpu/kern/libm.h"
 #include "cpu/kern/loop.h"
+#include "cpu/kern/rare.h"
 
 #define NEAR_LOOP(f) LOOP1(f##_loop_f32, float, (float)f##_near((double)x))
 LOOP1(log1p_loop_f32, float, log1p_any_f32(x))
-NEAR_LOOP(expm1)
+LOOP_OF_BLOCKS(expm1_loop_f32, block_is_small(block, EXP_INSIDE), expm1_inside_f32, expm1_any_f32)
 NEAR_LOOP(sinh)
 NEAR_LOOP(cosh)
 NEAR_LOOP(asinh)
@@ -25,6 +26,14 @@ LOOP1(acos_loop_f32, float,
 LOOP2(atan2_loop_f32, float, (float)atan2_near((double)x, (double)y))
 LOOP1(erf_loop_f32, float, erf_f32(x))
 LOOP_OF_BLOCKS(erfinv_loop_f32, block_is_small(block, ERFINV_INSIDE), erfinv_inside_f32, erfinv_f32)
+
+/* Negative numbers, 0, infinity and NaN are for the C library. */
+static float lgamma_any_f32(float x)
+{
+    return (x > 0.0f) & (x < INFINITY) ? lgamma_inside_f32(x) : (float)tni_lgamma((double)x);
+}
+LOOP_OF_BLOCKS(lgamma_loop_f32, block_is_normal(block), lgamma_inside_f32, lgamma_any_f32)
+
 LOOP2(pow_loop_f32, float, pow_f32(x, y))
 
 /* Squares of floats neither overflow nor vanish in double. */
@@ -96,6 +105,7 @@ const tni_loop_table TNI_KERN_NAME(tni_special2) = {
     SPECIAL_ROW(POW, pow),
     REAL_ROW(ERF, erf),
     REAL_ROW(ERFINV, erfinv),
+    REAL_ROW(LGAMMA, lgamma),
     ROW(ERFC) = {[TN_DTYPE_F32] = tni_libm_erfc_f32, [TN_DTYPE_F64] = tni_libm_erfc_f64},
     REAL_ROW(ATAN2, atan2),
     REAL_ROW(HYPOT, hypot),

@@ -83,10 +83,33 @@ static inline float erfinv_f32(float x)
 /* Near 0 the direct formulas cancel; a term or two of the series is enough there. */
 #define NEAR_ZERO 0x1p-12
 
+/* exp(x) - 1, in double. */
 static inline double expm1_near(double x)
 {
     double y = exp_f64(x) - 1.0;
     return fabs(x) < NEAR_ZERO ? x * (1.0 + x * (0.5 + x * (1.0 / 6))) : y;
+}
+/* The same in float32, of magnitudes up to EXP_INSIDE: 2^k exp(r) - 1 as 2^k (exp(r) - 1) and what
+ * is left of 2^k, so that nothing cancels. It has the sign of x, of -0 too. */
+static inline float expm1_inside_f32(float x)
+{
+    float shifted = x * 1.44269504088896341f + (0x1.8p+23f + 127.0f);
+    float k = shifted - (0x1.8p+23f + 127.0f);
+    float r = x - k * 0.693359375f;
+    r = r - k * -2.12194440e-4f;
+    float p = 1.9891180158e-4f;
+    p = p * r + 1.3933820490e-3f;
+    p = p * r + 8.3333107546e-3f;
+    p = p * r + 4.1666463386e-2f;
+    p = p * r + 1.6666666682e-1f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    float power = from_bits_f32(bits_f32(shifted) << 23);
+    return copysignf(p * power + (power - 1.0f), x);
+}
+static inline float expm1_any_f32(float x)
+{
+    return fabsf(x) <= EXP_INSIDE ? expm1_inside_f32(x) : (float)expm1_near((double)x);
 }
 static inline double sinh_near(double x)
 {
@@ -206,11 +229,49 @@ static inline float gelu_slope_f32(float x)
     return 0.5f + (fabsf(x) > 5.7f ? copysignf(0.5f, x) : x * p / q);
 }
 
-/* In double the logarithm has digits enough for any exponent. */
+/* log of a positive normal double and exp of at most 700, within 2e-11 and 2e-9: as close as a
+ * float32 that is made of them needs it. */
+static inline double log_short_f64(double x)
+{
+    uint64_t up = bits_f64(x) - 0x3fe6a09e667f3bcdu; /* as in log_f64 */
+    uint64_t biased = (up + 0x7fe0000000000000u) >> 52;
+    double k = from_bits_f64(biased | 0x4330000000000000u) - (0x1p+52 + 2046.0);
+    double f = from_bits_f64((up & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1.0;
+    double s = f / (2.0 + f), z = s * s;
+    double p = 0.23330496385645222;
+    p = p * z + 0.285508197439718855;
+    p = p * z + 0.400001218492552643;
+    p = p * z + 0.666666665544855379;
+    p = p * z + 2.0;
+    return p * s + k * 6.93147180559945309417e-1;
+}
+static inline double exp_short_f64(double x)
+{
+    double shifted = x * 1.4426950408889634073599 + (0x1.8p+52 + 1023.0);
+    double k = shifted - (0x1.8p+52 + 1023.0);
+    double r = x - k * 6.93147180559945309417e-1;
+    double p = 0.00139412131000063344;
+    p = p * r + 0.0083752102008700164;
+    p = p * r + 0.0416663516384445757;
+    p = p * r + 0.166664145071695612;
+    p = p * r + 0.500000004740139344;
+    p = p * r + 1.00000003794329924;
+    p = p * r + 1.0;
+    return p * from_bits_f64(bits_f64(shifted) << 52);
+}
+
+/* In double the logarithm has digits enough for any exponent. Beyond 200 the power is infinite or 0
+ * as a float32. */
 static inline float pow_f32(float base, float exponent)
 {
     double x = (double)base, y = (double)exponent, a = fabs(x);
-    double r = exp_f64(y * log_f64(a));
+    double l = log_short_f64(a);
+    l = a == 0.0 ? -(double)INFINITY : l;
+    l = a < (double)INFINITY ? l : a; /* NaN too */
+    double t = y * l;
+    t = t > 200.0 ? 200.0 : t;
+    t = t < -200.0 ? -200.0 : t;
+    double r = exp_short_f64(t);
     double half = 0.5 * y;
     int whole = floor(y) == y, odd = whole & (floor(half) != half);
     r = a == 1.0 ? 1.0 : r; /* whatever infinity the exponent is */
@@ -218,6 +279,40 @@ static inline float pow_f32(float base, float exponent)
     r = (x < 0.0) & (a != (double)INFINITY) & !whole ? (double)NAN : r;
     r = y != y ? y : r;
     return (float)((y == 0.0) | (x == 1.0) ? 1.0 : r);
+}
+
+/* The logarithm of the gamma function of a positive number: from 1 to 3 by a polynomial that has
+ * its zeros, 1 and 2, as factors; below 1 and from 3 to 4 one step further away; above by
+ * Stirling's series. */
+static inline float lgamma_inside_f32(float of)
+{
+    double x = (double)of;
+    int low = x < 1.0, high = x >= 3.0;
+    double l = log_f64(high & (x < 4.0) ? x - 1.0 : x);
+    double u = x - (low ? 1.0 : high ? 3.0 : 2.0);
+    double p = -9.05981298473925905e-6;
+    p = p * u + 1.92308236844363234e-5;
+    p = p * u + -9.27991281603373854e-6;
+    p = p * u + 2.04818949716597878e-5;
+    p = p * u + -8.92520087521526130e-5;
+    p = p * u + 1.95539606207749560e-4;
+    p = p * u + -4.03461197988734749e-4;
+    p = p * u + 9.10639960413309435e-4;
+    p = p * u + -2.10851418862599568e-3;
+    p = p * u + 4.99944951171847124e-3;
+    p = p * u + -1.23841679463097492e-2;
+    p = p * u + 3.29649494966774857e-2;
+    p = p * u + -1.00317301922346732e-1;
+    p = p * u + 4.22784335621349012e-1;
+    double near = p * u * (u + 1.0) + (low ? -l : high ? l : 0.0);
+    double inverse = 1.0 / x, z = inverse * inverse;
+    double s = 1.0 / 1188;
+    s = 1.0 / 1680 - s * z;
+    s = 1.0 / 1260 - s * z;
+    s = 1.0 / 360 - s * z;
+    s = 1.0 / 12 - s * z;
+    double far = (x - 0.5) * l - x + (0.91893853320467274178 + s * inverse);
+    return (float)(x < 4.0 ? near : far);
 }
 
 /* log(1 + x) for x >= 0, in float32: what 1 + x rounds away is put back. */
