@@ -183,7 +183,8 @@ TN_API void tn_set_key_excluded(tn_key key, bool on);
 typedef enum tn_tag {
     TN_TAG_NONE = 0,
     TN_TAG_TENSOR,      /**< u.tensor; NULL is None */
-    TN_TAG_INT,         /**< u.i; also dtype, layout, memory format as their numbers */
+    TN_TAG_INT,         /**< u.i; also dtype, layout, memory format as their numbers. count is 1
+                         * where the number is beyond int64 and u.i has its bits, else 0 */
     TN_TAG_FLOAT,       /**< u.f */
     TN_TAG_BOOL,        /**< u.i, 0 or 1 */
     TN_TAG_COMPLEX,     /**< u.z */

@@ -109,22 +109,32 @@ typedef enum tn_scalar_kind {
 
 /** A bare number: what Python's int, float, bool and complex are. */
 typedef struct tn_scalar {
-    int32_t kind; /**< tn_scalar_kind */
-    int32_t reserved;
+    int32_t kind;   /**< tn_scalar_kind */
+    int32_t beyond; /**< INT only: 1 where the number is beyond int64; v.i has its bits */
     union {
         int64_t i; /**< INT and BOOL (0 or 1) */
         double f;  /**< FLOAT; real part of COMPLEX */
     } v;
-    double imag; /**< COMPLEX only */
+    double imag; /**< of COMPLEX; of an INT beyond int64 the number as a double; else 0 */
 } tn_scalar;
 
 static inline tn_scalar tn_int(int64_t value)
 {
     tn_scalar s;
     s.kind = TN_SCALAR_INT;
-    s.reserved = 0;
+    s.beyond = 0;
     s.v.i = value;
     s.imag = 0;
+    return s;
+}
+
+/** An integer without sign. Beyond int64 it wraps in operations on integers, where nothing refuses
+ * it, and is the number that it is beside floating-point numbers. */
+static inline tn_scalar tn_uint(uint64_t value)
+{
+    tn_scalar s = tn_int((int64_t)value);
+    s.beyond = value > (uint64_t)INT64_MAX;
+    s.imag = s.beyond ? (double)value : 0;
     return s;
 }
 
@@ -132,7 +142,7 @@ static inline tn_scalar tn_float(double value)
 {
     tn_scalar s;
     s.kind = TN_SCALAR_FLOAT;
-    s.reserved = 0;
+    s.beyond = 0;
     s.v.f = value;
     s.imag = 0;
     return s;
@@ -155,7 +165,7 @@ static inline tn_scalar tn_complex(double real, double imag)
 
 /** The value as a double; of a complex number the real part. */
 TN_API double tn_scalar_to_double(tn_scalar scalar);
-/** The value as an int64; a float truncates towards zero. */
+/** The value as an int64; a float truncates towards zero, an integer beyond int64 wraps. */
 TN_API int64_t tn_scalar_to_int(tn_scalar scalar);
 
 /** Optional numbers, for arguments that may be None. */

@@ -53,7 +53,7 @@ static PyObject *from_value(tn_value *v, PyTypeObject *kept)
         break;
     }
     case TN_TAG_INT:
-        o = PyLong_FromLongLong(v->u.i);
+        o = v->count ? PyLong_FromUnsignedLongLong((uint64_t)v->u.i) : PyLong_FromLongLong(v->u.i);
         break;
     case TN_TAG_BOOL:
         o = PyBool_FromLong(v->u.i != 0);

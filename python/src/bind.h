@@ -116,7 +116,9 @@ static inline tn_device tnpy_opt_device(const tn_value *v)
 static inline tn_scalar tnpy_value_scalar(const tn_value *v)
 {
     tn_scalar s;
-    s.reserved = 0;
+    if (TNPY_UNLIKELY(v->tag == TN_TAG_INT && v->count != 0))
+        return tn_uint((uint64_t)v->u.i);
+    s.beyond = 0;
     s.imag = v->tag == TN_TAG_COMPLEX ? v->u.z.im : 0;
     s.v.i = v->u.i; /* or the float, or the real part: the same bytes */
     s.kind = v->tag == TN_TAG_INT     ? TN_SCALAR_INT

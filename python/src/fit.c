@@ -72,11 +72,22 @@ static int hold(tnpy_frame *f, PyObject *o)
 
 /* ---- tensors ---- */
 
+/* Is one of the tensors before @p v made of floating-point or complex numbers? */
+static bool after_fractions(const tnpy_frame *f, const tn_value *v)
+{
+    for (const tn_value *a = f->v; a < v && a < f->v + TNPY_MAX_ARGS; a++)
+        if (a->tag == TN_TAG_TENSOR && !tn_dtype_is_integral(tn_tensor_dtype(a->u.tensor), true))
+            return true;
+    return false;
+}
+
 static int number_as_tensor(tnpy_frame *f, PyObject *o, tn_value *out)
 {
     tn_scalar s;
     if (tnpy_scalar_of(o, &s))
         return -1;
+    if (TNPY_UNLIKELY(s.beyond) && after_fractions(f, out)) /* no integer tensor can hold it */
+        s = tn_float(s.imag);
     if (f->n_made == TNPY_MAX_MADE)
         return 0;
     tn_status st = tn_tensor_from_number(s, &f->made[f->n_made]);
@@ -229,6 +240,19 @@ static int bad_item(const tnpy_call *c, const tnpy_param *p, PyObject *item, Py_
     return -1;
 }
 
+/* An item that could not be read: what an int64 cannot hold is told with its place. */
+static int bad_int(const tnpy_call *c, const tnpy_param *p, Py_ssize_t i)
+{
+    if (PyErr_ExceptionMatches(PyExc_ValueError)) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError,
+                     "%s(): argument '%U' failed to unpack the object at pos %zd with error "
+                     "\"Overflow when unpacking long long\"",
+                     c->entry->name, tnpy_names[p->name], i + 1);
+    }
+    return -1;
+}
+
 static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
                     tn_value *out)
 {
@@ -242,7 +266,7 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
             PyObject *item = tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
             if (TNPY_LIKELY(item && is_int(item))) {
                 if (TNPY_UNLIKELY(give_int(item, &list[i]) != 1))
-                    return -1;
+                    return bad_int(c, p, i);
                 continue;
             }
             if (!item) /* an item's __index__ made the list shorter: an IndexError */
@@ -263,7 +287,7 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
     int64_t i;
     int found = fit_int(c, o, &i);
     if (found != 1)
-        return found;
+        return found ? bad_int(c, p, 0) : 0;
     int n = p->size > 0 ? p->size : 1;
     int64_t *list = take_list(f, n, sizeof *list);
     if (!list)
@@ -286,7 +310,7 @@ static int fit_rest(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, int 
     for (int i = 0; i < n; i++) {
         int found = fit_int(c, items[i], &list[i]);
         if (TNPY_UNLIKELY(found != 1))
-            return found ? found : bad_item(c, p, items[i], i);
+            return found ? bad_int(c, p, i) : bad_item(c, p, items[i], i);
     }
     *out = (tn_value){.tag = TN_TAG_INT_LIST, .count = (uint32_t)n, .u.ints = list};
     return 1;

@@ -372,6 +372,12 @@ static int value_of(value *v, tn_tensor *self, PyObject *o)
     v->tensor = tn_tensor_ref(tnpy_tensor(o));
     if (v->tensor != NULL)
         return 0;
+    int64_t i;
+    if (PyLong_CheckExact(o)) {
+        int failed = tnpy_int_of(o, &i);
+        v->number = tn_int(failed ? 0 : i);
+        return failed;
+    }
     if (PyBool_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyComplex_Check(o) ||
         (PyIndex_Check(o) && !PySequence_Check(o)))
         return tnpy_scalar_of(o, &v->number);
@@ -415,7 +421,7 @@ static bool is_half(tn_dtype dtype)
 static tn_status assign_number(tn_tensor *at, tn_scalar number)
 {
     tn_status st = tn_fill_(at, number);
-    if (st != TN_INVALID || number.kind != TN_SCALAR_FLOAT || !is_half(tn_tensor_dtype(at)))
+    if (st != TN_INVALID || number.kind == TN_SCALAR_COMPLEX || !is_half(tn_tensor_dtype(at)))
         return st;
     tn_tensor *wide = NULL;
     st = tn_tensor_from_number(number, &wide);

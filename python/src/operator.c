@@ -110,6 +110,9 @@ static PyObject *with_number(int op, PyObject *a, PyObject *b)
     tn_scalar s;
     if (!x || tnpy_scalar_of(b, &s))
         return NULL;
+    if (TNPY_UNLIKELY(s.beyond) && /* a quotient is made of floats */
+        (op == OP_true_divide || !tn_dtype_is_integral(tn_tensor_dtype(x), true)))
+        s = tn_float(s.imag);
     bool is_long = tn_tensor_numel(x) >= TNPY_LONG_WORK;
     tn_status st = ops[op].scalar ? TN_OK : tn_tensor_from_number(s, &y);
     if (st != TN_OK)

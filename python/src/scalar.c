@@ -70,10 +70,10 @@ static int scalar_of_long(PyObject *o, tn_scalar *out)
 {
     int over = 0;
     long long i = PyLong_AsLongLongAndOverflow(o, &over);
-    if (over > 0) { /* what fits unsigned keeps its bits */
+    if (over > 0) {
         unsigned long long u = PyLong_AsUnsignedLongLong(o);
         if (!PyErr_Occurred()) {
-            *out = tn_int((int64_t)u);
+            *out = tn_uint(u);
             return 0;
         }
         PyErr_Clear();
@@ -166,7 +166,7 @@ PyObject *tnpy_scalar(tn_scalar s)
     case TN_SCALAR_COMPLEX:
         return PyComplex_FromDoubles(s.v.f, s.imag);
     default:
-        return PyLong_FromLongLong(s.v.i);
+        return s.beyond ? PyLong_FromUnsignedLongLong((uint64_t)s.v.i) : PyLong_FromLongLong(s.v.i);
     }
 }
 

@@ -87,7 +87,7 @@ tn_tensor_opts tni_opts_of(const tn_tensor *t)
 
 static double re(tn_scalar s)
 {
-    return s.kind == TN_SCALAR_INT || s.kind == TN_SCALAR_BOOL ? (double)s.v.i : s.v.f;
+    return tn_scalar_to_double(s);
 }
 
 static double im(tn_scalar s)

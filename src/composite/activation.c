@@ -29,8 +29,7 @@ tn_status tni_composite_selu_(tn_tensor *self)
 
 static tn_status inverse(tn_scalar alpha, double *out)
 {
-    double a =
-        alpha.kind == TN_SCALAR_INT || alpha.kind == TN_SCALAR_BOOL ? (double)alpha.v.i : alpha.v.f;
+    double a = tn_scalar_to_double(alpha);
     TN_CHECK(a != 0, TN_INVALID, "ZeroDivisionError: alpha cannot be 0 for CELU");
     *out = 1.0 / a;
     return TN_OK;

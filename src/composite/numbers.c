@@ -130,6 +130,31 @@ tn_status tni_composite_float_power_number(tn_tensor *self, tn_scalar exponent, 
     return tni_leave(scope, tnx_pow_tensor_scalar(as_dtype(self, dtype), exponent), out);
 }
 
+static tn_status check_base(const tn_tensor *self, tn_dtype dtype)
+{
+    TN_CHECK(
+        self->dtype == dtype, TN_INVALID,
+        "the base given to float_power_ has dtype %s but the operation's result requires dtype "
+        "%s",
+        tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text(dtype));
+    return TN_OK;
+}
+
+tn_status tni_composite_float_power_in_place(tn_tensor *self, tn_tensor *exponent)
+{
+    TN_AUTO(tn_tensor) wide = NULL;
+    tn_dtype dtype = double_of(is_complex(self) || is_complex(exponent));
+    TN_TRY(check_base(self, dtype));
+    TN_TRY(tn_to_dtype(exponent, dtype, false, false, TN_FORMAT_NONE, &wide));
+    return tn_pow_(self, wide);
+}
+
+tn_status tni_composite_float_power_number_in_place(tn_tensor *self, tn_scalar exponent)
+{
+    TN_TRY(check_base(self, double_of(is_complex(self) || exponent.kind == TN_SCALAR_COMPLEX)));
+    return tn_pow_tensor_scalar_(self, exponent);
+}
+
 tn_status tni_composite_float_power_of_number(tn_scalar self, tn_tensor *exponent, tn_tensor **out)
 {
     tn_scope *scope;

@@ -172,6 +172,9 @@ tn_status tni_composite_index_fill(tn_tensor *self, int64_t dim, tn_tensor *inde
     int d;
     tn_scope *scope;
     TN_TRY(check_index_fill(self, dim, index, &d));
+    TN_CHECK(value.kind != TN_SCALAR_COMPLEX || tn_dtype_is_complex((tn_dtype)self->dtype),
+             TN_INVALID,
+             "index_fill_(): Converting complex Scalar to non-complex type is not supported");
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *v = tnx_new_full(self, NULL, 0, value, NULL);
     return tni_leave(scope, put_slices(self, d, index, v), out);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/search.c: searching for one number, membership of one, closeness of all, in terms of
  * the operators on tensors. */
+#include <math.h>
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
 #include "tenon/ops.h"
 
+/* A number that the default dtype cannot hold is infinite in it, and so still at the right end. */
 static tn_status as_tensor(tn_scalar number, const tn_tensor *like, tn_tensor **out)
 {
     tn_tensor_opts opts = tn_opts(TN_DTYPE_NONE, like->device);
+    if (number.kind == TN_SCALAR_FLOAT && fabs(number.v.f) > tni_dtype_largest(tn_default_dtype()))
+        number.v.f = copysign((double)INFINITY, number.v.f);
     return tn_scalar_tensor(number, &opts, out);
 }
 

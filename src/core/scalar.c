@@ -9,7 +9,7 @@ double tn_scalar_to_double(tn_scalar scalar)
 {
     if (scalar.kind == TN_SCALAR_FLOAT || scalar.kind == TN_SCALAR_COMPLEX)
         return scalar.v.f;
-    return (double)scalar.v.i;
+    return scalar.beyond ? scalar.imag : (double)scalar.v.i;
 }
 
 /* C leaves the conversion of NaN and of values out of range open; here NaN gives 0 and the others

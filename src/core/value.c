@@ -66,7 +66,7 @@ tn_value tn_value_scalar(tn_scalar s)
 {
     switch (s.kind) {
     case TN_SCALAR_INT:
-        return tn_value_int(s.v.i);
+        return (tn_value){.tag = TN_TAG_INT, .count = s.beyond != 0, .u.i = s.v.i};
     case TN_SCALAR_FLOAT:
         return tn_value_float(s.v.f);
     case TN_SCALAR_BOOL:
@@ -301,7 +301,7 @@ tn_status tn_value_to_scalar(const tn_value *value, tn_scalar *out)
     TN_CHECK(value && out, TN_INVALID, "tn_value_to_scalar: %s is NULL", value ? "out" : "value");
     switch ((tn_tag)value->tag) {
     case TN_TAG_INT:
-        *out = tn_int(value->u.i);
+        *out = value->count ? tn_uint((uint64_t)value->u.i) : tn_int(value->u.i);
         return TN_OK;
     case TN_TAG_FLOAT:
         *out = tn_float(value->u.f);

@@ -2,6 +2,7 @@
 /* cpu/activation.c: activations and their backward operators on the CPU: which loop, with which
  * parameters. Those of two results, and those that read halves of a tensor, serve Meta too. */
 #include <string.h>
+#include "core/scalar.h"
 #include "cpu/run.h"
 #include "gen/cpu.h"
 #include "gen/kernels.h"
@@ -24,16 +25,6 @@ PLAIN(sigmoid_backward, SIGMOID_B)
 PLAIN(tanh_backward, TANH_B)
 PLAIN(prelu, PRELU)
 
-static double number(tn_scalar s)
-{
-    return s.kind == TN_SCALAR_INT || s.kind == TN_SCALAR_BOOL ? (double)s.v.i : s.v.f;
-}
-
-static int64_t whole(tn_scalar s)
-{
-    return s.kind == TN_SCALAR_INT || s.kind == TN_SCALAR_BOOL ? s.v.i : (int64_t)s.v.f;
-}
-
 static tn_status with(tni_iter *it, tni_loop loop, double a, double b, double c)
 {
     const double p[TNI_LOOP_PARAMETERS] = {a, b, c};
@@ -44,8 +35,8 @@ static tn_status with(tni_iter *it, tni_loop loop, double a, double b, double c)
 static tn_status with_numbers(tni_iter *it, tni_loop loop, tn_scalar a, tn_scalar b)
 {
     if (!tn_dtype_is_integral(it->dtype, false))
-        return with(it, loop, number(a), number(b), 0);
-    const int64_t p[TNI_LOOP_PARAMETERS] = {whole(a), whole(b)};
+        return with(it, loop, tn_scalar_to_double(a), tn_scalar_to_double(b), 0);
+    const int64_t p[TNI_LOOP_PARAMETERS] = {tn_scalar_to_int(a), tn_scalar_to_int(b)};
     return tni_run(it, loop, 0, p);
 }
 
@@ -63,36 +54,53 @@ tn_status tni_cpu_gelu_backward(tni_iter *it, const char *approximate)
 
 tn_status tni_cpu_leaky_relu(tni_iter *it, tn_scalar negative_slope)
 {
-    return with(it, TNI_LOOP_LEAKY, number(negative_slope), 0, 0);
+    return with(it, TNI_LOOP_LEAKY, tn_scalar_to_double(negative_slope), 0, 0);
 }
 
 tn_status tni_cpu_leaky_relu_backward(tni_iter *it, tn_scalar negative_slope, bool self_is_result)
 {
     (void)self_is_result; /* has the sign of the input */
-    return with(it, TNI_LOOP_LEAKY_B, number(negative_slope), 0, 0);
+    return with(it, TNI_LOOP_LEAKY_B, tn_scalar_to_double(negative_slope), 0, 0);
 }
 
 tn_status tni_cpu_elu(tni_iter *it, tn_scalar alpha, tn_scalar scale, tn_scalar input_scale)
 {
-    return with(it, TNI_LOOP_ELU, number(alpha) * number(scale), number(scale),
-                number(input_scale));
+    return with(it, TNI_LOOP_ELU, tn_scalar_to_double(alpha) * tn_scalar_to_double(scale),
+                tn_scalar_to_double(scale), tn_scalar_to_double(input_scale));
 }
 
 tn_status tni_cpu_elu_backward(tni_iter *it, tn_scalar alpha, tn_scalar scale,
                                tn_scalar input_scale, bool is_result)
 {
     return with(it, is_result ? TNI_LOOP_ELU_RESULT_B : TNI_LOOP_ELU_B,
-                number(alpha) * number(scale), number(scale), number(input_scale));
+                tn_scalar_to_double(alpha) * tn_scalar_to_double(scale), tn_scalar_to_double(scale),
+                tn_scalar_to_double(input_scale));
 }
 
 tn_status tni_cpu_softplus(tni_iter *it, tn_scalar beta, tn_scalar threshold)
 {
-    return with(it, TNI_LOOP_SOFTPLUS, number(beta), number(threshold), 0);
+    return with(it, TNI_LOOP_SOFTPLUS, tn_scalar_to_double(beta), tn_scalar_to_double(threshold),
+                0);
 }
 
 tn_status tni_cpu_softplus_backward(tni_iter *it, tn_scalar beta, tn_scalar threshold)
 {
-    return with(it, TNI_LOOP_SOFTPLUS_B, number(beta), number(threshold), 0);
+    return with(it, TNI_LOOP_SOFTPLUS_B, tn_scalar_to_double(beta), tn_scalar_to_double(threshold),
+                0);
+}
+
+tn_status tni_cpu_softshrink(tni_iter *it, tn_scalar lambd)
+{
+    return with(it, TNI_LOOP_SOFTSHRINK, tn_scalar_to_double(lambd), 0, 0);
+}
+
+/* Here lambda is a number of the tensor's dtype, also where that is computed in a wider one. */
+tn_status tni_cpu_hardshrink(tni_iter *it, tn_scalar lambd)
+{
+    _Alignas(16) char value[16];
+    tni_scalar_store(lambd, it->dtype, value);
+    return with(it, TNI_LOOP_HARDSHRINK, tn_scalar_to_double(tni_scalar_load(it->dtype, value)), 0,
+                0);
 }
 
 tn_status tni_cpu_hardtanh(tni_iter *it, tn_scalar min_val, tn_scalar max_val)
@@ -102,7 +110,8 @@ tn_status tni_cpu_hardtanh(tni_iter *it, tn_scalar min_val, tn_scalar max_val)
 
 tn_status tni_cpu_hardtanh_backward(tni_iter *it, tn_scalar min_val, tn_scalar max_val)
 {
-    return with(it, TNI_LOOP_HARDTANH_B, number(min_val), number(max_val), 0);
+    return with(it, TNI_LOOP_HARDTANH_B, tn_scalar_to_double(min_val), tn_scalar_to_double(max_val),
+                0);
 }
 
 tn_status tni_cpu_threshold(tni_iter *it, tn_scalar threshold, tn_scalar value)

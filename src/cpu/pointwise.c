@@ -9,7 +9,6 @@
 static tn_status add_scaled(tni_iter *it, tn_scalar alpha)
 {
     _Alignas(16) char value[16];
-    TN_TRY(tni_check_number(alpha, tni_run_dtype(it)));
     tni_scalar_store(alpha, tni_run_dtype(it), value);
     return tni_run(it, TNI_LOOP_ADD_SCALED, 0, value);
 }
@@ -30,6 +29,8 @@ tn_status tni_cpu_sub(tni_iter *it, tn_scalar alpha)
 {
     if (TNI_LIKELY(is_one(alpha)))
         return tni_run(it, TNI_LOOP_SUB, 0, NULL);
+    if (alpha.beyond)
+        alpha = tn_float(tn_scalar_to_double(alpha));
     if (alpha.kind == TN_SCALAR_INT)
         alpha.v.i = (int64_t)(0 - (uint64_t)alpha.v.i);
     else

@@ -140,11 +140,8 @@ tn_status tni_cpu_pow_scalar(tni_iter *it)
         return with_first(it, TNI_LOOP_SQUARE);
     if (e == 3)
         return with_first(it, TNI_LOOP_CUBE);
-    if (whole) {
-        TN_TRY(tni_check_number(tni_scalar_load((tn_dtype)it->in_dtype[1], it->in_data[1]),
-                                it->dtype));
+    if (whole)
         return tni_cpu_pow(it);
-    }
     if (e == 0.5)
         return with_first(it, TNI_LOOP_SQRT);
     if (e == -0.5)

@@ -21,12 +21,17 @@ static TNI_COLD tn_status check_alpha(tn_dtype dtype, tn_scalar alpha)
              "For integral input tensors, argument alpha must not be a floating point number.");
     TN_CHECK(tn_dtype_is_complex(dtype) || alpha.kind != TN_SCALAR_COMPLEX, TN_INVALID,
              "For non-complex input tensors, argument alpha must not be a complex number.");
-    return TN_OK;
+    return tni_check_number(alpha, dtype);
+}
+
+static inline bool is_one(tn_scalar s)
+{
+    return s.kind == TN_SCALAR_INT && s.v.i == 1;
 }
 
 tn_status tni_check_add(tn_tensor *self, tn_tensor *other, tn_scalar alpha)
 {
-    if (TNI_LIKELY(alpha.kind == TN_SCALAR_INT))
+    if (TNI_LIKELY(is_one(alpha)))
         return TN_OK;
     tni_operand in[2] = {{.tensor = self}, {.tensor = other}};
     return check_alpha(tni_result_type(in, 2), alpha);
@@ -34,7 +39,7 @@ tn_status tni_check_add(tn_tensor *self, tn_tensor *other, tn_scalar alpha)
 
 tn_status tni_check_add_scalar(tn_tensor *self, tn_scalar other, tn_scalar alpha)
 {
-    if (TNI_LIKELY(alpha.kind == TN_SCALAR_INT))
+    if (TNI_LIKELY(is_one(alpha)))
         return TN_OK;
     tni_operand in[2] = {{.tensor = self}, {.scalar = other}};
     return check_alpha(tni_result_type(in, 2), alpha);
@@ -172,16 +177,25 @@ tn_status tni_check_where(tn_tensor *condition, tn_tensor *self, tn_tensor *othe
     return TN_OK;
 }
 
+/* A number beside a tensor; what is too large for half a float is infinite. */
+static tn_status check_choice(tn_scalar number, tn_tensor *beside)
+{
+    const tni_operand in[2] = {{.tensor = beside}, {.scalar = number}};
+    tn_dtype dtype = tni_result_type(in, 2);
+    return dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16 ? TN_OK
+                                                           : tni_check_number(number, dtype);
+}
+
 tn_status tni_check_where_self(tn_tensor *condition, tn_scalar self, tn_tensor *other)
 {
-    (void)self;
-    return tni_check_where(condition, other, other);
+    TN_TRY(tni_check_where(condition, other, other));
+    return check_choice(self, other);
 }
 
 tn_status tni_check_where_other(tn_tensor *condition, tn_tensor *self, tn_scalar other)
 {
-    (void)other;
-    return tni_check_where(condition, self, self);
+    TN_TRY(tni_check_where(condition, self, self));
+    return check_choice(other, self);
 }
 
 tn_status tni_check_where_numbers(tn_tensor *condition, tn_scalar self, tn_scalar other)

@@ -13,12 +13,12 @@ static bool is_complex(const tn_tensor *t)
 
 /* ---- parameters ---- */
 
-/* A parameter of an activation is a number of the tensor's kind. */
+/* A parameter of an activation is a number of the tensor's kind; tensors of other than
+ * floating-point numbers are refused elsewhere. */
 static tn_status check_parameter(const tn_tensor *self, tn_scalar value)
 {
-    if (TNI_LIKELY(value.kind != TN_SCALAR_COMPLEX || is_complex(self)))
-        return TN_OK;
-    return tni_check_number(value, (tn_dtype)self->dtype);
+    const tn_dtype dtype = (tn_dtype)self->dtype;
+    return tn_dtype_is_floating(dtype) ? tni_check_factor(value, dtype) : TN_OK;
 }
 
 static tn_status check_approximate(const char *approximate)
@@ -46,16 +46,30 @@ tn_status tni_check_leaky_relu(tn_tensor *self, tn_scalar negative_slope)
     return check_parameter(self, negative_slope);
 }
 
-static double real_part(tn_scalar s)
+tn_status tni_check_hardshrink(tn_tensor *self, tn_scalar lambd)
 {
-    return s.kind == TN_SCALAR_INT || s.kind == TN_SCALAR_BOOL ? (double)s.v.i : s.v.f;
+    const tn_dtype dtype = (tn_dtype)self->dtype;
+    return tn_dtype_is_floating(dtype) ? tni_check_number(lambd, dtype) : TN_OK;
+}
+
+tn_status tni_check_softshrink(tn_tensor *self, tn_scalar lambd)
+{
+    const tn_dtype dtype = (tn_dtype)self->dtype;
+    TN_TRY(tni_check_number(lambd, TN_DTYPE_F64));
+    TN_CHECK(tn_dtype_is_floating(dtype), TN_UNSUPPORTED,
+             "\"softshrink_check\" not implemented for '%s'", tni_dtype_text(dtype));
+    double most = tn_scalar_to_double(lambd), largest = tni_dtype_largest(dtype);
+    TN_CHECK(most >= 0 && most <= largest, TN_INVALID,
+             "lambda must be in range [0, %g] for input dtype %s, but found %g", largest,
+             tni_dtype_text(dtype), most);
+    return TN_OK;
 }
 
 tn_status tni_check_leaky_relu_backward(tn_tensor *grad_output, tn_tensor *self,
                                         tn_scalar negative_slope, bool self_is_result)
 {
     (void)grad_output;
-    TN_CHECK(!self_is_result || real_part(negative_slope) >= 0, TN_INVALID,
+    TN_CHECK(!self_is_result || tn_scalar_to_double(negative_slope) >= 0, TN_INVALID,
              "In-place leakyReLu backward calculation is triggered with a negative slope which is "
              "not supported. This is caused by calling in-place forward function with a negative "
              "slope, please call out-of-place version instead.");
@@ -73,7 +87,7 @@ tn_status tni_check_elu_backward(tn_tensor *grad_output, tn_scalar alpha, tn_sca
                                  tn_scalar input_scale, bool is_result, tn_tensor *self_or_result)
 {
     (void)grad_output;
-    TN_CHECK(!is_result || real_part(alpha) >= 0, TN_INVALID,
+    TN_CHECK(!is_result || tn_scalar_to_double(alpha) >= 0, TN_INVALID,
              "In-place elu backward calculation is triggered with a negative slope which is not "
              "supported. This is caused by calling in-place forward function with a negative "
              "slope, please call out-of-place version instead.");
@@ -90,15 +104,22 @@ tn_status tni_check_hardtanh(tn_tensor *self, tn_scalar min_val, tn_scalar max_v
 {
     TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_INVALID, "Bool inputs not supported for hardtanh");
     TN_CHECK(!is_complex(self), TN_UNSUPPORTED, "clamp is not supported for complex types");
-    TN_CHECK(self->dtype != TN_DTYPE_U8 || (real_part(min_val) >= 0 && real_part(max_val) >= 0),
+    if (tn_dtype_is_integral((tn_dtype)self->dtype, false)) {
+        TN_TRY(tni_check_number(min_val, TN_DTYPE_I64));
+        TN_TRY(tni_check_number(max_val, TN_DTYPE_I64));
+    }
+    TN_CHECK(self->dtype != TN_DTYPE_U8 ||
+                 (tn_scalar_to_double(min_val) >= 0 && tn_scalar_to_double(max_val) >= 0),
              TN_INVALID, "cannot do hardtanh on an unsigned type with negative limits");
-    TN_TRY(check_parameter(self, min_val));
-    return check_parameter(self, max_val);
+    TN_TRY(tni_check_number(min_val, (tn_dtype)self->dtype));
+    return tni_check_number(max_val, (tn_dtype)self->dtype);
 }
 
 tn_status tni_check_threshold(tn_tensor *self, tn_scalar threshold, tn_scalar value)
 {
-    TN_TRY(check_parameter(self, threshold));
+    if (is_complex(self))
+        return TN_OK; /* refused elsewhere */
+    TN_TRY(tni_check_factor(threshold, (tn_dtype)self->dtype));
     return tni_check_number(value, (tn_dtype)self->dtype);
 }
 

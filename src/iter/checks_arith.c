@@ -56,10 +56,15 @@ tn_status tni_check_fmin(tn_tensor *self, tn_tensor *other)
 
 tn_status tni_check_pow_scalar(tn_tensor *self, tn_scalar exponent)
 {
+    const tni_operand in[2] = {{.tensor = self}, {.scalar = exponent}};
     TN_CHECK(!tn_dtype_is_integral((tn_dtype)self->dtype, true) || exponent.kind != TN_SCALAR_INT ||
-                 exponent.v.i >= 0,
+                 exponent.beyond || exponent.v.i >= 0,
              TN_INVALID, "Integers to negative integer powers are not allowed.");
-    return TN_OK;
+    /* In float32 and wider a number that is too large is infinite. */
+    tn_dtype dtype = tni_result_type(in, 2);
+    return dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16 || tn_dtype_is_integral(dtype, false)
+               ? tni_check_number(exponent, dtype)
+               : TN_OK;
 }
 
 /* ---- three tensors ---- */
@@ -70,7 +75,7 @@ tn_status tni_check_addcmul(tn_tensor *self, tn_tensor *tensor1, tn_tensor *tens
     if (TNI_LIKELY(value.kind == TN_SCALAR_INT && value.v.i == 1))
         return TN_OK;
     tni_operand in[3] = {{.tensor = self}, {.tensor = tensor1}, {.tensor = tensor2}};
-    return tni_check_number(value, tni_result_type(in, 3));
+    return tni_check_factor(value, tni_result_type(in, 3));
 }
 
 tn_status tni_check_addcdiv(tn_tensor *self, tn_tensor *tensor1, tn_tensor *tensor2,
@@ -102,9 +107,7 @@ tn_status tni_check_lerp_scalar(tn_tensor *self, tn_tensor *end, tn_scalar weigh
     TN_CHECK(!tn_dtype_is_integral((tn_dtype)self->dtype, true), TN_UNSUPPORTED,
              "\"lerp_kernel_scalar\" not implemented for '%s'",
              tni_dtype_text((tn_dtype)self->dtype));
-    if (is_complex(self))
-        return TN_OK;
-    return tni_check_number(weight, (tn_dtype)self->dtype);
+    return tni_check_factor(weight, (tn_dtype)self->dtype);
 }
 
 tn_status tni_check_lerp(tn_tensor *self, tn_tensor *end, tn_tensor *weight)
@@ -120,6 +123,15 @@ tn_status tni_check_polygamma(int64_t n, tn_tensor *self)
     (void)self;
     TN_CHECK(n >= 0, TN_INVALID, "polygamma(n, x) does not support negative n.");
     return TN_OK;
+}
+
+tn_status tni_check_logit(tn_tensor *self, tn_opt_float eps)
+{
+    const tn_dtype dtype = (tn_dtype)self->dtype;
+    return eps.has
+               ? tni_check_number(tn_float(eps.value),
+                                  tn_dtype_is_integral(dtype, true) ? tn_default_dtype() : dtype)
+               : TN_OK;
 }
 
 tn_status tni_check_heaviside(tn_tensor *self, tn_tensor *values)

@@ -13,6 +13,7 @@
 #define TNI_ITER_ITER_H
 
 #include "core/tensor.h"
+#include "shape/number.h"
 #include "shape/structured.h"
 
 #define TNI_ITER_INPUTS 3
@@ -149,10 +150,6 @@ tn_dtype tni_result_type(const tni_operand *operands, int n);
  * tells: the input must then be read whole before anything is written. */
 TN_NODISCARD tn_status tni_check_overlap(const tn_tensor *written, const tn_tensor *input,
                                          bool *copy_first);
-
-/* Whether a bare number can be stored in this dtype, as filling wants it; any number can in bool.
- * @retval TN_INVALID  "value cannot be converted to type int8_t without overflow" */
-TN_NODISCARD tn_status tni_check_number(tn_scalar value, tn_dtype dtype);
 
 /* What combines slices of @p source with those of @p self at @p index: dtypes and sizes, in the
  * words of @p op. @p at: the dimension, counted from 0. */

@@ -161,7 +161,7 @@ static __attribute__((noinline)) bool is_flat(tni_iter *it, int rule, const tni_
             it->in_data[i] = t->data;
             it->in_dtype[i] = t->dtype;
         } else {
-            if (!number_fits(dtype_bit, in[i].scalar.kind))
+            if (!number_fits(dtype_bit, in[i].scalar.kind) || in[i].scalar.beyond)
                 return false;
             numbers |= 1u << i;
             it->in_data[i] = &in[i].scalar.v;
@@ -412,6 +412,10 @@ static void put_inputs(tni_iter *it, const tni_operand *in, int n)
                           : in[i].scalar.kind == TN_SCALAR_COMPLEX ? TN_DTYPE_C128
                           : in[i].scalar.kind == TN_SCALAR_FLOAT   ? TN_DTYPE_F64
                                                                    : TN_DTYPE_I64;
+        if (TNI_UNLIKELY(!t && in[i].scalar.beyond) && !tn_dtype_is_integral(it->dtype, true)) {
+            it->in_data[i] = &in[i].scalar.imag;
+            it->in_dtype[i] = TN_DTYPE_F64;
+        }
     }
 }
 

@@ -29,14 +29,19 @@ static double count_of(tn_scalar start, tn_scalar end, tn_scalar step)
                 tn_scalar_to_double(step));
 }
 
+static tn_status check_all(tn_scalar start, tn_scalar end, tn_scalar step, tn_dtype dtype)
+{
+    TN_TRY(tni_check_number(start, dtype));
+    TN_TRY(tni_check_number(end, dtype));
+    return tni_check_number(step, dtype);
+}
+
 tn_status tni_range_check(tn_scalar start, tn_scalar end, tn_scalar step, tn_dtype dtype,
                           tni_range *out)
 {
     double from = tn_scalar_to_double(start), to = tn_scalar_to_double(end);
     double by = tn_scalar_to_double(step);
-    TN_TRY(tni_check_number(start, TN_DTYPE_F64)); /* complex numbers are refused here */
-    TN_TRY(tni_check_number(end, TN_DTYPE_F64));
-    TN_TRY(tni_check_number(step, TN_DTYPE_F64));
+    TN_TRY(check_all(start, end, step, TN_DTYPE_F64)); /* complex numbers are refused here */
     bool integral = tn_dtype_is_integral(dtype, false);
     TN_CHECK(dtype != TN_DTYPE_BOOL && !tn_dtype_is_complex(dtype), TN_UNSUPPORTED,
              "\"arange_cpu\" not implemented for '%s'", tni_dtype_text(dtype));
@@ -46,14 +51,17 @@ tn_status tni_range_check(tn_scalar start, tn_scalar end, tn_scalar step, tn_dty
     TN_CHECK(isfinite(from) && isfinite(to), TN_INVALID, "unsupported range: %g -> %g", from, to);
     TN_CHECK((by > 0 && to >= from) || (by < 0 && to <= from), TN_INVALID,
              "upper bound and lower bound inconsistent with step sign");
-    if (dtype ==
-        TN_DTYPE_I64) { /* the reference truncates first; for narrower integers it does not */
+    if (dtype == TN_DTYPE_I64) { /* the reference truncates first; narrower integers later */
+        TN_TRY(check_all(start, end, step, dtype));
         start = tn_int(tn_scalar_to_int(start));
         end = tn_int(tn_scalar_to_int(end));
         step = tn_int(tn_scalar_to_int(step));
     }
     double n = count_of(start, end, step);
     TN_CHECK(n >= 0 && n <= 9007199254740992.0, TN_INVALID, "invalid size, possible overflow?");
+    /* What the elements are computed in. */
+    if (integral || dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16)
+        TN_TRY(check_all(start, end, step, integral ? TN_DTYPE_I64 : TN_DTYPE_F32));
     out->n = (int64_t)n;
     out->start_int = tn_scalar_to_int(start);
     out->step_int = tn_scalar_to_int(step);

@@ -4,10 +4,10 @@
  * One function an operator, for every backend. Checks and texts are those that the reference's CPU
  * kernels make, in their order; the dtype checks that it only makes while computing are made here,
  * so that Meta refuses what the CPU refuses. Results are row-major. */
-#include <math.h>
 #include "dispatch/debug.h"
 #include "gen/shapes.h"
 #include "shape/expand.h"
+#include "shape/number.h"
 
 static bool same_device(tn_device a, tn_device b)
 {
@@ -59,25 +59,7 @@ static tn_status check_factor(tn_scalar s, tn_dtype dtype)
 {
     if (TNI_LIKELY(s.kind == TN_SCALAR_INT && (s.v.i == 0 || s.v.i == 1)))
         return TN_OK;
-    bool fits = true;
-    if (s.kind == TN_SCALAR_COMPLEX && !tn_dtype_is_complex(dtype))
-        fits = s.imag == 0;
-    if (tn_dtype_is_integral(dtype, false)) {
-        int bits = (int)(8 * tn_dtype_size(dtype));
-        /* An unsigned type takes negative numbers as what they are modulo 2^bits. */
-        double top = dtype == TN_DTYPE_U8 ? 256.0 : ldexp(1.0, bits - 1);
-        double bottom = dtype == TN_DTYPE_U8 ? -256.0 : -ldexp(1.0, bits - 1) - 1.0;
-        if (s.kind == TN_SCALAR_INT && bits == 64)
-            return TN_OK;
-        double x = tn_scalar_to_double(s);
-        fits &= x > bottom && x < top;
-    } else if (dtype != TN_DTYPE_F64 && dtype != TN_DTYPE_C128) {
-        double x = tn_scalar_to_double(s);
-        fits &= !isfinite(x) || fabs(x) <= tni_dtype_largest(dtype);
-    }
-    TN_CHECK(fits, TN_INVALID, "value cannot be converted to type %s without overflow",
-             tni_dtype_cpp(dtype));
-    return TN_OK;
+    return tni_check_factor(s, dtype);
 }
 
 static inline void result(tni_geometry *g, const tn_tensor *like, int ndim)

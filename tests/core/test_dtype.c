@@ -5,6 +5,7 @@
 #include "core/dtype.h"
 #include "core/half.h"
 #include "core/scalar.h"
+#include "tenon/dispatch.h"
 
 #include <math.h>
 #include <string.h>
@@ -204,6 +205,25 @@ TEST(floats_between_two_halves_round_to_the_nearest_and_ties_to_even)
 }
 
 /* ---- scalars ---- */
+
+TEST(an_integer_without_sign_keeps_its_bits_and_its_size)
+{
+    _Alignas(16) char to[16];
+    tn_scalar small = tn_uint(7), large = tn_uint(UINT64_C(1) << 63);
+    EXPECT_EQ_INT(small.beyond, 0);
+    EXPECT_EQ_INT(tn_scalar_to_int(small), 7);
+    EXPECT_EQ_INT(large.beyond, 1);
+    EXPECT_EQ_INT(tn_scalar_to_int(large), INT64_MIN);
+    EXPECT(tn_scalar_to_double(large) == 0x1p63);
+    tni_scalar_store(large, TN_DTYPE_F32, to);
+    EXPECT(*(float *)(void *)to == 0x1p63f);
+    tni_scalar_store(large, TN_DTYPE_I64, to);
+    EXPECT_EQ_INT(*(int64_t *)(void *)to, INT64_MIN);
+    tn_value boxed = tn_value_scalar(large);
+    tn_scalar back = tn_int(0);
+    ASSERT_OK(tn_value_to_scalar(&boxed, &back));
+    EXPECT(back.beyond == 1 && back.v.i == INT64_MIN && back.imag == 0x1p63);
+}
 
 TEST(a_scalar_reads_as_another_kind)
 {

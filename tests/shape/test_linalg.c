@@ -60,11 +60,11 @@ TEST(a_factor_must_fit_the_dtype)
     ASSERT_OK(tn_ones(sizes, 2, &u8, &bytes));
     ASSERT_OK(tn_ones(sizes, 2, &i64, &longs));
     const tn_scalar one = tn_int(1);
-    EXPECT_FAIL(TN_INVALID, "value cannot be converted to type unsigned char without overflow",
+    EXPECT_FAIL(TN_INVALID, "value cannot be converted to type uint8_t without overflow",
                 tn_addmm(bytes, bytes, bytes, one, tn_int(256), &out));
-    EXPECT_FAIL(TN_INVALID, "value cannot be converted to type long int without overflow",
+    EXPECT_FAIL(TN_INVALID, "value cannot be converted to type int64_t without overflow",
                 tn_addmm(longs, longs, longs, tn_float(1e19), one, &out));
-    EXPECT_FAIL(TN_INVALID, "value cannot be converted to type long int without overflow",
+    EXPECT_FAIL(TN_INVALID, "value cannot be converted to type int64_t without overflow",
                 tn_addmm(longs, longs, longs, tn_complex(1, 1), one, &out));
     EXPECT(out == NULL);
     EXPECT_OK(tn_addmm(bytes, bytes, bytes, one, tn_int(-1), &out));

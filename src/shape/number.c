@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* iter/number.c: whether a bare number fits a dtype. */
-#include "iter/iter.h"
+/* shape/number.c: whether a bare number fits a dtype. */
+#include "shape/number.h"
 
 #include <math.h>
+#include "core/dtype.h"
+#include "core/tensor.h"
 
 /* How the reference names the type it cannot convert to. */
 static const char *type_name(tn_dtype dtype)
@@ -67,8 +69,8 @@ tn_status tni_check_number(tn_scalar value, tn_dtype dtype)
     if (dtype == TN_DTYPE_BOOL)
         return TN_OK;
     if (value.kind == TN_SCALAR_INT || value.kind == TN_SCALAR_BOOL) {
-        fits = tn_dtype_is_integral(dtype, false) ? int_fits(value.v.i, dtype)
-                                                  : float_fits((double)value.v.i, dtype);
+        fits = tn_dtype_is_integral(dtype, false) ? !value.beyond && int_fits(value.v.i, dtype)
+                                                  : float_fits(tn_scalar_to_double(value), dtype);
     } else {
         fits = float_fits(value.v.f, dtype);
         if (value.kind == TN_SCALAR_COMPLEX)
@@ -77,4 +79,10 @@ tn_status tni_check_number(tn_scalar value, tn_dtype dtype)
     TN_CHECK(fits, TN_INVALID, "value cannot be converted to type %s without overflow",
              type_name(dtype));
     return TN_OK;
+}
+
+tn_status tni_check_factor(tn_scalar value, tn_dtype dtype)
+{
+    return tni_check_number(value,
+                            dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16 ? TN_DTYPE_F32 : dtype);
 }
