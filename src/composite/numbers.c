@@ -220,9 +220,14 @@ tn_status tni_composite_polygamma_(tn_tensor *self, int64_t n)
 static tn_status equals(tn_tensor *self, double value, const char *op, tn_tensor **out)
 {
     TN_CHECK(!is_complex(self), TN_INVALID, "%s does not support complex inputs.", op);
+    /* The layout of the result is that of a function of self alone: a number beside it has no say.
+     */
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tn_isnan(self, &made));
     if (is_floating(self))
-        return tn_eq_scalar(self, tn_float(value), out);
-    return tn_ne(self, self, out);
+        TN_TRY(tn_eq_scalar_out(self, tn_float(value), made));
+    *out = TN_MOVE(made);
+    return TN_OK;
 }
 
 tn_status tni_composite_isposinf(tn_tensor *self, tn_tensor **out)

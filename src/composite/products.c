@@ -359,7 +359,7 @@ tn_status tni_composite_renorm(tn_tensor *self, tn_scalar p, int64_t dim, tn_sca
     tn_tensor *shrink = tnx_reciprocal(tnx_add_scalar(norm, tn_float(1e-7), tn_int(1)));
     tn_tensor *factor = tnx_where_scalarother(tnx_gt_scalar(norm, maxnorm),
                                               tnx_mul_scalar(shrink, tn_float(most)), tn_int(1));
-    return tni_leave(scope, tnx_mul(self, factor), out);
+    return tni_leave(scope, tnx_clone(tnx_mul(self, factor), TN_FORMAT_CONTIGUOUS), out);
 }
 
 tn_status tni_composite_frobenius_norm(tn_tensor *self, const int64_t *dim, int64_t dim_n,

@@ -26,10 +26,11 @@ static tn_status reduce(tn_tensor **loss, int64_t reduction, tn_tensor **out)
     return TN_OK;
 }
 
-static tn_status by_element(const char *name, const char *kernel, tni_loop loop,
+/* @p layout: by what the losses are laid out, TNI_LAYOUT_… */
+static tn_status by_element(const char *name, const char *kernel, tni_loop loop, int layout,
                             const tni_operand *in, int n, const double *p, tn_tensor **out)
 {
-    const tni_pointwise_attr attr = {name, TNI_PW_PROMOTE};
+    const tni_pointwise_attr attr = {name, TNI_PW_PROMOTE, layout};
     tni_iter it;
     TN_TRY(tni_check_dtypes(in, n, TNI_PW_PROMOTE, TNI_PW_FLOATS, kernel));
     TN_TRY(tni_iter_begin(&it, &attr, in, n, NULL, TNI_ITER_NEW));
@@ -44,7 +45,9 @@ static tn_status difference(const char *name, const char *kernel, tni_loop loop,
     const double p[TNI_LOOP_PARAMETERS] = {1.0, limit};
     TN_AUTO(tn_tensor) loss = NULL;
     TN_TRY(check_reduction(reduction));
-    TN_TRY(by_element(name, kernel, loop, in, 2, p, &loss));
+    /* The reference makes the result of this one as empty_like(self). */
+    int layout = loop == TNI_LOOP_HUBER ? TNI_LAYOUT_FIRST : TNI_LAYOUT_OPERANDS;
+    TN_TRY(by_element(name, kernel, loop, layout, in, 2, p, &loss));
     return reduce(&loss, reduction, out);
 }
 
@@ -131,8 +134,8 @@ tn_status tni_kernel_binary_cross_entropy(tn_call *call, tn_tensor *self, tn_ten
     TN_AUTO(tn_tensor) loss = NULL;
     TN_TRY(check_reduction(reduction));
     TN_TRY(tni_check_same_dtype(in, 2));
-    TN_TRY(by_element("binary_cross_entropy", "binary_cross_entropy", TNI_LOOP_BCE, in, 2, NULL,
-                      &loss));
+    TN_TRY(by_element("binary_cross_entropy", "binary_cross_entropy", TNI_LOOP_BCE,
+                      TNI_LAYOUT_FIRST, in, 2, NULL, &loss));
     TN_TRY(check_probabilities(self, "input"));
     TN_TRY(check_probabilities(target, "target"));
     if (weight)
@@ -154,7 +157,7 @@ tn_status tni_kernel_binary_cross_entropy_backward(tn_call *call, tn_tensor *gra
     TN_TRY(check_reduction(reduction));
     TN_TRY(tni_check_same_dtype(given, 3));
     TN_TRY(by_element("binary_cross_entropy_backward", "binary_cross_entropy_backward",
-                      TNI_LOOP_BCE_B, in, 3, p, &grad));
+                      TNI_LOOP_BCE_B, TNI_LAYOUT_OPERANDS, in, 3, p, &grad));
     if (weight)
         TN_TRY(tn_mul_(grad, weight));
     *out = TN_MOVE(grad);

@@ -62,9 +62,18 @@ enum {
     TNI_FLAT_NUMBERS = 3, /* and all inputs are such tensors or bare numbers */
 };
 
+/* By what a fresh result is laid out. */
+enum {
+    TNI_LAYOUT_OPERANDS = 0, /* all operands; a bare number is one without dimensions */
+    TNI_LAYOUT_TENSORS = 1,  /* the tensors among them: numbers are parameters */
+    TNI_LAYOUT_FIRST = 2,    /* the first, as empty_like would, where sizes are the same */
+    TNI_LAYOUT_ROWS = 3,     /* row-major */
+};
+
 typedef struct tni_pointwise_attr {
     const char *name; /* "add" */
     int type_rule;    /* TNI_PW_… */
+    int layout;       /* TNI_LAYOUT_… */
 } tni_pointwise_attr;
 
 /* A planned operation. Lives on the stack of the kernel and is not zeroed: what lies below `ndim`

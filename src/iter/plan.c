@@ -252,6 +252,8 @@ static tn_status common_sizes(tni_iter *it, const tni_operand *in, int n, const 
     for (int i = 0; i < n; i++) {
         const tn_tensor *t = in[i].tensor;
         int ndim = t ? t->ndim : 0;
+        if (!t && it->attr->layout != TNI_LAYOUT_OPERANDS)
+            continue;
         is_input |= given && t == given;
         bool same = it->ndim == ndim;
         for (int d = 0; same && d < ndim; d++)
@@ -370,6 +372,22 @@ static void general_layout(tni_iter *it, const seen *operands, int n, int64_t *b
         *strides = buffer;
 }
 
+/* Does the operator lay out a fresh result by itself? Then its strides, NULL for row-major. */
+static bool own_layout(const tni_iter *it, const tn_tensor *first, int ndim, const int64_t *sizes,
+                       int64_t *buffer, const int64_t **strides)
+{
+    if (it->attr->layout == TNI_LAYOUT_ROWS) {
+        *strides = NULL;
+        return true;
+    }
+    if (it->attr->layout != TNI_LAYOUT_FIRST || !first || first->ndim != ndim ||
+        memcmp(first->sizes, sizes, (size_t)ndim * sizeof *sizes) != 0)
+        return false;
+    tni_preserve_strides(first, buffer);
+    *strides = buffer;
+    return true;
+}
+
 /* The walk over the operands where they are, once the output exists. */
 static void walk_as_it_is(tni_iter *it, const tni_operand *in, int n, const tn_tensor *out)
 {
@@ -451,6 +469,9 @@ static __attribute__((noinline)) tn_status begin_general(tni_iter *it, const tni
     it->flat = alike && alike_layout(operands, n, buffer, &strides) ? TNI_FLAT : TNI_NOT_FLAT;
     if (it->flat == TNI_NOT_FLAT)
         general_layout(it, operands, n, buffer, &strides);
+    /* What is flat stays so: only dimensions of size 1, or all of an empty tensor, then differ. */
+    if (!given && own_layout(it, in[0].tensor, ndim, sizes, buffer, &strides))
+        moved |= it->flat == TNI_NOT_FLAT || it->attr->layout == TNI_LAYOUT_ROWS;
     if (!given)
         TN_TRY(tni_tensor_new(ndim, sizes, strides, it->out_dtype, device, &given));
     else if (resize) {
@@ -481,7 +502,9 @@ tn_status tni_iter_begin(tni_iter *it, const tni_pointwise_attr *attr, const tni
     }
     if (!given) {
         const tn_tensor *like = operands[attr->type_rule == TNI_PW_WHERE].tensor;
-        TN_TRY(tni_tensor_new(like->ndim, like->sizes, NULL, it->out_dtype, like->device, &given));
+        const int64_t *strides = attr->layout == TNI_LAYOUT_FIRST ? like->strides : NULL;
+        TN_TRY(
+            tni_tensor_new(like->ndim, like->sizes, strides, it->out_dtype, like->device, &given));
     }
     it->copy_first = 0;
     it->out = given;

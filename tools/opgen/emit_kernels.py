@@ -2,7 +2,7 @@
 """Kernels that only glue, and the prototypes of the functions that they glue together."""
 
 from csource import banner, call, function, guard, includes, literal, prototype, wrapped
-from model import DTYPES, RULES, rest_params
+from model import DTYPES, LAYOUTS, RULES, rest_params
 
 CALL = ("tn_call *", "call")
 UNUSED = "(void)call;"
@@ -136,7 +136,8 @@ def pointwise(op, compute):
     operands = ["{.%s = %s}" % ("tensor" if by_name[name].is_tensor else "scalar", by_name[name].name)
                 for name in family.operands]
     body = [UNUSED,
-            "static const tni_pointwise_attr attr = {%s, %s};" % (op_label(op), RULES[family.rule]),
+            "static const tni_pointwise_attr attr = {%s};" % ", ".join(
+                [op_label(op), RULES[family.rule]] + [LAYOUTS[family.layout]]),
             wrapped("const tni_operand operands[] = {", operands, "};", 4),
             "tni_iter it;"]
     if not compute and not family.check:

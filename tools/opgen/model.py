@@ -13,11 +13,13 @@ from parse import unquote
 from problems import Problem
 
 ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
-        "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "node", "python", "result")
+        "layout", "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "node", "python", "result")
 MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
          "where": "TNI_PW_WHERE", "magnitude": "TNI_PW_MAGNITUDE"}
+# By what the result of an elementwise operator is laid out.
+LAYOUTS = {"operands": "TNI_LAYOUT_OPERANDS", "tensors": "TNI_LAYOUT_TENSORS", "first": "TNI_LAYOUT_FIRST", "rows": "TNI_LAYOUT_ROWS"}
 # Which dtypes an elementwise operator computes in.
 DTYPES = {"float": "TNI_PW_FLOATS", "inexact": "TNI_PW_INEXACT", "real": "TNI_PW_REALS", "ordered": "TNI_PW_ORDERED",
           "integer": "TNI_PW_INTEGERS", "bits": "TNI_PW_BITS", "number": "TNI_PW_NUMBERS"}
@@ -105,7 +107,7 @@ class Family:
         self.doc, self.tags, self.variants = "", [], ["function"]
         self.kind = None  # "shape", "pointwise", "view", "composite", "alias" or "kernel"
         self.fn = self.cpu = self.check = None
-        self.rule, self.operands, self.dtypes = "promote", [], None
+        self.rule, self.operands, self.dtypes, self.layout = "promote", [], None, "operands"
         self.autograd = True
         self.autocast = None  # one of AUTOCAST
         self.dtype_of_written = False
@@ -285,7 +287,7 @@ class Builder:
             self.fail(cpu.where, "'cpu' without 'shape'")
         if cpu:
             family.cpu = self.name(cpu)
-        for key in ("operands", "type", "dtypes", "check"):
+        for key in ("operands", "type", "dtypes", "layout", "check"):
             if declaration.one(key) and family.kind != "pointwise":
                 self.fail(declaration.one(key).where, "'%s' is for pointwise operators" % key)
         line = declaration.one("variants")
@@ -317,6 +319,10 @@ class Builder:
                 self.fail(rule.where, "unknown type rule '%s'; known are: %s" % (rule.rest,
                                                                                 " ".join(RULES)))
             family.rule = rule.rest if rule else "promote"
+            layout = declaration.one("layout")
+            if layout and layout.rest not in LAYOUTS:
+                self.fail(layout.where, "unknown layout '%s'; known are: %s" % (layout.rest, " ".join(LAYOUTS)))
+            family.layout = layout.rest if layout else "operands"
             dtypes = declaration.one("dtypes")
             if dtypes:
                 match = DTYPES_LINE.match(dtypes.rest)
