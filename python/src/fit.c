@@ -287,7 +287,7 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
     int64_t i;
     int found = fit_int(c, o, &i);
     if (found != 1)
-        return found ? bad_int(c, p, 0) : 0;
+        return found && p->size == 0 ? bad_int(c, p, 0) : found;
     int n = p->size > 0 ? p->size : 1;
     int64_t *list = take_list(f, n, sizeof *list);
     if (!list)
