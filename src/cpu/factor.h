@@ -25,10 +25,11 @@ void tni_factor_product(const tni_cd *a, int64_t m, int64_t n, const tni_cd *tau
 /* x with T x = b for the triangle T of @p a [n, n]; over @p b [n, k]. */
 void tni_factor_triangle(const tni_cd *a, int64_t n, tni_cd *b, int64_t k, bool upper, bool unit);
 /* Eigenvalues in order and, in columns of @p v [n, n], eigenvectors of a Hermitian matrix; @p a is
- * overwritten. */
+ * overwritten. NULL for @p v: values alone. */
 void tni_factor_hermitian(tni_cd *a, int64_t n, double *values, tni_cd *v);
 /* Singular values from the largest, U [m, k] and V [n, k] in columns, where k = min(m, n). @p a
- * [m, n] is overwritten; @p work has room for max(m, n) * k. */
+ * [m, n] is overwritten; @p u and @p work have room for max(m, n) * k. NULL for @p v: values alone,
+ * and @p u is room. */
 void tni_factor_singular(tni_cd *a, int64_t m, int64_t n, tni_cd *u, double *s, tni_cd *v,
                          tni_cd *work);
 /* Column @p j of @p w [m, columns]: a vector of length 1, orthogonal to the columns before. */

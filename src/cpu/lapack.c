@@ -89,123 +89,35 @@ static void *room(int64_t count, size_t size)
     return tni_alloc((size_t)count * size);
 }
 
-/* The columns of @p a [m, n] one after the other; NULL without memory. */
-static double *real_columns(const cd *a, int64_t m, int64_t n)
-{
-    double *to = room(m * n, sizeof *to);
-    for (int64_t i = 0; to && i < m; i++)
-        for (int64_t j = 0; j < n; j++)
-            to[j * m + i] = creal(a[i * n + j]);
-    return to;
-}
+/* ---- Hermitian matrices and singular values ---- */
 
-static cd *complex_columns(const cd *a, int64_t m, int64_t n)
-{
-    cd *to = room(m * n, sizeof *to);
-    for (int64_t i = 0; to && i < m; i++)
-        for (int64_t j = 0; j < n; j++)
-            to[j * m + i] = a[i * n + j];
-    return to;
-}
+#define T          double
+#define NAME(x)    real_##x
+#define PART(x)    creal(x)
+#define NEEDS_REAL 0
+#define CALL_HEEVD(job, n, w, values, work, lwork, rwork, lrwork, iwork, liwork, info) \
+    ((void)(lrwork),                                                                   \
+     lapack.dsyevd(job, "L", n, w, n, values, work, lwork, iwork, liwork, info, 1, 1))
+#define CALL_GESDD(job, m, n, w, s, left, right, k, work, lwork, rwork, iwork, info) \
+    lapack.dgesdd(job, m, n, w, m, s, left, m, right, k, work, lwork, iwork, info, 1)
+#include "cpu/lapack.inc"
 
-/* ---- Hermitian matrices ---- */
-
-static bool symmetric(const cd *a, int n, double *values, cd *v)
-{
-    const int lwork = 1 + 6 * n + 2 * n * n, liwork = 3 + 5 * n;
-    ROOM double *w = real_columns(a, n, n);
-    ROOM double *work = room(lwork, sizeof *work);
-    ROOM int *iwork = room(liwork, sizeof *iwork);
-    int info = -1;
-    if (w && work && iwork)
-        lapack.dsyevd("V", "L", &n, w, &n, values, work, &lwork, iwork, &liwork, &info, 1, 1);
-    for (int64_t i = 0; info == 0 && i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            v[i * n + j] = w[j * n + i];
-    return info == 0;
-}
-
-static bool hermitian(const cd *a, int n, double *values, cd *v)
-{
-    const int lwork = 2 * n + n * n, lrwork = 1 + 5 * n + 2 * n * n, liwork = 3 + 5 * n;
-    ROOM cd *w = complex_columns(a, n, n);
-    ROOM cd *work = room(lwork, sizeof *work);
-    ROOM double *rwork = room(lrwork, sizeof *rwork);
-    ROOM int *iwork = room(liwork, sizeof *iwork);
-    int info = -1;
-    if (w && work && rwork && iwork)
-        lapack.zheevd("V", "L", &n, w, &n, values, work, &lwork, rwork, &lrwork, iwork, &liwork,
-                      &info, 1, 1);
-    for (int64_t i = 0; info == 0 && i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            v[i * n + j] = w[j * n + i];
-    return info == 0;
-}
+#define T          cd
+#define NAME(x)    complex_##x
+#define PART(x)    (x)
+#define NEEDS_REAL 1
+#define CALL_HEEVD(job, n, w, values, work, lwork, rwork, lrwork, iwork, liwork, info) \
+    lapack.zheevd(job, "L", n, w, n, values, work, lwork, rwork, lrwork, iwork, liwork, info, 1, 1)
+#define CALL_GESDD(job, m, n, w, s, left, right, k, work, lwork, rwork, iwork, info) \
+    lapack.zgesdd(job, m, n, w, m, s, left, m, right, k, work, lwork, rwork, iwork, info, 1)
+#include "cpu/lapack.inc"
 
 bool tni_lapack_hermitian(const cd *a, int64_t n, double *values, cd *v)
 {
     bool real;
     if (!wants(a, n, n, &real))
         return false;
-    return real ? symmetric(a, (int)n, values, v) : hermitian(a, (int)n, values, v);
-}
-
-/* ---- singular values ---- */
-
-static bool singular_real(const cd *a, int m, int n, cd *u, double *s, cd *v)
-{
-    const int k = m < n ? m : n;
-    int info = -1, lwork = -1;
-    double best = 0;
-    ROOM double *w = real_columns(a, m, n);
-    ROOM double *left = room((int64_t)m * k, sizeof *left);
-    ROOM double *right = room((int64_t)k * n, sizeof *right);
-    ROOM int *iwork = room(8 * (int64_t)k, sizeof *iwork);
-    if (!w || !left || !right || !iwork)
-        return false;
-    lapack.dgesdd("S", &m, &n, w, &m, s, left, &m, right, &k, &best, &lwork, iwork, &info, 1);
-    lwork = (int)best;
-    ROOM double *work = info == 0 ? room(lwork, sizeof *work) : NULL;
-    if (!work)
-        return false;
-    lapack.dgesdd("S", &m, &n, w, &m, s, left, &m, right, &k, work, &lwork, iwork, &info, 1);
-    if (info != 0)
-        return false;
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < k; j++)
-            u[i * k + j] = left[j * m + i];
-    for (int64_t i = 0; i < (int64_t)n * k; i++)
-        v[i] = right[i]; /* the columns of V^T are the rows of V */
-    return true;
-}
-
-static bool singular_complex(const cd *a, int m, int n, cd *u, double *s, cd *v)
-{
-    const int k = m < n ? m : n, larger = m < n ? n : m;
-    int info = -1, lwork = -1;
-    cd best = 0;
-    ROOM cd *w = complex_columns(a, m, n);
-    ROOM cd *left = room((int64_t)m * k, sizeof *left);
-    ROOM cd *right = room((int64_t)k * n, sizeof *right);
-    ROOM double *rwork = room((2 * (int64_t)larger + 5 * (int64_t)k + 7) * k, sizeof *rwork);
-    ROOM int *iwork = room(8 * (int64_t)k, sizeof *iwork);
-    if (!w || !left || !right || !rwork || !iwork)
-        return false;
-    lapack.zgesdd("S", &m, &n, w, &m, s, left, &m, right, &k, &best, &lwork, rwork, iwork, &info,
-                  1);
-    lwork = (int)creal(best);
-    ROOM cd *work = info == 0 ? room(lwork, sizeof *work) : NULL;
-    if (!work)
-        return false;
-    lapack.zgesdd("S", &m, &n, w, &m, s, left, &m, right, &k, work, &lwork, rwork, iwork, &info, 1);
-    if (info != 0)
-        return false;
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < k; j++)
-            u[i * k + j] = left[j * m + i];
-    for (int64_t i = 0; i < (int64_t)n * k; i++)
-        v[i] = conj(right[i]);
-    return true;
+    return real ? real_hermitian(a, (int)n, values, v) : complex_hermitian(a, (int)n, values, v);
 }
 
 bool tni_lapack_singular(const cd *a, int64_t m, int64_t n, cd *u, double *s, cd *v)
@@ -213,8 +125,8 @@ bool tni_lapack_singular(const cd *a, int64_t m, int64_t n, cd *u, double *s, cd
     bool real;
     if (!wants(a, m, n, &real))
         return false;
-    return real ? singular_real(a, (int)m, (int)n, u, s, v)
-                : singular_complex(a, (int)m, (int)n, u, s, v);
+    return real ? real_singular(a, (int)m, (int)n, u, s, v)
+                : complex_singular(a, (int)m, (int)n, u, s, v);
 }
 
 /* ---- any matrix ---- */
@@ -277,9 +189,8 @@ static bool general_complex(const cd *a, int n, cd *values, cd *v)
         return false;
     lapack.zgeev("N", "V", &n, w, &n, values, NULL, &one, columns, &n, work, &lwork, rwork, &info,
                  1, 1);
-    for (int64_t i = 0; info == 0 && i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            v[i * n + j] = columns[j * n + i];
+    if (info == 0)
+        complex_rows(columns, n, n, v);
     return info == 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/lapack.h: eigenvalues and singular values by the LAPACK that OpenBLAS carries. The arguments
- * are those of factor.h. False: nothing was done, because the library is not there, the matrix is
- * small (our own are as fast then) or has a NaN or an infinity, memory ran out or the algorithm
- * found no end: the caller's own algorithm does the work.
+ * are those of factor.h; only the last takes no NULL for @p v. False: nothing was done, because the
+ * library is not there, the matrix is small (our own are as fast then) or has a NaN or an infinity,
+ * memory ran out or the algorithm found no end: the caller's own algorithm does the work.
  *
  * Everything runs on the calling thread; results depend on the matrix alone. */
 #ifndef TNI_CPU_LAPACK_H

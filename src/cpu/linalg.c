@@ -469,7 +469,7 @@ static void eigh_one(const job *j, int64_t b)
             else
                 a[c * n + r] = conj(a[r * n + c]);
     }
-    tni_factor_hermitian(a, n, j->real + b * n, matrix(j->out[0], b));
+    tni_factor_hermitian(a, n, j->real + b * n, j->out[0] ? matrix(j->out[0], b) : NULL);
 }
 
 tn_status tni_cpu__linalg_eigh(tn_tensor *A, const char *UPLO, bool compute_v,
@@ -479,7 +479,8 @@ tn_status tni_cpu__linalg_eigh(tn_tensor *A, const char *UPLO, bool compute_v,
     TN_AUTO(tn_tensor) v = NULL;
     TN_AUTO(tn_tensor) values = NULL;
     TN_TRY(copy_of(A, &a));
-    TN_TRY(room(A, TN_DTYPE_C128, &v));
+    if (compute_v)
+        TN_TRY(room(A, TN_DTYPE_C128, &v));
     TN_TRY(room(eigenvalues, TN_DTYPE_F64, &values));
     job j = {.one = eigh_one,
              .in = {a},
@@ -527,6 +528,7 @@ tn_status tni_cpu_linalg_eig(tn_tensor *self, tn_tensor *eigenvalues, tn_tensor 
 typedef struct svd_job {
     tn_tensor *a, *u, *v, *s, *work; /* u [m, wide_u], v [n, wide_v] by columns */
     int64_t m, n, k, wide_u, wide_v;
+    bool values; /* and nothing else */
 } svd_job;
 
 /* @p narrow [rows, k] into the first columns of @p wide, the others orthogonal to them. */
@@ -547,7 +549,10 @@ static tn_status svd_run(int64_t begin, int64_t end, void *arg)
         cd *work = (cd *)j->work->data + b * (2 * most * j->k + most * j->k);
         cd *u = work + most * j->k, *v = u + most * j->k;
         double *s = (double *)j->s->data + b * j->k;
-        tni_factor_singular((cd *)j->a->data + b * j->m * j->n, j->m, j->n, u, s, v, work);
+        cd *a = (cd *)j->a->data + b * j->m * j->n;
+        tni_factor_singular(a, j->m, j->n, u, s, j->values ? NULL : v, work);
+        if (j->values)
+            continue;
         widened(u, j->m, j->k, (cd *)j->u->data + b * j->m * j->wide_u, j->wide_u);
         cd *to = (cd *)j->v->data + b * j->n * j->wide_v; /* V, then its adjoint over it */
         widened(v, j->n, j->k, to, j->wide_v);
@@ -559,7 +564,7 @@ tn_status tni_cpu__linalg_svd(tn_tensor *A, bool full_matrices, bool compute_uv,
                               tn_tensor *U, tn_tensor *S, tn_tensor *Vh)
 {
     (void)driver;
-    svd_job j = {.m = rows(A), .n = columns(A)};
+    svd_job j = {.m = rows(A), .n = columns(A), .values = !compute_uv};
     j.k = j.m < j.n ? j.m : j.n;
     j.wide_u = full_matrices ? j.m : j.k;
     j.wide_v = full_matrices ? j.n : j.k;

@@ -64,16 +64,22 @@ static void settle(cd *v, int64_t n, int64_t columns, int64_t j)
         v[r * columns + j] = times(v[r * columns + j], conj(x) / size);
 }
 
+/* The unit matrix; none where @p v is NULL. */
+static void unit(cd *v, int64_t n)
+{
+    for (int64_t i = 0; v && i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            v[i * n + j] = i == j ? 1.0 : 0.0;
+}
+
 void tni_factor_hermitian(cd *a, int64_t n, double *values, cd *v)
 {
     if (tni_lapack_hermitian(a, n, values, v)) {
-        for (int64_t j = 0; j < n; j++)
+        for (int64_t j = 0; v && j < n; j++)
             settle(v, n, n, j);
         return;
     }
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            v[i * n + j] = i == j ? 1.0 : 0.0;
+    unit(v, n);
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         bool turned = false;
         for (int64_t p = 0; p < n; p++)
@@ -93,7 +99,8 @@ void tni_factor_hermitian(cd *a, int64_t n, double *values, cd *v)
                     a[q * n + j] = times(conj(s), y) + c * z;
                 }
                 a[p * n + q] = a[q * n + p] = 0.0;
-                turn(v, n, n, p, q, c, s);
+                if (v)
+                    turn(v, n, n, p, q, c, s);
             }
         if (!turned)
             break;
@@ -109,9 +116,11 @@ void tni_factor_hermitian(cd *a, int64_t n, double *values, cd *v)
             double t = values[i];
             values[i] = values[least];
             values[least] = t;
-            swap_columns(v, n, n, i, least);
+            if (v)
+                swap_columns(v, n, n, i, least);
         }
-        settle(v, n, n, i);
+        if (v)
+            settle(v, n, n, i);
     }
 }
 
@@ -141,12 +150,11 @@ void tni_factor_complete(cd *w, int64_t m, int64_t k, int64_t j)
     }
 }
 
-/* For m >= n: @p a [m, n] becomes U with its singular values in @p s, @p v [n, n]. */
+/* For m >= n: @p a [m, n] becomes U with its singular values in @p s, @p v [n, n]. Where @p v is
+ * NULL only the values are right. */
 static void tall(cd *a, int64_t m, int64_t n, double *s, cd *v)
 {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            v[i * n + j] = i == j ? 1.0 : 0.0;
+    unit(v, n);
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         bool turned = false;
         for (int64_t p = 0; p < n; p++)
@@ -163,7 +171,8 @@ static void tall(cd *a, int64_t m, int64_t n, double *s, cd *v)
                 rotation(pp, qq, x, &c, &t);
                 turned = true;
                 turn(a, m, n, p, q, c, t);
-                turn(v, n, n, p, q, c, t);
+                if (v)
+                    turn(v, n, n, p, q, c, t);
             }
         if (!turned)
             break;
@@ -184,10 +193,11 @@ static void tall(cd *a, int64_t m, int64_t n, double *s, cd *v)
             s[i] = s[most];
             s[most] = t;
             swap_columns(a, m, n, i, most);
-            swap_columns(v, n, n, i, most);
+            if (v)
+                swap_columns(v, n, n, i, most);
         }
     }
-    for (int64_t j = 0; j < n; j++) {
+    for (int64_t j = 0; v && j < n; j++) {
         if (s[j] > DBL_EPSILON * s[0] * 1e-3 && s[j] > 0.0)
             for (int64_t r = 0; r < m; r++)
                 a[r * n + j] /= s[j];
@@ -209,8 +219,9 @@ void tni_factor_singular(cd *a, int64_t m, int64_t n, cd *u, double *s, cd *v, c
     for (int64_t i = 0; i < m; i++) /* A^H = V S U^H */
         for (int64_t j = 0; j < n; j++)
             work[j * m + i] = conj(a[i * n + j]);
-    tall(work, n, m, s, u);
-    memcpy(v, work, (size_t)(n * k) * sizeof *v);
+    tall(work, n, m, s, v ? u : NULL);
+    if (v)
+        memcpy(v, work, (size_t)(n * k) * sizeof *v);
 }
 
 /* ---- any matrix ---- */
@@ -218,9 +229,7 @@ void tni_factor_singular(cd *a, int64_t m, int64_t n, cd *u, double *s, cd *v, c
 /* To zeros below the first subdiagonal, by reflections, gathered in @p z. */
 static void to_hessenberg(cd *a, int64_t n, cd *z)
 {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            z[i * n + j] = i == j ? 1.0 : 0.0;
+    unit(z, n);
     for (int64_t k = 0; k + 2 < n; k++) {
         double size = 0.0;
         for (int64_t r = k + 1; r < n; r++)

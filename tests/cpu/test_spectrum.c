@@ -121,6 +121,41 @@ TEST(singular_values_and_vectors_give_the_matrix_again)
     }
 }
 
+/* The largest difference between the first n of two lists. */
+static double apart(const double *x, const double *y, int64_t n)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, fabs(x[i] - y[i]));
+    return most;
+}
+
+TEST(values_alone_are_those_that_come_with_vectors)
+{
+    for (int z = 0; z < 6 * N_SIZES; z++) {
+        int64_t m = sizes[z / 6], n = z / 2 % 3 == 0 ? m : z / 2 % 3 == 1 ? m + 9 : (m + 1) / 2;
+        int64_t k = m < n ? m : n, most = m < n ? n : m;
+        cd *a = some(m, n, z % 2), *b = copy(a, m * n), *h = some(m, m, z % 2);
+        cd *u = some(most, k, true), *v = some(most, k, true), *work = some(most, k, true);
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j <= i; j++)
+                h[i * m + j] = i == j ? creal(h[i * m + i]) : conj(h[j * m + i]);
+        cd *g = copy(h, m * m), *w = some(m, m, true);
+        double *with = malloc((size_t)most * sizeof *with);
+        double *alone = malloc((size_t)most * sizeof *alone);
+        tni_factor_singular(a, m, n, u, with, v, work);
+        tni_factor_singular(b, m, n, u, alone, NULL, work);
+        test_note("%lld x %lld", (long long)m, (long long)n);
+        EXPECT(apart(with, alone, k) < 1e-12 * (double)most);
+        tni_factor_hermitian(h, m, with, w);
+        tni_factor_hermitian(g, m, alone, NULL);
+        EXPECT(apart(with, alone, m) < 1e-12 * (double)most);
+        void *all[] = {a, b, h, u, v, work, g, w, with, alone};
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+            free(all[i]);
+    }
+}
+
 TEST(general_matrices_have_eigenvectors_of_length_1)
 {
     for (int z = 0; z < 2 * N_SIZES; z++) {
