@@ -4,6 +4,7 @@
 import io
 
 import tenon
+from tenon import _ops_later
 
 __all__ = ["define"]
 
@@ -80,15 +81,8 @@ _SCHEMAS = {
     "decode_gif(Tensor _0) -> Tensor": decode_gif, "decode_webp(Tensor encoded_data, int mode) -> Tensor": decode_webp,
     "encode_png(Tensor _0, int _1) -> Tensor": encode_png, "encode_jpeg(Tensor _0, int _1) -> Tensor": encode_jpeg,
 }
-_library = None
 
 
 def define():
     """Make the operators, once."""
-    global _library
-    if _library is not None:
-        return
-    _library = tenon.library.Library("image", "FRAGMENT")
-    for schema, function in _SCHEMAS.items():
-        _library.define(schema)
-        _library.impl(schema.partition("(")[0], function, "CompositeImplicitAutograd")
+    _ops_later.define_all("image", _SCHEMAS.items())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Operators that packages name, and that the core has no use for: they are defined when they are first asked for. Loaded by _ops."""
+"""Operators that packages name, and that the core has no use for: they are defined when they are first asked for. Loaded by _ops, and by the
+modules of whole namespaces."""
 
 import tenon
 import tenon._python_stack
@@ -47,3 +48,14 @@ def define(namespace, name):
     if function is not None:
         _libraries[namespace].impl(name, function, "CompositeImplicitAutograd")
     return True
+
+
+def define_all(namespace, kernels):
+    """Make the operators of a namespace, each a schema and a kernel or None, once."""
+    if namespace in _libraries:
+        return
+    library = _libraries[namespace] = tenon.library.Library(namespace, "FRAGMENT")
+    for schema, function in kernels:
+        name = library.define(schema)
+        if function is not None:
+            library.impl(name, function, "CompositeImplicitAutograd")

@@ -4,6 +4,7 @@ pooling of regions, convolutions whose points move. Written with operators, so t
 torchvision loads its library."""
 
 import tenon
+from tenon import _ops_later
 
 __all__ = ["define"]
 
@@ -169,16 +170,9 @@ def _cuda_version():
     return -1
 
 
-_library = None
+_KERNELS = {function.__name__: function for function in (nms, roi_align, roi_pool, deform_conv2d, _cuda_version)}
 
 
 def define():
     """Make the operators, once."""
-    global _library
-    if _library is not None:
-        return
-    _library = tenon.library.Library("torchvision", "FRAGMENT")
-    for schema in _SCHEMAS:
-        _library.define(schema)
-    for function in (nms, roi_align, roi_pool, deform_conv2d, _cuda_version):
-        _library.impl(function.__name__, function, "CompositeImplicitAutograd")
+    _ops_later.define_all("torchvision", ((schema, _KERNELS.get(schema.partition("(")[0])) for schema in _SCHEMAS))
