@@ -47,9 +47,9 @@
         T slope = (T)0.79788456080286535588 * ((T)1 + (T)(3 * 0.044715) * (x * x)); \
         return g * ((T)0.5 * ((T)1 + t) + (T)0.5 * x * ((T)1 - t * t) * slope);     \
     }                                                                               \
-    LOOP1(ACT_NAME(gelu_loop_##S), T, gelu_##S(x))                                  \
+    LOOP1_AHEAD(ACT_NAME(gelu_loop_##S), T, gelu_##S)                               \
     LOOP1(ACT_NAME(gelu_tanh_loop_##S), T, gelu_tanh_##S(x))                        \
-    LOOP2(ACT_NAME(gelu_b_loop_##S), T, gelu_b_##S(x, y))                           \
+    LOOP2_AHEAD(ACT_NAME(gelu_b_loop_##S), T, gelu_b_##S)                           \
     LOOP2(ACT_NAME(gelu_tanh_b_loop_##S), T, gelu_tanh_b_##S(x, y))
 
 /* tanh(log(1 + w)) is w(w + 2) / (w(w + 2) + 2) for w = exp(x), and 1 from 20 on. */

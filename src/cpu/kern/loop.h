@@ -40,6 +40,36 @@
 #define LOOP1(name, T, expression) LOOP1_TO(name, T, T, expression)
 #define LOOP2(name, T, expression) LOOP2_TO(name, T, T, expression)
 
+/* The same for functions that take about as long as their operands take from memory: those are
+ * asked for ahead, so that neither waits for the other. */
+#define AHEAD_LOOP(T, ask, expression)                                                   \
+    enum { SOME = 256 / (int)sizeof(T), LINE = 64 / (int)sizeof(T), AHEAD = 8 * SOME };  \
+    int64_t first = 0;                                                                   \
+    for (; first + SOME <= n; first += SOME) {                                           \
+        for (int64_t k = first + AHEAD; k < first + AHEAD + SOME && k < n; k += LINE) {  \
+            ask;                                                                         \
+            __builtin_prefetch(o + k, 1);                                                \
+        }                                                                                \
+        INDEPENDENT for (int64_t i = first; i < first + SOME; i++) o[i] = (T)expression; \
+    }                                                                                    \
+    INDEPENDENT for (int64_t i = first; i < n; i++) o[i] = (T)expression;
+#define LOOP1_AHEAD(name, T, f)                           \
+    LOOP_HEAD(name)                                       \
+    {                                                     \
+        T *o = out;                                       \
+        const T *a = in[0];                               \
+        (void)ctx;                                        \
+        AHEAD_LOOP(T, __builtin_prefetch(a + k), f(a[i])) \
+    }
+#define LOOP2_AHEAD(name, T, f)                                                            \
+    LOOP_HEAD(name)                                                                        \
+    {                                                                                      \
+        T *o = out;                                                                        \
+        const T *a = in[0], *b = in[1];                                                    \
+        (void)ctx;                                                                         \
+        AHEAD_LOOP(T, __builtin_prefetch(a + k); __builtin_prefetch(b + k), f(a[i], b[i])) \
+    }
+
 /* With parameters: an array of P. They are read before the loop, which then vectorises. */
 #define PARAMETERS(P)           \
     P p[4];                     \
