@@ -111,7 +111,9 @@ static PyObject *ask(PyObject *who, PyObject *func, PyObject *types, PyObject *a
         return NULL;
     if (PyDict_Size(kwargs) == 0)
         kwargs = NULL; /* as torch: not given at all */
-    PyObject *result = PyObject_CallFunctionObjArgs(method, func, types, args, kwargs, NULL);
+    PyObject *all = PyTuple_Pack(kwargs ? 4 : 3, func, types, args, kwargs);
+    PyObject *result = all ? tnpy_call_user(method, all) : NULL;
+    Py_XDECREF(all);
     Py_DECREF(method);
     return result;
 }

@@ -125,6 +125,9 @@ void tni_add_interpreter(tni_verdict *v, const tni_seen *seen, const tni_sleep *
 bool tni_keeps_interpreter(const tni_seen *seen, const tni_seen_thread *t);
 /* "; it holds the interpreter lock, for which 2 threads wait"; nothing where nobody does. */
 void tni_add_kept(tni_str *s, const tni_seen *seen, const tni_seen_thread *t);
+/* "; it sleeps at a semaphore; nobody can wake it but thread 4243 …": what is known of a sleep
+ * without a holder and without a limit; nothing where nothing is. */
+void tni_add_wakers(tni_str *s, const tni_seen *seen, const tni_seen_thread *t);
 /* "a lock that thread 4243 holds"; nothing where it is not known. */
 void tni_add_sleep(tni_str *s, const tni_seen *seen, const tni_seen_thread *t);
 /* "; this is a child of fork() …", where a lock of a thread that is not here may be what @p sleep

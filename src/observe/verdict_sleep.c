@@ -180,6 +180,31 @@ static void add_object(tni_str *s, const tni_seen *seen, const tni_sleep *sleep)
         tni_str_add(s, " at a lock or a condition");
 }
 
+void tni_add_wakers(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
+{
+    uint32_t n = seen->n_others, one = n_described(seen) ? seen->others[0].tid : 0;
+    if (t->sleep.is_semaphore) {
+        tni_str_add(s, "; it sleeps");
+        add_object(s, seen, &t->sleep);
+    }
+    if (!t->sleep.for_good || t->sleep.kind != TNI_SLEEP_FUTEX)
+        return;
+    for (uint32_t i = 0; i < seen->n_threads; i++) {
+        const tni_seen_thread *other = &seen->threads[i];
+        if (other == t || !other->alive || other->block.tid == t->block.tid)
+            continue;
+        n++;
+        one = other->block.tid;
+    }
+    if (n > 1)
+        tni_str_addf(s, "; one of its %u other threads must wake it", n);
+    if (n != 1)
+        return;
+    tni_str_add(s, "; nobody can wake it but ");
+    add_who(s, seen, one);
+    add_state(s, seen, one);
+}
+
 static const char only_a_signal[] = "no thread is left that could wake it, only a signal could";
 
 /* Everybody sleeps for good. */

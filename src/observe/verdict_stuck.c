@@ -148,6 +148,8 @@ void tni_judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict
     tni_add_for(&v->text, seen, ", ", tni_thread_since(t));
     if (t->cpu >= 0)
         tni_str_addf(&v->text, " (%.0f %% of a processor)", 100 * (t->cpu > 1 ? 1 : t->cpu));
+    if (!busy && t->alive)
+        tni_add_wakers(&v->text, seen, t);
     tni_add_kept(&v->text, seen, t);
     const tni_seen_child *child = busy ? NULL : tni_find_child(seen, t);
     if (child) {

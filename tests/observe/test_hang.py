@@ -97,6 +97,27 @@ layer.register_full_backward_hook(a_hook_of_the_users_with_a_long_name)
 layer(tenon.ones(2, 3, requires_grad=True)).sum().backward()
 """
 
+STEP_HOOK = """
+import os, time, tenon
+def users(optimizer, args, kwargs):
+    print("ready", os.getpid(), flush=True)
+    time.sleep(1800)
+parameter = tenon.nn.Parameter(tenon.ones(3))
+optimizer = tenon.optim.SGD([parameter], lr=0.1)
+optimizer.register_step_post_hook(users)
+optimizer.step()
+"""
+
+OVERRIDE = """
+import os, time, tenon
+class Users(tenon.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        print("ready", os.getpid(), flush=True)
+        time.sleep(1800)
+Users([1.0]) + 1
+"""
+
 FORWARD_HOOK = """
 import functools, os, time, tenon
 def users(label, module, args, result):
@@ -346,6 +367,12 @@ class Hang(unittest.TestCase):
         verdict = self.verdict(FORWARD_HOOK, lambda verdict: "in users (" in verdict["text"])
         self.assertIn("outside of operators, in users (<string>:3)", verdict["text"])
 
+    def test_a_step_hook_and_an_override_are_named_with_their_places(self):
+        verdict = self.verdict(STEP_HOOK, lambda verdict: "in users (" in verdict["text"])
+        self.assertIn("outside of operators, in users (<string>:3)", verdict["text"])
+        verdict = self.verdict(OVERRIDE, lambda verdict: "in Users." in verdict["text"])
+        self.assertRegex(verdict["text"], r"outside of operators, in Users\.__torch_f\w*(\.\.)? \(<string>:4\)")
+
     def test_the_advice_for_a_kernel_of_pythons_is_about_python(self):
         verdict = self.verdict(ASLEEP, lambda verdict: verdict["kind"] == "blocked")
         self.assertIn("py-spy dump, python -X faulthandler, or --native", verdict["next"])
@@ -370,8 +397,11 @@ class Hang(unittest.TestCase):
             self.assertRegex(verdict["text"], r"in <lambda> \(<string>:12\).*; so sleeps thread \d+ .*in <lambda> \(<string>:12\)")
 
     def test_a_queue_that_another_thread_may_fill_is_no_deadlock(self):
-        verdict = self.verdict(QUEUE, lambda verdict: verdict["kind"] == "blocked")
+        verdict = self.verdict(QUEUE, lambda verdict: verdict["kind"] == "blocked", looks=True)
+        if not verdict:
+            return
         self.assertEqual(verdict["kind"], "blocked")
+        self.assertRegex(verdict["text"], r" at a semaphore, as Python's .*; nobody can wake it but thread \d+ .*, which sleeps in \w+")
         self.assertIn("py-spy dump", verdict["next"])
 
     def test_who_keeps_the_interpreters_lock_is_named(self):

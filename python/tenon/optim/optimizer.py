@@ -81,7 +81,7 @@ def _hooked_step(step):
         pre = self.__dict__.get("_optimizer_step_pre_hooks")
         if pre or _global_pre_hooks:
             for hook in chain(list(_global_pre_hooks.values()), list((pre or {}).values())):
-                changed = hook(self, args, kwargs)
+                changed = tenon._C._call_user(hook, self, args, kwargs)
                 if changed is not None:
                     if not (isinstance(changed, tuple) and len(changed) == 2):
                         raise RuntimeError(
@@ -92,7 +92,7 @@ def _hooked_step(step):
         post = self.__dict__.get("_optimizer_step_post_hooks")
         if post or _global_post_hooks:
             for hook in chain(list((post or {}).values()), list(_global_post_hooks.values())):
-                hook(self, args, kwargs)
+                tenon._C._call_user(hook, self, args, kwargs)
         return result
 
     run.hooked = True
