@@ -263,8 +263,22 @@ void tni_free_unwatched(void *ptr)
  * and nodes at a time, all of them small. */
 static size_t list_room(size_t nbytes)
 {
-    enum { LIST_BYTES = 64 * 1024 };
+    enum { LIST_BYTES = 64 * 1024, MIDDLE_BYTES = 128 * 1024 };
+    if (nbytes > TNI_BLOCK_MAX)
+        return MIDDLE_BYTES / nbytes;
     return nbytes <= 256 ? 2048 : nbytes <= 512 ? 512 : LIST_BYTES / nbytes;
+}
+
+/* The class of a block between TNI_BLOCK_MAX and TNI_LARGE_MIN, and how large its blocks are. */
+static inline size_t middle_class(size_t nbytes, size_t *rounded)
+{
+    _Static_assert(TNI_BLOCK_MAX == 1u << 10 && TNI_LARGE_MIN == TNI_BLOCK_MAX
+                                                                     << TNI_BLOCK_MIDDLE / 4,
+                   "four classes to a power of two");
+    size_t power = 63 - (size_t)__builtin_clzll(nbytes - 1);
+    size_t quarter = (nbytes - 1) >> (power - 2) & 3;
+    *rounded = (quarter + 5) << (power - 2);
+    return (power - 10) * 4 + quarter;
 }
 
 _Thread_local tni_block_cache *tni_blocks;
@@ -276,18 +290,24 @@ static bool key_made;
  * keys may still free blocks, and a list made for them would be nobody's to give back. */
 static _Thread_local bool ended;
 
+static void free_list(tni_block_list *list)
+{
+    while (list->head) {
+        tni_free_block *block = list->head;
+        list->head = block->next;
+        raw_free(block);
+    }
+}
+
 static void thread_ends(void *lists)
 {
     tni_block_cache *cache = lists;
     tni_blocks = NULL;
     ended = true;
-    for (size_t i = 0; i < TNI_BLOCK_CLASSES; i++) {
-        while (cache->list[i].head) {
-            tni_free_block *block = cache->list[i].head;
-            cache->list[i].head = block->next;
-            raw_free(block);
-        }
-    }
+    for (size_t i = 0; i < TNI_BLOCK_CLASSES; i++)
+        free_list(&cache->list[i]);
+    for (size_t i = 0; i < TNI_BLOCK_MIDDLE; i++)
+        free_list(&cache->middle[i]);
     raw_free(cache);
 }
 
@@ -306,10 +326,10 @@ static bool make_lists(void)
     tni_block_cache *cache = raw_alloc(sizeof *cache, TNI_BLOCK_ALIGN);
     if (!cache)
         return false;
-    for (size_t i = 0; i < TNI_BLOCK_CLASSES; i++) {
-        cache->list[i].head = NULL;
-        cache->list[i].room = list_room((i + 1) * TNI_BLOCK_ALIGN);
-    }
+    for (size_t i = 0; i < TNI_BLOCK_CLASSES; i++)
+        cache->list[i] = (tni_block_list){NULL, list_room((i + 1) * TNI_BLOCK_ALIGN)};
+    for (size_t i = 0; i < TNI_BLOCK_MIDDLE; i++)
+        cache->middle[i] = (tni_block_list){NULL, list_room((i % 4 + 5) << (i / 4 + 8))};
     if (pthread_setspecific(key, cache) != 0) {
         raw_free(cache);
         return false;
@@ -328,6 +348,36 @@ static void free_all(void *const *victims, int n)
 {
     for (int i = 0; i < n; i++)
         counted_free(victims[i]);
+}
+
+static bool is_middle(size_t nbytes)
+{
+    return nbytes > TNI_BLOCK_MAX && nbytes < TNI_LARGE_MIN;
+}
+
+static void *take_middle(size_t kind)
+{
+    tni_block_list *list = tni_blocks ? &tni_blocks->middle[kind] : NULL;
+    if (!list || !list->head)
+        return NULL;
+    tni_free_block *block = list->head;
+    list->head = block->next;
+    list->room++;
+    return block;
+}
+
+static bool keep_middle(void *ptr, size_t nbytes)
+{
+    if (!tni_blocks && !make_lists())
+        return false;
+    tni_block_list *list = &tni_blocks->middle[middle_class(nbytes, &nbytes)];
+    if (!list->room)
+        return false;
+    tni_free_block *block = ptr;
+    block->next = list->head;
+    list->head = block;
+    list->room--;
+    return true;
 }
 
 static void *take_large(size_t rounded)
@@ -354,6 +404,12 @@ void *tni_block_alloc_slow(size_t nbytes)
         return NULL;
     rounded &= ~(size_t)(TNI_BLOCK_ALIGN - 1);
 #if TNI_BLOCK_LISTS
+    if (is_middle(nbytes)) {
+        size_t kind = middle_class(nbytes, &rounded);
+        void *kept = lists_serve() ? take_middle(kind) : NULL;
+        if (kept)
+            return kept;
+    }
     if (nbytes >= TNI_LARGE_MIN && nbytes <= PTRDIFF_MAX / 2) {
         rounded = tni_large_round(nbytes);
         void *kept = lists_serve() ? take_large(rounded) : NULL;
@@ -371,6 +427,8 @@ void tni_block_free_slow(void *ptr, size_t nbytes)
         tni_block_free(ptr, nbytes);
         return;
     }
+    if (ptr && is_middle(nbytes) && lists_serve() && keep_middle(ptr, nbytes))
+        return;
     if (ptr && nbytes >= TNI_LARGE_MIN && lists_serve()) {
         void *victims[TNI_LARGE_SLOTS + 1];
         free_all(victims, tni_large_keep(ptr, tni_large_round(nbytes), victims));
@@ -378,7 +436,9 @@ void tni_block_free_slow(void *ptr, size_t nbytes)
     }
 #else
     (void)nbytes;
-    (void)make_lists;
+    (void)is_middle;
+    (void)take_middle;
+    (void)keep_middle;
 #endif
     counted_free(ptr);
 }

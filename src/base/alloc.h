@@ -27,7 +27,9 @@ void *tni_alloc_unwatched(size_t nbytes) __attribute__((malloc, warn_unused_resu
 void tni_free_unwatched(void *ptr);
 
 /* Note [Free lists]
- * Blocks of a known size, 64-byte aligned, from the free lists when at most TNI_BLOCK_MAX bytes.
+ * Blocks of a known size, 64-byte aligned. From the free lists when at most TNI_BLOCK_MAX bytes; up
+ * to TNI_LARGE_MIN from lists of four sizes to a power of two, by a call, because the C library
+ * puts neighbours together and apart again for each of them, which takes longer than to fill one.
  * The same @p nbytes must be given back, on any thread: a block goes to the list of the thread that
  * frees it. A list takes a bounded number of blocks, further ones go to the allocator, and all go
  * there when the thread ends. A block from the allocator and one from a list are the same thing, so
@@ -38,6 +40,7 @@ void tni_free_unwatched(void *ptr);
 #define TNI_BLOCK_MAX     1024u
 #define TNI_BLOCK_ALIGN   64u
 #define TNI_BLOCK_CLASSES (TNI_BLOCK_MAX / TNI_BLOCK_ALIGN)
+#define TNI_BLOCK_MIDDLE  24u /* classes from TNI_BLOCK_MAX to TNI_LARGE_MIN */
 
 /* The sanitizers can only see what goes through malloc. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -56,11 +59,14 @@ typedef struct tni_free_block {
     struct tni_free_block *next;
 } tni_free_block;
 
+typedef struct tni_block_list {
+    tni_free_block *head;
+    size_t room; /* how many more blocks the list takes */
+} tni_block_list;
+
 typedef struct tni_block_cache {
-    struct {
-        tni_free_block *head;
-        size_t room; /* how many more blocks the list takes */
-    } list[TNI_BLOCK_CLASSES];
+    tni_block_list list[TNI_BLOCK_CLASSES];
+    tni_block_list middle[TNI_BLOCK_MIDDLE];
 } tni_block_cache;
 
 /* Hidden, so that every access is one load and no call. */

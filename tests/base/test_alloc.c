@@ -156,6 +156,30 @@ TEST(a_freed_block_is_used_again_by_its_class)
     tni_block_free(r, 193);
 }
 
+TEST(a_freed_block_of_middle_size_is_used_again_by_its_class)
+{
+    if (!TNI_BLOCK_LISTS)
+        SKIP("the sanitizers see every block");
+    for (size_t from = TNI_BLOCK_MAX; from < TNI_LARGE_MIN; from *= 2) {
+        for (size_t i = 0; i < 4; i++) { /* four classes to a power of two */
+            size_t least = from + from / 4 * i + 1, most = least - 1 + from / 4;
+            if (most == TNI_LARGE_MIN)
+                most--;
+            char *p = tni_block_alloc(least);
+            ASSERT(p && aligned(p, 64));
+            tni_block_free(p, least);
+            EXPECT(tni_block_alloc(most) == p);
+            p[0] = p[most - 1] = 7; /* all of it is ours */
+            if (most + 1 < TNI_LARGE_MIN) {
+                void *next = tni_block_alloc(most + 1);
+                EXPECT(next != p);
+                tni_block_free(next, most + 1);
+            }
+            tni_block_free(p, most);
+        }
+    }
+}
+
 #if TNI_BLOCK_LISTS
 TEST(a_large_block_that_was_given_back_serves_the_next_of_its_size)
 {
@@ -240,6 +264,14 @@ TEST(a_list_holds_a_bounded_number_of_blocks)
     for (tni_free_block *b = tni_blocks->list[TNI_BLOCK_CLASSES - 1].head; b; b = b->next)
         kept++;
     EXPECT(kept > 0 && kept * TNI_BLOCK_MAX <= 64 * 1024);
+    for (int i = 0; i < N; i++)
+        ASSERT(p[i] = tni_block_alloc(5000));
+    for (int i = 0; i < N; i++)
+        tni_block_free(p[i], 5000);
+    kept = 0;
+    for (tni_free_block *b = tni_blocks->middle[8].head; b; b = b->next)
+        kept++;
+    EXPECT(kept > 0 && kept * 5120 <= 128 * 1024);
 }
 
 /* Of this thread's processor time: others may be busy. */
