@@ -56,14 +56,13 @@ typedef struct tni_gemm_table {
 } tni_gemm_table;
 
 /* A product of rows with rows, few on one side, is done without a copy of B. At the end lanes are
- * added up, once for each element of C: that is worth it where sums are long, or where C is so
- * small that a copy would be most of the work. */
+ * added up, once for each element of C: that is worth it where sums are long; sooner where the few
+ * would leave lanes of a vector unused. */
 #define TNI_GEMM_THIN 16
 static inline bool tni_gemm_is_thin(const tni_gemm_args *g)
 {
     const int64_t few = g->m < g->n ? g->m : g->n;
-    return few <= TNI_GEMM_THIN && g->k >= 256 &&
-           (64 * few <= g->k || (g->m <= 640 && g->n <= 640 && g->m * g->n <= 640));
+    return few <= TNI_GEMM_THIN && g->k >= 192 && g->k >= (few <= 12 ? 24 : 64) * few;
 }
 
 /* Sizes of the blocks that the float kernels copy into the order of use: of B KC x NC, of A MC x

@@ -157,6 +157,26 @@ static inline void store_part_f64(double *p, vec_f64 v, int n)
 #endif
 #undef VEC_OPS
 
+/* Sums of the lanes of four vectors: lanes i and i + half first, as a loop would add them. */
+#if VL_f32 == 16
+#    define HAVE_SUMS_f32 1
+static inline void four_sums_f32(float *to, const vec_f32 *v)
+{
+    __m512 x[2];
+    for (int i = 0; i < 2; i++) /* halves of both beside each other */
+        x[i] = _mm512_shuffle_f32x4(v[2 * i], v[2 * i + 1], 0x44) +
+               _mm512_shuffle_f32x4(v[2 * i], v[2 * i + 1], 0xee);
+    __m512 y = _mm512_shuffle_f32x4(x[0], x[1], 0x88) + _mm512_shuffle_f32x4(x[0], x[1], 0xdd);
+    y += _mm512_permute_ps(y, 0x4e);
+    y += _mm512_permute_ps(y, 0xb1);
+    const __m512i first = _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 8, 4, 0);
+    _mm_storeu_ps(to, _mm512_castps512_ps128(_mm512_permutexvar_ps(first, y)));
+}
+#else
+#    define HAVE_SUMS_f32 0
+#endif
+#define HAVE_SUMS_f64 0
+
 /* Transpose a small square: SQUARE rows, to_row and from_row elements apart. */
 #define SQUARE_f32 4
 #define SQUARE_f64 2
