@@ -35,6 +35,7 @@ enum {
     TNI_SLEEP_OTHER = 0,   /* it does not sleep in a futex, or nobody may ask */
     TNI_SLEEP_FUTEX,       /* who would wake it is not known */
     TNI_SLEEP_LOST,        /* for a mutex of thread `of`, which is not there any more */
+    TNI_SLEEP_ELSEWHERE,   /* for a mutex that thread `of` of another process has */
     TNI_SLEEP_LOCK,        /* for a mutex that thread `of` has */
     TNI_SLEEP_JOIN,        /* for the end of thread `of` */
     TNI_SLEEP_INTERPRETER, /* for a Python interpreter's lock, which thread `of` has */

@@ -166,7 +166,8 @@ static void add_thread_json(tni_str *s, const tni_seen *seen, const tni_seen_thr
             tni_str_addf(s, ", \"held_up_by\": %u",
                          holder >= 0 ? seen->threads[holder].block.tid : t->sleep.of);
     }
-    static const char *const sleeps[] = {"", "", "lost lock", "lock", "thread", "interpreter lock"};
+    static const char *const sleeps[] = {
+        "", "", "lost lock", "lock of another process", "lock", "thread", "interpreter lock"};
     if (t->sleep.of) {
         add_key_string(s, "sleeps_for", sleeps[t->sleep.kind]);
         tni_str_addf(s, ", \"sleeps_for_thread\": %u", t->sleep.of);

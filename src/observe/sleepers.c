@@ -54,6 +54,14 @@ bool tni_proc_memory(int pid, uint64_t at, void *to, size_t n)
     return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
 }
 
+/* A thread of another process, which may share a lock with this one. */
+static bool is_elsewhere(const process *p, uint32_t tid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u", tid); /* threads have one, too */
+    return !p->other_numbers && access(path, F_OK) == 0;
+}
+
 /* See Note [What lies at a futex]. */
 static bool is_mutex(const mutex_words *m, uint32_t wanted)
 {
@@ -88,8 +96,8 @@ static bool is_semaphore(int pid, uint64_t at, uint32_t wanted)
 {
     const uint32_t most_users = 1u << 20;
     uint32_t words[3]; /* how many may pass, how many wait, whether it is shared */
-    return wanted == 0 && tni_proc_memory(pid, at, words, sizeof words) && words[0] == 0 &&
-           words[1] > 0 && words[1] < most_users && words[2] == 0;
+    return wanted == 0 && at % 8 == 0 && tni_proc_memory(pid, at, words, sizeof words) &&
+           words[0] == 0 && words[1] > 0 && words[1] < most_users && words[2] == 0;
 }
 
 static void look_at_futex(const process *p, const char *call, tni_sleep *out)
@@ -115,7 +123,9 @@ static void look_at_futex(const process *p, const char *call, tni_sleep *out)
         out->of = tid;
         out->for_good = !limit;
     } else if (tni_proc_memory(p->pid, at, &m, sizeof m) && is_mutex(&m, (uint32_t)wanted)) {
-        out->kind = is_there(p, m.owner) ? TNI_SLEEP_LOCK : TNI_SLEEP_LOST;
+        out->kind = is_there(p, m.owner)                      ? TNI_SLEEP_LOCK
+                    : !is_private && is_elsewhere(p, m.owner) ? TNI_SLEEP_ELSEWHERE
+                                                              : TNI_SLEEP_LOST;
         out->of = m.owner;
     } else if (waits && is_private && limit &&
                tni_proc_interpreter(p->pid, at, &out->of, &out->turn)) {

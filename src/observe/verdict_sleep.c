@@ -281,9 +281,21 @@ bool tni_judge_sleep(const tni_seen *seen, const tni_seen_thread *t, tni_verdict
         judge_forsaken(seen, t, v);
         return true;
     }
-    if (!is_for_thread(&t->sleep) && t->sleep.kind != TNI_SLEEP_LOST)
+    if (!is_for_thread(&t->sleep) && t->sleep.kind != TNI_SLEEP_LOST &&
+        t->sleep.kind != TNI_SLEEP_ELSEWHERE)
         return false;
     add_who(&v->text, seen, t->block.tid);
+    if (t->sleep.kind == TNI_SLEEP_ELSEWHERE) {
+        v->kind = TNI_VERDICT_LOCK;
+        tni_str_addf(&v->text, ", waits for a lock that thread %u of another process holds",
+                     t->sleep.of);
+        tni_add_for(&v->text, seen, ", ", tni_thread_since(t));
+        tni_str_addf(&v->next,
+                     "that process must give the lock back first; if it uses Tenon, too: tenon "
+                     "doctor %u",
+                     t->sleep.of);
+        return true;
+    }
     if (t->sleep.kind == TNI_SLEEP_LOST) {
         v->kind = TNI_VERDICT_LOCK;
         tni_str_addf(&v->text, ", waits for a lock that thread %u took, which is not there",
@@ -325,6 +337,8 @@ void tni_add_sleep(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
         add_what(s, seen, t->block.tid);
     else if (t->sleep.kind == TNI_SLEEP_LOST)
         tni_str_addf(s, "a lock that thread %u took, which is not there", t->sleep.of);
+    else if (t->sleep.kind == TNI_SLEEP_ELSEWHERE)
+        tni_str_addf(s, "a lock that thread %u of another process holds", t->sleep.of);
     else if (t->sleep.is_semaphore)
         tni_str_add(s, "a semaphore");
 }

@@ -73,6 +73,13 @@ static void wait_for_condition(void)
         pthread_cond_wait(&condition, &mutex);
 }
 
+static void wait_for_barrier(void)
+{
+    static pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_barrier_wait(&barrier);
+}
+
 TEST(a_program_whose_one_thread_sleeps_for_good_is_in_a_deadlock_with_itself)
 {
     sem_init(&semaphore, 0, 0);
@@ -82,6 +89,8 @@ TEST(a_program_whose_one_thread_sleeps_for_good_is_in_a_deadlock_with_itself)
     expect_deadlock(calls, ", inside the kernel of kit::waits");
     wait_for_it = wait_for_semaphore;
     expect_deadlock(calls, ", sleeps at a semaphore, for ");
+    wait_for_it = wait_for_barrier; /* looks like a semaphore but for its place */
+    expect_deadlock(calls, ", sleeps at a lock or a condition, for ");
 }
 
 static void calls_again(void)

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "kit.h"
@@ -103,6 +104,39 @@ TEST(threads_that_wait_for_each_other_are_a_deadlock_of_both)
     inner = wants_lock;
     kit_expect(calls_what_joins, "without Tenon, waits for a lock that thread ",
                "\"kind\": \"deadlock\"");
+}
+
+static pthread_mutex_t *shared;
+
+static tn_status takes_shared(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call, (void)args, (void)rets;
+    kit_ready();
+    pthread_mutex_lock(shared);
+    return TN_OK;
+}
+
+static void calls_beside_another_process(void *arg)
+{
+    (void)arg;
+    (void)!kit_call(kit_op("shared", TN_KEY_CPU, takes_shared), kit_ones(TN_CPU));
+}
+
+TEST(a_lock_that_another_process_holds_is_told_as_such)
+{
+    pthread_mutexattr_t how;
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT(shared != MAP_FAILED);
+    pthread_mutexattr_init(&how);
+    pthread_mutexattr_setpshared(&how, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(shared, &how);
+    pthread_mutex_lock(shared); /* this process is the other one */
+    char wanted[96];
+    snprintf(wanted, sizeof wanted, ", waits for a lock that thread %d of another process holds, ",
+             (int)gettid());
+    kit_expect(calls_beside_another_process, wanted, "\"kind\": \"lock\"");
+    pthread_mutex_unlock(shared);
+    munmap(shared, sizeof *shared);
 }
 
 /* What forks reads the number of the child here. */
