@@ -88,6 +88,23 @@ class Functions(unittest.TestCase):
         self.assertEqual(reversed(tenon.arange(4).reshape(2, 2)).tolist(), [[2, 3], [0, 1]])
         self.assertEqual(reversed(tenon.tensor(3)).item(), 3)
 
+    def test_points_are_counted_in_boxes(self):
+        x = tenon.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.5, 1.5], [3.0, 3.0]])
+        made = tenon.histogramdd(x, bins=[3, 3], weight=tenon.tensor([1.0, 2, 4, 8, 1, 2]))
+        self.assertEqual(made.hist.tolist(), [[0, 2, 0], [2, 0, 0], [4, 0, 10]])
+        self.assertEqual([edge.tolist() for edge in made.bin_edges], [[0, 1, 2, 3]] * 2)
+        self.assertEqual(tenon.histogramdd(x, (tenon.tensor([0.0, 1, 2]), tenon.tensor([0.0, 2, 3]))).hist.tolist(), [[2, 0], [2, 1]])
+        self.assertEqual(tenon.histogramdd(tenon.tensor([[0.0, 0], [1, 1], [2, 2]]), [2, 2], range=[0.0, 1, 0, 1], density=True).hist.tolist(),
+                         [[2, 0], [0, 2]])
+        self.assertEqual(tenon.histogramdd(tenon.ones(4, 1), [2]).bin_edges[0].tolist(), [0.5, 1, 1.5])
+        for args, keywords, text in (((x, [1]), {}, "The size of bins must be equal to the innermost dimension of the input."),
+                                     ((x, [2, 2]), {"range": [1.0, 0, 0, 1]}, "but got min 1 max 0 for dimension 0"),
+                                     ((x, [2, 2]), {"weight": tenon.ones(2)}, "input with shape [6, 2] and weight with shape [2]"),
+                                     ((x.long(), [1, 1]), {}, "\"histogramdd\" not implemented for 'Long'")):
+            with self.assertRaises(RuntimeError) as caught:
+                tenon.histogramdd(*args, **keywords)
+            self.assertIn(text, str(caught.exception))
+
     def test_random_zeros(self):
         tenon.manual_seed(0)
         x = tenon.ones(50, 8, 3)
