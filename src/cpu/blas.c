@@ -76,8 +76,9 @@ static bool ready(void)
  *     128      113     101         66     100            170      30
  *    1024      100     101                               142      31
  *
- * So real products stay with our kernels. Complex ones, which are plain loops here, go to the
- * library from about 8 x 8 x 8 on. */
+ * There the library did not know the processor; told of one with AVX-512 it is ahead of ours up to
+ * 64 and behind from 128 on (docs/decisions/0009-dependencies.md). So real products stay with our
+ * kernels. Complex ones, which are plain loops here, go to the library from about 8 x 8 x 8 on. */
 bool tni_blas_wants(tn_dtype dtype, int64_t work)
 {
     return tn_dtype_is_complex(dtype) && work >= 512 && ready();

@@ -121,7 +121,8 @@ static int64_t most_columns(int64_t depth)
 }
 
 /* One for each thread or more, a whole number for each where they are few. A cut along rows copies
- * B once more, one along columns reads A once more: so pieces should be large both ways. */
+ * B once more, one along columns reads A once more, which is less: so pieces should be large both
+ * ways, and rather have many rows; but where B is not copied, many columns. */
 static void choose_pieces(pieces *w)
 {
     const int64_t m = w->g->m, n = w->g->n, threads = tn_num_threads();
@@ -136,7 +137,8 @@ static void choose_pieces(pieces *w)
         int64_t rows = m / (w->down + 1), columns = n / (w->across + 1);
         if (rows < FEWEST && columns < FEWEST)
             break;
-        if (rows >= columns)
+        const int64_t even = tni_gemm_is_short(w->g) ? columns / 2 : 2 * columns;
+        if (columns < FEWEST || rows > even)
             w->down++;
         else
             w->across++;
