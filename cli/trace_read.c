@@ -98,12 +98,13 @@ static trace_call *push(trace_thread *thread)
     return call;
 }
 
-/* Calls that ended in an error print no return. */
+/* A call without a kernel, or one that was refused, prints no return: it is over with whatever line
+ * comes next, be that of the kernel around it. */
 static void drop_failed(trace_thread *thread)
 {
-    for (trace_call *call; (call = innermost(thread)) &&
-                           (call->stage == STAGE_NO_KERNEL || call->stage == STAGE_REFUSED);)
+    if (thread->failed)
         pop(thread);
+    thread->failed = false;
 }
 
 static void take_text(trace *t, trace_thread *thread, trace_stage stage, const char *line)
@@ -119,6 +120,7 @@ static void say(trace *t, trace_thread *thread, trace_stage stage, const char *l
     take_text(t, thread, stage, line);
     if (call && stage != STAGE_REGISTERING)
         call->stage = stage;
+    thread->failed = stage == STAGE_NO_KERNEL || stage == STAGE_REFUSED;
 }
 
 /* ---- which program ---- */
@@ -195,11 +197,9 @@ static void dispatcher_line(trace *t, trace_thread *thread, const char *kind, co
     const char *kernel = find(text, "kernel.call");
     bool is_ahead = find(text, "about to") || find(text, "before") || find(text, "calling");
     if (kernel && find(kernel, "return")) { /* not: lookup() returned, about to call … */
-        drop_failed(thread);
         say(t, thread, STAGE_RETURNED, line);
         pop(thread);
     } else if (strncmp(text, "op=", 3) == 0) {
-        drop_failed(thread);
         call = push(thread);
         if (call) {
             snprintf(call->op, sizeof call->op, "%.*s", (int)strcspn(text + 3, " ,\r"), text + 3);
@@ -231,8 +231,9 @@ static bool is_past_lookup(trace_stage stage)
 
 static void lookup_line(trace *t, trace_thread *thread, const char *text, const char *line)
 {
-    trace_call *call = innermost(thread);
-    if (strncmp(text, "op=", 3) == 0 && (!call || is_past_lookup(call->stage))) {
+    trace_call *call = innermost(thread); /* none also when more are open than are kept */
+    trace_stage before = call ? call->stage : thread->stage;
+    if (strncmp(text, "op=", 3) == 0 && (thread->depth == 0 || is_past_lookup(before))) {
         /* A hop without a line of the dispatcher: the trace begins here, or it is PyTorch's
          * redispatch without boxes. */
         call = push(thread);
@@ -264,6 +265,7 @@ static bool stage_line(trace *t, const char *label, const char *text, const char
     trace_thread *thread = current(t);
     if (!thread)
         return true;
+    drop_failed(thread);
     static const char dispatcher[] = "Dispatcher::";
     if (strncmp(label, "_matmul_impl", 12) == 0)
         matmul_line(t, thread, text, line);

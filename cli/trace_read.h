@@ -52,6 +52,7 @@ typedef struct trace_thread {
     long id; /* 0: the lines do not say whose they are */
     trace_call open[TRACE_OPEN];
     int depth;         /* of `open`; may be more than fit */
+    bool failed;       /* the innermost ended in an error by the last line */
     int mm_depth;      /* `depth` before _matmul_impl called mm; -1: it does not wait */
     bool by_trace;     /* `open` is from the dispatch trace, which does not say what returned */
     int indent;        /* of its outermost lines */

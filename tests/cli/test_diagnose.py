@@ -74,6 +74,31 @@ class Diagnose(Command):
             self.assertTrue(thread["means"] and thread["check"])
         self.assertEqual(seen, set(expected))
 
+    def test_a_call_that_failed_is_over_whatever_line_comes_next(self):
+        def hop(kind, *end):
+            return (f"[DEBUG Dispatcher::{kind}] op=my::f", "[DEBUG OperatorEntry::lookup] op=my::f, keyset=DispatchKeySet(CPU)",
+                    "[DEBUG OperatorEntry::lookup] dispatch table index=1", *end)
+
+        boxed = ("[DEBUG OperatorEntry::lookup] kernel.isValid=1, isValidUnboxed=0",
+                 "[DEBUG BoxedKernel::callBoxed] About to invoke (*boxed_kernel_func_)(...)")
+        back = ("[DEBUG BoxedKernel::callBoxed] (*boxed_kernel_func_)() RETURNED!",
+                "[DEBUG KernelFunction::callBoxed] boxed_kernel_func_.callBoxed() RETURNED")
+        ends = ("[DEBUG OperatorEntry::lookup] No kernel, about to report it",
+                "[DEBUG Dispatcher::redispatchBoxed] Refused: RECURSION")
+        mark = "[DEBUG TENON] version 0.1.0, process 7, thread 7"
+        for end in ends:
+            for depth in (1, 2, 300):  # the last is deeper than calls are kept
+                lines = [mark]
+                lines += hop("callBoxed", *boxed) * depth + hop("redispatchBoxed", end)
+                failed = self.one("\n".join(lines + [""]).encode())
+                self.assertFalse(failed["at_rest"])
+                lines += (*back, "[DEBUG Dispatcher::callBoxed] kernel.callBoxed() RETURNED [fast path]") * depth
+                over = self.one("\n".join(lines + [""]).encode())
+                self.assertEqual((over["at_rest"], over["open"]), (True, []), (end, depth))
+                self.assertEqual(over["stands"], "outside the dispatcher")
+                inside = self.one("\n".join(lines[:-1] + [""]).encode())  # one return is missing
+                self.assertEqual((inside["at_rest"], len(inside["open"])), (False, 1), (end, depth))
+
     def test_the_reported_hang_is_read_as_a_wait_for_the_interpreter(self):
         data = self.data(corpus("pytorch_hang_in_boxed.txt"))
         self.assertEqual(data["program"], "pytorch")
