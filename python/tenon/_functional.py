@@ -187,6 +187,8 @@ def chain_matmul(*matrices, out=None):
     if not made:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     functions = tenon._C._VariableFunctions
+    while len(made) > 64:  # as many as one plan has room for
+        made = [functions.chain_matmul(made[i:i + 64]) for i in range(0, len(made), 64)]
     return functions.chain_matmul(made) if out is None else functions.chain_matmul(made, out=out)
 
 

@@ -184,11 +184,10 @@ tn_status tni_composite_block_diag(tn_tensor *const *tensors, int64_t tensors_n,
     tn_dtype dtype = TN_DTYPE_NONE, weak = TN_DTYPE_NONE; /* of what has dimensions, and has none */
     for (int64_t i = 0; i < tensors_n; i++) {
         const tn_tensor *t = tensors[i];
-        TN_CHECK(
-            t->ndim <= 2, TN_INVALID,
-            "torch.block_diag(): Input tensors must have 2 or fewer dimensions. Input %lld has "
-            "%d dimensions",
-            (long long)i, t->ndim);
+        TN_CHECK(t->ndim <= 2, TN_INVALID,
+                 "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input %lld has "
+                 "%d dimensions",
+                 (long long)i, t->ndim);
         columns += t->ndim == 0 ? 1 : t->sizes[t->ndim - 1];
         tn_dtype *one = t->ndim ? &dtype : &weak;
         *one =

@@ -83,6 +83,10 @@ static tn_status run(const char *name, int n, tn_tensor *input, conv *c, tn_tens
     TN_CHECK(input->ndim == n + 1 || input->ndim == n + 2, TN_INVALID,
              "Expected %dD (unbatched) or %dD (batched) input to %s, but got input of size: %s",
              n + 1, n + 2, name, tni_format_sizes(input->ndim, input->sizes, text, sizeof text));
+    TN_CHECK(c->transposed || c->by_name || !c->bias || c->bias->dtype == input->dtype, TN_INVALID,
+             "Input type (%s) and bias type (%s) should be the same",
+             tni_dtype_cpp((tn_dtype)input->dtype),
+             c->bias ? tni_dtype_cpp((tn_dtype)c->bias->dtype) : "");
     if (!c->output_padding) {
         c->output_padding = no_padding;
         c->output_padding_n = 1;

@@ -307,6 +307,17 @@ tn_status tni_composite_linalg_lu_solve(tn_tensor *LU, tn_tensor *pivots, tn_ten
         "B of type %s instead",
         tni_dtype_text(dtype), tni_dtype_text((tn_dtype)B->dtype));
     TN_TRY(check_square("torch.linalg.lu_solve", LU));
+    TN_CHECK(B->ndim >= 2, TN_INVALID,
+             "linalg.lu_solve: The input tensor B must have at least 2 dimensions.");
+    char sizes[TNI_SIZES_TEXT];
+    bool alike = pivots->ndim == LU->ndim - 1;
+    for (int d = 0; alike && d < pivots->ndim; d++)
+        alike = pivots->sizes[d] == LU->sizes[d];
+    TN_CHECK(alike, TN_INVALID,
+             "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got "
+             "pivots with shape %s instead",
+             tni_format_sizes(pivots->ndim, pivots->sizes, sizes, sizeof sizes));
+    TN_TRY(check_fit("linalg.lu_solve", LU, B, left));
     TN_TRY(tn_lu_unpack(LU, pivots, true, true, &P, &L, &U));
     TN_TRY(tn_scope_enter(&scope));
     /* A = P L U, where the inverse of P is its adjoint; X A = B is A^H X^H = B^H. */
@@ -373,6 +384,7 @@ tn_status tni_composite_linalg_eigvalsh(tn_tensor *self, const char *UPLO, tn_te
 tn_status tni_composite_linalg_eigvals(tn_tensor *self, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) vectors = NULL;
+    TN_TRY(check_square("linalg.eigvals", self));
     return tn_linalg_eig(self, out, &vectors);
 }
 

@@ -218,6 +218,14 @@ tn_status tni_composite_linalg_multi_dot(tn_tensor *const *tensors, int64_t tens
             "%d %s",
             tni_dtype_cpp((tn_dtype)tensors[0]->dtype), i,
             tni_dtype_cpp((tn_dtype)tensors[i]->dtype));
+    for (int i = 1; i < n; i++) {
+        char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
+        const tn_tensor *x = tensors[i - 1], *y = tensors[i];
+        TN_CHECK(x->sizes[x->ndim - 1] == y->sizes[0], TN_INVALID,
+                 "multi_dot(): tensors %d and %d with shapes %s and %s cannot be multiplied", i - 1,
+                 i, tni_format_sizes(x->ndim, x->sizes, a, sizeof a),
+                 tni_format_sizes(y->ndim, y->sizes, b, sizeof b));
+    }
     chain c = {0};
     tn_tensor *matrices[LONGEST];
     int64_t size[LONGEST + 1];

@@ -16,8 +16,10 @@ tn_status tni_composite_sym_size(tn_tensor *self, int64_t dim, int64_t *out)
 tn_status tni_composite_sym_stride(tn_tensor *self, int64_t dim, int64_t *out)
 {
     int at;
+    TN_CHECK(self->ndim > 0, TN_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+             (long long)dim);
     TN_TRY(tni_wrap_dim(dim, self->ndim, &at));
-    *out = self->ndim ? self->strides[at] : 1;
+    *out = self->strides[at];
     return TN_OK;
 }
 

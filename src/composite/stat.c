@@ -125,20 +125,23 @@ tn_status tni_composite_nanmean(tn_tensor *self, const int64_t *dim, int64_t dim
 
 /* ---- cosine ---- */
 
-/* @p x over its length along @p dim, which is at least @p eps. */
+/* @p x over its length along @p dim, which is at least @p eps: the bound takes no part in
+ * gradients, as in the reference. */
 static tn_status direction(tn_tensor *x, tn_dtype dtype, int64_t dim, double eps, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) floats = NULL;
     TN_AUTO(tn_tensor) length = NULL;
-    TN_AUTO(tn_tensor) least = NULL;
     TN_AUTO(tn_tensor) bounded = NULL;
     if (tn_dtype_is_integral((tn_dtype)x->dtype, true))
         TN_TRY(tn_to_dtype(x, dtype, false, false, TN_FORMAT_NONE, &floats));
     else
         floats = tn_tensor_ref(x);
     TN_TRY(tn_linalg_vector_norm(floats, tn_int(2), &dim, 1, true, TN_DTYPE_NONE, &length));
-    TN_TRY(tn_new_full(length, NULL, 0, tn_float(eps), NULL, &least));
-    TN_TRY(tn_maximum(length, least, &bounded));
+    TN_TRY(tn_clone(length, TN_FORMAT_PRESERVE, &bounded));
+    bool before = tn_set_grad_enabled(false);
+    tn_status status = tn_clamp_min_(bounded, tn_float(eps));
+    (void)tn_set_grad_enabled(before);
+    TN_TRY(status);
     return tn_div(floats, bounded, out);
 }
 

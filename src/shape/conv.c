@@ -116,11 +116,17 @@ static tn_status check_dtype(const tn_tensor *input, const tn_tensor *t, const c
         return TN_OK;
     tn_dtype want = (tn_dtype)input->dtype, have = (tn_dtype)t->dtype;
     char a[48], b[48];
-    bool half = want == TN_DTYPE_F16 || want == TN_DTYPE_BF16;
-    TN_CHECK(strcmp(name, "weight") != 0 || !(half || tn_dtype_is_complex(want)), TN_INVALID,
-             "Input type (%s) and weight type (%s) should be the same%s",
-             class_name(want, a, sizeof a), class_name(have, b, sizeof b),
-             half ? " or input should be a MKLDNN tensor and weight is a dense tensor" : "");
+    /* The reference's words are those of the library that it would hand the call to. */
+    bool handed = want == TN_DTYPE_F16 || want == TN_DTYPE_BF16 ||
+                  (want == TN_DTYPE_F32 && input->ndim > 0 && input->sizes[0] > 1);
+    bool weight = strcmp(name, "weight") == 0;
+    TN_CHECK(!handed || strcmp(name, "grad_output") == 0, TN_INVALID,
+             "Input type (%s) and %s type (%s) should be the same or input should be a MKLDNN "
+             "tensor and %s is a dense tensor",
+             class_name(want, a, sizeof a), name, class_name(have, b, sizeof b), name);
+    TN_CHECK(!weight || !tn_dtype_is_complex(want), TN_INVALID,
+             "Input type (%s) and weight type (%s) should be the same",
+             class_name(want, a, sizeof a), class_name(have, b, sizeof b));
     TN_FAIL(TN_INVALID, "expected scalar type %s but found %s", tni_dtype_text(want),
             tni_dtype_text(have));
 }
@@ -351,6 +357,8 @@ tn_status tni_conv_check_backward(const tn_tensor *grad, const tn_tensor *input,
 {
     TN_CHECK(lists->groups > 0 || weight->ndim < 3, TN_INVALID,
              "expected groups to be greater than 0, but got groups=%lld", (long long)lists->groups);
+    TN_CHECK(input->dtype != TN_DTYPE_F32 || weight->dtype == TN_DTYPE_F32, TN_INVALID,
+             "expected scalar type Float but found %s", tni_dtype_text((tn_dtype)weight->dtype));
     TN_TRY(tni_conv_check(input, weight, NULL, lists, c));
     TN_CHECK(grad->ndim == input->ndim, TN_INVALID,
              "Expected input and grad_output to have the same number of dimensions, but got: %d "

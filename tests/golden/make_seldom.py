@@ -25,6 +25,11 @@ def matrices(w):
     w.case("addr", "f32[2,3], f32[2], f32[3], alpha=True")
     w.case("addr", "f32[2,3], f32[2], f32[3], beta=True")
     w.case("chain_matmul", "[f32[]]")
+    w.case("linalg_multi_dot", "[f32[2,0], f32[3,4], f32[4,5]]")
+    w.case("linalg_multi_dot", "[f32[0], f32[3,4], f32[4]]")
+    w.case("linalg_eigvals", "f32[0,3]")
+    for args in ("f32[1,3,3], i32[3]=3, f32[3,2]", "f32[3,3], i32[3]=3, f32[]", "f32[3,3], i32[3]=3, f32[0,2]"):
+        w.case("linalg_lu_solve", args)
     w.case("block_diag", "[f32[2,3], f32[2], f64[]]")
     w.case("block_diag", "[%s]" % ", ".join("f32[%d,%d]" % (1 + i % 3, i % 4) for i in range(70)))
 
@@ -37,6 +42,7 @@ def places(w):
     w.comment("a number has no dimensions")
     w.case("unique_consecutive", "i64[], True, True, 0", "cpu")
     w.case("sym_size.int", "f32[], -1")
+    w.case("sym_stride.int", "f32[], -1")
 
 
 def signals(w):
@@ -60,6 +66,10 @@ def dtypes(w):
                      ("embedding_bag", "c64[4,3], i64[6]=2, i64[1]=0"), ("special_multigammaln", "bool[2,3]=2.5, 3"),
                      ("_foreach_norm.Scalar", "[f32[2,3], f32[4]], ord=True")):
         w.case(op, args)
+    for args in ("f32[2,4,6,6], f64[3,4,3,3]", "f32[2,4,6,6], f64[3,4,3,3], f64[3]", "f32[2,4,6,6], f32[3,4,3,3], f16[3]", "f64[2,4,6,6], f32[3,4,3,3], f32[3]",
+                 "f64[2,4,6,6], f32[3,4,3,3]", "i64[2,4,6,6], f32[3,4,3,3], f32[3]", "bf16[2,4,6,6], f32[3,4,3,3]"):
+        w.case("conv2d", args)
+    w.case("conv_transpose2d.input", "f32[2,4,6,6], f32[4,3,3,3], f64[3]")
     w.case("soft_margin_loss", "c64[2,3], c64[2,3]", CLOSE)
     w.case("soft_margin_loss", "c64[2,3].t, f64[3], 0", CLOSE)
 

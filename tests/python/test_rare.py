@@ -116,6 +116,31 @@ class Functions(unittest.TestCase):
         for name in ("alpha_dropout", "feature_alpha_dropout"):
             self.assertTrue(tenon.equal(getattr(tenon, name)(x, 0.5, False), x))
 
+    def test_bags_of_one_length_may_count_their_end(self):
+        weight, bags = tenon.arange(12.0).reshape(4, 3), tenon.tensor([[0, 2], [3, 1]])
+        made = tenon.nn.functional.embedding_bag(bags, weight, mode="sum", include_last_offset=True)
+        self.assertEqual(made.tolist(), [[6, 8, 10], [12, 14, 16]])
+
+    def test_the_bound_of_a_cosine_takes_no_part_in_its_gradient(self):
+        x = tenon.tensor([[0.3, 0.2], [2.0, 1.0]], requires_grad=True)
+        y = tenon.tensor([[1.0, 0.5], [0.5, -1.0]])
+        made = tenon.nn.functional.cosine_similarity(x, y, dim=1, eps=0.5)
+        gradient, = tenon.autograd.grad(made.sum(), x)
+        for found, wanted in zip(gradient.flatten().tolist(), (0.5981209, 0.1006048, 0.2, -0.4)):
+            self.assertAlmostEqual(found, wanted, places=5)
+
+    def test_numbers_are_their_own_transposes(self):
+        self.assertEqual((tenon.tensor(2.0).mT.shape, tenon.tensor(1j).mH.item()), ((), -1j))
+
+    def test_blocks_keep_the_dtype_that_numbers_do_not_change(self):
+        made = tenon.block_diag(tenon.ones(1, 1), tenon.tensor(2.0, dtype=tenon.float64), tenon.ones(0))
+        self.assertEqual((made.tolist(), made.dtype), ([[1, 0], [0, 2], [0, 0]], tenon.float32))
+
+    def test_a_chain_of_many_matrices(self):
+        turn = tenon.tensor([[0.0, -1.0], [1.0, 0.0]])
+        self.assertEqual(tenon.chain_matmul(*[turn] * 100).tolist(), [[1, 0], [0, 1]])
+        self.assertEqual(tenon.chain_matmul(turn, turn, out=tenon.empty(0)).tolist(), [[-1, 0], [0, -1]])
+
 
 if __name__ == "__main__":
     harness.main()

@@ -116,7 +116,8 @@ def embedding_bag(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
                 f"However, found offsets of type {type(offsets)}"
             )
-        offsets = tenon.arange(0, input.numel(), input.size(1), dtype=input.dtype, device=input.device)
+        end = input.numel() + bool(include_last_offset)
+        offsets = tenon.arange(0, end, input.size(1), dtype=input.dtype, device=input.device)
         input = input.reshape(-1)
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
