@@ -33,7 +33,7 @@ def declarations():
                    re.findall(r"^  error\s+\w+ \"(?:[^\"\\]|\\.)*\" :\s*(.*)$", body, re.M))
 
 
-def each(calls):
+def each(calls, forward=False):
     """What compare says of each (operator, arguments), from a child: some calls end PyTorch's process, or never come back."""
     at = 0
     while at < len(calls):
@@ -43,7 +43,7 @@ def each(calls):
             os.close(reading)
             with os.fdopen(writing, "w") as out:
                 for op, text in calls[at:]:
-                    out.write(json.dumps(compare(op, lambda grad: arguments(text, grad))) + "\n")  # noqa: B023
+                    out.write(json.dumps(compare(op, lambda grad: arguments(text, grad), forward=forward)) + "\n")  # noqa: B023
                     out.flush()
             os._exit(0)
         os.close(writing)
@@ -110,7 +110,7 @@ def run(options):
         calls = [(op, sample) for sample in samples + errors] if not options.variants_only else []
         more = variants(op, samples) if not options.samples_only else []
         started = time.time()
-        for i, ((name, text), (found, texts)) in enumerate(each(calls + more)):
+        for i, ((name, text), (found, texts)) in enumerate(each(calls + more, options.forward)):
             tallies[i >= len(calls)].add(family, name, text, found, texts)
         if options.slow and time.time() - started > options.slow:
             print("%6.1f s %s" % (time.time() - started, op))
@@ -187,9 +187,13 @@ def main():
     parser.add_argument("--write", metavar="FILE", help="also write the page")
     parser.add_argument("--samples-only", action="store_true", help="without the calls made from the declarations")
     parser.add_argument("--variants-only", action="store_true", help="those calls alone")
+    parser.add_argument("--forward", action="store_true", help="tangents, too: the reference makes each once a process, so it takes long")
     parser.add_argument("--slow", type=float, metavar="SECONDS", help="name the operators that take longer")
     parser.add_argument("names", nargs="*", help="these operators alone")
     options = parser.parse_args()
+    if options.forward:
+        import torch._dynamo  # noqa: F401, PLC0415: once, and not in every child
+        import tenon.autograd.forward_ad  # noqa: F401, PLC0415
     page = report(*run(options))
     print(page)
     if options.write:

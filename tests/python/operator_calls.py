@@ -370,13 +370,67 @@ def compare_gradients(op, made):
             if not (is_zero(x) and is_zero(y)):
                 return "one gradient is None"
             continue
-        found = same_tensor(x, y, strides=False, among=among)
+        found = same_tensor(x, y, among=among)
         if found:
             return "gradient: " + found
     return None
 
 
-def compare(op, made, gradient=True):
+# ---- forward mode ----
+
+def direction(tensor):
+    """Some tangent of it, the same in both libraries."""
+    return tensor.detach() * 0.5 + 0.25
+
+
+def dual(library, value):
+    """The same argument, with a tangent where it may have one."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(dual(library, item) for item in value)
+    if isinstance(value, library.Tensor) and value.requires_grad:
+        return library.autograd.forward_ad.make_dual(value.detach(), direction(value))
+    return value
+
+
+def tangents(library, op, given, named, operator=True, functions=True):
+    """(tangents of the results, None) or (None, exception)."""
+    with library.autograd.forward_ad.dual_level():
+        try:
+            given, named = dual(library, list(given)), {key: dual(library, value) for key, value in named.items()}
+        except RuntimeError as error:  # a tensor that cannot have a tangent
+            return None, error
+        results, error = call(library, op, given, named, operator, functions)
+        if error is not None:
+            return None, error
+        unpack = library.autograd.forward_ad.unpack_dual
+        return [unpack(t).tangent for t in leaves(results if isinstance(results, (list, tuple)) else [results])
+                if t.is_floating_point() or t.is_complex()], None
+
+
+def compare_tangents(op, made):
+    """None: the same, or nothing to compare. made(): fresh (given, named) that require grad."""
+    given, named = made()
+    mine_given, mine_named = as_tenon(given), as_tenon(named)
+    functions = bool(functions_of(torch, op, operator=False))
+    wanted, their_error = tangents(torch, op, given, named, not functions)
+    if their_error is not None or not any(t is not None for t in wanted):
+        return None
+    got, error = tangents(tenon, op, mine_given, mine_named, not functions, functions)
+    if error is not None:
+        return "tangent: %s" % str(error).split("\n")[0][:100]
+    among = coarse(given, named, True) + [t.dtype for t in wanted if t is not None]
+    for x, y in zip(got, wanted):
+        if y is None or x is None:
+            if not (is_zero(x) and is_zero(y)):
+                return "one tangent is None"
+            continue
+        found = same_tensor(x, y, strides=False, among=among)
+        if found:
+            return "tangent: " + found
+    return None
+
+
+def compare(op, made, gradient=True, forward=False):
     """What differs, or None, with the texts of both errors. made(grad): fresh (given, named), the same each time."""
     given, named = made(False)
     values = not is_random(op, given, named)
@@ -397,5 +451,5 @@ def compare(op, made, gradient=True):
         for x, y in zip(leaves(after), leaves(before)):
             found = found or same_tensor(x, y, values=values, among=among)
     if found is None and gradient and values:
-        found = compare_gradients(op, lambda: made(True))
+        found = compare_gradients(op, lambda: made(True)) or (forward and compare_tangents(op, lambda: made(True))) or None
     return found, None
