@@ -14,19 +14,26 @@ extern "C" {
 
 /* name, number, bytes, category, name in Python, name in error texts ("Float"), C++ name ("float").
  * The numbers are those of the reference, so that saved values agree. Append only. */
-#define TN_DTYPE_LIST(X)                                                            \
-    X(U8, 0, 1, UINT, "uint8", "Byte", "unsigned char")                             \
-    X(I8, 1, 1, INT, "int8", "Char", "signed char")                                 \
-    X(I16, 2, 2, INT, "int16", "Short", "short int")                                \
-    X(I32, 3, 4, INT, "int32", "Int", "int")                                        \
-    X(I64, 4, 8, INT, "int64", "Long", "long int")                                  \
-    X(F16, 5, 2, FLOAT, "float16", "Half", "c10::Half")                             \
-    X(F32, 6, 4, FLOAT, "float32", "Float", "float")                                \
-    X(F64, 7, 8, FLOAT, "float64", "Double", "double")                              \
-    X(C64, 9, 8, COMPLEX, "complex64", "ComplexFloat", "c10::complex<float>")       \
-    X(C128, 10, 16, COMPLEX, "complex128", "ComplexDouble", "c10::complex<double>") \
-    X(BOOL, 11, 1, BOOL, "bool", "Bool", "bool")                                    \
-    X(BF16, 15, 2, FLOAT, "bfloat16", "BFloat16", "c10::BFloat16")
+#define TN_DTYPE_LIST(X)                                                                    \
+    X(U8, 0, 1, UINT, "uint8", "Byte", "unsigned char")                                     \
+    X(I8, 1, 1, INT, "int8", "Char", "signed char")                                         \
+    X(I16, 2, 2, INT, "int16", "Short", "short int")                                        \
+    X(I32, 3, 4, INT, "int32", "Int", "int")                                                \
+    X(I64, 4, 8, INT, "int64", "Long", "long int")                                          \
+    X(F16, 5, 2, FLOAT, "float16", "Half", "c10::Half")                                     \
+    X(F32, 6, 4, FLOAT, "float32", "Float", "float")                                        \
+    X(F64, 7, 8, FLOAT, "float64", "Double", "double")                                      \
+    X(C64, 9, 8, COMPLEX, "complex64", "ComplexFloat", "c10::complex<float>")               \
+    X(C128, 10, 16, COMPLEX, "complex128", "ComplexDouble", "c10::complex<double>")         \
+    X(BOOL, 11, 1, BOOL, "bool", "Bool", "bool")                                            \
+    X(BF16, 15, 2, FLOAT, "bfloat16", "BFloat16", "c10::BFloat16")                          \
+    X(F8E5M2, 23, 1, FLOAT, "float8_e5m2", "Float8_e5m2", "c10::Float8_e5m2")               \
+    X(F8E4M3, 24, 1, FLOAT, "float8_e4m3fn", "Float8_e4m3fn", "c10::Float8_e4m3fn")         \
+    X(F8E5M2UZ, 25, 1, FLOAT, "float8_e5m2fnuz", "Float8_e5m2fnuz", "c10::Float8_e5m2fnuz") \
+    X(F8E4M3UZ, 26, 1, FLOAT, "float8_e4m3fnuz", "Float8_e4m3fnuz", "c10::Float8_e4m3fnuz") \
+    X(U16, 27, 2, UINT, "uint16", "UInt16", "short unsigned int")                           \
+    X(U32, 28, 4, UINT, "uint32", "UInt32", "unsigned int")                                 \
+    X(U64, 29, 8, UINT, "uint64", "UInt64", "long unsigned int")
 
 typedef enum tn_dtype {
     TN_DTYPE_NONE = -1, /**< "not given": take the default or the input's */
@@ -35,7 +42,12 @@ typedef enum tn_dtype {
 #undef X
 } tn_dtype;
 
-#define TN_DTYPE_LIMIT 16 /**< every dtype number is below this */
+#define TN_DTYPE_LIMIT 32 /**< every dtype number is below this */
+
+/** Whether only few operators take the dtype: float8 and the unsigned integers beyond a byte, which
+ *  are there to keep numbers in and to exchange them. What takes one says so in its declaration;
+ * any other operator refuses it by name, before it looks at memory. */
+#define TN_DTYPE_IS_LIMITED(dtype) ((dtype) >= 16)
 
 TN_API bool tn_dtype_valid(tn_dtype dtype);
 TN_API size_t tn_dtype_size(tn_dtype dtype); /**< bytes an element; 0 if not valid */
@@ -45,7 +57,9 @@ TN_API bool tn_dtype_is_complex(tn_dtype dtype);
 TN_API bool tn_dtype_is_integral(tn_dtype dtype, bool include_bool);
 /** "float32", "f32", "float", "Float" and so on; TN_DTYPE_NONE when the name means nothing. */
 TN_API tn_dtype tn_dtype_parse(const char *name);
-/** The smallest type that both convert to: the reference's promotion table. */
+/** The smallest type that both convert to: the reference's promotion table. TN_DTYPE_NONE where
+ * there is none: float8 meets itself alone, uint16, uint32 and uint64 themselves and floating
+ * types. */
 TN_API tn_dtype tn_promote_types(tn_dtype a, tn_dtype b);
 /** What a bare float becomes: float32 unless changed for this process. */
 TN_API tn_dtype tn_default_dtype(void);

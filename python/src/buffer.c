@@ -64,6 +64,15 @@ static tn_dtype dtype_of_format(const char *format, Py_ssize_t itemsize, bool *s
         default:
             return TN_DTYPE_NONE;
         }
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+    case 'N':
+        return itemsize == 2   ? TN_DTYPE_U16
+               : itemsize == 4 ? TN_DTYPE_U32
+               : itemsize == 8 ? TN_DTYPE_U64
+                               : TN_DTYPE_NONE;
     case 'e':
         return TN_DTYPE_F16;
     case 'f':
@@ -86,7 +95,7 @@ static void refuse_dtype(PyObject *o)
         PyErr_Format(PyExc_TypeError,
                      "can't convert np.ndarray of type numpy.%U. The only supported types are: "
                      "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
-                     "uint8, and bool.",
+                     "uint64, uint32, uint16, uint8, and bool.",
                      name);
     else {
         char text[128];
@@ -327,8 +336,14 @@ static const char *format_of(tn_dtype dtype)
         return "Zd";
     case TN_DTYPE_BOOL:
         return "?";
+    case TN_DTYPE_U16:
+        return "H";
+    case TN_DTYPE_U32:
+        return "I";
+    case TN_DTYPE_U64:
+        return sizeof(long) == 8 ? "L" : "Q";
     default:
-        return NULL; /* bfloat16 has no letter */
+        return NULL; /* bfloat16 and float8 have no letter */
     }
 }
 

@@ -215,7 +215,7 @@ static tn_dtype infer(PyObject *o, int depth)
 typedef struct target {
     int64_t sizes[TN_MAX_DIMS];
     int ndim;
-    tn_dtype dtype; /* what is stored: of float16 and bfloat16 float32, converted at the end */
+    tn_dtype dtype; /* what is stored: of short floats float32, converted at the end */
     size_t bytes;   /* an element */
     char *at;       /* where the next element goes */
 } target;
@@ -230,6 +230,11 @@ static int refuse_range(tn_dtype dtype)
 static int store_integer(target *t, PyObject *o)
 {
     int64_t v = 0;
+    if (t->dtype == TN_DTYPE_U64 && PyLong_Check(o)) { /* numbers that an int64 has not */
+        uint64_t u = PyLong_AsUnsignedLongLong(o);
+        memcpy(t->at, &u, sizeof u);
+        return PyErr_Occurred() ? -1 : 0;
+    }
     if (PyFloat_Check(o)) {
         double d = PyFloat_AsDouble(o);
         if (!(d >= -9223372036854775808.0 && d < 9223372036854775808.0))
@@ -251,6 +256,20 @@ static int store_integer(target *t, PyObject *o)
     case TN_DTYPE_I16: {
         int16_t x = (int16_t)v;
         if (v != x)
+            return refuse_range(t->dtype);
+        memcpy(t->at, &x, sizeof x);
+        return 0;
+    }
+    case TN_DTYPE_U16: {
+        uint16_t x = (uint16_t)v;
+        if (v < -UINT16_MAX || v > UINT16_MAX)
+            return refuse_range(t->dtype);
+        memcpy(t->at, &x, sizeof x);
+        return 0;
+    }
+    case TN_DTYPE_U32: {
+        uint32_t x = (uint32_t)v;
+        if (v < -(int64_t)UINT32_MAX || v > UINT32_MAX)
             return refuse_range(t->dtype);
         memcpy(t->at, &x, sizeof x);
         return 0;
@@ -485,7 +504,7 @@ tn_tensor *tnpy_from_data(PyObject *o, tn_dtype dtype)
             dtype = tn_default_dtype();
         }
     }
-    t.dtype = dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16 ? TN_DTYPE_F32 : dtype;
+    t.dtype = tnpy_plain_dtype(dtype);
     t.bytes = tn_dtype_size(t.dtype);
     /* Sizes come from the first items alone: room is taken only for what is really there. */
     tn_tensor *out = NULL;

@@ -10,6 +10,13 @@
 
 /* A CPU tensor with a copy of numbers, lists of them, arrays; dtype NONE: what the data suggest. */
 TN_OWNED tn_tensor *tnpy_from_data(PyObject *o, tn_dtype dtype);
+/* The dtype whose elements Python's numbers are read from and written to: of short floats float32.
+ */
+static inline tn_dtype tnpy_plain_dtype(tn_dtype dtype)
+{
+    bool is_short = tn_dtype_is_floating(dtype) && dtype != TN_DTYPE_F32 && dtype != TN_DTYPE_F64;
+    return is_short ? TN_DTYPE_F32 : dtype;
+}
 /* @p t in another dtype (NONE: its own), a copy where `copy` says so; takes it, NULL gives NULL. */
 TN_OWNED tn_tensor *tnpy_as_dtype(TN_STOLEN tn_tensor *t, tn_dtype dtype, bool copy);
 /* The same for an index: bool and uint8 stay, all else becomes int64. */

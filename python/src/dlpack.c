@@ -312,10 +312,16 @@ static int api_allocate(dl_tensor *prototype, dl_managed **out, void *error_ctx,
         dl_dtype dtype;
         tn_dtype ours;
     } known[] = {
-        {{1, 8, 1}, TN_DTYPE_U8},   {{0, 8, 1}, TN_DTYPE_I8},     {{0, 16, 1}, TN_DTYPE_I16},
-        {{0, 32, 1}, TN_DTYPE_I32}, {{0, 64, 1}, TN_DTYPE_I64},   {{2, 16, 1}, TN_DTYPE_F16},
-        {{2, 32, 1}, TN_DTYPE_F32}, {{2, 64, 1}, TN_DTYPE_F64},   {{4, 16, 1}, TN_DTYPE_BF16},
-        {{5, 64, 1}, TN_DTYPE_C64}, {{5, 128, 1}, TN_DTYPE_C128}, {{6, 8, 1}, TN_DTYPE_BOOL},
+        {{1, 8, 1}, TN_DTYPE_U8},        {{0, 8, 1}, TN_DTYPE_I8},
+        {{0, 16, 1}, TN_DTYPE_I16},      {{0, 32, 1}, TN_DTYPE_I32},
+        {{0, 64, 1}, TN_DTYPE_I64},      {{2, 16, 1}, TN_DTYPE_F16},
+        {{2, 32, 1}, TN_DTYPE_F32},      {{2, 64, 1}, TN_DTYPE_F64},
+        {{4, 16, 1}, TN_DTYPE_BF16},     {{5, 64, 1}, TN_DTYPE_C64},
+        {{5, 128, 1}, TN_DTYPE_C128},    {{6, 8, 1}, TN_DTYPE_BOOL},
+        {{1, 16, 1}, TN_DTYPE_U16},      {{1, 32, 1}, TN_DTYPE_U32},
+        {{1, 64, 1}, TN_DTYPE_U64},      {{10, 8, 1}, TN_DTYPE_F8E4M3},
+        {{11, 8, 1}, TN_DTYPE_F8E4M3UZ}, {{12, 8, 1}, TN_DTYPE_F8E5M2},
+        {{13, 8, 1}, TN_DTYPE_F8E5M2UZ},
     };
     tn_tensor_opts opts = tn_opts(TN_DTYPE_NONE, TN_CPU);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

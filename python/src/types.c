@@ -124,7 +124,9 @@ static PyObject *dtype_is_signed(PyObject *o, void *closure)
 {
     (void)closure;
     tn_dtype d = value_of(o);
-    return PyBool_FromLong(d != TN_DTYPE_U8 && d != TN_DTYPE_BOOL);
+    bool is_unsigned = d == TN_DTYPE_U8 || d == TN_DTYPE_BOOL ||
+                       (TN_DTYPE_IS_LIMITED(d) && !tn_dtype_is_floating(d));
+    return PyBool_FromLong(!is_unsigned);
 }
 
 static PyObject *dtype_itemsize(PyObject *o, void *closure)
@@ -411,7 +413,8 @@ static PyObject *promote_types(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO:promote_types", &a, &b) ||
         two_dtypes("promote_types", a, "type1", b, "type2", &x, &y))
         return NULL;
-    return tnpy_dtype(tn_promote_types(x, y));
+    tn_status st = tn_promote_two_types(x, y, &x);
+    return st == TN_OK ? tnpy_dtype(x) : tnpy_raise(st);
 }
 
 /* bool < integers < floats < complex: a value may go up, not down. */

@@ -34,6 +34,21 @@ static PyObject *number_at(const char *at, tn_dtype dtype)
         memcpy(&v, at, sizeof v);
         return PyLong_FromLongLong(v);
     }
+    case TN_DTYPE_U16: {
+        uint16_t v;
+        memcpy(&v, at, sizeof v);
+        return PyLong_FromLong(v);
+    }
+    case TN_DTYPE_U32: {
+        uint32_t v;
+        memcpy(&v, at, sizeof v);
+        return PyLong_FromUnsignedLong(v);
+    }
+    case TN_DTYPE_U64: {
+        uint64_t v;
+        memcpy(&v, at, sizeof v);
+        return PyLong_FromUnsignedLongLong(v);
+    }
     case TN_DTYPE_F32: {
         float v;
         memcpy(&v, at, sizeof v);
@@ -129,8 +144,7 @@ static PyObject *list_of(const tn_tensor *t, int dim, const char *at)
 static tn_status plain_of(tn_tensor *t, tn_tensor **out)
 {
     tn_dtype dtype = tn_tensor_dtype(t);
-    if (dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16)
-        dtype = TN_DTYPE_F32;
+    dtype = tnpy_plain_dtype(dtype);
     tn_tensor *plain = NULL;
     tn_status st = tn_detach(t, &plain);
     if (st == TN_OK)
@@ -144,7 +158,7 @@ static PyObject *tolist(PyObject *self, PyObject *args)
     (void)args;
     tn_tensor *t = tnpy_tensor(self), *plain = NULL;
     tn_dtype dtype = tn_tensor_dtype(t);
-    if (dtype != TN_DTYPE_F16 && dtype != TN_DTYPE_BF16 && tn_tensor_const_data(t) != NULL &&
+    if (dtype == tnpy_plain_dtype(dtype) && tn_tensor_const_data(t) != NULL &&
         tn_tensor_device(t).type == TN_DEVICE_CPU)
         plain = tn_tensor_ref(t);
     else {
@@ -227,10 +241,19 @@ static PyObject *numpy_method(PyObject *self, PyObject *const *args, Py_ssize_t 
                                             "tensor.detach().numpy() instead.");
         return NULL;
     }
-    if (tn_tensor_dtype(t) == TN_DTYPE_BF16) {
-        PyErr_SetString(PyExc_TypeError, "Got unsupported ScalarType BFloat16");
-        return NULL;
-    }
+    static const struct {
+        tn_dtype dtype;
+        const char *text;
+    } no_array[] = {{TN_DTYPE_BF16, "BFloat16"},
+                    {TN_DTYPE_F8E5M2, "Float8_e5m2"},
+                    {TN_DTYPE_F8E4M3, "Float8_e4m3fn"},
+                    {TN_DTYPE_F8E5M2UZ, "Float8_e5m2fnuz"},
+                    {TN_DTYPE_F8E4M3UZ, "Float8_e4m3fnuz"}};
+    for (size_t i = 0; i < sizeof no_array / sizeof no_array[0]; i++)
+        if (tn_tensor_dtype(t) == no_array[i].dtype) {
+            PyErr_Format(PyExc_TypeError, "Got unsupported ScalarType %s", no_array[i].text);
+            return NULL;
+        }
     return as_array(self);
 }
 

@@ -114,7 +114,9 @@ def type_of(t, dtype=None, non_blocking=False):
     if dtype is None:
         name = str(t.dtype).rsplit(".", 1)[-1]
         where = "" if t.device.type == "cpu" else t.device.type + "."
-        return f"torch.{where}" + next(k for k, v in _LEGACY.items() if v == name)
+        legacy = [k for k, v in _LEGACY.items() if v == name]
+        kind = legacy[0] if legacy else name.replace("uint", "UInt").replace("float", "Float") + "Tensor"
+        return f"torch.{where}{kind}"
     if isinstance(dtype, str):
         found = _LEGACY.get(dtype.rsplit(".", 1)[-1])
         if found is None or dtype.split(".")[0] not in ("torch", "tenon"):

@@ -23,17 +23,8 @@ def _float8(name, is_signed=True):
     return unsupported_dtype(name, 1, True, is_signed)
 
 
-def _unsigned(bits):
-    return unsupported_dtype("uint%d" % bits, bits // 8, False, False)
-
-
-float8_e4m3fn = _float8("float8_e4m3fn")
-float8_e4m3fnuz = _float8("float8_e4m3fnuz")
-float8_e5m2 = _float8("float8_e5m2")
-float8_e5m2fnuz = _float8("float8_e5m2fnuz")
 float8_e8m0fnu = _float8("float8_e8m0fnu", is_signed=False)
 float4_e2m1fn_x2 = _float8("float4_e2m1fn_x2")
-uint16, uint32, uint64 = _unsigned(16), _unsigned(32), _unsigned(64)
 complex32 = chalf = unsupported_dtype("complex32", 4, False, True, True)
 qint8, qint32 = unsupported_dtype("qint8", 1, False, True), unsupported_dtype("qint32", 4, False, True)
 for _name in ("quint8", "quint4x2", "quint2x4", "bits8", "bits1x8", "bits2x4", "bits4x2"):

@@ -5,7 +5,7 @@ from collections import OrderedDict
 
 import tenon
 from tenon import _utils
-from tenon.storage import typed_storage_of
+from tenon.storage import has_typed_storage, typed_storage_of, untyped_storage_of
 
 
 def reduce_ex(t, protocol):
@@ -36,6 +36,10 @@ def _reduce_plain(t):
     if t.device.type != "cpu":
         return (_utils._rebuild_device_tensor_from_cpu_tensor,
                 (t.detach().cpu(), t.dtype, str(t.device), t.requires_grad))
+    if not has_typed_storage(t.dtype):
+        return (_utils._rebuild_tensor_v3,
+                (untyped_storage_of(t), t.storage_offset(), tuple(t.size()), tuple(t.stride()),
+                 t.requires_grad, OrderedDict(), t.dtype))
     return (_utils._rebuild_tensor_v2,
             (typed_storage_of(t), t.storage_offset(), tuple(t.size()), tuple(t.stride()),
              t.requires_grad, OrderedDict()))

@@ -80,6 +80,7 @@ _functions = {
 }
 
 _DTYPES = ("uint8 int8 int16 int32 int64 float16 float32 float64 bfloat16 bool complex64 complex128 "
+           "uint16 uint32 uint64 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz "
            "float double half long int short cfloat cdouble").split()
 
 

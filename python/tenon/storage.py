@@ -317,6 +317,11 @@ def _typed_from(untyped, dtype):
     return TypedStorage(wrap_storage=untyped, dtype=dtype)
 
 
+def has_typed_storage(dtype):
+    """Whether file formats have a storage class for it; tensors of other dtypes are written with bytes and the dtype."""
+    return str(dtype).rsplit(".", 1)[-1] in _NAMES.values()
+
+
 def _class_name(dtype):
     name = str(dtype).rsplit(".", 1)[-1]
     for cls, d in _NAMES.items():

@@ -34,7 +34,7 @@ static void leave_base(tn_tensor *t)
 tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source)
 {
     TN_CHECK(t && source, TN_INVALID, "tn_tensor_set_data: t or source is NULL");
-    const tn_keyset apart = TNI_KS_AUTOGRAD | TNI_KS_ADINPLACE_OR_VIEW;
+    const tn_keyset apart = TNI_KS_AUTOGRAD | TNI_KS_ADINPLACE_OR_VIEW | TNI_FBIT(TN_KEY_QUANTIZED);
     TN_CHECK(tni_keyset_minus(t->keys, apart) == tni_keyset_minus(source->keys, apart), TN_INVALID,
              "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
              "incompatible tensor type.");

@@ -374,21 +374,21 @@ tn_status tni_composite_can_cast(tn_dtype from, tn_dtype to, bool *out)
 tn_status tni_composite_promote_types(tn_dtype type1, tn_dtype type2, tn_dtype *out)
 {
     *out = tn_promote_types(type1, type2);
-    return TN_OK;
+    return *out == TN_DTYPE_NONE ? tni_promotion_refused(type1, type2) : TN_OK;
 }
 
 tn_status tni_composite_result_type(tn_tensor *tensor, tn_tensor *other, tn_dtype *out)
 {
     const tni_operand in[] = {{.tensor = tensor}, {.tensor = other}};
     *out = tni_result_type(in, 2);
-    return TN_OK;
+    return *out == TN_DTYPE_NONE ? tni_refuse_promotion(in, 2) : TN_OK;
 }
 
 tn_status tni_composite_result_type_scalar(tn_tensor *tensor, tn_scalar other, tn_dtype *out)
 {
     const tni_operand in[] = {{.tensor = tensor}, {.scalar = other}};
     *out = tni_result_type(in, 2);
-    return TN_OK;
+    return *out == TN_DTYPE_NONE ? tni_refuse_promotion(in, 2) : TN_OK;
 }
 
 tn_status tni_composite_result_type_scalar_tensor(tn_scalar scalar, tn_tensor *tensor,

@@ -87,13 +87,15 @@ typedef struct spelling {
 
 /* What the table of dtypes does not say already: short forms, and the words of C and Python. */
 static const spelling spellings[] = {
-    {"u8", TN_DTYPE_U8},      {"i8", TN_DTYPE_I8},      {"i16", TN_DTYPE_I16},
-    {"i32", TN_DTYPE_I32},    {"i64", TN_DTYPE_I64},    {"f16", TN_DTYPE_F16},
-    {"f32", TN_DTYPE_F32},    {"f64", TN_DTYPE_F64},    {"c64", TN_DTYPE_C64},
-    {"c128", TN_DTYPE_C128},  {"bf16", TN_DTYPE_BF16},  {"byte", TN_DTYPE_U8},
-    {"char", TN_DTYPE_I8},    {"short", TN_DTYPE_I16},  {"int", TN_DTYPE_I32},
-    {"long", TN_DTYPE_I64},   {"half", TN_DTYPE_F16},   {"float", TN_DTYPE_F32},
-    {"double", TN_DTYPE_F64}, {"cfloat", TN_DTYPE_C64}, {"cdouble", TN_DTYPE_C128},
+    {"u8", TN_DTYPE_U8},         {"i8", TN_DTYPE_I8},         {"i16", TN_DTYPE_I16},
+    {"i32", TN_DTYPE_I32},       {"i64", TN_DTYPE_I64},       {"f16", TN_DTYPE_F16},
+    {"f32", TN_DTYPE_F32},       {"f64", TN_DTYPE_F64},       {"c64", TN_DTYPE_C64},
+    {"c128", TN_DTYPE_C128},     {"bf16", TN_DTYPE_BF16},     {"byte", TN_DTYPE_U8},
+    {"char", TN_DTYPE_I8},       {"short", TN_DTYPE_I16},     {"int", TN_DTYPE_I32},
+    {"long", TN_DTYPE_I64},      {"half", TN_DTYPE_F16},      {"float", TN_DTYPE_F32},
+    {"double", TN_DTYPE_F64},    {"cfloat", TN_DTYPE_C64},    {"cdouble", TN_DTYPE_C128},
+    {"u16", TN_DTYPE_U16},       {"u32", TN_DTYPE_U32},       {"u64", TN_DTYPE_U64},
+    {"f8e5m2", TN_DTYPE_F8E5M2}, {"f8e4m3", TN_DTYPE_F8E4M3},
 };
 
 tn_dtype tn_dtype_parse(const char *name)
@@ -129,7 +131,7 @@ enum { U8, I8, I16, I32, I64, F16, F32, F64, C64, C128, B1, BF16, N };
 #define C8 TN_DTYPE_C128
 #define BB TN_DTYPE_BOOL
 #define BF TN_DTYPE_BF16
-static const int8_t order[TN_DTYPE_LIMIT] = {
+static const int8_t order[16] = {
     [U1] = U8,  [S1] = I8,  [S2] = I16, [S4] = I32,  [S8] = I64, [F2] = F16,
     [F4] = F32, [F8] = F64, [C4] = C64, [C8] = C128, [BB] = B1,  [BF] = BF16,
 };
@@ -155,7 +157,22 @@ tn_dtype tn_promote_types(tn_dtype a, tn_dtype b)
 {
     if (!tni_dtype_ok(a) || !tni_dtype_ok(b))
         return TN_DTYPE_NONE;
+    if (TN_DTYPE_IS_LIMITED(a) || TN_DTYPE_IS_LIMITED(b)) {
+        if (a == b)
+            return a;
+        if (tni_dtype_is_float8(a) || tni_dtype_is_float8(b))
+            return TN_DTYPE_NONE;
+        return tn_dtype_is_floating(a) ? a : tn_dtype_is_floating(b) ? b : TN_DTYPE_NONE;
+    }
     return (tn_dtype)promoted[order[a]][order[b]];
+}
+
+tn_status tni_promotion_refused(tn_dtype a, tn_dtype b)
+{
+    bool float8 = tni_dtype_is_float8(a) || tni_dtype_is_float8(b);
+    TN_FAIL(TN_INVALID, "Promotion for %s is not supported, attempted to promote %s and %s",
+            float8 ? "Float8 Types" : "uint16, uint32, uint64 types", tni_dtype_text(a),
+            tni_dtype_text(b));
 }
 
 double tni_dtype_largest(tn_dtype dtype)
@@ -165,6 +182,13 @@ double tni_dtype_largest(tn_dtype dtype)
         return 65504.0;
     case TN_DTYPE_BF16:
         return 0x1.fep+127;
+    case TN_DTYPE_F8E5M2:
+    case TN_DTYPE_F8E5M2UZ:
+        return 57344.0;
+    case TN_DTYPE_F8E4M3:
+        return 448.0;
+    case TN_DTYPE_F8E4M3UZ:
+        return 240.0;
     case TN_DTYPE_F32:
     case TN_DTYPE_C64:
         return (double)FLT_MAX;

@@ -11,7 +11,7 @@ extern const uint8_t tni_dtype_sizes[TN_DTYPE_LIMIT];
 /* For a dtype that is known to be valid. */
 static inline size_t tni_dtype_size(tn_dtype dtype)
 {
-    return tni_dtype_sizes[dtype & 15];
+    return tni_dtype_sizes[dtype & (TN_DTYPE_LIMIT - 1)];
 }
 static inline bool tni_dtype_ok(int dtype)
 {
@@ -26,7 +26,29 @@ static inline bool tni_dtype_is_inexact(tn_dtype dtype)
     | ((category == FLOAT || category == COMPLEX ? 1u : 0u) << (number))
     const uint32_t inexact = 0 TN_DTYPE_LIST(X);
 #undef X
-    return inexact >> (dtype & 15) & 1;
+    return inexact >> (dtype & (TN_DTYPE_LIMIT - 1)) & 1;
+}
+
+/* float8: one of the four. */
+static inline bool tni_dtype_is_float8(tn_dtype dtype)
+{
+    return dtype >= TN_DTYPE_F8E5M2 && dtype <= TN_DTYPE_F8E4M3UZ;
+}
+
+/* The dtype with loops of its own whose elements are as many bytes: for loops that only move them.
+ */
+static inline tn_dtype tni_dtype_moved_as(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_DTYPE_U16:
+        return TN_DTYPE_I16;
+    case TN_DTYPE_U32:
+        return TN_DTYPE_I32;
+    case TN_DTYPE_U64:
+        return TN_DTYPE_I64;
+    default:
+        return TN_DTYPE_IS_LIMITED(dtype) ? TN_DTYPE_U8 : dtype;
+    }
 }
 
 /* What an element's address must be a multiple of; a complex number is two reals. */
@@ -38,6 +60,8 @@ static inline size_t tni_dtype_align(tn_dtype dtype)
 
 const char *tni_dtype_text(tn_dtype dtype); /* "Float" */
 const char *tni_dtype_cpp(tn_dtype dtype);  /* "float" */
+/* The error of two dtypes that do not promote. */
+TN_NODISCARD tn_status tni_promotion_refused(tn_dtype a, tn_dtype b);
 /* The largest finite number of a floating dtype, or of the parts of a complex one. */
 double tni_dtype_largest(tn_dtype dtype);
 /* float32 -> complex64 and float64 -> complex128; float16 and bfloat16 too give complex64. */

@@ -83,6 +83,14 @@ tn_keyset tni_backend_autocast_set(int backend);
  * indexed by the mode and a valid backend; the function answers 0 for an invalid one. */
 extern const tn_keyset tni_fresh_keys[2][TNI_NUM_BACKENDS];
 tn_keyset tni_tensor_keys_for(int backend, bool inference);
+/* The same with the key of dtypes that few kernels of the CPU and Meta take: see Note [Limited
+ * dtypes] in iter/limited.c. */
+static inline tn_keyset tni_keys_of_dtype(tn_keyset keys, int dtype)
+{
+    const tn_keyset limited = (tn_keyset)1 << (15 + TN_KEY_QUANTIZED);
+    const tn_keyset guarded = 1u << TN_DEVICE_CPU | 1u << TN_DEVICE_META;
+    return dtype < 16 || !(keys & guarded) ? keys & ~limited : keys | limited;
+}
 /* What a key is called where backends have the names @p backends ("": the built-in one), whatever
  * they are called in this process. Borrowed, or written into @p room. */
 const char *tni_key_name_with(tn_key key, const char backends[TNI_NUM_BACKENDS][16], char room[64]);

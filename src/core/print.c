@@ -58,7 +58,8 @@ static int column_write(const column *c, tn_scalar value, char *buffer)
     if (value.kind == TN_SCALAR_BOOL)
         return snprintf(buffer, ELEMENT_TEXT, "%s", value.v.i ? "True" : "False");
     if (value.kind == TN_SCALAR_INT)
-        return snprintf(buffer, ELEMENT_TEXT, "%" PRId64, value.v.i);
+        return value.beyond ? snprintf(buffer, ELEMENT_TEXT, "%" PRIu64, (uint64_t)value.v.i)
+                            : snprintf(buffer, ELEMENT_TEXT, "%" PRId64, value.v.i);
     if (c->sci_mode)
         return write_float(buffer, "%.4e", value.v.f);
     if (!c->int_mode)

@@ -3,6 +3,7 @@
 #include "core/scalar.h"
 
 #include "core/dtype.h"
+#include "core/float8.h"
 #include "core/half.h"
 
 double tn_scalar_to_double(tn_scalar scalar)
@@ -10,6 +11,14 @@ double tn_scalar_to_double(tn_scalar scalar)
     if (scalar.kind == TN_SCALAR_FLOAT || scalar.kind == TN_SCALAR_COMPLEX)
         return scalar.v.f;
     return scalar.beyond ? scalar.imag : (double)scalar.v.i;
+}
+
+uint64_t tni_scalar_to_unsigned(tn_scalar scalar)
+{
+    bool real = scalar.kind == TN_SCALAR_FLOAT || scalar.kind == TN_SCALAR_COMPLEX;
+    if (real && scalar.v.f >= 0x1p63)
+        return scalar.v.f < 0x1p64 ? (uint64_t)scalar.v.f : UINT64_MAX;
+    return (uint64_t)tn_scalar_to_int(scalar);
 }
 
 /* C leaves the conversion of NaN and of values out of range open; here NaN gives 0 and the others
@@ -100,6 +109,23 @@ void tni_scalar_store(tn_scalar scalar, tn_dtype dtype, void *to)
         ((double *)to)[0] = tn_scalar_to_double(scalar);
         ((double *)to)[1] = scalar.kind == TN_SCALAR_COMPLEX ? scalar.imag : 0.0;
         break;
+    case TN_DTYPE_U16:
+        *(uint16_t *)to = (uint16_t)tn_scalar_to_int(scalar);
+        break;
+    case TN_DTYPE_U32:
+        *(uint32_t *)to = (uint32_t)tn_scalar_to_int(scalar);
+        break;
+    case TN_DTYPE_U64:
+        *(uint64_t *)to = tni_scalar_to_unsigned(scalar);
+        break;
+    case TN_DTYPE_F8E5M2:
+    case TN_DTYPE_F8E4M3:
+    case TN_DTYPE_F8E5M2UZ:
+    case TN_DTYPE_F8E4M3UZ: {
+        tni_float8 kind = tni_float8_of(dtype);
+        *(uint8_t *)to = tni_float8_from_float(&kind, (float)tn_scalar_to_double(scalar));
+        break;
+    }
     case TN_DTYPE_NONE:
         break;
     }
@@ -132,6 +158,19 @@ tn_scalar tni_scalar_load(tn_dtype dtype, const void *from)
         return tn_complex((double)((const float *)from)[0], (double)((const float *)from)[1]);
     case TN_DTYPE_C128:
         return tn_complex(((const double *)from)[0], ((const double *)from)[1]);
+    case TN_DTYPE_U16:
+        return tn_int(*(const uint16_t *)from);
+    case TN_DTYPE_U32:
+        return tn_int(*(const uint32_t *)from);
+    case TN_DTYPE_U64:
+        return tn_uint(*(const uint64_t *)from);
+    case TN_DTYPE_F8E5M2:
+    case TN_DTYPE_F8E4M3:
+    case TN_DTYPE_F8E5M2UZ:
+    case TN_DTYPE_F8E4M3UZ: {
+        tni_float8 kind = tni_float8_of(dtype);
+        return tn_float((double)tni_float8_to_float(&kind, *(const uint8_t *)from));
+    }
     case TN_DTYPE_NONE:
         break;
     }

@@ -10,6 +10,8 @@
 tn_dtype tni_scalar_dtype(tn_scalar scalar);
 /* Not zero; NaN is true. */
 bool tni_scalar_is_true(tn_scalar scalar);
+/* The value as a uint64; a negative number wraps. */
+uint64_t tni_scalar_to_unsigned(tn_scalar scalar);
 /* Write @p scalar as one element of a valid dtype; @p to is aligned for it. Integers wrap. Of a
  * complex number a real type takes the real part; whether that is allowed is for the operator to
  * say. */

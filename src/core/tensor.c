@@ -193,7 +193,7 @@ static inline void tensor_fill(tn_tensor *t, tni_storage *storage, _Atomic uint3
                                int64_t offset)
 {
     tni_object_init(&t->object, &tensor_type);
-    t->keys = keys;
+    t->keys = tni_keys_of_dtype(keys, dtype);
     t->storage = storage;
     t->data = data_of(storage, numel, offset, tni_dtype_size(dtype));
     t->numel = numel;
@@ -573,6 +573,7 @@ tn_status tni_tensor_set_data(tn_tensor *t, const tn_tensor *source)
     tni_ref(&source->storage->object);
     t->storage = source->storage;
     t->dtype = source->dtype;
+    t->keys = tni_keys_of_dtype(t->keys, t->dtype);
     t->device = source->device;
     tni_tensor_refresh_data(t);
     tni_storage_drop(old);

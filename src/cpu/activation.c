@@ -128,7 +128,7 @@ tn_status tni_cpu_threshold_backward(tni_iter *it, tn_scalar threshold)
 
 static tn_status into(tn_tensor *out, const char *name, tni_loop loop, const tni_operand *in, int n)
 {
-    const tni_pointwise_attr attr = {name, TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS};
+    const tni_pointwise_attr attr = {name, TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS, 0, name};
     const double p[TNI_LOOP_PARAMETERS] = {1.0};
     tni_iter it;
     TN_TRY(tni_iter_begin(&it, &attr, in, n, out, TNI_ITER_OUT));
@@ -188,7 +188,8 @@ static tn_status glu_check(const tn_tensor *self, int64_t dim, int *out)
 
 static tn_status glu(tn_tensor *self, int64_t dim, tn_tensor *given, int mode, tn_tensor **out)
 {
-    static const tni_pointwise_attr attr = {"glu", TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS};
+    static const tni_pointwise_attr attr = {"glu", TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS, 0,
+                                            "glu_cpu"};
     int at;
     halves h;
     tni_iter it;
@@ -252,7 +253,8 @@ tn_status tni_kernel_prelu_backward(tn_call *call, tn_tensor *grad_output, tn_te
                                     tn_tensor *weight, tn_tensor **out0, tn_tensor **out1)
 {
     (void)call;
-    static const tni_pointwise_attr attr = {"prelu_backward", TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS};
+    static const tni_pointwise_attr attr = {"prelu_backward", TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS,
+                                            0, "prelu_backward_cpu"};
     const double p[TNI_LOOP_PARAMETERS] = {0};
     /* self comes first: its layout is that of the results. */
     const tni_operand in[] = {{.tensor = self}, {.tensor = weight}, {.tensor = grad_output}};

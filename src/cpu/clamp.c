@@ -44,7 +44,8 @@ static tn_status check(const tni_operand *in, int n, const char *kernel)
 static tn_status clamp(tn_tensor *self, bound min, bound max, tn_tensor *given, int mode,
                        tn_tensor **out)
 {
-    static const tni_pointwise_attr attr = {"clamp", TNI_PW_PROMOTE, TNI_LAYOUT_TENSORS};
+    static const tni_pointwise_attr attr = {"clamp", TNI_PW_PROMOTE, TNI_LAYOUT_TENSORS, 0,
+                                            "clamp_cpu"};
     tni_operand in[3] = {{.tensor = self}};
     int n = 1;
     TN_CHECK(min.given || max.given, TN_INVALID,
@@ -136,7 +137,8 @@ static tn_scalar of_kind(tn_scalar value, tn_dtype dtype)
 
 static tn_status fill(tn_tensor *self, tn_tensor *mask, tni_operand value, tn_tensor *out)
 {
-    static const tni_pointwise_attr attr = {"masked_fill", TNI_PW_WHERE, TNI_LAYOUT_OPERANDS};
+    static const tni_pointwise_attr attr = {"masked_fill", TNI_PW_WHERE, TNI_LAYOUT_OPERANDS, 0,
+                                            "masked_fill"};
     if (!value.tensor) {
         TN_TRY(tni_check_number(value.scalar, (tn_dtype)self->dtype));
         value.scalar = of_kind(value.scalar, (tn_dtype)self->dtype);

@@ -15,7 +15,8 @@ tn_status tni_kernel_equal(tn_call *call, tn_tensor *self, tn_tensor *other, boo
         *out = false;
         return TN_OK;
     }
-    static const tni_pointwise_attr differ = {"equal", TNI_PW_BOOL, TNI_LAYOUT_OPERANDS};
+    static const tni_pointwise_attr differ = {"equal", TNI_PW_BOOL, TNI_LAYOUT_OPERANDS,
+                                              TNI_PW_UNSIGNED | TNI_PW_FLOAT8, "equal_cpu"};
     const tni_operand operands[] = {{.tensor = self}, {.tensor = other}};
     TN_AUTO(tn_tensor) different = NULL;
     tni_iter it;

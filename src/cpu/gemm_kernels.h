@@ -5,6 +5,7 @@
 #define TNI_CPU_GEMM_KERNELS_H
 
 #include "cpu/gemm.h"
+#include "cpu/loops.h"
 
 /* One entry of the batch, on one thread; columns of C and of D are contiguous (col 1). @p alpha and
  * @p beta point to elements; a NULL beta is 0. @p room is scratch memory, 64-byte aligned, of
@@ -46,13 +47,13 @@ typedef struct tni_gemm_packed_kernels {
 } tni_gemm_packed_kernels;
 
 typedef struct tni_gemm_table {
-    tni_gemm_fn gemm[TN_DTYPE_LIMIT]; /* NULL for halves and bool */
-    tni_gemv_fn gemv[TN_DTYPE_LIMIT];
-    const tni_gemm_packed_kernels *packed[TN_DTYPE_LIMIT]; /* float and double */
-    tni_gemm_rows_fn by_rows[TN_DTYPE_LIMIT];              /* the same */
+    tni_gemm_fn gemm[TNI_LOOP_DTYPES]; /* NULL for halves and bool */
+    tni_gemv_fn gemv[TNI_LOOP_DTYPES];
+    const tni_gemm_packed_kernels *packed[TNI_LOOP_DTYPES]; /* float and double */
+    tni_gemm_rows_fn by_rows[TNI_LOOP_DTYPES];              /* the same */
     /* A and B are contiguous along k (col 1, row 1), n is at most TNI_GEMM_THIN; C and D may have
      * any strides. */
-    tni_gemv_fn thin[TN_DTYPE_LIMIT];
+    tni_gemv_fn thin[TNI_LOOP_DTYPES];
 } tni_gemm_table;
 
 /* A product of rows with rows, few on one side, is done without a copy of B. At the end lanes are

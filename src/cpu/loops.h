@@ -18,6 +18,9 @@ typedef void (*tni_block_fn)(void *out, const void *x, int64_t n);
 typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
 
 #define TNI_FAMILY_LOOPS 16
+/* Tables have room for the dtypes below this number; no other has loops. See Note [Limited dtypes]
+ * in iter/limited.c. */
+#define TNI_LOOP_DTYPES 16
 /* name, family, number in it. float16 and bfloat16 have no loops (but for WHERE): they are computed
  * in float32. */
 #define TNI_LOOP_LIST(X)                                                                    \
@@ -208,15 +211,15 @@ typedef enum tni_loop {
  * the chunks; how long a chunk is depends on the number of elements alone. */
 #define TNI_SUM_BLOCK 1024
 
-typedef tni_loop_fn tni_loop_table[TNI_FAMILY_LOOPS][TN_DTYPE_LIMIT];
-typedef tni_cast_fn tni_cast_table[TN_DTYPE_LIMIT][TN_DTYPE_LIMIT]; /* from, to */
+typedef tni_loop_fn tni_loop_table[TNI_FAMILY_LOOPS][TNI_LOOP_DTYPES];
+typedef tni_cast_fn tni_cast_table[TNI_LOOP_DTYPES][TNI_LOOP_DTYPES]; /* from, to */
 
 /* Reductions by dtype. Sums: i64, f32, f64, c64, c128. Extremes: any but halves and complex. */
 typedef struct tni_reduce_table {
-    tni_block_fn sum_block[TN_DTYPE_LIMIT]; /* n <= TNI_SUM_BLOCK */
-    tni_rows_fn sum_rows[TN_DTYPE_LIMIT];
-    tni_block_fn max_block[TN_DTYPE_LIMIT], min_block[TN_DTYPE_LIMIT]; /* n > 0 */
-    tni_rows_fn max_rows[TN_DTYPE_LIMIT], min_rows[TN_DTYPE_LIMIT];
+    tni_block_fn sum_block[TNI_LOOP_DTYPES]; /* n <= TNI_SUM_BLOCK */
+    tni_rows_fn sum_rows[TNI_LOOP_DTYPES];
+    tni_block_fn max_block[TNI_LOOP_DTYPES], min_block[TNI_LOOP_DTYPES]; /* n > 0 */
+    tni_rows_fn max_rows[TNI_LOOP_DTYPES], min_rows[TNI_LOOP_DTYPES];
 } tni_reduce_table;
 
 /* How random numbers are scaled: uniform ones are low + range * u below `high`, and `below` is the
@@ -263,6 +266,8 @@ tni_isa tni_cpu_use(tni_isa isa);
 /* NULL: there is no such loop. */
 static inline tni_loop_fn tni_loop_find(const tni_kernels *k, tni_loop loop, tn_dtype dtype)
 {
+    if (TNI_UNLIKELY(dtype >= TNI_LOOP_DTYPES))
+        return NULL;
     return (*k->loops[loop / TNI_FAMILY_LOOPS])[loop % TNI_FAMILY_LOOPS][dtype];
 }
 

@@ -30,7 +30,7 @@ static tn_status reduce(tn_tensor **loss, int64_t reduction, tn_tensor **out)
 static tn_status by_element(const char *name, const char *kernel, tni_loop loop, int layout,
                             const tni_operand *in, int n, const double *p, tn_tensor **out)
 {
-    const tni_pointwise_attr attr = {name, TNI_PW_PROMOTE, layout};
+    const tni_pointwise_attr attr = {name, TNI_PW_PROMOTE, layout, 0, name};
     tni_iter it;
     TN_TRY(tni_check_dtypes(in, n, TNI_PW_PROMOTE, TNI_PW_FLOATS, kernel));
     TN_TRY(tni_iter_begin(&it, &attr, in, n, NULL, TNI_ITER_NEW));

@@ -3,6 +3,7 @@
 #include "cpu/move.h"
 
 #include <string.h>
+#include "core/float8.h"
 #if defined(__SSE2__)
 #    include <emmintrin.h>
 #endif
@@ -101,6 +102,115 @@ static tn_dtype between(tn_dtype from, tn_dtype to)
     return tn_dtype_is_complex(to) ? tni_dtype_to_real(to) : TN_DTYPE_I32;
 }
 
+/* ---- dtypes without loops ---- */
+
+/* What float8 and unsigned integers are read as, and written from: a dtype that has every number of
+ * theirs. The low bits of an int64 are a uint64. */
+static tn_dtype wider(tn_dtype dtype)
+{
+    return tni_dtype_is_float8(dtype)   ? TN_DTYPE_F32
+           : dtype == TN_DTYPE_U16      ? TN_DTYPE_I32
+           : TN_DTYPE_IS_LIMITED(dtype) ? TN_DTYPE_I64
+                                        : dtype;
+}
+
+static void widen(tn_dtype dtype, void *to, const void *from, int64_t n)
+{
+    tni_float8 kind = tni_float8_of(dtype);
+    for (int64_t i = 0; i < n; i++)
+        switch ((int)dtype) {
+        case TN_DTYPE_U16:
+            ((int32_t *)to)[i] = ((const uint16_t *)from)[i];
+            break;
+        case TN_DTYPE_U32:
+            ((int64_t *)to)[i] = ((const uint32_t *)from)[i];
+            break;
+        case TN_DTYPE_U64:
+            ((int64_t *)to)[i] = (int64_t)((const uint64_t *)from)[i];
+            break;
+        default:
+            ((float *)to)[i] = tni_float8_to_float(&kind, ((const uint8_t *)from)[i]);
+        }
+}
+
+static void narrow(tn_dtype dtype, void *to, const void *from, int64_t n)
+{
+    tni_float8 kind = tni_float8_of(dtype);
+    for (int64_t i = 0; i < n; i++)
+        switch ((int)dtype) {
+        case TN_DTYPE_U16:
+            ((uint16_t *)to)[i] = (uint16_t)((const int32_t *)from)[i];
+            break;
+        case TN_DTYPE_U32:
+            ((uint32_t *)to)[i] = (uint32_t)((const int64_t *)from)[i];
+            break;
+        case TN_DTYPE_U64:
+            ((uint64_t *)to)[i] = (uint64_t)((const int64_t *)from)[i];
+            break;
+        default:
+            ((uint8_t *)to)[i] = tni_float8_from_float(&kind, ((const float *)from)[i]);
+        }
+}
+
+/* The numbers of a uint64 that an int64 has not: as the real numbers that they are, and back. */
+static void from_u64(tn_dtype dtype, void *to, const uint64_t *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (dtype == TN_DTYPE_F32)
+            ((float *)to)[i] = (float)from[i];
+        else
+            ((double *)to)[i] = (double)from[i];
+}
+
+static void to_u64(uint64_t *to, const double *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double v = from[i];
+        to[i] = v >= 0x1p63 && v < 0x1p64   ? (uint64_t)v
+                : v > -0x1p63 && v < 0x1p63 ? (uint64_t)(int64_t)v
+                                            : (uint64_t)INT64_MIN;
+    }
+}
+
+/* Where the way to a dtype begins, and where the way from one ends, if that is a real number. */
+static tn_dtype real_beside(tn_dtype dtype)
+{
+    return dtype == TN_DTYPE_F64 || dtype == TN_DTYPE_C128 ? TN_DTYPE_F64 : TN_DTYPE_F32;
+}
+
+static void convert_limited(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype from_dtype,
+                            const void *from, int64_t n)
+{
+    _Alignas(16) char a[256 * sizeof(double)], b[256 * sizeof(double)];
+    size_t to_size = tni_dtype_size(to_dtype), from_size = tni_dtype_size(from_dtype);
+    tn_dtype start = wider(from_dtype), end = wider(to_dtype);
+    if (from_dtype == TN_DTYPE_U64 && tni_dtype_is_inexact(to_dtype))
+        start = real_beside(to_dtype);
+    if (to_dtype == TN_DTYPE_U64 && tni_dtype_is_inexact(from_dtype))
+        end = TN_DTYPE_F64;
+    for (int64_t i = 0; i < n; i += 256) {
+        int64_t m = n - i < 256 ? n - i : 256;
+        const char *x = (const char *)from + (size_t)i * from_size;
+        char *out = (char *)to + (size_t)i * to_size;
+        const void *middle = a;
+        if (!TN_DTYPE_IS_LIMITED(from_dtype))
+            middle = x;
+        else if (from_dtype == TN_DTYPE_U64 && start != TN_DTYPE_I64)
+            from_u64(start, a, (const void *)x, m);
+        else
+            widen(from_dtype, a, x, m);
+        if (!TN_DTYPE_IS_LIMITED(to_dtype)) {
+            tni_convert(k, to_dtype, out, start, middle, m);
+            continue;
+        }
+        tni_convert(k, end, b, start, middle, m);
+        if (to_dtype == TN_DTYPE_U64 && end == TN_DTYPE_F64)
+            to_u64((void *)out, (const void *)b, m);
+        else
+            narrow(to_dtype, out, b, m);
+    }
+}
+
 void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype from_dtype,
                  const void *from, int64_t n)
 {
@@ -108,6 +218,10 @@ void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype fro
     if (to_dtype == from_dtype) {
         if (to != from)
             memcpy(to, from, (size_t)n * to_size);
+        return;
+    }
+    if (TN_DTYPE_IS_LIMITED(to_dtype) || TN_DTYPE_IS_LIMITED(from_dtype)) {
+        convert_limited(k, to_dtype, to, from_dtype, from, n);
         return;
     }
     tni_cast_fn cast = (*k->casts)[from_dtype][to_dtype];

@@ -2,6 +2,8 @@
 /* cpu/pick.c: see pick.h. */
 #include "cpu/pick.h"
 
+#include "cpu/loops.h"
+
 #include "core/half.h"
 #include "cpu/copy.h"
 
@@ -112,7 +114,7 @@ LOOP(bool, and, uint8_t, x &y)
     [TN_DTYPE_I32] = op##_i32, [TN_DTYPE_I64] = op##_i64, [TN_DTYPE_F32] = op##_f32, \
     [TN_DTYPE_F64] = op##_f64, [TN_DTYPE_F16] = op##_f16, [TN_DTYPE_BF16] = op##_bf16
 
-static const tni_combine_fn combines[TNI_COMBINE_LIMIT][TN_DTYPE_LIMIT] = {
+static const tni_combine_fn combines[TNI_COMBINE_LIMIT][TNI_LOOP_DTYPES] = {
     {ROW(add), [TN_DTYPE_C64] = add_c64, [TN_DTYPE_C128] = add_c128, [TN_DTYPE_BOOL] = or_bool},
     {ROW(mul), [TN_DTYPE_C64] = mul_c64, [TN_DTYPE_C128] = mul_c128, [TN_DTYPE_BOOL] = and_bool},
     {ROW(max), [TN_DTYPE_BOOL] = or_bool},
@@ -121,7 +123,7 @@ static const tni_combine_fn combines[TNI_COMBINE_LIMIT][TN_DTYPE_LIMIT] = {
 
 tni_combine_fn tni_combine_find(tni_combination op, tn_dtype dtype)
 {
-    return combines[op][dtype];
+    return TN_DTYPE_IS_LIMITED(dtype) ? NULL : combines[op][dtype];
 }
 
 /* ---- indices ---- */

@@ -432,7 +432,7 @@ tn_status tni_run_general(tni_iter *it, tni_loop loop, unsigned flags, const voi
 {
     const tni_kernels *k = tni_cpu_kernels();
     tn_dtype compute = flags & TNI_RUN_RAW ? it->dtype : tni_run_dtype(it);
-    tni_loop_fn fn = tni_loop_find(k, loop, compute);
+    tni_loop_fn fn = tni_loop_find(k, loop, tni_dtype_moved_as(compute));
     TN_CHECK(fn, TN_UNSUPPORTED, "\"%s\" not implemented for '%s'", it->attr->name,
              tni_dtype_text(it->dtype));
     if (it->numel == 0)

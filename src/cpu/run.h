@@ -48,6 +48,8 @@ TN_NODISCARD static inline tn_status tni_run(tni_iter *it, tni_loop loop, unsign
 /* The dtype that loops compute in. */
 static inline tn_dtype tni_run_dtype(const tni_iter *it)
 {
+    if (TNI_UNLIKELY(TN_DTYPE_IS_LIMITED(it->dtype))) /* integers wrap to the right bits */
+        return tni_dtype_is_float8(it->dtype) ? TN_DTYPE_F32 : TN_DTYPE_I64;
     return it->dtype == TN_DTYPE_F16 || it->dtype == TN_DTYPE_BF16 ? TN_DTYPE_F32 : it->dtype;
 }
 

@@ -13,7 +13,10 @@ tn_dtype tni_sort_dtype(tn_dtype dtype)
     switch (dtype) {
     case TN_DTYPE_F64:
     case TN_DTYPE_I64:
+    case TN_DTYPE_U64:
         return dtype;
+    case TN_DTYPE_U32:
+        return TN_DTYPE_I64;
     case TN_DTYPE_F16:
     case TN_DTYPE_BF16:
     case TN_DTYPE_F32:
@@ -60,6 +63,10 @@ void tni_sort_keys(tni_place *to, const void *line, tn_dtype dtype, int64_t n, b
     case TN_DTYPE_I32:
         for (int64_t i = 0; i < n; i++)
             to[i] = (tni_place){(((const uint32_t *)line)[i] ^ 0x80000000u) ^ turn, i};
+        break;
+    case TN_DTYPE_U64:
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (tni_place){((const uint64_t *)line)[i] ^ turn, i};
         break;
     default:
         for (int64_t i = 0; i < n; i++)

@@ -40,6 +40,10 @@ enum {
 #define TNI_PW_COMPLEX    (TNI_PW_BIT(C64) | TNI_PW_BIT(C128))
 #define TNI_PW_INTEGERS \
     (TNI_PW_BIT(U8) | TNI_PW_BIT(I8) | TNI_PW_BIT(I16) | TNI_PW_BIT(I32) | TNI_PW_BIT(I64))
+/* Of the dtypes that few operators take. */
+#define TNI_PW_UNSIGNED (TNI_PW_BIT(U16) | TNI_PW_BIT(U32) | TNI_PW_BIT(U64))
+#define TNI_PW_FLOAT8 \
+    (TNI_PW_BIT(F8E5M2) | TNI_PW_BIT(F8E4M3) | TNI_PW_BIT(F8E5M2UZ) | TNI_PW_BIT(F8E4M3UZ))
 #define TNI_PW_INEXACT (TNI_PW_FLOATS | TNI_PW_COMPLEX)
 #define TNI_PW_REALS   (TNI_PW_FLOATS | TNI_PW_INTEGERS)
 #define TNI_PW_BITS    (TNI_PW_INTEGERS | TNI_PW_BIT(BOOL))
@@ -71,9 +75,11 @@ enum {
 };
 
 typedef struct tni_pointwise_attr {
-    const char *name; /* "add" */
-    int type_rule;    /* TNI_PW_… */
-    int layout;       /* TNI_LAYOUT_… */
+    const char *name;  /* "add" */
+    int type_rule;     /* TNI_PW_… */
+    int layout;        /* TNI_LAYOUT_… */
+    uint32_t takes;    /* of the limited dtypes, as bits */
+    const char *label; /* in the text that refuses the others: "add_stub" */
 } tni_pointwise_attr;
 
 /* A planned operation. Lives on the stack of the kernel and is not zeroed: what lies below `ndim`
@@ -114,6 +120,19 @@ TN_NODISCARD tn_status tni_iter_end(tni_iter *it, tn_status status, TN_OWNED tn_
 
 /* Merge dimensions that every operand walks as one; for backends, before a general walk. */
 void tni_iter_coalesce(tni_iter *it);
+
+/* Whether an operator that takes @p takes of the limited dtypes may give a result of @p dtype.
+ * @retval TN_UNSUPPORTED  "\"sum_cpu\" not implemented for 'UInt16'" */
+TN_NODISCARD static inline tn_status tni_check_limited(tn_dtype dtype, uint32_t takes,
+                                                       const char *label)
+{
+    TN_CHECK(!TN_DTYPE_IS_LIMITED(dtype) || (takes & (1u << dtype)), TN_UNSUPPORTED,
+             "\"%s\" not implemented for '%s'", label, tni_dtype_text(dtype));
+    return TN_OK;
+}
+
+/* The error of inputs of which tni_result_type is none. */
+TN_NODISCARD tn_status tni_refuse_promotion(const tni_operand *operands, int n);
 
 /* Whether the common dtype of the inputs is one of @p allowed. Among dtypes that are allowed
  * promotion finds no other one, so the common case is a look at each input.

@@ -27,13 +27,18 @@ static tn_status check_cat(tn_tensor *const *tensors, int64_t n)
     return TN_OK;
 }
 
-static tn_dtype common_dtype(tn_tensor *const *tensors, int64_t n)
+static tn_status common_dtype(tn_tensor *const *tensors, int64_t n, tn_dtype *out)
 {
     tn_dtype dtype = (tn_dtype)tensors[0]->dtype;
     for (int64_t i = 1; i < n; i++)
-        if (tensors[i]->dtype != (int8_t)dtype)
-            dtype = tn_promote_types(dtype, (tn_dtype)tensors[i]->dtype);
-    return dtype;
+        if (tensors[i]->dtype != (int8_t)dtype) {
+            tn_dtype met = tn_promote_types(dtype, (tn_dtype)tensors[i]->dtype);
+            if (met == TN_DTYPE_NONE)
+                return tni_promotion_refused(dtype, (tn_dtype)tensors[i]->dtype);
+            dtype = met;
+        }
+    *out = dtype;
+    return TN_OK;
 }
 
 static tn_status add_piece(tni_geometry *g, const tn_tensor *first, const tn_tensor *t, int dim,
@@ -103,7 +108,7 @@ tn_status tni_shape_cat(tni_geometry *g, tn_tensor *const *tensors, int64_t tens
     }
     if (!first)
         tni_geometry_sizes_of(g, tensors[0]);
-    g->dtype = common_dtype(tensors, tensors_n);
+    TN_TRY(common_dtype(tensors, tensors_n, &g->dtype));
     return first ? use_format(g, cat_format(tensors, tensors_n, false)) : TN_OK;
 }
 
@@ -135,7 +140,7 @@ tn_status tni_shape_stack(tni_geometry *g, tn_tensor *const *tensors, int64_t te
             tni_format_sizes(t->ndim, t->sizes, b, sizeof b), (long long)i);
     }
     tni_geometry_fresh(g, first, first->ndim + 1);
-    g->dtype = common_dtype(tensors, tensors_n);
+    TN_TRY(common_dtype(tensors, tensors_n, &g->dtype));
     for (int d = 0; d < g->ndim; d++)
         g->sizes[d] = d == at ? tensors_n : first->sizes[d - (d > at)];
     tn_memory_format format = cat_format(tensors, tensors_n, at == first->ndim);

@@ -90,7 +90,7 @@ static inline bool is_same(tni_iter *it, int rule, const tni_operand *in, int n,
     if ((unsigned)n - 1 > 1 || !a || !b)
         return false;
     uint64_t kind = kind_word(a);
-    if (!is_plain(kind) || (b != a && !same_kind(kind, a, b)))
+    if (!is_plain(kind) || TN_DTYPE_IS_LIMITED(a->dtype) || (b != a && !same_kind(kind, a, b)))
         return false;
     if (rule != TNI_PW_PROMOTE && (rule != TNI_PW_FLOAT || !((1u << a->dtype) & fractional)) &&
         (rule != TNI_PW_MAGNITUDE || ((1u << a->dtype) & TNI_PW_COMPLEX)))
@@ -137,7 +137,8 @@ static __attribute__((noinline)) bool is_flat(tni_iter *it, int rule, const tni_
 {
     int lead = rule == TNI_PW_WHERE;
     const tn_tensor *first = in[lead].tensor;
-    if (!first || (first->flags & (TNI_CONTIGUOUS | TNI_WRAPPED_NUMBER)) != TNI_CONTIGUOUS)
+    if (!first || TN_DTYPE_IS_LIMITED(first->dtype) ||
+        (first->flags & (TNI_CONTIGUOUS | TNI_WRAPPED_NUMBER)) != TNI_CONTIGUOUS)
         return false;
     unsigned numbers = 0, dtype_bit = 1u << first->dtype;
     if (rule == TNI_PW_FLOAT && !(dtype_bit & fractional))
@@ -216,6 +217,8 @@ static tn_status common_dtype(tni_iter *it, const tni_operand *in, int n)
 {
     int rule = it->attr->type_rule, skip = rule == TNI_PW_WHERE;
     it->dtype = tni_result_type(in + skip, n - skip);
+    if (TNI_UNLIKELY(it->dtype == TN_DTYPE_NONE))
+        return tni_refuse_promotion(in + skip, n - skip);
     if (rule == TNI_PW_SAME)
         for (int i = 0; i < n; i++)
             TN_CHECK(!in[i].tensor || in[i].tensor->dtype == it->dtype, TN_INVALID,
@@ -223,6 +226,7 @@ static tn_status common_dtype(tni_iter *it, const tni_operand *in, int n)
                      tni_dtype_text((tn_dtype)in[i].tensor->dtype), tni_dtype_text(it->dtype));
     if (rule == TNI_PW_FLOAT && tn_dtype_is_integral(it->dtype, true))
         it->dtype = tn_default_dtype();
+    TN_TRY(tni_check_limited(it->dtype, it->attr->takes, it->attr->label));
     it->out_dtype = result_dtype(rule, it->dtype);
     return TN_OK;
 }

@@ -19,6 +19,12 @@ static tn_dtype promote(tn_dtype a, tn_dtype b)
     return tn_promote_types(a, b);
 }
 
+/* Whether two dtypes of one bucket or of two meet in none. */
+static bool apart(tn_dtype a, tn_dtype b)
+{
+    return a != TN_DTYPE_NONE && b != TN_DTYPE_NONE && tn_promote_types(a, b) == TN_DTYPE_NONE;
+}
+
 static tn_dtype combine(tn_dtype higher, tn_dtype lower)
 {
     if (higher == TN_DTYPE_NONE)
@@ -45,16 +51,35 @@ tn_dtype tni_result_type(const tni_operand *operands, int n)
     tn_dtype with_dims = TN_DTYPE_NONE, zero_dim = TN_DTYPE_NONE, number = TN_DTYPE_NONE;
     for (int i = 0; i < n; i++) {
         const tn_tensor *t = operands[i].tensor;
-        if (!t)
-            number = promote(number, tni_scalar_dtype(operands[i].scalar));
-        else if (t->ndim > 0)
-            with_dims = promote(with_dims, (tn_dtype)t->dtype);
-        else if (t->flags & TNI_WRAPPED_NUMBER)
-            number = promote(number, wrapped_dtype((tn_dtype)t->dtype));
-        else
-            zero_dim = promote(zero_dim, (tn_dtype)t->dtype);
+        tn_dtype *bucket = !t                              ? &number
+                           : t->ndim > 0                   ? &with_dims
+                           : t->flags & TNI_WRAPPED_NUMBER ? &number
+                                                           : &zero_dim;
+        tn_dtype dtype = !t                  ? tni_scalar_dtype(operands[i].scalar)
+                         : bucket == &number ? wrapped_dtype((tn_dtype)t->dtype)
+                                             : (tn_dtype)t->dtype;
+        tn_dtype met = promote(*bucket, dtype);
+        if (TNI_UNLIKELY(met == TN_DTYPE_NONE))
+            return met;
+        *bucket = met;
     }
-    return combine(with_dims, combine(zero_dim, number));
+    tn_dtype weak = combine(zero_dim, number);
+    if (TNI_UNLIKELY(weak == TN_DTYPE_NONE && zero_dim != TN_DTYPE_NONE))
+        return weak;
+    return combine(with_dims, weak);
+}
+
+TNI_COLD tn_status tni_refuse_promotion(const tni_operand *operands, int n)
+{
+    tn_dtype first = TN_DTYPE_NONE;
+    for (int i = 0; i < n; i++) {
+        tn_dtype dtype = operands[i].tensor ? (tn_dtype)operands[i].tensor->dtype
+                                            : tni_scalar_dtype(operands[i].scalar);
+        if (apart(first, dtype))
+            return tni_promotion_refused(first, dtype);
+        first = promote(first, dtype);
+    }
+    TN_FAIL(TN_INVALID, "the inputs have no common dtype");
 }
 
 tn_status tni_check_common_dtype(const tni_operand *in, int n, int type_rule, unsigned allowed,
@@ -64,6 +89,8 @@ tn_status tni_check_common_dtype(const tni_operand *in, int n, int type_rule, un
     tn_dtype dtype = tni_result_type(in + skip, n - skip);
     if (type_rule == TNI_PW_FLOAT && tn_dtype_is_integral(dtype, true))
         dtype = tn_default_dtype();
+    if (dtype == TN_DTYPE_NONE)
+        return tni_refuse_promotion(in + skip, n - skip);
     TN_CHECK(allowed & (1u << dtype), TN_UNSUPPORTED, "\"%s\" not implemented for '%s'", kernel,
              tni_dtype_text(dtype));
     return TN_OK;

@@ -12,6 +12,9 @@ enum {
     TNI_OP_OUT = 1u << 3,       /* has a keyword-only written argument */
     TNI_OP_COMPOSITE = 1u << 4, /* CompositeImplicitAutograd only */
     TNI_OP_POINTWISE = 1u << 5,
+    /* Kernels take these dtypes too, which most refuse: see Note [Limited dtypes]. */
+    TNI_OP_TAKES_UNSIGNED = 1u << 6,
+    TNI_OP_TAKES_FLOAT8 = 1u << 7,
 };
 
 typedef struct tni_op_def {
@@ -20,8 +23,9 @@ typedef struct tni_op_def {
         *schema; /* "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor" */
     const char *c_name; /* "tn_add" */
     const char *doc;
-    const char *tags; /* separated by spaces, "" for none */
-    const char *file; /* "ops/pointwise.op" */
+    const char *tags;  /* separated by spaces, "" for none */
+    const char *label; /* its kernel in texts that refuse a dtype: "add_stub" */
+    const char *file;  /* "ops/pointwise.op" */
     int line;
     uint32_t flags; /* TNI_OP_… */
 } tni_op_def;

@@ -7,6 +7,7 @@
 #include "dispatch/builtin.h"
 #include "dispatch/registry.h"
 #include "fake/kernel.h"
+#include "iter/limited.h"
 #include "meta/fallback.h"
 
 extern const tni_builtin_kernel tni_builtin_kernels[];
@@ -19,6 +20,8 @@ extern const size_t tni_builtin_kernel_count;
 
 static const tni_builtin_fallback fallbacks[] = {
     FALLBACK(META, tni_meta_fallback),
+    FALLBACK(QUANTIZED_CPU, tni_limited_kernel),
+    FALLBACK(QUANTIZED_META, tni_limited_kernel),
     FALLBACK(BACKEND_SELECT, tni_fallthrough_fn),
     FALLBACK(FAKE, tni_fake_kernel),
     FALLBACK(ADINPLACE_OR_VIEW, tni_fallthrough_fn),

@@ -20,6 +20,12 @@ static const char *type_name(tn_dtype dtype)
         return "int";
     case TN_DTYPE_I64:
         return "int64_t";
+    case TN_DTYPE_U16:
+        return "uint16_t";
+    case TN_DTYPE_U32:
+        return "uint32_t";
+    case TN_DTYPE_U64:
+        return "uint64_t";
     default:
         return tni_dtype_cpp(dtype);
     }
@@ -35,6 +41,12 @@ static int value_bits(tn_dtype dtype)
         return 7;
     case TN_DTYPE_I16:
         return 15;
+    case TN_DTYPE_U16:
+        return 16;
+    case TN_DTYPE_U32:
+        return 32;
+    case TN_DTYPE_U64:
+        return 64;
     case TN_DTYPE_I32:
         return 31;
     default:
@@ -42,23 +54,30 @@ static int value_bits(tn_dtype dtype)
     }
 }
 
+static bool is_unsigned(tn_dtype dtype)
+{
+    return dtype == TN_DTYPE_U8 || (dtype >= TN_DTYPE_U16 && dtype <= TN_DTYPE_U64);
+}
+
 static bool int_fits(int64_t value, tn_dtype dtype)
 {
     int bits = value_bits(dtype);
-    if (bits == 63)
+    if (bits >= 63)
         return true;
     int64_t high = (INT64_C(1) << bits) - 1;
     /* An unsigned type takes negative numbers as their two's complement. */
-    return value <= high && value >= (dtype == TN_DTYPE_U8 ? -high : -high - 1);
+    return value <= high && value >= (is_unsigned(dtype) ? -high : -high - 1);
 }
 
 static bool float_fits(double value, tn_dtype dtype)
 {
     if (tn_dtype_is_integral(dtype, false)) {
         double limit = ldexp(1.0, value_bits(dtype));
+        if (dtype == TN_DTYPE_U64)
+            return value >= 0 && value <= limit;
         if (dtype == TN_DTYPE_I64) /* the largest int64 rounds up to 2^63 as a double */
             return value >= -limit && value <= limit;
-        return value >= (dtype == TN_DTYPE_U8 ? 0.0 : -limit) && value <= limit - 1;
+        return value >= (is_unsigned(dtype) ? 0.0 : -limit) && value <= limit - 1;
     }
     return isnan(value) || isinf(value) || fabs(value) <= tni_dtype_largest(dtype);
 }
@@ -69,8 +88,9 @@ tn_status tni_check_number(tn_scalar value, tn_dtype dtype)
     if (dtype == TN_DTYPE_BOOL)
         return TN_OK;
     if (value.kind == TN_SCALAR_INT || value.kind == TN_SCALAR_BOOL) {
-        fits = tn_dtype_is_integral(dtype, false) ? !value.beyond && int_fits(value.v.i, dtype)
-                                                  : float_fits(tn_scalar_to_double(value), dtype);
+        fits = !tn_dtype_is_integral(dtype, false) ? float_fits(tn_scalar_to_double(value), dtype)
+               : value.beyond                      ? dtype == TN_DTYPE_U64
+                                                   : int_fits(value.v.i, dtype);
     } else {
         fits = float_fits(value.v.f, dtype);
         if (value.kind == TN_SCALAR_COMPLEX)

@@ -2,7 +2,10 @@
 /* tests/core/test_dtype.c: what is promised about dtypes, promotion, halves and scalars. */
 #include "harness/test.h"
 
+#include "tenon/dispatch.h"
+
 #include "core/dtype.h"
+#include "core/float8.h"
 #include "core/half.h"
 #include "core/scalar.h"
 #include "tenon/dispatch.h"
@@ -19,7 +22,9 @@ enum { NUM = sizeof all / sizeof *all };
 
 TEST(dtypes_have_the_references_numbers_sizes_and_names)
 {
-    EXPECT_EQ_INT(NUM, 12);
+    EXPECT_EQ_INT(NUM, 19);
+    EXPECT_EQ_INT(TN_DTYPE_F8E4M3, 24);
+    EXPECT_EQ_INT(TN_DTYPE_U64, 29);
     EXPECT_EQ_INT(TN_DTYPE_F32, 6);
     EXPECT_EQ_INT(TN_DTYPE_BF16, 15);
     EXPECT_EQ_INT(tn_dtype_size(TN_DTYPE_C128), 16);
@@ -95,6 +100,60 @@ TEST(promotion_is_the_references_table)
     }
     EXPECT_EQ_INT(tn_promote_types(TN_DTYPE_NONE, TN_DTYPE_F32), TN_DTYPE_NONE);
     EXPECT_EQ_INT(tn_promote_types(TN_DTYPE_F32, (tn_dtype)8), TN_DTYPE_NONE);
+}
+
+TEST(what_does_not_promote_is_named)
+{
+    EXPECT_FAIL(TN_INVALID,
+                "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+                "UInt16 and Int",
+                tni_promotion_refused(TN_DTYPE_U16, TN_DTYPE_I32));
+    EXPECT_FAIL(TN_INVALID, "Promotion for Float8 Types is not supported",
+                tni_promotion_refused(TN_DTYPE_F32, TN_DTYPE_F8E5M2));
+}
+
+TEST(float8_rounds_to_nearest_and_back_to_itself)
+{
+    static const tn_dtype kinds[] = {TN_DTYPE_F8E5M2, TN_DTYPE_F8E4M3, TN_DTYPE_F8E5M2UZ,
+                                     TN_DTYPE_F8E4M3UZ};
+    for (int k = 0; k < 4; k++) {
+        tni_float8 kind = tni_float8_of(kinds[k]);
+        test_note("%s", tn_dtype_name(kinds[k]));
+        for (int bits = 0; bits < 256; bits++) {
+            float value = tni_float8_to_float(&kind, (uint8_t)bits);
+            uint8_t back = tni_float8_from_float(&kind, value);
+            EXPECT(isnan(value) ? isnan(tni_float8_to_float(&kind, back)) : back == bits);
+        }
+        /* Halfway between two neighbours: the even one. */
+        for (int bits = 0; bits < kind.most; bits++) {
+            float low = tni_float8_to_float(&kind, (uint8_t)bits);
+            float high = tni_float8_to_float(&kind, (uint8_t)(bits + 1));
+            float half = low + (high - low) / 2;
+            EXPECT_EQ_INT(tni_float8_from_float(&kind, half), bits + (bits & 1));
+            EXPECT_EQ_INT(tni_float8_from_float(&kind, nextafterf(half, 0)), bits);
+            EXPECT_EQ_INT(tni_float8_from_float(&kind, nextafterf(half, INFINITY)), bits + 1);
+        }
+        EXPECT_EQ_INT(tni_float8_from_float(&kind, INFINITY), kind.overflow);
+        EXPECT(tni_float8_to_float(&kind, kind.most) == (float)tni_dtype_largest(kinds[k]));
+    }
+}
+
+TEST(a_number_beyond_int64_stays_itself)
+{
+    uint64_t big = UINT64_MAX - 1, back = 0;
+    tn_scalar s = tn_uint(big);
+    EXPECT(s.beyond == 1 && tn_uint(7).beyond == 0);
+    EXPECT(tn_scalar_to_double(s) == (double)big);
+    tni_scalar_store(s, TN_DTYPE_U64, &back);
+    EXPECT(back == big);
+    s = tni_scalar_load(TN_DTYPE_U64, &back);
+    EXPECT(s.beyond == 1 && (uint64_t)s.v.i == big);
+    tn_value v = tn_value_scalar(s);
+    tn_scalar again;
+    ASSERT_OK(tn_value_to_scalar(&v, &again));
+    EXPECT(again.beyond == 1 && again.v.i == s.v.i);
+    tni_scalar_store(tn_float(1e19), TN_DTYPE_U64, &back);
+    EXPECT(back == UINT64_C(10000000000000000000));
 }
 
 TEST(the_default_dtype_is_floating)

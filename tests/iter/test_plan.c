@@ -6,10 +6,10 @@
 #include "harness/test.h"
 #include "iter/iter.h"
 
-static const tni_pointwise_attr promote = {"op", TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS};
-static const tni_pointwise_attr to_float = {"op", TNI_PW_FLOAT, TNI_LAYOUT_OPERANDS};
-static const tni_pointwise_attr to_bool = {"op", TNI_PW_BOOL, TNI_LAYOUT_OPERANDS};
-static const tni_pointwise_attr same = {"op", TNI_PW_SAME, TNI_LAYOUT_OPERANDS};
+static const tni_pointwise_attr promote = {"op", TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS, 0, "op"};
+static const tni_pointwise_attr to_float = {"op", TNI_PW_FLOAT, TNI_LAYOUT_OPERANDS, 0, "op"};
+static const tni_pointwise_attr to_bool = {"op", TNI_PW_BOOL, TNI_LAYOUT_OPERANDS, 0, "op"};
+static const tni_pointwise_attr same = {"op", TNI_PW_SAME, TNI_LAYOUT_OPERANDS, 0, "op"};
 
 static tn_tensor *tensor(int ndim, const int64_t *sizes, const int64_t *strides, tn_dtype dtype,
                          tn_device device)

@@ -448,6 +448,7 @@ FINE = "  kernel CPU f\n}\n"
 HEAD = "op f(Tensor self) -> Tensor {\n"
 ERRORS = {
     # name of the test: text, then "line: message" of each error
+    "an unknown kind of dtypes that it takes": (HEAD + FINE[:-2] + "  takes some\n}\n", "3: want `takes KIND [\"kernel\"]`"),
     "an unknown line": (HEAD + FINE[:-2] + "  colour red\n}\n", "3: unknown line 'colour'"),
     "a line without content": (HEAD + "  kernel\n}\n", "2: 'kernel' says nothing"),
     "a line given twice": (HEAD + "  c f\n  c g\n" + FINE, "3: 'c' was given at line 2"),

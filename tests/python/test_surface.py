@@ -317,17 +317,15 @@ class ForPackages(unittest.TestCase):
     def test_rare_dtypes_have_names_and_limits_alone(self):
         import copy
         import pickle
-        small = tenon.float8_e4m3fn
-        self.assertEqual((str(small), small.itemsize, tenon.finfo(small).max, tenon.finfo(tenon.float8_e5m2).tiny),
-                         ("tenon.float8_e4m3fn", 1, 448.0, 2.0 ** -14))
-        self.assertTrue(small is copy.deepcopy(small) is pickle.loads(pickle.dumps(small)))
-        self.assertFalse(small == tenon.float32 or isinstance(small, tenon.dtype))
-        whole = tenon.uint16
-        self.assertEqual((whole.itemsize, whole.is_floating_point, tenon.iinfo(whole).max, tenon.iinfo(tenon.uint64).max),
-                         (2, False, 2 ** 16 - 1, 2 ** 64 - 1))
-        for dtype in small, whole:
+        rare = tenon.complex32
+        self.assertEqual((str(rare), rare.itemsize, tenon.finfo(rare).max), ("tenon.complex32", 4, 65504.0))
+        self.assertTrue(rare is copy.deepcopy(rare) is pickle.loads(pickle.dumps(rare)))
+        self.assertFalse(rare == tenon.float32 or isinstance(rare, tenon.dtype))
+        for dtype in rare, tenon.float8_e8m0fnu, tenon.quint8:
             with self.assertRaisesRegex(TypeError, "dtype"):
                 tenon.zeros(2, dtype=dtype)
+        self.assertEqual((tenon.finfo(tenon.float8_e4m3fn).max, tenon.finfo(tenon.float8_e5m2).tiny), (448.0, 2.0 ** -14))
+        self.assertEqual((tenon.iinfo(tenon.uint16).max, tenon.iinfo(tenon.uint64).max), (2 ** 16 - 1, 2 ** 64 - 1))
 
     def test_collectives_and_placements_of_one_process(self):
         from tenon.distributed import _functional_collectives as collectives

@@ -83,6 +83,11 @@ def input_list(op, skip):
     return [line], "inputs, %d" % len(tensors)
 
 
+def takes(family):
+    """Of the limited dtypes: which it takes, as bits."""
+    return " | ".join("TNI_PW_" + kind for kind in family.takes) or "0"
+
+
 def structured(op, compute):
     family = op.family
     n = len(op.outs)
@@ -122,6 +127,8 @@ def structured(op, compute):
         else:
             finish = ["return TN_OK;"]
     body.append(call("TN_TRY(tni_shape_%s(" % family.fn, ["g"] + shape_args(op), "));"))
+    if any(param == ("tn_dtype", "dtype") for arg in family.base.args for param in arg.params):
+        body.append(call("TN_TRY(tni_check_limited(", ["g[0].dtype", takes(family), literal(family.label)], "));"))
     body += prepare
     if compute:
         body.append(call("TN_TRY(tni_cpu_%s(" % family.cpu, shape_args(op) + results, "));"))
@@ -137,7 +144,8 @@ def pointwise(op, compute):
                 for name in family.operands]
     body = [UNUSED,
             "static const tni_pointwise_attr attr = {%s};" % ", ".join(
-                [op_label(op), RULES[family.rule]] + [LAYOUTS[family.layout]]),
+                [op_label(op), RULES[family.rule], LAYOUTS[family.layout], takes(family),
+                 literal(family.dtypes[1] if family.dtypes else family.label)]),
             wrapped("const tni_operand operands[] = {", operands, "};", 4),
             "tni_iter it;"]
     if not compute and not family.check:
@@ -152,7 +160,8 @@ def pointwise(op, compute):
     if family.dtypes:
         kind, label = family.dtypes
         body.append(call("TN_TRY(tni_check_dtypes(", ["operands", "%d" % len(operands), RULES[family.rule],
-                                                      DTYPES[kind], literal(label)], "));"))
+                                                      " | ".join([DTYPES[kind]] + ["TNI_PW_" + k for k in family.takes]),
+                                                      literal(label)], "));"))
     given, mode, out = "NULL", "TNI_ITER_NEW", "out"
     if op.role != "function":
         given, out = op.outs[0].arg.name, "NULL"

@@ -25,6 +25,7 @@ def flags(op):
         found.append("TNI_OP_COMPOSITE")
     if op.family.kind == "pointwise":
         found.append("TNI_OP_POINTWISE")
+    found += ["TNI_OP_TAKES_" + kind for kind in op.family.takes]
     return " | ".join(found) or "0"
 
 
@@ -38,12 +39,13 @@ def op_table_c(model):
             "        .c_name = %s,\n"
             "        .doc = %s,\n"
             "        .tags = %s,\n"
+            "        .label = %s,\n"
             "        .file = %s,\n"
             "        .line = %d,\n"
             "        .flags = %s,\n"
             "    },\n" % (op.id, literal(op.schema.full), literal(str(op.schema)),
                           literal("tn_" + op.c_name), literal_lines(op.family.doc, 15),
-                          literal(" ".join(op.family.tags)), literal(op.where[0]), op.where[1], flags(op)))
+                          literal(" ".join(op.family.tags)), literal(op.family.label), literal(op.where[0]), op.where[1], flags(op)))
     return (banner(model, "The built-in operators as data.", "op") + includes("op/def.h", "gen/op_ids.h")
             + "/* One row more than there are, so that a build without operators has an array too. */\n"
             + "const tni_op_def tni_op_defs[TNI_NUM_BUILTIN_OPS + 1] = {\n%s};\n" % "".join(rows))

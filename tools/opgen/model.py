@@ -13,7 +13,7 @@ from parse import unquote
 from problems import Problem
 
 ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
-        "layout", "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "node", "python", "result")
+        "layout", "takes", "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "node", "python", "result")
 MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
@@ -23,6 +23,9 @@ LAYOUTS = {"operands": "TNI_LAYOUT_OPERANDS", "tensors": "TNI_LAYOUT_TENSORS", "
 # Which dtypes an elementwise operator computes in.
 DTYPES = {"float": "TNI_PW_FLOATS", "inexact": "TNI_PW_INEXACT", "real": "TNI_PW_REALS", "ordered": "TNI_PW_ORDERED",
           "integer": "TNI_PW_INTEGERS", "bits": "TNI_PW_BITS", "number": "TNI_PW_NUMBERS"}
+# Of the dtypes that most operators refuse: which an operator takes.
+TAKES = {"any": ("UNSIGNED", "FLOAT8"), "unsigned": ("UNSIGNED",), "float8": ("FLOAT8",), "none": ()}
+TAKES_LINE = re.compile(r'(\w+)(?:\s+("(?:[^"\\]|\\.)*"))?$')
 AUTOCAST = ("lower", "float32", "promote")
 KINDS = ("shape", "pointwise", "view", "composite", "alias")
 NAME = re.compile(r"[A-Za-z_]\w*$")
@@ -108,6 +111,7 @@ class Family:
         self.kind = None  # "shape", "pointwise", "view", "composite", "alias" or "kernel"
         self.fn = self.cpu = self.check = None
         self.rule, self.operands, self.dtypes, self.layout = "promote", [], None, "operands"
+        self.takes, self.label = (), None  # of the limited dtypes, and the name in the text that refuses the others
         self.autograd = True
         self.autocast = None  # one of AUTOCAST
         self.dtype_of_written = False
@@ -211,6 +215,18 @@ class Builder:
         family.doc = "\n".join(unquote(line.rest, line.where) for line in declaration.all("doc"))
         tags = declaration.one("tags")
         family.tags = tags.rest.split() if tags else []
+        takes = declaration.one("takes")
+        match = TAKES_LINE.match(takes.rest) if takes else None
+        if takes and (not match or match.group(1) not in TAKES):
+            self.fail(takes.where, 'want `takes KIND ["kernel"]`; kinds are: %s' % " ".join(TAKES))
+        name = schema.name
+        family.label = (name[:-1] if name.endswith("_") else name) + "_cpu"
+        if match:
+            family.takes = TAKES[match.group(1)]
+            if match.group(2):
+                family.label = unquote(match.group(2), takes.where)
+        elif declaration.one("view"):
+            family.takes = TAKES["any"]
         for line in declaration.all("sample"):
             family.samples.append((line.where, "OK", "", line.rest))
         for line in declaration.all("error"):
