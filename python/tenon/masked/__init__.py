@@ -142,3 +142,10 @@ def softmin(input, dim, *, dtype=None, mask=None):
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     x = _filled(_typed(input, dtype), mask, 0)
     return x / norm(x, ord, dim, keepdim=True).clamp(min=eps)
+
+
+def __getattr__(name):
+    if name in ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"):
+        from tenon.masked import maskedtensor
+        return getattr(maskedtensor, name)
+    raise AttributeError("module 'torch.masked' has no attribute '%s'" % name)

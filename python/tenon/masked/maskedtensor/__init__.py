@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+"""Tensors of which a mask says what counts."""
+from .core import MaskedTensor, is_masked_tensor
+from .creation import as_masked_tensor, masked_tensor
+
+__all__ = ["MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"]

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Where PyTorch keeps the class of nested tensors."""

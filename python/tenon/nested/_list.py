@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""The strided layout of nested tensors: a list of tensors of one number of dimensions. Any operator on it is the operator on
+each of the list."""
+import tenon
+from tenon import _C
+
+
+class ListTensor(tenon.Tensor):
+    """What ``tenon.nested.nested_tensor`` makes."""
+
+    is_nested = True
+    layout = tenon.strided
+
+    @staticmethod
+    def _of(parts):
+        parts = list(parts)
+        first = parts[0] if parts else tenon.empty(0)
+        sizes = [max((p.shape[d] for p in parts), default=0) for d in range(first.dim())] if parts else []
+        made = tenon.Tensor._make_wrapper_subclass(ListTensor, (len(parts), *sizes), dtype=first.dtype, device=first.device)
+        made._parts = parts
+        return made
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name, kwargs = getattr(func, "__name__", ""), kwargs or {}
+        if name in FUNCTIONS:
+            return FUNCTIONS[name](*args, **kwargs)
+        if name in ("softmax", "log_softmax", "transpose", "sum", "unsqueeze", "squeeze", "mean"):
+            return _along(func, *args, **kwargs)
+        if name.startswith("__get") or name in ("dim", "is_floating_point", "is_complex", "__hash__", "__repr__"):
+            with _C.DisableTorchFunctionSubclass():
+                return func(*args, **kwargs)
+        return _each(func, args, kwargs)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        if func._opname in FUNCTIONS:
+            return FUNCTIONS[func._opname](*args, **(kwargs or {}))
+        return _each(func, args, kwargs or {})
+
+    requires_grad = property(lambda self: any(p.requires_grad for p in self._parts))
+    is_leaf = property(lambda self: all(p.is_leaf for p in self._parts))
+    grad_fn = property(lambda self: next((p.grad_fn for p in self._parts if p.grad_fn is not None), None))
+
+    def requires_grad_(self, requires_grad=True):
+        for p in self._parts:
+            p.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self):
+        grads = [p.grad for p in self._parts]
+        return None if None in [g if g is None else 0 for g in grads] else ListTensor._of(grads)
+
+    @property
+    def shape(self):
+        raise RuntimeError("Internal error: NestedTensorImpl doesn't support sizes. Please file an issue.")
+
+    def size(self, dim=None):
+        if dim is None:
+            return self.shape
+        sizes = {p.shape[dim - 1 if dim > 0 else dim] for p in self._parts} if dim % self.dim() else {len(self._parts)}
+        if len(sizes) != 1:
+            raise RuntimeError("Given dimension %d is irregular and does not have a size." % dim)
+        return sizes.pop()
+
+    def numel(self):
+        return sum(p.numel() for p in self._parts)
+
+    def __len__(self):
+        return len(self._parts)
+
+    def __iter__(self):
+        return iter(self._parts)
+
+    def values(self):
+        return tenon.cat([p.flatten() for p in self._parts])
+
+    def is_contiguous(self, memory_format=None):
+        return all(p.is_contiguous() for p in self._parts)
+
+    def to_padded_tensor(self, padding, output_size=None):
+        return _padded(self, padding, output_size)
+
+    def __repr__(self, *, tensor_contents=None):
+        def indented(p):
+            return "\n".join("  " + line for line in repr(p).split("\n"))
+        tail = ", requires_grad=True" if self.requires_grad and self.grad_fn is None else ""
+        return "nested_tensor([\n%s\n]%s)" % (",\n".join(indented(p) for p in self._parts), tail)
+
+    __hash__ = tenon.Tensor.__hash__
+
+    def __reduce_ex__(self, protocol):
+        return ListTensor._of, (self._parts,)
+
+
+def _each(func, args, kwargs):
+    found = [a for a in [*args, *kwargs.values()] if isinstance(a, ListTensor)]
+    if not found:
+        raise NotImplementedError("%s: not supported for lists of nested tensors" % func)
+    if any(len(a._parts) != len(found[0]._parts) for a in found):
+        raise RuntimeError("Expected both nested tensors to have the same number of constituents")
+
+    def pick(a, i):
+        return a._parts[i] if isinstance(a, ListTensor) else a
+    outs = [func(*[pick(a, i) for a in args], **{k: pick(a, i) for k, a in kwargs.items()}) for i in range(len(found[0]))]
+    return ListTensor._of(outs) if outs and isinstance(outs[0], tenon.Tensor) else outs
+
+
+def _along(func, x, *dims, **kwargs):
+    """Dimensions are those of the whole: that of the batch is no part's."""
+    def inner(d):
+        if isinstance(d, bool) or not isinstance(d, int):
+            return d
+        if d % x.dim() == 0:
+            raise RuntimeError("%s: not supported for nested tensors on dim 0" % func.__name__)
+        return d - 1 if d > 0 else d
+    kwargs = {k: inner(v) if k in ("dim", "dim0", "dim1") else v for k, v in kwargs.items() if k != "_stacklevel"}
+    return _each(func, [x, *[inner(d) for d in dims]], kwargs)
+
+
+def _padded(x, padding, output_size=None):
+    sizes = list(output_size)[1:] if output_size is not None else [max(p.shape[d] for p in x._parts)
+                                                                  for d in range(x._parts[0].dim())]
+    rows = []
+    for p in x._parts:
+        room = []
+        for d in reversed(range(p.dim())):
+            room += [0, sizes[d] - p.shape[d]]
+        rows.append(tenon.nn.functional.pad(p, room, value=padding))
+    return tenon.stack(rows)
+
+
+def _getitem(x, index):
+    if isinstance(index, tuple):
+        return x._parts[index[0]][index[1:]]
+    return x._parts[index]
+
+
+FUNCTIONS = {
+    "unbind": lambda x, dim=0: tuple(x._parts), "to_padded_tensor": _padded, "__getitem__": _getitem,
+    "select": lambda x, dim, index: x._parts[index],
+}

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""Writes ragged.json, for test_ragged.py: what PyTorch says about nested and masked tensors.
+
+usage: python make_ragged.py    (PyTorch 2.11)
+"""
+import json
+import os
+import sys
+import warnings
+
+import torch
+import torch.masked
+
+warnings.simplefilter("ignore")
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(FOLDER))
+from ragged_cases import results  # noqa: E402
+
+with open(os.path.join(FOLDER, "ragged.json"), "w") as file:
+    file.write("[\n%s\n]\n" % ",\n".join(json.dumps(row) for row in results(torch, torch.masked)))

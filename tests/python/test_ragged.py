@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Nested and masked tensors: what PyTorch says about each expression of ragged_cases.py, and what goes beyond it."""
+import copy
+import json
+import os
+import pickle
+import unittest
+
+import harness
+import tenon
+import tenon.masked
+from ragged_cases import results
+from tenon.nn import functional as F
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
+
+
+def nested(*lengths, **options):
+    parts = [tenon.arange(n * 2.0).reshape(n, 2) for n in lengths]
+    return tenon.nested.nested_tensor(parts, layout=tenon.jagged, **options)
+
+
+class Expressions(unittest.TestCase):
+    def test_each_gives_what_pytorch_gives(self):
+        with open(os.path.join(GOLDEN, "ragged.json")) as file:
+            wanted = json.load(file)
+        got = list(results(tenon, tenon.masked))
+        self.assertEqual(len(got), len(wanted))
+        for ours, theirs in zip(got, wanted):
+            with self.subTest(expression=theirs[0]):
+                self.assertEqual(list(ours), theirs)
+
+
+class Nested(unittest.TestCase):
+    def test_gradients_along_the_ragged_dimension_are_those_of_each_part(self):
+        values = tenon.arange(10.0).reshape(5, 2).requires_grad_()
+        n = tenon.nested.nested_tensor_from_jagged(values, tenon.tensor([0, 2, 5]))
+        (F.softmax(n, 1).values() * tenon.arange(10.0).reshape(5, 2)).sum().backward()
+        parts = tenon.arange(10.0).reshape(5, 2).requires_grad_()
+        whole = tenon.cat([F.softmax(p, 0) for p in (parts[:2], parts[2:])])
+        (whole * tenon.arange(10.0).reshape(5, 2)).sum().backward()
+        self.assertTrue(tenon.allclose(values.grad, parts.grad))
+
+    def test_attention_of_a_batch_is_that_of_each(self):
+        for causal in (False, True):
+            q = nested(3, 1, 4).sin().unflatten(-1, [2, 1]).transpose(1, 2)
+            out = F.scaled_dot_product_attention(q, q, q, is_causal=causal)
+            for o, p in zip(out.unbind(), q.unbind()):
+                self.assertTrue(tenon.allclose(o, F.scaled_dot_product_attention(p[None], p[None], p[None],
+                                                                                 is_causal=causal)[0]))
+
+    def test_sizes_that_scripts_read_can_be_given_back(self):
+        n = nested(2, 3)
+        self.assertEqual(n.view(n.size(0), n.size(1), 1, 2).shape, (2, n.size(1), 1, 2))
+        self.assertNotEqual(n.size(1), nested(2, 3).size(1))
+        with self.assertRaises(RuntimeError):
+            n.view(2, nested(2, 3).size(1), 2)
+
+    def test_a_layer_trains_on_it(self):
+        layer = tenon.nn.Sequential(tenon.nn.Linear(2, 4), tenon.nn.LayerNorm(4), tenon.nn.GELU(), tenon.nn.Linear(4, 1))
+        optimizer = tenon.optim.SGD(layer.parameters(), lr=0.05)
+        n, losses = nested(2, 5, 1), []
+        for step in range(20):
+            loss = (layer(n).to_padded_tensor(0.0).sum(1) - 1).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        self.assertLess(losses[-1], losses[0])
+
+    def test_copies_and_pickles_have_the_same_parts(self):
+        n = nested(2, 3)
+        for m in (copy.deepcopy(n), pickle.loads(pickle.dumps(n)), n.clone()):
+            self.assertEqual([p.tolist() for p in m.unbind()], [p.tolist() for p in n.unbind()])
+        self.assertEqual([p.tolist() for p in pickle.loads(pickle.dumps(tenon.nested.nested_tensor([tenon.ones(1)])))], [[1.0]])
+
+    def test_what_has_no_meaning_is_refused(self):
+        n = nested(2, 3)
+        for call in (lambda: n @ n, lambda: tenon.fft.fft(n), lambda: n[:, 0], lambda: n.stride(), lambda: n.cumsum(1),
+                     lambda: tenon.nested.nested_tensor(3), lambda: tenon.nested.nested_tensor_from_jagged(n.values()),
+                     lambda: tenon.nested.nested_tensor([tenon.ones(2, 3), tenon.ones(1, 2)], layout=tenon.jagged)):
+            with self.assertRaises((RuntimeError, TypeError, NotImplementedError)):
+                call()
+
+
+class Masked(unittest.TestCase):
+    def test_gradients_of_what_does_not_count_are_0(self):
+        x, mask = tenon.tensor([1.0, 2.0, 3.0], requires_grad=True), tenon.tensor([True, False, True])
+        y = tenon.masked.as_masked_tensor(x, mask)
+        (y * y).sum().backward()
+        self.assertEqual(x.grad.tolist(), [2.0, 0.0, 6.0])
+
+    def test_a_mean_of_nothing_does_not_count(self):
+        x = tenon.masked.masked_tensor(tenon.ones(2, 2), tenon.tensor([[True, True], [False, False]]))
+        self.assertEqual(x.mean(1).get_mask().tolist(), [True, False])
+        self.assertEqual(x.mean(1).to_tensor(-1.0).tolist(), [1.0, -1.0])
+
+    def test_pickles_keep_both_parts(self):
+        x = pickle.loads(pickle.dumps(tenon.masked.masked_tensor(tenon.ones(2), tenon.tensor([True, False]))))
+        self.assertEqual((x.get_data().tolist(), x.get_mask().tolist()), ([1.0, 1.0], [True, False]))
+
+
+if __name__ == "__main__":
+    harness.main()
