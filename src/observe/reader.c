@@ -18,10 +18,22 @@ typedef struct source {
     uint64_t nbytes;
 } source;
 
-/* True when all of it could be read. */
-static bool get(const source *s, uint64_t at, void *to, size_t n)
+/* Whether the file goes that far. The program may just have made it longer: it does so before it
+ * writes what lies there. */
+static bool reaches(source *s, uint64_t at, uint64_t n)
 {
-    if (at > s->nbytes || n > s->nbytes - at)
+    struct stat st;
+    if (at <= s->nbytes && n <= s->nbytes - at)
+        return true;
+    if (fstat(s->fd, &st) == 0 && st.st_size > 0)
+        s->nbytes = (uint64_t)st.st_size;
+    return at <= s->nbytes && n <= s->nbytes - at;
+}
+
+/* True when all of it could be read. */
+static bool get(source *s, uint64_t at, void *to, size_t n)
+{
+    if (!reaches(s, at, n))
         return false;
     char *p = to;
     while (n) {
@@ -85,21 +97,24 @@ static void end_text(char *text, size_t n)
 /* ---- names ---- */
 
 /* As much as there is: a file may have been cut. */
-static uint64_t available(const source *s, uint64_t at, uint64_t wanted)
+static uint64_t available(source *s, uint64_t at, uint64_t wanted)
 {
-    return at >= s->nbytes ? 0 : wanted < s->nbytes - at ? wanted : s->nbytes - at;
+    if (reaches(s, at, wanted))
+        return wanted;
+    return at >= s->nbytes ? 0 : s->nbytes - at;
 }
 
-static tn_status read_names(const source *s, tni_seen *seen)
+static tn_status read_names(source *s, tni_seen *seen)
 {
     const tni_flight_header *h = &seen->head;
     uint32_t n = h->n_names < TNI_FLIGHT_NAMES ? h->n_names : TNI_FLIGHT_NAMES;
     uint64_t fits = available(s, h->names_at, n * sizeof *seen->names) / sizeof *seen->names;
-    seen->damaged |= fits < h->n_names;
+    seen->lost_names |= fits < h->n_names;
     n = (uint32_t)fits;
     uint32_t nbytes = h->text_nbytes < TNI_FLIGHT_TEXT ? h->text_nbytes : TNI_FLIGHT_TEXT;
     uint32_t text_fits = (uint32_t)available(s, h->text_at, nbytes);
-    seen->damaged |= text_fits < h->text_nbytes;
+    seen->lost_names |= text_fits < h->text_nbytes;
+    seen->damaged |= seen->lost_names;
     seen->names = tni_alloc(n * sizeof *seen->names);
     seen->text = tni_alloc((size_t)text_fits + 1);
     TN_CHECK(seen->names && seen->text, TN_NOMEM, "cannot allocate the names of a record");
@@ -145,7 +160,7 @@ static uint64_t slot_at(const tni_flight_thread *t, uint64_t i)
     return t->slots_at + i * sizeof(tni_flight_frame);
 }
 
-static bool is_live(const source *s, const tni_flight_thread *t, uint64_t slot)
+static bool is_live(source *s, const tni_flight_thread *t, uint64_t slot)
 {
     uint8_t stage = 0;
     return get(s, slot_at(t, slot) + offsetof(tni_flight_frame, stage), &stage, 1) &&
@@ -153,7 +168,7 @@ static bool is_live(const source *s, const tni_flight_thread *t, uint64_t slot)
 }
 
 /* How many frames are live: they are those before the first that is not. */
-static uint32_t find_depth(const source *s, const tni_flight_thread *t, uint64_t base)
+static uint32_t find_depth(source *s, const tni_flight_thread *t, uint64_t base)
 {
     uint32_t most = t->limit < MOST_DEPTH ? t->limit : MOST_DEPTH;
     if (most == 0 || !is_live(s, t, base))
@@ -174,7 +189,7 @@ static uint32_t find_depth(const source *s, const tni_flight_thread *t, uint64_t
 }
 
 /* The frames from slot @p first on. Nothing is missing when there are none. */
-static void copy_last(const source *s, tni_seen_thread *t, uint64_t first)
+static void copy_last(source *s, tni_seen_thread *t, uint64_t first)
 {
     const tni_flight_thread *b = &t->block;
     uint64_t end = b->slots_nbytes / sizeof *t->last;
@@ -183,17 +198,23 @@ static void copy_last(const source *s, tni_seen_thread *t, uint64_t first)
         t->n_last++;
 }
 
-static bool copy_thread(const source *s, uint64_t at, tni_seen_thread *t)
+static bool copy_thread(source *s, uint64_t at, tni_seen_thread *t)
 {
     if (!get(s, at, &t->block, sizeof t->block))
         return false;
     t->depth = t->n_frames = t->n_recent = t->n_last = 0;
+    t->cut = false;
     memset(t->frames, 0, (TNI_SEEN_OUTER + TNI_SEEN_INNER + TNI_SEEN_RECENT) * sizeof *t->frames);
     const tni_flight_thread *b = &t->block;
-    if (!b->limit || b->slots_nbytes > s->nbytes || b->slots_at > s->nbytes)
-        return true; /* a thread that has not dispatched, or nothing to be trusted */
+    if (!b->limit)
+        return true; /* a thread that has not dispatched */
+    t->cut = !reaches(s, b->slots_at, 0) || !reaches(s, b->slots_nbytes, 0);
+    if (t->cut)
+        return true; /* or nothing to be trusted */
     uint64_t base = b->calls % TNI_FLIGHT_RING;
     t->depth = find_depth(s, b, base);
+    t->cut = t->depth < b->limit && t->depth < MOST_DEPTH &&
+             !reaches(s, slot_at(b, base + t->depth), sizeof *t->frames);
     bool whole = t->depth <= TNI_SEEN_OUTER + TNI_SEEN_INNER;
     uint32_t outer = whole ? t->depth : TNI_SEEN_OUTER, inner = whole ? 0 : TNI_SEEN_INNER;
     if (!get(s, slot_at(b, base), t->frames, outer * sizeof *t->frames) ||
@@ -254,7 +275,7 @@ static tni_flight_frame *room_for_frames(void)
 }
 
 /* Copy until two copies agree. A thread that never stands still is told from the last copy. */
-static tn_status read_thread(const source *s, uint64_t at, tni_seen *seen, tni_seen_thread *spare)
+static tn_status read_thread(source *s, uint64_t at, tni_seen *seen, tni_seen_thread *spare)
 {
     tni_seen_thread *t = &seen->threads[seen->n_threads];
     memset(t, 0, sizeof *t);
@@ -281,11 +302,12 @@ static tn_status read_thread(const source *s, uint64_t at, tni_seen *seen, tni_s
     }
     t->torn = !agree;
     clean(t);
+    seen->n_cut += t->cut;
     seen->n_threads++;
     return TN_OK;
 }
 
-static tn_status read_threads(const source *s, tni_seen *seen)
+static tn_status read_threads(source *s, tni_seen *seen)
 {
     uint32_t n = seen->head.n_threads;
     seen->damaged |= n > TNI_FLIGHT_THREADS;
@@ -300,24 +322,21 @@ static tn_status read_threads(const source *s, tni_seen *seen)
         if (i % 64 == 0) {
             uint32_t some = n - i < 64 ? n - i : 64;
             if (!get(s, seen->head.threads_at + i * sizeof *at, at, some * sizeof *at)) {
-                seen->damaged = true;
+                seen->n_lost += n - i;
                 break;
             }
         }
         st = read_thread(s, at[i % 64], seen, &spare);
     }
     tni_free(spare.frames);
-    seen->damaged |= seen->n_lost > 0;
+    seen->damaged |= seen->n_lost > 0 || seen->n_cut > 0;
     return st;
 }
 
 tn_status tni_seen_read(int fd, bool with_names, tni_seen *out)
 {
     memset(out, 0, sizeof *out);
-    struct stat st;
     source s = {fd, 0};
-    if (fstat(fd, &st) == 0 && st.st_size > 0)
-        s.nbytes = (uint64_t)st.st_size;
     tni_flight_header *h = &out->head;
     TN_CHECK(get(&s, 0, h, sizeof *h), TN_INVALID, "it is too short to be a record");
     TN_CHECK(memcmp(h->magic, TNI_FLIGHT_MAGIC, sizeof h->magic) == 0, TN_INVALID,
@@ -329,7 +348,8 @@ tn_status tni_seen_read(int fd, bool with_names, tni_seen *out)
     end_text(h->library, sizeof h->library);
     for (int i = 0; i < 16; i++)
         end_text(h->backends[i], sizeof h->backends[i]);
-    out->damaged = h->nbytes > s.nbytes;
+    out->damaged = !reaches(&s, 0, h->nbytes);
+    out->nbytes = s.nbytes;
     tn_status status = with_names ? read_names(&s, out) : TN_OK;
     if (status == TN_OK)
         status = read_threads(&s, out);
@@ -381,6 +401,8 @@ static tn_status merge(tni_seen *to, tni_seen *from)
     to->threads = threads;
     to->n_threads = n_threads;
     to->n_lost += from->n_lost;
+    to->n_cut += from->n_cut;
+    to->lost_names |= from->lost_names;
     to->head.n_unplaced += from->head.n_unplaced;
     to->head.ended_calls += from->head.ended_calls;
     to->damaged |= from->damaged;

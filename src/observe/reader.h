@@ -69,6 +69,7 @@ typedef struct tni_seen_thread {
     tni_flight_frame last[TNI_SEEN_LAST];
     uint32_t n_last;
     uint32_t copy; /* of the library, from 0 */
+    bool cut;      /* its calls, or the inner ones, are in a part of the file that is missing */
     bool torn;     /* it never stood still while it was copied */
     /* What the system says; of a live process alone. */
     bool alive;
@@ -100,6 +101,9 @@ typedef struct tni_seen {
     uint32_t n_copies; /* of the library that are told of */
     uint32_t n_unread; /* that are not */
     uint32_t n_lost;   /* threads that could not be read */
+    uint32_t n_cut;    /* threads that are here without their calls, or the inner ones */
+    bool lost_names;   /* some names are missing */
+    uint64_t nbytes;   /* of the file; the header says how many there were */
     bool damaged;      /* something did not fit: what could be read is here */
     uint64_t now;      /* of the writer's clock; 0: not known */
     bool in_use;       /* a file that its program still writes */

@@ -63,9 +63,10 @@ static void add_head(tni_str *s, const tni_seen *seen)
     if (h->n_unplaced)
         tni_str_addf(s, "%u more threads found no room in the record: they are not told of\n",
                      h->n_unplaced);
-    if (seen->damaged)
-        tni_str_addf(s, "the record is cut or damaged: this is what could be read%s\n",
-                     seen->n_lost ? "; some threads could not" : "");
+    if (seen->damaged) {
+        tni_add_missing(s, seen);
+        tni_str_add(s, "; this is what could be read\n");
+    }
 }
 
 static void add_thread_line(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
@@ -248,7 +249,10 @@ static void add_frames(tni_str *s, const tni_seen *seen, const tni_seen_thread *
         add_frame(s, seen, t, i, i >= TNI_SEEN_OUTER ? i + skipped : i);
     }
     add_last(s, seen, t);
-    if (!t->depth && t->block.limit)
+    if (t->cut)
+        tni_str_addf(s, "  %s missing: the record is cut\n",
+                     t->depth ? "what it calls there is" : "its calls are");
+    else if (!t->depth && t->block.limit)
         tni_str_addf(s, "  in no operator, after %llu outermost calls\n",
                      (unsigned long long)t->block.calls);
     if (t->n_recent == 0)

@@ -163,7 +163,13 @@ static void judge_idle(const tni_seen *seen, tni_verdict *v)
 {
     char room[24];
     const tni_flight_frame *last = last_call(seen);
-    tni_str_add(&v->text, "idle: no thread is in an operator");
+    if (seen->nobody_wakes) {
+        v->kind = TNI_VERDICT_DEADLOCK;
+        tni_str_add(&v->text, "deadlock: all threads sleep, none is left that could wake another, "
+                              "only a signal could");
+    }
+    tni_str_add(&v->text, seen->nobody_wakes ? "; no thread is in an operator"
+                                             : "idle: no thread is in an operator");
     if (seen->head.n_unplaced)
         tni_str_addf(&v->text, " of the %u that have a place in the record (%u more have none)",
                      seen->n_threads, seen->head.n_unplaced);
@@ -177,9 +183,6 @@ static void judge_idle(const tni_seen *seen, tni_verdict *v)
     }
     const tni_seen_child *child = seen->n_children ? &seen->children[0] : NULL;
     tni_add_others(&v->text, seen, "; there are also ");
-    if (seen->nobody_wakes)
-        tni_str_add(&v->text, "; all threads sleep, none is left that could wake another, only a "
-                              "signal could");
     if (tni_add_lonely_fork(v, seen))
         return;
     if (child && child->has_record)
@@ -247,13 +250,21 @@ void tni_judge(const tni_seen *seen, bool two_looks, tni_verdict *out)
         if (!seen->pid && !seen->in_use && seen->head.ended != 1 && out->text.n)
             tni_str_add(&out->text, seen->head.ended == 2 ? "; the watchdog ended the program there"
                                                           : "; that is where the record stops");
+    } else if (!seen->pid && (seen->n_lost || seen->n_cut)) {
+        out->kind = TNI_VERDICT_CUT; /* nobody knows what they did */
+        tni_add_missing(&out->text, seen);
+        tni_str_add(&out->next, "take a whole copy: tn_recorder_save writes one, and the file of "
+                                "TENON_RECORD can be read where it is");
         return;
-    }
-    if (!seen->pid && seen->head.ended) {
+    } else if (!seen->pid && seen->head.ended) {
         out->kind = TNI_VERDICT_ENDED;
         tni_str_add(&out->text, "the program came to its end, no call was open");
         tni_str_add(&out->next, "nothing: the recent calls of each thread are below");
     } else {
         judge_idle(seen, out);
+    }
+    if (!seen->pid && seen->damaged && out->text.n) {
+        tni_str_add(&out->text, "; ");
+        tni_add_missing(&out->text, seen);
     }
 }

@@ -26,7 +26,8 @@
     X(PROGRESS, "progress")       /* calls come and go */                                     \
     X(STARVED, "starved")         /* could go on, and gets no processor */                    \
     X(BETWEEN, "between")         /* busy, but not in an operator */                          \
-    X(IDLE, "idle")
+    X(IDLE, "idle")                                                                           \
+    X(CUT, "cut") /* what a thread did is in a part of the record that is missing */
 
 typedef enum tni_verdict_kind {
 #define X(name, text) TNI_VERDICT_##name,
@@ -45,6 +46,8 @@ typedef struct tni_verdict {
 /* @p two_looks: moved and cpu are filled in. */
 void tni_judge(const tni_seen *seen, bool two_looks, tni_verdict *out);
 void tni_verdict_clear(tni_verdict *verdict);
+/* What is missing of a record that is cut or damaged: "the record is cut (…): …". */
+void tni_add_missing(tni_str *s, const tni_seen *seen);
 /* After two looks: a thread seems to hang, and what it is in began less than @p ns ago, or nobody
  * knows when. Only another look tells it from one that is slow. */
 bool tni_must_look_again(const tni_seen *seen, uint64_t ns);

@@ -21,6 +21,30 @@ static const char *const stages[TNI_STAGE_LIMIT] = {
     [TNI_STAGE_MISSING] = "reporting a missing kernel",
 };
 
+void tni_add_missing(tni_str *s, const tni_seen *seen)
+{
+    const char *before = ": ";
+    if (seen->head.nbytes > seen->nbytes)
+        tni_str_addf(s, "the record is cut (%llu of its %llu bytes are here)",
+                     (unsigned long long)seen->nbytes, (unsigned long long)seen->head.nbytes);
+    else
+        tni_str_add(s, "the record is damaged");
+    if (seen->n_lost) {
+        tni_str_addf(s, "%s%u thread%s could not be read", before, seen->n_lost,
+                     seen->n_lost == 1 ? "" : "s");
+        before = ", ";
+    }
+    if (seen->n_cut) {
+        tni_str_addf(s, "%sthe calls of %u thread%s are missing", before, seen->n_cut,
+                     seen->n_cut == 1 ? "" : "s");
+        before = ", ";
+    }
+    if (seen->lost_names)
+        tni_str_addf(s, "%snames are missing", before);
+    else if (before[0] == ':')
+        tni_str_add(s, ", nothing is missing that was in use");
+}
+
 const char *tni_stage_name(unsigned stage)
 {
     return stage < TNI_STAGE_LIMIT ? stages[stage] : "in an unknown stage";

@@ -402,15 +402,27 @@ TEST(a_cut_record_is_reported_as_far_as_it_goes)
 {
     tn_tensor *x = ones();
     size_t nbytes;
-    int fd = saved_record(&nbytes);
+    int fd = saved_record(&nbytes), ncut = 0;
     for (size_t n = nbytes; n > 512; n -= n / 5) {
         ASSERT(ftruncate(fd, (off_t)n) == 0);
         tni_seen seen;
         ASSERT_OK(tni_seen_read(fd, true, &seen));
         EXPECT(n == nbytes || seen.damaged);
+        tni_verdict verdict;
+        tni_judge(&seen, false, &verdict);
+        const char *text = tni_str_get(&verdict.text);
+        test_note("%zu bytes, %s: %s", n, tni_verdict_name(verdict.kind), text);
+        if (n < nbytes)
+            EXPECT_CONTAINS(text, "the record is cut (");
+        bool has_calls = seen.n_threads && seen.threads[0].n_recent > 0;
+        EXPECT((verdict.kind == TNI_VERDICT_CUT) == !has_calls);
+        EXPECT(strstr(text, "idle") == NULL || has_calls);
+        ncut += verdict.kind == TNI_VERDICT_CUT;
+        tni_verdict_clear(&verdict);
         tni_seen_clear(&seen);
         report_all(fd);
     }
+    EXPECT(ncut > 0);
     close(fd);
     tn_tensor_unref(x);
 }
