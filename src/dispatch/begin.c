@@ -50,9 +50,7 @@ static inline const tn_tensor *tensor_of(const tn_value *v)
     return v->tag == TN_TAG_TENSOR_LIST && v->count ? v->u.tensors[0] : NULL;
 }
 
-/* The tensors among the first two boxed arguments. */
-static __attribute__((noinline)) tn_call *described_values(tn_call *c, const tn_value *args,
-                                                           int nargs)
+__attribute__((noinline)) tn_call *tni_describe_values(tn_call *c, const tn_value *args, int nargs)
 {
     const tn_tensor *first = nargs > 0 ? tensor_of(&args[0]) : NULL;
     const tn_tensor *second = nargs > 1 ? tensor_of(&args[1]) : NULL;
@@ -102,7 +100,7 @@ static TNI_COLD tn_call *announced(tn_call *c, const tn_call *caller, tn_keyset 
 {
     uint32_t watching = tni_watch_bits();
     if (!caller && (watching & TNI_WATCH_RECORD))
-        described_values(c, args, nargs);
+        tni_describe_values(c, args, nargs);
     if (watching & TNI_WATCH_INTERRUPT) {
         *status = tni_interrupted();
         if (*status != TN_OK) {
@@ -130,7 +128,7 @@ tn_call *tni_begin(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
     uint32_t watching = tni_watch_bits();
     if (TNI_UNLIKELY(!c || (watching & ~TNI_WATCH_RECORD)))
         return c ? announced(c, caller, mask, args, nargs, status) : NULL;
-    return !caller && TNI_LIKELY(watching) ? described_values(c, args, nargs) : c;
+    return !caller && TNI_LIKELY(watching) ? tni_describe_values(c, args, nargs) : c;
 }
 
 tn_call *tni_begin_unwatched(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
@@ -139,5 +137,5 @@ tn_call *tni_begin_unwatched(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_
     tn_keyset mask;
     tn_call *c = begin(caller, op, ks, kind, &mask, status);
     bool recorded = c && !caller && (tni_watch_bits() & TNI_WATCH_RECORD);
-    return recorded ? described_values(c, args, nargs) : c;
+    return recorded ? tni_describe_values(c, args, nargs) : c;
 }

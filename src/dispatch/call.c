@@ -273,15 +273,22 @@ static tn_status check_results(const tn_call *call, const tni_schema *schema, co
     return TN_OK;
 }
 
+/* See Note [Stages in the record]. */
+static TNI_COLD void tell_invocation(tn_call *call, unsigned stage)
+{
+    tni_debug_line("KernelFunction::callBoxed", "About to call boxed_kernel_func_.callBoxed()");
+    tni_stage(call, stage);
+    tni_debug_line("BoxedKernel::callBoxed", "About to invoke (*boxed_kernel_func_)(...)");
+}
+
 static tn_status invoke(tn_call *call, const tn_value *args, tn_value *rets)
 {
     bool debug = tni_observing && tni_debug_on(call->op->name);
-    if (debug) {
-        tni_debug_line("KernelFunction::callBoxed", "About to call boxed_kernel_func_.callBoxed()");
-        tni_debug_line("BoxedKernel::callBoxed", "About to invoke (*boxed_kernel_func_)(...)");
-    }
     /* The boxed entry of a typed kernel of ours says itself when it enters the kernel. */
-    tni_stage(call, call->kernel->typed && call->op->builtin ? TNI_STAGE_BOXED : TNI_STAGE_INSIDE);
+    unsigned stage = call->kernel->typed && call->op->builtin ? TNI_STAGE_BOXED : TNI_STAGE_INSIDE;
+    if (debug)
+        tell_invocation(call, stage);
+    tni_stage(call, stage);
     tn_status st = call->kernel->boxed(call, args, rets);
     if (debug) {
         tni_debug_line("BoxedKernel::callBoxed", "(*boxed_kernel_func_)() RETURNED!");

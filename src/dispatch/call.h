@@ -250,6 +250,8 @@ tn_call *tni_begin(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
 /* The same without telling anybody. */
 tn_call *tni_begin_unwatched(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
                              const tn_value *args, int nargs, tn_status *status);
+/* The recorder's description of a call by the tensors among its first two boxed arguments. */
+TNI_HIDDEN tn_call *tni_describe_values(tn_call *call, const tn_value *args, int nargs);
 
 /* TN_OK, or why this thread is to stop where it is: the watchdog wants it to. Once. */
 TNI_COLD tn_status tni_interrupted(void);

@@ -154,35 +154,113 @@ static const char *path_name(const tn_call *c)
     return c->flags & TNI_FRAME_OBSERVED ? "slow path" : "fast path";
 }
 
-static void tell_before_lookup(const tn_op *op, tn_keyset keys, tn_event_kind kind, int depth)
+/* What a dispatch knows before it has a kernel. */
+typedef struct hop {
+    tn_call *call; /* NULL: it was not admitted, and has no frame */
+    tn_op *op;
+    tn_event_kind kind;
+    tn_keyset keys, mask;
+    unsigned slot;
+    uint32_t depth;
+} hop;
+
+/* Note [Stages in the record]
+ * The record and the trace must not contradict each other: a program that is held at a line, be it
+ * because nobody reads stderr, is in the stage that the line names. So here, where time does not
+ * matter, a frame is in the record before the first line, and every stage is written before the
+ * line that tells of it. */
+static void in_stage(const hop *h, unsigned stage)
 {
-    char set[1024];
-    const char *label = stage_labels[kind];
-    unsigned slot = (unsigned)tni_keyset_slot(keys);
-    tn_keyset_format(keys, set, sizeof set);
-    if (atomic_load_explicit(&tni_watching, memory_order_relaxed) & TNI_WATCH_TRACE) {
-        tni_trace_line(op, kind, slot, depth);
-        tni_debug_line("DISPATCHER", "op=[%s], full key set=%s", op->name, set);
-    }
-    bool redispatch = kind == TN_EVENT_REDISPATCH || kind == TN_EVENT_REDISPATCH_BOXED;
-    tni_debug_line(label, "op=%s", op->name);
-    tni_debug_line(label, "dispatchKeySet=%s", set);
-    tni_debug_line(label, redispatch ? "About to call entry.lookup()" : "About to call lookup()");
-    tni_debug_line(lookup_label, "op=%s, keyset=%s", op->name, set);
-    tni_debug_line(lookup_label, "highest priority key=%s", tn_key_name(tni_slot_key(slot)));
-    tni_debug_line(lookup_label, "dispatch table index=%u", slot);
+    if (h->call)
+        tni_stage(h->call, stage);
 }
 
-static void tell_after_lookup(const tn_call *c)
+static void enter_frame(tni_state *s, hop *h, bool is_call, const tn_value *args, int nargs)
 {
-    tni_debug_line(lookup_label, "kernel.isValid=%d, isValidUnboxed=%d", c->kernel->boxed != NULL,
+    tn_call *c = &s->frames[h->depth];
+    c->keys = h->keys;
+    c->slot = (uint16_t)h->slot;
+    c->depth = h->depth;
+    c->kind = (uint8_t)h->kind;
+    c->flags = 0;
+    c->stamp = 0;
+    c->tensors = 0;
+    if (is_call && (tni_watch_bits() & TNI_WATCH_RECORD))
+        tni_describe_values(c, args, nargs);
+    h->call = tni_frame_enter(s, h->depth, h->op);
+}
+
+static void tell_before_lookup(const hop *h)
+{
+    char set[1024];
+    const char *label = stage_labels[h->kind];
+    tn_keyset_format(h->keys, set, sizeof set);
+    if (tni_watch_bits() & TNI_WATCH_TRACE) {
+        tni_trace_line(h->op, h->kind, h->slot, (int)h->depth + 1);
+        tni_debug_line("DISPATCHER", "op=[%s], full key set=%s", h->op->name, set);
+    }
+    bool redispatch = h->kind == TN_EVENT_REDISPATCH || h->kind == TN_EVENT_REDISPATCH_BOXED;
+    tni_debug_line(label, "op=%s", h->op->name);
+    tni_debug_line(label, "dispatchKeySet=%s", set);
+    in_stage(h, TNI_STAGE_LOOKUP);
+    tni_debug_line(label, redispatch ? "About to call entry.lookup()" : "About to call lookup()");
+    tni_debug_line(lookup_label, "op=%s, keyset=%s", h->op->name, set);
+    tni_debug_line(lookup_label, "highest priority key=%s", tn_key_name(tni_slot_key(h->slot)));
+}
+
+static void tell_after_lookup(tn_call *c)
+{
+    bool is_valid = c->kernel->boxed != NULL;
+    tni_stage(c, is_valid ? TNI_STAGE_INVOKE : TNI_STAGE_MISSING);
+    tni_debug_line(lookup_label, "kernel.isValid=%d, isValidUnboxed=%d", is_valid,
                    c->kernel->typed != NULL);
-    if (!c->kernel->boxed) {
+    if (!is_valid) {
         tni_debug_line(lookup_label, "No kernel, about to report it");
         return;
     }
     tni_debug_line(lookup_label, "Returning kernel, about to call it");
     tni_debug_line(stage_labels[c->kind], "lookup() returned");
+}
+
+/* The frame has its kernel; may it be called? */
+static tn_status check_frame(tn_call *c, const tn_call *caller)
+{
+    tn_status st = TN_OK;
+    if (caller && c->slot >= caller->slot) {
+        c->stamp = tni_coarse_ns(); /* so that a reader can tell it from what was here before */
+        st = tni_redispatch_refuse(caller, c->op, c->keys);
+    } else if (tni_watch_bits() & TNI_WATCH_INTERRUPT) {
+        st = tni_interrupted();
+    }
+    return st == TN_OK ? TN_OK : tni_call_end(c, st);
+}
+
+/* The steps of tni_begin, and a line for each. NULL and *status like that. */
+static tn_call *begin(tni_state *s, hop *h, const tn_call *caller, tn_keyset ks,
+                      const tn_value *args, int nargs, tn_status *status)
+{
+    h->depth = s->depth;
+    *status = h->depth >= s->limit ? tni_call_admit(h->op) : TN_OK;
+    bool opened = tni_epoch_open(s);
+    const tni_table *table = tni_op_table(h->op);
+    h->keys = caller ? ks : tni_effective_keys(s, ks);
+    h->mask = caller ? TNI_KS_FULL : tni_table_mask(table, h->keys);
+    h->keys &= h->mask;
+    h->slot = (unsigned)tni_keyset_slot(h->keys);
+    if (*status == TN_OK)
+        enter_frame(s, h, !caller, args, nargs);
+    tell_before_lookup(h);
+    if (h->call) {
+        tni_frame_push(s, h->call, h->depth, h->keys, table, h->kind,
+                       opened ? TNI_FRAME_OPENED_EPOCH : 0);
+        tni_stage(h->call, TNI_STAGE_CHECK);
+    }
+    tni_debug_line(lookup_label, "dispatch table index=%u", h->slot);
+    if (h->call)
+        *status = check_frame(h->call, caller);
+    else if (opened)
+        tni_epoch_close(s);
+    return *status == TN_OK ? h->call : NULL;
 }
 
 tn_call *tni_begin_in_stages(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_kind kind,
@@ -191,26 +269,19 @@ tn_call *tni_begin_in_stages(tn_call *caller, tn_op *op, tn_keyset ks, tn_event_
     *status = tni_ready();
     if (*status != TN_OK)
         return NULL;
-    tni_state *s = &tni_tls;
-    tn_keyset mask = TNI_KS_FULL, keys = ks;
-    if (!caller) {
-        bool entered = tni_epoch_enter();
-        keys = tni_effective_keys(s, ks);
-        mask = tni_table_mask(tni_op_table(op), keys);
-        keys &= mask;
-        tni_epoch_leave(entered);
-    }
-    tell_before_lookup(op, keys, kind, (int)s->depth + 1);
-    tn_call *c = tni_begin_unwatched(caller, op, ks, kind, args, nargs, status);
+    hop h = {.op = op, .kind = kind};
+    tn_call *c = begin(&tni_tls, &h, caller, ks, args, nargs, status);
     if (!c) {
         tni_debug_line(stage_labels[kind], "Refused: %s", tn_status_name(*status));
         return NULL;
     }
     tell_after_lookup(c);
-    tni_announce(c, mask, args, nargs, true);
+    tni_announce(c, h.mask, args, nargs, true);
     c->flags |= TNI_FRAME_WATCHED | TNI_FRAME_STAGES;
     if (c->kernel->boxed)
         tni_debug_line(stage_labels[kind], "About to call %s [%s]", invocation(c), path_name(c));
+    if (c->kernel->typed && kind < TN_EVENT_CALL_BOXED)
+        tni_stage(c, TNI_STAGE_INSIDE);
     return c;
 }
 

@@ -229,11 +229,13 @@ void tni_add_place(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
     if (callout[0])
         tni_str_addf(s, "in %s%s", callout, f ? ", " : pass ? " of a backward pass" : "");
     if (f) {
-        tni_str_addf(s, "%s of %s [", tni_frame_stage(f),
+        tni_str_addf(s, "%s of %s", tni_frame_stage(f),
                      tni_seen_name(seen, TNI_NAME_OP, f->op, room));
-        if (f->stage >= TNI_STAGE_CHECK)
+        if (f->stage >= TNI_STAGE_CHECK) {
+            tni_str_add(s, " [");
             tni_add_key(s, seen, f->slot);
-        tni_str_add(s, "]");
+            tni_str_add(s, "]");
+        }
         if (f->stage >= TNI_STAGE_INVOKE) {
             tni_str_add(s, ", ");
             tni_add_kernel(s, seen, f);
