@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/formula_tangent.c: parts of `jvp` formulas written by hand. See formula.c. */
-#include "autograd/meta.h"
+#include "autograd/forward.h"
 #include "core/state.h"
 #include "gen/gradients.h"
 
@@ -85,13 +85,23 @@ tn_tensor *tni_grad_pick_tangent(tn_tensor *t, int64_t dim, tn_tensor *indices, 
     return tnx_squeeze_dim(tnx_gather(t, dim, tnx_unsqueeze(indices, dim), false), dim);
 }
 
-/* The same view of the tangent, which lies elsewhere in its storage. */
+static TNI_COLD tn_status refuse_as_strided(void)
+{
+    TN_FAIL(TN_UNSUPPORTED,
+            "as_strided of a dual tensor some of whose elements share a place in memory has no "
+            "tangent: clone() the tensor before it is made dual");
+}
+
+/* The same view of the tangent, which may begin elsewhere in its storage. See Note [Tangents lie as
+ * storages do]. */
 tn_tensor *tni_grad_as_strided_tangent(tn_tensor *t, tn_tensor *self, const int64_t *size,
                                        int64_t size_n, const int64_t *stride, int64_t stride_n,
                                        tn_opt_int offset)
 {
     if (!t)
         return NULL;
+    if (!tni_same_strides(self, t))
+        return tni_scope_result(refuse_as_strided(), NULL);
     int64_t at = offset.has ? offset.value - self->offset : 0;
     return tnx_as_strided(t, size, size_n, stride, stride_n, tn_some_int(t->offset + at));
 }

@@ -20,23 +20,27 @@ static bool any_empty(const int64_t *sizes, int64_t n)
     return false;
 }
 
-/* May two elements lie at one place? True also where that cannot be ruled out cheaply. */
-static bool may_overlap(const layout *l)
+bool tni_may_overlap(int64_t n, const int64_t *sizes, const int64_t *strides)
 {
     int64_t order[TN_MAX_DIMS], reach = 0;
-    for (int64_t i = 0; i < l->n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         int64_t at = i;
-        for (; at > 0 && l->strides[order[at - 1]] > l->strides[i]; at--)
+        for (; at > 0 && strides[order[at - 1]] > strides[i]; at--)
             order[at] = order[at - 1];
         order[at] = i;
     }
-    for (int64_t i = 0; i < l->n; i++) {
-        int64_t stride = l->strides[order[i]];
-        if (stride <= reach)
+    for (int64_t i = 0; i < n; i++) {
+        int64_t size = sizes[order[i]], stride = strides[order[i]];
+        if (size > 1 && stride <= reach)
             return true;
-        reach += stride * (l->sizes[order[i]] - 1);
+        reach += stride * (size - 1);
     }
     return false;
+}
+
+static bool may_overlap(const layout *l)
+{
+    return tni_may_overlap(l->n, l->sizes, l->strides);
 }
 
 /* Elements of storage that the layout reaches. */

@@ -5,6 +5,10 @@
 
 #include "core/tensor.h"
 
+/* May two elements of a tensor that is not empty lie at one place? True also where that cannot be
+ * ruled out cheaply. */
+bool tni_may_overlap(int64_t n, const int64_t *sizes, const int64_t *strides);
+
 /* The gradient of as_strided(input, size, stride, offset), where the input has the geometry of the
  * first six arguments. Elements that the view shows twice get the sum; elements that the input
  * itself shows n times get an nth each. @p offset none: the input's. Belongs to the scope, where a

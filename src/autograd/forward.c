@@ -3,6 +3,7 @@
 #include "autograd/forward.h"
 
 #include <string.h>
+#include "autograd/formula_view.h"
 #include "base/alloc.h"
 #include "tenon/ops.h"
 
@@ -152,13 +153,7 @@ static tn_status keep(tn_tensor *t, tn_tensor *tangent)
     return TN_OK;
 }
 
-static bool same_sizes(const tn_tensor *a, const tn_tensor *b)
-{
-    return a->ndim == b->ndim && !memcmp(a->sizes, b->sizes, a->ndim * sizeof *a->sizes);
-}
-
-/* Strides of dimensions that have no second element say nothing. */
-static bool same_strides(const tn_tensor *a, const tn_tensor *b)
+bool tni_same_strides(const tn_tensor *a, const tn_tensor *b)
 {
     for (int d = 0; d < a->ndim && a->numel; d++)
         if (a->sizes[d] > 1 && a->strides[d] != b->strides[d])
@@ -166,12 +161,17 @@ static bool same_strides(const tn_tensor *a, const tn_tensor *b)
     return true;
 }
 
+static bool same_sizes(const tn_tensor *a, const tn_tensor *b)
+{
+    return a->ndim == b->ndim && !memcmp(a->sizes, b->sizes, a->ndim * sizeof *a->sizes);
+}
+
 /* @p tangent as one of @p t, in the same layout, so that views of the one are views of the other.
  * The layout of a tensor whose elements overlap is left alone. */
 static tn_status fit(const tn_tensor *t, tn_tensor *tangent, tn_tensor **out)
 {
     if (same_sizes(t, tangent) && t->dtype == tangent->dtype &&
-        (same_strides(t, tangent) || !(t->flags & TNI_DENSE))) {
+        (tni_same_strides(t, tangent) || !(t->flags & TNI_DENSE))) {
         *out = tn_tensor_ref(tangent);
         return TN_OK;
     }
@@ -186,12 +186,47 @@ static tn_status fit(const tn_tensor *t, tn_tensor *tangent, tn_tensor **out)
     return TN_OK;
 }
 
+/* Is there nothing in the storage of @p t but its elements? */
+static bool fills_storage(const tn_tensor *t)
+{
+    return t->offset == 0 && (t->flags & TNI_DENSE) &&
+           (size_t)t->numel * tni_itemsize(t) == t->storage->nbytes;
+}
+
+/* Note [Tangents lie as storages do]
+ * as_strided goes by the storage: of a primal that has gaps, or lies inside a larger storage, it
+ * shows what lies between and around its elements, which does not move. The tangent of such a
+ * primal lies in as large a storage, at the same places, among zeros; then the same view of the
+ * tangent is the tangent of the view. Elements that share a place have no such layout: their
+ * tangent is left as it is, and its as_strided is refused. */
+static tn_status lay_out(const tn_tensor *t, tn_tensor *tangent, tn_tensor **out)
+{
+    const bool alike = tni_same_strides(t, tangent) && t->offset == tangent->offset &&
+                       t->storage->nbytes == tangent->storage->nbytes;
+    if (alike || t->numel == 0 || fills_storage(t) ||
+        tni_may_overlap(t->ndim, t->sizes, t->strides)) {
+        *out = tn_tensor_ref(tangent);
+        return TN_OK;
+    }
+    TN_AUTO(tn_tensor) all = NULL;
+    TN_AUTO(tn_tensor) made = NULL;
+    const int64_t n = (int64_t)(t->storage->nbytes / tni_itemsize(t));
+    tn_tensor_opts opts = tni_opts_of(t);
+    TN_TRY(tn_zeros(&n, 1, &opts, &all));
+    TN_TRY(
+        tn_as_strided(all, t->sizes, t->ndim, t->strides, t->ndim, tn_some_int(t->offset), &made));
+    made->flags &= ~(uint32_t)TNI_VIEW_CREATION; /* nobody else has the whole: it may be written */
+    TN_TRY(tn_copy_(made, tangent, false));
+    *out = TN_MOVE(made);
+    return TN_OK;
+}
+
 /* The view of the base's tangent that @p t is of its base. */
 static tn_status view_of(const tn_tensor *t, tn_tensor *base_tangent, tn_tensor **out)
 {
     const tn_tensor *base = t->view_base;
     TN_CHECK(base->storage == t->storage && base->dtype == t->dtype &&
-                 same_sizes(base, base_tangent) && same_strides(base, base_tangent),
+                 same_sizes(base, base_tangent) && tni_same_strides(base, base_tangent),
              TN_INVALID,
              "the tangent of a view cannot be found: the tangent of its base has another layout");
     return tn_as_strided(base_tangent, t->sizes, t->ndim, t->strides, t->ndim,
@@ -325,8 +360,13 @@ tn_status tn_make_dual(tn_tensor *primal, tn_tensor *tangent, tn_tensor **out)
     TN_CHECK(out, TN_INVALID, "tn_make_dual: out is NULL");
     TN_TRY(check_dual(primal, tangent));
     TN_AUTO(tn_tensor) dual = NULL;
+    TN_AUTO(tn_tensor) laid = NULL;
     TN_TRY(without_tangent(primal, &dual));
-    TN_TRY(tni_tangent_set(dual, tangent));
+    uint8_t old = push_none();
+    tn_status status = lay_out(primal, tangent, &laid);
+    tni_tls.no_forward_grad = old;
+    TN_TRY(status);
+    TN_TRY(tni_tangent_set(dual, laid));
     *out = TN_MOVE(dual);
     return TN_OK;
 }

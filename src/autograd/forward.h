@@ -53,6 +53,9 @@ bool tni_forward_call(tn_call *call, const tn_value *args, tn_value *rets, tn_st
 
 /* A new reference to the tangent of @p t; NULL: none. */
 TN_NODISCARD tn_status tni_tangent(tn_tensor *t, TN_OWNED tn_tensor **out);
+/* Do two tensors of the same sizes have the same strides? Those of dimensions that have no second
+ * element say nothing. */
+bool tni_same_strides(const tn_tensor *a, const tn_tensor *b);
 /* Give @p t this tangent, brought to its sizes, dtype and layout. */
 TN_NODISCARD tn_status tni_tangent_set(tn_tensor *t, tn_tensor *tangent);
 /* Give @p to, a copy of @p from, a copy of its tangent. */

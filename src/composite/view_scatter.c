@@ -114,23 +114,22 @@ static tn_status write_view(TN_STOLEN tn_tensor *copied, TN_STOLEN tn_tensor *vi
     return TN_OK;
 }
 
-/* A copy with the strides of @p self: of everything that lies between its elements too. */
+/* A copy with the strides and offset of @p self: of everything else in its storage too, which
+ * as_strided may show. Elements that lie in one place are several in a copy, which begins at 0. */
 static tn_status clone_with_strides(tn_tensor *self, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) all = NULL;
     TN_AUTO(tn_tensor) copy = NULL;
-    int64_t last = 1, one = 1;
-    bool shared = false; /* elements that lie in one place are several in a copy */
+    const int64_t n = (int64_t)(self->storage->nbytes / tni_itemsize(self)), one = 1;
     for (int d = 0; d < self->ndim; d++)
-        shared = shared || (self->sizes[d] > 1 && self->strides[d] == 0);
-    if (shared || self->flags & TNI_DENSE)
-        return tn_clone(self, shared ? TN_FORMAT_CONTIGUOUS : TN_FORMAT_PRESERVE, out);
-    for (int d = 0; d < self->ndim; d++)
-        last += self->numel ? (self->sizes[d] - 1) * self->strides[d] : 0;
-    TN_TRY(tn_as_strided(self, &last, 1, &one, 1, tn_some_int(self->offset), &all));
+        if (self->sizes[d] > 1 && self->strides[d] == 0)
+            return tn_clone(self, TN_FORMAT_CONTIGUOUS, out);
+    if (n == self->numel && self->offset == 0 && (self->flags & TNI_DENSE))
+        return tn_clone(self, TN_FORMAT_PRESERVE, out);
+    TN_TRY(tn_as_strided(self, &n, 1, &one, 1, tn_some_int(0), &all));
     TN_TRY(tn_clone(all, TN_FORMAT_CONTIGUOUS, &copy));
-    return tn_as_strided(copy, self->sizes, self->ndim, self->strides, self->ndim, tn_some_int(0),
-                         out);
+    return tn_as_strided(copy, self->sizes, self->ndim, self->strides, self->ndim,
+                         tn_some_int(self->offset), out);
 }
 
 tn_status tni_composite_as_strided_scatter(tn_tensor *self, tn_tensor *src, const int64_t *size,
@@ -141,8 +140,8 @@ tn_status tni_composite_as_strided_scatter(tn_tensor *self, tn_tensor *src, cons
     TN_AUTO(tn_tensor) part = NULL;
     TN_TRY(clone_with_strides(self, &copy));
     tn_opt_int from = storage_offset;
-    if (from.has) /* the copy begins where its elements do */
-        from.value -= self->offset;
+    if (from.has)
+        from.value += copy->offset - self->offset;
     TN_TRY(tn_as_strided(copy, size, size_n, stride, stride_n, from, &part));
     return write_view(TN_MOVE(copy), TN_MOVE(part), src, out);
 }
