@@ -95,12 +95,26 @@ static tni_hook_list *place_get(place at)
     return list;
 }
 
-/* Others may change the list between looking and replacing: then again. */
+/* Whether a list keeps this tensor's gradient already. */
+static bool list_retains(const tni_hook_list *list, const tn_tensor *t)
+{
+    for (uint32_t i = 0; list && i < list->n; i++) {
+        const tn_hook *hook = list->hooks[i];
+        if (hook->kind == TNI_HOOK_RETAIN && hook->kept == t &&
+            !atomic_load_explicit(&hook->removed, memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+/* Others may change the list between looking and replacing: then again. A gradient is kept once. */
 static tn_status place_change(place at, const tn_hook *drop, tn_hook *add)
 {
     for (;;) {
         TN_AUTO(tni_hook_list) old = place_get(at);
         TN_AUTO(tni_hook_list) list = NULL;
+        if (add && add->kind == TNI_HOOK_RETAIN && list_retains(old, add->kept))
+            return TN_OK;
         TN_TRY(list_copy(old, drop, add, &list));
         tni_spin_lock(at.lock);
         bool same = *at.slot == old;
@@ -268,17 +282,17 @@ tn_status tn_tensor_retain_grad(tn_tensor *t)
         return TN_OK;
     tni_grad_meta *meta = NULL;
     TN_TRY(tni_meta_get(t, &meta));
-    if (meta->retains_grad)
+    if (atomic_load_explicit(&meta->retains_grad, memory_order_acquire))
         return TN_OK;
     TN_TRY(retain_on(t, node, output));
-    meta->retains_grad = 1;
+    atomic_store_explicit(&meta->retains_grad, true, memory_order_release);
     return TN_OK;
 }
 
 bool tn_tensor_retains_grad(const tn_tensor *t)
 {
     const tni_grad_meta *meta = t ? tni_meta(t) : NULL;
-    return meta && meta->retains_grad;
+    return meta && atomic_load_explicit(&meta->retains_grad, memory_order_acquire);
 }
 
 /* ---- the public functions ---- */

@@ -16,7 +16,7 @@ typedef struct tni_grad_meta {
     tn_tensor *grad;        /* strong */
     tn_tensor *tangent;     /* strong; forward mode */
     struct tni_meta_extra *_Atomic extra; /* hooks and the like; NULL for nearly all */
-    uint8_t retains_grad;
+    _Atomic bool retains_grad;
     tni_spin lock;
     _Atomic uint32_t holder; /* who adds to `grad` now, see autograd/hold.c */
 } tni_grad_meta;

@@ -138,7 +138,7 @@ static void hooked_destroy(void *object)
 static const tni_type hooked_type = {"packed tensor", hooked_release, hooked_destroy, NULL};
 
 /* Where the gradient of a saved argument goes, so that what is unpacked can be tied to it again. */
-static tn_status note_history(tni_saved *saved, tn_tensor *t, tni_saved_hooked *hooked)
+static tn_status note_history(const tni_saved *saved, tn_tensor *t, tni_saved_hooked *hooked)
 {
     if (saved->flags & TNI_SAVED_IS_RESULT)
         return TN_OK;
@@ -148,7 +148,7 @@ static tn_status note_history(tni_saved *saved, tn_tensor *t, tni_saved_hooked *
     if (!edge.node)
         return TN_OK;
     hooked->towards = edge.node;
-    saved->output = edge.input;
+    hooked->output = edge.input;
     return TN_OK;
 }
 
@@ -237,7 +237,7 @@ tn_status tni_saved_unpack_hooked(tni_node *owner, const tni_saved *saved, tni_s
     else if (hooked->towards && (hooked->towards->cls->flags & TNI_CLASS_ACCUMULATES))
         TN_TRY(as_leaf(t, hooked->towards));
     else if (hooked->towards)
-        TN_TRY(tni_set_grad_fn(t, hooked->towards, saved->output));
+        TN_TRY(tni_set_grad_fn(t, hooked->towards, hooked->output));
     else if (hooked->requires_grad) /* a view apart from its base's history: leads nowhere */
         t->flags |= TNI_REQUIRES_GRAD;
     *out = TN_MOVE(t);
@@ -270,37 +270,66 @@ const char *tn_node_saved_name(const tn_node *node, uint32_t i)
     return node->cls->saved_names[i];
 }
 
+/* What the hooks were given goes back to them; they themselves stay the caller's. */
+static void forget(tni_saved_hooked *hooked)
+{
+    const tn_saved_hooks *hooks = &hooked->pair->hooks;
+    if (hooks->drop)
+        hooks->drop(hooks->ctx, hooked->packed);
+    tni_node_unref(hooked->towards);
+    tni_free(hooked->pair);
+    tni_free(hooked);
+}
+
+/* *done stays false when another thread was faster: it registered hooks, or released the value. */
+static tn_status register_once(tni_node *owner, tni_saved *saved, const tn_saved_hooks *hooks,
+                               bool *done)
+{
+    tni_spin_lock(&owner->lock);
+    TN_AUTO(tn_tensor) t = tn_tensor_ref(saved->tensor);
+    bool hooked = saved->hooked != NULL;
+    tni_spin_unlock(&owner->lock);
+    TN_CHECK(!hooked, TN_INVALID,
+             "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: "
+             "only one pair of hooks is allowed at a time.");
+    TN_CHECK(t, TN_INVALID,
+             "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate "
+             "values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+             "retain_graph=True if you need to backward through the graph a second time or if you "
+             "need to access saved variables after calling backward.");
+    TN_AUTO(tn_tensor) shown = NULL;
+    TN_TRY(tni_detached(t, &shown));
+    tni_hook_pair *pair = NULL;
+    TN_TRY(pair_new(hooks, &pair));
+    tni_saved made = {.flags = saved->flags};
+    tn_status status = pack(&made, pair, t, shown);
+    if (status != TN_OK) {
+        tni_free(pair); /* on failure the hooks are still the caller's */
+        return status;
+    }
+    tni_spin_lock(&owner->lock);
+    *done = saved->tensor == t && !saved->hooked;
+    if (*done) {
+        saved->tensor = NULL;
+        saved->hooked = made.hooked;
+    }
+    tni_spin_unlock(&owner->lock);
+    if (*done) {
+        tni_hook_pair_unref(pair); /* the packed value has its own reference */
+        tn_tensor_unref(t);        /* the slot's */
+    } else {
+        forget(made.hooked);
+    }
+    return TN_OK;
+}
+
 tn_status tni_saved_register(tni_node *owner, tni_saved *saved, const tn_saved_hooks *hooks)
 {
     TN_CHECK(hooks, TN_INVALID, "saved-tensor hooks are NULL");
     TN_CHECK(saved->flags & TNI_SAVED_DEFINED, TN_INVALID,
              "Calling register_hooks on a saved tensor with value None is forbidden");
-    TN_CHECK(!saved->hooked, TN_INVALID,
-             "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: "
-             "only one pair of hooks is allowed at a time.");
-    TN_CHECK(saved->tensor, TN_INVALID,
-             "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate "
-             "values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-             "retain_graph=True if you need to backward through the graph a second time or if you "
-             "need to access saved variables after calling backward.");
-    TN_AUTO(tni_hook_pair) pair = NULL;
-    TN_TRY(pair_new(hooks, &pair));
-    tni_saved made = *saved;
-    made.tensor = NULL;
-    tn_tensor *t = saved->tensor, *shown = NULL;
-    tn_status status = tni_detached(t, &shown);
-    if (status == TN_OK) {
-        status = pack(&made, pair, t, shown);
-        tn_tensor_unref(shown);
-    }
-    if (status != TN_OK) {
-        tni_free(TN_MOVE(pair)); /* on failure the hooks are still the caller's */
-        return status;
-    }
-    tni_spin_lock(&owner->lock);
-    *saved = made;
-    tni_spin_unlock(&owner->lock);
-    tn_tensor_unref(t);
+    for (bool done = false; !done;)
+        TN_TRY(register_once(owner, saved, hooks, &done));
     return TN_OK;
 }
 

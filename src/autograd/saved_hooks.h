@@ -17,6 +17,7 @@ typedef struct tni_saved_hooked {
     tni_hook_pair *pair; /* strong */
     void *packed;        /* the hooks' own */
     tni_node *towards;   /* strong; where the gradient of a saved argument goes */
+    uint32_t output;     /* which of its inputs that is */
     uint8_t requires_grad;
 } tni_saved_hooked;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/autograd/test_engine_threads.c: passes on many threads at a time, and after fork(). */
 #include "kit.h"
+#include "tenon/saved_hooks.h"
 
 enum { N_THREADS = 32, N_ROUNDS = 20, N_LEAVES = 200 };
 
@@ -150,6 +151,109 @@ TEST(threads_meet_over_the_first_hook_of_a_tensor)
     pthread_barrier_destroy(&f.meet);
     for (int at = 0; at < N_LEAVES; at++)
         tn_tensor_unref(f.leaves[at]);
+}
+
+/* Products that nobody has asked anything of yet, in a graph each. */
+typedef struct products {
+    tn_tensor *x[N_LEAVES], *y[N_LEAVES], *z[N_LEAVES];
+    pthread_barrier_t meet;
+    _Atomic int registered, dropped;
+} products;
+
+static void products_make(products *p)
+{
+    *p = (products){.registered = 0};
+    for (int at = 0; at < N_LEAVES; at++) {
+        p->x[at] = kit_leaf(1, 3);
+        ASSERT_OK(kit_mul(p->x[at], p->x[at], &p->y[at]));
+        ASSERT_OK(kit_mul(p->y[at], p->y[at], &p->z[at]));
+    }
+    pthread_barrier_init(&p->meet, NULL, 4);
+}
+
+static void products_end(products *p)
+{
+    pthread_barrier_destroy(&p->meet);
+    for (int at = 0; at < N_LEAVES; at++) {
+        tn_tensor_unref(p->x[at]);
+        tn_tensor_unref(p->y[at]);
+        tn_tensor_unref(p->z[at]);
+    }
+}
+
+static void ask_for_gradients(int i, void *arg)
+{
+    products *p = arg;
+    (void)i;
+    for (int at = 0; at < N_LEAVES; at++) {
+        pthread_barrier_wait(&p->meet);
+        EXPECT_OK(tn_tensor_retain_grad(p->y[at]));
+    }
+}
+
+TEST(a_gradient_is_kept_once_however_many_threads_ask_for_it)
+{
+    products p;
+    products_make(&p);
+    run_threads(4, ask_for_gradients, &p);
+    for (int at = 0; at < N_LEAVES; at++) {
+        ASSERT_OK(tn_tensor_backward(p.z[at]));
+        EXPECT_NEAR(kit_grad(p.y[at], 0), 18, 0);
+    }
+    products_end(&p);
+}
+
+static tn_status keep(void *ctx, tn_tensor *t, void **out)
+{
+    (void)ctx;
+    *out = tn_tensor_ref(t);
+    return TN_OK;
+}
+static tn_status give(void *ctx, void *packed, tn_tensor **out)
+{
+    (void)ctx;
+    *out = tn_tensor_ref(packed);
+    return TN_OK;
+}
+static void drop(void *ctx, void *packed)
+{
+    ((products *)ctx)->dropped++;
+    tn_tensor_unref(packed);
+}
+
+/* Two threads register hooks of one saved value, two run passes over it. */
+static void register_or_run(int i, void *arg)
+{
+    products *p = arg;
+    const tn_saved_hooks hooks = {
+        .size = sizeof hooks, .pack = keep, .unpack = give, .drop = drop, .ctx = p};
+    for (int at = 0; at < N_LEAVES; at++) {
+        pthread_barrier_wait(&p->meet);
+        if (i % 2) {
+            tn_backward_opts opts = TN_BACKWARD_OPTS_INIT;
+            opts.retain_graph = TN_BOOL_TRUE;
+            EXPECT_OK(tn_backward(&p->z[at], 1, NULL, &opts));
+            continue;
+        }
+        tn_node *node = NULL;
+        EXPECT_OK(tn_tensor_grad_fn(p->z[at], &node));
+        if (tn_node_saved_register_hooks(node, 0, &hooks) == TN_OK)
+            p->registered++;
+        else
+            EXPECT_CONTAINS(tn_last_error(), "hooks have already been set");
+    }
+}
+
+TEST(of_threads_that_register_hooks_of_a_saved_value_one_does)
+{
+    products p;
+    products_make(&p);
+    run_threads(4, register_or_run, &p);
+    EXPECT(p.registered == N_LEAVES);
+    for (int at = 0; at < N_LEAVES; at++)
+        EXPECT_NEAR(kit_grad(p.x[at], 0), 2 * 4 * 27.0f, 0); /* of x^4 at 3, twice */
+    products_end(&p);
+    EXPECT(p.dropped >= N_LEAVES); /* and what others had packed in vain */
 }
 
 /* ---- fork ---- */
