@@ -119,13 +119,27 @@ tn_status tni_composite_rrelu_with_noise_out(tn_tensor *self, tn_tensor *noise, 
     return tn_copy_(noise, made, false);
 }
 
+/* Zeros that follow from @p self, in the shape of @p like: a derivative that does not depend on it
+ * but for jumps still has a gradient for it, which is zero. NULL when nobody asks. */
+static tn_tensor *zeros_by(tn_tensor *self, tn_tensor *like)
+{
+    if (!tn_grad_enabled() || !tn_tensor_requires_grad(self))
+        return NULL;
+    tn_tensor *zeros = tnx_zeros_like(like, NULL, TN_FORMAT_NONE);
+    return tnx_hardtanh_backward(zeros, self, tn_int(0), tn_int(0));
+}
+
 tn_status tni_composite_rrelu_with_noise_backward(tn_tensor *grad_output, tn_tensor *self,
                                                   tn_tensor *noise, tn_scalar lower,
                                                   tn_scalar upper, bool training,
                                                   bool self_is_result, tn_tensor **out)
 {
-    if (training && tn_scalar_to_double(upper) - tn_scalar_to_double(lower) > 1e-6)
-        return tn_mul(noise, grad_output, out);
+    if (training && tn_scalar_to_double(upper) - tn_scalar_to_double(lower) > 1e-6) {
+        tn_scope *scope;
+        TN_TRY(tn_scope_enter(&scope));
+        tn_tensor *product = tnx_mul(noise, grad_output), *zeros = zeros_by(self, product);
+        return tni_leave(scope, zeros ? tnx_add(product, zeros, tn_int(1)) : product, out);
+    }
     return tn_leaky_relu_backward(grad_output, self, middle(lower, upper), self_is_result, out);
 }
 
@@ -252,7 +266,9 @@ tn_status tni_composite_shrink_backward(tn_tensor *grad, tn_tensor *self, tn_sca
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *inside = tnx_logical_and(tnx_ge_scalar(self, below), tnx_le_scalar(self, lambd));
     tn_tensor *wide = tnx_to_dtype(grad, dtype, false, false, TN_FORMAT_NONE);
-    return tni_leave(scope, zeroed(wide, inside, tn_int(0)), out);
+    tn_tensor *zeros = zeros_by(self, wide);
+    tn_tensor *made = zeros ? tnx_where(inside, zeros, wide) : zeroed(wide, inside, tn_int(0));
+    return tni_leave(scope, made, out);
 }
 
 tn_status tni_composite_logit_backward(tn_tensor *grad_output, tn_tensor *self, tn_opt_float eps,

@@ -253,3 +253,17 @@ def functions_of_functions_of_functions(torch, log):
     for _ in range(5):
         y, = torch.autograd.grad(y.sum(), x, create_graph=True)
         log.add(y)
+
+
+@scenario
+def derivatives_that_only_jump(torch, log):
+    f = torch.nn.functional
+    for shrink in (f.hardshrink, f.softshrink, f.relu6, f.hardtanh):
+        x, w = leaf(torch, -1.0, -0.5, 0.25, 3.0), leaf(torch, 1.0, 2.0, 3.0, 4.0)
+        g, = torch.autograd.grad((shrink(x) * w).sum(), x, create_graph=True)
+        log.add(g)
+        g.pow(2).sum().backward()
+        log.add(x.grad, w.grad)
+        y, = torch.autograd.grad(shrink(x).sum(), x, create_graph=True)
+        y.pow(2).sum().backward()
+        log.add(x.grad)
