@@ -23,7 +23,8 @@ static PyTypeObject *FunctionBase, *FunctionClass;
 static PyObject *s_backward_cls, *s_forward, *s_backward, *s_vjp, *s_jvp, *s_setup, *s_once,
     *s_bind, *s_name, *s_forward_cls;
 /* What a class has that does not bring its own; filled by _set_function_defaults. */
-static PyObject *plain_setup, *plain_vjp, *plain_jvp;
+static PyObject *plain_setup, *plain_backward, *plain_vjp, *plain_jvp;
+static PyObject *slice_type, *slice_apply; /* NULL until vmap is used */
 
 int tnpy_is_function(PyObject *o)
 {
@@ -449,9 +450,17 @@ static PyObject *backward_function(PyObject *context)
 {
     PyObject *cls = PyObject_GetAttr(context, s_forward_cls);
     PyObject *fn = cls ? PyObject_GetAttr(cls, s_vjp) : NULL;
-    if (fn == plain_vjp) {
-        Py_DECREF(fn);
-        fn = PyObject_GetAttr(cls, s_backward);
+    PyObject *backward = fn ? PyObject_GetAttr(cls, s_backward) : NULL;
+    if (fn == plain_vjp || !backward) {
+        put(&fn, backward);
+    } else if (backward != plain_backward) {
+        Py_DECREF(backward);
+        put(&fn, NULL);
+        PyErr_SetString(PyExc_RuntimeError,
+                        "Implementing both 'backward' and 'vjp' for a custom Function is not "
+                        "allowed. You should only implement one of them.");
+    } else {
+        Py_DECREF(backward);
     }
     Py_XDECREF(cls);
     return fn;
@@ -704,7 +713,7 @@ static PyObject *bind_defaults(PyObject *cls, PyObject *args, PyObject *kwargs)
     return all;
 }
 
-static PyObject *function_apply(PyObject *cls, PyObject *args, PyObject *kwargs)
+static PyObject *apply_plainly(PyObject *cls, PyObject *args, PyObject *kwargs)
 {
     PyObject *setup = PyObject_GetAttr(cls, s_setup);
     if (!setup)
@@ -724,6 +733,33 @@ static PyObject *function_apply(PyObject *cls, PyObject *args, PyObject *kwargs)
         result = apply_to(cls, args, NULL);
     }
     return result;
+}
+
+/* Whether slices of vmap are among arguments, also in tuples and lists of them. */
+static bool has_slices(PyObject *o, int depth)
+{
+    if (PyObject_TypeCheck(o, (PyTypeObject *)slice_type))
+        return true;
+    bool tuple = PyTuple_Check(o), found = false;
+    if (depth == 0 || (!tuple && !PyList_Check(o)))
+        return false;
+    Py_ssize_t n = tuple ? PyTuple_Size(o) : PyList_Size(o);
+    for (Py_ssize_t i = 0; i < n && !found; i++)
+        found = has_slices(tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i), depth - 1);
+    return found;
+}
+
+static PyObject *function_apply(PyObject *cls, PyObject *args, PyObject *kwargs)
+{
+    enum { DEPTH = 4 };
+    if (TNPY_LIKELY(!slice_type) || !has_slices(args, DEPTH))
+        return apply_plainly(cls, args, kwargs);
+    PyObject *result =
+        PyObject_CallFunctionObjArgs(slice_apply, cls, args, kwargs ? kwargs : Py_None, NULL);
+    if (result != Py_NotImplemented)
+        return result;
+    Py_DECREF(result);
+    return apply_plainly(cls, args, kwargs);
 }
 
 /* ---- types ---- */
@@ -835,20 +871,35 @@ static PyType_Spec class_spec = {
     .slots = class_slots,
 };
 
-/* _set_function_defaults(setup_context, vjp, jvp): those of the class Function itself */
+/* _set_function_defaults(setup_context, backward, vjp, jvp): those of the class Function itself */
 static PyObject *set_function_defaults(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *setup, *vjp, *jvp;
-    if (!PyArg_ParseTuple(args, "OOO", &setup, &vjp, &jvp))
+    PyObject *setup, *backward, *vjp, *jvp;
+    if (!PyArg_ParseTuple(args, "OOOO", &setup, &backward, &vjp, &jvp))
         return NULL;
+    put(&plain_backward, Py_NewRef(backward));
     put(&plain_setup, Py_NewRef(setup));
     put(&plain_vjp, Py_NewRef(vjp));
     put(&plain_jvp, Py_NewRef(jvp));
     Py_RETURN_NONE;
 }
 
+/* _set_function_slices(type, apply): where an argument of a function is of the type, apply(cls,
+ * args, kwargs or None) is called; NotImplemented: it is an argument like others */
+static PyObject *set_function_slices(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *type, *apply;
+    if (!PyArg_ParseTuple(args, "O!O", &PyType_Type, &type, &apply))
+        return NULL;
+    put(&slice_apply, Py_NewRef(apply));
+    put(&slice_type, Py_NewRef(type));
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"_set_function_slices", set_function_slices, METH_VARARGS, NULL},
     {"_set_function_defaults", set_function_defaults, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -128,7 +128,7 @@ class Function(_C._FunctionClass, metaclass=FunctionMeta):
         return args + tuple(rest)
 
 
-_C._set_function_defaults(Function.setup_context, Function.vjp, Function.jvp)
+_C._set_function_defaults(Function.setup_context, Function.backward, Function.vjp, Function.jvp)
 
 
 def once_differentiable(fn):

@@ -13,11 +13,23 @@ from tenon.autograd import Function
 _numbers = itertools.count(1)
 
 
+def transforms():
+    """How many transforms that take gradients this thread is in."""
+    from tenon.func import _gradients
+    return getattr(_gradients._levels, "n", 0)
+
+
+def refused(error):
+    """The error, marked as one that calls for each slice would not mend."""
+    error._vmap_refused = True
+    return error
+
+
 class Level:
     """One call of a mapped function. An inner one has a higher number."""
 
     def __init__(self):
-        self.number = next(_numbers)
+        self.number, self.depth, self.randomness = next(_numbers), transforms(), "error"
         with tenon.enable_grad():  # nodes that are made from now on have at least this number
             mark = tenon.zeros((), requires_grad=True)
             self.before = mark.view_as(mark).grad_fn._sequence_nr()
@@ -34,7 +46,7 @@ class Batched(tenon.Tensor):
     def __new__(cls, whole, level):
         made = tenon.Tensor._make_wrapper_subclass(cls, whole.shape[1:], strides=whole.stride()[1:], dtype=whole.dtype,
                                                    device=whole.device)
-        made.whole, made.level = whole, level
+        made.whole, made.level, made.given_at = whole, level, 0
         return made
 
     def __init__(self, whole, level):
@@ -88,8 +100,11 @@ class _Join(Function):
 
 def cut(whole, dim, level):
     if whole.requires_grad and tenon.is_grad_enabled():
-        return _Cut.apply(whole, dim, level)
-    return Batched(whole.detach().movedim(dim, 0), level)
+        made = _Cut.apply(whole, dim, level)
+    else:
+        made = Batched(whole.detach().movedim(dim, 0), level)
+    made.given_at = dim % whole.dim()
+    return made
 
 
 def joined(part, n, level, walked=False):
@@ -139,3 +154,11 @@ def _summing(places, level):
                 made[i] = joined(g, None, level).sum(0)
         return tuple(made)
     return hook
+
+
+def _apply_function(cls, args, kwargs):
+    from tenon.func._function_rule import apply
+    return apply(cls, args, kwargs or {})
+
+
+tenon._C._set_function_slices(Batched, _apply_function)

@@ -181,7 +181,9 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         random = _Random(randomness)
         try:
             made = _at_once(func, out_dims, spec, leaves, dims, n, kwargs)
-        except Exception:
+        except Exception as e:
+            if getattr(e, "_vmap_refused", False):
+                raise
             # Whether it is the function's mistake or a limit of ours, slices tell.
             tenon.set_rng_state(random.start)
             return each(spec, leaves, dims, n, kwargs)
