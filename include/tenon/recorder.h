@@ -102,7 +102,7 @@ typedef struct tn_watchdog_opts {
     tn_hang_action action;
     double seconds; /**< a frame that has not moved for so long is reported, once */
     /** Gets the report instead of stderr; called on the watchdog's thread. May be NULL. With
-     *  TN_HANG_END the native stacks come as a second text. */
+     *  TN_HANG_RAISE and TN_HANG_END the native stacks come as a second text. */
     void (*report)(void *ctx, const char *text);
     void *ctx;
     const char *save_path; /**< where TN_HANG_END leaves the record; NULL: nowhere. %p in it becomes

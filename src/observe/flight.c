@@ -519,19 +519,35 @@ static bool is_still_there(uint64_t request)
            tni_flight_request(mine, first, depth, depth) == request;
 }
 
-bool tni_flight_interrupt(uint32_t tid, uint64_t request)
+/* Locked. NULL: it is not known. */
+static tni_flight_thread *find_thread(uint32_t tid)
 {
-    bool found = false;
-    tni_mutex_lock_known(&record.lock, "the recorder's threads");
-    for (uint32_t i = 0; record.base && !found && i < HEAD->n_threads; i++) {
+    for (uint32_t i = 0; record.base && i < HEAD->n_threads; i++) {
         uint64_t at = atomic_load_explicit(&directory()[i], memory_order_relaxed);
         tni_flight_thread *t = (tni_flight_thread *)(void *)(record.base + at);
-        found = t->live && t->tid == tid;
-        if (found && atomic_exchange(&t->marks.interrupt, request) == 0)
-            atomic_fetch_add(&tni_interrupts, 1);
+        if (t->live && t->tid == tid)
+            return t;
     }
+    return NULL;
+}
+
+bool tni_flight_interrupt(uint32_t tid, uint64_t request)
+{
+    tni_mutex_lock_known(&record.lock, "the recorder's threads");
+    tni_flight_thread *t = find_thread(tid);
+    if (t && atomic_exchange(&t->marks.interrupt, request) == 0)
+        atomic_fetch_add(&tni_interrupts, 1);
     tni_mutex_unlock(&record.lock);
-    return found;
+    return t != NULL;
+}
+
+bool tni_flight_is_asked(uint32_t tid)
+{
+    tni_mutex_lock_known(&record.lock, "the recorder's threads");
+    tni_flight_thread *t = find_thread(tid);
+    bool is_asked = t && atomic_load(&t->marks.interrupt) != 0;
+    tni_mutex_unlock(&record.lock);
+    return is_asked;
 }
 
 /* ---- saving ---- */

@@ -221,6 +221,8 @@ uint64_t tni_flight_request(const tni_flight_thread *t, const tni_flight_frame *
                             uint32_t depth);
 /* Ask thread @p tid of this process to stop; false when it is not known. */
 bool tni_flight_interrupt(uint32_t tid, uint64_t request);
+/* It was, and has not come to where it hears of it. */
+bool tni_flight_is_asked(uint32_t tid);
 
 /* Copy the record to a file of that name. @retval TN_INVALID, TN_UNSUPPORTED */
 TN_NODISCARD tn_status tni_flight_save(const char *path);

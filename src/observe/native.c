@@ -55,8 +55,9 @@ static void answer(int number)
     if (atomic_load(&question.tid) == gettid() &&
         atomic_compare_exchange_strong(&question.state, &asked, ANSWERING)) {
         question.n = backtrace(question.frames, TNI_NATIVE_FRAMES);
+        bool stay = atomic_load(&question.stay); /* the next thread's question has its own */
         atomic_store(&question.state, ANSWERED);
-        for (int i = 0; atomic_load(&question.stay) && i < 3000; i++)
+        for (int i = 0; stay && i < 3000; i++)
             nanosleep(&(struct timespec){0, 10000000}, NULL);
     }
     errno = error;
@@ -98,7 +99,8 @@ static bool wait_for_answer(void)
            atomic_load(&question.state) == ANSWERED;
 }
 
-int tni_native_stack(uint32_t tid, bool for_good, void *frames[TNI_NATIVE_FRAMES], const char **why)
+int tni_native_stack(uint32_t tid, tni_asking how, void *frames[TNI_NATIVE_FRAMES],
+                     const char **why)
 {
     struct sigaction ours = {.sa_handler = answer, .sa_flags = SA_RESTART}, old;
     *why = "the program handles SIGURG itself";
@@ -112,7 +114,11 @@ int tni_native_stack(uint32_t tid, bool for_good, void *frames[TNI_NATIVE_FRAMES
     *why = "it is not there any more, or takes no signals";
     if (blocks_signal(tid))
         return 0;
-    atomic_store(&question.stay, for_good && sleeps_in_system(tid));
+    bool sleeps = how != TNI_ASK && sleeps_in_system(tid);
+    *why = "it sleeps, and a signal may end that";
+    if (sleeps && how == TNI_ASK_AWAKE)
+        return 0;
+    atomic_store(&question.stay, sleeps);
     atomic_store(&question.tid, (pid_t)tid);
     atomic_store(&question.state, ASKED);
     sigaction(TNI_LOOK_SIGNAL, &ours, NULL);

@@ -68,7 +68,7 @@ static bool only_nests(const tni_place *p, const tni_seen_thread *t, uint64_t ou
            tni_seen_cycle(t) != 0;
 }
 
-static tni_place *find(tni_places *places, uint32_t tid)
+tni_place *tni_places_find(const tni_places *places, uint32_t tid)
 {
     for (uint32_t i = 0; i < places->n; i++) {
         if (places->list[i].tid == tid)
@@ -79,7 +79,7 @@ static tni_place *find(tni_places *places, uint32_t tid)
 
 static tni_place *make(tni_places *places)
 {
-    tni_place *unused = find(places, 0);
+    tni_place *unused = tni_places_find(places, 0);
     if (unused)
         return unused;
     if (places->n == places->room) {
@@ -109,7 +109,7 @@ tni_place *tni_places_look(tni_places *places, const tni_seen_thread *t, uint64_
                            uint64_t passed, uint64_t limit)
 {
     uint64_t hash = place_hash(t), inner = inner_hash(t), outer = outer_hash(t);
-    tni_place *p = find(places, t->block.tid);
+    tni_place *p = tni_places_find(places, t->block.tid);
     bool moved = !p || ((p->hash != hash || p->inner != inner) && !only_nests(p, t, outer));
     p = p ? p : make(places);
     if (!p)

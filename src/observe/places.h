@@ -19,6 +19,7 @@
 typedef struct tni_place {
     uint32_t tid; /* 0: free */
     bool told;    /* its standing here was reported */
+    bool stopped; /* it was asked to stop */
     uint64_t hash, inner, outer, passes;
     uint32_t deepest, most_passes;
     uint64_t began; /* to be here */
@@ -36,6 +37,8 @@ typedef struct tni_places {
  * Borrowed until the next call. */
 tni_place *tni_places_look(tni_places *places, const tni_seen_thread *t, uint64_t now,
                            uint64_t passed, uint64_t limit);
+/* A thread's place at the last look, NULL when it is not known. Borrowed like that. */
+tni_place *tni_places_find(const tni_places *places, uint32_t tid);
 /* Forget the threads that are not there any more. */
 void tni_places_forget(tni_places *places, const tni_seen *seen);
 void tni_places_clear(tni_places *places);

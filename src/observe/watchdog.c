@@ -101,8 +101,22 @@ static void say(const tn_watchdog_opts *opts, const char *text)
     }
 }
 
+/* Note [A signal and a raise]
+ * Being asked for its stack ends a thread's sleep, and it goes on. So it is asked to stop first:
+ * then it fails at its next dispatch, instead of going on as if its time had passed. One that is
+ * not to stop is not woken at all. A worker's caller stops for it. */
+static tni_asking how_to_ask(const tn_watchdog_opts *opts, const tni_seen_thread *t)
+{
+    uint32_t caller = t->block.marks.works_for;
+    if (opts->action == TN_HANG_END)
+        return TNI_ASK_FOR_GOOD;
+    return opts->action == TN_HANG_REPORT || tni_flight_is_asked(caller ? caller : t->block.tid)
+               ? TNI_ASK
+               : TNI_ASK_AWAKE;
+}
+
 /* Of threads at work and of workers in their loops. */
-static void add_native(tni_str *s, const tni_seen *seen, bool for_good)
+static void add_native(tni_str *s, const tn_watchdog_opts *opts, const tni_seen *seen)
 {
     enum { MOST = 16 };
     int told = 0;
@@ -113,7 +127,7 @@ static void add_native(tni_str *s, const tni_seen *seen, bool for_good)
             continue;
         void *frames[TNI_NATIVE_FRAMES];
         const char *why;
-        int n = tni_native_stack(t->block.tid, for_good, frames, &why);
+        int n = tni_native_stack(t->block.tid, how_to_ask(opts, t), frames, &why);
         tni_str_addf(s, "  thread %u%s%s\n", t->block.tid, n ? "" : ": none, ", n ? "" : why);
         tni_native_add(s, frames, n);
         told++;
@@ -127,7 +141,23 @@ static void say_text(const tn_watchdog_opts *opts, tni_str *text)
     tni_str_clear(text);
 }
 
-static void tell(const tn_watchdog_opts *opts, tni_seen *before, uint64_t ns_between, uint32_t tid)
+/* Threads that were told of, and where @p seen shows them. */
+static void stop_threads(const tni_seen *seen, const tni_places *places)
+{
+    for (uint32_t i = 0; dog.interrupt && i < seen->n_threads; i++) {
+        const tni_seen_thread *t = &seen->threads[i];
+        tni_place *p = tni_places_find(places, t->block.tid);
+        if (!p || !p->told || p->stopped)
+            continue;
+        p->stopped = true;
+        dog.interrupt(t->block.tid,
+                      tni_flight_request(&t->block, t->frames, t->n_frames, t->depth));
+    }
+}
+
+/* @p found: where the threads were when it was found that one of them, @p tid, is stuck. */
+static void tell(const tn_watchdog_opts *opts, tni_seen *before, const tni_seen *found,
+                 uint64_t ns_between, uint32_t tid, const tni_places *places)
 {
     static const char *const then[] = {"carry on", "raise an error in it where that is possible",
                                        "end the process"};
@@ -149,12 +179,12 @@ static void tell(const tn_watchdog_opts *opts, tni_seen *before, uint64_t ns_bet
     tni_str_addf(&text, "[tenon watchdog] thread %u has not moved for %g s; what follows: %s\n",
                  tid, opts->seconds, then[opts->action]);
     tni_report_text(&text, &seen, &verdict);
-    if (opts->action == TN_HANG_END) { /* first what is certain: signals may move the threads */
+    if (opts->action != TN_HANG_REPORT) /* first what is certain: signals may move the threads */
         say_text(opts, &text);
-        add_native(&text, &seen, true);
-    } else if (opts->native || opts->action == TN_HANG_RAISE) {
-        add_native(&text, &seen, false);
-    }
+    if (opts->action == TN_HANG_RAISE)
+        stop_threads(found, places);
+    if (opts->action != TN_HANG_REPORT || opts->native)
+        add_native(&text, opts, &seen);
     say_text(opts, &text);
     tni_verdict_clear(&verdict);
     tni_seen_clear(&seen);
@@ -175,15 +205,6 @@ static void keep_record(const tn_watchdog_opts *opts)
 }
 
 enum { ENDED = 124 }; /* exit status, as timeout(1) has it */
-
-static void act(const tn_watchdog_opts *opts, const tni_seen_thread *t)
-{
-    if (opts->action == TN_HANG_RAISE && dog.interrupt)
-        dog.interrupt(t->block.tid,
-                      tni_flight_request(&t->block, t->frames, t->n_frames, t->depth));
-    if (opts->action == TN_HANG_END)
-        _exit(ENDED);
-}
 
 void tni_watchdog_finish(void)
 {
@@ -213,13 +234,16 @@ static void look(const tn_watchdog_opts *opts, tni_seen *before, uint64_t *looke
         if (!p || p->told || !is_at_work(t) || now - p->since < limit)
             continue;
         p->told = true;
-        if (!stuck) { /* one report tells of all threads */
-            if (opts->action == TN_HANG_END)
-                keep_record(opts);
-            tell(opts, before, now - *looked, t->block.tid);
-            stuck = t->block.tid;
-        }
-        act(opts, t);
+        stuck = stuck ? stuck : t->block.tid;
+    }
+    if (stuck) { /* one report tells of all threads */
+        if (opts->action == TN_HANG_END)
+            keep_record(opts);
+        tell(opts, before, &seen, now - *looked, stuck, places);
+        if (opts->action == TN_HANG_RAISE)
+            stop_threads(&seen, places); /* there was no memory to tell */
+        if (opts->action == TN_HANG_END)
+            _exit(ENDED);
     }
     tni_seen_clear(before);
     *before = seen;

@@ -56,6 +56,30 @@ static tn_status sleeps(tn_call *call, const tn_value *args, tn_value *rets)
     return status;
 }
 
+/* Takes the end of its sleep as it comes, as much code does: the watchdog's own signal may be it.
+ */
+static tn_status naps(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    const tni_thread_marks *marks = tni_marks_self();
+    struct timespec once = {0, 100000000};
+    while (nanosleep(&once, NULL) == 0 && !(marks && atomic_load(&marks->interrupt)))
+        ;
+    tn_tensor *y = NULL;
+    tn_status status = tn_neg(args[0].u.tensor, &y);
+    if (status == TN_OK)
+        rets[0] = tn_value_take_tensor(y);
+    return status;
+}
+
+static tn_status is_told(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    sleeps_in_here();
+    await_interrupt();
+    ASSERT_OK(tn_set_dispatch_debug("neg"));
+    return naps(call, args, rets);
+}
+
 static _Atomic bool worker_came;
 
 static tn_status chunk_sleeps(int64_t begin, int64_t end, void *arg)
@@ -108,7 +132,7 @@ static tn_status in_pass(void)
 
 /* ---- programs ---- */
 
-enum { KERNEL, WORKER, PASS };
+enum { KERNEL, WORKER, PASS, NAP, TOLD };
 
 typedef struct program {
     int where;
@@ -141,11 +165,11 @@ static int run_program(void *arg)
         if (p->action)
             setenv("TENON_HANG_ACTION", p->action, 1);
     }
-    tn_status status =
-        p->where == PASS
-            ? in_pass()
-            : kit_call(kit_op("stuck", TN_KEY_CPU, p->where == WORKER ? in_worker : sleeps),
-                       kit_ones(TN_CPU));
+    static const tn_boxed_fn kernels[] = {
+        [KERNEL] = sleeps, [WORKER] = in_worker, [NAP] = naps, [TOLD] = is_told};
+    tn_status status = p->where == PASS ? in_pass()
+                                        : kit_call(kit_op("stuck", TN_KEY_CPU, kernels[p->where]),
+                                                   kit_ones(TN_CPU));
     tn_watchdog_stop(); /* it says all that it has to say */
     return status == TN_OK ? 0 : status == TN_TIMEOUT ? 3 : 4;
 }
@@ -182,6 +206,8 @@ static void expect_program(program p, int status, const char *const *texts, bool
     name_files();
     test_note("%s, %s by %s",
               p.where == PASS     ? "pass"
+              : p.where == NAP    ? "nap"
+              : p.where == TOLD   ? "stages"
               : p.where == WORKER ? "worker"
                                   : "kernel",
               p.action ? p.action : "nothing", p.by_call ? "a call" : "the environment");
@@ -215,6 +241,9 @@ static const char *const words[][8] = {
                 "pool worker, works for thread", "next:", NULL},
     [PASS] = {"in a tensor hook of a backward pass", "AccumulateGrad waits for ExpBackward0",
               "next:", NULL},
+    [TOLD] = {"inside the kernel of kit::stuck [CPU]", "[DEBUG Dispatcher::call] op=aten::neg",
+              "[DEBUG Dispatcher::call] Refused: ", NULL},
+    [NAP] = {"what follows: raise", "inside the kernel of kit::stuck [CPU]", "native stacks", NULL},
 };
 
 static void expect_everywhere(const char *action, bool by_call, int status, bool has_record)
@@ -238,6 +267,17 @@ TEST(raise_lets_the_call_fail)
 {
     expect_everywhere("raise", false, 3, false);
     expect_everywhere("raise", true, 3, false);
+}
+
+TEST(raise_also_stops_a_call_whose_sleep_the_question_for_its_stack_ended)
+{
+    expect_program((program){NAP, "raise", false, NULL}, 3, words[NAP], false);
+    expect_program((program){NAP, "raise", true, NULL}, 3, words[NAP], false);
+}
+
+TEST(raise_stops_a_call_whose_stages_are_printed)
+{
+    expect_program((program){TOLD, "raise", true, NULL}, 3, words[TOLD], false);
 }
 
 TEST(end_ends_the_process_and_leaves_a_record)
