@@ -30,7 +30,12 @@ static inline tn_status may_go_on(void)
     TN_CHECK(TNI_LIKELY(atomic_load_explicit(&tni_interrupts, memory_order_relaxed) == 0) ||
                  !tni_take_interrupt(),
              TN_TIMEOUT, "a backward pass was interrupted by the watchdog between two nodes");
-    return TNI_LIKELY(!check) ? TN_OK : check();
+    if (TNI_LIKELY(!check))
+        return TN_OK;
+    uint32_t callout = tni_callout_begin(TNI_CALLOUT_INTERRUPT);
+    tn_status status = check();
+    tni_callout_end(callout);
+    return status;
 }
 
 /* ---- a turn ---- */

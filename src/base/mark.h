@@ -38,6 +38,7 @@ typedef enum tni_callout {
     TNI_CALLOUT_NODE_HOOK = 5,
     TNI_CALLOUT_CALLBACK = 6, /* queued for the end of a backward pass */
     TNI_CALLOUT_LISTENER = 7,
+    TNI_CALLOUT_INTERRUPT = 8, /* asked between two nodes of a backward pass */
     TNI_CALLOUT_LIMIT
 } tni_callout;
 

@@ -57,6 +57,8 @@ static tn_status take_kernel_of_key(tn_call *call, tn_key key)
         r = tni_registry_.fallbacks[tni_key_slot(key)];
     if (r)
         call->kernel = &r->kernel;
+    if (r && tni_key_is_runtime(key)) /* the one that runs, also for what it redispatches to */
+        call->slot = (uint16_t)tni_key_slot(key);
     tni_unlock();
     TN_CHECK(r, TN_UNSUPPORTED, "%s has no kernel registered to %s, and that key has no fallback",
              op->name, tn_key_name(key));

@@ -224,6 +224,13 @@ static void let_go(tn_registration *l) /* locked */
     tni_retire(&l->retired, free_listener); /* its destructor runs without the lock */
 }
 
+static void tell(void (*fn)(void *, tn_op *), void *ctx, tn_op *op)
+{
+    uint32_t callout = tni_callout_begin(TNI_CALLOUT_LISTENER);
+    fn(ctx, op);
+    tni_callout_end(callout);
+}
+
 void tni_tell_listeners(tn_op *op, bool defined, uint64_t event)
 {
     tni_lock();
@@ -233,7 +240,7 @@ void tni_tell_listeners(tn_op *op, bool defined, uint64_t event)
         if (fn && !l->listener_dead && l->joined < event) {
             l->refs++; /* stays linked while we call out without the lock */
             tni_unlock();
-            fn(l->listener.ctx, op);
+            tell(fn, l->listener.ctx, op);
             tni_lock();
             next = l->next;
             let_go(l);
@@ -279,7 +286,7 @@ tn_status tn_add_listener(const tn_listener *listener, tn_registration **out)
     }
     for (size_t i = 0; i < n; i++) {
         if (listener->defined && tn_op_has_schema(ops[i]))
-            listener->defined(listener->ctx, ops[i]);
+            tell(listener->defined, listener->ctx, ops[i]);
     }
     tni_free(ops);
     *out = l;

@@ -170,8 +170,9 @@ static tn_status ready(void)
     tni_mutex_lock(&kernel.lock, "the kernel of modes");
     if (!kernel.library) {
         tn_library *library = NULL;
-        const tn_kernel k = TN_KERNEL_INIT(mode_kernel);
-        status = tn_library_open(TN_LIBRARY_IMPL, "_", TN_KEY_NONE, __FILE__, __LINE__, &library);
+        tn_kernel k = TN_KERNEL_INIT(mode_kernel);
+        k.file = "src/dispatch/mode.c"; /* not as the build's folder sees it */
+        status = tn_library_open(TN_LIBRARY_IMPL, "_", TN_KEY_NONE, k.file, __LINE__, &library);
         if (status == TN_OK)
             status = tn_library_fallback(library, TN_KEY_PYTHON, &k, NULL);
         if (status == TN_OK)

@@ -47,7 +47,8 @@ static int find_crowded(const tni_seen *seen, const tni_seen_thread *t)
 
 static bool is_stuck(const tni_seen_thread *t, bool two_looks)
 {
-    return (t->depth || tni_inner_pass(t) || tni_seen_code(t)) && !(two_looks && t->moved);
+    return (t->depth || tni_inner_pass(t) || tni_seen_code(t) || t->block.marks.callout) &&
+           !(two_looks && t->moved);
 }
 
 bool tni_must_look_again(const tni_seen *seen, uint64_t ns)
@@ -83,6 +84,9 @@ static tni_verdict_kind judge_thread(const tni_seen *seen, uint32_t i, bool two_
     } else if (t->block.n_passes >= TNI_SEEN_CYCLE_DEPTH) {
         v->kind = TNI_VERDICT_RECURSION;
         tni_judge_nested_passes(seen, t, v);
+    } else if (tni_nests_code(t)) {
+        v->kind = TNI_VERDICT_RECURSION;
+        tni_judge_nested_code(t, v);
     } else if (sleeps && tni_sleeps_in_cycle(seen, t)) {
         (void)tni_judge_sleep(seen, t, v);
     } else if (tni_waits(t) && stands && (!t->starved || tni_only_looks_starved(t))) {

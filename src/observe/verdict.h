@@ -108,6 +108,9 @@ extern const char tni_starved_next[];
 void tni_judge_recursion(const tni_seen *seen, const tni_seen_thread *t, uint32_t period,
                          tni_verdict *v);
 void tni_judge_nested_passes(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v);
+/* Functions of the program's, such as forward of an autograd.Function, call themselves. */
+bool tni_nests_code(const tni_seen_thread *t);
+void tni_judge_nested_code(const tni_seen_thread *t, tni_verdict *v);
 /* Not moved, no mark says why: what the system knows decides. */
 void tni_judge_stuck(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v);
 /* It has moved. In an operator that is still the same one, only what it calls comes and goes. */

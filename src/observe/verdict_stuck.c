@@ -41,6 +41,38 @@ void tni_judge_nested_passes(const tni_seen *seen, const tni_seen_thread *t, tni
                           "RECURSION");
 }
 
+/* How many functions there are before the outermost comes again; 0: it does not, or not always. */
+static uint32_t code_period(const tni_seen_thread *t)
+{
+    const tni_mark *held = t->block.marks.held;
+    for (uint32_t period = 1; period <= TNI_MARK_HELD / 2; period++) {
+        uint32_t i = 0;
+        while (i < TNI_MARK_HELD && held[i].kind == TNI_HELD_CODE &&
+               (i < period || strcmp(held[i].text, held[i - period].text) == 0))
+            i++;
+        if (i == TNI_MARK_HELD)
+            return period;
+    }
+    return 0;
+}
+
+bool tni_nests_code(const tni_seen_thread *t)
+{
+    return t->block.marks.n_held >= TNI_SEEN_CYCLE_DEPTH && code_period(t) != 0;
+}
+
+void tni_judge_nested_code(const tni_seen_thread *t, tni_verdict *v)
+{
+    uint32_t period = code_period(t);
+    tni_add_thread(&v->text, t);
+    tni_str_add(&v->text, " nests ");
+    for (uint32_t i = 0; i < period; i++)
+        tni_str_addf(&v->text, "%s%s", i ? " -> " : "", t->block.marks.held[i].text);
+    tni_str_addf(&v->text, " %u deep", t->block.marks.n_held);
+    tni_str_add(&v->next, "the function calls itself, by way of apply or of a hook: look for what "
+                          "should end that");
+}
+
 const tni_seen_child *tni_find_child(const tni_seen *seen, const tni_seen_thread *t)
 {
     uint32_t n = seen->n_children < TNI_SEEN_CHILDREN ? seen->n_children : TNI_SEEN_CHILDREN;

@@ -2,6 +2,7 @@
 /* observe/verdict_wait.c: the sentence about a thread that has said what it waits for: who holds
  * that, and whether those who wait go round in a circle. */
 #include <string.h>
+#include <unistd.h>
 
 #include "observe/verdict.h"
 
@@ -129,6 +130,15 @@ bool tni_only_looks_starved(const tni_seen_thread *t)
            t->sleep.kind == TNI_SLEEP_INTERPRETER;
 }
 
+/* Printing a line of the trace; in a futex it would be another thread that prints. */
+static bool waits_for_stderr(const tni_seen_thread *t)
+{
+    const tni_mark *wait = &t->block.marks.wait;
+    return wait->kind == TNI_WAIT_EVENT && wait->what == STDERR_FILENO &&
+           strcmp(wait->text, "room in stderr") == 0 && t->sleep.kind == TNI_SLEEP_OTHER &&
+           !strstr(t->wchan, "futex");
+}
+
 void tni_judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
 {
     const tni_mark *wait = &t->block.marks.wait;
@@ -167,6 +177,12 @@ void tni_judge_wait(const tni_seen *seen, const tni_seen_thread *t, tni_verdict 
     }
     if (!holder && t->sleep.kind == TNI_SLEEP_LOST && tni_add_fork(v, seen, &t->sleep))
         return;
+    if (!holder && waits_for_stderr(t)) {
+        tni_str_add(&v->text, "; its stderr is full, and is not being read");
+        tni_str_add(&v->next, "let the program or terminal behind its stderr read, or send stderr "
+                              "to a file: 2>FILE");
+        return;
+    }
     if (!holder) {
         tni_str_addf(&v->text, "; nobody that the record knows %s it%s",
                      wait->kind == TNI_WAIT_EVENT ? "brings" : "holds",

@@ -83,6 +83,7 @@ static const char *const callouts[TNI_CALLOUT_LIMIT] = {
     [TNI_CALLOUT_NODE_HOOK] = "a node hook",
     [TNI_CALLOUT_CALLBACK] = "a callback at the end of backward",
     [TNI_CALLOUT_LISTENER] = "a registration listener",
+    [TNI_CALLOUT_INTERRUPT] = "the interrupt check",
 };
 
 const char *tni_callout_name(unsigned kind)

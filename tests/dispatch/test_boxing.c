@@ -840,6 +840,32 @@ TEST(a_call_with_keys_takes_them_as_they_are)
     kit_close(&k);
 }
 
+static tn_status calls_itself_for_cpu(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)rets;
+    tn_stack stack = TN_STACK_INIT;
+    ASSERT_OK(tn_stack_push(&stack, args[0]));
+    tn_status st = tn_op_call_for_key(tn_call_op(call), TN_KEY_CPU, &stack);
+    tn_stack_clear(&stack);
+    return st;
+}
+
+TEST(a_call_for_a_key_is_told_by_that_key)
+{
+    kit k = kit_open();
+    tn_op *op = kit_def(&k, "op(Tensor x) -> int");
+    tn_kernel cpu = TN_KERNEL_INIT(calls_itself_for_cpu);
+    ASSERT_OK(tn_library_impl(k.impls, "op", TN_KEY_CPU, &cpu, NULL));
+    tn_tensor *t = kit_tensor(tn_keyset_add(kit_keys(TN_KEY_CPU), TN_KEY_AUTOGRAD_CPU));
+    tn_value arg = tn_value_tensor(t);
+    tn_stack stack = TN_STACK_INIT;
+    ASSERT_OK(tn_stack_push(&stack, arg));
+    EXPECT_FAIL(TN_RECURSION, "op [CPU] in ", tn_op_call_for_key(op, TN_KEY_CPU, &stack));
+    tn_stack_clear(&stack);
+    tn_tensor_unref(t);
+    kit_close(&k);
+}
+
 TEST(null_handles_are_refused_by_name)
 {
     kit k = kit_open();

@@ -153,6 +153,27 @@ TEST(who_has_an_interpreters_lock_is_named_when_the_lock_stays_where_it_is)
     expect_verdict(&p, TNI_VERDICT_BLOCKED, "thread 10 sleeps");
 }
 
+TEST(functions_that_call_themselves_are_a_recursion)
+{
+    program p;
+    begin(&p);
+    p.seen.n_threads = 1;
+    p.threads[0].depth = p.threads[0].n_frames = 0;
+    tni_thread_marks *m = &p.threads[0].block.marks;
+    m->n_held = 30;
+    for (int i = 0; i < TNI_MARK_HELD; i++) {
+        m->held[i].kind = TNI_HELD_CODE;
+        strcpy(m->held[i].text, i % 2 ? "G.forward (f.py:9)" : "F.forward (f.py:5)");
+    }
+    expect_verdict(&p, TNI_VERDICT_RECURSION,
+                   "thread 10 nests F.forward (f.py:5) -> G.forward (f.py:9) 30 deep");
+    strcpy(m->held[7].text, "H.forward (f.py:12)");
+    expect_verdict(&p, TNI_VERDICT_CALLOUT, "sleeps, outside of operators, in H.forward");
+    strcpy(m->held[7].text, "G.forward (f.py:9)");
+    m->n_held = 6;
+    expect_verdict(&p, TNI_VERDICT_CALLOUT, "sleeps, outside of operators, in G.forward");
+}
+
 TEST(a_thread_that_is_ready_and_gets_no_processor_does_not_hang)
 {
     program p;
