@@ -233,6 +233,15 @@ TN_API void tn_hook_remove(TN_STOLEN tn_hook *hook);
 TN_API bool tn_hook_in_pass(const tn_hook *hook);
 /** Drop the handle; the hook stays. NULL does nothing. */
 TN_API void tn_hook_unref(TN_STOLEN tn_hook *hook);
+/** For collectors of garbage: call @p visit with the context of every hook of the leaf @p t that
+ * was added with @p release, when nobody but the caller keeps @p t; these contexts then hang on the
+ *  caller alone. Ends with the first @p visit that returns something else than 0, and returns that.
+ *  @p visit must neither add nor remove hooks. NULL has none. */
+TN_API int tn_tensor_visit_hooks(const tn_tensor *t, void (*release)(void *ctx),
+                                 int (*visit)(void *ctx, void *arg), void *arg);
+/** Take away all hooks of the leaf @p t, when nobody but the caller keeps @p t; else nothing is
+ *  done. Contexts are released, those of hooks with a handle together with that. */
+TN_API void tn_tensor_clear_hooks(tn_tensor *t);
 
 /* ---- looking at the graph; NULL gives 0 or NULL ---- */
 

@@ -388,6 +388,26 @@ PyObject *tnpy_node_register_prehook(PyObject *self, PyObject *fn)
     return add_to_node(self, fn, true);
 }
 
+/* ---- collecting garbage ---- */
+
+typedef struct visitor {
+    visitproc visit;
+    void *arg;
+} visitor;
+
+static int visit_hook(void *ctx, void *arg)
+{
+    const visitor *v = arg;
+    PyObject *fn = ctx ? function_of(ctx) : NULL;
+    return fn ? v->visit(fn, v->arg) : 0;
+}
+
+int tnpy_visit_hooks(const tn_tensor *t, visitproc visit, void *arg)
+{
+    visitor v = {visit, arg};
+    return tn_tensor_visit_hooks(t, tnpy_drop_any, visit_hook, &v);
+}
+
 /* ---- saved-tensor hooks: ctx is a tuple (pack, unpack) ---- */
 
 static tn_status saved_pack(void *ctx, tn_tensor *t, void **out)

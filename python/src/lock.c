@@ -10,12 +10,20 @@
 /* Set while this thread has given the lock away by tnpy_unlock. */
 static _Thread_local bool unlocked;
 static _Atomic(tnpy_tensor_object *) waiting;
+/* Threads between tnpy_unlock and tnpy_lock. Changed with the lock alone. */
+static int n_unlocked;
 
 PyThreadState *tnpy_unlock(void)
 {
+    n_unlocked++;
     PyThreadState *state = PyEval_SaveThread();
     unlocked = true;
     return state;
+}
+
+bool tnpy_all_locked(void)
+{
+    return n_unlocked == 0;
 }
 
 void tnpy_lock(PyThreadState *state)
@@ -23,6 +31,7 @@ void tnpy_lock(PyThreadState *state)
     unlocked = false;
     tn_wait_begin(TN_WAIT_INTERPRETER, NULL, ""); /* some stores; no look at the clock */
     PyEval_RestoreThread(state);
+    n_unlocked--;
     tn_wait_end();
     tnpy_drain();
 }

@@ -184,20 +184,34 @@ static void dealloc(PyObject *o)
     Py_DECREF(type);
 }
 
+/* Note [Garbage through C]
+ * What hangs on a C tensor that nobody but its object keeps hangs on the object: a Python Function
+ * that made it, and hooks of a leaf. They may lead back to the object. A collector looks at objects
+ * more than once and must see the same each time; who keeps a tensor can only change without the
+ * lock while another thread is inside a call that gave it away. Then nothing is shown: what is
+ * garbage waits for another collection. */
 static int traverse(PyObject *o, visitproc visit, void *arg)
 {
-    Py_VISIT(self_of(o)->dict);
-    /* A Python Function that nothing but this tensor leads to may lead back to it. */
-    const tn_node *node = tn_tensor_own_node(tnpy_tensor(o));
-    PyObject *function = node ? tnpy_function_of(node) : NULL;
-    Py_VISIT(function);
+    tnpy_tensor_object *self = self_of(o);
+    Py_VISIT(self->dict);
+    if (self->t && !self->owned_by_c && tnpy_all_locked()) {
+        const tn_node *node = tn_tensor_own_node(self->t);
+        PyObject *function = node ? tnpy_function_of(node) : NULL;
+        Py_VISIT(function);
+        int rc = tnpy_visit_hooks(self->t, visit, arg);
+        if (rc)
+            return rc;
+    }
     Py_VISIT(Py_TYPE(o));
     return 0;
 }
 
 static int clear(PyObject *o)
 {
-    Py_CLEAR(self_of(o)->dict);
+    tnpy_tensor_object *self = self_of(o);
+    Py_CLEAR(self->dict);
+    if (self->t && !self->owned_by_c)
+        tn_tensor_clear_hooks(self->t);
     return 0;
 }
 

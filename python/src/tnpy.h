@@ -137,6 +137,9 @@ void tnpy_lock(PyThreadState *state);
 /* For C that does not know whether it has the lock (hooks, kernels in Python). */
 PyGILState_STATE tnpy_lock_any(void);
 void tnpy_unlock_any(PyGILState_STATE state);
+/* Whether no thread is inside C code that gave the lock away. Wants the lock, and stays so while it
+ * is held. */
+bool tnpy_all_locked(void);
 /* Does this thread hold the lock? */
 int tnpy_has_lock(void);
 /* Call a user's function that runs outside of operators; the doctor can name it meanwhile. @p

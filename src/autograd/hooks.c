@@ -257,18 +257,23 @@ tn_status tni_hooks_follow(tn_tensor *t, const tni_grad_meta *meta, tni_node *no
     return meta->retains_grad ? retain_on(t, node, output) : TN_OK;
 }
 
+/* The list, no longer the tensor's: the caller's reference. */
+static tni_hook_list *take_list(tni_grad_meta *meta, struct tni_meta_extra *extra)
+{
+    tni_spin_lock(&meta->lock);
+    tni_hook_list *list = extra->hooks;
+    extra->hooks = NULL;
+    tni_spin_unlock(&meta->lock);
+    return list;
+}
+
 void tni_hooks_leave(const tn_tensor *t, tni_grad_meta *meta, tni_node *old)
 {
     if (meta->retains_grad)
         retain_off(t, old);
     struct tni_meta_extra *extra = meta_extra(meta);
-    if (!extra)
-        return;
-    tni_spin_lock(&meta->lock);
-    tni_hook_list *list = extra->hooks;
-    extra->hooks = NULL;
-    tni_spin_unlock(&meta->lock);
-    tni_hook_list_unref(list);
+    if (extra)
+        tni_hook_list_unref(take_list(meta, extra));
 }
 
 tn_status tn_tensor_retain_grad(tn_tensor *t)
@@ -410,4 +415,33 @@ void tn_hook_remove(tn_hook *hook)
         }
     }
     tni_unref(&hook->object);
+}
+
+/* ---- collecting garbage ---- */
+
+int tn_tensor_visit_hooks(const tn_tensor *t, void (*release)(void *ctx),
+                          int (*visit)(void *ctx, void *arg), void *arg)
+{
+    if (!t || tni_strong_count(&t->object) != 1)
+        return 0;
+    TN_AUTO(tni_hook_list) list = tni_tensor_hooks(t);
+    int rc = 0;
+    for (uint32_t i = 0; list && i < list->n && rc == 0; i++)
+        if (list->hooks[i]->release == release)
+            rc = visit(list->hooks[i]->ctx, arg);
+    return rc;
+}
+
+void tn_tensor_clear_hooks(tn_tensor *t)
+{
+    if (!t || tni_strong_count(&t->object) != 1)
+        return;
+    tni_grad_meta *meta = tni_meta(t);
+    struct tni_meta_extra *extra = meta_extra(meta);
+    if (!extra)
+        return;
+    tni_hook_list *list = take_list(meta, extra);
+    for (uint32_t i = 0; list && i < list->n; i++)
+        atomic_store_explicit(&list->hooks[i]->removed, true, memory_order_relaxed);
+    tni_hook_list_unref(list);
 }

@@ -388,3 +388,58 @@ TEST(a_node_is_a_tensors_own_while_nobody_else_holds_either)
     tn_tensor_unref(a);
     tn_tensor_unref(x);
 }
+
+typedef struct hung {
+    int visited, released;
+} hung;
+
+static tn_status hung_hook(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)ctx, (void)grad, (void)out;
+    return TN_OK;
+}
+
+static tn_status hung_after(void *ctx, tn_tensor *t)
+{
+    (void)ctx, (void)t;
+    return TN_OK;
+}
+
+static void hung_release(void *ctx)
+{
+    ((hung *)ctx)->released++;
+}
+
+static int hung_visit(void *ctx, void *arg)
+{
+    ((hung *)ctx)->visited++;
+    return *(int *)arg;
+}
+
+TEST(hooks_of_a_leaf_are_its_owners_while_nobody_else_holds_it)
+{
+    tn_tensor *x = kit_leaf(1, 3), *y = NULL;
+    hung a = {0}, b = {0};
+    tn_hook *handle = NULL;
+    int go_on = 0, stop = 7;
+    EXPECT_EQ_INT(tn_tensor_visit_hooks(x, hung_release, hung_visit, &stop), 0);
+    tn_tensor_clear_hooks(x);
+    ASSERT_OK(tn_tensor_add_hook(x, hung_hook, &a, hung_release, &handle));
+    ASSERT_OK(tn_tensor_add_accumulated_hook(x, hung_after, &b, hung_release, NULL));
+    ASSERT_OK(tn_tensor_add_hook(x, hung_hook, NULL, NULL, NULL)); /* of another kind */
+    EXPECT_EQ_INT(tn_tensor_visit_hooks(x, hung_release, hung_visit, &go_on), 0);
+    EXPECT(a.visited == 1 && b.visited == 1);
+    EXPECT_EQ_INT(tn_tensor_visit_hooks(x, hung_release, hung_visit, &stop), 7);
+    EXPECT(a.visited == 2 && b.visited == 1);
+    ASSERT_OK(kit_scale(x, &y)); /* its graph holds the leaf */
+    EXPECT_EQ_INT(tn_tensor_visit_hooks(x, hung_release, hung_visit, &stop), 0);
+    tn_tensor_clear_hooks(x);
+    EXPECT(a.visited == 2 && b.visited == 1 && b.released == 0);
+    tn_tensor_unref(y);
+    tn_tensor_clear_hooks(x);
+    EXPECT(b.released == 1 && a.released == 0);
+    EXPECT_EQ_INT(tn_tensor_visit_hooks(x, hung_release, hung_visit, &stop), 0);
+    tn_hook_remove(handle);
+    EXPECT(a.released == 1 && a.visited == 2 && b.visited == 1);
+    tn_tensor_unref(x);
+}

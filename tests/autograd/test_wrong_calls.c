@@ -132,6 +132,8 @@ TEST(questions_about_nothing_give_nothing)
     tn_hook_unref(NULL);
     EXPECT(!tn_hook_in_pass(NULL));
     EXPECT(tn_tensor_own_node(NULL) == NULL);
+    EXPECT(tn_tensor_visit_hooks(NULL, NULL, NULL, NULL) == 0);
+    tn_tensor_clear_hooks(NULL);
     tn_node_input info = {.size = sizeof info};
     FAILS(tn_node_get_input(NULL, 0, &info));
     FAILS(tn_node_saved(NULL, 0, &t));
