@@ -271,6 +271,35 @@ void tni_add_kept(tni_str *s, const tni_seen *seen, const tni_seen_thread *t)
                      n == 1 ? " waits" : "s wait");
 }
 
+/* Those who wait for each other, from @p t on: the last of them, and what they all do. */
+static bool add_chain(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
+{
+    uint32_t n = 1, last = t->block.tid, most = seen->n_threads + n_described(seen);
+    const tni_flight_frame *first = tni_innermost(t);
+    bool repeats = first != NULL;
+    for (uint32_t next; n <= most && (next = next_of(seen, last)); n++) {
+        const tni_seen_thread *waits = find_thread(seen, last);
+        const tni_flight_frame *f = waits ? tni_innermost(waits) : NULL;
+        repeats = repeats && f && f->op == first->op && f->slot == first->slot;
+        last = next;
+    }
+    if (n < 3 || n > most) /* the one that is named waits for nobody; or they go round elsewhere */
+        return false;
+    tni_str_addf(&v->text, "; the last of these %u is ", n);
+    add_who(&v->text, seen, last);
+    add_state(&v->text, seen, last);
+    if (!repeats || n < 4)
+        return false;
+    char room[24];
+    const char *op = tni_seen_name(seen, TNI_NAME_OP, first->op, room);
+    tni_str_addf(&v->text,
+                 "; %s is called again and again, each time in a new thread that the "
+                 "call before waits for",
+                 op);
+    tni_str_addf(&v->next, "%s must not be called by what it waits for, or only so often", op);
+    return true;
+}
+
 bool tni_judge_sleep(const tni_seen *seen, const tni_seen_thread *t, tni_verdict *v)
 {
     if (tni_sleeps_in_cycle(seen, t)) {
@@ -324,8 +353,11 @@ bool tni_judge_sleep(const tni_seen *seen, const tni_seen_thread *t, tni_verdict
     }
     add_who(&v->text, seen, t->sleep.of);
     add_state(&v->text, seen, t->sleep.of);
+    bool repeats = add_chain(seen, t, v);
     if (seen->nobody_wakes)
         tni_str_addf(&v->text, "; %s", only_a_signal);
+    if (repeats)
+        return true;
     tni_str_addf(&v->next, "thread %u must %s first: --native shows where it is", t->sleep.of,
                  joins ? "end" : "give the lock back");
     return true;

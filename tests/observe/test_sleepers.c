@@ -206,3 +206,45 @@ TEST(calls_of_threads_that_have_ended_are_progress)
 {
     kit_expect(starts_short_threads, "make", "\"kind\": \"progress\"");
 }
+
+static tn_op *again;
+
+static void *calls_again(void *arg)
+{
+    (void)arg;
+    (void)!kit_call(again, kit_ones(TN_CPU));
+    return NULL;
+}
+
+/* Five deep, where the last stays. */
+static tn_status calls_itself_elsewhere(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    (void)call;
+    (void)args;
+    (void)rets;
+    static _Atomic int depth;
+    pthread_t thread;
+    if (++depth == 5) {
+        kit_ready();
+        kit_stay();
+    }
+    if (pthread_create(&thread, NULL, calls_again, NULL) != 0)
+        _exit(1);
+    pthread_join(thread, NULL);
+    return TN_OK;
+}
+
+static void calls_in_new_threads(void *arg)
+{
+    again = kit_op("again", TN_KEY_CPU, calls_itself_elsewhere);
+    (void)calls_again(arg);
+}
+
+TEST(an_operator_that_waits_for_itself_in_other_threads_is_told_with_the_last_of_them)
+{
+    kit_expect(calls_in_new_threads, "; the last of these 5 is thread ", "\"kind\": \"");
+    kit_expect(calls_in_new_threads,
+               "; kit::again is called again and again, each time in a new "
+               "thread that the call before waits for",
+               "kit::again must not be called by what it waits for");
+}
