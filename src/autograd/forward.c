@@ -138,18 +138,30 @@ static tn_tensor *own_tangent(tn_tensor *t)
     return tangent;
 }
 
-static tn_status keep(tn_tensor *t, tn_tensor *tangent)
+/* Everything that can fail when @p t, which has none, is to keep a tangent. Harmless when it then
+ * does not. */
+static tn_status make_room(tn_tensor *t, tni_grad_meta **out)
 {
-    tni_grad_meta *meta;
-    TN_TRY(tni_meta_get(t, &meta));
-    if (!(t->flags & TNI_HAS_TANGENT))
-        TN_TRY(enlist(t));
+    TN_TRY(tni_meta_get(t, out));
+    return enlist(t);
+}
+
+static void put(tn_tensor *t, tni_grad_meta *meta, tn_tensor *tangent)
+{
     tni_spin_lock(&meta->lock);
     tn_tensor *old = meta->tangent;
     meta->tangent = tn_tensor_ref(tangent);
     t->flags |= TNI_HAS_TANGENT;
     tni_spin_unlock(&meta->lock);
     tn_tensor_unref(old);
+}
+
+static tn_status keep(tn_tensor *t, tn_tensor *tangent)
+{
+    tni_grad_meta *meta = tni_meta(t);
+    if (!(t->flags & TNI_HAS_TANGENT))
+        TN_TRY(make_room(t, &meta));
+    put(t, meta, tangent);
     return TN_OK;
 }
 
@@ -290,21 +302,60 @@ static tn_status give_base(tn_tensor *base)
     return tni_tangent_set(base, zeros);
 }
 
-tn_status tni_tangent_written(tn_tensor *t, tn_tensor *tangent)
+/* Is the tangent to be written into one that there is, or will be? */
+static bool writes_own(const tn_tensor *t)
+{
+    return tni_has_tangent(t) || t->view_base;
+}
+
+static tn_status prepare(tn_tensor *t, tn_tensor **tangent)
+{
+    TN_AUTO(tn_tensor) room = NULL;
+    if (writes_own(t)) {
+        if (!tni_has_tangent(t))
+            TN_TRY(give_base(t->view_base));
+        return tni_tangent(t, &room);
+    }
+    tni_grad_meta *meta;
+    TN_TRY(fit(t, *tangent, &room));
+    TN_TRY(make_room(t, &meta));
+    tn_tensor_unref(*tangent);
+    *tangent = TN_MOVE(room);
+    return TN_OK;
+}
+
+tn_status tni_tangent_prepare(tn_tensor *t, tn_tensor **tangent)
+{
+    if (!*tangent && !tni_has_tangent(t))
+        return TN_OK;
+    uint8_t old = push_none();
+    tn_status status = prepare(t, tangent);
+    tni_tls.no_forward_grad = old;
+    return status;
+}
+
+tn_status tni_tangent_commit(tn_tensor *t, tn_tensor *tangent)
 {
     if (!tangent && !tni_has_tangent(t))
         return TN_OK;
+    if (!writes_own(t)) {
+        put(t, tni_meta(t), tangent);
+        return TN_OK;
+    }
     TN_AUTO(tn_tensor) own = NULL;
-    if (!tni_has_tangent(t) && !t->view_base)
-        return tni_tangent_set(t, tangent);
     uint8_t old = push_none();
-    tn_status status = tni_has_tangent(t) ? TN_OK : give_base(t->view_base);
-    if (status == TN_OK)
-        status = tni_tangent(t, &own);
+    tn_status status = tni_tangent(t, &own);
     if (status == TN_OK)
         status = tangent ? tn_copy_(own, tangent, false) : tn_zero_(own);
     tni_tls.no_forward_grad = old;
     return status;
+}
+
+tn_status tni_tangent_written(tn_tensor *t, tn_tensor *tangent)
+{
+    TN_AUTO(tn_tensor) fitting = tn_tensor_ref(tangent);
+    TN_TRY(tni_tangent_prepare(t, &fitting));
+    return tni_tangent_commit(t, fitting);
 }
 
 /* ---- dual tensors ---- */

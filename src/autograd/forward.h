@@ -63,6 +63,12 @@ TN_NODISCARD tn_status tni_tangent_copy(tn_tensor *from, tn_tensor *to);
 /* @p t was written: its tangent is now @p tangent, NULL for zero. Written into the one it has;
  * else, of a view, into a new one of its base. */
 TN_NODISCARD tn_status tni_tangent_written(tn_tensor *t, tn_tensor *tangent);
+/* The same in two steps, so that a write and its tangent are both made or neither is. Before the
+ * write: take the memory that it needs, and bring *tangent (owned; may be NULL) to the layout of
+ * @p t. A view whose base had no tangent has one from here on, of zeros. */
+TN_NODISCARD tn_status tni_tangent_prepare(tn_tensor *t, tn_tensor **tangent);
+/* After it. Takes no memory unless the tangents are themselves recorded. */
+TN_NODISCARD tn_status tni_tangent_commit(tn_tensor *t, tn_tensor *tangent);
 
 /* ---- rules, from `jvp` lines ---- */
 

@@ -118,10 +118,11 @@ static tn_status give(tn_tensor *t, tn_tensor *tangent)
     return give_saved(t->grad_fn, t->output, tangent);
 }
 
-/* What was written; the node of the call is its own, or inside its root's. */
+/* What was written, and its tangent prepared; the node of the call is its own, or inside its
+ * root's. */
 static tn_status give_written(tn_tensor *t, tn_tensor *tangent)
 {
-    TN_TRY(tni_tangent_written(t, tangent));
+    TN_TRY(tni_tangent_commit(t, tangent));
     tni_node *node = t->view_base ? t->view_base->grad_fn : t->grad_fn;
     if (!tangent || !node)
         return TN_OK;
@@ -285,25 +286,39 @@ static tn_status leave_with(tn_scope *scope, tn_status status, tn_tensor *t, tn_
     return status;
 }
 
+static tn_status run_formula(const push *p, tn_tensor **tangent)
+{
+    tni_forward f = {p->args, p->rets, p->tangents};
+    tn_scope *scope;
+    TN_TRY(tn_scope_enter(&scope));
+    TN_TRY(leave_with(scope, TN_OK, p->rule->formula(&f), tangent));
+    return p->schema->is_view ? TN_OK : make_own(tangent);
+}
+
 static tn_status formula(const push *p)
 {
-    TN_TRY(call(p, p->args, p->rets));
-    tni_forward f = {p->args, p->rets, p->tangents};
     TN_AUTO(tn_tensor) tangent = NULL;
-    tn_scope *scope;
-    tn_status status = tn_scope_enter(&scope);
-    if (status == TN_OK)
-        status = leave_with(scope, TN_OK, p->rule->formula(&f), &tangent);
-    if (status == TN_OK && !p->schema->is_view)
-        status = make_own(&tangent);
-    tn_tensor *result = first(p);
-    bool written = p->schema->args[0].is_write;
-    if (status == TN_OK && differentiable(result)) {
-        if (written)
-            status = tni_tangent_written(result, tangent);
-        else if (tangent)
-            status = give(result, tangent);
-    }
+    TN_TRY(call(p, p->args, p->rets));
+    tn_status status = run_formula(p, &tangent);
+    if (status == TN_OK && tangent && differentiable(first(p)))
+        status = give(first(p), tangent);
+    if (status != TN_OK)
+        clear(p->rets, p->schema->nrets);
+    return status;
+}
+
+/* The formula of an operator that writes its first argument: of the arguments as they were, for the
+ * tangent must be there before anything is written. */
+static tn_status formula_written(const push *p)
+{
+    TN_AUTO(tn_tensor) tangent = NULL;
+    tn_tensor *self = p->args[0].u.tensor;
+    TN_TRY(run_formula(p, &tangent));
+    if (!differentiable(self))
+        return call(p, p->args, p->rets);
+    TN_TRY(tni_tangent_prepare(self, &tangent));
+    TN_TRY(call(p, p->args, p->rets));
+    tn_status status = tni_tangent_commit(self, tangent);
     if (status != TN_OK)
         clear(p->rets, p->schema->nrets);
     return status;
@@ -498,6 +513,8 @@ static tn_status written(const push *p)
     if (status == TN_OK)
         status = make_own(&tangent);
     if (status == TN_OK)
+        status = tni_tangent_prepare(self, &tangent);
+    if (status == TN_OK)
         status = call(p, p->args, p->rets);
     TN_TRY(status);
     status = give_written(self, tangent);
@@ -577,7 +594,7 @@ static tn_status by_rule(push *p)
     case TNI_JVP_TWICE:
         return twice(p);
     default:
-        return formula(p);
+        return p->schema->args[0].is_write ? formula_written(p) : formula(p);
     }
 }
 

@@ -192,6 +192,17 @@ static tn_status call_forward(const making *m, tn_function_ctx *ctx)
     return status;
 }
 
+/* What was written has no history that is right: its backward is an error from now on. */
+static TNI_COLD void lose_written(tn_function_ctx *ctx)
+{
+    ctx->fn->cls.apply = tni_broken_apply;
+    for (uint32_t i = 0; i < ctx->node->n_inputs; i++)
+        ctx->node->inputs[i].dtype = TN_DTYPE_NONE;
+    for (int i = 0; i < ctx->dirty.n; i++)
+        if (has_gradient(ctx->dirty.v[i]) && !is_marked(ctx->dirty.v[i], &ctx->plain))
+            tni_history_lost(ctx->dirty.v[i], ctx->node);
+}
+
 static tn_status finish(making *m, tn_function_ctx *ctx, bool record)
 {
     tn_tensor **made = m->made.v;
@@ -200,9 +211,12 @@ static tn_status finish(making *m, tn_function_ctx *ctx, bool record)
         if (ctx->dirty.v[i]->versions) /* else it counts no writes */
             TN_TRY(tni_tensor_bump_version(ctx->dirty.v[i]));
     TN_TRY(check_results(ctx, made, n, record));
-    TN_TRY(tie_results(ctx, m->inputs, m->n_inputs, made, n, record));
-    if (record)
-        TN_TRY(tni_function_save_all(ctx));
+    tn_status status = tie_results(ctx, m->inputs, m->n_inputs, made, n, record);
+    if (status == TN_OK && record)
+        status = tni_function_save_all(ctx);
+    if (TNI_UNLIKELY(status != TN_OK) && record)
+        lose_written(ctx);
+    TN_TRY(status);
     if (any_pushes(m->inputs, m->n_inputs))
         TN_TRY(tni_function_push(ctx, m->fn->jvp, m->inputs, m->n_inputs, made, n));
     return TN_OK;

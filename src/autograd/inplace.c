@@ -35,3 +35,15 @@ tn_status tni_rebase_history(tn_tensor *t, tni_node *node)
 {
     return TNI_LIKELY(!t->view_base) ? tni_set_grad_fn(t, node, 0) : tni_rebase_view(t, node, 0);
 }
+
+void tni_history_lost(tn_tensor *t, tni_node *node)
+{
+    tn_tensor *root = t->view_base ? t->view_base : t;
+    tni_node *old = root->grad_fn;
+    if (old == node || (old && tni_copy_slices_fn(old) == node))
+        return;
+    root->grad_fn = tni_node_ref(node);
+    root->output = 0;
+    root->flags |= TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN;
+    tni_node_unref(old);
+}

@@ -14,5 +14,10 @@ TN_NODISCARD tn_status tni_check_inplace(tn_tensor *t);
 TN_NODISCARD tn_status tni_rebase_history(tn_tensor *t, tni_node *node);
 /* The same for a view, when edge @p at of @p node, not the first, is the view's gradient. */
 TN_NODISCARD tn_status tni_rebase_view(tn_tensor *t, tni_node *node, uint32_t at);
+/* @p t was written, and recording that failed. Whoever goes on with it must not get gradients as if
+ * nothing had been written: @p node, whose turn is an error from now on, becomes the history of
+ * what was written, unless it is part of it already. Views find out when they are used, for the
+ * write was counted. Takes no memory, and leaves the thread's error alone. */
+TNI_COLD void tni_history_lost(tn_tensor *t, tni_node *node);
 
 #endif

@@ -224,6 +224,28 @@ static void free_lists(tni_node *node)
         tni_free(saved_lists(node)[i].v);
 }
 
+tn_status tni_broken_apply(tni_backward *b)
+{
+    (void)b;
+    TN_FAIL(TN_INVALID,
+            "a tensor was written by a call that failed before it was recorded (as when there was "
+            "no memory left): the gradient of that write is not known");
+}
+
+/* Its turn comes whatever gradient it gets. */
+static const tni_node_class broken_class = {
+    .name = "NotRecorded", .apply = tni_broken_apply, .flags = TNI_CLASS_RUN_UNDEFINED};
+
+void tni_node_break(tni_node *node)
+{
+    if (!atomic_load_explicit(&node->released, memory_order_acquire))
+        let_go_alone(node, node->cls);
+    free_lists(node);
+    for (uint32_t i = 0; i < node->n_inputs; i++)
+        node->inputs[i].dtype = TN_DTYPE_NONE;
+    node->cls = &broken_class;
+}
+
 /* What few nodes have: values that need a destructor, hooks, lists elsewhere. */
 static TNI_COLD void free_more(tni_node *node)
 {

@@ -193,6 +193,13 @@ TN_NODISCARD static inline tn_status tni_node_set_input(tni_node *node, uint32_t
 /* Let go of saved values; running it again is an error for nodes that saved something. */
 void tni_node_release(tni_node *node);
 
+/* The call that @p node stands for went wrong after it had written its argument: from now on the
+ * node's turn is an error that says so, whatever gradient comes. Cannot fail; @p node is of a class
+ * without a destructor, and no pass knows it yet. */
+TNI_COLD void tni_node_break(tni_node *node);
+/* The turn of such a node. */
+TN_NODISCARD tn_status tni_broken_apply(tni_backward *b);
+
 static inline bool tni_backward_needs(const tni_backward *b, uint32_t edge)
 {
     return b->node->edges[edge].node && (!b->wanted || b->wanted[edge]);

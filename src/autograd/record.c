@@ -141,12 +141,22 @@ tn_status tni_record_list(tni_node *node, tn_tensor **list, int64_t n)
     return status;
 }
 
+/* Returns @p status, why @p t, which was written, could not be recorded. */
+static TNI_COLD tn_status not_recorded(tni_node *node, tn_tensor *t, tn_status status)
+{
+    tni_node_break(node);
+    tni_history_lost(t, node);
+    return status;
+}
+
 tn_status tni_record_written(tni_node *node, tn_tensor *t)
 {
     if (!has_gradient(t))
         return TN_OK;
-    TN_TRY(tni_node_set_input(node, 0, t));
-    return tni_rebase_history(t, node);
+    tn_status status = tni_node_set_input(node, 0, t);
+    if (TNI_LIKELY(status == TN_OK))
+        status = tni_rebase_history(t, node);
+    return TNI_LIKELY(status == TN_OK) ? TN_OK : not_recorded(node, t, status);
 }
 
 tn_status tni_record_save(tni_node *node, uint32_t slot, tn_tensor *t)
@@ -159,6 +169,12 @@ tn_status tni_record_save(tni_node *node, uint32_t slot, tn_tensor *t)
         return TN_OK;
     tni_saved *saved = node->data;
     return tni_saved_fill(&saved[slot], t, true, t && t->view_base);
+}
+
+tn_status tni_record_save_written(tni_node *node, uint32_t slot, tn_tensor *t)
+{
+    tn_status status = tni_record_save(node, slot, t);
+    return TNI_LIKELY(status == TN_OK) ? TN_OK : not_recorded(node, t, status);
 }
 
 /* ---- what cannot be recorded ---- */

@@ -42,10 +42,13 @@ TN_NODISCARD tn_status tni_record_result(tni_node *node, uint32_t i, tn_tensor *
 TN_NODISCARD tn_status tni_record_only_result(tni_node **node, tn_tensor *t);
 /* The results are a list. On failure it is freed. */
 TN_NODISCARD tn_status tni_record_list(tni_node *node, tn_tensor **list, int64_t n);
-/* @p t was written by the call. */
+/* @p t was written by the call. On failure it stays written, and every backward pass that comes to
+ * the write is refused. */
 TN_NODISCARD tn_status tni_record_written(tni_node *node, tn_tensor *t);
 /* Save a result, after its history was set. */
 TN_NODISCARD tn_status tni_record_save(tni_node *node, uint32_t slot, tn_tensor *t);
+/* The same for a result that the call has written: on failure as tni_record_written. */
+TN_NODISCARD tn_status tni_record_save_written(tni_node *node, uint32_t slot, tn_tensor *t);
 
 /* ---- what cannot be recorded ---- */
 

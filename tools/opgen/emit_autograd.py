@@ -103,7 +103,8 @@ def record(op, gradient, leave):
         body += gradient.keeps()
     body += below_autograd(op, op.arg_names + names)
     body.append("TN_TRY(status);")
-    if inplace and op.family.kind != "view" and "inplace_view" not in op.family.tags:
+    rewrites = inplace and op.family.kind != "view" and "inplace_view" not in op.family.tags
+    if rewrites:
         body.append("TN_TRY(tni_record_written(node, %s));" % written[0])
     else:
         for index in gradient.differentiable:
@@ -115,7 +116,8 @@ def record(op, gradient, leave):
             else:
                 body.append("TN_TRY(tni_record_result(node, %d, %s));" % (index, name))
     for slot, index in gradient.saved_results:
-        body.append("TN_TRY(tni_record_save(node, %d, %s));" % (slot, result_name(op, index)))
+        save = "tni_record_save_written" if rewrites else "tni_record_save"
+        body.append("TN_TRY(%s(node, %d, %s));" % (save, slot, result_name(op, index)))
     return function("tn_status", "record_" + op.id, [CALL] + op.params + op.out_params,
                     body + moves + ["return TN_OK;"], "static TNI_COLD_PATH ")
 

@@ -70,6 +70,8 @@ class Terms(Compiler):
         return Value(kind, *(read.format(x=x) for read in READ[kind]))
 
     def result(self, index):
+        if self.op.outs[index].arg:
+            self.fail("the tangent of what is written is computed before it is: say it without the result")
         return Value("tensor", "f->results[%d].u.tensor" % index)
 
     def tangent_of(self, name):
