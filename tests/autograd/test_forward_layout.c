@@ -51,13 +51,14 @@ static tn_status scattered(tn_tensor *t, const geometry *g, tn_tensor **out)
     TN_AUTO(tn_tensor) some = NULL;
     TN_AUTO(tn_tensor) source = NULL;
     TN_AUTO(tn_tensor) row = NULL;
+    TN_AUTO(tn_tensor) tripled = NULL;
     int64_t n = 1;
     for (int d = 0; d < g->ndim; d++)
         n *= g->sizes[d];
     TN_TRY(tn_reshape(t, (int64_t[]){-1}, 1, &row));
     TN_TRY(tn_slice(row, 0, tn_some_int(0), tn_some_int(n), 1, &some));
-    TN_TRY(tn_mul_scalar(some, tn_int(3), &row));
-    TN_TRY(tn_reshape(row, g->sizes, g->ndim, &source));
+    TN_TRY(tn_mul_scalar(some, tn_int(3), &tripled));
+    TN_TRY(tn_reshape(tripled, g->sizes, g->ndim, &source));
     return tn_as_strided_scatter(t, source, g->sizes, g->ndim, g->strides, g->ndim,
                                  g->offset < 0 ? tn_no_int() : tn_some_int(g->offset), out);
 }

@@ -409,7 +409,8 @@ static tn_status values_to_meta(golden_call *call)
         if (!list && (value->tag != TN_TAG_TENSOR || !value->u.tensor))
             continue;
         uint32_t count = list ? value->count : 1;
-        tn_tensor *made[32];
+        tn_tensor *made[GOLDEN_ARGS * 4];
+        TN_CHECK(n + (int64_t)count <= GOLDEN_ARGS * 4, TN_INVALID, "too many tensors in a case");
         for (uint32_t k = 0; k < count && status == TN_OK; k++) {
             tn_tensor *t = list ? value->u.tensors[k] : value->u.tensor;
             int known = 0;
