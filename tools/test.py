@@ -25,6 +25,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("BUILD") or "build"
 JOBS = os.environ.get("JOBS") or str(os.cpu_count() or 1)
 TOTAL = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?", re.MULTILINE)
+SKIPPED = re.compile(r"^skip(?:ped:)? (\S+): (.*)$", re.MULTILINE)
 
 
 def build_folder(san):
@@ -50,17 +51,26 @@ def last_words(section):
     return "\n".join(wrong if len(wrong) <= 90 else wrong[:45] + ["..."] + wrong[-45:])
 
 
+def reasons_of(name, section, n):
+    """[(program, test that was skipped, why)] of a program that skipped n tests; one that skips all says so once."""
+    said = SKIPPED.findall(section)
+    if len(said) == 1:
+        said *= n
+    said += [("a test", "it gave no reason")] * (n - len(said))
+    return [(name, test, reason) for test, reason in said[:n]]
+
+
 def count(log):
-    """(passed, failed, skipped, [(program that failed, what it said)]) of a ctest log."""
-    passed = failed = skipped = 0
-    bad = []
+    """(passed, failed, [(program, test that was skipped, why)], [(program that failed, what it said)]) of a ctest log."""
+    passed = failed = 0
+    skipped, bad = [], []
     for section in re.split(r"^\d+/\d+ Testing: ", log, flags=re.MULTILINE)[1:]:
         name = section.split("\n", 1)[0].strip()
         ok = re.search(r"^Test Passed\.$", section, re.MULTILINE) is not None
         totals = TOTAL.findall(section)
         if totals:
             said_passed, said_failed, said_skipped = (int(n or 0) for n in totals[-1])
-            skipped += said_skipped
+            skipped += reasons_of(name, section, said_skipped)
         else:
             said_passed, said_failed = (1, 0) if ok else (0, 1)
         if not ok and said_failed == 0:
@@ -94,7 +104,9 @@ def run(san):
         bad.append(("ctest itself (exit status %d)" % code, log[-2000:]))
     flavour = san or "plain"
     print("-- %s: %d passed, %d failed%s, %.0f s" % (
-        flavour, passed, failed, ", %d skipped" % skipped if skipped else "", time.monotonic() - start))
+        flavour, passed, failed, ", %d skipped" % len(skipped) if skipped else "", time.monotonic() - start))
+    for row in dict.fromkeys(skipped):
+        print("   skipped: %s, %s: %s%s" % (*row, " (%d)" % skipped.count(row) if skipped.count(row) > 1 else ""))
     for name, _ in bad:
         print("   failed: %s (rerun: ctest --test-dir %s -R '^%s$' -V)" % (name, folder, name))
     sys.stdout.flush()

@@ -185,7 +185,7 @@ class Totals(unittest.TestCase):
 
     def count(self, *sections):
         passed, failed, skipped, bad = runner.count("Start testing\n" + "".join(sections))
-        return passed, failed, skipped, [name for name, _ in bad]
+        return passed, failed, len(skipped), [name for name, _ in bad]
 
     def test_lines_of_programs_are_added(self):
         self.assertEqual(self.count(self.section(1, "a", "x\n3 passed, 0 failed", True),
@@ -195,6 +195,14 @@ class Totals(unittest.TestCase):
     def test_skipped_tests_are_counted_apart(self):
         self.assertEqual(self.count(self.section(1, "a", "3 passed, 0 failed, 2 skipped", True)),
                          (3, 0, 2, []))
+
+    def test_each_skipped_test_has_its_reason(self):
+        log = (self.section(1, "a", "skip one: no locale\nskipped: x.Two: no browser\n3 passed, 0 failed, 2 skipped", True)
+               + self.section(2, "b", "skip all: no package\n0 passed, 0 failed, 2 skipped", True)
+               + self.section(3, "c", "1 passed, 0 failed, 1 skipped", True))
+        self.assertEqual(runner.count("Start testing\n" + log)[2],
+                         [("a", "one", "no locale"), ("a", "x.Two", "no browser"), ("b", "all", "no package"),
+                          ("b", "all", "no package"), ("c", "a test", "it gave no reason")])
 
     def test_a_program_without_a_line_counts_one(self):
         self.assertEqual(self.count(self.section(1, "a", "fine", True),

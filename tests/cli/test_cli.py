@@ -448,6 +448,8 @@ def main():
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     skipped = len(result.skipped)
     sys.stderr.flush()
+    for test, reason in result.skipped:
+        print("skipped: %s: %s" % (test.id(), reason))
     print("%d passed, %d failed%s" % (result.testsRun - failed - skipped, failed,
                                       ", %d skipped" % skipped if skipped else ""))
     return 1 if failed or not result.testsRun else 0

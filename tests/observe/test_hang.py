@@ -435,7 +435,7 @@ def main():
     cache = os.path.join(BUILD, "CMakeCache.txt")
     sanitized = os.path.exists(cache) and re.search(r"^TN_SAN:\w+=.", open(cache).read(), re.M)
     if sanitized or not os.path.exists(os.path.join(BUILD, "python", "tenon")):
-        print("skip  this build has no Python package that runs without a sanitizer's help")
+        print("skip all: this build has no Python package that runs without a sanitizer's help")
         print("0 passed, 0 failed, %d skipped" % unittest.defaultTestLoader.loadTestsFromTestCase(Hang).countTestCases())
         return 0
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(Hang)
