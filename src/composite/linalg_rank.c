@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* composite/linalg_rank.c: pseudo-inverses, ranks, least squares and condition numbers. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include "composite/linalg.h"
+#include "gen/composites.h"
+#include "gen/kernels.h"
+
+/* Tolerances are known of these alone. */
+static tn_status check_epsilon(const tn_tensor *t)
+{
+    TN_CHECK(tni_linalg_is_computed(t), TN_INVALID,
+             "This function doesn't handle types other than float and double");
+    return TN_OK;
+}
+
+static tn_status check_pinv(const tn_tensor *t)
+{
+    char sizes[TNI_SIZES_TEXT];
+    TN_CHECK(t->ndim >= 2 && tni_linalg_is_computed(t), TN_INVALID,
+             "linalg.pinv(%s{%s}): expected a tensor with 2 or more dimensions of float, double, "
+             "cfloat or cdouble types",
+             tni_dtype_text((tn_dtype)t->dtype),
+             tni_format_sizes(t->ndim, t->sizes, sizes, sizeof sizes));
+    return TN_OK;
+}
+
+/* ---- ranks and pseudo-inverses ---- */
+
+static double epsilon(const tn_tensor *t)
+{
+    return t->dtype == TN_DTYPE_F32 || t->dtype == TN_DTYPE_C64 ? (double)FLT_EPSILON : DBL_EPSILON;
+}
+
+/* Below what a singular value counts for nothing. */
+static tn_tensor *least_value(tn_tensor *S, double atol, double rtol)
+{
+    const int64_t last = -1;
+    return tnx_clamp_min(tnx_mul_scalar(tnx_amax(S, &last, 1, true), tn_float(rtol)),
+                         tn_float(atol));
+}
+
+static double tolerance_of(const tn_tensor *A, tn_opt_float atol, tn_opt_float rtol)
+{
+    int64_t m = A->sizes[A->ndim - 2], n = A->sizes[A->ndim - 1];
+    return rtol.has                     ? rtol.value
+           : atol.has && atol.value > 0 ? 0.0
+                                        : epsilon(A) * (double)(m > n ? m : n);
+}
+
+tn_status tni_kernel_pinv(tn_call *call, tn_tensor *self, double atol, double rtol, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) u = NULL;
+    TN_AUTO(tn_tensor) s = NULL;
+    TN_AUTO(tn_tensor) vh = NULL;
+    tn_scope *scope;
+    TN_TRY(check_pinv(self));
+    if (self->numel == 0) {
+        int64_t sizes[TN_MAX_DIMS];
+        memcpy(sizes, self->sizes, (size_t)self->ndim * sizeof *sizes);
+        sizes[self->ndim - 2] = self->sizes[self->ndim - 1];
+        sizes[self->ndim - 1] = self->sizes[self->ndim - 2];
+        return tn_new_zeros(self, sizes, self->ndim, NULL, out);
+    }
+    TN_TRY(tn__linalg_svd(self, false, true, NULL, &u, &s, &vh));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *counts = tnx_gt(s, least_value(s, atol, rtol));
+    tn_tensor *inverse = tnx_where_scalarother(counts, tnx_reciprocal(s), tn_int(0));
+    tn_tensor *v = tnx_mul(tni_linalg_adjoint(vh), tnx_unsqueeze(inverse, -2));
+    return tni_leave(scope, tnx_matmul(v, tni_linalg_adjoint(u)), out);
+}
+
+tn_status tni_composite_linalg_pinv_float(tn_tensor *self, tn_opt_float atol, tn_opt_float rtol,
+                                          bool hermitian, tn_tensor **out)
+{
+    TN_TRY(check_pinv(self));
+    if (hermitian) /* the same values, found in another way */
+        TN_TRY(tni_linalg_check_square("linalg.eigh", self));
+    return tn_pinv(self, atol.has ? atol.value : 0.0, tolerance_of(self, atol, rtol), out);
+}
+
+tn_status tni_composite_linalg_pinv(tn_tensor *self, double rcond, bool hermitian, tn_tensor **out)
+{
+    TN_TRY(check_pinv(self));
+    if (hermitian)
+        TN_TRY(tni_linalg_check_square("linalg.eigh", self));
+    return tn_pinv(self, 0.0, rcond, out);
+}
+
+tn_status tni_composite_pinverse(tn_tensor *self, double rcond, tn_tensor **out)
+{
+    return tn_pinv(self, 0.0, rcond, out);
+}
+
+tn_status tni_composite_linalg_matrix_rank_float(tn_tensor *self, tn_opt_float atol,
+                                                 tn_opt_float rtol, bool hermitian, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) s = NULL;
+    TN_AUTO(tn_tensor) plain = NULL;
+    tn_scope *scope;
+    const int64_t last = -1;
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
+    TN_TRY(check_epsilon(self));
+    if (hermitian)
+        TN_TRY(tni_linalg_check_square("linalg.eigh", self));
+    TN_TRY(tn_detach(self, &plain));
+    TN_TRY(tn_linalg_svdvals(plain, NULL, &s));
+    TN_TRY(tn_scope_enter(&scope));
+    if (s->numel == 0)
+        return tni_leave(scope, tnx_sum_dim(s, &last, 1, false, TN_DTYPE_I64), out);
+    tn_tensor *counts =
+        tnx_gt(s, least_value(s, atol.has ? atol.value : 0.0, tolerance_of(self, atol, rtol)));
+    return tni_leave(scope, tnx_sum_dim(counts, &last, 1, false, TN_DTYPE_I64), out);
+}
+
+tn_status tni_composite_linalg_matrix_rank(tn_tensor *self, double tol, bool hermitian,
+                                           tn_tensor **out)
+{
+    tn_opt_float atol = {.value = tol, .has = 1}, rtol = {.value = 0.0, .has = 1};
+    return tn_linalg_matrix_rank(self, atol, rtol, hermitian, out);
+}
+
+/* By the pseudo-inverse: of the least length where several fit. */
+tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float rcond,
+                                     const char *driver, tn_tensor **solution,
+                                     tn_tensor **residuals, tn_tensor **rank,
+                                     tn_tensor **singular_values)
+{
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_AUTO(tn_tensor) left = NULL;
+    TN_AUTO(tn_tensor) count = NULL;
+    TN_AUTO(tn_tensor) values = NULL;
+    TN_AUTO(tn_tensor) inverse = NULL;
+    TN_AUTO(tn_tensor) column = NULL;
+    const int64_t none = 0, rows = -2;
+    tn_scope *scope;
+    TN_TRY(tni_linalg_check_matrices("torch.linalg.lstsq", self));
+    TN_CHECK(b->ndim >= 1, TN_INVALID, "torch.linalg.lstsq: other must have at least 1 dimension.");
+    TN_CHECK(self->dtype == b->dtype, TN_INVALID,
+             "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's "
+             "dtype %s and other's dtype %s",
+             tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)b->dtype));
+    bool vectors = tni_linalg_of_vectors(self, b) && b->ndim == self->ndim - 1;
+    if (vectors)
+        TN_TRY(tn_unsqueeze(b, -1, &column));
+    tn_tensor *right = vectors ? column : b;
+    int64_t m = self->sizes[self->ndim - 2], n = self->sizes[self->ndim - 1];
+    TN_CHECK(right->ndim >= 2 && right->sizes[right->ndim - 2] == m, TN_INVALID,
+             "torch.linalg.lstsq: input.size(-2) should match other.size(-2)");
+    TN_TRY(check_epsilon(self));
+    const tn_tensor_opts real = tn_opts(tni_dtype_to_real((tn_dtype)self->dtype), self->device);
+    double rtol = rcond.has ? rcond.value : epsilon(self) * (double)(m > n ? m : n);
+    TN_TRY(tn_pinv(self, 0.0, rtol, &inverse));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *found = tnx_transpose(tnx_matmul(inverse, right), -2, -1);
+    if (m > n) /* columns as long as those of b, which the reference solves in place */
+        found = tnx_narrow(tnx_constant_pad_nd(found, (const int64_t[]){0, m - n}, 2, tn_int(0)),
+                           -1, 0, n);
+    else
+        found = tnx_clone(found, TN_FORMAT_CONTIGUOUS);
+    found = tnx_transpose(found, -2, -1);
+    TN_TRY(tni_leave(scope, vectors ? tnx_squeeze_dim(found, -1) : found, &x));
+    if (driver && strcmp(driver, "gels") == 0)
+        TN_TRY(tn_new_empty(self, &none, 1, &(tn_tensor_opts){.dtype = TN_DTYPE_I64}, &count));
+    else
+        TN_TRY(
+            tn_linalg_matrix_rank(self, (tn_opt_float){0}, (tn_opt_float){rtol, 1}, false, &count));
+    bool spectrum = driver && (strcmp(driver, "gelsd") == 0 || strcmp(driver, "gelss") == 0);
+    if (spectrum)
+        TN_TRY(tn_linalg_svdvals(self, NULL, &values));
+    else
+        TN_TRY(tn_new_empty(self, &none, 1, &real, &values));
+    if (m > n && driver && strcmp(driver, "gelsy") != 0) {
+        TN_TRY(tn_scope_enter(&scope));
+        tn_tensor *error =
+            tnx_sub(tnx_matmul(self, vectors ? tnx_unsqueeze(x, -1) : x), right, tn_int(1));
+        error = tnx_abs(error);
+        TN_TRY(tni_leave(scope, tnx_sum_dim(tnx_mul(error, error), &rows, 1, false, TN_DTYPE_NONE),
+                         &left));
+    } else {
+        TN_TRY(tn_new_empty(self, &none, 1, &real, &left));
+    }
+    *solution = TN_MOVE(x);
+    *residuals = TN_MOVE(left);
+    *rank = TN_MOVE(count);
+    *singular_values = TN_MOVE(values);
+    return TN_OK;
+}
+
+/* ---- condition numbers ---- */
+
+/* The norm of @p self times that of its inverse, by number or by name; infinite where there is no
+ * inverse. */
+static tn_status norms(tn_tensor *self, const tn_scalar *p, const char *name, tn_tensor **out)
+{
+    tn_scope *scope;
+    const int64_t both[] = {-2, -1};
+    tn_tensor *each[2];
+    TN_AUTO(tn_tensor) inverse = NULL;
+    TN_AUTO(tn_tensor) info = NULL;
+    TN_TRY(tni_linalg_check_square("linalg.cond", self));
+    TN_TRY(tn_linalg_inv_ex(self, false, &inverse, &info));
+    TN_TRY(tn_scope_enter(&scope));
+    for (int i = 0; i < 2; i++) {
+        tn_tensor *t = i ? inverse : self;
+        each[i] = p ? tnx_linalg_matrix_norm(t, *p, both, 2, false, TN_DTYPE_NONE)
+                    : tnx_linalg_matrix_norm_str_ord(t, name, both, 2, false, TN_DTYPE_NONE);
+    }
+    tn_tensor *singular = tnx_gt_scalar(info, tn_int(0));
+    return tni_leave(
+        scope, tnx_masked_fill(tnx_mul(each[0], each[1]), singular, tn_float((double)INFINITY)),
+        out);
+}
+
+/* Matrices without elements have the number 0, whatever their sizes. */
+static tn_status no_condition(tn_tensor *self, tn_tensor **out)
+{
+    const int64_t both[] = {-2, -1};
+    return tn_linalg_vector_norm(self, tn_int(2), both, 2, false, TN_DTYPE_NONE, out);
+}
+
+tn_status tni_composite_linalg_cond(tn_tensor *self, const tn_scalar *p, tn_tensor **out)
+{
+    tn_scope *scope;
+    const int64_t last = -1;
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "linalg.cond: The input tensor must have at least 2 dimensions.");
+    if (self->numel == 0)
+        return no_condition(self, out);
+    double order = p ? tn_scalar_to_double(*p) : 2.0;
+    if (fabs(order) == 2.0) {
+        TN_TRY(tn_scope_enter(&scope));
+        tn_tensor *s = tnx_linalg_svdvals(self, NULL);
+        tn_tensor *most = tnx_amax(s, &last, 1, false), *least = tnx_amin(s, &last, 1, false);
+        return tni_leave(scope, order > 0 ? tnx_div(most, least) : tnx_div(least, most), out);
+    }
+    return norms(self, p, NULL, out);
+}
+
+tn_status tni_composite_linalg_cond_str(tn_tensor *self, const char *p, tn_tensor **out)
+{
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "linalg.cond: The input tensor must have at least 2 dimensions.");
+    return self->numel == 0 ? no_condition(self, out) : norms(self, NULL, p, out);
+}
