@@ -83,6 +83,7 @@ int tnpy_is_function(PyObject *o);
 typedef struct tnpy_nesting {
     bool nested;
     int outer_limit;
+    PyObject *outer_frame;
 } tnpy_nesting;
 void tnpy_pass_begins(tnpy_nesting *n);
 void tnpy_pass_ended(const tnpy_nesting *n);

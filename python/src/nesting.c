@@ -7,7 +7,9 @@
  * them, on one thread; a limit of 1000 would end them at a few hundred. So a pass that runs inside
  * another moves the limit, for as long as it runs, so that a hook has as many calls left as one of
  * the outermost pass had, and no more: for so many there is stack. How many are left is found out
- * by taking them, some microseconds.
+ * by taking them, some microseconds. From 3.12 on calls of C functions, which are what can be taken,
+ * count for themselves, to a limit of the interpreter's own (3.13: 10,000, which ends passes inside
+ * passes at some thousands); there the frames since the pass around this one are counted.
  *
  * There is one limit for all threads: it is the highest that one of them needs, and the
  * program's own at least. To see what a thread needs it is set to that for a moment, in which no
@@ -27,6 +29,7 @@ typedef struct nester {
     struct nester *next;
     int limit; /* what it needs; 0: not in the list */
     int calls; /* what hooks of its nested passes have left */
+    PyObject *frame; /* from 3.12 on: what called its innermost nested pass; owned */
 } nester;
 
 static _Thread_local nester self;
@@ -44,6 +47,22 @@ static int calls_left(int most)
         PyErr_Clear();
     for (int i = 0; i < n; i++)
         Py_LeaveRecursiveCall();
+    return n;
+}
+
+/* How many Python calls lie between @p from (a frame; NULL: none) and @p outer, which is around it. */
+static int calls_between(PyObject *from, PyObject *outer)
+{
+    int n = 0;
+    Py_XINCREF(from);
+    while (from && from != outer && n < MOST_CALLS) {
+        PyObject *back = PyObject_GetAttrString(from, "f_back");
+        Py_DECREF(from);
+        from = back;
+        n++;
+    }
+    Py_XDECREF(from);
+    PyErr_Clear();
     return n;
 }
 
@@ -86,17 +105,28 @@ void tnpy_pass_begins(tnpy_nesting *n)
         return;
     see_own_limit();
     n->outer_limit = self.limit;
+    n->outer_frame = self.frame;
     int limit = self.limit > own_limit ? self.limit : own_limit;
     if (!self.limit) {
         self.calls = MOST_CALLS;
         self.next = nesters;
         nesters = &self;
     }
-    Py_SetRecursionLimit(limit);
-    int left = calls_left(self.calls);
-    if (!self.limit)
-        self.calls = left;
-    self.limit = limit < HIGHEST_LIMIT ? limit + self.calls - left : limit;
+    int taken = 0; /* since the nested pass around this one */
+    if (Py_Version >= 0x030C0000) {
+        PyObject *frame = (PyObject *)PyEval_GetFrame();
+        if (self.frame)
+            taken = calls_between(frame, self.frame);
+        self.frame = frame;
+        Py_XINCREF(frame);
+    } else {
+        Py_SetRecursionLimit(limit);
+        int left = calls_left(self.calls);
+        if (!self.limit)
+            self.calls = left;
+        taken = self.calls - left;
+    }
+    self.limit = limit < HIGHEST_LIMIT ? limit + taken : limit;
     set_highest();
 }
 
@@ -106,6 +136,8 @@ void tnpy_pass_ended(const tnpy_nesting *n)
         return;
     see_own_limit();
     self.limit = n->outer_limit;
+    Py_XDECREF(self.frame);
+    self.frame = n->outer_frame;
     if (!self.limit)
         leave_list();
     set_highest();

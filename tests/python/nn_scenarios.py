@@ -192,7 +192,7 @@ def states(lib, nn, log):
             self.value = state
 
     e = nn.Sequential(Extra())
-    log.add(e.state_dict())
+    log.add(dict(e.state_dict()))  # the text of an OrderedDict is another from Python 3.12 on
     other = nn.Sequential(Extra())
     other[0].value = None
     log.add(other.load_state_dict(e.state_dict()), other[0].value)

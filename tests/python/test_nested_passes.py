@@ -10,6 +10,12 @@ import harness
 import tenon
 
 
+# From 3.12 on the interpreter allows some 10,000 calls of C functions inside each other (three a level) whatever the
+# limit of Python calls is; before, our own limit comes first.
+COUNTS_C_CALLS = sys.version_info >= (3, 12)
+DEEP = 2000 if COUNTS_C_CALLS else 6000
+
+
 def nest(depth, at_end):
     """Passes inside each other, and at_end() in the innermost hook."""
     left = [depth]
@@ -57,10 +63,10 @@ class NestedPasses(unittest.TestCase):
         self.assertEqual(sys.getrecursionlimit(), self.limit)
 
     def test_hooks_nest_deeper_than_the_recursion_limit(self):
-        self.assertEqual(nest(6000, lambda: None), 0)
+        self.assertEqual(nest(DEEP, lambda: None), 0)
 
     def test_functions_nest_deeper_than_the_recursion_limit(self):
-        for depth in 5000.0, 200.0:
+        for depth in DEEP - 1000.0, 200.0:
             v = tenon.tensor(depth, requires_grad=True)
             Deep.apply(v).sum().backward()
             self.assertEqual(v.grad.item(), 1)
@@ -74,13 +80,13 @@ class NestedPasses(unittest.TestCase):
                     y.register_hook(lambda g: inner(n - 1) / 3)
                 return tenon.autograd.grad(y, x)[0]
 
-        self.assertEqual(inner(3000).item(), 3)
+        self.assertEqual(inner(DEEP // 2).item(), 3)
 
     def test_an_exception_comes_up_from_the_bottom(self):
         def refuse():
             raise Refused("here")
         with self.assertRaisesRegex(Refused, "here"):
-            nest(4000, refuse)
+            nest(DEEP - 500, refuse)
 
     def test_runaway_recursion_in_a_deep_hook_still_ends(self):
         def runaway():
@@ -121,7 +127,8 @@ class Endless(unittest.TestCase):
         code = ("import sys; sys.path[:0] = %r\nimport test_nested_passes as t\n"
                 "try:\n    t.nest(-1, None)\nexcept RecursionError as e:\n    print('ended:', e)" % sys.path)
         done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=600)
-        self.assertIn("ended: a backward pass inside", done.stdout, done.stderr[-2000:])
+        why = "maximum recursion depth exceeded" if COUNTS_C_CALLS else "a backward pass inside"
+        self.assertIn("ended: " + why, done.stdout, done.stderr[-2000:])
 
 
 if __name__ == "__main__":
