@@ -7,9 +7,9 @@
  * them, on one thread; a limit of 1000 would end them at a few hundred. So a pass that runs inside
  * another moves the limit, for as long as it runs, so that a hook has as many calls left as one of
  * the outermost pass had, and no more: for so many there is stack. How many are left is found out
- * by taking them, some microseconds. From 3.12 on calls of C functions, which are what can be taken,
- * count for themselves, to a limit of the interpreter's own (3.13: 10,000, which ends passes inside
- * passes at some thousands); there the frames since the pass around this one are counted.
+ * by taking them, some microseconds. From 3.12 on calls of C functions, which are what can be
+ * taken, count for themselves, to a limit of the interpreter's own (3.13: 10,000, which ends passes
+ * inside passes at some thousands); there the frames since the pass around this one are counted.
  *
  * There is one limit for all threads: it is the highest that one of them needs, and the
  * program's own at least. To see what a thread needs it is set to that for a moment, in which no
@@ -27,8 +27,8 @@ enum { MOST_CALLS = 1000, HIGHEST_LIMIT = 100 * 1000 * 1000 };
 /* A thread that runs a pass inside another. */
 typedef struct nester {
     struct nester *next;
-    int limit; /* what it needs; 0: not in the list */
-    int calls; /* what hooks of its nested passes have left */
+    int limit;       /* what it needs; 0: not in the list */
+    int calls;       /* what hooks of its nested passes have left */
     PyObject *frame; /* from 3.12 on: what called its innermost nested pass; owned */
 } nester;
 
@@ -50,7 +50,8 @@ static int calls_left(int most)
     return n;
 }
 
-/* How many Python calls lie between @p from (a frame; NULL: none) and @p outer, which is around it. */
+/* How many Python calls lie between @p from (a frame; NULL: none) and @p outer, which is around it.
+ */
 static int calls_between(PyObject *from, PyObject *outer)
 {
     int n = 0;
