@@ -5,6 +5,7 @@ import argparse
 from copy import deepcopy
 import gc
 import io
+import sys
 import threading
 import unittest
 
@@ -433,7 +434,8 @@ class Small(unittest.TestCase):
         factors, pivots = tenon.lu(matrix)
         self.assertEqual((factors.tolist(), pivots.tolist()), ([[4, 3], [0.5, -0.5]], [2, 2]))
         self.assertEqual(tenon.lu(tenon.zeros(2, 2), get_infos=True)[2].item(), 1)
-        self.assertIn("training", typing.get_type_hints(tenon.nn.CrossEntropyLoss()))
+        loss = tenon.nn.CrossEntropyLoss()  # of an object: no longer, from 3.14 on
+        self.assertIn("training", typing.get_type_hints(loss if sys.version_info < (3, 14) else type(loss)))
 
     def test_values_as_if_in_few_bits(self):
         x = tenon.tensor([-3.0, -0.25, 0.05, 0.15, 2.0, 100.0], requires_grad=True)
