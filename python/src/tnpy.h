@@ -183,5 +183,6 @@ int tnpy_add_storage(PyObject *module);
 int tnpy_add_autograd(PyObject *module);
 int tnpy_add_grad_mode(PyObject *module);
 int tnpy_add_optim(PyObject *module);
+int tnpy_add_layer(PyObject *module);
 
 #endif

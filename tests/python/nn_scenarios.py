@@ -6,6 +6,7 @@ import copy
 import pickle
 import warnings
 
+import nn_call_scenarios
 from nn_cases import fill, numbers, plain
 
 SCENARIOS = {}
@@ -701,4 +702,6 @@ def wrappers(lib, nn, log):
     log.add(m(lib.ones(1, 2)).shape)
 
 
+for fn in nn_call_scenarios.SCENARIOS:
+    scenario(fn)
 NAMES = sorted(SCENARIOS)

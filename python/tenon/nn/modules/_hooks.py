@@ -9,8 +9,6 @@ from collections import OrderedDict
 import tenon
 from tenon.utils.hooks import RemovableHandle
 
-# Every forward or backward hook that holds for all modules has its id here too, so that a call asks one table alone.
-_global_any = OrderedDict()
 _global_backward_pre_hooks = OrderedDict()
 _global_backward_hooks = OrderedDict()
 _global_forward_pre_hooks = OrderedDict()
@@ -50,12 +48,12 @@ def register_module_parameter_registration_hook(hook):
 
 def register_module_forward_pre_hook(hook):
     """Call `hook(module, args)` before the forward of every module."""
-    return _register(_global_forward_pre_hooks, hook, _global_any)
+    return _register(_global_forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     """Call `hook(module, args, output)` after the forward of every module."""
-    marks = [_global_any]
+    marks = []
     if with_kwargs:
         marks.append(_global_forward_hooks_with_kwargs)
     if always_call:
@@ -75,18 +73,18 @@ def _choose_global_backward(full):
 def register_module_backward_hook(hook):
     """Call `hook(module, grad_input, grad_output)` in the backward of every module (the old, partial kind)."""
     _choose_global_backward(False)
-    return _register(_global_backward_hooks, hook, _global_any)
+    return _register(_global_backward_hooks, hook)
 
 
 def register_module_full_backward_pre_hook(hook):
     """Call `hook(module, grad_output)` before the backward of every module."""
-    return _register(_global_backward_pre_hooks, hook, _global_any)
+    return _register(_global_backward_pre_hooks, hook)
 
 
 def register_module_full_backward_hook(hook):
     """Call `hook(module, grad_input, grad_output)` once the gradients of every module's inputs are known."""
     _choose_global_backward(True)
-    return _register(_global_backward_hooks, hook, _global_any)
+    return _register(_global_backward_hooks, hook)
 
 
 class _WrappedHook:

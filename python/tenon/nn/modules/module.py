@@ -8,7 +8,6 @@ import tenon
 from tenon.nn.modules import _hooks
 from tenon.nn.modules._hooks import (
     HookMethods,
-    _global_any,
     _global_backward_hooks,  # noqa: F401
     _global_buffer_registration_hooks,  # noqa: F401
     _global_forward_hooks,  # noqa: F401
@@ -80,7 +79,18 @@ _TABLES = (  # the hook tables of a module; all are plain ordered dictionaries f
 )
 
 
-class Module(HookMethods, StateMethods, WalkMethods):
+class _CallSignature:
+    """`__signature__` of a module: `inspect` finds none on a call that is written in C. A class is asked for its own."""
+
+    def __get__(self, module, cls):
+        if module is None or cls.__call__ is not Module.__call__:
+            raise AttributeError("__signature__")
+        from inspect import Parameter, Signature
+
+        return Signature([Parameter("args", Parameter.VAR_POSITIONAL), Parameter("kwargs", Parameter.VAR_KEYWORD)])
+
+
+class Module(HookMethods, StateMethods, WalkMethods, tenon._C._ModuleBase):
     """The base of all layers: a tree of modules that hold parameters and buffers, and a `forward` that computes."""
 
     dump_patches: bool = False
@@ -222,13 +232,7 @@ class Module(HookMethods, StateMethods, WalkMethods):
 
     # ---- attributes: parameters, buffers and modules live in their own tables
 
-    def __getattr__(self, name):
-        own = self.__dict__
-        if "_parameters" in own:
-            for table in (own["_parameters"], own["_modules"], own["_buffers"]):
-                if name in table:
-                    return table[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    __getattr__ = tenon._C._ModuleBase.__getattr__
 
     def _forget(self, name, *tables):
         for table in tables:
@@ -329,22 +333,22 @@ class Module(HookMethods, StateMethods, WalkMethods):
 
     # ---- calling
 
-    def __call__(self, *args, **kwargs):
-        # The table of hooks is asked once each; a module without hooks goes straight to its forward.
-        if self._compiled_call_impl is not None:
-            return self._compiled_call_impl(*args, **kwargs)
-        if not (
-            self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks or _global_any
-        ):
-            return self.forward(*args, **kwargs)
-        return self._call_hooked(args, kwargs)
+    # A module without hooks goes straight to its forward; what was compiled goes there; all else is _call_impl.
+    __call__ = _wrapped_call_impl = tenon._C._ModuleBase.__call__
+    __signature__ = _CallSignature()
 
     def _call_impl(self, *args, **kwargs):
-        return self._call_hooked(args, kwargs)
-
-    _wrapped_call_impl = __call__
-
-    def _call_hooked(self, args, kwargs):
+        if not (
+            self._backward_hooks
+            or self._backward_pre_hooks
+            or self._forward_hooks
+            or self._forward_pre_hooks
+            or _hooks._global_backward_pre_hooks
+            or _hooks._global_backward_hooks
+            or _hooks._global_forward_hooks
+            or _hooks._global_forward_pre_hooks
+        ):
+            return self.forward(*args, **kwargs)
         if not (self._forward_hooks_always_called or _hooks._global_forward_hooks_always_called):
             return self._call_inner(args, kwargs, None)
         ran = set()
@@ -449,3 +453,12 @@ class Module(HookMethods, StateMethods, WalkMethods):
         if lines or children:
             return name + "\n  " + "\n  ".join(lines + children) + "\n)"
         return name + ")"
+
+
+tenon._C._set_module_call(
+    Module._call_impl,
+    _hooks._global_backward_hooks,
+    _hooks._global_backward_pre_hooks,
+    _hooks._global_forward_hooks,
+    _hooks._global_forward_pre_hooks,
+)
