@@ -27,6 +27,21 @@ static tn_status check_noise(const tn_tensor *self, const tn_tensor *noise)
     return TN_OK;
 }
 
+static bool is_followed(const tn_tensor *t)
+{
+    return tn_grad_enabled() && tn_tensor_requires_grad(t);
+}
+
+/* Zeros that follow from @p self, in the shape of @p like: a derivative that does not depend on it
+ * but for jumps still has a gradient for it, which is zero. NULL when nobody asks. */
+static tn_tensor *zeros_by(tn_tensor *self, tn_tensor *like)
+{
+    if (!is_followed(self))
+        return NULL;
+    tn_tensor *zeros = tnx_zeros_like(like, NULL, TN_FORMAT_NONE);
+    return tnx_hardtanh_backward(zeros, self, tn_int(0), tn_int(0));
+}
+
 /* A factor for each element; belongs to the scope. */
 static tn_tensor *slopes(tn_tensor *self, tn_scalar lower, tn_scalar upper, tn_generator *generator)
 {
@@ -34,6 +49,14 @@ static tn_tensor *slopes(tn_tensor *self, tn_scalar lower, tn_scalar upper, tn_g
     if (numbers)
         tnx_uniform_(numbers, tn_scalar_to_double(lower), tn_scalar_to_double(upper), generator);
     return tnx_where_scalarself(tnx_gt_scalar(self, tn_int(0)), tn_int(1), numbers);
+}
+
+/* The slopes as a factor of @p self: the gradient, a product with them, has a gradient for @p self
+ * too, which is zero. */
+static tn_tensor *factor_of(tn_tensor *self, tn_tensor *slopes)
+{
+    tn_tensor *zeros = slopes ? zeros_by(self, slopes) : NULL;
+    return zeros ? tnx_add(slopes, zeros, tn_int(1)) : slopes;
 }
 
 static tn_scalar middle(tn_scalar lower, tn_scalar upper)
@@ -61,8 +84,8 @@ tn_status tni_composite_rrelu_with_noise_functional(tn_tensor *self, tn_tensor *
     tn_tensor *made =
         training ? slopes(self, lower, upper, generator) : tnx_clone(noise, TN_FORMAT_NONE);
     tn_tensor *dense = tnx_contiguous(self, TN_FORMAT_CONTIGUOUS);
-    tn_tensor *result =
-        training ? tnx_mul(dense, made) : tnx_leaky_relu(dense, middle(lower, upper));
+    tn_tensor *result = training ? tnx_mul(dense, factor_of(self, made))
+                                 : tnx_leaky_relu(dense, middle(lower, upper));
     tn_tensor *kept = tn_scope_keep(made);
     TN_AUTO(tn_tensor) y = NULL;
     tn_status status = tni_leave(scope, result, &y);
@@ -94,14 +117,19 @@ tn_status tni_composite_rrelu_with_noise_(tn_tensor *self, tn_tensor *noise, tn_
                                           tn_scalar upper, bool training, tn_generator *generator)
 {
     TN_AUTO(tn_tensor) made = NULL;
+    TN_AUTO(tn_tensor) factor = NULL;
     tn_scope *scope;
     if (!training)
         return tn_leaky_relu_(self, middle(lower, upper));
     TN_TRY(check_noise(self, noise));
     TN_TRY(tn_scope_enter(&scope));
     TN_TRY(tni_leave(scope, slopes(self, lower, upper, generator), &made));
+    TN_TRY(tn_scope_enter(&scope));
+    /* Of a copy: what follows from self keeps it, and it is written. */
+    tn_tensor *old = is_followed(self) ? tnx_clone(self, TN_FORMAT_NONE) : self;
+    TN_TRY(tni_leave(scope, old ? factor_of(old, made) : NULL, &factor));
     TN_TRY(tn_copy_(noise, made, false));
-    return tn_mul_(self, made);
+    return tn_mul_(self, factor);
 }
 
 tn_status tni_composite_rrelu_with_noise_out(tn_tensor *self, tn_tensor *noise, tn_scalar lower,
@@ -117,16 +145,6 @@ tn_status tni_composite_rrelu_with_noise_out(tn_tensor *self, tn_tensor *noise, 
     TN_TRY(tni_leave(scope, slopes(self, lower, upper, generator), &made));
     TN_TRY(tn_mul_out(self, made, out));
     return tn_copy_(noise, made, false);
-}
-
-/* Zeros that follow from @p self, in the shape of @p like: a derivative that does not depend on it
- * but for jumps still has a gradient for it, which is zero. NULL when nobody asks. */
-static tn_tensor *zeros_by(tn_tensor *self, tn_tensor *like)
-{
-    if (!tn_grad_enabled() || !tn_tensor_requires_grad(self))
-        return NULL;
-    tn_tensor *zeros = tnx_zeros_like(like, NULL, TN_FORMAT_NONE);
-    return tnx_hardtanh_backward(zeros, self, tn_int(0), tn_int(0));
 }
 
 tn_status tni_composite_rrelu_with_noise_backward(tn_tensor *grad_output, tn_tensor *self,

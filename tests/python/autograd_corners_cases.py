@@ -258,7 +258,8 @@ def functions_of_functions_of_functions(torch, log):
 @scenario
 def derivatives_that_only_jump(torch, log):
     f = torch.nn.functional
-    for shrink in (f.hardshrink, f.softshrink, f.relu6, f.hardtanh):
+    for shrink in (f.hardshrink, f.softshrink, f.relu6, f.hardtanh, lambda x: f.rrelu(x, 0.1, 0.1, training=True),
+                   lambda x: f.rrelu(x * 1, 0.1, 0.1, training=True, inplace=True)):
         x, w = leaf(torch, -1.0, -0.5, 0.25, 3.0), leaf(torch, 1.0, 2.0, 3.0, 4.0)
         g, = torch.autograd.grad((shrink(x) * w).sum(), x, create_graph=True)
         log.add(g)
