@@ -3,9 +3,25 @@
  * ask whether the fused kernels take them, forget the gradients. In C, because between two steps of
  * a model the interpreter's own data leaves the caches: there a loop of Python costs many times
  * what it costs by itself. tenon/optim/optimizer.py calls it. */
-#include "tnpy.h"
+#include "override.h"
 
 static PyObject *grad_name;
+
+tn_tensor *tnpy_plain_parameter(PyObject *o)
+{
+    static PyObject *parameter;
+    PyObject *type = (PyObject *)Py_TYPE(o);
+    if (type != parameter && type != (PyObject *)tnpy_Tensor) {
+        if (parameter || !tnpy_is_tensor(o))
+            return NULL;
+        PyObject *module = PyImport_ImportModule("tenon.nn.parameter");
+        parameter = module ? PyObject_GetAttrString(module, "Parameter") : NULL;
+        Py_XDECREF(module);
+        if (type != parameter)
+            return NULL;
+    }
+    return tnpy_tensor(o);
+}
 
 /* Both lists get their next entry, if the parameter has a gradient. *plain: no gradient of another
  * class than Tensor was seen. */
@@ -80,6 +96,23 @@ static PyObject *can_fuse(PyObject *module, PyObject *args)
     Py_RETURN_TRUE;
 }
 
+static int forget_gradient(PyObject *p)
+{
+    tn_tensor *t = tnpy_function_modes ? NULL : tnpy_plain_parameter(p);
+    if (!t && PyErr_Occurred())
+        return -1;
+    if (t && tn_tensor_is_leaf(t)) {
+        tn_status st = tn_tensor_set_grad(t, NULL);
+        if (st != TN_OK)
+            tnpy_raise(st);
+        return st == TN_OK ? 0 : -1;
+    }
+    PyObject *grad = PyObject_GetAttr(p, grad_name); /* also for the warning of what is no leaf */
+    int rc = !grad ? -1 : grad == Py_None ? 0 : PyObject_SetAttr(p, grad_name, Py_None);
+    Py_XDECREF(grad);
+    return rc;
+}
+
 /* _forget_gradients(params): each .grad that is there becomes None. */
 static PyObject *forget_gradients(PyObject *module, PyObject *all)
 {
@@ -89,9 +122,7 @@ static PyObject *forget_gradients(PyObject *module, PyObject *all)
         return NULL;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *p = PySequence_GetItem(all, i);
-        PyObject *grad = p ? PyObject_GetAttr(p, grad_name) : NULL;
-        int rc = !grad ? -1 : grad == Py_None ? 0 : PyObject_SetAttr(p, grad_name, Py_None);
-        Py_XDECREF(grad);
+        int rc = p ? forget_gradient(p) : -1;
         Py_XDECREF(p);
         if (rc < 0)
             return NULL;

@@ -57,6 +57,9 @@ static inline tn_tensor *tnpy_tensor(PyObject *o)
         return ((tnpy_tensor_object *)(void *)o)->t;
     return NULL;
 }
+/* The tensor of an object whose class is Tensor itself or nn.Parameter, borrowed; NULL: it is of
+ * another class, or an exception is set (optim.c). */
+tn_tensor *tnpy_plain_parameter(PyObject *o);
 /* What the object's class does with calls (override.h); 0: nothing. @p o is a Tensor. */
 int tnpy_overrides_slow(tnpy_tensor_object *o);
 static inline int tnpy_overrides(PyObject *o)
@@ -184,5 +187,6 @@ int tnpy_add_autograd(PyObject *module);
 int tnpy_add_grad_mode(PyObject *module);
 int tnpy_add_optim(PyObject *module);
 int tnpy_add_layer(PyObject *module);
+int tnpy_add_step(PyObject *module);
 
 #endif

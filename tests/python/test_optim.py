@@ -322,6 +322,128 @@ class Base(unittest.TestCase):
             self.assertLess(loss.item(), first / 2, kind)
 
 
+class AtOnce(unittest.TestCase):
+    """Steps that are done in one call of C are those that Python does group by group."""
+
+    KINDS = (
+        (optim.SGD, {"lr": 0.1}),
+        (optim.SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
+        (optim.SGD, {"lr": 1, "momentum": 0.5, "dampening": 0.2, "maximize": True}),
+        (optim.Adam, {"lr": 0.1, "weight_decay": 0.1}),
+        (optim.Adam, {"lr": 0.1, "amsgrad": True, "maximize": True, "eps": 1}),
+        (optim.AdamW, {"lr": 0.1, "fused": True, "betas": (0.5, 0.25)}),
+    )
+
+    def make(self, kind, options):
+        params = [tenon.nn.Parameter(tenon.arange(float(n)) + n) for n in (1, 3, 5)] + [tenon.ones(2, requires_grad=True)]
+        groups = [{"params": params[:2]}, {"params": params[2:], "lr": 0.01}]
+        return kind(groups, **options), params
+
+    def at_once(self, optimizer):
+        """Whether C does a step of it at once."""
+        return tenon._C._step_at_once(optimizer, optim.optimizer.Algorithm.step)
+
+    def give(self, params, round):
+        for i, p in enumerate(params):
+            p.grad = tenon.full_like(p, 0.5 * i + round) if (i + round) % 3 else None
+
+    def test_numbers_and_states_are_those_of_separate_groups(self):
+        for kind, options in self.KINDS:
+            (one, ours), (other, theirs) = self.make(kind, options), self.make(kind, options)
+            other.register_step_pre_hook(lambda *a: None)  # keeps it out of C
+            for round in range(5):
+                self.give(ours, round)
+                self.give(theirs, round)
+                self.assertIsNone(one.step())
+                other.step()
+            for a, b in zip(ours, theirs):
+                self.assertTrue(tenon.equal(a, b), (kind, options))
+                for name, value in other.state.get(b, {}).items():
+                    self.assertTrue(tenon.equal(one.state[a][name], value), (kind, options, name))
+            self.assertEqual(len(one.state), len(other.state))
+            self.give(ours, 4)
+            self.assertFalse(self.at_once(other))
+            self.assertTrue(self.at_once(one), (kind, options))
+            self.assertTrue(tenon.is_grad_enabled())
+
+    def test_what_needs_python_is_left_to_it(self):
+        def ready(kind=optim.SGD, **options):
+            optimizer, params = self.make(kind, dict(lr=0.1, **options))
+            for round in (1, 2):
+                self.give(params, round)
+                optimizer.step()
+            before = [p.detach().clone() for p in params]
+            return optimizer, params, before
+
+        def left(optimizer, params, before):
+            self.assertFalse(self.at_once(optimizer))
+            self.assertTrue(all(tenon.equal(p, b) for p, b in zip(params, before)))
+
+        for name, value in (("fused", False), ("foreach", True), ("differentiable", True)):
+            made = ready()
+            made[0].param_groups[1][name] = value
+            left(*made)
+        made = ready(optim.Adam)
+        made[0].param_groups[1]["lr"] = tenon.tensor(0.5)
+        left(*made)
+        made = ready(optim.Adam)
+        del made[0].state[made[1][2]]
+        left(*made)
+        made = ready()
+        made[0].grad_scale = tenon.tensor(2.0)
+        left(*made)
+        for table in (optim.optimizer._global_pre_hooks, optim.optimizer._global_post_hooks):
+            made = ready()
+            table[-1] = lambda *a: None
+            left(*made)
+            del table[-1]
+
+        class Mine(optim.SGD):
+            def _update_all(self, *args):
+                seen.append(self)
+
+        seen = []
+        mine = Mine(made[1], lr=0.1)
+        mine.step()
+        self.assertEqual(seen, [mine])
+        mode_seen = []
+
+        class Mode(tenon.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                mode_seen.append(func.__name__)
+                return func(*args, **(kwargs or {}))
+
+        made = ready()
+        with Mode():
+            made[0].step()
+        self.assertIn("_fused_sgd_", mode_seen)
+
+    def test_a_step_function_of_the_users_is_called(self):
+        kept = optim.SGD.step
+        calls = []
+        optim.SGD.step = lambda self, closure=None: calls.append(closure)
+        try:
+            optimizer, _ = self.make(optim.SGD, {"lr": 0.1})
+            optimizer.step()
+        finally:
+            optim.SGD.step = kept
+        self.assertEqual(calls, [None])
+        self.assertEqual(self.make(optim.SGD, {"lr": 0.1})[0].step(lambda: 7), 7)
+
+    def test_a_state_that_does_not_fit_is_refused(self):
+        optimizer, params = self.make(optim.SGD, {"lr": 0.1, "momentum": 0.9})
+        for round in (1, 2):
+            self.give(params, round)
+            optimizer.step()
+        self.give(params, 1)
+        optimizer.state[params[0]]["momentum_buffer"] = tenon.zeros(7)
+        before = [p.detach().clone() for p in params]
+        with self.assertRaises(RuntimeError):
+            optimizer.step()
+        self.assertTrue(tenon.is_grad_enabled())
+        self.assertTrue(all(tenon.equal(p, b) for p, b in zip(params, before)))
+
+
 class Averages(unittest.TestCase):
     def test_averaged_models_follow_their_rule(self):
         for rule, wanted in ((None, 2.0), (optim.swa_utils.get_ema_multi_avg_fn(0.5), 2.25)):

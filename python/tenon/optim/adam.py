@@ -135,6 +135,10 @@ class AdamW(Adam):
             group["decoupled_weight_decay"] = True
 
 
+tenon._C._know_optimizer(Adam, 1)
+tenon._C._know_optimizer(AdamW, 1)
+
+
 class Adamax(Algorithm):
     """Adam with the largest recent gradient in the place of the root of the average square."""
 

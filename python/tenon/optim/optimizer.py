@@ -75,9 +75,12 @@ def register_optimizer_step_post_hook(hook):
 
 def _hooked_step(step):
     """`step` with the hooks around it. The name of a step in a profile is Optimizer.step#Class.step."""
+    at_once = tenon._C._step_at_once
 
     @functools.wraps(step)
     def run(self, *args, **kwargs):
+        if not args and not kwargs and at_once(self, step):
+            return None
         pre = self.__dict__.get("_optimizer_step_pre_hooks")
         if pre or _global_pre_hooks:
             for hook in chain(list(_global_pre_hooks.values()), list((pre or {}).values())):
@@ -421,6 +424,8 @@ class Algorithm(Optimizer):
     def _update(self, p, grad, state, group):
         raise NotImplementedError
 
+
+tenon._C._know_step(Algorithm.step, _global_pre_hooks, _global_post_hooks)
 
 def new_step(group=None, p=None):
     """The count of steps that a state starts with: a float32 tensor, on the CPU unless the group is capturable."""

@@ -71,6 +71,9 @@ class SGD(Algorithm):
             p.add_(grad, alpha=-number(lr))
 
 
+tenon._C._know_optimizer(SGD, 0)
+
+
 class ASGD(Algorithm):
     """SGD whose state "ax" is the average of the parameter from step t0 on."""
 

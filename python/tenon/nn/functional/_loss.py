@@ -6,7 +6,7 @@ import warnings
 
 import tenon
 from tenon.nn._reduction import get_enum, legacy_get_string, reduce_by, resolve
-from tenon.nn.functional._shared import op, overridable
+from tenon.nn.functional._shared import give_way, one_overridden, op, overridable
 
 _nn = tenon._C._nn
 
@@ -40,13 +40,15 @@ def _check_weight(weight, input):
         raise ValueError("Weights and input must have the same size.")
 
 
-@overridable
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """The negative log likelihood of the classes `target` (N, *) under log probabilities `input` (N, C, *)."""
-    return _nn.nll_loss_nd(input, target, weight, resolve(size_average, reduce, reduction), ignore_index)
+    if one_overridden(input, target, weight):
+        old = {"size_average": size_average, "reduce": reduce, "reduction": reduction}
+        return give_way(nll_loss, input, target, weight=weight, ignore_index=ignore_index, **old)
+    mean = size_average is None and reduce is None and reduction == "mean"
+    return _nn.nll_loss_nd(input, target, weight, 1 if mean else resolve(size_average, reduce, reduction), ignore_index)
 
 
-@overridable
 def cross_entropy(
     input,
     target,
@@ -58,7 +60,12 @@ def cross_entropy(
     label_smoothing=0.0,
 ):
     """The cross entropy of logits `input` (N, C, *) against class numbers (N, *) or class probabilities (N, C, *)."""
-    enum = resolve(size_average, reduce, reduction)
+    if one_overridden(input, target, weight):
+        old = {"size_average": size_average, "reduce": reduce, "reduction": reduction}
+        more = {"ignore_index": ignore_index, "label_smoothing": label_smoothing}
+        return give_way(cross_entropy, input, target, weight=weight, **more, **old)
+    mean = size_average is None and reduce is None and reduction == "mean"
+    enum = 1 if mean else resolve(size_average, reduce, reduction)
     return _nn.cross_entropy_loss(input, target, weight, enum, ignore_index, label_smoothing)
 
 
@@ -133,12 +140,15 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return _nn.binary_cross_entropy(input, target, weight, enum)
 
 
-@overridable
 def binary_cross_entropy_with_logits(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
 ):
     """The binary cross entropy of logits `input` against `target` of the same shape."""
-    enum = resolve(size_average, reduce, reduction)
+    if one_overridden(input, target, weight, pos_weight):
+        old = {"size_average": size_average, "reduce": reduce, "reduction": reduction}
+        return give_way(binary_cross_entropy_with_logits, input, target, weight=weight, pos_weight=pos_weight, **old)
+    mean = size_average is None and reduce is None and reduction == "mean"
+    enum = 1 if mean else resolve(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
     return tenon.binary_cross_entropy_with_logits(input, target, weight, pos_weight, enum)
@@ -176,10 +186,13 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return _weighted((input - target).abs(), weight, reduction)
 
 
-@overridable
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The squared difference."""
-    input, target = _same_size(input, target)
+    if one_overridden(input, target, weight):
+        old = {"size_average": size_average, "reduce": reduce, "reduction": reduction}
+        return give_way(mse_loss, input, target, weight=weight, **old)
+    if target.size() != input.size():
+        input, target = _same_size(input, target, 3)
     if size_average is not None or reduce is not None:
         reduction = legacy_get_string(size_average, reduce)
     if weight is None:

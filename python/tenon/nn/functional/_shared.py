@@ -17,6 +17,7 @@ def op(name, composed=None):
 # Whether one argument, or any of several, takes calls over through `__torch_function__`, or a mode does.
 overridden = tenon._C._has_torch_function_unary
 any_overridden = tenon._C._has_torch_function
+one_overridden = tenon._C._has_torch_function_variadic
 
 
 def give_way(fn, *args, **kwargs):
@@ -27,7 +28,7 @@ def give_way(fn, *args, **kwargs):
 def overridable(fn):
     """Let an argument with `__torch_function__`, or a mode, take over the call as it does for an operator.
 
-    What is called most asks for itself, with `overridden`, which saves a call.
+    What is called most asks for itself, with `overridden` or `one_overridden`, which saves a call.
     """
 
     @functools.wraps(fn)
