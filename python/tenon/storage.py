@@ -112,13 +112,44 @@ class UntypedStorage(StorageBase):
         """A tensor over these bytes; it keeps them alive."""
         return tenon._C._storage_view(self._flat, dtype, offset, size, stride)
 
+    def _range(self, index):
+        """Where a slice begins and ends."""
+        start, stop, step = index.indices(len(self))
+        if step != 1:
+            raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is "
+                               "supported")
+        return start, max(start, stop)
+
     def __getitem__(self, index):
+        """A byte; for a slice a storage of its own over the same memory, which it keeps alive."""
         if isinstance(index, slice):
-            return UntypedStorage(self._flat[index].clone())
-        return self._flat[index].item()
+            start, stop = self._range(index)
+            part = self._flat[start:stop]
+            if self.device.type == "cpu" and start < stop:
+                part = tenon.frombuffer(memoryview(self._flat)[start:stop], dtype=tenon.uint8)
+            return UntypedStorage(part if start < stop else part.clone())
+        if not isinstance(index, int):
+            raise TypeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
+        at = index + len(self) if index < 0 else index
+        if not 0 <= at < len(self):
+            raise IndexError(f"index {at} out of range for storage of size {len(self)}")
+        return self._flat[at].item()
 
     def __setitem__(self, index, value):
-        self._flat[index] = value._flat if isinstance(value, UntypedStorage) else value
+        if not isinstance(value, int):
+            name = ("torch.storage.UntypedStorage" if isinstance(value, UntypedStorage)
+                    else type(value).__name__)
+            raise RuntimeError(f"can only set storage content with a int types, but got {name} "
+                               "instead")
+        if isinstance(index, slice):
+            start, stop = self._range(index)
+            self._flat[start:stop] = value & 255
+            return
+        if not isinstance(index, int):
+            raise TypeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
+        if not -len(self) <= index < len(self):
+            raise RuntimeError("out of bounds")
+        self._flat[index] = value & 255
 
     def __iter__(self):
         return iter(self.tolist())
@@ -235,6 +266,8 @@ class TypedStorage:
     __len__ = size
 
     def __getitem__(self, index):
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         return self._tensor()[index].item()
 
     def __setitem__(self, index, value):

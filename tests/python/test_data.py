@@ -85,6 +85,24 @@ class Storage(unittest.TestCase):
         self.assertEqual(x.tolist(), [0, 1, 9, 3, 4, 5])
         self.assertIsNone(y._base)
 
+    def test_a_slice_of_a_storage_is_the_same_memory_and_keeps_it(self):
+        x = tenon.arange(6.)
+        part = x.untyped_storage()[8:16]
+        y = tenon.zeros(0).set_(part)
+        y[0] = 9
+        self.assertEqual(x.tolist(), [0, 1, 9, 3, 4, 5])
+        self.assertEqual((len(part), y.tolist()), (8, [9, 3]))
+        del x
+        gc.collect()
+        tenon.zeros(6)
+        self.assertEqual((y.tolist(), copy.deepcopy(part).tolist()), ([9, 3], part.tolist()))
+
+    def test_bytes_of_a_storage_are_set_by_number_and_by_slice(self):
+        s = tenon.arange(6, dtype=tenon.uint8).untyped_storage()
+        s[1:3] = 9
+        s[-1] = 300
+        self.assertEqual(s.tolist(), [0, 9, 9, 3, 4, 44])
+
     def test_what_reaches_beyond_is_refused(self):
         x = tenon.arange(6.)
         y = tenon.ones(1)

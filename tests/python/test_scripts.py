@@ -14,6 +14,7 @@ import unittest
 import harness
 import tenon
 from tenon import hub
+from tenon.utils import collect_env
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden", "scripts.json")) as file:
     GOLDEN = json.load(file)
@@ -63,6 +64,32 @@ class Weights(unittest.TestCase):
     def test_programs_are_not_fetched(self):
         with self.assertRaisesRegex(RuntimeError, "fetches no programs"):
             hub.load("owner/repository", "model")
+
+
+class Machine(unittest.TestCase):
+    """Headers of test suites and reports of problems ask with commands of their own or of the module."""
+
+    def test_a_command_gives_its_status_and_texts(self):
+        self.assertEqual(collect_env.run("echo a; echo b >&2; exit 3"), (3, "a", "b"))
+        self.assertEqual(collect_env.run(["echo", "a b"]), (0, "a b", ""))
+        self.assertEqual(collect_env.run_and_read_all(lambda c: (1, "out", ""), "x"), None)
+
+    def test_answers_come_of_what_the_command_printed(self):
+        def said(text):
+            return lambda command: (0, text, "")
+
+        self.assertEqual(collect_env.get_gcc_version(said("gcc (Debian 12.2.0-14) 12.2.0\nCopyright")),
+                         "(Debian 12.2.0-14) 12.2.0")
+        self.assertEqual(collect_env.get_nvidia_driver_version(said("| NVIDIA-SMI 5  Driver Version: 550.1 CUDA")), "550.1")
+        self.assertIsNone(collect_env.get_gpu_info(lambda command: (127, "", "not found")))
+        self.assertIsNone(collect_env.get_cmake_version(lambda command: (127, "", "not found")))
+        self.assertEqual(collect_env.get_pip_packages(said("numpy==2.0\nsix==1.0"), {"numpy"}), ("pip3", "numpy==2.0"))
+
+    def test_the_report_has_torchs_fields(self):
+        info = collect_env.get_env_info()
+        self.assertEqual((info.torch_version, info.is_cuda_available),
+                         (tenon.__version__, str(tenon.cuda.is_available())))
+        self.assertIn("Tenon version", collect_env.get_pretty_env_info())
 
 
 class Sequences(unittest.TestCase):

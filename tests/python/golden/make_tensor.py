@@ -398,6 +398,19 @@ x[1].storage_offset()
 len(v.storage())
 v.storage().tolist()
 list(v.untyped_storage()[:4])
+v.untyped_storage()[4:8].data_ptr() - v.data_ptr()
+v.untyped_storage()[4:900].nbytes()
+v.untyped_storage()[-4:-2].nbytes()
+v.untyped_storage()[4:2].nbytes()
+v.untyped_storage()[::2]
+v.untyped_storage()[900]
+v.untyped_storage()["a"]
+v.untyped_storage().__setitem__(900, 1)
+v.untyped_storage().__setitem__(0, "a")
+v.untyped_storage().__setitem__(0, v.untyped_storage())
+v.untyped_storage().__setitem__(slice(0, 4, 2), 1)
+torch.zeros(0).set_(v.untyped_storage()[4:12])
+torch.zeros([]).set_(source=v.untyped_storage()[4:12]).untyped_storage().nbytes()
 v.storage().dtype == torch.float32
 v.untyped_storage().data_ptr() == v.data_ptr()
 x[1].untyped_storage().data_ptr() == x.data_ptr()
