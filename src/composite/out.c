@@ -37,7 +37,8 @@ static tn_status bring(const char *op, tn_tensor *const *made, tn_tensor *const 
     if (n == 0)
         return TN_OK;
     TN_TRY(wanted(*made, *outs, &g));
-    TNI_OUT_KEPT kept = tni_out_keep(*outs, &g);
+    TNI_OUT_KEPT kept;
+    tni_out_keep(&kept, *outs, &g);
     TN_TRY(tni_out_prepare(op, &g, *outs, NULL, 0, &target));
     TN_TRY(bring(op, made + 1, outs + 1, n - 1));
     TN_TRY(tn_copy_(*outs, *made, false));

@@ -72,30 +72,30 @@ static bool has_sizes(const tn_tensor *t, const tni_geometry *g)
 }
 
 /* Addresses of the first byte, and past the last one, that a tensor with elements can touch. */
-static void byte_range(const tn_tensor *t, uintptr_t *first, uintptr_t *end)
+static inline void byte_range(const tn_tensor *t, uintptr_t *first, uintptr_t *end)
 {
-    int64_t last = 0;
-    for (int i = 0; i < t->ndim; i++)
-        last += (t->sizes[i] - 1) * t->strides[i];
+    int64_t last = t->numel - 1;
+    if (TNI_UNLIKELY(!(t->flags & TNI_CONTIGUOUS))) {
+        last = 0;
+        for (int i = 0; i < t->ndim; i++)
+            last += (t->sizes[i] - 1) * t->strides[i];
+    }
     *first = (uintptr_t)t->data;
     *end = *first + (size_t)(last + 1) * tni_itemsize(t);
 }
 
 /* By address, not by storage: two storages may lie over one piece of foreign memory. */
-static bool may_share(const tn_tensor *a, const tn_tensor *b)
-{
-    if (!b || !a->data || !b->data)
-        return false;
-    uintptr_t a_first, a_end, b_first, b_end;
-    byte_range(a, &a_first, &a_end);
-    byte_range(b, &b_first, &b_end);
-    return a_first < b_end && b_first < a_end;
-}
-
 static bool shares_with_any(const tn_tensor *t, tn_tensor *const *others, int n)
 {
+    uintptr_t first, end, other_first, other_end;
+    if (!t->data)
+        return false;
+    byte_range(t, &first, &end);
     for (int i = 0; i < n; i++) {
-        if (may_share(t, others[i]))
+        if (!others[i] || !others[i]->data)
+            continue;
+        byte_range(others[i], &other_first, &other_end);
+        if (first < other_end && other_first < end)
             return true;
     }
     return false;
@@ -156,13 +156,11 @@ tn_status tni_out_check_cast(const char *op, const tni_geometry *g, const tn_ten
     return has_sizes(out, g) ? tni_check_internal_overlap(out) : TN_OK;
 }
 
-tni_out_kept tni_out_keep(tn_tensor *out, const tni_geometry *g)
+void tni_out_keep(tni_out_kept *kept, tn_tensor *out, const tni_geometry *g)
 {
-    tni_out_kept kept;
-    kept.out = out && !has_sizes(out, g) ? out : NULL;
-    if (kept.out)
-        tni_geometry_copy(&kept.g, out);
-    return kept;
+    kept->out = out && !has_sizes(out, g) ? out : NULL;
+    if (TNI_UNLIKELY(kept->out))
+        tni_geometry_copy(&kept->g, out);
 }
 
 void tni_out_restore(const tni_out_kept *kept)

@@ -42,8 +42,9 @@ typedef struct tni_out_kept {
     tni_geometry g;
 } tni_out_kept;
 #define TNI_OUT_KEPT __attribute__((cleanup(tni_out_restore))) tni_out_kept
-/* Of @p out, which may be NULL, when it will be given geometry @p g. */
-tni_out_kept tni_out_keep(tn_tensor *out, const tni_geometry *g);
+/* Of @p out, which may be NULL, when it will be given geometry @p g. Into a variable, not from a
+ * return value: that would be a kilobyte to copy at each call. */
+void tni_out_keep(tni_out_kept *kept, tn_tensor *out, const tni_geometry *g);
 void tni_out_restore(const tni_out_kept *kept);
 
 /* Make @p out ready to take a result of geometry @p g: checks dtype, device and memory, and resizes

@@ -219,10 +219,10 @@ tn_status tni_out_check(const char *op, const tni_geometry *g, const tn_tensor *
     return note("out_check");
 }
 
-tni_out_kept tni_out_keep(tn_tensor *out, const tni_geometry *g)
+void tni_out_keep(tni_out_kept *kept, tn_tensor *out, const tni_geometry *g)
 {
     (void)g;
-    return (tni_out_kept){.out = out};
+    kept->out = out;
 }
 
 void tni_out_restore(const tni_out_kept *kept)

@@ -114,8 +114,8 @@ def structured(op, compute):
             prepare += [call("TN_TRY(%s(" % how.replace("prepare", "check"), [op_label(op), "&g[%d]" % i, to], "));")
                         for i, to in enumerate(written)]
         kept = ["kept_%s" % to for to in written] if op.role == "out" and compute else []
-        prepare += ["TNI_OUT_KEPT %s = tni_out_keep(%s, &g[%d]);" % (name, to, i)
-                    for i, (name, to) in enumerate(zip(kept, written))]
+        for i, (name, to) in enumerate(zip(kept, written)):
+            prepare += ["TNI_OUT_KEPT %s;" % name, "tni_out_keep(&%s, %s, &g[%d]);" % (name, to, i)]
         prepare += [call("TN_TRY(%s(" % how, [op_label(op), "&g[%d]" % i, to, inputs, "&" + name], "));")
                     for i, (to, name) in enumerate(zip(written, results))]
         if compute:
