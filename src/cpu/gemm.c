@@ -434,26 +434,38 @@ static bool is_int(tn_scalar s, int64_t value)
     return s.kind == TN_SCALAR_INT && s.v.i == value;
 }
 
-/* A small product of floats needs no plan. True when it was done. */
-static bool run_small(tn_dtype dtype, const tni_gemm_args *g, tn_scalar alpha, tn_scalar beta)
+/* A small product of floats needs no plan. True when it was done. @p keeps: D is added. */
+static inline bool run_small(tn_dtype dtype, const tni_gemm_args *g, const bool keeps)
 {
     static const float one_f32 = 1;
     static const double one_f64 = 1;
     const void *one = dtype == TN_DTYPE_F32 ? (const void *)&one_f32 : &one_f64;
-    bool keeps = !is_int(beta, 0);
-    if (!is_float(dtype) || g->batch != 1 || !is_int(alpha, 1) || (keeps && !is_int(beta, 1)))
+    if (!is_float(dtype) || g->batch != 1)
         return false;
     if (g->m <= 1 || g->n <= 1 || g->k == 0 || g->c.col != 1 || (keeps && g->d.col != 1))
         return false;
+    const tni_gemm_table *kernels = tni_cpu_kernels()->gemm;
+    const void *beta = keeps ? one : NULL;
+    if (g->m <= ALONE && tni_gemm_is_small(g) && g->m * (g->n * g->k) <= ALONE) {
+        kernels->small[dtype](g, one, beta);
+        return true;
+    }
     if (tni_gemm_blocked(g) || g->m > ALONE || g->m * (g->n * g->k) > ALONE)
         return false;
-    tni_cpu_kernels()->gemm->gemm[dtype](g, one, keeps ? one : NULL, NULL);
+    kernels->gemm[dtype](g, one, beta, NULL);
     return true;
+}
+
+tn_status tni_gemm_plain(tn_dtype dtype, const tni_gemm_args *g)
+{
+    if (TNI_LIKELY(run_small(dtype, g, false)))
+        return TN_OK;
+    return tni_gemm(dtype, g, tn_int(1), tn_int(0));
 }
 
 tn_status tni_gemm(tn_dtype dtype, const tni_gemm_args *g, tn_scalar alpha, tn_scalar beta)
 {
-    if (TNI_LIKELY(run_small(dtype, g, alpha, beta)))
+    if (is_int(alpha, 1) && (is_int(beta, 0) || is_int(beta, 1)) && run_small(dtype, g, beta.v.i))
         return TN_OK;
     if (g->m == 0 || g->n == 0 || g->batch == 0)
         return TN_OK;

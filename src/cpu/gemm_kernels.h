@@ -51,6 +51,8 @@ typedef struct tni_gemm_table {
     tni_gemv_fn gemv[TNI_LOOP_DTYPES];
     const tni_gemm_packed_kernels *packed[TNI_LOOP_DTYPES]; /* float and double */
     tni_gemm_rows_fn by_rows[TNI_LOOP_DTYPES];              /* the same */
+    /* A B that is used as it lies, see tni_gemm_is_small */
+    tni_gemv_fn small[TNI_LOOP_DTYPES];
     /* A and B are contiguous along k (col 1, row 1), n is at most TNI_GEMM_THIN; C and D may have
      * any strides. */
     tni_gemv_fn thin[TNI_LOOP_DTYPES];
@@ -80,6 +82,13 @@ static inline bool tni_gemm_is_thin(const tni_gemm_args *g)
 #define TNI_GEMM_TURN     2048
 #define TNI_GEMM_FEW_ROWS 96
 #define TNI_GEMM_NEAR     131072
+
+/* Whether nothing is copied, and B is small. Sizes are at least 1. */
+static inline bool tni_gemm_is_small(const tni_gemm_args *g)
+{
+    return g->b.col == 1 && (g->a.col == 1 || g->a.row == 1) && !g->gather_a && !g->gather_b &&
+           g->n <= TNI_GEMM_DIRECT && g->k <= TNI_GEMM_DIRECT && g->n * g->k <= TNI_GEMM_DIRECT;
+}
 
 /* Whether B fits the second-level cache and its rows do not fall on the same lines of it: then it
  * is as good as a copy. */

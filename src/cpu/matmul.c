@@ -94,7 +94,7 @@ tn_status tni_cpu_mm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
         mm_debug("========== ENTERED MM CPU FUNCTION ==========");
     tni_gemm_args g;
     set_product(&g, self, mat2, out);
-    tn_status status = tni_gemm((tn_dtype)out->dtype, &g, tn_int(1), tn_int(0));
+    tn_status status = tni_gemm_plain((tn_dtype)out->dtype, &g);
     if (tni_observing)
         mm_debug(status == TN_OK ? "CPU function complete" : "CPU function failed");
     return status;
@@ -104,7 +104,7 @@ tn_status tni_cpu_bmm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
 {
     tni_gemm_args g;
     set_product(&g, self, mat2, out);
-    return tni_gemm((tn_dtype)out->dtype, &g, tn_int(1), tn_int(0));
+    return tni_gemm_plain((tn_dtype)out->dtype, &g);
 }
 
 tn_status tni_cpu_addmm(tn_tensor *self, tn_tensor *mat1, tn_tensor *mat2, tn_scalar beta,
@@ -126,7 +126,7 @@ tn_status tni_cpu_mv(tn_tensor *self, tn_tensor *vec, tn_tensor *out)
 {
     tni_gemm_args g;
     set_vector_product(&g, self, vec, out);
-    return tni_gemm((tn_dtype)out->dtype, &g, tn_int(1), tn_int(0));
+    return tni_gemm_plain((tn_dtype)out->dtype, &g);
 }
 
 tn_status tni_cpu_addmv(tn_tensor *self, tn_tensor *mat, tn_tensor *vec, tn_scalar beta,
@@ -145,5 +145,5 @@ tn_status tni_cpu_dot(tn_tensor *self, tn_tensor *tensor, tn_tensor *out)
                        .d = {out->data, 1, 1, 0}};
     set_sizes(&g, 1, 1, self->numel, 1);
     set_column(&g.b, tensor);
-    return tni_gemm((tn_dtype)out->dtype, &g, tn_int(1), tn_int(0));
+    return tni_gemm_plain((tn_dtype)out->dtype, &g);
 }
