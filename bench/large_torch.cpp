@@ -38,6 +38,11 @@ static void products(const char *only)
         auto name = "mm_" + std::to_string(n);
         auto a = at::randn({n, n}), b = at::randn({n, n});
         TIME(name.c_str(), at::mm(a, b));
+        if (n <= 64) {
+            name += "_out";
+            auto there = at::randn({n, n});
+            BENCH(name.c_str(), at::mm_out(there, a, b););
+        }
     }
     auto a = at::randn({64, 128, 64}), b = at::randn({64, 64, 128});
     TIME("bmm_64x128x64", at::bmm(a, b));
