@@ -97,23 +97,15 @@ static bool is_shell(const tn_tensor *t)
            t->numel > 0 && !tn_tensor_data(t);
 }
 
-/* While `.grad` is held. *out: what it was and is no longer. */
-static tn_status add_to(const tn_tensor *variable, tni_grad_meta *meta, tn_tensor *grad,
-                        tn_tensor **out)
+static tn_status add_to(tn_tensor *variable, tn_tensor *had, tn_tensor *grad, tn_tensor **out)
 {
-    tn_tensor *fresh = NULL;
-    TN_AUTO(tn_tensor) had = tn_tensor_grad_ref(variable); /* others may replace it meanwhile */
-    if (!had) {
-        TN_TRY(first_gradient(variable, grad, &fresh));
-    } else if (TNI_UNLIKELY(is_shell(had) && !is_shell(grad))) {
-        TN_TRY(tn_add(grad, had, tn_int(1), &fresh));
-    } else if (tni_tls.no_grad) {
+    if (!had)
+        return first_gradient(variable, grad, out);
+    if (TNI_UNLIKELY(is_shell(had) && !is_shell(grad)))
+        return tn_add(grad, had, tn_int(1), out);
+    if (tni_tls.no_grad)
         return tn_add_(had, grad, tn_int(1));
-    } else {
-        TN_TRY(tn_add(had, grad, tn_int(1), &fresh));
-    }
-    *out = tni_grad_swap(meta, fresh);
-    return TN_OK;
+    return tn_add(had, grad, tn_int(1), out);
 }
 
 static tn_status accumulate(tni_backward *b)
@@ -124,16 +116,11 @@ static tn_status accumulate(tni_backward *b)
              "leaf variable has been moved into the graph interior");
     if (!grad || !tni_requires_grad(variable))
         return TN_OK;
-    tni_grad_meta *meta = NULL;
-    TN_TRY(tni_meta_get(variable, &meta));
-    tn_tensor *old = NULL;
-    tni_grad_hold_frame frame;
-    tni_grad_hold(meta, &frame);
-    tn_status status = add_to(variable, meta, grad, &old);
-    tni_grad_let(&frame);
-    tn_tensor_unref(old);
-    TN_TRY(status);
-    return tni_run_accumulated_hooks(variable);
+    uint32_t n_added = 0;
+    tn_status status = tni_grad_add(variable, grad, add_to, &n_added);
+    for (; status == TN_OK && n_added > 0; n_added--)
+        status = tni_run_accumulated_hooks(variable);
+    return status;
 }
 
 /* ---- the node ---- */

@@ -11,10 +11,11 @@
 #include "autograd/node.h"
 
 typedef struct tni_grad_meta {
-    tni_autograd_meta base; /* destroy */
-    tni_node *accumulator;  /* weak: who points at it keeps it, and it keeps the tensor */
-    tn_tensor *grad;        /* strong */
-    tn_tensor *tangent;     /* strong; forward mode */
+    tni_autograd_meta base;     /* destroy */
+    tni_node *accumulator;      /* weak: who points at it keeps it, and it keeps the tensor */
+    tn_tensor *grad;            /* strong */
+    tn_tensor *tangent;         /* strong; forward mode */
+    struct tni_left_grad *left; /* gradients that the one who adds now will add too */
     struct tni_meta_extra *_Atomic extra; /* hooks and the like; NULL for nearly all */
     _Atomic bool retains_grad;
     tni_spin lock;

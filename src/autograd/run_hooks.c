@@ -57,19 +57,10 @@ static tn_status replace_all(const char *what, tn_status status, tn_tensor **slo
 }
 
 /* `.grad` of a tensor that is no leaf: a copy, then sums, each a new tensor. */
-static tn_status keep_gradient(tn_tensor *t, tn_tensor *grad)
+static tn_status add_kept(tn_tensor *t, tn_tensor *had, tn_tensor *grad, tn_tensor **fresh)
 {
-    tni_grad_meta *meta = tni_meta(t);
-    tni_grad_hold_frame frame;
-    tni_grad_hold(meta, &frame);
-    tn_tensor *kept = NULL;
-    TN_AUTO(tn_tensor) had = tn_tensor_grad_ref(t); /* others may replace it meanwhile */
-    tn_status status =
-        had ? tn_add(had, grad, tn_int(1), &kept) : tn_clone(grad, TN_FORMAT_CONTIGUOUS, &kept);
-    tn_tensor *old = status == TN_OK ? tni_grad_swap(meta, kept) : NULL;
-    tni_grad_let(&frame);
-    tn_tensor_unref(old);
-    return status;
+    (void)t;
+    return had ? tn_add(had, grad, tn_int(1), fresh) : tn_clone(grad, TN_FORMAT_CONTIGUOUS, fresh);
 }
 
 tn_status tni_run_tensor_hooks(tni_node *node, tn_tensor **grads)
@@ -93,7 +84,8 @@ tn_status tni_run_tensor_hooks(tni_node *node, tn_tensor **grads)
         if (!is_live(hook, TNI_HOOK_RETAIN) || !grads[hook->output] ||
             !tni_weak_lock(&hook->kept->object))
             continue;
-        tn_status status = keep_gradient(hook->kept, grads[hook->output]);
+        uint32_t n_added = 0;
+        tn_status status = tni_grad_add(hook->kept, grads[hook->output], add_kept, &n_added);
         tn_tensor_unref(hook->kept);
         TN_TRY(status);
     }

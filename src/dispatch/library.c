@@ -363,6 +363,17 @@ static tn_status check_typed_entry(const tn_op *op, const tni_record *record)
     return TN_OK;
 }
 
+_Atomic uint32_t tni_n_foreign_kernels;
+
+/* Locked; before the kernel can run, and when no new call can reach it. NULL: a fallback. The key
+ * Python is seen in the tensors' keys and the thread's. */
+static void count_foreign(const tn_op *op, const tni_record *record, int by)
+{
+    if ((!op || op->builtin) && record->key != TN_KEY_PYTHON &&
+        !tni_is_fallthrough(&record->kernel))
+        atomic_fetch_add_explicit(&tni_n_foreign_kernels, (uint32_t)by, memory_order_relaxed);
+}
+
 /* Locked. */
 static tn_status impl_commit(const char *name, tni_record *record, tn_registration *r)
 {
@@ -384,10 +395,12 @@ static tn_status impl_commit(const char *name, tni_record *record, tn_registrati
                      record->line, record->signature);
         }
     }
+    count_foreign(op, record, 1);
     tni_records_insert(&op->records, record);
     tn_status st = tni_table_publish(op, false);
     if (st != TN_OK) {
         tni_records_remove(&op->records, record);
+        count_foreign(op, record, -1);
         return st;
     }
     r->op = op;
@@ -447,11 +460,13 @@ static tn_status fallback_commit(tni_record *record, tn_registration *r)
              "Tried to register multiple backend fallbacks for the same dispatch key %s; previous "
              "registration at %s:%d, new registration at %s:%d",
              tn_key_name(record->key), old->file, old->line, record->file, record->line);
+    count_foreign(NULL, record, 1);
     record->next = old;
     tni_registry_.fallbacks[slot] = record;
     tn_status st = tni_table_publish_all(false);
     if (st != TN_OK) {
         tni_registry_.fallbacks[slot] = old;
+        count_foreign(NULL, record, -1);
         return st;
     }
     r->record = record;
@@ -512,6 +527,7 @@ static void undo_kernel(tn_registration *r)
         return;
     tni_records_remove(&r->op->records, r->record);
     (void)!tni_table_publish(r->op, true);
+    count_foreign(r->op, r->record, -1);
     tni_retire(&r->record->retired, free_record);
 }
 
@@ -537,6 +553,7 @@ static void undo(tn_registration *r)
     case TNI_REGISTERED_FALLBACK:
         tni_records_remove(&tni_registry_.fallbacks[tni_key_slot(r->record->key)], r->record);
         (void)!tni_table_publish_all(true);
+        count_foreign(NULL, r->record, -1);
         tni_retire(&r->record->retired, free_record);
         break;
     case TNI_REGISTERED_LISTENER:

@@ -45,4 +45,12 @@ uint64_t tni_next_event(void);
 void tni_tell_listeners(tn_op *op, bool defined, uint64_t event);
 void tni_remove_listener(tn_registration *r);
 
+/* How many kernels from outside serve built-in operators, or a whole key: while there are none, a
+ * call with plain tensors runs none. */
+TNI_HIDDEN extern _Atomic uint32_t tni_n_foreign_kernels;
+static inline bool tni_foreign_kernels(void)
+{
+    return TNI_UNLIKELY(atomic_load_explicit(&tni_n_foreign_kernels, memory_order_relaxed) != 0);
+}
+
 #endif

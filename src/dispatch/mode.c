@@ -4,12 +4,11 @@
  * have nothing there. */
 #include "dispatch/mode.h"
 
-#include <pthread.h>
-
 #include "base/alloc.h"
 #include "base/ref.h"
 #include "core/fake.h"
 #include "dispatch/profile.h"
+#include "dispatch/threads.h"
 
 struct tn_call_mode {
     tni_object object;
@@ -159,29 +158,40 @@ void tn_call_set_label(tn_call *call, const tn_call_label *label)
 
 /* ---- registering ---- */
 
-static struct {
-    pthread_mutex_t lock;
-    tn_library *library; /* stays for ever */
-} kernel = {PTHREAD_MUTEX_INITIALIZER, NULL};
+static _Atomic bool registered;
+static tn_library *_Atomic owner; /* of the kernel; stays for ever */
 
+/* Whether the key Python leads here already. */
+static bool is_mine(void)
+{
+    tni_lock();
+    const tni_record *r = tni_registry_.fallbacks[tni_key_slot(TN_KEY_PYTHON)];
+    bool mine = r && r->kernel.boxed == mode_kernel;
+    tni_unlock_only();
+    return mine;
+}
+
+/* Registering may run destructors of users, who may push a mode, or wait for one who does. So no
+ * lock is held; of two who come at once one registers, and the other finds that. */
 static tn_status ready(void)
 {
-    tn_status status = TN_OK;
-    tni_mutex_lock(&kernel.lock, "the kernel of modes");
-    if (!kernel.library) {
-        tn_library *library = NULL;
-        tn_kernel k = TN_KERNEL_INIT(mode_kernel);
-        k.file = "src/dispatch/mode.c"; /* not as the build's folder sees it */
-        status = tn_library_open(TN_LIBRARY_IMPL, "_", TN_KEY_NONE, k.file, __LINE__, &library);
-        if (status == TN_OK)
-            status = tn_library_fallback(library, TN_KEY_PYTHON, &k, NULL);
-        if (status == TN_OK)
-            kernel.library = library;
-        else
-            tn_library_close(library);
+    if (TNI_LIKELY(atomic_load_explicit(&registered, memory_order_acquire)))
+        return TN_OK;
+    tn_library *library = NULL;
+    tn_kernel k = TN_KERNEL_INIT(mode_kernel);
+    k.file = "src/dispatch/mode.c"; /* not as the build's folder sees it */
+    TN_TRY(tn_library_open(TN_LIBRARY_IMPL, "_", TN_KEY_NONE, k.file, __LINE__, &library));
+    tn_status status = tn_library_fallback(library, TN_KEY_PYTHON, &k, NULL);
+    if (status != TN_OK) {
+        tn_library_close(library);
+        if (!is_mine())
+            return status;
+        tn_clear_error();
+    } else {
+        atomic_store_explicit(&owner, library, memory_order_release);
     }
-    tni_mutex_unlock(&kernel.lock);
-    return status;
+    atomic_store_explicit(&registered, true, memory_order_release);
+    return TN_OK;
 }
 
 bool tni_mode_before_fake(const tni_schema *schema, const tn_value *args)
@@ -189,6 +199,32 @@ bool tni_mode_before_fake(const tni_schema *schema, const tn_value *args)
     if (top && top->fake == tni_tls.fake_mode)
         return true;
     return (tni_keys_of_values(schema, args) & TNI_KS_PYTHON) != 0;
+}
+
+/* ---- none of it for a while ---- */
+
+void tni_aside_begin(tni_aside *out)
+{
+    tni_state *s = &tni_tls;
+    *out = (tni_aside){s->included_xor, s->excluded_xor, s->fake_mode, top, true};
+    s->included_xor = s->excluded_xor = 0;
+    s->fake_mode = NULL;
+    top = NULL;
+    if (s->thread) {
+        out->in_observer = s->thread->in_observer;
+        s->thread->in_observer = true;
+    }
+}
+
+void tni_aside_end(const tni_aside *aside)
+{
+    tni_state *s = &tni_tls;
+    s->included_xor = aside->included_xor;
+    s->excluded_xor = aside->excluded_xor;
+    s->fake_mode = aside->fake_mode;
+    top = aside->modes;
+    if (s->thread)
+        s->thread->in_observer = aside->in_observer;
 }
 
 /* ---- the stack ---- */

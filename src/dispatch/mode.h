@@ -15,4 +15,15 @@
  * tensor first: the mode was pushed inside the fake mode that is on. */
 bool tni_mode_before_fake(const tni_schema *schema, const tn_value *args);
 
+/* Around work for another thread: what this one has switched on (modes, keys, a fake mode, its
+ * observer) is off meanwhile. */
+typedef struct tni_aside {
+    uint64_t included_xor, excluded_xor;
+    struct tni_object *fake_mode;
+    void *modes;
+    bool in_observer;
+} tni_aside;
+void tni_aside_begin(tni_aside *out);
+void tni_aside_end(const tni_aside *aside);
+
 #endif
