@@ -47,16 +47,22 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
     PyObject *own = PyObject_GenericGetDict(self, NULL);
     if (!own)
         return NULL;
-    PyObject *function = PyDict_GetItemWithError(own, compiled_name);
+    PyObject *function = PyDict_GetItemWithError(own, compiled_name), *result = NULL;
     if (function && function != Py_None) {
         Py_INCREF(function);
     } else {
         int plain = PyErr_Occurred() ? -1 : is_plain(self, own);
-        function = plain < 0 ? NULL : PyObject_GetAttr(self, plain ? forward_name : call_impl_name);
+        if (plain > 0 && !kwargs)
+            result = tnpy_try_forward(self, own, args);
+        function = plain < 0 || result || PyErr_Occurred()
+                       ? NULL
+                       : PyObject_GetAttr(self, plain ? forward_name : call_impl_name);
     }
     Py_DECREF(own);
-    PyObject *result = function ? PyObject_Call(function, args, kwargs) : NULL;
-    Py_XDECREF(function);
+    if (function) {
+        result = PyObject_Call(function, args, kwargs);
+        Py_DECREF(function);
+    }
     return result;
 }
 

@@ -9,18 +9,7 @@ static PyObject *grad_name;
 
 tn_tensor *tnpy_plain_parameter(PyObject *o)
 {
-    static PyObject *parameter;
-    PyObject *type = (PyObject *)Py_TYPE(o);
-    if (type != parameter && type != (PyObject *)tnpy_Tensor) {
-        if (parameter || !tnpy_is_tensor(o))
-            return NULL;
-        PyObject *module = PyImport_ImportModule("tenon.nn.parameter");
-        parameter = module ? PyObject_GetAttrString(module, "Parameter") : NULL;
-        Py_XDECREF(module);
-        if (type != parameter)
-            return NULL;
-    }
-    return tnpy_tensor(o);
+    return Py_TYPE(o) == tnpy_Tensor || Py_TYPE(o) == tnpy_Parameter ? tnpy_tensor(o) : NULL;
 }
 
 /* Both lists get their next entry, if the parameter has a gradient. *plain: no gradient of another
@@ -99,8 +88,6 @@ static PyObject *can_fuse(PyObject *module, PyObject *args)
 static int forget_gradient(PyObject *p)
 {
     tn_tensor *t = tnpy_function_modes ? NULL : tnpy_plain_parameter(p);
-    if (!t && PyErr_Occurred())
-        return -1;
     if (t && tn_tensor_is_leaf(t)) {
         tn_status st = tn_tensor_set_grad(t, NULL);
         if (st != TN_OK)
@@ -130,7 +117,23 @@ static PyObject *forget_gradients(PyObject *module, PyObject *all)
     Py_RETURN_NONE;
 }
 
+/* _know_parameter(class): nn.Parameter. */
+static PyObject *know_parameter(PyObject *module, PyObject *type)
+{
+    (void)module;
+    if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)(void *)type, tnpy_Tensor)) {
+        PyErr_SetString(PyExc_TypeError, "_know_parameter: a class of tensors is expected");
+        return NULL;
+    }
+    PyObject *before = (PyObject *)tnpy_Parameter;
+    Py_INCREF(type);
+    tnpy_Parameter = (PyTypeObject *)(void *)type;
+    Py_XDECREF(before);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"_know_parameter", know_parameter, METH_O, NULL},
     {"_gradients", gradients, METH_O, "Parameters that have gradients, and these."},
     {"_can_fuse", can_fuse, METH_VARARGS, "Whether fused kernels take these parameters."},
     {"_forget_gradients", forget_gradients, METH_O, "Set every gradient to None."},

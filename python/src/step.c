@@ -217,7 +217,7 @@ static int take_parameter(part *p, PyObject *states, PyObject *o, int kind)
 {
     tn_tensor *t = tnpy_plain_parameter(o);
     if (!t || !tn_tensor_is_leaf(t))
-        return no_or_failed();
+        return NO;
     tn_tensor *grad = tn_tensor_grad_ref(t); /* other threads may be replacing it */
     if (!grad)
         return YES;

@@ -17,7 +17,7 @@
  * asks for it again. When the last reference of the C tensor goes, on whatever thread, the object
  * is released (tnpy_release). */
 
-PyTypeObject *tnpy_Tensor;
+PyTypeObject *tnpy_Tensor, *tnpy_Parameter;
 
 int tnpy_is_tensor(PyObject *o)
 {

@@ -36,6 +36,8 @@ typedef struct tnpy_tensor_object {
 } tnpy_tensor_object;
 
 extern PyTypeObject *tnpy_Tensor;
+/* nn.Parameter, once it is there: the class that most arguments of layers have. */
+extern PyTypeObject *tnpy_Parameter;
 
 /* Its Python object, the same one while one lives; NULL gives None. Takes the reference. */
 PyObject *tnpy_wrap(TN_STOLEN tn_tensor *t);
@@ -53,12 +55,12 @@ int tnpy_is_tensor(PyObject *o);
 /* Its tensor, borrowed; NULL when @p o is no Tensor: no exception is set. */
 static inline tn_tensor *tnpy_tensor(PyObject *o)
 {
-    if (TNPY_LIKELY(Py_TYPE(o) == tnpy_Tensor) || tnpy_is_tensor(o))
+    if (TNPY_LIKELY(Py_TYPE(o) == tnpy_Tensor || Py_TYPE(o) == tnpy_Parameter) || tnpy_is_tensor(o))
         return ((tnpy_tensor_object *)(void *)o)->t;
     return NULL;
 }
 /* The tensor of an object whose class is Tensor itself or nn.Parameter, borrowed; NULL: it is of
- * another class, or an exception is set (optim.c). */
+ * another class (optim.c). */
 tn_tensor *tnpy_plain_parameter(PyObject *o);
 /* What the object's class does with calls (override.h); 0: nothing. @p o is a Tensor. */
 int tnpy_overrides_slow(tnpy_tensor_object *o);
@@ -157,6 +159,12 @@ void tnpy_release(PyObject *o);
 /* Release what waits; cheap when nothing does. */
 void tnpy_drain(void);
 
+/* ---- layers (forward.c) ---- */
+
+/* What the module @p self, whose names are @p own, gives for these arguments, without its forward;
+ * NULL without an exception: its forward has to be called. */
+PyObject *tnpy_try_forward(PyObject *self, PyObject *own, PyObject *args);
+
 /* ---- calling operators (bind.c) ---- */
 
 /* Call the operator that a name and its arguments mean, as the generated functions do. */
@@ -188,5 +196,6 @@ int tnpy_add_grad_mode(PyObject *module);
 int tnpy_add_optim(PyObject *module);
 int tnpy_add_layer(PyObject *module);
 int tnpy_add_step(PyObject *module);
+int tnpy_add_forward(PyObject *module);
 
 #endif

@@ -47,6 +47,7 @@ class PythonStacks:
         _C._profiler_range_begin("")
         _C._profiler_range_end()
         active = self
+        _C._want_frames(True)
         threading.setprofile(self._event)
         sys.setprofile(self._event)
 
@@ -54,6 +55,7 @@ class PythonStacks:
         global active
         sys.setprofile(self._before)
         threading.setprofile(None)
+        _C._want_frames(False)
         active = None
 
     def _name(self, code):

@@ -280,4 +280,66 @@ def kinds(lib, nn, log):
     log.add(alive() is None)
 
 
-SCENARIOS = [calls, calls_with_hooks, lookups, kinds]
+def plain_layers(lib, nn, log):
+    functional = nn.functional
+    lin, act, x = nn.Linear(2, 2), nn.ReLU(), lib.tensor([[-1.0, 2.0]])
+    with lib.no_grad():
+        lin.weight.copy_(lib.tensor([[1.0, 2.0], [3.0, -4.0]]))
+        lin.bias.copy_(lib.tensor([0.5, -0.5]))
+    seq = nn.Sequential(lin, act, nn.Sequential(nn.Sequential()))
+    log.add(lin(x).tolist(), act(x).tolist(), seq(x).tolist(), seq(input=x).tolist(), lin(x).requires_grad)
+    y = x.clone()
+    log.add(nn.ReLU(inplace=True)(y) is y, y.tolist())
+    for call in (seq, lin, act, lambda: seq(x, x), lambda: lin(None), lambda: act(3), lambda: lin(lib.zeros(3, 3))):
+        log.tries(call)
+
+    for name, module in (("linear", lin), ("relu", act)):
+        kept = getattr(functional, name)
+        setattr(functional, name, lambda *args, **kwargs: ("patched", len(args)))
+        log.add(module(x)[0])
+        setattr(functional, name, kept)
+        log.add(module(x).tolist())
+    for module in (lin, act, seq):
+        kept = type(module).forward
+        type(module).forward = lambda self, input: ("class", type(self).__name__)
+        log.add(module(x))
+        type(module).forward = kept
+        module.forward = lambda input: "instance"
+        log.add(module(x))
+        del module.forward
+        handle = module.register_forward_hook(lambda mod, args, out: "hook")
+        log.add(module(x))
+        handle.remove()
+        log.add(module(x).tolist())
+
+    class Seen(lib.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            log.add("saw", func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    log.add(type(lin(x.as_subclass(Seen))).__name__, type(act(x.as_subclass(Seen))).__name__)
+
+    class Changes(nn.Module):
+        def forward(self, x):
+            seq.add_module(str(len(seq)), nn.Identity())
+            return x
+
+    seq.append(Changes())
+    seq.append(nn.Identity())
+    log.tries(lambda: seq(x))
+    seq._modules = {"only": None}
+    log.tries(lambda: seq(x))
+    del lin.weight
+    log.tries(lambda: lin(x))
+    lin.weight = lib.ones(2, 2)
+    log.add(lin(x).tolist())
+    loop = nn.Sequential()
+    loop.__dict__["_modules"]["self"] = loop
+    try:
+        loop(x)
+    except RecursionError:
+        log.add("RecursionError")
+
+
+SCENARIOS = [plain_layers, calls, calls_with_hooks, lookups, kinds]

@@ -71,6 +71,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         __torch_function__ = _no_override
 
 
+tenon._C._know_parameter(Parameter)
+
+
 class UninitializedTensorMixin:
     """A tensor without data or shape yet: it can be moved, cast and materialized, nothing else."""
 

@@ -53,4 +53,4 @@ def conv_tbc(input, weight, bias, pad=0):
     return out.permute(2, 0, 1)
 
 
-del give_way, op, overridable, overridden, reduce_by, resolve, get_enum, legacy_get_string  # noqa: F821
+del give_way, one_overridden, op, overridable, overridden, reduce_by, resolve, get_enum, legacy_get_string  # noqa: F821

@@ -2,7 +2,7 @@
 """Normalizations."""
 
 import tenon
-from tenon.nn.functional._shared import overridable
+from tenon.nn.functional._shared import give_way, one_overridden, overridable
 
 _nn = tenon._C._nn
 
@@ -23,11 +23,13 @@ def _verify_spatial_size(size):
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
 
 
-@overridable
 def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
 ):
     """(N, C, *) normalized over everything but channels: by the batch's statistics when training, else by the running ones."""
+    if one_overridden(input, running_mean, running_var, weight, bias):
+        more = {"weight": weight, "bias": bias, "training": training, "momentum": momentum, "eps": eps}
+        return give_way(batch_norm, input, running_mean, running_var, **more)
     if training:
         _verify_batch_size(input.size())
     if eps <= 0.0:
@@ -45,9 +47,10 @@ def instance_norm(
     return tenon.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
 
 
-@overridable
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """Normalized over the last dimensions, which are `normalized_shape`."""
+    if one_overridden(input, weight, bias):
+        return give_way(layer_norm, input, normalized_shape, weight=weight, bias=bias, eps=eps)
     return tenon.layer_norm(input, normalized_shape, weight, bias, eps, False)
 
 

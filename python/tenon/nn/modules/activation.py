@@ -57,6 +57,9 @@ class ReLU(Kept, args="inplace=False"):
         return F.relu(input, self.inplace)
 
 
+tenon._C._know_forward(1, ReLU, F.__dict__, "relu")
+
+
 class RReLU(Kept, args="lower=1.0 / 8, upper=1.0 / 3, inplace=False"):
     """`LeakyReLU` whose slope is drawn from [lower, upper) in training and is their mean otherwise."""
 

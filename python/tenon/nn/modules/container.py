@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections import abc as container_abcs
 from itertools import chain, islice
 
+import tenon
 from tenon.nn.modules._params import ParameterDict, ParameterList
 from tenon.nn.modules.module import Module, _addindent
 
@@ -133,6 +134,9 @@ class Sequential(Module):
         for module in self._modules.values():
             input = module(input)
         return input
+
+
+tenon._C._know_forward(2, Sequential)
 
 
 class ModuleList(Module):

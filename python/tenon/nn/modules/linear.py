@@ -10,8 +10,6 @@ from tenon.nn.modules.lazy import LazyModuleMixin
 from tenon.nn.modules.module import Module
 from tenon.nn.parameter import Parameter, UninitializedParameter
 
-linear = F.linear
-
 # Note [Parameters in forward]
 # A name that is no plain attribute costs Python a failed look-up with an error text before `__getattr__` is asked, more than a small
 # product. The layers that are called most look into the table of parameters themselves. What is not there (a weight that is
@@ -57,11 +55,14 @@ class Linear(Module):
     def forward(self, input):
         held = self._parameters
         if "weight" in held and "bias" in held:  # see Note [Parameters in forward]
-            return linear(input, held["weight"], held["bias"])
-        return linear(input, self.weight, self.bias)
+            return F.linear(input, held["weight"], held["bias"])
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+tenon._C._know_forward(0, Linear, F.__dict__, "linear")
 
 
 class NonDynamicallyQuantizableLinear(Linear):
