@@ -286,7 +286,8 @@ static bool is_overridden(const tnpy_frame *f)
     return (f->overridden && !tnpy_function_off) || (tnpy_function_modes && tnpy_function_off < 2);
 }
 
-static PyObject *perform(tnpy_call *c)
+/* The first signature that fits is called. Whether one does; if none, no exception is set. */
+static inline bool try_all(tnpy_call *c, PyObject **out)
 {
     tnpy_frame f;
     f.heap = NULL;
@@ -304,11 +305,35 @@ static PyObject *perform(tnpy_call *c)
                 result = invoke(c, &f, i);
         }
         tnpy_frame_drop(&f);
-        if (TNPY_LIKELY(found != 0))
+        if (TNPY_LIKELY(found != 0)) {
+            *out = result;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A call that fits no signature of today: one of an old order, or an error. */
+static PyObject *perform_old(tnpy_call *c)
+{
+    tnpy_old_call old;
+    PyObject *result = NULL;
+    int taken = tnpy_take_old(c, &old);
+    if (taken > 0) {
+        bool called = tnpy_warn_old(c, &old) || try_all(&old.call, &result);
+        Py_DECREF(old.call.kwnames);
+        if (called)
             return result;
     }
-    tnpy_explain(c);
+    if (taken >= 0)
+        tnpy_explain(c);
     return NULL;
+}
+
+static PyObject *perform(tnpy_call *c)
+{
+    PyObject *result;
+    return TNPY_LIKELY(try_all(c, &result)) ? result : perform_old(c);
 }
 
 static inline void take_keywords(tnpy_call *c, PyObject *kwnames)

@@ -2,6 +2,7 @@
 /* python/src/construct.c: tensor() and as_tensor(), and the taking of arguments by functions that
  * are no operators. */
 #include "data.h"
+#include "override.h"
 #include "tenon/fake.h"
 
 /* ---- arguments ---- */
@@ -125,6 +126,9 @@ static PyObject *tensor_function(PyObject *module, PyObject *const *args, Py_ssi
     (void)module;
     static const tnpy_arguments names = {
         "tensor", 1, 1, 6, {"data", "dtype", "device", "requires_grad", "pin_memory", "names"}};
+    static tnpy_entry entry = {.name = "tensor"};
+    if (TNPY_UNLIKELY(tnpy_function_modes != 0) && tnpy_function_off < 2)
+        return tnpy_override(&entry, NULL, args, n, kwnames);
     PyObject *a[6];
     tn_dtype dtype;
     tn_device device;
@@ -153,6 +157,9 @@ static PyObject *as_tensor_function(PyObject *module, PyObject *const *args, Py_
 {
     (void)module;
     static const tnpy_arguments names = {"as_tensor", 1, 1, 3, {"data", "dtype", "device"}};
+    static tnpy_entry entry = {.name = "as_tensor"};
+    if (TNPY_UNLIKELY(tnpy_function_modes != 0) && tnpy_function_off < 2)
+        return tnpy_override(&entry, NULL, args, n, kwnames);
     PyObject *a[3];
     tn_dtype dtype;
     tn_device device;

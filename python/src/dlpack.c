@@ -3,6 +3,7 @@
  * capsules, and the table of C functions behind the type attribute __dlpack_c_exchange_api__, with
  * which compiled code exchanges tensors without Python calls. */
 #include "data.h"
+#include "override.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,9 @@ static PyObject *dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyO
 {
     static const tnpy_arguments names = {
         "__dlpack__", 0, 1, 4, {"stream", "max_version", "dl_device", "copy"}};
+    static tnpy_entry entry = {.name = "__dlpack__", .method = 1};
+    if (TNPY_UNLIKELY(tnpy_function_on(self)))
+        return tnpy_override(&entry, self, args, n, kwnames);
     PyObject *a[4];
     if (tnpy_take(&names, args, n, kwnames, a) < 0)
         return NULL;

@@ -181,10 +181,11 @@ static bool fits(const tnpy_call *c, const tnpy_param *p, PyObject *o, bool one)
     return found == 1;
 }
 
-/* torch compares by name here: an int is no Number, and a tuple of ints one by its elements. */
+/* torch compares by name here: an int is no Number and no Tensor, and a tuple of ints one by its
+ * elements. */
 static bool shown_as_fitting(const tnpy_call *c, const tnpy_param *p, PyObject *o)
 {
-    if (p->kind == TNPY_SCALAR)
+    if (p->kind == TNPY_SCALAR || (p->kind == TNPY_TENSOR && !tnpy_is_tensor(o)))
         return false;
     return fits(c, p, o, false);
 }
@@ -372,12 +373,21 @@ void tnpy_explain(const tnpy_call *c)
         view v = view_of(e, &e->sigs[i]);
         shown++;
         only = v;
-        if (given >= v.required && given <= v.max) {
+        bool keywords_miss =
+            c->n - v.first > v.s->positional - v.first && v.required > v.s->positional - v.first;
+        if (given >= v.required && given <= v.max && !keywords_miss) {
             plausible++;
             one = v;
         }
     }
-    if (shown == 1 && e->n == (only.outs ? 2 : 1))
+    if (c->self && shown == 1 && only.max == 0) { /* the interpreter's own words */
+        PyErr_Format(PyExc_TypeError,
+                     c->n_keywords ? "TensorBase.%s() takes no keyword arguments"
+                                   : "TensorBase.%s() takes no arguments (%d given)",
+                     e->name, c->n - 1);
+        return;
+    }
+    if (shown == 1 && !tnpy_has_old_form(e->name))
         one = only;
     if ((plausible == 1 || (shown == 1 && one.s)) && explain_one(c, &one))
         return;

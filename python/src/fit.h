@@ -67,6 +67,20 @@ int tnpy_prepare_names(void);
 /* Set the TypeError of a call that fits no signature (explain.c). */
 void tnpy_explain(const tnpy_call *c);
 
+/* A call in the order of today that was given in an old one (old.c). */
+enum { TNPY_OLD_ARGS = 12 };
+typedef struct tnpy_old_call {
+    tnpy_call call; /* owns its kwnames */
+    PyObject *args[TNPY_OLD_ARGS];
+    int n_numbers;
+} tnpy_old_call;
+/* 1: @p old has the call as it would be given today, and its kwnames are to be released; 0: this is
+ * no old form; -1: an exception. */
+int tnpy_take_old(const tnpy_call *c, tnpy_old_call *old);
+bool tnpy_has_old_form(const char *name);
+/* The warning that @p given gets, the first such call of the process. -1: it is an exception. */
+int tnpy_warn_old(const tnpy_call *given, const tnpy_old_call *old);
+
 extern PyObject *tnpy_str_out, *tnpy_str_requires_grad;
 
 #endif

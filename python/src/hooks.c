@@ -2,6 +2,7 @@
 /* hooks.c: Python functions as hooks of tensors and nodes, and as saved-tensor hooks. A hook takes
  * the interpreter lock for its call; its exception ends the pass and comes out of it as it was. */
 #include "grad.h"
+#include "override.h"
 
 #include <string.h>
 
@@ -294,6 +295,12 @@ static PyObject *added(tn_status status, tnpy_held *fn, tn_hook *hook)
 
 static PyObject *register_hook(PyObject *self, PyObject *fn)
 {
+    if (TNPY_UNLIKELY(tnpy_function_on(self))) {
+        PyObject *args = PyTuple_Pack(1, fn);
+        PyObject *result = args ? tnpy_override_method(self, "register_hook", args, NULL) : NULL;
+        Py_XDECREF(args);
+        return result;
+    }
     tn_tensor *t = tnpy_tensor(self);
     tn_hook *hook = NULL;
     if (!t || !tn_tensor_requires_grad(t)) {

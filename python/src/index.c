@@ -304,7 +304,6 @@ static int places_find(places *p, tn_tensor *self, PyObject *index)
 
 static tnpy_entry getitem = {.name = "__getitem__", .method = 1};
 static tnpy_entry setitem = {.name = "__setitem__", .method = 1};
-static tnpy_entry iterate = {.name = "__iter__", .method = 1};
 
 /* Does a mode, or the class of an object, want to see the call? */
 static bool seen_by_others(PyObject *self, PyObject *other)
@@ -525,8 +524,19 @@ static int assign(PyObject *object, PyObject *index, PyObject *what)
 static PyObject *iter(PyObject *object)
 {
     tn_tensor *self = tnpy_tensor(object);
-    if (TNPY_UNLIKELY(seen_by_others(object, NULL)))
-        return tnpy_override(&iterate, object, NULL, 0, NULL);
+    if (TNPY_UNLIKELY(seen_by_others(object, NULL))) { /* the class sees these, and gives its own */
+        PyObject *dim = PyObject_CallMethod(object, "dim", NULL);
+        int none = dim ? PyObject_Not(dim) : -1;
+        Py_XDECREF(dim);
+        if (none == 0) {
+            PyObject *parts = PyObject_CallMethod(object, "unbind", "i", 0);
+            PyObject *iterator = parts ? PyObject_GetIter(parts) : NULL;
+            Py_XDECREF(parts);
+            return iterator;
+        }
+        if (none < 0)
+            return NULL;
+    }
     if (tn_tensor_ndim(self) == 0) {
         PyErr_SetString(PyExc_TypeError, "iteration over a 0-d tensor");
         return NULL;
@@ -542,7 +552,18 @@ static PyObject *iter(PyObject *object)
     return iterator;
 }
 
+/* Only so that a tensor is a sequence to those who ask (NumPy, for lists of tensors): indexing
+ * takes the other slot. */
+static PyObject *item_at(PyObject *object, Py_ssize_t i)
+{
+    PyObject *index = PyLong_FromSsize_t(i);
+    PyObject *item = index ? subscript(object, index) : NULL;
+    Py_XDECREF(index);
+    return item;
+}
+
 const PyType_Slot tnpy_tensor_items[] = {
+    {Py_sq_item, item_at},
     {Py_mp_subscript, subscript},
     {Py_mp_ass_subscript, assign},
     {Py_tp_iter, iter},

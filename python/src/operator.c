@@ -78,8 +78,10 @@ static PyObject *or_not(PyObject *result)
     return Py_NewRef(Py_NotImplemented);
 }
 
-/* A tensor over an array of NumPy's, which would not know gradients; NULL without an exception:
- * the operand is something else. */
+/* A tensor over an array of NumPy's; NULL without an exception: the operand is something else. A
+ * tensor on the left leaves the call to the array, as PyTorch does: NumPy's rules give the dtype.
+ * Only what NumPy would refuse is done here: it does not know gradients, nor a tensor on the right.
+ */
 static PyObject *array_operand(PyObject *o)
 {
     if (!PyObject_CheckBuffer(o) || tnpy_is_tensor(o) || !PySequence_Check(o) || !tnpy_is_array(o))
@@ -154,8 +156,13 @@ static PyObject *binary_slow(int op, PyObject *a, PyObject *b)
 {
     PyObject *array = array_operand(tnpy_is_tensor(a) ? b : a);
     if (array) {
-        PyObject *result =
-            tnpy_is_tensor(a) ? binary_slow(op, a, array) : binary_slow(op, array, b);
+        PyObject *result;
+        if (!tnpy_is_tensor(a))
+            result = binary_slow(op, array, b);
+        else if (op <= OP_ge || tn_tensor_requires_grad(tnpy_tensor(a)) || tnpy_function_on(a))
+            result = binary_slow(op, a, array);
+        else
+            result = Py_NewRef(Py_NotImplemented);
         Py_DECREF(array);
         return result;
     }
@@ -274,6 +281,12 @@ static PyObject *value_of(PyObject *a)
 
 static int nb_bool(PyObject *a)
 {
+    if (TNPY_UNLIKELY(tnpy_function_on(a))) {
+        PyObject *answer = tnpy_override_method(a, "__bool__", NULL, NULL);
+        int is = answer ? PyObject_IsTrue(answer) : -1;
+        Py_XDECREF(answer);
+        return is;
+    }
     tn_tensor *t = tnpy_tensor(a);
     int64_t n = tn_tensor_numel(t);
     if (n != 1) {
@@ -321,16 +334,22 @@ static PyObject *converted(PyObject *a, PyTypeObject *type)
 
 static PyObject *nb_int(PyObject *a)
 {
+    if (TNPY_UNLIKELY(tnpy_function_on(a)))
+        return tnpy_override_method(a, "__int__", NULL, NULL);
     return converted(a, &PyLong_Type);
 }
 
 static PyObject *nb_float(PyObject *a)
 {
+    if (TNPY_UNLIKELY(tnpy_function_on(a)))
+        return tnpy_override_method(a, "__float__", NULL, NULL);
     return converted(a, &PyFloat_Type);
 }
 
 static PyObject *nb_index(PyObject *a)
 {
+    if (TNPY_UNLIKELY(tnpy_function_on(a)))
+        return tnpy_override_method(a, "__index__", NULL, NULL);
     tn_tensor *t = tnpy_tensor(a);
     if (!tn_dtype_is_integral(tn_tensor_dtype(t), true) || tn_tensor_numel(t) != 1) {
         PyErr_SetString(PyExc_TypeError,
@@ -342,6 +361,12 @@ static PyObject *nb_index(PyObject *a)
 
 static Py_ssize_t length(PyObject *a)
 {
+    if (TNPY_UNLIKELY(tnpy_function_on(a))) {
+        PyObject *answer = tnpy_override_method(a, "__len__", NULL, NULL);
+        Py_ssize_t n = answer ? PyNumber_AsSsize_t(answer, PyExc_OverflowError) : -1;
+        Py_XDECREF(answer);
+        return n;
+    }
     tn_tensor *t = tnpy_tensor(a);
     if (tn_tensor_ndim(t) == 0) {
         PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");

@@ -3,6 +3,7 @@
  * by which NumPy and the array API find their way in. */
 #include "opcall.h"
 #include "data.h"
+#include "override.h"
 #include "type.h"
 
 #include <string.h>
@@ -78,6 +79,8 @@ static PyObject *number_at(const char *at, tn_dtype dtype)
 static PyObject *item(PyObject *self, PyObject *args)
 {
     (void)args;
+    if (TNPY_UNLIKELY(tnpy_function_on(self)))
+        return tnpy_override_method(self, "item", NULL, NULL);
     tn_tensor *t = tnpy_tensor(self);
     if (tn_tensor_device(t).type == TN_DEVICE_META) {
         PyErr_SetString(PyExc_RuntimeError, "Tensor.item() cannot be called on meta tensors");
@@ -156,6 +159,8 @@ static tn_status plain_of(tn_tensor *t, tn_tensor **out)
 static PyObject *tolist(PyObject *self, PyObject *args)
 {
     (void)args;
+    if (TNPY_UNLIKELY(tnpy_function_on(self)))
+        return tnpy_override_method(self, "tolist", NULL, NULL);
     tn_tensor *t = tnpy_tensor(self), *plain = NULL;
     tn_dtype dtype = tn_tensor_dtype(t);
     if (dtype == tnpy_plain_dtype(dtype) && tn_tensor_const_data(t) != NULL &&
@@ -202,6 +207,9 @@ static PyObject *numpy_method(PyObject *self, PyObject *const *args, Py_ssize_t 
                               PyObject *kwnames)
 {
     static const tnpy_arguments names = {"numpy", 0, 0, 1, {"force"}};
+    static tnpy_entry entry = {.name = "numpy", .method = 1};
+    if (TNPY_UNLIKELY(tnpy_function_on(self)))
+        return tnpy_override(&entry, self, args, n, kwnames);
     PyObject *a[1];
     if (tnpy_take(&names, args, n, kwnames, a) < 0)
         return NULL;
@@ -317,13 +325,18 @@ static PyObject *lazy(const char *module, const char *function, PyObject *self, 
 
 PyObject *tnpy_repr(PyObject *self)
 {
+    if (TNPY_UNLIKELY(tnpy_function_on(self)))
+        return tnpy_override_method(self, "__repr__", NULL, NULL);
     return lazy("tenon._tensor_str", "_str", self, NULL, NULL);
 }
 
 int tnpy_contains(PyObject *self, PyObject *what)
 {
     PyObject *args = PyTuple_Pack(1, what);
-    PyObject *out = args == NULL ? NULL : lazy("tenon._exchange", "contains", self, args, NULL);
+    PyObject *out = NULL;
+    if (args != NULL)
+        out = tnpy_function_on(self) ? tnpy_override_method(self, "__contains__", args, NULL)
+                                     : lazy("tenon._exchange", "contains", self, args, NULL);
     int is = out == NULL ? -1 : PyObject_IsTrue(out);
     Py_XDECREF(args);
     Py_XDECREF(out);
@@ -398,6 +411,8 @@ int tnpy_contains(PyObject *self, PyObject *what)
 #define X(name, module, function)                                                  \
     static PyObject *lazy_##name(PyObject *self, PyObject *args, PyObject *kwargs) \
     {                                                                              \
+        if (tnpy_function_on(self))                                                \
+            return tnpy_override_method(self, #name, args, kwargs);                \
         return lazy(module, function, self, args, kwargs);                         \
     }
 LAZY_METHODS(X)

@@ -53,6 +53,9 @@ def array_namespace(t, *, api_version=None):
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """A tensor of `obj`, sharing its memory where `copy` is not True and that is possible."""
+    if tenon._C._has_torch_function(()):
+        return tenon._C._override_call(asarray, (obj,), {
+            "dtype": dtype, "device": device, "copy": copy, "requires_grad": requires_grad})
     source = obj
     if isinstance(obj, tenon.Tensor):
         out = obj

@@ -269,6 +269,10 @@ def nonzero(input, *, out=None, as_tuple=False):
 
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad=False):
     """Normal numbers with the given means and deviations."""
+    if _overridden((mean, std)):
+        given = {"generator": generator, "out": out, "dtype": dtype, "device": device, "requires_grad": requires_grad}
+        return tenon._C._override_call(normal, (mean, std) if size is None else (mean, std, size),
+                                       {k: v for k, v in given.items() if v is not None and v is not False})
     if isinstance(std, tenon.Tensor):
         if std.is_complex():
             raise RuntimeError("normal expects standard deviation to be non-complex")

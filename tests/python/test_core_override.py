@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """__torch_function__: classes and modes that see calls, and classes that results keep."""
 
+import copy
 import gc
 import unittest
 import weakref
 
 import harness
 import tenon
+
+mode_free = tenon.empty(2, 2)
 
 
 class Kept(tenon.Tensor):
@@ -74,6 +77,52 @@ class Classes(unittest.TestCase):
         x.requires_grad = True
         self.assertEqual(Seen.calls[0][0], "__set__")
 
+    def test_what_python_asks_of_an_object_is_seen(self):
+        answers = {"__len__": 77, "__repr__": "mine", "__bool__": True, "__float__": 3.5, "__int__": 4, "__contains__": True,
+                   "__format__": "form", "__deepcopy__": "deep", "__reduce_ex__": (str, ("x",)), "tolist": ["mine"],
+                   "numpy": "array", "item": 11, "type": "kind", "register_hook": "hook", "__dlpack__": "capsule"}
+
+        class Answers(tenon.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                for name, answer in answers.items():
+                    if func is getattr(tenon.Tensor, name):
+                        return answer
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        x = tenon.arange(4.).as_subclass(Answers)
+        seen = {"__len__": len(x), "__repr__": repr(x), "__bool__": bool(x), "__float__": float(x), "__int__": int(x),
+                "__contains__": 9 in x, "__format__": format(x, ""), "__deepcopy__": copy.deepcopy(x),
+                "__reduce_ex__": x.__reduce_ex__(2), "tolist": x.tolist(), "numpy": x.numpy(), "item": x.item(), "type": x.type(),
+                "register_hook": x.register_hook(print), "__dlpack__": x.__dlpack__()}
+        self.assertEqual(seen, answers)
+
+    def test_a_class_may_log_what_it_sees(self):
+        """The example of PyTorch's page on extending: the text of a tensor asks for nothing that is logged."""
+        log = []
+
+        class Logging(tenon.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                if func is not tenon.Tensor.__repr__:
+                    log.append(f"{func.__name__} {args!r}")
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        self.assertEqual(repr(Logging([1., 2.]) + 1), "Logging([2., 3.])")
+        self.assertEqual(log, ["add (Logging([1., 2.]), 1)"])
+
+    def test_parts_are_of_the_class(self):
+        x = tenon.arange(4.).view(2, 2)
+        for cls in Kept, Seen:
+            y = x.as_subclass(cls)
+            a, b = y
+            self.assertEqual({type(v) for v in [*y, *reversed(y), a, b]}, {cls})
+        Seen.calls.clear()
+        [0 for _ in x.as_subclass(Seen)]
+        self.assertEqual([name for name, *_ in Seen.calls], ["dim", "unbind"])
+        with self.assertRaisesRegex(TypeError, "iteration over a 0-d tensor"):
+            list(tenon.tensor(1.).as_subclass(Seen))
+
     def test_a_subclass_is_asked_before_its_base(self):
         order = []
 
@@ -122,6 +171,14 @@ class Modes(unittest.TestCase):
         self.assertEqual(inner.calls, ["add", "relu", "__get__"])
         self.assertEqual(outer.calls, inner.calls)
         self.assertEqual(tenon._C._len_torch_function_stack(), 0)
+
+    def test_a_mode_sees_what_makes_tensors(self):
+        with Mode() as mode:
+            tenon.tensor([1]), tenon.as_tensor([1]), tenon.asarray([1]), tenon.normal(0., 1., (1,))
+            tenon.nn.init.uniform_(mode_free), tenon.nn.init.constant_(mode_free, 1), tenon.nn.init.normal_(mode_free)
+            tenon.nn.init.kaiming_uniform_(mode_free)
+        self.assertEqual(mode.calls, ["tensor", "as_tensor", "asarray", "normal", "uniform_", "constant_", "normal_",
+                                      "kaiming_uniform_"])
 
     def test_a_mode_that_fails_stays_on_the_stack(self):
         class Bad(Mode):

@@ -35,6 +35,8 @@ __all__ = [
     "sparse",
 ]
 
+_overridden = tenon._C._has_torch_function_unary
+
 
 def _no_grad_uniform_(tensor, a, b, generator=None):
     with tenon.no_grad():
@@ -98,11 +100,15 @@ def calculate_gain(nonlinearity, param=None):
 
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
     """Fill from the uniform distribution on [a, b)."""
+    if _overridden(tensor):
+        return tenon._C._override_call(uniform_, (), {"tensor": tensor, "a": a, "b": b, "generator": generator})
     return _no_grad_uniform_(tensor, a, b, generator)
 
 
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
     """Fill from the normal distribution."""
+    if _overridden(tensor):
+        return tenon._C._override_call(normal_, (), {"tensor": tensor, "mean": mean, "std": std, "generator": generator})
     return _no_grad_normal_(tensor, mean, std, generator)
 
 
@@ -113,6 +119,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 
 def constant_(tensor, val):
     """Fill with one value."""
+    if _overridden(tensor):
+        return tenon._C._override_call(constant_, (), {"tensor": tensor, "val": val})
     return _no_grad_fill_(tensor, val)
 
 
@@ -191,6 +199,8 @@ def _kaiming_std(tensor, a, mode, nonlinearity):
 
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
     """He's uniform initialization; `a` is the slope of the leaky_relu that follows."""
+    if _overridden(tensor):
+        return tenon._C._override_call(kaiming_uniform_, (), {"tensor": tensor, "a": a, "mode": mode, "nonlinearity": nonlinearity, "generator": generator})
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
