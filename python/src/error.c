@@ -6,6 +6,7 @@
 #include <string.h>
 
 PyObject *tnpy_OutOfMemoryError;
+static PyObject *LinAlgError;
 static char module_text[64] = "tenon";
 
 /* The exception of Python code that C called, until the status that it became arrives. C may get
@@ -61,6 +62,24 @@ static bool raise_of_fake(const char *text)
     return made != NULL;
 }
 
+/* Whether numbers are to blame and not the arguments: a matrix without an inverse, a factor or
+ * values. torch has a class for it, which programs catch and go on. */
+static bool is_of_numbers(const char *text)
+{
+    static const char *const said[] = {
+        "input matrix is singular",
+        "is not positive-definite).",
+        "The algorithm failed to converge",
+        "is zero and using it on lu_solve would result in a division by zero",
+    };
+    if (strncmp(text, "linalg.", 7) != 0 && strncmp(text, "torch.linalg.", 13) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (strstr(text, said[i]))
+            return true;
+    return false;
+}
+
 PyObject *tnpy_raise(tn_status st)
 {
     if (TNPY_UNLIKELY(pending[0] != NULL)) {
@@ -88,7 +107,7 @@ PyObject *tnpy_raise(tn_status st)
         text = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU "
                "and installed a "
                "driver from http://www.nvidia.com/Download/index.aspx";
-    PyErr_SetString(class_of(st), text);
+    PyErr_SetString(st == TN_INVALID && is_of_numbers(text) ? LinAlgError : class_of(st), text);
     return NULL;
 }
 
@@ -274,6 +293,13 @@ int tnpy_add_error(PyObject *module)
         PyExc_RuntimeError, NULL);
     if (!tnpy_OutOfMemoryError ||
         PyModule_AddObjectRef(module, "OutOfMemoryError", tnpy_OutOfMemoryError))
+        return -1;
+    LinAlgError =
+        PyErr_NewExceptionWithDoc("tenon._C._LinAlgError",
+                                  "Error raised by torch.linalg function when the cause of error "
+                                  "is a numerical inconsistency in the data.",
+                                  PyExc_RuntimeError, NULL);
+    if (!LinAlgError || PyModule_AddObjectRef(module, "_LinAlgError", LinAlgError))
         return -1;
     return PyModule_AddFunctions(module, functions);
 }

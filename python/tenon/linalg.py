@@ -5,7 +5,7 @@ import tenon
 
 _operators = {name[7:]: f for name, f in vars(tenon._C._nn).items() if name.startswith("linalg_")}
 globals().update(_operators)
-LinAlgError = getattr(tenon._C, "_LinAlgError", RuntimeError)
+LinAlgError = tenon._C._LinAlgError
 
 
 def _made(result, out):

@@ -122,6 +122,7 @@ tn_status tni_composite_rrelu_with_noise_(tn_tensor *self, tn_tensor *noise, tn_
     if (!training)
         return tn_leaky_relu_(self, middle(lower, upper));
     TN_TRY(check_noise(self, noise));
+    TN_TRY(tni_check_internal_overlap(self)); /* before the other is written */
     TN_TRY(tn_scope_enter(&scope));
     TN_TRY(tni_leave(scope, slopes(self, lower, upper, generator), &made));
     TN_TRY(tn_scope_enter(&scope));
@@ -140,6 +141,7 @@ tn_status tni_composite_rrelu_with_noise_out(tn_tensor *self, tn_tensor *noise, 
     TN_TRY(check_noise(self, noise));
     if (!training)
         return tn_leaky_relu_out(self, middle(lower, upper), out);
+    TN_TRY(tni_check_internal_overlap(noise)); /* before out is written */
     tn_scope *scope;
     TN_TRY(tn_scope_enter(&scope));
     TN_TRY(tni_leave(scope, slopes(self, lower, upper, generator), &made));

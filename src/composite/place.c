@@ -235,7 +235,10 @@ tn_status tni_composite_put(tn_tensor *self, tn_tensor *index, tn_tensor *source
     tn_tensor *at[1] = {tnx_reshape(index, &line, 1)};
     tn_tensor *flat = tnx_reshape(self, &line, 1), *from = tnx_reshape(source, &line, 1);
     tn_tensor *made = at[0] ? tnx_index_put(flat, at, 1, from, accumulate) : NULL;
-    return tni_leave(scope, tnx_view(made, self->sizes, self->ndim), out);
+    made = tnx_view(made, self->sizes, self->ndim);
+    if (!(self->flags & TNI_CONTIGUOUS)) /* as a copy of it lies */
+        made = tnx_copy_(tnx_empty_like(self, NULL, TN_FORMAT_NONE), made, false);
+    return tni_leave(scope, made, out);
 }
 
 tn_status tni_composite_fill_diagonal_(tn_tensor *self, tn_scalar fill_value, bool wrap)

@@ -40,18 +40,25 @@ static tn_status check_shares(tn_tensor *q)
     return TN_OK;
 }
 
-/* @p self with what is sorted last: everything, or dimension @p dim. */
-static tn_status lay_out(tn_tensor *self, tn_opt_int dim, tn_tensor **out)
+/* @p self with what is sorted last: everything, or dimension @p d, which leaves a 1 in its place
+ * where @p keepdim says so. */
+static tn_status lay_out(tn_tensor *self, bool whole, int d, bool keepdim, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) line = NULL;
+    TN_AUTO(tn_tensor) more = NULL;
+    TN_AUTO(tn_tensor) sorted = NULL;
     TN_AUTO(tn_tensor) places = NULL;
-    if (!dim.has)
+    if (whole) {
         TN_TRY(tn_reshape(self, (const int64_t[]){-1}, 1, &line));
-    else if (self->ndim == 0)
-        TN_TRY(tn_unsqueeze(self, 0, &line));
-    else
-        TN_TRY(tn_transpose(self, dim.value, -1, &line));
-    return tn_sort(line, -1, false, out, &places);
+        return tn_sort(line, -1, false, out, &places);
+    }
+    TN_TRY(tn_unsqueeze(self, -1, &more));
+    TN_TRY(tn_transpose(more, d, -1, &line));
+    TN_TRY(tn_sort(line, -1, false, &sorted, &places));
+    if (!keepdim)
+        return tn_squeeze_dim(sorted, d, out);
+    *out = TN_MOVE(sorted);
+    return TN_OK;
 }
 
 /* Where among the sorted numbers each share is: [..., shares]. A line with a NaN shows it always.
@@ -126,34 +133,27 @@ static tn_status quantile(tn_tensor *self, tn_tensor *q, tn_opt_int dim, bool ke
     TN_AUTO(tn_tensor) sorted = NULL;
     TN_AUTO(tn_tensor) ranks = NULL;
     TN_AUTO(tn_tensor) result = NULL;
-    TN_AUTO(tn_tensor) shaped = NULL;
-    TN_TRY(lay_out(self, dim, &sorted));
+    bool whole = !dim.has || self->ndim == 0;
+    TN_TRY(lay_out(self, whole, d, keepdim, &sorted));
     TN_TRY(ranks_of(sorted, q, skip_nan, &ranks));
     TN_TRY(between(sorted, ranks, interpolation, &result));
-    /* [..., shares], with dimension d and the last one changed over, to [shares, ...]. */
-    int64_t sizes[TN_MAX_DIMS];
-    int n = 0;
-    if (!dim.has || self->ndim == 0) {
+    if (whole) {
+        int64_t sizes[TN_MAX_DIMS];
+        int n = 0;
         if (q->ndim)
             sizes[n++] = q->numel;
         for (int i = 0; keepdim && i < self->ndim; i++)
             sizes[n++] = 1;
         return tn_reshape(result, sizes, n, out);
     }
-    TN_AUTO(tn_tensor) rows = NULL;
-    TN_TRY(tn_unsqueeze(result, 0, &rows));
-    TN_TRY(tn_transpose(rows, 0, -1, &shaped)); /* [shares, ..., 1] */
-    TN_AUTO(tn_tensor) placed = NULL;
-    TN_TRY(tn_transpose(shaped, d + 1, -1, &placed));
-    TN_AUTO(tn_tensor) kept = NULL;
-    if (keepdim)
-        kept = tn_tensor_ref(placed);
-    else
-        TN_TRY(tn_squeeze_dim(placed, d + 1, &kept));
     if (q->ndim == 0)
-        return tn_squeeze_dim(kept, 0, out);
-    *out = TN_MOVE(kept);
-    return TN_OK;
+        return tn_squeeze_dim(result, -1, out);
+    /* [..., shares] to [shares, ...]. */
+    TN_AUTO(tn_tensor) rows = NULL;
+    TN_AUTO(tn_tensor) turned = NULL;
+    TN_TRY(tn_unsqueeze(result, 0, &rows));
+    TN_TRY(tn_transpose(rows, 0, -1, &turned));
+    return tn_squeeze_dim(turned, -1, out);
 }
 
 tn_status tni_composite_quantile(tn_tensor *self, tn_tensor *q, tn_opt_int dim, bool keepdim,

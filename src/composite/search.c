@@ -60,8 +60,10 @@ tn_status tni_kernel_isin_scalar(tn_call *call, tn_tensor *elements, tn_scalar t
 {
     (void)call;
     (void)assume_unique;
+    TN_AUTO(tn_tensor) rows = NULL;
     TN_TRY(check_isin(elements, test_element));
-    return (invert ? tn_ne_scalar : tn_eq_scalar)(elements, test_element, out);
+    TN_TRY(tn_contiguous(elements, TN_FORMAT_CONTIGUOUS, &rows));
+    return (invert ? tn_ne_scalar : tn_eq_scalar)(rows, test_element, out);
 }
 
 tn_status tni_kernel_scalar_isin(tn_call *call, tn_scalar element, tn_tensor *test_elements,

@@ -33,6 +33,8 @@ static tn_dtype combine(tn_dtype higher, tn_dtype lower)
         return higher;
     if (tn_dtype_is_floating(higher))
         return tn_dtype_is_complex(lower) ? tni_dtype_to_complex(higher) : higher;
+    if (tn_dtype_is_complex(lower)) /* also for unsigned integers, which meet no complex dtype */
+        return lower;
     if (higher == TN_DTYPE_BOOL || !tn_dtype_is_integral(lower, true))
         return promote(higher, lower);
     return higher;

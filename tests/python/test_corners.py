@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Corners of operators: how results lie in memory, what a refusal leaves as it was, errors that numbers are to blame for, and
+dtypes that meet. Strides, texts and classes are PyTorch 2.11's."""
+import unittest
+
+import harness
+import tenon
+from tenon._subclasses.fake_tensor import FakeTensorMode
+
+
+def everywhere(call, *tensors):
+    """The strides of call(tensors) on the CPU, on Meta and as fake tensors."""
+    found = [call(*tensors).stride()]
+    found.append(call(*[tenon.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in tensors]).stride())
+    mode = FakeTensorMode()
+    fakes = [mode.from_tensor(t) for t in tensors]
+    with mode:
+        found.append(call(*fakes).stride())
+    return found
+
+
+class Strides(unittest.TestCase):
+    def lies(self, wanted, call, *tensors):
+        self.assertEqual(everywhere(call, *tensors), [wanted] * 3)
+
+    def test_kl_div_lies_as_its_target(self):
+        target = tenon.rand(3, 2).t()
+        self.lies((1, 2), lambda a, b: tenon.nn.functional.kl_div(a, b, reduction="none"), tenon.rand(2, 3), target)
+
+    def test_put_lies_as_a_copy_of_its_input(self):
+        self.lies((1, 2), lambda a, i, b: a.put(i, b), tenon.rand(3, 2).t(), tenon.tensor([4]), tenon.rand(1))
+        self.lies((3, 1), lambda a, i, b: a.put(i, b), tenon.rand(3).expand(2, 3), tenon.tensor([4]), tenon.rand(1))
+
+    def test_quantile_keeps_a_dimension_of_size_one_as_the_rest_lies(self):
+        x = tenon.rand(3, 5)
+        self.lies((1, 1), lambda a: a.quantile(0.5, dim=-1, keepdim=True), x)
+        self.lies((5, 1), lambda a: a.quantile(0.5, dim=0, keepdim=True), x)
+        self.lies((15, 5, 1), lambda a: a.quantile(0.5, dim=0, keepdim=True), tenon.rand(1, 3, 5))
+        self.assertEqual(x.quantile(tenon.tensor([0.25, 0.5]), dim=0, keepdim=True).shape, (2, 1, 5))
+        self.assertEqual(tenon.rand(3, 5, 2).nanquantile(tenon.tensor([0.25, 0.5]), dim=1).shape, (2, 3, 2))
+
+    def test_quantile_of_any_dimension_is_that_of_its_lines(self):
+        x = tenon.arange(24.0).reshape(2, 3, 4)
+        self.assertEqual(x.quantile(0.5, dim=1).tolist(), x[:, 1].tolist())
+        self.assertEqual(x.quantile(0.5, dim=0).tolist(), ((x[0] + x[1]) / 2).tolist())
+        self.assertEqual(x.quantile(tenon.tensor([0.0, 1.0]), dim=1).tolist(), [x[:, 0].tolist(), x[:, 2].tolist()])
+
+    def test_isin_of_a_number_lies_row_by_row(self):
+        self.lies((3, 1), lambda a: tenon.isin(a, 2), tenon.tensor([[1, 2], [3, 4], [5, 2]]).t())
+
+    def test_the_gradient_of_mse_loss_lies_row_by_row(self):
+        self.lies((3, 1), lambda g, a, b: tenon.ops.aten.mse_loss_backward(g, a, b, 1), tenon.rand(()), tenon.rand(3, 2).t(), tenon.rand(2, 3))
+
+
+class Refusals(unittest.TestCase):
+    def test_rrelu_that_may_not_write_leaves_its_noise(self):
+        x, noise = tenon.ones(1, 3).expand(2, 3), tenon.zeros(2, 3)
+        with self.assertRaisesRegex(RuntimeError, "more than one element"):
+            tenon.ops.aten.rrelu_with_noise_(x, noise, 0.1, 0.3, True)
+        self.assertEqual(noise.tolist(), [[0.0] * 3] * 2)
+        out, noise = tenon.zeros(2, 3), tenon.zeros(1, 3).expand(2, 3)
+        with self.assertRaisesRegex(RuntimeError, "more than one element"):
+            tenon.ops.aten.rrelu_with_noise.out(-tenon.ones(2, 3), noise, 0.1, 0.3, True, out=out)
+        self.assertEqual(out.tolist(), [[0.0] * 3] * 2)
+
+
+class OfNumbers(unittest.TestCase):
+    def test_a_matrix_that_numbers_make_hopeless_has_a_class_of_its_own(self):
+        none, nan = tenon.zeros(2, 2), tenon.full((2, 2), float("nan"))
+        for call in (lambda: tenon.linalg.inv(none), lambda: tenon.linalg.cholesky(none), lambda: tenon.linalg.svd(nan),
+                     lambda: tenon.linalg.solve(none, none), lambda: tenon.linalg.matrix_power(none, -1),
+                     lambda: tenon.linalg.lu_factor(none)):
+            self.assertRaises(tenon.linalg.LinAlgError, call)
+        self.assertTrue(issubclass(tenon.linalg.LinAlgError, RuntimeError))
+
+    def test_wrong_arguments_are_not_of_that_class(self):
+        for call in (lambda: tenon.linalg.inv(tenon.zeros(2, 3)), lambda: tenon.linalg.cholesky(tenon.zeros(2)),
+                     lambda: tenon.linalg.solve(tenon.zeros(2, 2), tenon.zeros(3))):
+            with self.assertRaises(RuntimeError) as caught:
+                call()
+            self.assertIs(type(caught.exception), RuntimeError)
+
+
+class Meeting(unittest.TestCase):
+    def test_unsigned_integers_and_a_complex_number(self):
+        for dtype in (tenon.uint16, tenon.uint32, tenon.uint64):
+            x = tenon.tensor([1], dtype=dtype)
+            self.assertIs(tenon.result_type(x, 1j), tenon.complex64)
+            self.assertIs((x + 1j).dtype, tenon.complex64)
+            self.assertIs((x + tenon.tensor(1j, dtype=tenon.complex128)).dtype, tenon.complex128)
+            self.assertIs(tenon.result_type(x[0], tenon.tensor([1j])), tenon.complex64)
+            with self.assertRaisesRegex(RuntimeError, "Promotion for uint16, uint32, uint64 types is not supported"):
+                tenon.result_type(x, tenon.tensor([1j]))
+            with self.assertRaisesRegex(RuntimeError, "Promotion for uint16, uint32, uint64 types is not supported"):
+                x + tenon.tensor([True])
+
+    def test_a_bound_that_is_not_a_number_leaves_none(self):
+        nan = float("nan")
+        for n in (2, 100):
+            x = tenon.ones(n)
+            for made in (x.clamp(min=nan), x.clamp(max=nan), x.clamp(nan, 2), x.clamp_min(nan), x.clone().clamp_(max=nan)):
+                self.assertTrue(made.isnan().all())
+
+
+if __name__ == "__main__":
+    harness.main()
