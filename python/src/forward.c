@@ -58,6 +58,14 @@ static PyObject *relu(PyObject *own, PyObject *input)
     return tnpy_call_function(entries[RELU], &input, 1, NULL);
 }
 
+static int kind_of(PyObject *self)
+{
+    int kind = 0;
+    while (kind < N_KINDS && known[kind].type != (PyObject *)Py_TYPE(self))
+        kind++;
+    return kind;
+}
+
 static PyObject *sequential(PyObject *own, PyObject *input)
 {
     PyObject *modules = PyDict_GetItemWithError(own, modules_name);
@@ -69,7 +77,10 @@ static PyObject *sequential(PyObject *own, PyObject *input)
     Py_ssize_t at = 0, n = PyDict_Size(modules);
     while (input && PyDict_Next(modules, &at, NULL, &module)) {
         Py_INCREF(module);
-        PyObject *output = PyObject_CallFunctionObjArgs(module, input, NULL);
+        /* Not for a Sequential in it: CPython counts how deep calls of calls are. */
+        PyObject *output = kind_of(module) < SEQUENTIAL ? tnpy_try_module(module, input) : NULL;
+        if (!output && !PyErr_Occurred())
+            output = PyObject_CallFunctionObjArgs(module, input, NULL);
         Py_DECREF(module);
         Py_DECREF(input);
         input = output;
@@ -82,17 +93,14 @@ static PyObject *sequential(PyObject *own, PyObject *input)
     return input;
 }
 
-PyObject *tnpy_try_forward(PyObject *self, PyObject *own, PyObject *args)
+PyObject *tnpy_try_forward(PyObject *self, PyObject *own, PyObject *input)
 {
     static PyObject *(*const run[N_KINDS])(PyObject *, PyObject *) = {linear, relu, sequential};
-    int kind = 0;
-    while (kind < N_KINDS && known[kind].type != (PyObject *)Py_TYPE(self))
-        kind++;
-    if (kind == N_KINDS || frames_wanted || PyTuple_Size(args) != 1 ||
-        PyDict_GetItemWithError(own, forward_name) || PyErr_Occurred() ||
-        is_unchanged(&known[kind]) <= 0)
+    int kind = kind_of(self);
+    if (kind == N_KINDS || frames_wanted || PyDict_GetItemWithError(own, forward_name) ||
+        PyErr_Occurred() || is_unchanged(&known[kind]) <= 0)
         return NULL;
-    return run[kind](own, PyTuple_GetItem(args, 0));
+    return run[kind](own, input);
 }
 
 static void keep(PyObject **place, PyObject *o)

@@ -52,8 +52,8 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
         Py_INCREF(function);
     } else {
         int plain = PyErr_Occurred() ? -1 : is_plain(self, own);
-        if (plain > 0 && !kwargs)
-            result = tnpy_try_forward(self, own, args);
+        if (plain > 0 && !kwargs && PyTuple_Size(args) == 1)
+            result = tnpy_try_forward(self, own, PyTuple_GetItem(args, 0));
         function = plain < 0 || result || PyErr_Occurred()
                        ? NULL
                        : PyObject_GetAttr(self, plain ? forward_name : call_impl_name);
@@ -63,6 +63,19 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
         result = PyObject_Call(function, args, kwargs);
         Py_DECREF(function);
     }
+    return result;
+}
+
+/* A call that goes this way makes no tuple of the arguments; only where __call__ is ours still. */
+PyObject *tnpy_try_module(PyObject *self, PyObject *input)
+{
+    if (PyType_GetSlot(Py_TYPE(self), Py_tp_call) != (void *)call)
+        return NULL;
+    PyObject *own = PyObject_GenericGetDict(self, NULL), *result = NULL;
+    PyObject *compiled = own ? PyDict_GetItemWithError(own, compiled_name) : NULL;
+    if (own && !compiled && !PyErr_Occurred() && is_plain(self, own) > 0)
+        result = tnpy_try_forward(self, own, input);
+    Py_XDECREF(own);
     return result;
 }
 

@@ -5,7 +5,7 @@
  * what it costs by itself. tenon/optim/optimizer.py calls it. */
 #include "override.h"
 
-static PyObject *grad_name;
+static PyObject *grad_name, *params_name;
 
 tn_tensor *tnpy_plain_parameter(PyObject *o)
 {
@@ -100,20 +100,33 @@ static int forget_gradient(PyObject *p)
     return rc;
 }
 
-/* _forget_gradients(params): each .grad that is there becomes None. */
-static PyObject *forget_gradients(PyObject *module, PyObject *all)
+static int forget_gradients_of(PyObject *params)
+{
+    Py_ssize_t n = PySequence_Size(params);
+    int rc = n < 0 ? -1 : 0;
+    for (Py_ssize_t i = 0; rc == 0 && i < n; i++) {
+        PyObject *p = PySequence_GetItem(params, i);
+        rc = p ? forget_gradient(p) : -1;
+        Py_XDECREF(p);
+    }
+    return rc;
+}
+
+/* _forget_gradients(groups): each .grad of each group's "params" becomes None, if it is there. */
+static PyObject *forget_gradients(PyObject *module, PyObject *groups)
 {
     (void)module;
-    Py_ssize_t n = PySequence_Size(all);
-    if (n < 0)
-        return NULL;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *p = PySequence_GetItem(all, i);
-        int rc = p ? forget_gradient(p) : -1;
-        Py_XDECREF(p);
-        if (rc < 0)
-            return NULL;
+    Py_ssize_t n = PySequence_Size(groups);
+    int rc = n < 0 ? -1 : 0;
+    for (Py_ssize_t i = 0; rc == 0 && i < n; i++) {
+        PyObject *group = PySequence_GetItem(groups, i);
+        PyObject *params = group ? PyObject_GetItem(group, params_name) : NULL;
+        rc = params ? forget_gradients_of(params) : -1;
+        Py_XDECREF(params);
+        Py_XDECREF(group);
     }
+    if (rc < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -143,5 +156,6 @@ static PyMethodDef functions[] = {
 int tnpy_add_optim(PyObject *module)
 {
     grad_name = PyUnicode_InternFromString("grad");
-    return grad_name ? PyModule_AddFunctions(module, functions) : -1;
+    params_name = PyUnicode_InternFromString("params");
+    return grad_name && params_name ? PyModule_AddFunctions(module, functions) : -1;
 }

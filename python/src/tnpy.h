@@ -161,9 +161,11 @@ void tnpy_drain(void);
 
 /* ---- layers (forward.c) ---- */
 
-/* What the module @p self, whose names are @p own, gives for these arguments, without its forward;
+/* What the module @p self, whose names are @p own, gives for this argument, without its forward;
  * NULL without an exception: its forward has to be called. */
-PyObject *tnpy_try_forward(PyObject *self, PyObject *own, PyObject *args);
+PyObject *tnpy_try_forward(PyObject *self, PyObject *own, PyObject *input);
+/* The same for a whole call; NULL without an exception: it has to be called (layer.c). */
+PyObject *tnpy_try_module(PyObject *self, PyObject *input);
 
 /* ---- calling operators (bind.c) ---- */
 

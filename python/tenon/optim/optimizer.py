@@ -200,12 +200,12 @@ class Optimizer:
 
     def zero_grad(self, set_to_none=True):
         """Forget the gradients of all parameters; with set_to_none=False they are filled with zeros instead."""
-        if not hasattr(self, "_zero_grad_profile_name"):
+        if "_zero_grad_profile_name" not in self.__dict__:
             self._patch_step_function()
+        if set_to_none:
+            tenon._C._forget_gradients(self.param_groups)
+            return
         for group in self.param_groups:
-            if set_to_none:
-                tenon._C._forget_gradients(group["params"])
-                continue
             for grad in tenon._C._gradients(group["params"])[1]:
                 if grad.grad_fn is not None:
                     grad.detach_()
