@@ -2,8 +2,8 @@
 """The rows of Python: calls beside every torch that is found, training steps beside the program in C.
 
 A torch is looked for in the interpreters /usr/bin/python3 and $PEER_PYTHON (several, with colons between). Everything
-runs in processes of its own, in turn. Calls and training steps: processor time of one thread; imports: time that passes,
-in fresh processes whose bytecode is cached.
+runs in processes of its own, in turn. Calls and training steps of one thread: its processor time; imports: time that
+passes, in fresh processes whose bytecode is cached; training steps of two threads: time that passes.
 """
 import os
 import statistics
@@ -14,7 +14,7 @@ CALLS = ["py_add4", "py_add4_grad", "py_view", "py_mm16", "py_getitem", "py_meta
 TRAINING = ["mlp_train_step_B64", "char_gpt_train_step"]
 PYTHON = "/usr/bin/python3"
 IMPORTS = 3
-PAIRS, TURNS = 5, 5  # of training: pairs of processes, samples of each
+PAIRS, TURNS = 5, {1: 5, 2: 9}  # of training: pairs of processes, samples of each by the number of threads
 
 
 def pin():
@@ -94,8 +94,8 @@ def calls(build, rounds, out, print_table):
 class Paced:
     """A program that takes a sample whenever it is told to."""
 
-    def __init__(self, command, env):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, preexec_fn=pin)
+    def __init__(self, command, env, before):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, preexec_fn=before)
 
     def sample(self):
         self.process.stdin.write(b"\n")
@@ -109,28 +109,42 @@ class Paced:
             raise RuntimeError("a program of the benchmark failed")
 
 
+def pairs_of_samples(build, row, threads, rounds):
+    """Lists of samples, from Python and from C, one of each for every pair of processes: where memory happens to lie
+    counts too."""
+    env = dict(os.environ, TENON_NUM_THREADS=str(threads), BENCH_CLOCK="thread" if threads == 1 else "wall",
+               BENCH_PACED="1", PYTHONPATH=os.path.join(build, "python"))
+    before = pin if threads == 1 else None
+    for _ in range(max(rounds, PAIRS)):
+        ours = Paced([PYTHON, os.path.join(HERE, "py_train.py"), "tenon", "py_" + row], env, before)
+        theirs = Paced([os.path.join(build, "bench", "train_tenon"), row], env, before)
+        samples = [(ours.sample(), theirs.sample()) for _ in range(TURNS[threads])]
+        ours.end()
+        theirs.end()
+        yield [list(column) for column in zip(*samples)]
+
+
 def training(build, rounds, out, print_table):
-    """Both programs of a row take samples in turn, on one processor: what slows the machine down for a while slows both
-    down. The figure is the median of the quotients of neighbours."""
-    env = dict(os.environ, TENON_NUM_THREADS="1", BENCH_CLOCK="thread", BENCH_PACED="1",
-               PYTHONPATH=os.path.join(build, "python"))
+    """Both programs of a row take samples in turn: what slows the machine down for a while slows both down. The figure
+    of one thread is the median of the quotients of neighbours. With two threads a sample is only as good as the quiet
+    that both had, so that the quickest of each process counts, and the figure is the median over the processes."""
     table = []
-    for row in TRAINING:
-        python, c = [], []
-        for _ in range(max(rounds, PAIRS)):  # in new processes: where memory happens to lie counts too
-            ours = Paced([PYTHON, os.path.join(HERE, "py_train.py"), "tenon", "py_" + row], env)
-            theirs = Paced([os.path.join(build, "bench", "train_tenon"), row], env)
-            for _ in range(TURNS):
-                python.append(ours.sample())
-                c.append(theirs.sample())
-            ours.end()
-            theirs.end()
-        a, b = statistics.median(python), statistics.median(c)
-        more = statistics.median(x / y for x, y in zip(python, c))
-        out.append({"name": "py_" + row, "unit": "ns", "tenon": round(a, 1), "peer": round(b, 1),
+    for row, threads in [(row, threads) for row in TRAINING for threads in (1, 2)]:
+        if threads > len(os.sched_getaffinity(0)):
+            continue
+        python, c, quotients = [], [], []
+        for ours, theirs in pairs_of_samples(build, row, threads, rounds):
+            if threads > 1:
+                ours, theirs = [min(ours)], [min(theirs)]
+            python += ours
+            c += theirs
+            quotients += [x / y for x, y in zip(ours, theirs)]
+        a, b, more = statistics.median(python), statistics.median(c), statistics.median(quotients)
+        name = "py_" + row + ("" if threads == 1 else f"_{threads}_threads")
+        out.append({"name": name, "unit": "ns", "tenon": round(a, 1), "peer": round(b, 1),
                     "peer_name": "tenon in C", "ratio": round(1 / more, 3)})
-        table.append(("py_" + row, f"{a / 1e3:.1f}", f"{b / 1e3:.1f}", f"{100 * (more - 1):+.1f} %"))
-    print("\ntraining from Python and from C, one thread's processor time")
+        table.append((name, f"{a / 1e3:.1f}", f"{b / 1e3:.1f}", f"{100 * (more - 1):+.1f} %"))
+    print("\ntraining from Python and from C: one thread's processor time; two threads, time that passes")
     print_table(("name", "Python µs", "C µs", "more"), table)
 
 
