@@ -82,3 +82,6 @@ class iinfo(_Info):
 
 def _class(value):
     return type(value).__name__
+
+
+finfo.__module__ = iinfo.__module__ = "tenon"

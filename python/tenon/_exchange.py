@@ -200,7 +200,7 @@ class tensortype(type):
 def __getattr__(name):
     if name not in _LEGACY:
         raise AttributeError(f"module 'tenon._exchange' has no attribute {name!r}")
-    made = tensortype(name, (), {"dtype": getattr(tenon, _LEGACY[name]), "device_type": "cpu",
+    made = tensortype(name, (), {"__module__": tenon.__name__, "dtype": getattr(tenon, _LEGACY[name]), "device_type": "cpu",
                                  "is_cuda": False, "layout": tenon.strided, "is_sparse": False})
     globals()[name] = made
     return made

@@ -149,11 +149,12 @@ def _install_in_children(spawn):
 def _as_torchs(module):
     """Let a module of ours look like torch's: what it defines says that it was defined there, and names that are missing
     are explained."""
-    ours, name = module.__name__, "torch" + module.__name__[len("tenon"):]
+    name = "torch" + module.__name__[len("tenon"):]
     for value in list(module.__dict__.values()):
-        if isinstance(value, (type, _Function)) and value.__module__ == ours:
+        home = value.__module__ if isinstance(value, (type, _Function)) else None
+        if isinstance(home, str) and (home == "tenon" or home.startswith("tenon.")):
             try:
-                value.__module__ = name
+                value.__module__ = "torch" + home[len("tenon"):]
             except (AttributeError, TypeError):
                 pass  # a class written in C
     _explain_missing_names(module, name)

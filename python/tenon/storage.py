@@ -372,7 +372,7 @@ def storage_class(name):
         return None
     if name not in _classes:
         dtype = getattr(tenon, _NAMES[name])
-        _classes[name] = type(name, (TypedStorage,), {"dtype": dtype, "__module__": "tenon"})
+        _classes[name] = type(name, (TypedStorage,), {"dtype": dtype, "__module__": tenon.__name__})
     return _classes[name]
 
 

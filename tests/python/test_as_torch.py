@@ -77,6 +77,22 @@ class Scripts(unittest.TestCase):
                 self.assertEqual((ours.returncode, ours.stdout, ours.stderr),
                                  (plain.returncode, plain.stdout, plain.stderr))
 
+    def test_classes_say_where_pytorch_has_them(self):
+        """So that PyTorch reads what was saved whole: a pickle names a class by its module."""
+        wanted = ("torch.optim.adamw.AdamW torch.optim.rmsprop.RMSprop torch.optim.asgd.ASGD torch.optim.nadam.NAdam "
+                  "torch.optim.adagrad.Adagrad torch.optim.rprop.Rprop torch.optim.Muon torch.optim.Adafactor "
+                  "torch.nn.modules.activation.MultiheadAttention torch.nn.modules.container.ParameterList "
+                  "torch.distributions.normal.Normal torch.distributions.beta.Beta torch.distributions.categorical.Categorical "
+                  "torch.distributions.transforms.CatTransform torch.finfo torch.FloatTensor torch.LongStorage").split()
+        path = os.path.join(self.folder, "where.py")
+        with open(path, "w") as f:
+            f.write("import importlib, pickle, torch, torch.nn as nn\n"
+                    "for name in %r:\n    module, _, name = name.rpartition('.')\n"
+                    "    found = getattr(importlib.import_module(module), name)\n"
+                    "    print(found.__module__ + '.' + found.__qualname__)\n"
+                    "print(b'torch.nn.functional\\nrelu' in pickle.dumps(nn.TransformerEncoderLayer(4, 2), 0))" % wanted)
+        self.assertEqual(self.as_torch(path).stdout.split(), [*wanted, "True"])
+
     def test_modules_code_and_missing_files(self):
         self.write("modm.py", "import torch, sys; print(__name__, sys.argv[1:], torch.__spec__.name)")
         self.assertEqual(self.as_torch("-m", "modm", "x", cwd=self.folder).stdout, "__main__ ['x'] tenon\n")

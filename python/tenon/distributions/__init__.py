@@ -62,7 +62,9 @@ def _make_paths():
         module.__dict__.update({name: globals()[name] for name in names.split()}, __all__=names.split(),
                                Distribution=Distribution, constraints=constraints)
         sys.modules[full] = globals()[path] = module
-    TransformedDistribution.__module__ = __name__ + ".transformed_distribution"
+    for name, path in (("TransformedDistribution", "transformed_distribution"), ("Normal", "normal"),
+                       ("Bernoulli", "bernoulli"), ("Categorical", "categorical"), *((t, "transforms") for t in _more_transforms)):
+        globals()[name].__module__ = "%s.%s" % (__name__, path)
     from tenon.distributions import multivariate
     for name in ("_batch_mahalanobis", "_batch_mv", "_precision_to_scale_tril"):
         setattr(globals()["multivariate_normal"], name, getattr(multivariate, name))

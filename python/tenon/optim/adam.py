@@ -258,3 +258,8 @@ class RAdam(Algorithm):
             p.add_(mean * lr * adaptive * rectify, alpha=-1.0)
         else:
             p.add_(mean * lr, alpha=-1.0)
+
+
+# Checkpoints name classes by their modules in PyTorch.
+for _class in AdamW, Adamax, NAdam, RAdam:
+    _class.__module__ = "tenon.optim." + _class.__name__.lower()

@@ -203,3 +203,9 @@ class Adafactor(Algorithm):
         update = estimate.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
         clip = max(1.0, update.norm(2).item() / (update.numel() ** 0.5 * group["d"]))
         p.add_(update, alpha=-scale / clip)
+
+
+# Checkpoints name classes by their modules in PyTorch.
+Adafactor.__module__ = "tenon.optim"
+for _class in RMSprop, Adagrad, Adadelta:
+    _class.__module__ = "tenon.optim." + _class.__name__.lower()

@@ -65,3 +65,7 @@ class Muon(Algorithm):
             rate = lr * math.sqrt(max(1, rows / columns))
         p.mul_(1 - lr * group["weight_decay"])
         p.add_(direction.to(p.dtype), alpha=-rate)
+
+
+# Checkpoints name classes by their modules in PyTorch.
+Muon.__module__ = "tenon.optim"

@@ -143,3 +143,8 @@ class Rprop(Algorithm):
         grad = tenon.where(turn < 0, tenon.zeros_like(grad), grad)  # where the sign turned, stand still once
         p.addcmul_(grad.sign(), size, value=-1)
         prev.copy_(grad)
+
+
+# Checkpoints name classes by their modules in PyTorch.
+for _class in ASGD, Rprop:
+    _class.__module__ = "tenon.optim." + _class.__name__.lower()

@@ -216,3 +216,7 @@ class ParameterDict(Module):
     def __ior__(self, other):
         self.update(other)
         return self
+
+
+# Checkpoints name classes by their modules in PyTorch.
+ParameterList.__module__ = ParameterDict.__module__ = "tenon.nn.modules.container"

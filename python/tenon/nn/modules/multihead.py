@@ -159,3 +159,7 @@ class MultiheadAttention(Module):
                 padding = key_padding_mask.view(batch, 1, 1, length).expand(-1, self.num_heads, -1, -1)
                 merged = merged + padding
         return merged, mask_type
+
+
+# Checkpoints name classes by their modules in PyTorch.
+MultiheadAttention.__module__ = "tenon.nn.modules.activation"
