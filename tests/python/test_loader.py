@@ -280,6 +280,12 @@ class Loader(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "(?s)Caught ValueError in DataLoader worker process 0.*init 0"):
             list(data.DataLoader(Squares(4), num_workers=1, worker_init_fn=init))
 
+    def test_nothing_cannot_be_shuffled(self):
+        for make in lambda: data.RandomSampler([]), lambda: list(data.DataLoader([], shuffle=True)):
+            with self.assertRaisesRegex(ValueError, "num_samples should be a positive integer value, but got num_samples=0"):
+                make()
+        self.assertEqual(list(data.DataLoader([])), [])
+
     def test_what_cannot_travel_is_told(self):
         with self.assertRaisesRegex((AttributeError, Exception), "(?s)DataLoader worker process 0.*(pickle|local object)"):
             list(data.DataLoader(Squares(2), num_workers=1, collate_fn=lambda batch: lambda: 0))

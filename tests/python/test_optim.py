@@ -224,7 +224,7 @@ class Base(unittest.TestCase):
         a, _ = self.two()
         optimizer = optim.SGD([a], lr=0.1)
         seen = []
-        before = optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append("pre"))
+        before = optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append("pre" if args == (o,) else args))
         optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append("post"))
         whole = optim.optimizer.register_optimizer_step_pre_hook(lambda o, args, kwargs: seen.append("global"))
         optimizer.step()

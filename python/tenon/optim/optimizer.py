@@ -81,6 +81,7 @@ def _hooked_step(step):
     def run(self, *args, **kwargs):
         if not args and not kwargs and at_once(self, step):
             return None
+        args = (self, *args)  # as hooks see them, and give them back
         pre = self.__dict__.get("_optimizer_step_pre_hooks")
         if pre or _global_pre_hooks:
             for hook in chain(list(_global_pre_hooks.values()), list((pre or {}).values())):
@@ -91,7 +92,7 @@ def _hooked_step(step):
                             "%s must return None or a tuple of (new_args, new_kwargs), but got %s."
                             % (step, changed))
                     args, kwargs = changed
-        result = step(self, *args, **kwargs)
+        result = step(*args, **kwargs)
         post = self.__dict__.get("_optimizer_step_post_hooks")
         if post or _global_post_hooks:
             for hook in chain(list((post or {}).values()), list(_global_post_hooks.values())):

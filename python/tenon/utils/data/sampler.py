@@ -52,9 +52,8 @@ class RandomSampler(Sampler):
         self.generator = generator
         if not isinstance(self.replacement, bool):
             raise TypeError("replacement should be a boolean value, but got replacement=%s" % self.replacement)
-        if not isinstance(self.num_samples, int) or self.num_samples < 0:
-            raise ValueError("num_samples should be a non-negative integer value, but got num_samples=%s"
-                             % self.num_samples)
+        if not isinstance(self.num_samples, int) or self.num_samples <= 0:
+            raise ValueError("num_samples should be a positive integer value, but got num_samples=%s" % self.num_samples)
 
     @property
     def num_samples(self):
