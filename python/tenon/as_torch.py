@@ -80,6 +80,8 @@ class _Finder:
     def find_spec(cls, name, path=None, target=None):
         if name == "multiprocessing.spawn":
             return _with(name, path, _install_in_children)
+        if name == "multiprocessing.forkserver":
+            return _with(name, path, _install_in_servers)
         if name.startswith("tenon.") and not name.startswith("tenon._C"):
             return _with(name, path, _as_torchs)
         if name.startswith("functorch."):  # an installed PyTorch has parts of it: they are for that PyTorch
@@ -132,6 +134,9 @@ def _with(name, path, then):
     return spec
 
 
+_IN_A_CHILD = "import tenon.as_torch; tenon.as_torch.install(); "
+
+
 def _install_in_children(spawn):
     """Let a process that multiprocessing.spawn starts know torch too."""
     command_line = spawn.get_command_line
@@ -140,10 +145,28 @@ def _install_in_children(spawn):
         words = command_line(**arguments)
         if "-c" in words:
             at = words.index("-c") + 1
-            words[at] = "import tenon.as_torch; tenon.as_torch.install(); " + words[at]
+            words[at] = _IN_A_CHILD + words[at]
         return words
 
     spawn.get_command_line = get_command_line
+
+
+def _install_in_servers(forkserver):
+    """Let the process that others are forked from know torch too."""
+    util = forkserver.util
+
+    class Util:  # what forkserver.py sees as util: only the start of a program is another
+        def __getattr__(self, name):
+            return getattr(util, name)
+
+        def spawnv_passfds(self, path, words, *rest):
+            words = list(words)
+            if "-c" in words:
+                at = words.index("-c") + 1
+                words[at] = _IN_A_CHILD + words[at]
+            return util.spawnv_passfds(path, words, *rest)
+
+    forkserver.util = Util()
 
 
 def _as_torchs(module):
@@ -218,6 +241,8 @@ def install():
     tenon.__name__ = "torch"
     if "multiprocessing.spawn" in sys.modules:
         _install_in_children(sys.modules["multiprocessing.spawn"])
+    if "multiprocessing.forkserver" in sys.modules:
+        _install_in_servers(sys.modules["multiprocessing.forkserver"])
 
 
 def _hide_our_frames():

@@ -130,6 +130,15 @@ class Scripts(unittest.TestCase):
             "if __name__ == '__main__':\n    mp.spawn(work, args=(torch.ones(2),), nprocs=1)\n")))
         self.assertEqual((done.stdout, done.stderr), ("0 [2.0, 2.0] tenon\n", ""))
 
+    def test_processes_of_a_fork_server_know_torch(self):
+        done = self.as_torch(self.write("server.py", (
+            "import torch, multiprocessing\n"
+            "def work(q, x):\n    q.put((torch.__spec__.name, (x * 2).tolist()))\n"
+            "if __name__ == '__main__':\n    c = multiprocessing.get_context('forkserver')\n    q = c.Queue()\n"
+            "    p = c.Process(target=work, args=(q, torch.ones(2)))\n    p.start()\n    p.join()\n"
+            "    print(p.exitcode, q.get() if p.exitcode == 0 else None)\n")))
+        self.assertEqual((done.stdout, done.stderr), ("0 ('tenon', [2.0, 2.0])\n", ""))
+
     def test_install_serves_a_session(self):
         done = self.run_python("-c", (
             "import tenon.as_torch as a\na.install()\na.install()\nimport torch\nfrom importlib.metadata import version\n"
