@@ -104,6 +104,17 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 
+def _public():
+    """What `from tenon import *` gives: as in PyTorch all that is public, but no operator with the name of a builtin or
+    of a module of Python's, nor those that PyTorch has elsewhere (in special, fft, linalg) or keeps to itself."""
+    module = type(_C)
+    hidden = {"alias", "copy", "functools", "graph", "index", "lift_fresh", "operator", "repeat", "slice"}
+    return sorted(
+        name for name in {*globals(), *_HOME}
+        if name[0] != "_" and name not in hidden and not isinstance(globals().get(name), module)
+        and not name.startswith(("fft_", "linalg_", "special_")) and not name.endswith(("_backward", "_forward")))
+
+
 def __getattr__(name):
     home = _HOME.get(name)
     if home is not None:
@@ -117,6 +128,8 @@ def __getattr__(name):
         except ModuleNotFoundError as error:
             if error.name != full:
                 raise
+    if name == "__all__":
+        return _public()
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 

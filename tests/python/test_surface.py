@@ -19,6 +19,14 @@ from tenon.utils.tensorboard import SummaryWriter, record
 
 
 class WithoutGpu(unittest.TestCase):
+    def test_a_star_gives_what_is_loaded_later_too(self):
+        names = {}
+        exec("from tenon import *\nfrom tenon.nn import *", names)
+        for name in ("einsum", "meshgrid", "norm", "save", "load", "LongTensor", "finfo", "vmap", "tensor", "float32", "compile",
+                     "functional", "init", "utils", "Linear", "Parameter"):
+            self.assertIn(name, names)
+        self.assertEqual({"slice", "copy", "index", "repeat", "operator", "fft_fft", "linalg_norm"} & set(names), set())
+
     def test_nothing_is_there_and_seeds_are_taken(self):
         self.assertFalse(tenon.cuda.is_available() or tenon.backends.mps.is_available() or tenon.xpu.is_available())
         self.assertEqual((tenon.cuda.device_count(), tenon.cuda.memory_allocated(), tenon.version.cuda), (0, 0, None))

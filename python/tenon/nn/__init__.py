@@ -19,7 +19,8 @@ _MODULES = (
     "_reduction",
 )
 
-__all__ = sorted([*_WHERE, *_PARAMETERS, "DataParallel", "factory_kwargs"])
+__all__ = sorted([*_WHERE, *_PARAMETERS, "DataParallel", "factory_kwargs", "functional", "init", "modules", "parallel",
+                  "parameter", "utils"])
 
 
 def factory_kwargs(kwargs):
