@@ -59,11 +59,11 @@ def show_progress(done, total):
     print(f"\rmeasuring [{'#' * filled}{'.' * (width - filled)}] {done}/{total}", end=end, file=sys.stderr, flush=True)
 
 
-def spread(values):
+def spread(values, digits=1):
     if len(values) < 4:
         return ""
     quarters = statistics.quantiles(values, n=4)
-    return f"{quarters[0]:.1f}–{quarters[2]:.1f}"
+    return f"{quarters[0]:.{digits}f}–{quarters[2]:.{digits}f}"
 
 
 def stripped_size(library):
@@ -173,9 +173,10 @@ def large(args, out):
         out.append({"name": name, "unit": unit, "tenon": round(a, 1), "peer": b and round(b, 1),
                     "peer_name": peer_name and f"{peer_name} ({setting})", "ratio": b and round(b / a, 2),
                     "floor": best and round(best[0], 1), "floor_name": best and best[1]})
-        table.append((name, f"{a / scale:.1f}", spread([v / scale for v in ours[name]]), f"{b / scale:.1f}" if b else "-",
-                      f"{b / a:.2f}" if b else "-", f"{best[0] / 1e3:.1f} {best[1]}" if best else "",
-                      f"{best[0] / a:.2f}" if best else ""))
+        digits = 3 if a / scale < 10 else 1
+        table.append((name, f"{a / scale:.{digits}f}", spread([v / scale for v in ours[name]], digits),
+                      f"{b / scale:.{digits}f}" if b else "-", f"{b / a:.2f}" if b else "-",
+                      f"{best[0] / 1e3:.{digits}f} {best[1]}" if best else "", f"{best[0] / a:.2f}" if best else ""))
     print(f"\n{args.threads} threads; peer: {setting}; mm_N_out: into a result that is there, as libraries do")
     print_table(("name", "tenon µs", "middle half", f"{peer_name or 'peer'} µs", "ratio", "floor µs", "of floor"), table)
 
