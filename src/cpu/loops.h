@@ -43,7 +43,8 @@ typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
     X(LOG, 1, 3)                                                                            \
     X(SIGMOID, 1, 4)                                                                        \
     X(TANH, 1, 5)                                                                           \
-    X(EQ, 2, 0) /* the result of this family is bool … */                                 \
+    X(EXP_PAST, 1, 6) /* EXP past the caches, where the instruction set has it */           \
+    X(EQ, 2, 0)       /* the result of this family is bool … */                           \
     X(NE, 2, 1)                                                                             \
     X(LT, 2, 2)                                                                             \
     X(LE, 2, 3)                                                                             \

@@ -347,7 +347,8 @@ static bool wants_stream(const tni_iter *it, const job *j)
     return all > CACHE_BYTES;
 }
 
-static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags)
+/* @p past: the loop that streams by itself, or NULL. */
+static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags, tni_loop_fn past)
 {
     tn_dtype result = flags & TNI_RUN_BOOL_RESULT   ? TN_DTYPE_BOOL
                       : flags & TNI_RUN_REAL_RESULT ? tni_dtype_to_real(compute)
@@ -381,7 +382,10 @@ static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags)
             j->block = most / it->sizes[0] * it->sizes[0];
         }
     }
-    if (wants_stream(it, j)) {
+    bool streams = wants_stream(it, j);
+    if (streams && past && it->n == 1 && j->in[0].how == AS_IT_IS) {
+        j->fn = past;
+    } else if (streams) {
         j->out.how = PAST_CACHES;
         int64_t few = STREAM_BLOCK / (int64_t)widest;
         for (int i = 0; i < it->n; i++) /* a block of it ends with a row */
@@ -447,7 +451,9 @@ tn_status tni_run_general(tni_iter *it, tni_loop loop, unsigned flags, const voi
     tn_status status = copy_inputs(it, copies);
     if (status == TN_OK) {
         job j = {.it = it, .kernels = k, .fn = fn, .ctx = ctx, .n = it->n};
-        job_set(&j, it, compute, flags);
+        tni_loop_fn past =
+            loop == TNI_LOOP_EXP ? tni_loop_find(k, TNI_LOOP_EXP_PAST, compute) : NULL;
+        job_set(&j, it, compute, flags, past);
         status = go(&j);
     }
     for (int i = 0; i < it->n; i++)
@@ -494,7 +500,7 @@ tn_status tni_run_find_zero(tni_iter *it, int i, bool *out)
     walk_make(it);
     zero_search search = {.itemsize = tni_dtype_size(it->dtype)};
     job j = {.it = it, .kernels = tni_cpu_kernels(), .fn = find_zero, .ctx = &search, .n = it->n};
-    job_set(&j, it, it->dtype, 0);
+    job_set(&j, it, it->dtype, 0, NULL);
     j.in[0] = j.in[i];
     j.n = 1;
     j.out.how = AS_IT_IS; /* not touched, and no block of it */

@@ -140,3 +140,70 @@ TEST(every_instruction_set_gives_the_same_bits)
             }
     best();
 }
+
+/* Numbers of ordinary size take the short way where they stand together. */
+static void fill_ordinary(float *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = ((float)(test_random() >> 40) * 0x1p-24f - 0.5f) * (i % 3 ? 8.0f : 160.0f);
+}
+
+TEST(exp_of_an_element_does_not_depend_on_those_beside_it)
+{
+    static float x[N], y[N];
+    fill_ordinary(x, N);
+    for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
+        if (tni_cpu_use((tni_isa)isa) != (tni_isa)isa)
+            continue;
+        tni_loop_fn loop = tni_loop_find(tni_cpu_kernels(), TNI_LOOP_EXP, TN_DTYPE_F32);
+        loop(y, (const void *const[]){x}, N, NULL);
+        for (int i = 0; i < N; i++) {
+            float alone, beside[64], among[64];
+            loop(&alone, (const void *const[]){&x[i]}, 1, NULL);
+            for (int k = 0; k < 64; k++)
+                beside[k] = k == i % 64 ? x[i] : k % 2 ? INFINITY : -100.0f;
+            loop(among, (const void *const[]){beside}, 64, NULL);
+            test_note("%s exp(%a)", tni_isa_name((tni_isa)isa), (double)x[i]);
+            EXPECT(memcmp(&alone, &y[i], sizeof alone) == 0);
+            EXPECT(memcmp(&among[i % 64], &y[i], sizeof alone) == 0);
+        }
+    }
+    best();
+}
+
+TEST(exp_of_ordinary_numbers_has_the_same_bits_in_every_instruction_set)
+{
+    static float x[N], wanted[N], got[N];
+    fill_ordinary(x, N);
+    for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
+        if (tni_cpu_use((tni_isa)isa) != (tni_isa)isa)
+            continue;
+        tni_loop_find(tni_cpu_kernels(), TNI_LOOP_EXP,
+                      TN_DTYPE_F32)(isa ? got : wanted, (const void *const[]){x}, N, NULL);
+        EXPECT(!isa || memcmp(got, wanted, sizeof got) == 0);
+    }
+    best();
+}
+
+TEST(exp_past_the_caches_has_the_same_bits)
+{
+    static float x[N], wanted[N];
+    static _Alignas(64) float got[N + 32];
+    best();
+    tni_loop_fn past = tni_loop_find(tni_cpu_kernels(), TNI_LOOP_EXP_PAST, TN_DTYPE_F32);
+    if (!past)
+        return; /* this instruction set has no such loop, and none is used */
+    fill_ordinary(x, N);
+    x[N / 2] = NAN;
+    x[N / 3] = INFINITY;
+    tni_loop_find(tni_cpu_kernels(), TNI_LOOP_EXP, TN_DTYPE_F32)(wanted, (const void *const[]){x},
+                                                                 N, NULL);
+    for (int at = 0; at < 16; at += 5)
+        for (int n = 0; n <= N; n = n < 200 ? n + 1 : 2 * n) {
+            memset(got, 0x11, sizeof got);
+            past(got + at, (const void *const[]){x}, n, NULL);
+            test_note("%d from %d on", n, at);
+            EXPECT(memcmp(got + at, wanted, (size_t)n * sizeof *got) == 0);
+            EXPECT_EQ_INT(((const unsigned char *)(got + at + n))[0], 0x11); /* nothing behind it */
+        }
+}

@@ -2,6 +2,7 @@
 /* tests/cpu/test_pieces.c: kernels that take wide rows a piece at a time give what one piece would:
  * sizes are beyond the pieces, and the operands are laid out differently. */
 #include <math.h>
+#include <string.h>
 #include "core/tensor.h"
 #include "harness/test.h"
 #include "tenon/ops.h"
@@ -230,4 +231,31 @@ TEST(every_plane_is_put_back_where_it_was_the_largest)
     tn_tensor *all[] = {flat, places, x, index, out};
     for (int i = 0; i < 5; i++)
         tn_tensor_unref(all[i]);
+}
+
+/* So large that the result goes past the caches; a small one does not. */
+TEST(exp_of_a_large_tensor_is_that_of_its_pieces)
+{
+    enum { ALL = 6000011, PIECE = 30011 };
+    tn_tensor *x = NULL, *y = NULL, *beside = NULL;
+    tn_tensor_opts opts = tn_opts(TN_DTYPE_F32, TN_CPU);
+    ASSERT_OK(tn_empty((int64_t[]){ALL + 1}, 1, &opts, TN_FORMAT_CONTIGUOUS, &beside));
+    for (int64_t i = 0; i <= ALL; i++)
+        ((float *)beside->data)[i] = (float)(i * 7919 % 20011) * 0.01f - 100.0f;
+    ASSERT_OK(tn_as_strided(beside, (int64_t[]){ALL}, 1, (int64_t[]){1}, 1, tn_some_int(1), &x));
+    ASSERT_OK(tn_exp(x, &y));
+    int wrong = 0;
+    for (int64_t first = 0; first < ALL; first += 20 * PIECE) {
+        const int64_t n = ALL - first < PIECE ? ALL - first : PIECE;
+        tn_tensor *piece = NULL, *part = NULL;
+        ASSERT_OK(tn_as_strided(x, &n, 1, (int64_t[]){1}, 1, tn_some_int(first + 1), &piece));
+        ASSERT_OK(tn_exp(piece, &part));
+        wrong += memcmp(part->data, (const float *)y->data + first, (size_t)n * sizeof(float)) != 0;
+        tn_tensor_unref(piece);
+        tn_tensor_unref(part);
+    }
+    EXPECT_EQ_INT(wrong, 0);
+    tn_tensor_unref(x);
+    tn_tensor_unref(y);
+    tn_tensor_unref(beside);
 }

@@ -2,6 +2,7 @@
 /* cpu/kern/maths.c: loops over exp, log and relatives. Complex numbers go through the C library. */
 #include <complex.h>
 #include "cpu/kern/block.h"
+#include "cpu/kern/exp.h"
 #include "cpu/kern/loop.h"
 
 LOOP1(loop_sqrt_f32, float, sqrtf(x))
@@ -13,8 +14,6 @@ LOOP1(loop_rsqrt_f64, double, 1.0 / sqrt(x))
 LOOP1(loop_rsqrt_c64, float complex, 1.0f / csqrtf(x))
 LOOP1(loop_rsqrt_c128, double complex, 1.0 / csqrt(x))
 
-/* Fused multiply-adds, whose bits differ, would take only 3 % less. */
-LOOP_OF_BLOCKS(loop_exp_f32, block_is_small(block, EXP_INSIDE), exp_inside_f32, exp_f32)
 LOOP1(loop_exp_f64, double, exp_f64(x))
 LOOP1(loop_exp_c64, float complex, cexpf(x))
 LOOP1(loop_exp_c128, double complex, cexp(x))
@@ -38,6 +37,11 @@ LOOP1(loop_tanh_c128, double complex, ctanh(x))
                                             [TN_DTYPE_C128] = loop_##f##_c128}
 
 const tni_loop_table TNI_KERN_NAME(tni_maths) = {
-    MATHS_ROW(SQRT, sqrt), MATHS_ROW(RSQRT, rsqrt),     MATHS_ROW(EXP, exp),
-    MATHS_ROW(LOG, log),   MATHS_ROW(SIGMOID, sigmoid), MATHS_ROW(TANH, tanh),
+    MATHS_ROW(SQRT, sqrt),
+    MATHS_ROW(RSQRT, rsqrt),
+    MATHS_ROW(EXP, exp),
+    MATHS_ROW(LOG, log),
+    MATHS_ROW(SIGMOID, sigmoid),
+    MATHS_ROW(TANH, tanh),
+    [TNI_LOOP_EXP_PAST % TNI_FAMILY_LOOPS] = {[TN_DTYPE_F32] = loop_exp_past_f32},
 };
