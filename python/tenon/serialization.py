@@ -91,6 +91,19 @@ class _Pickler(pickle._Pickler):
         super().__init__(file, protocol)
         self.persistent_id = persistent_id
 
+    def save(self, obj, save_persistent_id=True):
+        # A checkpoint is mostly numbers, names and tuples: none of them is a storage, or is written in a way of its own.
+        plain = self._plain.get(type(obj))
+        if plain is None:
+            super().save(obj, save_persistent_id)
+            return
+        self.framer.commit_frame()
+        known = self.memo.get(id(obj))
+        if known is not None:
+            self.write(self.get(known[0]))
+        else:
+            plain(self, obj)
+
     def reducer_override(self, obj):
         if isinstance(obj, tenon.dtype):
             return str(obj).rsplit(".", 1)[-1]
@@ -123,6 +136,10 @@ class _Pickler(pickle._Pickler):
         self.memoize(obj)
 
     dispatch[type(_torch_name)] = save_global
+
+
+_Pickler._plain = {kind: _Pickler.dispatch[kind] for kind in (int, float, bool, type(None), str, bytes, tuple, list, dict,
+                                                              type, type(_torch_name))}
 
 
 class _Storages:
