@@ -10,56 +10,33 @@
 
 /* ---- numbers ---- */
 
+/* Each dtype of real numbers, the type of its elements, and what makes a number of one. */
+#define REAL_NUMBERS(X)                       \
+    X(BOOL, uint8_t, PyBool_FromLong)         \
+    X(U8, uint8_t, PyLong_FromLong)           \
+    X(I8, int8_t, PyLong_FromLong)            \
+    X(I16, int16_t, PyLong_FromLong)          \
+    X(I32, int32_t, PyLong_FromLong)          \
+    X(I64, int64_t, PyLong_FromLong)          \
+    X(U16, uint16_t, PyLong_FromLong)         \
+    X(U32, uint32_t, PyLong_FromUnsignedLong) \
+    X(U64, uint64_t, PyLong_FromUnsignedLong) \
+    X(F32, float, PyFloat_FromDouble)         \
+    X(F64, double, PyFloat_FromDouble)
+_Static_assert(sizeof(long) == sizeof(int64_t), "the makers above take a long");
+
 /* The element at `at`. Half precision floats never come here, see plain_of. */
 static PyObject *number_at(const char *at, tn_dtype dtype)
 {
     switch (dtype) {
-    case TN_DTYPE_BOOL:
-        return PyBool_FromLong(*at != 0);
-    case TN_DTYPE_U8:
-        return PyLong_FromLong(*(const uint8_t *)at);
-    case TN_DTYPE_I8:
-        return PyLong_FromLong(*(const int8_t *)at);
-    case TN_DTYPE_I16: {
-        int16_t v;
-        memcpy(&v, at, sizeof v);
-        return PyLong_FromLong(v);
+#define ONE(name, type, make)     \
+    case TN_DTYPE_##name: {       \
+        type v;                   \
+        memcpy(&v, at, sizeof v); \
+        return make(v);           \
     }
-    case TN_DTYPE_I32: {
-        int32_t v;
-        memcpy(&v, at, sizeof v);
-        return PyLong_FromLong(v);
-    }
-    case TN_DTYPE_I64: {
-        int64_t v;
-        memcpy(&v, at, sizeof v);
-        return PyLong_FromLongLong(v);
-    }
-    case TN_DTYPE_U16: {
-        uint16_t v;
-        memcpy(&v, at, sizeof v);
-        return PyLong_FromLong(v);
-    }
-    case TN_DTYPE_U32: {
-        uint32_t v;
-        memcpy(&v, at, sizeof v);
-        return PyLong_FromUnsignedLong(v);
-    }
-    case TN_DTYPE_U64: {
-        uint64_t v;
-        memcpy(&v, at, sizeof v);
-        return PyLong_FromUnsignedLongLong(v);
-    }
-    case TN_DTYPE_F32: {
-        float v;
-        memcpy(&v, at, sizeof v);
-        return PyFloat_FromDouble(v);
-    }
-    case TN_DTYPE_F64: {
-        double v;
-        memcpy(&v, at, sizeof v);
-        return PyFloat_FromDouble(v);
-    }
+        REAL_NUMBERS(ONE)
+#undef ONE
     case TN_DTYPE_C64: {
         float v[2];
         memcpy(v, at, sizeof v);
@@ -94,22 +71,19 @@ static PyObject *item(PyObject *self, PyObject *args)
 /* The numbers of one row; most of the time of a long list is spent here. */
 static int fill_row(PyObject *list, int64_t n, const char *at, int64_t step, tn_dtype dtype)
 {
-#define ROW(type, make)                                              \
-    for (int64_t i = 0; i < n; i++, at += step) {                    \
-        type v;                                                      \
-        memcpy(&v, at, sizeof v);                                    \
-        PyObject *o = make(v);                                       \
-        if (o == NULL || PyList_SetItem(list, (Py_ssize_t)i, o) < 0) \
-            return -1;                                               \
-    }                                                                \
-    return 0
     switch ((int)dtype) {
-    case TN_DTYPE_F32:
-        ROW(float, PyFloat_FromDouble);
-    case TN_DTYPE_F64:
-        ROW(double, PyFloat_FromDouble);
-    case TN_DTYPE_I64:
-        ROW(int64_t, PyLong_FromLong);
+#define ROW(name, type, make)                                            \
+    case TN_DTYPE_##name:                                                \
+        for (int64_t i = 0; i < n; i++, at += step) {                    \
+            type v;                                                      \
+            memcpy(&v, at, sizeof v);                                    \
+            PyObject *o = make(v);                                       \
+            if (o == NULL || PyList_SetItem(list, (Py_ssize_t)i, o) < 0) \
+                return -1;                                               \
+        }                                                                \
+        return 0;
+        REAL_NUMBERS(ROW)
+#undef ROW
     default:
         for (int64_t i = 0; i < n; i++, at += step) {
             PyObject *o = number_at(at, dtype);
@@ -118,7 +92,6 @@ static int fill_row(PyObject *list, int64_t n, const char *at, int64_t step, tn_
         }
         return 0;
     }
-#undef ROW
 }
 
 static PyObject *list_of(const tn_tensor *t, int dim, const char *at)
