@@ -12,19 +12,17 @@ from ._batched import Batched, Unmapped
 aten = tenon.ops.aten
 
 
-def _number(part):
-    return part.level.number
-
-
 class Call:
     """One call at one level: its arguments by name, and the number of slices."""
 
     def __init__(self, func, args, kwargs):
         self.func, self.args = func, dict(zip(func._names, args))
         self.args.update(kwargs)
-        found = [x for v in self.args.values() for x in (v if isinstance(v, (list, tuple)) else (v,))
-                 if isinstance(x, Batched)]
-        innermost = max(found, key=_number)
+        innermost = None
+        for v in self.args.values():
+            for x in v if isinstance(v, (list, tuple)) else (v,):
+                if isinstance(x, Batched) and (innermost is None or x.level.number > innermost.level.number):
+                    innermost = x
         self.level, self.n = innermost.level, innermost.whole.shape[0]
 
     def maps(self, x):

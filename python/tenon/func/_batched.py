@@ -102,7 +102,8 @@ def cut(whole, dim, level):
     if whole.requires_grad and tenon.is_grad_enabled():
         made = _Cut.apply(whole, dim, level)
     else:
-        made = Batched(whole.detach().movedim(dim, 0), level)
+        plain = whole.detach()
+        made = Batched(plain.movedim(dim, 0) if dim else plain, level)
     made.given_at = dim % whole.dim()
     return made
 

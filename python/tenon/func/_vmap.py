@@ -26,8 +26,24 @@ def _slice(x, d, i):
     return x.unbind(d)[i] if _is_container(x) else x.select(d, i)
 
 
+_flat_specs = {}  # of tuples of so many leaves; None: of one leaf
+
+
+def _flatten(x, tensors):
+    """(leaves, spec) of a tuple, or of a result. `tensors`: it is one tensor, or nothing but tensors."""
+    if not tensors:
+        return _pytree.tree_flatten(x, is_leaf=_is_container)
+    n = len(x) if type(x) is tuple else None
+    spec = _flat_specs.get(n)
+    if spec is None:
+        spec = _flat_specs[n] = _pytree.tree_structure(x)
+    return [x] if n is None else list(x), spec
+
+
 def _flat_dims(func, in_dims, args, spec, leaves):
     """Which dimension of each leaf is mapped; None: it is given as it is."""
+    if type(in_dims) is int and leaves and all(type(x) is tenon.Tensor and x.dim() > in_dims for x in leaves) and in_dims >= 0:
+        return [in_dims] * len(leaves)
     head = "vmap(%s, in_dims=%s, ...)(<inputs>): " % (_name(func), in_dims)
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(head + "expected `in_dims` to be int or a (potentially nested) tuple matching the structure of "
@@ -67,7 +83,9 @@ def _size(leaves, dims):
 
 
 def _flat_out_dims(func, out_dims, spec, outputs):
-    if not isinstance(out_dims, int) and spec.is_leaf():  # one result: (d,) is d
+    if type(out_dims) is int and len(outputs) == 1 and spec.is_leaf():
+        dims = [out_dims]
+    elif not isinstance(out_dims, int) and spec.is_leaf():  # one result: (d,) is d
         dims = [out_dims] if out_dims is None else _pytree.tree_leaves(out_dims)
         dims = dims if len(dims) == 1 else None
     else:
@@ -135,8 +153,9 @@ def _at_once(func, out_dims, spec, leaves, dims, n, kwargs):
     """One call for all slices."""
     level = _batched.Level()
     output = func(*spec.unflatten(x if d is None else _batched.cut(x, d, level) for x, d in zip(leaves, dims)), **kwargs)
-    parts, spec = _pytree.tree_flatten(output, is_leaf=_is_container)
-    if any(_is_container(p) for p in parts):
+    one = type(output) is _batched.Batched
+    parts, spec = _flatten(output, one)
+    if not one and any(_is_container(p) for p in parts):
         raise _batched.Unmapped("a container")
     with_history = [p for p in parts if isinstance(p, tenon.Tensor) and p.requires_grad]
     if with_history:
@@ -152,7 +171,8 @@ def _at_once(func, out_dims, spec, leaves, dims, n, kwargs):
             raise ValueError("vmap(%s, ...): `%s` must only return Tensors, got type %s. Did you mean to set out_dims= to "
                              "None for output?" % (_name(func), _name(func), type(part)))
         else:
-            made.append(_batched.joined(part, n, level, walked=True).movedim(0, d))
+            whole = _batched.joined(part, n, level, walked=True)
+            made.append(whole.movedim(0, d) if d else whole)
     return spec.unflatten(made)
 
 
@@ -192,7 +212,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        leaves, spec = _pytree.tree_flatten(args, is_leaf=_is_container)
+        leaves, spec = _flatten(args, all(type(x) is tenon.Tensor for x in args))
         dims = _flat_dims(func, in_dims, args, spec, leaves)
         n = _size(leaves, dims)
         if chunk_size is None or n <= chunk_size:
