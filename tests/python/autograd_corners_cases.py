@@ -268,3 +268,71 @@ def derivatives_that_only_jump(torch, log):
         y, = torch.autograd.grad(shrink(x).sum(), x, create_graph=True)
         y.pow(2).sum().backward()
         log.add(x.grad)
+
+
+@scenario
+def checks_of_gradients_and_their_options(torch, log):
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return a * a
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * ctx.saved_tensors[0] * g
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 3 * t
+
+    class Unsteady(torch.autograd.Function):
+        calls = 0
+
+        @staticmethod
+        def forward(ctx, a):
+            return a * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            Unsteady.calls += 1
+            return g * (2 + 1e-9 * Unsteady.calls)
+
+    check, again = torch.autograd.gradcheck, torch.autograd.gradgradcheck
+    x, y = leaf(torch, 0.5, -1.0, 2.0), leaf(torch, 1.5, -0.4, 0.9)
+    z = torch.complex(x.detach(), y.detach()).requires_grad_()
+
+    def first_line(function, *inputs, **options):
+        try:
+            log.add(function(*inputs, **options))
+        except RuntimeError as error:
+            log.add(type(error).__name__, str(error).split("\n")[0])
+
+    for fast in (False, True):
+        for function, inputs in ((lambda a, b: (a * b).sin(), (x, y)), (lambda a: a * a * a, z), (lambda a: (a * a).abs(), z),
+                                 (lambda a: torch.complex(a, a * a), x), (lambda a, b: (a * b, a.sum()), (x, y)), (torch.view_as_real, z)):
+            first_line(check, function, inputs, fast_mode=fast, check_grad_dtypes=True)
+            first_line(check, function, inputs, fast_mode=fast, check_forward_ad=True, check_backward_ad=False)
+            first_line(check, function, inputs, fast_mode=fast, check_batched_grad=True, check_forward_ad=True, check_batched_forward_grad=True)
+        first_line(again, lambda a, b: (a * b).sin(), (x, y), fast_mode=fast, check_batched_grad=True, check_fwd_over_rev=True)
+        first_line(check, Wrong.apply, x, fast_mode=fast)
+        first_line(check, Wrong.apply, x, fast_mode=fast, raise_exception=False)
+        first_line(check, Wrong.apply, x, fast_mode=fast, check_forward_ad=True, check_backward_ad=False)
+        first_line(check, Unsteady.apply, x, fast_mode=fast)
+        first_line(check, Unsteady.apply, x, fast_mode=fast, nondet_tol=1e-6)
+        first_line(check, lambda a: a.detach() * 2, x, fast_mode=fast)
+        first_line(check, lambda a: torch.zeros(2, dtype=torch.float64), x, fast_mode=fast)
+
+
+@scenario
+def a_fast_check_calls_the_function_few_times(torch, log):
+    calls = []
+
+    def function(a):
+        calls.append(1)
+        return a.sin()
+
+    x = torch.linspace(0, 1, 50, dtype=torch.float64, requires_grad=True)
+    log.add(torch.autograd.gradcheck(function, x, fast_mode=True), len(calls) < 50)
+    calls.clear()
+    log.add(torch.autograd.gradcheck(function, x), len(calls) > 100)

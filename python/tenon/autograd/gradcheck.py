@@ -108,9 +108,17 @@ def _expected(columns, k, value, x):
     return made.to(x.dtype)
 
 
-def _mismatch(kind, i, j, numerical, analytical):
-    return GradcheckError("Jacobian mismatch for output %d with respect to input %d,\n%snumerical:%s\nanalytical:%s\n"
-                          % (i, j, kind, numerical, analytical))
+def _mismatch(kind, i, j, numerical, analytical, more=""):
+    return GradcheckError("Jacobian %smismatch for output %d with respect to input %d,\nnumerical:%s\nanalytical:%s\n%s"
+                          % (kind, i, j, numerical, analytical, more))
+
+
+def _check_reentrant(found, again, nondet_tol):
+    if found.numel() and (found - again).abs().max().item() > nondet_tol:
+        raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and "
+                             "grad_output multiple times gives different values, although analytical "
+                             "gradient matches numerical gradient.The tolerance for nondeterminism was "
+                             "%s." % nondet_tol)
 
 
 def _check_backward(fn, inputs, outputs, eps, atol, rtol, nondet_tol):
@@ -127,11 +135,7 @@ def _check_backward(fn, inputs, outputs, eps, atol, rtol, nondet_tol):
             for k, value, seed in _seeds(output):
                 found = _analytical(outputs, output, inputs, x, seed)
                 again = _analytical(outputs, output, inputs, x, seed)
-                if found.numel() and (found - again).abs().max().item() > nondet_tol:
-                    raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and "
-                                         "grad_output multiple times gives different values, although analytical "
-                                         "gradient matches numerical gradient. The tolerance for nondeterminism was "
-                                         "%s." % nondet_tol)
+                _check_reentrant(found, again, nondet_tol)
                 wanted_all.append(_expected(columns[i], k, value, x))
                 found_all.append(found.reshape(-1))
             if not wanted_all:
@@ -153,17 +157,153 @@ def _check_forward(fn, inputs, eps, atol, rtol):
                 direction = tenon.zeros(x.numel(), dtype=x.dtype)
                 direction[row] = value
                 with forward_ad.dual_level():
-                    duals = [forward_ad.make_dual(y.detach(), direction.reshape(x.shape)) if i == j
-                             else y.detach() if isinstance(y, tenon.Tensor) else y for i, y in enumerate(inputs)]
-                    outputs = _tuple_of(fn(*duals))
-                    tangents = [forward_ad.unpack_dual(o)[1] if isinstance(o, tenon.Tensor) else None for o in outputs]
+                    tangents = _tangents(fn, inputs, j, direction.reshape(x.shape))
                 for i, t in enumerate(tangents):
                     wanted = columns[i][row][step]
                     if not (wanted.is_floating_point() or wanted.is_complex()):
                         continue
                     found = tenon.zeros_like(wanted) if t is None else t.reshape(-1)
                     if not tenon.allclose(found, wanted, rtol=rtol, atol=atol):
-                        raise _mismatch("forward mode, ", i, j, wanted, found)
+                        raise _mismatch("computed with forward mode ", i, j, wanted, found)
+
+
+# ---- in one direction: fast mode ----
+
+_FAST = ("\nThe above quantities relating the numerical and analytical jacobians are computed in fast mode, of one random "
+         "direction. Without fast_mode every element is compared.")
+
+
+def _random_like(t, generator):
+    """A direction of length 1; of complex tensors in both axes."""
+    made = tenon.rand(t.numel() * (2 if t.is_complex() else 1), generator=generator, dtype=tenon.float64)
+    if made.numel():
+        made = made / made.norm()
+    made = tenon.view_as_complex(made.reshape(-1, 2)) if t.is_complex() else made
+    return made.reshape(t.shape).to(t.dtype)
+
+
+def _along(a, b):
+    """Re(sum(conj(a) * b)): how a function moves whose gradient is a."""
+    if a.is_complex() or b.is_complex():
+        return (a.conj() * b).real.sum().item()
+    return (a * b).sum().item()
+
+
+def _directional(fn, inputs, x, direction, eps):
+    """Central differences of every output along the direction."""
+    data, old = x.data, x.detach().clone()
+    sides = []
+    for sign in (1, -1):
+        data.copy_(old + sign * eps * direction)
+        sides.append([_moving(o).detach().clone() for o in _tuple_of(fn(*inputs))])
+        data.copy_(old)
+    return [(a - b) / (2 * eps) for a, b in zip(*sides)]
+
+
+def _moving(o):
+    return o if o.is_floating_point() or o.is_complex() else o.to(tenon.float64)
+
+
+def _weight(direction):
+    """How much larger than that of one element the tolerance is of what is added up along the direction."""
+    return direction.abs().sum().item()
+
+
+def _near(found, wanted, atol, rtol):
+    return abs(found - wanted) <= atol + rtol * abs(wanted)
+
+
+def _fast_backward(fn, inputs, outputs, eps, atol, rtol, nondet_tol):
+    generator = tenon.Generator().manual_seed(0)
+    for j, x in enumerate(inputs):
+        if not _differentiable(x):
+            continue
+        direction = _random_like(x, generator)
+        with tenon.no_grad():
+            slopes = _directional(fn, inputs, x, direction, eps)
+        at = [i for i, o in enumerate(_tuple_of(fn(*inputs))) if _differentiable(o)]
+        for n, i in enumerate(at):
+            seed = _random_like(outputs[n], generator)
+            first, again = (_analytical(outputs, outputs[n], inputs, x, seed) for _ in range(2))
+            _check_reentrant(first, again, nondet_tol)
+            found, wanted = _along(first, direction), _along(seed, slopes[i])
+            if not _near(found, wanted, atol * _weight(seed) * _weight(direction), rtol):
+                raise _mismatch("", n, j, wanted, found, _FAST)
+
+
+def _fast_forward(fn, inputs, eps, atol, rtol):
+    from . import forward_ad
+    generator = tenon.Generator().manual_seed(0)
+    for j, x in enumerate(inputs):
+        if not _differentiable(x):
+            continue
+        direction = _random_like(x, generator)
+        with tenon.no_grad():
+            slopes = _directional(fn, inputs, x, direction, eps)
+        with forward_ad.dual_level():
+            tangents = _tangents(fn, inputs, j, direction)
+        for i, (t, slope) in enumerate(zip(tangents, slopes)):
+            found = tenon.zeros_like(slope) if t is None else t
+            if not tenon.allclose(found, slope, rtol=rtol, atol=atol * _weight(direction)):
+                raise _mismatch("computed with forward mode ", i, j, slope, found, _FAST)
+
+
+# ---- several gradients at once ----
+
+def _tangents(fn, inputs, j, direction):
+    """Of every output, for input j; inside a dual level."""
+    from . import forward_ad
+    duals = [forward_ad.make_dual(y.detach(), direction) if i == j else y.detach() if isinstance(y, tenon.Tensor) else y
+             for i, y in enumerate(inputs)]
+    return [forward_ad.unpack_dual(o)[1] if isinstance(o, tenon.Tensor) else None for o in _tuple_of(fn(*duals))]
+
+
+def _compare_batched(kind, where, one_by_one, batched):
+    for j, (a, b) in enumerate(zip(one_by_one, batched)):
+        if a is None and b is None:
+            continue
+        a, b = (tenon.zeros_like(y) if x is None else x for x, y in ((a, b), (b, a)))
+        if not tenon.allclose(a, b):
+            raise GradcheckError("While computing batched gradients, got: For %s%s\n%s: batched:\n%s\none by one:\n%s" % (
+                where, j, kind, b, a))
+
+
+def _check_batched(outputs, inputs):
+    """A pass with a batch of gradients must give what as many passes give."""
+    wanted = [x for x in inputs if _differentiable(x)]
+    for i, output in enumerate(outputs):
+        seeds = [tenon.randn_like(output).detach() for _ in range(2)]
+        made = [grad(output, wanted, seed, retain_graph=True, allow_unused=True) for seed in seeds]
+        one_by_one = [None if pair[0] is None else tenon.stack(pair) for pair in zip(*made)]
+        try:
+            batched = grad(output, wanted, tenon.stack(seeds), retain_graph=True, allow_unused=True, is_grads_batched=True)
+        except RuntimeError as error:
+            raise GradcheckError("While computing batched gradients, got: %s" % error) from error
+        _compare_batched("backward", "output %d and input " % i, one_by_one, batched)
+
+
+def _check_batched_forward(fn, inputs):
+    from . import forward_ad
+    for j, x in enumerate(inputs):
+        if not _differentiable(x):
+            continue
+        directions = [tenon.randn_like(x).detach() for _ in range(2)]
+        with forward_ad.dual_level():
+            made = [_tangents(fn, inputs, j, direction) for direction in directions]
+            one_by_one = [None if pair[0] is None else tenon.stack(pair) for pair in zip(*made)]
+            at = [i for i, t in enumerate(one_by_one) if t is not None]
+            if not at:
+                continue
+
+            def some(direction, j=j, at=at):
+                found = _tangents(fn, inputs, j, direction)
+                return tuple(found[i] for i in at)
+
+            try:
+                batched = tenon.func.vmap(some)(tenon.stack(directions))
+            except RuntimeError as error:
+                raise GradcheckError("While computing batched gradients, got: %s" % error) from error
+            _compare_batched("forward", "input %d and output " % j, [one_by_one[i] for i in at], batched)
 
 
 def _check_undefined(outputs, inputs):
@@ -185,7 +325,7 @@ def _check_undefined(outputs, inputs):
                                      "\"Notes about undefined output gradients\" in \"tools/autograd/derivatives.yaml\"")
 
 
-def _check_zeros(outputs, inputs):
+def _check_zeros(outputs, inputs, dtypes):
     wanted = [x for x in inputs if _differentiable(x)]
     made = grad(list(outputs), wanted, [tenon.zeros_like(o) for o in outputs], retain_graph=True, allow_unused=True)
     for g, x in zip(made, wanted):
@@ -193,8 +333,10 @@ def _check_zeros(outputs, inputs):
             continue
         if not bool((g == 0).all()):
             raise GradcheckError("backward not multiplied by grad_output")
-        if g.dtype != x.dtype or g.shape != x.shape:
-            raise GradcheckError("grad is of another type or size than its input")
+        if dtypes and g.dtype != x.dtype:
+            raise GradcheckError("Gradient has dtype mismatch")
+        if g.shape != x.shape:
+            raise GradcheckError("Analytical gradient has incorrect size")
 
 
 def _no_outputs(fn, inputs, eps):
@@ -214,7 +356,8 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
               check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
               check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
               masked=None):
-    """Compare the gradients of ``func`` with central differences. ``fast_mode`` checks as thoroughly as without it."""
+    """Compare the gradients of ``func`` with central differences: of every element, or in ``fast_mode`` in one random direction
+    for each input and output."""
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
@@ -224,14 +367,18 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
         _check_inputs(inputs)
         outputs = _outputs(func(*inputs))
         if check_forward_ad:
-            _check_forward(func, inputs, eps, atol, rtol)
+            (_fast_forward if fast_mode else _check_forward)(func, inputs, eps, atol, rtol)
+            if check_batched_forward_grad:
+                _check_batched_forward(func, inputs)
         if not outputs:
             _no_outputs(func, inputs, eps)
         elif check_backward_ad:
-            _check_backward(func, inputs, outputs, eps, atol, rtol, nondet_tol)
+            (_fast_backward if fast_mode else _check_backward)(func, inputs, outputs, eps, atol, rtol, nondet_tol)
+            if check_batched_grad:
+                _check_batched(outputs, inputs)
             if check_undefined_grad:
                 _check_undefined(outputs, inputs)
-            _check_zeros(outputs, inputs)
+            _check_zeros(outputs, inputs, check_grad_dtypes)
     except GradcheckError:
         if raise_exception:
             raise
@@ -263,5 +410,6 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
 
     return gradcheck(first, inputs + tuple(grad_outputs), eps=eps, atol=atol, rtol=rtol,
                      raise_exception=raise_exception, nondet_tol=nondet_tol,
-                     check_undefined_grad=check_undefined_grad, check_forward_ad=check_fwd_over_rev,
-                     check_backward_ad=check_rev_over_rev)
+                     check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+                     check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
+                     check_backward_ad=check_rev_over_rev, fast_mode=fast_mode)
