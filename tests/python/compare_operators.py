@@ -194,6 +194,9 @@ def main():
     if options.forward:
         import torch._dynamo  # noqa: F401, PLC0415: once, and not in every child
         import tenon.autograd.forward_ad  # noqa: F401, PLC0415
+        with torch.autograd.forward_ad.dual_level():  # the first of them brings in most of what all need
+            one = torch.ones(1)
+            torch.nn.functional.hardsigmoid(torch.autograd.forward_ad.make_dual(one, one))
     page = report(*run(options))
     print(page)
     if options.write:

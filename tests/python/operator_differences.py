@@ -189,6 +189,15 @@ RESULTS = [
     (r"cholesky|linalg_cond|(reflection|replication)_pad1d_backward|batch_norm|randn(\.generator)?|bincount|adaptive_(max|avg)_pool[123]d|"
      r"repeat_interleave\.\w+|lu_unpack|index_add", r"\[(\d+,)*0\b", r"^(RuntimeError|NotImplementedError): ",
      "Tenon checks sizes and dtypes also where there are no elements"),
+    # Forward mode.
+    (r"cholesky_(solve|inverse)|triangular_solve", r"", r"^tangent: values", "The reference counts the triangle that is not read; the tangent here is the slope"),
+    (r"(_?linalg_)?(eigh|svd)", r"", r"^tangent: values", "Vectors are known up to a factor of size 1, and so are their tangents"),
+    (r"_foreach_(maximum|minimum)\..*|_foreach_add_?\.Tensor|pow\.Tensor_Tensor", r"", r"^tangent: values",
+     "The reference's tangent is not the slope of its result, as difference quotients show; Tenon's is"),
+    (r"kl_div|logsumexp", r"=0,|f32\[0", r"^tangent: values differ by up to nan", "Where the result has no slope: NaN in one, not in the other"),
+    (r"nll_loss(2d)?_backward|native_(layer|batch)_norm_backward", r"", r"^(tangent: values|one tangent is None)",
+     "What only gradients call: total weights, means and deviations follow the input, and have no tangent of their own"),
+    (r".*", r"", r"^tangent: dtype", "A tangent has the dtype of its tensor"),
 ]
 
 WORDS_OF_LIBRARY = "The reference's words are those of a library or container behind it"
