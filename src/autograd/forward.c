@@ -11,11 +11,17 @@
 
 _Atomic uint32_t tni_forward_level;
 
-/* Tensors that hold a tangent, so that leaving the level can take it from them. */
+/* More lost tangents than this, and all are. */
+enum { MOST_LOST = 16 };
+
+/* Tensors that hold a tangent, so that leaving the level can take it from them; and memory of
+ * tangents that were lost: see tni_tangent_lost. */
 static struct {
     tni_spin lock;
     tn_tensor **tensors; /* weak */
     size_t n, capacity;
+    tni_storage *lost[MOST_LOST]; /* strong, so that no other memory comes to lie there */
+    _Atomic uint32_t n_lost;
 } level;
 
 /* Forget tensors that are gone. Frees headers, and nothing that tensors hold: it runs locked. */
@@ -101,7 +107,12 @@ tn_status tn_forward_leave(void)
     tn_tensor **tensors = TN_MOVE(level.tensors);
     size_t n = level.n;
     level.n = level.capacity = 0;
+    tni_storage *lost[MOST_LOST];
+    uint32_t n_lost = atomic_exchange_explicit(&level.n_lost, 0, memory_order_relaxed);
+    memcpy(lost, level.lost, sizeof lost);
     tni_spin_unlock(&level.lock);
+    for (uint32_t i = 0; i < n_lost && i < MOST_LOST; i++)
+        tni_storage_unref(lost[i]);
     for (size_t i = 0; i < n; i++) {
         if (tni_weak_lock(&tensors[i]->object)) {
             drop(tensors[i]);
@@ -253,7 +264,55 @@ static uint8_t push_none(void)
     return old;
 }
 
-tn_status tni_tangent(tn_tensor *t, tn_tensor **out)
+/* ---- tangents that were lost ---- */
+
+static bool is_lost(const tni_storage *memory)
+{
+    tni_spin_lock(&level.lock);
+    uint32_t n = atomic_load_explicit(&level.n_lost, memory_order_relaxed);
+    bool found = n > MOST_LOST;
+    for (uint32_t i = 0; i < n && !found; i++)
+        found = level.lost[i] == memory;
+    tni_spin_unlock(&level.lock);
+    return found;
+}
+
+static void lose(tn_tensor *tangent)
+{
+    if (!tangent || is_lost(tangent->storage))
+        return;
+    tni_spin_lock(&level.lock);
+    uint32_t n = atomic_load_explicit(&level.n_lost, memory_order_relaxed);
+    if (n < MOST_LOST) {
+        tni_ref(&tangent->storage->object);
+        level.lost[n] = tangent->storage;
+    }
+    if (n <= MOST_LOST)
+        atomic_store_explicit(&level.n_lost, n + 1, memory_order_relaxed);
+    tni_spin_unlock(&level.lock);
+}
+
+void tni_tangent_lost(tn_tensor *t)
+{
+    TN_AUTO(tn_tensor) own = own_tangent(t);
+    TN_AUTO(tn_tensor) base = t->view_base ? own_tangent(t->view_base) : NULL;
+    lose(own);
+    lose(base);
+}
+
+static TNI_COLD tn_status check_lost(tn_tensor **tangent)
+{
+    if (!is_lost((*tangent)->storage))
+        return TN_OK;
+    tn_tensor_unref(TN_MOVE(*tangent));
+    TN_FAIL(TN_INVALID,
+            "memory ran out when a tensor that has a tangent was written, or a view of it: the "
+            "tangent of that write is not known");
+}
+
+/* ---- a tensor's tangent ---- */
+
+static tn_status found_tangent(tn_tensor *t, tn_tensor **out)
 {
     *out = own_tangent(t);
     if (*out || !tni_has_tangent(t))
@@ -269,6 +328,19 @@ tn_status tni_tangent(tn_tensor *t, tn_tensor **out)
     TN_TRY(keep(t, view));
     *out = TN_MOVE(view);
     return TN_OK;
+}
+
+tn_status tni_tangent(tn_tensor *t, tn_tensor **out)
+{
+    TN_TRY(found_tangent(t, out));
+    if (TNI_UNLIKELY(*out && atomic_load_explicit(&level.n_lost, memory_order_relaxed)))
+        return check_lost(out);
+    return TN_OK;
+}
+
+void tni_tangent_moved(tn_tensor *t, tn_tensor *tangent)
+{
+    put(t, tni_meta(t), tangent);
 }
 
 tn_status tni_tangent_set(tn_tensor *t, tn_tensor *tangent)

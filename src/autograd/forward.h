@@ -69,6 +69,13 @@ TN_NODISCARD tn_status tni_tangent_written(tn_tensor *t, tn_tensor *tangent);
 TN_NODISCARD tn_status tni_tangent_prepare(tn_tensor *t, tn_tensor **tangent);
 /* After it. Takes no memory unless the tangents are themselves recorded. */
 TN_NODISCARD tn_status tni_tangent_commit(tn_tensor *t, tn_tensor *tangent);
+/* @p t was written, and its tangent, prepared before, could not be: from here on, until the level
+ * is left, the tangents that lie in the same memory are refused. Takes no memory, and leaves the
+ * thread's error alone. */
+TNI_COLD void tni_tangent_lost(tn_tensor *t);
+/* @p t, whose tangent tni_tangent has given, lies otherwise from now on: so does its tangent.
+ * Cannot fail. */
+void tni_tangent_moved(tn_tensor *t, tn_tensor *tangent);
 
 /* ---- rules, from `jvp` lines ---- */
 
@@ -79,6 +86,7 @@ enum {
     TNI_JVP_FORMULA,
     TNI_JVP_WRITTEN, /* what the twin gives that does not write */
     TNI_JVP_FOLLOW,  /* the operator, of the tangent of what it writes */
+    TNI_JVP_MOVED,   /* the twin, a view, of the tangent: the operator changes sizes alone */
     TNI_JVP_TWICE,   /* the gradient of the gradient formulas */
 };
 

@@ -119,15 +119,21 @@ static tn_status give(tn_tensor *t, tn_tensor *tangent)
 }
 
 /* What was written, and its tangent prepared; the node of the call is its own, or inside its
- * root's. */
+ * root's. When memory runs out here the write is there, but neither its tangent nor the tangent of
+ * its gradient: who asks for them is told. */
 static tn_status give_written(tn_tensor *t, tn_tensor *tangent)
 {
-    TN_TRY(tni_tangent_commit(t, tangent));
     tni_node *node = t->view_base ? t->view_base->grad_fn : t->grad_fn;
-    if (!tangent || !node)
-        return TN_OK;
-    return t->view_base ? give_saved(tni_copy_slices_fn(node), 0, tangent)
-                        : give_saved(node, t->output, tangent);
+    if (node && t->view_base)
+        node = tni_copy_slices_fn(node);
+    tn_status status = tni_tangent_commit(t, tangent);
+    if (TNI_UNLIKELY(status != TN_OK))
+        tni_tangent_lost(t);
+    if (status == TN_OK && tangent && node)
+        status = give_saved(node, t->view_base ? 0 : t->output, tangent);
+    if (TNI_UNLIKELY(status != TN_OK) && node)
+        tni_node_break(node);
+    return status;
 }
 
 /* A formula may give the tangent of an argument itself, and writing the result later would write
@@ -212,10 +218,8 @@ static tn_status linear(const push *p)
     tn_status status = replace_by_tangents(p, args);
     if (status == TN_OK)
         status = call(p, args, tangents);
-    if (status == TN_OK && p->rule->kind == TNI_JVP_LINEAR)
+    if (status == TN_OK)
         status = attach(p, tangents);
-    else if (status == TN_OK && !p->tangents[0]) /* a tangent that was zero until now */
-        status = tni_tangent_written(p->args[0].u.tensor, args[0].u.tensor);
     clear(args, p->schema->nargs);
     clear(tangents, p->schema->nrets);
     if (status != TN_OK)
@@ -318,7 +322,7 @@ static tn_status formula_written(const push *p)
         return call(p, p->args, p->rets);
     TN_TRY(tni_tangent_prepare(self, &tangent));
     TN_TRY(call(p, p->args, p->rets));
-    tn_status status = tni_tangent_commit(self, tangent);
+    tn_status status = give_written(self, tangent);
     if (status != TN_OK)
         clear(p->rets, p->schema->nrets);
     return status;
@@ -523,6 +527,51 @@ static tn_status written(const push *p)
     return status;
 }
 
+/* The operator, of a copy of the tangent of what it writes, before it writes. */
+static tn_status follow(const push *p)
+{
+    TN_AUTO(tn_tensor) tangent = NULL;
+    tn_tensor *self = p->args[0].u.tensor;
+    tn_value args[MOST], made[MOST] = {{0}};
+    memcpy(args, p->args, (size_t)p->schema->nargs * sizeof *args);
+    tn_status status = p->tangents[0] ? tn_clone(p->tangents[0], TN_FORMAT_NONE, &tangent)
+                                      : zeros_of(self, &tangent);
+    if (status == TN_OK)
+        status = replace_by_tangents(p, args);
+    if (status == TN_OK) {
+        tn_value_clear(&args[0]);
+        args[0] = tn_value_tensor(tangent);
+        status = call(p, args, made);
+    }
+    clear(args, p->schema->nargs);
+    clear(made, p->schema->nrets);
+    if (status == TN_OK)
+        status = tni_tangent_prepare(self, &tangent);
+    if (status == TN_OK)
+        status = call(p, p->args, p->rets);
+    TN_TRY(status);
+    status = give_written(self, tangent);
+    if (status != TN_OK)
+        clear(p->rets, p->schema->nrets);
+    return status;
+}
+
+/* What changes sizes alone: the tangent's are another view of it, made before. */
+static tn_status moved(const push *p)
+{
+    tn_op *twin = &tni_builtin_ops[p->rule->twin];
+    tn_value args[MOST], made[MOST] = {{0}};
+    memcpy(args, p->args, (size_t)p->schema->nargs * sizeof *args);
+    args[0] = tn_value_tensor(p->tangents[0]);
+    tn_status status = tn_op_call(twin, args, p->schema->nargs, made);
+    if (status == TN_OK)
+        status = call(p, p->args, p->rets);
+    if (status == TN_OK)
+        tni_tangent_moved(p->args[0].u.tensor, made[0].u.tensor);
+    clear(made, p->schema->nrets);
+    return status;
+}
+
 /* ---- by gradients of gradients ---- */
 
 static tn_status twice(const push *p)
@@ -585,8 +634,11 @@ static tn_status by_rule(push *p)
     TN_TRY(find_tangents(p));
     switch (p->rule->kind) {
     case TNI_JVP_LINEAR:
-    case TNI_JVP_FOLLOW:
         return linear(p);
+    case TNI_JVP_FOLLOW:
+        return follow(p);
+    case TNI_JVP_MOVED:
+        return moved(p);
     case TNI_JVP_ELEMENT_WISE:
         return element_wise(p);
     case TNI_JVP_WRITTEN:

@@ -159,6 +159,22 @@ tn_status tni_record_written(tni_node *node, tn_tensor *t)
     return TNI_LIKELY(status == TN_OK) ? TN_OK : not_recorded(node, t, status);
 }
 
+tn_status tni_record_moved(tni_node **node, tn_tensor *t)
+{
+    tn_status status = tni_record_only_result(node, t);
+    if (TNI_LIKELY(status == TN_OK))
+        return TN_OK;
+    tni_node_break(*node);
+    tni_node *old = t->grad_fn;
+    t->grad_fn = TN_MOVE(*node);
+    t->output = 0;
+    t->flags |= TNI_REQUIRES_GRAD | TNI_HAS_GRAD_FN;
+    if (t->view_base)
+        tni_view_is_current(t);
+    tni_node_unref(old);
+    return status;
+}
+
 tn_status tni_record_save(tni_node *node, uint32_t slot, tn_tensor *t)
 {
     const uint32_t needed = node->cls->saved_for[slot];

@@ -45,6 +45,9 @@ TN_NODISCARD tn_status tni_record_list(tni_node *node, tn_tensor **list, int64_t
 /* @p t was written by the call. On failure it stays written, and every backward pass that comes to
  * the write is refused. */
 TN_NODISCARD tn_status tni_record_written(tni_node *node, tn_tensor *t);
+/* @p t lies otherwise since the call, which wrote none of its elements. On failure every backward
+ * pass that comes there is refused, as above. */
+TN_NODISCARD tn_status tni_record_moved(tni_node **node, tn_tensor *t);
 /* Save a result, after its history was set. */
 TN_NODISCARD tn_status tni_record_save(tni_node *node, uint32_t slot, tn_tensor *t);
 /* The same for a result that the call has written: on failure as tni_record_written. */

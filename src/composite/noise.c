@@ -238,10 +238,13 @@ static tn_status drop_(tn_tensor *self, double p, bool train, bool feature, bool
     change c;
     TN_TRY(tn_scope_enter(&scope));
     tn_status status = dropped(self, p, train, feature, alpha, &c);
-    if (status == TN_OK && c.factor)
+    /* In one write: what fails leaves self as it was. A product that does not fit is refused. */
+    if (status == TN_OK && c.shift && c.factor && c.factor->dtype == self->dtype) {
+        tn_tensor *made = tnx_add(tnx_mul(self, c.factor), c.shift, tn_int(1));
+        status = made ? tn_copy_(self, made, false) : TN_OK;
+    } else if (status == TN_OK && c.factor) {
         status = tn_mul_(self, c.factor);
-    if (status == TN_OK && c.shift)
-        status = tn_add_(self, c.shift, tn_int(1));
+    }
     tn_status left = tn_scope_leave(scope);
     return status != TN_OK ? status : left;
 }

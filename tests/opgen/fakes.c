@@ -141,6 +141,11 @@ tn_status tni_record_only_result(tni_node **node, tn_tensor *t)
     return tni_record_result(*node, 0, t);
 }
 
+tn_status tni_record_moved(tni_node **node, tn_tensor *t)
+{
+    return tni_record_result(*node, 0, t);
+}
+
 tn_status tni_record_list(tni_node *node, tn_tensor **list, int64_t n)
 {
     (void)node, (void)list, (void)n;

@@ -112,7 +112,7 @@ def record(op, gradient, leave):
             if op.outs[index].is_list:
                 body.append("TN_TRY(tni_record_list(node, %s, %s_n));" % (name, name))
             elif len(op.outs) == 1 and not gradient.saved_results:
-                body.append("TN_TRY(tni_record_only_result(&node, %s));" % name)
+                body.append("TN_TRY(%s(&node, %s));" % ("tni_record_moved" if inplace else "tni_record_only_result", name))
             else:
                 body.append("TN_TRY(tni_record_result(node, %d, %s));" % (index, name))
     for slot, index in gradient.saved_results:

@@ -128,6 +128,10 @@ class Tangent:
         self.edges = sum(1 << arg.index for arg in edges)
         if self.kind == "TNI_JVP_LINEAR" and op.outs[0].arg:
             self.kind = "TNI_JVP_FOLLOW"
+            if "inplace_view" in op.family.tags:
+                self.kind, self.twin = "TNI_JVP_MOVED", by_c_name.get(op.c_name.rstrip("_"))
+                if self.twin is None:
+                    raise Problem(line.where, "what changes the sizes of its argument follows the view of the same name, and there is none")
         if self.kind in ("TNI_JVP_FORMULA", "TNI_JVP_ELEMENT_WISE") and op.gradient not in (None, "none") \
                 and op.gradient.differentiable != [0]:
             raise Problem(line.where, "this gives the tangent of the first result alone, others have gradients too")
@@ -141,7 +145,7 @@ class Tangent:
         if op.family.kind == "view" or "inplace_view" in op.family.tags:
             if twin.kind != "TNI_JVP_LINEAR":
                 return None
-            made.kind, made.twin = "TNI_JVP_FOLLOW", None
+            made.kind, made.twin = "TNI_JVP_MOVED", twin.op
         else:
             made.kind, made.twin = "TNI_JVP_WRITTEN", twin.op
         return made
