@@ -4,6 +4,7 @@
  * not used, so that one binary serves every version of it and none is needed. */
 #include "data.h"
 #include "tenon/fake.h"
+#include "tenon/storage.h"
 
 #include <string.h>
 
@@ -347,9 +348,10 @@ static const char *format_of(tn_dtype dtype)
     }
 }
 
-/* What a view holds on to: the tensor's memory, and room for its form. */
+/* What a view holds on to: the memory (not the tensor, which may get other memory), and room for
+ * its form. */
 typedef struct held {
-    tn_tensor *t;
+    tn_storage *storage;
     Py_ssize_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS];
 } held;
 
@@ -386,7 +388,7 @@ int tnpy_get_buffer(PyObject *self, Py_buffer *view, int flags)
     }
     int ndim = tn_tensor_ndim(t);
     Py_ssize_t itemsize = (Py_ssize_t)tn_dtype_size(tn_tensor_dtype(t));
-    h->t = tn_tensor_ref(t);
+    h->storage = tn_tensor_storage(t);
     for (int i = 0; i < ndim; i++) {
         h->shape[i] = (Py_ssize_t)tn_tensor_sizes(t)[i];
         h->strides[i] = (Py_ssize_t)tn_tensor_strides(t)[i] * itemsize;
@@ -410,7 +412,7 @@ void tnpy_release_buffer(PyObject *self, Py_buffer *view)
     (void)self;
     held *h = view->internal;
     if (h != NULL) {
-        tn_tensor_unref(h->t);
+        tn_storage_unref(h->storage);
         PyMem_Free(h);
     }
 }

@@ -238,41 +238,6 @@ static PyObject *numpy_method(PyObject *self, PyObject *const *args, Py_ssize_t 
     return as_array(self);
 }
 
-static PyObject *array_interface(PyObject *self, void *closure)
-{
-    (void)closure;
-    Py_buffer view;
-    if (PyObject_GetBuffer(self, &view, PyBUF_FULL) < 0) {
-        PyErr_Clear();
-        PyErr_SetString(PyExc_AttributeError,
-                        "Tensor has no __array_interface__: it needs memory of the CPU, a dtype "
-                        "that NumPy has, and no requires_grad");
-        return NULL;
-    }
-    tn_dtype dtype = tn_tensor_dtype(tnpy_tensor(self));
-    char kind = dtype == TN_DTYPE_BOOL        ? 'b'
-                : dtype == TN_DTYPE_U8        ? 'u'
-                : tn_dtype_is_complex(dtype)  ? 'c'
-                : tn_dtype_is_floating(dtype) ? 'f'
-                                              : 'i';
-    PyObject *text =
-        PyUnicode_FromFormat("%c%c%zd", view.itemsize == 1 ? '|' : '<', kind, view.itemsize);
-    PyObject *shape = PyTuple_New(view.ndim), *strides = PyTuple_New(view.ndim), *dict = NULL;
-    int bad = text == NULL || shape == NULL || strides == NULL;
-    for (int i = 0; i < view.ndim && !bad; i++)
-        bad = PyTuple_SetItem(shape, i, PyLong_FromSsize_t(view.shape[i])) < 0 ||
-              PyTuple_SetItem(strides, i, PyLong_FromSsize_t(view.strides[i])) < 0;
-    if (!bad)
-        dict = Py_BuildValue("{s:O,s:O,s:O,s:(KO),s:i}", "shape", shape, "strides", strides,
-                             "typestr", text, "data", (unsigned long long)(uintptr_t)view.buf,
-                             Py_False, "version", 3);
-    Py_XDECREF(text);
-    Py_XDECREF(shape);
-    Py_XDECREF(strides);
-    PyBuffer_Release(&view);
-    return dict;
-}
-
 /* ---- methods whose body is in Python, loaded when first called ---- */
 
 static PyObject *lazy(const char *module, const char *function, PyObject *self, PyObject *args,
@@ -402,8 +367,7 @@ static PyMethodDef methods[] = {
 #undef X
         {NULL, NULL, 0, NULL}};
 
-static PyGetSetDef properties[] = {{"__array_interface__", array_interface, NULL, NULL, NULL},
-                                   {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef properties[] = {{NULL, NULL, NULL, NULL, NULL}};
 
 int tnpy_add_values(PyObject *module)
 {

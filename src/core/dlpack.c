@@ -5,6 +5,7 @@
 #include "core/device.h"
 #include "core/state.h"
 #include "core/tensor.h"
+#include "tenon/storage.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static tn_status device_out(const tn_tensor *t, DLDevice *out)
  * ours may change while the other library looks. */
 typedef struct exported {
     DLManagedTensorVersioned managed;
-    tn_tensor *tensor;
+    tn_storage *storage; /* not the tensor, which may get other memory */
     int64_t dims[];
 } exported;
 
@@ -101,7 +102,7 @@ static void delete_exported(DLManagedTensorVersioned *self)
     if (!self)
         return;
     exported *e = self->manager_ctx;
-    tn_tensor_unref(e->tensor);
+    tn_storage_unref(e->storage);
     tni_free(e);
 }
 
@@ -118,7 +119,7 @@ tn_status tn_to_dlpack(tn_tensor *t, DLManagedTensorVersioned **out)
     memcpy(e->dims, t->sizes, n * sizeof(int64_t));
     for (size_t d = 0; d < n; d++) /* readers may trust strides of size 1 dimensions */
         e->dims[n + d] = t->sizes[d] < 2 ? 1 : t->strides[d];
-    e->tensor = tn_tensor_ref(t);
+    e->storage = tn_storage_ref(t->storage);
     e->managed = (DLManagedTensorVersioned){
         .version = {TNI_DLPACK_MAJOR, TNI_DLPACK_MINOR},
         .manager_ctx = e,
