@@ -23,6 +23,10 @@ def make(text):
     return eval(text, {"D": D, "t": t})
 
 
+def text(made):
+    return repr(made).replace("tenon.", "torch.")
+
+
 def flat(value):
     return [x for part in value for x in flat(part)] if isinstance(value, list) else [float(value)]
 
@@ -53,6 +57,24 @@ class Golden(unittest.TestCase):
                     # The reference has Bessel functions, and a factorial, to seven digits here.
                     rough = "VonMises" in case["distribution"] or "Multinomial" in case["distribution"]
                     self.same(found.tolist(), case[question], 1e-6 if rough else 1e-9)
+
+    def test_what_a_distribution_is_made_of_is_the_references(self):
+        for case in GOLDEN["cases"]:
+            with self.subTest(case["distribution"]):
+                made = make(case["distribution"])
+                self.assertEqual(isinstance(made, D.TransformedDistribution), case["base"] is not None)
+                if case["base"] is not None:
+                    self.assertEqual((text(made.base_dist), [type(x).__name__ for x in made.transforms]),
+                                     (case["base"], case["transforms"]))
+                wide = made.expand((3,) + tuple(made.batch_shape))
+                self.assertEqual((text(made), text(wide)), (case["repr"], case["wide"]))
+                self.assertEqual(list(wide.batch_shape), [3] + case["batch"])
+
+    def test_what_is_refused_is_said_as_the_reference_says_it(self):
+        for case in GOLDEN["refused"]:
+            with self.assertRaises(ValueError, msg=case["text"]) as caught:
+                make(case["text"])
+            self.assertEqual(str(caught.exception).replace("tenon.", "torch."), case["says"])
 
     def test_every_density_is_there(self):
         for case in GOLDEN["cases"]:

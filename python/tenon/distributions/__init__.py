@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Distributions of random values: samples, densities, entropies, divergences."""
 
-from tenon.distributions import constraints, transforms
-from tenon.distributions.continuous import (Beta, Cauchy, Chi2, Exponential, Gamma, Gumbel, HalfCauchy, HalfNormal,
-                                            InverseGamma, Laplace, Normal, Pareto, StudentT, Uniform, VonMises, Weibull)
+from tenon.distributions import (bernoulli, categorical, constraints, normal, transformed_distribution,  # noqa: F401
+                                 transforms, utils)
+from tenon.distributions.continuous import (Beta, Cauchy, Chi2, Exponential, Gamma, Laplace, Normal, StudentT, Uniform,
+                                            VonMises)
 from tenon.distributions.discrete import (Bernoulli, Binomial, Categorical, Geometric, Multinomial, NegativeBinomial,
-                                          OneHotCategorical, OneHotCategoricalStraightThrough, Poisson,
-                                          RelaxedBernoulli, RelaxedOneHotCategorical)
+                                          OneHotCategorical, OneHotCategoricalStraightThrough, Poisson)
 from tenon.distributions.distribution import Distribution, ExponentialFamily
 from tenon.distributions.constraint_registry import biject_to, transform_to
 from tenon.distributions.kl import kl_divergence, register_kl
@@ -15,8 +15,12 @@ from tenon.distributions.matrices import LKJCholesky, LowRankMultivariateNormal,
 from tenon.distributions.more_transforms import *  # noqa: F401,F403
 from tenon.distributions.more_transforms import __all__ as _more_transforms
 from tenon.distributions.multivariate import Dirichlet, Independent, MixtureSameFamily, MultivariateNormal
-from tenon.distributions.rare import ContinuousBernoulli, FisherSnedecor, GeneralizedPareto, Kumaraswamy
+from tenon.distributions.rare import ContinuousBernoulli, FisherSnedecor, GeneralizedPareto
+from tenon.distributions.relaxed import (ExpRelaxedCategorical, LogitRelaxedBernoulli, RelaxedBernoulli,
+                                         RelaxedOneHotCategorical)
 from tenon.distributions.transformed import LogNormal, LogisticNormal, TransformedDistribution
+from tenon.distributions.transformed_numbers import (Gumbel, HalfCauchy, HalfNormal, InverseGamma, Kumaraswamy, Pareto,
+                                                     Weibull)
 from tenon.distributions.transforms import *  # noqa: F401,F403
 from tenon.distributions.transforms import __all__ as _transforms
 
@@ -48,8 +52,8 @@ def _make_paths():
             ("mixture_same_family", "MixtureSameFamily"), ("multinomial", "Multinomial"),
             ("multivariate_normal", "MultivariateNormal"), ("negative_binomial", "NegativeBinomial"),
             ("one_hot_categorical", "OneHotCategorical OneHotCategoricalStraightThrough"), ("pareto", "Pareto"),
-            ("poisson", "Poisson"), ("relaxed_bernoulli", "RelaxedBernoulli"),
-            ("relaxed_categorical", "RelaxedOneHotCategorical"), ("studentT", "StudentT"),
+            ("poisson", "Poisson"), ("relaxed_bernoulli", "RelaxedBernoulli LogitRelaxedBernoulli"),
+            ("relaxed_categorical", "RelaxedOneHotCategorical ExpRelaxedCategorical"), ("studentT", "StudentT"),
             ("continuous_bernoulli", "ContinuousBernoulli"), ("fishersnedecor", "FisherSnedecor"),
             ("generalized_pareto", "GeneralizedPareto"), ("kumaraswamy", "Kumaraswamy"), ("lkj_cholesky", "LKJCholesky"),
             ("lowrank_multivariate_normal", "LowRankMultivariateNormal"), ("wishart", "Wishart"),

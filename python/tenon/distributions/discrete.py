@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Distributions over whole numbers, categories and counts, and their relaxed forms."""
+"""Distributions over whole numbers, categories and counts."""
 
 import math
 
@@ -9,7 +9,7 @@ from tenon.distributions.distribution import (Distribution, ExponentialFamily, b
                                               logits_to_probs, probs_to_logits)
 
 __all__ = ["Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "NegativeBinomial", "OneHotCategorical",
-           "OneHotCategoricalStraightThrough", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
+           "OneHotCategoricalStraightThrough", "Poisson"]
 
 
 def other_parameter(self, name, is_binary):
@@ -366,64 +366,3 @@ class Multinomial(Distribution):
 
     def __repr__(self):
         return "Multinomial()"
-
-
-class RelaxedBernoulli(_Binary):
-    """A number between 0 and 1 that is nearer to either the lower the temperature is."""
-
-    arg_constraints = _ODDS
-    _shows_parameters = False
-    support = constraints.unit_interval
-    has_rsample = True
-
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
-        self._init(probs, logits, validate_args)
-        self.temperature = temperature if isinstance(temperature, tenon.Tensor) else tenon.tensor(float(temperature))
-
-    def rsample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
-        u = clamp_probs(tenon.rand(shape, dtype=self._param.dtype))
-        return tenon.sigmoid((u.log() - (-u).log1p() + self.logits.expand(shape)) / self.temperature)
-
-    def log_prob(self, value):
-        self._validate_sample(value)
-        value = clamp_probs(value)
-        odds = value.log() - (-value).log1p()
-        diff = self.logits - odds * self.temperature
-        base = self.temperature.log() + diff - 2 * diff.exp().log1p()
-        return base - value.log() - (-value).log1p()
-
-
-class RelaxedOneHotCategorical(Distribution):
-    """A point of the simplex that is nearer to a corner the lower the temperature is."""
-
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.simplex
-    has_rsample = True
-
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
-        self._categorical = Categorical(probs, logits)
-        self.temperature = temperature if isinstance(temperature, tenon.Tensor) else tenon.tensor(float(temperature))
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
-
-    probs = property(lambda self: self._categorical.probs)
-    logits = property(lambda self: self._categorical.logits)
-
-    def rsample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
-        u = clamp_probs(tenon.rand(shape, dtype=self.logits.dtype))
-        scores = (self.logits.expand(shape) - (-(u.log())).log()) / self.temperature
-        return tenon.softmax(scores, -1)
-
-    def log_prob(self, value):
-        self._validate_sample(value)
-        n = self._categorical._num_events
-        logits, logs = broadcast_all(self.logits, value.log())
-        scale = tenon.full_like(self.temperature, float(n)).lgamma() + (n - 1) * self.temperature.log()
-        score = logits - logs * self.temperature
-        score = (score - score.logsumexp(-1, keepdim=True)).sum(-1)
-        return score + scale - logs.sum(-1)
-
-    def __repr__(self):
-        return "RelaxedOneHotCategorical()"

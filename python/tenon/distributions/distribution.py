@@ -96,14 +96,18 @@ class Distribution:
                 warnings.warn("%s does not define `arg_constraints`. Please set `arg_constraints = {}` or initialize the "
                               "distribution with `validate_args=False` to turn off validation." % type(self), stacklevel=2)
             for name, constraint in wanted.items():
-                if constraints.is_dependent(constraint) or name not in self.__dict__:
+                if constraints.is_dependent(constraint):
                     continue
+                if name not in self.__dict__:
+                    found = getattr(type(self), name, None)
+                    if not isinstance(found, property) or isinstance(found, lazy_property):
+                        continue  # computed when it is asked for
                 value = getattr(self, name)
                 if not bool(constraint.check(value).all()):
                     raise ValueError(
                         "Expected parameter %s (%s of shape %s) of distribution %r to satisfy the constraint %r, but "
                         "found invalid values:\n%s" % (name, type(value).__name__, tuple(value.shape), self, constraint,
-                                                      value))
+                                                      format(value)))
 
     @property
     def batch_shape(self):
@@ -186,7 +190,7 @@ class Distribution:
         if not bool(support.check(value).all()):
             raise ValueError("Expected value argument (%s of shape %s) to be within the support (%r) of the distribution "
                              "%r, but found invalid values:\n%s" % (type(value).__name__, tuple(value.shape), support,
-                                                                    self, value))
+                                                                    self, format(value)))
 
     def _get_checked_instance(self, cls, _instance=None):
         """An empty object for `expand` to fill. A subclass with arguments of its own must expand itself."""

@@ -4,7 +4,7 @@
 import math
 
 import tenon
-from tenon.distributions import continuous as c, discrete as d, multivariate as m
+from tenon.distributions import continuous as c, discrete as d, multivariate as m, transformed_numbers as numbers
 from tenon.distributions.distribution import sum_rightmost
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -118,7 +118,7 @@ def _(p, q):
     return -p.entropy() - tenon.log1p(-q.probs) / p.probs - q.logits
 
 
-@register_kl(c.HalfNormal, c.HalfNormal)
+@register_kl(numbers.HalfNormal, numbers.HalfNormal)
 def _(p, q):
     ratio = (p.scale / q.scale) ** 2
     return 0.5 * (ratio - 1 - ratio.log())

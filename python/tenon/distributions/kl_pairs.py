@@ -7,6 +7,7 @@ import math
 
 import tenon
 from tenon.distributions import continuous as c, discrete as d, matrices, multivariate as m, rare, transformed
+from tenon.distributions import transformed_numbers as numbers
 from tenon.distributions.distribution import ExponentialFamily
 from tenon.distributions.kl import kl_divergence, register_kl
 
@@ -25,13 +26,13 @@ def _infinite(p, _):
     return tenon.full_like(p.mean, math.inf)
 
 
-for _p, _qs in ((c.Beta, (c.Pareto,)), (rare.ContinuousBernoulli, (c.Pareto,)),
-                (c.Exponential, (c.Beta, rare.ContinuousBernoulli, c.Pareto, c.Uniform)),
-                (c.Gamma, (c.Beta, rare.ContinuousBernoulli, c.Pareto, c.Uniform)),
-                (c.Gumbel, (c.Beta, rare.ContinuousBernoulli, c.Exponential, c.Gamma, c.Pareto, c.Uniform)),
-                (c.Laplace, (c.Beta, rare.ContinuousBernoulli, c.Exponential, c.Gamma, c.Pareto, c.Uniform)),
-                (c.Normal, (c.Beta, rare.ContinuousBernoulli, c.Exponential, c.Gamma, c.Pareto, c.Uniform)),
-                (c.Pareto, (c.Beta, rare.ContinuousBernoulli, c.Uniform)),
+for _p, _qs in ((c.Beta, (numbers.Pareto,)), (rare.ContinuousBernoulli, (numbers.Pareto,)),
+                (c.Exponential, (c.Beta, rare.ContinuousBernoulli, numbers.Pareto, c.Uniform)),
+                (c.Gamma, (c.Beta, rare.ContinuousBernoulli, numbers.Pareto, c.Uniform)),
+                (numbers.Gumbel, (c.Beta, rare.ContinuousBernoulli, c.Exponential, c.Gamma, numbers.Pareto, c.Uniform)),
+                (c.Laplace, (c.Beta, rare.ContinuousBernoulli, c.Exponential, c.Gamma, numbers.Pareto, c.Uniform)),
+                (c.Normal, (c.Beta, rare.ContinuousBernoulli, c.Exponential, c.Gamma, numbers.Pareto, c.Uniform)),
+                (numbers.Pareto, (c.Beta, rare.ContinuousBernoulli, c.Uniform)),
                 (d.Poisson, (d.Bernoulli, d.Binomial))):
     for _q in _qs:
         register_kl(_p, _q)(_infinite)
@@ -69,7 +70,7 @@ def _mean_log(p):
         return -EULER - p.rate.log()
     if isinstance(p, c.Gamma):
         return p.concentration.digamma() - p.rate.log()
-    if isinstance(p, c.Pareto):
+    if isinstance(p, numbers.Pareto):
         return p.scale.log() + p.alpha.reciprocal()
     return _uniform_mean_log(p.low, p.high)
 
@@ -96,7 +97,7 @@ def _(p, q):
 @register_kl(rare.ContinuousBernoulli, c.Normal)
 @register_kl(c.Exponential, c.Normal)
 @register_kl(c.Gamma, c.Normal)
-@register_kl(c.Gumbel, c.Normal)
+@register_kl(numbers.Gumbel, c.Normal)
 @register_kl(c.Laplace, c.Normal)
 @register_kl(c.Uniform, c.Normal)
 def _(p, q):
@@ -117,28 +118,28 @@ def _(p, q):
 
 # ---- of a Gumbel number: the expectation of exp(-x / scale) ----
 
-@register_kl(c.Exponential, c.Gumbel)
+@register_kl(c.Exponential, numbers.Gumbel)
 def _(p, q):
     return _gumbel(q, p.mean, p.rate / (p.rate + q.scale.reciprocal())) - p.entropy()
 
 
-@register_kl(c.Gamma, c.Gumbel)
+@register_kl(c.Gamma, numbers.Gumbel)
 def _(p, q):
     return _gumbel(q, p.mean, tenon.exp(-p.concentration * tenon.log1p((p.rate * q.scale).reciprocal()))) - p.entropy()
 
 
-@register_kl(c.Gumbel, c.Gumbel)
+@register_kl(numbers.Gumbel, numbers.Gumbel)
 def _(p, q):
     ratio = p.scale / q.scale
     return _gumbel(q, p.mean, tenon.exp(-p.loc / q.scale + (1 + ratio).lgamma())) - p.entropy()
 
 
-@register_kl(c.Normal, c.Gumbel)
+@register_kl(c.Normal, numbers.Gumbel)
 def _(p, q):
     return _gumbel(q, p.mean, tenon.exp(-p.loc / q.scale + 0.5 * (p.scale / q.scale) ** 2)) - p.entropy()
 
 
-@register_kl(c.Uniform, c.Gumbel)
+@register_kl(c.Uniform, numbers.Gumbel)
 def _(p, q):
     ends = tenon.exp(-p.low / q.scale) - tenon.exp(-p.high / q.scale)
     return _gumbel(q, p.mean, ends * q.scale / (p.high - p.low)) - p.entropy()
@@ -158,22 +159,22 @@ def _(p, q):
     return (2 * q.scale).log() + distance / q.scale - p.entropy()
 
 
-@register_kl(c.Pareto, c.Exponential)
+@register_kl(numbers.Pareto, c.Exponential)
 def _(p, q):
     return _where(p.alpha <= 1, _exponential(q, p.mean) - p.entropy())
 
 
-@register_kl(c.Pareto, c.Gamma)
+@register_kl(numbers.Pareto, c.Gamma)
 def _(p, q):
     return _where(p.alpha <= 1, _gamma(q, p.mean, _mean_log(p)) - p.entropy())
 
 
-@register_kl(c.Pareto, c.Normal)
+@register_kl(numbers.Pareto, c.Normal)
 def _(p, q):
     return _where(p.alpha <= 2, _normal(q, p.mean, p.variance) - p.entropy())
 
 
-@register_kl(c.Pareto, c.Pareto)
+@register_kl(numbers.Pareto, numbers.Pareto)
 def _(p, q):
     made = (q.alpha + 1) * _mean_log(p) - q.alpha.log() - q.alpha * q.scale.log() - p.entropy()
     return _where(p.scale < q.scale, made)
@@ -202,20 +203,10 @@ def _(p, q):
     return _where(p.low < 0, _gamma(q, p.mean, _mean_log(p)) - p.entropy())
 
 
-@register_kl(c.Uniform, c.Pareto)
+@register_kl(c.Uniform, numbers.Pareto)
 def _(p, q):
     made = (q.alpha + 1) * _mean_log(p) - q.alpha.log() - q.alpha * q.scale.log() - p.entropy()
     return _where(p.low < q.scale, made)
-
-
-@register_kl(c.HalfCauchy, c.HalfCauchy)
-def _(p, q):
-    return ((p.scale + q.scale) ** 2 / (4 * p.scale * q.scale)).log()  # both halves of a Cauchy number say the same
-
-
-@register_kl(c.InverseGamma, c.InverseGamma)
-def _(p, q):
-    return kl_divergence(*(c.Gamma(each.concentration, each.rate, validate_args=False) for each in (p, q)))
 
 
 # ---- counts ----

@@ -217,7 +217,17 @@ class MixtureSameFamily(Distribution):
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
         self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
-        batch = tuple(component_distribution.batch_shape)
+        if not isinstance(component_distribution, Distribution):
+            raise ValueError("The Component distribution need to be an instance of torch.distributions.Distribution")
+        batch, own = tuple(component_distribution.batch_shape), mixture_distribution.batch_shape
+        for a, b in zip(reversed(own), reversed(batch[:-1])):
+            if a != 1 and b != 1 and a != b:
+                raise ValueError("`mixture_distribution.batch_shape` (%r) is not compatible with "
+                                 "`component_distribution.batch_shape`(%r)" % (own, tenon.Size(batch[:-1])))
+        choices = mixture_distribution.logits.shape[-1]
+        if batch and choices != batch[-1]:
+            raise ValueError("`mixture_distribution component` (%d) does not equal "
+                             "`component_distribution.batch_shape[-1]` (%d)" % (choices, batch[-1]))
         self._event_ndims = len(component_distribution.event_shape)
         super().__init__(batch[:-1], component_distribution.event_shape, validate_args=validate_args)
 

@@ -8,7 +8,7 @@ from tenon.distributions import constraints
 from tenon.distributions.continuous import Gamma, _Scalar
 from tenon.distributions.distribution import ExponentialFamily, clamp_probs
 
-__all__ = ["ContinuousBernoulli", "FisherSnedecor", "GeneralizedPareto", "Kumaraswamy"]
+__all__ = ["ContinuousBernoulli", "FisherSnedecor", "GeneralizedPareto"]
 
 
 def _log_beta(a, b):
@@ -50,51 +50,6 @@ class FisherSnedecor(_Scalar):
         half1, half2, ratio = self.df1 / 2, self.df2 / 2, self.df1 / self.df2
         return (half1 * ratio.log() + (half1 - 1) * value.log() - (half1 + half2) * tenon.log1p(ratio * value)
                 - _log_beta(half1, half2))
-
-
-class Kumaraswamy(_Scalar):
-    """Numbers between 0 and 1 whose distribution function is 1 - (1 - x^a)^b."""
-
-    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
-    support = constraints.unit_interval
-    has_rsample = True
-
-    def __init__(self, concentration1, concentration0, validate_args=None):
-        self._init(validate_args, concentration1=concentration1, concentration0=concentration0)
-
-    def _moment(self, n):
-        """The expectation of the n-th power: b B(1 + n / a, b)."""
-        a, b = self.concentration1, self.concentration0
-        return tenon.exp(b.log() + _log_beta(1 + n / a, b))
-
-    mean = property(lambda self: self._moment(1))
-    variance = property(lambda self: self._moment(2) - self._moment(1) ** 2)
-
-    @property
-    def mode(self):
-        a, b = self.concentration1, self.concentration0
-        mode = ((1 - 1 / a) / (b - 1 / a)) ** (1 / a)
-        return tenon.where((a < 1) | (b < 1), tenon.full_like(mode, math.nan), mode)
-
-    def rsample(self, sample_shape=()):
-        u = self._open_uniform(sample_shape, self.concentration1)
-        return (1 - u ** (1 / self.concentration0)) ** (1 / self.concentration1)
-
-    def log_prob(self, value):
-        self._validate_sample(value)
-        a, b = self.concentration1, self.concentration0
-        return a.log() + b.log() + (a - 1) * value.log() + (b - 1) * tenon.log1p(-value ** a)
-
-    def cdf(self, value):
-        return 1 - (1 - value ** self.concentration1) ** self.concentration0
-
-    def icdf(self, value):
-        return (1 - (1 - value) ** (1 / self.concentration0)) ** (1 / self.concentration1)
-
-    def entropy(self):
-        a, b = self.concentration1, self.concentration0
-        harmonic = tenon.digamma(b + 1) + 0.57721566490153286060
-        return (1 - 1 / b) + (1 - 1 / a) * harmonic - a.log() - b.log()
 
 
 class ContinuousBernoulli(ExponentialFamily):

@@ -42,6 +42,8 @@ CASES = [
     ("D.LogisticNormal(t([0., 1.]), t([1., 2.]))", "t([0.2, 0.3, 0.5])"),
     ("D.RelaxedBernoulli(t(0.5), t([0.2, 0.7]))", "t([0.3, 0.9])"),
     ("D.RelaxedOneHotCategorical(t(0.5), t([0.2, 0.3, 0.5]))", "t([0.2, 0.3, 0.5])"),
+    ("D.relaxed_bernoulli.LogitRelaxedBernoulli(t(0.5), t([0.2, 0.7]))", "t([-0.3, 0.9])"),
+    ("D.relaxed_categorical.ExpRelaxedCategorical(t(0.5), t([0.2, 0.3, 0.5]))", "t([0.2, 0.3, 0.5]).log()"),
     ("D.FisherSnedecor(t([5., 3.]), t([7., 9.]))", "t([0.5, 2.])"),
     ("D.Kumaraswamy(t([0.7, 0.5]), t([3., 1.5]))", "t([0.3, 0.6])"),
     ("D.ContinuousBernoulli(t([0.2, 0.5, 0.9]))", "t([0.3, 0.4, 0.8])"),
@@ -82,6 +84,14 @@ LINE = ["D.Beta(t([0.5, 3.]), t([1., 2.]))", "D.ContinuousBernoulli(t([0.2, 0.5]
         "D.Gamma(t([0.5, 3.]), t([1., 2.]))", "D.Gumbel(t([0., 1.]), t([1., 2.]))", "D.Laplace(t([0., 1.]), t([1., 2.5]))",
         "D.Normal(t([0., 1.]), t([1., 2.5]))", "D.Pareto(t([1., 0.5]), t([3., 1.5]))", "D.Uniform(t([0.1, 0.3]), t([0.5, 2.5]))",
         "D.Cauchy(t([0., 1.]), t([1., 2.5]))"]
+# What is refused: the text of the exception.
+REFUSED = ["D.HalfNormal(t(-1.))", "D.HalfCauchy(t([1., -1.]))", "D.InverseGamma(t(-1.), t(1.))",
+           "D.Gumbel(t(0.), t(-1.))", "D.Pareto(t(-1.), t(1.))", "D.Weibull(t(1.), t(-1.))", "D.Kumaraswamy(t(1.), t(-1.))",
+           "D.RelaxedBernoulli(t(.5), t(2.))", "D.LogNormal(t(0.), t(-1.))", "D.Chi2(t(-1.))", "D.MixtureSameFamily(D.Categorical(t([1., 1.])), 3)",
+           "D.MixtureSameFamily(D.Categorical(t([1., 1.])), D.Normal(t([0., 0., 0.]), t([1., 1., 1.])))",
+           "D.MixtureSameFamily(D.Categorical(t([[1., 1.]] * 4)), D.Normal(t([[0., 0.]] * 3), t([[1., 1.]] * 3)))",
+           "D.Normal(t(0.), t([1., 0.]))",
+           "D.Gumbel(t(0.), t(1.)).log_prob(t(float('nan')))", "D.HalfNormal(t([1., 2.])).log_prob(t(-1.))"]
 QUESTIONS = ("log_prob", "cdf", "mean", "variance", "stddev", "mode", "entropy")
 
 
@@ -99,13 +109,28 @@ def answer(distribution, value, question):
         return None
 
 
+def structure(made):
+    """What it is made of, and the text of a larger one."""
+    wide = repr(made.expand((3,) + tuple(made.batch_shape)))
+    if not isinstance(made, D.TransformedDistribution):
+        return {"wide": wide, "base": None}
+    return {"wide": wide, "base": repr(made.base_dist), "transforms": [type(x).__name__ for x in made.transforms]}
+
+
+def refusal(text, names):
+    try:
+        eval(text, names)
+    except ValueError as e:
+        return {"text": text, "says": str(e)}
+
+
 def main():
     names = {"D": D, "t": t}
     cases = []
     for text, value in CASES:
         made = eval(text, names)
         cases.append({"distribution": text, "value": value, "batch": list(made.batch_shape),
-                      "event": list(made.event_shape), "repr": repr(made), "rsample": made.has_rsample,
+                      "event": list(made.event_shape), "repr": repr(made), "rsample": made.has_rsample, **structure(made),
                       **{q: answer(made, eval(value, names), q) for q in QUESTIONS}})
     divergences = [{"p": p, "q": q, "kl": D.kl_divergence(eval(p, names), eval(q, names)).tolist()}
                    for p, q in DIVERGENCES]
@@ -115,7 +140,7 @@ def main():
         except NotImplementedError:
             pass
     with open(os.path.join(HERE, "distributions.json"), "w", encoding="utf-8") as file:
-        json.dump({"cases": cases, "divergences": divergences}, file, separators=(",", ":"))
+        json.dump({"cases": cases, "divergences": divergences, "refused": [refusal(x, names) for x in REFUSED]}, file, separators=(",", ":"))
         file.write("\n")
 
 
