@@ -244,19 +244,15 @@ static PyObject *Tensor_backward(PyObject *self, PyObject *const *args, Py_ssize
         Py_XDECREF(words);
         return made;
     }
-    if (a[0] && a[0] != Py_None && !tnpy_tensor(a[0])) {
-        PyObject *type = PyType_GetName(Py_TYPE(a[0]));
-        PyErr_Format(PyExc_TypeError, "gradients can be either Tensors or None, but got %U", type);
-        Py_XDECREF(type);
-        return NULL;
-    }
-    if (!a[3] || a[3] == Py_None)
+    bool plain = !a[0] || a[0] == Py_None || tnpy_tensor(a[0]);
+    if (plain && (!a[3] || a[3] == Py_None))
         return backward(self, a[0], a[1], a[2], NULL);
-    /* Inputs may be edges, which the package knows. */
+    /* Inputs may be edges and the gradient a sequence of one, which the package knows. */
     PyObject *package = PyImport_ImportModule("tenon.autograd");
     PyObject *result =
         package ? PyObject_CallMethod(package, "backward", "OOOOOO", self, a[0] ? a[0] : Py_None,
-                                      a[1] ? a[1] : Py_None, a[2] ? a[2] : Py_False, Py_None, a[3])
+                                      a[1] ? a[1] : Py_None, a[2] ? a[2] : Py_False, Py_None,
+                                      a[3] ? a[3] : Py_None)
                 : NULL;
     Py_XDECREF(package);
     return result;

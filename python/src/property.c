@@ -206,6 +206,12 @@ GETTER(version)
     return st == TN_OK ? PyLong_FromUnsignedLong(version) : tnpy_raise(st);
 }
 
+GETTER(cdata)
+{
+    TENSOR("_cdata");
+    return PyLong_FromVoidPtr(t);
+}
+
 GETTER(base)
 {
     TENSOR("_base");
@@ -417,6 +423,7 @@ PyGetSetDef tnpy_tensor_getset[] = {
     {"_grad", get_grad, set_grad, NULL, NULL},
     {"data", get_data, set_data, "The same elements without history.", NULL},
     {"_version", get_version, NULL, "How often it was written.", NULL},
+    {"_cdata", get_cdata, NULL, "A number of its own: where it lies.", NULL},
     {"_base", get_base, NULL, "What it is a view of; None: nothing.", NULL},
     {"T", get_T, NULL, "Dimensions in reverse order.", NULL},
     {"mT", get_mT, NULL, "The last two dimensions exchanged.", NULL},

@@ -77,7 +77,7 @@ _NAMES = {
     "jit": ("ScriptFunction", "ScriptModule"),
     "_lowrank": ("pca_lowrank", "svd_lowrank"),
     "serialization": ("PyTorchFileReader", "load", "save"),
-    "sparse": ("sparse_coo_tensor", "sparse_csr_tensor", "spmm"),
+    "sparse": ("dsmm", "sparse_coo_tensor", "sparse_csr_tensor", "spmm"),
     "storage": (
         "is_storage", "StorageBase", "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
         "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage",

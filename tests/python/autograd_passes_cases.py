@@ -325,6 +325,48 @@ def gradcheck_texts(torch, log):
 
 
 @scenario
+def gradcheck_in_one_direction(torch, log):
+    gradcheck, gradgradcheck = torch.autograd.gradcheck, torch.autograd.gradgradcheck
+    x, y = leaf(torch, 1, 2, 3), leaf(torch, 3, 4, 5)
+    z = torch.tensor([1 + 2j, -1 + 1j], dtype=torch.complex128, requires_grad=True)
+
+    class Conjugate(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, t):
+            ctx.save_for_backward(t)
+            return t * t
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 * ctx.saved_tensors[0]
+
+    log.tries(lambda: gradcheck(lambda t, u: (t * u, (t @ u).sin()), (x, y), fast_mode=True, check_forward_ad=True))
+    log.tries(lambda: gradcheck(lambda t: t.detach() * t, (x,), fast_mode=True, raise_exception=False))
+    log.tries(lambda: gradcheck(lambda t: t.detach(), (x,), fast_mode=True))
+    log.tries(lambda: gradcheck(lambda t: t.argmax(), (x,), fast_mode=True))
+    log.tries(lambda: gradcheck(lambda t: t * t.conj() + t.sin(), (z,), fast_mode=True))
+    log.tries(lambda: gradcheck(lambda t: t.abs(), (z,), fast_mode=True))
+    log.tries(lambda: gradcheck(lambda t: torch.view_as_complex(torch.stack([t, t * 2], -1)), (x,), fast_mode=True))
+    log.tries(lambda: gradcheck(Conjugate.apply, (x,), fast_mode=True))
+    log.tries(lambda: gradcheck(Conjugate.apply, (z,), fast_mode=True, raise_exception=False))
+    log.tries(lambda: gradgradcheck(lambda t: t ** 3, (z,), fast_mode=True))
+    log.tries(lambda: gradgradcheck(lambda t: (t.detach() * t) * t, (x,), fast_mode=True, raise_exception=False))
+    log.add(x.detach(), z.detach())
+
+
+@scenario
+def gradients_in_a_sequence(torch, log):
+    for give in (lambda g: [g], lambda g: (g,), lambda g: [None], lambda g: [], lambda g: [2.0], lambda g: iter([g])):
+        for run in (lambda x, g: (x * x).backward(g), lambda x, g: torch.autograd.backward(x * x, g),
+                    lambda x, g: torch.autograd.grad(x * x, x, g)):
+            x = leaf(torch, 3.0).sum().detach().requires_grad_()
+            log.tries(lambda: run(x, give(torch.tensor(2.0, dtype=x.dtype))))
+            log.add(x.grad)
+    log.tries(lambda: (x * x).backward(2.0))
+    log.add(x._cdata == x._cdata, x._cdata == x.detach()._cdata)
+
+
+@scenario
 def gradients_of_shared_memory(torch, log):
     x, y = leaf(torch, 1, 2), leaf(torch, 3, 4)
     (x + y).sum().backward()

@@ -59,7 +59,9 @@ class Backward(unittest.TestCase):
             y.backward()
         with self.assertRaisesRegex(RuntimeError, r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[3\]\)"):
             y.backward(tenon.ones(3))
-        with self.assertRaisesRegex(TypeError, "gradients can be either Tensors or None, but got"):
+        with self.assertRaisesRegex(TypeError, "gradients can be either Tensors or None, but got int"):
+            y.backward([3])
+        with self.assertRaisesRegex(TypeError, "'int' object is not iterable"):
             y.backward(3)
         y.backward(tenon.tensor([1.0, 10.0]))
         self.assertEqual(x.grad.tolist(), [3.0, 30.0])

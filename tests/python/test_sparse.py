@@ -89,7 +89,7 @@ class Making(Case):
 class Arithmetic(Case):
     def test_products(self):
         s = sample()
-        for made in (tenon.mm(s, D), s @ D, tenon.spmm(s, D), tenon.sparse.mm(s, D), tenon.matmul(s, D)):
+        for made in (tenon.mm(s, D), s @ D, tenon.spmm(s, D), tenon.dsmm(s, D), tenon.sparse.mm(s, D), tenon.matmul(s, D)):
             self.same(made, DENSE @ D)
         self.same(s @ tenon.ones(3), DENSE.sum(1))
         self.same(tenon.ones(4, 2) @ s, tenon.ones(4, 2) @ DENSE)

@@ -47,7 +47,9 @@ def _at_edges(tensors):
     return tuple(_C._tensor_at_edge(t.node, t.output_nr) if type(t) is graph.GradientEdge else t for t in tensors)
 
 
-def _check_gradients(grads):
+def _check_gradients(given, grads, tensors):
+    if given is not None and not grads and tensors:
+        raise RuntimeError("got %d tensors and 0 gradients" % len(tensors))
     for grad in grads:
         if grad is not None and not isinstance(grad, tenon.Tensor):
             raise TypeError("gradients can be either Tensors or None, but got " + type(grad).__name__)
@@ -69,7 +71,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                                "`backward()`. Please only use `grad_tensors`.")
         grad_tensors = grad_variables
     tensors, grads = _tuple_of(tensors), _tuple_of(grad_tensors)
-    _check_gradients(grads)
+    _check_gradients(grad_tensors, grads, tensors)
     if inputs is not None:
         inputs = _tuple_of(inputs)
         if not inputs:
@@ -93,7 +95,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs,
             allow_unused=materialize_grads if allow_unused is None else allow_unused,
             is_grads_batched=is_grads_batched, materialize_grads=materialize_grads))
-    _check_gradients(grads)
+    _check_gradients(grad_outputs, grads, outputs)
     _check_inputs(inputs)
     outputs, inputs = _at_edges(outputs), _at_edges(inputs)
     if not only_inputs:

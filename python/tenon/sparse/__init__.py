@@ -141,6 +141,9 @@ def spmm(input, mat2):
     return tenon.mm(input, mat2)
 
 
+dsmm = spmm  # its name before PyTorch 1.0, which libraries still call
+
+
 def mm(mat1, mat2, reduce=None):
     """The product of a sparse matrix and a dense or sparse one; sparse when both are."""
     if reduce not in (None, "sum"):
