@@ -129,6 +129,17 @@ static tn_status plain_of(tn_tensor *t, tn_tensor **out)
     return st;
 }
 
+/* The lists of a fake tensor of one element, whose value may be known. */
+static PyObject *list_of_known(tn_tensor *t)
+{
+    tn_scalar value;
+    tn_status st = tn_item(t, &value);
+    PyObject *made = st == TN_OK ? tnpy_scalar(value) : tnpy_raise(st);
+    for (int64_t d = 0; d < tn_tensor_ndim(t) && made; d++)
+        made = Py_BuildValue("[N]", made);
+    return made;
+}
+
 static PyObject *tolist(PyObject *self, PyObject *args)
 {
     (void)args;
@@ -146,7 +157,7 @@ static PyObject *tolist(PyObject *self, PyObject *args)
     }
     if (TNPY_UNLIKELY(!tn_tensor_const_data(plain)) && tn_tensor_numel(plain)) {
         tn_tensor_unref(plain);
-        return tnpy_raise(tnpy_needs_values());
+        return tn_tensor_numel(t) == 1 ? list_of_known(t) : tnpy_raise(tnpy_needs_values());
     }
     PyObject *list = list_of(plain, 0, tn_tensor_const_data(plain));
     tn_tensor_unref(plain);

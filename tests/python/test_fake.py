@@ -58,6 +58,8 @@ class Fake(unittest.TestCase):
             self.assertEqual(repr(tenon.tensor([1, 2])), "FakeTensor(..., size=(2,), dtype=tenon.int64)")
             self.assertEqual(repr(tenon.tensor([1., 2.], dtype=tenon.float16)),
                              "FakeTensor(..., size=(2,), dtype=tenon.float16)")
+            self.assertEqual([tenon.tensor(3).tolist(), tenon.tensor([3]).tolist(), (tenon.tensor([[2.5]]) * 2).tolist()], [3, [3], [[5.0]]])
+            self.assertRaises(DataDependentOutputException, tenon.ones(()).tolist)
         self.assertEqual(t.constant.item(), 3.)
 
     def test_real_tensors_are_refused_or_converted(self):
