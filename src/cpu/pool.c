@@ -1,72 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/pool.c: pooling over two and three dimensions, and its gradients. Planes are shared out to
  * threads; each is computed as a contiguous one of float32, float64 or int64, whatever the tensors
- * are. */
+ * are. Where channels are last, pool_rows.c computes float32. */
 #include <math.h>
 #include <string.h>
 #include "base/pool.h"
+#include "cpu/pool_window.h"
 #include "cpu/ready.h"
 #include "gen/cpu.h"
-#include "shape/pool.h"
 
 #define GRAIN 16384
 
-typedef struct pool_job {
-    tni_pool p;
-    bool adaptive, include_pad;
-    int64_t divisor; /* 0: by the window */
-    const void *x;
-    void *out;
-    int64_t *indices;       /* written by max */
-    const int64_t *sources; /* read by its backward */
-    tn_dtype dtype;
-} pool_job;
-
-/* One window along one dimension: elements [begin, end) of the input, and its length with padding.
- */
-typedef struct window {
-    int64_t begin, end, length;
-} window;
-
-static window average_window(const pool_job *j, int i, int64_t o)
-{
-    const tni_pool *p = &j->p;
-    window w;
-    if (j->adaptive) {
-        w.begin = o * p->in[i] / p->out[i];
-        w.end = ((o + 1) * p->in[i] + p->out[i] - 1) / p->out[i];
-        w.length = w.end - w.begin;
-        return w;
-    }
-    w.begin = o * p->stride[i] - p->padding[i];
-    w.end = w.begin + p->kernel[i];
-    if (w.end > p->in[i] + p->padding[i])
-        w.end = p->in[i] + p->padding[i];
-    w.length = w.end - w.begin;
-    w.begin = w.begin < 0 ? 0 : w.begin;
-    w.end = w.end > p->in[i] ? p->in[i] : w.end;
-    return w;
-}
-
-static window max_window(const pool_job *j, int i, int64_t o)
-{
-    const tni_pool *p = &j->p;
-    if (j->adaptive)
-        return average_window(j, i, o);
-    window w;
-    w.begin = o * p->stride[i] - p->padding[i];
-    w.end = w.begin + (p->kernel[i] - 1) * p->dilation[i] + 1;
-    w.end = w.end > p->in[i] ? p->in[i] : w.end;
-    w.length = 0;
-    if (w.begin < 0)
-        w.begin += (-w.begin + p->dilation[i] - 1) / p->dilation[i] * p->dilation[i];
-    return w;
-}
-
 /* The windows of all three dimensions at place @p o of a plane of the result; those of depth and
  * height change with the line alone. */
-static void windows_at(const pool_job *j, int64_t o, window (*of)(const pool_job *, int, int64_t),
-                       window *w)
+static void windows_at(const tni_pool_job *j, int64_t o,
+                       tni_window (*of)(const tni_pool_job *, int, int64_t), tni_window *w)
 {
     int64_t line = o / j->p.out[2];
     if (o % j->p.out[2] == 0) {
@@ -76,51 +24,31 @@ static void windows_at(const pool_job *j, int64_t o, window (*of)(const pool_job
     w[2] = of(j, 2, o % j->p.out[2]);
 }
 
-static int64_t divisor_of(const pool_job *j, const window *w)
-{
-    if (j->divisor)
-        return j->divisor;
-    int64_t n = 1;
-    for (int i = 0; i < 3; i++)
-        n *= j->include_pad ? w[i].length : w[i].end - w[i].begin;
-    return n;
-}
-
-static bool some(const window *w)
-{
-    return w[0].begin < w[0].end && w[1].begin < w[1].end && w[2].begin < w[2].end;
-}
-
-static int64_t ins(const pool_job *j)
+static int64_t ins(const tni_pool_job *j)
 {
     return j->p.in[0] * j->p.in[1] * j->p.in[2];
 }
 
-static int64_t outs(const pool_job *j)
+static int64_t outs(const tni_pool_job *j)
 {
     return j->p.out[0] * j->p.out[1] * j->p.out[2];
 }
 
-/* Where the lines of a window lie: for each of its rows, of each of its slices. */
-#define EACH_LINE(w, d0, d1)                                  \
-    for (int64_t s = (w)[0].begin; s < (w)[0].end; s += (d0)) \
-        for (int64_t r = (w)[1].begin; r < (w)[1].end; r += (d1))
-
 /* A NaN wins, the last one; of equal numbers the first. */
 #define DEFINE(T, name, lowest)                                                           \
-    static void max_##name(const pool_job *j, int64_t plane)                              \
+    static void max_##name(const tni_pool_job *j, int64_t plane)                          \
     {                                                                                     \
         const tni_pool *p = &j->p;                                                        \
         const T *x = (const T *)j->x + plane * ins(j);                                    \
         T *out = (T *)j->out + plane * outs(j);                                           \
         int64_t *places = j->indices + plane * outs(j);                                   \
         const int64_t *d = p->dilation;                                                   \
-        window w[3] = {{0}};                                                              \
+        tni_window w[3] = {{0}};                                                          \
         for (int64_t o = 0; o < outs(j); o++) {                                           \
-            windows_at(j, o, max_window, w);                                              \
+            windows_at(j, o, tni_max_window, w);                                          \
             T best = lowest;                                                              \
             int64_t place = (w[0].begin * p->in[1] + w[1].begin) * p->in[2] + w[2].begin; \
-            EACH_LINE(w, d[0], d[1])                                                      \
+            TNI_EACH_LINE(w, d[0], d[1])                                                  \
             {                                                                             \
                 int64_t line = (s * p->in[1] + r) * p->in[2];                             \
                 for (int64_t c = w[2].begin; c < w[2].end; c += d[2]) {                   \
@@ -135,36 +63,36 @@ static int64_t outs(const pool_job *j)
             *places++ = place;                                                            \
         }                                                                                 \
     }                                                                                     \
-    static void average_##name(const pool_job *j, int64_t plane)                          \
+    static void average_##name(const tni_pool_job *j, int64_t plane)                      \
     {                                                                                     \
         const tni_pool *p = &j->p;                                                        \
         const T *x = (const T *)j->x + plane * ins(j);                                    \
         T *out = (T *)j->out + plane * outs(j);                                           \
-        window w[3] = {{0}};                                                              \
+        tni_window w[3] = {{0}};                                                          \
         for (int64_t o = 0; o < outs(j); o++) {                                           \
-            windows_at(j, o, average_window, w);                                          \
+            windows_at(j, o, tni_average_window, w);                                      \
             T sum = 0;                                                                    \
-            EACH_LINE(w, 1, 1)                                                            \
+            TNI_EACH_LINE(w, 1, 1)                                                        \
             {                                                                             \
                 const T *line = x + (s * p->in[1] + r) * p->in[2];                        \
                 for (int64_t c = w[2].begin; c < w[2].end; c++)                           \
                     sum = ADD_##name(sum, line[c]);                                       \
             }                                                                             \
-            *out++ = some(w) ? DIV_##name(sum, divisor_of(j, w)) : 0;                     \
+            *out++ = tni_window_some(w) ? DIV_##name(sum, tni_window_divisor(j, w)) : 0;  \
         }                                                                                 \
     }                                                                                     \
-    static void average_backward_##name(const pool_job *j, int64_t plane)                 \
+    static void average_backward_##name(const tni_pool_job *j, int64_t plane)             \
     {                                                                                     \
         const tni_pool *p = &j->p;                                                        \
         const T *grad = (const T *)j->x + plane * outs(j);                                \
         T *out = (T *)j->out + plane * ins(j);                                            \
-        window w[3] = {{0}};                                                              \
+        tni_window w[3] = {{0}};                                                          \
         for (int64_t o = 0; o < outs(j); o++) {                                           \
-            windows_at(j, o, average_window, w);                                          \
-            if (!some(w))                                                                 \
+            windows_at(j, o, tni_average_window, w);                                      \
+            if (!tni_window_some(w))                                                      \
                 continue;                                                                 \
-            T g = DIV_##name(grad[o], divisor_of(j, w));                                  \
-            EACH_LINE(w, 1, 1)                                                            \
+            T g = DIV_##name(grad[o], tni_window_divisor(j, w));                          \
+            TNI_EACH_LINE(w, 1, 1)                                                        \
             {                                                                             \
                 T *line = out + (s * p->in[1] + r) * p->in[2];                            \
                 for (int64_t c = w[2].begin; c < w[2].end; c++)                           \
@@ -172,7 +100,7 @@ static int64_t outs(const pool_job *j)
             }                                                                             \
         }                                                                                 \
     }                                                                                     \
-    static void max_backward_##name(const pool_job *j, int64_t plane)                     \
+    static void max_backward_##name(const tni_pool_job *j, int64_t plane)                 \
     {                                                                                     \
         int64_t n = outs(j);                                                              \
         const T *grad = (const T *)j->x + plane * n;                                      \
@@ -193,10 +121,10 @@ DEFINE(float, f32, -INFINITY)
 DEFINE(double, f64, (double)-INFINITY)
 DEFINE(int64_t, i64, INT64_MIN)
 
-typedef void (*plane_fn)(const pool_job *j, int64_t plane);
+typedef void (*plane_fn)(const tni_pool_job *j, int64_t plane);
 
 typedef struct plane_job {
-    pool_job job;
+    tni_pool_job job;
     plane_fn f32, f64, i64;
     int64_t cost; /* of a plane */
 } plane_job;
@@ -259,6 +187,10 @@ static tn_status max_forward(plane_job *a, tn_tensor *self, tn_tensor *out, tn_t
     a->f64 = max_f64;
     a->i64 = max_i64;
     a->cost = ins(&a->job);
+    if (tni_pool_has_rows(self, out, places))
+        return tni_pool_max_rows(&a->job, self, out, places);
+    if (!a->job.adaptive && ins(&a->job) <= INT32_MAX)
+        a->f32 = tni_pool_max_plane;
     return run(a, self, out, places, false);
 }
 
@@ -286,6 +218,8 @@ static tn_status average_forward(plane_job *a, tn_tensor *self, tn_tensor *out)
     a->f64 = average_f64;
     a->i64 = average_i64;
     a->cost = ins(&a->job);
+    if (tni_pool_has_rows(self, out, NULL))
+        return tni_pool_average_rows(&a->job, self, out);
     return run(a, self, out, NULL, false);
 }
 
