@@ -313,12 +313,38 @@ static tn_status keep_only(void *ctx, tn_node *node, tn_tensor *const *grads, in
     return TN_OK;
 }
 
+/* Where the node was made, if anomaly mode noted it, as traceback.format_stack gives it. */
+static int note_traceback(const tn_node *node, PyObject *dict)
+{
+    const char *at = tn_node_made_at(node), *start = "  File ";
+    const char *entry = strstr(at, start);
+    if (!entry)
+        return 0;
+    PyObject *list = PyList_New(0);
+    int rc = list ? 0 : -1;
+    while (entry && rc == 0) {
+        const char *next = strstr(entry + 1, start);
+        const char *calls = next ? NULL : strstr(entry, "\n  in "); /* ours, behind the last */
+        size_t length = next    ? (size_t)(next - entry)
+                        : calls ? (size_t)(calls + 1 - entry)
+                                : strlen(entry);
+        PyObject *text = PyUnicode_DecodeUTF8(entry, (Py_ssize_t)length, "replace");
+        rc = text ? PyList_Append(list, text) : -1;
+        Py_XDECREF(text);
+        entry = next;
+    }
+    if (rc == 0)
+        rc = PyDict_SetItemString(dict, "traceback_", list);
+    Py_XDECREF(list);
+    return rc;
+}
+
 static PyObject *new_metadata(tn_node *node, PyObject *key)
 {
     PyObject *note = PyType_GenericAlloc(Note, 0), *dict = note ? PyDict_New() : NULL;
     tnpy_held *held = dict ? tnpy_hold(note) : NULL;
     Py_XDECREF(note);
-    if (!held || PyDict_SetItem(metadata_of, key, dict) < 0) {
+    if (!held || note_traceback(node, dict) < 0 || PyDict_SetItem(metadata_of, key, dict) < 0) {
         tnpy_drop(held);
         Py_XDECREF(dict);
         return NULL;

@@ -595,6 +595,18 @@ class Anomaly(unittest.TestCase):
         self.assertIn("Error detected in FailsBackward. Traceback of forward call", str(caught[0].message))
         self.assertIn("that call", str(caught[0].message))
 
+    def test_a_node_knows_where_it_was_made(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with tenon.autograd.set_detect_anomaly(True):
+                y = leaf(1.0) * 2  # made here
+        lines = y.grad_fn.metadata["traceback_"]
+        self.assertIsInstance(lines, list)
+        self.assertTrue(all(line.startswith("  File ") and line.endswith("\n") for line in lines), lines)
+        self.assertIn("made here", lines[-1])
+        self.assertNotIn("  in aten", lines[-1])
+        self.assertEqual((leaf(1.0) * 2).grad_fn.metadata, {})
+
     def test_nan_may_pass_when_that_is_wanted(self):
         x = leaf(-1.0)
         with tenon.autograd.set_detect_anomaly(True, check_nan=False):
