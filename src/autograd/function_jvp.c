@@ -44,8 +44,65 @@ static bool is_listed(const tn_tensor *t, const tni_marks *marks)
     return false;
 }
 
-static tn_status give_tangents(const tn_function_ctx *ctx, tn_tensor *const *outputs, int n,
-                               tn_tensor *const *tangents)
+/* What the function was given. */
+typedef struct given {
+    tn_tensor *const *inputs;
+    tn_tensor *const *tangents;
+    const uint32_t *versions; /* of the tangents, before the function's jvp ran */
+    int n;
+} given;
+
+static const tn_tensor *root_of(const tn_tensor *t)
+{
+    return t->view_base ? t->view_base : t;
+}
+
+static uint32_t version_of(const tn_tensor *t)
+{
+    return t->versions ? atomic_load_explicit(t->versions, memory_order_relaxed) : 0;
+}
+
+/* A function that writes an input writes its tangent. */
+static tn_status check_written(const given *g, const tn_tensor *result, const tn_tensor *tangent)
+{
+    for (int i = 0; i < g->n; i++) {
+        if (g->inputs[i] != result || !tni_has_tangent(g->inputs[i]))
+            continue;
+        TN_CHECK(tangent && root_of(tangent) == root_of(g->tangents[i]) &&
+                     version_of(tangent) != g->versions[i],
+                 TN_INVALID,
+                 "An inplace custom Function is not modifying the forward mode gradients inplace. "
+                 "If the forward is modifying an input inplace, then the jvp function must modify "
+                 "the corresponding gradient inplace.");
+        TN_CHECK(tangent == g->tangents[i], TN_INVALID,
+                 "An inplace custom Function is not returning the forward mode gradients as-is. If "
+                 "the forward is modifying an input inplace, then the jvp function must modify the "
+                 "gradient inplace and return it as-is.");
+    }
+    return TN_OK;
+}
+
+/* One that gives a view of an input, or the input, gives a view of its tangent: who writes the one
+ * writes the other. */
+static tn_status check_viewed(const given *g, const tn_tensor *result, const tn_tensor *tangent)
+{
+    for (int i = 0; i < g->n; i++) {
+        const tn_tensor *input = g->inputs[i];
+        if (!input || !tni_has_tangent(g->inputs[i]) || root_of(input) != root_of(result))
+            continue;
+        TN_CHECK(tangent && tangent->view_base, TN_INVALID,
+                 "A custom Function's forward is returning a view (or an input as-is) but the jvp "
+                 "is not returning a view.");
+        TN_CHECK(root_of(tangent) == root_of(g->tangents[i]), TN_INVALID,
+                 "A custom Function is returning a view but the jvp is not returning a view of the "
+                 "given grad input.");
+        return TN_OK;
+    }
+    return TN_OK;
+}
+
+static tn_status give_tangents(const tn_function_ctx *ctx, const given *g,
+                               tn_tensor *const *outputs, int n, tn_tensor *const *tangents)
 {
     for (int i = 0; i < n; i++) {
         tn_tensor *result = outputs[i];
@@ -54,9 +111,13 @@ static tn_status give_tangents(const tn_function_ctx *ctx, tn_tensor *const *out
             continue;
         if (tangents[i])
             TN_TRY(check_tangent(ctx, i, result, tangents[i]));
-        if (is_listed(result, &ctx->dirty))
+        if (is_listed(result, &ctx->dirty)) {
+            TN_TRY(check_written(g, result, tangents[i]));
             TN_TRY(tni_tangent_written(result, tangents[i]));
-        else if (tangents[i])
+            continue;
+        }
+        TN_TRY(check_viewed(g, result, tangents[i]));
+        if (tangents[i])
             TN_TRY(tni_tangent_set(result, tangents[i]));
     }
     return TN_OK;
@@ -81,15 +142,20 @@ tn_status tni_function_push(tn_function_ctx *ctx, tn_function_jvp jvp, tn_tensor
                             int n_inputs, tn_tensor *const *outputs, int n_outputs)
 {
     int n = n_inputs + n_outputs;
-    tn_tensor **tangents = tni_calloc((size_t)(n ? n : 1) * sizeof *tangents);
+    size_t room = (size_t)(n ? n : 1) * sizeof(tn_tensor *);
+    tn_tensor **tangents = tni_calloc(room + (size_t)n_inputs * sizeof(uint32_t));
     TN_CHECK(tangents, TN_NOMEM, "cannot allocate the tangents of %s", ctx->fn->name);
     tn_tensor **made = tangents + n_inputs;
+    uint32_t *versions = (uint32_t *)(void *)((char *)tangents + room);
     bool on = tn_set_forward_grad_enabled(false);
     tn_status status = find_tangents(ctx, inputs, n_inputs, tangents);
+    for (int i = 0; i < n_inputs && status == TN_OK; i++)
+        versions[i] = tangents[i] ? version_of(tangents[i]) : 0;
     if (status == TN_OK)
         status = call_jvp(ctx, jvp, tangents, n_inputs, made, n_outputs);
     if (status == TN_OK)
-        status = give_tangents(ctx, outputs, n_outputs, made);
+        status = give_tangents(ctx, &(given){inputs, tangents, versions, n_inputs}, outputs,
+                               n_outputs, made);
     tn_set_forward_grad_enabled(on);
     for (int i = 0; i < n; i++)
         tn_tensor_unref(tangents[i]);

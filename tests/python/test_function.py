@@ -455,6 +455,37 @@ class Backward(unittest.TestCase):
 
 
 class ForwardMode(unittest.TestCase):
+    def test_jvp_writes_and_views_what_forward_writes_and_views(self):
+        def tangent(forward, jvp, prepare=lambda x: x):
+            class Made(tenon.autograd.Function):
+                pass
+            Made.forward, Made.jvp = staticmethod(forward), staticmethod(jvp)
+            Made.backward = staticmethod(lambda ctx, grad: grad)
+            with forward_ad.dual_level():
+                dual = prepare(forward_ad.make_dual(tenon.ones(2, 2), tenon.full((2, 2), 3.0)))
+                return forward_ad.unpack_dual(Made.apply(dual)).tangent
+
+        def write(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        flat = lambda ctx, x: x.view(-1)
+        self.assertEqual(tangent(write, lambda ctx, t: t.mul_(2)).tolist(), [[6, 6], [6, 6]])
+        self.assertEqual(tangent(flat, lambda ctx, t: t.view(-1)).tolist(), [3] * 4)
+        self.assertEqual(tangent(lambda ctx, x: x, lambda ctx, t: t.view_as(t)).tolist(), [[3, 3], [3, 3]])
+        self.assertEqual(tangent(lambda ctx, x: x[0], lambda ctx, t: t[0], lambda x: x.t()).tolist(), [3] * 2)
+        not_written = "is not modifying the forward mode gradients inplace. If the forward is modifying an input inplace"
+        no_view = r"forward is returning a view \(or an input as-is\) but the jvp is not returning a view"
+        other = "A custom Function is returning a view but the jvp is not returning a view of the given grad input"
+        for text, forward, jvp in (
+                (not_written, write, lambda ctx, t: t * 2), (not_written, write, lambda ctx, t: t),
+                (not_written, write, lambda ctx, t: t.mul_(2) * 1), (not_written, write, lambda ctx, t: None),
+                ("is not returning the forward mode gradients as-is", write, lambda ctx, t: t.mul_(2).view_as(t)),
+                (no_view, flat, lambda ctx, t: t.reshape(-1).clone()), (no_view, lambda ctx, x: x, lambda ctx, t: t),
+                (other, flat, lambda ctx, t: tenon.ones(4).view(4))):
+            with self.assertRaisesRegex(RuntimeError, text):
+                tangent(forward, jvp)
+
     def test_jvp(self):
         with forward_ad.dual_level():
             d = forward_ad.make_dual(tenon.tensor([3.0]), tenon.tensor([10.0]))
