@@ -319,6 +319,26 @@ TN_API void tn_set_anomaly_tracer(tn_anomaly_tracer_fn fn, void *ctx);
 /** What was noted when @p node was made, "" when nothing. Lives as long as the node. */
 TN_API TN_BORROWED const char *tn_node_made_at(const tn_node *node);
 
+/* ---- functions that are differentiated as a whole ---- */
+
+/** What tn_transform_begin changed. */
+typedef struct tn_transform_guard {
+    uint32_t number; /**< of this transform, more than that of those before */
+    uint32_t outer, outer_differentiating;
+} tn_transform_guard;
+/**
+ * From here on, until tn_transform_end on the same thread, it runs a function that is transformed
+ * as a whole. If it is one that @p differentiates, in-place operators on tensors that were there
+ * before fail with TN_INVALID. Transforms nest.
+ */
+TN_API TN_NODISCARD tn_transform_guard tn_transform_begin(bool differentiates);
+TN_API void tn_transform_end(tn_transform_guard guard);
+/** Let the memory of @p t, which the function was given, count as made in that transform. Returns
+ * in which it was, to be put back afterwards. Any thread; NULL: nothing. */
+TN_API uint32_t tn_tensor_set_made_in(tn_tensor *t, uint32_t transform);
+/** Whether @p t was there before the transform that this thread is in. NULL: false. */
+TN_API bool tn_tensor_is_captured(const tn_tensor *t);
+
 #ifdef __cplusplus
 }
 #endif

@@ -502,7 +502,52 @@ static PyObject *passes_are_whole(PyObject *module, PyObject *unused)
     return PyBool_FromLong(tn_passes_are_whole());
 }
 
+/* ---- functions that are differentiated as a whole ---- */
+
+static PyObject *transform_begin(PyObject *module, PyObject *differentiates)
+{
+    (void)module;
+    tn_transform_guard guard = tn_transform_begin(differentiates == Py_True);
+    PyObject *made = Py_BuildValue("(III)", (unsigned)guard.number, (unsigned)guard.outer,
+                                   (unsigned)guard.outer_differentiating);
+    if (!made)
+        tn_transform_end(guard);
+    return made;
+}
+
+static PyObject *transform_end(PyObject *module, PyObject *args)
+{
+    (void)module;
+    unsigned number, outer, outer_differentiating;
+    if (!PyArg_ParseTuple(args, "III", &number, &outer, &outer_differentiating))
+        return NULL;
+    tn_transform_end((tn_transform_guard){number, outer, outer_differentiating});
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *set_made_in(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *o;
+    unsigned number;
+    if (!PyArg_ParseTuple(args, "OI", &o, &number))
+        return NULL;
+    if (!tnpy_is_tensor(o))
+        return PyErr_Format(PyExc_TypeError, "_set_made_in(): expected a Tensor");
+    return PyLong_FromUnsignedLong(tn_tensor_set_made_in(tnpy_tensor(o), number));
+}
+
+static PyObject *is_captured(PyObject *module, PyObject *o)
+{
+    (void)module;
+    return PyBool_FromLong(tnpy_is_tensor(o) && tn_tensor_is_captured(tnpy_tensor(o)));
+}
+
 static PyMethodDef functions[] = {
+    {"_transform_begin", transform_begin, METH_O, NULL},
+    {"_transform_end", transform_end, METH_VARARGS, NULL},
+    {"_set_made_in", set_made_in, METH_VARARGS, NULL},
+    {"_is_captured", is_captured, METH_O, NULL},
     {"_run_backward", run_backward_py, METH_VARARGS, NULL},
     {"_current_graph_task_id", graph_task_id, METH_NOARGS,
      "_current_graph_task_id()\n--\n\nA number for the backward pass that runs here; -1: none."},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/engine.c: the loop of a backward pass, and one node's turn. */
 #include "autograd/engine.h"
+#include "autograd/inplace.h"
 #include "tenon/autograd.h"
 #include "autograd/anomaly.h"
 #include "autograd/extra.h"
@@ -294,6 +295,8 @@ static tn_status execute(const tni_execute *what, uint32_t depth)
     pass.create_graph = what->create_graph;
     TN_TRY(tn_scope_enter(&pass.scope));
     uint8_t no_grad = tni_tls.no_grad;
+    uint32_t differentiating = tni_differentiating; /* see Note [Captured tensors] */
+    tni_differentiating = 0;
     current = &pass;
     tn_status status = run(&pass, what, no_grad);
     if (TNI_UNLIKELY(status != TN_OK)) {
@@ -307,6 +310,7 @@ static tn_status execute(const tni_execute *what, uint32_t depth)
     tni_tell_end(&pass);
     current = pass.outer;
     tni_tls.no_grad = no_grad;
+    tni_differentiating = differentiating;
     return status;
 }
 

@@ -4,10 +4,22 @@
 #define TNI_AUTOGRAD_INPLACE_H
 
 #include "autograd/meta.h"
+#include "core/state.h"
 
 /* May @p t be written by a call that is recorded? Called before the kernel.
  * @retval TN_INVALID  a leaf, a view of a leaf, or a view that forbids it: the reference's texts */
 TN_NODISCARD tn_status tni_check_inplace(tn_tensor *t);
+/* What was made before this transform, the innermost of this thread that differentiates, must not
+ * be written. 0: none, or in a backward pass. See Note [Captured tensors]. */
+TNI_HIDDEN extern
+    __attribute__((tls_model("initial-exec"))) _Thread_local uint32_t tni_differentiating;
+/* Called before the kernel of an in-place operator.
+ * @retval TN_INVALID  @p t was made before the transform that the thread is in */
+TNI_COLD TN_NODISCARD tn_status tni_refuse_captured(const tn_call *call, const tn_tensor *t);
+static inline tn_status tni_check_captured(const tn_call *call, const tn_tensor *t)
+{
+    return TNI_LIKELY(!tni_tls.transform) ? TN_OK : tni_refuse_captured(call, t);
+}
 /* @p t was written by the call that @p node records (one input, described already): its history is
  * now @p node; of a view, the base's history is a CopySlices node and the view's is rebuilt.
  * Called after the version was counted up. */

@@ -37,6 +37,8 @@ typedef struct tni_state {
     struct tni_object *fake_mode; /* the fake mode that is on, else NULL; strong; see core/fake.h */
     uint32_t touched; /* least depth at which tn_tensor_data gave out what a recorded call made, 0:
                          none; see autograd/fallback.c */
+    uint32_t transform; /* the innermost transform of a function that this thread is in, 0: none;
+                           see Note [Captured tensors] */
 } tni_state;
 
 TNI_HIDDEN extern __attribute__((tls_model("initial-exec"))) _Thread_local tni_state tni_tls;

@@ -5,6 +5,7 @@
 #define TNI_CORE_STORAGE_H
 
 #include "base/tally.h"
+#include "core/state.h"
 #include "core/tensor.h"
 
 extern const tni_type tni_storage_type;
@@ -22,6 +23,7 @@ static inline void tni_storage_fill(tni_storage *s, tn_device device, void *data
     s->block_nbytes = (uint16_t)block_nbytes;
     atomic_store_explicit(&s->version, 0, memory_order_relaxed);
     s->side = TNI_SIDE_NONE;
+    s->made_in = tni_tls.transform;
 }
 
 /* Header and bytes in one block: nothing but the block to give back. */

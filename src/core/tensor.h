@@ -33,7 +33,8 @@ typedef struct tn_storage {
     _Atomic uint32_t version; /* see Note [Version counters] */
     uint8_t side;             /* TNI_SIDE_…: what lies behind this header */
     uint8_t reserved[3];
-    uint64_t reserved2;
+    uint32_t made_in; /* the transform that the thread was in, see Note [Captured tensors] */
+    uint32_t reserved2;
 } tni_storage;
 
 enum {

@@ -517,3 +517,45 @@ TEST(writing_views_leaks_nothing_whichever_allocation_fails)
     tn_tensor_unref(w);
     tn_tensor_unref(seed);
 }
+
+/* ---- functions that are differentiated as a whole ---- */
+
+TEST(inside_a_transform_what_was_there_before_is_not_written)
+{
+    const int64_t sizes[] = {3};
+    tn_tensor *before = numbers(1, sizes, 1, 1), *given = numbers(1, sizes, 1, 1), *view = NULL;
+    tn_transform_guard outer = tn_transform_begin(true);
+    uint32_t was = tn_tensor_set_made_in(given, outer.number);
+    EXPECT(was < outer.number);
+    tn_tensor *made = numbers(1, sizes, 1, 1);
+    const char text[] =
+        "attempted to call in-place operation (aten::add_.Tensor) that would mutate a "
+        "captured Tensor";
+    EXPECT(tn_tensor_is_captured(before) && !tn_tensor_is_captured(made));
+    EXPECT_FAIL(TN_INVALID, text, tn_add_(before, made, tn_int(1)));
+    ASSERT_OK(tn_select(before, 0, 0, &view));
+    EXPECT_FAIL(TN_INVALID, "captured Tensor", tn_add_(view, view, tn_int(1)));
+    EXPECT_OK(tn_add_(made, before, tn_int(1)));
+    EXPECT_OK(tn_add_(given, before, tn_int(1)));
+    tn_transform_guard mapped = tn_transform_begin(false); /* refuses no more than the outer one */
+    EXPECT(tn_tensor_is_captured(made));
+    EXPECT_OK(tn_add_(made, before, tn_int(1)));
+    EXPECT_FAIL(TN_INVALID, text, tn_add_(before, made, tn_int(1)));
+    tn_transform_guard inner = tn_transform_begin(true);
+    EXPECT_FAIL(TN_INVALID, text, tn_add_(made, before, tn_int(1)));
+    tn_tensor *innermost = numbers(1, sizes, 1, 1);
+    tn_transform_end(inner);
+    tn_transform_end(mapped);
+    EXPECT_OK(tn_add_(innermost, before, tn_int(1)));
+    tn_transform_end(outer);
+    tn_tensor_set_made_in(given, was);
+    EXPECT(!tn_tensor_is_captured(before) && tn_transform_begin(true).outer == 0);
+    tn_transform_end((tn_transform_guard){0});
+    EXPECT_EQ_INT(version(before), 0);
+    EXPECT_OK(tn_add_(before, made, tn_int(1)));
+    tn_tensor_unref(innermost);
+    tn_tensor_unref(made);
+    tn_tensor_unref(view);
+    tn_tensor_unref(given);
+    tn_tensor_unref(before);
+}

@@ -115,6 +115,119 @@ class Gradients(unittest.TestCase):
         self.assertEqual(net(tenon.rand(4, 3)).shape, (4, 3))
 
 
+class Captured(unittest.TestCase):
+    """A function that is transformed as a whole writes what it is given and what it makes, nothing else."""
+    X = tenon.tensor([1.0, 2.0, 3.0])
+
+    def transforms(self, x):
+        return {
+            "grad": lambda f: grad(f)(x),
+            "grad_and_value": lambda f: grad_and_value(f)(x),
+            "vjp": lambda f: vjp(f, x),
+            "jvp": lambda f: jvp(f, (x,), (x,)),
+            "jacrev": lambda f: jacrev(f)(x),
+            "jacfwd": lambda f: jacfwd(f)(x),
+            "hessian": lambda f: hessian(f)(x),
+            "linearize": lambda f: linearize(f, x),
+            "inner": lambda f: grad(lambda y: grad(f)(y).sum())(x),
+            "in vmap": lambda f: vmap(grad(f))(tenon.stack([x, x])),
+        }
+
+    def test_writes_of_captured_tensors_are_refused(self):
+        def in_no_grad(b, x):
+            with tenon.no_grad():
+                b.add_(1)
+
+        writes = [("add_.Tensor", lambda b, x: b.add_(x)), ("fill_.Scalar", lambda b, x: b.fill_(3)),
+                  ("copy_", lambda b, x: b.copy_(x)), ("copy_", lambda b, x: b.__setitem__(0, x[0])),
+                  ("mul_.Tensor", lambda b, x: b[1:].mul_(x[1:])), ("add_.Tensor", in_no_grad),
+                  ("uniform_", lambda b, x: b.uniform_())]
+        for how, transform in self.transforms(self.X).items():
+            for name, write in writes:
+                with self.subTest(how=how, name=name):
+                    b = tenon.zeros(3)
+
+                    def f(x):
+                        write(b, x)
+                        return (x * x).sum() + b.sum()
+
+                    with self.assertRaisesRegex(RuntimeError, r"During a grad \(vjp, jvp, grad, etc\) transform, the function "
+                                                r"provided attempted to call in-place operation \(aten::%s\)" % name):
+                        transform(f)
+                    self.assertFalse(b.requires_grad)
+                    self.assertEqual((b.tolist(), b._version), ([0] * 3, 0))
+        b.add_(1)  # outside it may be written again
+
+    def test_what_a_function_makes_or_is_given_may_be_written(self):
+        def made(x):
+            c = tenon.zeros(3)
+            c.add_(x)
+            c[0] = x[1]
+            return (c * c).sum()
+
+        def copied(x):
+            return (self.X.clone().mul_(x)).sum()
+
+        for f in made, copied:
+            for how, transform in self.transforms(self.X).items():
+                with self.subTest(how=how, f=f.__name__):
+                    transform(f)
+        self.assertEqual(grad(made)(self.X).tolist(), [0, 8, 6])
+        buffer = tenon.zeros(3)
+        grad(lambda x, b: (b.add_(1), (x * x).sum())[1])(self.X, buffer)
+        grad(lambda x, b: (b.add_(1), (x * x).sum())[1])(self.X, b=buffer)
+        self.assertEqual(buffer.tolist(), [2] * 3)
+        with self.assertRaisesRegex(RuntimeError, "captured Tensor"):  # given to another call
+            grad(lambda x: (buffer.add_(1), x.sum())[1])(self.X)
+
+    def test_inner_functions_are_made_of_outer_ones(self):
+        def outer(x):
+            c = tenon.zeros(3)
+            return grad(lambda y: (c.add_(y), (y * x).sum())[1])(x).sum()
+
+        with self.assertRaisesRegex(RuntimeError, "captured Tensor"):
+            grad(outer)(self.X)
+
+        def after(x):
+            c = grad(lambda y: (y**3).sum())(x)
+            c.mul_(x)  # made in a transform that is over
+            return c.sum()
+
+        self.assertEqual(grad(after)(self.X).tolist(), [9, 36, 81])
+
+    def test_passes_add_to_gradients_that_were_there(self):
+        w = tenon.ones(3, requires_grad=True)
+        (w * 2).sum().backward()
+
+        def f(x):
+            (w * 3).sum().backward()
+            return (x * x).sum()
+
+        grad(f)(self.X)
+        self.assertEqual(w.grad.tolist(), [5] * 3)
+
+    def test_slices_are_not_written_into_what_all_share(self):
+        two = tenon.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        arithmetic = (r"vmap: inplace arithmetic\(self, \*extra_args\) is not possible because there exists a Tensor `other` in "
+                      r"extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
+                      r"`self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace "
+                      r"arithmetic.")
+        for text, write in (
+                (r"output with shape \[3\] doesn't match the broadcast shape \[2, 3\]", lambda b, x: b.add_(x)),
+                (r"output with shape \[3\] doesn't match the broadcast shape \[2, 3\]", lambda b, x: b.add_(x.sum())),
+                (arithmetic, lambda b, x: b.mul_(x)), (arithmetic, lambda b, x: b.copy_(x)),
+                (arithmetic, lambda b, x: b.__setitem__(0, x[0])),
+                (r"vmap: fill_\(self, .* in a vmap", lambda b, x: b.fill_(x.sum())),
+                (r"vmap: aten::pow_\(self, .* at level 1", lambda b, x: b.pow_(x))):
+            b = tenon.zeros(3)
+            with self.assertRaisesRegex(RuntimeError, text):
+                vmap(lambda x: (write(b, x), x)[1])(two)
+            self.assertEqual(b.tolist(), [0] * 3)
+        b = tenon.zeros(3)
+        vmap(lambda x: (b.add_(1), x)[1])(two)  # no slice goes in
+        self.assertEqual(b.tolist(), [1] * 3)
+
+
 class Vmap(unittest.TestCase):
     def test_dimensions(self):
         x, y = tenon.rand(3, 4), tenon.rand(4, 3)

@@ -177,6 +177,9 @@ def adiov(op):
         else:
             made = "tni_alias_made" if op.gradient == "none" else "tni_view_made"
             marks.append("TN_TRY(%s(%s, %s));" % (made, base, local))
+    if op.role == "inplace":
+        body += ["TN_TRY(tni_check_captured(call, %s));" % arg.name for arg in op.written
+                 if not arg.type.is_list and not arg.type.optional]
     body += guarded(op, "TNI_BELOW_ADINPLACE_OR_VIEW", "TNI_KS_AFTER_ADINPLACE_OR_VIEW", op.arg_names + names)
     body.append("TN_TRY(status);")
     for arg in op.written:

@@ -7,7 +7,7 @@ slices, and which of them these are; it returns wholes.
 import tenon
 from tenon.utils import _pytree
 from tenon.utils._mode_utils import no_dispatch
-from ._batched import Batched, Unmapped
+from ._batched import Batched, Unmapped, refused
 
 aten = tenon.ops.aten
 
@@ -415,15 +415,48 @@ def _rule_of(func):
     return rule or _each
 
 
+# Which operators the reference has rules of their own for: they say it in other words.
+_ARITHMETIC = ("sub_", "mul_", "div_", "copy_", "logical_and_", "logical_or_", "logical_xor_", "masked_fill_")
+_SHAPED = ("add_", "atan2_", "bitwise_and_", "bitwise_or_", "bitwise_xor_")
+_BARE = ("index_add_", "index_put_", "fill_", "index_fill_")
+
+
+def _written_by(func):
+    """The name of an operator that writes its first argument; of another ""."""
+    packet = str(func).split(".")[1]
+    return packet if packet.endswith("_") and not packet.endswith("__") else ""
+
+
+def _check_captured(c, packet):
+    """Slices cannot be written into a tensor that was there before, and that all of them share."""
+    mine = c.args.get(c.func._names[0])
+    if not isinstance(mine, tenon.Tensor) or c.maps(mine) or not tenon._C._is_captured(mine):
+        return
+    if packet in _SHAPED:
+        tensors = [v for v in c.args.values() if isinstance(v, tenon.Tensor)]
+        shape = tenon.broadcast_shapes((c.n,) + (1,) * max(v.dim() for v in tensors), *[v.shape for v in tensors])
+        raise refused(RuntimeError("output with shape %s doesn't match the broadcast shape %s"
+                                   % (list(mine.shape), list(shape))))
+    name = "inplace arithmetic" if packet in _ARITHMETIC else packet if packet in _BARE else "aten::" + packet
+    where = "in a vmap" if packet in _ARITHMETIC + _BARE else "at level %d" % (c.level.depth + 1)
+    raise refused(RuntimeError(
+        "vmap: %s(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
+        "elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over %s. Please "
+        "try to use out-of-place operators instead of %s. If said operator is being called inside the PyTorch framework, "
+        "please file a bug report instead." % (name, where, name)))
+
+
 def call(func, args, kwargs):
     """The operator on slices."""
     if func in _found:
-        rule = _found[func]
+        rule, written_by = _found[func]
     else:
-        rule = _found[func] = _rule_of(func)
+        rule, written_by = _found[func] = _rule_of(func), _written_by(func)
     if rule is None:  # made of other operators
         return func.decompose(*args, **kwargs)
     c = Call(func, args, kwargs)
+    if written_by:
+        _check_captured(c, written_by)
     made = rule(c)
     if made is None:  # written in place
         return c.args[func._names[0]]

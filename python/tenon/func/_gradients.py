@@ -21,6 +21,23 @@ class _Level:
         _levels.n -= 1
 
 
+def inside(func, args, kwargs={}):
+    """Call a function that is differentiated as a whole: it may write what it is given and what it makes, and nothing
+    that was there before."""
+    given = []
+    flatten((tuple(args), kwargs), given)
+    guard, was = tenon._C._transform_begin(True), []
+    try:
+        for t in given:
+            if isinstance(t, tenon.Tensor):
+                was.append((t, tenon._C._set_made_in(t, guard[0])))
+        return func(*args, **kwargs)
+    finally:
+        tenon._C._transform_end(*guard)
+        for t, number in reversed(was):
+            tenon._C._set_made_in(t, number)
+
+
 def _own(value):
     """A tensor that this transform records for; tied to the one given where that records for somebody else."""
     if not isinstance(value, tenon.Tensor):
@@ -120,7 +137,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
         numbers = _picked(args, argnums)
         with _Level() as level, tenon.enable_grad():
             args, own, builds = _with_own(args, numbers)
-            output, aux = _split_aux(func(*args, **kwargs), has_aux, "grad_and_value(f)(*args)")
+            output, aux = _split_aux(inside(func, args, kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, tenon.Tensor):
                 raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got %s"
                                    % type(output))
@@ -166,14 +183,14 @@ def vjp(func, *primals, has_aux=False):
     """The value of ``func``, and a function that multiplies the Jacobian by vectors from the left."""
     with _Level(), tenon.enable_grad():
         args, own, builds = _with_own(primals, tuple(range(len(primals))))
-        output, aux = _split_aux(func(*args), has_aux, "vjp(f, *primals)")
+        output, aux = _split_aux(inside(func, args), has_aux, "vjp(f, *primals)")
     leaves = []
     flatten(output, leaves)
     for o in leaves:
         if not isinstance(o, tenon.Tensor):
             raise RuntimeError("vjp(f, *primals): Expected f to be a function that returns only tensors, got %s" % type(o))
     tensors = [t for t in own if isinstance(t, tenon.Tensor)]
-    inside = getattr(_levels, "n", 0) > 0
+    nested = getattr(_levels, "n", 0) > 0
 
     def vjp_fn(cotangents, retain_graph=True, create_graph=None):
         seeds = []
@@ -184,11 +201,11 @@ def vjp(func, *primals, has_aux=False):
         again = tenon.is_grad_enabled() if create_graph is None else create_graph
         with tenon.enable_grad():
             made = _rebuild(_gradients(leaves, own, seeds, again), builds, ())
-        again = again and (inside or any(isinstance(s, tenon.Tensor) and s.requires_grad for s in seeds)
+        again = again and (nested or any(isinstance(s, tenon.Tensor) and s.requires_grad for s in seeds)
                            or _reaches_others([o for o in leaves if o.requires_grad], tensors))
         return made if again else tree_map(_detached, made)
 
-    shown = output if inside else _loose(output, tensors)
+    shown = output if nested else _loose(output, tensors)
     return (shown, vjp_fn, tree_map(_detached, aux)) if has_aux else (shown, vjp_fn)
 
 
@@ -214,7 +231,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
                                f"size {list(t.shape)}.")
     with _Level() as level, tenon.enable_grad():
         args, own, builds = _with_own(primals, tuple(range(len(primals))))
-        output, aux = _split_aux(func(*args), has_aux, "jvp(f, primals, tangents)")
+        output, aux = _split_aux(inside(func, args), has_aux, "jvp(f, primals, tangents)")
         leaves = []
         build = flatten(output, leaves)
         seeds = [tenon.zeros_like(o, requires_grad=True) for o in leaves]
@@ -303,7 +320,7 @@ def _jacobian(func, argnums, has_aux, what, is_wide, deep=False):
         outer = any(isinstance(t, tenon.Tensor) and t.requires_grad for t in given)
         with _Level() as level, tenon.enable_grad():
             args, own, builds = _with_own(args, numbers)
-            output, aux = _split_aux(func(*args), has_aux, what)
+            output, aux = _split_aux(inside(func, args), has_aux, what)
             leaves = []
             build = flatten(output, leaves)
             _check_real(name, leaves, "outputs")

@@ -5,7 +5,7 @@ import functools
 import tenon
 from tenon import autograd
 from tenon.utils import _pytree
-from ._gradients import _detached, _gradients, _Level, _with_own
+from ._gradients import _detached, _gradients, _Level, _with_own, inside
 from ._tree import flatten
 
 
@@ -15,7 +15,7 @@ def linearize(func, *primals):
     given, given_spec = _pytree.tree_flatten(primals)
     with _Level(), tenon.enable_grad():
         args, own, _ = _with_own(primals, tuple(range(len(primals))))
-        output = func(*args)
+        output = inside(func, args)
         leaves = []
         build = flatten(output, leaves)
         outs = [o for o in leaves if isinstance(o, tenon.Tensor)]

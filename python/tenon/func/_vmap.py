@@ -152,7 +152,12 @@ def _plain(leaves, dims):
 def _at_once(func, out_dims, spec, leaves, dims, n, kwargs):
     """One call for all slices."""
     level = _batched.Level()
-    output = func(*spec.unflatten(x if d is None else _batched.cut(x, d, level) for x, d in zip(leaves, dims)), **kwargs)
+    args = spec.unflatten([x if d is None else _batched.cut(x, d, level) for x, d in zip(leaves, dims)])
+    guard = tenon._C._transform_begin(False)  # what is made from here on is the function's
+    try:
+        output = func(*args, **kwargs)
+    finally:
+        tenon._C._transform_end(*guard)
     one = type(output) is _batched.Batched
     parts, spec = _flatten(output, one)
     if not one and any(_is_container(p) for p in parts):
