@@ -99,7 +99,8 @@ typedef struct tni_forward {
 typedef struct tni_forward_rule {
     uint16_t op, twin; /* TNI_OP_… */
     uint8_t kind;
-    uint64_t edges; /* bit i: argument i has a gradient */
+    uint64_t edges;   /* bit i: argument i has a gradient */
+    uint64_t without; /* it has none, and must have no tangent */
     /* The tangent of the first result; belongs to the scope, where failures stick. */
     tn_tensor *(*formula)(const tni_forward *f);
 } tni_forward_rule;

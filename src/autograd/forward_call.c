@@ -79,8 +79,27 @@ static bool differentiable(const tn_tensor *t)
     return t && tni_dtype_is_inexact((tn_dtype)t->dtype);
 }
 
+/* A tangent that no rule takes would be lost without a word. */
+static tn_status refuse_tangent(const push *p, int i)
+{
+    tn_tensor *const *list;
+    int64_t n = tensors_of(&p->args[i], &list);
+    for (int64_t k = 0; k < n; k++) {
+        if (!list[k] || !tni_has_tangent(list[k]))
+            continue;
+        const char *colon = strstr(p->schema->name, "::");
+        TN_FAIL(TN_INVALID,
+                "The function '%s' is not differentiable with respect to argument '%s'. This input "
+                "cannot have a tangent.",
+                colon ? colon + 2 : p->schema->name, p->schema->args[i].name);
+    }
+    return TN_OK;
+}
+
 static tn_status find_tangents(push *p)
 {
+    for (uint64_t bits = p->rule->without; bits; bits &= bits - 1)
+        TN_TRY(refuse_tangent(p, __builtin_ctzll(bits)));
     for (uint64_t bits = p->rule->edges; bits; bits &= bits - 1) {
         int i = __builtin_ctzll(bits);
         if (p->args[i].tag == TN_TAG_TENSOR && p->args[i].u.tensor)

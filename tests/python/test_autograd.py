@@ -243,6 +243,25 @@ class Texts(unittest.TestCase):
         self.assertEqual(made.tolist(), [1.0, 1.0])
 
 
+class Tangents(unittest.TestCase):
+    def test_a_tangent_that_no_rule_takes_is_refused(self):
+        """As a gradient is; PyTorch drops it without a word."""
+        import tenon.autograd.forward_ad as forward
+        F = tenon.nn.functional
+        logs, target = tenon.randn(4, 3, dtype=tenon.float64).log_softmax(1), tenon.tensor([0, 2, 1, 1])
+        half, weight = tenon.full((4, 3), .5, dtype=tenon.float64), tenon.ones(3, dtype=tenon.float64)
+        calls = {"nll_loss_forward": lambda w: F.nll_loss(logs, target, w),
+                 "multi_margin_loss": lambda w: F.multi_margin_loss(logs, target, weight=w),
+                 "binary_cross_entropy": lambda w: F.binary_cross_entropy(half, half, w),
+                 "binary_cross_entropy_with_logits": lambda w: F.binary_cross_entropy_with_logits(logs, half, w)}
+        for name, call in calls.items():
+            text = "The function '%s' is not differentiable with respect to argument 'weight'. This input cannot have " % name
+            with forward.dual_level(), self.assertRaisesRegex(RuntimeError, text + "a tangent"):
+                call(forward.make_dual(weight, weight))
+            with self.assertRaisesRegex(RuntimeError, text + "requires_grad True"):
+                call(weight.clone().requires_grad_())
+
+
 class Graph(unittest.TestCase):
     def test_nodes(self):
         x = leaf(1.0, 2.0)

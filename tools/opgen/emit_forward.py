@@ -40,6 +40,14 @@ def formula(rule):
     return function("tn_tensor *", "jvp_" + rule.op.id, [("const tni_forward *", "f")], body, "static ")
 
 
+def without(op):
+    """Bits of the arguments that the gradient refuses, and a tangent too."""
+    if op.gradient in (None, "none"):
+        return 0
+    names = {arg.args[0].name for arg in op.gradient.without}
+    return sum(1 << arg.index for arg in op.args if arg.is_tensor and arg.args[0].name in names)
+
+
 def forward_c(model):
     rules = [op.tangent for op in model.operators if op.tangent]
     text = banner(model, "What forward mode does with operators.", "autograd")
@@ -47,9 +55,9 @@ def forward_c(model):
     text += "".join(formula(rule) + "\n" for rule in rules if rule.body)
     rows = ""
     for rule in rules:
-        rows += "    {TNI_OP_%s, %s, %s, %#xu, %s},\n" % (
-            rule.op.id, "TNI_OP_" + rule.twin.id if rule.twin else "0", rule.kind, rule.edges,
+        rows += "    {TNI_OP_%s, %s, %s, %#xu, %#xu, %s},\n" % (
+            rule.op.id, "TNI_OP_" + rule.twin.id if rule.twin else "0", rule.kind, rule.edges, without(rule.op),
             "jvp_" + rule.op.id if rule.body else "NULL")
     text += "/* In the order of the operators' numbers; the last row ends it. */\n"
-    text += "const tni_forward_rule tni_forward_rules[] = {\n%s    {0, 0, TNI_JVP_NONE, 0, NULL},\n};\n" % rows
+    text += "const tni_forward_rule tni_forward_rules[] = {\n%s    {0, 0, TNI_JVP_NONE, 0, 0, NULL},\n};\n" % rows
     return text + "const int tni_forward_n_rules = %d;\n" % len(rules)
