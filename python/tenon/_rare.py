@@ -290,37 +290,44 @@ def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=Fal
 
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Neighbours along an axis, reduced together: "sum", "mean", "max", "min" or "prod" of each segment, whose lengths
-    (or whose ends) are given for each part of the dimensions before the axis."""
-    if reduce not in ("sum", "mean", "max", "min", "prod"):
-        raise ValueError("segment_reduce: unknown reduction %s" % reduce)
+    (or where each begins and the last ends) are given for each part of the dimensions before the axis."""
+    how = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    if how not in ("sum", "mean", "amax", "amin", "prod"):
+        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got %s" % reduce)
     if (lengths is None) == (offsets is None):
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    if lengths is None:
-        lengths = offsets.diff(dim=-1)
+    given = offsets if lengths is None else lengths
     if axis < 0:
         axis += data.dim()
-    if axis != lengths.dim() - 1:
+    if axis != given.dim() - 1:
         raise RuntimeError("segment_reduce(): Expected axis to be the last dimension of lengths but got %d." % axis)
-    n = lengths.shape[-1]
-    rows = math.prod(data.shape[:axis])
-    flat, counts = data.reshape((rows, data.shape[axis], -1)), lengths.reshape(rows, n)
-    if not unsafe and (bool((counts < 0).any()) or bool((counts.sum(-1) != data.shape[axis]).any())):
-        raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to "
-                           "data.size(lengths.dim()-1) when !unsafe.")
-    start = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}[reduce] if initial is None else initial
-    which = tenon.repeat_interleave(tenon.arange(rows * n), counts.reshape(-1))
-    kept = tenon.cat([flat[i, :int(counts[i].sum())] for i in range(rows)]) if rows else flat.reshape(0, flat.shape[-1])
-    how = {"max": "amax", "min": "amin"}.get(reduce, reduce)
-    if how == "mean":
-        total = tenon.full((rows * n, kept.shape[-1]), float(start), dtype=data.dtype).index_add(0, which, kept)
-        size = counts.reshape(-1, 1)
-        out = tenon.where(size > 0, total / size.clamp(min=1), tenon.full_like(total, math.nan if initial is None else start))
-    elif how == "sum":
-        out = tenon.full((rows * n, kept.shape[-1]), float(start), dtype=data.dtype).index_add(0, which, kept)
+    rows, size = math.prod(data.shape[:axis]), data.shape[axis]
+    flat = data.reshape((rows, size, -1))
+    if lengths is not None:
+        lengths = lengths.reshape(rows, -1)
+        if not unsafe and (bool((lengths < 0).any()) or bool((lengths.sum(-1) != size).any())):
+            raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to "
+                               "data.size(lengths.dim()-1) when !unsafe.")
+        ends = tenon.nn.functional.pad(lengths.cumsum(-1), (1, 0))
     else:
-        out = tenon.full((rows * n, kept.shape[-1]), float(start), dtype=data.dtype).scatter_reduce(
-            0, which.unsqueeze(-1).expand_as(kept), kept, how)
+        ends = offsets.reshape(rows, -1)
+    n = ends.shape[-1] - 1
+    at = tenon.searchsorted(ends, tenon.arange(size, dtype=ends.dtype).expand(rows, size).contiguous(), right=True) - 1
+    inside = (at >= 0) & (at < n)  # what lies before the first offset or after the last is in no segment
+    which, kept = (at + n * tenon.arange(rows).unsqueeze(-1))[inside], flat[inside]
+    start = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -math.inf, "amin": math.inf}[how] if initial is None else initial
+    out = tenon.full((rows * n, kept.shape[-1]), float(start), dtype=data.dtype)
+    if how in ("sum", "mean"):
+        out = out.index_add(0, which, kept)
+    else:
+        out = out.scatter_reduce(0, which.unsqueeze(-1).expand_as(kept), kept, how)
+    if how == "mean":
+        count = ends.diff(dim=-1).reshape(-1, 1)
+        out = tenon.where(count > 0, out / count.clamp(min=1), tenon.full_like(out, math.nan if initial is None else start))
     return out.reshape(tuple(data.shape[:axis]) + (n,) + tuple(data.shape[axis + 1:]))
+
+
+_segment_reduce = segment_reduce
 
 
 _Histogram = collections.namedtuple("histogramdd", ("hist", "bin_edges"))

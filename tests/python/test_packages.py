@@ -369,6 +369,13 @@ class Small(unittest.TestCase):
         offsets = tenon.tensor([[0, 2, 6], [0, 3, 6]])
         self.assertEqual(tenon.segment_reduce(tenon.arange(12.0).reshape(2, 6), "mean", offsets=offsets, axis=1).tolist(),
                          [[0.5, 3.5], [7, 10]])
+        y = tenon.tensor([[1.0, 2.0], [3.0, -4.0], [5.0, 6.0], [7.0, 8.0]], requires_grad=True)
+        made = tenon._segment_reduce(y, "amin", offsets=tenon.tensor([1, 1, 4]), initial=0)
+        self.assertEqual(made.tolist(), [[0, 0], [0, -4]])
+        self.assertEqual(tenon.autograd.grad(made.sum(), y)[0].tolist(), [[0, 0], [0, 1], [0, 0], [0, 0]])
+        self.assertEqual(tenon._segment_reduce(y, "sum", offsets=tenon.tensor([0, 3])).tolist(), [[9, 4]])
+        with self.assertRaisesRegex(RuntimeError, "sum, prod, mean, amax or amin, got median"):
+            tenon.segment_reduce(x, "median", lengths=lengths)
         with self.assertRaisesRegex(RuntimeError, "Expected all rows of lengths"):
             tenon.segment_reduce(x, "sum", lengths=tenon.tensor([1, 2]))
         self.assertEqual(tenon._convert_indices_from_coo_to_csr(tenon.tensor([0, 0, 2]), 4).tolist(), [0, 2, 2, 3, 3])

@@ -87,6 +87,28 @@ class Making(Case):
 
 
 class Arithmetic(Case):
+    def test_products_are_reduced_otherwise_as_the_reference_does(self):
+        # Made by PyTorch 2.11 with the same calls.
+        a = tenon.tensor([[1.0, 0, 2], [0, 0, 0], [0, -3, 0], [4, 5, 6]])
+        weight = tenon.arange(8.0).reshape(4, 2)
+        for reduce, values, dense, sparse in (
+                ("mean", [[5.5, 7], [0, 0], [-9, 12], [49 / 3, 8]],
+                 [[8, 59 / 6], [-2, -10 / 3], [12, 15]], [1, 3, -8, 20 / 3, -10 / 3, 24]),
+                ("amax", [[10, 12], [0, 0], [-9, 12], [30, 36]],
+                 [[0, 0], [-12, -15], [36, 44]], [0, 6, -8, 0, 0, 72]),
+                ("amin", [[1, 2], [0, 0], [-9, 12], [4, -20]],
+                 [[24, 1], [-12, 20], [0, 0]], [2, 0, -8, 6, -28, 0])):
+            s = a.to_sparse_csr().requires_grad_()
+            d = tenon.tensor([[1.0, 2], [3, -4], [5, 6]], requires_grad=True)
+            made = tenon.sparse.mm(s, d, reduce)
+            (made * weight).sum().backward()
+            for got, wanted in ((made, values), (d.grad, dense), (s.grad.values(), sparse)):
+                self.assertTrue(tenon.allclose(got, tenon.tensor(wanted, dtype=tenon.float32), atol=1e-5), reduce)
+        with self.assertRaisesRegex(RuntimeError, "reduce type of prod has not been enabled"):
+            tenon.sparse.mm(a.to_sparse_csr(), a.t(), "prod")
+        with self.assertRaisesRegex(NotImplementedError, "takes a CSR matrix"):
+            tenon.sparse.mm(a.to_sparse(), a.t(), "mean")
+
     def test_products(self):
         s = sample()
         for made in (tenon.mm(s, D), s @ D, tenon.spmm(s, D), tenon.dsmm(s, D), tenon.sparse.mm(s, D), tenon.matmul(s, D)):

@@ -145,9 +145,10 @@ dsmm = spmm  # its name before PyTorch 1.0, which libraries still call
 
 
 def mm(mat1, mat2, reduce=None):
-    """The product of a sparse matrix and a dense or sparse one; sparse when both are."""
+    """The product of a sparse matrix and a dense or sparse one; sparse when both are. With `reduce`, the mean or the
+    largest or smallest of the products that it sums; of a CSR matrix."""
     if reduce not in (None, "sum"):
-        raise NotImplementedError("sparse.mm: reduce must be 'sum'")
+        return _math.reduced_matmul(mat1, mat2, reduce)
     return _math.matmul(mat1, mat2) if _any_sparse(mat1, mat2) else tenon.mm(mat1, mat2)
 
 

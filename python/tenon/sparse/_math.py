@@ -568,3 +568,20 @@ def copy_(s, other, non_blocking=False):
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type = "
                            "torch.sparse.%s and src type = %s" % (s._v.type().split(".")[-1], other.type()))
     return _become(s, to(clone(other), s.dtype))
+
+
+def reduced_matmul(mat, dense, reduce):
+    """What `mat @ dense` sums, reduced otherwise; rows that are empty are zero."""
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
+    if reduce not in ("mean", "amax", "amin", "max", "min"):
+        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got %s" % reduce)
+    if getattr(mat, "layout", None) is not tenon.sparse_csr:
+        raise NotImplementedError("sparse.mm with reduce=%r takes a CSR matrix, but got %s" % (reduce, mat.layout))
+    if dense.layout is not tenon.strided:
+        raise RuntimeError("Expected tensor to have Strided Layout, but got tensor with SparseCsr Layout (while checking "
+                           "arguments for sparse_mm_reduce)")
+    ends = mat.crow_indices()
+    products = dense[mat.col_indices()] * mat.values().unsqueeze(-1)
+    made = tenon.segment_reduce(products, reduce, offsets=ends, initial=0 if reduce == "mean" else None)
+    return tenon.where(ends.diff().unsqueeze(-1) > 0, made, tenon.zeros_like(made))
