@@ -199,6 +199,8 @@ def _read(f, start, entry, device):
             if not got:
                 raise SafetensorError("the file became shorter while it was read")
             done += got
+    if dtype is tenon.bool:
+        flat.ne_(0)  # any byte but 0 is true: others who get these bytes may want 1
     t = tenon._C._storage_view(flat, dtype, 0, shape, None)
     return t if str(device) == "cpu" else t.to(device)
 

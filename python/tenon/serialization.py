@@ -405,6 +405,12 @@ def _swap(untyped, dtype):
         rows.copy_(rows.flip(1).clone())
 
 
+def _clean(untyped):
+    """Write 1 for every byte of a bool that is true: others who get these bytes may know no other."""
+    if untyped._flat.device.type == "cpu":
+        untyped._flat.ne_(0)
+
+
 class _Archive:
     """The records of a zip file that are stored as they are: anything else is refused."""
 
@@ -515,6 +521,8 @@ def _load_zip(file, map_location, weights_only, encoding, mapped):
                 untyped = _read_into_new(file, nbytes)
             if swap:
                 _swap(untyped, dtype)
+            if dtype is tenon.bool and mapped is None:
+                _clean(untyped)
             done[key] = _untyped_of(move(untyped, location))
         return _wrap(kind, done[key], dtype)
 
@@ -602,6 +610,8 @@ def _load_legacy(file, map_location, weights_only, encoding):
         if isinstance(info, dict) and info.get("little_endian", True) != (
                 sys.byteorder == "little"):
             _swap(untyped, dtype)
+        if dtype is tenon.bool:
+            _clean(untyped)
         move(untyped, location)
     return result
 

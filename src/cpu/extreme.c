@@ -54,6 +54,7 @@ typedef struct extreme_job {
         return 0;                                                            \
     }
 FIND(8, uint8_t, v == best)
+FIND(bool, uint8_t, tni_truth(v) == best)
 FIND(16, uint16_t, v == best)
 FIND(32, uint32_t, v == best)
 FIND(64, uint64_t, v == best)
@@ -68,6 +69,8 @@ static int64_t find(tn_dtype dtype, size_t size, const void *line, const void *b
         return (isnan(*(const float *)best) ? find_nan_f32 : find_f32)(line, best, n);
     if (dtype == TN_DTYPE_F64)
         return (isnan(*(const double *)best) ? find_nan_f64 : find_f64)(line, best, n);
+    if (dtype == TN_DTYPE_BOOL)
+        return find_bool(line, best, n);
     switch (size) {
     case 1:
         return find_8(line, best, n);

@@ -469,8 +469,10 @@ tn_status tni_gemm(tn_dtype dtype, const tni_gemm_args *g, tn_scalar alpha, tn_s
         return TN_OK;
     if (g->m == 0 || g->n == 0 || g->batch == 0)
         return TN_OK;
-    if (dtype == TN_DTYPE_BOOL && g->k == 0)
-        dtype = TN_DTYPE_U8; /* without terms there is nothing that bool could not do */
+    if (dtype == TN_DTYPE_BOOL && g->k == 0) {
+        dtype = TN_DTYPE_U8; /* without terms there is nothing that bool could not do … */
+        beta = tn_int(tni_scalar_is_true(beta)); /* … but bytes times 2 may be 0 */
+    }
     bool keeps = tni_scalar_is_true(beta);
     element factor, kept;
     product p;

@@ -17,6 +17,18 @@ typedef void (*tni_block_fn)(void *out, const void *x, int64_t n);
 /* acc[j] = op(acc[j], x[j]) for j < n. */
 typedef void (*tni_rows_fn)(void *acc, const void *x, int64_t n);
 
+/* Note [Bool bytes]
+ * A bool is a byte, and every byte but 0 is true: bytes come from files, from other libraries and
+ * from views of integers, so that none is ruled out. Whoever reads one asks whether it is 0
+ * (tni_truth), and never takes it for a number or compares two of them by their bits; a loop that
+ * computes bools writes 0 or 1. What moves elements moves bytes as they are. A mask that is counted
+ * and then followed must be read the same way both times: otherwise memory past the end is written.
+ */
+static inline uint8_t tni_truth(uint8_t byte)
+{
+    return byte != 0;
+}
+
 #define TNI_FAMILY_LOOPS 16
 /* Tables have room for the dtypes below this number; no other has loops. See Note [Limited dtypes]
  * in iter/limited.c. */

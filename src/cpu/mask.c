@@ -5,6 +5,7 @@
 
 #include "base/pool.h"
 #include "cpu/copy.h"
+#include "cpu/loops.h"
 #include "cpu/pick.h"
 #include "gen/cpu.h"
 #include "gen/kernels.h"
@@ -50,7 +51,7 @@ static tn_status count_chunks(int64_t begin, int64_t end, void *arg)
     for (int64_t c = begin; c < end; c++) {
         int64_t from = c * CHUNK, to = j->n - from < CHUNK ? j->n : from + CHUNK, count = 0;
         for (int64_t i = from; i < to; i++)
-            count += j->flags[i];
+            count += tni_truth(j->flags[i]); /* see Note [Bool bytes] */
         j->starts[c + 1] = count;
     }
     return TN_OK;

@@ -106,8 +106,8 @@ HALF(f16, tni_f16, tni_f16_to_float, tni_f16_from_float)
 HALF(bf16, tni_bf16, tni_bf16_to_float, tni_bf16_from_float)
 PAIR(c64, c64)
 PAIR(c128, c128)
-LOOP(bool, or, uint8_t, x | y)
-LOOP(bool, and, uint8_t, x &y)
+LOOP(bool, or, uint8_t, tni_truth(x | y))
+LOOP(bool, and, uint8_t, tni_truth(x) & tni_truth(y))
 
 #define ROW(op)                                                                      \
     [TN_DTYPE_U8] = op##_u8, [TN_DTYPE_I8] = op##_i8, [TN_DTYPE_I16] = op##_i16,     \

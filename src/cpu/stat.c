@@ -148,10 +148,10 @@ static tn_status multiply(void *const *line, void *scratch, void *ctx)
         break;
     }
     case TN_DTYPE_BOOL: {
-        bool truth = true;
+        uint8_t truth = 1;
         for (int64_t i = 0; i < j->n; i++)
-            truth &= ((const bool *)line[1])[i];
-        *(bool *)line[0] = truth;
+            truth &= tni_truth(((const uint8_t *)line[1])[i]);
+        *(uint8_t *)line[0] = truth;
         break;
     }
     default: {

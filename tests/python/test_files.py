@@ -160,6 +160,45 @@ class Restricted(unittest.TestCase):
         self.run_pickle(deep + b".")
 
 
+class Bools(unittest.TestCase):
+    """Every byte but 0 is true, in files too, and tensors that were read have 1 for it."""
+
+    raw = b"\x02\xff\x80\x00\x01"
+
+    def check(self, t):
+        self.assertEqual(t.dtype, tenon.bool)
+        self.assertEqual(t.tolist(), [True, True, True, False, True])
+        self.assertEqual(int(t.sum()), 4)
+        self.assertEqual(tenon.arange(5)[t].tolist(), [0, 1, 2, 4])
+        self.assertEqual(t.float().tolist(), [1, 1, 1, 0, 1])
+
+    def read_back(self, **options):
+        """The bytes of a saved tensor, with others in their place."""
+        marks = b"\1\0\1\0\0\1\1\0\1\1"
+        made = tenon.frombuffer(bytearray(marks), dtype=tenon.bool)
+        file = io.BytesIO()
+        tenon.save(made, file, **options)
+        data = file.getvalue()
+        self.assertEqual(data.count(marks), 1)
+        return tenon.load(io.BytesIO(data.replace(marks, self.raw * 2)))
+
+    def test_zip_and_legacy_files(self):
+        for zipped in True, False:
+            t = self.read_back(_use_new_zipfile_serialization=zipped)
+            self.check(t[:5])
+            self.assertEqual(bytes(memoryview(t.view(tenon.uint8))), b"\1\1\1\0\1" * 2)
+
+    def test_safetensors(self):
+        data = safetensors.save({"b": tenon.tensor([True] * 5)}).replace(b"\1\1\1\1\1", self.raw)
+        t = safetensors.load(data)["b"]
+        self.check(t)
+        self.assertEqual(bytes(memoryview(t.view(tenon.uint8))), b"\1\1\1\0\1")
+
+    def test_views_and_foreign_memory(self):
+        self.check(tenon.tensor(list(self.raw), dtype=tenon.uint8).view(tenon.bool))
+        self.check(tenon.frombuffer(bytearray(self.raw), dtype=tenon.bool))
+
+
 class Point:
     def __init__(self, x):
         self.x = x

@@ -40,11 +40,11 @@
         }                                                                          \
     }
 
-/* ---- bool: bytes of 0 and 1 ---- */
+/* ---- bool, see Note [Bool bytes] ---- */
 
-LOOP2(add_bool, uint8_t, (uint8_t)(x | y))
-LOOP2_SCALED(add_scaled_bool, uint8_t, (uint8_t)(x | (s & y)))
-LOOP2(mul_bool, uint8_t, (uint8_t)(x &y))
+LOOP2(add_bool, uint8_t, tni_truth(x | y))
+LOOP2_SCALED(add_scaled_bool, uint8_t, (uint8_t)(tni_truth(x) | (s & tni_truth(y))))
+LOOP2(mul_bool, uint8_t, tni_truth(x) & tni_truth(y))
 
 /* ---- integers, by width ---- */
 

@@ -123,9 +123,9 @@ LOOP1(conj_c128, c128, ((c128){x.re, -x.im}))
     [TN_DTYPE_I64] = never, [TN_DTYPE_BOOL] = never
 
 const tni_loop_table tni_bits = {
-    ROW(BIT_AND) = {WIDTH_ROW(bit_and), [TN_DTYPE_BOOL] = bit_and_w8},
-    ROW(BIT_OR) = {WIDTH_ROW(bit_or), [TN_DTYPE_BOOL] = bit_or_w8},
-    ROW(BIT_XOR) = {WIDTH_ROW(bit_xor), [TN_DTYPE_BOOL] = bit_xor_w8},
+    ROW(BIT_AND) = {WIDTH_ROW(bit_and), [TN_DTYPE_BOOL] = logical_and_w8},
+    ROW(BIT_OR) = {WIDTH_ROW(bit_or), [TN_DTYPE_BOOL] = logical_or_w8},
+    ROW(BIT_XOR) = {WIDTH_ROW(bit_xor), [TN_DTYPE_BOOL] = logical_xor_w8},
     ROW(BIT_NOT) = {WIDTH_ROW(bit_not), [TN_DTYPE_BOOL] = not_bool},
     ROW(SHIFT_LEFT) = {SIGNED_ROW(left)},
     ROW(SHIFT_RIGHT) = {SIGNED_ROW(right)},

@@ -44,6 +44,10 @@ CAST(u8, uint8_t, i64, int64_t, (int64_t)v)
 CAST(u8, uint8_t, f32, float, (float)v)
 CAST(u8, uint8_t, f64, double, (double)v)
 CAST(u8, uint8_t, bool, uint8_t, v != 0)
+CAST(bool, uint8_t, i32, int32_t, tni_truth(v))
+CAST(bool, uint8_t, i64, int64_t, tni_truth(v))
+CAST(bool, uint8_t, f32, float, tni_truth(v) ? 1.0f : 0.0f)
+CAST(bool, uint8_t, f64, double, tni_truth(v) ? 1.0 : 0.0)
 CAST(i8, int8_t, i32, int32_t, (int32_t)v)
 CAST(i8, int8_t, i64, int64_t, (int64_t)v)
 CAST(i8, int8_t, f32, float, (float)v)
@@ -113,14 +117,16 @@ static void f32_to_f16(void *to, const void *from, int64_t n)
 CAST(bf16, tni_bf16, f32, float, tni_bf16_to_float(v))
 CAST(f32, float, bf16, tni_bf16, tni_bf16_from_float(v))
 
-/* Bool is a byte of 0 or 1. */
-#define FROM_U8                                                                         \
-    [TN_DTYPE_I32] = u8_to_i32, [TN_DTYPE_I64] = u8_to_i64, [TN_DTYPE_F32] = u8_to_f32, \
-    [TN_DTYPE_F64] = u8_to_f64, [TN_DTYPE_BOOL] = u8_to_bool
-
 const tni_cast_table TNI_KERN_NAME(tni_cast) = {
-    [TN_DTYPE_BOOL] = {FROM_U8},
-    [TN_DTYPE_U8] = {FROM_U8},
+    [TN_DTYPE_BOOL] = {[TN_DTYPE_I32] = bool_to_i32,
+                       [TN_DTYPE_I64] = bool_to_i64,
+                       [TN_DTYPE_F32] = bool_to_f32,
+                       [TN_DTYPE_F64] = bool_to_f64},
+    [TN_DTYPE_U8] = {[TN_DTYPE_I32] = u8_to_i32,
+                     [TN_DTYPE_I64] = u8_to_i64,
+                     [TN_DTYPE_F32] = u8_to_f32,
+                     [TN_DTYPE_F64] = u8_to_f64,
+                     [TN_DTYPE_BOOL] = u8_to_bool},
     [TN_DTYPE_I8] = {[TN_DTYPE_I32] = i8_to_i32,
                      [TN_DTYPE_I64] = i8_to_i64,
                      [TN_DTYPE_F32] = i8_to_f32,

@@ -24,6 +24,8 @@ LOOP2(eq_f32, float, x == y)
 LOOP2(eq_f64, double, x == y)
 LOOP2(eq_c64, c64, (x.re == y.re) & (x.im == y.im))
 LOOP2(eq_c128, c128, (x.re == y.re) & (x.im == y.im))
+LOOP2(eq_bool, uint8_t, tni_truth(x) == tni_truth(y))
+LOOP2(lt_bool, uint8_t, tni_truth(x) < tni_truth(y))
 LOOP2(lt_u8, uint8_t, x < y)
 LOOP2(lt_i8, int8_t, x < y)
 LOOP2(lt_i16, int16_t, x < y)
@@ -56,6 +58,7 @@ static __attribute__((noinline)) void invert(uint8_t *o, int64_t n)
     INVERTED(le_##S, lt_##S, 1, 0) \
     EXCHANGED(gt_##S, lt_##S)      \
     INVERTED(ge_##S, lt_##S, 0, 1)
+OTHERS(bool)
 OTHERS(u8)
 OTHERS(i8)
 OTHERS(i16)
@@ -65,6 +68,7 @@ EXCHANGED(gt_f32, lt_f32)
 EXCHANGED(ge_f32, le_f32)
 EXCHANGED(gt_f64, lt_f64)
 EXCHANGED(ge_f64, le_f64)
+INVERTED(ne_bool, eq_bool, 0, 1)
 INVERTED(ne_w8, eq_w8, 0, 1)
 INVERTED(ne_w16, eq_w16, 0, 1)
 INVERTED(ne_w32, eq_w32, 0, 1)
@@ -89,6 +93,7 @@ LOGICAL_NOT(f32, F32)
 LOGICAL_NOT(f64, F64)
 LOGICAL_NOT(c64, C64)
 LOGICAL_NOT(c128, C128)
+#define logical_not_bool logical_not_w8
 static void logical_not_w16(void *out, const void *const *in, int64_t n, const void *ctx)
 {
     uint8_t *o = out;
@@ -118,12 +123,12 @@ WHERE(w128, c128)
 
 #define ROW(NAME) [TNI_LOOP_##NAME % TNI_FAMILY_LOOPS]
 #define EQUALITY_ROW(f)                                                           \
-    [TN_DTYPE_U8] = f##_w8, [TN_DTYPE_I8] = f##_w8, [TN_DTYPE_BOOL] = f##_w8,     \
+    [TN_DTYPE_U8] = f##_w8, [TN_DTYPE_I8] = f##_w8, [TN_DTYPE_BOOL] = f##_bool,   \
     [TN_DTYPE_I16] = f##_w16, [TN_DTYPE_I32] = f##_w32, [TN_DTYPE_I64] = f##_w64, \
     [TN_DTYPE_F32] = f##_f32, [TN_DTYPE_F64] = f##_f64, [TN_DTYPE_C64] = f##_c64, \
     [TN_DTYPE_C128] = f##_c128
 #define ORDER_ROW(f)                                                              \
-    [TN_DTYPE_U8] = f##_u8, [TN_DTYPE_BOOL] = f##_u8, [TN_DTYPE_I8] = f##_i8,     \
+    [TN_DTYPE_U8] = f##_u8, [TN_DTYPE_BOOL] = f##_bool, [TN_DTYPE_I8] = f##_i8,   \
     [TN_DTYPE_I16] = f##_i16, [TN_DTYPE_I32] = f##_i32, [TN_DTYPE_I64] = f##_i64, \
     [TN_DTYPE_F32] = f##_f32, [TN_DTYPE_F64] = f##_f64
 #define WIDTH_ROW(f)                                                               \

@@ -99,6 +99,23 @@ SUM(c128, double, 2)
     EXTREME(min, S, T, (v < old) | (v != v))
 EXTREMES(u8, uint8_t)
 EXTREMES(i8, int8_t)
+
+/* Of bytes that are not 0 some is the largest if any is there, and the smallest if all are: see
+ * Note [Bool bytes]. */
+#define TRUTHS(name, expression)                                          \
+    static void name##_block_bool(void *out, const void *from, int64_t n) \
+    {                                                                     \
+        name##_block_u8(out, from, n);                                    \
+        *(uint8_t *)out = tni_truth(*(uint8_t *)out);                     \
+    }                                                                     \
+    static void name##_rows_bool(void *acc, const void *from, int64_t n)  \
+    {                                                                     \
+        uint8_t *o = acc;                                                 \
+        const uint8_t *x = from;                                          \
+        INDEPENDENT for (int64_t i = 0; i < n; i++) o[i] = (expression);  \
+    }
+TRUTHS(max, tni_truth(o[i] | x[i]))
+TRUTHS(min, tni_truth(o[i]) & tni_truth(x[i]))
 EXTREMES(i16, int16_t)
 EXTREMES(i32, int32_t)
 EXTREMES(i64, int64_t)
@@ -112,7 +129,7 @@ FLOATING_EXTREMES(f64, double)
     }
 #define EXTREME_ROW(f)                                                                \
     {                                                                                 \
-        [TN_DTYPE_BOOL] = f##_u8, [TN_DTYPE_U8] = f##_u8, [TN_DTYPE_I8] = f##_i8,     \
+        [TN_DTYPE_BOOL] = f##_bool, [TN_DTYPE_U8] = f##_u8, [TN_DTYPE_I8] = f##_i8,   \
         [TN_DTYPE_I16] = f##_i16, [TN_DTYPE_I32] = f##_i32, [TN_DTYPE_I64] = f##_i64, \
         [TN_DTYPE_F32] = f##_f32, [TN_DTYPE_F64] = f##_f64                            \
     }

@@ -117,7 +117,7 @@ SIGN(i16, int16_t)
 SIGN(i32, int32_t)
 SIGN(i64, int64_t)
 LOOP1(sign_u8, uint8_t, x != 0)
-LOOP1(sign_bool, uint8_t, x)
+LOOP1(sign_bool, uint8_t, tni_truth(x))
 
 /* NaN gives way. */
 #define EXTREME(S, T)                              \
