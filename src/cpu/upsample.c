@@ -33,17 +33,24 @@ typedef struct upsample_job {
     int64_t itemsize;
     int64_t inner; /* elements of a place: channels, when they are last */
     int64_t planes;
+    int bits[3]; /* of bytes: those of a weight behind the point */
     const char *x;
     char *out;
 } upsample_job;
 
 /* ---- tables ---- */
 
-/* The reference computes places in float, and in double for double. */
+/* The reference computes places in float, and in double for double and bytes. */
+static bool is_wide(const upsample_job *j)
+{
+    return (j->dtype == TN_DTYPE_F64 || j->dtype == TN_DTYPE_U8) &&
+           j->u.mode >= TNI_UPSAMPLE_LINEAR;
+}
+
 static double step_of(const upsample_job *j, int i)
 {
     const tni_upsample *u = &j->u;
-    bool wide = j->dtype == TN_DTYPE_F64 && u->mode >= TNI_UPSAMPLE_LINEAR;
+    bool wide = is_wide(j);
     double in = (double)u->in[i], out = (double)u->out[i], step;
     if (u->align) {
         if (u->out[i] < 2)
@@ -59,7 +66,7 @@ static double step_of(const upsample_job *j, int i)
 
 static double place_of(const upsample_job *j, double step, int64_t o)
 {
-    bool wide = j->dtype == TN_DTYPE_F64 && j->u.mode >= TNI_UPSAMPLE_LINEAR;
+    bool wide = is_wide(j);
     double from;
     if (j->u.mode == TNI_UPSAMPLE_NEAREST || j->u.align)
         return wide ? step * (double)o : (double)((float)step * (float)o);
@@ -315,6 +322,60 @@ static tn_status backward_planes(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
+/* ---- bytes ---- */
+
+/* Weights of bytes are whole numbers, of as many bits as 16 hold; returns how many of them stand
+ * behind the point. Places beyond an end are that end, once. */
+static int whole_weights(const table *t, int64_t outs)
+{
+    double most = 0;
+    int64_t n = outs * t->taps;
+    int bits = 0;
+    for (int64_t i = n - 1; i >= 0; i--)
+        if (i % t->taps && t->from[i] == t->from[i - 1]) {
+            t->weight[i - 1] += t->weight[i];
+            t->weight[i] = 0;
+        }
+    for (int64_t i = 0; i < n; i++)
+        most = t->weight[i] > most ? t->weight[i] : most;
+    while (bits < 22 && (int)(0.5 + most * (double)(1 << (bits + 1))) < 1 << 15)
+        bits++;
+    for (int64_t i = 0; i < n; i++)
+        t->narrow[i] = (float)round(t->weight[i] * (double)(1 << bits));
+    return bits;
+}
+
+/* The sum for place @p o of the bytes at @p x, @p step apart. */
+static uint8_t byte_at(const table *t, int bits, const uint8_t *x, int64_t step, int64_t o)
+{
+    int64_t sum = (int64_t)1 << (bits - 1);
+    for (int k = 0; k < t->taps; k++)
+        sum += (int64_t)t->narrow[o * t->taps + k] * x[t->from[o * t->taps + k] * step];
+    sum >>= bits;
+    return sum < 0 ? 0 : sum > 255 ? 255 : (uint8_t)sum;
+}
+
+/* Along lines, rounded, then across them. */
+static tn_status byte_planes(int64_t begin, int64_t end, void *arg)
+{
+    const upsample_job *j = arg;
+    const tni_upsample *u = &j->u;
+    int64_t high = u->in[1], wide = u->in[2], out = u->out[2];
+    size_t nbytes = (size_t)(high * out);
+    uint8_t *side = tni_block_alloc(nbytes);
+    TN_CHECK(side, TN_NOMEM, "cannot allocate %zu bytes for a plane of upsampling", nbytes);
+    for (int64_t i = begin; i < end; i++) {
+        const uint8_t *x = (const uint8_t *)j->x + i * high * wide;
+        uint8_t *to = (uint8_t *)j->out + i * u->out[1] * out;
+        for (int64_t p = 0; p < high * out; p++)
+            side[p] = byte_at(&j->t[2], j->bits[2], x + p / out * wide, 1, p % out);
+        for (int64_t p = 0; p < u->out[1] * out; p++)
+            to[p] = byte_at(&j->t[1], j->bits[1], side + p % out, out, p / out);
+    }
+    tni_block_free(side, nbytes);
+    return TN_OK;
+}
+
 /* ---- operators ---- */
 
 /* Channels last in memory: the same memory as planes of longer elements. */
@@ -340,7 +401,8 @@ static tn_status run(const tni_upsample_args *a, tn_tensor *x, tn_tensor *out, b
         return TN_OK;
     bool moves = !back && a->mode <= TNI_UPSAMPLE_NEAREST_EXACT;
     bool half = x->dtype == TN_DTYPE_F16 || x->dtype == TN_DTYPE_BF16;
-    bool last = tni_suggest_format(out) != TN_FORMAT_CONTIGUOUS;
+    bool bytes = !moves && x->dtype == TN_DTYPE_U8;
+    bool last = !bytes && tni_suggest_format(out) != TN_FORMAT_CONTIGUOUS;
     j.dtype = half && !moves ? TN_DTYPE_F32 : (tn_dtype)x->dtype;
     j.itemsize = (int64_t)tn_dtype_size(j.dtype);
     j.inner = last ? j.u.channels : 1;
@@ -357,10 +419,16 @@ static tn_status run(const tni_upsample_args *a, tn_tensor *x, tn_tensor *out, b
     j.x = ready->data;
     j.out = fresh ? fresh->data : to->data;
     TN_TRY(make_tables(&j));
+    for (int i = 1; bytes && i < 3; i++)
+        j.bits[i] = whole_weights(&j.t[i], j.u.out[i]);
     int64_t lines = j.u.out[0] * j.u.out[1], line = j.u.out[2] * j.inner;
-    int64_t n = back ? j.planes : j.planes * lines, each = back ? lines * line : line;
+    bool planes = back || bytes;
+    int64_t n = planes ? j.planes : j.planes * lines, each = planes ? lines * line : line;
     tn_status status = tni_pool_for(n, each < GRAIN ? GRAIN / each : 1,
-                                    back ? backward_planes : forward_lines, &j);
+                                    back    ? backward_planes
+                                    : bytes ? byte_planes
+                                            : forward_lines,
+                                    &j);
     tni_free(j.t[0].from);
     TN_TRY(status);
     return fresh ? tni_copy_cpu(to, fresh) : TN_OK;

@@ -79,9 +79,9 @@ static tn_status forward(tni_geometry *g, const tn_tensor *self, const tni_upsam
              "Non-empty %dD data tensor expected but got a tensor with sizes %s", self->ndim,
              tni_format_sizes(self->ndim, self->sizes, text, sizeof text));
     bool smooth = a->mode >= TNI_UPSAMPLE_SMOOTH_LINEAR;
-    bool moves = a->mode <= TNI_UPSAMPLE_NEAREST_EXACT || smooth;
+    bool bytes = a->mode <= TNI_UPSAMPLE_NEAREST_EXACT || smooth || a->spatial == 2;
     bool fits =
-        (moves && self->dtype == TN_DTYPE_U8) || tn_dtype_is_floating((tn_dtype)self->dtype);
+        (bytes && self->dtype == TN_DTYPE_U8) || tn_dtype_is_floating((tn_dtype)self->dtype);
     TN_CHECK(fits || !smooth, TN_UNSUPPORTED,
              "\"compute_index_ranges_weights\" not implemented for '%s'",
              tni_dtype_text((tn_dtype)self->dtype));
