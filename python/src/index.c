@@ -18,7 +18,7 @@ typedef struct places {
     int next;                        /* where in `indices` the next one goes */
     int64_t dim;                     /* the dimension of `at` that the next one is about: more than
                                       * `next` behind a mask of several dimensions */
-    int64_t origin;                  /* the same, counted in dimensions of self: for messages */
+    int64_t which;                   /* which of the indices it is: for messages */
 } places;
 
 static void places_free(places *p)
@@ -54,7 +54,6 @@ static int places_record(places *p, tn_tensor *index, int64_t dims)
     p->indices[p->n++] = index;
     p->next = p->n;
     p->dim += dims;
-    p->origin += dims;
     return 0;
 }
 
@@ -71,10 +70,9 @@ static int select_at(places *p, int64_t index)
     if (index < -size || index >= size) {
         PyErr_Format(PyExc_IndexError,
                      "index %lld is out of bounds for dimension %lld with size %lld",
-                     (long long)index, (long long)p->origin, (long long)size);
+                     (long long)index, (long long)p->which, (long long)size);
         return -1;
     }
-    p->origin++;
     tn_tensor *view = NULL;
     tn_status st = tn_select(p->at, p->dim, index, &view);
     return places_step(p, st, view);
@@ -113,7 +111,6 @@ static int slice_at(places *p, PyObject *o)
     }
     p->dim++;
     p->next++;
-    p->origin++;
     return 0;
 }
 
@@ -136,7 +133,6 @@ static int bool_at(places *p, bool on)
         tnpy_raise(st);
         return -1;
     }
-    p->origin--; /* a dimension that self does not have */
     return places_record(p, index, 1);
 }
 
@@ -195,7 +191,6 @@ static int one_at(places *p, PyObject *o, int64_t skip)
     if (o == Py_Ellipsis) {
         p->dim += skip;
         p->next += (int)skip;
-        p->origin += skip;
         return 0;
     }
     if (PyBool_Check(o))
@@ -271,7 +266,7 @@ static int places_find(places *p, tn_tensor *self, PyObject *index)
 {
     p->at = tn_tensor_ref(self);
     p->n = p->next = 0;
-    p->dim = p->origin = 0;
+    p->dim = p->which = 0;
     PyObject *tuple = NULL;
     if (PyTuple_Check(index))
         tuple = Py_NewRef(index);
@@ -294,8 +289,10 @@ static int places_find(places *p, tn_tensor *self, PyObject *index)
                      (long long)ndim);
         bad = -1;
     }
-    for (Py_ssize_t i = 0; i < n && bad == 0; i++)
+    for (Py_ssize_t i = 0; i < n && bad == 0; i++) {
+        p->which = i;
         bad = one_at(p, PyTuple_GetItem(tuple, i), ndim > taken ? ndim - taken : 0);
+    }
     Py_DECREF(tuple);
     return bad;
 }

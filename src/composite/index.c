@@ -3,7 +3,31 @@
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
+#include "shape/index.h"
 #include "tenon/ops.h"
+
+/* One number where one mask holds: it is cast, as masked_fill_ does. */
+static bool fills(tn_tensor *const *indices, int64_t n, const tn_tensor *values)
+{
+    int masks = 0, others = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (indices[i])
+            *(tni_is_mask(indices[i]) ? &masks : &others) += 1;
+    return masks == 1 && others == 0 && values->numel == 1 && values->device.type == TN_DEVICE_CPU;
+}
+
+static tn_status number_as(tn_dtype dtype, tn_tensor *values, tn_tensor **out)
+{
+    tn_scalar number;
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_AUTO(tn_tensor) all = NULL;
+    TN_TRY(tn_item(values, &number));
+    TN_TRY(tn_tensor_from_scalar(tn_int(0), dtype, &made));
+    TN_TRY(tn_tensor_from_scalar(tn_bool(true), TN_DTYPE_BOOL, &all));
+    TN_TRY(tn_masked_fill_(made, all, number));
+    *out = TN_MOVE(made);
+    return TN_OK;
+}
 
 tn_status tni_kernel_index_put(tn_call *call, tn_tensor *self, tn_tensor *const *indices,
                                int64_t indices_n, tn_tensor *values, bool accumulate,
@@ -21,6 +45,11 @@ tn_status tni_kernel_index_put_(tn_call *call, tn_tensor *self, tn_tensor *const
                                 int64_t indices_n, tn_tensor *values, bool accumulate)
 {
     (void)call;
+    TN_AUTO(tn_tensor) cast = NULL;
+    if (self->dtype != values->dtype && !accumulate && fills(indices, indices_n, values)) {
+        TN_TRY(number_as((tn_dtype)self->dtype, values, &cast));
+        values = cast;
+    }
     return tn__index_put_impl_(self, indices, indices_n, values, accumulate, false);
 }
 
