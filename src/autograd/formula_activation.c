@@ -58,7 +58,7 @@ tn_tensor *tni_grad_silu_second(tn_tensor *grad, tn_tensor *self)
 {
     tn_tensor *s = tnx_sigmoid(self);
     tn_tensor *bend = plus(tnx_mul(self, one_minus(times(s, 2))), 2);
-    return tnx_mul(tnx_sigmoid_backward(grad, s), bend);
+    return tnx_mul(tnx_sigmoid_backward(grad, tni_grad_conj(s)), bend);
 }
 
 /* With t = tanh(softplus(x)), s = sigmoid(x): t' = (1 - t^2) s, and the second derivative of x t is

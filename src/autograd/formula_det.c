@@ -35,7 +35,8 @@ static tn_tensor *inverse_times(tn_tensor *A, tn_tensor *number)
     tn_status status = tn_linalg_inv_ex(A, false, &inverse, &info);
     tn_tensor_unref(info);
     inverse = tni_scope_result(status, inverse);
-    return tnx_mul(wide(number), tni_grad_adjoint(inverse));
+    tn_tensor *rows = tnx_contiguous(inverse, TN_FORMAT_CONTIGUOUS);
+    return tnx_mul(wide(number), tni_grad_adjoint(rows)); /* by columns, as solutions are */
 }
 
 /* Whether some matrix has an inverse in name only, by the pivots of its LU factors. */

@@ -346,7 +346,7 @@ tn_tensor *tni_grad_svd_gradient(tn_tensor *grad_u, tn_tensor *grad_s, tn_tensor
 tn_tensor *tni_grad_pinv_gradient(tn_tensor *grad, tn_tensor *A, tn_tensor *P)
 {
     tn_tensor *Ph = adjoint(P), *Gh = adjoint(grad);
-    tn_tensor *sum = tnx_neg(chain(Ph, grad, Ph));
+    tn_tensor *sum = adjoint(tnx_neg(chain(P, Gh, P)));
     tn_tensor *left = tnx_matmul(Gh, tnx_matmul(P, Ph));
     sum = plus(sum, minus(left, chain(A, P, left)));
     tn_tensor *right = tnx_matmul(tnx_matmul(Ph, P), Gh);

@@ -68,13 +68,27 @@ static tn_status step(tn_tensor **at, tn_status status, tn_tensor *next)
     return status;
 }
 
-static tn_status fit_dtype(const tni_node *node, const tni_input *in, tn_tensor **at)
+/* Whether a complex gradient may come for what is real, which gets its real part. */
+static bool takes_real_part(const tni_node *node, const tni_input *in, const tn_tensor *grad)
+{
+    return node && (node->cls->flags & TNI_CLASS_REAL_PARTS) &&
+           tn_dtype_is_complex((tn_dtype)grad->dtype) && tn_dtype_is_floating((tn_dtype)in->dtype);
+}
+
+/* A view of a complex gradient, where only its real part counts. */
+static tn_status fit_part(const tni_node *node, const tni_input *in, tn_tensor **at)
+{
+    if (!takes_real_part(node, in, *at))
+        return TN_OK;
+    tn_tensor *next = NULL;
+    tn_status status = tn_real(*at, &next);
+    return step(at, status, next);
+}
+
+static tn_status fit_dtype(const tni_input *in, tn_tensor **at)
 {
     tn_dtype has = (tn_dtype)(*at)->dtype, wants = (tn_dtype)in->dtype;
-    bool real_part = node && (node->cls->flags & TNI_CLASS_REAL_PARTS) &&
-                     tn_dtype_is_complex(has) && tn_dtype_is_floating(wants);
-    TN_CHECK(tn_dtype_is_floating(has) || real_part ||
-                 tn_dtype_is_complex(has) == tn_dtype_is_complex(wants),
+    TN_CHECK(tn_dtype_is_floating(has) || tn_dtype_is_complex(has) == tn_dtype_is_complex(wants),
              TN_INVALID,
              "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) "
              "to be true, but got false.  (Could this error message be improved?  If so, please "
@@ -96,6 +110,7 @@ tn_status tni_gradient_fit(const tni_node *node, uint32_t i, const tni_input *in
     const int64_t *sizes = tni_input_sizes(in);
     TN_AUTO(tn_tensor) at = tn_tensor_ref(grad);
     tn_tensor *next = NULL;
+    TN_TRY(fit_part(node, in, &at));
     if (!same_sizes(grad, in->ndim, sizes)) {
         char got[TNI_SIZES_TEXT], wanted[TNI_SIZES_TEXT];
         TN_CHECK(expands_to(in->ndim, sizes, grad->ndim, grad->sizes), TN_INVALID,
@@ -107,7 +122,7 @@ tn_status tni_gradient_fit(const tni_node *node, uint32_t i, const tni_input *in
         tn_status status = sum_to(at, in->ndim, sizes, &next);
         TN_TRY(step(&at, status, next));
     }
-    TN_TRY(fit_dtype(node, in, &at));
+    TN_TRY(fit_dtype(in, &at));
     if (!same_device(at->device, in->device)) {
         char got[32], wanted[32];
         TN_CHECK(at->ndim == 0, TN_INVALID,

@@ -204,8 +204,9 @@ tn_status tni_composite_block_diag(tn_tensor *const *tensors, int64_t tensors_n,
         int64_t h = t->ndim == 2 ? t->sizes[0] : 1, w = t->ndim == 0 ? 1 : t->sizes[t->ndim - 1];
         tn_tensor *block = tnx_to_dtype(tnx_reshape(t, (const int64_t[]){h, w}, 2), dtype, false,
                                         false, TN_FORMAT_NONE);
-        const int64_t pad[] = {column, columns - column - w};
-        below[held++] = tnx_constant_pad_nd(block, pad, 2, tn_int(0));
+        tn_tensor *zeros = tnx_new_zeros(block, (const int64_t[]){h, columns}, 2, NULL);
+        below[held++] =
+            tnx_slice_scatter(zeros, block, 1, tn_some_int(column), tn_some_int(column + w), 1);
         column += w;
         if (held == BLOCKS || i + 1 == tensors_n) {
             all = tnx_cat(below, held, 0);

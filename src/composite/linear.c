@@ -97,7 +97,7 @@ static tn_status check_bilinear(const tn_tensor *a, const tn_tensor *b, const tn
 }
 
 /* y[n, o] = sum over i, j of a[n, i] w[o, i, j] b[n, j]: one product with all of the weight, then a
- * sum over what b multiplies. */
+ * sum over what a multiplies. */
 tn_status tni_composite_bilinear(tn_tensor *input1, tn_tensor *input2, tn_tensor *weight,
                                  tn_tensor *bias, tn_tensor **out)
 {
@@ -117,13 +117,13 @@ tn_status tni_composite_bilinear(tn_tensor *input1, tn_tensor *input2, tn_tensor
     TN_AUTO(tn_tensor) cube = NULL;
     TN_AUTO(tn_tensor) product = NULL;
     TN_AUTO(tn_tensor) shaped = NULL;
-    TN_TRY(tn_reshape(input1, (const int64_t[]){rows, i}, 2, &a));
-    TN_TRY(tn_reshape(input2, (const int64_t[]){rows, j, 1}, 3, &b));
-    TN_TRY(tn_permute(weight, (const int64_t[]){1, 0, 2}, 3, &turned));
-    TN_TRY(tn_reshape(turned, (const int64_t[]){i, o * j}, 2, &flat));
-    TN_TRY(tn_mm(a, flat, &wide));
-    TN_TRY(tn_view(wide, (const int64_t[]){rows, o, j}, 3, &cube));
-    TN_TRY(tn_bmm(cube, b, &product));
+    TN_TRY(tn_reshape(input1, (const int64_t[]){rows, i, 1}, 3, &a));
+    TN_TRY(tn_reshape(input2, (const int64_t[]){rows, j}, 2, &b));
+    TN_TRY(tn_reshape(weight, (const int64_t[]){o * i, j}, 2, &flat));
+    TN_TRY(tn_transpose(flat, 0, 1, &turned));
+    TN_TRY(tn_mm(b, turned, &wide));
+    TN_TRY(tn_view(wide, (const int64_t[]){rows, o, i}, 3, &cube));
+    TN_TRY(tn_bmm(cube, a, &product));
     sizes[last] = o;
     TN_TRY(tn_reshape(product, sizes, last + 1, &shaped));
     if (bias)
