@@ -89,7 +89,8 @@ tn_status tni_composite_trapezoid_dx(tn_tensor *y, tn_scalar dx, int64_t dim, tn
     int d;
     tn_scope *scope;
     TN_TRY(tni_wrap_dim(dim, y->ndim, &d));
-    TN_CHECK(y->ndim > 0, TN_INVALID, "trapezoid: y must have a dimension");
+    TN_CHECK(y->ndim > 0, TN_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+             (long long)dim);
     TN_CHECK(y->dtype != TN_DTYPE_BOOL, TN_INVALID,
              "trapezoid: received a bool input for `y`, but bool is not supported");
     TN_CHECK(dx.kind != TN_SCALAR_COMPLEX, TN_INVALID,
@@ -111,7 +112,9 @@ tn_status tni_composite_trapezoid_x(tn_tensor *y, tn_tensor *x, int64_t dim, tn_
     int d;
     tn_scope *scope;
     TN_TRY(tni_wrap_dim(dim, y->ndim, &d));
-    TN_CHECK(y->ndim > 0 && x->ndim > 0 && x->ndim <= y->ndim, TN_INVALID,
+    TN_CHECK(y->ndim > 0, TN_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+             (long long)dim);
+    TN_CHECK(x->ndim > 0 && x->ndim <= y->ndim, TN_INVALID,
              "trapezoid: x must have as many dimensions as y, or one");
     TN_CHECK(y->dtype != TN_DTYPE_BOOL && x->dtype != TN_DTYPE_BOOL, TN_INVALID,
              "trapezoid: received a bool input for `x` or `y`, but bool is not supported");

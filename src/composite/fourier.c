@@ -85,6 +85,8 @@ static tn_status several_dims(const tn_tensor *self, const int64_t *s, int64_t s
     TN_CHECK(!dim || !s || dim_n == s_n, TN_INVALID,
              "When given, dim and shape arguments must have the same length");
     x->n = dim ? dim_n : s ? s_n : self->ndim;
+    TN_CHECK(!dim || dim_n == 0 || self->ndim > 0, TN_INDEX,
+             "Dimension specified as %lld but tensor has no dimensions", (long long)dim[0]);
     TN_CHECK(x->n <= self->ndim, TN_INVALID,
              "Got shape with %lld values but input tensor only has %d dimensions.", (long long)x->n,
              self->ndim);

@@ -50,6 +50,16 @@ static tn_tensor *values_over(tn_tensor *t, int a, int b)
     return tnx_linalg_svdvals(tnx_movedim(t, from, 2, to, 2), NULL);
 }
 
+/* Singular values are not computed in half the precision of a float. */
+static tn_status check_precision(const tn_tensor *self, tn_dtype dtype)
+{
+    dtype = dtype == TN_DTYPE_NONE ? (tn_dtype)self->dtype : dtype;
+    TN_CHECK(dtype != TN_DTYPE_F16 && dtype != TN_DTYPE_BF16, TN_INVALID,
+             "linalg.matrix_norm: Low precision dtypes not supported. Got %s",
+             tni_dtype_text(dtype));
+    return TN_OK;
+}
+
 static tn_tensor *kept(tn_tensor *t, int a, int b, bool keepdim)
 {
     int low = a < b ? a : b, high = a < b ? b : a;
@@ -75,6 +85,8 @@ tn_status tni_composite_linalg_matrix_norm(tn_tensor *self, tn_scalar ord, const
     TN_TRY(two_dims("linalg.matrix_norm", self, dim, dim_n, &a, &b));
     TN_CHECK(size == 2.0 || size == 1.0 || isinf(size), TN_INVALID,
              "linalg.matrix_norm: Order %g not supported.", p);
+    if (size == 2.0)
+        TN_TRY(check_precision(self, dtype));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *x = in_dtype(self, dtype), *made;
     if (size == 2.0) {
@@ -110,6 +122,7 @@ tn_status tni_composite_linalg_matrix_norm_str(tn_tensor *self, const char *ord,
              "linalg.matrix_norm: Order %s not supported.", ord);
     if (ord[0] == 'f')
         return tn_linalg_vector_norm(self, tn_int(2), dim, dim_n, keepdim, dtype, out);
+    TN_TRY(check_precision(self, dtype));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *s = values_over(in_dtype(self, dtype), a, b);
     return tni_leave(scope, kept(tnx_sum_dim(s, &last, 1, false, TN_DTYPE_NONE), a, b, keepdim),
@@ -139,6 +152,10 @@ tn_status tni_composite_linalg_norm_str(tn_tensor *self, const char *ord, const 
     const int64_t all[] = {0, 1};
     TN_CHECK(!dim || dim_n == 2, TN_INVALID,
              "linalg.norm: If dim is specified, it mut be of length 2 when 'ord' is '%s'", ord);
+    TN_CHECK(
+        dim || self->ndim == 1 || self->ndim == 2, TN_INVALID,
+        "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got %dD.",
+        self->ndim);
     TN_CHECK(dim || self->ndim == 2, TN_INVALID,
              "linalg.norm: If dim is not specified but ord is '%s', the input must be 2D. Got %dD.",
              ord, self->ndim);

@@ -93,6 +93,10 @@ tn_status tni_composite_linalg_solve_ex(tn_tensor *A, tn_tensor *B, bool left, b
     TN_AUTO(tn_tensor) turned_a = NULL;
     TN_AUTO(tn_tensor) turned_b = NULL;
     TN_TRY(tni_linalg_check_square("linalg.solve", A));
+    TN_CHECK(A->dtype == B->dtype, TN_INVALID,
+             "linalg.solve: Expected A and B to have the same dtype, but found A of type %s and B "
+             "of type %s instead",
+             tni_dtype_text((tn_dtype)A->dtype), tni_dtype_text((tn_dtype)B->dtype));
     bool vectors = tni_linalg_of_vectors(A, B);
     TN_CHECK(left || !vectors, TN_INVALID,
              "linalg.solve: Vector broadcasting of the left hand side is not supported for "
@@ -248,7 +252,8 @@ tn_status tni_composite_linalg_lu_solve(tn_tensor *LU, tn_tensor *pivots, tn_ten
         x = tnx_linalg_solve_triangular(tni_linalg_adjoint(L), x, true, true, true);
         x = tni_linalg_by_columns(tnx_matmul(P, x));
     } else {
-        x = tnx_linalg_solve_triangular(L, tnx_matmul(tni_linalg_adjoint(P), b), false, true, true);
+        b = tnx_matmul(tni_linalg_adjoint(P), tni_linalg_by_columns(b));
+        x = tnx_linalg_solve_triangular(L, b, false, true, true);
         x = tnx_linalg_solve_triangular(U, x, true, true, false);
     }
     return tni_leave(scope, left ? x : tni_linalg_adjoint(x), out);

@@ -64,9 +64,9 @@ tn_status tni_composite_positive(tn_tensor *self, tn_tensor **out)
 
 static tn_status check_parts(const tn_tensor *a, const tn_tensor *b)
 {
-    TN_CHECK((a->dtype == TN_DTYPE_F32 || a->dtype == TN_DTYPE_F64) &&
-                 (b->dtype == TN_DTYPE_F32 || b->dtype == TN_DTYPE_F64),
-             TN_INVALID,
+    const uint64_t known = 1ULL << TN_DTYPE_F16 | 1ULL << TN_DTYPE_F32 | 1ULL << TN_DTYPE_F64;
+    bool both = (known >> a->dtype & 1) && (known >> b->dtype & 1);
+    TN_CHECK(both && (a->dtype != TN_DTYPE_F16 || b->dtype != TN_DTYPE_F16), TN_INVALID,
              "Expected both inputs to be Half, Float or Double tensors but got %s and %s",
              tni_dtype_text((tn_dtype)a->dtype), tni_dtype_text((tn_dtype)b->dtype));
     TN_CHECK(a->dtype == b->dtype, TN_INVALID,

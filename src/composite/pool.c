@@ -105,9 +105,13 @@ tn_status tni_composite_max_pool1d(tn_tensor *self, const int64_t *kernel_size,
     TN_TRY(one("padding", padding, padding_n, &p[1]));
     TN_TRY(one("dilation", dilation, dilation_n, &d[1]));
     TN_TRY(check_max_pool1d(self, k[1], s[1], p[1], d[1]));
+    TN_AUTO(tn_tensor) rows = NULL;
     TN_AUTO(tn_tensor) flat = NULL;
     TN_AUTO(tn_tensor) result = NULL;
-    TN_TRY(tn_unsqueeze(self, -2, &flat));
+    bool learns = tn_grad_enabled() && tn_tensor_requires_grad(self);
+    if (!learns) /* rows, whatever the layout: else as that of planes */
+        TN_TRY(tn_contiguous(self, TN_FORMAT_CONTIGUOUS, &rows));
+    TN_TRY(tn_unsqueeze(learns ? self : rows, -2, &flat));
     TN_TRY(tn_max_pool2d(flat, k, 2, s, 2, p, 2, d, 2, ceil_mode, &result));
     return tn_squeeze_dim(result, -2, out);
 }

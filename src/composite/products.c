@@ -442,7 +442,9 @@ tn_status tni_composite_cumulative_trapezoid_x(tn_tensor *y, tn_tensor *x, int64
     int d;
     tn_scope *scope;
     TN_TRY(tni_wrap_dim(dim, y->ndim, &d));
-    TN_CHECK(y->ndim > 0 && x->ndim > 0 && x->ndim <= y->ndim, TN_INVALID,
+    TN_CHECK(y->ndim > 0, TN_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+             (long long)dim);
+    TN_CHECK(x->ndim > 0 && x->ndim <= y->ndim, TN_INVALID,
              "cumulative_trapezoid: x must have as many dimensions as y, or one");
     TN_CHECK(
         y->dtype != TN_DTYPE_BOOL && x->dtype != TN_DTYPE_BOOL, TN_INVALID,
@@ -467,9 +469,12 @@ tn_status tni_composite_cumulative_trapezoid_dx(tn_tensor *y, tn_scalar dx, int6
     int d;
     tn_scope *scope;
     TN_TRY(tni_wrap_dim(dim, y->ndim, &d));
-    TN_CHECK(y->ndim > 0 && y->sizes[d] > 0, TN_INVALID,
+    TN_CHECK(y->dtype != TN_DTYPE_BOOL, TN_INVALID,
+             "cumulative_trapezoid: received a bool input for `y`, but bool is not supported");
+    TN_CHECK(y->ndim > 0, TN_INDEX, "slice() cannot be applied to a 0-dim tensor.");
+    TN_CHECK(y->sizes[d] > 0, TN_INVALID,
              "cumulative_trapezoid: y must have a dimension with elements");
-    TN_CHECK(dx.kind != TN_SCALAR_COMPLEX && y->dtype != TN_DTYPE_BOOL, TN_INVALID,
+    TN_CHECK(dx.kind != TN_SCALAR_COMPLEX, TN_INVALID,
              "cumulative_trapezoid: Currently, we only support dx as a real number");
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *sums = tnx_cumsum(neighbours(y, d, y->sizes[d], false), d, TN_DTYPE_NONE);

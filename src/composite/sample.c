@@ -125,8 +125,10 @@ tn_status tni_kernel_bernoulli_out(tn_call *call, tn_tensor *self, tn_generator 
 {
     (void)call;
     TN_AUTO(tn_tensor) t = NULL;
+    TN_AUTO(tn_tensor) cast = NULL;
     TN_TRY(tni_kernel_bernoulli(call, self, generator, &t));
-    return tni_out_take("bernoulli", t, out);
+    TN_TRY(FRESH(tn_to_dtype(t, (tn_dtype)out->dtype, false, false, TN_FORMAT_NONE, &cast)));
+    return tni_out_take("bernoulli", cast, out);
 }
 
 tn_status tni_kernel_bernoulli_p(tn_call *call, tn_tensor *self, double p, tn_generator *generator,

@@ -11,6 +11,8 @@
 static tn_status as_tensor(tn_scalar number, const tn_tensor *like, tn_tensor **out)
 {
     tn_tensor_opts opts = tn_opts(TN_DTYPE_NONE, like->device);
+    if (number.kind == TN_SCALAR_INT)
+        opts.dtype = TN_DTYPE_I64;
     if (number.kind == TN_SCALAR_FLOAT && fabs(number.v.f) > tni_dtype_largest(tn_default_dtype()))
         number.v.f = copysign((double)INFINITY, number.v.f);
     return tn_scalar_tensor(number, &opts, out);

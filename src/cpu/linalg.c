@@ -188,11 +188,12 @@ tn_status tni_cpu_linalg_lu_factor_ex(tn_tensor *A, bool pivot, bool check_error
     TN_TRY(factored(A, pivot, &a, &p, &f));
     int64_t place = check_errors ? failed(f->data, batches(A), &which) : 0;
     BATCH_TEXT(text, sizeof text, A, which);
-    TN_CHECK(!place, TN_INVALID,
-             "linalg.lu_factor: %sU[%lld,%lld] is zero and using it on lu_solve would result in a "
-             "division by zero. If you still want to perform the factorization, consider calling "
-             "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
-             text, (long long)place, (long long)place);
+    TN_CHECK(
+        !place, TN_INVALID,
+        "torch.linalg.lu_factor: %sU[%lld,%lld] is zero and using it on lu_solve would result in a "
+        "division by zero. If you still want to perform the factorization, consider calling "
+        "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+        text, (long long)place, (long long)place);
     TN_TRY(take(LU, a));
     TN_TRY(take_numbers(pivots, p));
     return take_numbers(info, f);

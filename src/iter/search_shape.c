@@ -152,8 +152,9 @@ tn_status tni_shape_searchsorted(tni_geometry *g, tn_tensor *sorted_sequence, tn
              tni_format_sizes(sorted_sequence->ndim, sorted_sequence->sizes, a, sizeof a),
              tni_format_sizes(self->ndim, self->sizes, b, sizeof b));
     const tn_tensor *both[] = {sorted_sequence, self};
+    bool truths = self->dtype == TN_DTYPE_BOOL && sorted_sequence->dtype == TN_DTYPE_BOOL;
     for (int i = 0; i < 2; i++)
-        if (is_complex(both[i]) || both[i]->dtype == TN_DTYPE_BOOL)
+        if (is_complex(both[i]) || truths)
             return no_kernel("searchsorted_out_cpu", both[i]);
     tni_reduced_geometry(g, self, 0, true);
     g->dtype = out_int32 ? TN_DTYPE_I32 : TN_DTYPE_I64;

@@ -5,12 +5,15 @@
 static TNI_COLD tn_status too_few(const tn_tensor *t, int n, const int64_t *target)
 {
     char have[TNI_SIZES_TEXT], want[TNI_SIZES_TEXT];
-    TN_FAIL(
-        TN_INVALID,
-        "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater "
-        "or equal to the number of dimensions in the tensor (%d)",
-        tni_dtype_text((tn_dtype)t->dtype), tni_format_sizes(t->ndim, t->sizes, have, sizeof have),
-        tni_format_sizes(n, target, want, sizeof want), n, t->ndim);
+    tn_dtype dtype = (tn_dtype)t->dtype;
+    /* The reference has old names for the dtypes that it began with. */
+    bool old = dtype != TN_DTYPE_BOOL && dtype != TN_DTYPE_BF16 && !tn_dtype_is_complex(dtype);
+    TN_FAIL(TN_INVALID,
+            "expand(%s%s%s{%s}, size=%s): the number of sizes provided (%d) must be greater "
+            "or equal to the number of dimensions in the tensor (%d)",
+            old ? "torch." : "CPU", tni_dtype_text(dtype), old ? "Tensor" : "Type",
+            tni_format_sizes(t->ndim, t->sizes, have, sizeof have),
+            tni_format_sizes(n, target, want, sizeof want), n, t->ndim);
 }
 
 static TNI_COLD tn_status mismatch(const tn_tensor *t, int n, const int64_t *target, int at,

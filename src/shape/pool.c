@@ -132,6 +132,17 @@ tn_status tni_pool_check(int spatial, const tn_tensor *self, const tni_pool_list
              "dilation should be greater than zero, but got %s",
              named(spatial, "dilation", p->dilation, a));
     TN_TRY(check_elements(spatial, self, l->dilation));
+    const int64_t *k = p->kernel, *pad = p->padding;
+    TN_CHECK(spatial != 2 || (pad[1] <= k[1] / 2 && pad[2] <= k[2] / 2), TN_INVALID,
+             "pad should be smaller than or equal to half of kernel size, but got padW = %lld, "
+             "padH = %lld, kW = %lld, kH = %lld",
+             (long long)pad[2], (long long)pad[1], (long long)k[2], (long long)k[1]);
+    TN_CHECK(spatial != 3 || (pad[0] <= k[0] / 2 && pad[1] <= k[1] / 2 && pad[2] <= k[2] / 2),
+             TN_INVALID,
+             "pad should be smaller than or equal to half of kernel size, but got kT: %lld kW: "
+             "%lld kH: %lld padT: %lld padW: %lld padH: %lld",
+             (long long)k[0], (long long)k[2], (long long)k[1], (long long)pad[0],
+             (long long)pad[2], (long long)pad[1]);
     if (spatial == 3 && !l->dilation)
         TN_CHECK(p->in[0] >= p->kernel[0] && p->in[1] >= p->kernel[1] && p->in[2] >= p->kernel[2],
                  TN_INVALID, "input image (%s) smaller than kernel size (%s)",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/kern/act.c: the tables of activations, with the loops of float32. */
+#include <complex.h>
 #include "cpu/kern/act.h"
 
 /* exp(x) - 1, in the type itself: near 0 by the series, further on directly. */
@@ -14,16 +15,31 @@ static inline float expm1_f32(float x)
 
 ACTIVATIONS(float, f32, fabsf, NAN)
 
-#define ACT_ROW(NAME, f) \
-    ROW(NAME) = {[TN_DTYPE_F32] = f##_loop_f32, [TN_DTYPE_F64] = tni_##f##_loop_f64}
+/* Complex numbers have one activation, and go through the C library. */
+LOOP1(silu_loop_c64, float complex, x / (1.0f + cexpf(-x)))
+LOOP1(silu_loop_c128, double complex, x / (1.0 + cexp(-x)))
+
+#define SILU_B_COMPLEX(T, S, EXP)         \
+    static inline T silu_b_##S(T g, T x)  \
+    {                                     \
+        T s = 1 / (1 + EXP(-x));          \
+        return g * s * (1 + x * (1 - s)); \
+    }                                     \
+    LOOP2(silu_b_loop_##S, T, silu_b_##S(x, y))
+SILU_B_COMPLEX(float complex, c64, cexpf)
+SILU_B_COMPLEX(double complex, c128, cexp)
+
+#define ACT_LOOPS(f)     [TN_DTYPE_F32] = f##_loop_f32, [TN_DTYPE_F64] = tni_##f##_loop_f64
+#define COMPLEX_LOOPS(f) [TN_DTYPE_C64] = f##_loop_c64, [TN_DTYPE_C128] = f##_loop_c128
+#define ACT_ROW(NAME, f) ROW(NAME) = {ACT_LOOPS(f)}
 
 const tni_loop_table TNI_KERN_NAME(tni_act) = {
     ACT_ROW(GELU, gelu),
     ACT_ROW(GELU_TANH, gelu_tanh),
     ACT_ROW(GELU_B, gelu_b),
     ACT_ROW(GELU_TANH_B, gelu_tanh_b),
-    ACT_ROW(SILU, silu),
-    ACT_ROW(SILU_B, silu_b),
+    ROW(SILU) = {ACT_LOOPS(silu), COMPLEX_LOOPS(silu)},
+    ROW(SILU_B) = {ACT_LOOPS(silu_b), COMPLEX_LOOPS(silu_b)},
     ACT_ROW(MISH, mish),
     ACT_ROW(MISH_B, mish_b),
     ACT_ROW(LOG_SIGMOID, log_sigmoid),
