@@ -31,7 +31,7 @@ RESULTS = [
     (r"clamp\.out", r"out=", r"no error, but RuntimeError: Found dtype \w+ but expected", CAST),
     (r"gelu|_softmax|_log_softmax|narrow_copy|avg_pool3d|adaptive_avg_pool3d|im2col", r"out=\w+\[[^]]*\]\.(t|expanded)", r"^values differ",
      "The reference writes a given result of other strides as if it were contiguous"),
-    (r".*", r"\b\w+\[\]|_pack", r"RuntimeError, not IndexError: (Dimension (specified|out of range)|select\(\)|slice\(\))",
+    (r".*", r"\b\w+\[\]|f32\[6,2\], \[1,3,2\]", r"RuntimeError, not IndexError: (Dimension (specified|out of range)|select\(\)|slice\(\))",
      "Both refuse a number: Tenon says what sizes it wants, the reference meets a dimension that is not there"),
     (r"mse_loss|smooth_l1_loss|huber_loss", r"\], \w+\[3\]", r"gradient: values differ",
      "The reference divides by the count of `self`, also where `target` makes the result larger"),
@@ -139,6 +139,7 @@ RESULTS = [
     (r"adjoint", r"c64", r"^strides", "Conjugates are computed at once, into a tensor of their own"),
     (r"conj_physical", r"strided", r"^strides", "The reference returns a real tensor itself; Tenon a copy, as the name says"),
     (r"lu_unpack", r"\[1,", r"LU_pivots has other sizes", UNCHECKED),
+    (r"(_?linalg_)?(slog)?det", r"expanded", r"^gradient: (strides|values differ)", SINGULAR),
     (r"_linalg_solve_ex", r"expanded", r"gradient: torch.linalg.solve: The solver failed", SINGULAR),
     (r"geqrf", r"c64\[2,3,3\]", r"values differ", "The last element of a matrix without full rank is rounding; its phase is in `tau`"),
     (r"linalg_lstsq", r"\[1,4,3\], f32\[4,2\]", r"^shape", "The reference takes rows of the right side for a batch of it"),
@@ -179,7 +180,7 @@ RESULTS = [
     (r"hardswish_backward|binary_cross_entropy_backward|(special_)?(sinc|logit)|linalg_householder_product|orgqr|triplet_margin_loss|_foreach_max|max|min|"
      r"(nan)?median|dist|norm\.\w+", r"\.t\b", r"^gradient: strides",
      "A gradient that `autograd.grad` hands out lies in memory as its formula left it; `.grad` has the layout of its tensor in both"),
-    (r"convolution_backward|(_?linalg_)?(lu_solve|solve(_ex|_triangular)?|matrix_exp)|ormqr|fft_i?r?fftn?|istft|take|masked_select|einsum|addbmm|"
+    (r"convolution_backward|(_?linalg_)?(lu_solve|solve(_ex|_triangular)?|matrix_exp)|ormqr|fft_[ir]*fft[2n]?|fft_hfft[2n]?|istft|polar|block_diag|bilinear|take|masked_select|einsum|addbmm|"
      r"matrix_exp|sinc|_softmax_backward_data", r"", r"^gradient: strides",
      "A gradient that `autograd.grad` hands out lies in memory as its formula left it; `.grad` has the layout of its tensor in both"),
     # Sizes of gradients, which only backward passes give.
