@@ -320,14 +320,14 @@ class Meaning(Folder):
                       "tnx_neg(tni_grad_g(f->tangents[1], f->args[2].u.i))", "if (f->tangents[0] || f->tangents[1])",
                       "tni_grad_h(tni_jvp_tangent(f, 0), tni_jvp_tangent(f, 1))"):
             self.assertIn(piece, text)
-        self.assertIn("{TNI_OP_f, 0, TNI_JVP_FORMULA, 0x3u, jvp_f}", text)
+        self.assertIn("{TNI_OP_f, 0, TNI_JVP_FORMULA, 0x3u, 0x0u, jvp_f}", text)
 
     def test_what_writes_has_the_tangent_of_its_twin(self):
         self.declare("op f(Tensor self) -> Tensor {\n  variants function inplace out\n  shape f\n  cpu f\n"
                      "  grad self: grad\n  jvp auto_linear\n}\n")
         text = self.texts()["forward_rules.c"]
-        self.assertIn("{TNI_OP_f, 0, TNI_JVP_LINEAR, 0x1u, NULL}", text)
-        self.assertIn("{TNI_OP_f_, TNI_OP_f, TNI_JVP_WRITTEN, 0x1u, NULL}", text)
+        self.assertIn("{TNI_OP_f, 0, TNI_JVP_LINEAR, 0x1u, 0x0u, NULL}", text)
+        self.assertIn("{TNI_OP_f_, TNI_OP_f, TNI_JVP_WRITTEN, 0x1u, 0x0u, NULL}", text)
         self.assertNotIn("TNI_OP_f_out", text)
 
     def test_booleans_over_a_tensor_in_place_are_recorded_alone(self):
