@@ -14,7 +14,7 @@ class _Key(enum.IntEnum):
         return "DispatchKey." + self.name
 
 
-DispatchKey = _Key("DispatchKey", _C._key_numbers(), module=_C.__name__)
+DispatchKey = _Key("DispatchKey", _C._key_numbers(), module=_C.__name__)  # type: ignore
 
 
 class DispatchKeySet:

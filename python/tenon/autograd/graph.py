@@ -148,7 +148,7 @@ def _memory_of(tensor):
     return tensor.untyped_storage()._cdata
 
 
-_mutable_saved = []  # the context that is entered, if one is
+_mutable_saved: list = []  # the context that is entered, if one is
 
 
 @contextlib.contextmanager

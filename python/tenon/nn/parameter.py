@@ -19,7 +19,7 @@ __all__ = [
 _no_override = getattr(tenon._C, "_disabled_torch_function_impl", None)
 
 
-class _ParameterMeta(type(Tensor)):
+class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
     """A tensor of another class counts as a Parameter when it is marked with `_is_param`."""
 
     def __instancecheck__(self, instance):
@@ -77,7 +77,7 @@ tenon._C._know_parameter(Parameter)
 class UninitializedTensorMixin:
     """A tensor without data or shape yet: it can be moved, cast and materialized, nothing else."""
 
-    cls_to_become = None
+    cls_to_become: "type | None" = None
     _allowed = frozenset(
         ("half", "float", "double", "char", "short", "int", "long", "cuda", "cpu", "to", "get_device", "copy_", "is_complex")
         + ("is_floating_point", "_has_compatible_shallow_copy_type", "share_memory_", "__repr__", "__hash__", "__format__")
@@ -144,7 +144,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return result
 
 
-class _BufferMeta(type(Tensor)):
+class _BufferMeta(type(Tensor)):  # type: ignore[misc]
     """A tensor counts as a Buffer when it is marked with `_is_buffer`."""
 
     def __instancecheck__(self, instance):

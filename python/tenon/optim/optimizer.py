@@ -27,8 +27,8 @@ class _Required:
 
 required = _Required()
 
-_global_pre_hooks = OrderedDict()
-_global_post_hooks = OrderedDict()
+_global_pre_hooks: OrderedDict = OrderedDict()
+_global_post_hooks: OrderedDict = OrderedDict()
 
 
 class _HookHandle:
@@ -349,7 +349,7 @@ class Algorithm(Optimizer):
     """
 
     #: Names of options, and what a group from an older checkpoint gets when it lacks them.
-    _added_options = ()
+    _added_options: tuple = ()
 
     def __setstate__(self, state):
         super().__setstate__(state)

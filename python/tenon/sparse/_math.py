@@ -2,7 +2,7 @@
 """Operators of sparse tensors, by the names of functions, methods and operators. What is not here is refused."""
 import tenon
 
-FUNCTIONS = {}
+FUNCTIONS: dict = {}
 
 
 def _function(*names):

@@ -78,10 +78,11 @@ class NodeDef(namedtuple("NodeDef", "type flatten_fn unflatten_fn flatten_with_k
     __slots__ = ()
 
 
-SUPPORTED_NODES = {}
-SUPPORTED_SERIALIZED_TYPES = {}  # class: its name, and how its context is written and read
-BUILTIN_TYPES = STANDARD_DICT_TYPES = frozenset()
-CONSTANT_NODES = set()
+SUPPORTED_NODES: dict = {}
+SUPPORTED_SERIALIZED_TYPES: dict = {}  # class: its name, and how its context is written and read
+BUILTIN_TYPES: frozenset = frozenset()
+STANDARD_DICT_TYPES: frozenset = frozenset()
+CONSTANT_NODES: set = set()
 
 
 def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None,

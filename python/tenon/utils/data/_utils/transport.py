@@ -36,7 +36,7 @@ def _is_plain(tensor):
             and not tensor.is_neg())
 
 
-_known = []
+_known: list = []
 
 
 def _numpy_dtypes():
