@@ -183,11 +183,16 @@ GETTER(data)
 static int set_data(PyObject *o, PyObject *value, void *closure)
 {
     TENSOR_SET("data");
-    tn_tensor *source = value ? tnpy_tensor(value) : NULL;
+    if (!value) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "Deleting tensor data is not allowed. Delete tensor instead!");
+        return -1;
+    }
+    tn_tensor *source = tnpy_tensor(value);
     if (!source) {
         char name[128];
         PyErr_Format(PyExc_TypeError, "Variable data has to be a tensor, but got %s",
-                     value ? tnpy_type_name(value, name, sizeof name) : "nothing");
+                     tnpy_type_name(value, name, sizeof name));
         return -1;
     }
     tn_status st = tn_tensor_set_data(t, source);

@@ -141,6 +141,19 @@ class Functions(unittest.TestCase):
         self.assertEqual(tenon.chain_matmul(*[turn] * 100).tolist(), [[1, 0], [0, 1]])
         self.assertEqual(tenon.chain_matmul(turn, turn, out=tenon.empty(0)).tolist(), [[-1, 0], [0, -1]])
 
+    def test_what_was_taken_away_says_what_to_use(self):
+        x = tenon.ones(2, 2)
+        for name in "eig", "lstsq", "solve", "symeig":
+            for call in getattr(tenon, name), getattr(tenon.Tensor, name):
+                with self.assertRaisesRegex(RuntimeError, "is now removed.*linalg"):
+                    call(x)
+
+    def test_data_cannot_be_deleted(self):
+        x = tenon.ones(2)
+        with self.assertRaisesRegex(RuntimeError, "Deleting tensor data is not allowed. Delete tensor instead!"):
+            del x.data
+        self.assertEqual(x.tolist(), [1, 1])
+
 
 if __name__ == "__main__":
     harness.main()
