@@ -88,6 +88,8 @@ static inline uint8_t tni_truth(uint8_t byte)
     X(LOGADDEXP, 4, 5)                                                                      \
     X(ERFINV, 4, 6)                                                                         \
     X(LGAMMA, 4, 7)                                                                         \
+    X(LOGIT, 4, 8) /* ctx: a double, below 0: no clamp */                                   \
+    X(XLOGY, 4, 9)                                                                          \
     X(GELU, 5, 0) /* _B: backward; in[0] is the gradient */                                 \
     X(GELU_TANH, 5, 1)                                                                      \
     X(GELU_B, 5, 2)                                                                         \
@@ -182,10 +184,8 @@ static inline uint8_t tni_truth(uint8_t byte)
     X(K0E, 12, 2)                                                                           \
     X(K1E, 12, 3)                                                                           \
     X(SPHERICAL_J0, 12, 4)                                                                  \
-    X(LOGIT, 12, 5)                                                                         \
     X(POLYGAMMA, 12, 6)                                                                     \
     X(LOGADDEXP2, 12, 7)                                                                    \
-    X(XLOGY, 12, 8)                                                                         \
     X(XLOG1PY, 12, 9)                                                                       \
     X(ZETA, 12, 10)                                                                         \
     X(IGAMMA, 12, 11)                                                                       \

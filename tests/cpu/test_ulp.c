@@ -35,6 +35,15 @@ static int sigmoid(mpfr_t y, const mpfr_t x, mpfr_rnd_t round)
     return mpfr_ui_div(y, 1, y, round);
 }
 
+/* The loop clamps to its parameter and 1 less it: here to nothing. */
+static const double no_clamp[TNI_LOOP_PARAMETERS] = {-1};
+static int logit(mpfr_t y, const mpfr_t x, mpfr_rnd_t round)
+{
+    mpfr_ui_sub(y, 1, x, round);
+    mpfr_div(y, x, y, round);
+    return mpfr_log(y, y, round);
+}
+
 static int log_gamma(mpfr_t y, const mpfr_t x, mpfr_rnd_t round)
 {
     int sign;
@@ -79,6 +88,12 @@ static const function functions[] = {
     {"exp", TNI_LOOP_EXP, mpfr_exp, -700, 700, 2, 2, 0},
     {"exp2", TNI_LOOP_EXP2, mpfr_exp2, -130, 120, 2, 2, 0},
     {"log", TNI_LOOP_LOG, mpfr_log, 1e-30, 1e30, 2, 2, 0},
+    {"log2", TNI_LOOP_LOG2, mpfr_log2, 1e-30, 1e30, 2, 1, 0},
+    {"log2", TNI_LOOP_LOG2, mpfr_log2, 0.5, 2, 2, 1, 0},
+    {"log10", TNI_LOOP_LOG10, mpfr_log10, 1e-30, 1e30, 2, 2, 0},
+    {"log10", TNI_LOOP_LOG10, mpfr_log10, 0.5, 2, 2, 2, 0},
+    {"logit", TNI_LOOP_LOGIT, logit, 1e-30, 1 - 0x1p-24, 3, 4, 0.5},
+    {"logit", TNI_LOOP_LOGIT, logit, 0.001, 1 - 0x1p-24, 3, 4, 0.5},
     {"tanh", TNI_LOOP_TANH, mpfr_tanh, -30, 30, 2, 3, 0},
     {"sigmoid", TNI_LOOP_SIGMOID, sigmoid, -80, 80, 3, 3, 0},
     {"sin", TNI_LOOP_SIN, mpfr_sin, -1e5, 1e5, 2, 1, 0},
@@ -90,10 +105,12 @@ static const function functions[] = {
     {"atan", TNI_LOOP_ATAN, mpfr_atan, -100, 100, 2, 1, 0},
     {"log1p", TNI_LOOP_LOG1P, mpfr_log1p, -0.999, 100, 2, 1, 0},
     {"expm1", TNI_LOOP_EXPM1, mpfr_expm1, -30, 80, 2, 1, 0},
-    {"erf", TNI_LOOP_ERF, mpfr_erf, -6, 6, 2, 1, 0},
+    {"erf", TNI_LOOP_ERF, mpfr_erf, -6, 6, 2, 2, 0},
     {"erfinv", TNI_LOOP_ERFINV, inverse_erf, -1 + 0x1p-24, 1 - 0x1p-24, 3, 16, 0},
     {"erfinv", TNI_LOOP_ERFINV, inverse_erf, 0.99, 1 - 0x1p-24, 3, 16, 0}, /* near 1 */
     {"erfc", TNI_LOOP_ERFC, mpfr_erfc, -6, 9, 4, 6, 0},
+    {"erfc", TNI_LOOP_ERFC, mpfr_erfc, -1, 1, 4, 6, 0},
+    {"erfc", TNI_LOOP_ERFC, mpfr_erfc, 8.9, 10.2, 4, 6, 0}, /* also below normal numbers */
     {"gelu", TNI_LOOP_GELU, gelu, -20, 20, 8, 4, 1},
     {"gelu", TNI_LOOP_GELU, gelu, -5.6, -4, 8, 4, 1}, /* where its errors are largest */
     {"lgamma", TNI_LOOP_LGAMMA, log_gamma, 2.5, 1e6, 1, 6, 0},
@@ -148,7 +165,7 @@ static void check(const function *f, tni_isa isa, bool wide)
     }
     tni_loop_fn loop =
         tni_loop_find(tni_cpu_kernels(), f->loop, wide ? TN_DTYPE_F64 : TN_DTYPE_F32);
-    loop(wide ? (void *)y : (void *)y32, in, N, NULL);
+    loop(wide ? (void *)y : (void *)y32, in, N, no_clamp);
     for (int i = 0; i < N; i++) {
         double got = wide ? y[i] : (double)y32[i];
         double e =

@@ -91,8 +91,22 @@ EXPORT2(pow_c128, cd, pow_complex(x, y))
 EXPORT1(erf_f64, double, erf(x))
 EXPORT1(erfinv_f64, double, tni_erfinv(x))
 EXPORT1(lgamma_f64, double, tni_lgamma(x))
-EXPORT1(erfc_f32, float, erfcf(x))
 EXPORT1(erfc_f64, double, erfc(x))
+/* Between eps and 1 - eps, when eps is not negative. */
+static double logit(double x, double eps)
+{
+    if (eps >= 0.0)
+        x = x < eps ? eps : x > 1.0 - eps ? 1.0 - eps : x;
+    return log(x / (1.0 - x));
+}
+
+static double xlogy(double x, double y)
+{
+    return isnan(y) ? y : x == 0.0 ? 0.0 : x * log(y);
+}
+EXPORT1(logit_f64, double, logit(x, ((const double *)ctx)[0]))
+EXPORT2(xlogy_f64, double, xlogy(x, y))
+
 EXPORT2(atan2_f64, double, atan2(x, y))
 EXPORT2(hypot_f64, double, hypot(x, y))
 

@@ -32,19 +32,6 @@ static double spherical_j0(double x)
     return fabs(x) < 1e-4 ? 1.0 - x * x / 6.0 : sin(x) / x;
 }
 
-/* Between eps and 1 - eps, when eps is not negative. */
-static double logit(double x, double eps)
-{
-    if (eps >= 0.0)
-        x = x < eps ? eps : x > 1.0 - eps ? 1.0 - eps : x;
-    return log(x / (1.0 - x));
-}
-
-static double xlogy(double x, double y)
-{
-    return isnan(y) ? y : x == 0.0 ? 0.0 : x * log(y);
-}
-
 static double xlog1py(double x, double y)
 {
     return isnan(y) ? y : x == 0.0 ? 0.0 : x * log1p(y);
@@ -213,10 +200,8 @@ RARE1(k1, tni_k1(x))
 RARE1(k0e, tni_k0e(x))
 RARE1(k1e, tni_k1e(x))
 RARE1(spherical_j0, spherical_j0(x))
-RARE1(logit, logit(x, ((const double *)ctx)[0]))
 RARE1(polygamma, tni_polygamma(((const double *)ctx)[0], x))
 RARE2(logaddexp2, logaddexp2(x, y))
-RARE2(xlogy, xlogy(x, y))
 RARE2(xlog1py, xlog1py(x, y))
 RARE2(zeta, tni_zeta(x, y))
 RARE2(igamma, tni_igamma(x, y))
@@ -348,10 +333,8 @@ const tni_loop_table tni_rare2 = {
     RARE_ROW(K0E, k0e),
     RARE_ROW(K1E, k1e),
     RARE_ROW(SPHERICAL_J0, spherical_j0),
-    RARE_ROW(LOGIT, logit),
     RARE_ROW(POLYGAMMA, polygamma),
     RARE_ROW(LOGADDEXP2, logaddexp2),
-    RARE_ROW(XLOGY, xlogy),
     RARE_ROW(XLOG1PY, xlog1py),
     RARE_ROW(ZETA, zeta),
     RARE_ROW(IGAMMA, igamma),

@@ -15,8 +15,8 @@ NEAR_LOOP(cosh)
 NEAR_LOOP(asinh)
 NEAR_LOOP(acosh)
 NEAR_LOOP(atanh)
-LOOP1(log2_loop_f32, float, (float)(log_f64((double)x) * 1.44269504088896340736))
-LOOP1(log10_loop_f32, float, (float)(log_f64((double)x) * 4.34294481903251827651e-1))
+LOOP_OF_BLOCKS(log2_loop_f32, block_is_normal(block), log2_inside_f32, log2_f32)
+LOOP_OF_BLOCKS(log10_loop_f32, block_is_normal(block), log10_inside_f32, log10_f32)
 LOOP_OF_BLOCKS(exp2_loop_f32, block_is_small(block, EXP2_INSIDE), exp2_inside_f32, exp2_f32)
 LOOP1(atan_loop_f32, float, (float)atan2_near((double)x, 1.0))
 LOOP1(asin_loop_f32, float,
@@ -25,6 +25,7 @@ LOOP1(acos_loop_f32, float,
       (float)atan2_near(sqrt((1.0 - (double)x) * (1.0 + (double)x)), (double)x))
 LOOP2(atan2_loop_f32, float, (float)atan2_near((double)x, (double)y))
 LOOP1(erf_loop_f32, float, erf_f32(x))
+LOOP_OF_BLOCKS(erfc_loop_f32, block_is_small(block, ERFC_INSIDE), erfc_inside_f32, erfc_f32)
 LOOP_OF_BLOCKS(erfinv_loop_f32, block_is_small(block, ERFINV_INSIDE), erfinv_inside_f32, erfinv_f32)
 
 /* Negative numbers, 0, infinity and NaN are for the C library. */
@@ -33,6 +34,32 @@ static float lgamma_any_f32(float x)
     return (x > 0.0f) & (x < INFINITY) ? lgamma_inside_f32(x) : (float)tni_lgamma((double)x);
 }
 LOOP_OF_BLOCKS(lgamma_loop_f32, block_is_normal(block), lgamma_inside_f32, lgamma_any_f32)
+
+/* Of positive normal numbers below 1 without the clamp: the quotient is one of them too. */
+LOOP_OF_BLOCKS(logit_plain_f32, block_is_within(block, 0xffffffffu, 0x00800000u, 0x3effffffu),
+               logit_inside_f32, logit_f32)
+LOOP_HEAD(logit_loop_f32)
+{
+    float *o = out;
+    const float *a = in[0], low = (float)*(const double *)ctx, high = 1.0f - low;
+    if (low < 0.0f) {
+        logit_plain_f32(out, in, n, NULL);
+        return;
+    }
+    INDEPENDENT for (int64_t i = 0; i < n; i++)
+    {
+        float x = a[i];
+        o[i] = logit_f32(x < low ? low : x > high ? high : x);
+    }
+}
+
+static inline float xlogy_f32(float x, float y)
+{
+    float r = x * log_f32(y);
+    r = x == 0.0f ? 0.0f : r;
+    return y != y ? y : r;
+}
+LOOP2(xlogy_loop_f32, float, xlogy_f32(x, y))
 
 LOOP2(pow_loop_f32, float, pow_f32(x, y))
 
@@ -102,12 +129,9 @@ const tni_loop_table TNI_KERN_NAME(tni_special) = {
 };
 
 const tni_loop_table TNI_KERN_NAME(tni_special2) = {
-    SPECIAL_ROW(POW, pow),
-    REAL_ROW(ERF, erf),
-    REAL_ROW(ERFINV, erfinv),
-    REAL_ROW(LGAMMA, lgamma),
-    ROW(ERFC) = {[TN_DTYPE_F32] = tni_libm_erfc_f32, [TN_DTYPE_F64] = tni_libm_erfc_f64},
-    REAL_ROW(ATAN2, atan2),
-    REAL_ROW(HYPOT, hypot),
-    SPECIAL_ROW(LOGADDEXP, logaddexp),
+    SPECIAL_ROW(POW, pow),    REAL_ROW(ERF, erf),
+    REAL_ROW(ERFINV, erfinv), REAL_ROW(LGAMMA, lgamma),
+    REAL_ROW(ERFC, erfc),     REAL_ROW(LOGIT, logit),
+    REAL_ROW(XLOGY, xlogy),   REAL_ROW(ATAN2, atan2),
+    REAL_ROW(HYPOT, hypot),   SPECIAL_ROW(LOGADDEXP, logaddexp),
 };

@@ -29,6 +29,79 @@ static inline float exp2_f32(float x)
            from_bits_f32((e - half + 127) << 23);
 }
 
+/* x as a mantissa 1 + m from sqrt(1/2) to sqrt(2) and a power of two, of which k is the exponent;
+ * x is a positive normal number. */
+static inline float mantissa_f32(float x, float *k)
+{
+    uint32_t up = bits_f32(x) - ROOT_HALF_BITS;
+    *k = (float)((int32_t)up >> 23);
+    return from_bits_f32((up & 0x007fffffu) + ROOT_HALF_BITS) - 1.0f;
+}
+/* log(1 + m) - m for such a mantissa: a fit whose error is 1e-8 of m at most. */
+static inline float log_curve_f32(float m)
+{
+    float p = -0.0777803915f;
+    p = p * m + 0.127773348f;
+    p = p * m + -0.131140373f;
+    p = p * m + 0.141961457f;
+    p = p * m + -0.166270934f;
+    p = p * m + 0.200016363f;
+    p = p * m + -0.250007787f;
+    p = p * m + 0.333333254f;
+    p = p * m + -0.499999976f;
+    return p * (m * m);
+}
+
+/* log2 and log10. What the factor has beyond 1, or short of it, is multiplied apart, so that the
+ * largest term is exact; powers of two have the exponent itself as log2. */
+static inline float log2_inside_f32(float x)
+{
+    float k, m = mantissa_f32(x, &k);
+    return k + (m + (log_curve_f32(m) * 1.44269504f + m * 0.442695041f));
+}
+static inline float log10_inside_f32(float x)
+{
+    float k, m = mantissa_f32(x, &k);
+    float low = log_curve_f32(m) * 0.434294482f + (k * 4.60503898e-6f + m * -3.20551810e-3f);
+    return k * 0.301025390625f + (m * 0.4375f + low);
+}
+/* Numbers below the normal ones are scaled first; 0, infinity, NaN and negative numbers. */
+#define LOG_ANY(name, scale_log)                                                          \
+    static inline float name##_f32(float x)                                               \
+    {                                                                                     \
+        int tiny = x < 0x1p-126f;                                                         \
+        float y = name##_inside_f32(tiny ? x * 0x1p+24f : x) - (tiny ? scale_log : 0.0f); \
+        y = x == INFINITY ? INFINITY : y;                                                 \
+        y = x == 0.0f ? -INFINITY : y;                                                    \
+        return x >= 0.0f ? y : NAN;                                                       \
+    }
+LOG_ANY(log2, 24.0f)
+LOG_ANY(log10, 7.22471990f)
+
+/* log(x / (1 - x)), which is 2 atanh(2x - 1): near 1/2 by that, because the quotient is near 1 and
+ * what it rounds away would be seen. */
+static inline float logit_middle_f32(float x)
+{
+    float z = 2.0f * x - 1.0f, u = z * z;
+    float p = 0.315865214f;
+    p = p * u + 0.129355454f;
+    p = p * u + 0.22950886f;
+    p = p * u + 0.285269789f;
+    p = p * u + 0.400009767f;
+    p = p * u + 0.666666632f;
+    return p * u * z + 2.0f * z;
+}
+static inline float logit_inside_f32(float x)
+{
+    float far = log_inside_f32(x / (1.0f - x)), near = logit_middle_f32(x);
+    return (x > 0.25f) & (x < 0.75f) ? near : far;
+}
+static inline float logit_f32(float x)
+{
+    float far = log_f32(x / (1.0f - x)), near = logit_middle_f32(x);
+    return (x > 0.25f) & (x < 0.75f) ? near : far;
+}
+
 /* log(1 + x): what 1 + x rounds away is put back beside the mantissa. From 2^25 on there is nothing
  * to put back, and the power of two may be out of range. */
 static inline float log1p_any_f32(float x)
@@ -187,6 +260,72 @@ static inline float erf_f32(float x)
     q = q * s + -3.76125336e-1f;
     q = q * s + 1.28379166e-1f;
     return a > 0.927734375f ? copysignf(far, x) : q * x + x;
+}
+
+/* erf of magnitudes up to 1/2, within 1e-8 of the result. */
+static inline float erf_near_zero_f32(float x)
+{
+    float s = x * x;
+    float q = 0.00481560887f;
+    q = q * s + -0.0268031058f;
+    q = q * s + 0.112834766f;
+    q = q * s + -0.376126364f;
+    return q * s * x + 1.12837917f * x;
+}
+
+/* erfc: near 0 by erf; from 1/2 on exp(-a^2) / a times a polynomial of (a - 2) / (a + 2), fitted
+ * such that the largest relative error is the smallest, 6e-9. The square is taken in two parts, the
+ * first of them exact: what it rounds away would be seen in an exponent. Up to ERFC_INSIDE results
+ * are normal numbers. */
+#define ERFC_INSIDE 9.0f
+static inline float erfc_scaled_f32(float a, float r)
+{
+    float t = (a - 2.0f) / (a + 2.0f);
+    float p = -0.000202562735f;
+    p = p * t + -0.000656970692f;
+    p = p * t + 0.00107210756f;
+    p = p * t + 0.00475106352f;
+    p = p * t + -0.00750416969f;
+    p = p * t + -0.0289713876f;
+    p = p * t + 0.121513942f;
+    p = p * t + -0.203844564f;
+    p = p * t + 0.167211034f;
+    p = p * t + 0.510791355f;
+    float y = p / a;
+    float e = 1.3814568520e-3f; /* as in exp_near_zero_f32, whose 1 would cost a rounding */
+    e = e * r + 8.3687314764e-3f;
+    e = e * r + 4.1668388993e-2f;
+    e = e * r + 1.6666521132e-1f;
+    e = e * r + 4.9999994040e-1f;
+    return (e * (r * r) + r) * y + y;
+}
+/* -a^2 is k log 2 + r. */
+static inline float erfc_rest_f32(float a, float k)
+{
+    float high = from_bits_f32(bits_f32(a) & 0xfffff000u);
+    float r = k * -0.693359375f - high * high;
+    return (r - k * -2.12194440e-4f) - (a - high) * (a + high);
+}
+static inline float erfc_inside_f32(float x)
+{
+    float a = fabsf(x);
+    float shifted = a * a * -1.44269504088896341f + (0x1.8p+23f + 127.0f);
+    float r = erfc_rest_f32(a, shifted - (0x1.8p+23f + 127.0f));
+    float y = erfc_scaled_f32(a, r) * from_bits_f32(bits_f32(shifted) << 23);
+    y = x < 0.0f ? 2.0f - y : y;
+    return a < 0.5f ? 1.0f - erf_near_zero_f32(x) : y;
+}
+/* From 10.1 on the result is 0. The power of two is applied last, in two steps, as in exp_f32. */
+static inline float erfc_f32(float x)
+{
+    float a = fabsf(x) > 10.1f ? 10.1f : fabsf(x);
+    float shifted = a * a * -1.44269504088896341f + 0x1.8p+23f;
+    float r = erfc_rest_f32(a, shifted - 0x1.8p+23f);
+    uint32_t e = bits_f32(shifted) - bits_f32(0x1.8p+23f), half = ((e + 512) >> 1) - 256;
+    float y = erfc_scaled_f32(a, r) * from_bits_f32((half + 127) << 23) *
+              from_bits_f32((e - half + 127) << 23);
+    y = fabsf(x) <= ERFC_INSIDE ? erfc_inside_f32(x) : x < 0.0f ? 2.0f - y : y;
+    return x != x ? x : y;
 }
 
 /* The probability that a normally distributed number is at most x, off by 2e-7 at most: half of 1 +
