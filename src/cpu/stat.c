@@ -401,6 +401,28 @@ tn_status tni_cpu_linalg_vector_norm(tn_tensor *self, tn_scalar ord, const int64
 
 /* ---- sums of what counts ---- */
 
+/* Whether a run of elements may have NaN among them. */
+static bool may_have_nan(const tn_tensor *t)
+{
+    bool found = false;
+    if (!(t->flags & TNI_CONTIGUOUS))
+        return true;
+    if (t->dtype == TN_DTYPE_F32) {
+        const float *x = t->data;
+        for (int64_t i = 0; i < t->numel; i++)
+            found |= x[i] != x[i];
+        return found;
+    }
+    if (t->dtype == TN_DTYPE_F64) {
+        const double *x = t->data;
+        for (int64_t i = 0; i < t->numel; i++)
+            found |= x[i] != x[i];
+        return found;
+    }
+    return true;
+}
+
+/* Where the plain sums are numbers, there was no NaN. They may be NaN because of infinities. */
 tn_status tni_cpu_nansum(tn_tensor *self, const int64_t *dim, int64_t dim_n, bool keepdim,
                          tn_dtype dtype, tn_tensor *out)
 {
@@ -413,6 +435,11 @@ tn_status tni_cpu_nansum(tn_tensor *self, const int64_t *dim, int64_t dim_n, boo
     TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
     if (tn_dtype_is_integral((tn_dtype)self->dtype, true))
         return tni_reduce(TNI_REDUCE_SUM, self, dims, out);
+    if (out->storage != self->storage && out->dtype == self->dtype) {
+        TN_TRY(tni_reduce(TNI_REDUCE_SUM, self, dims, out));
+        if (!may_have_nan(out))
+            return TN_OK;
+    }
     tn_tensor_opts opts = tn_opts((tn_dtype)self->dtype, TN_CPU);
     TN_TRY(tn_ne(self, self, &missing));
     TN_TRY(tn_zeros(NULL, 0, &opts, &zero));
