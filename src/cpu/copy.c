@@ -7,11 +7,14 @@
 #include <string.h>
 #include "base/pool.h"
 #include "cpu/move.h"
+#include "cpu/square.h"
 #include "iter/iter.h"
 
 #define GRAIN_BYTES (256 * 1024)
 #define BLOCK_BYTES 4096
 #define TILE        32
+#define SHORT       8 /* elements of a row that is short */
+#define SHORT_ROWS  256
 
 typedef struct copy_job {
     const tni_kernels *kernels;
@@ -125,6 +128,25 @@ static tn_status copy_rows(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
+/* Rows that are so short that starting one takes longer than copying it: SHORT_ROWS of them at a
+ * time, first their first elements, then their second … */
+static tn_status copy_short_rows(int64_t begin, int64_t end, void *arg)
+{
+    const copy_job *j = arg;
+    int64_t parts = (j->sizes[1] + SHORT_ROWS - 1) / SHORT_ROWS;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t dst, src, first = i % parts * SHORT_ROWS;
+        outer_offset(j, i / parts, 1, &dst, &src);
+        int64_t n = j->sizes[1] - first < SHORT_ROWS ? j->sizes[1] - first : SHORT_ROWS;
+        dst += first * j->dst_strides[1];
+        src += first * j->src_strides[1];
+        for (int64_t k = 0; k < j->sizes[0]; k++)
+            tni_move(j->dst + dst + k * j->dst_strides[0], j->src + src + k * j->src_strides[0], n,
+                     j->dst_strides[1], j->src_strides[1], j->to_size);
+    }
+    return TN_OK;
+}
+
 /* A single row, cut into pieces. */
 static tn_status copy_piece(int64_t begin, int64_t end, void *arg)
 {
@@ -157,9 +179,24 @@ typedef struct pair {
 } pair;
 TRANSPOSE(1, uint8_t)
 TRANSPOSE(2, uint16_t)
-TRANSPOSE(4, uint32_t)
 TRANSPOSE(8, uint64_t)
 TRANSPOSE(16, pair)
+
+/* By squares of four. */
+static void transpose_4(char *dst, const char *src, int64_t n, int64_t m, int64_t to, int64_t from)
+{
+    if (m <= 4) { /* few rows are written: none throws another out */
+        tni_turn(dst, to, src, from, n, m);
+        return;
+    }
+    uint32_t square[TILE][TILE];
+    tni_turn(square, sizeof square[0], src, from, n, m);
+    for (int64_t y = 0; y < m; y++)
+        if (n == TILE)
+            memcpy(dst + y * to, square[y], sizeof square[0]);
+        else
+            memcpy(dst + y * to, square[y], (size_t)n * sizeof square[0][0]);
+}
 
 /* A stripe: TILE elements of the crossed dimension, all of dimension 0, tile by tile. Stripes of
  * one outer index come one after the other. */
@@ -226,6 +263,10 @@ tn_status tni_copy_strided(const tni_strided *c)
         units = units / j.sizes[j.crossed] * stripes;
         each = j.sizes[0] * TILE;
         fn = copy_stripes;
+    } else if (j.to == j.from && j.sizes[0] <= SHORT && j.sizes[1] >= 2 * SHORT) {
+        units = units / j.sizes[1] * ((j.sizes[1] + SHORT_ROWS - 1) / SHORT_ROWS);
+        each = j.sizes[0] * (j.sizes[1] < SHORT_ROWS ? j.sizes[1] : SHORT_ROWS);
+        fn = copy_short_rows;
     }
     int64_t units_each = grain / each > 0 ? grain / each : 1;
     return units <= units_each ? fn(0, units, &j) : tni_pool_for(units, units_each, fn, &j);

@@ -25,6 +25,19 @@ typedef struct wide {
         for (int64_t i = 0; i < n; i++)                                            \
             *(T *)(to + i * stride) = x[i];                                        \
     }                                                                              \
+    static void backwards_##S(void *to, const char *from, int64_t n)               \
+    {                                                                              \
+        T *o = to;                                                                 \
+        const T *x = (const T *)from - (n - 1);                                    \
+        for (int64_t i = 0; i < n; i++)                                            \
+            o[i] = x[n - 1 - i];                                                   \
+    }                                                                              \
+    static void move_##S(char *to, const char *from, int64_t n, int64_t to_stride, \
+                         int64_t from_stride)                                      \
+    {                                                                              \
+        for (int64_t i = 0; i < n; i++)                                            \
+            *(T *)(to + i * to_stride) = *(const T *)(from + i * from_stride);     \
+    }                                                                              \
     static void splat_##S(void *to, const void *from, int64_t n)                   \
     {                                                                              \
         T *o = to, x = *(const T *)from;                                           \
@@ -37,12 +50,43 @@ MOVES(4, uint32_t)
 MOVES(8, uint64_t)
 MOVES(16, wide)
 
+static void backwards(void *to, const void *from, int64_t n, size_t itemsize)
+{
+    if (itemsize == 4)
+        backwards_4(to, from, n);
+    else if (itemsize == 8)
+        backwards_8(to, from, n);
+    else if (itemsize == 2)
+        backwards_2(to, from, n);
+    else if (itemsize == 1)
+        backwards_1(to, from, n);
+    else
+        backwards_16(to, from, n);
+}
+
+void tni_move(void *to, const void *from, int64_t n, int64_t to_stride, int64_t from_stride,
+              size_t itemsize)
+{
+    if (itemsize == 4)
+        move_4(to, from, n, to_stride, from_stride);
+    else if (itemsize == 8)
+        move_8(to, from, n, to_stride, from_stride);
+    else if (itemsize == 2)
+        move_2(to, from, n, to_stride, from_stride);
+    else if (itemsize == 1)
+        move_1(to, from, n, to_stride, from_stride);
+    else
+        move_16(to, from, n, to_stride, from_stride);
+}
+
 void tni_gather(void *to, const void *from, int64_t n, int64_t stride, size_t itemsize)
 {
     if (stride == (int64_t)itemsize)
         memcpy(to, from, (size_t)n * itemsize);
     else if (stride == 0 && n > 0)
         tni_splat(to, from, n, itemsize);
+    else if (stride == -(int64_t)itemsize && n > 0)
+        backwards(to, from, n, itemsize);
     else if (itemsize == 4)
         gather_4(to, from, n, stride);
     else if (itemsize == 8)

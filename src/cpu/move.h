@@ -11,6 +11,9 @@
 void tni_gather(void *to, const void *from, int64_t n, int64_t stride, size_t itemsize);
 /* *(to + i * stride) = from[i]. */
 void tni_scatter(void *to, const void *from, int64_t n, int64_t stride, size_t itemsize);
+/* *(to + i * to_stride) = *(from + i * from_stride). */
+void tni_move(void *to, const void *from, int64_t n, int64_t to_stride, int64_t from_stride,
+              size_t itemsize);
 /* to[i] = from[0] for i < n. */
 void tni_splat(void *to, const void *from, int64_t n, size_t itemsize);
 /* Convert a run; @p to and @p from do not overlap, unless the dtypes are equal and they are the

@@ -23,10 +23,11 @@ static tn_tensor *counted(int ndim, const int64_t *sizes, tn_dtype dtype)
 TEST(transposed_copies_of_any_size_and_element_put_each_where_it_belongs)
 {
     const tn_dtype dtypes[] = {TN_DTYPE_I8, TN_DTYPE_I16, TN_DTYPE_F32, TN_DTYPE_I64};
-    const int64_t shapes[][3] = {
-        {1, 33, 65}, {3, 100, 31}, {1, 700, 513}, {40, 5, 64}, {2, 32, 32}};
+    const int64_t shapes[][3] = {{1, 33, 65}, {3, 100, 31}, {1, 700, 513}, {40, 5, 64}, {2, 32, 32},
+                                 {64, 7, 4},  {5, 16, 4},   {3, 301, 3},   {2, 3, 301}, {7, 35, 6}};
+    const int n_shapes = sizeof shapes / sizeof shapes[0];
     for (int d = 0; d < 4; d++)
-        for (int s = 0; s < 5; s++) {
+        for (int s = 0; s < n_shapes; s++) {
             const int64_t *sizes = shapes[s];
             tn_tensor *t = counted(3, sizes, dtypes[d]), *u = NULL, *c = NULL, *wide = NULL;
             ASSERT_OK(tn_transpose(t, 1, 2, &u));
@@ -51,6 +52,40 @@ TEST(transposed_copies_of_any_size_and_element_put_each_where_it_belongs)
             tn_tensor_unref(c);
             tn_tensor_unref(wide);
         }
+}
+
+TEST(short_rows_and_rows_read_backwards_put_each_element_where_it_belongs)
+{
+    const tn_dtype dtypes[] = {TN_DTYPE_I8, TN_DTYPE_I16, TN_DTYPE_F32, TN_DTYPE_I64};
+    const int64_t lengths[] = {1, 15, 16, 17, 255, 257, 1030}, last = 1;
+    for (int d = 0; d < 4; d++)
+        for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
+            for (int64_t by = 1; by <= 9; by += 2) {
+                int64_t n = lengths[l], sizes[] = {3, n};
+                tn_tensor *t = counted(2, sizes, dtypes[d]), *r = NULL, *f = NULL;
+                tn_tensor *wide = NULL, *back = NULL;
+                ASSERT_OK(tn_repeat_interleave_self_int(t, by, tn_some_int(1), tn_no_int(), &r));
+                ASSERT_OK(tn_flip(r, &last, 1, &f));
+                ASSERT_OK(tn_to_dtype(r, TN_DTYPE_I64, false, false, TN_FORMAT_NONE, &wide));
+                ASSERT_OK(tn_to_dtype(f, TN_DTYPE_I64, false, false, TN_FORMAT_NONE, &back));
+                const int64_t *x = wide->data, *y = back->data, m = n * by;
+                bool right = wide->numel == 3 * m, turned = back->numel == 3 * m;
+                for (int64_t i = 0; i < 3 * m && right; i++) {
+                    int64_t value = i / by;
+                    right &= x[i] == (dtypes[d] == TN_DTYPE_I8    ? (int8_t)value
+                                      : dtypes[d] == TN_DTYPE_I16 ? (int16_t)value
+                                                                  : value);
+                    turned &= y[i / m * m + (m - 1 - i % m)] == x[i];
+                }
+                test_note("%s [3, %d] by %d", tn_dtype_name(dtypes[d]), (int)n, (int)by);
+                EXPECT(right);
+                EXPECT(turned);
+                tn_tensor_unref(t);
+                tn_tensor_unref(r);
+                tn_tensor_unref(f);
+                tn_tensor_unref(wide);
+                tn_tensor_unref(back);
+            }
 }
 
 TEST(out_of_range_floats_become_the_integers_that_x86_gives)

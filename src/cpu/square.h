@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/square.h: four rows of four numbers of 32 bits, turned in registers. */
+#ifndef TNI_CPU_SQUARE_H
+#define TNI_CPU_SQUARE_H
+
+#include <stdint.h>
+#include <string.h>
+
+typedef uint32_t tni_four __attribute__((vector_size(16)));
+
+/* Row i of @p to is column i of @p from. Rows are so many bytes apart; they do not overlap. */
+static inline void tni_turn_square(void *to, int64_t to_apart, const void *from, int64_t from_apart)
+{
+    tni_four a, b, c, d;
+    const char *x = from;
+    char *o = to;
+    memcpy(&a, x, sizeof a);
+    memcpy(&b, x + from_apart, sizeof b);
+    memcpy(&c, x + 2 * from_apart, sizeof c);
+    memcpy(&d, x + 3 * from_apart, sizeof d);
+    tni_four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    tni_four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    tni_four ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    tni_four cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    a = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    b = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    c = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
+    d = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
+    memcpy(o, &a, sizeof a);
+    memcpy(o + to_apart, &b, sizeof b);
+    memcpy(o + 2 * to_apart, &c, sizeof c);
+    memcpy(o + 3 * to_apart, &d, sizeof d);
+}
+
+/* n x m numbers: row y of @p to, of n numbers, is column y of @p from. */
+static inline void tni_turn(void *to, int64_t to_apart, const void *from, int64_t from_apart,
+                            int64_t n, int64_t m)
+{
+    char *o = to;
+    const char *x = from;
+    int64_t n4 = n & ~INT64_C(3), m4 = m & ~INT64_C(3);
+    for (int64_t i = 0; i < n4; i += 4)
+        for (int64_t y = 0; y < m4; y += 4)
+            tni_turn_square(o + y * to_apart + i * 4, to_apart, x + i * from_apart + y * 4,
+                            from_apart);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t y = i < n4 ? m4 : 0; y < m; y++)
+            memcpy(o + y * to_apart + i * 4, x + i * from_apart + y * 4, 4);
+}
+
+#endif
