@@ -97,13 +97,14 @@ static bool is_shell(const tn_tensor *t)
            t->numel > 0 && !tn_tensor_data(t);
 }
 
-static tn_status add_to(tn_tensor *variable, tn_tensor *had, tn_tensor *grad, tn_tensor **out)
+static tn_status add_to(tn_tensor *variable, tn_tensor *had, tn_tensor *grad, bool may_write,
+                        tn_tensor **out)
 {
     if (!had)
         return first_gradient(variable, grad, out);
     if (TNI_UNLIKELY(is_shell(had) && !is_shell(grad)))
         return tn_add(grad, had, tn_int(1), out);
-    if (tni_tls.no_grad)
+    if (may_write)
         return tn_add_(had, grad, tn_int(1));
     return tn_add(had, grad, tn_int(1), out);
 }
@@ -116,11 +117,8 @@ static tn_status accumulate(tni_backward *b)
              "leaf variable has been moved into the graph interior");
     if (!grad || !tni_requires_grad(variable))
         return TN_OK;
-    uint32_t n_added = 0;
-    tn_status status = tni_grad_add(variable, grad, add_to, &n_added);
-    for (; status == TN_OK && n_added > 0; n_added--)
-        status = tni_run_accumulated_hooks(variable);
-    return status;
+    TN_TRY(tni_grad_add(variable, grad, add_to, tni_tls.no_grad));
+    return tni_run_accumulated_hooks(variable);
 }
 
 /* ---- the node ---- */

@@ -15,15 +15,14 @@ TN_OWNED tni_node *tni_accumulator_if_any(tn_tensor *t);
  * waits for the next graph. */
 void tni_accumulator_unref(TN_STOLEN tni_node *node);
 
-/* How a gradient is added to @p had, that of @p t, or NULL: by writing into it, or by giving what
- * replaces it. */
-typedef tn_status (*tni_add_fn)(tn_tensor *t, tn_tensor *had, tn_tensor *grad, tn_tensor **fresh);
-/* Add to `.grad` of @p t, one thread after the other; see Note [Adding to a gradient].
- * *n_added: how many sums are there now that were not: 1; more with those of other threads; 0 when
- * another thread does it. Threads that a fork() left behind hold nothing. (autograd/hold.c) */
-TN_NODISCARD tn_status tni_grad_add(tn_tensor *t, tn_tensor *grad, tni_add_fn add,
-                                    uint32_t *n_added);
-void tni_left_grads_free(tni_grad_meta *meta);
+/* How a gradient is added to @p had, that of @p t, or NULL: by writing into it, if it may be
+ * written to, or by giving what replaces it. */
+typedef tn_status (*tni_add_fn)(tn_tensor *t, tn_tensor *had, tn_tensor *grad, bool may_write,
+                                tn_tensor **fresh);
+/* Add to `.grad` of @p t, one thread after the other; see Note [Adding to a gradient]. @p writes:
+ * by writing into what is there, if there is something. Threads that a fork() left behind hold
+ * nothing. (autograd/hold.c) */
+TN_NODISCARD tn_status tni_grad_add(tn_tensor *t, tn_tensor *grad, tni_add_fn add, bool writes);
 /* Make @p grad the gradient; the old one, a reference. */
 TN_OWNED tn_tensor *tni_grad_swap(tni_grad_meta *meta, TN_STOLEN tn_tensor *grad);
 

@@ -51,13 +51,22 @@ static void add_frames(tni_str *text)
     }
 }
 
+static _Thread_local bool is_hushed;
+
+bool tni_anomaly_hush(bool hushed)
+{
+    bool was = is_hushed;
+    is_hushed = hushed;
+    return was;
+}
+
 static void add_trace(tni_str *text)
 {
     tni_spin_lock(&tracer.lock);
     tn_anomaly_tracer_fn fn = tracer.fn;
     void *ctx = tracer.ctx;
     tni_spin_unlock(&tracer.lock);
-    if (!fn)
+    if (!fn || is_hushed)
         return;
     char buffer[2048];
     buffer[0] = '\0';

@@ -15,6 +15,8 @@ static inline uint32_t tni_anomaly(void)
 
 /* Write down where @p node was made, and in whose turn. @retval TN_NOMEM */
 TN_NODISCARD tn_status tni_anomaly_note(tni_node *node);
+/* Whether this thread calls no tracer, from here on; what it was. */
+bool tni_anomaly_hush(bool hushed);
 /* @p t is result @p output of a call that @p node records.
  * @retval TN_INVALID  it has what the mode looks for, with the operator's name */
 TN_NODISCARD tn_status tni_anomaly_check_forward(const tni_node *node, uint32_t output,

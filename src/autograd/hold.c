@@ -1,105 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* autograd/hold.c: one thread at a time adds to a gradient, and none waits for foreign code.
+/* autograd/hold.c: gradients are added one after the other, and nobody waits for foreign code.
  *
  * Note [Adding to a gradient]
  * A sum in place must not meet another, so who adds holds the gradient, and others wait: the time
  * of one operator of ours. Where foreign code can run within that operator (a mode, a tensor's
- * handler, an observer, a kernel from outside) nobody may wait, since that code may itself wait for
- * the one who comes: for its thread, or for a gradient that it holds. Then who comes leaves his
- * gradient, which the holder adds before it lets go: a pass may end while its gradient is on the
- * way, and no gradient is lost. Hooks that follow the sum run when it is there, on the holder's
- * thread.
+ * handler, an observer, anomaly mode's tracer, a kernel from outside) nothing is held while it
+ * runs, since it may itself wait for another who comes: for its thread, or for a gradient that it
+ * holds. Then the sum is made aside, in a copy of the gradient or as a new tensor, and takes the
+ * gradient's place when that is still what was added to. If another was faster, foreign code saw a
+ * sum that nobody will see: it is made again of what is there now, without that code where this can
+ * be, so that code which itself adds to the gradient comes to an end. Either way a pass that has
+ * ended has added.
  *
- * The word in the tensor's meta is 0, or says in which era it is held (Note [Locks over fork]) and
- * by the lowest bits, whether somebody waits and whether foreign code can run. A thread knows by
- * itself what it holds, so that it never waits for itself. */
+ * The word in the tensor's meta is 0, or says in which era it is held (Note [Locks over fork]),
+ * doubled, and whether somebody waits. */
 #include "autograd/accumulate.h"
+#include "autograd/anomaly.h"
 #include "base/futex.h"
 #include "base/mark.h"
+#include "core/half.h"
 #include "dispatch/call.h"
 #include "dispatch/library.h"
 #include "dispatch/mode.h"
 #include "tenon/autograd.h"
 
-enum { WAITED_FOR = 1, CALLS_OUT = 2, ERA = 4, CHANNEL = 1 };
+#include <string.h>
+
+enum { WAITED_FOR = 1, CHANNEL = 1, MOST_TRIES = 10000 };
 static const char HELD[] = "a gradient that is added to";
-
-/* What this thread holds, the innermost first. */
-typedef struct frame {
-    tni_grad_meta *meta;
-    struct frame *outer;
-} frame;
-static __attribute__((tls_model("initial-exec"))) _Thread_local frame *innermost;
-
-static uint32_t this_era(void)
-{
-    return (uint32_t)ERA * tni_spin_era;
-}
-
-static bool is_mine(const tni_grad_meta *meta)
-{
-    for (const frame *f = innermost; f; f = f->outer)
-        if (f->meta == meta)
-            return true;
-    return false;
-}
-
-/* ---- gradients that were left ---- */
-
-struct tni_left_grad {
-    struct tni_left_grad *next;
-    tn_tensor *grad; /* strong */
-    tni_add_fn add;
-    uint8_t no_grad;
-};
-
-static void left_free(struct tni_left_grad *left)
-{
-    tn_tensor_unref(left->grad);
-    tni_free(left);
-}
-
-void tni_left_grads_free(tni_grad_meta *meta)
-{
-    for (struct tni_left_grad *next, *left = TN_MOVE(meta->left); left; left = next) {
-        next = left->next;
-        left_free(left);
-    }
-}
-
-/* *done stays false when the holder has let go since. */
-static tn_status leave(tni_grad_meta *meta, tn_tensor *grad, tni_add_fn add, bool *done)
-{
-    struct tni_left_grad *left = tni_alloc(sizeof *left);
-    TN_CHECK(left, TN_NOMEM, "cannot leave a gradient to the thread that adds to it");
-    *left = (struct tni_left_grad){NULL, grad, add, tni_tls.no_grad};
-    tni_spin_lock(&meta->lock);
-    uint32_t holder = atomic_load_explicit(&meta->holder, memory_order_acquire);
-    *done = (holder & ~(uint32_t)WAITED_FOR) == (this_era() | CALLS_OUT);
-    if (*done) {
-        tn_tensor_ref(grad);
-        struct tni_left_grad **last = &meta->left;
-        while (*last)
-            last = &(*last)->next;
-        *last = left;
-    }
-    tni_spin_unlock(&meta->lock);
-    if (!*done)
-        tni_free(left);
-    return TN_OK;
-}
 
 /* ---- holding ---- */
 
-/* False: held by who may run foreign code, and not waited for. */
-static bool take(_Atomic uint32_t *holder)
+static void take(_Atomic uint32_t *holder, uint32_t era)
 {
-    uint32_t seen = 0, era = this_era();
-    bool waited = false, is_free = false;
+    uint32_t seen = 0;
+    bool waited = false;
     for (;;) {
-        is_free = (seen & ~(uint32_t)(WAITED_FOR | CALLS_OUT)) != era;
-        if (!is_free && (seen & CALLS_OUT))
-            break;
+        bool is_free = (seen & ~(uint32_t)WAITED_FOR) != era;
         uint32_t next = is_free ? era | (seen & WAITED_FOR) : seen | WAITED_FOR;
         if (!atomic_compare_exchange_strong_explicit(holder, &seen, next, memory_order_acquire,
                                                      memory_order_relaxed))
@@ -114,25 +51,22 @@ static bool take(_Atomic uint32_t *holder)
     }
     if (waited)
         tni_wait_end();
-    if (is_free)
-        tni_hold_begin(TNI_WAIT_LOCK, (uintptr_t)holder, HELD);
-    return is_free;
+    tni_hold_begin(TNI_WAIT_LOCK, (uintptr_t)holder, HELD);
 }
 
-/* From here on nobody waits for this thread. */
-static TNI_COLD void begin_to_call_out(tni_grad_meta *meta)
+static void hold(tni_grad_meta *meta)
 {
-    tni_hold_end(TNI_WAIT_LOCK, (uintptr_t)&meta->holder);
-    uint32_t was =
-        atomic_exchange_explicit(&meta->holder, this_era() | CALLS_OUT, memory_order_release);
-    if (was & WAITED_FOR)
-        tni_futex_wake(&meta->holder, INT_MAX, CHANNEL);
+    const uint32_t era = 2u * tni_spin_era;
+    if (TNI_LIKELY(TNI_ONE_THREAD))
+        atomic_store_explicit(&meta->holder, era, memory_order_relaxed);
+    else
+        take(&meta->holder, era);
 }
 
 static void let(tni_grad_meta *meta)
 {
     tni_hold_end(TNI_WAIT_LOCK, (uintptr_t)&meta->holder); /* none, if it was taken alone */
-    if (TNI_ONE_THREAD) {
+    if (TNI_LIKELY(TNI_ONE_THREAD)) {
         atomic_store_explicit(&meta->holder, 0, memory_order_relaxed);
         return;
     }
@@ -141,18 +75,7 @@ static void let(tni_grad_meta *meta)
         tni_futex_wake(&meta->holder, INT_MAX, CHANNEL);
 }
 
-/* Lets go unless something was left: then that, and it is still held. */
-static struct tni_left_grad *let_or_take(tni_grad_meta *meta)
-{
-    tni_spin_lock(&meta->lock);
-    struct tni_left_grad *left = TN_MOVE(meta->left);
-    if (!left)
-        atomic_store_explicit(&meta->holder, 0, memory_order_release);
-    tni_spin_unlock(&meta->lock);
-    return left;
-}
-
-/* ---- adding ---- */
+/* ---- where foreign code can run ---- */
 
 static bool is_plain(const tn_tensor *t)
 {
@@ -162,86 +85,200 @@ static bool is_plain(const tn_tensor *t)
                   (t->device.type == TN_DEVICE_CPU || t->device.type == TN_DEVICE_META));
 }
 
-/* Can foreign code run when these are added? */
+/* Can it when these are added? */
 static bool calls_out(const tn_tensor *t, const tn_tensor *had, const tn_tensor *grad)
 {
     return tni_observing || tni_tls.included_xor || tni_tls.fake_mode || tni_foreign_kernels() ||
-           !is_plain(t) || !is_plain(had) || !is_plain(grad);
+           tni_anomaly() || !is_plain(t) || !is_plain(had) || !is_plain(grad);
 }
 
-static tn_status add_one(tn_tensor *t, tni_grad_meta *meta, tn_tensor *grad, tni_add_fn add)
+/* One block of memory of ours, in whatever order. */
+static bool is_block(const tn_tensor *t)
 {
-    TN_AUTO(tn_tensor) had = tn_tensor_grad_ref(t);
-    tn_tensor *fresh = NULL;
-    TN_TRY(add(t, had, grad, &fresh));
-    if (fresh)
-        tn_tensor_unref(tni_grad_swap(meta, fresh));
+    return is_plain(t) && t->device.type == TN_DEVICE_CPU && (t->flags & TNI_DENSE) &&
+           (t->data || t->numel == 0);
+}
+
+static size_t nbytes_of(const tn_tensor *t)
+{
+    return (size_t)t->numel * tn_dtype_size((tn_dtype)t->dtype);
+}
+
+static tn_status copy_block(const tn_tensor *t, tn_tensor **out)
+{
+    TN_TRY(tni_tensor_new(t->ndim, t->sizes, t->strides, (tn_dtype)t->dtype, t->device, out));
+    if (t->numel)
+        memcpy((*out)->data, t->data, nbytes_of(t));
     return TN_OK;
 }
 
-/* Add what was left, however much comes meanwhile, and let go. The first failure counts. What is on
- * for this thread is not for what another computed: a mode that starts a pass with every sum that
- * it sees would find no end. */
-static TNI_COLD tn_status add_left(tn_tensor *t, tni_grad_meta *meta, tn_status status,
-                                   uint32_t *n_added)
+/* Can they be added by a loop? */
+static bool are_alike(const tn_tensor *a, const tn_tensor *b)
 {
-    tni_error error = {.code = TN_OK};
-    if (status != TN_OK)
-        tni_error_take(&error);
-    uint8_t no_grad = tni_tls.no_grad;
-    tni_aside aside;
-    tni_aside_begin(&aside);
-    for (struct tni_left_grad *next, *left; (left = let_or_take(meta)) != NULL;) {
-        for (; left; left = next) {
-            next = left->next;
-            tni_tls.no_grad = left->no_grad;
-            if (add_one(t, meta, left->grad, left->add) == TN_OK)
-                ++*n_added;
-            else if (error.code == TN_OK)
-                tni_error_take(&error);
-            left_free(left);
-        }
-    }
-    tni_aside_end(&aside);
-    tni_tls.no_grad = no_grad;
-    return tni_error_raise(&error);
+    const uint64_t dtypes = 1u << TN_DTYPE_F16 | 1u << TN_DTYPE_BF16 | 1u << TN_DTYPE_F32 |
+                            1u << TN_DTYPE_F64 | 1u << TN_DTYPE_C64 | 1u << TN_DTYPE_C128;
+    return is_block(a) && is_block(b) && a->dtype == b->dtype && (dtypes >> a->dtype & 1) &&
+           a->ndim == b->ndim &&
+           memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof *a->sizes) == 0 &&
+           memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof *a->strides) == 0;
 }
 
-tn_status tni_grad_add(tn_tensor *t, tn_tensor *grad, tni_add_fn add, uint32_t *n_added)
+/* By neither operator nor kernel, of which foreign code would know; rounded as they do. */
+static void add_alike(tn_tensor *to, const tn_tensor *grad)
+{
+    const int64_t n = to->numel * (tn_dtype_is_complex((tn_dtype)to->dtype) ? 2 : 1);
+#define SUM(type, of, from)         \
+    for (int64_t i = 0; i < n; i++) \
+    ((type *)to->data)[i] = of(from(((type *)to->data)[i]) + from(((type *)grad->data)[i]))
+    switch (to->dtype) {
+    case TN_DTYPE_F16:
+        SUM(tni_f16, tni_f16_from_float, tni_f16_to_float);
+        break;
+    case TN_DTYPE_BF16:
+        SUM(tni_bf16, tni_bf16_from_float, tni_bf16_to_float);
+        break;
+    case TN_DTYPE_F32:
+    case TN_DTYPE_C64:
+        SUM(float, , );
+        break;
+    default:
+        SUM(double, , );
+    }
+#undef SUM
+}
+
+static uint32_t writes_to(const tn_tensor *t)
+{
+    return t && t->versions ? atomic_load_explicit(t->versions, memory_order_acquire) : 0;
+}
+
+/* ---- adding where foreign code can run ---- */
+
+/* One try. */
+typedef struct attempt {
+    tn_tensor *had;          /* strong; what is added to, or NULL */
+    tn_tensor *mine;         /* strong; a copy of that, which the sum is made in, or NULL */
+    uint32_t writes, n_sums; /* of `had` and of its tensor, when it was copied */
+    bool is_done;
+} attempt;
+
+static void forget(attempt *a)
+{
+    tn_tensor_unref(a->had);
+    tn_tensor_unref(a->mine);
+}
+
+/* See what there is, and copy it where the sum is written. @p again: add at once where a loop can.
+ */
+static tn_status begin(attempt *a, tn_tensor *t, tni_grad_meta *meta, const tn_tensor *grad,
+                       bool writes, bool again)
+{
+    tn_status status = TN_OK;
+    hold(meta);
+    a->had = tn_tensor_grad_ref(t); /* others may replace it meanwhile */
+    if (writes && again && a->had && are_alike(a->had, grad)) {
+        status = tni_tensor_bump_version(a->had);
+        if (status == TN_OK)
+            add_alike(a->had, grad);
+        a->is_done = status == TN_OK;
+        meta->n_sums++;
+    } else if (writes && a->had && is_block(a->had)) {
+        status = copy_block(a->had, &a->mine);
+    }
+    a->writes = writes_to(a->had);
+    a->n_sums = meta->n_sums;
+    let(meta);
+    return status;
+}
+
+/* The sum, @p fresh or in the copy, takes its place if the gradient is still what it was. */
+static tn_status end(attempt *a, tni_grad_meta *meta, TN_STOLEN tn_tensor *fresh)
+{
+    tn_status status = TN_OK;
+    const bool in_copy = !fresh;
+    hold(meta);
+    tni_spin_lock(&meta->lock);
+    a->is_done =
+        meta->grad == a->had && meta->n_sums == a->n_sums && writes_to(a->had) == a->writes;
+    meta->n_sums += a->is_done;
+    if (a->is_done && !in_copy) {
+        tn_tensor *old = meta->grad;
+        meta->grad = fresh;
+        fresh = old;
+    }
+    tni_spin_unlock(&meta->lock);
+    if (a->is_done && in_copy) {
+        status = tni_tensor_bump_version(a->had);
+        if (status == TN_OK && a->had->numel)
+            memcpy(a->had->data, a->mine->data, nbytes_of(a->had));
+    }
+    let(meta);
+    tn_tensor_unref(fresh); /* the old one, or one that nobody wants */
+    return status;
+}
+
+/* Is there nobody whose sum could meet that of foreign code in place? */
+static bool may_write_itself(const tn_tensor *had)
+{
+    return had && (is_plain(had) ? had->device.type == TN_DEVICE_META : TNI_ONE_THREAD);
+}
+
+/* As @p add, without what is on for this thread: it saw this sum already. */
+static tn_status unseen(tni_add_fn add, tn_tensor *t, tn_tensor *had, tn_tensor *grad,
+                        bool may_write, tn_tensor **fresh)
+{
+    tni_aside aside;
+    tni_aside_begin(&aside);
+    const bool was = tni_anomaly_hush(true);
+    tn_status status = add(t, had, grad, may_write, fresh);
+    tni_anomaly_hush(was);
+    tni_aside_end(&aside);
+    return status;
+}
+
+static TNI_COLD tn_status add_outside(tn_tensor *t, tni_grad_meta *meta, tn_tensor *grad,
+                                      tni_add_fn add, bool writes)
+{
+    for (int tries = 0; tries < MOST_TRIES; tries++) {
+        attempt a = {NULL, NULL, 0, 0, false};
+        tn_status status = begin(&a, t, meta, grad, writes, tries > 0);
+        if (status == TN_OK && !a.is_done) {
+            const bool itself = writes && !a.mine && may_write_itself(a.had);
+            tn_tensor *fresh = NULL;
+            tn_tensor *to = a.mine ? a.mine : a.had;
+            status = tries ? unseen(add, t, to, grad, a.mine || itself, &fresh)
+                           : add(t, to, grad, a.mine || itself, &fresh);
+            if (status == TN_OK && (fresh || a.mine))
+                status = end(&a, meta, fresh);
+            else if (status == TN_OK)
+                a.is_done = true; /* by who was written to */
+        }
+        forget(&a);
+        if (status != TN_OK || a.is_done)
+            return status;
+    }
+    TN_FAIL(TN_INVALID,
+            "the gradient of a tensor changed %d times while a pass added to it: a kernel or a "
+            "handler from outside adds to it whenever it is added to",
+            MOST_TRIES);
+}
+
+tn_status tni_grad_add(tn_tensor *t, tn_tensor *grad, tni_add_fn add, bool writes)
 {
     tni_grad_meta *meta = NULL;
     TN_TRY(tni_meta_get(t, &meta));
-    *n_added = 0;
-    const bool again = is_mine(meta);
-    if (TNI_LIKELY(!again && TNI_ONE_THREAD)) { /* what this thread does not hold nobody does */
-        atomic_store_explicit(&meta->holder, this_era(), memory_order_relaxed);
-    } else if (!again) {
-        while (!take(&meta->holder)) {
-            bool done = false;
-            TN_TRY(leave(meta, grad, add, &done));
-            if (done)
-                return TN_OK;
-        }
-    }
-    TN_AUTO(tn_tensor) had = tn_tensor_grad_ref(t); /* others may replace it meanwhile */
-    /* What is there already was left to a thread that a fork() took away. */
-    const bool out = !again && TNI_UNLIKELY(meta->left || calls_out(t, had, grad));
-    if (TNI_UNLIKELY(out))
-        begin_to_call_out(meta);
-    frame here = {meta, innermost};
-    innermost = &here;
     tn_tensor *fresh = NULL, *old = NULL;
-    tn_status status = add(t, had, grad, &fresh);
-    if (TNI_LIKELY(status == TN_OK)) {
-        *n_added = 1;
-        if (fresh)
-            old = tni_grad_swap(meta, fresh);
-    }
-    if (TNI_UNLIKELY(out))
-        status = add_left(t, meta, status, n_added);
-    innermost = here.outer;
-    if (TNI_LIKELY(!again && !out))
+    hold(meta);
+    TN_AUTO(tn_tensor) had = tn_tensor_grad_ref(t); /* others may replace it meanwhile */
+    if (TNI_UNLIKELY(calls_out(t, had, grad))) {
         let(meta);
+        return add_outside(t, meta, grad, add, writes);
+    }
+    tn_status status = add(t, had, grad, writes, &fresh);
+    meta->n_sums++;
+    if (fresh)
+        old = tni_grad_swap(meta, fresh);
+    let(meta);
     tn_tensor_unref(old);
     return status;
 }

@@ -17,8 +17,6 @@ static void meta_destroy(tni_autograd_meta *base)
         tn_tensor_unref(meta->grad);
     if (TNI_UNLIKELY(meta->tangent != NULL))
         tn_tensor_unref(meta->tangent);
-    if (TNI_UNLIKELY(meta->left != NULL))
-        tni_left_grads_free(meta);
     if (TNI_UNLIKELY(atomic_load_explicit(&meta->extra, memory_order_relaxed) != NULL))
         tni_meta_extra_free(meta);
     tni_block_free(meta, sizeof *meta);

@@ -11,15 +11,15 @@
 #include "autograd/node.h"
 
 typedef struct tni_grad_meta {
-    tni_autograd_meta base;     /* destroy */
-    tni_node *accumulator;      /* weak: who points at it keeps it, and it keeps the tensor */
-    tn_tensor *grad;            /* strong */
-    tn_tensor *tangent;         /* strong; forward mode */
-    struct tni_left_grad *left; /* gradients that the one who adds now will add too */
+    tni_autograd_meta base; /* destroy */
+    tni_node *accumulator;  /* weak: who points at it keeps it, and it keeps the tensor */
+    tn_tensor *grad;        /* strong */
+    tn_tensor *tangent;     /* strong; forward mode */
     struct tni_meta_extra *_Atomic extra; /* hooks and the like; NULL for nearly all */
     _Atomic bool retains_grad;
     tni_spin lock;
     _Atomic uint32_t holder; /* who adds to `grad` now, see autograd/hold.c */
+    uint32_t n_sums;         /* how often was added to it; who holds it counts */
 } tni_grad_meta;
 
 static inline tni_grad_meta *tni_meta(const tn_tensor *t)

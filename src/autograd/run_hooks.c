@@ -57,9 +57,11 @@ static tn_status replace_all(const char *what, tn_status status, tn_tensor **slo
 }
 
 /* `.grad` of a tensor that is no leaf: a copy, then sums, each a new tensor. */
-static tn_status add_kept(tn_tensor *t, tn_tensor *had, tn_tensor *grad, tn_tensor **fresh)
+static tn_status add_kept(tn_tensor *t, tn_tensor *had, tn_tensor *grad, bool may_write,
+                          tn_tensor **fresh)
 {
     (void)t;
+    (void)may_write;
     return had ? tn_add(had, grad, tn_int(1), fresh) : tn_clone(grad, TN_FORMAT_CONTIGUOUS, fresh);
 }
 
@@ -84,8 +86,7 @@ tn_status tni_run_tensor_hooks(tni_node *node, tn_tensor **grads)
         if (!is_live(hook, TNI_HOOK_RETAIN) || !grads[hook->output] ||
             !tni_weak_lock(&hook->kept->object))
             continue;
-        uint32_t n_added = 0;
-        tn_status status = tni_grad_add(hook->kept, grads[hook->output], add_kept, &n_added);
+        tn_status status = tni_grad_add(hook->kept, grads[hook->output], add_kept, false);
         tn_tensor_unref(hook->kept);
         TN_TRY(status);
     }
