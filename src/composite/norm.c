@@ -2,6 +2,7 @@
 /* composite/norm.c: normalisation layers in terms of the operators that do the work. */
 #include <float.h>
 #include "composite/out.h"
+#include "core/state.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
@@ -141,6 +142,16 @@ static tn_status repeat(tn_tensor *t, int64_t samples, tn_tensor **out)
     return tn_view(copy, flat, 1, out);
 }
 
+/* Statistics are written beside the result, also where a function that is transformed captured them
+ * (Note [Captured tensors]), as the kernels of batch normalisation do. */
+static tn_status write_statistics(tn_tensor *running, tn_tensor *values)
+{
+    uint32_t transform = TN_MOVE(tni_tls.transform);
+    tn_status status = tn_copy_(running, values, false);
+    tni_tls.transform = transform;
+    return status;
+}
+
 /* Running statistics become the mean over the samples'. */
 static tn_status take_mean(tn_tensor *running, tn_tensor *repeated, int64_t samples)
 {
@@ -151,7 +162,7 @@ static tn_status take_mean(tn_tensor *running, tn_tensor *repeated, int64_t samp
     const int64_t sizes[] = {samples, running->numel}, dim = 0;
     TN_TRY(tn_view(repeated, sizes, 2, &rows));
     TN_TRY(tn_mean_dim(rows, &dim, 1, false, TN_DTYPE_NONE, &mean));
-    return tn_copy_(running, mean, false);
+    return write_statistics(running, mean);
 }
 
 tn_status tni_composite_instance_norm(tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
@@ -227,7 +238,7 @@ static tn_status batch_norm_into(const char *op, tn_tensor *const *input, bool t
         status = tni_out_take_all(op, made, outs, 3);
     for (int i = 0; i < 2; i++) {
         if (status == TN_OK && running[i] && training)
-            status = tn_copy_(running[i], moved[i], false);
+            status = write_statistics(running[i], moved[i]);
         tn_tensor_unref(moved[i]);
     }
     for (int i = 0; i < 3; i++)

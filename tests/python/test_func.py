@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Transforms of functions. Values are closed forms; the promises were seen to hold of PyTorch 2.11 too."""
+
+import copy
 import unittest
 
 import harness
@@ -325,6 +327,25 @@ class Containers(unittest.TestCase):
 
         out = tenon.vmap(lambda p, k: p.a * k + p.b)(Pair(tenon.arange(3.0), tenon.ones(3)), tenon.tensor([1.0, 2.0, 3.0]))
         self.assertEqual(out.tolist(), [1, 3, 7])
+
+
+class Statistics(unittest.TestCase):
+    def test_layers_that_keep_statistics_can_be_transformed(self):
+        """They write what the function captured, as their kernels do; a program's own writes are refused."""
+        nn = tenon.nn
+        for make, x in ((lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)), tenon.randn(4, 3)),
+                        (lambda: nn.utils.spectral_norm(nn.Linear(3, 2)), tenon.randn(4, 3)),
+                        (lambda: nn.InstanceNorm1d(3, affine=True, track_running_stats=True), tenon.randn(2, 3, 4))):
+            one = make().double()
+            other = copy.deepcopy(one)
+            x = x.double()
+            given = {k: v.detach() for k, v in one.named_parameters()}
+            grads = tenon.func.grad(lambda p: (tenon.func.functional_call(one, p, (x,)) ** 2).sum())(given)
+            (other(x) ** 2).sum().backward()
+            for name, p in other.named_parameters():
+                tenon.testing.assert_close(grads[name], p.grad)
+            for mine, its in zip(one.buffers(), other.buffers()):
+                tenon.testing.assert_close(mine, its)
 
 
 if __name__ == "__main__":

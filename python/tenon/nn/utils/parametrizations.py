@@ -199,8 +199,8 @@ class _SpectralNorm(Module):
     def _power_method(self, weight_mat, n_power_iterations):
         with tenon.no_grad():
             for _ in range(n_power_iterations):
-                self._u.copy_(F.normalize(tenon.mv(weight_mat, self._v), dim=0, eps=self.eps))
-                self._v.copy_(F.normalize(tenon.mv(weight_mat.mH, self._u), dim=0, eps=self.eps))
+                F.normalize(tenon.mv(weight_mat, self._v), dim=0, eps=self.eps, out=self._u)
+                F.normalize(tenon.mv(weight_mat.mH, self._u), dim=0, eps=self.eps, out=self._v)
 
     def forward(self, weight):
         if weight.ndim == 1:

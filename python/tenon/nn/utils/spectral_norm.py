@@ -37,8 +37,8 @@ class SpectralNorm:
         if do_power_iteration:
             with tenon.no_grad():
                 for _ in range(self.n_power_iterations):
-                    v.copy_(F.normalize(tenon.mv(mat.t(), u), dim=0, eps=self.eps))
-                    u.copy_(F.normalize(tenon.mv(mat, v), dim=0, eps=self.eps))
+                    F.normalize(tenon.mv(mat.t(), u), dim=0, eps=self.eps, out=v)
+                    F.normalize(tenon.mv(mat, v), dim=0, eps=self.eps, out=u)
                 # Later calls change the vectors in place, which this call's backward must not see.
                 u, v = u.clone(), v.clone()
         return weight / tenon.dot(u, tenon.mv(mat, v))
