@@ -4,6 +4,7 @@
  * The gradient of det(A) is det(A) A^-H, which says nothing where A has no inverse. There it is the
  * matrix of cofactors: determinants of A without a row and a column, which differentiate again. */
 #include <float.h>
+#include <math.h>
 #include "autograd/meta.h"
 #include "core/scope.h"
 #include "core/state.h"
@@ -39,7 +40,7 @@ static tn_tensor *inverse_times(tn_tensor *A, tn_tensor *number)
     return tnx_mul(wide(number), tni_grad_adjoint(rows)); /* by columns, as solutions are */
 }
 
-/* Whether some matrix has an inverse in name only, by the pivots of its LU factors. */
+/* Whether some matrix has hardly an inverse, by the pivots of its LU factors. */
 static bool some_singular(tn_tensor *A)
 {
     tn_tensor *LU = NULL, *pivots = NULL, *info = NULL;
@@ -51,9 +52,10 @@ static bool some_singular(tn_tensor *A)
     tn_tensor_unref(pivots);
     tn_tensor_unref(info);
     tn_tensor *sizes = tnx_abs(tnx_diagonal(tni_scope_result(status, LU), 0, -2, -1));
-    double small = (A->dtype == TN_DTYPE_F64 || A->dtype == TN_DTYPE_C128 ? DBL_EPSILON
-                                                                          : (double)FLT_EPSILON) *
-                   10 * (double)A->sizes[A->ndim - 1];
+    /* The relative error of an inverse is about this over the ratio of the pivots. */
+    double epsilon =
+        A->dtype == TN_DTYPE_F64 || A->dtype == TN_DTYPE_C128 ? DBL_EPSILON : (double)FLT_EPSILON;
+    double small = sqrt(epsilon) * (double)A->sizes[A->ndim - 1];
     tn_tensor *least = tnx_amin(sizes, &last, 1, false), *most = tnx_amax(sizes, &last, 1, false);
     tn_tensor *low = tnx_le(least, tnx_mul_scalar(most, tn_float(small)));
     tn_tensor *any = tnx_any(low);

@@ -243,6 +243,19 @@ class Texts(unittest.TestCase):
         self.assertEqual(made.tolist(), [1.0, 1.0])
 
 
+class Determinants(unittest.TestCase):
+    def test_the_gradient_is_exact_where_a_matrix_has_hardly_an_inverse(self):
+        for small in 0, 1e-13, 1e-9, 1e-6, 1:
+            x = tenon.tensor([[1., 2, 3], [2, 4, 6 + small], [1, 0, 1]], dtype=tenon.float64, requires_grad=True)
+            tenon.det(x).backward()
+            (a, b, c), (d, e, f), (g, h, i) = x.tolist()
+            cofactors = [[e * i - f * h, f * g - d * i, d * h - e * g], [c * h - b * i, a * i - c * g, b * g - a * h],
+                         [b * f - c * e, c * d - a * f, a * e - b * d]]
+            for row, wanted in zip(x.grad.tolist(), cofactors):
+                for value, number in zip(row, wanted):
+                    self.assertAlmostEqual(value, number, delta=1e-13)
+
+
 class Tangents(unittest.TestCase):
     def test_a_tangent_that_no_rule_takes_is_refused(self):
         """As a gradient is; PyTorch drops it without a word."""
