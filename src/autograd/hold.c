@@ -92,11 +92,17 @@ static bool calls_out(const tn_tensor *t, const tn_tensor *had, const tn_tensor 
            tni_anomaly() || !is_plain(t) || !is_plain(had) || !is_plain(grad);
 }
 
-/* One block of memory of ours, in whatever order. */
-static bool is_block(const tn_tensor *t)
+/* ---- the elements of a tensor, one after the other ---- */
+
+/* Memory of ours in which every element has its own place. */
+static bool has_places(const tn_tensor *t)
 {
-    return is_plain(t) && t->device.type == TN_DEVICE_CPU && (t->flags & TNI_DENSE) &&
-           (t->data || t->numel == 0);
+    if (!is_plain(t) || t->device.type != TN_DEVICE_CPU || !(t->data || t->numel == 0))
+        return false;
+    for (int d = 0; d < t->ndim; d++)
+        if (t->strides[d] == 0 && t->sizes[d] > 1)
+            return false;
+    return true;
 }
 
 static size_t nbytes_of(const tn_tensor *t)
@@ -104,33 +110,54 @@ static size_t nbytes_of(const tn_tensor *t)
     return (size_t)t->numel * tn_dtype_size((tn_dtype)t->dtype);
 }
 
-static tn_status copy_block(const tn_tensor *t, tn_tensor **out)
+/* Copy the elements to @p bytes, or from there: of a dense tensor as they lie, else in the order of
+ * their indices. */
+static void move(const tn_tensor *t, char *bytes, bool back)
 {
-    TN_TRY(tni_tensor_new(t->ndim, t->sizes, t->strides, (tn_dtype)t->dtype, t->device, out));
-    if (t->numel)
-        memcpy((*out)->data, t->data, nbytes_of(t));
-    return TN_OK;
+    const size_t size = tn_dtype_size((tn_dtype)t->dtype);
+    if (t->numel == 0)
+        return;
+    if (t->flags & TNI_DENSE) {
+        memcpy(back ? t->data : bytes, back ? bytes : t->data, nbytes_of(t));
+        return;
+    }
+    int64_t index[TN_MAX_DIMS] = {0};
+    char *at = t->data;
+    for (int64_t i = 0; i < t->numel; i++, bytes += size) {
+        memcpy(back ? at : bytes, back ? bytes : at, size);
+        for (int d = t->ndim - 1; d >= 0; d--) {
+            at += t->strides[d] * (int64_t)size;
+            if (++index[d] < t->sizes[d])
+                break;
+            at -= t->strides[d] * (int64_t)size * t->sizes[d];
+            index[d] = 0;
+        }
+    }
 }
 
-/* Can they be added by a loop? */
+/* Do they lie alike, so that their bytes can be added one by one? */
 static bool are_alike(const tn_tensor *a, const tn_tensor *b)
 {
     const uint64_t dtypes = 1u << TN_DTYPE_F16 | 1u << TN_DTYPE_BF16 | 1u << TN_DTYPE_F32 |
                             1u << TN_DTYPE_F64 | 1u << TN_DTYPE_C64 | 1u << TN_DTYPE_C128;
-    return is_block(a) && is_block(b) && a->dtype == b->dtype && (dtypes >> a->dtype & 1) &&
-           a->ndim == b->ndim &&
-           memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof *a->sizes) == 0 &&
+    if (!has_places(a) || !has_places(b) || a->dtype != b->dtype || !(dtypes >> a->dtype & 1) ||
+        a->ndim != b->ndim || memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof *a->sizes) != 0)
+        return false;
+    if (!(a->flags & TNI_DENSE))
+        return !(b->flags & TNI_DENSE) || (b->flags & TNI_CONTIGUOUS);
+    return (b->flags & TNI_DENSE) &&
            memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof *a->strides) == 0;
 }
 
 /* By neither operator nor kernel, of which foreign code would know; rounded as they do. */
-static void add_alike(tn_tensor *to, const tn_tensor *grad)
+static void add_bytes(tn_dtype dtype, int64_t numel, char *to, const char *from)
 {
-    const int64_t n = to->numel * (tn_dtype_is_complex((tn_dtype)to->dtype) ? 2 : 1);
-#define SUM(type, of, from)         \
+    const int64_t n = numel * (tn_dtype_is_complex(dtype) ? 2 : 1);
+#define SUM(type, of, value)        \
     for (int64_t i = 0; i < n; i++) \
-    ((type *)to->data)[i] = of(from(((type *)to->data)[i]) + from(((type *)grad->data)[i]))
-    switch (to->dtype) {
+    ((type *)(void *)to)[i] =       \
+        of(value(((type *)(void *)to)[i]) + value(((const type *)(const void *)from)[i]))
+    switch (dtype) {
     case TN_DTYPE_F16:
         SUM(tni_f16, tni_f16_from_float, tni_f16_to_float);
         break;
@@ -154,11 +181,16 @@ static uint32_t writes_to(const tn_tensor *t)
 
 /* ---- adding where foreign code can run ---- */
 
-/* One try. */
+/* One try. Of `had` there are two copies: `mine`, which foreign code adds to, and in `bytes` what
+ * it was, with room for what it is then and for the gradient. */
 typedef struct attempt {
-    tn_tensor *had;          /* strong; what is added to, or NULL */
-    tn_tensor *mine;         /* strong; a copy of that, which the sum is made in, or NULL */
-    uint32_t writes, n_sums; /* of `had` and of its tensor, when it was copied */
+    tn_tensor *had;  /* strong; what is added to, or NULL */
+    tn_tensor *mine; /* strong; NULL: the sum is a new tensor */
+    char *bytes;
+    const void *data; /* of `had`, as is what follows, when it was copied */
+    int64_t numel;
+    uint32_t writes, n_sums; /* n_sums: of its tensor */
+    int8_t dtype;
     bool is_done;
 } attempt;
 
@@ -166,24 +198,35 @@ static void forget(attempt *a)
 {
     tn_tensor_unref(a->had);
     tn_tensor_unref(a->mine);
+    tni_free(a->bytes);
 }
 
-/* See what there is, and copy it where the sum is written. @p again: add at once where a loop can.
- */
-static tn_status begin(attempt *a, tn_tensor *t, tni_grad_meta *meta, const tn_tensor *grad,
-                       bool writes, bool again)
+static tn_status make_copies(attempt *a)
+{
+    const tn_tensor *t = a->had;
+    const size_t nbytes = nbytes_of(t);
+    a->bytes = tni_alloc(3 * nbytes + 1);
+    TN_CHECK(a->bytes, TN_NOMEM, "cannot copy a gradient of %zu bytes", nbytes);
+    TN_TRY(tni_tensor_new(t->ndim, t->sizes, t->flags & TNI_DENSE ? t->strides : NULL,
+                          (tn_dtype)t->dtype, t->device, &a->mine));
+    move(t, a->bytes, false);
+    if (nbytes)
+        memcpy(a->mine->data, a->bytes, nbytes);
+    return TN_OK;
+}
+
+/* See what there is, and copy it where the sum is written. */
+static tn_status begin(attempt *a, tn_tensor *t, tni_grad_meta *meta, bool writes)
 {
     tn_status status = TN_OK;
     hold(meta);
     a->had = tn_tensor_grad_ref(t); /* others may replace it meanwhile */
-    if (writes && again && a->had && are_alike(a->had, grad)) {
-        status = tni_tensor_bump_version(a->had);
-        if (status == TN_OK)
-            add_alike(a->had, grad);
-        a->is_done = status == TN_OK;
-        meta->n_sums++;
-    } else if (writes && a->had && is_block(a->had)) {
-        status = copy_block(a->had, &a->mine);
+    if (writes && a->had && has_places(a->had))
+        status = make_copies(a);
+    if (a->had) {
+        a->data = a->had->data;
+        a->numel = a->had->numel;
+        a->dtype = a->had->dtype;
     }
     a->writes = writes_to(a->had);
     a->n_sums = meta->n_sums;
@@ -191,16 +234,46 @@ static tn_status begin(attempt *a, tn_tensor *t, tni_grad_meta *meta, const tn_t
     return status;
 }
 
+/* What was made in the copy is written into the gradient. If that has changed meanwhile, and in the
+ * copy is the plain sum, then the gradient @p grad is added to what it is now. Else nothing is
+ * done.
+ */
+static tn_status write_back(attempt *a, const tn_tensor *grad)
+{
+    tn_tensor *had = a->had;
+    if (had->data != a->data || had->numel != a->numel || had->dtype != a->dtype ||
+        !has_places(had) || nbytes_of(had) != nbytes_of(a->mine))
+        return TN_OK;
+    const size_t nbytes = nbytes_of(had);
+    char *now = a->bytes + nbytes, *added = now + nbytes, *mine = a->mine->data;
+    move(had, now, false);
+    if (nbytes && memcmp(now, a->bytes, nbytes) != 0) {
+        if (!are_alike(had, grad))
+            return TN_OK;
+        move(grad, added, false);
+        add_bytes((tn_dtype)had->dtype, had->numel, a->bytes, added);
+        if (memcmp(a->bytes, mine, nbytes) != 0)
+            return TN_OK;
+        add_bytes((tn_dtype)had->dtype, had->numel, now, added);
+        mine = now;
+    }
+    TN_TRY(tni_tensor_bump_version(had));
+    move(had, mine, true);
+    a->is_done = true;
+    return TN_OK;
+}
+
 /* The sum, @p fresh or in the copy, takes its place if the gradient is still what it was. */
-static tn_status end(attempt *a, tni_grad_meta *meta, TN_STOLEN tn_tensor *fresh)
+static tn_status end(attempt *a, tni_grad_meta *meta, const tn_tensor *grad,
+                     TN_STOLEN tn_tensor *fresh)
 {
     tn_status status = TN_OK;
     const bool in_copy = !fresh;
     hold(meta);
     tni_spin_lock(&meta->lock);
-    a->is_done =
-        meta->grad == a->had && meta->n_sums == a->n_sums && writes_to(a->had) == a->writes;
-    meta->n_sums += a->is_done;
+    a->is_done = meta->grad == a->had;
+    if (!in_copy)
+        a->is_done = a->is_done && meta->n_sums == a->n_sums && writes_to(a->had) == a->writes;
     if (a->is_done && !in_copy) {
         tn_tensor *old = meta->grad;
         meta->grad = fresh;
@@ -208,19 +281,20 @@ static tn_status end(attempt *a, tni_grad_meta *meta, TN_STOLEN tn_tensor *fresh
     }
     tni_spin_unlock(&meta->lock);
     if (a->is_done && in_copy) {
-        status = tni_tensor_bump_version(a->had);
-        if (status == TN_OK && a->had->numel)
-            memcpy(a->had->data, a->mine->data, nbytes_of(a->had));
+        a->is_done = false;
+        status = write_back(a, grad);
     }
+    meta->n_sums += a->is_done;
     let(meta);
     tn_tensor_unref(fresh); /* the old one, or one that nobody wants */
     return status;
 }
 
-/* Is there nobody whose sum could meet that of foreign code in place? */
+/* Where there is no memory of ours to be kept right: what foreign code handles it writes itself,
+ * one thread beside the other; and where elements share their places the write is refused. */
 static bool may_write_itself(const tn_tensor *had)
 {
-    return had && (is_plain(had) ? had->device.type == TN_DEVICE_META : TNI_ONE_THREAD);
+    return had && !has_places(had);
 }
 
 /* As @p add, without what is on for this thread: it saw this sum already. */
@@ -240,16 +314,16 @@ static TNI_COLD tn_status add_outside(tn_tensor *t, tni_grad_meta *meta, tn_tens
                                       tni_add_fn add, bool writes)
 {
     for (int tries = 0; tries < MOST_TRIES; tries++) {
-        attempt a = {NULL, NULL, 0, 0, false};
-        tn_status status = begin(&a, t, meta, grad, writes, tries > 0);
-        if (status == TN_OK && !a.is_done) {
+        attempt a = {NULL};
+        tn_status status = begin(&a, t, meta, writes);
+        if (status == TN_OK) {
             const bool itself = writes && !a.mine && may_write_itself(a.had);
             tn_tensor *fresh = NULL;
             tn_tensor *to = a.mine ? a.mine : a.had;
             status = tries ? unseen(add, t, to, grad, a.mine || itself, &fresh)
                            : add(t, to, grad, a.mine || itself, &fresh);
             if (status == TN_OK && (fresh || a.mine))
-                status = end(&a, meta, fresh);
+                status = end(&a, meta, grad, fresh);
             else if (status == TN_OK)
                 a.is_done = true; /* by who was written to */
         }

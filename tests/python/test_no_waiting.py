@@ -5,6 +5,7 @@ hooks. Everybody comes to an end, and the sums are exact."""
 import os
 import threading
 import unittest
+import warnings
 
 import harness
 import tenon
@@ -99,6 +100,47 @@ class NoWaiting(unittest.TestCase):
         with Waiting(other):
             y.backward()
         self.assertEqual(w.grad.tolist(), [3 + 4] * 3)
+
+    def test_what_a_mode_does_to_the_gradient_meanwhile_counts(self):
+        """The values are PyTorch's, where it takes the change."""
+        def changed(change):
+            w = tenon.ones(3, requires_grad=True)
+            w.grad = grad = tenon.full((3,), 2.)
+            y = (w * 4).sum()
+
+            class Changing(TorchDispatchMode):
+                def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                    if str(func) == "aten.add_.Tensor":
+                        change(grad)
+                    return func(*args, **(kwargs or {}))
+
+            with Changing():
+                y.backward()
+            return w.grad.tolist(), w.grad is grad
+
+        for change, wanted in ((lambda g: g.mul_(10), 24), (lambda g: g.zero_(), 4), (lambda g: g.numpy().fill(1), 5),
+                               (lambda g: setattr(g, "data", tenon.full((3,), 7.)), 11), (lambda g: None, 6)):
+            self.assertEqual(changed(change), ([wanted] * 3, True))
+        for change in (lambda g: g.resize_(100000), lambda g: setattr(g, "data", tenon.zeros(100000)),
+                       lambda g: g.set_(tenon.zeros(50000))):
+            with self.assertRaisesRegex(RuntimeError, "must match the size|shape"):
+                changed(change)
+
+    def test_a_gradient_with_gaps_is_written_where_it_lies(self):
+        class Passing(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                return func(*args, **(kwargs or {}))
+
+        for on in (Passing, lambda: tenon.autograd.profiler.profile(), tenon.autograd.detect_anomaly):
+            flat = tenon.zeros(3, 2)
+            w = tenon.ones(3, requires_grad=True)
+            w.grad = grad = flat[:, 1]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with on():
+                    (w * 4).sum().backward()
+            self.assertIs(w.grad, grad)
+            self.assertEqual(flat.tolist(), [[0, 4]] * 3)
 
     def test_two_threads_add_to_each_others_leaf(self):
         a, b = self.leaf(), self.leaf()
