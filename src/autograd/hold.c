@@ -25,6 +25,7 @@
 #include "tenon/autograd.h"
 
 #include <string.h>
+#include <time.h>
 
 enum { WAITED_FOR = 1, CHANNEL = 1, MOST_TRIES = 10000 };
 static const char HELD[] = "a gradient that is added to";
@@ -297,6 +298,24 @@ static bool may_write_itself(const tn_tensor *had)
     return had && !has_places(had);
 }
 
+/* Foreign code that adds in place should not meet that of another thread. It may wait for that
+ * thread, though: so one waits for it, but not for ever. False: this thread is in such a sum
+ * already, or its patience is at an end. */
+static bool enter(tni_grad_meta *meta)
+{
+    enum { PATIENCE = 10000 };
+    static _Thread_local char me;
+    for (int i = 0; i < PATIENCE; i++) {
+        uintptr_t seen = 0;
+        if (atomic_compare_exchange_strong(&meta->inside, &seen, (uintptr_t)&me))
+            return true;
+        if (seen == (uintptr_t)&me)
+            return false;
+        nanosleep(&(const struct timespec){0, 100 * 1000}, NULL);
+    }
+    return false;
+}
+
 /* As @p add, without what is on for this thread: it saw this sum already. */
 static tn_status unseen(tni_add_fn add, tn_tensor *t, tn_tensor *had, tn_tensor *grad,
                         bool may_write, tn_tensor **fresh)
@@ -320,8 +339,11 @@ static TNI_COLD tn_status add_outside(tn_tensor *t, tni_grad_meta *meta, tn_tens
             const bool itself = writes && !a.mine && may_write_itself(a.had);
             tn_tensor *fresh = NULL;
             tn_tensor *to = a.mine ? a.mine : a.had;
+            const bool entered = itself && !is_plain(a.had) && enter(meta);
             status = tries ? unseen(add, t, to, grad, a.mine || itself, &fresh)
                            : add(t, to, grad, a.mine || itself, &fresh);
+            if (entered)
+                atomic_store(&meta->inside, 0);
             if (status == TN_OK && (fresh || a.mine))
                 status = end(&a, meta, grad, fresh);
             else if (status == TN_OK)

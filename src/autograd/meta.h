@@ -18,8 +18,9 @@ typedef struct tni_grad_meta {
     struct tni_meta_extra *_Atomic extra; /* hooks and the like; NULL for nearly all */
     _Atomic bool retains_grad;
     tni_spin lock;
-    _Atomic uint32_t holder; /* who adds to `grad` now, see autograd/hold.c */
-    uint32_t n_sums;         /* how often was added to it; who holds it counts */
+    _Atomic uint32_t holder;  /* who adds to `grad` now, see autograd/hold.c */
+    uint32_t n_sums;          /* how often was added to it; who holds it counts */
+    _Atomic uintptr_t inside; /* the thread whose foreign code adds to it in place */
 } tni_grad_meta;
 
 static inline tni_grad_meta *tni_meta(const tn_tensor *t)

@@ -142,6 +142,53 @@ class NoWaiting(unittest.TestCase):
             self.assertIs(w.grad, grad)
             self.assertEqual(flat.tolist(), [[0, 4]] * 3)
 
+    def test_gradients_of_a_subclass_are_summed_exactly_and_may_wait(self):
+        class Wrapped(tenon.Tensor):
+            waits = None
+
+            @staticmethod
+            def __new__(cls, inner):
+                return tenon.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+            def __init__(self, inner):
+                self.inner = inner
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                if str(func) == "aten.add_.Tensor":
+                    wait, Wrapped.waits = Wrapped.waits, None
+                    if wait:
+                        wait()
+                    args[0].inner.add_(args[1].inner)
+                    return args[0]
+                result = func(*(a.inner if isinstance(a, cls) else a for a in args), **(kwargs or {}))
+                return cls(result) if isinstance(result, tenon.Tensor) else result
+
+        w = tenon.zeros(10, requires_grad=True)
+        w.grad = grad = Wrapped(tenon.zeros(10))
+
+        def passes(n):
+            for _ in range(n):
+                (w * 1.).backward(Wrapped(tenon.ones(10)))
+
+        threads = [threading.Thread(target=passes, args=(20,), daemon=True) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(LIMIT)
+        self.assertIs(w.grad, grad)
+        self.assertEqual(grad.inner.tolist(), [160] * 10)
+
+        def wait():
+            other = threading.Thread(target=passes, args=(1,), daemon=True)
+            other.start()
+            other.join(LIMIT)
+            self.assertFalse(other.is_alive())
+
+        Wrapped.waits = staticmethod(wait)
+        passes(1)
+        self.assertEqual(grad.inner.tolist(), [162] * 10)
+
     def test_two_threads_add_to_each_others_leaf(self):
         a, b = self.leaf(), self.leaf()
         meet = threading.Barrier(2, timeout=LIMIT)
