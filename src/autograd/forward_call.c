@@ -518,6 +518,17 @@ static tn_status copy_of(tn_tensor *t, tn_tensor **out)
 
 static tn_status make_push(tn_op *op, const tn_value *args, tn_value *rets);
 
+/* Run the call, which writes @p self, and give that its tangent, whose place is made before. */
+static tn_status write_with(const push *p, tn_tensor *self, tn_tensor **tangent)
+{
+    TN_TRY(tni_tangent_prepare(self, tangent));
+    TN_TRY(call(p, p->args, p->rets));
+    tn_status status = give_written(self, *tangent);
+    if (status != TN_OK)
+        clear(p->rets, p->schema->nrets);
+    return status;
+}
+
 static tn_status written(const push *p)
 {
     TN_AUTO(tn_tensor) copy = NULL;
@@ -535,15 +546,7 @@ static tn_status written(const push *p)
     clear(rets, tni_op_get_schema(&tni_builtin_ops[p->rule->twin])->nrets);
     if (status == TN_OK)
         status = make_own(&tangent);
-    if (status == TN_OK)
-        status = tni_tangent_prepare(self, &tangent);
-    if (status == TN_OK)
-        status = call(p, p->args, p->rets);
-    TN_TRY(status);
-    status = give_written(self, tangent);
-    if (status != TN_OK)
-        clear(p->rets, p->schema->nrets);
-    return status;
+    return status == TN_OK ? write_with(p, self, &tangent) : status;
 }
 
 /* The operator, of a copy of the tangent of what it writes, before it writes. */
@@ -564,15 +567,7 @@ static tn_status follow(const push *p)
     }
     clear(args, p->schema->nargs);
     clear(made, p->schema->nrets);
-    if (status == TN_OK)
-        status = tni_tangent_prepare(self, &tangent);
-    if (status == TN_OK)
-        status = call(p, p->args, p->rets);
-    TN_TRY(status);
-    status = give_written(self, tangent);
-    if (status != TN_OK)
-        clear(p->rets, p->schema->nrets);
-    return status;
+    return status == TN_OK ? write_with(p, self, &tangent) : status;
 }
 
 /* What changes sizes alone: the tangent's are another view of it, made before. */
