@@ -213,14 +213,20 @@ def _near(found, wanted, atol, rtol):
     return abs(found - wanted) <= atol + rtol * abs(wanted)
 
 
-def _fast_backward(fn, inputs, outputs, eps, atol, rtol, nondet_tol):
-    generator = tenon.Generator().manual_seed(0)
+def _directions(fn, inputs, eps, generator):
+    """For each input that has a gradient: its number, itself, a direction, and the slopes of the results along that."""
     for j, x in enumerate(inputs):
         if not _differentiable(x):
             continue
         direction = _random_like(x, generator)
         with tenon.no_grad():
             slopes = _directional(fn, inputs, x, direction, eps)
+        yield j, x, direction, slopes
+
+
+def _fast_backward(fn, inputs, outputs, eps, atol, rtol, nondet_tol):
+    generator = tenon.Generator().manual_seed(0)
+    for j, x, direction, slopes in _directions(fn, inputs, eps, generator):
         at = [i for i, o in enumerate(_tuple_of(fn(*inputs))) if _differentiable(o)]
         for n, i in enumerate(at):
             seed = _random_like(outputs[n], generator)
@@ -234,12 +240,7 @@ def _fast_backward(fn, inputs, outputs, eps, atol, rtol, nondet_tol):
 def _fast_forward(fn, inputs, eps, atol, rtol):
     from . import forward_ad
     generator = tenon.Generator().manual_seed(0)
-    for j, x in enumerate(inputs):
-        if not _differentiable(x):
-            continue
-        direction = _random_like(x, generator)
-        with tenon.no_grad():
-            slopes = _directional(fn, inputs, x, direction, eps)
+    for j, x, direction, slopes in _directions(fn, inputs, eps, generator):
         with forward_ad.dual_level():
             tangents = _tangents(fn, inputs, j, direction)
         for i, (t, slope) in enumerate(zip(tangents, slopes)):
