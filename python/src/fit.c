@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* fit.c: does an argument fit a parameter, and does a call fit a signature? What fits is boxed on
- * the C stack: nothing is allocated for arguments of usual size. The rules are torch's: a bool is
+/* fit.c: does an argument fit a parameter? What fits is boxed on the C stack: nothing is allocated
+ * for arguments of usual size. The rules are torch's: a bool is
  * no int, an int is a float, a tensor of one element is a number, and so on. */
 #include "data.h"
 #include "fit.h"
 #include "override.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Note [What a schema takes]
  * Functions choose among overloads, and are strict: True is no int, 1 no bool. An operator that is
  * called by its name has one schema and casts as Python does: a bool is an int, what has a truth is
  * a bool, an int may be the number of a dtype, layout or memory format. */
-
-PyObject *tnpy_str_out, *tnpy_str_requires_grad;
 
 /* ---- room for lists ---- */
 
@@ -54,8 +51,7 @@ void tnpy_frame_drop_slow(tnpy_frame *f)
     Py_CLEAR(f->held);
 }
 
-/* Keep an object until the frame is dropped. The reference is taken over. */
-static int hold(tnpy_frame *f, PyObject *o)
+int tnpy_frame_hold(tnpy_frame *f, PyObject *o)
 {
     if (!f->held) {
         f->held = o;
@@ -147,7 +143,7 @@ static int fit_tensors(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, P
         return 0;
     if (!tuple) { /* others may change a list while the tensors in it are used */
         o = PyList_AsTuple(o);
-        if (hold(f, o))
+        if (tnpy_frame_hold(f, o))
             return -1;
     }
     Py_ssize_t n = PyTuple_Size(o);
@@ -298,9 +294,7 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
     return 1;
 }
 
-/* All positional arguments from @p first on as one list: x.view(2, 3). */
-static int fit_rest(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, int first,
-                    tn_value *out)
+int tnpy_fit_rest(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, int first, tn_value *out)
 {
     int n = c->n - first;
     PyObject *const *items = c->args + first - (c->self != NULL);
@@ -335,7 +329,7 @@ static int fit_float(PyObject *o, double *out)
     return 1;
 }
 
-static int fit_bool(const tnpy_call *c, PyObject *o, bool *out)
+int tnpy_fit_bool(const tnpy_call *c, PyObject *o, bool *out)
 {
     if (TNPY_LIKELY(PyBool_Check(o))) {
         *out = o == Py_True;
@@ -386,7 +380,7 @@ static int fit_list(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
         if (p->kind == TNPY_FLOATS)
             found = fit_float(item, &((double *)(void *)values)[i]);
         else if (p->kind == TNPY_BOOLS)
-            found = fit_bool(c, item, &((bool *)(void *)values)[i]);
+            found = tnpy_fit_bool(c, item, &((bool *)(void *)values)[i]);
         else /* a tensor is no number here: lists of tensors have overloads of their own */
             found = tnpy_tensor(item) ? 0 : fit_scalar(item, &values[i]);
         Py_DECREF(item);
@@ -505,18 +499,6 @@ static int fit_none(const tnpy_param *p, tn_value *out)
 
 /* ---- one argument ---- */
 
-static inline int fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
-                      tn_value *out)
-{
-    if (TNPY_LIKELY(p->kind == TNPY_TENSOR && Py_TYPE(o) == tnpy_Tensor)) {
-        tn_tensor *t = ((tnpy_tensor_object *)(void *)o)->t;
-        f->work += tn_tensor_numel(t);
-        *out = (tn_value){.tag = TN_TAG_TENSOR, .u.tensor = t};
-        return t != NULL;
-    }
-    return tnpy_fit(c, f, p, o, one, out);
-}
-
 int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
              tn_value *out)
 {
@@ -542,7 +524,7 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
             *out = (tn_value){.tag = TN_TAG_FLOAT, .u.f = x};
         return found;
     case TNPY_BOOL:
-        found = fit_bool(c, o, &b);
+        found = tnpy_fit_bool(c, o, &b);
         if (found == 1)
             *out = (tn_value){.tag = TN_TAG_BOOL, .u.i = b};
         return found;
@@ -563,260 +545,4 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
     default:
         return fit_constant(c, p, o, out);
     }
-}
-
-/* ---- keywords ---- */
-
-/* NumPy's words for the same things. */
-static bool is_alias(PyObject *given, PyObject *name)
-{
-    static const struct {
-        const char *name, *aliases[4];
-    } known[] = {{"dim", {"axis"}},
-                 {"keepdim", {"keepdims"}},
-                 {"input", {"x", "a", "x1"}},
-                 {"other", {"x2"}}};
-    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
-        if (PyUnicode_CompareWithASCIIString(name, known[k].name))
-            continue;
-        for (int i = 0; i < 4 && known[k].aliases[i]; i++)
-            if (PyUnicode_CompareWithASCIIString(given, known[k].aliases[i]) == 0)
-                return true;
-    }
-    return false;
-}
-
-/* Names that stand in a program are interned, as ours are: the same text is the same object. */
-static PyObject *keyword_by_identity(const tnpy_call *c, PyObject *name)
-{
-    for (int i = 0; i < c->n_keywords; i++)
-        if (PyTuple_GetItem(c->kwnames, i) == name)
-            return tnpy_keyword_value(c, i);
-    return NULL;
-}
-
-PyObject *tnpy_keyword(const tnpy_call *c, PyObject *name)
-{
-    PyObject *found = keyword_by_identity(c, name);
-    for (int i = 0; !found && i < c->n_keywords; i++) {
-        PyObject *given = PyTuple_GetItem(c->kwnames, i);
-        if (PyUnicode_Compare(given, name) == 0 || is_alias(given, name))
-            found = tnpy_keyword_value(c, i);
-    }
-    return found;
-}
-
-/* A name that means something beyond the parameter that is called so. */
-static bool is_special(const char *name)
-{
-    static const char *const special[] = {
-        "out", "requires_grad", "dtype",   "layout", "device", "pin_memory", "x", "a", "x1",
-        "x2",  "axis",          "keepdims"};
-    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++)
-        if (strcmp(name, special[i]) == 0)
-            return true;
-    return false;
-}
-
-/* The interned names of parameters, by address. */
-enum { SLOTS = 2048 };
-static PyObject *plain[SLOTS];
-
-static size_t slot_of(PyObject *name)
-{
-    return ((uintptr_t)name >> 4) * 0x9e3779b97f4a7c15u >> 53;
-}
-
-bool tnpy_odd_keywords(PyObject *kwnames, int n)
-{
-    for (int i = 0; i < n; i++) {
-        PyObject *name = PyTuple_GetItem(kwnames, i);
-        size_t k = slot_of(name);
-        while (plain[k] && plain[k] != name)
-            k = (k + 1) % SLOTS;
-        if (!plain[k])
-            return true;
-    }
-    return false;
-}
-
-int tnpy_prepare_names(void)
-{
-    for (int i = 0; i < tnpy_num_names; i++) {
-        PyObject *name = tnpy_names[i] = PyUnicode_InternFromString(tnpy_name_texts[i]);
-        if (!name)
-            return -1;
-        if (i >= SLOTS / 2 || is_special(tnpy_name_texts[i]))
-            continue;
-        size_t k = slot_of(name);
-        while (plain[k])
-            k = (k + 1) % SLOTS;
-        plain[k] = name;
-    }
-    tnpy_str_out = PyUnicode_InternFromString("out");
-    tnpy_str_requires_grad = PyUnicode_InternFromString("requires_grad");
-    return tnpy_str_out && tnpy_str_requires_grad ? 0 : -1;
-}
-
-/* out=, one tensor or a sequence of them, to the last arguments. */
-static int fit_out(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s, PyObject *out)
-{
-    int first = s->n;
-    while (first > 0 && (s->params[first - 1].flags & TNPY_OUT))
-        first--;
-    int n = s->n - first;
-    if (n == 1)
-        return tnpy_fit(c, f, &s->params[first], out, false, &f->v[first]);
-    if ((!PyTuple_Check(out) && !PyList_Check(out)) || PySequence_Size(out) != n)
-        return 0;
-    out = PySequence_Tuple(out);
-    if (hold(f, out))
-        return -1;
-    for (int i = 0; i < n; i++) {
-        int found =
-            tnpy_fit(c, f, &s->params[first + i], PyTuple_GetItem(out, i), false, &f->v[first + i]);
-        if (found != 1)
-            return found;
-    }
-    return 1;
-}
-
-/* Whether the options of a factory are those of what it writes; -1 with an exception if not. */
-static int check_options(PyObject *name, PyObject *value, const tn_tensor *out)
-{
-    tn_dtype dtype;
-    tn_device device;
-    if (value == Py_None)
-        return 0;
-    if (PyUnicode_CompareWithASCIIString(name, "dtype") == 0 && tnpy_is_dtype(value)) {
-        if (tnpy_dtype_of(value, &dtype) || dtype == tn_tensor_dtype(out))
-            return PyErr_Occurred() ? -1 : 0;
-        PyErr_Format(PyExc_RuntimeError, "dtype %s does not match dtype of out parameter (%s)",
-                     tnpy_legacy_name(dtype), tnpy_legacy_name(tn_tensor_dtype(out)));
-        return -1;
-    }
-    if (PyUnicode_CompareWithASCIIString(name, "device") != 0 ||
-        (!tnpy_is_device(value) && !PyUnicode_Check(value)))
-        return 0;
-    if (tnpy_device_of(value, &device))
-        return -1;
-    if (device.type == tn_tensor_device(out).type)
-        return 0;
-    char a[32], b[32];
-    tn_device here = tn_tensor_device(out);
-    device.index = here.index = -1;
-    PyErr_Format(PyExc_RuntimeError,
-                 "device type %s does not match device type of out parameter (%s)",
-                 tn_device_format(device, a, sizeof a), tn_device_format(here, b, sizeof b));
-    return -1;
-}
-
-/* Keywords that are no arguments of the operator: out=None, requires_grad=, and options of a
- * factory that writes out=, which must be those of `out`. How many; -1: one does not fit, or an
- * exception. */
-static int other_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
-{
-    int used = 0;
-    PyObject *out = tnpy_keyword(c, tnpy_str_out);
-    if (out && !(s->flags & TNPY_SIG_OUT)) {
-        if (out != Py_None)
-            return -1;
-        used++;
-    }
-    PyObject *grad = s->flags & (TNPY_SIG_OPTIONS | TNPY_SIG_OUT)
-                         ? tnpy_keyword(c, tnpy_str_requires_grad)
-                         : NULL;
-    if (grad) {
-        if (grad != Py_None && fit_bool(c, grad, &f->requires_grad) != 1)
-            return -1;
-        used++;
-    }
-    if (!(s->flags & TNPY_SIG_OUT))
-        return used;
-    static const char *const options[] = {"dtype", "layout", "device", "pin_memory"};
-    const tn_tensor *given = out ? tnpy_tensor(out) : NULL;
-    for (int k = 0; k < c->n_keywords; k++) {
-        PyObject *name = PyTuple_GetItem(c->kwnames, k);
-        for (int i = 0; i < 4; i++) {
-            if (PyUnicode_CompareWithASCIIString(name, options[i]))
-                continue;
-            used++;
-            if (given && check_options(name, tnpy_keyword_value(c, k), given))
-                return -1;
-        }
-    }
-    return used;
-}
-
-/* What is not given by position: by keyword, or by default. */
-static int fit_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s, int from,
-                        bool by_identity)
-{
-    int used = 0;
-    for (int i = from; i < s->n; i++) {
-        const tnpy_param *p = &s->params[i];
-        PyObject *o = NULL;
-        if (p->flags & TNPY_OUT) {
-            PyObject *out = tnpy_keyword(c, tnpy_str_out);
-            int found = out && out != Py_None ? fit_out(c, f, s, out) : 0;
-            if (found != 1)
-                return found;
-            used++;
-            break;
-        }
-        if (c->n_keywords) {
-            PyObject *name = tnpy_names[p->name];
-            o = by_identity ? keyword_by_identity(c, name) : tnpy_keyword(c, name);
-        }
-        if (o) {
-            used++;
-            int found = fit(c, f, p, o, false, &f->v[i]);
-            if (found != 1)
-                return found;
-        } else if (p->flags & TNPY_DEFAULT) {
-            f->v[i] = p->value;
-        } else if (!by_identity || !c->odd_keywords) {
-            return 0;
-        } else {
-            return fit_keywords(c, f, s, from, false);
-        }
-    }
-    if (used == c->n_keywords)
-        return 1;
-    if (!c->odd_keywords)
-        return 0;
-    if (by_identity)
-        return fit_keywords(c, f, s, from, false);
-    int others = other_keywords(c, f, s);
-    if (others < 0 && PyErr_Occurred())
-        return -1;
-    return others >= 0 && used + others == c->n_keywords;
-}
-
-/* ---- a call ---- */
-
-int tnpy_match(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
-{
-    f->used = 0;
-    f->work = 0;
-    f->overridden = f->requires_grad = false;
-    f->kept = NULL;
-    int first = c->self != NULL, n = c->n;
-    bool list = s->flags & TNPY_SIG_LIST;
-    int found = 1;
-    if (n > s->positional && !list)
-        return 0;
-    if (first)
-        found = fit(c, f, &s->params[0], c->self, false, &f->v[0]);
-    if (n > s->positional) {
-        if (found == 1)
-            found = fit_rest(c, f, &s->params[first], first, &f->v[first]);
-        n = first + 1;
-    } else {
-        for (int i = first; found == 1 && i < n; i++)
-            found = fit(c, f, &s->params[i], c->args[i - first], list, &f->v[i]);
-    }
-    if (found != 1 || (n == s->n && !c->n_keywords))
-        return found;
-    return fit_keywords(c, f, s, n, true);
 }

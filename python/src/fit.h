@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fit.h: matching the arguments of a call against a signature. */
+/* fit.h: matching the arguments of a call (fit.c) against a signature (match.c). */
 #ifndef TNPY_FIT_H
 #define TNPY_FIT_H
 
@@ -51,6 +51,11 @@ static inline void tnpy_frame_drop(tnpy_frame *f)
 /* Does one argument fit? As tnpy_match. @p one: a number may be a list of one. */
 int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
              tn_value *out);
+/* All positional arguments from @p first on as one list: x.view(2, 3). */
+int tnpy_fit_rest(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, int first, tn_value *out);
+int tnpy_fit_bool(const tnpy_call *c, PyObject *o, bool *out);
+/* Keep an object until the frame is dropped. The reference is taken over. */
+int tnpy_frame_hold(tnpy_frame *f, PyObject *o);
 /* The value of a keyword that is called @p name, or by NumPy's word for it; NULL: not given. */
 PyObject *tnpy_keyword(const tnpy_call *c, PyObject *name);
 /* The value of the keyword number @p i. */
