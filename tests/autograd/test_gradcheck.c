@@ -105,8 +105,6 @@ static const exception never[] = {
     {"aten::bincount", "the reference has none"},
     {"aten::_cdist_backward", "the reference has none"},
     {"aten::_pdist_backward", "the reference has none"},
-    {"aten::grid_sampler_2d_backward", "the reference has none"},
-    {"aten::grid_sampler_3d_backward", "the reference has none"},
     {"aten::nextafter", "the reference has none"},
     {"aten::nextafter_", "the reference has none"},
     {"aten::heaviside", "the reference has none"},
@@ -128,13 +126,6 @@ static const exception never[] = {
     {"aten::_fused_sgd_*", "a step of an optimiser"},
     {"aten::_fused_adam*", "a step of an optimiser"},
 };
-/* Derivatives without a derivative of their own, in the reference either. */
-static const exception once[] = {
-    {"aten::grid_sampler_2d", "bends at every element"},
-    {"aten::grid_sampler_3d", "the same"},
-    {"aten::grid_sampler", "the same"},
-};
-
 static bool listed(const exception *list, size_t n, const char *op)
 {
     for (size_t i = 0; i < n; i++)
@@ -518,9 +509,7 @@ static void check_all(order what)
         EXPECT(n[LARGE] + n[NOT_A_NUMBER] == 0 || n[CHECKED] + n[CONSTANT] + n[REFUSED] > 0);
         /* What is refused is listed, and what is listed is refused; in forward mode operators have
          * rules or not. */
-        bool may_refuse =
-            LISTED(never, tallies[i].op) || (what == SECOND && LISTED(once, tallies[i].op));
-        if (what != FORWARD && (n[REFUSED] > 0) != may_refuse)
+        if (what != FORWARD && (n[REFUSED] > 0) != LISTED(never, tallies[i].op))
             test_wrong(__FILE__, __LINE__, "%s: %d samples refused", tallies[i].op, n[REFUSED]);
         ops += n[CHECKED] > 0;
         for (int k = 0; k < FATES; k++)

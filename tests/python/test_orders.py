@@ -116,6 +116,54 @@ class Orders(unittest.TestCase):
             before, seed = function, 20 * order
             function = lambda *xs, before=before, seed=seed: lower(before, xs, seed)
 
+    def test_samples_of_a_grid(self):
+        """Inside, across the border and far outside, for each mode, padding and meaning of the corners."""
+        for n, modes in ((2, ("bilinear", "nearest", "bicubic")), (3, ("bilinear", "nearest"))):
+            image, grid = numbers(2, 2, 3, 4, 2)[..., 0] if n == 2 else numbers(1, 2, 3, 2, 3), numbers(2 if n == 2 else 1, *[2] * n, n, seed=3) * 1.7
+            for mode in modes:
+                for padding in ("zeros", "border", "reflection"):
+                    for align in (False, True):
+                        with self.subTest(n=n, mode=mode, padding=padding, align=align):
+                            call = lambda a, b: F.grid_sample(a, b, mode=mode, padding_mode=padding, align_corners=align)
+                            self.check(lambda a, b: call(a, b) ** 2, image, grid)
+                            self.check(lambda a: call(a, grid) ** 2, image)
+                            self.check(lambda b: call(image, b) ** 2, grid)
+                            # The gradient that can be differentiated is the gradient, to the bit.
+                            x, y = image.clone().requires_grad_(), grid.clone().requires_grad_()
+                            made = call(x, y)
+                            seed = like(made, 5).requires_grad_()
+                            for one, other in zip(tenon.autograd.grad(made, (x, y), seed, retain_graph=True),
+                                                  tenon.autograd.grad(made, (x, y), seed, create_graph=True)):
+                                self.assertTrue(tenon.equal(one, other))
+
+    def test_places_of_a_grid_that_are_none(self):
+        """Nothing is there: no derivative of any order, and no NaN in those of the others."""
+        image = numbers(1, 1, 3, 3).requires_grad_()
+        for mode in ("bilinear", "nearest", "bicubic"):
+            for padding in ("zeros", "border", "reflection"):
+                grid = tenon.tensor([[[0.2, 0.3], [math.nan, 0.1], [math.inf, 0.1], [0.1, -math.inf], [1e30, 0.2]]], dtype=tenon.float64)
+                grid = grid[None].requires_grad_()
+                made = F.grid_sample(image, grid, mode=mode, padding_mode=padding, align_corners=False)
+                grads = tenon.autograd.grad((made ** 2).sum(), (image, grid), create_graph=True)
+                second = tenon.autograd.grad(sum((g * g).sum() for g in grads), (image, grid), create_graph=True)
+                third = tenon.autograd.grad(sum((g * g).sum() for g in second), (image, grid))
+                for g in second + third:
+                    self.assertTrue(tenon.isfinite(g).all(), (mode, padding, g))
+
+    def test_samples_of_a_grid_in_few_digits(self):
+        for dtype in (tenon.float32, tenon.bfloat16):
+            wanted = found = None
+            for one in (tenon.float64, dtype):
+                x = numbers(1, 2, 3, 3).to(dtype).to(one).requires_grad_()
+                y = (numbers(1, 2, 2, 2, seed=3) * 0.6).to(dtype).to(one).requires_grad_()
+                grads = tenon.autograd.grad((F.grid_sample(x, y, align_corners=False) ** 2).sum(), (x, y), create_graph=True)
+                found = tenon.autograd.grad(sum((g * g).sum() for g in grads), (x, y))
+                self.assertEqual([g.dtype for g in found], [one] * 2)
+                wanted = wanted or found
+            for one, other in zip(found, wanted):
+                bound = float(other.abs().max()) * (1e-5 if dtype == tenon.float32 else 0.1)
+                self.assertLess(float((one.double() - other).abs().max()), bound)
+
     def test_factors_and_systems(self):
         la, x, y = tenon.linalg, numbers(3, 3), numbers(3, 2, seed=4)
         for upper in (True, False):
@@ -204,13 +252,6 @@ class Once(unittest.TestCase):
             self.assertTrue(tenon.equal(a, b))
         with self.assertRaisesRegex(RuntimeError, text):
             tenon.autograd.grad(sum((g * g).sum() for g in grads), inputs)
-
-    def test_samples_of_a_grid(self):
-        for n in (2, 3):
-            image = numbers(1, 2, *[3] * n).requires_grad_()
-            grid = (numbers(1, *[2] * n, n, seed=3) * 0.4).requires_grad_()
-            self.refused(lambda a, b: (F.grid_sample(a, b, align_corners=False) ** 2).sum(), (image, grid),
-                         "derivative for aten::grid_sampler_%dd_backward is not implemented" % n)
 
     def test_alignments(self):
         logs = numbers(5, 2, 4).log_softmax(2).detach().requires_grad_()
