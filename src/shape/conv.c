@@ -228,7 +228,9 @@ tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const 
     TN_CHECK(all_least(more, 0), TN_INVALID, "negative output_padding is not supported");
     TN_CHECK(all_least(c->stride, 1), TN_INVALID, "non-positive stride is not supported");
     TN_CHECK(all_least(c->dilation, 0), TN_INVALID, "dilation should be greater than zero");
-    TN_CHECK(all_least(c->dilation, 1), TN_INVALID, "non-positive dilation is not supported");
+    TN_CHECK(all_least(c->dilation, 1), TN_INVALID,
+             "dilation should be greater than zero, but got %s",
+             tni_format_sizes(c->spatial, c->dilation + 3 - c->spatial, text, sizeof text));
     TN_TRY(check_groups(c, input, weight));
     TN_TRY(check_channels(c, input, weight));
     c->batch = input->sizes[0];

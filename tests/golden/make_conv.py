@@ -124,7 +124,8 @@ def composites(w):
 def refusals(w):
     w.comment("refusals")
     x, k = "f32[2,4,5,5]", "f32[6,4,3,3]"
-    for a in (args(x, k, padding=(-1, 0)), args(x, k, stride=(0, 1)), args(x, k, dilation=(0, 1)), args(x, k, dilation=(-1, 1)),
+    w.refuse("convolution", args(x, k, dilation=(0, 1)), "RuntimeError: dilation should be greater than zero, but got [0, 1]")
+    for a in (args(x, k, padding=(-1, 0)), args(x, k, stride=(0, 1)), args(x, k, dilation=(-1, 1)),
               args("f32[2,3,5,5]", k), args("f32[4,5,5]", k), args(x, k, "f32[5]"), args(x, k, "f32[6,1]"),
               args(x, k, groups=2), args(x, k, groups=4), args(x, k, groups=0), args(x, k, groups=-1), args(x, k, groups=7),
               args("f32[2,4,2,2]", k), args("f32[2,4,2]", "f32[6,4,3]"), args("f32[2,4,2,2,2]", "f32[6,4,3,3,1]"),
