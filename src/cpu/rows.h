@@ -6,6 +6,17 @@
 
 #include "cpu/loops.h"
 
+/* Lines of n > 0 elements, @p stride apart, of which @p width lie side by side; out may be an
+ * input. */
+typedef struct tni_across_loops {
+    void (*softmax)(void *out, const void *x, int64_t n, int64_t stride, int64_t width);
+    void (*log_softmax)(void *out, const void *x, int64_t n, int64_t stride, int64_t width);
+    void (*softmax_backward)(void *out, const void *grad, const void *y, int64_t n, int64_t stride,
+                             int64_t width);
+    void (*log_softmax_backward)(void *out, const void *grad, const void *y, int64_t n,
+                                 int64_t stride, int64_t width);
+} tni_across_loops;
+
 typedef struct tni_rows_loops {
     /* rows of n > 0 elements each, one after the other; out may be x. */
     void (*softmax)(void *out, const void *x, int64_t rows, int64_t n);
@@ -37,6 +48,7 @@ typedef struct tni_rows_loops {
     /* The sum of x * x, added in the dtype of x. */
     double (*squares)(const void *x, int64_t n);
     double (*log_sum_exp)(const void *x, int64_t n);
+    tni_across_loops across;
 } tni_rows_loops;
 
 typedef struct tni_rows_table {

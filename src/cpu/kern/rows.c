@@ -6,7 +6,6 @@
 #include <string.h>
 #include "cpu/kern/maths.h"
 #include "cpu/kern/rows_short.h"
-#include "cpu/kern/types.h"
 
 /* Bytes of a vector register. Lanes are 128 bytes whatever it is. */
 #if defined(__AVX512F__)
@@ -25,6 +24,8 @@
 #    define UNROLL _Pragma("GCC unroll 8")
 #endif
 
+#define ACROSS_BLOCK 64 /* rows whose sum is not yet in double */
+
 #define T        float
 #define SUF      f32
 #define EXP      exp_f32
@@ -32,10 +33,13 @@
 #define LOG      log_f32
 #define SQRT     sqrtf
 #ifdef SHORT_ROW
-#    define SOFTMAX_SHORT short_softmax
+#    define SOFTMAX_SHORT     short_softmax
+#    define LOG_SOFTMAX_SHORT short_log_softmax
 #endif
+#include "cpu/kern/across.inc"
 #include "cpu/kern/rows.inc"
 #undef SOFTMAX_SHORT
+#undef LOG_SOFTMAX_SHORT
 
 #define T        double
 #define SUF      f64
@@ -43,6 +47,7 @@
 #define EXP_DOWN exp_f64
 #define LOG      log_f64
 #define SQRT     sqrt
+#include "cpu/kern/across.inc"
 #include "cpu/kern/rows.inc"
 
 const tni_rows_table TNI_KERN_NAME(tni_rows) = {&rows_f32, &rows_f64};

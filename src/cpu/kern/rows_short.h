@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/kern/rows_short.h: softmax of rows of at most 32 floats, whole rows in registers. The same
- * sums in the same order as rows.inc, so the same bits; half of the time at 16 floats, where
- * loops over parts of vectors are most of the work. */
+/* cpu/kern/rows_short.h: softmax and log_softmax of rows of at most eight registers of floats,
+ * whole rows in registers. The same sums in the same order as rows.inc, so the same bits; half of
+ * the time at 16 and at 64 floats, where loops over parts of vectors are most of the work. */
 #ifndef TNI_CPU_KERN_ROWS_SHORT_H
 #define TNI_CPU_KERN_ROWS_SHORT_H
 
 #include "cpu/kern/gemm_vec.h"
 #include "cpu/kern/maths.h"
+#include "cpu/kern/types.h"
 
 #if defined(__AVX2__) && defined(__FMA__)
-#    define SHORT_ROW    32 /* the lanes of Note [Sums] */
+#    define SHORT_ROW    (8 * VL_f32)
+#    define SHORT_LANES  (32 / VL_f32) /* registers of the lanes of Note [Sums] */
 #    define SHORT_ALWAYS static inline __attribute__((always_inline))
 
 #    if defined(__AVX512F__) && defined(__AVX512VL__)
@@ -101,15 +103,25 @@ SHORT_ALWAYS float short_exps(const int vectors, const float *x, int rest, vec_f
     *max = short_across_max(short_halves_max(best));
     for (int i = 0; i < vectors; i++)
         e[i] = short_exp_down(e[i] - *max);
-    /* Registers in halves, then within one. What a row does not have is 0. */
-    vec_f32 sum = e[0];
-    if (vectors == 2)
-        sum = e[0] + e[1];
-    if (vectors == 3)
-        sum = (e[0] + e[2]) + e[1];
-    if (vectors == 4)
-        sum = (e[0] + e[2]) + (e[1] + e[3]);
-    return short_across_add(short_halves_add(sum));
+    /* Lanes first, then registers in halves, then within one. What a row does not have is 0. */
+    vec_f32 sum[SHORT_LANES];
+    for (int l = 0; l < SHORT_LANES && l < vectors; l++) {
+        sum[l] = e[l];
+        for (int i = l + SHORT_LANES; i < vectors; i += SHORT_LANES)
+            sum[l] += e[i];
+    }
+    for (int w = SHORT_LANES / 2; w >= 1; w /= 2)
+        for (int l = 0; l < w && l + w < vectors; l++)
+            sum[l] += sum[l + w];
+    return short_across_add(short_halves_add(sum[0]));
+}
+
+SHORT_ALWAYS void short_store_last(float *o, vec_f32 v, int rest)
+{
+    if (rest == VL_f32)
+        store_f32(o, v);
+    else
+        store_part_f32(o, v, rest);
 }
 
 SHORT_ALWAYS void short_softmax_by(const int vectors, float *o, const float *x, int64_t rows, int n)
@@ -122,11 +134,33 @@ SHORT_ALWAYS void short_softmax_by(const int vectors, float *o, const float *x, 
         vec_f32 scale = set_f32(1.0f / sum);
         for (int i = 0; i + 1 < vectors; i++)
             store_f32(o + i * VL_f32, e[i] * scale);
-        vec_f32 last = e[vectors - 1] * scale;
-        if (rest == VL_f32)
-            store_f32(o + (vectors - 1) * VL_f32, last);
-        else
-            store_part_f32(o + (vectors - 1) * VL_f32, last, rest);
+        short_store_last(o + (vectors - 1) * VL_f32, e[vectors - 1] * scale, rest);
+    }
+}
+
+SHORT_ALWAYS void short_log_softmax_by(const int vectors, float *o, const float *x, int64_t rows,
+                                       int n)
+{
+    enum { TOGETHER = 16 }; /* rows whose logarithms are taken at once */
+    const int rest = n - (vectors - 1) * VL_f32;
+    for (int64_t r = 0; r < rows; r += TOGETHER) {
+        int some = (int)(rows - r < TOGETHER ? rows - r : TOGETHER);
+        float maxes[TOGETHER], sums[TOGETHER];
+        for (int k = 0; k < TOGETHER; k++)
+            sums[k] = 1;
+        for (int k = 0; k < some; k++) {
+            vec_f32 e[SHORT_ROW / VL_f32], max;
+            sums[k] = short_exps(vectors, x + k * n, rest, e, &max);
+            maxes[k] = max[0];
+        }
+        INDEPENDENT for (int k = 0; k < TOGETHER; k++) sums[k] = log_f32(sums[k]);
+        for (int k = 0; k < some; k++, o += n, x += n) {
+            vec_f32 max = set_f32(maxes[k]), log_sum = set_f32(sums[k]);
+            for (int i = 0; i + 1 < vectors; i++)
+                store_f32(o + i * VL_f32, load_f32(x + i * VL_f32) - max - log_sum);
+            vec_f32 last = short_load(x + (vectors - 1) * VL_f32, rest) - max - log_sum;
+            short_store_last(o + (vectors - 1) * VL_f32, last, rest);
+        }
     }
 }
 
@@ -200,6 +234,23 @@ SHORT_ALWAYS void short_softmax_fours(const int fours, float *o, const float *x,
 #        undef SHORT_FOUR
 #    endif
 
+/* A form of its own for each number of registers that a row takes. */
+#    define SHORT_CASE(f, vectors) \
+    case vectors:                  \
+        f(vectors, o, x, rows, n); \
+        break;
+#    define SHORT_BY_VECTORS(f)              \
+        switch ((n + VL_f32 - 1) / VL_f32) { \
+            SHORT_CASE(f, 1)                 \
+            SHORT_CASE(f, 2)                 \
+            SHORT_CASE(f, 3)                 \
+            SHORT_CASE(f, 4)                 \
+            SHORT_CASE(f, 5)                 \
+            SHORT_CASE(f, 6)                 \
+            SHORT_CASE(f, 7)                 \
+        default:                             \
+            f(8, o, x, rows, n);             \
+        }
 static void short_softmax(float *o, const float *x, int64_t rows, int n)
 {
 #    if VL_f32 == 16
@@ -212,17 +263,14 @@ static void short_softmax(float *o, const float *x, int64_t rows, int n)
         x += 4 * n;
     }
 #    endif
-    if (n <= VL_f32)
-        short_softmax_by(1, o, x, rows, n);
-    else if (n <= 2 * VL_f32)
-        short_softmax_by(2, o, x, rows, n);
-#    if VL_f32 == 8
-    else if (n <= 3 * VL_f32)
-        short_softmax_by(3, o, x, rows, n);
-    else
-        short_softmax_by(4, o, x, rows, n);
-#    endif
+    SHORT_BY_VECTORS(short_softmax_by)
 }
+
+static void short_log_softmax(float *o, const float *x, int64_t rows, int n)
+{
+    SHORT_BY_VECTORS(short_log_softmax_by)
+}
+#    undef SHORT_BY_VECTORS
 #endif
 
 #endif
