@@ -275,6 +275,27 @@ int tnpy_arguments_to_python(const tnpy_operator *o, const tn_value *args, PyObj
 
 /* ---- from Python to C ---- */
 
+/* The call goes to Python: what only goes by name goes by name there, too. */
+static PyObject *overridden_call(const tnpy_operator *o, PyObject *args)
+{
+    Py_ssize_t n = PyTuple_Size(args);
+    if (n <= o->n_positional)
+        return tnpy_override_call(o->overload, args, NULL);
+    PyObject *names = PyObject_GetAttrString(o->overload, "_names");
+    PyObject *front = PyTuple_GetSlice(args, 0, o->n_positional), *words = PyDict_New();
+    int failed = !names || !front || !words;
+    for (Py_ssize_t i = o->n_positional; !failed && i < n; i++) {
+        PyObject *value = PyTuple_GetItem(args, i);
+        int plain = is_default(value, PyTuple_GetItem(o->defaults, i));
+        failed = plain < 0 || (!plain && PyDict_SetItem(words, PyTuple_GetItem(names, i), value));
+    }
+    PyObject *result = failed ? NULL : tnpy_override_call(o->overload, front, words);
+    Py_XDECREF(names);
+    Py_XDECREF(front);
+    Py_XDECREF(words);
+    return result;
+}
+
 /* @p keys NULL: a call; else a redispatch with these keys. */
 static PyObject *call_with(PyObject *o, PyObject *args, const tn_keyset *keys)
 {
@@ -312,7 +333,7 @@ static PyObject *call_with(PyObject *o, PyObject *args, const tn_keyset *keys)
         goto out;
     }
     if (!keys && (f.overridden || f.kept) && !tnpy_function_off && self->overload) {
-        result = tnpy_override_call(self->overload, args, NULL);
+        result = overridden_call(self, args);
         goto out;
     }
     tn_value rets[TNPY_MAX_ARGS];

@@ -39,9 +39,10 @@ class OpOverload:
         defaults = tuple(_C._no_default if a._default is _MISSING else a._default for a in arguments)
         self._op = _C._Operator(name, kinds, len(arguments), positional, defaults, _takes_numbers(packet.__name__))
         self._op.remember(self)
+        self._positional = positional
 
     def __call__(self, /, *args, **kwargs):
-        if kwargs or len(args) > len(self._names):
+        if kwargs or len(args) > self._positional:
             args = self._place(args, kwargs)
         try:
             return self._op(*args)
@@ -57,7 +58,7 @@ class OpOverload:
     def redispatch(self, keyset, /, *args, **kwargs):
         """Call with exactly these keys: the kernel of the highest runs. Inside a kernel of the operator, keys that are
         not lower than its own are refused."""
-        if kwargs or len(args) > len(self._names):
+        if kwargs or len(args) > self._positional:
             args = self._place(args, kwargs)
         try:
             return self._op.redispatch(keyset.raw_repr(), tuple(args))
@@ -87,6 +88,9 @@ class OpOverload:
         if len(args) + len(kwargs) > len(arguments):
             raise RuntimeError("%s() expected at most %d argument(s) but received %d argument(s). Declaration: %s" % (
                 self._schema.name, len(arguments), len(args) + len(kwargs), self._schema))
+        if len(args) > self._positional:
+            raise RuntimeError("%s() takes %d positional argument(s) but %d was/were given.  Declaration: %s" % (
+                self._schema.name, self._positional, len(args), self._schema))
         placed, used = list(args), 0
         for at in range(len(args), len(arguments)):
             argument = arguments[at]

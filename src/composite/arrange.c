@@ -242,8 +242,9 @@ static int64_t choose(int64_t n, int64_t r, bool replacement, int64_t *at, int64
 tn_status tni_composite_combinations(tn_tensor *self, int64_t r, bool with_replacement,
                                      tn_tensor **out)
 {
-    TN_CHECK(self->ndim == 1, TN_INVALID, "Expect a 1D vector, but got shape [%lld]",
-             (long long)self->ndim);
+    char text[TNI_SIZES_TEXT];
+    TN_CHECK(self->ndim == 1, TN_INVALID, "Expect a 1D vector, but got shape %s",
+             tni_format_sizes(self->ndim, self->sizes, text, sizeof text));
     TN_CHECK(r >= 0, TN_INVALID, "Expect a non-negative number, but got %lld", (long long)r);
     if (r == 0)
         return tn_new_empty(self, (const int64_t[]){0}, 1, NULL, out);

@@ -112,8 +112,7 @@ tn_status tni_composite_trapezoid_x(tn_tensor *y, tn_tensor *x, int64_t dim, tn_
     int d;
     tn_scope *scope;
     TN_TRY(tni_wrap_dim(dim, y->ndim, &d));
-    TN_CHECK(y->ndim > 0, TN_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-             (long long)dim);
+    TN_CHECK(y->ndim > 0, TN_INDEX, "Dimension specified as 0 but tensor has no dimensions");
     TN_CHECK(x->ndim > 0 && x->ndim <= y->ndim, TN_INVALID,
              "trapezoid: x must have as many dimensions as y, or one");
     TN_CHECK(y->dtype != TN_DTYPE_BOOL && x->dtype != TN_DTYPE_BOOL, TN_INVALID,

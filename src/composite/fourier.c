@@ -64,7 +64,9 @@ static tn_tensor *resized(tn_tensor *t, const transform *x)
     return grows ? tnx_constant_pad_nd(t, pad, 2 * ndim, tn_int(0)) : t;
 }
 
-static tn_status one_dim(const tn_tensor *self, tn_opt_int n, int64_t dim, transform *x)
+/* @p to_real: the size of the result is checked by who computes it. */
+static tn_status one_dim(const tn_tensor *self, tn_opt_int n, int64_t dim, bool to_real,
+                         transform *x)
 {
     int d;
     TN_TRY(tni_wrap_dim(dim, self->ndim, &d));
@@ -73,8 +75,8 @@ static tn_status one_dim(const tn_tensor *self, tn_opt_int n, int64_t dim, trans
     x->n = 1;
     x->dims[0] = d;
     x->sizes[0] = n.has ? n.value : self->sizes[d];
-    TN_CHECK(x->sizes[0] >= 1, TN_INVALID, "Invalid number of data points (%lld) specified",
-             (long long)x->sizes[0]);
+    TN_CHECK(x->sizes[0] >= 1 || to_real, TN_INVALID,
+             "Invalid number of data points (%lld) specified", (long long)x->sizes[0]);
     return TN_OK;
 }
 
@@ -132,12 +134,15 @@ static tn_status real_to_complex(const char *name, tn_tensor *self, const transf
     bool hermitian = name[0] == 'i';
     int64_t how;
     tn_scope *scope;
+    TN_CHECK(!tn_dtype_is_complex((tn_dtype)self->dtype) || strcmp(name, "ihfftn") != 0, TN_INVALID,
+             "Only supports floating-point dtypes, but found: %s",
+             tni_dtype_text((tn_dtype)self->dtype));
     TN_CHECK(!tn_dtype_is_complex((tn_dtype)self->dtype), TN_INVALID,
              "%s expects a %s input tensor, but got %s", name,
              strcmp(name, "rfftn") == 0 ? "real-valued" : "real",
              tni_dtype_text((tn_dtype)self->dtype));
     TN_TRY(check_halves(self));
-    TN_CHECK(x->n > 0, TN_INVALID, "rfftn must transform at least one axis");
+    TN_CHECK(x->n > 0, TN_INVALID, "%s must transform at least one axis", name);
     TN_TRY(factor(norm, !hermitian, &how));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *t = resized(floating(self), x);
@@ -156,7 +161,8 @@ static tn_status complex_to_real(tn_tensor *self, transform x, bool given, const
     int64_t how, last = x.n - 1;
     tn_scope *scope;
     TN_TRY(check_halves(self));
-    TN_CHECK(x.n > 0, TN_INVALID, "irfftn must transform at least one axis");
+    TN_CHECK(x.n > 0, TN_INVALID, "%s must transform at least one axis",
+             hermitian ? "hfftn" : "irfftn");
     TN_TRY(factor(norm, hermitian, &how));
     int64_t size = given ? x.sizes[last] : 2 * (x.sizes[last] - 1);
     TN_CHECK(size >= 1, TN_INVALID, "Invalid number of data points (%lld) specified",
@@ -179,42 +185,42 @@ static tn_status complex_to_real(tn_tensor *self, transform x, bool given, const
 tn_status tni_composite_fft_fft(ONE)
 {
     transform x;
-    TN_TRY(one_dim(self, n, dim, &x));
+    TN_TRY(one_dim(self, n, dim, false, &x));
     return complex_to_complex(self, &x, norm, true, out);
 }
 
 tn_status tni_composite_fft_ifft(ONE)
 {
     transform x;
-    TN_TRY(one_dim(self, n, dim, &x));
+    TN_TRY(one_dim(self, n, dim, false, &x));
     return complex_to_complex(self, &x, norm, false, out);
 }
 
 tn_status tni_composite_fft_rfft(ONE)
 {
     transform x;
-    TN_TRY(one_dim(self, n, dim, &x));
+    TN_TRY(one_dim(self, n, dim, false, &x));
     return real_to_complex("rfft", self, &x, norm, out);
 }
 
 tn_status tni_composite_fft_ihfft(ONE)
 {
     transform x;
-    TN_TRY(one_dim(self, n, dim, &x));
+    TN_TRY(one_dim(self, n, dim, false, &x));
     return real_to_complex("ihfft", self, &x, norm, out);
 }
 
 tn_status tni_composite_fft_irfft(ONE)
 {
     transform x;
-    TN_TRY(one_dim(self, n, dim, &x));
+    TN_TRY(one_dim(self, n, dim, true, &x));
     return complex_to_real(self, x, n.has, norm, false, out);
 }
 
 tn_status tni_composite_fft_hfft(ONE)
 {
     transform x;
-    TN_TRY(one_dim(self, n, dim, &x));
+    TN_TRY(one_dim(self, n, dim, true, &x));
     return complex_to_real(self, x, n.has, norm, true, out);
 }
 

@@ -137,6 +137,8 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
     TN_AUTO(tn_tensor) column = NULL;
     const int64_t none = 0, rows = -2;
     tn_scope *scope;
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "torch.linalg.lstsq: input must have at least 2 dimensions.");
     TN_TRY(tni_linalg_check_matrices("torch.linalg.lstsq", self));
     TN_CHECK(b->ndim >= 1, TN_INVALID, "torch.linalg.lstsq: other must have at least 1 dimension.");
     TN_CHECK(self->dtype == b->dtype, TN_INVALID,
@@ -231,6 +233,8 @@ tn_status tni_composite_linalg_cond(tn_tensor *self, const tn_scalar *p, tn_tens
     if (self->numel == 0)
         return no_condition(self, out);
     double order = p ? tn_scalar_to_double(*p) : 2.0;
+    TN_CHECK(fabs(order) == 2.0 || fabs(order) == 1.0 || isinf(order), TN_INVALID,
+             "linalg.cond got an invalid norm type: %g", order);
     if (fabs(order) == 2.0) {
         TN_TRY(tn_scope_enter(&scope));
         tn_tensor *s = tnx_linalg_svdvals(self, NULL);
@@ -243,6 +247,6 @@ tn_status tni_composite_linalg_cond(tn_tensor *self, const tn_scalar *p, tn_tens
 tn_status tni_composite_linalg_cond_str(tn_tensor *self, const char *p, tn_tensor **out)
 {
     TN_CHECK(self->ndim >= 2, TN_INVALID,
-             "linalg.cond: The input tensor must have at least 2 dimensions.");
+             "linalg.cond(ord=%s): The input tensor A must have at least 2 dimensions.", p);
     return self->numel == 0 ? no_condition(self, out) : norms(self, NULL, p, out);
 }

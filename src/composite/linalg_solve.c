@@ -93,6 +93,9 @@ tn_status tni_composite_linalg_solve_ex(tn_tensor *A, tn_tensor *B, bool left, b
     TN_AUTO(tn_tensor) turned_a = NULL;
     TN_AUTO(tn_tensor) turned_b = NULL;
     TN_TRY(tni_linalg_check_square("linalg.solve", A));
+    TN_CHECK(!tn_dtype_is_integral((tn_dtype)A->dtype, true), TN_INVALID,
+             "linalg.solve: Expected a floating point or complex tensor as input. Got %s",
+             tni_dtype_text((tn_dtype)A->dtype));
     TN_CHECK(A->dtype == B->dtype, TN_INVALID,
              "linalg.solve: Expected A and B to have the same dtype, but found A of type %s and B "
              "of type %s instead",

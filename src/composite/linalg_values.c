@@ -51,6 +51,9 @@ tn_status tni_composite_svd(tn_tensor *self, bool some, bool compute_uv, tn_tens
     TN_AUTO(tn_tensor) s = NULL;
     TN_AUTO(tn_tensor) vh = NULL;
     TN_AUTO(tn_tensor) turned = NULL;
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "linalg.svd: input should have at least 2 dimensions, but has %d dimensions instead",
+             self->ndim);
     TN_TRY(tn__linalg_svd(self, !some, true, NULL, &u, &s, &vh));
     if (!compute_uv) {
         TN_AUTO(tn_tensor) none_u = NULL;

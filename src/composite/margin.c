@@ -51,6 +51,9 @@ tn_status tni_composite_hinge_embedding_loss(tn_tensor *self, tn_tensor *target,
 {
     tn_scope *scope;
     TN_TRY(check_reduction(reduction));
+    TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_INVALID,
+             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` "
+             "or `logical_xor()` operator instead.");
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *zeros = tnx_zeros_like(self, NULL, TN_FORMAT_NONE);
     tn_tensor *far =

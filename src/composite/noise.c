@@ -83,6 +83,9 @@ tn_status tni_composite_rrelu_with_noise_functional(tn_tensor *self, tn_tensor *
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *made =
         training ? slopes(self, lower, upper, generator) : tnx_clone(noise, TN_FORMAT_NONE);
+    if (training && made &&
+        !tn_tensor_is_contiguous(noise, TN_FORMAT_CONTIGUOUS)) /* the copy lies as the noise does */
+        made = tnx_copy(noise, made, false);
     tn_tensor *dense = tnx_contiguous(self, TN_FORMAT_CONTIGUOUS);
     tn_tensor *result = training ? tnx_mul(dense, factor_of(self, made))
                                  : tnx_leaky_relu(dense, middle(lower, upper));
@@ -166,6 +169,10 @@ tn_status tni_composite_rrelu_with_noise_backward(tn_tensor *grad_output, tn_ten
 tn_status tni_composite_rrelu(tn_tensor *self, tn_scalar lower, tn_scalar upper, bool training,
                               tn_generator *generator, tn_tensor **out)
 {
+    TN_CHECK(isfinite(tn_scalar_to_double(lower)), TN_INVALID,
+             "rrelu: lower bound must be finite, got %g", tn_scalar_to_double(lower));
+    TN_CHECK(isfinite(tn_scalar_to_double(upper)), TN_INVALID,
+             "rrelu: upper bound must be finite, got %g", tn_scalar_to_double(upper));
     TN_CHECK(tn_scalar_to_double(lower) <= tn_scalar_to_double(upper), TN_INVALID,
              "Lower bound should be less than or equal to the upper bound");
     TN_AUTO(tn_tensor) noise = NULL;

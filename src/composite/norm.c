@@ -46,6 +46,8 @@ static tn_status rms_norm(tn_tensor *input, const int64_t *shape, int64_t n, tn_
     for (int64_t i = 0; i < n; i++)
         dims[i] = leading + i;
     tn_dtype dtype = (tn_dtype)input->dtype;
+    TN_CHECK(!tn_dtype_is_integral(dtype, true), TN_UNSUPPORTED,
+             "\"rms_norm\" not implemented for '%s'", tni_dtype_text(dtype));
     bool half = dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
     TN_AUTO(tn_tensor) dense = NULL;
     TN_AUTO(tn_tensor) x = NULL;
@@ -77,6 +79,9 @@ tn_status tni_composite_rms_norm(tn_tensor *input, const int64_t *normalized_sha
                                  tn_tensor **out)
 {
     TN_AUTO(tn_tensor) rstd = NULL;
+    TN_CHECK(input->ndim >= normalized_shape_n, TN_VALUE,
+             "Input tensor must have at least %lld dimensions, but got %d",
+             (long long)normalized_shape_n, input->ndim);
     return rms_norm(input, normalized_shape, normalized_shape_n, weight, eps, out, &rstd);
 }
 

@@ -364,32 +364,45 @@ static tn_status slope(tn_tensor *self, int d, distance s, int64_t edge, tn_tens
                      out);
 }
 
-/* Along each of the dimensions, or all; one spacing for all or one each. */
-static tn_status slopes(tn_tensor *self, const distance *s, int64_t s_n, const int64_t *dim,
-                        int64_t dim_n, bool all, int64_t edge, tn_tensor ***out, int64_t *out_n)
+/* Along each of the dimensions, or all; one spacing for all or, where they are @p listed, one
+ * each. */
+static tn_status slopes(tn_tensor *self, const distance *s, int64_t s_n, bool listed,
+                        const int64_t *dim, int64_t dim_n, bool all, int64_t edge, tn_tensor ***out,
+                        int64_t *out_n)
 {
     int64_t n = all ? self->ndim : dim_n;
+    bool fits = !listed || s_n == n;
     TN_CHECK(edge == 1 || edge == 2, TN_INVALID,
              "torch.gradient only supports edge_order=1 and edge_order=2.");
-    TN_CHECK(self->ndim > 0, TN_INVALID, "torch.gradient expects a tensor with a dimension");
     TN_CHECK(self->dtype != TN_DTYPE_U8, TN_INVALID,
              "torch.gradient does not support uint8 input.");
     TN_CHECK(
         self->dtype != TN_DTYPE_BOOL, TN_INVALID,
         "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
         "`logical_xor()` operator instead.");
-    TN_CHECK(s_n == 1 || s_n == n, TN_INVALID,
+    TN_CHECK(fits || all, TN_INVALID,
+             "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "
+             "arguments to have the same length, but got a spacing argument of length %lld and a "
+             "dim argument of length %lld.",
+             (long long)s_n, (long long)dim_n);
+    TN_CHECK(fits, TN_INVALID,
              "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
              "equal to 'self.dim() = %d', since dim argument was not given, but got a list of "
              "length %lld",
              self->ndim, (long long)s_n);
+    for (int64_t i = 0; !all && i < n; i++) {
+        int d;
+        TN_TRY(tni_wrap_dim(dim[i], self->ndim, &d));
+    }
+    TN_CHECK(all || n == 0 || self->ndim > 0, TN_INDEX,
+             "Dimension specified as %lld but tensor has no dimensions", (long long)*dim);
     tn_tensor **list = tni_alloc((size_t)(n ? n : 1) * sizeof *list);
     TN_CHECK(list, TN_NOMEM, "cannot allocate a list of %lld tensors", (long long)n);
     for (int64_t i = 0; i < n; i++) {
         int d = (int)i;
         tn_status status = all ? TN_OK : tni_wrap_dim(dim[i], self->ndim, &d);
         if (status == TN_OK)
-            status = slope(self, d, s[s_n == 1 ? 0 : i], edge, &list[i]);
+            status = slope(self, d, s[listed ? i : 0], edge, &list[i]);
         if (status != TN_OK) {
             tn_tensor_list_free(list, i);
             return status;
@@ -402,14 +415,14 @@ static tn_status slopes(tn_tensor *self, const distance *s, int64_t s_n, const i
 
 #define LIST tn_tensor ***out, int64_t *out_n
 
-static tn_status number_slopes(tn_tensor *self, const tn_scalar *spacings, int64_t s_n,
+static tn_status number_slopes(tn_tensor *self, const tn_scalar *spacings, int64_t s_n, bool listed,
                                const int64_t *dim, int64_t dim_n, bool all, int64_t edge, LIST)
 {
     distance s[TN_MAX_DIMS] = {{.step = 1.0}};
     TN_CHECK(s_n <= TN_MAX_DIMS, TN_INVALID, "torch.gradient: too many spacings");
     for (int64_t i = 0; i < s_n; i++)
         s[i].step = tn_scalar_to_double(spacings[i]);
-    return slopes(self, s, s_n ? s_n : 1, dim, dim_n, all, edge, out, out_n);
+    return slopes(self, s, s_n, listed, dim, dim_n, all, edge, out, out_n);
 }
 
 static tn_status place_slopes(tn_tensor *self, tn_tensor *const *places, int64_t s_n,
@@ -420,40 +433,41 @@ static tn_status place_slopes(tn_tensor *self, tn_tensor *const *places, int64_t
              "torch.gradient expected a list of coordinates");
     for (int64_t i = 0; i < s_n; i++)
         s[i].places = places[i];
-    return slopes(self, s, s_n, dim, dim_n, all, edge, out, out_n);
+    return slopes(self, s, s_n, true, dim, dim_n, all, edge, out, out_n);
 }
 
 tn_status tni_composite_gradient_scalarint(tn_tensor *self, const tn_scalar *spacing,
                                            tn_opt_int dim, int64_t edge_order, LIST)
 {
-    return number_slopes(self, spacing, spacing ? 1 : 0, &dim.value, 1, !dim.has, edge_order, out,
-                         out_n);
+    return number_slopes(self, spacing, spacing ? 1 : 0, false, &dim.value, 1, !dim.has, edge_order,
+                         out, out_n);
 }
 
 tn_status tni_composite_gradient_scalararray(tn_tensor *self, tn_scalar spacing, const int64_t *dim,
                                              int64_t dim_n, int64_t edge_order, LIST)
 {
-    return number_slopes(self, &spacing, 1, dim, dim_n, false, edge_order, out, out_n);
+    return number_slopes(self, &spacing, 1, false, dim, dim_n, false, edge_order, out, out_n);
 }
 
 tn_status tni_composite_gradient_array(tn_tensor *self, const int64_t *dim, int64_t dim_n,
                                        int64_t edge_order, LIST)
 {
-    return number_slopes(self, NULL, 0, dim, dim_n, false, edge_order, out, out_n);
+    return number_slopes(self, NULL, 0, false, dim, dim_n, false, edge_order, out, out_n);
 }
 
 tn_status tni_composite_gradient_scalarrayint(tn_tensor *self, const tn_scalar *spacing,
                                               int64_t spacing_n, tn_opt_int dim, int64_t edge_order,
                                               LIST)
 {
-    return number_slopes(self, spacing, spacing_n, &dim.value, 1, !dim.has, edge_order, out, out_n);
+    return number_slopes(self, spacing, spacing_n, true, &dim.value, 1, !dim.has, edge_order, out,
+                         out_n);
 }
 
 tn_status tni_composite_gradient_scalarrayarray(tn_tensor *self, const tn_scalar *spacing,
                                                 int64_t spacing_n, const int64_t *dim,
                                                 int64_t dim_n, int64_t edge_order, LIST)
 {
-    return number_slopes(self, spacing, spacing_n, dim, dim_n, false, edge_order, out, out_n);
+    return number_slopes(self, spacing, spacing_n, true, dim, dim_n, false, edge_order, out, out_n);
 }
 
 tn_status tni_composite_gradient_tensorarrayint(tn_tensor *self, tn_tensor *const *spacing,

@@ -51,6 +51,8 @@ tn_status tni_composite_linalg_cross(tn_tensor *self, tn_tensor *other, int64_t 
              "linalg.cross: inputs dimension %lld must have length 3. Got %lld and %lld",
              (long long)dim, (long long)(self->ndim ? self->sizes[d] : 0),
              (long long)(other->ndim ? other->sizes[d] : 0));
+    TN_CHECK(self->dtype != TN_DTYPE_BOOL || other->dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED,
+             "\"cross\" not implemented for 'Bool'");
     TN_CHECK(self->dtype == other->dtype, TN_INVALID, "expected scalar type %s but found %s",
              tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)other->dtype));
     TN_TRY(tn_scope_enter(&scope));
@@ -383,9 +385,11 @@ tn_status tni_composite_frobenius_norm(tn_tensor *self, const int64_t *dim, int6
 tn_status tni_composite_norm_except_dim(tn_tensor *v, int64_t pow, int64_t dim, tn_tensor **out)
 {
     int64_t others[TN_MAX_DIMS], n = 0;
+    TN_CHECK(v->ndim || dim != 0, TN_INDEX,
+             "Dimension specified as 0 but tensor has no dimensions");
     TN_CHECK(dim == -1 || (dim >= 0 && dim < v->ndim), TN_INDEX,
              "Dimension out of range (expected to be in range of [-1, %d], but got %lld)",
-             v->ndim - 1, (long long)dim);
+             v->ndim ? v->ndim - 1 : 0, (long long)dim);
     TN_CHECK(!tn_dtype_is_integral((tn_dtype)v->dtype, true), TN_INVALID,
              "norm(): input dtype should be either floating point or complex. Got %s instead.",
              tni_dtype_text((tn_dtype)v->dtype));
@@ -395,11 +399,20 @@ tn_status tni_composite_norm_except_dim(tn_tensor *v, int64_t pow, int64_t dim, 
     return tn_linalg_vector_norm(v, tn_int(pow), others, n, dim != -1, TN_DTYPE_NONE, out);
 }
 
+static tn_status check_directions(const tn_tensor *v)
+{
+    TN_CHECK(!tn_dtype_is_integral((tn_dtype)v->dtype, true), TN_UNSUPPORTED,
+             "\"weight_norm_kernel\" not implemented for '%s'", tni_dtype_text((tn_dtype)v->dtype));
+    return TN_OK;
+}
+
 tn_status tni_composite__weight_norm(tn_tensor *v, tn_tensor *g, int64_t dim, tn_tensor **out)
 {
     tn_scope *scope;
+    TN_TRY(check_directions(v));
     TN_TRY(tn_scope_enter(&scope));
-    return tni_leave(scope, tnx_mul(v, tnx_div(g, tnx_norm_except_dim(v, 2, dim))), out);
+    tn_tensor *rows = tnx_contiguous(v, TN_FORMAT_CONTIGUOUS);
+    return tni_leave(scope, tnx_mul(rows, tnx_div(g, tnx_norm_except_dim(rows, 2, dim))), out);
 }
 
 tn_status tni_composite__weight_norm_interface(tn_tensor *v, tn_tensor *g, int64_t dim,
@@ -410,12 +423,14 @@ tn_status tni_composite__weight_norm_interface(tn_tensor *v, tn_tensor *g, int64
     TN_CHECK(dim == 0 || dim == v->ndim - 1, TN_INVALID,
              "_weight_norm_interface: dim must be the first or the last of %d, but got %lld",
              v->ndim, (long long)dim);
+    TN_TRY(check_directions(v));
     TN_CHECK(v->dtype == g->dtype, TN_INVALID, "expected scalar type %s but found %s",
              tni_dtype_text((tn_dtype)v->dtype), tni_dtype_text((tn_dtype)g->dtype));
     tn_dtype dtype = (tn_dtype)v->dtype;
     bool half = dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *wide = half ? tnx_to_dtype(v, TN_DTYPE_F32, false, false, TN_FORMAT_NONE) : v;
+    tn_tensor *rows = tnx_contiguous(v, TN_FORMAT_CONTIGUOUS);
+    tn_tensor *wide = half ? tnx_to_dtype(rows, TN_DTYPE_F32, false, false, TN_FORMAT_NONE) : rows;
     norms = tn_scope_keep(tnx_norm_except_dim(wide, 2, dim));
     tn_tensor *w = tnx_mul(wide, tnx_div(g, norms));
     if (half)
@@ -442,8 +457,7 @@ tn_status tni_composite_cumulative_trapezoid_x(tn_tensor *y, tn_tensor *x, int64
     int d;
     tn_scope *scope;
     TN_TRY(tni_wrap_dim(dim, y->ndim, &d));
-    TN_CHECK(y->ndim > 0, TN_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-             (long long)dim);
+    TN_CHECK(y->ndim > 0, TN_INDEX, "Dimension specified as 0 but tensor has no dimensions");
     TN_CHECK(x->ndim > 0 && x->ndim <= y->ndim, TN_INVALID,
              "cumulative_trapezoid: x must have as many dimensions as y, or one");
     TN_CHECK(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/triangle.c: matrices and indices that follow from the diagonal: eye, tril_indices,
  * triu_indices, and linspace, which like them makes its numbers from none. */
+#include "composite/range.h"
 #include "core/state.h"
 #include "core/tensor.h"
 #include "gen/kernels.h"
@@ -149,20 +150,29 @@ tn_status tni_kernel_triu_indices(tn_call *call, int64_t row, int64_t col, int64
 
 /* ---- linspace ---- */
 
-tn_status tni_kernel_linspace(tn_call *call, tn_scalar start, tn_scalar end, int64_t steps,
-                              const tn_tensor_opts *opts, tn_tensor **out)
+tn_status tni_range_opts(const char *op, tn_scalar start, tn_scalar end, int64_t steps,
+                         const tn_tensor_opts *opts, tn_tensor_opts *out)
 {
-    (void)call;
     tn_tensor_opts o = opts ? *opts : (tn_tensor_opts)TN_TENSOR_OPTS_INIT;
     TN_CHECK(steps >= 0, TN_INVALID, "number of steps must be non-negative");
     if (start.kind == TN_SCALAR_COMPLEX || end.kind == TN_SCALAR_COMPLEX) {
         tn_dtype found = tni_dtype_to_complex(tn_default_dtype());
         TN_CHECK(o.dtype == TN_DTYPE_NONE || tn_dtype_is_complex(o.dtype), TN_INVALID,
-                 "torch.linspace(): inferred dtype %s can't be safely cast to passed dtype %s",
+                 "torch.%s(): inferred dtype %s can't be safely cast to passed dtype %s", op,
                  tni_dtype_cpp(found), tni_dtype_text(o.dtype));
         if (o.dtype == TN_DTYPE_NONE)
             o.dtype = found;
     }
+    *out = o;
+    return TN_OK;
+}
+
+tn_status tni_kernel_linspace(tn_call *call, tn_scalar start, tn_scalar end, int64_t steps,
+                              const tn_tensor_opts *opts, tn_tensor **out)
+{
+    (void)call;
+    tn_tensor_opts o;
+    TN_TRY(tni_range_opts("linspace", start, end, steps, opts, &o));
     TN_AUTO(tn_tensor) t = NULL;
     TN_TRY(tn_empty(&steps, 1, &o, TN_FORMAT_NONE, &t));
     uint64_t saved = tni_exclude(&tni_tls, TNI_BELOW_ADINPLACE_OR_VIEW);

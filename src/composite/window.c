@@ -3,6 +3,7 @@
 #include <math.h>
 #include "composite/leave.h"
 #include "composite/out.h"
+#include "composite/range.h"
 #include "core/tensor.h"
 #include "gen/kernels.h"
 #include "tenon/ops.h"
@@ -134,8 +135,11 @@ static tn_status frequencies(int64_t n, double d, bool half, const tn_tensor_opt
     tn_tensor_opts o = floating(opts);
     TN_CHECK(tn_dtype_is_floating(o.dtype) || tn_dtype_is_complex(o.dtype), TN_INVALID,
              "%s requires a floating point or complex dtype", half ? "rfftfreq" : "fftfreq");
+    int64_t count = half ? n / 2 + 1 : n;
+    TN_CHECK(count >= 0, TN_INVALID, "Trying to create tensor with negative dimension %lld: [%lld]",
+             (long long)count, (long long)count);
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *x = tnx_arange(tn_int(half ? n / 2 + 1 : n), &o);
+    tn_tensor *x = tnx_arange(tn_int(count), &o);
     if (!half) {
         tn_tensor *low = tnx_sub_scalar(x, tn_int(n), tn_int(1));
         x = tnx_where(tnx_lt_scalar(x, tn_int((n + 1) / 2)), x, low);
@@ -169,7 +173,7 @@ tn_status tni_kernel_range_step(tn_call *call, tn_scalar start, tn_scalar end, t
            by = tn_scalar_to_double(step);
     TN_CHECK(!tn_dtype_is_complex(o.dtype), TN_UNSUPPORTED,
              "\"range_cpu\" not implemented for '%s'", tni_dtype_text(o.dtype));
-    TN_CHECK(by != 0, TN_INVALID, "step must be nonzero");
+    TN_CHECK(by > 0 || by < 0, TN_INVALID, "step must be nonzero");
     TN_CHECK(isfinite(a) && isfinite(b), TN_INVALID, "unsupported range: %g -> %g", a, b);
     TN_CHECK(by > 0 ? b >= a : b <= a, TN_INVALID,
              "upper bound and lower bound inconsistent with step sign");
@@ -200,9 +204,10 @@ tn_status tni_kernel_logspace(tn_call *call, tn_scalar start, tn_scalar end, int
 {
     (void)call;
     tn_scope *scope;
-    tn_tensor_opts o = floating(opts);
+    tn_tensor_opts o;
+    TN_TRY(tni_range_opts("logspace", start, end, steps, opts, &o));
+    o = floating(&o);
     tn_dtype dtype = o.dtype;
-    TN_CHECK(steps >= 0, TN_INVALID, "number of steps must be non-negative");
     if (tn_dtype_is_integral(dtype, false)) { /* whole ends, but powers between them */
         start = tn_int(tn_scalar_to_int(start));
         end = tn_int(tn_scalar_to_int(end));

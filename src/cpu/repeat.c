@@ -26,6 +26,9 @@ tn_status tni_kernel_repeat_interleave(tn_call *call, tn_tensor *repeats, tn_opt
                  "cannot repeat_interleave a meta tensor without output_size");
         return tni_tensor_new(1, &output_size.value, NULL, (tn_dtype)repeats->dtype, TN_META, out);
     }
+    TN_CHECK(!output_size.has || output_size.value >= 0, TN_INVALID,
+             "Trying to create tensor with negative dimension %lld: [%lld]",
+             (long long)output_size.value, (long long)output_size.value);
     TN_TRY(tni_index_run(repeats, &counts));
     const int64_t *count = counts->data;
     for (int64_t i = 0; i < counts->numel; i++) {

@@ -280,6 +280,9 @@ tn_status tni_shape_fft_c2r(tni_geometry *g, tn_tensor *self, const int64_t *dim
     TN_TRY(fft_dims(self, dim, dim_n, &last));
     TN_TRY(fft_shape(g, self, self->dtype == TN_DTYPE_C64 ? TN_DTYPE_F32 : TN_DTYPE_F64,
                      normalization));
+    TN_CHECK(last_dim_size >= 0, TN_INVALID,
+             "Trying to create tensor with negative dimension %lld: [%lld]",
+             (long long)last_dim_size, (long long)last_dim_size);
     TN_CHECK(last_dim_size > 0 && self->sizes[last] >= last_dim_size / 2 + 1, TN_INVALID,
              "_fft_c2r: %lld numbers do not make %lld", (long long)self->sizes[last],
              (long long)last_dim_size);

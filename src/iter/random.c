@@ -140,7 +140,8 @@ tn_status tni_check_random(const tn_tensor *self, int64_t from, tn_opt_int to, t
 {
     tn_dtype dtype = (tn_dtype)self->dtype;
     TN_CHECK(!tn_dtype_is_complex(dtype), TN_INVALID,
-             "check_random_bounds handles only integral, floating-point and boolean types");
+             "%s handles only integral, floating-point and boolean types",
+             to.has ? "check_random_bounds" : "random_from_to_impl");
     TN_TRY(tni_check_internal_overlap(self));
     TN_CHECK(!to.has || from < to.value, TN_INVALID,
              "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",

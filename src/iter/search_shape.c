@@ -25,6 +25,9 @@ static tn_status running_extreme(const char *kernel, tni_geometry *g, const tn_t
                                  int64_t dim)
 {
     int d;
+    TN_CHECK(self->ndim || dim == 0 || dim == -1, TN_INDEX,
+             "%.6s(): Expected reduction dim -1 or 0 for scalar but got %lld", kernel,
+             (long long)dim);
     TN_TRY(tni_wrap_dim(dim, self->ndim, &d));
     if (is_complex(self))
         return no_kernel(kernel, self);

@@ -207,6 +207,15 @@ static bool last(const tn_tensor *t)
     return tni_suggest_format(t) != TN_FORMAT_CONTIGUOUS;
 }
 
+/* Whether a weight with one spatial dimension lies channels last. An input counts as row-major
+ * there, whatever its strides. */
+static bool last_of_lines(const tn_tensor *weight)
+{
+    return weight->ndim == 3 && weight->sizes[1] > 1 && weight->strides[1] == 1 &&
+           weight->strides[2] >= weight->sizes[1] &&
+           weight->strides[0] >= weight->sizes[2] * weight->strides[2];
+}
+
 tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const tn_tensor *bias,
                          const tni_conv_lists *l, tni_conv *c)
 {
@@ -258,7 +267,7 @@ tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const 
              "\"slow_conv%dd_cpu\" not implemented for 'Bool'", weight->ndim == 5 ? 3 : 2);
     if (c->in_channels == 0)
         c->out_channels = 0;
-    c->channels_last = input->numel && (last(input) || last(weight));
+    c->channels_last = input->numel && (last(input) || last(weight) || last_of_lines(weight));
     return TN_OK;
 }
 

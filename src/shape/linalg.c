@@ -196,6 +196,8 @@ tn_status tni_shape_baddbmm(tni_geometry *g, tn_tensor *self, tn_tensor *batch1,
     TN_CHECK(batch2->ndim == 3, TN_INVALID, "batch2 must be a 3D tensor");
     batch_result(g, batch1, batch2);
     TN_TRY(check_expands(self, g));
+    if (TNI_UNLIKELY(self->dtype == batch1->dtype && self->dtype != batch2->dtype))
+        return other_scalar_type(self, batch2);
     TN_CHECK(self->dtype == batch1->dtype && self->dtype == batch2->dtype, TN_INVALID,
              "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s",
              tni_dtype_cpp((tn_dtype)self->dtype), tni_dtype_cpp((tn_dtype)batch1->dtype),

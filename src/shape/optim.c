@@ -38,6 +38,9 @@ tn_status tni_optim_check(const tni_optim_lists *l)
     int64_t n = l->count[0];
     for (int k = 1; k < l->n; k++)
         TN_TRY(check_count(l->label[k], l->count[k], n));
+    for (int k = l->n; k < TNI_OPTIM_LISTS; k++) /* what this step has no use for */
+        TN_CHECK(l->count[k] == 0, TN_INVALID, "Expected %s.empty() to be true, but got false.",
+                 l->label[k]);
     if (l->steps_n >= 0)
         TN_TRY(check_count("state_steps", l->steps_n, n));
     TN_TRY(check_number("lr", l->rate));

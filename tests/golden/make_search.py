@@ -84,7 +84,7 @@ def searching(w):
         w.case("searchsorted.Scalar", args)
     w.case("searchsorted.Tensor_out", "$edges, f32[3], out=i64[0]")
     w.case("searchsorted.Tensor_out", "$edges, f32[3], out_int32=True, out=i32[3]")
-    w.refuse("searchsorted.Tensor_out", "$edges, f32[3], out=i32[3]", "RuntimeError: Expected out tensor to have dtype long int, but got int instead")
+    w.refuse("searchsorted.Tensor_out", "$edges, f32[3], out=i32[3]", "RuntimeError: torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype Int and out_int32 flag is False")
     w.case("searchsorted.Scalar_out", "$edges, 1, out=i64[0]")
     for args in ("f32[2,3], $edges", "f32[3], $edges, right=True", "i64[3], $edges", "$odd, $edges, out_int32=True", "f32[3], $rows", "f32[3], f32[0]"):
         w.case("bucketize.Tensor", args)

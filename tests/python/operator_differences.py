@@ -178,11 +178,23 @@ RESULTS = [
     (r"ldexp\.Tensor", r"i64", r"gradient: values differ", "The reference's gradient of a negative whole exponent is 0: it rounds the power"),
     (r"_?embedding_bag", r"sparse=True", r"^gradient: strides", "A gradient of rows that are not chosen is sparse from Python alone"),
     (r"hardswish_backward|binary_cross_entropy_backward|(special_)?(sinc|logit)|linalg_householder_product|orgqr|triplet_margin_loss|_foreach_max|max|min|"
-     r"(nan)?median|dist|norm\.\w+", r"\.t\b", r"^gradient: strides",
+     r"(nan)?median|dist|norm\.\w+|(hard|soft)shrink_backward|float_power\.\w+", r"\.t\b|f64\[2,3\], c64", r"^gradient: strides",
      "A gradient that `autograd.grad` hands out lies in memory as its formula left it; `.grad` has the layout of its tensor in both"),
     (r"convolution_backward|(_?linalg_)?(lu_solve|solve(_ex|_triangular)?|matrix_exp)|ormqr|fft_[ir]*fft[2n]?|fft_hfft[2n]?|istft|polar|block_diag|bilinear|take|masked_select|einsum|addbmm|"
      r"matrix_exp|sinc|_softmax_backward_data", r"", r"^gradient: strides",
      "A gradient that `autograd.grad` hands out lies in memory as its formula left it; `.grad` has the layout of its tensor in both"),
+    (r"re(flec|plica)tion_pad[123]d", r"out=.*expanded", r"the process ended", UNCHECKED),
+    (r"linalg_lu_factor", r"", r"^_LinAlgError, not RuntimeError", "A matrix without an inverse: `LinAlgError`, a `RuntimeError`, as in the reference's other factorizations"),
+    (r"copy", r"\.strided", r"^strides", "The reference copies the memory between the elements, too"),
+    (r"(linalg_)?(lu_solve|inv|inverse|solve_triangular)|orgqr|soft_margin_loss", r"out=", r"^strides",
+     "A given result that has to be resized is row-major; the reference lays it out as its own would be"),
+    (r"(linalg_)?matrix_power", r", [01], out=", r"Expected out tensor to have dtype",
+     "The reference casts the powers 0 and 1 to the dtype of a given result, and no other power"),
+    (r"poisson_nll_loss|binary_cross_entropy_with_logits", r"f32\[.*f64\[", r"values differ by up to \d\.?\d*e-0[89]", "Rounding: `self` has `float32`"),
+    (r"_foreach_powsum\.Scalar", r"i64\[0\]", r"not implemented for 'Long'", "Tenon checks sizes and dtypes also where there are no elements"),
+    (r"re(flec|plica)tion_pad3d_backward", r"f32\[2,3,4,5\]\.cl", r"^strides",
+     "Four dimensions are one sample here, which has no layout with channels last; the reference takes them for images"),
+    (r"gru_cell", r"\.t\b", r"^strides", "A new state lies in memory as the gates do; the reference's as the old state does"),
     # Sizes of gradients, which only backward passes give.
     (r"native_(layer|group|batch)_norm(_backward)?|_native_batch_norm_legit\S*|_[cp]dist_\w+ward|grid_sampler_[23]d_backward|_fused_rms_norm|"
      r"_?log_softmax_backward_data|_log_softmax_backward_data|unfold_backward|max_pool3d_with_indices_backward|"
@@ -242,6 +254,19 @@ TEXTS = [
      "Both refuse the dtype, one before another check"),
     (r"(lstm|gru|rnn_\w+)(\.\w+|_cell)?|_pad_packed_sequence|_pack_padded_sequence", r"", r"", FIRST),
     (r"meshgrid(\.indexing)?", r"a tensor of", r"", "The reference prints the whole tensor"),
+    # What both refuse, where one of several checks has to be the first.
+    (r"_scaled_dot_product_attention_math|linalg_solve(_ex)?|linalg_tensorsolve|native_group_norm|affine_grid_generator|_pdist_forward|addr_|baddbmm_|matmul\.out|"
+     r"_?native_batch_norm(_legit)?\.out|_native_batch_norm_legit(\.no_stats|_no_training)?|instance_norm|_foreach_addc(mul|div)_\.Tensor|max_unpool3d|"
+     r"gradient\.tensorarray(int)?|mean|set_\.source_Tensor_storage_offset|alpha_dropout_?|feature_alpha_dropout_|soft_margin_loss|convolution", r"", r"", FIRST),
+    (r"_fft_(r2c|c2c|c2r)", r"", r"shape '|cannot reshape tensor of 0 elements", "The reference fails to reshape what it would transform"),
+    (r"fft_ihfft", r"^Found dtype", r"expects a complex output tensor", "Both refuse the dtype of a given result"),
+    (r"expand_copy", r"", r"overflow", NAMES),
+    (r"cholesky", r"^linalg\.cholesky: (.*)", r"^cholesky: ", "The same words, with the name of the operator that does it"),
+    (r"ctc_loss\.\w+", r"got 4-dim", r"got 5-dim", "The reference counts a dimension that it added"),
+    (r"conv_transpose1d", r"input shape: \[2, 4, 0\]", r"input shape: \[2, 4, 1, 0\]", "The reference shows the sizes with a dimension that it added"),
+    (r"unbind_copy\.int|_local_scalar_dense|_?embedding_bag", r"", r"", "The words are those of the operator's kin: `unbind`, `item`, other modes of `embedding_bag`"),
+    (r"stft\.center", r"", r"", "The reference pads in Python: its message shows other arguments"),
+    (r"split\.\w+|unique_consecutive", r"", r"^split_with_sizes\(\)|argument 'dim' must be", "The reference goes through Python here, to another function"),
     (r"stack", r"torch\.stack", r"torch\.cat", "Tenon names the operator that was called"),
     (r"take_along_dim", r"out of bounds", r"ZeroDivisionError", "The reference divides by zero"),
 ]

@@ -52,7 +52,61 @@ class Strides(unittest.TestCase):
         self.lies((3, 1), lambda g, a, b: tenon.ops.aten.mse_loss_backward(g, a, b, 1), tenon.rand(()), tenon.rand(3, 2).t(), tenon.rand(2, 3))
 
 
+    def test_a_line_convolved_with_a_weight_whose_channels_lie_last_lies_so_too(self):
+        weight = tenon.rand(6, 3, 4).mT
+        self.lies((18, 1, 6), tenon.conv1d, tenon.rand(2, 4, 5), weight)
+        self.lies((18, 3, 1), tenon.conv1d, tenon.rand(2, 5, 4).mT, weight.contiguous())
+        x = tenon.rand(2, 4, 5)
+        self.assertTrue(tenon.allclose(tenon.conv1d(x, weight), tenon.conv1d(x, weight.contiguous()), rtol=1e-5))
+
+    def test_a_weight_that_is_normalised_lies_row_by_row(self):
+        self.lies((3, 1), tenon._weight_norm, tenon.rand(3, 2).t(), tenon.rand(2, 1))
+
+
 class Refusals(unittest.TestCase):
+    def test_an_operator_takes_by_position_what_its_schema_lets(self):
+        x, aten = tenon.ones(3), tenon.ops.aten
+        text = r"aten::sum\(\) takes 3 positional argument\(s\) but 4 was/were given"
+        with self.assertRaisesRegex(RuntimeError, text):
+            aten.sum.dim_IntList(x, [0], False, tenon.float64)
+        self.assertIs(aten.sum.dim_IntList(x, [0], False, dtype=tenon.float64).dtype, tenon.float64)
+        with self.assertRaisesRegex(RuntimeError, "takes 2 positional"):
+            aten.add(x, x, 2)
+        with self.assertRaisesRegex(RuntimeError, "Expected a value of type 'int' for argument 'dim'"):
+            aten.sort(x, 1.5, True)
+
+    def test_what_goes_by_name_goes_by_name_to_a_subclass(self):
+        class Seen(tenon.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                calls.append((len(args), dict(kwargs or {})))
+                return super().__torch_function__(func, types, args, kwargs or {})
+        calls = []
+        x = tenon.ones(3).as_subclass(Seen)
+        self.assertEqual(tenon.ops.aten.add.Tensor(x, x, alpha=2).tolist(), [3.0] * 3)
+        self.assertEqual(calls[0], (2, {"alpha": 2}))
+
+    def test_rms_norm_wants_as_many_dimensions_as_it_normalises(self):
+        with self.assertRaisesRegex(ValueError, "Input tensor must have at least 2 dimensions, but got 1"):
+            tenon.nn.functional.rms_norm(tenon.ones(3), [3, 3])
+
+    def test_spacings_of_gradient_are_as_many_as_its_dimensions(self):
+        x = tenon.rand(3, 5)
+        self.assertEqual(tenon.gradient(tenon.tensor(1.0)), ())
+        with self.assertRaisesRegex(RuntimeError, "a list of length equal to 'self.dim\\(\\) = 2'"):
+            tenon.gradient(x, spacing=[0.5])
+        with self.assertRaisesRegex(RuntimeError, "a spacing argument of length 1 and a dim argument of length 2"):
+            tenon.gradient(x, spacing=[0.5], dim=[0, 1])
+        self.assertEqual(len(tenon.gradient(x, spacing=0.5, dim=[0, 1])), 2)
+        with self.assertRaisesRegex(IndexError, "tensor has no dimensions"):
+            tenon.gradient(tenon.tensor(1.0), dim=0)
+
+    def test_a_fused_step_takes_no_list_that_it_has_no_use_for(self):
+        lists = [[tenon.ones(2)] for _ in range(5)]
+        with self.assertRaisesRegex(RuntimeError, r"Expected max_exp_avg_sqs.empty\(\) to be true"):
+            tenon._fused_adam_(*lists, [tenon.tensor(1.0)], lr=0.1, beta1=0.9, beta2=0.9, weight_decay=0.0, eps=1e-8,
+                               amsgrad=False, maximize=False)
+        self.assertEqual(lists[0][0].tolist(), [1.0, 1.0])
     def test_rrelu_that_may_not_write_leaves_its_noise(self):
         x, noise = tenon.ones(1, 3).expand(2, 3), tenon.zeros(2, 3)
         with self.assertRaisesRegex(RuntimeError, "more than one element"):
@@ -82,6 +136,14 @@ class OfNumbers(unittest.TestCase):
 
 
 class Meeting(unittest.TestCase):
+    def test_powers_between_complex_ends_are_complex(self):
+        made = tenon.logspace(1 + 1j, tenon.tensor(3 + 1j), 3)
+        self.assertIs(made.dtype, tenon.complex64)
+        wanted = [-6.682015 + 7.439803j, -66.82016 + 74.39803j, -668.2017 + 743.9804j]
+        self.assertTrue(tenon.allclose(made, tenon.tensor(wanted), rtol=1e-5))
+        with self.assertRaisesRegex(RuntimeError, r"torch.logspace\(\): inferred dtype c10::complex<float> can't be safely cast"):
+            tenon.logspace(1j, 3, 3, dtype=tenon.float64)
+
     def test_unsigned_integers_and_a_complex_number(self):
         for dtype in (tenon.uint16, tenon.uint32, tenon.uint64):
             x = tenon.tensor([1], dtype=dtype)
