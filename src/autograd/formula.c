@@ -134,23 +134,3 @@ tn_tensor *tni_grad_sum_to_size(tn_tensor *grad, const int64_t *sizes, int64_t n
         grad = tnx_sum_dim(grad, dims, n, true, TN_DTYPE_NONE);
     return lead > 0 ? tnx_view(grad, sizes, ndim) : grad;
 }
-
-/* ---- what the reference has no derivative of ---- */
-
-/* The pass fails, and not the call: a gradient may be recorded and never differentiated again. */
-static tn_tensor *refused(tn_status status, const char *text)
-{
-    return tni_scope_result(tni_fail(status, TNI_WHERE, "%s", text), NULL);
-}
-
-tn_tensor *tni_grad_not_implemented(tn_tensor *const *grads, int64_t n, const char *text)
-{
-    (void)grads, (void)n;
-    return refused(TN_UNSUPPORTED, text);
-}
-
-tn_tensor *tni_grad_no_derivative(tn_tensor *const *grads, int64_t n, const char *text)
-{
-    (void)grads, (void)n;
-    return refused(TN_INVALID, text);
-}

@@ -99,3 +99,37 @@ TEST(samples_of_a_grid_leak_nothing_when_an_allocation_fails)
                            leaf((const int64_t[]){1, 1, 1, 1, 3}, 5, 2)};
     fails_cleanly(sampled, volume, 2);
 }
+
+static tn_status aligned(tn_tensor *const *inputs, tn_tensor **out)
+{
+    static const int64_t labels[] = {1, 2, 2}, one[] = {3}, in[] = {3, 1}, counts[] = {2, 1};
+    TN_AUTO(tn_tensor) targets = NULL;
+    TN_AUTO(tn_tensor) logs = NULL;
+    TN_TRY(tn_tensor_from_data(labels, 1, one, TN_DTYPE_I64, &targets));
+    TN_TRY(tn_log_softmax(inputs[0], 2, TN_DTYPE_NONE, &logs));
+    return tn_ctc_loss(logs, targets, in, 2, counts, 2, 0, 1, false, out);
+}
+
+TEST(alignments_leak_nothing_when_an_allocation_fails)
+{
+    tn_tensor *scores = leaf((const int64_t[]){3, 2, 3}, 3, 1);
+    fails_cleanly(aligned, &scores, 1);
+}
+
+static tn_status apart(tn_tensor *const *inputs, tn_tensor **out)
+{
+    return tn_cdist(inputs[0], inputs[1], 3, tn_no_int(), out);
+}
+
+static tn_status pairwise(tn_tensor *const *inputs, tn_tensor **out)
+{
+    return tn_pdist(inputs[0], 3, out);
+}
+
+TEST(distances_leak_nothing_when_an_allocation_fails)
+{
+    tn_tensor *rows[] = {leaf((const int64_t[]){2, 2}, 2, 1), leaf((const int64_t[]){1, 2}, 2, 2)};
+    fails_cleanly(apart, rows, 2);
+    tn_tensor *all = leaf((const int64_t[]){3, 2}, 2, 1);
+    fails_cleanly(pairwise, &all, 1);
+}

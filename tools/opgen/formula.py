@@ -263,6 +263,8 @@ class Compiler:
             return Value("none", "NULL")
         if name == "grad":
             return self.gradient(0)
+        if name == "grad_" and "grad" in self.args:
+            return self.argument("grad")
         if name == "grads":
             self.whole_grads = True
             return Value("tensors", "b->grads", "(int64_t)b->node->n_inputs")
