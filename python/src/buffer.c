@@ -10,12 +10,14 @@
 
 /* ---- from a buffer ---- */
 
+static PyObject *array_interface; /* the attribute's name */
+
 int tnpy_is_array(PyObject *o)
 {
     if (!PyObject_CheckBuffer(o) || PyByteArray_Check(o) || PyMemoryView_Check(o) ||
         PyBytes_Check(o))
         return 0;
-    PyObject *mark = PyObject_GetAttrString((PyObject *)Py_TYPE(o), "__array_interface__");
+    PyObject *mark = PyObject_GetAttr((PyObject *)Py_TYPE(o), array_interface);
     if (mark == NULL)
         PyErr_Clear();
     Py_XDECREF(mark);
@@ -87,6 +89,8 @@ static tn_dtype dtype_of_format(const char *format, Py_ssize_t itemsize, bool *s
 
 static void refuse_dtype(PyObject *o)
 {
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError))
+        return;
     PyErr_Clear();
     PyObject *dtype = PyObject_GetAttrString(o, "dtype");
     PyObject *type = dtype == NULL ? NULL : PyObject_GetAttrString(dtype, "type");
@@ -427,5 +431,8 @@ static PyMethodDef functions[] = {
 
 int tnpy_add_buffer(PyObject *module)
 {
+    array_interface = PyUnicode_InternFromString("__array_interface__");
+    if (!array_interface)
+        return -1;
     return PyModule_AddFunctions(module, functions);
 }

@@ -38,8 +38,8 @@ static tn_status run_piece(void *ctx, tn_tensor *const *inputs, int n_inputs, tn
         else
             Py_CLEAR(args);
     }
-    PyObject *users = PyObject_GetAttrString(p->fn->object, "__wrapped__");
-    if (!users)
+    PyObject *users = args ? PyObject_GetAttrString(p->fn->object, "__wrapped__") : NULL;
+    if (args && !users)
         PyErr_Clear();
     PyObject *result =
         args ? tnpy_call_named(users ? users : p->fn->object, p->fn->object, args) : NULL;

@@ -20,9 +20,10 @@ int tnpy_type_dispatches(PyTypeObject *type)
     if (type == tnpy_Tensor || !str_torch_dispatch)
         return 0;
     PyObject *own = PyObject_GetAttr((PyObject *)type, str_torch_dispatch);
-    if (!own) {
+    if (!own) { /* what exists and cannot be bound just now is one of its own */
+        int none = PyErr_ExceptionMatches(PyExc_AttributeError);
         PyErr_Clear();
-        return 0;
+        return !none;
     }
     int found = own != disabled_impl && own != Py_None;
     Py_DECREF(own);

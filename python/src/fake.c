@@ -51,10 +51,13 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static void let_go(PyObject *o)
 {
     PyTypeObject *type = Py_TYPE(o);
+    PyObject *error[3]; /* what is being raised stays */
+    PyErr_Fetch(&error[0], &error[1], &error[2]);
     PyObject *key = PyLong_FromVoidPtr(self_of(o)->mode);
     if (!key || PyDict_DelItem(known, key))
         PyErr_Clear();
     Py_XDECREF(key);
+    PyErr_Restore(error[0], error[1], error[2]);
     tn_fake_mode_unref(self_of(o)->mode);
     PyObject_Free(o);
     Py_DECREF(type);

@@ -291,9 +291,12 @@ static void note_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     PyObject *key = ((note_object *)self)->key;
+    PyObject *error[3]; /* what is being raised stays */
+    PyErr_Fetch(&error[0], &error[1], &error[2]);
     if (key && PyDict_DelItem(metadata_of, key) < 0)
         PyErr_Clear();
     Py_XDECREF(key);
+    PyErr_Restore(error[0], error[1], error[2]);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }

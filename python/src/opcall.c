@@ -244,9 +244,9 @@ static int is_default(PyObject *value, PyObject *fallback)
 int tnpy_arguments_to_python(const tnpy_operator *o, const tn_value *args, PyObject **tuple,
                              PyObject **kwargs)
 {
-    PyObject *list = PyList_New(0), *words = PyDict_New();
-    PyObject *names = o->overload ? PyObject_GetAttrString(o->overload, "_names") : NULL;
-    int failed = !list || !words || !names, shown = 0;
+    PyObject *list = PyList_New(0), *words = list ? PyDict_New() : NULL;
+    PyObject *names = words && o->overload ? PyObject_GetAttrString(o->overload, "_names") : NULL;
+    int failed = !names, shown = 0;
     for (int i = 0; !failed && i < o->n_args; i++) {
         PyObject *value = to_python(&args[i], o->params[i].kind);
         int plain = value ? is_default(value, PyTuple_GetItem(o->defaults, i)) : -1;

@@ -7,7 +7,10 @@
 
 _Thread_local int tnpy_function_modes;
 _Thread_local int tnpy_function_off;
-static _Thread_local PyObject *modes; /* a list, the innermost last */
+/* A list: the first tnpy_function_modes of it are on, the innermost last. While a mode answers, it
+ * and those inside are off; their places stay, so that to come back takes no memory. */
+static _Thread_local PyObject *modes;
+static _Thread_local int answering;
 
 static PyObject *disabled_impl; /* what a class has that switched it off */
 static PyObject *str_torch_function;
@@ -16,12 +19,15 @@ static PyObject *str_torch_function;
 
 static PyObject *default_impl(PyObject *cls, PyObject *args, PyObject *kwargs);
 
+enum { UNKNOWN = -1 }; /* it could not be looked up just now: the call itself will say why */
+
 static int kind_of(PyTypeObject *type)
 {
     PyObject *own = PyObject_GetAttr((PyObject *)type, str_torch_function);
     if (!own) {
+        int none = PyErr_ExceptionMatches(PyExc_AttributeError);
         PyErr_Clear();
-        return TNPY_PLAIN;
+        return none ? TNPY_PLAIN : UNKNOWN;
     }
     int kind = TNPY_CUSTOM;
     if (own == disabled_impl)
@@ -36,7 +42,10 @@ static int kind_of(PyTypeObject *type)
 int tnpy_overrides_slow(tnpy_tensor_object *o)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)o);
-    o->overrides = (uint8_t)kind_of(type);
+    int kind = kind_of(type);
+    if (kind == UNKNOWN)
+        return TNPY_CUSTOM;
+    o->overrides = (uint8_t)kind;
     o->looked = type;
     return o->overrides;
 }
@@ -118,20 +127,26 @@ static PyObject *ask(PyObject *who, PyObject *func, PyObject *types, PyObject *a
     return result;
 }
 
+/* Onto the stack. It fails only where the stack has never been as high. */
+static int put_on(PyObject *mode)
+{
+    if (tnpy_function_modes < PyList_Size(modes))
+        PyList_SetItem(modes, tnpy_function_modes, Py_NewRef(mode));
+    else if (PyList_Append(modes, mode))
+        return -1;
+    tnpy_function_modes++;
+    return 0;
+}
+
 /* The innermost mode, with itself off. */
 static PyObject *ask_mode(PyObject *func, PyObject *types, PyObject *args, PyObject *kwargs)
 {
-    Py_ssize_t n = PyList_Size(modes);
-    PyObject *mode = Py_NewRef(PyList_GetItem(modes, n - 1));
-    PyObject *result = NULL;
-    if (PyList_SetSlice(modes, n - 1, n, NULL) == 0) {
-        tnpy_function_modes--;
-        result = ask(mode, func, types, args, kwargs);
-        if (PyList_Append(modes, mode))
-            Py_CLEAR(result);
-        else
-            tnpy_function_modes++;
-    }
+    PyObject *mode = Py_NewRef(PyList_GetItem(modes, --tnpy_function_modes));
+    answering++;
+    PyObject *result = ask(mode, func, types, args, kwargs);
+    answering--;
+    if (put_on(mode))
+        Py_CLEAR(result);
     Py_DECREF(mode);
     return result;
 }
@@ -525,26 +540,22 @@ static PyObject *push_mode(PyObject *self, PyObject *mode)
     (void)self;
     if (!modes && !(modes = PyList_New(0)))
         return NULL;
-    if (PyList_Append(modes, mode))
-        return NULL;
-    tnpy_function_modes++;
-    return Py_NewRef(Py_None);
+    return put_on(mode) ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *pop_mode(PyObject *self, PyObject *nothing)
 {
     (void)self;
     (void)nothing;
-    Py_ssize_t n = modes ? PyList_Size(modes) : 0;
-    if (n == 0) {
+    if (tnpy_function_modes == 0) {
         PyErr_SetString(PyExc_RuntimeError, "no function mode is on");
         return NULL;
     }
-    PyObject *mode = Py_NewRef(PyList_GetItem(modes, n - 1));
-    if (PyList_SetSlice(modes, n - 1, n, NULL))
-        Py_CLEAR(mode);
-    else
-        tnpy_function_modes--;
+    int n = --tnpy_function_modes;
+    PyObject *mode = Py_NewRef(PyList_GetItem(modes, n));
+    PyList_SetItem(modes, n, Py_NewRef(Py_None));
+    if (n == 0 && !answering)
+        Py_CLEAR(modes); /* the thread may end after this */
     return mode;
 }
 

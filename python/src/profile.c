@@ -126,14 +126,19 @@ static PyObject *start(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* _profiler_stop(): a _Profile */
+/* _profiler_stop(): a _Profile. Without memory for it the recording is lost: who leaves a block
+ * that is profiled is not profiled any more. */
 static PyObject *stop(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     tn_profile *profile = NULL;
     tn_status status = tn_profiler_stop(&profile);
-    if (status != TN_OK)
-        return tnpy_raise(status);
+    if (status != TN_OK) {
+        tnpy_raise(status);
+        if (status == TN_NOMEM && tn_profiler_stop(NULL) != TN_OK)
+            tn_clear_error();
+        return NULL;
+    }
     profile_object *o = (profile_object *)PyType_GenericAlloc(Profile, 0);
     if (!o) {
         tn_profile_free(profile);

@@ -5,6 +5,8 @@
  * the groups itself when the answer is no: nothing was changed then. */
 #include "override.h"
 
+#include <stdio.h>
+
 enum { SGD, ADAM, N_KINDS };
 /* What the kernels get for each parameter. */
 enum { PARAM, GRAD, MOMENTUM, N_SGD, MEAN = MOMENTUM, SQUARE, COUNT, LARGEST, N_COLUMNS };
@@ -262,6 +264,16 @@ static void forget_part(part *p)
     PyMem_Free(p->column[0]);
 }
 
+/* A step that was not done is not counted. What went wrong first is what is told. */
+static tn_status count_back(const part *p, tn_status st)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s", tn_last_error());
+    if (tn__foreach_add_(p->column[COUNT], p->n, tn_int(-1)) != TN_OK)
+        tn_clear_error();
+    return tn_fail(st, "%s", text);
+}
+
 static tn_status run_part(const part *p, int kind)
 {
     tn_tensor **const *c = p->column;
@@ -273,9 +285,10 @@ static tn_status run_part(const part *p, int kind)
     tn_status st = tn__foreach_add_(c[COUNT], n, tn_int(1));
     if (st != TN_OK)
         return st;
-    return (p->decoupled ? tn__fused_adamw_ : tn__fused_adam_)(
+    st = (p->decoupled ? tn__fused_adamw_ : tn__fused_adam_)(
         c[PARAM], n, c[GRAD], n, c[MEAN], n, c[SQUARE], n, c[LARGEST], p->amsgrad ? n : 0, c[COUNT],
         n, p->lr, p->beta1, p->beta2, p->decay, p->eps, p->amsgrad, p->maximize, NULL, NULL);
+    return st == TN_OK ? TN_OK : count_back(p, st);
 }
 
 static int run_parts(const part *parts, Py_ssize_t n, int kind)

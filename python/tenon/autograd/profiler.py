@@ -272,8 +272,12 @@ class profile:
         self.entered = True
         _C._profiler_start(self.record_shapes, self.profile_memory, self.with_stack, self.with_flops)
         if self.with_stack:
-            self._python = _python_stack.PythonStacks()
-            self._python.start()
+            try:
+                self._python = _python_stack.PythonStacks()
+                self._python.start()
+            except BaseException:
+                _C._profiler_stop()
+                raise
         return self
 
     def __exit__(self, *args):

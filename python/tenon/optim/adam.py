@@ -80,11 +80,15 @@ class Adam(Algorithm):
         tenon._foreach_add_(steps, 1)
         beta1, beta2 = group["betas"]
         run = tenon._fused_adamw_ if group.get("decoupled_weight_decay") else tenon._fused_adam_
-        run(params, grads, [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states],
-            [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else [], steps,
-            lr=group["lr"], beta1=number(beta1), beta2=number(beta2), weight_decay=group["weight_decay"],
-            eps=group["eps"], amsgrad=group["amsgrad"], maximize=group["maximize"],
-            grad_scale=getattr(self, "grad_scale", None), found_inf=getattr(self, "found_inf", None))
+        try:
+            run(params, grads, [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states],
+                [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else [], steps,
+                lr=group["lr"], beta1=number(beta1), beta2=number(beta2), weight_decay=group["weight_decay"],
+                eps=group["eps"], amsgrad=group["amsgrad"], maximize=group["maximize"],
+                grad_scale=getattr(self, "grad_scale", None), found_inf=getattr(self, "found_inf", None))
+        except BaseException:
+            tenon._foreach_add_(steps, -1)  # a step that was not done is not counted
+            raise
 
     def _update(self, p, grad, state, group):
         state["step"] += 1
