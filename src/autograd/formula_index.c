@@ -81,19 +81,31 @@ static void sum_gradients(const reduction *r, tn_tensor **of_self, tn_tensor **o
     *of_src = at_index(r, r->grad);
 }
 
-/* With two zeros in one product the derivative of the gradient below would be wrong. */
-static void refuse_several(tn_tensor *zeros)
+/* Whether some product has several zeros among its factors. */
+static bool has_several(tn_tensor *zeros)
 {
     tn_scalar found = tn_int(0);
     tn_tensor *any = tnx_any(tnx_gt_scalar(zeros, tn_int(1)));
     if (any && any->device.type != TN_DEVICE_META)
         (void)tni_scope_result(tn_item(any, &found), NULL);
-    if (found.v.i)
-        (void)tni_scope_result(tni_fail(TN_INVALID, TNI_WHERE,
-                                        "scatter_reduce(): Double backward is unsupported for src "
-                                        "when >1 zeros in src are scattered to the same position "
-                                        "in self"),
-                               NULL);
+    return found.v.i != 0;
+}
+
+/* For each element of src the product of all others that go to its place, written out: the
+ * derivative of a quotient is wrong where two of them are zero. */
+static tn_tensor *others(const reduction *r)
+{
+    int64_t dim = tni_wrapped(r->dim, r->index->ndim), n = r->index->sizes[dim];
+    int64_t sizes[TN_MAX_DIMS + 1];
+    for (int d = 0; d <= r->index->ndim; d++)
+        sizes[d] = d == dim || d == dim + 1 ? n : 1;
+    const tn_tensor_opts bools = tn_opts(TN_DTYPE_BOOL, r->index->device);
+    tn_tensor *self = tnx_reshape(tnx_eye(n, &bools), sizes, r->index->ndim + 1);
+    tn_tensor *same = tnx_eq(tnx_unsqueeze(r->index, dim + 1), tnx_unsqueeze(r->index, dim));
+    tn_tensor *counts = tnx_logical_and(same, tnx_logical_not(self));
+    tn_tensor *each = tnx_where_scalarother(counts, tnx_unsqueeze(r->src, dim), tn_int(1));
+    tn_tensor *product = tnx_prod_dim_int(each, dim + 1, false, TN_DTYPE_NONE);
+    return r->include_self ? tnx_mul(product, at_index(r, r->self)) : product;
 }
 
 /* Products of the others, without dividing by 0: a zero counts as 1 in the product that is its
@@ -110,8 +122,10 @@ static void prod_gradients(const reduction *r, tn_tensor **of_self, tn_tensor **
     tn_tensor *counts = tnx_zeros_like(r->self, NULL, TN_FORMAT_NONE);
     counts = tnx_scatter_add(counts, r->dim, r->index,
                              tnx_to_other(is_zero, r->self, false, false, TN_FORMAT_NONE));
-    if (tni_recording)
-        refuse_several(counts);
+    if (tni_recording && has_several(counts)) {
+        *of_src = tnx_mul(at_index(r, r->grad), others(r));
+        return;
+    }
     tn_tensor *only = tnx_logical_and(is_zero, tnx_eq_scalar(at_index(r, counts), one));
     tn_tensor *without = tnx_masked_fill(r->src, only, one);
     without = tnx_scatter_reduce(r->self, r->dim, r->index, without, "prod", r->include_self);
@@ -213,7 +227,8 @@ tn_tensor *tni_grad_embedding_gradient(tn_tensor *grad, tn_tensor *indices,
 }
 
 /* Dividing by the frequency was the first gradient's part. */
-tn_tensor *tni_grad_embedding_double(tn_tensor *grad, tn_tensor *indices, int64_t padding_idx)
+tn_tensor *tni_grad_embedding_double(tn_tensor *grad, tn_tensor *indices, int64_t padding_idx,
+                                     bool by_frequency)
 {
     if (tni_scope_failed())
         return NULL;
@@ -222,6 +237,12 @@ tn_tensor *tni_grad_embedding_double(tn_tensor *grad, tn_tensor *indices, int64_
     sizes[indices->ndim] = grad->sizes[1];
     tn_tensor *row = tnx_reshape(indices, (int64_t[]){-1}, 1);
     tn_tensor *rows = tnx_index_select(grad, 0, row);
+    if (by_frequency) { /* each row was divided by how often its index occurs */
+        tn_tensor *ones = tnx_new_ones(indices, &indices->numel, 1, NULL);
+        tn_tensor *none = tnx_new_zeros(indices, grad->sizes, 1, NULL);
+        tn_tensor *counts = tnx_index_add(none, 0, row, ones, tn_int(1));
+        rows = tnx_div(rows, tnx_unsqueeze(tnx_index_select(counts, 0, row), 1));
+    }
     if (padding_idx >= 0)
         rows = tnx_masked_fill(rows, tnx_unsqueeze(tnx_eq_scalar(row, tn_int(padding_idx)), 1),
                                tn_int(0));

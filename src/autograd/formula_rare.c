@@ -120,3 +120,15 @@ tn_tensor *tni_grad_dirichlet_gradient(tn_tensor *grad, tn_tensor *self, tn_tens
     tn_tensor *mean = tnx_sum_dim(tnx_mul(grad, result), &last, 1, true, TN_DTYPE_NONE);
     return tnx_mul(tnx__dirichlet_grad(result, self, total), tnx_sub(grad, mean, tn_int(1)));
 }
+
+/* The transpose of the map above. */
+tn_tensor *tni_grad_dirichlet_tangent(tn_tensor *t, tn_tensor *self, tn_tensor *result)
+{
+    const int64_t last = -1;
+    if (tni_scope_failed() || self->ndim == 0)
+        return t ? tnx_zeros_like(t, NULL, TN_FORMAT_NONE) : NULL;
+    tn_tensor *total = tnx_expand_as(tnx_sum_dim(self, &last, 1, true, TN_DTYPE_NONE), self);
+    tn_tensor *move = tnx_mul(tnx__dirichlet_grad(result, self, total), t);
+    tn_tensor *sum = tnx_sum_dim(move, &last, 1, true, TN_DTYPE_NONE);
+    return tnx_sub(move, tnx_mul(result, sum), tn_int(1));
+}

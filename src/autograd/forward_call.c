@@ -570,20 +570,31 @@ static tn_status follow(const push *p)
     return status == TN_OK ? write_with(p, self, &tangent) : status;
 }
 
-/* What changes sizes alone: the tangent's are another view of it, made before. */
-static tn_status moved(const push *p)
+/* The view of the tangent that the twin's rule says, owned. */
+static tn_status view_of_tangent(const push *p, tn_tensor **out)
 {
     tn_op *twin = &tni_builtin_ops[p->rule->twin];
+    push q = {twin, tni_op_get_schema(twin), find_rule(twin), p->args, p->rets, {p->tangents[0]}};
+    if (!q.schema)
+        return tn_last_status();
+    if (q.rule->kind == TNI_JVP_FORMULA)
+        return run_formula(&q, out);
     tn_value args[MOST], made[MOST] = {{0}};
     memcpy(args, p->args, (size_t)p->schema->nargs * sizeof *args);
     args[0] = tn_value_tensor(p->tangents[0]);
-    tn_status status = tn_op_call(twin, args, p->schema->nargs, made);
-    if (status == TN_OK)
-        status = call(p, p->args, p->rets);
-    if (status == TN_OK)
-        tni_tangent_moved(p->args[0].u.tensor, made[0].u.tensor);
-    clear(made, p->schema->nrets);
-    return status;
+    TN_TRY(tn_op_call(twin, args, p->schema->nargs, made));
+    *out = made[0].u.tensor;
+    return TN_OK;
+}
+
+/* What changes sizes alone: the tangent's are another view of it, made before. */
+static tn_status moved(const push *p)
+{
+    TN_AUTO(tn_tensor) tangent = NULL;
+    TN_TRY(view_of_tangent(p, &tangent));
+    TN_TRY(call(p, p->args, p->rets));
+    tni_tangent_moved(p->args[0].u.tensor, tangent);
+    return TN_OK;
 }
 
 /* ---- by gradients of gradients ---- */

@@ -217,9 +217,9 @@ TEST(operators_without_a_rule_are_refused)
     tn_tensor *x = kit_vector(2, 3), *y = NULL, *room = kit_vector(2, 0);
     ASSERT_OK(tn_forward_enter());
     tn_tensor *d = dual(x, 1);
-    EXPECT_REFUSED(tn__sample_dirichlet(d, NULL, &y), TN_UNSUPPORTED,
-                   "Trying to use forward AD with _sample_dirichlet that does not support it "
-                   "because it has not been implemented yet.");
+    EXPECT_REFUSED(tn_heaviside(d, x, &y), TN_UNSUPPORTED,
+                   "Trying to use forward AD with heaviside that does not support it because it "
+                   "has not been implemented yet.");
     EXPECT_REFUSED(tn_add_out(d, d, tn_int(1), room), TN_UNSUPPORTED,
                    "Trying to use forward AD with add_out that does not support it because it is "
                    "an out= function");

@@ -206,6 +206,39 @@ class Orders(unittest.TestCase):
         plain, = tenon.autograd.grad(loss, logs, retain_graph=True)
         self.assertTrue(tenon.equal(plain, tenon.autograd.grad(loss, logs, create_graph=True)[0]))
 
+    def test_products_with_zeros(self):
+        at = tenon.tensor([[1, 1, 0, 1], [0, 0, 0, 2]])
+        src = tenon.tensor([[0.0, 0.0, 0.4, 0.9], [0.0, 0.3, 0.0, 0.0]], dtype=tenon.float64)
+        for include in (True, False):
+            self.check(lambda x, y: x.scatter_reduce(1, at, y, "prod", include_self=include), numbers(2, 3), src)
+            self.check(lambda x, y: x.scatter_reduce(0, at.T, y, "prod", include_self=include), tenon.zeros(3, 2, dtype=src.dtype), src.T)
+
+    def test_embeddings_by_frequency(self):
+        at = tenon.tensor([[1, 2, 1], [1, 0, 3]])
+        self.check(lambda g: tenon.ops.aten.embedding_dense_backward(g, at, 5, 3, True) ** 2, numbers(2, 3, 2))
+        w, g = numbers(5, 2).requires_grad_(), numbers(2, 3, 2, seed=4).requires_grad_()
+        grad, = tenon.autograd.grad(F.embedding(at, w, scale_grad_by_freq=True), w, g, create_graph=True)
+        back, = tenon.autograd.grad(grad, g, w.detach())
+        counts = tenon.tensor([1.0, 3, 1, 1, 1], dtype=w.dtype)
+        self.assertTrue(tenon.allclose(back, (w.detach() / counts[:, None])[at]))
+
+    def test_bags_of_embeddings(self):
+        at, starts = tenon.tensor([1, 2, 1, 0, 3, 1]), tenon.tensor([0, 2, 2, 5])
+        w, scale = numbers(5, 2), numbers(6, seed=4)
+        for mode in ("sum", "mean", "max"):
+            for padding in (None, 1):
+                self.check(lambda w: F.embedding_bag(at, w, starts, mode=mode, padding_idx=padding) ** 2, w)
+        self.check(lambda w, s: F.embedding_bag(at, w, starts, mode="sum", per_sample_weights=s) ** 2, w, scale)
+
+    def test_incomplete_gamma_functions(self):
+        a, x = numbers(4).abs() + 0.4, numbers(4, seed=3).abs() + 0.3
+        self.check(lambda x: tenon.special.gammainc(a, x), x)
+        self.check(lambda x: tenon.special.gammaincc(a, x), x)
+        self.check(lambda x: tenon.special.zeta(a + 2, x), x)
+        for call in (tenon.special.gammainc, tenon.special.gammaincc, tenon.special.zeta):
+            with forward_ad.dual_level(), self.assertRaisesRegex(RuntimeError, "with respect to argument 'self'"):
+                call(forward_ad.make_dual(a, a), x)
+
     def test_factors_and_systems(self):
         la, x, y = tenon.linalg, numbers(3, 3), numbers(3, 2, seed=4)
         for upper in (True, False):
@@ -300,7 +333,33 @@ class Names(unittest.TestCase):
             tenon.cdist(x, x, compute_mode="fast")
 
 
+class Places(unittest.TestCase):
+    def test_a_tensor_that_is_made_to_lie_otherwise_takes_its_tangent_along(self):
+        with forward_ad.dual_level():
+            base = forward_ad.make_dual(tenon.arange(6.0), tenon.arange(6.0) * 10)
+            x = (base * 1)[1:]
+            x.as_strided_((2, 2), (2, 1), 1)
+            found = forward_ad.unpack_dual(x)
+            self.assertEqual(found.primal.tolist(), [[1, 2], [3, 4]])
+            self.assertEqual(found.tangent.tolist(), [[10, 20], [30, 40]])
+            x.mul_(2)
+            self.assertEqual(forward_ad.unpack_dual(x).tangent.tolist(), [[20, 40], [60, 80]])
+
+
 class RandomNumbers(unittest.TestCase):
+    def test_points_of_a_simplex_have_a_tangent_that_goes_with_their_gradient(self):
+        a, t = numbers(3, 4).abs() + 0.5, numbers(3, 4, seed=5)
+        leaf = a.clone().requires_grad_()
+        tenon.manual_seed(3)
+        x = tenon._sample_dirichlet(leaf)
+        seed = numbers(3, 4, seed=8)
+        grad, = tenon.autograd.grad(x, leaf, seed)
+        tenon.manual_seed(3)
+        with forward_ad.dual_level():
+            tangent = forward_ad.unpack_dual(tenon._sample_dirichlet(forward_ad.make_dual(a, t))).tangent
+        self.assertTrue(tenon.allclose((tangent * seed).sum(), (grad * t).sum()))
+        self.assertLess(float(tangent.sum(1).abs().max()), 1e-9)
+
     def test_normal_numbers_have_a_gradient_of_zero(self):
         mean, std = tenon.zeros(3, requires_grad=True), tenon.ones(3, requires_grad=True)
         for made, wanted in ((tenon.normal(mean, 1.0), (True, False)), (tenon.normal(0.0, std), (False, True)),

@@ -143,7 +143,7 @@ class Tangent:
         made = cls.__new__(cls)
         made.op, made.edges, made.body = op, twin.edges, None
         if op.family.kind == "view" or "inplace_view" in op.family.tags:
-            if twin.kind != "TNI_JVP_LINEAR":
+            if twin.kind not in ("TNI_JVP_LINEAR", "TNI_JVP_FORMULA"):
                 return None
             made.kind, made.twin = "TNI_JVP_MOVED", twin.op
         else:
