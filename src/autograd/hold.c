@@ -10,12 +10,14 @@
  * gradient's place when that is still what was added to. If another was faster, foreign code saw a
  * sum that nobody will see: it is made again of what is there now, without that code where this can
  * be, so that code which itself adds to the gradient comes to an end. Either way a pass that has
- * ended has added.
+ * ended has added. A gradient whose own code writes it (of a subclass, or sparse) is written one
+ * turn after the other, see turn.h.
  *
  * The word in the tensor's meta is 0, or says in which era it is held (Note [Locks over fork]),
  * doubled, and whether somebody waits. */
 #include "autograd/accumulate.h"
 #include "autograd/anomaly.h"
+#include "autograd/turn.h"
 #include "base/futex.h"
 #include "base/mark.h"
 #include "core/half.h"
@@ -25,7 +27,6 @@
 #include "tenon/autograd.h"
 
 #include <string.h>
-#include <time.h>
 
 enum { WAITED_FOR = 1, CHANNEL = 1, MOST_TRIES = 10000 };
 static const char HELD[] = "a gradient that is added to";
@@ -292,28 +293,10 @@ static tn_status end(attempt *a, tni_grad_meta *meta, const tn_tensor *grad,
 }
 
 /* Where there is no memory of ours to be kept right: what foreign code handles it writes itself,
- * one thread beside the other; and where elements share their places the write is refused. */
+ * in turns; and where elements share their places the write is refused. */
 static bool may_write_itself(const tn_tensor *had)
 {
     return had && !has_places(had);
-}
-
-/* Foreign code that adds in place should not meet that of another thread. It may wait for that
- * thread, though: so one waits for it, but not for ever. False: this thread is in such a sum
- * already, or its patience is at an end. */
-static bool enter(tni_grad_meta *meta)
-{
-    enum { PATIENCE = 10000 };
-    static _Thread_local char me;
-    for (int i = 0; i < PATIENCE; i++) {
-        uintptr_t seen = 0;
-        if (atomic_compare_exchange_strong(&meta->inside, &seen, (uintptr_t)&me))
-            return true;
-        if (seen == (uintptr_t)&me)
-            return false;
-        nanosleep(&(const struct timespec){0, 100 * 1000}, NULL);
-    }
-    return false;
 }
 
 /* As @p add, without what is on for this thread: it saw this sum already. */
@@ -329,26 +312,66 @@ static tn_status unseen(tni_add_fn add, tn_tensor *t, tn_tensor *had, tn_tensor 
     return status;
 }
 
+static tn_status add_outside(tn_tensor *t, tni_grad_meta *meta, tn_tensor *grad, tni_add_fn add,
+                             bool writes, bool is_seen);
+
+/* The turn ends when all that was left with it is added: also after a failure, which is not theirs.
+ */
+static tn_status end_turn(tn_tensor *t, tni_grad_meta *meta, tni_turn *turn, tn_status status)
+{
+    for (tni_left *left; (left = tni_turn_next_left(meta, turn));) {
+        tn_status added = add_outside(t, meta, left->grad, left->add, left->writes, false);
+        status = status == TN_OK ? added : status;
+        tni_left_free(left);
+    }
+    return status;
+}
+
+/* @p is_seen: by what is on for this thread. */
+static tn_status add_once(attempt *a, tn_tensor *t, tni_grad_meta *meta, tn_tensor *grad,
+                          tni_add_fn add, bool writes, bool is_seen)
+{
+    const bool may_write = writes && (a->mine || may_write_itself(a->had));
+    tn_tensor *fresh = NULL, *to = a->mine ? a->mine : a->had;
+    tn_status status =
+        is_seen ? add(t, to, grad, may_write, &fresh) : unseen(add, t, to, grad, may_write, &fresh);
+    a->is_done = true; /* by who was written to */
+    return status == TN_OK && (fresh || a->mine) ? end(a, meta, grad, fresh) : status;
+}
+
+static bool is_still(tni_grad_meta *meta, const tn_tensor *had)
+{
+    tni_spin_lock(&meta->lock);
+    const bool is = meta->grad == had;
+    tni_spin_unlock(&meta->lock);
+    return is;
+}
+
+/* To what foreign code writes. Nothing is done if another took its place while this thread waited.
+ */
+static tn_status add_in_turn(attempt *a, tn_tensor *t, tni_grad_meta *meta, tn_tensor *grad,
+                             tni_add_fn add, bool writes, bool is_seen)
+{
+    tni_turn turn;
+    tni_turn_answer answer;
+    TN_TRY(tni_turn_take(meta, &(tni_left){NULL, grad, add, writes}, &turn, &answer));
+    a->is_done = answer == TNI_TURN_LEFT;
+    if (a->is_done)
+        return TN_OK;
+    tn_status status =
+        is_still(meta, a->had) ? add_once(a, t, meta, grad, add, writes, is_seen) : TN_OK;
+    return answer == TNI_TURN ? end_turn(t, meta, &turn, status) : status;
+}
+
 static TNI_COLD tn_status add_outside(tn_tensor *t, tni_grad_meta *meta, tn_tensor *grad,
-                                      tni_add_fn add, bool writes)
+                                      tni_add_fn add, bool writes, bool is_seen)
 {
     for (int tries = 0; tries < MOST_TRIES; tries++) {
         attempt a = {NULL};
         tn_status status = begin(&a, t, meta, writes);
-        if (status == TN_OK) {
-            const bool itself = writes && !a.mine && may_write_itself(a.had);
-            tn_tensor *fresh = NULL;
-            tn_tensor *to = a.mine ? a.mine : a.had;
-            const bool entered = itself && !is_plain(a.had) && enter(meta);
-            status = tries ? unseen(add, t, to, grad, a.mine || itself, &fresh)
-                           : add(t, to, grad, a.mine || itself, &fresh);
-            if (entered)
-                atomic_store(&meta->inside, 0);
-            if (status == TN_OK && (fresh || a.mine))
-                status = end(&a, meta, grad, fresh);
-            else if (status == TN_OK)
-                a.is_done = true; /* by who was written to */
-        }
+        if (status == TN_OK)
+            status = (is_plain(a.had) ? add_once : add_in_turn)(&a, t, meta, grad, add, writes,
+                                                                is_seen && !tries);
         forget(&a);
         if (status != TN_OK || a.is_done)
             return status;
@@ -368,7 +391,7 @@ tn_status tni_grad_add(tn_tensor *t, tn_tensor *grad, tni_add_fn add, bool write
     TN_AUTO(tn_tensor) had = tn_tensor_grad_ref(t); /* others may replace it meanwhile */
     if (TNI_UNLIKELY(calls_out(t, had, grad))) {
         let(meta);
-        return add_outside(t, meta, grad, add, writes);
+        return add_outside(t, meta, grad, add, writes, true);
     }
     tn_status status = add(t, had, grad, writes, &fresh);
     meta->n_sums++;

@@ -18,9 +18,11 @@ typedef struct tni_grad_meta {
     struct tni_meta_extra *_Atomic extra; /* hooks and the like; NULL for nearly all */
     _Atomic bool retains_grad;
     tni_spin lock;
-    _Atomic uint32_t holder;  /* who adds to `grad` now, see autograd/hold.c */
-    uint32_t n_sums;          /* how often was added to it; who holds it counts */
-    _Atomic uintptr_t inside; /* the thread whose foreign code adds to it in place */
+    uint8_t turn_era;        /* in which `turn` began, see Note [Locks over fork] */
+    _Atomic uint32_t holder; /* who adds to `grad` now, see autograd/hold.c */
+    uint32_t n_sums;         /* how often was added to it; who holds it counts */
+    struct tni_turn
+        *turn; /* of the thread whose foreign code adds to it in place; guarded by lock */
 } tni_grad_meta;
 
 static inline tni_grad_meta *tni_meta(const tn_tensor *t)

@@ -4,6 +4,7 @@ hooks. Everybody comes to an end, and the sums are exact."""
 
 import os
 import threading
+import time
 import unittest
 import warnings
 
@@ -188,6 +189,54 @@ class NoWaiting(unittest.TestCase):
         Wrapped.waits = staticmethod(wait)
         passes(1)
         self.assertEqual(grad.inner.tolist(), [162] * 10)
+
+        # Whose patience is at an end leaves what it has with the one inside.
+        is_in, others = threading.Event(), []
+
+        def keep_waiting():
+            is_in.set()
+            for t in others:
+                t.join(LIMIT)
+
+        others.extend(threading.Thread(target=lambda: (is_in.wait(LIMIT), passes(1)), daemon=True) for _ in range(3))
+        for t in others:
+            t.start()
+        Wrapped.waits = staticmethod(keep_waiting)
+        passes(1)
+        self.assertFalse(any(t.is_alive() for t in others))
+        self.assertEqual(grad.inner.tolist(), [166] * 10)
+
+        # What took the gradient's place while a thread waited for its turn is added to.
+        def replace():
+            other = threading.Thread(target=passes, args=(1,), daemon=True)
+            other.start()
+            time.sleep(.2)
+            w.grad = Wrapped(tenon.zeros(10))
+            late.append(other)
+
+        late = []
+        Wrapped.waits = staticmethod(replace)
+        passes(1)
+        late[0].join(LIMIT)
+        self.assertEqual(grad.inner.tolist(), [167] * 10)
+        self.assertEqual(w.grad.inner.tolist(), [1] * 10)
+
+    def test_sparse_gradients_are_summed_exactly(self):
+        n = 20000
+        w = tenon.zeros(n, 4, dtype=tenon.float64, requires_grad=True)
+        index = tenon.arange(n)
+
+        def passes():
+            for _ in range(2):
+                tenon.nn.functional.embedding(index, w, sparse=True).sum().backward()
+
+        threads = [threading.Thread(target=passes, daemon=True) for _ in range(16)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(LIMIT)
+        self.assertTrue(w.grad.is_sparse)
+        self.assertEqual(w.grad.to_dense().unique().tolist(), [32])
 
     def test_two_threads_add_to_each_others_leaf(self):
         a, b = self.leaf(), self.leaf()
