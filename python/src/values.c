@@ -338,6 +338,13 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(dense_dim, "tenon.sparse", "dense_dim")                        \
     X(to_sparse, "tenon.sparse", "to_sparse")                        \
     X(to_sparse_csr, "tenon.sparse", "to_sparse_csr")                \
+    X(to_sparse_csc, "tenon.sparse", "to_sparse_csc")                \
+    X(to_sparse_bsr, "tenon.sparse", "to_sparse_bsr")                \
+    X(to_sparse_bsc, "tenon.sparse", "to_sparse_bsc")                \
+    X(ccol_indices, "tenon.sparse", "ccol_indices")                  \
+    X(row_indices, "tenon.sparse", "row_indices")                    \
+    X(smm, "tenon.sparse", "smm")                                    \
+    X(sspaddmm, "tenon.sparse", "sspaddmm")                          \
     X(sparse_mask, "tenon.sparse", "sparse_mask")                    \
     X(to_sparse_coo, "tenon.sparse", "to_sparse")                    \
     X(addr_, "tenon._rare", "addr_")                                 \

@@ -77,7 +77,8 @@ _NAMES = {
     "jit": ("ScriptFunction", "ScriptModule"),
     "_lowrank": ("pca_lowrank", "svd_lowrank"),
     "serialization": ("PyTorchFileReader", "load", "save"),
-    "sparse": ("dsmm", "sparse_coo_tensor", "sparse_csr_tensor", "spmm"),
+    "sparse": ("dsmm", "hsmm", "hspmm", "smm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
+               "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "spmm", "sspaddmm"),
     "storage": (
         "is_storage", "StorageBase", "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
         "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage",

@@ -46,8 +46,8 @@ def _rebuild_sparse_tensor(layout, data):
     if layout is tenon.sparse_coo:
         indices, values, size = data[:3]
         return tenon.sparse_coo_tensor(indices, values, tuple(size), is_coalesced=len(data) > 3 and data[3])
-    if layout is tenon.sparse_csr:
-        return tenon.sparse_csr_tensor(*data[:3], tuple(data[3]))
+    if layout in (tenon.sparse_csr, tenon.sparse_csc, tenon.sparse_bsr, tenon.sparse_bsc):
+        return tenon.sparse_compressed_tensor(*data[:3], tuple(data[3]), layout=layout)
     raise NotImplementedError("rebuilding sparse tensor for layout %s" % layout)
 
 

@@ -54,7 +54,7 @@ class Making(Case):
                            ("len\\(size\\) = 1, sparse_dim = 2, dense_dim = 0", ([[0, 1], [1, 3]], [1.0, 2], (3,))),
                            ("for dim 0, size is 3 but found index 5", ([[0, 5], [1, 3]], [1.0, 2], (3, 4))),
                            ("found negative index -1 for dim 0", ([[0, -1], [1, 3]], [1.0, 2], (3, 4))),
-                           ("do not make a matrix", None)):
+                           ("0 <= crow_indices.* is not satisfied", None)):
             with self.assertRaisesRegex(RuntimeError, text):
                 tenon.sparse_coo_tensor(*args) if args else tenon.sparse_csr_tensor([0, 2, 1], [0], [1.0], (2, 2))
 

@@ -2,9 +2,9 @@
 """Sparse tensors: how they are made, and functions of them. Loaded when the first is made."""
 import tenon
 
-from . import _math
+from . import _compressed, _math
 from ._coo import SparseTensor
-from ._csr import SparseCsrTensor
+from ._compressed import SparseCsrTensor
 
 __all__ = ["addmm", "mm", "sum", "softmax", "log_softmax", "spdiags", "check_sparse_tensor_invariants"]
 
@@ -69,39 +69,75 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
     return SparseTensor._of(indices, values, size, is_coalesced)
 
 
-def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, device=None, pin_memory=False,
-                      requires_grad=False, check_invariants=None):
-    """A sparse matrix: row i has the values ``crow_indices[i]`` to ``crow_indices[i + 1]``, at ``col_indices``."""
-    crow, col = _indices_of(crow_indices, device), _indices_of(col_indices, device)
+def _compressed_indices(given, device):
+    """As they are given: int32 stays int32."""
+    if not isinstance(given, tenon.Tensor):
+        given = tenon.as_tensor(given, device=device)
+        if given.numel() == 0:
+            given = given.to(tenon.int64)
+    return given.to(device=device or given.device)
+
+
+def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None, device=None,
+                             pin_memory=False, requires_grad=False, check_invariants=None):
+    """A sparse matrix by rows or columns, after `layout`: line i has the values ``compressed_indices[i]`` to
+    ``compressed_indices[i + 1]``, at ``plain_indices``."""
+    if layout not in _compressed.LAYOUTS:
+        raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got %s"
+                           % ("none" if layout is None else _compressed.NAMES[layout]))
+    compressed, plain = _compressed_indices(compressed_indices, device), _compressed_indices(plain_indices, device)
     values = _values_of(values, dtype, device)
-    if crow.dim() != 1 or col.dim() != 1 or values.dim() != 1:
-        raise RuntimeError("sparse_csr_tensor: expected vectors, but got %d, %d and %d dimensions"
-                           % (crow.dim(), col.dim(), values.dim()))
     if size is None:
-        size = (crow.shape[0] - 1, col.max().item() + 1 if col.numel() else 0)
+        size = _compressed.size_of(layout, compressed, plain, values)
     size = tuple(size)
-    steps = crow[1:] - crow[:-1]
-    if (len(size) != 2 or crow.shape[0] != size[0] + 1 or crow[0] != 0 or crow[-1] != col.shape[0]
-            or col.shape != values.shape or (steps < 0).any()):
-        raise RuntimeError("sparse_csr_tensor: crow_indices, col_indices and values do not make a matrix of size %s"
-                           % list(size))
-    _check_places(tenon.stack([col, col])[1:], size[1:])
+    order = check_sparse_tensor_invariants.is_enabled() if check_invariants is None else check_invariants
+    _compressed.check_parts(layout, compressed, plain, values, size, order)
     if requires_grad:
         values = values.detach().requires_grad_()
-    return SparseCsrTensor._of(crow, col, values, size)
+    return _compressed.LAYOUTS[layout]._of(compressed, plain, values, size)
+
+
+def sparse_csr_tensor(crow_indices, col_indices, values, size=None, **options):
+    """A sparse matrix: row i has the values ``crow_indices[i]`` to ``crow_indices[i + 1]``, at ``col_indices``."""
+    return sparse_compressed_tensor(crow_indices, col_indices, values, size, layout=tenon.sparse_csr, **options)
+
+
+def sparse_csc_tensor(ccol_indices, row_indices, values, size=None, **options):
+    """A sparse matrix: column i has the values ``ccol_indices[i]`` to ``ccol_indices[i + 1]``, at ``row_indices``."""
+    return sparse_compressed_tensor(ccol_indices, row_indices, values, size, layout=tenon.sparse_csc, **options)
+
+
+def sparse_bsr_tensor(crow_indices, col_indices, values, size=None, **options):
+    """A sparse matrix of blocks, by rows of them: as sparse_csr_tensor, with a matrix for each value."""
+    return sparse_compressed_tensor(crow_indices, col_indices, values, size, layout=tenon.sparse_bsr, **options)
+
+
+def sparse_bsc_tensor(ccol_indices, row_indices, values, size=None, **options):
+    """A sparse matrix of blocks, by columns of them: as sparse_csc_tensor, with a matrix for each value."""
+    return sparse_compressed_tensor(ccol_indices, row_indices, values, size, layout=tenon.sparse_bsc, **options)
 
 
 def to_sparse(x, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
     """Tensor.to_sparse: the elements that are not 0."""
-    if layout is tenon.sparse_csr:
-        return to_sparse_csr(x)
-    if layout not in (None, tenon.sparse_coo):
-        raise NotImplementedError("tensors of layout %s are not supported" % layout)
-    return _math.from_dense(x, sparse_dim)
+    if layout in _compressed.LAYOUTS:
+        return _compressed.from_any(x, layout, blocksize, dense_dim)
+    return x if layout is tenon.strided else _math.from_dense(x, sparse_dim)
 
 
 def to_sparse_csr(x, dense_dim=None):
-    return SparseCsrTensor._of_coo(_math.from_dense(x))
+    return _compressed.from_any(x, tenon.sparse_csr, None, dense_dim)
+
+
+def to_sparse_csc(x, dense_dim=None):
+    return _compressed.from_any(x, tenon.sparse_csc, None, dense_dim)
+
+
+def to_sparse_bsr(x, blocksize, dense_dim=None):
+    return _compressed.from_any(x, tenon.sparse_bsr, blocksize, dense_dim)
+
+
+def to_sparse_bsc(x, blocksize, dense_dim=None):
+    return _compressed.from_any(x, tenon.sparse_bsc, blocksize, dense_dim)
 
 
 def sparse_mask(x, mask):
@@ -125,6 +161,8 @@ _nnz = _no_sparse("_nnz", _EXPECTED % "_nnz")
 _indices = _no_sparse("_indices", _EXPECTED % "_indices")
 _values = _no_sparse("_values", _EXPECTED % "_values")
 crow_indices = _no_sparse("crow_indices", "crow_indices expected sparse row compressed tensor layout but got Strided")
+ccol_indices = _no_sparse("ccol_indices", "ccol_indices expected sparse column compressed tensor layout but got Strided")
+row_indices = _no_sparse("row_indices", "row_indices expected sparse column compressed tensor layout but got Strided")
 col_indices = _no_sparse("col_indices", "col_indices expected sparse row compressed tensor layout but got Strided")
 
 
@@ -141,6 +179,22 @@ def spmm(input, mat2):
     return tenon.mm(input, mat2)
 
 
+def smm(input, mat2):
+    """tenon.smm: a sparse matrix times a dense one, as a sparse one."""
+    return _math.smm(input, mat2)
+
+
+def hspmm(mat1, mat2):
+    """tenon.hspmm: a sparse matrix times a dense one, as rows."""
+    return _math.hspmm(mat1, mat2)
+
+
+def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """tenon.sspaddmm: a sparse matrix, and a sparse one times a dense one, as a sparse one."""
+    return _math.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+hsmm = hspmm
 dsmm = spmm  # its name before PyTorch 1.0, which libraries still call
 
 
@@ -149,7 +203,7 @@ def mm(mat1, mat2, reduce=None):
     largest or smallest of the products that it sums; of a CSR matrix."""
     if reduce not in (None, "sum"):
         return _math.reduced_matmul(mat1, mat2, reduce)
-    return _math.matmul(mat1, mat2) if _any_sparse(mat1, mat2) else tenon.mm(mat1, mat2)
+    return tenon.mm(mat1, mat2)
 
 
 def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
@@ -161,16 +215,13 @@ def sum(input, dim=None, dtype=None):
     return _math.sum(input, dim, dtype=dtype)
 
 
-def _any_sparse(*tensors):
-    return any(isinstance(t, (SparseTensor, SparseCsrTensor)) for t in tensors)
-
-
 def softmax(input, dim, *, dtype=None):
     """Of each row of places along ``dim``: what is not there counts as minus infinity."""
     return log_softmax(input, dim, dtype=dtype, _exp=True)
 
 
 def log_softmax(input, dim, *, dtype=None, _exp=False):
+    input = _math.as_coo(input)
     s = _math.coalesce(input if dtype is None else input.to(dtype))
     at, n = _math._dim(s, dim), s.sparse_dim()
     if at >= n:
@@ -198,7 +249,7 @@ def spdiags(diagonals, offsets, shape, layout=None):
         cols.append(column)
         values.append(row[column])
     made = SparseTensor._of(tenon.stack([tenon.cat(rows), tenon.cat(cols)]), tenon.cat(values), shape, False)
-    return made.to_sparse_csr() if layout is tenon.sparse_csr else made
+    return made if layout in (None, tenon.sparse_coo) else made.to_sparse(layout=layout)
 
 
 class check_sparse_tensor_invariants:

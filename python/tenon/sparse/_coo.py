@@ -9,9 +9,10 @@ import tenon
 from tenon import _C
 
 from . import _math
+from ._shell import Shell, refuse
 
 
-class SparseTensor(tenon.Tensor):
+class SparseTensor(Shell):
     """What ``tenon.sparse_coo_tensor`` makes."""
 
     is_sparse = True
@@ -19,10 +20,12 @@ class SparseTensor(tenon.Tensor):
 
     @staticmethod
     def _of(indices, values, size, coalesced=False):
-        made = tenon.Tensor._make_wrapper_subclass(SparseTensor, tuple(size), dtype=values.dtype, device=values.device)
-        made._parts = (indices, values)
+        made = SparseTensor._shell((indices, values), size)
         made._is_coalesced = bool(coalesced)
         return made
+
+    def _with_values(self, values):
+        return SparseTensor._of(self._i, values, self.shape, self._is_coalesced)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -53,45 +56,6 @@ class SparseTensor(tenon.Tensor):
         return SparseTensor._of(parts["_i"], parts["_v"], outer_size, coalesced)
 
     _i = property(lambda self: self._parts[0])
-    _v = property(lambda self: self._parts[1])
-
-    # ---- history: that of the values ----
-
-    @property
-    def requires_grad(self):
-        return self._v.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, on):
-        self._v.requires_grad_(on)
-
-    def requires_grad_(self, requires_grad=True):
-        self._v.requires_grad_(requires_grad)
-        return self
-
-    @property
-    def is_leaf(self):
-        return self._v.is_leaf
-
-    @property
-    def grad_fn(self):
-        return self._v.grad_fn
-
-    @property
-    def grad(self):
-        grad = self._v.grad
-        return None if grad is None else SparseTensor._of(self._i, grad, self.shape, self._is_coalesced)
-
-    @grad.setter
-    def grad(self, value):
-        self._v.grad = None if value is None else value.coalesce()._v
-
-    def retain_grad(self):
-        self._v.retain_grad()
-
-    @property
-    def data(self):
-        return _math.detach(self)
 
     # ---- parts ----
 
@@ -104,6 +68,11 @@ class SparseTensor(tenon.Tensor):
         if not self._is_coalesced:
             raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
         return self._v
+
+    crow_indices = refuse("crow_indices", "row compressed")
+    col_indices = refuse("col_indices", "row compressed")
+    ccol_indices = refuse("ccol_indices", "column compressed")
+    row_indices = refuse("row_indices", "column compressed")
 
     def _indices(self):
         return self._i
@@ -142,32 +111,31 @@ class SparseTensor(tenon.Tensor):
         return _math.to_dense(self, dtype)
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-        if layout in (tenon.sparse_csr,):
-            return self.to_sparse_csr()
+        if layout not in (None, tenon.sparse_coo):
+            return self._compressed(layout, blocksize)
         if sparse_dim is None or sparse_dim == self.sparse_dim():
             return self
         return _math.to_dense(self).to_sparse(sparse_dim)
 
     to_sparse_coo = to_sparse
 
+    def _compressed(self, layout, blocksize=None):
+        if layout is tenon.strided:
+            return self.to_dense()
+        from ._compressed import from_any
+        return from_any(self, layout, blocksize)
+
     def to_sparse_csr(self, dense_dim=None):
-        from ._csr import SparseCsrTensor
-        return SparseCsrTensor._of_coo(self.coalesce())
+        return self._compressed(tenon.sparse_csr)
 
-    def numpy(self, *args, **kwargs):
-        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+    def to_sparse_csc(self, dense_dim=None):
+        return self._compressed(tenon.sparse_csc)
 
-    __array__ = numpy
+    def to_sparse_bsr(self, blocksize, dense_dim=None):
+        return self._compressed(tenon.sparse_bsr, blocksize)
 
-    def tolist(self):
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-
-    data_ptr = tolist
-
-    def storage(self):
-        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
-
-    untyped_storage = storage
+    def to_sparse_bsc(self, blocksize, dense_dim=None):
+        return self._compressed(tenon.sparse_bsc, blocksize)
 
     def type(self, dtype=None, **kwargs):
         if dtype is None:
@@ -179,16 +147,14 @@ class SparseTensor(tenon.Tensor):
 
     def __repr__(self, *, tensor_contents=None):
         from tenon import _tensor_str
-        lines = [_tensor_str.part("indices", self._i), _tensor_str.part("values", self._v),
-                 "size=%s, nnz=%d" % (tuple(self.shape), self._nnz())]
+        ends = ["size=%s" % (tuple(self.shape),), "nnz=%d" % self._nnz()]
         if self.dtype not in (tenon.get_default_dtype(), tenon.int64, tenon.bool):
-            lines[-1] += ", dtype=%s" % self.dtype
-        lines[-1] += ", layout=%s" % self.layout
-        if self._v.grad_fn is not None:
-            lines[-1] += ", grad_fn=<%s>" % type(self._v.grad_fn).__name__
-        elif self.requires_grad:
-            lines[-1] += ", requires_grad=True"
-        return "tensor(%s)" % ",\n       ".join(lines)
+            ends.append("dtype=%s" % self.dtype)
+        ends.append("layout=%s" % self.layout)
+        if self._history():
+            ends.append(self._history())
+        lines = [_tensor_str.part("indices", self._i), _tensor_str.part("values", self._v), ends.pop(0)]
+        return _tensor_str._with_suffixes("tensor(" + ",\n       ".join(lines), ends, len("tensor("))
 
     __hash__ = tenon.Tensor.__hash__
 
@@ -196,9 +162,3 @@ class SparseTensor(tenon.Tensor):
         from tenon import _utils
         return _utils._rebuild_sparse_tensor, (self.layout, (self._i.detach(), self._v.detach(), tuple(self.shape),
                                                              self._is_coalesced))
-
-    def __deepcopy__(self, memo):
-        if id(self) not in memo:
-            made = SparseTensor._of(self._i.clone(), self._v.detach().clone(), self.shape, self._is_coalesced)
-            memo[id(self)] = made.requires_grad_() if self.requires_grad else made
-        return memo[id(self)]

@@ -22,14 +22,10 @@ def _is_sparse(x):
     return isinstance(x, _sparse())
 
 
-def _is_csr(x):
-    from ._csr import SparseCsrTensor
-    return isinstance(x, SparseCsrTensor)
-
-
 def as_coo(x):
     """A sparse tensor of whatever layout as a list of places."""
-    return x.to_sparse() if _is_csr(x) else x
+    from ._compressed import SparseCompressedTensor
+    return x.to_sparse() if isinstance(x, SparseCompressedTensor) else x
 
 
 def _like(s, values, indices=None, size=None, coalesced=None):
@@ -143,7 +139,7 @@ def _sparse_sparse(a, b):
     return coalesce(made)
 
 
-@_function("mm", "matmul", "__matmul__", "spmm", "mv", "smm", "dsmm")
+@_function("mm", "matmul", "__matmul__", "spmm", "mv", "dsmm")
 def matmul(a, b):
     a, b = as_coo(a), as_coo(b)
     if _is_sparse(a) and _is_sparse(b):
@@ -176,6 +172,44 @@ def setitem(s, index, value):
 @_function("is_contiguous")
 def is_contiguous(s, **_):
     return False
+
+
+@_function("smm")
+def smm(a, b):
+    """A product that is sparse: with a place for each element of the rows that are not empty."""
+    return sspaddmm(None, a, b, beta=0)
+
+
+@_function("sspaddmm")
+def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
+    mat1 = as_coo(mat1)
+    if not _is_sparse(mat1) or _is_sparse(mat2):
+        raise RuntimeError("sspaddmm: expected a sparse matrix and a dense one")
+    rows = hspmm(mat1, mat2)
+    n, width = rows._nnz(), mat2.shape[1]
+    places = tenon.stack([rows._i[0].repeat_interleave(width), tenon.arange(width).repeat(n)])
+    values = rows._v.reshape(-1)
+    if input is None:
+        return _sparse()._of(places, values, rows.shape, False)
+    if tuple(input.shape) != tuple(rows.shape):
+        raise RuntimeError("sspaddmm: Argument #1: Expected dim 0 size %d, got %d" % (rows.shape[0], input.shape[0])
+                           if input.shape[0] != rows.shape[0] else
+                           "sspaddmm: Argument #1: Expected dim 1 size %d, got %d" % (rows.shape[1], input.shape[1]))
+    input = as_coo(input)
+    return _sparse()._of(tenon.cat([input._i, places], 1), tenon.cat([input._v * beta, values * alpha]), rows.shape, False)
+
+
+@_function("hspmm", "hsmm")
+def hspmm(mat1, mat2):
+    """A product of which the rows that are not empty are kept: one sparse dimension, one dense."""
+    mat1 = as_coo(mat1)
+    if not _is_sparse(mat1) or mat1.sparse_dim() != 2 or mat1.dense_dim() or mat2.dim() != 2:
+        raise RuntimeError("hspmm: expected a sparse matrix and a dense one")
+    if mat1.shape[1] != mat2.shape[0]:
+        raise RuntimeError("hspmm: Argument #3 (dense): Expected dim 0 size %d, got %d" % (mat1.shape[1], mat2.shape[0]))
+    rows, to = tenon.unique(mat1._i[0], return_inverse=True)
+    products = mat1._v.unsqueeze(1) * mat2[mat1._i[1]]
+    return _sparse()._of(rows.unsqueeze(0), _sum_rows(products, to, rows.shape[0]), (mat1.shape[0], mat2.shape[1]), True)
 
 
 @_function("addmm")
@@ -279,9 +313,10 @@ def _zero_stays_zero(name):
     FUNCTIONS[name] = function
 
 
-for _name in ("abs", "absolute", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac",
-              "log1p", "nan_to_num", "positive", "rad2deg", "deg2rad", "relu", "round", "sgn", "sign", "sin", "sinh",
-              "sqrt", "square", "tan", "tanh", "trunc", "isnan", "isinf", "signbit"):
+KEEP_ZERO = ("abs", "absolute", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac",
+             "log1p", "nan_to_num", "positive", "rad2deg", "deg2rad", "relu", "round", "sgn", "sign", "sin", "sinh",
+             "sqrt", "square", "tan", "tanh", "trunc", "isnan", "isinf", "signbit")
+for _name in KEEP_ZERO:
     _zero_stays_zero(_name)
 
 
@@ -488,8 +523,8 @@ def _cast(name):
     FUNCTIONS[name] = function
 
 
-for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble",
-              "cpu"):
+CASTS = ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble", "cpu")
+for _name in CASTS:
     _cast(_name)
 
 

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""What sparse tensors of all layouts share: a shell (sizes, a dtype, a device, no memory) around the ordinary tensors that
+it holds in `_parts`, of which the last are the values. Its history is that of the values."""
+import tenon
+
+NAMES = {tenon.strided: "Strided", tenon.sparse_coo: "Sparse", tenon.sparse_csr: "SparseCsr", tenon.sparse_csc: "SparseCsc",
+         tenon.sparse_bsr: "SparseBsr", tenon.sparse_bsc: "SparseBsc"}  # as messages call the layouts
+
+
+def refuse(name, kind):
+    """A method that another layout has."""
+    def method(self, *args, **kwargs):
+        raise RuntimeError("%s expected sparse %s tensor layout but got %s" % (name, kind, NAMES[self.layout]))
+    method.__name__ = name
+    return method
+
+
+class Shell(tenon.Tensor):
+    @classmethod
+    def _shell(cls, parts, size):
+        values = parts[-1]
+        made = tenon.Tensor._make_wrapper_subclass(cls, tuple(size), dtype=values.dtype, device=values.device)
+        made._parts = parts
+        return made
+
+    def _with_values(self, values):
+        """The same places with other values."""
+        raise NotImplementedError
+
+    _v = property(lambda self: self._parts[-1])
+
+    # ---- history ----
+
+    @property
+    def requires_grad(self):
+        return self._v.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, on):
+        self._v.requires_grad_(on)
+
+    def requires_grad_(self, requires_grad=True):
+        self._v.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self):
+        return self._v.is_leaf
+
+    @property
+    def grad_fn(self):
+        return self._v.grad_fn
+
+    @property
+    def grad(self):
+        grad = self._v.grad
+        return None if grad is None else self._with_values(grad)
+
+    @grad.setter
+    def grad(self, value):
+        if value is not None and value.layout is not self.layout:
+            raise RuntimeError("assigned grad has data of a different layout: %s instead of %s" % (value.layout, self.layout))
+        if value is not None and value.layout is tenon.sparse_coo:
+            value = value.coalesce()
+        self._v.grad = None if value is None else value._v
+
+    def retain_grad(self):
+        self._v.retain_grad()
+
+    @property
+    def data(self):
+        return self._with_values(self._v.detach())
+
+    def _history(self):
+        if self._v.grad_fn is not None:
+            return "grad_fn=<%s>" % type(self._v.grad_fn).__name__
+        return "requires_grad=True" if self.requires_grad else ""
+
+    # ---- what a shell has not ----
+
+    def numpy(self, *args, **kwargs):
+        raise TypeError("can't convert %s layout tensor to numpy. Use Tensor.to_dense() first." % NAMES[self.layout])
+
+    __array__ = numpy
+
+    def tolist(self):
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    data_ptr = tolist
+
+    def storage(self):
+        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+
+    untyped_storage = storage
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            made = self.detach().clone()
+            memo[id(self)] = made.requires_grad_() if self.requires_grad else made
+        return memo[id(self)]

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Sparse matrices by compressed rows and columns: what PyTorch says about each expression of sparse_layouts_cases.py, and
+what goes beyond it."""
+import copy
+import io
+import json
+import os
+import pickle
+import unittest
+import warnings
+
+import harness
+import tenon
+from sparse_layouts_cases import results
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
+A = tenon.tensor([[0.0, 2, 0, 0], [3, 0, 0, 4], [0, 0, 0, 0], [0, 0, 5, 0]])
+
+
+def layouts():
+    return [A.to_sparse_csr(), A.to_sparse_csc(), A.to_sparse_bsr((2, 2)), A.to_sparse_bsc((2, 2))]
+
+
+class Expressions(unittest.TestCase):
+    def test_each_gives_what_pytorch_gives(self):
+        with open(os.path.join(GOLDEN, "sparse_layouts.json")) as file:
+            wanted = json.load(file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            got = results(tenon)
+        self.assertEqual(len(got), len(wanted))
+        for ours, theirs in zip(got, wanted):
+            with self.subTest(expression=theirs[0]):
+                self.assertEqual(ours, theirs)
+
+
+class Layouts(unittest.TestCase):
+    def test_files_of_pytorch_are_read_and_ours_are_read_again(self):
+        back = io.BytesIO()
+        tenon.save(layouts(), back)
+        back.seek(0)
+        for read in (tenon.load(os.path.join(GOLDEN, "sparse_layouts.pt")), tenon.load(back)):
+            self.assertEqual([s.layout for s in read], [s.layout for s in layouts()])
+            for s, mine in zip(read, layouts()):
+                self.assertEqual(s.to_dense().tolist(), A.tolist())
+                self.assertEqual([p.tolist() for p in s._parts], [p.tolist() for p in mine._parts])
+
+    def test_pickles_and_copies(self):
+        for s in layouts():
+            for made in (pickle.loads(pickle.dumps(s)), copy.deepcopy(s), s.clone()):
+                self.assertEqual((made.layout, made.to_dense().tolist()), (s.layout, A.tolist()))
+            made.values().zero_()
+            self.assertEqual(s.to_dense().tolist(), A.tolist())
+
+    def test_products_of_every_layout(self):
+        x = tenon.arange(8.0).reshape(4, 2)
+        for s in layouts():
+            self.assertEqual((s @ x).tolist(), (A @ x).tolist())
+            self.assertEqual((x.t() @ s).tolist(), (x.t() @ A).tolist())
+            self.assertEqual((s.t() @ x).tolist(), (A.t() @ x).tolist())
+            self.assertEqual((s * A).to_dense().tolist(), (A * A).tolist())
+            self.assertEqual((s @ s).to_dense().tolist(), (A @ A).tolist())
+
+    def test_every_layout_becomes_every_other(self):
+        for s in layouts():
+            for layout in (tenon.sparse_bsr, tenon.sparse_bsc):
+                for block in ((1, 1), (2, 1), (4, 2), 2):
+                    made = s.to_sparse(layout=layout, blocksize=block)
+                    self.assertEqual((made.layout, made.to_dense().tolist()), (layout, A.tolist()))
+            if not s._blocks:
+                for layout in (tenon.sparse_csr, tenon.sparse_csc, tenon.sparse_coo, tenon.strided):
+                    self.assertEqual(s.to_sparse(layout=layout).to_dense().tolist(), A.tolist())
+
+    def test_gradients_reach_the_values_whatever_the_layout(self):
+        x = tenon.arange(8.0).reshape(4, 2)
+        dense = A.clone().requires_grad_()
+        (dense @ x).pow(2).sum().backward()
+        for s in layouts():
+            s.requires_grad_()
+            (s @ x).pow(2).sum().backward()
+            there = s.grad.detach().clone()
+            there.values().fill_(1)
+            self.assertEqual((s.grad.layout, s.grad.to_dense().tolist()), (s.layout, (dense.grad * there.to_dense()).tolist()))
+            s.grad = None
+            self.assertIsNone(s.values().grad)
+
+    def test_no_places_and_no_rows(self):
+        for size in ((0, 3), (3, 0), (2, 2)):
+            x = tenon.zeros(size)
+            for s in (x.to_sparse_csr(), x.to_sparse_csc()):
+                self.assertEqual((s._nnz(), tuple(s.to_dense().shape)), (0, size))
+                self.assertEqual(tuple((s @ tenon.ones(size[1], 2)).shape), (size[0], 2))
+                self.assertEqual(tuple(s.t().to_sparse().shape), size[::-1])
+
+    def test_places_are_always_checked(self):
+        for crow, col in (([0, 1, 3], [0, 0, 2]), ([0, 1, 3], [0, -1, 1]), ([0, 4, 3], [0, 0, 1]), ([0, 1, 4], [0, 0, 1]),
+                          ([-1, 1, 3], [0, 0, 1])):
+            with self.assertRaises(RuntimeError):
+                tenon.sparse_csr_tensor(crow, col, [1.0, 2, 3], (2, 2))
+            with self.assertRaises(RuntimeError):
+                tenon.sparse_csc_tensor(crow, col, [1.0, 2, 3], (2, 2))
+
+
+if __name__ == "__main__":
+    harness.main()
