@@ -4,7 +4,6 @@ import tenon
 
 from . import _compressed, _math
 from ._coo import SparseTensor
-from ._compressed import SparseCsrTensor
 
 __all__ = ["addmm", "mm", "sum", "softmax", "log_softmax", "spdiags", "check_sparse_tensor_invariants"]
 
