@@ -50,7 +50,8 @@ extern "C" {
     X(DEVICE, 7, "DeviceError")              \
     X(RECURSION, 8, "RecursionError")        \
     X(INTERNAL, 9, "RuntimeError")           \
-    X(TIMEOUT, 10, "TimeoutError")
+    X(TIMEOUT, 10, "TimeoutError")           \
+    X(LINALG, 11, "LinAlgError")
 
 /** What became of a call. */
 typedef enum tn_status {
@@ -77,6 +78,28 @@ TN_API TN_BORROWED const char *tn_last_error_where(void);
 TN_API void tn_clear_error(void);
 /** Fail from a kernel or callback of your own: fills the record and returns @p status. */
 TN_API tn_status tn_fail(tn_status status, const char *format, ...) TN_PRINTF(2, 3);
+
+/**
+ * Who is told about calls that go on, but that their caller may not have meant: an `out` that is
+ * resized, a variance without degrees of freedom. `tell` is called on the thread of the call, with
+ * no lock held, before the operator writes anything. When it returns another status than TN_OK, for
+ * which it has called tn_fail, the call fails with that.
+ */
+typedef struct tn_warnings {
+    uint32_t size; /**< sizeof(tn_warnings) */
+    uint32_t reserved;
+    tn_status (*tell)(void *ctx, const char *text);
+    void *ctx;
+} tn_warnings;
+
+/**
+ * For the whole process. NULL, the default: nobody is told.
+ *
+ * @param to  not copied: it must live until no call of the library that began before it was
+ *            replaced is running
+ * @retval TN_INVALID  a field is missing
+ */
+TN_API TN_NODISCARD tn_status tn_set_warnings(const tn_warnings *to);
 
 /** "0.1.0": the library's version, which may differ from TN_VERSION_STRING of the header. */
 TN_API TN_BORROWED const char *tn_version(void);

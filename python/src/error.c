@@ -35,6 +35,8 @@ static PyObject *class_of(tn_status st)
         return PyExc_NotImplementedError;
     case TN_RECURSION:
         return PyExc_RecursionError;
+    case TN_LINALG: /* numbers are to blame: programs catch it and go on */
+        return LinAlgError ? LinAlgError : PyExc_RuntimeError;
     default:
         return PyExc_RuntimeError;
     }
@@ -60,24 +62,6 @@ static bool raise_of_fake(const char *text)
     Py_XDECREF(module);
     Py_XDECREF(made);
     return made != NULL;
-}
-
-/* Whether numbers are to blame and not the arguments: a matrix without an inverse, a factor or
- * values. torch has a class for it, which programs catch and go on. */
-static bool is_of_numbers(const char *text)
-{
-    static const char *const said[] = {
-        "input matrix is singular",
-        "is not positive-definite).",
-        "The algorithm failed to converge",
-        "is zero and using it on lu_solve would result in a division by zero",
-    };
-    if (strncmp(text, "linalg.", 7) != 0 && strncmp(text, "torch.linalg.", 13) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-        if (strstr(text, said[i]))
-            return true;
-    return false;
 }
 
 PyObject *tnpy_raise(tn_status st)
@@ -107,7 +91,7 @@ PyObject *tnpy_raise(tn_status st)
         text = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU "
                "and installed a "
                "driver from http://www.nvidia.com/Download/index.aspx";
-    PyErr_SetString(st == TN_INVALID && is_of_numbers(text) ? LinAlgError : class_of(st), text);
+    PyErr_SetString(class_of(st), text);
     return NULL;
 }
 
@@ -286,8 +270,25 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* ---- warnings ---- */
+
+static tn_status warn(void *ctx, const char *text)
+{
+    (void)ctx;
+    if (!Py_IsInitialized())
+        return TN_OK;
+    PyGILState_STATE state = tnpy_lock_any();
+    tn_status st = PyErr_WarnEx(PyExc_UserWarning, text, 1) < 0 ? tnpy_failed() : TN_OK;
+    tnpy_unlock_any(state);
+    return st;
+}
+
 int tnpy_add_error(PyObject *module)
 {
+    static const tn_warnings to = {.size = sizeof to, .tell = warn};
+    tn_status st = tn_set_warnings(&to);
+    if (st != TN_OK)
+        return tnpy_raise(st) ? 0 : -1;
     tnpy_OutOfMemoryError = PyErr_NewExceptionWithDoc(
         "tenon.OutOfMemoryError", "Exception raised when device is out of memory",
         PyExc_RuntimeError, NULL);

@@ -418,5 +418,5 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
 
 def lu(A, pivot=True, get_infos=False, out=None):
     """The older name of linalg.lu_factor_ex: (LU, pivots), and where an elimination failed when asked for."""
-    made = tenon.linalg.lu_factor_ex(A, pivot=pivot) if get_infos else tenon.linalg.lu_factor(A, pivot=pivot)
+    made = tuple(tenon.linalg.lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]
     return made if out is None else tuple(o.resize_(m.shape).copy_(m) for o, m in zip(out, made))

@@ -2,6 +2,7 @@
 /* composite/conv.c: convolutions by their number of dimensions, in terms of convolution. They take
  * one image without a batch too, and paddings by name. */
 #include <string.h>
+#include "base/warn.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
@@ -61,6 +62,8 @@ static tn_status same_padding(tn_tensor *input, const conv *c, tn_tensor **out)
     }
     if (!odd)
         return with_padding(input, c, left, n, out);
+    TNI_WARN_ONCE("Using padding='same' with even kernel lengths and odd dilation may require a "
+                  "zero-padded copy of the input be created");
     TN_AUTO(tn_tensor) padded = NULL;
     TN_TRY(tn_constant_pad_nd(input, extra, 2 * n, tn_int(0), &padded));
     return with_padding(padded, c, left, n, out);

@@ -5,12 +5,28 @@
 #include "gen/composites.h"
 #include "shape/expand.h"
 
+/* A failure of "FROM: …" as that of @p name, which called it. */
+static tn_status as(const char *name, const char *from, tn_status status)
+{
+    const char *text = tn_last_error();
+    size_t n = strlen(from);
+    if (status == TN_OK || strncmp(text, from, n) != 0 || text[n] != ':')
+        return status;
+    TN_FAIL(status, "%s%s", name, text + n);
+}
+
 /* ---- Cholesky ---- */
 
 tn_status tni_composite_linalg_cholesky(tn_tensor *self, bool upper, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) info = NULL;
-    return tn_linalg_cholesky_ex(self, upper, true, out, &info);
+    return as("linalg.cholesky", "linalg.cholesky_ex",
+              tn_linalg_cholesky_ex(self, upper, true, out, &info));
+}
+
+tn_status tni_composite_cholesky(tn_tensor *self, bool upper, tn_tensor **out)
+{
+    return as("cholesky", "linalg.cholesky", tn_linalg_cholesky(self, upper, out));
 }
 
 tn_status tni_composite_cholesky_solve(tn_tensor *self, tn_tensor *input2, bool upper,
@@ -55,7 +71,7 @@ tn_status tni_composite_cholesky_inverse(tn_tensor *self, bool upper, tn_tensor 
 tn_status tni_composite_linalg_inv(tn_tensor *A, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) info = NULL;
-    return tn_linalg_inv_ex(A, true, out, &info);
+    return as("linalg.inv", "linalg.inv_ex", tn_linalg_inv_ex(A, true, out, &info));
 }
 
 /* Both with the batch dimensions of both. */
@@ -135,7 +151,8 @@ tn_status tni_composite_linalg_solve_ex(tn_tensor *A, tn_tensor *B, bool left, b
 tn_status tni_composite_linalg_solve(tn_tensor *A, tn_tensor *B, bool left, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) info = NULL;
-    return tn_linalg_solve_ex(A, B, left, true, out, &info);
+    return as("torch.linalg.solve", "torch.linalg.solve_ex",
+              tn_linalg_solve_ex(A, B, left, true, out, &info));
 }
 
 tn_status tni_composite_linalg_solve_triangular(tn_tensor *self, tn_tensor *B, bool upper,
@@ -201,7 +218,8 @@ tn_status tni_composite_linalg_lu_factor(tn_tensor *A, bool pivot, tn_tensor **L
                                          tn_tensor **pivots)
 {
     TN_AUTO(tn_tensor) info = NULL;
-    return tn_linalg_lu_factor_ex(A, pivot, true, LU, pivots, &info);
+    return as("torch.linalg.lu_factor", "torch.linalg.lu_factor_ex",
+              tn_linalg_lu_factor_ex(A, pivot, true, LU, pivots, &info));
 }
 
 tn_status tni_composite_linalg_lu(tn_tensor *A, bool pivot, tn_tensor **P, tn_tensor **L,

@@ -29,6 +29,15 @@ tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out)
     return tn_copy_(out, made, false);
 }
 
+tn_status tni_out_take_fresh(const char *op, tn_tensor *made, tn_tensor *out)
+{
+    tni_geometry g;
+    TN_TRY(wanted(made, out, &g));
+    TN_TRY(tni_out_check(op, &g, out));
+    TN_TRY(tni_tensor_resize(out, g.ndim, g.sizes));
+    return tn_copy_(out, made, false);
+}
+
 /* All are resized before the first is written. */
 static tn_status bring(const char *op, tn_tensor *const *made, tn_tensor *const *outs, int n)
 {

@@ -11,6 +11,8 @@
  *
  * @retval TN_INVALID  "Expected out tensor to have dtype float, but got double instead" */
 TN_NODISCARD tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out);
+/* The same for a factory, of which nobody is told when @p out is resized. */
+TN_NODISCARD tn_status tni_out_take_fresh(const char *op, tn_tensor *made, tn_tensor *out);
 /* The same for an operator with @p n results: when one tensor cannot take its own, none is written.
  */
 TN_NODISCARD tn_status tni_out_take_all(const char *op, tn_tensor *const *made,

@@ -2,6 +2,7 @@
 /* cpu/copy_kernel.c: copy_, between any two devices. Devices only know how to move runs of bytes to
  * and from the host; whatever else has to change, changes on the way in a tensor of the CPU. */
 #include <string.h>
+#include "base/warn.h"
 #include "core/device.h"
 #include "cpu/copy.h"
 #include "gen/kernels.h"
@@ -40,10 +41,16 @@ static tn_status check_sizes(const tn_tensor *self, const tn_tensor *src)
     return TN_OK;
 }
 
+static bool loses_imaginary(const tn_tensor *self, const tn_tensor *src)
+{
+    return src->dtype != self->dtype && tn_dtype_is_complex((tn_dtype)src->dtype) &&
+           !tn_dtype_is_complex((tn_dtype)self->dtype);
+}
+
 static bool plain_pair(const tn_tensor *self, const tn_tensor *src)
 {
     if (self->ndim != src->ndim || !(self->flags & src->flags & TNI_CONTIGUOUS) ||
-        self->storage == src->storage)
+        self->storage == src->storage || loses_imaginary(self, src))
         return false;
     for (int d = 0; d < self->ndim; d++)
         if (self->sizes[d] != src->sizes[d])
@@ -132,6 +139,8 @@ tn_status tni_kernel_copy_(tn_call *call, tn_tensor *self, tn_tensor *src, bool 
     TN_TRY(tni_check_overlap(self, src, &copy_first));
     if (tni_is_meta(self))
         return TN_OK;
+    if (TNI_UNLIKELY(loses_imaginary(self, src)))
+        TNI_WARN_ONCE("Casting complex values to real discards the imaginary part");
     return on_cpu(self) && on_cpu(src) ? copy_on_cpu(self, src, copy_first)
                                        : copy_between(self, src);
 }

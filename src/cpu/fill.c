@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/pool.h"
+#include "base/warn.h"
 #include "core/scalar.h"
 #include "cpu/copy.h"
 #include "cpu/move.h"
@@ -119,6 +120,17 @@ static tn_status count(tn_tensor *out, const tni_range *range)
                                : tni_pool_for(out->numel, grain, count_run, &j);
 }
 
+static tn_status tell_resized(const tn_tensor *out, int64_t n)
+{
+    char have[TNI_SIZES_TEXT];
+    return tni_warn("The number of elements in the out tensor of shape %s is %lld which does not "
+                    "match the computed number of elements %lld. Note that this may occur as a "
+                    "result of rounding error. The out tensor will be resized to a tensor of shape "
+                    "(%lld,).",
+                    tni_format_sizes(out->ndim, out->sizes, have, sizeof have),
+                    (long long)out->numel, (long long)n, (long long)n);
+}
+
 tn_status tni_kernel_arange_out(tn_call *call, tn_scalar start, tn_scalar end, tn_scalar step,
                                 tn_tensor *out)
 {
@@ -126,8 +138,11 @@ tn_status tni_kernel_arange_out(tn_call *call, tn_scalar start, tn_scalar end, t
     tni_range range;
     TN_TRY(tni_range_check(start, end, step, (tn_dtype)out->dtype, &range));
     TN_TRY(tni_check_internal_overlap(out));
-    if (out->numel != range.n)
+    if (out->numel != range.n) {
+        if (out->numel > 0)
+            TN_TRY(tell_resized(out, range.n));
         TN_TRY(tni_tensor_resize(out, 1, &range.n));
+    }
     if (tni_is_meta(out) || range.n == 0)
         return TN_OK;
     if (out->flags & TNI_CONTIGUOUS)

@@ -123,10 +123,11 @@ tn_status tni_cpu_linalg_cholesky_ex(tn_tensor *self, bool upper, bool check_err
     TN_TRY(tni_pool_for(batches(self), 1, run, &j));
     int64_t order = check_errors ? failed(j.info, batches(self), &which) : 0;
     BATCH_TEXT(text, sizeof text, self, which);
-    TN_CHECK(!order, TN_INVALID,
-             "linalg.cholesky: %sThe factorization could not be completed because the input is not "
-             "positive-definite (the leading minor of order %lld is not positive-definite).",
-             text, (long long)order);
+    TN_CHECK(
+        !order, TN_LINALG,
+        "linalg.cholesky_ex: %sThe factorization could not be completed because the input is not "
+        "positive-definite (the leading minor of order %lld is not positive-definite).",
+        text, (long long)order);
     TN_TRY(take(L, a));
     return take(info, failures);
 }
@@ -188,12 +189,12 @@ tn_status tni_cpu_linalg_lu_factor_ex(tn_tensor *A, bool pivot, bool check_error
     TN_TRY(factored(A, pivot, &a, &p, &f));
     int64_t place = check_errors ? failed(f->data, batches(A), &which) : 0;
     BATCH_TEXT(text, sizeof text, A, which);
-    TN_CHECK(
-        !place, TN_INVALID,
-        "torch.linalg.lu_factor: %sU[%lld,%lld] is zero and using it on lu_solve would result in a "
-        "division by zero. If you still want to perform the factorization, consider calling "
-        "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
-        text, (long long)place, (long long)place);
+    TN_CHECK(!place, TN_INVALID,
+             "torch.linalg.lu_factor_ex: %sU[%lld,%lld] is zero and using it on lu_solve would "
+             "result in a "
+             "division by zero. If you still want to perform the factorization, consider calling "
+             "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+             text, (long long)place, (long long)place);
     TN_TRY(take(LU, a));
     TN_TRY(take_numbers(pivots, p));
     return take_numbers(info, f);
@@ -250,8 +251,8 @@ tn_status tni_cpu_linalg_inv_ex(tn_tensor *A, bool check_errors, tn_tensor *inve
     int64_t place = check_errors ? failed(f->data, count, &which) : 0;
     BATCH_TEXT(text, sizeof text, A, which);
     TN_CHECK(
-        !place, TN_INVALID,
-        "linalg.inv: %sThe diagonal element %lld is zero, the inversion could not be completed "
+        !place, TN_LINALG,
+        "linalg.inv_ex: %sThe diagonal element %lld is zero, the inversion could not be completed "
         "because the input matrix is singular.",
         text, (long long)place);
     TN_TRY(take(inverse, x));
@@ -269,8 +270,9 @@ tn_status tni_cpu_solve_square(tn_tensor *A, tn_tensor *B, bool check_errors, tn
     TN_TRY(solved(A, x, &f));
     bool bad = check_errors && failed(f->data, batches(A), &which);
     BATCH_TEXT(text, sizeof text, A, which);
-    TN_CHECK(!bad, TN_INVALID,
-             "torch.linalg.solve: %sThe solver failed because the input matrix is singular.", text);
+    TN_CHECK(!bad, TN_LINALG,
+             "torch.linalg.solve_ex: %sThe solver failed because the input matrix is singular.",
+             text);
     TN_TRY(take(result, x));
     return take_numbers(info, f);
 }
@@ -520,7 +522,7 @@ tn_status tni_cpu_linalg_eig(tn_tensor *self, tn_tensor *eigenvalues, tn_tensor 
                  "torch.linalg.eig: input tensor should not contain infs or NaNs.");
     job j = {.one = eig_one, .in = {a, z}, .out = {v, values}, .n = n, .info = info->data};
     TN_TRY(tni_pool_for(count, 1, run, &j));
-    TN_CHECK(!failed(j.info, count, &which), TN_INVALID,
+    TN_CHECK(!failed(j.info, count, &which), TN_LINALG,
              "linalg.eig: The algorithm failed to converge.");
     TN_TRY(take(eigenvalues, values));
     return take(eigenvectors, v);
@@ -580,7 +582,7 @@ tn_status tni_cpu__linalg_svd(tn_tensor *A, bool full_matrices, bool compute_uv,
     TN_TRY(copy_of(A, &a));
     const cd *x = a->data;
     for (int64_t i = 0; i < a->numel; i++)
-        TN_CHECK(isfinite(creal(x[i])) && isfinite(cimag(x[i])), TN_INVALID,
+        TN_CHECK(isfinite(creal(x[i])) && isfinite(cimag(x[i])), TN_LINALG,
                  "linalg.svd: The algorithm failed to converge because the input matrix contained "
                  "non-finite values.");
     TN_TRY(tni_tensor_new(1, &u_n, NULL, TN_DTYPE_C128, TN_CPU, &u));

@@ -3,6 +3,7 @@
 #include <complex.h>
 #include <math.h>
 #include <string.h>
+#include "base/warn.h"
 #include "cpu/copy.h"
 #include "cpu/lines.h"
 #include "cpu/reduce.h"
@@ -279,7 +280,7 @@ static tn_status variance_line(void *const *line, void *scratch, void *ctx)
     return TN_OK;
 }
 
-static tn_status variance(tn_tensor *self, const int64_t *dim, int64_t dim_n,
+static tn_status variance(const char *op, tn_tensor *self, const int64_t *dim, int64_t dim_n,
                           const tn_scalar *correction, bool root, tn_tensor *out, tn_tensor *mean)
 {
     uint64_t dims;
@@ -294,6 +295,10 @@ static tn_status variance(tn_tensor *self, const int64_t *dim, int64_t dim_n,
                   .n = tni_line_length(self, dims),
                   .correction = correction ? tn_scalar_to_double(*correction) : 1.0,
                   .root = root};
+    if (TNI_UNLIKELY((double)j.n - j.correction <= 0))
+        TN_TRY(tni_warn("%s(): degrees of freedom is <= 0. Correction should be strictly less than "
+                        "the reduction factor (input numel divided by output numel).",
+                        op));
     tni_line lines[] = {
         {out, real, TNI_LINE_WRITE}, {mean, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ}};
     return tni_lines(self, dims, lines, 3, 0, variance_line, &j);
@@ -303,14 +308,14 @@ tn_status tni_cpu_var(tn_tensor *self, const int64_t *dim, int64_t dim_n,
                       const tn_scalar *correction, bool keepdim, tn_tensor *out)
 {
     (void)keepdim;
-    return variance(self, dim, dim_n, correction, false, out, NULL);
+    return variance("var", self, dim, dim_n, correction, false, out, NULL);
 }
 
 tn_status tni_cpu_std(tn_tensor *self, const int64_t *dim, int64_t dim_n,
                       const tn_scalar *correction, bool keepdim, tn_tensor *out)
 {
     (void)keepdim;
-    return variance(self, dim, dim_n, correction, true, out, NULL);
+    return variance("std", self, dim, dim_n, correction, true, out, NULL);
 }
 
 tn_status tni_cpu_var_mean(tn_tensor *self, const int64_t *dim, int64_t dim_n,
@@ -318,7 +323,7 @@ tn_status tni_cpu_var_mean(tn_tensor *self, const int64_t *dim, int64_t dim_n,
                            tn_tensor *out1)
 {
     (void)keepdim;
-    return variance(self, dim, dim_n, correction, false, out0, out1);
+    return variance("var_mean", self, dim, dim_n, correction, false, out0, out1);
 }
 
 tn_status tni_cpu_std_mean(tn_tensor *self, const int64_t *dim, int64_t dim_n,
@@ -326,7 +331,7 @@ tn_status tni_cpu_std_mean(tn_tensor *self, const int64_t *dim, int64_t dim_n,
                            tn_tensor *out1)
 {
     (void)keepdim;
-    return variance(self, dim, dim_n, correction, true, out0, out1);
+    return variance("std_mean", self, dim, dim_n, correction, true, out0, out1);
 }
 
 /* ---- norms ---- */

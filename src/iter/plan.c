@@ -7,6 +7,7 @@
 #include "core/device.h"
 #include "shape/expand.h"
 #include "shape/geometry.h"
+#include "shape/structured.h"
 
 #define BIT(dtype) (1u << (TN_DTYPE_##dtype))
 static const unsigned fractional =
@@ -479,6 +480,7 @@ static __attribute__((noinline)) tn_status begin_general(tni_iter *it, const tni
     if (!given)
         TN_TRY(tni_tensor_new(ndim, sizes, strides, it->out_dtype, device, &given));
     else if (resize) {
+        TN_TRY(tni_out_tell(given, ndim, sizes));
         tni_geometry_copy(&it->before, given);
         TN_TRY(resize_given(given, ndim, sizes, strides));
         it->resized = true;

@@ -2,6 +2,7 @@
 /* shape/structured.c: `out=` and in-place results of structured operators: checks, resizing, and
  * temporaries where memory is shared. */
 #include "shape/structured.h"
+#include "base/warn.h"
 #include "shape/geometry.h"
 #include "tenon/ops.h"
 
@@ -174,11 +175,27 @@ void tni_out_restore(const tni_out_kept *kept)
     (void)status;
 }
 
+tn_status tni_out_tell(const tn_tensor *out, int ndim, const int64_t *sizes)
+{
+    char have[TNI_SIZES_TEXT], want[TNI_SIZES_TEXT];
+    if (out->numel == 0 || !tni_somebody_listens())
+        return TN_OK;
+    return tni_warn("An output with one or more elements was resized since it had shape %s, which "
+                    "does not match the required output shape %s. This behavior is deprecated, and "
+                    "in a future PyTorch release outputs will not be resized unless they have zero "
+                    "elements. You can explicitly reuse an out tensor t by resizing it, inplace, "
+                    "to zero elements with t.resize_(0).",
+                    tni_format_sizes(out->ndim, out->sizes, have, sizeof have),
+                    tni_format_sizes(ndim, sizes, want, sizeof want));
+}
+
 tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
                           tn_tensor *const *inputs, int n, tn_tensor **target)
 {
     TN_TRY(tni_out_check(op, g, out));
     bool fits = has_sizes(out, g);
+    if (TNI_UNLIKELY(!fits))
+        TN_TRY(tni_out_tell(out, g->ndim, g->sizes));
     if (TNI_UNLIKELY(!tni_is_meta(out) && shares_with_any(out, inputs, n)))
         return tni_tensor_from_geometry(g, target);
     if (!fits)
@@ -198,6 +215,8 @@ tn_status tni_out_prepare_cast(const char *op, const tni_geometry *g, tn_tensor 
         same.dtype = (tn_dtype)out->dtype;
         return tni_out_prepare(op, &same, out, inputs, n, target);
     }
+    if (!has_sizes(out, g))
+        TN_TRY(tni_out_tell(out, g->ndim, g->sizes));
     return tni_tensor_from_geometry(g, target);
 }
 

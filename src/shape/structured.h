@@ -47,6 +47,9 @@ typedef struct tni_out_kept {
 void tni_out_keep(tni_out_kept *kept, tn_tensor *out, const tni_geometry *g);
 void tni_out_restore(const tni_out_kept *kept);
 
+/* Tells that @p out, which has elements, will be resized (tni_warn). */
+TN_NODISCARD tn_status tni_out_tell(const tn_tensor *out, int ndim, const int64_t *sizes);
+
 /* Make @p out ready to take a result of geometry @p g: checks dtype, device and memory, and resizes
  * it when its sizes differ (an out of the right sizes keeps its strides, whatever they are).
  * Computations may not read what they have already written: where @p out shares memory with one of

@@ -54,7 +54,10 @@ class Log(list):
 def run(lib, name):
     log = Log()
     lib.manual_seed(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         CORNERS[name](lib, log)
+    for w in caught:
+        message = str(w.message).split("\n")[0].split(" (Triggered internally")[0]
+        log.append(f"warned {w.category.__name__}: {message}")
     return list(log)

@@ -20,7 +20,7 @@ ties
     mode, median                                        mode_gives_the_last_place_and_median_the_lower_middle
     stable sort                                         a_stable_sort_keeps_the_order_of_equals
 variance
-    the divisor                                         variance_without_degrees_of_freedom_is_nan_or_infinite
+    the divisor                                         variance_without_degrees_of_freedom_is_nan_or_infinite_and_warns
     an infinity                                         variance_of_an_infinity_is_nan
 division
     / of integers                                       true_division_of_integers_is_float
@@ -40,7 +40,7 @@ casts
     to bool                                             whatever_is_not_zero_is_true
     small integers                                      small_integers_wrap
     to half                                             floats_too_large_for_half_are_infinite
-    complex to real                                     complex_to_real_drops_the_imaginary_part
+    complex to real                                     complex_to_real_warns_and_drops_the_imaginary_part
     round                                               round_goes_to_even
 sums
     cascade                                             a_long_sum_of_floats_keeps_its_digits
@@ -186,7 +186,7 @@ def a_stable_sort_keeps_the_order_of_equals(torch, log):
 
 
 @corner
-def variance_without_degrees_of_freedom_is_nan_or_infinite(torch, log):
+def variance_without_degrees_of_freedom_is_nan_or_infinite_and_warns(torch, log):
     log.add(torch.tensor([1.0]).var(), torch.tensor([1.0, 2.0]).var(correction=2), torch.tensor([1.0, 2.0, 3.0]).std(correction=5))
     log.add(torch.tensor([2.0, 2.0]).var(correction=2), torch.zeros(0).std(), torch.tensor([1.0, 3.0]).var(correction=0))
     log.add(torch.tensor([[1.0], [2.0]]).var(1), torch.var_mean(torch.tensor([5.0])))
@@ -320,7 +320,7 @@ def floats_too_large_for_half_are_infinite(torch, log):
 
 
 @corner
-def complex_to_real_drops_the_imaginary_part(torch, log):
+def complex_to_real_warns_and_drops_the_imaginary_part(torch, log):
     log.add(torch.tensor([1 + 2j, -3j]).to(torch.float32))
 
 

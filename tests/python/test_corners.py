@@ -2,6 +2,7 @@
 """Corners of operators: how results lie in memory, what a refusal leaves as it was, errors that numbers are to blame for, and
 dtypes that meet. Strides, texts and classes are PyTorch 2.11's."""
 import unittest
+import warnings
 
 import harness
 import tenon
@@ -118,14 +119,65 @@ class Refusals(unittest.TestCase):
         self.assertEqual(out.tolist(), [[0.0] * 3] * 2)
 
 
+class Warnings(unittest.TestCase):
+    def told(self, call):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        return [str(w.message).split(" This behavior")[0] for w in caught]
+
+    def test_an_out_with_elements_that_is_resized_is_told_of(self):
+        x, i = tenon.ones(2, 3), tenon.zeros(5, dtype=tenon.int64)
+        meta = x.to("meta")
+        calls = {
+            "[2, 3]": [lambda o: tenon.add(x, x, out=o), lambda o: tenon.softmax(x, 0, out=o), lambda o: tenon.tril(x, out=o),
+                       lambda o: tenon.sort(x, out=(o, i.resize_(2, 3)))],
+            "[2, 2]": [lambda o: tenon.mm(x, x.t(), out=o), lambda o: tenon.matmul(x, x.t(), out=o)],
+            "[3]": [lambda o: tenon.sum(x, 0, out=o)],
+            "[4, 3]": [lambda o: tenon.cat([x, x], out=o)],
+        }
+        for shape, some in calls.items():
+            for call in some:
+                text = f"An output with one or more elements was resized since it had shape [5], which does not match the required output shape {shape}."
+                self.assertEqual(self.told(lambda: call(tenon.zeros(5))), [text])
+                self.assertEqual(self.told(lambda: call(tenon.zeros(0))), [])
+        self.assertEqual(len(self.told(lambda: tenon.add(meta, meta, out=tenon.zeros(5, device="meta")))), 1)
+        self.assertEqual(self.told(lambda: tenon.zeros(3, out=tenon.zeros(5))), [])
+        self.assertIn("will be resized to a tensor of shape (3,)", self.told(lambda: tenon.arange(3, out=tenon.zeros(5)))[0])
+
+    def test_a_warning_that_is_an_error_leaves_out_as_it_was(self):
+        x = tenon.ones(2, 3)
+        for call in (lambda o: tenon.add(x, x, out=o), lambda o: tenon.mm(x, x.t(), out=o), lambda o: tenon.sum(x, 0, out=o),
+                     lambda o: tenon.max(x, 0, out=(o, tenon.zeros(4, dtype=tenon.int64))), lambda o: tenon.arange(3, out=o),
+                     lambda o: tenon.linalg.inv(tenon.eye(2), out=o)):
+            out = tenon.full((5,), 7.0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.assertRaises(UserWarning, call, out)
+            self.assertEqual(out.tolist(), [7.0] * 5)
+
+
 class OfNumbers(unittest.TestCase):
     def test_a_matrix_that_numbers_make_hopeless_has_a_class_of_its_own(self):
         none, nan = tenon.zeros(2, 2), tenon.full((2, 2), float("nan"))
-        for call in (lambda: tenon.linalg.inv(none), lambda: tenon.linalg.cholesky(none), lambda: tenon.linalg.svd(nan),
-                     lambda: tenon.linalg.solve(none, none), lambda: tenon.linalg.matrix_power(none, -1),
-                     lambda: tenon.linalg.lu_factor(none)):
-            self.assertRaises(tenon.linalg.LinAlgError, call)
+        for text, call in (("linalg.inv: ", lambda: tenon.linalg.inv(none)), ("linalg.cholesky: ", lambda: tenon.linalg.cholesky(none)),
+                           ("cholesky: ", lambda: tenon.cholesky(none)), ("linalg.svd: ", lambda: tenon.linalg.svd(nan)),
+                           ("torch.linalg.solve: ", lambda: tenon.linalg.solve(none, none)),
+                           ("linalg.inv: ", lambda: tenon.linalg.matrix_power(none, -1)),
+                           ("linalg.inv_ex: ", lambda: tenon.linalg.inv_ex(none, check_errors=True)),
+                           ("torch.linalg.solve_ex: ", lambda: tenon.linalg.solve_ex(none, none, check_errors=True)),
+                           ("linalg.cholesky_ex: ", lambda: tenon.linalg.cholesky_ex(none, check_errors=True))):
+            with self.assertRaises(tenon.linalg.LinAlgError) as caught:
+                call()
+            self.assertTrue(str(caught.exception).startswith(text), caught.exception)
         self.assertTrue(issubclass(tenon.linalg.LinAlgError, RuntimeError))
+
+    def test_a_factorisation_that_stops_at_a_zero_is_a_runtime_error(self):
+        for name in ("lu_factor", "lu_factor_ex"):
+            with self.assertRaisesRegex(RuntimeError, f"torch.linalg.{name}: .*U.1,1. is zero") as caught:
+                getattr(tenon.linalg, name)(tenon.zeros(2, 2), **({"check_errors": True} if name.endswith("ex") else {}))
+            self.assertIs(type(caught.exception), RuntimeError)
+        self.assertEqual(tenon.lu(tenon.zeros(2, 2))[0].tolist(), [[0.0, 0.0], [0.0, 0.0]])
 
     def test_wrong_arguments_are_not_of_that_class(self):
         for call in (lambda: tenon.linalg.inv(tenon.zeros(2, 3)), lambda: tenon.linalg.cholesky(tenon.zeros(2)),

@@ -227,7 +227,8 @@ def computed_out(op):
         body += [call("TN_TRY(tni_check_%s(" % kind, ["TN_" + status] * (kind == "safe")
                       + ["tn_tensor_dtype(%s)" % made, out, literal(text)], "));") for _, made, out in takes]
     if len(takes) == 1:
-        return body + ["return tni_out_take(%s, %s, %s);" % takes[0]]
+        how = "_fresh" if options_of_out(op) else ""  # a factory's out is its place, of whatever size
+        return body + ["return tni_out_take%s(%s, %s, %s);" % ((how,) + takes[0])]
     body += [wrapped("tn_tensor *const made[] = {", results, "};", 4),
              wrapped("tn_tensor *const outs[] = {", [out for _, _, out in takes], "};", 4)]
     return body + ["return tni_out_take_all(%s, made, outs, %d);" % (op_label(op), len(takes))]
