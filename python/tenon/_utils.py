@@ -55,6 +55,16 @@ def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
     return data.to(device=device, dtype=dtype).detach().requires_grad_(requires_grad)
 
 
+def _rebuild_nested_tensor(buffer, sizes, strides, storage_offsets):
+    """A list of tensors in one buffer; as_strided sees that each is inside."""
+    from tenon.nested._list import ListTensor
+    if buffer.dim() != 1 or sizes.shape != strides.shape or sizes.dim() != 2 or storage_offsets.dim() != 1:
+        raise ValueError("a nested tensor of parts that do not fit each other")
+    rows = zip(sizes.tolist(), strides.tolist(), storage_offsets.tolist(), strict=True)
+    base = buffer.storage_offset()
+    return ListTensor._of([buffer.as_strided(size, stride, base + offset) for size, stride, offset in rows])
+
+
 def _rebuild_from_type_v2(func, new_type, args, state):
     out = func(*args)
     if type(out) is not new_type:

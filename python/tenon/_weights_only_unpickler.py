@@ -44,6 +44,20 @@ def _load_from_bytes(data):
     return serialization.load(io.BytesIO(data), weights_only=True)
 
 
+def _nested(parts):
+    from tenon.nested._internal.nested_tensor import _rebuild_njt
+    if not isinstance(parts, dict):
+        raise UnpicklingError("a nested tensor of something else than its parts")
+    return _rebuild_njt(parts)
+
+
+class _DimRange:
+    """What PyTorch's compiler notes about a size. It is read over."""
+
+    def __setstate__(self, state):
+        pass
+
+
 def _from_type(func, new_type, args, state):
     if not _is_one_of(func, _functions.values()):
         raise UnpicklingError("_rebuild_from_type_v2 of a function that is not allowed")
@@ -71,6 +85,8 @@ _functions = {
     "torch._utils._rebuild_parameter_with_state": _utils._rebuild_parameter_with_state,
     "torch._utils._rebuild_meta_tensor_no_storage": _utils._rebuild_meta_tensor_no_storage,
     "torch._utils._rebuild_sparse_tensor": _utils._rebuild_sparse_tensor,
+    "torch._utils._rebuild_nested_tensor": _utils._rebuild_nested_tensor,
+    "torch.nested._internal.nested_tensor._rebuild_njt": _nested,
     "torch.serialization._get_layout": lambda name: tenon.serialization._get_layout(name),
     "torch._utils._rebuild_device_tensor_from_cpu_tensor":
         _utils._rebuild_device_tensor_from_cpu_tensor,
@@ -97,6 +113,11 @@ def _allowed(name):
     if short in ("device", "Size", "Tensor", "strided", "contiguous_format", "preserve_format",
                  "channels_last"):
         return getattr(tenon, short)
+    if short == "nested._internal.nested_tensor.NestedTensor":
+        from tenon.nested._internal.nested_tensor import NestedTensor
+        return NestedTensor
+    if short == "_dynamo.decorators._DimRange":
+        return _DimRange
     if short in ("nn.parameter.Parameter", "nn.Parameter"):
         return tenon.nn.Parameter
     if short in ("storage.UntypedStorage", "UntypedStorage"):
@@ -229,6 +250,8 @@ class Unpickler:
             self.stack.append(cls())
         elif cls is tenon.Size:
             self.stack.append(cls(*args))
+        elif cls is _DimRange:
+            self.stack.append(cls())
         elif _is_one_of(cls, _marked_safe.values()):
             self.stack.append(cls.__new__(cls, *args, **kwargs))
         elif cls is tenon.nn.Parameter:
@@ -247,6 +270,8 @@ class Unpickler:
             if isinstance(state, dict) and any(str(k).startswith("__") for k in state):
                 raise UnpicklingError("a tensor's state may not set special attributes")
             inst.__setstate__(state)
+        elif type(inst) is _DimRange:
+            pass
         elif _is_one_of(type(inst), _marked_safe.values()):
             if hasattr(inst, "__setstate__"):
                 inst.__setstate__(state)

@@ -268,6 +268,8 @@ class _TrustedUnpickler(pickle.Unpickler):
                 return found
             if name == "_rebuild_from_type_v2":
                 return tenon._utils._rebuild_from_type_v2
+            if (module, name) == ("torch._dynamo.decorators", "_DimRange"):
+                return _restricted._DimRange
             found = tenon.storage.storage_class(name) if module == "torch" else None
             if found is not None:
                 return found

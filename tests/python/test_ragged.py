@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Nested and masked tensors: what PyTorch says about each expression of ragged_cases.py, and what goes beyond it."""
 import copy
+import io
 import json
 import os
 import pickle
@@ -29,6 +30,36 @@ class Expressions(unittest.TestCase):
         for ours, theirs in zip(got, wanted):
             with self.subTest(expression=theirs[0]):
                 self.assertEqual(list(ours), theirs)
+
+
+class Files(unittest.TestCase):
+    PARTS = [[[0.0, 1, 2], [3, 4, 5]], [[10.0, 11, 12], [13, 14, 15], [16, 17, 18]]]
+
+    def test_files_of_pytorch_are_read_and_ours_are_read_again(self):
+        path = os.path.join(GOLDEN, "ragged.pt")
+        for restricted in (True, False):
+            jagged, strided = tenon.load(path, weights_only=restricted)
+            self.assertEqual((jagged.layout, jagged.requires_grad, strided.layout), (tenon.jagged, True, tenon.strided))
+            file = io.BytesIO()
+            tenon.save([jagged, strided], file)
+            file.seek(0)
+            again = tenon.load(file, weights_only=restricted)
+            for one in (jagged, strided, *again, *(pickle.loads(pickle.dumps(t)) for t in (jagged, strided))):
+                self.assertEqual([part.tolist() for part in one.unbind()], self.PARTS)
+
+    def test_parts_that_lie_are_refused(self):
+        from tenon.nested._internal.nested_tensor import _rebuild_njt
+        values = tenon.ones(5, 3)
+        for offsets, more in (([0, 2, 6], {}), ([-1, 2, 5], {}), ([0, 3, 2], {}), ([0.0, 2, 5], {}), ([[0, 2, 5]], {}),
+                              ([0, 2, 5], {"_ragged_idx": 3}), ([0, 2, 5], {"_ragged_idx": True}),
+                              ([0, 2, 5], {"lengths": tenon.tensor([2, 4])}), ([0, 2, 5], {"values": 3})):
+            with self.assertRaises(pickle.UnpicklingError):
+                _rebuild_njt({"values": values, "offsets": tenon.tensor(offsets), **more})
+        from tenon._utils import _rebuild_nested_tensor
+        for sizes, strides, begins in (([[9, 9]], [[3, 1]], [0]), ([[2, 3]], [[3, 1]], [-1]), ([[2, 3]], [[3, 1]], [2**62]),
+                                       ([[2, 3]], [[3, 1]], [0, 1]), ([[2, 3]], [[3, 1, 1]], [0])):
+            with self.assertRaises((RuntimeError, ValueError)):
+                _rebuild_nested_tensor(values.view(-1), *map(tenon.tensor, (sizes, strides, begins)))
 
 
 class Nested(unittest.TestCase):

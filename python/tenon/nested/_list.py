@@ -91,7 +91,17 @@ class ListTensor(tenon.Tensor):
     __hash__ = tenon.Tensor.__hash__
 
     def __reduce_ex__(self, protocol):
-        return ListTensor._of, (self._parts,)
+        """One buffer, and of each part its sizes, strides and place in it."""
+        from tenon import _utils
+        parts = [p.detach().contiguous() for p in self._parts]
+        buffer = tenon.cat([p.reshape(-1) for p in parts]) if parts else tenon.empty(0, dtype=self.dtype)
+        begins = [0]
+        for p in parts:
+            begins.append(begins[-1] + p.numel())
+        dims = parts[0].dim() if parts else 0
+        sizes, strides = (tenon.tensor(rows, dtype=tenon.int64).reshape(len(parts), dims)
+                          for rows in ([list(p.shape) for p in parts], [list(p.stride()) for p in parts]))
+        return _utils._rebuild_nested_tensor, (buffer, sizes, strides, tenon.tensor(begins[:-1], dtype=tenon.int64))
 
 
 def _each(func, args, kwargs):

@@ -165,16 +165,42 @@ class NestedTensor(tenon.Tensor):
     __hash__ = tenon.Tensor.__hash__
 
     def __reduce_ex__(self, protocol):
-        return _rebuild, (self._v, self._offsets, self._lengths, self._ragged_idx)
+        from tenon import _utils
+        state = {"_offsets": self._offsets, "_lengths": self._lengths, "_ragged_idx": self._ragged_idx,
+                 "_metadata_cache": {}}
+        made = {"values": self._v.detach(), "offsets": self._offsets, "lengths": self._lengths,
+                "_ragged_idx": self._ragged_idx, "_metadata_cache": {}, "requires_grad": self.requires_grad}
+        state["_values"] = made["values"]
+        return _utils._rebuild_from_type_v2, (_rebuild_njt, NestedTensor, (made,), state)
+
+    def __setstate__(self, state):
+        """Its parts made it: there is nothing else."""
 
     def __deepcopy__(self, memo):
         import copy
         return self._with(copy.deepcopy(self._v, memo))
 
 
-def _rebuild(values, offsets, lengths, ragged_idx):
+def _rebuild_njt(parts):
+    """What a pickle has of it, PyTorch's or ours: a dictionary of what it is made of. Nothing in it is believed."""
+    from pickle import UnpicklingError
+
     from tenon.nested import nested_tensor_from_jagged
-    return nested_tensor_from_jagged(values, offsets, lengths, ragged_idx)
+    values, offsets, lengths = parts.get("values"), parts.get("offsets"), parts.get("lengths")
+    at = parts.get("_ragged_idx", 1)
+    for part in (values, offsets) + (() if lengths is None else (lengths,)):
+        if type(part) is not tenon.Tensor:
+            raise UnpicklingError("a nested tensor of something else than tensors")
+    if type(at) is not int or not 1 <= at <= values.dim() or offsets.dim() != 1 or offsets.shape[0] < 1 or any(
+            p.dtype not in (tenon.int32, tenon.int64) for p in (offsets, lengths) if p is not None):
+        raise UnpicklingError("a nested tensor of parts that do not fit each other")
+    begins = offsets.tolist()
+    counts = offsets.diff().tolist() if lengths is None else lengths.tolist()
+    room = values.shape[at - 1]
+    if len(counts) != len(begins) - 1 or any(not (0 <= b and 0 <= n and b + n <= room) for b, n in zip(begins, counts)):
+        raise UnpicklingError("a nested tensor with parts outside of its values")
+    made = nested_tensor_from_jagged(values, offsets, lengths, at)
+    return made.requires_grad_() if parts.get("requires_grad") is True else made
 
 
 def _dim(x, dim):
