@@ -189,12 +189,16 @@ typedef struct tn_hook tn_hook;
 typedef tn_status (*tn_tensor_hook_fn)(void *ctx, tn_tensor *grad, TN_OWNED tn_tensor **out);
 /** Called after a gradient was added to `.grad` of the leaf @p t. */
 typedef tn_status (*tn_accumulated_hook_fn)(void *ctx, tn_tensor *t);
+/** What a node's hook sets in `out` to make a gradient undefined: nothing flows there. No tensor:
+ *  it is not released. */
+#define TN_NO_GRADIENT ((tn_tensor *)(uintptr_t)1)
 /** Sees the gradients that come to a node, NULL for undefined ones. To replace one, set out[i] (all
- *  NULL on entry). */
+ *  NULL on entry) to a tensor, or to TN_NO_GRADIENT. */
 typedef tn_status (*tn_node_pre_hook_fn)(void *ctx, tn_node *node, tn_tensor *const *grads,
                                          int64_t n, TN_OWNED tn_tensor **out);
 /** Sees what a node made of @p grads: one result for each edge, NULL for undefined ones, in the
- *  shape and dtype that the next node wants. To replace one, set out[i] (all NULL on entry). */
+ *  shape and dtype that the next node wants. To replace one, set out[i] (all NULL on entry) to a
+ *  tensor, or to TN_NO_GRADIENT. */
 typedef tn_status (*tn_node_post_hook_fn)(void *ctx, tn_node *node, tn_tensor *const *results,
                                           int64_t n_results, tn_tensor *const *grads,
                                           int64_t n_grads, TN_OWNED tn_tensor **out);

@@ -64,6 +64,11 @@ int tnpy_device_of(PyObject *o, tn_device *out)
         int64_t i;
         if (tnpy_int_of(o, &i))
             return -1;
+        if (i < 0 || i > INT16_MAX) {
+            PyErr_SetString(PyExc_RuntimeError, i < 0 ? "Device index must not be negative"
+                                                      : "Device index is too large");
+            return -1;
+        }
         *out = TN_DEVICE_INIT(TN_DEVICE_CUDA, i);
         return 0;
     }
@@ -122,9 +127,15 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:device", by_type ? typed : names, &what,
                                      &index))
         return NULL;
-    if (!what || (!PyUnicode_Check(what) && !tnpy_is_device(what) &&
+    if (!what || (index == Py_None && !PyUnicode_Check(what) && !tnpy_is_device(what) &&
                   (!PyLong_Check(what) || PyBool_Check(what))))
         return refuse(what);
+    if (index != Py_None && !PyUnicode_Check(what)) {
+        char name[128];
+        PyErr_Format(PyExc_TypeError, "device(): argument 'type' (position 1) must be str, not %s",
+                     tnpy_type_name(what, name, sizeof name));
+        return NULL;
+    }
     tn_device d;
     int64_t i = -1;
     if (index != Py_None && index_of(what, index, &i))

@@ -234,9 +234,12 @@ static tn_status take_results(PyObject *fn, PyObject *result, tn_tensor *const *
         return tnpy_failed();
     }
     for (int64_t i = 0; i < n; i++) {
-        tn_status status = take_result(fn, was[i], PyTuple_GetItem(result, i), &out[i]);
+        PyObject *item = PyTuple_GetItem(result, i);
+        tn_status status = take_result(fn, was[i], item, &out[i]);
         if (status != TN_OK)
             return status;
+        if (item == Py_None && was[i])
+            out[i] = TN_NO_GRADIENT;
     }
     return TN_OK;
 }

@@ -361,6 +361,14 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(lstsq, "tenon._rare", "lstsq")                                 \
     X(lu, "tenon._rare", "lu")                                       \
     X(xpu, "tenon._rare", "xpu")                                     \
+    X(dequantize, "tenon._rare", "dequantize")                       \
+    X(record_stream, "tenon._rare", "record_stream")                 \
+    X(to_padded_tensor, "tenon._rare", "to_padded_tensor")           \
+    X(to_mkldnn, "tenon._rare", "to_mkldnn")                         \
+    X(chalf, "tenon._rare", "chalf")                                 \
+    X(reinforce, "tenon._rare", "reinforce")                         \
+    X(refine_names, "tenon._functional", "rename")                   \
+    X(align_to, "tenon._functional", "rename")                       \
     X(rename, "tenon._functional", "rename")                         \
     X(where, "tenon._functional", "where")
 

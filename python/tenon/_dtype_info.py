@@ -17,6 +17,7 @@ _FLOATS = {
     "float8_e5m2fnuz": (8, 0.125, 57344.0, 2.0 ** -15, 1.0),
 }
 _COMPLEX = {"complex128": "float64", "complex64": "float32", "complex32": "float16"}
+_MISSING = object()
 _WHOLE = {"uint8": (8, False), "int8": (8, True), "int16": (16, True), "int32": (32, True), "int64": (64, True),
           "uint16": (16, False), "uint32": (32, False), "uint64": (64, False)}
 
@@ -44,8 +45,8 @@ class _Info:
 class finfo(_Info):
     """Of a floating or complex dtype: bits, eps, max, min, tiny, smallest_normal, resolution, dtype (its name)."""
 
-    def __init__(self, type=None):
-        type = tenon.get_default_dtype() if type is None else type
+    def __init__(self, type=_MISSING):
+        type = tenon.get_default_dtype() if type is _MISSING else type
         if not isinstance(type, tenon.dtype) and not _is_named(type):
             raise TypeError("finfo(): argument 'type' (position 1) must be torch.dtype, not %s" % _class(type))
         name = _COMPLEX.get(_name(type), _name(type))

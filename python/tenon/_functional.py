@@ -213,7 +213,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 def _without_derivative(name, input, *args):
     """The results of an operator that has no derivative: asking for the first one's gradient is what fails."""
     function = getattr(_ops, name)
-    if not (tenon.is_grad_enabled() and input.requires_grad):
+    if not (isinstance(input, tenon.Tensor) and tenon.is_grad_enabled() and input.requires_grad):
         return function(input, *args)
 
     def forward(ctx, x):

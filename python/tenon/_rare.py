@@ -62,6 +62,39 @@ def dim_order(self, *, ambiguity_check=False):
     return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
 
 
+def dequantize(self):
+    """Tensor.dequantize: no tensor is quantized here, so that only the dtype changes."""
+    return self.to(tenon.float32)
+
+
+def record_stream(self, s):
+    """Tensor.record_stream: of memory that a stream of a device uses; the CPU has none."""
+    if not hasattr(s, "device"):
+        raise RuntimeError("unknown parameter type")
+    raise NotImplementedError("Could not run 'aten::record_stream' with arguments from the 'CPU' backend.")
+
+
+def to_padded_tensor(self, padding, output_size=None):
+    """Tensor.to_padded_tensor: of nested tensors, which have a method of their own."""
+    raise NotImplementedError("Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend: it is for "
+                              "nested tensors.")
+
+
+def to_mkldnn(self, dtype=None):
+    """Tensor.to_mkldnn: there is no such layout here."""
+    raise RuntimeError("MKL-DNN build is disabled")
+
+
+def chalf(self, *, memory_format=None):
+    """Tensor.chalf: there is no such dtype here."""
+    raise RuntimeError("Tenon has no complex32, see docs/differences.md")
+
+
+def reinforce(self, reward):
+    raise RuntimeError("reinforce() was removed.\nUse torch.distributions instead: the log probability of an action, times "
+                       "the reward, is what to descend.")
+
+
 def module_load(self, other, assign=False):
     """Tensor.module_load: what Module.load_state_dict puts in the place of ``self``, whose value is ``other``."""
     return other.detach() if assign else self.copy_(other).detach()

@@ -48,7 +48,10 @@ static tn_status replace_all(const char *what, tn_status status, tn_tensor **slo
     for (uint32_t i = 0; i < n; i++) {
         if (!fresh[i])
             continue;
-        if (status == TN_OK)
+        if (fresh[i] == TN_NO_GRADIENT) {
+            if (status == TN_OK)
+                tn_tensor_unref(TN_MOVE(slots[i]));
+        } else if (status == TN_OK)
             status = replace(what, &slots[i], fresh[i]);
         else
             tn_tensor_unref(fresh[i]);

@@ -6,10 +6,10 @@
 
 static tn_status check_repeats(const tn_tensor *repeats)
 {
-    TN_CHECK(repeats->ndim == 1, TN_INVALID, "repeat_interleave only accept 1D vector as repeat");
     TN_CHECK(repeats->dtype == TN_DTYPE_I64 || repeats->dtype == TN_DTYPE_I32, TN_UNSUPPORTED,
              "\"repeat_interleave_cpu\" not implemented for '%s'",
              tni_dtype_text((tn_dtype)repeats->dtype));
+    TN_CHECK(repeats->ndim == 1, TN_INVALID, "repeat_interleave only accept 1D vector as repeat");
     return TN_OK;
 }
 

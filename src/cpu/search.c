@@ -134,10 +134,10 @@ tn_status tni_kernel_bincount(tn_call *call, tn_tensor *self, tn_tensor *weights
 {
     (void)call;
     TN_CHECK(minlength >= 0, TN_INVALID, "minlength should be >= 0");
-    TN_CHECK(self->ndim == 1, TN_INVALID,
-             "bincount only supports 1-d non-negative integral inputs.");
     TN_CHECK(tn_dtype_is_integral((tn_dtype)self->dtype, false), TN_UNSUPPORTED,
              "\"bincount_cpu\" not implemented for '%s'", tni_dtype_text((tn_dtype)self->dtype));
+    TN_CHECK(self->ndim == 1, TN_INVALID,
+             "bincount only supports 1-d non-negative integral inputs.");
     TN_CHECK(!weights || (weights->ndim == 1 && weights->sizes[0] == self->sizes[0]), TN_INVALID,
              "weights should be 1-d and have the same length as input");
     TN_AUTO(tn_tensor) x = NULL;

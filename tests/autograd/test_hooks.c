@@ -104,6 +104,53 @@ TEST(hooks_of_one_node_run_in_the_documented_order)
     tn_tensor_unref(z);
 }
 
+static tn_status nothing_comes(void *ctx, tn_node *node, tn_tensor *const *grads, int64_t n,
+                               tn_tensor **out)
+{
+    EXPECT(node && n == 1 && grads[0]);
+    out[0] = TN_NO_GRADIENT;
+    return *(const tn_status *)ctx;
+}
+
+static tn_status nothing_leaves(void *ctx, tn_node *node, tn_tensor *const *results,
+                                int64_t n_results, tn_tensor *const *grads, int64_t n_grads,
+                                tn_tensor **out)
+{
+    (void)ctx;
+    EXPECT(node && n_results == 2 && n_grads == 1 && grads[0] && results[0] && results[1]);
+    out[1] = TN_NO_GRADIENT;
+    return TN_OK;
+}
+
+TEST(a_hook_of_a_node_can_make_a_gradient_undefined)
+{
+    tn_tensor *x = kit_leaf(1, 3), *y = kit_leaf(1, 5), *z = NULL;
+    tn_node *node = NULL;
+    ASSERT_OK(tn_mul(x, y, &z));
+    ASSERT_OK(tn_tensor_grad_fn(z, &node));
+    ASSERT_OK(tn_node_add_post_hook(node, nothing_leaves, NULL, NULL, NULL));
+    EXPECT_OK(tn_tensor_backward(z));
+    EXPECT_NEAR(kit_grad(x, 0), 5, 0);
+    EXPECT(tn_tensor_grad(y) == NULL);
+    tn_tensor_unref(z);
+    ASSERT_OK(tn_mul(y, y, &z));
+    ASSERT_OK(tn_tensor_grad_fn(z, &node));
+    tn_status said = TN_OK;
+    ASSERT_OK(tn_node_add_pre_hook(node, nothing_comes, &said, NULL, NULL));
+    EXPECT_OK(tn_tensor_backward(z));
+    EXPECT(tn_tensor_grad(y) == NULL);
+    tn_tensor_unref(z);
+    ASSERT_OK(tn_mul(y, y, &z));
+    ASSERT_OK(tn_tensor_grad_fn(z, &node));
+    said = TN_INVALID; /* what a hook that fails has set is dropped */
+    ASSERT_OK(tn_node_add_pre_hook(node, nothing_comes, &said, NULL, NULL));
+    EXPECT(tn_tensor_backward(z) == TN_INVALID);
+    EXPECT(tn_tensor_grad(y) == NULL);
+    tn_tensor_unref(z);
+    tn_tensor_unref(x);
+    tn_tensor_unref(y);
+}
+
 TEST(hooks_of_a_requested_input_change_what_grad_gives)
 {
     tn_tensor *x = kit_leaf(1, 3), *a = NULL, *z = NULL, *out[2];

@@ -403,7 +403,7 @@ class Hooks(unittest.TestCase):
         seen = []
         y.grad_fn.register_hook(lambda ins, outs: seen.append((len(ins), len(outs))) or (ins[0] + 1, None))
         y.sum().backward()
-        self.assertEqual((x.grad.item(), w.grad.item()), (7.0, 2.0))
+        self.assertEqual((x.grad.item(), w.grad), (7.0, None))
         self.assertEqual(seen, [(2, 1)])
 
     def test_a_removed_hook_is_not_called(self):

@@ -154,6 +154,69 @@ class Functions(unittest.TestCase):
             del x.data
         self.assertEqual(x.tolist(), [1, 1])
 
+    def test_layouts_and_streams_that_are_not_here_say_so(self):
+        x = tenon.tensor([1.5], dtype=tenon.float64)
+        self.assertIs(x.dequantize().dtype, tenon.float32)
+        for call, kind, text in ((x.to_mkldnn, RuntimeError, "MKL-DNN build is disabled"), (x.chalf, RuntimeError, "complex32"),
+                                 (lambda: x.record_stream(None), RuntimeError, "unknown parameter type"),
+                                 (lambda: x.to_padded_tensor(0.0), NotImplementedError, "aten::to_padded_tensor"),
+                                 (lambda: x.reinforce(1), RuntimeError, "reinforce\\(\\) was removed"),
+                                 (lambda: x.align_to("a"), RuntimeError, "named tensors")):
+            with self.assertRaisesRegex(kind, text):
+                call()
+
+    def test_testing_overrides_stand_for_every_function_that_can_be_overridden(self):
+        made = tenon.overrides.get_testing_overrides()
+        self.assertEqual(made[tenon.add](1, 2), -1)
+        self.assertEqual(made[tenon.Tensor.add](1), -1)
+        for functions in tenon.overrides.get_overridable_functions().values():
+            self.assertTrue(all(f in made for f in functions if f.__hash__))
+
+
+class Hooks(unittest.TestCase):
+    def test_none_from_a_hook_of_a_node_is_no_gradient(self):
+        x, y = tenon.ones(2, requires_grad=True), tenon.ones(2, requires_grad=True)
+        z = x * y
+        z.grad_fn.register_hook(lambda made, given: (None, made[1] * 2))
+        z.sum().backward()
+        self.assertIsNone(x.grad)
+        self.assertEqual(y.grad.tolist(), [2, 2])
+        z = (y * 2) * 3
+        z.grad_fn.register_prehook(lambda given: (None,))
+        z.sum().backward()
+        self.assertEqual(y.grad.tolist(), [2, 2])
+
+    def test_a_hook_of_a_module_returns_a_sequence(self):
+        def gradient(hook, shape=(1, 2)):
+            module, x = tenon.nn.Identity(), tenon.ones(shape, requires_grad=True)
+            module.register_full_backward_hook(hook)
+            module(x).sum().backward()
+            return x.grad.tolist()
+        self.assertEqual(gradient(lambda m, made, given: [made[0] * 2]), [[2, 2]])
+        self.assertEqual(gradient(lambda m, made, given: made[0][None] * 2), [[2, 2]])  # whose rows are the gradients
+        with self.assertRaisesRegex(RuntimeError, "hook 'hook' has changed the size of value"):
+            gradient(lambda m, made, given: made[0])
+        with self.assertRaisesRegex(RuntimeError, "an invalid number of grad_input, got 3, but expected 1"):
+            gradient(lambda m, made, given: made[0], (3, 2))
+
+
+class Refusals(unittest.TestCase):
+    def test_what_is_no_truth_value_is_none(self):
+        rows = [tenon.ones(2), tenon.ones(1)]
+        for call, text in (
+                (lambda: tenon.nn.Parameter(tenon.ones(2), 1), "argument 'require_grad' \\(position 3\\) must be bool, not int"),
+                (lambda: tenon.nn.utils.rnn.pad_sequence(rows, 1), "argument 'batch_first' \\(position 2\\) must be bool, not int"),
+                (lambda: tenon.nn.utils.rnn.pad_sequence(rows + [3]), "expected Tensor as element 2 in argument 0, but got int"),
+                (lambda: tenon.device(2, 3), "argument 'type' \\(position 1\\) must be str, not int"),
+                (lambda: tenon.finfo(None), "must be torch.dtype, not NoneType"),
+                (lambda: tenon.unique([1]), "must be Tensor, not list"),
+                (lambda: tenon.utils.data.RandomSampler([1], (1, 0)), "got replacement=\\(1, 0\\)"),
+                (tenon.utils.data.IterableDataset, "abstract class IterableDataset")):
+            with self.assertRaisesRegex(TypeError, text):
+                call()
+        with self.assertRaisesRegex(RuntimeError, "Device index must not be negative"):
+            tenon.device(-1)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -34,6 +34,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
             data = tenon.empty(0)
+        if requires_grad.__class__ is not bool:
+            raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, not %s"
+                            % type(requires_grad).__name__)
         if type(data) is Tensor or type(data) is Parameter:
             if requires_grad and not (data.is_floating_point() or data.is_complex()):
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

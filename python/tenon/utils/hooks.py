@@ -94,8 +94,8 @@ class BackwardHook:
         return tuple(room)
 
     @staticmethod
-    def _as_tuple(value, expected, what):
-        value = value if isinstance(value, tuple) else (value,)
+    def _counted(value, expected, what):
+        """What a hook returned, a sequence; a tensor alone is one of its rows."""
         if len(value) != expected:
             raise RuntimeError(
                 f"{what} returned an invalid number of grad_{'output' if 'pre' in what else 'input'}, "
@@ -136,7 +136,7 @@ class BackwardHook:
         for hook in self.user_hooks:
             out = tenon._C._call_user(hook, self.module, grads, self.grad_outputs)
             if out is not None:
-                grads = self._as_tuple(out, len(grads), "Backward hook")
+                grads = self._counted(out, len(grads), "Backward hook")
         self.grad_outputs = None
         return tuple(grads[i] for i in self.input_tensors_index)
 
@@ -156,7 +156,7 @@ class BackwardHook:
         for hook in self.user_pre_hooks or ():
             out = tenon._C._call_user(hook, self.module, self.grad_outputs)
             if out is not None:
-                self.grad_outputs = self._as_tuple(out, len(self.grad_outputs), "Backward pre hook")
+                self.grad_outputs = self._counted(out, len(self.grad_outputs), "Backward pre hook")
         seen = self.grad_outputs
         if self.input_tensors_index is None:
             # No input needs a gradient: the hooks run here, the only place that backward passes.
@@ -176,3 +176,6 @@ class BackwardHook:
                     )
             self.grad_outputs = None
         return tuple(seen[i] for i in self.output_tensors_index)
+
+    # What messages call them.
+    _on_grad_input.__name__ = _on_grad_output.__name__ = "hook"

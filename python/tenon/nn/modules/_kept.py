@@ -35,4 +35,4 @@ class Kept(Module):
 
     def extra_repr(self):
         shown = [n for n in getattr(self, "__constants__", ()) if n != "inplace" or self.inplace]
-        return ", ".join(f"{n}={getattr(self, n)!r}" for n in shown)
+        return ", ".join("inplace=True" if n == "inplace" else f"{n}={getattr(self, n)!r}" for n in shown)

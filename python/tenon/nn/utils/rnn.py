@@ -161,8 +161,18 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
             "pad_sequence: Expected iterable for input sequences, but got arg of type: " + str(type(sequences))
         )
     sequences = tuple(sequences)
+    for i, s in enumerate(sequences):
+        if not isinstance(s, tenon.Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(s).__name__}")
+    for at, name, value, kinds, wanted in ((2, "batch_first", batch_first, bool, "bool"),
+                                           (3, "padding_value", padding_value, (int, float), "float"),
+                                           (4, "padding_side", padding_side, str, "str")):
+        if not isinstance(value, kinds):
+            raise TypeError(
+                f"pad_sequence(): argument '{name}' (position {at}) must be {wanted}, not {type(value).__name__}"
+            )
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f"pad_sequence: Expected padding_side to be one of left or right, but got {padding_side}.")
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     if len(sequences) == 0:
         raise RuntimeError("received an empty list of sequences")
     longest = max(s.size(0) for s in sequences)

@@ -2,6 +2,7 @@
 """Sources of samples: what can be indexed, what can only be gone through, and both put together."""
 
 import bisect
+import collections.abc
 import itertools
 import math
 import warnings
@@ -26,7 +27,7 @@ class Dataset:
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset):
+class IterableDataset(Dataset, collections.abc.Iterable):
     """A stream of samples: a subclass has `__iter__`. In a worker, get_worker_info() says which part is its own."""
 
     def __add__(self, other):

@@ -51,9 +51,9 @@ class RandomSampler(Sampler):
         self._num_samples = num_samples
         self.generator = generator
         if not isinstance(self.replacement, bool):
-            raise TypeError("replacement should be a boolean value, but got replacement=%s" % self.replacement)
+            raise TypeError("replacement should be a boolean value, but got replacement=%s" % (self.replacement,))
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
-            raise ValueError("num_samples should be a positive integer value, but got num_samples=%s" % self.num_samples)
+            raise ValueError("num_samples should be a positive integer value, but got num_samples=%s" % (self.num_samples,))
 
     @property
     def num_samples(self):
@@ -97,9 +97,9 @@ class WeightedRandomSampler(Sampler):
 
     def __init__(self, weights, num_samples, replacement=True, generator=None):
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
-            raise ValueError("num_samples should be a positive integer value, but got num_samples=%s" % num_samples)
+            raise ValueError("num_samples should be a positive integer value, but got num_samples=%s" % (num_samples,))
         if not isinstance(replacement, bool):
-            raise ValueError("replacement should be a boolean value, but got replacement=%s" % replacement)
+            raise ValueError("replacement should be a boolean value, but got replacement=%s" % (replacement,))
         weights = tenon.as_tensor(weights, dtype=tenon.double)
         if len(weights.shape) != 1:
             raise ValueError("weights should be a 1d sequence but given weights have shape %s"
@@ -122,9 +122,9 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler, batch_size, drop_last):
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
-            raise ValueError("batch_size should be a positive integer value, but got batch_size=%s" % batch_size)
+            raise ValueError("batch_size should be a positive integer value, but got batch_size=%s" % (batch_size,))
         if not isinstance(drop_last, bool):
-            raise ValueError("drop_last should be a boolean value, but got drop_last=%s" % drop_last)
+            raise ValueError("drop_last should be a boolean value, but got drop_last=%s" % (drop_last,))
         self.sampler = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last
