@@ -132,7 +132,7 @@ bool tn_forward_entered(void)
 bool tn_set_forward_grad_enabled(bool on)
 {
     bool old = !tni_tls.no_forward_grad;
-    tni_tls.no_forward_grad = !on;
+    tni_tls.no_forward_grad = on ? 0 : TNI_FORWARD_OFF;
     return old;
 }
 
@@ -244,23 +244,43 @@ static tn_status lay_out(const tn_tensor *t, tn_tensor *tangent, tn_tensor **out
     return TN_OK;
 }
 
-/* The view of the base's tangent that @p t is of its base. */
-static tn_status view_of(const tn_tensor *t, tn_tensor *base_tangent, tn_tensor **out)
+/* The view of the base's tangent that @p t is of its base. Where one of them shows complex numbers
+ * as pairs of real ones, both are taken as pairs. */
+static tn_status view_of(const tn_tensor *base, const tn_tensor *t, tn_tensor *base_tangent,
+                         tn_tensor **out)
 {
-    const tn_tensor *base = t->view_base;
-    TN_CHECK(base->storage == t->storage && base->dtype == t->dtype &&
+    const bool mixed = base->dtype != t->dtype;
+    const bool base_pairs = mixed && tn_dtype_is_complex((tn_dtype)base->dtype);
+    const bool pairs = mixed && tn_dtype_is_complex((tn_dtype)t->dtype);
+    TN_CHECK(base->storage == t->storage && (!mixed || base_pairs != pairs) &&
                  same_sizes(base, base_tangent) && tni_same_strides(base, base_tangent),
              TN_INVALID,
              "the tangent of a view cannot be found: the tangent of its base has another layout");
-    return tn_as_strided(base_tangent, t->sizes, t->ndim, t->strides, t->ndim,
-                         tn_some_int(base_tangent->offset + t->offset - base->offset), out);
+    TN_AUTO(tn_tensor) from = NULL;
+    TN_AUTO(tn_tensor) real = NULL;
+    if (!base_pairs)
+        from = tn_tensor_ref(base_tangent);
+    else
+        TN_TRY(tn_view_as_real(base_tangent, &from));
+    int64_t dims[2][TN_MAX_DIMS + 1];
+    for (int d = 0; d < t->ndim; d++) {
+        dims[0][d] = t->sizes[d];
+        dims[1][d] = pairs ? 2 * t->strides[d] : t->strides[d];
+    }
+    dims[0][t->ndim] = 2;
+    dims[1][t->ndim] = 1;
+    const int64_t offset =
+        (pairs ? 2 * t->offset : t->offset) - (base_pairs ? 2 * base->offset : base->offset);
+    TN_TRY(tn_as_strided(from, dims[0], t->ndim + pairs, dims[1], t->ndim + pairs,
+                         tn_some_int(from->offset + offset), pairs ? &real : out));
+    return pairs ? tn_view_as_complex(real, out) : TN_OK;
 }
 
 /* Computing with tangents: calls push none. */
 static uint8_t push_none(void)
 {
     uint8_t old = tni_tls.no_forward_grad;
-    tni_tls.no_forward_grad = 1;
+    tni_tls.no_forward_grad = TNI_FORWARD_PAUSED;
     return old;
 }
 
@@ -322,12 +342,26 @@ static tn_status found_tangent(tn_tensor *t, tn_tensor **out)
         return TN_OK;
     TN_AUTO(tn_tensor) view = NULL;
     uint8_t old = push_none();
-    tn_status status = view_of(t, base, &view);
+    tn_status status = view_of(t->view_base, t, base, &view);
     tni_tls.no_forward_grad = old;
     TN_TRY(status);
     TN_TRY(keep(t, view));
     *out = TN_MOVE(view);
     return TN_OK;
+}
+
+tn_status tni_tangent_of_view(const tn_tensor *of, tn_tensor *view)
+{
+    TN_AUTO(tn_tensor) from = own_tangent((tn_tensor *)(uintptr_t)of);
+    TN_AUTO(tn_tensor) tangent = NULL;
+    if (!from)
+        return TN_OK;
+    /* As if it were found later, where it is asked for: recorded, and no inference tensor. */
+    tn_inference_guard guard = tn_inference_enter(false);
+    (void)push_none();
+    tn_status status = view_of(of, view, from, &tangent);
+    tn_inference_leave(guard);
+    return status == TN_OK ? keep(view, tangent) : status;
 }
 
 tn_status tni_tangent(tn_tensor *t, tn_tensor **out)

@@ -53,6 +53,10 @@ bool tni_forward_call(tn_call *call, const tn_value *args, tn_value *rets, tn_st
 
 /* A new reference to the tangent of @p t; NULL: none. */
 TN_NODISCARD tn_status tni_tangent(tn_tensor *t, TN_OWNED tn_tensor **out);
+/* @p view, a fresh view of @p of, has the same view of its tangent; nothing when that has none of
+ * its own. For views that are made while the user has calls push no tangents: of a dual tensor,
+ * whose root is the primal, the tangent would not be found later. */
+TN_NODISCARD tn_status tni_tangent_of_view(const tn_tensor *of, tn_tensor *view);
 /* Do two tensors of the same sizes have the same strides? Those of dimensions that have no second
  * element say nothing. */
 bool tni_same_strides(const tn_tensor *a, const tn_tensor *b);

@@ -361,6 +361,13 @@ static bool holds(const push *p, int i)
     return p->tangents[i] != NULL;
 }
 
+/* Whether the recorded call gave @p t a live edge. A view that was made without grad requires grad
+ * when its base does, and has none. */
+static bool has_edge(const tn_tensor *t)
+{
+    return (t->flags & TNI_REQUIRES_GRAD) != 0;
+}
+
 /* An alias of argument @p i in @p args, which may be told to require grad. */
 static tn_status alias_argument(const push *p, int i, tn_value *args)
 {
@@ -380,7 +387,7 @@ static tn_status call_apart(const push *p, bool all, tn_value *args, tn_value *r
         int i = __builtin_ctzll(bits);
         if (args[i].tag != TN_TAG_TENSOR || !args[i].u.tensor)
             continue;
-        if (all || (holds(p, i) && !tni_requires_grad(args[i].u.tensor)))
+        if (all || (holds(p, i) && !has_edge(args[i].u.tensor)))
             TN_TRY(alias_argument(p, i, args));
     }
     uint8_t old = tni_tls.no_grad;
@@ -407,12 +414,12 @@ static tn_status node_of(tn_tensor *t, tni_node **out)
 static tn_status call_for_node(const push *p, tni_node **out)
 {
     bool recorded = tni_recording && any(p->schema, p->args, requires_grad), missing = false;
-    for (int i = 0; i < p->schema->nargs; i++)
-        missing = missing || (holds(p, i) && !tni_requires_grad(p->args[i].u.tensor));
     tn_value args[MOST], apart[MOST] = {{0}};
     memcpy(args, p->args, (size_t)p->schema->nargs * sizeof *args);
     if (recorded) {
-        TN_TRY(call(p, p->args, p->rets));
+        TN_TRY(call(p, p->args, p->rets)); /* also brings views up to date */
+        for (int i = 0; i < p->schema->nargs; i++)
+            missing = missing || (holds(p, i) && !has_edge(p->args[i].u.tensor));
         if (!missing)
             return node_of(first(p), out);
     }
@@ -683,7 +690,7 @@ static tn_status make_push(tn_op *op, const tn_value *args, tn_value *rets)
     for (int i = 0; i < p.schema->nrets; i++)
         rets[i] = tn_value_none();
     uint8_t old = tni_tls.no_forward_grad;
-    tni_tls.no_forward_grad = 1;
+    tni_tls.no_forward_grad = TNI_FORWARD_PAUSED;
     tn_status status = by_rule(&p);
     tni_tls.no_forward_grad = old;
     for (int i = 0; i < p.schema->nargs; i++)

@@ -184,10 +184,11 @@ typedef struct making {
 static tn_status call_forward(const making *m, tn_function_ctx *ctx)
 {
     bool grad = tn_set_grad_enabled(false);
-    bool forward = tn_set_forward_grad_enabled(false);
+    uint8_t forward = tni_tls.no_forward_grad;
+    tni_tls.no_forward_grad = TNI_FORWARD_PAUSED;
     tn_status status = m->fn->forward(ctx, m->inputs, m->n_inputs, m->any ? NULL : m->made.v,
                                       m->any ? 0 : m->made.n);
-    tn_set_forward_grad_enabled(forward);
+    tni_tls.no_forward_grad = forward;
     tn_set_grad_enabled(grad);
     return status;
 }

@@ -147,7 +147,8 @@ tn_status tni_function_push(tn_function_ctx *ctx, tn_function_jvp jvp, tn_tensor
     TN_CHECK(tangents, TN_NOMEM, "cannot allocate the tangents of %s", ctx->fn->name);
     tn_tensor **made = tangents + n_inputs;
     uint32_t *versions = (uint32_t *)(void *)((char *)tangents + room);
-    bool on = tn_set_forward_grad_enabled(false);
+    uint8_t old = tni_tls.no_forward_grad;
+    tni_tls.no_forward_grad = TNI_FORWARD_PAUSED;
     tn_status status = find_tangents(ctx, inputs, n_inputs, tangents);
     for (int i = 0; i < n_inputs && status == TN_OK; i++)
         versions[i] = tangents[i] ? version_of(tangents[i]) : 0;
@@ -156,7 +157,7 @@ tn_status tni_function_push(tn_function_ctx *ctx, tn_function_jvp jvp, tn_tensor
     if (status == TN_OK)
         status = give_tangents(ctx, &(given){inputs, tangents, versions, n_inputs}, outputs,
                                n_outputs, made);
-    tn_set_forward_grad_enabled(on);
+    tni_tls.no_forward_grad = old;
     for (int i = 0; i < n; i++)
         tn_tensor_unref(tangents[i]);
     tni_free(tangents);

@@ -3,6 +3,7 @@
  * written: autograd/view_history.c. */
 #include "autograd/view.h"
 
+#include "autograd/forward.h"
 #include "core/state.h"
 
 static TNI_COLD tn_status same_as_base(void)
@@ -34,6 +35,8 @@ static inline tn_status record(const tn_tensor *base, tn_tensor *view, uint32_t 
     view->flags |= base->flags & TNI_NO_TANGENT;
     view->view_version = atomic_load_explicit(view->versions, memory_order_relaxed);
     view->flags |= creation(base->flags & TNI_VIEW_CREATION, own);
+    if (TNI_UNLIKELY(base->flags & TNI_HAS_TANGENT) && tni_tls.no_forward_grad == TNI_FORWARD_OFF)
+        return tni_tangent_of_view(base, view);
     return TN_OK;
 }
 

@@ -98,7 +98,7 @@ void tn_set_key_excluded(tn_key key, bool on)
 
 /* ---- grad mode and inference mode ---- */
 
-enum { NO_GRAD = 1, NO_FORWARD_GRAD = 2, INFERENCE = 4, SERIAL_BACKWARD = 8 };
+enum { NO_GRAD = 1, NO_FORWARD_GRAD = 2, INFERENCE = 4, SERIAL_BACKWARD = 8, FORWARD_PAUSED = 16 };
 
 bool tn_grad_enabled(void)
 {
@@ -119,14 +119,18 @@ bool tn_inference_mode_enabled(void)
 
 static uint32_t mode_flags(const tni_state *s)
 {
-    return (s->no_grad ? NO_GRAD : 0u) | (s->no_forward_grad ? NO_FORWARD_GRAD : 0u) |
+    return (s->no_grad ? NO_GRAD : 0u) |
+           (s->no_forward_grad == TNI_FORWARD_OFF ? NO_FORWARD_GRAD : 0u) |
+           (s->no_forward_grad == TNI_FORWARD_PAUSED ? FORWARD_PAUSED : 0u) |
            (s->inference ? INFERENCE : 0u) | (s->serial_backward ? SERIAL_BACKWARD : 0u);
 }
 
 static void set_mode_flags(tni_state *s, uint32_t flags)
 {
     s->no_grad = (flags & NO_GRAD) != 0;
-    s->no_forward_grad = (flags & NO_FORWARD_GRAD) != 0;
+    s->no_forward_grad = flags & NO_FORWARD_GRAD  ? TNI_FORWARD_OFF
+                         : flags & FORWARD_PAUSED ? TNI_FORWARD_PAUSED
+                                                  : 0;
     s->inference = (flags & INFERENCE) != 0;
     s->serial_backward = (flags & SERIAL_BACKWARD) != 0;
 }

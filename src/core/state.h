@@ -15,6 +15,10 @@ struct tn_call;
 struct tni_thread;
 struct tni_object;
 
+/* Why calls push no tangents: their rules are at work, or the user said so. Views that are made in
+ * the first case have tangents by the rule, in the second by what they are views of. */
+enum { TNI_FORWARD_PAUSED = 1, TNI_FORWARD_OFF = 2 };
+
 typedef struct tni_state {
     uint64_t included_xor;
     uint64_t excluded_xor;
@@ -28,7 +32,7 @@ typedef struct tni_state {
     struct tni_thread *thread;
     struct tn_scope *scope; /* innermost scope of the second face */
     uint8_t no_grad;
-    uint8_t no_forward_grad;
+    uint8_t no_forward_grad; /* TNI_FORWARD_…; 0: calls push tangents */
     uint8_t inference;
     uint8_t serial_backward; /* inference mode: a backward pass keeps to its thread */
     uint8_t ended;           /* how often the dispatcher has let go of this thread as it ended */

@@ -197,6 +197,88 @@ TEST(calls_push_tangents_whatever_is_recorded)
     drop2(x, w);
 }
 
+static tn_tensor *first_two(tn_tensor *d)
+{
+    tn_tensor *out = NULL;
+    ASSERT_OK(tn_slice(d, 0, tn_some_int(0), tn_some_int(2), 1, &out));
+    return out;
+}
+
+/* Does @p v, of value 3 and slope 2, push its tangent through products and sines? */
+static void expect_pushed(tn_tensor *v)
+{
+    tn_tensor *square = NULL, *sine = NULL;
+    ASSERT_OK(tn_mul(v, v, &square));
+    ASSERT_OK(tn_sin(v, &sine));
+    EXPECT(slope(v, 1) == 2 && slope(square, 0) == 12 && slope(square, 1) == 12);
+    EXPECT(fabsf(slope(sine, 1) - 2 * cosf(3)) < 1e-6f);
+    drop2(square, sine);
+}
+
+TEST(a_view_that_is_made_without_grad_pushes_its_tangent)
+{
+    for (int leaf = 0; leaf < 2; leaf++) {
+        tn_tensor *x = leaf ? kit_leaf(3, 3) : kit_vector(3, 3), *y = NULL;
+        ASSERT_OK(tn_forward_enter());
+        tn_tensor *d = dual(x, 2);
+        bool on = tn_set_grad_enabled(false);
+        tn_tensor *v = first_two(d);
+        tn_set_grad_enabled(on);
+        expect_pushed(v);
+        /* Beside one that was made with grad. */
+        tn_tensor *w = first_two(d);
+        ASSERT_OK(tn_mul(v, w, &y));
+        EXPECT(slope(y, 1) == 12);
+        drop2(v, w);
+        ASSERT_OK(tn_forward_leave());
+        drop2(y, d);
+        tn_tensor_unref(x);
+    }
+}
+
+TEST(a_view_of_a_dual_tensor_that_is_made_while_no_tangents_are_pushed_has_one)
+{
+    tn_tensor *x = kit_leaf(3, 3), *y = NULL;
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 2);
+    tn_inference_guard guard = tn_inference_enter(true);
+    tn_tensor *v = first_two(d), *again = first_two(v);
+    ASSERT_OK(tn_mul(d, d, &y));
+    tn_inference_leave(guard);
+    EXPECT(isnan(slope(y, 0)));
+    expect_pushed(v);
+    expect_pushed(again);
+    drop2(v, again);
+    bool on = tn_set_forward_grad_enabled(false);
+    v = first_two(d);
+    tn_set_forward_grad_enabled(on);
+    expect_pushed(v);
+    ASSERT_OK(tn_forward_leave());
+    EXPECT(isnan(slope(v, 0)));
+    drop2(v, y);
+    drop2(x, d);
+}
+
+TEST(the_tangent_of_a_view_of_other_numbers_is_found)
+{
+    tn_tensor *x = kit_vector(4, 3), *pairs = NULL, *numbers = NULL, *real = NULL, *y = NULL;
+    ASSERT_OK(tn_view(x, (int64_t[]){2, 2}, 2, &pairs));
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *flat = dual(x, 2), *d = NULL;
+    ASSERT_OK(tn_view(flat, (int64_t[]){2, 2}, 2, &d));
+    tn_inference_guard guard = tn_inference_enter(true);
+    ASSERT_OK(tn_view_as_complex(d, &numbers));
+    ASSERT_OK(tn_view_as_real(numbers, &real));
+    tn_inference_leave(guard);
+    ASSERT_OK(tn_real(numbers, &y));
+    EXPECT(slope(real, 3) == 2 && slope(y, 1) == 2);
+    ASSERT_OK(tn_forward_leave());
+    drop2(numbers, real);
+    drop2(x, pairs);
+    drop2(flat, d);
+    tn_tensor_unref(y);
+}
+
 TEST(results_that_have_no_derivative_have_no_tangent)
 {
     tn_tensor *x = kit_vector(2, 3), *y = NULL;
@@ -544,5 +626,36 @@ TEST(tangents_by_gradients_of_gradients_leak_nothing_when_an_allocation_fails)
     tn_tensor *x = kit_vector(3, 2);
     (void)left_by_failures(x); /* what stays after the first time are blocks for the next */
     EXPECT_EQ_INT(left_by_failures(x), 0);
+    tn_tensor_unref(x);
+}
+
+static int64_t left_by_failing_views(tn_tensor *x)
+{
+    int64_t before = tni_test_live;
+    tn_status rc;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        tn_tensor *d = NULL, *v = NULL;
+        rc = tn_forward_enter();
+        if (rc == TN_OK) {
+            rc = tn_make_dual(x, x, &d);
+            tn_inference_guard guard = tn_inference_enter(true);
+            if (rc == TN_OK)
+                rc = tn_slice(d, 0, tn_some_int(0), tn_some_int(2), 1, &v);
+            tn_inference_leave(guard);
+            EXPECT(rc == TN_OK || !v);
+            drop2(d, v);
+            EXPECT_OK(tn_forward_leave());
+        }
+    }
+    return tni_test_live - before;
+}
+
+TEST(a_view_that_is_given_its_tangent_leaks_nothing_when_an_allocation_fails)
+{
+    kit_warm_up();
+    tn_tensor *x = kit_vector(3, 2);
+    (void)left_by_failing_views(x);
+    EXPECT_EQ_INT(left_by_failing_views(x), 0);
     tn_tensor_unref(x);
 }
