@@ -61,7 +61,8 @@ tn_status tni_piece_new(tn_checkpoint_fn fn, void *ctx, tn_tensor *const *inputs
                         int n_outputs, const tn_checkpoint_opts *opts, tni_piece **out)
 {
     TN_AUTO(tni_node) saved = NULL;
-    if (!opts->reentrant) /* else the function's own node saves them */
+    /* Re-entrant: the function's own node saves them. Nothing recorded: nothing runs again. */
+    if (!opts->reentrant && tn_grad_enabled())
         TN_TRY(save_inputs(inputs, n_inputs, &saved));
     tni_piece *piece = tni_calloc(sizeof *piece);
     TN_CHECK(piece, TN_NOMEM, "cannot allocate a checkpoint");

@@ -376,6 +376,41 @@ TEST(without_gradients_the_piece_just_runs)
     tn_tensor_unref(x);
 }
 
+static tn_status multiply(void *ctx, tn_tensor *const *in, int n_in, tn_tensor **out, int n_out)
+{
+    piece *p = ctx;
+    EXPECT(n_in == 2 && n_out == 1);
+    p->runs++;
+    return tn_mul(in[0], in[1], out);
+}
+
+TEST(without_gradients_inference_tensors_are_taken)
+{
+    tn_inference_guard guard = tn_inference_enter(true);
+    tn_tensor *x = kit_vector(2, 3);
+    tn_inference_leave(guard);
+    tn_tensor *y = kit_leaf(2, 5), *in[] = {x, y}, *z = NULL, *w = NULL;
+    piece p = {0};
+    tn_checkpoint_opts opts = options(false);
+    bool on = tn_set_grad_enabled(false);
+    EXPECT_OK(tn_checkpoint(multiply, &p, in, 2, &z, 1, &opts));
+    tn_set_grad_enabled(on);
+    guard = tn_inference_enter(true);
+    EXPECT_OK(tn_checkpoint(multiply, &p, in, 2, &w, 1, &opts));
+    tn_inference_leave(guard);
+    EXPECT(p.runs == 2 && p.destroyed == 2);
+    ASSERT(z && w);
+    EXPECT(kit_at(z, 1) == 15 && kit_at(w, 1) == 15);
+    EXPECT(!tn_tensor_requires_grad(z) && !tn_tensor_requires_grad(w));
+    /* Where gradients are recorded they cannot be saved. */
+    tn_tensor *none = NULL;
+    EXPECT_EQ_INT(tn_checkpoint(multiply, &p, in, 2, &none, 1, &opts), TN_INVALID);
+    EXPECT_EQ_INT(p.runs, 2);
+    tn_tensor *all[] = {x, y, z, w};
+    for (int i = 0; i < 4; i++)
+        tn_tensor_unref(all[i]);
+}
+
 TEST(checkpoints_leak_nothing_whichever_allocation_fails)
 {
     for (int reentrant = 0; reentrant < 2; reentrant++) {
