@@ -3,6 +3,7 @@
 #include "gen/gradients.h"
 
 #include <math.h>
+#include "core/scope.h"
 #include "tenon/ops.h"
 
 /* ---- Bessel functions ---- */
@@ -106,29 +107,17 @@ tn_tensor *tni_grad_igamma_slope(tn_tensor *self, tn_tensor *other)
     return tnx_exp(tnx_sub(power, rest, tn_int(1)));
 }
 
-/* ---- random numbers ---- */
-
-/* How a point of the simplex moves with the concentrations, by implicit reparametrisation. */
-tn_tensor *tni_grad_dirichlet_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *result)
+/* Minus the derivative by the first argument: how far samples move, times the density. */
+tn_tensor *tni_grad_igamma_parameter_slope(tn_tensor *self, tn_tensor *other)
 {
-    const int64_t last = -1;
-    if (!grad)
+    if (tni_scope_failed())
         return NULL;
-    if (self->ndim == 0)
-        return tnx_zeros_like(grad, NULL, TN_FORMAT_NONE);
-    tn_tensor *total = tnx_expand_as(tnx_sum_dim(self, &last, 1, true, TN_DTYPE_NONE), self);
-    tn_tensor *mean = tnx_sum_dim(tnx_mul(grad, result), &last, 1, true, TN_DTYPE_NONE);
-    return tnx_mul(tnx__dirichlet_grad(result, self, total), tnx_sub(grad, mean, tn_int(1)));
-}
-
-/* The transpose of the map above. */
-tn_tensor *tni_grad_dirichlet_tangent(tn_tensor *t, tn_tensor *self, tn_tensor *result)
-{
-    const int64_t last = -1;
-    if (tni_scope_failed() || self->ndim == 0)
-        return t ? tnx_zeros_like(t, NULL, TN_FORMAT_NONE) : NULL;
-    tn_tensor *total = tnx_expand_as(tnx_sum_dim(self, &last, 1, true, TN_DTYPE_NONE), self);
-    tn_tensor *move = tnx_mul(tnx__dirichlet_grad(result, self, total), t);
-    tn_tensor *sum = tnx_sum_dim(move, &last, 1, true, TN_DTYPE_NONE);
-    return tnx_sub(move, tnx_mul(result, sum), tn_int(1));
+    tn_dtype dtype = TN_DTYPE_NONE;
+    (void)tni_scope_result(tn_result_type(self, other, &dtype), NULL);
+    tn_tensor *a = tnx_to_dtype(self, dtype, false, false, TN_FORMAT_NONE);
+    tn_tensor *inside = tnx_gt_scalar(other, tn_int(0));
+    tn_tensor *x = tnx_to_dtype(other, dtype, false, false, TN_FORMAT_NONE);
+    x = tnx_where_scalarother(inside, x, tn_int(1));
+    tn_tensor *slope = tnx_mul(tnx__standard_gamma_grad(a, x), tni_grad_igamma_slope(a, x));
+    return tnx_where_scalarother(inside, slope, tn_int(0));
 }

@@ -118,8 +118,6 @@ static const exception never[] = {
     {"aten::special_laguerre_*", "the reference has none"},
     {"aten::special_legendre_*", "the reference has none"},
     {"aten::special_zeta.other_scalar", "the reference has none"},
-    {"aten::_standard_gamma_grad", "the reference has none"},
-    {"aten::_dirichlet_grad", "the reference has none"},
     {"aten::geqrf", "the reference has none"},
     {"aten::set_*", "the reference has none"},
     {"aten::_fused_sgd_*", "a step of an optimiser"},

@@ -133,3 +133,32 @@ TEST(distances_leak_nothing_when_an_allocation_fails)
     tn_tensor *all = leaf((const int64_t[]){3, 2}, 2, 1);
     fails_cleanly(pairwise, &all, 1);
 }
+
+static tn_status gamma_moved(tn_tensor *const *inputs, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) a = NULL;
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_TRY(tn_exp(inputs[0], &a));
+    TN_TRY(tn_exp(inputs[1], &x));
+    return tn_igamma(a, x, out);
+}
+
+static tn_status beta_moved(tn_tensor *const *inputs, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) a = NULL;
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_AUTO(tn_tensor) total = NULL;
+    TN_TRY(tn_exp(inputs[0], &a));
+    TN_TRY(tn_sigmoid(inputs[1], &x));
+    TN_TRY(tn_add_scalar(a, tn_int(1), tn_int(1), &total));
+    return tn__dirichlet_grad(x, a, total, out);
+}
+
+TEST(samples_leak_nothing_when_an_allocation_fails)
+{
+    const int64_t n = 2;
+    for (int i = 0; i < 2; i++) {
+        tn_tensor *inputs[] = {leaf(&n, 1, 1), leaf(&n, 1, 2)};
+        fails_cleanly(i ? beta_moved : gamma_moved, inputs, 2);
+    }
+}

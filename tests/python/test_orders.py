@@ -232,12 +232,15 @@ class Orders(unittest.TestCase):
 
     def test_incomplete_gamma_functions(self):
         a, x = numbers(4).abs() + 0.4, numbers(4, seed=3).abs() + 0.3
-        self.check(lambda x: tenon.special.gammainc(a, x), x)
-        self.check(lambda x: tenon.special.gammaincc(a, x), x)
+        for scale in (1, 20):
+            self.check(tenon.special.gammainc, a * scale, x * scale)
+            self.check(tenon.special.gammaincc, a * scale, x * scale)
         self.check(lambda x: tenon.special.zeta(a + 2, x), x)
-        for call in (tenon.special.gammainc, tenon.special.gammaincc, tenon.special.zeta):
-            with forward_ad.dual_level(), self.assertRaisesRegex(RuntimeError, "with respect to argument 'self'"):
-                call(forward_ad.make_dual(a, a), x)
+        with forward_ad.dual_level(), self.assertRaisesRegex(RuntimeError, "with respect to argument 'self'"):
+            tenon.special.zeta(forward_ad.make_dual(a + 2, a), x)
+        a = a.detach().requires_grad_()
+        tenon.special.gammainc(a, tenon.tensor([0.0, 1, 2, 1e5], dtype=tenon.float32)).sum().backward()
+        self.assertTrue(a.grad.isfinite().all())
 
     def test_factors_and_systems(self):
         la, x, y = tenon.linalg, numbers(3, 3), numbers(3, 2, seed=4)
@@ -347,6 +350,50 @@ class Places(unittest.TestCase):
 
 
 class RandomNumbers(unittest.TestCase):
+    def test_samples_move_to_any_order(self):
+        """A sample keeps its place in its distribution: its derivatives are those of the inverse of the distribution function."""
+        def quantile(a, u):
+            low, high = 0.0, 100.0
+            for _ in range(200):
+                middle = (low + high) / 2
+                low, high = (middle, high) if float(tenon.special.gammainc(tenon.tensor(a, dtype=tenon.float64), tenon.tensor(middle, dtype=tenon.float64))) < u else (low, middle)
+            return low
+
+        for a in (0.7, 2.5, 14.0):
+            tenon.manual_seed(5)
+            leaf = tenon.tensor(a, dtype=tenon.float64, requires_grad=True)
+            x = tenon._standard_gamma(leaf)
+            first, = tenon.autograd.grad(x, leaf, create_graph=True)
+            second, = tenon.autograd.grad(first, leaf, create_graph=True)
+            third, = tenon.autograd.grad(second, leaf)
+            u, h = float(tenon.special.gammainc(leaf, x).detach()), 0.02 * a
+            q = [quantile(a + k * h, u) for k in (-3, -2, -1, 0, 1, 2, 3)]
+            wanted = ((-q[0] + 9 * q[1] - 45 * q[2] + 45 * q[4] - 9 * q[5] + q[6]) / (60 * h),
+                      (2 * q[0] - 27 * q[1] + 270 * q[2] - 490 * q[3] + 270 * q[4] - 27 * q[5] + 2 * q[6]) / (180 * h * h),
+                      (q[0] - 8 * q[1] + 13 * q[2] - 13 * q[4] + 8 * q[5] - q[6]) / (8 * h ** 3))
+            for found, one in zip((first, second, third), wanted):
+                self.assertLess(abs(float(found) - one), 1e-4 * (abs(one) + 0.01), (a, float(found), one))
+
+    def test_samples_of_few_digits_and_of_none(self):
+        a = tenon.tensor([0.5, 3.0], requires_grad=True)
+        x = tenon._standard_gamma(a)
+        grad, = tenon.autograd.grad(x.sum(), a, create_graph=True)
+        self.assertTrue(tenon.autograd.grad(grad.sum(), a)[0].isfinite().all())
+        for made in (tenon.ops.aten._standard_gamma_grad(a, tenon.tensor([0.0, 2.0])),
+                     tenon.ops.aten._dirichlet_grad(tenon.tensor([0.0, 1.0]), a, a + 1)):
+            self.assertTrue(tenon.autograd.grad(made.sum(), a, create_graph=True)[0].isfinite().all())
+        none = tenon.zeros(0, requires_grad=True)
+        made = tenon.ops.aten._dirichlet_grad(none, none, none)
+        self.assertEqual(tenon.autograd.grad(made.sum(), none)[0].shape, (0,))
+
+    def test_the_slopes_of_samples(self):
+        check = Orders("check").check
+        a, x = numbers(6).abs() * 30 + 0.2, numbers(6, seed=4).abs() * 30 + 0.1
+        check(tenon.ops.aten._standard_gamma_grad, a, a * (0.5 + numbers(6, seed=9).abs()))
+        a, b = numbers(6).abs() * 9 + 0.3, numbers(6, seed=4).abs() * 9 + 0.3
+        x = (a / (a + b)) ** (0.7 + 0.5 * numbers(6, seed=5).abs())
+        check(lambda x, a, t: tenon.ops.aten._dirichlet_grad(x, a, t), x, a, a + b)
+
     def test_points_of_a_simplex_have_a_tangent_that_goes_with_their_gradient(self):
         a, t = numbers(3, 4).abs() + 0.5, numbers(3, 4, seed=5)
         leaf = a.clone().requires_grad_()
