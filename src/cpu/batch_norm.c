@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/batch_norm.c: batch normalisation and its gradients. A channel is a line: whatever the
- * layout, its elements are brought together, and statistics are those of one run of numbers. */
+/* cpu/batch_norm.c: batch normalisation and its gradients. A channel is a line: its elements are
+ * brought together, and statistics are those of one run of numbers. Where channels are the fastest
+ * dimension they are columns, see batch_norm.h. */
 #include <math.h>
 #include <string.h>
+#include "cpu/batch_norm.h"
 #include "cpu/lines.h"
 #include "cpu/rows.h"
 #include "gen/kernels.h"
@@ -96,7 +98,20 @@ static tn_status forward(tn_tensor *input, tn_tensor *const *params, bool traini
     TN_TRY(tni_norm_result(input, (tn_dtype)input->dtype, &out));
     TN_TRY(tni_tensor_new(1, &channels, NULL, statistics, input->device, &mean));
     TN_TRY(tni_tensor_new(1, &channels, NULL, statistics, input->device, &rstd));
-    if (!tni_is_meta(input) && input->numel) {
+    const tni_norm_columns columns = {.x = input,
+                                      .training = training,
+                                      .momentum = momentum,
+                                      .eps = eps,
+                                      .weight = params[0],
+                                      .bias = params[1],
+                                      .mean = params[2],
+                                      .var = params[3],
+                                      .save_mean = mean,
+                                      .save_rstd = rstd,
+                                      .out = out};
+    if (!tni_is_meta(input) && input->numel && tni_norm_columns_fit(&columns)) {
+        TN_TRY(tni_norm_columns_run(&columns));
+    } else if (!tni_is_meta(input) && input->numel) {
         tn_dtype compute = tni_compute_dtype((tn_dtype)input->dtype);
         channel_job j = job_of(input, compute, training, eps);
         j.momentum = momentum;
@@ -224,7 +239,19 @@ tn_status tni_kernel_native_batch_norm_backward(tn_call *call, tn_tensor *grad_o
         TN_TRY(tni_tensor_new(1, &input->sizes[1], NULL, w_dtype, input->device, &dw));
     if (output_mask[2])
         TN_TRY(tni_tensor_new(1, &input->sizes[1], NULL, w_dtype, input->device, &db));
-    if (!tni_is_meta(input)) {
+    const tni_norm_columns columns = {.x = input,
+                                      .training = train,
+                                      .eps = eps,
+                                      .weight = weight,
+                                      .mean = mean,
+                                      .var = rstd,
+                                      .grad = grad_out,
+                                      .out = dx,
+                                      .dweight = dw,
+                                      .dbias = db};
+    if (!tni_is_meta(input) && input->numel && tni_norm_columns_fit(&columns)) {
+        TN_TRY(tni_norm_columns_run(&columns));
+    } else if (!tni_is_meta(input)) {
         tn_dtype compute = tni_compute_dtype((tn_dtype)input->dtype);
         channel_job j = job_of(input, compute, train, eps);
         tni_line lines[] = {

@@ -16,22 +16,22 @@
 #    define TNI_HAS_VARIANTS 0
 #endif
 
-#define X(isa)                                                                            \
-    static const tni_kernels kernels_##isa = {                                            \
-        {&tni_arith_##isa, &tni_maths_##isa, &tni_compare_##isa, &tni_special_##isa,      \
-         &tni_special2_##isa, &tni_act_##isa, &tni_act2_##isa, &tni_simple, &tni_simple2, \
-         &tni_bits, &tni_loss, &tni_rare, &tni_rare2, &tni_rare3},                        \
-        &tni_cast_##isa,                                                                  \
-        &tni_reduce_##isa,                                                                \
-        &tni_random_##isa,                                                                \
-        &tni_gemm_##isa,                                                                  \
-        &tni_rows_##isa,                                                                  \
-        &tni_taps_##isa,                                                                  \
-        tni_winograd_##isa,                                                               \
-        &tni_attention_##isa,                                                             \
-        &tni_optim_##isa,                                                                 \
-        &tni_fft_##isa,                                                                   \
-        &tni_factor_rows_##isa,                                                           \
+#define X(isa)                                                                                     \
+    static const tni_kernels kernels_##isa = {                                                     \
+        {&tni_arith_##isa, &tni_maths_##isa, &tni_compare_##isa, &tni_special_##isa,               \
+         &tni_special2_##isa, &tni_act_##isa, &tni_act2_##isa, &tni_simple_##isa,                  \
+         &tni_simple2_##isa, &tni_bits_##isa, &tni_loss_##isa, &tni_rare, &tni_rare2, &tni_rare3}, \
+        &tni_cast_##isa,                                                                           \
+        &tni_reduce_##isa,                                                                         \
+        &tni_random_##isa,                                                                         \
+        &tni_gemm_##isa,                                                                           \
+        &tni_rows_##isa,                                                                           \
+        &tni_taps_##isa,                                                                           \
+        tni_winograd_##isa,                                                                        \
+        &tni_attention_##isa,                                                                      \
+        &tni_optim_##isa,                                                                          \
+        &tni_fft_##isa,                                                                            \
+        &tni_factor_rows_##isa,                                                                    \
     };
 #if TNI_HAS_VARIANTS
 TNI_KERN_LIST(X)

@@ -10,6 +10,7 @@
 #define GRAIN       16384 /* elements that a piece of work has at least */
 #define STACK_BYTES 16384 /* buffers up to here need no allocation */
 #define ALIGN       64
+#define LONG        4096   /* elements: fewer are gathered in no time, whatever their order */
 #define MOST_LINES  32     /* of a tile */
 #define TILE_BYTES  524288 /* of its buffers */
 
@@ -49,6 +50,21 @@ int64_t tni_line_length(const tn_tensor *t, uint64_t dims)
 
 /* ---- planning ---- */
 
+/* The dimensions of a line from the last to the first; of a long one whose order does not matter,
+ * from the closest elements on, as sums are taken (cpu/reduce.c). */
+static int order_of(const tn_tensor *t, bool any, int *order)
+{
+    int n = 0;
+    any = any && t->numel >= LONG;
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        int at = n++;
+        for (; any && at > 0 && t->strides[d] < t->strides[order[at - 1]]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    return n;
+}
+
 static void add_axis(operand *o, int64_t size, int64_t stride)
 {
     int last = o->axes - 1;
@@ -80,7 +96,7 @@ static void plan_operand(lines_job *j, operand *o, const tni_line *line, const t
     o->want = line->want == TN_DTYPE_NONE ? o->have : line->want;
     o->have_size = tni_dtype_size(o->have);
     o->want_size = tni_dtype_size(o->want);
-    o->out = line->use != TNI_LINE_READ;
+    o->out = line->use == TNI_LINE_WRITE || line->use == TNI_LINE_UPDATE;
     o->in = line->use != TNI_LINE_WRITE;
     o->length = 1;
     o->axes = 0;
@@ -90,12 +106,14 @@ static void plan_operand(lines_job *j, operand *o, const tni_line *line, const t
     for (int d = shape->ndim - 1; d >= 0; d--) {
         bool along = dims & (UINT64_C(1) << d);
         int own = same ? d : at;
-        if (along && same)
-            add_axis(o, t->sizes[d], t->strides[d] * (int64_t)o->have_size);
-        else if (!along && shape->sizes[d] != 1)
+        if (!along && shape->sizes[d] != 1)
             o->kept[kept++] = t->strides[own] * (int64_t)o->have_size;
         at -= !along;
     }
+    int order[TN_MAX_DIMS], n = same ? order_of(t, line->use == TNI_LINE_READ_ANY, order) : 0;
+    for (int i = 0; i < n; i++)
+        if (dims & (UINT64_C(1) << order[i]))
+            add_axis(o, t->sizes[order[i]], t->strides[order[i]] * (int64_t)o->have_size);
     bool run = o->axes == 0 || (o->axes == 1 && o->strides[0] == (int64_t)o->have_size);
     o->converted = o->have != o->want;
     o->direct = run && !o->converted;

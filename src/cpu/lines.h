@@ -14,6 +14,7 @@ enum {
     TNI_LINE_READ = 0,
     TNI_LINE_WRITE = 1, /* need not be read */
     TNI_LINE_UPDATE = 2,
+    TNI_LINE_READ_ANY = 3, /* read; many may come in the order of memory: for sums and the like */
 };
 
 /* One operand: a tensor with the dimensions of the shape that is walked. Along the line its sizes

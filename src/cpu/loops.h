@@ -291,6 +291,8 @@ static inline tni_loop_fn tni_loop_find(const tni_kernels *k, tni_loop loop, tn_
     extern const tni_loop_table tni_arith_##isa, tni_maths_##isa, tni_compare_##isa;  \
     extern const tni_loop_table tni_special_##isa, tni_special2_##isa, tni_act_##isa, \
         tni_act2_##isa;                                                               \
+    extern const tni_loop_table tni_simple_##isa, tni_simple2_##isa, tni_bits_##isa,  \
+        tni_loss_##isa;                                                               \
     extern const tni_cast_table tni_cast_##isa;                                       \
     extern const tni_random_table tni_random_##isa;                                   \
     extern const tni_reduce_table tni_reduce_##isa;                                   \
@@ -298,8 +300,7 @@ static inline tni_loop_fn tni_loop_find(const tni_kernels *k, tni_loop loop, tn_
 TNI_KERN_LIST(X)
 #undef X
 /* compiled once */
-extern const tni_loop_table tni_simple, tni_simple2, tni_bits, tni_loss, tni_rare, tni_rare2,
-    tni_rare3;
+extern const tni_loop_table tni_rare, tni_rare2, tni_rare3;
 #define TNI_KERN_PASTE2(name, isa) name##_##isa
 #define TNI_KERN_PASTE(name, isa)  TNI_KERN_PASTE2(name, isa)
 #define TNI_KERN_NAME(name)        TNI_KERN_PASTE(name, TNI_KERN)

@@ -19,15 +19,14 @@ typedef struct rows_job {
 
 static bool has_rows(const tn_tensor *t, tn_dtype dtype)
 {
-    return t->dtype == dtype && !(t->flags & TNI_CONTIGUOUS) &&
-           (t->flags & (TNI_CHANNELS_LAST | TNI_CHANNELS_LAST_3D));
+    return t->dtype == dtype && (t->flags & (TNI_CHANNELS_LAST | TNI_CHANNELS_LAST_3D));
 }
 
 bool tni_pool_has_rows(const tn_tensor *x, const tn_tensor *out, const tn_tensor *places)
 {
-    return has_rows(x, TN_DTYPE_F32) && has_rows(out, TN_DTYPE_F32) &&
-           (!places || has_rows(places, TN_DTYPE_I64)) && x->numel > 0 &&
-           x->numel / (x->sizes[0] * x->sizes[1]) <= INT32_MAX;
+    return has_rows(x, TN_DTYPE_F32) && !(x->flags & TNI_CONTIGUOUS) &&
+           has_rows(out, TN_DTYPE_F32) && (!places || has_rows(places, TN_DTYPE_I64)) &&
+           x->numel > 0 && x->numel / (x->sizes[0] * x->sizes[1]) <= INT32_MAX;
 }
 
 /* Windows along the first two dimensions of line @p line of all results, and where its image

@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "core/scalar.h"
 #include "cpu/move.h"
+#include "cpu/rows.h"
 
 #define BLOCK       TNI_SUM_BLOCK
 #define COLUMNS     256 /* outputs that are reduced together, row by row */
@@ -329,29 +330,77 @@ static const void *row_ready(const reduce_job *j, const char *x, int64_t n, char
     return from;
 }
 
+/* Whether blocks of rows are added in double precision: integers wrap wherever they are added, and
+ * of extremes the order does not matter. */
+static bool has_double_totals(const reduce_job *j)
+{
+    return is_sum(j) && j->dtype != TN_DTYPE_I64;
+}
+
+/* Rows of floats as far apart as each other, of neighbours: there is a loop for all of them. */
+static bool is_direct(const reduce_job *j)
+{
+    return is_sum(j) && (j->dtype == TN_DTYPE_F32 || j->dtype == TN_DTYPE_F64) &&
+           j->x_dtype == j->dtype && j->kept.x[0] == (int64_t)j->size && j->reduced.n == 1 &&
+           j->reduced.x[0] % (int64_t)j->size == 0;
+}
+
+/* What a block of rows made of n columns, added to their totals. */
+static void add_columns(const reduce_job *j, double *totals, const void *acc, int64_t n)
+{
+    int64_t parts = tn_dtype_is_complex(j->dtype) ? 2 * n : n;
+    if (j->dtype == TN_DTYPE_F64 || j->dtype == TN_DTYPE_C128)
+        for (int64_t i = 0; i < parts; i++)
+            totals[i] += ((const double *)acc)[i];
+    else
+        for (int64_t i = 0; i < parts; i++)
+            totals[i] += (double)((const float *)acc)[i];
+}
+
+/* n results of @p dtype to where they belong. */
+static void store_columns(const reduce_job *j, char *out, tn_dtype dtype, const void *from,
+                          int64_t n, char *raw)
+{
+    bool run = n == 1 || j->kept.out[0] == (int64_t)j->out_size;
+    tni_convert(j->kernels, j->out_dtype, run ? out : raw, dtype, from, n);
+    if (!run)
+        tni_scatter(out, raw, n, j->kept.out[0], j->out_size);
+}
+
 /* n <= COLUMNS neighbours along the fastest kept dimension. */
 static void reduce_columns(const reduce_job *j, const char *x, char *out, int64_t n)
 {
     _Alignas(64) char raw[COLUMNS * 16], buffer[COLUMNS * 16], acc[COLUMNS * 16];
-    total totals[COLUMNS];
-    int64_t rows = j->reduced.numel;
+    _Alignas(64) double totals[COLUMNS * 2];
+    int64_t rows = j->reduced.numel, block = has_double_totals(j) ? ROW_BLOCK : rows;
     size_t row_bytes = (size_t)n * j->size;
-    for (int64_t c = 0; c < n; c++)
-        total_clear(&totals[c]);
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t offset, unused;
-        axes_at(&j->reduced, r, &offset, &unused);
-        const void *row = row_ready(j, x + offset, n, raw, buffer);
-        if (r % ROW_BLOCK == 0)
-            memcpy(acc, row, row_bytes);
-        else
-            j->rows(acc, row, n);
-        if (r % ROW_BLOCK == ROW_BLOCK - 1 || r == rows - 1)
-            for (int64_t c = 0; c < n; c++)
-                total_take(j, &totals[c], acc + (size_t)c * j->size, r < ROW_BLOCK);
+    memset(totals, 0, has_double_totals(j) ? sizeof totals : 0);
+    bool direct = is_direct(j);
+    if (direct)
+        tni_rows_of(j->kernels, j->dtype)
+            ->columns.sums(totals, x, rows, j->reduced.x[0] / (int64_t)j->size, n);
+    for (int64_t begin = 0; !direct && begin < rows; begin += block) {
+        int64_t end = rows - begin < block ? rows : begin + block;
+        for (int64_t r = begin; r < end; r++) {
+            int64_t offset, unused;
+            axes_at(&j->reduced, r, &offset, &unused);
+            const void *row = row_ready(j, x + offset, n, raw, buffer);
+            if (r == begin)
+                memcpy(acc, row, row_bytes);
+            else
+                j->rows(acc, row, n);
+        }
+        if (has_double_totals(j))
+            add_columns(j, totals, acc, n);
     }
-    for (int64_t c = 0; c < n; c++)
-        total_store(j, &totals[c], out + c * j->kept.out[0]);
+    if (!has_double_totals(j)) {
+        store_columns(j, out, j->dtype, acc, n, raw);
+        return;
+    }
+    bool complex = tn_dtype_is_complex(j->dtype);
+    for (int64_t i = 0; j->what == TNI_REDUCE_MEAN && i < (complex ? 2 * n : n); i++)
+        totals[i] /= (double)rows;
+    store_columns(j, out, complex ? TN_DTYPE_C128 : TN_DTYPE_F64, totals, n, raw);
 }
 
 /* Units of COLUMNS outputs; those of one row of the fastest kept dimension come together. */

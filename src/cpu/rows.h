@@ -17,6 +17,24 @@ typedef struct tni_across_loops {
                                  int64_t stride, int64_t width);
 } tni_across_loops;
 
+/* n rows of @p width columns each, one after the other but where a stride is given; what is known
+ * of a column is in arrays of the rows' type. Sums are added to what is there, in double precision.
+ */
+typedef struct tni_column_loops {
+    void (*sums)(double *sum, const void *x, int64_t n, int64_t stride, int64_t width);
+    /* of (x - mean)^2 */
+    void (*squares)(double *sum, const void *x, const void *mean, int64_t n, int64_t width);
+    /* of grad * (x - mean) */
+    void (*moments)(double *sum, const void *grad, const void *x, const void *mean, int64_t n,
+                    int64_t width);
+    /* out = (x - mean) * scale + shift; out may be x */
+    void (*affine)(void *out, const void *x, const void *mean, const void *scale, const void *shift,
+                   int64_t n, int64_t width);
+    /* out = grad * a - b - (x - mean) * c; out may be an input */
+    void (*blend)(void *out, const void *grad, const void *x, const void *mean, const void *a,
+                  const void *b, const void *c, int64_t n, int64_t width);
+} tni_column_loops;
+
 typedef struct tni_rows_loops {
     /* rows of n > 0 elements each, one after the other; out may be x. */
     void (*softmax)(void *out, const void *x, int64_t rows, int64_t n);
@@ -49,6 +67,7 @@ typedef struct tni_rows_loops {
     double (*squares)(const void *x, int64_t n);
     double (*log_sum_exp)(const void *x, int64_t n);
     tni_across_loops across;
+    tni_column_loops columns;
 } tni_rows_loops;
 
 typedef struct tni_rows_table {

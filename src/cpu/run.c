@@ -155,6 +155,18 @@ static const void *ready(const job *j, const operand *o, const place *p, int64_t
     return buffer;
 }
 
+/* Where the result's next elements are, when they are a run; or NULL. */
+static char *run_at(const job *j, const place *p)
+{
+    const operand *o = &j->out;
+    int64_t itemsize = (int64_t)tni_dtype_size(o->have);
+    char *data = (char *)(uintptr_t)o->data;
+    if (o->linear)
+        return data + p->linear * itemsize;
+    return j->whole_rows && o->strides[0] == itemsize ? data + offset_of(j->it, o->strides, p)
+                                                      : NULL;
+}
+
 static tn_status run_range(int64_t begin, int64_t end, void *arg)
 {
     const job *j = arg;
@@ -196,12 +208,13 @@ static tn_status run_range(int64_t begin, int64_t end, void *arg)
                        (size_t)n * itemsize);
         } else {
             j->fn(result, in, n, j->ctx);
-            char *from = result;
+            char *from = result, *run = run_at(j, &p);
             if (j->out.have != j->out.want) {
-                tni_convert(j->kernels, j->out.have, raw, j->out.want, result, n);
-                from = raw;
+                from = run ? run : raw;
+                tni_convert(j->kernels, j->out.have, from, j->out.want, result, n);
             }
-            move_rows(it, &j->out, &p, n, from, false);
+            if (from != run)
+                move_rows(it, &j->out, &p, n, from, false);
         }
         place_advance(it, &p, n);
     }

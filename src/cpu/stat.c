@@ -177,7 +177,7 @@ static tn_status prod(const tn_tensor *self, uint64_t dims, tn_tensor *out)
 {
     tn_dtype dtype = multiply_in((tn_dtype)out->dtype);
     stat_job j = {.dtype = dtype, .n = tni_line_length(self, dims)};
-    tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ}};
+    tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ_ANY}};
     return tni_lines(self, dims, lines, 2, 0, multiply, &j);
 }
 
@@ -240,7 +240,7 @@ tn_status tni_cpu_logsumexp(tn_tensor *self, const int64_t *dim, int64_t dim_n, 
     stat_job j = {.loops = imaginary ? NULL : tni_rows_of(tni_cpu_kernels(), dtype),
                   .dtype = dtype,
                   .n = tni_line_length(self, dims)};
-    tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ}};
+    tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ_ANY}};
     return tni_lines(self, dims, lines, 2, 0, imaginary ? complex_log_sum_exp : log_sum_exp, &j);
 }
 
@@ -299,8 +299,9 @@ static tn_status variance(const char *op, tn_tensor *self, const int64_t *dim, i
         TN_TRY(tni_warn("%s(): degrees of freedom is <= 0. Correction should be strictly less than "
                         "the reduction factor (input numel divided by output numel).",
                         op));
-    tni_line lines[] = {
-        {out, real, TNI_LINE_WRITE}, {mean, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ}};
+    tni_line lines[] = {{out, real, TNI_LINE_WRITE},
+                        {mean, dtype, TNI_LINE_WRITE},
+                        {self, dtype, TNI_LINE_READ_ANY}};
     return tni_lines(self, dims, lines, 3, 0, variance_line, &j);
 }
 
@@ -400,7 +401,7 @@ tn_status tni_cpu_linalg_vector_norm(tn_tensor *self, tn_scalar ord, const int64
                   .dtype = in,
                   .n = tni_line_length(self, dims),
                   .ord = tn_scalar_to_double(ord)};
-    tni_line lines[] = {{out, real, TNI_LINE_WRITE}, {self, in, TNI_LINE_READ}};
+    tni_line lines[] = {{out, real, TNI_LINE_WRITE}, {self, in, TNI_LINE_READ_ANY}};
     return tni_lines(self, dims, lines, 2, 0, norm_line, &j);
 }
 

@@ -3,14 +3,10 @@
 #include <complex.h>
 #include "cpu/kern/act.h"
 
-/* exp(x) - 1, in the type itself: near 0 by the series, further on directly. */
+/* exp(x) - 1 of what is at most 0; from -87 on it is -1. */
 static inline float expm1_f32(float x)
 {
-    float series =
-        x *
-        (1.0f + x * (0.5f + x * (1.6666667e-1f +
-                                 x * (4.1666667e-2f + x * (8.3333333e-3f + x * 1.3888889e-3f)))));
-    return fabsf(x) < 0.5f ? series : exp_f32(x) - 1.0f;
+    return expm1_inside_f32(x < -EXP_INSIDE ? -EXP_INSIDE : x);
 }
 
 ACTIVATIONS(float, f32, fabsf, NAN)

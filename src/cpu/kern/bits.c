@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/kern/bits.c: bit by bit, true or false, and small powers. Integers of one width share a loop
- * where the sign does not matter. Memory holds these up, so they are compiled once. */
+ * where the sign does not matter. */
 #include <string.h>
 #include "cpu/kern/loop.h"
 
@@ -122,7 +122,7 @@ LOOP1(conj_c128, c128, ((c128){x.re, -x.im}))
     [TN_DTYPE_U8] = never, [TN_DTYPE_I8] = never, [TN_DTYPE_I16] = never, [TN_DTYPE_I32] = never, \
     [TN_DTYPE_I64] = never, [TN_DTYPE_BOOL] = never
 
-const tni_loop_table tni_bits = {
+const tni_loop_table TNI_KERN_NAME(tni_bits) = {
     ROW(BIT_AND) = {WIDTH_ROW(bit_and), [TN_DTYPE_BOOL] = logical_and_w8},
     ROW(BIT_OR) = {WIDTH_ROW(bit_or), [TN_DTYPE_BOOL] = logical_or_w8},
     ROW(BIT_XOR) = {WIDTH_ROW(bit_xor), [TN_DTYPE_BOOL] = logical_xor_w8},

@@ -31,7 +31,7 @@ LOSSES(f64, double, fabs)
 
 #define LOSS_ROW(NAME, f) ROW(NAME) = {[TN_DTYPE_F32] = f##_f32, [TN_DTYPE_F64] = f##_f64}
 
-const tni_loop_table tni_loss = {
+const tni_loop_table TNI_KERN_NAME(tni_loss) = {
     LOSS_ROW(MSE, mse),
     LOSS_ROW(MSE_B, mse_b),
     LOSS_ROW(SMOOTH_L1, smooth_l1),

@@ -53,44 +53,73 @@ SUM(i64, uint64_t, 1)
 SUM(c64, float, 2)
 SUM(c128, double, 2)
 
-/* The larger or smaller; NaN beats both. Order does not matter, so lanes are the compiler's.
- * Several accumulators, because one would be a chain. */
-#define EXTREME(name, S, T, BETTER)                                      \
-    static void name##_block_##S(void *out, const void *from, int64_t n) \
-    {                                                                    \
-        enum { LANES = LANE_BYTES / (int)sizeof(T) };                    \
-        const T *x = from;                                               \
-        T best = x[0];                                                   \
-        int64_t i = 0;                                                   \
-        if (n >= LANES) {                                                \
-            T lanes[LANES];                                              \
-            memcpy(lanes, x, sizeof lanes);                              \
-            for (i = LANES; i + LANES <= n; i += LANES)                  \
-                for (int l = 0; l < LANES; l++) {                        \
-                    T v = x[i + l], old = lanes[l];                      \
-                    lanes[l] = (BETTER) ? v : old;                       \
-                }                                                        \
-            for (int l = 0; l < LANES; l++) {                            \
-                T v = lanes[l], old = best;                              \
-                best = (BETTER) ? v : old;                               \
-            }                                                            \
-        }                                                                \
-        for (; i < n; i++) {                                             \
-            T v = x[i], old = best;                                      \
-            best = (BETTER) ? v : old;                                   \
-        }                                                                \
-        *(T *)out = best;                                                \
-    }                                                                    \
-    static void name##_rows_##S(void *acc, const void *from, int64_t n)  \
-    {                                                                    \
-        T *o = acc;                                                      \
-        const T *x = from;                                               \
-        INDEPENDENT for (int64_t i = 0; i < n; i++)                      \
-        {                                                                \
-            T v = x[i], old = o[i];                                      \
-            o[i] = (BETTER) ? v : old;                                   \
-        }                                                                \
+#if defined(__clang__)
+#    define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#    define UNROLL _Pragma("GCC unroll 8")
+#endif
+
+/* The larger or smaller; NaN beats both. Neither the order matters nor whether an element is seen
+ * twice: so the last lanes of a run end with it. */
+#define EXTREME(name, S, T, BETTER)                                                               \
+    static inline vec_of_##S name##_vec_##S(vec_of_##S old, vec_of_##S v)                         \
+    {                                                                                             \
+        __typeof__(v > old) is = (BETTER);                                                        \
+        return (vec_of_##S)((is & (__typeof__(is))v) | (~is & (__typeof__(is))old));              \
+    }                                                                                             \
+    static void name##_block_##S(void *out, const void *from, int64_t n)                          \
+    {                                                                                             \
+        enum { LANES = LANE_BYTES / (int)sizeof(T), STEP = REGISTER / (int)sizeof(T) };           \
+        const T *x = from;                                                                        \
+        T best = x[0];                                                                            \
+        if (n >= LANES) {                                                                         \
+            T lanes[LANES];                                                                       \
+            vec_of_##S bests[REGISTERS];                                                          \
+            for (int r = 0; r < REGISTERS; r++)                                                   \
+                bests[r] = *(const vec_of_##S *)(x + r * STEP);                                   \
+            int64_t i = LANES;                                                                    \
+            for (; i + LANES <= n; i += LANES)                                                    \
+                for (int r = 0; r < REGISTERS; r++)                                               \
+                    bests[r] = name##_vec_##S(bests[r], *(const vec_of_##S *)(x + i + r * STEP)); \
+            for (int r = 0; i < n && r < REGISTERS; r++)                                          \
+                bests[r] =                                                                        \
+                    name##_vec_##S(bests[r], *(const vec_of_##S *)(x + n - LANES + r * STEP));    \
+            memcpy(lanes, bests, sizeof lanes);                                                   \
+            UNROLL for (int w = LANES / 2; w >= 1; w /= 2)                                        \
+            {                                                                                     \
+                for (int l = 0; l < w; l++) {                                                     \
+                    T v = lanes[l + w], old = lanes[l];                                           \
+                    lanes[l] = (BETTER) ? v : old;                                                \
+                }                                                                                 \
+            }                                                                                     \
+            best = lanes[0];                                                                      \
+        } else {                                                                                  \
+            for (int64_t i = 1; i < n; i++) {                                                     \
+                T v = x[i], old = best;                                                           \
+                best = (BETTER) ? v : old;                                                        \
+            }                                                                                     \
+        }                                                                                         \
+        *(T *)out = best;                                                                         \
+    }                                                                                             \
+    static void name##_rows_##S(void *acc, const void *from, int64_t n)                           \
+    {                                                                                             \
+        T *o = acc;                                                                               \
+        const T *x = from;                                                                        \
+        INDEPENDENT for (int64_t i = 0; i < n; i++)                                               \
+        {                                                                                         \
+            T v = x[i], old = o[i];                                                               \
+            o[i] = (BETTER) ? v : old;                                                            \
+        }                                                                                         \
     }
+#define VECTOR(S, T) \
+    typedef T vec_of_##S __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
+VECTOR(u8, uint8_t)
+VECTOR(i8, int8_t)
+VECTOR(i16, int16_t)
+VECTOR(i32, int32_t)
+VECTOR(i64, int64_t)
+VECTOR(f32, float)
+VECTOR(f64, double)
 #define EXTREMES(S, T)          \
     EXTREME(max, S, T, v > old) \
     EXTREME(min, S, T, v < old)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/kern/simple.c: rounding, clamping, piecewise linear activations and other loops of a few
- * instructions. Memory holds them up, so they are compiled once. In backward loops x is the
- * gradient of the result. */
+ * instructions. In backward loops x is the gradient of the result. */
 #include "cpu/kern/loop.h"
 
 #define INTEGERS(X) \
@@ -351,7 +350,7 @@ INTEGERS(MIX_INTEGER)
 COMPLEX(c64, c64, float, fabsf, hypotf)
 COMPLEX(c128, c128, double, fabs, hypot)
 
-const tni_loop_table tni_simple = {
+const tni_loop_table TNI_KERN_NAME(tni_simple) = {
     ROW(FLOOR) = {FLOAT_ROW(floor)},
     ROW(CEIL) = {FLOAT_ROW(ceil)},
     ROW(ROUND) = {FLOAT_ROW(round)},
@@ -370,7 +369,7 @@ const tni_loop_table tni_simple = {
     ROW(PRELU_WEIGHT_B) = {FLOAT_ROW(prelu_weight_b)},
 };
 
-const tni_loop_table tni_simple2 = {
+const tni_loop_table TNI_KERN_NAME(tni_simple2) = {
     ROW(SIGMOID_B) = {FLOAT_ROW(sigmoid_b), COMPLEX_ROW(sigmoid_b)},
     ROW(TANH_B) = {FLOAT_ROW(tanh_b), COMPLEX_ROW(tanh_b)},
     ROW(LERP) = {FLOAT_ROW(lerp), COMPLEX_ROW(lerp)},

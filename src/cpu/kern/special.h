@@ -241,6 +241,53 @@ static inline double atan2_near(double y, double x)
     return (x != x) | (y != y) ? (double)NAN : r;
 }
 
+/* The same in float32 of one number: of 1/x where x is larger than 1, and what pi/2 has beyond a
+ * float32 is taken along. */
+#define HALF_PI_HIGH 1.57079637f
+#define HALF_PI_LOW  -4.37113883e-8f
+static inline float atan_f32(float x)
+{
+    float a = fabsf(x), t = a > 1.0f ? 1.0f / a : a, z = t * t;
+    float p = 2.92069187e-3f;
+    p = p * z + -1.63679265e-2f;
+    p = p * z + 4.32118582e-2f;
+    p = p * z + -7.55221405e-2f;
+    p = p * z + 1.0666004e-1f;
+    p = p * z + -1.42110553e-1f;
+    p = p * z + 1.99937728e-1f;
+    p = p * z + -3.33331527e-1f;
+    float more = p * z * t;
+    float far = HALF_PI_HIGH - (t - (HALF_PI_LOW - more));
+    return copysignf(a > 1.0f ? far : t + more, x);
+}
+
+/* asin(t) - t for t up to 1/2, whose square is z. */
+static inline float asin_more_f32(float t, float z)
+{
+    float p = 4.21663083e-2f;
+    p = p * z + 2.41795148e-2f;
+    p = p * z + 4.54703759e-2f;
+    p = p * z + 7.49529764e-2f;
+    p = p * z + 1.66667525e-1f;
+    return p * z * t;
+}
+/* From 1/2 on asin(a) is pi/2 - 2 asin(sqrt((1 - a) / 2)); above 1 the root is NaN. */
+static inline float asin_f32(float x)
+{
+    float a = fabsf(x), z = a > 0.5f ? 0.5f - 0.5f * a : a * a, t = a > 0.5f ? sqrtf(z) : a;
+    float more = asin_more_f32(t, z);
+    float far = HALF_PI_HIGH - (2.0f * t - (HALF_PI_LOW - 2.0f * more));
+    return copysignf(a > 0.5f ? far : t + more, x);
+}
+static inline float acos_f32(float x)
+{
+    float a = fabsf(x), z = a > 0.5f ? 0.5f - 0.5f * a : a * a, t = a > 0.5f ? sqrtf(z) : x;
+    float more = asin_more_f32(t, z);
+    float middle = HALF_PI_HIGH - (t - (HALF_PI_LOW - more)), near_one = 2.0f * (t + more);
+    float far = 2.0f * (HALF_PI_HIGH - (t - (HALF_PI_LOW - more)));
+    return a <= 0.5f ? middle : x > 0.0f ? near_one : far;
+}
+
 static inline float erf_f32(float x)
 {
     /* From 4 on the result is 1, and further on the polynomial turns round. */
