@@ -143,7 +143,7 @@ class Captured(unittest.TestCase):
         writes = [("add_.Tensor", lambda b, x: b.add_(x)), ("fill_.Scalar", lambda b, x: b.fill_(3)),
                   ("copy_", lambda b, x: b.copy_(x)), ("copy_", lambda b, x: b.__setitem__(0, x[0])),
                   ("mul_.Tensor", lambda b, x: b[1:].mul_(x[1:])), ("add_.Tensor", in_no_grad),
-                  ("uniform_", lambda b, x: b.uniform_())]
+                  ("uniform_", lambda b, x: b.uniform_()), ("resize_", lambda b, x: b.resize_(5))]
         for how, transform in self.transforms(self.X).items():
             for name, write in writes:
                 with self.subTest(how=how, name=name):
@@ -181,6 +181,32 @@ class Captured(unittest.TestCase):
         self.assertEqual(buffer.tolist(), [2] * 3)
         with self.assertRaisesRegex(RuntimeError, "captured Tensor"):  # given to another call
             grad(lambda x: (buffer.add_(1), x.sum())[1])(self.X)
+
+    def test_a_function_may_write_what_it_is_pushed_forward_through(self):
+        def f(a):
+            a.mul_(2)
+            a[0] = 5
+            return a * a
+
+        for x in (tenon.arange(6.0), tenon.arange(12.0)[::2], tenon.arange(6.0).reshape(3, 2).t()):
+            y = x.clone()
+            value, tangent = jvp(f, (y,), (tenon.ones_like(y),))
+            wanted = x.clone().mul_(2)
+            wanted[0] = 5
+            slope = 4 * wanted
+            slope[0] = 0
+            self.assertEqual((y.tolist(), value.tolist(), tangent.tolist()),
+                             (wanted.tolist(), (wanted * wanted).tolist(), slope.tolist()))
+            self.assertFalse(y.requires_grad)
+
+        def overwritten(a):
+            b = a * 1
+            made = (b * b).sum()
+            b.add_(1)
+            return made
+
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):  # a value that is needed
+            jvp(overwritten, (tenon.ones(3),), (tenon.ones(3),))
 
     def test_inner_functions_are_made_of_outer_ones(self):
         def outer(x):

@@ -148,12 +148,19 @@ def refusing(op, leave):
     return body + ["return status;"]
 
 
+def captured(op, twin):
+    """What the generated ADInplaceOrView kernel asks first, where that one is written by hand."""
+    if op.role != "inplace" or not op.has_kernel("ADInplaceOrView"):
+        return []
+    return ["TN_TRY(tni_check_captured(call, %s));" % arg.name for arg in twin.written if not arg.type.is_list]
+
+
 def autograd(op, kernels):
     """The kernel, with the function that records for it."""
     if op.gradient in (None, "none") or op.is_out or not op.has_tensors:
         quiet = not op.is_out and not op.written and not any(out.ret.type.is_tensor for out in op.outs)
         if op.gradient == "none" or not op.has_tensors or quiet:
-            return kernels.by_shape(op, "tni_autograd_", lambda twin: refusing(twin, []))
+            return kernels.by_shape(op, "tni_autograd_", lambda twin: captured(op, twin) + refusing(twin, []))
         entry, _ = kernels.forward.lines(op)
         return entry + kernels.by_shape(op, "tni_autograd_",
                                         lambda twin: refusing(twin, kernels.forward.lines(twin)[1]))

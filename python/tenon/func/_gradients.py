@@ -122,6 +122,12 @@ def _with_own(args, numbers):
     return args, own, builds
 
 
+def _writable(t):
+    """The same elements, so that the function may write what it was given: a leaf that requires grad may not be written."""
+    plain = type(t) is tenon.Tensor and t.layout == tenon.strided
+    return tenon.ops.aten._unsafe_view(t, t.shape) if plain else t
+
+
 def _rebuild(values, builds, argnums):
     out, i = [], 0
     for build, n in builds:
@@ -231,6 +237,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
                                f"size {list(t.shape)}.")
     with _Level() as level, tenon.enable_grad():
         args, own, builds = _with_own(primals, tuple(range(len(primals))))
+        args = tree_map(_writable, args)
         output, aux = _split_aux(inside(func, args), has_aux, "jvp(f, primals, tangents)")
         leaves = []
         build = flatten(output, leaves)
