@@ -11,12 +11,30 @@ static int (*const parts[])(PyObject *module) = {
     tnpy_add_optim,    tnpy_add_layer,    tnpy_add_step,    tnpy_add_forward,
 };
 
+/* Types, names and the objects of tensors are the process's: they belong to the interpreter that
+ * made them. CPython hands a module that another one has loaded on without asking, so that the
+ * package asks. */
+static PyObject *check_interpreter(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0)
+        return Py_NewRef(Py_None);
+    PyErr_SetString(PyExc_ImportError,
+                    "tenon works in the main interpreter of a process alone: this is another one");
+    return NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"_check_interpreter", check_interpreter, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     "tenon._C",
     "Tenon's library, for Python.",
     -1,
-    NULL,
+    functions,
     NULL,
     NULL,
     NULL,
@@ -26,6 +44,10 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__C(void);
 PyMODINIT_FUNC PyInit__C(void)
 {
+    PyObject *here = check_interpreter(NULL, NULL);
+    if (!here)
+        return NULL;
+    Py_DECREF(here);
     PyObject *module = PyModule_Create(&definition);
     if (!module)
         return NULL;

@@ -7,6 +7,8 @@ from . import _C
 from ._C import *  # noqa: F401,F403  (types, dtypes, and functions that are no operators)
 from ._C import __version__  # noqa: F401
 
+_C._check_interpreter()
+
 # Operators whose function takes more forms than the operator: it is in _functional.
 _WRAPPED = (
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cartesian_prod",

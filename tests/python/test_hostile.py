@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Arguments that mean harm: objects that change, lie or raise while they are read. Nothing of it may end the process."""
 
+import importlib.util
 import math
 import signal
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 import unittest
@@ -44,6 +48,57 @@ class ChangingLists(unittest.TestCase):
             result = tenon.cat(tensors, ShrinksToZero(tensors))
             self.assertEqual(result.view(10, 64)[:, 0].tolist(), [float(i) for i in range(10)])
             self.assertEqual(tensors, [])
+
+
+class Bomb(Exception):
+    pass
+
+
+def bomb(name, base=object):
+    """An object of which one question raises."""
+    def method(self, *args, **kwargs):
+        raise Bomb(name)
+    return type("Bomb" + name, (base,), {name: method})
+
+
+class Raising(unittest.TestCase):
+    def test_what_an_argument_raises_arrives_or_is_an_ordinary_refusal(self):
+        x = tenon.ones(3, 4)
+        values = [bomb("__index__")(), bomb("__getattr__")(), bomb("__getattribute__")(), bomb("__torch_function__")(),
+                  bomb("__len__", list)([1, 2]), bomb("__iter__", list)([1, 2]), bomb("__float__")(), bomb("__bool__")(),
+                  bomb("__array__")(), bomb("__dlpack__")()]
+        leaf = tenon.ones(1, requires_grad=True)
+        calls = [tenon.zeros, x.view, x.__add__, x.__radd__, x.__getitem__, lambda o: x.clone().__setitem__(0, o),
+                 lambda o: x.clone().__setitem__(o, 1), tenon.tensor, lambda o: tenon.tensor([o, o]), tenon.cat,
+                 lambda o: tenon.cat([x, o]), lambda o: x.sum(dim=o), x.to, x.__eq__, lambda o: tenon.full((2,), o),
+                 lambda o: tenon.add(x, x, out=o), lambda o: tenon.add(x, other=o), leaf.backward, tenon.from_numpy,
+                 tenon.from_dlpack, tenon.device, tenon.nn.Parameter, lambda o: setattr(leaf, "grad", o), x.as_subclass,
+                 lambda o: tenon.rand(2, generator=o), tenon.Size, tenon.manual_seed, lambda o: tenon.zeros(2, dtype=o),
+                 lambda o: tenon.ops.aten.add.Tensor(x, o), tenon.as_tensor, tenon.is_tensor, tenon.load]
+        for value in values:
+            for call in calls:
+                try:
+                    call(value)
+                except SystemError:
+                    raise
+                except Exception:
+                    pass
+        self.assertEqual((x.sum().item(), leaf.grad), (12.0, None))
+
+    def test_objects_of_the_extension_that_nobody_made_whole(self):
+        for name in dir(tenon._C):
+            cls = getattr(tenon._C, name)
+            for make in (lambda: cls(), lambda: cls.__new__(cls), lambda: object.__new__(cls)) if isinstance(cls, type) else ():
+                try:
+                    made = make()
+                    repr(made), hash(made), made == made
+                    for attribute in dir(made):
+                        if not attribute.startswith("__"):
+                            getattr(made, attribute, None)
+                except SystemError:
+                    raise
+                except Exception:
+                    pass
 
 
 class Threads(unittest.TestCase):
@@ -94,6 +149,98 @@ class HugeNumbers(unittest.TestCase):
         x = tenon.tensor([2.5, 3.0], dtype=tenon.float64)
         expected = math.lgamma(2.5) + math.lgamma(2.0) + math.lgamma(1.5) + 1.5 * math.log(math.pi)
         self.assertAlmostEqual(tenon.mvlgamma(x, 3)[0].item(), expected, places=12)
+
+
+class Interpreters(unittest.TestCase):
+    """Each in a process of its own: what is done to it stays there."""
+
+    def run_text(self, text):
+        done = subprocess.run([sys.executable, "-B", "-c", textwrap.dedent(text)], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
+    def test_a_second_interpreter_is_refused_and_the_first_goes_on(self):
+        name = next((n for n in ("_xxsubinterpreters", "_interpreters") if importlib.util.find_spec(n)), None)
+        if name is None:
+            self.skipTest("this Python has no module for interpreters")
+        for first in ("import tenon", "pass"):
+            said = self.run_text("""
+                import %s as interpreters
+                %s
+                other = interpreters.create()
+                try:
+                    error = interpreters.run_string(other, "import tenon")
+                except Exception as e:
+                    error = e
+                print("main interpreter of a process alone" in str(error))
+                interpreters.destroy(other)
+                import tenon
+                print(tenon.ones(2).sum().item())
+                """ % (name, first))
+            self.assertEqual(said, ["True", "2.0"])
+
+    def test_threads_that_compute_when_the_program_ends(self):
+        said = self.run_text("""
+            import threading
+            import tenon
+
+            started = threading.Barrier(4)
+
+            def work():
+                started.wait()
+                while True:
+                    w = tenon.ones(100, 100, requires_grad=True)
+                    (w @ w).sum().backward()
+            for _ in range(3):
+                threading.Thread(target=work, daemon=True).start()
+            kept = tenon.ones(2, requires_grad=True) * 2
+            kept.register_hook(lambda g: None)
+            tenon.kept = kept
+            started.wait()
+            print("end")
+            """)
+        self.assertEqual(said, ["end"])
+
+    def test_interrupts_arrive_and_leave_everything_usable(self):
+        said = self.run_text("""
+            import os
+            import signal
+            import threading
+            import tenon
+
+            def run(call):
+                threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+                for _ in range(10**9):
+                    call()
+
+            def interrupted(call):
+                try:
+                    run(call)
+                except KeyboardInterrupt:
+                    return True
+
+            w = tenon.ones(3, requires_grad=True)
+            deep = w
+            for _ in range(2000):
+                deep = deep * 1.0001
+            big = tenon.ones(300, 300)
+            model = tenon.nn.Sequential(*[tenon.nn.Linear(8, 8) for _ in range(10)])
+            optimizer = tenon.optim.Adam(model.parameters())
+
+            def train():
+                optimizer.zero_grad()
+                model(tenon.ones(4, 8)).sum().backward()
+                optimizer.step()
+            for call in (lambda: deep.sum().backward(retain_graph=True), lambda: big @ big, lambda: repr(big),
+                         lambda: tenon.tensor([[1.0] * 100] * 10), train):
+                print(interrupted(call))
+            w.grad = None
+            (w * 2).sum().backward()
+            train()
+            print(w.grad.tolist(), len({state["step"].item() for state in optimizer.state.values()}))
+            """)
+        self.assertEqual(said, ["True"] * 5 + ["[2.0, 2.0, 2.0] 1"])
 
 
 class Nothing(unittest.TestCase):
