@@ -15,6 +15,7 @@
 #define TILE        32
 #define SHORT       8 /* elements of a row that is short */
 #define SHORT_ROWS  256
+#define FEWEST      3 /* elements of a row that a square would hardly fill */
 
 typedef struct copy_job {
     const tni_kernels *kernels;
@@ -129,20 +130,22 @@ static tn_status copy_rows(int64_t begin, int64_t end, void *arg)
 }
 
 /* Rows that are so short that starting one takes longer than copying it: SHORT_ROWS of them at a
- * time, first their first elements, then their second … */
+ * time, first their first elements, then their second … Those whose elements lie side by side in
+ * the source are taken, if there are any. */
 static tn_status copy_short_rows(int64_t begin, int64_t end, void *arg)
 {
     const copy_job *j = arg;
-    int64_t parts = (j->sizes[1] + SHORT_ROWS - 1) / SHORT_ROWS;
+    int along = j->crossed ? j->crossed : 1;
+    int64_t rows = j->sizes[along], parts = (rows + SHORT_ROWS - 1) / SHORT_ROWS;
     for (int64_t i = begin; i < end; i++) {
         int64_t dst, src, first = i % parts * SHORT_ROWS;
-        outer_offset(j, i / parts, 1, &dst, &src);
-        int64_t n = j->sizes[1] - first < SHORT_ROWS ? j->sizes[1] - first : SHORT_ROWS;
-        dst += first * j->dst_strides[1];
-        src += first * j->src_strides[1];
+        outer_offset(j, i / parts, along, &dst, &src);
+        int64_t n = rows - first < SHORT_ROWS ? rows - first : SHORT_ROWS;
+        dst += first * j->dst_strides[along];
+        src += first * j->src_strides[along];
         for (int64_t k = 0; k < j->sizes[0]; k++)
             tni_move(j->dst + dst + k * j->dst_strides[0], j->src + src + k * j->src_strides[0], n,
-                     j->dst_strides[1], j->src_strides[1], j->to_size);
+                     j->dst_strides[along], j->src_strides[along], j->to_size);
     }
     return TN_OK;
 }
@@ -258,14 +261,17 @@ tn_status tni_copy_strided(const tni_strided *c)
                               : tni_pool_for(numel, grain, copy_piece, &j);
     int64_t units = numel / j.sizes[0], each = j.sizes[0];
     tni_pool_fn fn = copy_rows;
-    if (j.crossed && j.dst_strides[0] == (int64_t)j.to_size) {
+    int along = j.crossed ? j.crossed : 1;
+    bool crosses = j.crossed && j.dst_strides[0] == (int64_t)j.to_size;
+    if (crosses && (j.sizes[0] > FEWEST || j.sizes[j.crossed] < 2 * SHORT)) {
         int64_t stripes = (j.sizes[j.crossed] + TILE - 1) / TILE;
         units = units / j.sizes[j.crossed] * stripes;
         each = j.sizes[0] * TILE;
         fn = copy_stripes;
-    } else if (j.to == j.from && j.sizes[0] <= SHORT && j.sizes[1] >= 2 * SHORT) {
-        units = units / j.sizes[1] * ((j.sizes[1] + SHORT_ROWS - 1) / SHORT_ROWS);
-        each = j.sizes[0] * (j.sizes[1] < SHORT_ROWS ? j.sizes[1] : SHORT_ROWS);
+    } else if (j.to == j.from && j.sizes[0] <= SHORT && j.sizes[along] >= 2 * SHORT) {
+        int64_t rows = j.sizes[along];
+        units = units / rows * ((rows + SHORT_ROWS - 1) / SHORT_ROWS);
+        each = j.sizes[0] * (rows < SHORT_ROWS ? rows : SHORT_ROWS);
         fn = copy_short_rows;
     }
     int64_t units_each = grain / each > 0 ? grain / each : 1;

@@ -3,6 +3,7 @@
  * order. */
 #include "cpu/mask.h"
 
+#include <string.h>
 #include "base/pool.h"
 #include "cpu/copy.h"
 #include "cpu/loops.h"
@@ -15,6 +16,7 @@
 #include "shape/structured.h"
 
 #define CHUNK 32768
+#define SOME  256 /* flags that are looked at before their numbers are moved on */
 
 /* @p t, seen with these sizes, in a contiguous tensor of @p dtype: itself where it is that already.
  */
@@ -57,15 +59,27 @@ static tn_status count_chunks(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
+/* Of n <= SOME flags that begin with number @p first; returns where the next numbers go. Each
+ * number is written and stays if its flag says so: nobody could guess which branch flags take. */
+static int64_t *write_some(const uint8_t *flags, int64_t first, int64_t n, int64_t *o)
+{
+    int64_t found[SOME], count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        found[count] = first + i;
+        count += tni_truth(flags[i]);
+    }
+    memcpy(o, found, (size_t)count * sizeof *o);
+    return o + count;
+}
+
 static tn_status write_chunks(int64_t begin, int64_t end, void *arg)
 {
     where_job *j = arg;
     for (int64_t c = begin; c < end; c++) {
         int64_t from = c * CHUNK, to = j->n - from < CHUNK ? j->n : from + CHUNK;
         int64_t *o = j->out + j->starts[c];
-        for (int64_t i = from; i < to; i++)
-            if (j->flags[i])
-                *o++ = i;
+        for (int64_t i = from; i < to; i += SOME)
+            o = write_some(j->flags + i, i, to - i < SOME ? to - i : SOME, o);
     }
     return TN_OK;
 }
@@ -100,18 +114,40 @@ tn_status tni_nonzero_flat(tn_tensor *self, tn_tensor **out)
 
 /* ---- nonzero ---- */
 
-/* Row i of the result is the index of the i-th element that is not 0. */
-static void write_indices(const tn_tensor *self, const tn_tensor *flat, tn_tensor *out)
+typedef struct indices_job {
+    const tn_tensor *self, *out;
+    const int64_t *number;
+} indices_job;
+
+/* Row i of the result is the index of the i-th element that is not 0. Numbers ascend: as long as
+ * they are in one row of self, the last part alone changes. */
+static tn_status some_indices(int64_t begin, int64_t end, void *arg)
 {
-    const int64_t *number = flat->data;
-    int64_t *o = out->data;
-    for (int64_t i = 0; i < flat->numel; i++) {
-        int64_t rest = number[i];
-        for (int d = self->ndim - 1; d >= 0; d--) {
-            o[i * out->strides[0] + d * out->strides[1]] = rest % self->sizes[d];
-            rest /= self->sizes[d];
+    const indices_job *j = arg;
+    const int64_t *sizes = j->self->sizes, *strides = j->out->strides;
+    int last = j->self->ndim - 1;
+    int64_t index[TN_MAX_DIMS] = {0}, row = -1, width = sizes[last];
+    for (int64_t i = begin; i < end; i++) {
+        int64_t *o = (int64_t *)j->out->data + i * strides[0], number = j->number[i];
+        if (row < 0 || number - row >= width) {
+            int64_t rest = number / width;
+            row = rest * width;
+            for (int d = last - 1; d >= 0; d--) {
+                index[d] = rest % sizes[d];
+                rest /= sizes[d];
+            }
         }
+        for (int d = 0; d < last; d++)
+            o[d * strides[1]] = index[d];
+        o[last * strides[1]] = number - row;
     }
+    return TN_OK;
+}
+
+static tn_status write_indices(const tn_tensor *self, const tn_tensor *flat, const tn_tensor *out)
+{
+    indices_job j = {self, out, flat->data};
+    return self->ndim == 0 ? TN_OK : tni_pool_for(flat->numel, CHUNK, some_indices, &j);
 }
 
 tn_status tni_kernel_nonzero(tn_call *call, tn_tensor *self, tn_tensor **out)
@@ -122,7 +158,7 @@ tn_status tni_kernel_nonzero(tn_call *call, tn_tensor *self, tn_tensor **out)
     TN_TRY(tni_nonzero_flat(self, &flat));
     const int64_t sizes[2] = {flat->numel, self->ndim}, strides[2] = {1, flat->numel};
     TN_TRY(tni_tensor_new(2, sizes, strides, TN_DTYPE_I64, TN_CPU, &made));
-    write_indices(self, flat, made);
+    TN_TRY(write_indices(self, flat, made));
     *out = TN_MOVE(made);
     return TN_OK;
 }
