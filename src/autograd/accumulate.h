@@ -36,5 +36,11 @@ static inline bool tni_is_alone(const tn_tensor *t)
         return false;
     return tni_strong_count(&t->storage->object) == 1 || tni_is_alone_with_base(t);
 }
+/* The same, and may it be written? What Python stands for may hold memory that others have too: a
+ * slice of what a pass was given, say. */
+static inline bool tni_is_ours(const tn_tensor *t)
+{
+    return tni_is_alone(t) && !(t->keys & TNI_FBIT(TN_KEY_PYTHON));
+}
 
 #endif

@@ -5,6 +5,7 @@
  * matrix of cofactors: determinants of A without a row and a column, which differentiate again. */
 #include <float.h>
 #include <math.h>
+#include "autograd/formula.h"
 #include "autograd/meta.h"
 #include "core/scope.h"
 #include "core/state.h"
@@ -40,14 +41,15 @@ static tn_tensor *inverse_times(tn_tensor *A, tn_tensor *number)
     return tnx_mul(wide(number), tni_grad_adjoint(rows)); /* by columns, as solutions are */
 }
 
-/* Whether some matrix has hardly an inverse, by the pivots of its LU factors. */
+/* Whether some matrix has hardly an inverse, by the pivots of its LU factors; where they cannot be
+ * looked at, it may. */
 static bool some_singular(tn_tensor *A)
 {
     tn_tensor *LU = NULL, *pivots = NULL, *info = NULL;
     tn_scalar found = tn_int(0);
     const int64_t last = -1;
-    if (tni_scope_failed() || A->numel == 0 || tni_is_meta(A) || tni_is_fake(A))
-        return false;
+    if (tni_scope_failed() || A->numel == 0 || !tni_can_look(A))
+        return A && A->numel > 0 && tni_stands_for_others(A);
     tn_status status = tn_linalg_lu_factor_ex(tnx_detach(A), true, false, &LU, &pivots, &info);
     tn_tensor_unref(pivots);
     tn_tensor_unref(info);

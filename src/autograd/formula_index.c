@@ -81,12 +81,13 @@ static void sum_gradients(const reduction *r, tn_tensor **of_self, tn_tensor **o
     *of_src = at_index(r, r->grad);
 }
 
-/* Whether some product has several zeros among its factors. */
+/* Whether some product has several zeros among its factors, or may have, where Python stands for
+ * the elements. */
 static bool has_several(tn_tensor *zeros)
 {
-    tn_scalar found = tn_int(0);
     tn_tensor *any = tnx_any(tnx_gt_scalar(zeros, tn_int(1)));
-    if (any && any->device.type != TN_DEVICE_META)
+    tn_scalar found = tn_int(any && tni_stands_for_others(any));
+    if (any && tni_can_look(any))
         (void)tni_scope_result(tn_item(any, &found), NULL);
     return found.v.i != 0;
 }

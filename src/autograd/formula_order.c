@@ -220,8 +220,10 @@ tn_tensor *tni_grad_cumprod_gradient(tn_tensor *grad, tn_tensor *self, int64_t d
         return grad;
     self = tnx_to_dtype(self, (tn_dtype)grad->dtype, false, false, TN_FORMAT_NONE);
     tn_tensor *is_zero = tnx_eq_scalar(self, tn_int(0)), *any = tnx_any(is_zero);
-    tn_scalar found = tn_int(0);
-    if (any && any->device.type != TN_DEVICE_META)
+    /* Where Python stands for the elements: what holds in both cases. Of no elements, sizes alone.
+     */
+    tn_scalar found = tn_int(any && tni_stands_for_others(any));
+    if (any && tni_can_look(any))
         (void)tni_scope_result(tn_item(any, &found), NULL);
     if (tni_scope_failed())
         return NULL;

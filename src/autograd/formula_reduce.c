@@ -36,12 +36,12 @@ tn_tensor *tni_grad_spread_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor 
 
 /* ---- products ---- */
 
-/* Is any element 0? Where there is no data to look at: yes. */
+/* Is any element 0? Where they cannot be looked at: yes. */
 static bool any_zero(tn_tensor *t)
 {
     tn_tensor *any = tnx_any(tnx_eq_scalar(t, tn_int(0)));
     tn_scalar found = tn_int(1);
-    if (any && any->device.type != TN_DEVICE_META)
+    if (any && tni_can_look(any))
         (void)tni_scope_result(tn_item(any, &found), NULL);
     return found.v.i != 0;
 }

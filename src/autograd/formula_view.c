@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/formula_view.c: gradients of views that are described by geometry alone. */
 #include "autograd/formula_view.h"
+#include "autograd/formula.h"
 
 #include "core/scope.h"
 #include "tenon/ops.h"
@@ -108,7 +109,9 @@ tn_tensor *tni_grad_as_strided_backward(tn_tensor *grad, const int64_t *input_si
     int64_t n = extent(&in) > extent(&out) ? extent(&in) : extent(&out);
 
     tn_tensor *all = tnx_new_zeros(grad, (int64_t[]){n}, 1, NULL);
-    if (may_overlap(&out)) {
+    /* By numbers too where Python stands for the elements: a view of them has no place that a write
+     * through it could be recorded with. */
+    if (may_overlap(&out) || tni_stands_for_others(grad)) {
         tn_tensor *rows = places(&out, n, tn_tensor_device(grad));
         all = tnx_index_add(all, 0, rows, tnx_reshape(grad, (int64_t[]){-1}, 1), tn_int(1));
     } else {

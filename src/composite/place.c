@@ -261,7 +261,7 @@ tn_status tni_composite_fill_diagonal_(tn_tensor *self, tn_scalar fill_value, bo
         TN_TRY(tn_diagonal(rest, 0, 0, 1, &again));
         TN_TRY(tn_fill_(again, fill_value));
     }
-    TN_TRY(tn_as_strided(self, &least, 1, &stride, 1, tn_some_int(self->offset), &diagonal));
+    TN_TRY(tn_as_strided(self, &least, 1, &stride, 1, tn_no_int(), &diagonal));
     return tn_fill_(diagonal, fill_value);
 }
 

@@ -75,10 +75,11 @@ AT_ONCE = [
     (lambda x: F.pad(x, (1, 1)), (M,)), (lambda x: F.normalize(x, dim=-1), (M,)), (lambda x: F.cosine_similarity(x, B, dim=0), (V,)),
     (viewed_in_place, (V,)), (lambda x: x.index_select(1, tenon.tensor([2, 0])), (M,)),
     (lambda x: tenon.cdist(x, A), (M,)), (lambda x: x.roll(1, 0), (M,)), (lambda x: x.median(), (M,)), (lambda x: x.trace(), (S,)),
+    (lambda x: x.prod(), (V,)),
 ]
 
-# Backward passes of these look into slices, or into views that were written.
-FORWARD_AT_ONCE = [(lambda x: x.prod(), (V,)), (in_place, (V,))]
+# Backward passes of these look into views that were written.
+FORWARD_AT_ONCE = [(in_place, (V,))]
 
 
 def flat(made):

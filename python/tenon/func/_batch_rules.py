@@ -111,6 +111,8 @@ def _dimensions(c):
             if any(x.dim() != rank for x in v):
                 return _each(c)
             changed[k] = [c.whole(x) for x in v]
+    if rank == 0 and c.func in _KEEP_NONE:
+        return c.args["self"].whole.view_as(c.args["self"].whole)
     if rank == 0 and c.func not in _ADD_ONE:
         return _each(c)
     names = c.func._names
@@ -129,6 +131,7 @@ def _dimensions(c):
 
 
 _ADD_ONE = (aten.unsqueeze.default, aten.stack.default, aten.select_backward.default)  # take what has no dimension
+_KEEP_NONE = (aten.transpose.int, aten.squeeze.dim, aten.squeeze.dims)  # and leave it so
 
 
 def _flat(op, *more):
@@ -167,6 +170,26 @@ def _permute(c):
 def _t(c):
     part = c.args["self"]
     return part.whole.transpose(1, 2) if part.dim() == 2 else part.whole.view_as(part.whole)
+
+
+def _as_strided(c):
+    """The same elements of every slice. Places are counted from the beginning of the memory, which gradients take for the
+    first element of a slice: where it is not, a place cannot be named."""
+    part, size, stride, offset = c.get("self", "size", "stride", "storage_offset")
+    whole, start = part.whole, part.whole.storage_offset()
+    first = start if offset is None else offset
+    end = start + sum((s - 1) * d for s, d in zip(part.shape, whole.stride()[1:])) + 1
+    last = first + sum((s - 1) * d for s, d in zip(size, stride)) + 1
+    if 0 not in size and not start <= first <= last <= end:
+        raise refused(RuntimeError(
+            "result = tensor.as_strided(%s, %s, %d) can access memory outside of `tensor`. `result` can access some memory in "
+            "range [%d, %d], but `tensor` can only access some memory in range [%d, %d]. This is not supported inside of "
+            "vmap, please try to rewrite the `as_strided` call as a sequence of PyTorch view operations"
+            % (list(size), list(stride), first, first, last, start, end)))
+    if offset is not None and start:
+        raise refused(RuntimeError("as_strided with a storage_offset is not supported inside of vmap for a tensor whose own is "
+                                   "not 0 (%d), please try to rewrite it as a sequence of view operations" % start))
+    return whole.as_strided([c.n] + list(size), [whole.stride(0)] + list(stride), offset)
 
 
 def _squeeze(c):
@@ -223,6 +246,13 @@ def _index_select(c):
     if not c.maps(part) or c.maps(index) or part.dim() == 0:
         return _each(c)
     return c.run(self=part.whole, dim=_shift(dim, part.dim()))
+
+
+def _index_add(c):
+    part, dim, index, source = c.get("self", "dim", "index", "source")
+    if c.maps(index) or index.dim() != 1 or part.dim() == 0 or source.dim() == 0:
+        return _each(c)
+    return c.run(self=c.whole(part), dim=_shift(dim, part.dim()), source=c.whole(source))
 
 
 def _embedding(c):
@@ -352,6 +382,8 @@ def _each(c):
     written = [a.name for a in c.func._schema.arguments if a.is_write]
     if any(not c.maps(c.args[k]) for k in written if k in c.args):
         raise Unmapped("vmap: %s writes a tensor that is not mapped" % c.func)
+    if not written and any(r.alias_info is not None for r in c.func._schema.returns):
+        raise Unmapped("vmap: what is written through %s would be lost" % c.func)  # slices are put together by copying
     flat, spec = _pytree.tree_flatten(c.args)
     at = [i for i, x in enumerate(flat) if c.maps(x)]
     columns = {i: flat[i].whole.unbind(0) for i in at}
@@ -376,19 +408,20 @@ for _names, _rule in (
      "_log_softmax_backward_data cumsum cumprod logcumsumexp flip sort sort.stable topk gather scatter.src scatter_add "
      "select.int slice.Tensor unsqueeze squeeze.dim squeeze.dims split.Tensor split_with_sizes unbind.int cat stack "
      "transpose.int diagonal select_backward slice_backward diagonal_backward _fft_r2c _fft_c2c _fft_c2r "
-     "linalg_cross unfold count_nonzero.dim_IntList index_add", _dimensions),
+     "linalg_cross unfold count_nonzero.dim_IntList", _dimensions),
     ("sum", _flat(aten.sum.dim_IntList, [1])), ("mean", _flat(aten.mean.dim, [1])), ("prod", _flat(aten.prod.dim_int, 1)),
     ("max", _flat(aten.amax.default, [1])), ("min", _flat(aten.amin.default, [1])), ("all", _flat(aten.all.dim, 1)),
     ("any", _flat(aten.any.dim, 1)),
     ("clone detach alias _to_copy zeros_like ones_like empty_like full_like lift_fresh positive contiguous", _alike),
     ("new_zeros new_ones new_empty new_full", _new),
     ("view _unsafe_view _reshape_alias reshape", _view), ("expand", _expand), ("repeat", _repeat), ("permute", _permute),
-    ("t", _t), ("squeeze", _squeeze),
+    ("t", _t), ("squeeze", _squeeze), ("as_strided", _as_strided),
     ("squeeze_.dim", _geometry("squeeze", "dim")), ("squeeze_", _geometry("squeeze")), ("t_", _geometry("t")),
     ("unsqueeze_", _geometry("unsqueeze")), ("transpose_", _geometry("transpose", "int")),
     ("tril triu linalg_inv_ex linalg_cholesky_ex linalg_qr linalg_matrix_exp constant_pad_nd linalg_lu_factor_ex "
      "view_as_real view_as_complex _linalg_det _linalg_eigh _linalg_slogdet", _behind),
-    ("index.Tensor", _index), ("index_select", _index_select), ("embedding", _embedding),
+    ("index.Tensor", _index), ("index_select", _index_select), ("index_add", _index_add),
+    ("embedding", _embedding),
     ("mm", _mm), ("mv", _mv), ("dot", _dot), ("bmm", _bmm),
     ("addmm", _plus(_mm, "mat1", "mat2")), ("addmv", _plus(_mv, "mat", "vec")), ("baddbmm", _plus(_bmm, "batch1", "batch2")),
     ("convolution", _convolution), ("native_layer_norm", _layer_norm),

@@ -68,6 +68,9 @@ class Batched(tenon.Tensor):
 
     item = tolist = numpy = __int__ = __float__ = __index__ = __complex__ = __array__ = __repr__ = __format__ = _no_number
 
+    def storage_offset(self):
+        return self.whole.storage_offset()
+
     def __deepcopy__(self, memo):
         raise Unmapped("vmap: a slice cannot be copied out of its function")
 
@@ -132,7 +135,7 @@ def sum_what_is_shared(parts, level):
         if id(node) in seen:
             continue
         seen[id(node)] = node  # held, so that no other gets its address
-        if type(node).__name__ == "_CutBackward":
+        if type(node).__name__ == "_CutBackward" and node.level is level:  # an inner one's is inside the function
             continue
         outside = []
         for i, (following, _) in enumerate(node.next_functions):
