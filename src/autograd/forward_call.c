@@ -159,7 +159,7 @@ static tn_status give_written(tn_tensor *t, tn_tensor *tangent)
  * that one: *tangent (may be NULL) becomes a copy unless it is ours alone. */
 static tn_status make_own(tn_tensor **tangent)
 {
-    if (!*tangent || tni_is_alone(*tangent))
+    if (!*tangent || tni_is_ours(*tangent))
         return TN_OK;
     tn_tensor *copy = NULL;
     TN_TRY(tn_clone(*tangent, TN_FORMAT_NONE, &copy));
@@ -475,6 +475,11 @@ static tn_tensor *sum_of_edges(const push *p, const tn_tensor *result, tni_node 
         if (t)
             sum = tni_jvp_sum(sum, tni_grad_conj(t));
     }
+    /* Of a real result a complex tangent has a real part that moves it; the other part is no loss.
+     */
+    if (sum && !tn_dtype_is_complex((tn_dtype)result->dtype) &&
+        tn_dtype_is_complex((tn_dtype)sum->dtype))
+        return tnx_real(sum);
     return sum;
 }
 
