@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Sparse tensors. Values are those of dense arithmetic; texts and forms were seen to be those of PyTorch 2.11."""
 import copy
+import functools
 import io
 import os
 import pickle
@@ -318,6 +319,37 @@ class Embeddings(Case):
             w = tenon.ones(2, requires_grad=True)
             w.sum().backward()
             tenon.optim.SparseAdam([w]).step()
+
+
+class Checks(unittest.TestCase):
+    """gradcheck and gradgradcheck of sparse inputs: of their stored elements."""
+
+    def test_stored_elements_are_checked_in_every_layout(self):
+        dense = tenon.tensor([[1.0, 0, 2], [0, 3, 0]], dtype=tenon.float64)
+        other = (tenon.arange(6.0, dtype=tenon.float64).reshape(3, 2) + 0.5).requires_grad_()
+
+        class Wrong(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+        for make in (dense.to_sparse, dense.to_sparse_csr, dense.to_sparse_csc):
+            x = make().requires_grad_()
+            for fast in (False, True):
+                check = functools.partial(tenon.autograd.gradcheck, masked=True, fast_mode=fast)
+                self.assertTrue(check(lambda a, b: a @ b, (x, other)))
+                self.assertTrue(check(lambda a: a.to_dense() ** 2, (x,)))
+                self.assertTrue(tenon.autograd.gradgradcheck(lambda a: a.to_dense() ** 2, (x,), masked=True, fast_mode=fast))
+                with self.assertRaisesRegex(RuntimeError, "Jacobian mismatch"):
+                    check(lambda a: Wrong.apply(a.to_dense()), (x,))
+                with self.assertRaisesRegex(ValueError, "Sparse output is not supported at gradcheck yet"):
+                    check(lambda a: a * 2, (x,))
+            with self.assertRaisesRegex(ValueError, "wants masked=True"):
+                tenon.autograd.gradcheck(lambda a: a.to_dense(), (x,))
 
 
 if __name__ == "__main__":

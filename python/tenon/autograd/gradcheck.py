@@ -249,6 +249,35 @@ def _fast_forward(fn, inputs, eps, atol, rtol):
                 raise _mismatch("computed with forward mode ", i, j, slope, found, _FAST)
 
 
+# ---- sparse inputs ----
+
+def _rebuilt(like, values):
+    """The sparse tensor with other stored elements; recorded."""
+    if like.layout == tenon.sparse_coo:
+        return tenon.sparse_coo_tensor(like.indices(), values, like.shape, is_coalesced=True)
+    ends, inner = ((like.crow_indices(), like.col_indices()) if like.layout == tenon.sparse_csr
+                   else (like.ccol_indices(), like.row_indices()))
+    return tenon.sparse_compressed_tensor(ends, inner, values, like.shape, layout=like.layout)
+
+
+def _of_stored(func, inputs, masked):
+    """The function, and its inputs, of the stored elements of those that are sparse and have a gradient."""
+    known = (tenon.sparse_coo, tenon.sparse_csr, tenon.sparse_csc)
+    at = {i: x.detach() for i, x in enumerate(inputs) if _differentiable(x) and x.layout in known}
+    if not at:
+        return func, inputs
+    if not masked:
+        raise ValueError("gradcheck of sparse inputs wants masked=True: a sparse tensor has the gradient of its stored elements")
+    given = list(inputs)
+    for i, x in at.items():
+        at[i] = x.coalesce() if x.layout == tenon.sparse_coo else x
+        given[i] = at[i].values().detach().clone().requires_grad_()
+
+    def dense(*args):
+        return func(*(_rebuilt(at[i], x) if i in at else x for i, x in enumerate(args)))
+    return dense, tuple(given)
+
+
 # ---- several gradients at once ----
 
 def _tangents(fn, inputs, j, direction):
@@ -363,10 +392,13 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    inputs = _tuple_of(inputs)
+    func, inputs = _of_stored(func, _tuple_of(inputs), masked)
     try:
         _check_inputs(inputs)
         outputs = _outputs(func(*inputs))
+        if any(o.layout != tenon.strided for o in outputs):
+            raise ValueError("Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output "
+                             "of fn for gradcheck.")
         if check_forward_ad:
             (_fast_forward if fast_mode else _check_forward)(func, inputs, eps, atol, rtol)
             if check_batched_forward_grad:
@@ -392,7 +424,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
                   check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False,
                   masked=False):
     """The same for the gradients of the gradients."""
-    inputs = _tuple_of(inputs)
+    func, inputs = _of_stored(func, _tuple_of(inputs), masked)
     n = len(inputs)
     if grad_outputs is None:
         outputs = _outputs(func(*inputs))
