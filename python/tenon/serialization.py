@@ -14,12 +14,10 @@ import sys
 
 import tenon
 from tenon import _weights_only_unpickler as _restricted
-from tenon.storage import TypedStorage, UntypedStorage, _class_name
+from tenon._saving import MAGIC_NUMBER, PROTOCOL_VERSION, _get_layout, _save_legacy, _save_zip  # noqa: F401
+from tenon.storage import TypedStorage, UntypedStorage
 
-MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
-PROTOCOL_VERSION = 1001
 DEFAULT_PROTOCOL = 2
-_ALIGNMENT = 64
 
 UnpicklingError = pickle.UnpicklingError
 MAP_LOCATION = object  # for annotations: a function, a device, its name, a dict, or None
@@ -77,149 +75,6 @@ class _Opened:
 
 
 # ---- writing ----
-
-def _torch_name(module):
-    return "torch" + module[5:] if module == "tenon" or module.startswith("tenon.") else module
-
-
-class _Pickler(pickle._Pickler):
-    """Writes Tenon's classes under PyTorch's names, and storages as persistent ids."""
-
-    dispatch = pickle._Pickler.dispatch.copy()
-
-    def __init__(self, file, protocol, persistent_id):
-        super().__init__(file, protocol)
-        self.persistent_id = persistent_id
-
-    def save(self, obj, save_persistent_id=True):
-        # A checkpoint is mostly numbers, names and tuples: none of them is a storage, or is written in a way of its own.
-        plain = self._plain.get(type(obj))
-        if plain is None:
-            super().save(obj, save_persistent_id)
-            return
-        self.framer.commit_frame()
-        known = self.memo.get(id(obj))
-        if known is not None:
-            self.write(self.get(known[0]))
-        else:
-            plain(self, obj)
-
-    def reducer_override(self, obj):
-        if isinstance(obj, tenon.dtype):
-            return str(obj).rsplit(".", 1)[-1]
-        if isinstance(obj, tenon.layout):
-            return (_get_layout, ("torch." + str(obj).rpartition(".")[2],))
-        if isinstance(obj, tenon.memory_format):
-            return str(obj).rsplit(".", 1)[-1]
-        if isinstance(obj, tenon.device):
-            args = (obj.type,) if obj.index is None else (obj.type, obj.index)
-            return (tenon.device, args)
-        if isinstance(obj, tenon.Size):
-            return (tenon.Size, (tuple(obj),))
-        return NotImplemented
-
-    def save_global(self, obj, name=None):
-        if isinstance(obj, (tenon.dtype, tenon.memory_format)):
-            module = "torch"
-        elif obj is tenon.device or obj is tenon.Size or obj is tenon.Tensor:
-            module, name = "torch", obj.__name__
-        else:
-            module = _torch_name(getattr(obj, "__module__", None) or "")
-            if module != "torch" and not module.startswith("torch."):
-                return super().save_global(obj, name)
-            name = name or obj.__qualname__
-            if module == "torch._pickling":
-                module = "torch._utils"
-            if name == "_rebuild_from_type_v2":
-                module = "torch._tensor"
-        self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
-        self.memoize(obj)
-
-    dispatch[type(_torch_name)] = save_global
-
-
-_Pickler._plain = {kind: _Pickler.dispatch[kind] for kind in (int, float, bool, type(None), str, bytes, tuple, list, dict,
-                                                              type, type(_torch_name))}
-
-
-class _Storages:
-    """Gives a storage its key, and remembers which there are."""
-
-    def __init__(self, legacy):
-        self.legacy = legacy
-        self.keys = {}    # storage's identity -> key
-        self.found = []   # (key, UntypedStorage)
-        self.dtypes = {}  # data pointer -> dtype
-
-    def persistent_id(self, obj):
-        if isinstance(obj, TypedStorage):
-            untyped, dtype = obj._untyped_storage, obj.dtype
-            kind = tenon.storage.storage_class(_class_name(dtype))
-        elif isinstance(obj, UntypedStorage):
-            untyped, dtype, kind = obj, tenon.uint8, UntypedStorage
-        else:
-            return None
-        pointer = untyped.data_ptr()
-        if pointer != 0 and self.dtypes.setdefault(pointer, dtype) != dtype:
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as "
-                               "different types")
-        key = self.keys.get(untyped._cdata)
-        if key is None:
-            key = str(len(self.found))
-            self.keys[untyped._cdata] = key
-            self.found.append((key, untyped))
-        location = str(untyped.device)
-        numel = untyped.nbytes() // dtype.itemsize
-        if self.legacy:
-            return ("storage", kind, key, location, numel, None)
-        return ("storage", kind, key, location, numel)
-
-
-def _bytes_of(untyped):
-    flat = untyped._flat
-    if flat.device.type != "cpu":
-        flat = flat.cpu()
-    return memoryview(flat) if flat.numel() else b""
-
-
-def _save_zip(obj, file, protocol, name):
-    import zipfile
-
-    storages = _Storages(legacy=False)
-    body = io.BytesIO()
-    _Pickler(body, protocol, storages.persistent_id).dump(obj)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        def write(record, data):
-            info = zipfile.ZipInfo(f"{name}/{record}", (1980, 1, 1, 0, 0, 0))
-            start = archive.start_dir + 30 + len(info.filename.encode()) + 4
-            pad = -start % _ALIGNMENT
-            info.extra = b"FB" + struct.pack("<H", pad) + b"Z" * pad
-            archive.writestr(info, data)
-
-        write("data.pkl", body.getvalue())
-        write(".format_version", b"1")
-        write(".storage_alignment", str(_ALIGNMENT).encode())
-        write("byteorder", sys.byteorder.encode())
-        for key, untyped in storages.found:
-            write("data/" + key, _bytes_of(untyped))
-        write("version", b"3\n")
-
-
-def _save_legacy(obj, file, protocol):
-    storages = _Storages(legacy=True)
-    pickle.dump(MAGIC_NUMBER, file, protocol)
-    pickle.dump(PROTOCOL_VERSION, file, protocol)
-    pickle.dump({"protocol_version": PROTOCOL_VERSION, "little_endian": sys.byteorder == "little",
-                 "type_sizes": {"short": 2, "int": 4, "long": 4}}, file, protocol)
-    body = io.BytesIO()
-    _Pickler(body, protocol, storages.persistent_id).dump(obj)
-    file.write(body.getvalue())
-    pickle.dump([key for key, unused in storages.found], file, protocol)
-    for key, untyped in storages.found:
-        itemsize = storages.dtypes.get(untyped.data_ptr(), tenon.uint8).itemsize
-        file.write(struct.pack("<q", untyped.nbytes() // itemsize))
-        file.write(_bytes_of(untyped))
-
 
 def save(obj, f, pickle_module=None, pickle_protocol=DEFAULT_PROTOCOL,
          _use_new_zipfile_serialization=True, _disable_byteorder_record=False):
@@ -617,13 +472,6 @@ def _load_legacy(file, map_location, weights_only, encoding):
         move(untyped, location)
     return result
 
-
-def _get_layout(name):
-    """The layout of a name as pickles have it: "torch.sparse_coo"."""
-    found = getattr(tenon, name.rpartition(".")[2], None)
-    if not isinstance(found, tenon.layout):
-        raise ValueError("%r is not the name of a layout" % name)
-    return found
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **options):

@@ -303,6 +303,71 @@ class Safetensors(unittest.TestCase):
                 safetensors.load(bad)
 
 
+class Archives(unittest.TestCase):
+    """What our writer of archives makes, as Python's zipfile reads it."""
+
+    def read(self, data):
+        import zipfile
+
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        self.assertIsNone(archive.testzip())
+        return archive
+
+    def test_records_are_aligned_and_whole(self):
+        from tenon._zip_writer import ZipWriter
+
+        records = {"a/one": b"xyz", "a/none": b"", "a/h\u00f6": bytes(range(256)) * 40, "a/last": b"1"}
+        file = io.BytesIO(b"before")
+        file.seek(6)
+        writer = ZipWriter(file, 64)
+        for name, data in records.items():
+            writer.write(name, memoryview(data))
+        writer.close()
+        data = file.getvalue()
+        archive = self.read(data)
+        self.assertEqual({name: archive.read(name) for name in archive.namelist()}, records)
+        for info in archive.infolist():
+            names, extra = (int.from_bytes(data[info.header_offset + at:info.header_offset + at + 2], "little") for at in (26, 28))
+            self.assertEqual((info.header_offset + 30 + names + extra) % 64, 0)
+
+    def test_more_records_than_sixteen_bits_count(self):
+        from tenon._zip_writer import ZipWriter
+
+        file = io.BytesIO()
+        writer = ZipWriter(file, 1)
+        for i in range(66000):
+            writer.write(str(i), b"")
+        writer.close()
+        self.assertEqual(len(self.read(file.getvalue()).namelist()), 66000)
+
+    def test_tensors_of_every_form_come_back(self):
+        base = tenon.arange(24.0).reshape(4, 6)
+        odd = tenon.ones(2)
+        odd.note = "kept"
+        given = {"base": base, "again": base, "view": base[1:, ::2], "turned": base.t(), "scalar": tenon.tensor(3),
+                 "none": tenon.empty(0, 5), "many": tenon.ones(1, 2, 1, 2, 1), "grad": tenon.ones(2, requires_grad=True),
+                 "large": tenon.ones(300, 300), "cpu": "cpu", "storage": "storage", "half": tenon.ones(2).half(), "odd": odd,
+                 "bits": tenon.tensor([1, 2], dtype=tenon.uint16), "parameter": tenon.nn.Parameter(tenon.ones(2))}
+        for options in ({}, {"pickle_protocol": 4}):
+            file = io.BytesIO()
+            tenon.save(given, file, **options)
+            file.seek(0)
+            got = tenon.load(file, weights_only=not options)
+            self.assertEqual(list(got), list(given))
+            for name, one in given.items():
+                two = got[name]
+                if not isinstance(one, tenon.Tensor):
+                    self.assertEqual(one, two)
+                    continue
+                self.assertEqual([getattr(two, x) for x in ("dtype", "shape", "requires_grad")],
+                                 [getattr(one, x) for x in ("dtype", "shape", "requires_grad")])
+                self.assertEqual((type(two), two.stride(), two.storage_offset(), two.tolist()),
+                                 (type(one), one.stride(), one.storage_offset(), one.tolist()))
+            self.assertIs(got["base"], got["again"])
+            self.assertEqual(got["view"].untyped_storage().data_ptr(), got["base"].untyped_storage().data_ptr())
+            self.assertEqual(got["odd"].note, "kept")
+
+
 class Fuzz(unittest.TestCase):
     """Bytes changed at random: an exception or a result, never a crash."""
 
