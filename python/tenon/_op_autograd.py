@@ -4,6 +4,8 @@
 The node's inputs and results are tensors alone, so the tensors of a list argument (or result) are inputs (results) of
 their own; `setup_context` and `backward` see lists again: of inputs, of results, of gradients, of needs_input_grad."""
 
+import warnings
+
 import tenon
 from tenon import _C
 from tenon.utils import _pytree
@@ -46,6 +48,48 @@ class _Call:
     def needs(self, flat):
         """needs_input_grad, of the node's inputs, as the arguments are."""
         return _pytree.tree_unflatten(flat[:-1], self.inputs)
+
+
+def _needs(x):
+    return isinstance(x, tenon.Tensor) and x.requires_grad
+
+
+def _has_slope(x):
+    return isinstance(x, tenon.Tensor) and (x.is_floating_point() or x.is_complex())
+
+
+def _leaves(tree):
+    return [x for part in tree for x in _leaves(part)] if isinstance(tree, (tuple, list)) else [tree]
+
+
+def _check_written(schema, args, words):
+    """A call that is recorded for gradients: what it writes has none, for an operator that writes has no formula."""
+    for i, a in enumerate(schema.arguments):
+        if not a.is_write:
+            continue
+        for x in _leaves([words.get(a.name) if a.kwarg_only else args[i] if i < len(args) else None]):
+            if not _has_slope(x):
+                continue
+            if x.requires_grad and x.is_leaf:
+                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            if x.requires_grad:
+                raise NotImplementedError(
+                    "derivative for %s is not implemented: it writes its argument '%s', which requires grad. Call it under "
+                    "torch.no_grad(), or with a tensor that was detached" % (schema.name, a.name))
+            warnings.warn("%s writes its argument '%s' and has no derivative: gradients do not flow from what is written there "
+                          "to the arguments that require grad. Call it under torch.no_grad() if that is meant."
+                          % (schema.name, a.name), stacklevel=5)
+
+
+def _check_moved(schema, result):
+    """A call with dual tensors: what it gives would have tangents."""
+    if schema.is_mutable or any(_has_slope(x) for x in _leaves([result])):
+        raise NotImplementedError("Trying to use forward AD with %s that does not support it because it has not been implemented "
+                                  "yet." % schema.name)
+
+
+def _is_dual(x):
+    return isinstance(x, tenon.Tensor) and _C._unpack_dual(x)[1] is not None
 
 
 def kernel(overload, formula):
@@ -106,8 +150,18 @@ def kernel(overload, formula):
 
     def autograd(*args, **words):
         leaves, spec = _pytree.tree_flatten(args, _no_tensors)
-        if not tenon.is_grad_enabled() or not any(isinstance(x, tenon.Tensor) and x.requires_grad for x in leaves):
-            return below(args, words)
+        recording = tenon.is_grad_enabled()
+        if recording and schema.is_mutable and formula()[0] is None:
+            if any(_needs(x) for x in leaves + _leaves(list(words.values()))):
+                _check_written(schema, args, words)
+        if not recording or not any(_needs(x) for x in leaves):
+            if not _C._in_dual_level() or not _C._is_fwd_grad_enabled() or not any(_is_dual(x) for x in leaves):
+                return below(args, words)
+            if schema.is_mutable:
+                _check_moved(schema, None)
+            result = below(args, words)
+            _check_moved(schema, result)
+            return result
         call = _Call(words, spec)
         if not lists:
             return recorded.apply(*args, call)

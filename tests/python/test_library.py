@@ -313,7 +313,7 @@ class Lists(unittest.TestCase):
             for x in xs:
                 x.sin_()
 
-        y, z = self.c.clone(), tenon.ones(2)
+        y, z = self.c.detach().clone(), tenon.ones(2)
         before = y._version, z._version
         self.assertIsNone(sines([y, z]))
         self.assertEqual((y._version - before[0], z._version - before[1]), (1, 1))
@@ -325,10 +325,52 @@ class Lists(unittest.TestCase):
             return ys[0] * 2
 
         x = tenon.ones(2)
-        out = adds(x, [self.a])
+        with self.assertWarnsRegex(UserWarning, "testlists::adds writes its argument 'x' and has no derivative"):
+            out = adds(x, [self.a])
         self.assertEqual((out.requires_grad, x.tolist(), x._version, x.requires_grad), (True, [2., 2.], 1, False))
         with self.assertRaisesRegex(RuntimeError, "Trying to backward through testlists.adds.default"):
             out.sum().backward()
+
+    def test_a_write_whose_gradient_would_be_wrong_is_refused(self):
+        @library.custom_op("testlists::triples", mutates_args={"x", "n"})
+        def triples(x: tenon.Tensor, n: Optional[tenon.Tensor] = None) -> None:
+            x.mul_(3)
+
+        x = tenon.ones(2, requires_grad=True)
+        y, count = x * 1, tenon.zeros(2, dtype=tenon.int64)
+        for written, kind, text in ((x, RuntimeError, "a leaf Variable that requires grad is being used in an in-place"),
+                                    (y, NotImplementedError, "derivative for testlists::triples is not implemented"),
+                                    (y[:1], NotImplementedError, "it writes its argument 'x', which requires grad")):
+            with self.assertRaisesRegex(kind, text):
+                triples(written, count)
+        self.assertEqual((x.tolist(), y.tolist(), y._version), ([1., 1.], [1., 1.], 0))
+        with tenon.no_grad():
+            triples(x)
+        triples(y.detach())
+        self.assertEqual((x.tolist(), y.tolist()), ([3., 3.], [3., 3.]))
+
+    def test_a_tangent_that_would_be_lost_is_refused(self):
+        from tenon.autograd import forward_ad
+
+        @library.custom_op("testlists::same", mutates_args=())
+        def same(x: tenon.Tensor) -> tenon.Tensor:
+            return x * 1
+
+        @library.custom_op("testlists::signs", mutates_args=())
+        def signs(x: tenon.Tensor) -> tenon.Tensor:
+            return x > 0
+
+        @library.custom_op("testlists::halves", mutates_args={"x"})
+        def halves(x: tenon.Tensor) -> None:
+            x.div_(2)
+
+        x = tenon.ones(2)
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, x)
+            for op in (same, halves):
+                with self.assertRaisesRegex(NotImplementedError, "Trying to use forward AD with testlists::"):
+                    op(dual)
+            self.assertEqual((signs(dual).tolist(), same(x).tolist(), x.tolist()), ([True, True], [1., 1.], [1., 1.]))
 
     def test_a_custom_operator_may_not_give_what_it_was_given(self):
         def twice(x: tenon.Tensor) -> Tuple[tenon.Tensor, tenon.Tensor]:
