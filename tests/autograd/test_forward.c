@@ -142,6 +142,25 @@ TEST(what_cannot_be_dual_is_refused)
     tn_tensor_unref(whole);
 }
 
+TEST(what_has_a_tangent_keeps_its_sizes)
+{
+    const int64_t size = 2;
+    tn_tensor *x = kit_vector(4, 3), *y = NULL, *v = NULL;
+    ASSERT_OK(tn_forward_enter());
+    tn_tensor *d = dual(x, 1);
+    ASSERT_OK(tn_mul(d, d, &y));
+    ASSERT_OK(tn_alias(y, &v));
+    const char *text = "cannot resize variables that has a forward grad";
+    EXPECT_REFUSED(tn_resize_(d, &size, 1, TN_FORMAT_NONE), TN_INVALID, text);
+    EXPECT_REFUSED(tn_resize_(v, &size, 1, TN_FORMAT_NONE), TN_INVALID, text);
+    EXPECT(d->sizes[0] == 4 && v->sizes[0] == 4 && slope(d, 3) == 1);
+    EXPECT_OK(tn_resize_(x, &size, 1, TN_FORMAT_NONE)); /* the primal has none */
+    ASSERT_OK(tn_forward_leave());
+    EXPECT_OK(tn_resize_(d, &size, 1, TN_FORMAT_NONE));
+    drop2(x, d);
+    drop2(y, v);
+}
+
 TEST(a_tangent_of_another_layout_is_copied)
 {
     const int64_t sizes[] = {2, 3};
