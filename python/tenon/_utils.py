@@ -2,6 +2,8 @@
 """The functions that pickled tensors name. Their names and arguments are part of file formats:
 torch._utils has the same."""
 
+from _thread import get_ident
+
 import tenon
 
 
@@ -42,7 +44,37 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
                                requires_grad=requires_grad)
 
 
+# Thread -> sparse tensors of an old file that is being read: their storages are filled after all objects are made, and only
+# then can places be looked at.
+_unchecked: dict = {}
+
+
+def _check_sparse_later(read, then):
+    """What `read` gives; `then` fills the storages, and what is sparse is checked."""
+    me = get_ident()
+    before, _unchecked[me] = _unchecked.get(me), []
+    try:
+        result = read()
+        made, _unchecked[me] = _unchecked[me], None
+        then()
+        for one, layout, data in made:
+            one._parts = _rebuild_sparse_tensor(layout, data)._parts
+        return result
+    finally:
+        if before is None:
+            del _unchecked[me]
+        else:
+            _unchecked[me] = before
+
+
 def _rebuild_sparse_tensor(layout, data):
+    later = _unchecked.get(get_ident())
+    if later is not None:
+        from tenon import sparse
+        cls = sparse.SparseTensor if layout is tenon.sparse_coo else sparse._compressed.LAYOUTS[layout]
+        one = cls._of(*data)
+        later.append((one, layout, data))
+        return one
     if layout is tenon.sparse_coo:
         indices, values, size = data[:3]
         return tenon.sparse_coo_tensor(indices, values, tuple(size), is_coalesced=len(data) > 3 and data[3])

@@ -13,6 +13,7 @@ import struct
 import sys
 
 import tenon
+from tenon import _utils
 from tenon import _weights_only_unpickler as _restricted
 from tenon._saving import MAGIC_NUMBER, PROTOCOL_VERSION, _get_layout, _save_legacy, _save_zip  # noqa: F401
 from tenon.storage import TypedStorage, UntypedStorage
@@ -443,35 +444,36 @@ def _load_legacy(file, map_location, weights_only, encoding):
     if version != PROTOCOL_VERSION:
         raise RuntimeError(f"Invalid protocol version: {version}")
     info = _unpickle(file, plain, True, encoding)
-    result = _unpickle(file, persistent_load, weights_only, encoding)
-    keys = _unpickle(file, plain, True, encoding)
-    if not isinstance(keys, list):
-        raise RuntimeError("the list of storages is missing; corrupt file?")
-    for key in keys:
-        if str(key) not in storages:
-            raise RuntimeError("the file has a storage that nothing names; corrupt file?")
-        untyped, dtype, location = storages[str(key)]
-        head = file.read(8)
-        if len(head) != 8 or struct.unpack("<q", head)[0] * dtype.itemsize != untyped.nbytes():
-            raise RuntimeError("a storage has another size than the file says; corrupt file?")
-        if untyped.nbytes() > row.left():
-            raise RuntimeError("unexpected EOF: the file is shorter than its storages")
-        if untyped.nbytes():
-            view = memoryview(untyped._flat)
-            done = 0
-            while done < len(view):
-                got = _read_some(file, view[done:])
-                if not got:
-                    raise RuntimeError("unexpected EOF")
-                done += got
-        if isinstance(info, dict) and info.get("little_endian", True) != (
-                sys.byteorder == "little"):
-            _swap(untyped, dtype)
-        if dtype is tenon.bool:
-            _clean(untyped)
-        move(untyped, location)
-    return result
 
+    def fill():
+        keys = _unpickle(file, plain, True, encoding)
+        if not isinstance(keys, list):
+            raise RuntimeError("the list of storages is missing; corrupt file?")
+        for key in keys:
+            if str(key) not in storages:
+                raise RuntimeError("the file has a storage that nothing names; corrupt file?")
+            untyped, dtype, location = storages[str(key)]
+            head = file.read(8)
+            if len(head) != 8 or struct.unpack("<q", head)[0] * dtype.itemsize != untyped.nbytes():
+                raise RuntimeError("a storage has another size than the file says; corrupt file?")
+            if untyped.nbytes() > row.left():
+                raise RuntimeError("unexpected EOF: the file is shorter than its storages")
+            if untyped.nbytes():
+                view = memoryview(untyped._flat)
+                done = 0
+                while done < len(view):
+                    got = _read_some(file, view[done:])
+                    if not got:
+                        raise RuntimeError("unexpected EOF")
+                    done += got
+            if isinstance(info, dict) and info.get("little_endian", True) != (
+                    sys.byteorder == "little"):
+                _swap(untyped, dtype)
+            if dtype is tenon.bool:
+                _clean(untyped)
+            move(untyped, location)
+
+    return _utils._check_sparse_later(lambda: _unpickle(file, persistent_load, weights_only, encoding), fill)
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **options):

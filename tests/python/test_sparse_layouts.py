@@ -45,6 +45,20 @@ class Layouts(unittest.TestCase):
                 self.assertEqual(s.to_dense().tolist(), A.tolist())
                 self.assertEqual([p.tolist() for p in s._parts], [p.tolist() for p in mine._parts])
 
+    def test_old_files_whose_places_come_after_the_objects(self):
+        file = io.BytesIO()
+        tenon.save([A.to_sparse()] + layouts(), file, _use_new_zipfile_serialization=False)
+        for restricted in (True, False):
+            file.seek(0)
+            for s in tenon.load(file, weights_only=restricted):
+                self.assertEqual(s.to_dense().tolist(), A.tolist())
+        self.assertEqual(tenon._utils._unchecked, {})
+        data = file.getvalue()
+        place = data.rindex(tenon.tensor([0, 1, 2, 3, 4]).numpy().tobytes())  # the columns of the CSC one
+        with self.assertRaises(RuntimeError):
+            tenon.load(io.BytesIO(data[:place] + bytes([9]) + data[place + 1:]))
+        self.assertEqual(tenon._utils._unchecked, {})
+
     def test_pickles_and_copies(self):
         for s in layouts():
             for made in (pickle.loads(pickle.dumps(s)), copy.deepcopy(s), s.clone()):
