@@ -4,6 +4,7 @@
 #include "autograd/checkpoint.h"
 
 #include "autograd/engine.h"
+#include "autograd/forward.h"
 #include "tenon/autograd.h"
 #include "tenon/ops.h"
 #include "tenon/saved_hooks.h"
@@ -57,12 +58,19 @@ static tn_status save_inputs(tn_tensor *const *inputs, int n, tni_node **out)
     return TN_OK;
 }
 
+/* Whether what operators save is forgotten: not where they save nothing, nor where tangents are
+ * pushed, for their formulas ask for it at once. */
+static bool forgets(void)
+{
+    return tn_grad_enabled() && !(tni_forward_on && !tni_tls.no_forward_grad);
+}
+
 tn_status tni_piece_new(tn_checkpoint_fn fn, void *ctx, tn_tensor *const *inputs, int n_inputs,
                         int n_outputs, const tn_checkpoint_opts *opts, tni_piece **out)
 {
     TN_AUTO(tni_node) saved = NULL;
-    /* Re-entrant: the function's own node saves them. Nothing recorded: nothing runs again. */
-    if (!opts->reentrant && tn_grad_enabled())
+    /* Re-entrant: the function's own node saves them. Nothing forgotten: nothing runs again. */
+    if (!opts->reentrant && forgets())
         TN_TRY(save_inputs(inputs, n_inputs, &saved));
     tni_piece *piece = tni_calloc(sizeof *piece);
     TN_CHECK(piece, TN_NOMEM, "cannot allocate a checkpoint");
@@ -228,7 +236,7 @@ tn_status tn_checkpoint(tn_checkpoint_fn fn, void *ctx, tn_tensor *const *inputs
     tn_status status = TN_OK;
     if (opts->reentrant)
         status = tn_function_apply(&reentrant, piece, inputs, n_inputs, made, n_outputs);
-    else if (tn_grad_enabled())
+    else if (forgets())
         status = first_run(piece, inputs, made);
     else
         status = fn(ctx, inputs, n_inputs, made, n_outputs);

@@ -4,6 +4,7 @@
 
 #include "autograd/saved.h"
 #include "tenon/checkpoint.h"
+#include "tenon/forward.h"
 #include "tenon/saved_hooks.h"
 
 typedef struct piece {
@@ -408,6 +409,25 @@ TEST(without_gradients_inference_tensors_are_taken)
     EXPECT_EQ_INT(p.runs, 2);
     tn_tensor *all[] = {x, y, z, w};
     for (int i = 0; i < 4; i++)
+        tn_tensor_unref(all[i]);
+}
+
+TEST(in_forward_mode_a_piece_pushes_tangents)
+{
+    tn_tensor *x = kit_leaf(2, 3), *y = kit_leaf(2, 5), *ones = kit_vector(2, 1), *d = NULL;
+    tn_tensor *z = NULL, *tangent = NULL;
+    piece p = {0};
+    tn_checkpoint_opts opts = options(false);
+    ASSERT_OK(tn_forward_enter());
+    ASSERT_OK(tn_make_dual(x, ones, &d));
+    ASSERT_OK(tn_checkpoint(multiply, &p, (tn_tensor *[]){d, y}, 2, &z, 1, &opts));
+    ASSERT_OK(tn_tensor_tangent(z, &tangent));
+    EXPECT(tangent && kit_at(tangent, 1) == 5);
+    EXPECT_OK(tn_backward(&z, 1, &ones, NULL));
+    EXPECT(kit_grad(x, 0) == 5 && kit_grad(y, 1) == 3 && p.runs == 1);
+    ASSERT_OK(tn_forward_leave());
+    tn_tensor *all[] = {x, y, ones, d, z, tangent};
+    for (int i = 0; i < 6; i++)
         tn_tensor_unref(all[i]);
 }
 
