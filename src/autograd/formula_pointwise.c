@@ -83,9 +83,10 @@ tn_tensor *tni_grad_pow_number(tn_tensor *grad, tn_tensor *self, tn_scalar expon
 tn_tensor *tni_grad_pow_self(tn_tensor *grad, tn_tensor *self, tn_tensor *exponent)
 {
     tn_tensor *power = tnx_pow(self, tnx_sub_scalar(exponent, tn_int(1), tn_int(1)));
+    tn_tensor *flat = tnx_eq_scalar(exponent, tn_int(0));
     tn_tensor *slope = tni_grad_conj(tnx_mul(exponent, power));
-    return tnx_where_scalarself(tnx_eq_scalar(exponent, tn_int(0)), tn_int(0),
-                                tnx_mul(grad, slope));
+    slope = tnx_where_scalarself(flat, tn_int(0), slope); /* 0 * inf, which a tangent would meet */
+    return tnx_where_scalarself(flat, tn_int(0), tnx_mul(grad, slope));
 }
 
 /* From 0 up; complex numbers have no order. */

@@ -86,8 +86,12 @@ tn_tensor *tni_grad_logit_gradient(tn_tensor *grad, tn_tensor *self, tn_opt_floa
     tn_tensor *inside = tnx_logical_and(tnx_ge_scalar(self, tn_float(low)),
                                         tnx_le_scalar(self, tn_float(1.0 - low)));
     tn_tensor *rest = tnx_rsub_scalar(self, tn_int(1), tn_int(1));
-    tn_tensor *slope = tnx_div(grad, tnx_mul(self, rest));
-    return tnx_where_scalarother(inside, slope, tn_float(eps.has ? 0.0 : (double)NAN));
+    /* Also what is divided by is chosen: of what is left out, 0 / 0 would be the derivative by the
+     * gradient, which is the tangent. */
+    tn_tensor *below =
+        tnx_where_scalarother(inside, tnx_mul(self, rest), tn_float(eps.has ? 1.0 : (double)NAN));
+    tn_tensor *slope = tnx_div(grad, below);
+    return eps.has ? tnx_where_scalarother(inside, slope, tn_float(0.0)) : slope;
 }
 
 /* ---- gamma functions ---- */

@@ -373,6 +373,18 @@ class Statistics(unittest.TestCase):
             for mine, its in zip(one.buffers(), other.buffers()):
                 tenon.testing.assert_close(mine, its)
 
+    def test_tangents_where_a_formula_chooses_are_the_gradients(self):
+        x, one = tenon.tensor([-.5, 0., .2, 1., 1.5], dtype=tenon.float64), tenon.ones(5, dtype=tenon.float64)
+        inf, nan = float("inf"), float("nan")
+        for eps, wanted in ((None, [nan, inf, 6.25, inf, nan]), (.1, [0., 0., 6.25, 0., 0.]), (.5, [0.] * 5)):
+            for f in (lambda y: tenon.logit(y, eps), lambda y: (y * 1).logit_(eps)):
+                for made in (jvp(f, (x,), (one,))[1], grad(lambda y: f(y).sum())(x)):
+                    tenon.testing.assert_close(made, tenon.tensor(wanted, dtype=tenon.float64), equal_nan=True)
+        base, exponent = (tenon.tensor(v, dtype=tenon.float64) for v in ([0., 0., 0., 2., -1.], [0., 1., 2., 0., 0.]))
+        for f in (tenon.pow, tenon.float_power, lambda a, b: (a * 1).pow_(b)):
+            tangent = jvp(lambda a: f(a, exponent), (base,), (one,))[1]
+            tenon.testing.assert_close(tangent, tenon.tensor([0., 1., 0., 0., 0.], dtype=tenon.float64))
+
 
 if __name__ == "__main__":
     harness.main()
