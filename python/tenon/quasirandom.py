@@ -25,15 +25,22 @@ def _directions(dimension, bits):
     return tenon.tensor([[m << (bits - 1 - i) for i, m in enumerate(row)] for row in rows], dtype=tenon.int64)
 
 
+class _Dimensions:
+    """SobolEngine.MAXDIM: the table is loaded when it is asked for."""
+
+    def __get__(self, engine, kind):
+        from tenon._sobol_table import DIMENSIONS
+        return DIMENSIONS
+
+
 class SobolEngine:
     """Points of a Sobol' sequence, in (0, 1) scrambled and in [0, 1) else. ``scramble``: by random matrices and shifts,
     those of ``seed`` where one is given."""
 
     MAXBIT = 30
+    MAXDIM = _Dimensions()
 
     def __init__(self, dimension, scramble=False, seed=None):
-        from tenon._sobol_table import DIMENSIONS
-        self.MAXDIM = DIMENSIONS
         if dimension > self.MAXDIM or dimension < 1:
             raise ValueError("Supported range of dimensionality for SobolEngine is [1, %d]" % self.MAXDIM)
         self.dimension, self.scramble, self.seed, self.num_generated = dimension, scramble, seed, 0

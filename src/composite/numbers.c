@@ -396,3 +396,11 @@ tn_status tni_composite_result_type_scalar_tensor(tn_scalar scalar, tn_tensor *t
 {
     return tni_composite_result_type_scalar(tensor, scalar, out);
 }
+
+tn_status tni_composite_result_type_scalar_scalar(tn_scalar scalar1, tn_scalar scalar2,
+                                                  tn_dtype *out)
+{
+    const tni_operand in[] = {{.scalar = scalar1}, {.scalar = scalar2}};
+    *out = tni_result_type(in, 2);
+    return *out == TN_DTYPE_NONE ? tni_refuse_promotion(in, 2) : TN_OK;
+}

@@ -84,7 +84,7 @@ def export(f, *args, **options):
     return tenon.export.export(f, *args, **options)
 
 
-_modules = lazy_modules(__name__, ("_trace_wrapped_higher_order_op", "config", "eval_frame", "utils"))
+_modules = lazy_modules(__name__, ("_trace_wrapped_higher_order_op", "config", "eval_frame", "exc", "utils"))
 
 
 def __getattr__(name):

@@ -3,4 +3,13 @@
 
 from tenon._compile import OptimizedModule
 
-__all__ = ["OptimizedModule"]
+__all__ = ["OptimizedModule", "is_dynamo_supported", "is_inductor_supported"]
+
+
+def is_dynamo_supported():
+    """Whether functions are captured: they run as they are written."""
+    return False
+
+
+def is_inductor_supported():
+    return False

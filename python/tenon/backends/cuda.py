@@ -103,3 +103,26 @@ def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, e
         yield {}
     finally:
         _sdp.update(before)
+
+
+class SDPAParams:
+    """A call of scaled_dot_product_attention, for the questions below."""
+
+    def __init__(self, query, key, value, attn_mask, dropout, is_causal, enable_gqa):
+        self.query, self.key, self.value, self.attn_mask = query, key, value, attn_mask
+        self.dropout, self.is_causal, self.enable_gqa = dropout, is_causal, enable_gqa
+
+
+def can_use_flash_attention(params, debug=False):
+    """Whether a GPU would take that kernel: no tensor is on one."""
+    return False
+
+
+def can_use_efficient_attention(params, debug=False):
+    """Whether a GPU would take that kernel: no tensor is on one."""
+    return False
+
+
+def can_use_cudnn_attention(params, debug=False):
+    """Whether a GPU would take that kernel: no tensor is on one."""
+    return False

@@ -22,6 +22,10 @@ class TracerWarning(Warning):
         pass
 
 
+class Error(RuntimeError):
+    """What a scripted function would raise."""
+
+
 class ScriptFunction:
     """For isinstance; no function is one."""
 

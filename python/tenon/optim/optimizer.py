@@ -484,3 +484,11 @@ def check_fused(fused, foreach, differentiable):
             raise RuntimeError("`fused` does not support `differentiable`")
         if foreach:
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def __getattr__(name):
+    """What optimizers of others import from here and those of this package do without."""
+    from tenon.optim import _custom
+    if name.startswith("__") or name not in _custom.__dict__:
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    return getattr(_custom, name)
