@@ -66,15 +66,31 @@ class Optimizers(unittest.TestCase):
             o._no_such_name
 
 
+    def test_a_count_of_steps_is_a_tensor(self):
+        # A3C scripts from before PyTorch 1.12 put a number there, and share it between processes.
+        for name in ("Adam", "AdamW", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "Adadelta", "Rprop"):
+            p = tenon.nn.Parameter(tenon.ones(2))
+            optimizer = getattr(tenon.optim, name)([p])
+            p.grad = tenon.ones(2)
+            optimizer.step()
+            optimizer.state[p]["step"] = 1
+            before = p.tolist()
+            with self.subTest(name), self.assertRaisesRegex(
+                    RuntimeError, "API has changed, `state_steps` argument must contain a list of singleton tensors"):
+                optimizer.step()
+            self.assertEqual(p.tolist(), before)
+
+
 class Modules(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         tenon.as_torch.install()
 
     def test_modules_are_there_by_import_and_by_attribute(self):
-        for name in ("_VF", "_logging", "_tensor", "cuda.nccl", "cuda.profiler", "mtia", "signal.windows", "utils._triton",
+        for name in ("_VF", "_logging", "_tensor", "cuda.nccl", "cuda.profiler", "cuda.sparse", "mtia", "signal.windows", "utils._triton",
                      "utils.backcompat", "utils.cpp_extension", "_dynamo.exc", "jit._trace", "nn.parallel._functions",
-                     "onnx.operators", "_functorch.config", "_functorch.eager_transforms"):
+                     "onnx.operators", "_functorch.config", "_functorch.eager_transforms", "distributed.nn.functional",
+                     "distributed.fsdp.api", "distributed.fsdp.sharded_grad_scaler"):
             with self.subTest(name):
                 found = importlib.import_module("torch." + name)
                 at = importlib.import_module("torch")
@@ -133,6 +149,19 @@ class Modules(unittest.TestCase):
         self.assertEqual(x.grad.tolist(), [2, 2, 2, 1, 1, 1])
         self.assertEqual(Gather.apply(-1, 0, tenon.tensor(1.0), tenon.tensor(2.0)).tolist(), [1, 2])
         self.assertEqual([t.tolist() for t in Broadcast.apply([-1, -1], tenon.ones(1), tenon.zeros(1))], [[1], [0], [1], [0]])
+
+    def test_collectives_of_one_process(self):
+        from tenon.distributed.nn.functional import all_gather, all_to_all, gather, reduce_scatter, scatter
+        x = tenon.ones(2, requires_grad=True)
+        self.assertEqual([len(all_gather(x)), len(gather(x)), len(all_to_all([x], [x]))], [1, 1, 1])
+        (all_gather(x)[0] + reduce_scatter(x, [x]) + scatter([x])).sum().backward()
+        self.assertEqual(x.grad.tolist(), [3, 3])
+
+    def test_a_scaler_for_shards(self):
+        from tenon.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+        scaler = ShardedGradScaler("cpu", init_scale=4.0)
+        self.assertEqual((scaler.get_scale(), scaler.scale(tenon.tensor(2.0)).item()), (4.0, 8.0))
+        self.assertIsNone(scaler.process_group)
 
     def test_shapes_as_tensors(self):
         from tenon.onnx.operators import reshape_from_tensor_shape, shape_as_tensor

@@ -344,7 +344,7 @@ class _LegacyTensor:
 _LEGACY = ("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor",
            "IntTensor", "LongTensor", "BoolTensor")
 
-_modules = lazy_modules(__name__, ("amp", "comm", "memory", "nccl", "nvtx", "profiler", "random", "streams"))
+_modules = lazy_modules(__name__, ("amp", "comm", "memory", "nccl", "nvtx", "profiler", "random", "sparse", "streams"))
 
 
 def __getattr__(name):

@@ -387,6 +387,8 @@ class Algorithm(Optimizer):
                 state = states[i] = all_state[p]
                 if not state:
                     self._start(state, p, group)
+                elif not isinstance(state.get("step", p), tenon.Tensor):
+                    raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
         if not plain and any(grad.is_sparse for grad in grads):
             params, grads, states = self._update_sparse(params, grads, states, group)
         if params:

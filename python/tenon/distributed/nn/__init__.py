@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""Collectives that have a gradient."""
+
+from tenon.distributed.nn.functional import (all_gather, all_reduce, all_to_all, all_to_all_single, broadcast, gather, reduce,
+                                             reduce_scatter, scatter)
+
+__all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter",
+           "scatter"]
