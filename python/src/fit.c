@@ -175,12 +175,13 @@ static int fit_tensors(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, P
 
 /* ---- integers ---- */
 
+/* An int itself first: what else is one takes a call to find out. */
 static inline bool is_int(PyObject *o)
 {
-    return PyLong_Check(o) && !PyBool_Check(o);
+    return TNPY_LIKELY(PyLong_CheckExact(o)) || (PyLong_Check(o) && !PyBool_Check(o));
 }
 
-static int give_int(PyObject *o, int64_t *out)
+static inline int give_int(PyObject *o, int64_t *out)
 {
     int over = 0;
     long long i = PyLong_AsLongLongAndOverflow(o, &over);
@@ -252,7 +253,7 @@ static int bad_int(const tnpy_call *c, const tnpy_param *p, Py_ssize_t i)
 static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
                     tn_value *out)
 {
-    bool tuple = PyTuple_Check(o);
+    bool tuple = PyTuple_CheckExact(o) || PyTuple_Check(o);
     if (tuple || PyList_Check(o)) {
         Py_ssize_t n = tuple ? PyTuple_Size(o) : PyList_Size(o);
         int64_t *list = take_list(f, n, sizeof *list);
