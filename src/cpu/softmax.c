@@ -183,14 +183,21 @@ static tn_status run(softmax_job *j, const tn_tensor *a, const tn_tensor *b, int
     j->n = a->ndim ? a->sizes[d] : 1;
     tn_dtype dtype = (tn_dtype)a->dtype, compute = tni_compute_dtype(dtype);
     uint32_t contiguous = out->flags & a->flags & (b ? b->flags : TNI_CONTIGUOUS);
+    bool rows = d >= a->ndim - 1 && (contiguous & TNI_CONTIGUOUS);
     j->out = out->data;
     j->a = a->data;
     j->b = b ? b->data : NULL;
+    j->size = tni_dtype_size(dtype);
+    if (rows && dtype == compute && a->numel <= GRAIN) {
+        int64_t count = 1; /* no division: it would be a tenth of a small call */
+        for (int i = 0; i < d; i++)
+            count *= a->sizes[i];
+        j->row_bytes = j->n * (int64_t)j->size;
+        return some_rows(0, count, j);
+    }
     j->have = dtype;
     j->compute = compute;
-    j->size = tni_dtype_size(dtype);
     j->kernels = tni_cpu_kernels();
-    bool rows = d >= a->ndim - 1 && (contiguous & TNI_CONTIGUOUS);
     if (!rows && !b && (out->flags & TNI_DENSE) && out->dtype == a->dtype && !same_places(a, out)) {
         TN_TRY(tni_copy_cpu(out, a)); /* which knows how to turn tensors */
         a = out;
@@ -204,9 +211,7 @@ static tn_status run(softmax_job *j, const tn_tensor *a, const tn_tensor *b, int
             return run_strips(j, a->numel);
     }
     if (rows && (dtype == compute || j->n <= BUFFER)) {
-        int64_t count = 1; /* no division: it would be a tenth of a small call */
-        for (int i = 0; i < a->ndim; i++)
-            count *= i == d ? 1 : a->sizes[i];
+        int64_t count = a->numel / j->n;
         tni_pool_fn fn = dtype == compute ? some_rows : some_rows_converted;
         j->row_bytes = j->n * (int64_t)j->size;
         if (a->numel <= GRAIN)

@@ -251,6 +251,13 @@ SHORT_ALWAYS void short_softmax_fours(const int fours, float *o, const float *x,
         default:                             \
             f(8, o, x, rows, n);             \
         }
+/* A function of its own: what it keeps in memory would be set up for the shortest rows too. */
+static __attribute__((noinline)) void short_softmax_longer(float *o, const float *x, int64_t rows,
+                                                           int n)
+{
+    SHORT_BY_VECTORS(short_softmax_by)
+}
+
 static void short_softmax(float *o, const float *x, int64_t rows, int n)
 {
 #    if VL_f32 == 16
@@ -263,7 +270,12 @@ static void short_softmax(float *o, const float *x, int64_t rows, int n)
         x += 4 * n;
     }
 #    endif
-    SHORT_BY_VECTORS(short_softmax_by)
+    if (n > 2 * VL_f32)
+        short_softmax_longer(o, x, rows, n);
+    else if (n > VL_f32)
+        short_softmax_by(2, o, x, rows, n);
+    else
+        short_softmax_by(1, o, x, rows, n);
 }
 
 static void short_log_softmax(float *o, const float *x, int64_t rows, int n)
