@@ -319,5 +319,20 @@ class Parts(unittest.TestCase):
         self.assertEqual(tril_matrix_to_vec(lower).tolist(), [1, 2, 3])
 
 
+class OutsideTheSupport(unittest.TestCase):
+    def test_the_share_below_a_value_that_cannot_be_is_refused(self):
+        one, x = tenon.ones(2), tenon.full((2,), -0.7)
+        made = (D.HalfNormal(one), D.HalfCauchy(one), D.Weibull(one, one * 1.5),
+                D.Pareto(one, one), D.Kumaraswamy(one, one * 1.5), D.ContinuousBernoulli(one / 4))
+        for d in made:
+            with self.assertRaisesRegex(ValueError, "to be within the support"):
+                d.cdf(x if not isinstance(d, D.Kumaraswamy) else -x * 2)
+        for kind in D.HalfNormal, D.HalfCauchy:
+            self.assertEqual(kind(one, validate_args=False).cdf(x).shape, (2,))
+        self.assertEqual(D.Pareto(one, one).cdf(one * 2).tolist(), [0.5, 0.5])
+        self.assertEqual(D.Weibull(one, one).cdf(one * 0).tolist(), [0, 0])
+        self.assertEqual(D.Kumaraswamy(one, one).cdf(one / 4).tolist(), [0.25, 0.25])
+
+
 if __name__ == "__main__":
     harness.main()

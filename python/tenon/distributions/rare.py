@@ -120,6 +120,7 @@ class ContinuousBernoulli(ExponentialFamily):
         return value * logits - tenon.nn.functional.softplus(logits) + self._log_norm()
 
     def cdf(self, value):
+        self._validate_sample(value)
         p = self._far()
         exact = (p ** value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
         made = tenon.where(self._outside(), exact, value)

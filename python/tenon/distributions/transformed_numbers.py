@@ -21,6 +21,11 @@ class _Numbers(TransformedDistribution):
 
     _own = ()
 
+    def _check_base(self, base, value):
+        """What a value comes from must be one of the base's: else its formulas give numbers that mean nothing."""
+        if self._validate_args:
+            base._validate_sample(value)
+
     def expand(self, batch_shape, _instance=None):
         library = next(c for c in type(self).__mro__ if c.__module__.startswith("tenon."))
         made = self._get_checked_instance(library, _instance)
@@ -92,6 +97,7 @@ class HalfNormal(_Numbers):
         return tenon.where(value >= 0, made, tenon.full_like(made, -math.inf))
 
     def cdf(self, value):
+        self._validate_sample(value)
         return tenon.erf(value / self.scale / math.sqrt(2))
 
     def icdf(self, prob):
@@ -122,6 +128,7 @@ class HalfCauchy(_Numbers):
         return tenon.where(value >= 0, made, tenon.full_like(made, -math.inf))
 
     def cdf(self, value):
+        self._validate_sample(value)
         return 2 * tenon.atan(value / self.scale) / math.pi
 
     def icdf(self, prob):
@@ -199,6 +206,7 @@ class Pareto(_Numbers):
         return self.alpha.log() + self.alpha * self.scale.log() - (self.alpha + 1) * value.log()
 
     def cdf(self, value):
+        self._check_base(Exponential(self.alpha), tenon.log(value / self.scale))
         return 1 - (self.scale / value) ** self.alpha
 
     def icdf(self, value):
@@ -235,7 +243,9 @@ class Weibull(_Numbers):
         return k.log() - self.scale.log() + (k - 1) * x.log() - x ** k
 
     def cdf(self, value):
-        return 1 - tenon.exp(-(value / self.scale) ** self.concentration)
+        time = (value / self.scale) ** self.concentration
+        self._check_base(Exponential(tenon.ones_like(self.scale)), time)
+        return 1 - tenon.exp(-time)
 
     def icdf(self, value):
         return self.scale * (-tenon.log1p(-value)) ** self.concentration.reciprocal()
@@ -280,7 +290,10 @@ class Kumaraswamy(_Numbers):
         return a.log() + b.log() + (a - 1) * value.log() + (b - 1) * tenon.log1p(-value ** a)
 
     def cdf(self, value):
-        return 1 - (1 - value ** self.concentration1) ** self.concentration0
+        share = (1 - value ** self.concentration1) ** self.concentration0
+        zeros = tenon.zeros_like(self.concentration0)
+        self._check_base(Uniform(zeros, zeros + 1), share)
+        return 1 - share
 
     def icdf(self, value):
         return (1 - (1 - value) ** (1 / self.concentration0)) ** (1 / self.concentration1)
