@@ -145,7 +145,9 @@ tn_status tni_gradient_add(tn_tensor **slot, tn_tensor *grad)
         return TN_OK;
     }
     tn_status status;
-    if (tni_tls.no_grad && (old->flags & TNI_DENSE) && tni_is_ours(old)) {
+    /* A tensor takes no sum of slices, which are many. */
+    if (tni_tls.no_grad && (old->flags & TNI_DENSE) && tni_is_ours(old) &&
+        !(grad->keys & TNI_FBIT(TN_KEY_PYTHON))) {
         status = tn_add_(old, grad, tn_int(1));
     } else {
         tn_tensor *sum = NULL;

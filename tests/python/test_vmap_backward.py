@@ -57,6 +57,17 @@ class TestVmapBackward(Near):
                 first, = backward(vmap(PRODUCTS[name][0])(x).sin().sum(), x, create_graph=True)
                 self.near(backward(first.sin().sum(), x)[0], wanted, 1e-4)
 
+    def test_a_gradient_that_is_the_same_for_all_slices_takes_others(self):
+        y = tenon.arange(24., dtype=tenon.float64).reshape(2, 3, 4) / 7
+
+        def twice(f, y):
+            y = y.clone().requires_grad_()
+            first, = backward(f(y).sum(), y, create_graph=True)
+            return backward(first.sum(), y)[0]
+        for f in (lambda y: tenon.nn.functional.pad(y, (1, 1), mode="reflect").sin().sum(),
+                  lambda y: tenon.nn.functional.max_pool1d(y, 2).sin().sum()):
+            self.near(twice(vmap(f), y), tenon.stack([twice(f, part) for part in y]))
+
     def test_a_determinant_of_a_singular_slice_has_its_cofactors(self):
         x = X.clone().requires_grad_()  # by hand: PyTorch's gradient of the singular ones is 0
         made, = backward(vmap(lambda y: tenon.det(y.view(2, 2)))(x).sum(), x)
