@@ -60,7 +60,7 @@ def index(w):
     w.grad("masked_scatter_", "f32[3,4].grad, $table, f32[20].grad", LOOSE + " cpu")
     for rest in ("", ", 1", ", -1, True", ", 1, True"):
         w.grad("embedding", "f32[6,4].grad, $words" + rest, LOOSE)
-    for rest in ("-1, False", "1, False", "1, True"):
+    for rest in ("-1, False", "1, False"):  # by frequency the reference forgets the frequencies: docs/differences.md
         w.grad("embedding_dense_backward", "f32[2,3,4].grad, $words, 6, " + rest, LOOSE)
 
 

@@ -19,8 +19,9 @@ LONGEST = 330  # characters of a case, unless the operator has no shorter one
 DEADLY = re.compile(r"^_scaled_dot_product_flash_attention_for_cpu(?!.*f32\[2,3,5,4\].*f32\[2,3,6,4\])")
 # What Tenon does otherwise, see docs/differences.md: logical operators in place keep no history,
 # random numbers have none, an empty batch is differentiated twice, a gradient is refused and not lost;
-# eigenvectors have another phase, and what is not read of a triangular factor has no gradient.
-OTHERWISE = re.compile(r"^normal\.|^as_strided_scatter |^special_(\w*bessel|\w*chebyshev|hermite|laguerre|legendre|zeta)|^(nextafter|heaviside)|^(_?linalg_(eigh?|svd)|svd|cholesky_(solve|inverse)) |^linalg_det f32\[0,0|^(rrelu_with_noise|hardshrink|softshrink)_backward|^logical_\w+_ |^convolution_backward f32\[0,")
+# eigenvectors have another phase, and what is not read of a triangular factor has no gradient; frequencies of embeddings
+# are not forgotten.
+OTHERWISE = re.compile(r"^normal\.|^as_strided_scatter |^special_(\w*bessel|\w*chebyshev|hermite|laguerre|legendre|zeta)|^(nextafter|heaviside)|^(_?linalg_(eigh?|svd)|svd|cholesky_(solve|inverse)) |^linalg_det f32\[0,0|^(rrelu_with_noise|hardshrink|softshrink)_backward|^logical_\w+_ |^convolution_backward f32\[0,|^embedding_dense_backward .*True")
 # What needs the values of its arguments has no answer on Meta.
 BY_VALUE = re.compile(r"^(masked_select|item|is_nonzero|_local_scalar_dense|nonzero|_unique2|narrow.Tensor|equal|allclose|where|\w+\.data|"
                       r"_pa\w+_sequence\w*|_?ctc_loss\.Tensor) |\[.*bool\[")

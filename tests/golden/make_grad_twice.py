@@ -64,7 +64,7 @@ scatter_reduce.two | $x.grad, 0, $all, f64[2,4].grad, 'mean'
 scatter_reduce.two | $x.grad, 0, $all, f64[2,4].grad, 'amax'
 take | $x.grad, $rows
 embedding | $x.grad, $rows
-embedding | $x.grad, $rows, 1, True
+embedding | $x.grad, $rows, 1
 cat | [f64[3,4].grad, f64[1,4].grad]
 stack | [f64[3].grad, f64[3].grad], 1
 constant_pad_nd | $x.grad, [1,-1]
