@@ -335,11 +335,11 @@ static tn_status random_sizes(const int64_t *size, int64_t size_n, tn_generator 
 }
 
 static tn_status random_like(tn_tensor *self, const tn_tensor_opts *opts, tn_memory_format format,
-                             bool normal, tn_tensor **out)
+                             bool normal, tn_generator *generator, tn_tensor **out)
 {
     tn_tensor *t = NULL;
     TN_TRY(empty_like(self, opts, format, &t));
-    return random_fresh(t, normal, NULL, out);
+    return random_fresh(t, normal, generator, out);
 }
 
 tn_status tni_kernel_rand(tn_call *call, const int64_t *size, int64_t size_n,
@@ -376,14 +376,30 @@ tn_status tni_kernel_rand_like(tn_call *call, tn_tensor *self, const tn_tensor_o
                                tn_memory_format memory_format, tn_tensor **out)
 {
     (void)call;
-    return random_like(self, opts, memory_format, false, out);
+    return random_like(self, opts, memory_format, false, NULL, out);
 }
 
 tn_status tni_kernel_randn_like(tn_call *call, tn_tensor *self, const tn_tensor_opts *opts,
                                 tn_memory_format memory_format, tn_tensor **out)
 {
     (void)call;
-    return random_like(self, opts, memory_format, true, out);
+    return random_like(self, opts, memory_format, true, NULL, out);
+}
+
+tn_status tni_kernel_rand_like_generator(tn_call *call, tn_tensor *self, tn_generator *generator,
+                                         const tn_tensor_opts *opts, tn_memory_format memory_format,
+                                         tn_tensor **out)
+{
+    (void)call;
+    return random_like(self, opts, memory_format, false, generator, out);
+}
+
+tn_status tni_kernel_randn_like_generator(tn_call *call, tn_tensor *self, tn_generator *generator,
+                                          const tn_tensor_opts *opts,
+                                          tn_memory_format memory_format, tn_tensor **out)
+{
+    (void)call;
+    return random_like(self, opts, memory_format, true, generator, out);
 }
 
 tn_status tni_kernel_empty_out(tn_call *call, const int64_t *size, int64_t size_n,

@@ -3,7 +3,9 @@
  */
 #include <math.h>
 #include "composite/linalg.h"
+#include "composite/out.h"
 #include "gen/composites.h"
+#include "shape/structured.h"
 
 tn_status tni_composite_logdet(tn_tensor *self, tn_tensor **out)
 {
@@ -165,6 +167,20 @@ tn_status tni_composite_linalg_matrix_power(tn_tensor *self, int64_t n, tn_tenso
             square = tnx_matmul(square, square);
     }
     return tni_leave(scope, made, out);
+}
+
+tn_status tni_composite_linalg_matrix_power_out(tn_tensor *self, int64_t n, tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tn_linalg_matrix_power(self, n, &made));
+    if (n == 0 || n == 1)
+        TN_TRY(tni_check_safe(TN_INVALID, (tn_dtype)made->dtype, out,
+                              "matrix_power: Expected result to be safely castable from %w dtype, "
+                              "but got result with dtype %g"));
+    else
+        TN_TRY(tni_check_exact((tn_dtype)made->dtype, out,
+                               "Expected out tensor to have dtype %W, but got %G instead"));
+    return tni_out_take("linalg_matrix_power", made, out);
 }
 
 /* ---- L D L^T ---- */

@@ -89,6 +89,91 @@ tn_status tni_composite_linalg_pinv(tn_tensor *self, double rcond, bool hermitia
     return tn_pinv(self, 0.0, rcond, out);
 }
 
+/* ---- a tolerance for each matrix ---- */
+
+static tn_status check_tolerance(const char *op, const char *name, const tn_tensor *t)
+{
+    TN_CHECK(!t || !tn_dtype_is_complex((tn_dtype)t->dtype), TN_INVALID,
+             "%s: %s tensor of complex type is not supported. Got %s", op, name,
+             tni_dtype_text((tn_dtype)t->dtype));
+    return TN_OK;
+}
+
+/* Below what each singular value in @p S of @p A counts for nothing: [..., 1]. */
+static tn_tensor *least_values(tn_tensor *A, tn_tensor *S, tn_tensor *atol, tn_tensor *rtol)
+{
+    const int64_t last = -1;
+    double usual = tolerance_of(A, (tn_opt_float){0}, (tn_opt_float){0});
+    if (!rtol && atol) /* the usual one, where nothing else is said */
+        rtol = tnx_where_scalarself(tnx_le_scalar(atol, tn_int(0)), tn_float(usual),
+                                    tnx_zeros_like(atol, NULL, TN_FORMAT_NONE));
+    tn_tensor *largest = tnx_amax(S, &last, 1, true);
+    tn_tensor *relative =
+        rtol ? tnx_mul(tnx_unsqueeze(rtol, -1), largest) : tnx_mul_scalar(largest, tn_float(usual));
+    return atol ? tnx_maximum(tnx_unsqueeze(atol, -1), relative) : relative;
+}
+
+tn_status tni_composite_linalg_pinv_tensor(tn_tensor *self, tn_tensor *atol, tn_tensor *rtol,
+                                           bool hermitian, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) u = NULL;
+    TN_AUTO(tn_tensor) s = NULL;
+    TN_AUTO(tn_tensor) vh = NULL;
+    tn_scope *scope;
+    TN_TRY(check_pinv(self));
+    TN_TRY(check_tolerance("torch.linalg.pinv", "atol", atol));
+    TN_TRY(check_tolerance("torch.linalg.pinv", "rtol", rtol));
+    if (hermitian)
+        TN_TRY(tni_linalg_check_square("linalg.eigh", self));
+    if (self->numel == 0)
+        return tn_pinv(self, 0.0, 0.0, out);
+    TN_TRY(tn_linalg_svd(self, false, NULL, &u, &s, &vh));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *counts = tnx_gt(s, least_values(self, s, atol, rtol));
+    tn_tensor *inverse = tnx_where_scalarother(counts, tnx_reciprocal(s), tn_int(0));
+    tn_tensor *v = tnx_mul(tni_linalg_adjoint(vh), tnx_unsqueeze(inverse, -2));
+    return tni_leave(scope, tnx_matmul(v, tni_linalg_adjoint(u)), out);
+}
+
+tn_status tni_composite_linalg_pinv_rcond(tn_tensor *self, tn_tensor *rcond, bool hermitian,
+                                          tn_tensor **out)
+{
+    TN_TRY(check_pinv(self));
+    TN_TRY(check_tolerance("torch.linalg.pinv", "rcond", rcond));
+    return tni_composite_linalg_pinv_tensor(self, NULL, rcond, hermitian, out);
+}
+
+tn_status tni_composite_linalg_matrix_rank_tensor(tn_tensor *input, tn_tensor *atol,
+                                                  tn_tensor *rtol, bool hermitian, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) s = NULL;
+    TN_AUTO(tn_tensor) plain = NULL;
+    tn_scope *scope;
+    const int64_t last = -1;
+    TN_CHECK(input->ndim >= 2, TN_INVALID,
+             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
+    TN_TRY(check_tolerance("torch.linalg.matrix_rank", "atol", atol));
+    TN_TRY(check_tolerance("torch.linalg.matrix_rank", "rtol", rtol));
+    TN_TRY(check_epsilon(input));
+    if (hermitian)
+        TN_TRY(tni_linalg_check_square("linalg.eigh", input));
+    TN_TRY(tn_detach(input, &plain));
+    TN_TRY(tn_linalg_svdvals(plain, NULL, &s));
+    TN_TRY(tn_scope_enter(&scope));
+    if (s->numel == 0)
+        return tni_leave(scope, tnx_sum_dim(s, &last, 1, false, TN_DTYPE_I64), out);
+    tn_tensor *counts = tnx_gt(s, least_values(input, s, atol, rtol));
+    return tni_leave(scope, tnx_sum_dim(counts, &last, 1, false, TN_DTYPE_I64), out);
+}
+
+tn_status tni_composite_linalg_matrix_rank_tol(tn_tensor *input, tn_tensor *tol, bool hermitian,
+                                               tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) none = NULL;
+    TN_TRY(tn_zeros_like(tol, NULL, TN_FORMAT_NONE, &none));
+    return tni_composite_linalg_matrix_rank_tensor(input, tol, none, hermitian, out);
+}
+
 tn_status tni_composite_pinverse(tn_tensor *self, double rcond, tn_tensor **out)
 {
     return tn_pinv(self, 0.0, rcond, out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/linalg_solve.c: systems of equations: by Cholesky, LU and triangles, and inverses. */
+#include <stdio.h>
 #include <string.h>
 #include "composite/linalg.h"
 #include "gen/composites.h"
@@ -57,11 +58,47 @@ tn_status tni_composite_cholesky_solve(tn_tensor *self, tn_tensor *input2, bool 
     return tni_leave(scope, tnx_linalg_solve_triangular(second, y, true, true, false), out);
 }
 
+/* A factor with a zero on its diagonal has no inverse. */
+static tn_status check_factor(tn_tensor *self)
+{
+    TN_AUTO(tn_tensor) diagonal = NULL;
+    TN_AUTO(tn_tensor) zero = NULL;
+    TN_AUTO(tn_tensor) places = NULL;
+    TN_AUTO(tn_tensor) plain = NULL;
+    if (tni_is_meta(self))
+        return TN_OK;
+    TN_TRY(tn_detach(self, &plain));
+    TN_TRY(tn_diagonal(plain, 0, -2, -1, &diagonal));
+    TN_TRY(tn_eq_scalar(diagonal, tn_int(0), &zero));
+    TN_TRY(tn_nonzero(zero, &places));
+    if (places->sizes[0] == 0)
+        return TN_OK;
+    char text[64] = "";
+    tn_scalar at;
+    int64_t which = 0;
+    for (int d = 0; d < zero->ndim; d++) {
+        TN_AUTO(tn_tensor) row = NULL;
+        TN_AUTO(tn_tensor) number = NULL;
+        TN_TRY(tn_select(places, 0, 0, &row));
+        TN_TRY(tn_select(row, 0, d, &number));
+        TN_TRY(tn_item(number, &at));
+        if (d < zero->ndim - 1)
+            which = which * zero->sizes[d] + at.v.i;
+    }
+    if (zero->ndim > 1)
+        snprintf(text, sizeof text, "(Batch element %lld): ", (long long)which);
+    TN_FAIL(TN_LINALG,
+            "cholesky_inverse: %sThe diagonal element %lld is zero, the inversion could not be "
+            "completed because the input matrix is singular.",
+            text, (long long)at.v.i + 1);
+}
+
 tn_status tni_composite_cholesky_inverse(tn_tensor *self, bool upper, tn_tensor **out)
 {
     tn_scope *scope;
     TN_TRY(tni_linalg_check_square("cholesky_inverse", self));
     TN_TRY(tni_linalg_check_dtype("cholesky_inverse_out_cpu", self));
+    TN_TRY(check_factor(self));
     TN_TRY(tn_scope_enter(&scope));
     return tni_leave(scope, tnx_cholesky_solve(tni_linalg_identity_like(self), self, upper), out);
 }

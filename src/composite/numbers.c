@@ -296,6 +296,23 @@ tn_status tni_composite_mvlgamma(tn_tensor *self, int64_t p, tn_tensor **out)
         tn_tensor *y = tnx_sub_scalar(tnx_mul_scalar(x, tn_float(2.0)), tn_int(1), tn_int(1)); \
         return tni_leave(scope, tnx_special_chebyshev_polynomial_##kind(y, n), out);           \
     }
+#define SHIFTED_SCALARS(kind)                                                                     \
+    tn_status tni_composite_shifted_##kind##_n_scalar(tn_tensor *x, tn_scalar n, tn_tensor **out) \
+    {                                                                                             \
+        tn_scope *scope;                                                                          \
+        TN_TRY(tn_scope_enter(&scope));                                                           \
+        tn_tensor *y = tnx_sub_scalar(tnx_mul_scalar(x, tn_float(2.0)), tn_int(1), tn_int(1));    \
+        return tni_leave(scope, tnx_special_chebyshev_polynomial_##kind##_n_scalar(y, n), out);   \
+    }                                                                                             \
+    tn_status tni_composite_shifted_##kind##_x_scalar(tn_scalar x, tn_tensor *n, tn_tensor **out) \
+    {                                                                                             \
+        return tn_special_chebyshev_polynomial_##kind##_x_scalar(                                 \
+            tn_float(2.0 * tn_scalar_to_double(x) - 1.0), n, out);                                \
+    }
+SHIFTED_SCALARS(t)
+SHIFTED_SCALARS(u)
+SHIFTED_SCALARS(v)
+SHIFTED_SCALARS(w)
 SHIFTED(t)
 SHIFTED(u)
 SHIFTED(v)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/rearrange.c: joining, repeating, splitting and reshaping in terms of other operators.
  */
+#include "core/fake.h"
 #include "core/tensor.h"
 #include "core/scalar.h"
 #include "gen/composites.h"
@@ -210,6 +211,31 @@ tn_status tni_composite_tensor_split_sections(tn_tensor *self, int64_t sections,
     tn_status status = split_at(self, at, starts, sections, out, out_n);
     tni_free(starts);
     return status;
+}
+
+tn_status tni_composite_tensor_split_tensor(tn_tensor *self, tn_tensor *tensor_indices_or_sections,
+                                            int64_t dim, tn_tensor ***out, int64_t *out_n)
+{
+    tn_tensor *by = tensor_indices_or_sections;
+    TN_AUTO(tn_tensor) plain = NULL;
+    char name[32];
+    TN_TRY(check_split(self));
+    TN_CHECK(by->dtype == TN_DTYPE_I64, TN_INVALID,
+             "tensor_split expected tensor_indices_or_sections to have dtype of long, but got %s",
+             tni_dtype_text((tn_dtype)by->dtype));
+    TN_CHECK(by->ndim <= 1, TN_INVALID,
+             "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+             "one-dimensional tensor, but got a tensor with %d dims",
+             by->ndim);
+    if (tni_is_fake(by))
+        return tni_fake_needs_values("tensor_split");
+    TN_CHECK(by->device.type == TN_DEVICE_CPU, TN_INVALID,
+             "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on %s",
+             tn_device_format(by->device, name, sizeof name));
+    TN_TRY(tn_contiguous(by, TN_FORMAT_CONTIGUOUS, &plain));
+    const int64_t *numbers = plain->data;
+    return by->ndim == 0 ? tn_tensor_split(self, numbers[0], dim, out, out_n)
+                         : tn_tensor_split_indices(self, numbers, by->numel, dim, out, out_n);
 }
 
 /* ---- broadcasting lists ---- */

@@ -67,14 +67,23 @@ tn_status tni_kernel_randint(tn_call *call, int64_t high, const int64_t *size, i
     return tni_kernel_randint_low(call, 0, high, size, size_n, opts, out);
 }
 
-tn_status tni_kernel_randint_like_low(tn_call *call, tn_tensor *self, int64_t low, int64_t high,
-                                      const tn_tensor_opts *opts, tn_memory_format memory_format,
-                                      tn_tensor **out)
+tn_status tni_kernel_randint_like_low_generator(tn_call *call, tn_tensor *self, int64_t low,
+                                                int64_t high, tn_generator *generator,
+                                                const tn_tensor_opts *opts,
+                                                tn_memory_format memory_format, tn_tensor **out)
 {
     (void)call;
     tn_tensor *t = NULL;
     TN_TRY(tn_empty_like(self, opts, memory_format, &t));
-    return randint(low, high, NULL, t, out);
+    return randint(low, high, generator, t, out);
+}
+
+tn_status tni_kernel_randint_like_low(tn_call *call, tn_tensor *self, int64_t low, int64_t high,
+                                      const tn_tensor_opts *opts, tn_memory_format memory_format,
+                                      tn_tensor **out)
+{
+    return tni_kernel_randint_like_low_generator(call, self, low, high, NULL, opts, memory_format,
+                                                 out);
 }
 
 tn_status tni_kernel_randint_like(tn_call *call, tn_tensor *self, int64_t high,
@@ -82,6 +91,14 @@ tn_status tni_kernel_randint_like(tn_call *call, tn_tensor *self, int64_t high,
                                   tn_tensor **out)
 {
     return tni_kernel_randint_like_low(call, self, 0, high, opts, memory_format, out);
+}
+
+tn_status tni_kernel_randint_like_generator(tn_call *call, tn_tensor *self, int64_t high,
+                                            tn_generator *generator, const tn_tensor_opts *opts,
+                                            tn_memory_format memory_format, tn_tensor **out)
+{
+    return tni_kernel_randint_like_low_generator(call, self, 0, high, generator, opts,
+                                                 memory_format, out);
 }
 
 tn_status tni_kernel_randperm_generator(tn_call *call, int64_t n, tn_generator *generator,
@@ -138,6 +155,17 @@ tn_status tni_kernel_bernoulli_p(tn_call *call, tn_tensor *self, double p, tn_ge
     TN_AUTO(tn_tensor) t = NULL;
     TN_TRY(tn_empty_like(self, NULL, TN_FORMAT_CONTIGUOUS, &t));
     TN_TRY(FRESH(tn_bernoulli_(t, p, generator)));
+    *out = TN_MOVE(t);
+    return TN_OK;
+}
+
+tn_status tni_kernel_bernoulli_tensor(tn_call *call, tn_tensor *self, tn_tensor *p,
+                                      tn_generator *generator, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) t = NULL;
+    TN_TRY(tn_empty_like(self, NULL, TN_FORMAT_NONE, &t));
+    TN_TRY(FRESH(tn_bernoulli_tensor_(t, p, generator)));
     *out = TN_MOVE(t);
     return TN_OK;
 }

@@ -226,3 +226,19 @@ tn_status tni_composite_embedding_bag(tn_tensor *weight, tn_tensor *indices, tn_
     return tn__embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,
                              per_sample_weights, include_last_offset, -1, out0, out1, out2, out3);
 }
+
+tn_status tni_composite_embedding_bag_padding(
+    tn_tensor *weight, tn_tensor *indices, tn_tensor *offsets, bool scale_grad_by_freq,
+    int64_t mode, bool sparse, tn_tensor *per_sample_weights, bool include_last_offset,
+    tn_opt_int padding_idx, tn_tensor **out0, tn_tensor **out1, tn_tensor **out2, tn_tensor **out3)
+{
+    int64_t n = weight->ndim > 0 ? weight->sizes[0] : 0,
+            at = padding_idx.has ? padding_idx.value : -1;
+    TN_CHECK(!padding_idx.has || (at >= -n && at < n), TN_INVALID,
+             "padding_idx must be within the number of embeddings, %lld through %lld, but got %lld",
+             (long long)-n, (long long)n - 1, (long long)at);
+    if (padding_idx.has && at < 0)
+        at += n;
+    return tn__embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,
+                             per_sample_weights, include_last_offset, at, out0, out1, out2, out3);
+}

@@ -23,10 +23,10 @@ DEADLY = re.compile(r"^_scaled_dot_product_flash_attention_for_cpu(?!.*f32\[2,3,
 # are not forgotten.
 OTHERWISE = re.compile(r"^normal\.|^as_strided_scatter |^special_(\w*bessel|\w*chebyshev|hermite|laguerre|legendre|zeta)|^(nextafter|heaviside)|^(_?linalg_(eigh?|svd)|svd|cholesky_(solve|inverse)) |^linalg_det f32\[0,0|^(rrelu_with_noise|hardshrink|softshrink)_backward|^logical_\w+_ |^convolution_backward f32\[0,|^embedding_dense_backward .*True")
 # What needs the values of its arguments has no answer on Meta.
-BY_VALUE = re.compile(r"^(masked_select|item|is_nonzero|_local_scalar_dense|nonzero|_unique2|narrow.Tensor|equal|allclose|where|\w+\.data|"
+BY_VALUE = re.compile(r"^(tensor_split\.tensor\w*|masked_select|item|is_nonzero|_local_scalar_dense|nonzero|_unique2|narrow.Tensor|equal|allclose|where|\w+\.data|"
                       r"_pa\w+_sequence\w*|_?ctc_loss\.Tensor) |\[.*bool\[")
 # Values that are random, or that depend on which of equal elements comes first.
-RANDOM = re.compile(r"dropout|rrelu|rand|empty|^_standard_gamma$|^_sample_dirichlet")
+RANDOM = re.compile(r"dropout|rrelu|bernoulli|rand|empty|^_standard_gamma$|^_sample_dirichlet")
 
 
 def declarations():

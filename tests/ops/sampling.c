@@ -166,6 +166,7 @@ bool sample_needs_data(const char *op)
                                         "aten::bincount",
                                         "aten::argwhere",
                                         "aten::is_nonzero",
+                                        "aten::tensor_split.tensor_indices_or_sections",
                                         NULL};
     return has_one_of(op, parts) || is_one_of(op, names);
 }

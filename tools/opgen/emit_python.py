@@ -266,6 +266,8 @@ def groups(model):
     """[(name, operators that are functions)], [(name, operators that are methods)]"""
     functions, methods = {}, {}
     for op in model.operators:
+        if op.is_out and op.family.functional:
+            continue
         if op is not op.family.base or "function" in op.family.variants:
             functions.setdefault(op.schema.name, []).append(op)
         if ("method" in op.family.variants and op.schema.args and op.schema.args[0].name == "self" and op.role != "out"):
@@ -285,7 +287,7 @@ def call_text(op, method):
         name = "input" if is_input(arg) else arg.name
         default = "None" if arg.default == "[]" else arg.default
         parts.append(name if default is None else "%s=%s" % (name, default))
-    if not method and op.family.variant("out") and op is op.family.base:
+    if not method and op.family.variant("out") and op is op.family.base and not op.family.functional:
         parts += ([] if star else ["*"]) + ["out=None"]
     results = ["Tensor" if ret.type.base == "Tensor" and not ret.type.is_list else ret.type.text(False).replace("SymInt", "int")
                for ret in op.schema.rets]

@@ -119,6 +119,7 @@ class Family:
         self.out_dtype = None  # ("exact" or "safe", the text of a refusal)
         self.node = None  # name of the node in the graph, where it is not the default
         self.numbers = False  # in Python a number may stand for a tensor
+        self.functional = False  # in Python the out variant is reached through `ops` alone
         self.no_view = False  # a composite whose results are no views, though what makes them may be
         self.samples = []  # (where, status, text, arguments)
         self.hand_kernels = []
@@ -362,9 +363,10 @@ class Builder:
             self.fail(node.where, "want `node NAMEBackward0`, of an operator with gradients, found '%s'" % node.rest)
         family.node = node.rest if node else None
         python = declaration.one("python")
-        if python and python.rest != "numbers":
-            self.fail(python.where, "want `python numbers`, found '%s'" % python.rest)
-        family.numbers = python is not None
+        if python and python.rest not in ("numbers", "functional"):
+            self.fail(python.where, "want `python numbers` or `python functional`, found '%s'" % python.rest)
+        family.numbers = python is not None and python.rest == "numbers"
+        family.functional = python is not None and python.rest == "functional"
         result = declaration.one("result")
         if result and (result.rest != "new" or family.kind != "composite"):
             self.fail(result.where, "want `result new`, of a composite operator, found '%s'" % result.rest)
