@@ -42,10 +42,17 @@ if(NOT TN_SAN AND NOT TN_COVERAGE)
 endif()
 
 add_library(tn_flags INTERFACE)
+set(visibility hidden)
+if(TN_SAN)
+  # The tests of an instrumented build reach what they test through one shared library (tn_whitebox_library).
+  # What libtenon.so shows is said by its version script.
+  set(visibility default)
+  target_compile_definitions(tn_flags INTERFACE TNI_ALL_VISIBLE)
+endif()
 target_compile_options(
   tn_flags
   INTERFACE -fno-common
-            -fvisibility=hidden
+            -fvisibility=${visibility}
             -fno-strict-aliasing
             -fno-math-errno
             -fno-trapping-math

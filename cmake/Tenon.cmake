@@ -124,7 +124,25 @@ function(tn_library)
   add_library(Tenon::tenon ALIAS tenon_shared)
   add_library(Tenon::tenon_static ALIAS tenon_static)
 
+  tn_whitebox_library(${objects})
   tn_layer_check()
+endfunction()
+
+# tn_whitebox: what white-box tests link to reach names that libtenon.so hides. It is the static library.
+# An instrumented program with its debugging information takes 120 MB, and there are over a hundred: a
+# sanitizer's build is one shared library that shows every name, so that it takes 1 GB and not 13.
+function(tn_whitebox_library)
+  if(TN_SAN AND NOT TN_FUZZ)
+    add_library(tn_whitebox SHARED EXCLUDE_FROM_ALL ${ARGN})
+    set_target_properties(tn_whitebox PROPERTIES OUTPUT_NAME tenon_whitebox LINKER_LANGUAGE C)
+    add_dependencies(tn_whitebox tn_gen)
+    target_include_directories(tn_whitebox PUBLIC ${TN_PUBLIC_INCLUDES})
+    target_link_libraries(tn_whitebox PRIVATE tn_flags PUBLIC tn_libraries)
+    target_link_options(tn_whitebox PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,nodelete)
+  else()
+    add_library(tn_whitebox INTERFACE)
+    target_link_libraries(tn_whitebox INTERFACE tenon_static tn_libraries)
+  endif()
 endfunction()
 
 # Link each layer as a shared library with the objects of strictly lower levels and nothing else. A
@@ -213,7 +231,7 @@ function(tn_test_properties name)
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}")
 endfunction()
 
-# White-box by default: sees src/ and links the static library, where hidden names can be reached.
+# White-box by default: sees src/ and links tn_whitebox, where hidden names can be reached.
 # PUBLIC: sees include/ alone and links the shared library, as a user's program would.
 function(tn_test source)
   cmake_parse_arguments(PARSE_ARGV 1 arg "PUBLIC" "TIMEOUT;NAME" "SOURCES;GENERATED;LABELS;LIBRARIES")
@@ -237,7 +255,7 @@ function(tn_test source)
     target_link_libraries(${target} PRIVATE tn_harness tenon_shared m ${arg_LIBRARIES})
   else()
     target_include_directories(${target} PRIVATE ${TN_INTERNAL_INCLUDES})
-    target_link_libraries(${target} PRIVATE tn_harness tenon_static tn_libraries ${arg_LIBRARIES})
+    target_link_libraries(${target} PRIVATE tn_harness tn_whitebox ${arg_LIBRARIES})
   endif()
   add_test(NAME ${folder}/${stem} COMMAND ${TN_TEST_LAUNCHER} $<TARGET_FILE:${target}>)
   tn_test_properties(${folder}/${stem} TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABELS})
@@ -254,7 +272,7 @@ function(tn_fuzz source)
   add_dependencies(${target} tn_gen)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${TN_INTERNAL_INCLUDES})
-  target_link_libraries(${target} PRIVATE tn_warnings tn_flags tenon_static tn_libraries)
+  target_link_libraries(${target} PRIVATE tn_warnings tn_flags tn_whitebox)
   add_dependencies(fuzzers ${target})
   if(TN_FUZZ)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)

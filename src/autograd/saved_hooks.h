@@ -26,8 +26,8 @@ struct tni_hook_stack {
     tni_hook_pair *top;
     char *disabled; /* the message of tn_saved_hooks_disable */
 };
-extern __attribute__((tls_model("initial-exec"),
-                      visibility("hidden"))) _Thread_local struct tni_hook_stack *tni_hook_stack;
+TNI_HIDDEN extern
+    __attribute__((tls_model("initial-exec"))) _Thread_local struct tni_hook_stack *tni_hook_stack;
 
 /* Let the topmost pair of this thread pack @p t for @p saved, whose flags say what t is.
  * @retval TN_INVALID  the hook wrote @p t; or what the hook says */

@@ -70,10 +70,10 @@ typedef struct tni_block_cache {
 } tni_block_cache;
 
 /* Hidden, so that every access is one load and no call. */
-extern _Thread_local tni_block_cache *tni_blocks
-    __attribute__((visibility("hidden"), tls_model("initial-exec")));
+TNI_HIDDEN extern _Thread_local tni_block_cache *tni_blocks
+    __attribute__((tls_model("initial-exec")));
 /* Set while watching and once a custom allocator is in: the lists are bypassed. */
-extern _Atomic bool tni_alloc_slow __attribute__((visibility("hidden")));
+TNI_HIDDEN extern _Atomic bool tni_alloc_slow;
 
 void *tni_block_alloc_slow(size_t nbytes) __attribute__((malloc, warn_unused_result));
 void tni_block_free_slow(void *ptr, size_t nbytes);

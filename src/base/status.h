@@ -11,8 +11,12 @@
 #define TNI_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define TNI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 /* On declarations of what other files use often: reached without the global offset table. */
-#define TNI_HIDDEN __attribute__((visibility("hidden")))
-#define TNI_COLD   __attribute__((cold, noinline))
+#ifdef TNI_ALL_VISIBLE
+#    define TNI_HIDDEN /* tests reach it through a shared library */
+#else
+#    define TNI_HIDDEN __attribute__((visibility("hidden")))
+#endif
+#define TNI_COLD __attribute__((cold, noinline))
 
 /* Fill this thread's record and return @p status. @p where is "file.c:12". The arguments may point
  * into the record itself. A @p status that is no failure becomes TN_INTERNAL: failing never
