@@ -69,7 +69,7 @@ tn_status tni_kernel_resize_(tn_call *call, tn_tensor *self, const int64_t *size
                              tn_memory_format memory_format)
 {
     (void)call;
-    TN_CHECK(!tn_tensor_requires_grad(self), TN_INVALID,
+    TN_CHECK(tni_tls.inference || !tn_tensor_requires_grad(self), TN_INVALID,
              "cannot resize variables that require grad");
     TN_CHECK(!moves(self), TN_INVALID, "cannot resize variables that has a forward grad");
     TN_CHECK(memory_format != TN_FORMAT_PRESERVE, TN_INVALID, "Unsupported memory format Preserve");

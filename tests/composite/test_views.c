@@ -160,6 +160,11 @@ TEST(resizing_what_requires_grad_is_refused)
     EXPECT_FAIL(TN_INVALID, "cannot resize variables that require grad",
                 tn_resize_(t, (int64_t[]){2}, 1, TN_FORMAT_NONE));
     EXPECT_EQ_INT(tn_tensor_sizes(t)[0], 4);
+    /* Where nothing is ever recorded nobody asks. */
+    tn_inference_guard guard = tn_inference_enter(true);
+    EXPECT_OK(tn_resize_(t, (int64_t[]){2}, 1, TN_FORMAT_NONE));
+    tn_inference_leave(guard);
+    EXPECT_EQ_INT(tn_tensor_sizes(t)[0], 2);
     tn_tensor_unref(t);
 }
 
