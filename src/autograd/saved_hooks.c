@@ -177,16 +177,17 @@ static tn_status pack(tni_saved *saved, tni_hook_pair *pair, tn_tensor *t, tn_te
     tni_saved_hooked *hooked = tni_calloc(sizeof *hooked);
     TN_CHECK(hooked, TN_NOMEM, "cannot allocate a packed tensor");
     tni_object_init(&hooked->object, &hooked_type);
+    tni_ref(&pair->object); /* now: it may be popped while it packs */
+    hooked->pair = pair;
     tn_status status = note_history(saved, t, hooked);
     if (status == TN_OK)
         status = call_pack(&pair->hooks, shown, &hooked->packed);
     if (status != TN_OK) {
+        tni_hook_pair_unref(pair);
         tni_node_unref(hooked->towards);
         tni_free(hooked);
         return status;
     }
-    tni_ref(&pair->object);
-    hooked->pair = pair;
     saved->hooked = hooked;
     tn_tensor_unref(TN_MOVE(saved->tensor));
     return TN_OK;

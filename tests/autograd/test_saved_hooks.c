@@ -100,6 +100,37 @@ TEST(the_topmost_pair_packs)
     EXPECT_EQ_INT(outer.destroyed, 1);
 }
 
+static tn_status pack_and_pop(void *ctx, tn_tensor *t, void **out)
+{
+    if (((log *)ctx)->packed == 0)
+        TN_TRY(tn_saved_hooks_pop());
+    return pack(ctx, t, out);
+}
+
+TEST(a_pair_may_be_popped_while_it_packs)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    for (int writes = 0; writes < 2; writes++) {
+        log l = {.writes = writes};
+        tn_saved_hooks hooks = hooks_of(&l);
+        hooks.pack = pack_and_pop;
+        tn_tensor *x = kit_leaf(1, 3), *y = kit_leaf(1, 5), *a = NULL, *z = NULL;
+        ASSERT_OK(kit_scale(y, &a));
+        ASSERT_OK(tn_saved_hooks_push(&hooks));
+        tn_status status = kit_mul(x, a, &z);
+        EXPECT_EQ_INT(status, writes ? TN_INVALID : TN_OK);
+        EXPECT_EQ_INT(l.packed, 1);
+        tn_tensor_unref(z);
+        EXPECT_EQ_INT(l.dropped, 1);
+        EXPECT_EQ_INT(l.destroyed, 1);
+        tn_tensor_unref(a);
+        tn_tensor_unref(x);
+        tn_tensor_unref(y);
+    }
+    EXPECT_EQ_INT(tni_test_live, before);
+}
+
 TEST(saved_values_have_the_names_of_the_declaration)
 {
     tn_tensor *x = kit_leaf(1, 3), *z = NULL, *e = NULL;
