@@ -312,21 +312,6 @@ static tn_status unseen(tni_add_fn add, tn_tensor *t, tn_tensor *had, tn_tensor 
     return status;
 }
 
-static tn_status add_outside(tn_tensor *t, tni_grad_meta *meta, tn_tensor *grad, tni_add_fn add,
-                             bool writes, bool is_seen);
-
-/* The turn ends when all that was left with it is added: also after a failure, which is not theirs.
- */
-static tn_status end_turn(tn_tensor *t, tni_grad_meta *meta, tni_turn *turn, tn_status status)
-{
-    for (tni_left *left; (left = tni_turn_next_left(meta, turn));) {
-        tn_status added = add_outside(t, meta, left->grad, left->add, left->writes, false);
-        status = status == TN_OK ? added : status;
-        tni_left_free(left);
-    }
-    return status;
-}
-
 /* @p is_seen: by what is on for this thread. */
 static tn_status add_once(attempt *a, tn_tensor *t, tni_grad_meta *meta, tn_tensor *grad,
                           tni_add_fn add, bool writes, bool is_seen)
@@ -353,25 +338,22 @@ static tn_status add_in_turn(attempt *a, tn_tensor *t, tni_grad_meta *meta, tn_t
                              tni_add_fn add, bool writes, bool is_seen)
 {
     tni_turn turn;
-    tni_turn_answer answer;
-    TN_TRY(tni_turn_take(meta, &(tni_left){NULL, grad, add, writes}, &turn, &answer));
-    a->is_done = answer == TNI_TURN_LEFT;
-    if (a->is_done)
-        return TN_OK;
+    TN_TRY(tni_turn_take(meta, &turn));
     tn_status status =
         is_still(meta, a->had) ? add_once(a, t, meta, grad, add, writes, is_seen) : TN_OK;
-    return answer == TNI_TURN ? end_turn(t, meta, &turn, status) : status;
+    tni_turn_end(meta, &turn);
+    return status;
 }
 
 static TNI_COLD tn_status add_outside(tn_tensor *t, tni_grad_meta *meta, tn_tensor *grad,
-                                      tni_add_fn add, bool writes, bool is_seen)
+                                      tni_add_fn add, bool writes)
 {
     for (int tries = 0; tries < MOST_TRIES; tries++) {
         attempt a = {NULL};
         tn_status status = begin(&a, t, meta, writes);
         if (status == TN_OK)
-            status = (is_plain(a.had) ? add_once : add_in_turn)(&a, t, meta, grad, add, writes,
-                                                                is_seen && !tries);
+            status =
+                (is_plain(a.had) ? add_once : add_in_turn)(&a, t, meta, grad, add, writes, !tries);
         forget(&a);
         if (status != TN_OK || a.is_done)
             return status;
@@ -391,7 +373,7 @@ tn_status tni_grad_add(tn_tensor *t, tn_tensor *grad, tni_add_fn add, bool write
     TN_AUTO(tn_tensor) had = tn_tensor_grad_ref(t); /* others may replace it meanwhile */
     if (TNI_UNLIKELY(calls_out(t, had, grad))) {
         let(meta);
-        return add_outside(t, meta, grad, add, writes, true);
+        return add_outside(t, meta, grad, add, writes);
     }
     tn_status status = add(t, had, grad, writes, &fresh);
     meta->n_sums++;

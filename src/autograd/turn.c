@@ -3,81 +3,68 @@
 #include "autograd/turn.h"
 
 #include <time.h>
-#include "base/alloc.h"
 #include "base/clock.h"
 
-static const uint64_t PATIENCE_NS = UINT64_C(3000000000); /* for one turn of another */
+enum { PATIENCE_S = 10 }; /* for one turn of another */
+static const char TURN[] = "the turn to add to a gradient";
 
-/* Take the turn if it is free. Else *seen is whose it is, and @p leave (may be NULL) is left there.
- */
-static tni_turn_answer try_turn(tni_grad_meta *meta, tni_turn *turn, tni_left *leave,
-                                uint64_t *seen)
+/* Take the turn if it is free, or this thread's. Else *seen is the number of the one that lasts. */
+static bool try_turn(tni_grad_meta *meta, tni_turn *turn, uint64_t *seen)
 {
     static _Thread_local char me;
-    tni_turn_answer answer = TNI_TURN;
     tni_spin_lock(&meta->lock);
-    tni_turn *other = meta->turn_era == tni_spin_era ? meta->turn : NULL;
+    const tni_turn *other = meta->turn_era == tni_spin_era ? meta->turn : NULL;
+    turn->thread = &me;
+    turn->is_inner = other && other->thread == &me;
     if (!other) {
-        *turn = (tni_turn){&me, turn->number, NULL};
         meta->turn = turn;
         meta->turn_era = tni_spin_era;
-    } else if (other->thread == &me) {
-        answer = TNI_TURN_HAS;
     } else {
-        answer = TNI_TURN_LEFT;
         *seen = other->number;
-        if (leave) {
-            leave->next = other->left;
-            other->left = leave;
-        }
     }
     tni_spin_unlock(&meta->lock);
-    return answer;
+    return !other || turn->is_inner;
 }
 
-void tni_left_free(tni_left *left)
+static bool wait_for_turn(tni_grad_meta *meta, tni_turn *turn)
 {
-    tn_tensor_unref(left->grad);
-    tni_free(left);
-}
-
-tn_status tni_turn_take(tni_grad_meta *meta, const tni_left *what, tni_turn *turn,
-                        tni_turn_answer *answer)
-{
-    static _Atomic uint64_t n_turns;
-    turn->number = atomic_fetch_add_explicit(&n_turns, 1, memory_order_relaxed) + 1;
-    uint64_t last = 0, seen = 0;
-    for (uint64_t until = 0;;) {
-        *answer = try_turn(meta, turn, NULL, &seen);
-        if (*answer != TNI_TURN_LEFT)
-            return TN_OK;
+    uint64_t last = 0, seen = 0, until = 0;
+    while (!try_turn(meta, turn, &seen)) {
+        const uint64_t now = tni_coarse_ns();
         if (seen != last)
-            until = tni_coarse_ns() + PATIENCE_NS;
+            until = now + PATIENCE_S * UINT64_C(1000000000);
         last = seen;
-        if (tni_coarse_ns() > until)
-            break;
+        if (now > until)
+            return false;
         nanosleep(&(const struct timespec){0, 100 * 1000}, NULL);
     }
-    tni_left *leave = tni_alloc(sizeof *leave);
-    TN_CHECK(leave, TN_NOMEM, "cannot leave a gradient with the thread that adds to it");
-    *leave = *what;
-    tn_tensor_ref(leave->grad);
-    *answer = try_turn(meta, turn, leave, &seen);
-    if (*answer != TNI_TURN_LEFT)
-        tni_left_free(leave);
+    return true;
+}
+
+tn_status tni_turn_take(tni_grad_meta *meta, tni_turn *turn)
+{
+    static _Atomic uint64_t n_turns;
+    uint64_t unused = 0;
+    turn->number = atomic_fetch_add_explicit(&n_turns, 1, memory_order_relaxed) + 1;
+    if (TNI_LIKELY(try_turn(meta, turn, &unused)))
+        return TN_OK;
+    tni_wait_begin(TNI_WAIT_LOCK, (uintptr_t)&meta->turn, TURN, true);
+    const bool has_turn = wait_for_turn(meta, turn);
+    tni_wait_end();
+    TN_CHECK(
+        has_turn, TN_INVALID,
+        "another thread has been adding to the gradient of this tensor for %d seconds: the code "
+        "that handles that gradient (of a subclass, or sparse) may be waiting for this pass. "
+        "What this pass computed for the tensor was not added.",
+        PATIENCE_S);
     return TN_OK;
 }
 
-tni_left *tni_turn_next_left(tni_grad_meta *meta, tni_turn *turn)
+void tni_turn_end(tni_grad_meta *meta, const tni_turn *turn)
 {
+    if (turn->is_inner)
+        return;
     tni_spin_lock(&meta->lock);
-    tni_left **at = &turn->left;
-    while (*at && (*at)->next)
-        at = &(*at)->next;
-    tni_left *left = *at;
-    *at = NULL;
-    if (!left)
-        meta->turn = NULL;
+    meta->turn = NULL;
     tni_spin_unlock(&meta->lock);
-    return left;
 }

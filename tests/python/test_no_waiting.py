@@ -181,30 +181,29 @@ class NoWaiting(unittest.TestCase):
         self.assertEqual(grad.inner.tolist(), [160] * 10)
 
         def wait():
-            other = threading.Thread(target=passes, args=(1,), daemon=True)
-            other.start()
-            other.join(LIMIT)
-            self.assertFalse(other.is_alive())
-
-        Wrapped.waits = staticmethod(wait)
-        passes(1)
-        self.assertEqual(grad.inner.tolist(), [162] * 10)
-
-        # Whose patience is at an end leaves what it has with the one inside.
-        is_in, others = threading.Event(), []
-
-        def keep_waiting():
             is_in.set()
             for t in others:
                 t.join(LIMIT)
 
-        others.extend(threading.Thread(target=lambda: (is_in.wait(LIMIT), passes(1)), daemon=True) for _ in range(3))
+        # A pass that its own code waits for fails, and says so, instead of waiting for ever.
+        errors, is_in, others = [], threading.Event(), []
+
+        def late_pass():
+            is_in.wait(LIMIT)
+            try:
+                passes(1)
+            except RuntimeError as e:
+                errors.append(str(e))
+
+        others.extend(threading.Thread(target=late_pass, daemon=True) for _ in range(3))
         for t in others:
             t.start()
-        Wrapped.waits = staticmethod(keep_waiting)
+        Wrapped.waits = staticmethod(wait)
         passes(1)
         self.assertFalse(any(t.is_alive() for t in others))
-        self.assertEqual(grad.inner.tolist(), [166] * 10)
+        self.assertEqual(len(errors), 3)
+        self.assertIn("another thread has been adding to the gradient of this tensor for 10 seconds", errors[0])
+        self.assertEqual(grad.inner.tolist(), [161] * 10)
 
         # What took the gradient's place while a thread waited for its turn is added to.
         def replace():
@@ -218,7 +217,7 @@ class NoWaiting(unittest.TestCase):
         Wrapped.waits = staticmethod(replace)
         passes(1)
         late[0].join(LIMIT)
-        self.assertEqual(grad.inner.tolist(), [167] * 10)
+        self.assertEqual(grad.inner.tolist(), [162] * 10)
         self.assertEqual(w.grad.inner.tolist(), [1] * 10)
 
     def test_sparse_gradients_are_summed_exactly(self):

@@ -29,6 +29,16 @@ class Case(unittest.TestCase):
 
 
 class Making(Case):
+    def test_a_gradient_that_is_summed_does_not_grow_for_ever(self):
+        w = tenon.zeros(20, 4, requires_grad=True)
+        counts = []
+        for _ in range(6):
+            tenon.nn.functional.embedding(tenon.arange(20), w, sparse=True).sum().backward()
+            counts.append(w.grad._nnz())
+        self.assertEqual(counts, [20, 40, 60, 80, 20, 40])  # as PyTorch's
+        self.assertFalse(w.grad.is_coalesced())
+        self.assertEqual(w.grad.to_dense().unique().tolist(), [6])
+
     def test_parts_and_metadata(self):
         s = sample()
         self.assertEqual((tuple(s.shape), s.dtype, s.layout, s.is_sparse, s.is_coalesced(), s._nnz(), s.sparse_dim(),

@@ -246,7 +246,12 @@ def add(a, b, *, alpha=1, out=None):
     dtype = tenon.result_type(a._v, b._v)
     values = tenon.cat([a._v.to(dtype), (b._v * alpha if alpha != 1 else b._v).to(dtype)])
     made = _sparse()._of(tenon.cat([a._i, b._i], 1), values, a.shape, False)
-    return coalesce(made) if a._is_coalesced and b._is_coalesced or a._i is b._i else made
+    if a._is_coalesced and b._is_coalesced or a._i is b._i:
+        return coalesce(made)
+    if made._v.shape[0] > made.numel():  # a gradient that is summed for ever does not grow for ever
+        made = coalesce(made)
+        made._is_coalesced = False
+    return made
 
 
 @_function("__radd__")
