@@ -2,7 +2,9 @@
 /* autograd/function.c: nodes whose gradient is written by users, and the context that their
  * callbacks get. How results are tied to them: autograd/function_apply.c. */
 #include "autograd/function.h"
+
 #include "autograd/anomaly.h"
+#include "autograd/copy_slices.h"
 #include "autograd/saved_hooks.h"
 
 #include <stdio.h>
@@ -322,6 +324,18 @@ tn_status tn_node_function_saved_register_hooks(tn_node *node, int i, const tn_s
     return tni_saved_register(node, &fn->saved[i], hooks);
 }
 
+/* Whether @p t is a result: else the node would keep what keeps it. One that was written through a
+ * view has the history of its base. */
+static bool is_result(const tn_function_ctx *ctx, const tn_tensor *t)
+{
+    const tn_tensor *base = t->view_base;
+    if (t->grad_fn == ctx->node)
+        return true;
+    if (!base || !base->grad_fn || tni_copy_slices_fn(base->grad_fn) != ctx->node)
+        return false;
+    return tni_is_marked(t, &ctx->dirty);
+}
+
 tn_status tni_function_save_all(tn_function_ctx *ctx)
 {
     tni_function *fn = ctx->fn;
@@ -333,7 +347,8 @@ tn_status tni_function_save_all(tn_function_ctx *ctx)
     fn->n_saved = (uint32_t)n;
     for (int i = 0; i < n; i++) {
         tn_tensor *t = ctx->save.v[i];
-        TN_TRY(tni_saved_fill(&fn->saved[i], t, t && t->grad_fn == ctx->node, false));
+        bool result = t && is_result(ctx, t);
+        TN_TRY(tni_saved_fill(&fn->saved[i], t, result, result && t->view_base));
     }
     return TN_OK;
 }

@@ -58,6 +58,13 @@ TN_NODISCARD tn_status tni_function_node(const tni_function_spec *spec, tn_tenso
 /* Save what forward asked for, once results are tied to the node. */
 TN_NODISCARD tn_status tni_function_save_all(tn_function_ctx *ctx);
 void tni_marks_clear(tni_marks *marks);
+static inline bool tni_is_marked(const tn_tensor *t, const tni_marks *marks)
+{
+    for (int i = 0; i < marks->n; i++)
+        if (marks->v[i] == t)
+            return true;
+    return false;
+}
 /* Give the results of a call their tangents; some input pushes one. */
 TN_NODISCARD tn_status tni_function_push(tn_function_ctx *ctx, tn_function_jvp jvp,
                                          tn_tensor *const *inputs, int n_inputs,

@@ -17,11 +17,6 @@ static int find(const tn_tensor *t, tn_tensor *const *list, int n)
     return -1;
 }
 
-static bool is_marked(const tn_tensor *t, const tni_marks *marks)
-{
-    return find(t, marks->v, marks->n) >= 0;
-}
-
 static bool has_gradient(const tn_tensor *t)
 {
     return tni_dtype_is_inexact((tn_dtype)t->dtype);
@@ -125,7 +120,7 @@ static tn_status check_results(const tn_function_ctx *ctx, tn_tensor *const *out
                  "Function.");
     for (int i = 0; i < n && record; i++) {
         tn_tensor *t = outputs[i];
-        if (t && has_gradient(t) && !is_marked(t, &ctx->plain) && is_marked(t, &ctx->dirty))
+        if (t && has_gradient(t) && !tni_is_marked(t, &ctx->plain) && tni_is_marked(t, &ctx->dirty))
             TN_TRY(may_be_dirty(t, n));
     }
     return TN_OK;
@@ -139,8 +134,8 @@ static tn_status tie_results(tn_function_ctx *ctx, tn_tensor *const *inputs, int
         tn_tensor *t = outputs[i];
         if (!t)
             continue;
-        bool is_dirty = is_marked(t, &ctx->dirty);
-        bool gradient = record && has_gradient(t) && !is_marked(t, &ctx->plain);
+        bool is_dirty = tni_is_marked(t, &ctx->dirty);
+        bool gradient = record && has_gradient(t) && !tni_is_marked(t, &ctx->plain);
         if (record)
             TN_TRY(tni_node_set_input(ctx->node, (uint32_t)i, t));
         TN_TRY(tie_result(ctx, &outputs[i], (uint32_t)i, find(t, inputs, n_inputs), is_dirty,
@@ -200,7 +195,7 @@ static TNI_COLD void lose_written(tn_function_ctx *ctx)
     for (uint32_t i = 0; i < ctx->node->n_inputs; i++)
         ctx->node->inputs[i].dtype = TN_DTYPE_NONE;
     for (int i = 0; i < ctx->dirty.n; i++)
-        if (has_gradient(ctx->dirty.v[i]) && !is_marked(ctx->dirty.v[i], &ctx->plain))
+        if (has_gradient(ctx->dirty.v[i]) && !tni_is_marked(ctx->dirty.v[i], &ctx->plain))
             tni_history_lost(ctx->dirty.v[i], ctx->node);
 }
 

@@ -455,6 +455,58 @@ TEST(a_written_view_may_be_any_input)
     EXPECT_EQ_INT(tni_test_live, before);
 }
 
+static tn_status exp_written_forward(tn_function_ctx *ctx, tn_tensor *const *in, int n_in,
+                                     tn_tensor **out, int n_out)
+{
+    (void)n_in;
+    (void)n_out;
+    tn_status status = tn_exp_(in[0]);
+    if (status == TN_OK)
+        status = tn_function_mark_dirty(ctx, in, 1);
+    if (status == TN_OK)
+        status = tn_function_save(ctx, in, 1);
+    out[0] = tn_tensor_ref(in[0]);
+    return status;
+}
+
+static tn_status exp_written_backward(tn_function_ctx *ctx, tn_tensor *const *grads, int n_grads,
+                                      tn_tensor **out, int n_out)
+{
+    (void)n_grads;
+    (void)n_out;
+    tn_tensor *y = NULL;
+    tn_status status = tn_function_saved(ctx, 0, &y);
+    if (status == TN_OK)
+        status = tn_mul(grads[0], y, &out[0]);
+    tn_tensor_unref(y);
+    return status;
+}
+
+/* The node must not keep what keeps it, also where no backward pass lets go. */
+TEST(a_written_view_that_is_saved_is_let_go)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    tn_function write = TN_FUNCTION_INIT("Exp", exp_written_forward, exp_written_backward);
+    for (int passes = 0; passes < 2; passes++) {
+        tn_tensor *x = kit_leaf(3, 1), *a = NULL, *v = NULL, *y = NULL;
+        ASSERT_OK(kit_scale(x, &a));
+        ASSERT_OK(tn_slice(a, 0, tn_some_int(1), tn_some_int(2), 1, &v));
+        ASSERT_OK(tn_function_apply(&write, NULL, &v, 1, &y, 1));
+        if (passes) {
+            const double value = kit_at(v, 0);
+            EXPECT_OK(backward_with(a, 1, NULL));
+            EXPECT_NEAR(kit_grad(x, 0), 2, 0);
+            EXPECT_NEAR(kit_grad(x, 1), 2 * value, 1e-5 * value);
+        }
+        tn_tensor_unref(y);
+        tn_tensor_unref(v);
+        tn_tensor_unref(a);
+        tn_tensor_unref(x);
+    }
+    EXPECT_EQ_INT(tni_test_live, before);
+}
+
 /* ---- once ---- */
 
 TEST(differentiating_twice_what_allows_once_fails)
