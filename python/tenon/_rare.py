@@ -338,7 +338,9 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     flat = data.reshape((rows, size, -1))
     if lengths is not None:
         lengths = lengths.reshape(rows, -1)
-        if not unsafe and (bool((lengths < 0).any()) or bool((lengths.sum(-1) != size).any())):
+        if not unsafe and bool((lengths < 0).any()):
+            raise RuntimeError("lengths contains negative value!")
+        if not unsafe and bool((lengths.sum(-1) != size).any()):
             raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to "
                                "data.size(lengths.dim()-1) when !unsafe.")
         ends = tenon.nn.functional.pad(lengths.cumsum(-1), (1, 0))

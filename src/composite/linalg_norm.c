@@ -99,7 +99,10 @@ tn_status tni_composite_linalg_matrix_norm(tn_tensor *self, tn_scalar ord, const
     }
     int64_t inner = size == 1.0 ? a : b, outer = size == 1.0 ? b : a;
     tn_tensor *sums = tnx_linalg_vector_norm(x, tn_int(1), &inner, 1, true, TN_DTYPE_NONE);
-    made = p > 0 ? tnx_amax(sums, &outer, 1, true) : tnx_amin(sums, &outer, 1, true);
+    if (p > 0 && sums && sums->sizes[outer] == 0) /* the norm of nothing */
+        made = tnx_sum_dim(sums, &outer, 1, true, TN_DTYPE_NONE);
+    else
+        made = p > 0 ? tnx_amax(sums, &outer, 1, true) : tnx_amin(sums, &outer, 1, true);
     if (!keepdim) {
         const int64_t both[] = {a, b};
         made = tnx_squeeze_dims(made, both, 2);

@@ -2,6 +2,7 @@
 /* composite/linalg_rank.c: pseudo-inverses, ranks, least squares and condition numbers. */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "composite/linalg.h"
 #include "gen/composites.h"
@@ -288,7 +289,6 @@ static tn_status norms(tn_tensor *self, const tn_scalar *p, const char *name, tn
     tn_tensor *each[2];
     TN_AUTO(tn_tensor) inverse = NULL;
     TN_AUTO(tn_tensor) info = NULL;
-    TN_TRY(tni_linalg_check_square("linalg.cond", self));
     TN_TRY(tn_linalg_inv_ex(self, false, &inverse, &info));
     TN_TRY(tn_scope_enter(&scope));
     for (int i = 0; i < 2; i++) {
@@ -326,6 +326,9 @@ tn_status tni_composite_linalg_cond(tn_tensor *self, const tn_scalar *p, tn_tens
         tn_tensor *most = tnx_amax(s, &last, 1, false), *least = tnx_amin(s, &last, 1, false);
         return tni_leave(scope, order > 0 ? tnx_div(most, least) : tnx_div(least, most), out);
     }
+    char name[64];
+    snprintf(name, sizeof name, "linalg.cond(ord=%g)", order);
+    TN_TRY(tni_linalg_check_square(name, self));
     return norms(self, p, NULL, out);
 }
 
@@ -333,5 +336,8 @@ tn_status tni_composite_linalg_cond_str(tn_tensor *self, const char *p, tn_tenso
 {
     TN_CHECK(self->ndim >= 2, TN_INVALID,
              "linalg.cond(ord=%s): The input tensor A must have at least 2 dimensions.", p);
+    char name[64];
+    snprintf(name, sizeof name, "linalg.cond(ord=%s)", p);
+    TN_TRY(tni_linalg_check_square(name, self));
     return self->numel == 0 ? no_condition(self, out) : norms(self, NULL, p, out);
 }

@@ -399,6 +399,7 @@ tn_status tni_composite_take_along_dim(tn_tensor *self, tn_tensor *indices, tn_o
              tni_dtype_text((tn_dtype)indices->dtype));
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) index = NULL;
+    TN_AUTO(tn_tensor) wrapped = NULL;
     if (!dim.has) {
         TN_TRY(tn_reshape(self, &self->numel, 1, &x));
         TN_TRY(tn_reshape(indices, &indices->numel, 1, &index));
@@ -414,8 +415,9 @@ tn_status tni_composite_take_along_dim(tn_tensor *self, tn_tensor *indices, tn_o
     for (int d = 0; d < self->ndim; d++)
         sizes[d] = d == at ? indices->sizes[d] : self->sizes[d];
     TN_TRY(tni_broadcast_sizes(self->ndim, sizes, indices->ndim, indices->sizes, &ndim, wide));
-    TN_TRY(tn_expand(indices, wide, ndim, false, &index));
     own = self->ndim ? self->sizes[at] : 1;
+    TN_TRY(tn_remainder_scalar(indices, tn_int(own), &wrapped)); /* they count round and round */
+    TN_TRY(tn_expand(wrapped, wide, ndim, false, &index));
     for (int d = 0; d < self->ndim; d++)
         wide[d] = d == at ? own : wide[d];
     TN_TRY(tn_expand(self, wide, ndim, false, &x));

@@ -30,6 +30,11 @@ static tn_status check(const bags *b, const tn_tensor *offsets, int64_t rows)
         TN_CHECK(b->offset[i] >= b->offset[i - 1], TN_INVALID,
                  "offsets must not decrease, but offsets[%lld] is %lld after %lld", (long long)i,
                  (long long)b->offset[i], (long long)b->offset[i - 1]);
+    for (int64_t i = 0; b->mode == LARGEST && i < b->n; i++)
+        TN_CHECK(
+            b->index[i] >= 0 && b->index[i] < rows, TN_INVALID,
+            "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %lld",
+            (long long)b->index[i]);
     for (int64_t i = 0; i < b->n; i++)
         TN_CHECK(b->index[i] >= 0 && b->index[i] < rows, TN_INVALID,
                  "Index %lld of input takes value %lld which is not in the valid range [0, %lld)",

@@ -300,7 +300,40 @@ tn_status tni_cpu_solve_triangle(tn_tensor *A, tn_tensor *B, bool upper, bool un
     return take(out, x);
 }
 
-/* The permutation as a matrix, the lower factor and the upper one. */
+/* The permutations that @p LU_pivots of k numbers make of m rows, as matrices in the sizes of @p P.
+ */
+static tn_status permutations(const tn_tensor *P, tn_tensor *LU_pivots, int64_t m, int64_t k,
+                              int64_t count, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) p = NULL;
+    TN_AUTO(tn_tensor) pivots = NULL;
+    TN_TRY(room(P, TN_DTYPE_C128, &p));
+    TN_TRY(room(LU_pivots, TN_DTYPE_I32, &pivots));
+    TN_TRY(take(pivots, LU_pivots));
+    memset(p->data, 0, (size_t)p->numel * sizeof(cd));
+    for (int64_t b = 0; b < count; b++) {
+        cd *to = matrix(p, b);
+        const int32_t *order = (const int32_t *)pivots->data + b * k;
+        for (int64_t i = 0; i < m; i++)
+            to[i * m + i] = 1.0;
+        for (int64_t i = 0; i < k; i++) { /* columns: P is the inverse of the changes of rows */
+            int64_t other = (int64_t)order[i] - 1;
+            TN_CHECK(other >= 0 && other < m, TN_INVALID,
+                     "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+                     "Did you properly pass the result of lu_factor?");
+            for (int64_t r = 0; other != i && r < m; r++) {
+                cd t = to[r * m + i];
+                to[r * m + i] = to[r * m + other];
+                to[r * m + other] = t;
+            }
+        }
+    }
+    *out = TN_MOVE(p);
+    return TN_OK;
+}
+
+/* The permutation as a matrix, the lower factor and the upper one. Nothing is written before the
+ * pivots are known to be good. */
 tn_status tni_cpu_lu_unpack(tn_tensor *LU_data, tn_tensor *LU_pivots, bool unpack_data,
                             bool unpack_pivots, tn_tensor *P, tn_tensor *L, tn_tensor *U)
 {
@@ -309,7 +342,8 @@ tn_status tni_cpu_lu_unpack(tn_tensor *LU_data, tn_tensor *LU_pivots, bool unpac
     TN_AUTO(tn_tensor) p = NULL;
     TN_AUTO(tn_tensor) l = NULL;
     TN_AUTO(tn_tensor) u = NULL;
-    TN_AUTO(tn_tensor) pivots = NULL;
+    if (unpack_pivots && P->numel)
+        TN_TRY(permutations(P, LU_pivots, m, k, count, &p));
     if (unpack_data) {
         TN_TRY(copy_of(LU_data, &a));
         TN_TRY(room(L, TN_DTYPE_C128, &l));
@@ -325,29 +359,7 @@ tn_status tni_cpu_lu_unpack(tn_tensor *LU_data, tn_tensor *LU_pivots, bool unpac
         TN_TRY(take(L, l));
         TN_TRY(take(U, u));
     }
-    if (!unpack_pivots || !P->numel)
-        return TN_OK;
-    TN_TRY(room(P, TN_DTYPE_C128, &p));
-    TN_TRY(room(LU_pivots, TN_DTYPE_I32, &pivots));
-    TN_TRY(take(pivots, LU_pivots));
-    if (p->numel)
-        memset(p->data, 0, (size_t)p->numel * sizeof(cd));
-    for (int64_t b = 0; b < count; b++) {
-        cd *to = matrix(p, b);
-        const int32_t *order = (const int32_t *)pivots->data + b * k;
-        for (int64_t i = 0; i < m; i++)
-            to[i * m + i] = 1.0;
-        for (int64_t i = 0; i < k; i++) { /* columns: P is the inverse of the changes of rows */
-            int64_t other = order[i] - 1;
-            TN_CHECK(other >= i && other < m, TN_INVALID, "lu_unpack: a pivot is out of range");
-            for (int64_t r = 0; other != i && r < m; r++) {
-                cd t = to[r * m + i];
-                to[r * m + i] = to[r * m + other];
-                to[r * m + other] = t;
-            }
-        }
-    }
-    return take(P, p);
+    return p ? take(P, p) : TN_OK;
 }
 
 /* ---- determinants ---- */

@@ -137,7 +137,12 @@ def embedding_bag(
             f"(got mode='{mode}'). Please open a feature request on GitHub."
         )
     if padding_idx is not None:
-        padding_idx = padding_idx + weight.size(0) if padding_idx < 0 else padding_idx
+        rows = weight.size(0)
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}"
+            )
+        padding_idx = padding_idx + rows if padding_idx < 0 else padding_idx
         input, offsets, per_sample_weights = _without_padding(
             input, offsets, padding_idx, per_sample_weights, include_last_offset
         )

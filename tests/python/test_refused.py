@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Bad input that is found in values rather than in shapes: the class and the text of the error are PyTorch 2.11's, and what an
+operator was to write is as it was. Beside them, input that looks bad and is not: indices that wrap, norms of nothing."""
+
+import unittest
+
+import harness
+import tenon
+import tenon.nn.functional as F
+
+INF = float("inf")
+
+
+def numbers(*sizes):
+    return tenon.arange(1, 1 + tenon.Size(sizes).numel()).reshape(sizes).to(tenon.float32)
+
+
+def pivots(*values):
+    return tenon.tensor(values, dtype=tenon.int32)
+
+
+class Refused(unittest.TestCase):
+    def refuses(self, kind, text, call, *args, **kwargs):
+        with self.assertRaises(kind) as caught:
+            call(*args, **kwargs)
+        self.assertEqual(str(caught.exception).split("\n")[0], text)
+
+    def test_a_padding_index_is_one_of_the_bags_rows(self):
+        for at in (3, -4, 2**40):
+            for mode in ("sum", "mean", "max"):
+                self.refuses(
+                    RuntimeError, "padding_idx must be within the number of embeddings, -3 through 2, but got %d" % at,
+                    F.embedding_bag, tenon.tensor([0, 1]), numbers(3, 3), tenon.tensor([0]), mode=mode, padding_idx=at)
+        made = F.embedding_bag(tenon.tensor([0, 1]), numbers(3, 3), tenon.tensor([0]), padding_idx=-3)
+        self.assertEqual(made.tolist(), [[4.0, 5.0, 6.0]])
+
+    def test_a_bag_names_the_row_that_is_not_there(self):
+        for at in (3, -1, 2**40):
+            index = tenon.tensor([0, at])
+            self.refuses(
+                RuntimeError,
+                "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %d" % at,
+                F.embedding_bag, index, numbers(3, 3), tenon.tensor([0]), mode="max")
+            self.refuses(
+                RuntimeError, "Index 1 of input takes value %d which is not in the valid range [0, 3)" % at,
+                F.embedding_bag, index, numbers(3, 3), tenon.tensor([0]), mode="sum")
+
+    def test_pivots_are_numbers_of_rows(self):
+        text = ("pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+                "Did you properly pass the result of lu_factor?")
+        for bad in (0, 4, -4, 2**31 - 1, -2**31):
+            self.refuses(RuntimeError, text, tenon.lu_unpack, numbers(3, 3), pivots(1, 2, bad))
+            out = tuple(tenon.full((3, 3), 7.0) for _ in range(3))
+            self.refuses(RuntimeError, text, tenon.lu_unpack, numbers(3, 3), pivots(1, 2, bad), out=out)
+            for each in out:
+                self.assertEqual(each.tolist(), [[7.0] * 3] * 3)
+        self.refuses(RuntimeError, text, tenon.lu_unpack, numbers(2, 3), pivots(1, 3))
+
+    def test_pivots_may_go_back(self):
+        for given, wanted in (((1, 1, 1), [[0, 1, 0], [0, 0, 1], [1, 0, 0]]), ((3, 1, 2), [[0, 1, 0], [1, 0, 0], [0, 0, 1]])):
+            self.assertEqual(tenon.lu_unpack(numbers(3, 3), pivots(*given))[0].tolist(), wanted)
+
+    def test_a_segment_has_no_negative_length(self):
+        for lengths in ([4, -1], [4, -2]):
+            self.refuses(RuntimeError, "lengths contains negative value!", tenon.segment_reduce, numbers(3), "sum",
+                         lengths=tenon.tensor(lengths))
+
+    def test_a_condition_by_norms_is_of_square_matrices(self):
+        for order, said, sizes in (("fro", "fro", (2, 3)), ("nuc", "nuc", (0, 2)), ("fro", "fro", (2, 0)), (1, "1", (2, 3))):
+            self.refuses(
+                RuntimeError,
+                "linalg.cond(ord=%s): A must be batches of square matrices, but they are %d by %d matrices" % (said, *sizes),
+                tenon.linalg.cond, tenon.zeros(sizes), order)
+        self.assertEqual(tenon.linalg.cond(tenon.zeros(0, 3), 1).item(), 0)
+        self.assertEqual(tenon.linalg.cond(tenon.zeros(3, 0, 0), "nuc").tolist(), [0.0, 0.0, 0.0])
+
+
+class Taken(unittest.TestCase):
+    def test_indices_along_a_dimension_wrap(self):
+        x = numbers(3, 3).requires_grad_()
+        made = tenon.take_along_dim(x, tenon.tensor([[-1, -3, 2, -4, 3]]), 1)
+        self.assertEqual(made.tolist(), [[3, 1, 3, 3, 1], [6, 4, 6, 6, 4], [9, 7, 9, 9, 7]])
+        made.sum().backward()
+        self.assertEqual(x.grad.tolist(), [[2, 0, 3]] * 3)
+        with tenon.no_grad():
+            self.assertEqual(tenon.take_along_dim(x, tenon.tensor([[-1, -3, 2]]), 0).tolist(), [[7, 2, 9]])
+            self.assertEqual(tenon.take_along_dim(x, tenon.tensor([[2**40]]), 1).tolist(), [[2], [5], [8]])
+        self.assertEqual(tenon.take_along_dim(numbers(2, 0), tenon.zeros(2, 0, dtype=tenon.int64), 1).shape, (2, 0))
+        for call, text in (((numbers(2, 0), tenon.zeros(2, 1, dtype=tenon.int64), 1), "ZeroDivisionError"),
+                           ((numbers(3, 3), tenon.tensor([-1, 0])), "index -1 is out of bounds for dimension 0 with size 9")):
+            with self.assertRaises(RuntimeError) as caught:
+                tenon.take_along_dim(*call)
+            self.assertEqual(str(caught.exception), text)
+
+    def test_the_norm_of_a_matrix_without_elements_is_zero(self):
+        for order in (1, 2, INF):
+            self.assertEqual(tenon.linalg.matrix_norm(tenon.zeros(2, 0, 3), order).tolist(), [0.0, 0.0])
+            self.assertEqual(tenon.linalg.matrix_norm(tenon.zeros(2, 3, 0), order, keepdim=True).tolist(), [[[0.0]], [[0.0]]])
+            self.assertEqual(tenon.linalg.norm(tenon.zeros(0, 0), order).item(), 0)
+            self.assertEqual(tenon.linalg.matrix_norm(tenon.zeros(0, 2, 2), order).shape, (0,))
+            self.assertEqual(tenon.linalg.matrix_norm(tenon.zeros(2, 0, 3, device="meta"), order).shape, (2,))
+
+
+if __name__ == "__main__":
+    harness.main()
