@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/place.c: writing slices and elements at places that an index says, slopes along
  * dimensions, and histograms, in terms of other operators. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "composite/leave.h"
@@ -536,7 +537,6 @@ tn_status tni_composite_histogram_count(tn_tensor *self, int64_t bins, const dou
     if (range) {
         low = range[0];
         high = range[1];
-        TN_CHECK(low <= high, TN_INVALID, "torch.histogramdd: min should not exceed max");
     } else if (self->numel > 0 && !tni_is_meta(self)) {
         TN_AUTO(tn_tensor) least = NULL;
         TN_AUTO(tn_tensor) most = NULL;
@@ -548,6 +548,13 @@ tn_status tni_composite_histogram_count(tn_tensor *self, int64_t bins, const dou
         low = tn_scalar_to_double(a);
         high = tn_scalar_to_double(b);
     }
+    /* A NaN's sign is nobody's business. */
+    TN_CHECK(isfinite(low) && isfinite(high), TN_INVALID,
+             "torch.histogramdd: dimension 0's range [%g, %g] is not finite",
+             isnan(low) ? fabs(low) : low, isnan(high) ? fabs(high) : high);
+    TN_CHECK(low <= high, TN_INVALID,
+             "torch.histogramdd: min should not exceed max, but got min %g max %g for dimension 0",
+             low, high);
     if (low == high) {
         low -= 0.5;
         high += 0.5;

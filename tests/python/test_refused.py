@@ -65,6 +65,21 @@ class Refused(unittest.TestCase):
             self.refuses(RuntimeError, "lengths contains negative value!", tenon.segment_reduce, numbers(3), "sum",
                          lengths=tenon.tensor(lengths))
 
+    def test_a_histogram_has_finite_edges(self):
+        nan = float("nan")
+        for x, given, said in ((tenon.tensor([1.0, nan]), None, "nan, nan"), (tenon.tensor([INF, INF]), None, "inf, inf"),
+                               (numbers(2), (-INF, 1.25), "-inf, 1.25"), (numbers(0), (1.0, INF), "1, inf"),
+                               (numbers(2), (0.0, nan), "0, nan")):
+            text = "torch.histogramdd: dimension 0's range [%s] is not finite" % said
+            self.refuses(RuntimeError, text, tenon.histogram, x, 2, **({"range": given} if given else {}))
+            out = (tenon.full((2,), 7.0), tenon.full((3,), 7.0))
+            self.refuses(RuntimeError, text, tenon.histogram, x, 2, **({"range": given} if given else {}), out=out)
+            self.assertEqual([each.tolist() for each in out], [[7.0] * 2, [7.0] * 3])
+        self.refuses(RuntimeError, "torch.histogramdd: dimension 1's range [nan, nan] is not finite", tenon.histogramdd,
+                     tenon.tensor([[1.0, nan], [2.0, 3.0]]), [2, 2])
+        self.refuses(RuntimeError, "torch.histogramdd: min should not exceed max, but got min 2.5 max 1.25 for dimension 0",
+                     tenon.histogram, numbers(2), 2, range=(2.5, 1.25))
+
     def test_a_condition_by_norms_is_of_square_matrices(self):
         for order, said, sizes in (("fro", "fro", (2, 3)), ("nuc", "nuc", (0, 2)), ("fro", "fro", (2, 0)), (1, "1", (2, 3))):
             self.refuses(
