@@ -153,6 +153,8 @@ tn_status tn_backward(tn_tensor *const *tensors, int64_t n, tn_tensor *const *gr
                  opts->size, sizeof o);
         o = *opts;
     }
+    TN_CHECK(o.inputs || o.n_inputs == 0, TN_INVALID,
+             "tn_backward: inputs is NULL, n_inputs is %lld", (long long)o.n_inputs);
     TN_CHECK(!o.inputs || o.n_inputs > 0, TN_INVALID,
              "`inputs` argument to `backward()` cannot be empty.");
     request r;

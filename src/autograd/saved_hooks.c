@@ -203,7 +203,7 @@ tn_status tni_saved_pack(tni_saved *saved, tn_tensor *t)
 static tn_status call_unpack(const tni_saved_hooked *hooked, tn_tensor **out)
 {
     const tn_saved_hooks *hooks = &hooked->pair->hooks;
-    tn_tensor *t = NULL;
+    TN_AUTO(tn_tensor) t = NULL;
     uint32_t callout = tni_callout_begin(TNI_CALLOUT_UNPACK_HOOK);
     tn_status unpacked = hooks->unpack(hooks->ctx, hooked->packed, &t);
     tni_callout_end(callout);
@@ -211,7 +211,7 @@ static tn_status call_unpack(const tni_saved_hooked *hooked, tn_tensor **out)
     TN_CHECK(t, TN_TYPE,
              "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
              "NoneType");
-    *out = t;
+    *out = TN_MOVE(t);
     return TN_OK;
 }
 

@@ -65,6 +65,7 @@ void tni_turn_end(tni_grad_meta *meta, const tni_turn *turn)
     if (turn->is_inner)
         return;
     tni_spin_lock(&meta->lock);
-    meta->turn = NULL;
+    if (meta->turn == turn) /* in a child made by fork() meanwhile it may be another's */
+        meta->turn = NULL;
     tni_spin_unlock(&meta->lock);
 }

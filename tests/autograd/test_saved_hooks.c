@@ -131,6 +131,29 @@ TEST(a_pair_may_be_popped_while_it_packs)
     EXPECT_EQ_INT(tni_test_live, before);
 }
 
+static tn_status unpack_and_fail(void *ctx, void *packed, tn_tensor **out)
+{
+    TN_TRY(unpack(ctx, packed, out));
+    return tn_fail(TN_VALUE, "no more");
+}
+
+TEST(what_a_failed_unpacking_gives_is_let_go)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    log l = {0};
+    tn_saved_hooks hooks = hooks_of(&l);
+    hooks.unpack = unpack_and_fail;
+    tn_tensor *x = kit_leaf(1, 3), *z = NULL;
+    ASSERT_OK(tn_saved_hooks_push(&hooks));
+    ASSERT_OK(kit_mul(x, x, &z));
+    ASSERT_OK(tn_saved_hooks_pop());
+    EXPECT_FAIL(TN_VALUE, "no more", tn_tensor_backward(z));
+    tn_tensor_unref(z);
+    tn_tensor_unref(x);
+    EXPECT_EQ_INT(tni_test_live, before);
+}
+
 TEST(saved_values_have_the_names_of_the_declaration)
 {
     tn_tensor *x = kit_leaf(1, 3), *z = NULL, *e = NULL;

@@ -61,6 +61,8 @@ TEST(passes_refuse_wrong_counts_and_nothing)
     b.inputs = &none;
     b.n_inputs = 1;
     FAILS(tn_backward(&z, 1, NULL, &b));
+    b.inputs = NULL;
+    FAILS(tn_backward(&z, 1, NULL, &b));
     b.size = 1;
     FAILS(tn_backward(&z, 1, NULL, &b));
     FAILS(tn_grad(NULL, 1, &x, 1, NULL, NULL, &out));
