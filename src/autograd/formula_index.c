@@ -165,6 +165,11 @@ tn_status tni_grad_scatter_reduce_gradients(tn_tensor *grad, tn_tensor *self, in
 {
     (void)mask;
     (void)mask_n;
+    if (tn_dtype_is_complex((tn_dtype)self->dtype)) { /* factors of a gradient are conjugated */
+        self = tnx_conj(self);
+        src = tnx_conj(src);
+        result = tnx_conj(result);
+    }
     const reduction r = {grad, self, index, src, result, dim, include_self};
     tn_tensor *of_self = NULL, *of_src = NULL;
     if (strcmp(reduce, "sum") == 0)

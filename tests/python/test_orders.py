@@ -73,6 +73,16 @@ class Orders(unittest.TestCase):
     def near(self, a, b, what):
         self.assertLessEqual(abs(a - b), 2e-4 * (1 + abs(a) + abs(b)), "%s: %g is not %g" % (what, a, b))
 
+    def test_products_of_complex_numbers_at_an_index(self):
+        index = tenon.tensor([[0, 1, 1, 2]] * 3)
+        tenon.manual_seed(0)
+        x, y = (tenon.randn(3, 4, dtype=tenon.complex128, requires_grad=True) for _ in range(2))
+        for reduce in ("sum", "prod", "mean"):
+            def reduced(x, y):
+                return x.scatter_reduce(0, index, y, reduce)
+            self.assertTrue(tenon.autograd.gradcheck(reduced, (x, y), check_forward_ad=True), reduce)
+            self.assertTrue(tenon.autograd.gradgradcheck(reduced, (x, y)), reduce)
+
     def test_norms_follow_their_input_in_every_order(self):
         x, w, b = numbers(3, 4), numbers(4, seed=5), numbers(4, seed=6)
         self.check(lambda x: F.layer_norm(x, [4]), x)
