@@ -120,9 +120,10 @@ static void prod_gradients(const reduction *r, tn_tensor **of_self, tn_tensor **
     *of_self = tnx_div(tnx_mul(r->grad, product), self);
 
     tn_tensor *is_zero = tnx_eq_scalar(r->src, zero);
-    tn_tensor *counts = tnx_zeros_like(r->self, NULL, TN_FORMAT_NONE);
+    const tn_tensor_opts whole = tn_opts(TN_DTYPE_I64, r->self->device);
+    tn_tensor *counts = tnx_zeros_like(r->self, &whole, TN_FORMAT_NONE);
     counts = tnx_scatter_add(counts, r->dim, r->index,
-                             tnx_to_other(is_zero, r->self, false, false, TN_FORMAT_NONE));
+                             tnx_to_dtype(is_zero, TN_DTYPE_I64, false, false, TN_FORMAT_NONE));
     if (tni_recording && has_several(counts)) {
         *of_src = tnx_mul(at_index(r, r->grad), others(r));
         return;
