@@ -175,26 +175,29 @@ tn_tensor *tni_grad_dirichlet_slope_by_x(tn_tensor *x, tn_tensor *alpha, tn_tens
     return settled(tnx_neg(slope), d.inside, result);
 }
 
-tn_tensor *tni_grad_dirichlet_slope_by_alpha(tn_tensor *x, tn_tensor *alpha, tn_tensor *total,
-                                             tn_tensor *result)
+/* By alpha while the total stays, so that b falls as a grows, or by the total alone. */
+static tn_tensor *dirichlet_slope(tn_tensor *x, tn_tensor *alpha, tn_tensor *total,
+                                  tn_tensor *result, bool by_alpha)
 {
     if (tni_scope_failed() || result->numel == 0)
         return result;
     beta d = describe(x, alpha, total);
     tn_tensor *with_a, *with_b;
     moves(&d, result, &with_a, &with_b);
-    return settled(tnx_div(minus(with_b, with_a), one_minus(d.x)), d.inside, result);
+    tn_tensor *slope = by_alpha ? minus(with_b, with_a) : tnx_neg(with_b);
+    return settled(tnx_div(slope, one_minus(d.x)), d.inside, result);
+}
+
+tn_tensor *tni_grad_dirichlet_slope_by_alpha(tn_tensor *x, tn_tensor *alpha, tn_tensor *total,
+                                             tn_tensor *result)
+{
+    return dirichlet_slope(x, alpha, total, result, true);
 }
 
 tn_tensor *tni_grad_dirichlet_slope_by_total(tn_tensor *x, tn_tensor *alpha, tn_tensor *total,
                                              tn_tensor *result)
 {
-    if (tni_scope_failed() || result->numel == 0)
-        return result;
-    beta d = describe(x, alpha, total);
-    tn_tensor *with_a, *with_b;
-    moves(&d, result, &with_a, &with_b);
-    return settled(tnx_neg(tnx_div(with_b, one_minus(d.x))), d.inside, result);
+    return dirichlet_slope(x, alpha, total, result, false);
 }
 
 /* ---- samples ---- */
