@@ -5,7 +5,9 @@
 #include "core/scalar.h"
 #include "core/state.h"
 #include "core/tensor.h"
+#include "dispatch/call.h"
 #include "gen/kernels.h"
+#include "gen/redispatch.h"
 #include "iter/range.h"
 #include "tenon/ops.h"
 
@@ -409,4 +411,12 @@ tn_status tni_kernel_empty_out(tn_call *call, const int64_t *size, int64_t size_
     TN_CHECK(memory_format == TN_FORMAT_NONE, TN_INVALID,
              "'memory_format' argument is incompatible with 'out' tensor argument");
     return tn_resize_(out, size, size_n, TN_FORMAT_NONE);
+}
+
+/* Nothing is written: the resizing counts, where it changes something. */
+tn_status tni_kernel_empty_out_below(tn_call *call, const int64_t *size, int64_t size_n,
+                                     tn_memory_format memory_format, tn_tensor *out)
+{
+    return tni_re_empty_out(call, call->keys & TNI_KS_AFTER_ADINPLACE_OR_VIEW, size, size_n,
+                            memory_format, out);
 }

@@ -12,10 +12,12 @@
  *   4. T has no elements; or
  *   5. the leading dimensions of T collapse to one without a copy.
  * Everything else is broadcast to a batch on both sides and goes to bmm. */
+#include "core/state.h"
 #include "core/tensor.h"
 #include "dispatch/debug.h"
 #include "gen/composites.h"
 #include "shape/expand.h"
+#include "shape/structured.h"
 #include "tenon/ops.h"
 
 static tn_status check_dims(const tn_tensor *a, const tn_tensor *b)
@@ -320,6 +322,18 @@ static bool same_sizes(const tn_tensor *t, int ndim, const int64_t *sizes)
     return true;
 }
 
+/* Give @p out these sizes. Its user is told; what is written afterwards counts as the one write. */
+static tn_status make_room(tn_tensor *out, int ndim, const int64_t *sizes)
+{
+    if (same_sizes(out, ndim, sizes))
+        return TN_OK;
+    TN_TRY(tni_out_tell(out, ndim, sizes));
+    uint64_t saved = tni_exclude(&tni_tls, TNI_BELOW_ADINPLACE_OR_VIEW);
+    tn_status status = tn_resize_(out, sizes, ndim, TN_FORMAT_NONE);
+    tni_tls.excluded_xor = saved;
+    return status;
+}
+
 /* True when computing cannot fail but for memory, so that @p out may be resized before. */
 static bool goes_together(const tn_tensor *a, const tn_tensor *b, const tn_tensor *out)
 {
@@ -343,7 +357,7 @@ static TNI_COLD tn_status refuse_out(tn_tensor *a, tn_tensor *b, tn_tensor *out)
              tn_device_format(result->device, want, sizeof want),
              tn_device_format(out->device, have, sizeof have));
     /* Operands without elements of a dtype that has no products: nothing to compute. */
-    TN_TRY(tn_resize_(out, result->sizes, result->ndim, TN_FORMAT_NONE));
+    TN_TRY(make_room(out, result->ndim, result->sizes));
     return tn_copy_(out, result, false);
 }
 
@@ -352,8 +366,7 @@ static TNI_COLD tn_status refuse_out(tn_tensor *a, tn_tensor *b, tn_tensor *out)
 static tn_status out_as(tn_tensor *out, int ndim, const int64_t *sizes, int flat_ndim,
                         const int64_t *flat, tn_tensor **out_flat)
 {
-    if (!same_sizes(out, ndim, sizes))
-        TN_TRY(tn_resize_(out, sizes, ndim, TN_FORMAT_NONE));
+    TN_TRY(make_room(out, ndim, sizes));
     return tn_reshape(out, flat, flat_ndim, out_flat);
 }
 

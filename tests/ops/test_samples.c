@@ -5,7 +5,7 @@
  * status;
  *   - arguments in another memory layout give the same values;
  *   - the in-place and out variants give the function's values, write once (one version), and keep
- * the layout of an out of the right size;
+ * the layout of an out of the right size; so does every operator that is declared to write;
  *   - error samples fail as declared, on the CPU and on Meta, and write nothing.
  * Consistency only: that the values are right is for the golden data (test_golden.c). */
 #include <math.h>
@@ -304,6 +304,78 @@ TEST(out_variants_write_the_functions_result_once_and_keep_a_fitting_layout)
             bundle_clear(&y);
             bundle_clear(&b);
             tn_tensor_unref(out);
+        }
+        bundle_clear(&x);
+        bundle_clear(&a);
+    }
+}
+
+/* Whether so many writes, other than one, are the reference's too: sizes it has already, a history
+ * it does not have, noise that is not needed; and two diagonals of a tall matrix. */
+static bool counts_otherwise(const char *op, uint32_t writes)
+{
+    static const char *const may_write_nothing[] = {"aten::resize_", "aten::detach_",
+                                                    "aten::empty.out", "aten::rrelu_with_noise",
+                                                    "aten::rrelu_with_noise.out"};
+    for (size_t i = 0; i < sizeof may_write_nothing / sizeof *may_write_nothing; i++) {
+        if (writes == 0 && strcmp(op, may_write_nothing[i]) == 0)
+            return true;
+    }
+    return writes == 2 && strcmp(op, "aten::fill_diagonal_") == 0;
+}
+
+static void expect_one_write(const tni_schema *schema, const bundle *b, const uint32_t *before)
+{
+    for (int k = 0; k < schema->nargs; k++) {
+        uint32_t after = 0;
+        if (!schema->args[k].is_write || b->v[k].tag != TN_TAG_TENSOR || !b->v[k].u.tensor)
+            continue;
+        EXPECT_OK(tn_tensor_version(b->v[k].u.tensor, &after));
+        if (!counts_otherwise(schema->full, after - before[k]))
+            EXPECT_EQ_INT(after - before[k], 1);
+    }
+}
+
+/* Call @p op, whose results go to @p kind of tensors where it takes them as arguments; kind 3 is
+ * what @p b has. */
+static void call_and_count(const char *op, bundle *b, const bundle *results, int kind)
+{
+    tni_schema *schema = sample_schema(op);
+    uint32_t before[TNI_SCHEMA_MAX_ARGS] = {0};
+    bundle y = {0};
+    b->n = schema->nargs;
+    for (int k = 0, r = 0; k < schema->nargs; k++) {
+        if (kind < 3 && schema->args[k].is_out && r < results->n) {
+            tn_tensor *like = results->v[r++].u.tensor, *out = make_out(like, kind);
+            tn_value_clear(&b->v[k]);
+            b->v[k] = tn_value_tensor(out);
+        }
+        if (schema->args[k].is_write && b->v[k].tag == TN_TAG_TENSOR && b->v[k].u.tensor)
+            EXPECT_OK(tn_tensor_version(b->v[k].u.tensor, &before[k]));
+    }
+    EXPECT_OK(sample_call(op, b, &y));
+    expect_one_write(schema, b, before);
+    bundle_clear(&y);
+    tni_schema_free(schema);
+}
+
+TEST(what_a_call_is_declared_to_write_counts_exactly_one_write)
+{
+    for (int i = 0; i < tni_num_samples; i++) {
+        const tni_sample *s = &tni_samples[i];
+        tni_schema *schema = s->status == TN_OK ? sample_schema(s->op) : NULL;
+        bool writes = schema && schema->is_mutable;
+        const char *out = writes ? s->op : s->out[0] ? s->out : NULL;
+        tni_schema_free(schema);
+        if (!out || s->status != TN_OK)
+            continue;
+        bundle a = arguments(s, AS_IS), x = {0};
+        sample_note(s, "counting writes");
+        EXPECT_OK(sample_call(s->op, &a, &x));
+        for (int kind = 0; kind < (writes ? 4 : 3); kind++) {
+            bundle b = arguments(s, AS_IS);
+            call_and_count(out, &b, &x, kind);
+            bundle_clear(&b);
         }
         bundle_clear(&x);
         bundle_clear(&a);

@@ -133,6 +133,8 @@ class Warnings(unittest.TestCase):
             "[2, 3]": [lambda o: tenon.add(x, x, out=o), lambda o: tenon.softmax(x, 0, out=o), lambda o: tenon.tril(x, out=o),
                        lambda o: tenon.sort(x, out=(o, i.resize_(2, 3)))],
             "[2, 2]": [lambda o: tenon.mm(x, x.t(), out=o), lambda o: tenon.matmul(x, x.t(), out=o)],
+            "[1, 2, 2]": [lambda o: tenon.matmul(x[None], x.t(), out=o), lambda o: tenon.matmul(x[None], x[None].mT, out=o)],
+            "[1, 2]": [lambda o: tenon.matmul(x[None], x[0], out=o)],
             "[3]": [lambda o: tenon.sum(x, 0, out=o)],
             "[4, 3]": [lambda o: tenon.cat([x, x], out=o)],
         }
