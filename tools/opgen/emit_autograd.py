@@ -310,6 +310,8 @@ def node(gradient):
     for name in gradient.uses.tensor_lists:
         body += ["tn_tensor *%s[TN_MAX_DIMS];" % name,
                  "int64_t %s_n = tni_unpack_list(b, &kept->%s, %s);" % (name, name, name)]
+    if gradient.saved or gradient.uses.tensor_lists:  # formulas are not asked to bear what could not be unpacked
+        body += ["if (TNI_UNLIKELY(tni_scope_settle() != TN_OK))", "    return tni_scope_settle();"]
     body += gradient.body + ["return tni_scope_settle();"]
     text = function("tn_status", "backward_" + gradient.id, [("tni_backward *", "b")], body, "static ")
     n = len(gradient.saved)
