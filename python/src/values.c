@@ -347,7 +347,6 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(sspaddmm, "tenon.sparse", "sspaddmm")                          \
     X(sparse_mask, "tenon.sparse", "sparse_mask")                    \
     X(to_sparse_coo, "tenon.sparse", "to_sparse")                    \
-    X(addr_, "tenon._rare", "addr_")                                 \
     X(polygamma, "tenon._rare", "polygamma")                         \
     X(map2_, "tenon._rare", "map2_")                                 \
     X(is_set_to, "tenon._rare", "is_set_to")                         \

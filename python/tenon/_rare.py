@@ -29,11 +29,6 @@ def is_distributed(input):
     return False
 
 
-def addr_(self, vec1, vec2, *, beta=1, alpha=1):
-    """Tensor.addr_"""
-    return self.copy_(tenon.addr(self, vec1, vec2, beta=beta, alpha=alpha))
-
-
 def polygamma(self, n):
     """Tensor.polygamma"""
     return tenon.polygamma(n, self)

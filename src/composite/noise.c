@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "composite/leave.h"
+#include "composite/out.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
@@ -119,21 +120,22 @@ tn_status tni_composite_rrelu_with_noise(tn_tensor *self, tn_tensor *noise, tn_s
 tn_status tni_composite_rrelu_with_noise_(tn_tensor *self, tn_tensor *noise, tn_scalar lower,
                                           tn_scalar upper, bool training, tn_generator *generator)
 {
+    TN_AUTO(tn_tensor) old = NULL;
     TN_AUTO(tn_tensor) made = NULL;
     TN_AUTO(tn_tensor) factor = NULL;
     tn_scope *scope;
     if (!training)
         return tn_leaky_relu_(self, middle(lower, upper));
     TN_TRY(check_noise(self, noise));
-    TN_TRY(tni_check_internal_overlap(self)); /* before the other is written */
+    TN_TRY(tni_check_internal_overlap(self)); /* before either is written */
+    TN_TRY(tni_check_internal_overlap(noise));
+    TN_TRY(tni_inplace_begin(self, &old));
     TN_TRY(tn_scope_enter(&scope));
-    TN_TRY(tni_leave(scope, slopes(self, lower, upper, generator), &made));
+    TN_TRY(tni_leave(scope, slopes(old, lower, upper, generator), &made));
     TN_TRY(tn_scope_enter(&scope));
-    /* Of a copy: what follows from self keeps it, and it is written. */
-    tn_tensor *old = is_followed(self) ? tnx_clone(self, TN_FORMAT_NONE) : self;
-    TN_TRY(tni_leave(scope, old ? factor_of(old, made) : NULL, &factor));
-    TN_TRY(tn_copy_(noise, made, false));
-    return tn_mul_(self, factor);
+    TN_TRY(tni_leave(scope, factor_of(old, made), &factor));
+    TN_TRY(tn_mul_(self, factor));
+    return tn_copy_(noise, made, false);
 }
 
 tn_status tni_composite_rrelu_with_noise_out(tn_tensor *self, tn_tensor *noise, tn_scalar lower,
@@ -247,8 +249,11 @@ static tn_status drop_(tn_tensor *self, double p, bool train, bool feature, bool
     tn_status status = dropped(self, p, train, feature, alpha, &c);
     /* In one write: what fails leaves self as it was. A product that does not fit is refused. */
     if (status == TN_OK && c.shift && c.factor && c.factor->dtype == self->dtype) {
-        tn_tensor *made = tnx_add(tnx_mul(self, c.factor), c.shift, tn_int(1));
-        status = made ? tn_copy_(self, made, false) : TN_OK;
+        TN_AUTO(tn_tensor) old = NULL;
+        status = tni_inplace_begin(self, &old);
+        tn_tensor *made = old ? tnx_add(tnx_mul(old, c.factor), c.shift, tn_int(1)) : NULL;
+        if (made)
+            status = tn_copy_(self, made, false);
     } else if (status == TN_OK && c.factor) {
         status = tn_mul_(self, c.factor);
     }

@@ -68,7 +68,10 @@ tn_status tni_out_take_all(const char *op, tn_tensor *const *made, tn_tensor *co
 tn_status tni_inplace_begin(tn_tensor *self, tn_tensor **out)
 {
     if (tn_grad_enabled())
-        return tn_clone(self, TN_FORMAT_PRESERVE, out);
+        /* Of a view that must not be written no gradient will be asked for: either nothing here
+         * requires grad, or writing it is refused, which says so better than reading it would. */
+        return self->flags & TNI_VIEW_CREATION ? tn_detach(self, out)
+                                               : tn_clone(self, TN_FORMAT_PRESERVE, out);
     *out = tn_tensor_ref(self);
     return TN_OK;
 }
