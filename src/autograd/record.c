@@ -4,6 +4,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/forward.h"
 #include "autograd/view.h"
+#include "op/def.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -215,8 +216,30 @@ tn_status tni_refuse_out(const tn_call *call)
             plain_name(call->op, true, name));
 }
 
+/* Under the name by which the reference knows the formula: nextafter of nextafter_, zeta of
+ * special_zeta. */
+static TNI_COLD tn_status not_implemented(const tn_call *call)
+{
+    static const char home[] = "special_";
+    char buffer[NAME_LENGTH];
+    const char *name = plain_name(call->op, true, buffer);
+    size_t n = strlen(name);
+    if (strncmp(name, home, sizeof home - 1) == 0)
+        name += sizeof home - 1, n -= sizeof home - 1;
+    n -= n > 1 && name[n - 1] == '_';
+    TN_FAIL(TN_UNSUPPORTED, "the derivative for '%.*s' is not implemented.", (int)n, name);
+}
+
+tn_status tni_refuse_derivative(const tn_call *call, const tn_tensor *t)
+{
+    return tni_requires_grad(t) ? not_implemented(call) : TN_OK;
+}
+
 tn_status tni_refuse_operator(const tn_call *call)
 {
+    const tni_op_def *def = call->op->builtin;
+    if (def && (def->flags & TNI_OP_NOT_IMPLEMENTED))
+        return not_implemented(call);
     char name[NAME_LENGTH];
     TN_FAIL(TN_UNSUPPORTED, "derivative for %s is not implemented",
             plain_name(call->op, false, name));

@@ -58,8 +58,11 @@ TN_NODISCARD tn_status tni_record_save_written(tni_node *node, uint32_t slot, tn
 /* "<op>(): functions with out=... arguments don't support automatic differentiation, but one of the
  * arguments requires grad." */
 TNI_COLD tn_status tni_refuse_out(const tn_call *call);
-/* "derivative for aten::<op> is not implemented" */
+/* "derivative for aten::<op> is not implemented"; of an operator that declares so, "the derivative
+ * for '<op>' is not implemented." */
 TNI_COLD tn_status tni_refuse_operator(const tn_call *call);
+/* The latter, when @p t requires grad: an argument that the operator declares so of. */
+TN_NODISCARD tn_status tni_refuse_derivative(const tn_call *call, const tn_tensor *t);
 /* The same, unless no result has a gradient anyway. Results are released when it fails. */
 TNI_COLD tn_status tni_refuse_results(const tn_call *call, tn_status status,
                                       tn_tensor **const *results, int n);

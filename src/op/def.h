@@ -15,6 +15,7 @@ enum {
     /* Kernels take these dtypes too, which most refuse: see Note [Limited dtypes]. */
     TNI_OP_TAKES_UNSIGNED = 1u << 6,
     TNI_OP_TAKES_FLOAT8 = 1u << 7,
+    TNI_OP_NOT_IMPLEMENTED = 1u << 8, /* its derivative, as it declares itself */
 };
 
 typedef struct tni_op_def {

@@ -247,6 +247,35 @@ static fate judge(tn_tensor *const *results, int64_t n)
     return found;
 }
 
+/* The first input that the last refusal was about: the message names its argument, or says that the
+ * operator has no derivative though it has one by other arguments. */
+static int without_gradient(subject *s)
+{
+    static const char names[] = "with respect to argument '";
+    const char *said = strstr(tn_last_error(), names);
+    bool unsaid = strstr(tn_last_error(), "the derivative for '") != NULL;
+    for (int i = 0; (said || unsaid) && i < s->n; i++) {
+        const char *name = s->schema->args[s->argument[i]].name;
+        size_t length = strlen(name);
+        if (!tn_tensor_requires_grad(s->inputs[i]))
+            continue;
+        if (said && strncmp(said + sizeof names - 1, name, length) == 0 &&
+            said[sizeof names - 1 + length] == '\'')
+            return i;
+        if (unsaid && s->n > 1) {
+            tn_tensor *results[TN_GRADCHECK_MAX_OUTPUTS];
+            int64_t n = 0;
+            ASSERT_OK(tn_tensor_set_requires_grad(s->inputs[i], false));
+            tn_status status = subject_call(s, s->inputs, s->n, results, &n);
+            ASSERT_OK(tn_tensor_set_requires_grad(s->inputs[i], true));
+            subject_drop(results, n);
+            if (status == TN_OK)
+                return i;
+        }
+    }
+    return -1;
+}
+
 tn_status subject_settle(subject *s, fate *out, int64_t *cost)
 {
     for (;;) {
@@ -263,16 +292,8 @@ tn_status subject_settle(subject *s, fate *out, int64_t *cost)
             *cost = numbers * given;
             return TN_OK;
         }
-        const char *said = strstr(tn_last_error(), "with respect to argument '");
-        int i = 0;
-        for (; said && i < s->n; i++) {
-            const char *name = s->schema->args[s->argument[i]].name;
-            said += i == 0 ? strlen("with respect to argument '") : 0;
-            if (tn_tensor_requires_grad(s->inputs[i]) && strncmp(said, name, strlen(name)) == 0 &&
-                said[strlen(name)] == '\'')
-                break;
-        }
-        if (!said || i == s->n)
+        int i = without_gradient(s);
+        if (i < 0)
             return status;
         ASSERT_OK(tn_tensor_set_requires_grad(s->inputs[i], false));
     }

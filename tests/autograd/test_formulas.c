@@ -119,6 +119,35 @@ TEST(the_gradient_of_a_sequence_loss_is_that_of_normalised_scores)
 
 /* ---- what has no gradient says so, or has one of zeros ---- */
 
+TEST(a_derivative_that_nobody_has_is_refused_in_the_words_of_the_reference)
+{
+    tn_tensor *x = kit_leaf(4, 2), *plain = kit_vector(4, 3), *y = NULL, *m = NULL, *tau = NULL,
+              *copy = NULL;
+    EXPECT_FAIL(TN_UNSUPPORTED, "the derivative for 'nextafter' is not implemented.",
+                tn_nextafter(x, plain, &y));
+    EXPECT_FAIL(TN_UNSUPPORTED, "the derivative for 'nextafter' is not implemented.",
+                tn_nextafter(plain, x, &y));
+    ASSERT_OK(kit_scale(x, &copy));
+    EXPECT_FAIL(TN_UNSUPPORTED, "the derivative for 'nextafter' is not implemented.",
+                tn_nextafter_(copy, plain));
+    ASSERT_OK(tn_view(x, (const int64_t[]){2, 2}, 2, &m));
+    EXPECT_FAIL(TN_UNSUPPORTED, "the derivative for 'geqrf' is not implemented.",
+                tn_geqrf(m, &y, &tau));
+    EXPECT_FAIL(TN_UNSUPPORTED, "the derivative for 'zeta' is not implemented.",
+                tn_special_zeta(x, plain, &y));
+    EXPECT_FAIL(TN_UNSUPPORTED, "derivative for aten::heaviside is not implemented",
+                tn_heaviside(x, plain, &y));
+    EXPECT(!strstr(tn_last_error(), "the derivative for"));
+    EXPECT(!y && !tau);
+    EXPECT_OK(tn_special_zeta(plain, x, &y)); /* by this argument there is one */
+    EXPECT(tn_tensor_requires_grad(y));
+    tn_tensor_unref(y);
+    tn_tensor_unref(m);
+    tn_tensor_unref(copy);
+    tn_tensor_unref(x);
+    tn_tensor_unref(plain);
+}
+
 TEST(elements_that_are_replaced_lose_no_gradient_silently)
 {
     tn_tensor *x = kit_leaf(2, 1), *y = NULL, *plain = kit_vector(2, 3);

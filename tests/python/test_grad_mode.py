@@ -143,6 +143,8 @@ class Nodes(unittest.TestCase):
         x = tenon.arange(3.0).requires_grad_()
         with self.assertRaisesRegex(NotImplementedError, "derivative for aten::floor_divide is not implemented"):
             x // 2
+        with self.assertRaisesRegex(NotImplementedError, r"^the derivative for 'nextafter' is not implemented\.$"):
+            tenon.nextafter(x, tenon.ones(3))
         with tenon.no_grad():
             self.assertEqual((x // 2).tolist(), [0, 0, 1])
         self.assertEqual((x.detach() // 2).tolist(), [0, 0, 1])

@@ -87,6 +87,9 @@ def record(op, gradient, leave):
     body += declarations
     for arg in gradient.without:
         mine = by_name[arg.args[0].name]
+        if arg.args[0].name in gradient.refused:
+            body.append("TN_TRY(tni_refuse_derivative(call, %s));" % mine)
+            continue
         check = "tni_refuse_lists" if arg.type.is_list else "tni_refuse_gradient"
         more = [mine, mine + "_n"] if arg.type.is_list else [mine]
         body.append("TN_TRY(%s(call, %s, %s));" % (check, literal(arg.args[0].name), ", ".join(more)))

@@ -229,6 +229,8 @@ def gradient_text(family):
         return "Differentiable through the operators that it calls."
     if family.formulas == []:
         return "Its results take no part in gradients."
+    if family.not_implemented:
+        return "Its derivative is not implemented: calls that would need it are refused."
     if not family.formulas:
         return ""
     lines = [line.rest for line in family.declaration.all("grad")]

@@ -25,6 +25,8 @@ def flags(op):
         found.append("TNI_OP_COMPOSITE")
     if op.family.kind == "pointwise":
         found.append("TNI_OP_POINTWISE")
+    if op.family.not_implemented:
+        found.append("TNI_OP_NOT_IMPLEMENTED")
     found += ["TNI_OP_TAKES_" + kind for kind in op.family.takes]
     return " | ".join(found) or "0"
 

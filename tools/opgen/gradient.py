@@ -6,6 +6,7 @@ import re
 from formula import KEEP, Compiler, Formula, Parser
 from problems import Problem
 
+NOT_IMPLEMENTED = "not_implemented"  # instead of a formula: nobody has one, as the reference says itself
 LINE = re.compile(r"([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*:\s*(.*)$")
 
 
@@ -19,12 +20,16 @@ def parse(lines, schema, inplace=False):
         if len(lines) > 1:
             raise Problem(lines[1].where, "'grad none' stands alone")
         return []
+    if any(line.rest == NOT_IMPLEMENTED for line in lines):
+        if len(lines) > 1:
+            raise Problem(lines[1].where, "'grad not_implemented' stands alone")
+        return None
     formulas, seen = [], set()
     types = {arg.name: arg.type for arg in schema.args}
     for line in lines:
         match = LINE.match(line.rest[len("inplace "):] if inplace else line.rest)
         if not match:
-            raise Problem(line.where, "want `grad none` or `grad ARGUMENT: FORMULA`")
+            raise Problem(line.where, "want `grad none`, `grad not_implemented` or `grad ARGUMENT: FORMULA`")
         names = [name.strip() for name in match.group(1).split(",")]
         for name in names:
             if name not in types or not types[name].is_tensor:
@@ -34,7 +39,10 @@ def parse(lines, schema, inplace=False):
             if types[name].is_list and len(names) > 1:
                 raise Problem(line.where, "the list '%s' wants a line of its own" % name)
             seen.add(name)
-        formulas.append(Formula(names, Parser(match.group(2), line.where).whole(), line.where))
+        whole = None if match.group(2) == NOT_IMPLEMENTED else Parser(match.group(2), line.where).whole()
+        formulas.append(Formula(names, whole, line.where))
+    if all(formula.tree is None for formula in formulas):
+        raise Problem(lines[0].where, "no argument has a gradient: say `grad not_implemented`")
     return formulas
 
 
@@ -50,6 +58,8 @@ class Gradient:
     def __init__(self, op, formulas, number, by_c_name, hands, node=None):
         self.op, self.id = op, op.id
         self.node_name = node or "%sBackward%d" % (camel(op.schema.name), number)
+        self.refused = {name for formula in formulas if formula.tree is None for name in formula.names}
+        formulas = [formula for formula in formulas if formula.tree is not None]
         named = {name for formula in formulas for name in formula.names}
         tensors = [arg for arg in op.args if arg.is_tensor]
         self.singles = [arg for arg in tensors if arg.args[0].name in named and not arg.type.is_list]

@@ -124,6 +124,7 @@ class Family:
         self.samples = []  # (where, status, text, arguments)
         self.hand_kernels = []
         self.formulas = None  # of `grad` lines
+        self.not_implemented = False  # said by one of them, of the whole operator
         self.jvp = None  # of the `jvp` line
         self.operators = []
 
@@ -383,6 +384,7 @@ class Builder:
             self.fail(autocast.where, "'autocast' is about operators that write none of their arguments")
         family.autocast = autocast.rest if autocast else None
         family.formulas = gradients.parse(declaration.all("grad"), schema)
+        family.not_implemented = any(line.rest == gradients.NOT_IMPLEMENTED for line in declaration.all("grad"))
         family.inplace_formulas = gradients.parse(declaration.all("grad"), schema, inplace=True)
         if family.inplace_formulas and (not family.formulas or "inplace" not in family.variants):
             self.fail(family.inplace_formulas[0].where, "'grad inplace' wants the variant 'inplace' and other gradients")
