@@ -170,5 +170,8 @@ tn_tensor *tni_grad_to_like(tn_tensor *grad, const tn_tensor_opts *opts)
     if (!grad || ((tn_dtype)grad->dtype == opts->dtype && grad->device.type == opts->device.type &&
                   grad->device.index == opts->device.index))
         return grad;
+    if (tn_dtype_is_complex((tn_dtype)grad->dtype) && !tn_dtype_is_complex(opts->dtype))
+        grad =
+            tnx_real(grad); /* the slope of real numbers: nothing is lost that a user would miss */
     return tnx__to_copy(grad, opts, false, TN_FORMAT_NONE);
 }
