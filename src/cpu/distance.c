@@ -44,6 +44,13 @@ static double slope(double d, double dist, double p)
     return sign * pow(fabs(d) / dist, p - 1);
 }
 
+/* As the distance was computed from it: where that was rounded to float32, the largest difference
+ * must be too, or it is not found again. */
+static double difference(double a, double b, bool single)
+{
+    return single ? (double)(float)(a - b) : a - b;
+}
+
 /* ---- all rows of one with all rows of the other ---- */
 
 typedef struct cdist_job {
@@ -51,6 +58,7 @@ typedef struct cdist_job {
     double *out;
     int64_t rows, others, width;
     double p;
+    bool single; /* distances are float32 numbers */
 } cdist_job;
 
 static tn_status cdist_rows(int64_t begin, int64_t end, void *arg)
@@ -72,7 +80,8 @@ static tn_status cdist_grads(int64_t begin, int64_t end, void *arg)
         for (int64_t k = 0; k < j->others; k++) {
             double g = j->grad[i * j->others + k], dist = j->dist[i * j->others + k];
             for (int64_t c = 0; c < j->width; c++)
-                j->out[i * j->width + c] += g * slope(a[c] - b[k * j->width + c], dist, j->p);
+                j->out[i * j->width + c] +=
+                    g * slope(difference(a[c], b[k * j->width + c], j->single), dist, j->p);
         }
     }
     return TN_OK;
@@ -124,7 +133,8 @@ static tn_status cdist(tn_tensor *x1, tn_tensor *x2, double p, tn_tensor *grad, 
                    .rows = a->sizes[a->ndim - 2],
                    .others = b->sizes[b->ndim - 2],
                    .width = a->sizes[a->ndim - 1],
-                   .p = p};
+                   .p = p,
+                   .single = dist && dist->dtype == TN_DTYPE_F32};
     int64_t rows = all_rows(a), cost = j.others * j.width;
     TN_TRY(tni_pool_for(rows, cost < 16384 ? 16384 / (cost + 1) : 1,
                         grad ? cdist_grads : cdist_rows, &j));
@@ -285,6 +295,7 @@ static tn_status pdist(tn_tensor *self, double p, tn_tensor *grad, tn_tensor *di
         memset(work->data, 0, (size_t)work->numel * sizeof(double));
     const double *rows = x->data, *grads = g ? g->data : NULL, *dists = d ? d->data : NULL;
     double *o = work->data;
+    bool single = dist && dist->dtype == TN_DTYPE_F32;
     for (int64_t a = 0; a < n; a++)
         for (int64_t b = a + 1; b < n; b++, pair++) {
             const double *u = rows + a * width, *v = rows + b * width;
@@ -293,7 +304,7 @@ static tn_status pdist(tn_tensor *self, double p, tn_tensor *grad, tn_tensor *di
                 continue;
             }
             for (int64_t c = 0; c < width; c++) {
-                double s = grads[pair] * slope(u[c] - v[c], dists[pair], p);
+                double s = grads[pair] * slope(difference(u[c], v[c], single), dists[pair], p);
                 o[a * width + c] += s;
                 o[b * width + c] -= s;
             }
