@@ -351,11 +351,79 @@ static int64_t to_triangle(cd *a, int64_t n, cd *z)
     return 0;
 }
 
+static bool is_real(const cd *a, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (cimag(a[i]) != 0.0)
+            return false;
+    return true;
+}
+
+/* Column @p j, and its value, as those of a real matrix that are real themselves. */
+static void drop_imaginary(cd *values, cd *v, int64_t n, int64_t j)
+{
+    double size = 0.0;
+    values[j] = creal(values[j]);
+    for (int64_t r = 0; r < n; r++)
+        size += creal(v[r * n + j]) * creal(v[r * n + j]);
+    for (int64_t r = 0; r < n; r++)
+        v[r * n + j] = size > 0.0 ? creal(v[r * n + j]) / sqrt(size) : creal(v[r * n + j]);
+}
+
+/* Column @p from put before column @p to, which is not behind it. */
+static void move_column(cd *values, cd *v, int64_t n, int64_t from, int64_t to)
+{
+    for (; from > to; from--) {
+        cd t = values[from];
+        values[from] = values[from - 1];
+        values[from - 1] = t;
+        swap_columns(v, n, n, from, from - 1);
+    }
+}
+
+/* A real matrix has real eigenvalues and pairs of conjugates: as such, the one above the axis first
+ * and the other behind it, which is what LAPACK gives and what people read. */
+static void pair_up(cd *values, cd *v, int64_t n)
+{
+    double largest = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, sqrt(square(values[i])));
+    for (int64_t i = 0; i < n; i++) {
+        int64_t mate = i;
+        double best = INFINITY;
+        for (int64_t j = i + 1; j < n; j++) {
+            double apart = square(values[j] - conj(values[i]));
+            if (cimag(values[j]) * cimag(values[i]) < 0.0 && apart < best) {
+                best = apart;
+                mate = j;
+            }
+        }
+        double off = fabs(cimag(values[i]));
+        if (mate == i || off <= 16.0 * DBL_EPSILON * largest || best > off * off) {
+            drop_imaginary(values, v, n, i);
+            continue;
+        }
+        move_column(values, v, n, mate, i + 1);
+        bool below = cimag(values[i]) < 0.0;
+        for (int64_t r = 0; r < n; r++) {
+            cd x = v[r * n + i];
+            v[r * n + i] = below ? conj(x) : x;
+            v[r * n + i + 1] = below ? x : conj(x);
+        }
+        values[i] = below ? conj(values[i]) : values[i];
+        values[i + 1] = conj(values[i]);
+        i++;
+    }
+}
+
 int64_t tni_factor_general(cd *a, int64_t n, cd *values, cd *v, cd *z)
 {
+    bool real = is_real(a, n * n);
     if (tni_lapack_general(a, n, values, v)) {
         for (int64_t j = 0; j < n; j++)
             settle(v, n, n, j);
+        if (real)
+            pair_up(values, v, n);
         return 0;
     }
     to_hessenberg(a, n, z);
@@ -396,5 +464,7 @@ int64_t tni_factor_general(cd *a, int64_t n, cd *values, cd *v, cd *z)
             v[i * n + k] = a[i * n + k] / sqrt(size);
         settle(v, n, n, k);
     }
+    if (real && !left)
+        pair_up(values, v, n);
     return left;
 }
