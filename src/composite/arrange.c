@@ -307,6 +307,9 @@ tn_status tni_composite_linalg_vander(tn_tensor *x, tn_opt_int n, tn_tensor **ou
              tni_dtype_text(dtype));
     int64_t count = n.has ? n.value : x->ndim ? x->sizes[x->ndim - 1] : 1;
     TN_CHECK(count > 1, TN_INVALID, "N must be greater than 1.");
-    TN_CHECK(x->ndim > 0, TN_INVALID, "linalg.vander: x must be at least one-dimensional");
-    return powers(x, count, true, out);
+    if (x->ndim)
+        return powers(x, count, true, out);
+    TN_AUTO(tn_tensor) row = NULL;
+    TN_TRY(tn_unsqueeze(x, 0, &row));
+    return powers(row, count, true, out);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/linalg_norm.c: norms of matrices, by number and by name. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "composite/leave.h"
 #include "core/tensor.h"
@@ -34,7 +35,13 @@ static tn_status check_norm(const tn_tensor *t, tn_dtype dtype)
 static tn_status two_dims(const char *op, const tn_tensor *t, const int64_t *dim, int64_t dim_n,
                           int *a, int *b)
 {
-    TN_CHECK(dim_n == 2, TN_INVALID, "%s: dim must be a 2-tuple of ints", op);
+    if (TNI_UNLIKELY(dim_n != 2)) {
+        char got[256] = "";
+        for (int64_t i = 0; i < dim_n && strlen(got) + 24 < sizeof got; i++)
+            snprintf(got + strlen(got), sizeof got - strlen(got), i ? " %lld" : "%lld",
+                     (long long)dim[i]);
+        TN_FAIL(TN_INVALID, "%s: dim must be a 2-tuple. Got %s", op, got);
+    }
     TN_TRY(tni_wrap_dim(dim[0], t->ndim, a));
     TN_TRY(tni_wrap_dim(dim[1], t->ndim, b));
     TN_CHECK(*a != *b, TN_INVALID, "%s: dims must be different. Got (%lld, %lld)", op,

@@ -29,6 +29,20 @@ static tn_status check_pinv(const tn_tensor *t)
 
 /* ---- ranks and pseudo-inverses ---- */
 
+/* What `hermitian` says of @p t: its lower triangle is all that counts. Gradients go to the whole
+ * of it, as if it had been given so. */
+static tn_status mirrored(tn_tensor *t, tn_tensor **out)
+{
+    tn_scope *scope;
+    TN_TRY(tni_linalg_check_square("linalg.eigh", t));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *plain = tnx_detach(t), *below = tnx_tril(plain, -1);
+    tn_tensor *middle = tnx_diag_embed(tnx_real(tnx_diagonal(plain, 0, -2, -1)), 0, -2, -1);
+    tn_tensor *whole =
+        tnx_add(tnx_add(below, tni_linalg_adjoint(below), tn_int(1)), middle, tn_int(1));
+    return tni_leave(scope, tnx_add(t, tnx_sub(whole, plain, tn_int(1)), tn_int(1)), out);
+}
+
 static double epsilon(const tn_tensor *t)
 {
     return t->dtype == TN_DTYPE_F32 || t->dtype == TN_DTYPE_C64 ? (double)FLT_EPSILON : DBL_EPSILON;
@@ -76,18 +90,21 @@ tn_status tni_kernel_pinv(tn_call *call, tn_tensor *self, double atol, double rt
 tn_status tni_composite_linalg_pinv_float(tn_tensor *self, tn_opt_float atol, tn_opt_float rtol,
                                           bool hermitian, tn_tensor **out)
 {
+    TN_AUTO(tn_tensor) whole = NULL;
     TN_TRY(check_pinv(self));
-    if (hermitian) /* the same values, found in another way */
-        TN_TRY(tni_linalg_check_square("linalg.eigh", self));
-    return tn_pinv(self, atol.has ? atol.value : 0.0, tolerance_of(self, atol, rtol), out);
+    if (hermitian)
+        TN_TRY(mirrored(self, &whole));
+    return tn_pinv(hermitian ? whole : self, atol.has ? atol.value : 0.0,
+                   tolerance_of(self, atol, rtol), out);
 }
 
 tn_status tni_composite_linalg_pinv(tn_tensor *self, double rcond, bool hermitian, tn_tensor **out)
 {
+    TN_AUTO(tn_tensor) whole = NULL;
     TN_TRY(check_pinv(self));
     if (hermitian)
-        TN_TRY(tni_linalg_check_square("linalg.eigh", self));
-    return tn_pinv(self, 0.0, rcond, out);
+        TN_TRY(mirrored(self, &whole));
+    return tn_pinv(hermitian ? whole : self, 0.0, rcond, out);
 }
 
 /* ---- a tolerance for each matrix ---- */
@@ -124,8 +141,11 @@ tn_status tni_composite_linalg_pinv_tensor(tn_tensor *self, tn_tensor *atol, tn_
     TN_TRY(check_pinv(self));
     TN_TRY(check_tolerance("torch.linalg.pinv", "atol", atol));
     TN_TRY(check_tolerance("torch.linalg.pinv", "rtol", rtol));
-    if (hermitian)
-        TN_TRY(tni_linalg_check_square("linalg.eigh", self));
+    TN_AUTO(tn_tensor) whole = NULL;
+    if (hermitian) {
+        TN_TRY(mirrored(self, &whole));
+        self = whole;
+    }
     if (self->numel == 0)
         return tn_pinv(self, 0.0, 0.0, out);
     TN_TRY(tn_linalg_svd(self, false, NULL, &u, &s, &vh));
@@ -148,6 +168,7 @@ tn_status tni_composite_linalg_matrix_rank_tensor(tn_tensor *input, tn_tensor *a
                                                   tn_tensor *rtol, bool hermitian, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) s = NULL;
+    TN_AUTO(tn_tensor) whole = NULL;
     TN_AUTO(tn_tensor) plain = NULL;
     tn_scope *scope;
     const int64_t last = -1;
@@ -156,9 +177,8 @@ tn_status tni_composite_linalg_matrix_rank_tensor(tn_tensor *input, tn_tensor *a
     TN_TRY(check_tolerance("torch.linalg.matrix_rank", "atol", atol));
     TN_TRY(check_tolerance("torch.linalg.matrix_rank", "rtol", rtol));
     TN_TRY(check_epsilon(input));
-    if (hermitian)
-        TN_TRY(tni_linalg_check_square("linalg.eigh", input));
-    TN_TRY(tn_detach(input, &plain));
+    TN_TRY(hermitian ? mirrored(input, &whole) : tn_detach(input, &whole));
+    TN_TRY(tn_detach(whole, &plain));
     TN_TRY(tn_linalg_svdvals(plain, NULL, &s));
     TN_TRY(tn_scope_enter(&scope));
     if (s->numel == 0)
@@ -184,15 +204,15 @@ tn_status tni_composite_linalg_matrix_rank_float(tn_tensor *self, tn_opt_float a
                                                  tn_opt_float rtol, bool hermitian, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) s = NULL;
+    TN_AUTO(tn_tensor) whole = NULL;
     TN_AUTO(tn_tensor) plain = NULL;
     tn_scope *scope;
     const int64_t last = -1;
     TN_CHECK(self->ndim >= 2, TN_INVALID,
              "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
     TN_TRY(check_epsilon(self));
-    if (hermitian)
-        TN_TRY(tni_linalg_check_square("linalg.eigh", self));
-    TN_TRY(tn_detach(self, &plain));
+    TN_TRY(hermitian ? mirrored(self, &whole) : tn_detach(self, &whole));
+    TN_TRY(tn_detach(whole, &plain));
     TN_TRY(tn_linalg_svdvals(plain, NULL, &s));
     TN_TRY(tn_scope_enter(&scope));
     if (s->numel == 0)

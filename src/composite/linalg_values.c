@@ -112,8 +112,8 @@ tn_status tni_composite_householder_product(tn_tensor *input, tn_tensor *tau, tn
                             (const int64_t[]){0, 0, 0, m - n}, 4, tn_int(0));
     tn_tensor *v = tnx_add(tnx_tril(input, -1), one, tn_int(1));
     tn_tensor *q = tnx_expand(one, input->sizes, input->ndim, false);
-    if (k == 0)
-        q = tnx_clone(q, TN_FORMAT_CONTIGUOUS);
+    if (k == 0) /* without reflectors, and with a history all the same */
+        q = tnx_add(q, tnx_tril(input, -m), tn_int(1));
     for (int64_t i = k - 1; i >= 0; i--) {
         tn_tensor *x = tnx_narrow(v, -1, i, 1);
         tn_tensor *factor = tnx_unsqueeze(tnx_narrow(tau, -1, i, 1), -1);
