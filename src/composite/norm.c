@@ -126,9 +126,9 @@ tn_status tni_composite_batch_norm(tn_tensor *input, tn_tensor *weight, tn_tenso
     (void)cudnn_enabled;
     TN_CHECK(!running_mean == !running_var, TN_VALUE,
              "running_mean and running_var must either both be None or neither be None");
-    TN_TRY(tni_check_batch_norm(input, params, training, &statistics));
-    if (input->numel == 0)
+    if (input->numel == 0) /* before all checks, as in the reference */
         return nothing_normalised(input, weight, bias, out);
+    TN_TRY(tni_check_batch_norm(input, params, training, &statistics));
     return tn_native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum,
                                 eps, out, &mean, &rstd);
 }

@@ -35,14 +35,14 @@ static tn_status check_multi(const tn_tensor *self, const tn_tensor *target, tn_
     TN_CHECK(target->ndim <= 1 && target->numel == rows, TN_INVALID,
              "inconsistent target size, expected %lld but got %s", (long long)rows,
              tni_format_sizes(target->ndim, target->sizes, text, sizeof text));
+    TN_CHECK(!weight || (weight->ndim <= 1 && weight->numel == classes), TN_INVALID,
+             "inconsistent weight size, expected %lld but got %s", (long long)classes,
+             tni_format_sizes(weight->ndim, weight->sizes, text, sizeof text));
     if (target->dtype != TN_DTYPE_I64)
         return other_type("Long", target);
     TN_TRY(tni_same_device(self, target));
     if (!weight)
         return TN_OK;
-    TN_CHECK(weight->ndim <= 1 && weight->numel == classes, TN_INVALID,
-             "inconsistent weight size, expected %lld but got %s", (long long)classes,
-             tni_format_sizes(weight->ndim, weight->sizes, text, sizeof text));
     if (weight->dtype != self->dtype)
         return other_type(tni_dtype_text((tn_dtype)self->dtype), weight);
     return tni_same_device(self, weight);
