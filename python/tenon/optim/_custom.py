@@ -68,6 +68,29 @@ def _get_capturable_supported_devices(supports_xla=True):
     return devices + ["xla"] if supports_xla else devices
 
 
+#: What a capturable step needs on a GPU beside the parameters, for one tensor at a time and for lists.
+_CAPTURED = {
+    "ASGD": ("params, mus, etas, and state_steps",) * 2,
+    "NAdam": ("params, mu_products and state_steps", "params, mu_products, and state_steps"),
+}
+
+
+def check_form(cls, params, group):
+    """Refuse forms of a step that the optimizer `cls` has not: a capturable one on the CPU, gradients through lists."""
+    name = next((c.__name__ for c in cls.__mro__ if c.__module__.startswith("tenon.optim.")), cls.__name__)
+    foreach = bool(group.get("foreach"))
+    through = foreach and group.get("differentiable") and name != "SGD"
+    if through and name not in ("Adam", "AdamW"):
+        raise AssertionError("_foreach ops don't support autograd")
+    if group.get("capturable") and not group.get("fused"):
+        devices = _get_capturable_supported_devices(name in ("RMSprop", "Rprop") or not foreach and name != "Adadelta")
+        if not all(p.device.type in devices for p in params):
+            what = _CAPTURED.get(name, ("params and state_steps",) * 2)[foreach]
+            raise AssertionError("If capturable=True, %s must be on supported devices: %s." % (what, devices))
+    if through:
+        raise AssertionError("_foreach ops don't support autograd")
+
+
 def _default_to_fused_or_foreach(params, differentiable, use_fused=False):
     """(fused, foreach): the form of a step for which nothing was asked. Lists of tensors are for GPUs."""
     if differentiable:

@@ -116,10 +116,11 @@ class CyclicLR(LRScheduler):
             self.use_beta1 = "betas" in optimizer.defaults
             self.base_momentums = _format_param("base_momentum", optimizer, base_momentum)
             self.max_momentums = _format_param("max_momentum", optimizer, max_momentum)
-            for group, high, low in zip(optimizer.param_groups, self.max_momentums, self.base_momentums):
-                _set_momentum(group, high, self.use_beta1)
-                group["max_momentum"] = high
-                group["base_momentum"] = low
+            if last_epoch == -1:
+                for group, high, low in zip(optimizer.param_groups, self.max_momentums, self.base_momentums):
+                    _set_momentum(group, high, self.use_beta1)
+                    group["max_momentum"] = high
+                    group["base_momentum"] = low
         super().__init__(optimizer, last_epoch)
         self.base_lrs = bases
 
@@ -234,12 +235,13 @@ class OneCycleLR(LRScheduler):
                 break
             begin = end
         part = (at - begin) / (end - begin)
+        rates = [self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], part)
+                 for group in self.optimizer.param_groups]
         if self.cycle_momentum:
             for group in self.optimizer.param_groups:
                 _set_momentum(group, self._anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], part),
                               self.use_beta1)
-        return [self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], part)
-                for group in self.optimizer.param_groups]
+        return rates
 
 
 def _check_count(name, value):

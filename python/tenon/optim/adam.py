@@ -49,6 +49,8 @@ class Adam(Algorithm):
         check(0.0 <= eps, "Invalid epsilon value", eps)
         _check_betas(betas)
         check(0.0 <= weight_decay, "Invalid weight_decay value", weight_decay)
+        if len({isinstance(beta, tenon.Tensor) for beta in betas}) > 1:
+            raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):
             if isinstance(beta, tenon.Tensor):
                 if not capturable and foreach:

@@ -292,7 +292,7 @@ class ReduceLROnPlateau(LRScheduler):
 def _check_parts(owner, optimizer, schedulers):
     for i, scheduler in enumerate(schedulers):
         if not hasattr(scheduler, "optimizer"):
-            raise TypeError("%s at index %d should have `optimizer` as its attribute." % (type(scheduler).__name__, i))
+            raise TypeError("%s at index %d should have `optimizer` as its attribute." % (owner, i))
         if isinstance(scheduler, ReduceLROnPlateau):
             raise ValueError(
                 "%s does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified "

@@ -392,6 +392,10 @@ class Algorithm(Optimizer):
         if not plain and any(grad.is_sparse for grad in grads):
             params, grads, states = self._update_sparse(params, grads, states, group)
         if params:
+            if group.get("capturable") or group.get("foreach"):
+                from tenon.optim._custom import check_form
+
+                check_form(type(self), params, group)
             self._update_all(params, grads, states, group)
 
     def _update_sparse(self, params, grads, states, group):

@@ -11,6 +11,8 @@ class SparseAdam(Optimizer):
     """Adam whose moments are those of the elements that have a gradient. State: step, exp_avg, exp_avg_sq."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        if isinstance(lr, tenon.Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
         if not 0.0 < lr:
             raise ValueError("Invalid learning rate: %s" % lr)
         if not 0.0 < eps:
@@ -52,11 +54,14 @@ class SparseAdam(Optimizer):
         grad = grad.coalesce()
         if grad._nnz() == 0:
             return
-        at, g = tuple(grad.indices()), grad.values()
+        at, g = tuple(grad.indices()) or (slice(None),), grad.values()
+        if p.dim() == 0:
+            p, g = p.view(1), g.view(1)
+            state = {name: part.view(1) if name != "step" else part for name, part in state.items()}
         g = -g if group["maximize"] else g
         (first, second), t = group["betas"], state["step"]
         mean = state["exp_avg"][at].mul_(first).add_(g, alpha=1 - first)
         square = state["exp_avg_sq"][at].mul_(second).addcmul_(g, g, value=1 - second)
         state["exp_avg"][at], state["exp_avg_sq"][at] = mean, square
         rate = group["lr"] * (1 - second ** t) ** 0.5 / (1 - first ** t)
-        p.index_put_(at, mean.div(square.sqrt().add_(group["eps"])).mul_(-rate), accumulate=True)
+        p[at] += mean.div(square.sqrt().add_(group["eps"])).mul_(-rate)
