@@ -8,13 +8,14 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     if isinstance(parameter_and_buffer_dicts, dict):
         given = dict(parameter_and_buffer_dicts)
     elif isinstance(parameter_and_buffer_dicts, (list, tuple)):
-        given = {}
+        counts = {}
         for each in parameter_and_buffer_dicts:
             for name in each:
-                if name in given:
-                    raise ValueError("%s appears in multiple dictionaries; behavior of functional call is ambiguous"
-                                     % name)
-            given.update(each)
+                counts[name] = counts.get(name, 0) + 1
+        repeated = [name for name, count in counts.items() if count > 1]
+        if repeated:
+            raise ValueError("%s appeared in multiple dictionaries; behavior of functional call is ambiguous" % repeated)
+        given = {name: value for each in parameter_and_buffer_dicts for name, value in each.items()}
     else:
         raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got %s"
                          % type(parameter_and_buffer_dicts))

@@ -249,7 +249,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
         return forward
 
     size, start = len(parts) // segments, 0
-    for start in range(0, size * (segments - 1), size or 1):
+    for start in range(0, size * (segments - 1), size):
         input = checkpoint(run(start, start + size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     done = size * (segments - 1)
     return run(done, len(parts))(input)

@@ -87,7 +87,7 @@ def interpolate(
     output_size, scales = _sizes_of(input, dim, size, scale_factor)
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-    if output_size is None and (recompute_scale_factor or (mode == "area" and recompute_scale_factor is None)):
+    if output_size is None and (recompute_scale_factor or mode == "area"):
         output_size = [math.floor(float(input.size(i + 2)) * s) for i, s in enumerate(scales)]
         scales = None
     if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):

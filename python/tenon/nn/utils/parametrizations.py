@@ -101,9 +101,11 @@ class _Orthogonal(Module):
                     "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
                     "use_trivialization=False."
                 )
-            raise NotImplementedError(
-                "orthogonal: assigning to the householder parametrization with use_trivialization=False needs a QR by reflectors"
-            )
+            A, tau = tenon.geqrf(Q)
+            signs = A.diagonal(dim1=-2, dim2=-1)  # those of the triangle, which is to have none but positive ones there
+            signs.sign_()
+            signs[tau == 0.0] *= -1  # where no reflection was needed
+            return A.mT if wide else A
         if n == k:
             Q = Q.clone() if _is_orthogonal(Q) else _orthonormal(Q)
         else:

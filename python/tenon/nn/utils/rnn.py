@@ -183,7 +183,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     for i, s in enumerate(sequences):
         begin = longest - s.size(0) if padding_side == "left" else 0
         row = out[i] if batch_first else out[:, i]
-        row[begin : begin + s.size(0)] = s
+        row[begin : begin + s.size(0)].copy_(s)
     return out
 
 
@@ -191,7 +191,8 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     """The sequences of a padded batch, each with its own length."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [seq[: int(n)] for seq, n in zip(padded_sequences, lengths)]
+    places = tenon.arange(padded_sequences.shape[1], device=padded_sequences.device)
+    return [seq[places < n] for seq, n in zip(padded_sequences, lengths)]
 
 
 def pack_sequence(sequences, enforce_sorted=True):

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""What calls with generated arguments showed once to differ from PyTorch, one function a promise: layers, losses, linear algebra,
+optimizers, schedules and the helpers of nn.utils. golden/make_generated.py keeps what PyTorch logs, test_generated.py compares."""
+
+import warnings
+
+from corner_kit import Log
+
+SCENARIOS = {}
+
+
+def scenario(fn):
+    assert fn.__name__ not in SCENARIOS, fn.__name__
+    SCENARIOS[fn.__name__] = fn
+    return fn
+
+
+def run(lib, name):
+    log = Log()
+    lib.manual_seed(0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SCENARIOS[name](lib, log)
+    for w in caught:
+        message = str(w.message).split("\n")[0].split(" (Triggered internally")[0]
+        log.append(f"warned {w.category.__name__}: {message}".replace("tenon", "torch"))
+    return list(log)
+
+
+def wave(lib, *sizes, by=0.7):
+    """Numbers that look like any, the same in both libraries."""
+    count = 1
+    for s in sizes:
+        count *= s
+    at = lib.arange(float(count))
+    return (at * by + at * at * 0.13).sin().reshape(sizes)
+
+
+# ---- operators ----
+
+
+@scenario
+def gradients_of_real_numbers_in_complex_ones_warn_nobody(lib, log):
+    x = wave(lib, 4, 6).requires_grad_()
+    makes = (lambda: x.to(lib.complex64), lambda: lib.fft.fft(x), lambda: lib.fft.ifft(x, n=8), lambda: lib.fft.fft2(x),
+             lambda: lib.fft.irfft(x), lambda: lib.zeros(4, 6, dtype=lib.complex64).copy_(x))
+    for make in makes:
+        x.grad = None
+        (make() * (2 + 1j)).abs().sum().backward()
+        log.add(x.grad.dtype, x.grad[1])
+
+
+@scenario
+def the_largest_difference_has_the_gradient_of_the_distance(lib, log):
+    x = wave(lib, 4, 3).requires_grad_()
+    (lib.nn.functional.pdist(x, p=float("inf")) * lib.arange(1.0, 7.0)).sum().backward()
+    log.add(x.grad)
+    y = wave(lib, 5, 3, by=0.3)
+    x.grad = None
+    (lib.cdist(x, y, p=float("inf")) * wave(lib, 4, 5)).sum().backward()
+    log.add(x.grad)
+
+
+@scenario
+def eigenvalues_of_real_matrices_are_real_or_pairs(lib, log):
+    for m in ([[1.0, 2, 0], [-3, 1, 0.5], [0.3, 0.2, 4]], [[0.0, -1], [1, 0]], [[2.0, 1], [0, 2]], [[1.0, 2], [3, 4]],
+              [[0.0, 1, 0, 0], [-1, 0, 0, 0], [0, 0, 0, 2], [0, 0, -2, 0]]):
+        a = lib.tensor(m, dtype=lib.float64)
+        values, vectors = lib.linalg.eig(a)
+        ordered = sorted((round(v.real, 5), round(v.imag, 5)) for v in values.tolist())
+        log.add(ordered, [v.imag > 0 for v in values.tolist()], [v.imag == 0 for v in values.tolist()])
+        for i, v in enumerate(values.tolist()):
+            if v.imag > 0:
+                log.add(values[i + 1] == values[i].conj(), lib.equal(vectors[:, i + 1], vectors[:, i].conj().resolve_conj()))
+            elif v.imag == 0:
+                log.add(vectors[:, i].imag.abs().max() == 0)
+        log.add(lib.allclose(a.to(values.dtype) @ vectors, vectors * values, atol=1e-7))
+
+
+@scenario
+def the_lower_triangle_is_the_matrix_where_it_is_said_to_be_hermitian(lib, log):
+    a = lib.tensor([[1.0, 9, 7], [2, 1, 5], [0.5, 0.25, 4]], dtype=lib.float64)
+    log.add(lib.linalg.pinv(a, hermitian=True), lib.linalg.pinv(a, 1e-6, hermitian=True))
+    log.add(lib.linalg.pinv(a, rtol=lib.tensor(1e-6, dtype=lib.float64), hermitian=True))
+    b = lib.tensor([[1.0, 5], [1, 1]])
+    log.add(lib.linalg.matrix_rank(b), lib.linalg.matrix_rank(b, hermitian=True), lib.linalg.matrix_rank(b, 0.1, hermitian=True))
+    log.add(lib.linalg.matrix_rank(b, atol=lib.tensor(0.1), hermitian=True))
+    s = lib.tensor([[2.0, 1], [1, 3]], dtype=lib.float64, requires_grad=True)
+    (lib.linalg.pinv(s, hermitian=True) * wave(lib, 2, 2)).sum().backward()
+    log.add(s.grad)
+
+
+@scenario
+def shapes_at_the_edge_of_linear_algebra(lib, log):
+    log.add(lib.linalg.vander(lib.tensor(3.0), N=3))
+    log.tries(lib.linalg.vander, lib.tensor(3.0))
+    q = lib.linalg.householder_product(lib.full((3, 2), float("nan")).requires_grad_(), lib.zeros(0))
+    log.add(q, q.requires_grad)
+    for dims in ((0,), (0, 1, 2)):
+        log.tries(lib.linalg.matrix_norm, lib.ones(2, 3, 4), "nuc", dim=dims)
+        log.tries(lib.linalg.matrix_norm, lib.ones(2, 3, 4), 2, dim=dims)
+
+
+@scenario
+def batch_norm_of_nothing_asks_for_nothing(lib, log):
+    f = lib.nn.functional
+    log.add(f.batch_norm(lib.ones(0), lib.ones(0), lib.ones(0), training=True).shape)
+    norm = lib.nn.BatchNorm1d(4, dtype=lib.float64)
+    y = norm(lib.ones(0, 4, 7))
+    log.add(y.shape, y.dtype)
+
+
+@scenario
+def a_size_by_a_factor_is_one_for_areas_too(lib, log):
+    x = wave(lib, 1, 2, 4)
+    for again in (None, False, True):
+        log.add(lib.nn.functional.interpolate(x, scale_factor=1.7, mode="area", recompute_scale_factor=again))
+
+
+@scenario
+def weights_of_classes_are_measured_before_targets_are_typed(lib, log):
+    log.tries(lib.nn.functional.multi_margin_loss, lib.ones(5, 4), lib.ones(5), weight=lib.ones(5))
+
+
+# ---- optimizers and schedules ----
+
+
+def one_step(lib, name, p=None, **options):
+    p = lib.nn.Parameter(lib.ones(2) if p is None else p)
+    o = getattr(lib.optim, name)([p], **options)
+    p.grad = lib.ones_like(p)
+    o.step()
+    return p.detach()
+
+
+@scenario
+def forms_of_a_step_that_the_cpu_has_not_are_refused(lib, log):
+    for name in ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"):
+        for options in ({"capturable": True}, {"capturable": True, "foreach": True}, {"foreach": True, "differentiable": True},
+                        {"capturable": True, "foreach": True, "differentiable": True}, {"foreach": True}):
+            log.tries(one_step, lib, name, **options)
+    log.tries(one_step, lib, "Adam", capturable=True, fused=True)
+
+
+@scenario
+def options_that_are_tensors_are_looked_at_first(lib, log):
+    log.tries(one_step, lib, "Adam", betas=(lib.tensor(0.9), 0.99))
+    log.tries(one_step, lib, "AdamW", betas=(0.9, lib.tensor(0.99)))
+    log.tries(one_step, lib, "SparseAdam", lr=lib.tensor([0.1, 0.2]))
+
+
+@scenario
+def sparse_adam_moves_a_number(lib, log):
+    p = lib.nn.Parameter(lib.tensor(2.0))
+    o = lib.optim.SparseAdam([p], lr=0.1)
+    for _ in range(3):
+        p.grad = (p.detach() * 2).to_sparse()
+        o.step()
+        log.add(p, o.state[p]["step"], o.state[p]["exp_avg"], o.state[p]["exp_avg_sq"])
+
+
+@scenario
+def cycles_that_go_on_leave_the_groups_as_they_are(lib, log):
+    o = lib.optim.SGD([lib.nn.Parameter(lib.ones(2))], lr=0.1, momentum=0.9)
+    o.param_groups[0]["initial_lr"] = 0.1
+    s = lib.optim.lr_scheduler.CyclicLR(o, 0.01, 0.1, step_size_up=3, last_epoch=3)
+    log.add(sorted(o.param_groups[0]))
+    for _ in range(3):
+        o.step()
+        s.step()
+        log.add(o.param_groups[0]["lr"], o.param_groups[0]["momentum"])
+    log.tries(lib.optim.lr_scheduler.OneCycleLR, o, 0.1, total_steps=14, last_epoch=3)
+    step = lib.optim.lr_scheduler.StepLR(o, 1)
+    log.tries(lib.optim.lr_scheduler.SequentialLR, o, [step, 3], [2])
+    log.tries(lib.optim.lr_scheduler.ChainedScheduler, [step, 3])
+
+
+# ---- nn.utils and their kin ----
+
+
+@scenario
+def sequences_without_padding_are_their_own(lib, log):
+    rnn = lib.nn.utils.rnn
+    padded = rnn.pad_sequence([wave(lib, 3, 2), wave(lib, 1, 2), wave(lib, 2, 2)])
+    parts = rnn.unpad_sequence(padded, lib.tensor([3, 1, 2]))
+    log.add(parts, [p.stride() for p in parts])
+    log.tries(rnn.pad_sequence, [lib.ones(2, 3), lib.ones(2, 4)])
+
+
+@scenario
+def orthogonal_without_a_base(lib, log):
+    for kind in ("matrix_exp", "cayley", "householder", None):
+        for sizes in ((4, 4), (5, 3), (3, 5)):
+            m = lib.nn.Linear(sizes[1], sizes[0])
+            with lib.no_grad():
+                m.weight.copy_(wave(lib, *sizes))
+            lib.nn.utils.parametrizations.orthogonal(m, orthogonal_map=kind, use_trivialization=False)
+            log.add(kind or "usual", list(m.state_dict()), m.weight)
+            start = lib.linalg.qr(wave(lib, max(sizes), min(sizes), by=1.3))[0]
+            start = start.mT if sizes[0] < sizes[1] else start
+
+            def put():
+                m.weight = start
+                return lib.allclose(m.weight, start, atol=1e-5)
+
+            log.tries(put)
+
+
+@scenario
+def masks_and_dictionaries_that_do_not_fit(lib, log):
+    m = lib.nn.Linear(3, 2)
+    log.tries(lib.nn.utils.prune.custom_from_mask, m, "weight", lib.ones(3))
+    log.tries(lib.func.functional_call, m, ({"weight": 1, "bias": 2}, {"weight": 1, "bias": 2}), lib.ones(1, 3))
+    log.tries(lib.utils.checkpoint.checkpoint_sequential, [m], 2, lib.ones(1, 3), use_reentrant=False)
