@@ -208,6 +208,24 @@ tn_tensor *tnpy_from_buffer(PyObject *o)
     return out;
 }
 
+int tnpy_warn_read_only(PyObject *array)
+{
+    Py_buffer view;
+    if (PyObject_GetBuffer(array, &view, PyBUF_SIMPLE | PyBUF_STRIDES) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    int readonly = view.readonly;
+    PyBuffer_Release(&view);
+    if (!readonly)
+        return 0;
+    return warn_read_only("The given NumPy array is not writable, and PyTorch does not support "
+                          "non-writable tensors. This means writing to this tensor will result in "
+                          "undefined behavior. You may want to copy the array to protect its data "
+                          "or make it writable before converting it to a tensor. This type of "
+                          "warning will be suppressed for the rest of this program.");
+}
+
 static PyObject *from_numpy(PyObject *module, PyObject *o)
 {
     (void)module;
@@ -217,19 +235,8 @@ static PyObject *from_numpy(PyObject *module, PyObject *o)
                      tnpy_type_name(o, name, sizeof name));
         return NULL;
     }
-    Py_buffer view;
-    if (PyObject_GetBuffer(o, &view, PyBUF_SIMPLE | PyBUF_STRIDES) == 0) {
-        int readonly = view.readonly;
-        PyBuffer_Release(&view);
-        if (readonly &&
-            warn_read_only("The given NumPy array is not writable, and PyTorch does not support "
-                           "non-writable tensors. This means writing to this tensor will result in "
-                           "undefined behavior. You may want to copy the array to protect its data "
-                           "or make it writable before converting it to a tensor. This type of "
-                           "warning will be suppressed for the rest of this program.") < 0)
-            return NULL;
-    } else
-        PyErr_Clear();
+    if (tnpy_warn_read_only(o) < 0)
+        return NULL;
     /* Inside a fake mode memory is not looked at: what it holds is known where it is one number. */
     tn_tensor *t = tn_fake_mode_current() ? tnpy_from_data(o, TN_DTYPE_NONE) : tnpy_from_buffer(o);
     return t == NULL ? NULL : tnpy_wrap(t);

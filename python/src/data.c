@@ -93,6 +93,16 @@ static int too_many(PyObject *o)
     return -1;
 }
 
+/* What has a length but no first item is no sequence of numbers: a table whose columns have names
+ * answers KeyError. Errors of another kind are kept, an interrupt above all. */
+static void no_shape(PyObject *o)
+{
+    char name[128];
+    if (PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Format(PyExc_ValueError, "could not determine the shape of object type '%s'",
+                     tnpy_type_name(o, name, sizeof name));
+}
+
 /* The sizes that the first items suggest: how many, or -1. */
 static int sizes_of(PyObject *data, int64_t *sizes)
 {
@@ -137,8 +147,10 @@ static int sizes_of(PyObject *data, int64_t *sizes)
             return n;
         }
         PyObject *first = PySequence_GetItem(o, 0);
-        if (first == NULL)
+        if (first == NULL) {
+            no_shape(o);
             break;
+        }
         Py_DECREF(o);
         o = first;
     }

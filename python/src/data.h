@@ -44,6 +44,9 @@ int tnpy_take(const tnpy_arguments *names, PyObject *const *args, Py_ssize_t n_a
 int tnpy_is_array(PyObject *o);
 /* A CPU tensor over the memory of a buffer, which it keeps alive. */
 TN_OWNED tn_tensor *tnpy_from_buffer(PyObject *o);
+/* Warns, once in a process, when an array whose memory a tensor will share is read-only: 0, or -1
+ * where the warning is an error. */
+int tnpy_warn_read_only(PyObject *array);
 int tnpy_get_buffer(PyObject *self, Py_buffer *view, int flags);
 void tnpy_release_buffer(PyObject *self, Py_buffer *view);
 

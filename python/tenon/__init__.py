@@ -138,4 +138,5 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(list(globals()) + [name for name in _HOME if name not in globals()])
+    from pkgutil import iter_modules
+    return sorted({*globals(), *_HOME, *(found.name for found in iter_modules(__path__) if found.name[0] != "_")})

@@ -5,8 +5,11 @@ import sys
 
 
 def lazy_modules(package, names):
-    """A `__getattr__` for a package: its modules in `names` are imported at first use."""
+    """A `__getattr__` for a package: its modules in `names` are imported at first use. `dir` of the package, and so what
+    a prompt completes, has them before."""
     names = frozenset(names)
+    own = vars(sys.modules[package])
+    own.setdefault("__dir__", lambda: sorted({*own, *names}))
 
     def __getattr__(name):
         if name in names:

@@ -48,6 +48,33 @@ class Data(unittest.TestCase):
             with self.assertRaises(KeyError):
                 tenon.tensor([1.0, Bad()], dtype=tenon.float32)
 
+    def test_what_has_a_length_but_no_first_item_has_no_shape(self):
+        class Table(dict):  # as a table whose columns have names
+            def __init__(self, error):
+                super().__init__(a=1)
+                self.error = error
+
+            def __getitem__(self, key):
+                raise self.error
+
+        class Rows:
+            def __init__(self, error):
+                self.error = error
+
+            def __len__(self):
+                return 3
+
+            def __getitem__(self, key):
+                raise self.error
+
+        for error in (KeyError(0), IndexError("no"), RuntimeError("no")):
+            with self.assertRaisesRegex(ValueError, "^could not determine the shape of object type 'Rows'$"):
+                tenon.tensor(Rows(error))
+        with self.assertRaises(KeyboardInterrupt):
+            tenon.tensor(Rows(KeyboardInterrupt()))
+        with self.assertRaisesRegex(RuntimeError, "Could not infer dtype of Table"):
+            tenon.tensor(Table(KeyError(0)))
+
     def test_a_list_that_changes_while_it_is_read_does_no_harm(self):
         data = []
 

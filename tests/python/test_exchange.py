@@ -121,6 +121,14 @@ class NumPy(unittest.TestCase):
         with self.assertRaises(ValueError):
             x.__array__(dtype="int64", copy=False)
 
+    def test_sharing_read_only_memory_warns_once_in_a_process(self):
+        for call, times in (("from_numpy(a)", 1), ("as_tensor(a)", 1), ("as_tensor(a, dtype=tenon.float32)", 1), ("tensor(a)", 0)):
+            code = ("import numpy, tenon, warnings\na = numpy.ones(2); a.flags.writeable = False\n"
+                    "with warnings.catch_warnings(record=True) as seen:\n    warnings.simplefilter('always')\n"
+                    "    tenon.%s; tenon.%s\nprint(sum('not writable' in str(w.message) for w in seen))" % (call, call))
+            said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+            self.assertEqual(said.stdout, "%d\n" % times, said.stderr)
+
     def test_importing_tenon_does_not_import_numpy(self):
         code = "import sys, tenon; tenon.ones(2).tolist(); sys.exit('numpy' in sys.modules)"
         self.assertEqual(subprocess.run([sys.executable, "-c", code]).returncode, 0)

@@ -314,6 +314,27 @@ class ForPackages(unittest.TestCase):
             for part in names.split():
                 self.assertTrue(hasattr(module, part), (name, part))
 
+    def test_a_prompt_completes_modules_that_are_not_loaded(self):
+        import rlcompleter
+        import subprocess
+        import sys
+        complete = rlcompleter.Completer({"torch": tenon}).complete
+        for start, found in (("torch.lina", "torch.linalg"), ("torch.cud", "torch.cuda"), ("torch.utils.che", "torch.utils.checkpoint"),
+                             ("torch.autograd.functi", "torch.autograd.function"), ("torch.nn.utils.parametriza", "torch.nn.utils.parametrizations"),
+                             ("torch.backends.cudn", "torch.backends.cudnn"), ("torch.randper", "torch.randperm(")):
+            self.assertEqual(complete(start, 0), found)
+        code = "import sys, tenon; names = dir(tenon); print('distributions' in names, 'tenon.distributions' in sys.modules)"
+        self.assertEqual(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout, "True False\n")
+
+    def test_the_device_of_new_tensors_under_the_names_of_packages(self):
+        from tenon.utils import _device
+        self.assertIsNone(_device.CURRENT_DEVICE)
+        with _device.DeviceContext("meta"):
+            self.assertEqual(_device.CURRENT_DEVICE, tenon.device("meta"))
+            self.assertEqual(tenon.ones(1).device.type, "meta")
+        self.assertEqual(_device.set_device("meta")(tenon.zeros)(2).device.type, "meta")
+        self.assertTrue({tenon.ones, tenon.tensor, tenon.randn} <= _device._device_constructors())
+
     def test_arguments_of_to_are_read(self):
         parse = tenon._C._nn._parse_to
         self.assertEqual(parse("cpu", tenon.float64), (tenon.device("cpu"), tenon.float64, False, None))

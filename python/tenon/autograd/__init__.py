@@ -19,6 +19,11 @@ _MODULES = ("functional", "forward_ad", "profiler", "grad_mode", "function", "va
 _MODES = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
 
 
+def __dir__():
+    return sorted({*globals(), *_MODULES, *_MODES, "gradcheck", "gradgradcheck", "is_multithreading_enabled",
+                   "set_multithreading_enabled"})
+
+
 def __getattr__(name):
     import importlib
     if name in _MODES:

@@ -3,8 +3,8 @@
 
 from tenon._lazy import lazy_modules
 
-__getattr__ = lazy_modules(__name__, ("_contextlib", "_foreach_utils", "_mode_utils", "_python_dispatch", "_pytree", "_triton",
-                                      "backcompat", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data",
+__getattr__ = lazy_modules(__name__, ("_contextlib", "_device", "_foreach_utils", "_mode_utils", "_python_dispatch", "_pytree",
+                                      "_triton", "backcompat", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data",
                                       "deterministic", "dlpack",
                                       "flop_counter", "hooks", "model_zoo", "module_tracker", "tensorboard", "weak"))
 

@@ -46,8 +46,15 @@ __all__ = [
 ]
 
 
+_MODULES = ("parametrizations", "parametrize", "prune", "rnn", "stateless")
+
+
+def __dir__():
+    return sorted({*globals(), *_MODULES})
+
+
 def __getattr__(name):
-    if name not in ("parametrizations", "parametrize", "prune", "rnn", "stateless"):
+    if name not in _MODULES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from importlib import import_module
 
