@@ -233,6 +233,14 @@ typedef struct tni_reduce_table {
     tni_rows_fn sum_rows[TNI_LOOP_DTYPES];
     tni_block_fn max_block[TNI_LOOP_DTYPES], min_block[TNI_LOOP_DTYPES]; /* n > 0 */
     tni_rows_fn max_rows[TNI_LOOP_DTYPES], min_rows[TNI_LOOP_DTYPES];
+    /* Of float32 and float64: sums of squares, of sizes, of what is not NaN. */
+    tni_block_fn square_block[TNI_LOOP_DTYPES], size_block[TNI_LOOP_DTYPES],
+        known_block[TNI_LOOP_DTYPES];
+    tni_rows_fn square_rows[TNI_LOOP_DTYPES], size_rows[TNI_LOOP_DTYPES],
+        known_rows[TNI_LOOP_DTYPES];
+    /* Products: of float32 and float64 in double precision, of i64. */
+    tni_block_fn product_block[TNI_LOOP_DTYPES];
+    tni_rows_fn product_rows[TNI_LOOP_DTYPES];
 } tni_reduce_table;
 
 /* How random numbers are scaled: uniform ones are low + range * u below `high`, and `below` is the

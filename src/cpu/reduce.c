@@ -15,6 +15,8 @@
 #define COLUMNS     256 /* outputs that are reduced together, row by row */
 #define ROW_BLOCK   128 /* rows that are added before they go to the double-precision total */
 #define MOST_CHUNKS 64
+#define TOGETHER    64    /* outputs of one block each whose results are stored together */
+#define ROWS_BYTES  16384 /* of rows that are converted together */
 #define GRAIN       32768
 
 /* Some dimensions, fastest first. */
@@ -34,8 +36,9 @@ typedef union total {
 typedef struct reduce_job {
     tni_reduction what;
     const tni_kernels *kernels;
-    tn_dtype x_dtype, dtype, out_dtype; /* of x, of the accumulation, of out */
-    size_t x_size, size, out_size;
+    tn_dtype x_dtype, read, dtype,
+        out_dtype; /* of x, what loops read, of the accumulation, of out */
+    size_t x_size, read_size, size, out_size;
     tni_block_fn block;
     tni_rows_fn rows;
     const char *x;
@@ -116,7 +119,7 @@ static inline void axes_at(const axes *a, int64_t i, int64_t *x, int64_t *out)
 
 static bool is_sum(const reduce_job *j)
 {
-    return j->what <= TNI_REDUCE_MEAN;
+    return j->what < TNI_REDUCE_PRODUCT;
 }
 
 static void total_clear(total *t)
@@ -128,6 +131,13 @@ static void total_clear(total *t)
  * is there yet. */
 static void total_take(const reduce_job *j, total *t, const void *element, bool first)
 {
+    if (j->what == TNI_REDUCE_PRODUCT && !first) {
+        if (j->dtype == TN_DTYPE_I64)
+            t->whole = (int64_t)((uint64_t)t->whole * *(const uint64_t *)element);
+        else
+            t->real[0] *= *(const double *)element;
+        return;
+    }
     switch (is_sum(j) ? j->dtype : TN_DTYPE_NONE) {
     case TN_DTYPE_F32:
         t->real[0] += (double)*(const float *)element;
@@ -166,15 +176,23 @@ static void total_merge(const reduce_job *j, total *t, const total *other, bool 
     }
 }
 
+/* From sums to results, where that takes more than rounding. */
+static void finish(const reduce_job *j, double *sums, int64_t n)
+{
+    if (j->what == TNI_REDUCE_MEAN)
+        for (int64_t i = 0; i < n; i++)
+            sums[i] /= (double)j->reduced.numel;
+    if (j->what == TNI_REDUCE_SQUARES)
+        for (int64_t i = 0; i < n; i++)
+            sums[i] = sqrt(sums[i]);
+}
+
 static void total_store(const reduce_job *j, total *t, char *out)
 {
     tn_dtype dtype = j->dtype;
     if (is_sum(j) && dtype != TN_DTYPE_I64) {
         bool complex = tn_dtype_is_complex(dtype);
-        if (j->what == TNI_REDUCE_MEAN) {
-            t->real[0] /= (double)j->reduced.numel;
-            t->real[1] /= (double)j->reduced.numel;
-        }
+        finish(j, t->real, 2);
         dtype = complex ? TN_DTYPE_C128 : TN_DTYPE_F64;
     }
     tni_convert(j->kernels, j->out_dtype, out, dtype, t->element, 1);
@@ -208,8 +226,8 @@ static void reduce_runs(const reduce_job *j, const char *x, int64_t begin, int64
             }
             from = raw;
         }
-        if (j->x_dtype != j->dtype) {
-            tni_convert(j->kernels, j->dtype, buffer, j->x_dtype, from, n);
+        if (j->x_dtype != j->read) {
+            tni_convert(j->kernels, j->read, buffer, j->x_dtype, from, n);
             from = buffer;
         }
         j->block(element, from, n);
@@ -234,13 +252,19 @@ static void reduce_one(const reduce_job *j, const char *x, total *t)
     }
 }
 
+/* One contiguous block each. */
+static bool is_short(const reduce_job *j)
+{
+    const axes *r = &j->reduced;
+    return r->numel > 0 && r->numel <= BLOCK &&
+           (r->n == 0 || (r->n == 1 && r->x[0] == (int64_t)j->x_size));
+}
+
 /* One contiguous block each, of the dtype of out: what the block gives is the result. */
 static bool is_simple(const reduce_job *j)
 {
-    const axes *r = &j->reduced;
-    return j->what != TNI_REDUCE_MEAN && j->x_dtype == j->dtype && j->out_dtype == j->dtype &&
-           r->numel > 0 && r->numel <= BLOCK &&
-           (r->n == 0 || (r->n == 1 && r->x[0] == (int64_t)j->x_size));
+    return is_short(j) && j->what != TNI_REDUCE_MEAN && j->what != TNI_REDUCE_SQUARES &&
+           j->x_dtype == j->dtype && j->out_dtype == j->dtype;
 }
 
 static tn_status simple_outputs(int64_t begin, int64_t end, void *arg)
@@ -263,11 +287,82 @@ static tn_status simple_outputs(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
+/* Whether totals are in double precision: integers wrap wherever they are added, and of extremes
+ * the order does not matter. */
+static bool has_double_totals(const reduce_job *j)
+{
+    return is_sum(j) && j->dtype != TN_DTYPE_I64;
+}
+
+/* n results of @p dtype to where they belong. */
+static void store_columns(const reduce_job *j, char *out, tn_dtype dtype, const void *from,
+                          int64_t n, char *raw)
+{
+    bool run = n == 1 || j->kept.out[0] == (int64_t)j->out_size;
+    tni_convert(j->kernels, j->out_dtype, run ? out : raw, dtype, from, n);
+    if (!run)
+        tni_scatter(out, raw, n, j->kept.out[0], j->out_size);
+}
+
+/* Results of blocks, n neighbours, rounded and stored together. */
+static void store_blocks(const reduce_job *j, char *out, const void *results, int64_t n)
+{
+    _Alignas(64) char raw[TOGETHER * 16];
+    _Alignas(64) double totals[TOGETHER * 2];
+    if (!has_double_totals(j)) {
+        store_columns(j, out, j->dtype, results, n, raw);
+        return;
+    }
+    bool complex = tn_dtype_is_complex(j->dtype);
+    int64_t parts = complex ? 2 * n : n;
+    if (j->dtype == TN_DTYPE_F64 || j->dtype == TN_DTYPE_C128)
+        memcpy(totals, results, (size_t)parts * sizeof(double));
+    else
+        for (int64_t i = 0; i < parts; i++)
+            totals[i] = (double)((const float *)results)[i];
+    finish(j, totals, parts);
+    store_columns(j, out, complex ? TN_DTYPE_C128 : TN_DTYPE_F64, totals, n, raw);
+}
+
+/* Outputs of one block each that need more than the block: some at a time are converted before and
+ * after. */
+static tn_status short_outputs(int64_t begin, int64_t end, void *arg)
+{
+    _Alignas(64) char buffer[BLOCK * 16], results[TOGETHER * 16];
+    const reduce_job *j = arg;
+    const axes *k = &j->kept;
+    int64_t width = k->n > 0 ? k->sizes[0] : 1, n = j->reduced.numel;
+    int64_t step = k->n > 0 ? k->x[0] : 0, row = n * (int64_t)j->read_size;
+    bool converted = j->x_dtype != j->read, adjacent = step == n * (int64_t)j->x_size;
+    int64_t most = BLOCK * 16 / row;
+    most = most < TOGETHER ? most : TOGETHER;
+    for (int64_t i = begin, m; i < end; i += m) {
+        int64_t x, out;
+        m = width - i % width;
+        axes_at(k, i, &x, &out);
+        m = m < end - i ? m : end - i;
+        m = m < most ? m : most;
+        const char *from = j->x + x;
+        if (converted && adjacent)
+            tni_convert(j->kernels, j->read, buffer, j->x_dtype, from, m * n);
+        for (int64_t c = 0; c < m; c++) {
+            if (converted && !adjacent)
+                tni_convert(j->kernels, j->read, buffer + c * row, j->x_dtype, from + c * step, n);
+            j->block(results + (size_t)c * j->size, converted ? buffer + c * row : from + c * step,
+                     n);
+        }
+        store_blocks(j, j->out + out, results, m);
+    }
+    return TN_OK;
+}
+
 static tn_status runs_of_outputs(int64_t begin, int64_t end, void *arg)
 {
     const reduce_job *j = arg;
     if (is_simple(j))
         return simple_outputs(begin, end, arg);
+    if (is_short(j))
+        return short_outputs(begin, end, arg);
     for (int64_t i = begin; i < end; i++) {
         int64_t x, out;
         total t;
@@ -315,34 +410,43 @@ static tn_status by_chunks(const reduce_job *j)
 
 /* ---- row by row ---- */
 
-/* One row of n outputs' elements as a run of the accumulation's dtype. */
-static const void *row_ready(const reduce_job *j, const char *x, int64_t n, char *raw, char *buffer)
+/* Where row r is. */
+static const char *row_at(const reduce_job *j, const char *x, int64_t r)
 {
-    const void *from = x;
-    if (j->kept.x[0] != (int64_t)j->x_size) {
-        tni_gather(raw, x, n, j->kept.x[0], j->x_size);
-        from = raw;
-    }
-    if (j->x_dtype != j->dtype) {
-        tni_convert(j->kernels, j->dtype, buffer, j->x_dtype, from, n);
-        from = buffer;
-    }
-    return from;
+    int64_t offset, unused;
+    axes_at(&j->reduced, r, &offset, &unused);
+    return x + offset;
 }
 
-/* Whether blocks of rows are added in double precision: integers wrap wherever they are added, and
- * of extremes the order does not matter. */
-static bool has_double_totals(const reduce_job *j)
+/* Rows [r, r + m) of n outputs' elements, one after the other, of the dtype that loops read. */
+static void rows_ready(const reduce_job *j, const char *x, int64_t r, int64_t m, int64_t n,
+                       char *raw, char *buffer)
 {
-    return is_sum(j) && j->dtype != TN_DTYPE_I64;
+    bool run = j->kept.x[0] == (int64_t)j->x_size;
+    if (run && j->reduced.n == 1 && j->reduced.x[0] == n * (int64_t)j->x_size) {
+        tni_convert(j->kernels, j->read, buffer, j->x_dtype, row_at(j, x, r), m * n);
+        return;
+    }
+    for (int64_t i = 0; i < m; i++, buffer += (size_t)n * j->read_size) {
+        const char *from = row_at(j, x, r + i);
+        if (!run) {
+            tni_gather(raw, from, n, j->kept.x[0], j->x_size);
+            from = raw;
+        }
+        tni_convert(j->kernels, j->read, buffer, j->x_dtype, from, n);
+    }
+}
+
+static bool has_column_sums(const reduce_job *j)
+{
+    return j->what <= TNI_REDUCE_MEAN && (j->dtype == TN_DTYPE_F32 || j->dtype == TN_DTYPE_F64);
 }
 
 /* Rows of floats as far apart as each other, of neighbours: there is a loop for all of them. */
 static bool is_direct(const reduce_job *j)
 {
-    return is_sum(j) && (j->dtype == TN_DTYPE_F32 || j->dtype == TN_DTYPE_F64) &&
-           j->x_dtype == j->dtype && j->kept.x[0] == (int64_t)j->size && j->reduced.n == 1 &&
-           j->reduced.x[0] % (int64_t)j->size == 0;
+    return has_column_sums(j) && j->x_dtype == j->dtype && j->kept.x[0] == (int64_t)j->size &&
+           j->reduced.n == 1 && j->reduced.x[0] % (int64_t)j->size == 0;
 }
 
 /* What a block of rows made of n columns, added to their totals. */
@@ -357,49 +461,75 @@ static void add_columns(const reduce_job *j, double *totals, const void *acc, in
             totals[i] += (double)((const float *)acc)[i];
 }
 
-/* n results of @p dtype to where they belong. */
-static void store_columns(const reduce_job *j, char *out, tn_dtype dtype, const void *from,
-                          int64_t n, char *raw)
+/* Rows [begin, end) of n columns into accumulators, which hold nothing yet when @p first. */
+static void take_rows(const reduce_job *j, const char *x, int64_t begin, int64_t end, int64_t n,
+                      void *acc, bool first, char *raw, char *buffer)
 {
-    bool run = n == 1 || j->kept.out[0] == (int64_t)j->out_size;
-    tni_convert(j->kernels, j->out_dtype, run ? out : raw, dtype, from, n);
-    if (!run)
-        tni_scatter(out, raw, n, j->kept.out[0], j->out_size);
+    bool ready = j->x_dtype == j->read && j->kept.x[0] == (int64_t)j->x_size;
+    int64_t bytes = n * (int64_t)j->read_size, most = ready ? 1 : ROWS_BYTES / bytes;
+    bool copied = j->what <= TNI_REDUCE_MEAN || j->what >= TNI_REDUCE_MAX;
+    if (first && j->what == TNI_REDUCE_PRODUCT) {
+        double one = 1;
+        int64_t whole = 1;
+        for (int64_t i = 0; i < n; i++)
+            memcpy((char *)acc + 8 * i, j->dtype == TN_DTYPE_I64 ? (void *)&whole : (void *)&one,
+                   8);
+    } else if (first && !copied) {
+        memset(acc, 0, (size_t)n * j->size);
+    }
+    for (int64_t r = begin, m; r < end; r += m) {
+        m = end - r < most ? end - r : most;
+        const char *row = ready ? row_at(j, x, r) : buffer;
+        if (!ready)
+            rows_ready(j, x, r, m, n, raw, buffer);
+        for (int64_t i = 0; i < m; i++, row += bytes) {
+            if (first && copied && r == begin && i == 0)
+                memcpy(acc, row, (size_t)bytes);
+            else
+                j->rows(acc, row, n);
+        }
+    }
+}
+
+/* The same for sums of floats that are not at hand: some rows at a time. */
+static void sum_rows_ready(const reduce_job *j, const char *x, int64_t n, double *totals, char *raw,
+                           char *buffer)
+{
+    int64_t rows = j->reduced.numel, most = ROWS_BYTES / (n * (int64_t)j->read_size);
+    const tni_rows_loops *loops = tni_rows_of(j->kernels, j->dtype);
+    for (int64_t r = 0; r < rows; r += most) {
+        int64_t m = rows - r < most ? rows - r : most;
+        rows_ready(j, x, r, m, n, raw, buffer);
+        loops->columns.sums(totals, buffer, m, n, n);
+    }
 }
 
 /* n <= COLUMNS neighbours along the fastest kept dimension. */
 static void reduce_columns(const reduce_job *j, const char *x, char *out, int64_t n)
 {
-    _Alignas(64) char raw[COLUMNS * 16], buffer[COLUMNS * 16], acc[COLUMNS * 16];
+    _Alignas(64) char raw[COLUMNS * 16], buffer[ROWS_BYTES], acc[COLUMNS * 16];
     _Alignas(64) double totals[COLUMNS * 2];
-    int64_t rows = j->reduced.numel, block = has_double_totals(j) ? ROW_BLOCK : rows;
-    size_t row_bytes = (size_t)n * j->size;
-    memset(totals, 0, has_double_totals(j) ? sizeof totals : 0);
-    bool direct = is_direct(j);
-    if (direct)
-        tni_rows_of(j->kernels, j->dtype)
-            ->columns.sums(totals, x, rows, j->reduced.x[0] / (int64_t)j->size, n);
-    for (int64_t begin = 0; !direct && begin < rows; begin += block) {
-        int64_t end = rows - begin < block ? rows : begin + block;
-        for (int64_t r = begin; r < end; r++) {
-            int64_t offset, unused;
-            axes_at(&j->reduced, r, &offset, &unused);
-            const void *row = row_ready(j, x + offset, n, raw, buffer);
-            if (r == begin)
-                memcpy(acc, row, row_bytes);
-            else
-                j->rows(acc, row, n);
-        }
-        if (has_double_totals(j))
-            add_columns(j, totals, acc, n);
-    }
+    int64_t rows = j->reduced.numel;
     if (!has_double_totals(j)) {
+        take_rows(j, x, 0, rows, n, acc, true, raw, buffer);
         store_columns(j, out, j->dtype, acc, n, raw);
         return;
     }
+    memset(totals, 0, sizeof totals);
+    if (is_direct(j)) {
+        tni_rows_of(j->kernels, j->dtype)
+            ->columns.sums(totals, x, rows, j->reduced.x[0] / (int64_t)j->size, n);
+    } else if (has_column_sums(j) && j->x_dtype != j->read) {
+        sum_rows_ready(j, x, n, totals, raw, buffer);
+    } else {
+        for (int64_t begin = 0; begin < rows; begin += ROW_BLOCK) {
+            int64_t end = rows - begin < ROW_BLOCK ? rows : begin + ROW_BLOCK;
+            take_rows(j, x, begin, end, n, acc, true, raw, buffer);
+            add_columns(j, totals, acc, n);
+        }
+    }
     bool complex = tn_dtype_is_complex(j->dtype);
-    for (int64_t i = 0; j->what == TNI_REDUCE_MEAN && i < (complex ? 2 * n : n); i++)
-        totals[i] /= (double)rows;
+    finish(j, totals, complex ? 2 * n : n);
     store_columns(j, out, complex ? TN_DTYPE_C128 : TN_DTYPE_F64, totals, n, raw);
 }
 
@@ -431,7 +561,7 @@ static tn_dtype accumulation(tni_reduction what, tn_dtype x, tn_dtype out)
     tn_dtype dtype = what == TNI_REDUCE_MAX || what == TNI_REDUCE_MIN ? x : out;
     if (dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16)
         return TN_DTYPE_F32;
-    if (what == TNI_REDUCE_SUM && tn_dtype_is_integral(dtype, true))
+    if ((what == TNI_REDUCE_SUM || what == TNI_REDUCE_PRODUCT) && tn_dtype_is_integral(dtype, true))
         return TN_DTYPE_I64;
     return dtype;
 }
@@ -466,17 +596,21 @@ tn_status tni_reduce(tni_reduction what, const tn_tensor *x, uint64_t dims, tn_t
     reduce_job j = {.what = what, .kernels = tni_cpu_kernels()};
     j.x_dtype = (tn_dtype)x->dtype;
     j.out_dtype = (tn_dtype)out->dtype;
-    j.dtype = accumulation(what, j.x_dtype, j.out_dtype);
+    j.read = j.dtype = accumulation(what, j.x_dtype, j.out_dtype);
+    if (what == TNI_REDUCE_PRODUCT && j.dtype != TN_DTYPE_I64)
+        j.dtype = TN_DTYPE_F64;
     j.x_size = tni_dtype_size(j.x_dtype);
+    j.read_size = tni_dtype_size(j.read);
     j.size = tni_dtype_size(j.dtype);
     j.out_size = tni_dtype_size(j.out_dtype);
     const tni_reduce_table *k = j.kernels->reduce;
-    j.block = (what == TNI_REDUCE_MAX   ? k->max_block
-               : what == TNI_REDUCE_MIN ? k->min_block
-                                        : k->sum_block)[j.dtype];
-    j.rows = (what == TNI_REDUCE_MAX   ? k->max_rows
-              : what == TNI_REDUCE_MIN ? k->min_rows
-                                       : k->sum_rows)[j.dtype];
+    const tni_block_fn *blocks[] = {k->sum_block,  k->sum_block,    k->known_block,
+                                    k->size_block, k->square_block, k->product_block,
+                                    k->max_block,  k->min_block};
+    const tni_rows_fn *rows[] = {k->sum_rows,    k->sum_rows,     k->known_rows, k->size_rows,
+                                 k->square_rows, k->product_rows, k->max_rows,   k->min_rows};
+    j.block = blocks[what][j.read];
+    j.rows = rows[what][j.read];
     TN_CHECK(j.block && j.rows, TN_UNSUPPORTED, "reduction not implemented for '%s'",
              tni_dtype_text(j.x_dtype));
     j.x = x->data;

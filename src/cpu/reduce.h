@@ -8,7 +8,13 @@
 typedef enum tni_reduction {
     TNI_REDUCE_SUM,
     TNI_REDUCE_MEAN, /* the sum divided by the count, before it is rounded to the dtype of out */
-    TNI_REDUCE_MAX,  /* of no elements: the caller has refused that */
+    /* Of floats that are not complex: */
+    TNI_REDUCE_KNOWN,   /* the sum of what is not NaN */
+    TNI_REDUCE_SIZES,   /* the sum of absolute values */
+    TNI_REDUCE_SQUARES, /* the root of the sum of squares, which are of the dtype of the sum */
+    /* Of floats that are not complex, in double precision, and of integers: */
+    TNI_REDUCE_PRODUCT,
+    TNI_REDUCE_MAX, /* of no elements: the caller has refused that */
     TNI_REDUCE_MIN,
 } tni_reduction;
 

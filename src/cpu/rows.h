@@ -15,6 +15,8 @@ typedef struct tni_across_loops {
                              int64_t width);
     void (*log_softmax_backward)(void *out, const void *grad, const void *y, int64_t n,
                                  int64_t stride, int64_t width);
+    /* out: one row */
+    void (*log_sum_exp)(void *out, const void *x, int64_t n, int64_t stride, int64_t width);
 } tni_across_loops;
 
 /* n rows of @p width columns each, one after the other but where a stride is given; what is known

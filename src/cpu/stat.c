@@ -3,16 +3,19 @@
 #include <complex.h>
 #include <math.h>
 #include <string.h>
+#include "base/pool.h"
 #include "base/warn.h"
 #include "cpu/copy.h"
 #include "cpu/lines.h"
+#include "cpu/move.h"
 #include "cpu/reduce.h"
 #include "cpu/rows.h"
 #include "gen/cpu.h"
 #include "iter/iter.h"
 #include "tenon/ops.h"
 
-#define ALL (~UINT64_C(0))
+#define ALL   (~UINT64_C(0))
+#define GRAIN 16384
 
 static tn_status one_dim(const tn_tensor *self, int64_t dim, uint64_t *dims)
 {
@@ -110,36 +113,16 @@ typedef struct stat_job {
     bool root;
 } stat_job;
 
-/* In double precision: eight products side by side, since one would wait for each multiplication,
- * then of halves of them. */
-#define PRODUCT(name, T)                        \
-    static double name(const T *x, int64_t n)   \
-    {                                           \
-        double p[8] = {1, 1, 1, 1, 1, 1, 1, 1}; \
-        int64_t i = 0;                          \
-        for (; i + 8 <= n; i += 8)              \
-            for (int l = 0; l < 8; l++)         \
-                p[l] *= (double)x[i + l];       \
-        for (int l = 0; i + l < n; l++)         \
-            p[l] *= (double)x[i + l];           \
-        for (int half = 4; half; half /= 2)     \
-            for (int l = 0; l < half; l++)      \
-                p[l] *= p[l + half];            \
-        return p[0];                            \
-    }
-PRODUCT(product_f32, float)
-PRODUCT(product_f64, double)
-
 static tn_status multiply(void *const *line, void *scratch, void *ctx)
 {
     const stat_job *j = ctx;
     (void)scratch;
     switch (j->dtype) {
-    case TN_DTYPE_F32:
-        *(float *)line[0] = (float)product_f32(line[1], j->n);
+    case TN_DTYPE_F32: /* of nothing; others are reduced (cpu/reduce.c), here and below */
+        *(float *)line[0] = 1;
         break;
     case TN_DTYPE_F64:
-        *(double *)line[0] = product_f64(line[1], j->n);
+        *(double *)line[0] = 1;
         break;
     case TN_DTYPE_C128: {
         double complex z = 1;
@@ -155,12 +138,8 @@ static tn_status multiply(void *const *line, void *scratch, void *ctx)
         *(uint8_t *)line[0] = truth;
         break;
     }
-    default: {
-        uint64_t whole = 1;
-        for (int64_t i = 0; i < j->n; i++)
-            whole *= ((const uint64_t *)line[1])[i];
-        *(uint64_t *)line[0] = whole;
-    }
+    default:
+        *(uint64_t *)line[0] = 1;
     }
     return TN_OK;
 }
@@ -177,6 +156,8 @@ static tn_status prod(const tn_tensor *self, uint64_t dims, tn_tensor *out)
 {
     tn_dtype dtype = multiply_in((tn_dtype)out->dtype);
     stat_job j = {.dtype = dtype, .n = tni_line_length(self, dims)};
+    if (j.n > 0 && dtype != TN_DTYPE_C128 && dtype != TN_DTYPE_BOOL)
+        return tni_reduce(TNI_REDUCE_PRODUCT, self, dims, out);
     tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ_ANY}};
     return tni_lines(self, dims, lines, 2, 0, multiply, &j);
 }
@@ -229,6 +210,64 @@ static tn_status complex_log_sum_exp(void *const *line, void *scratch, void *ctx
     return TN_OK;
 }
 
+/* Lines of n elements of which `inner` lie side by side, in strips. */
+typedef struct across_job {
+    const tni_kernels *kernels;
+    const char *x;
+    char *out;
+    tn_dtype have, compute, result;
+    int64_t n, inner, strips;
+} across_job;
+
+#define STRIP       64 /* lines side by side that are computed together */
+#define STRIP_BYTES 65536
+#define FEWEST      8 /* lines side by side for which that pays */
+
+static tn_status across_strips(int64_t begin, int64_t end, void *arg)
+{
+    const across_job *j = arg;
+    _Alignas(64) char rows[STRIP_BYTES], results[STRIP * sizeof(double)];
+    size_t have = tni_dtype_size(j->have), size = tni_dtype_size(j->compute);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t first = i % j->strips * STRIP, at = i / j->strips, stride = j->inner;
+        int64_t width = j->inner - first < STRIP ? j->inner - first : STRIP;
+        const char *x = j->x + (size_t)(at * j->n * j->inner + first) * have;
+        char *out = j->out + (size_t)(at * j->inner + first) * tni_dtype_size(j->result);
+        if (j->have != j->compute) {
+            for (int64_t r = 0; r < j->n; r++)
+                tni_convert(j->kernels, j->compute, rows + (size_t)(r * width) * size, j->have,
+                            x + (size_t)(r * stride) * have, width);
+            x = rows;
+            stride = width;
+        }
+        bool direct = j->result == j->compute;
+        tni_rows_of(j->kernels, j->compute)
+            ->across.log_sum_exp(direct ? out : results, x, j->n, stride, width);
+        if (!direct)
+            tni_convert(j->kernels, j->result, out, j->compute, results, width);
+    }
+    return TN_OK;
+}
+
+/* Whether @p self is a run and the lines of @p dims lie side by side in it: then @p j has them. */
+static bool lie_across(const tn_tensor *self, uint64_t dims, const tn_tensor *out, across_job *j)
+{
+    int64_t outer = 1;
+    bool found = false;
+    j->n = j->inner = 1;
+    for (int d = 0; d < self->ndim; d++) {
+        bool along = dims & (UINT64_C(1) << d);
+        if (along && found && j->inner > 1)
+            return false;
+        *(along ? &j->n : found ? &j->inner : &outer) *= self->sizes[d];
+        found |= along;
+    }
+    j->strips = (j->inner + STRIP - 1) / STRIP;
+    size_t bytes = (size_t)j->n * STRIP * tni_dtype_size(j->compute);
+    return (self->flags & TNI_CONTIGUOUS) && (out->flags & TNI_CONTIGUOUS) && j->n > 0 &&
+           j->inner >= FEWEST && (j->have == j->compute || bytes <= STRIP_BYTES);
+}
+
 tn_status tni_cpu_logsumexp(tn_tensor *self, const int64_t *dim, int64_t dim_n, bool keepdim,
                             tn_tensor *out)
 {
@@ -240,6 +279,16 @@ tn_status tni_cpu_logsumexp(tn_tensor *self, const int64_t *dim, int64_t dim_n, 
     stat_job j = {.loops = imaginary ? NULL : tni_rows_of(tni_cpu_kernels(), dtype),
                   .dtype = dtype,
                   .n = tni_line_length(self, dims)};
+    across_job a = {.kernels = tni_cpu_kernels(),
+                    .x = self->data,
+                    .out = out->data,
+                    .have = (tn_dtype)self->dtype,
+                    .compute = dtype,
+                    .result = (tn_dtype)out->dtype};
+    if (!imaginary && out->numel > 0 && lie_across(self, dims, out, &a)) {
+        int64_t count = out->numel / a.inner * a.strips, cost = a.n * STRIP;
+        return tni_pool_for(count, cost < GRAIN ? GRAIN / cost : 1, across_strips, &a);
+    }
     tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ_ANY}};
     return tni_lines(self, dims, lines, 2, 0, imaginary ? complex_log_sum_exp : log_sum_exp, &j);
 }
@@ -401,56 +450,25 @@ tn_status tni_cpu_linalg_vector_norm(tn_tensor *self, tn_scalar ord, const int64
                   .dtype = in,
                   .n = tni_line_length(self, dims),
                   .ord = tn_scalar_to_double(ord)};
+    if ((j.ord == 2.0 || j.ord == 1.0) && in == real &&
+        tni_compute_dtype((tn_dtype)out->dtype) == in)
+        return tni_reduce(j.ord == 2.0 ? TNI_REDUCE_SQUARES : TNI_REDUCE_SIZES, self, dims, out);
     tni_line lines[] = {{out, real, TNI_LINE_WRITE}, {self, in, TNI_LINE_READ_ANY}};
     return tni_lines(self, dims, lines, 2, 0, norm_line, &j);
 }
 
 /* ---- sums of what counts ---- */
 
-/* Whether a run of elements may have NaN among them. */
-static bool may_have_nan(const tn_tensor *t)
-{
-    bool found = false;
-    if (!(t->flags & TNI_CONTIGUOUS))
-        return true;
-    if (t->dtype == TN_DTYPE_F32) {
-        const float *x = t->data;
-        for (int64_t i = 0; i < t->numel; i++)
-            found |= x[i] != x[i];
-        return found;
-    }
-    if (t->dtype == TN_DTYPE_F64) {
-        const double *x = t->data;
-        for (int64_t i = 0; i < t->numel; i++)
-            found |= x[i] != x[i];
-        return found;
-    }
-    return true;
-}
-
-/* Where the plain sums are numbers, there was no NaN. They may be NaN because of infinities. */
 tn_status tni_cpu_nansum(tn_tensor *self, const int64_t *dim, int64_t dim_n, bool keepdim,
                          tn_dtype dtype, tn_tensor *out)
 {
     uint64_t dims;
-    TN_AUTO(tn_tensor) missing = NULL;
-    TN_AUTO(tn_tensor) zero = NULL;
-    TN_AUTO(tn_tensor) kept = NULL;
     (void)keepdim;
     (void)dtype;
     TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
-    if (tn_dtype_is_integral((tn_dtype)self->dtype, true))
-        return tni_reduce(TNI_REDUCE_SUM, self, dims, out);
-    if (out->storage != self->storage && out->dtype == self->dtype) {
-        TN_TRY(tni_reduce(TNI_REDUCE_SUM, self, dims, out));
-        if (!may_have_nan(out))
-            return TN_OK;
-    }
-    tn_tensor_opts opts = tn_opts((tn_dtype)self->dtype, TN_CPU);
-    TN_TRY(tn_ne(self, self, &missing));
-    TN_TRY(tn_zeros(NULL, 0, &opts, &zero));
-    TN_TRY(tn_where(missing, zero, self, &kept));
-    return tni_reduce(TNI_REDUCE_SUM, kept, dims, out);
+    bool whole = tn_dtype_is_integral((tn_dtype)self->dtype, true) ||
+                 tn_dtype_is_integral((tn_dtype)out->dtype, true);
+    return tni_reduce(whole ? TNI_REDUCE_SUM : TNI_REDUCE_KNOWN, self, dims, out);
 }
 
 static tn_status count(tn_tensor *self, uint64_t dims, tn_tensor *out)

@@ -66,15 +66,22 @@ static size_t reduce_all(char *out, size_t room)
         for (size_t k = 0; k < 5; k++) {
             tn_tensor *t = uniform(2, shapes[i], dtypes[k]), *u = NULL;
             ASSERT_OK(tn_t(t, &u));
-            for (int64_t d = 0; d < 6; d++) {
+            for (int64_t d = 0; d < 14; d++) {
                 tn_tensor *s = NULL;
                 int64_t dim = d % 2;
                 if (d < 4)
                     ASSERT_OK(tn_sum_dim(d < 2 ? t : u, &dim, 1, false, TN_DTYPE_NONE, &s));
                 else if (d == 4)
                     ASSERT_OK(tn_mean(u, TN_DTYPE_NONE, &s));
-                else
+                else if (d == 5)
                     ASSERT_OK(tn_sum(t, TN_DTYPE_NONE, &s));
+                else if (d < 10)
+                    ASSERT_OK(tn_linalg_vector_norm(t, tn_float(d < 8 ? 2 : 1), &dim, 1, false,
+                                                    TN_DTYPE_NONE, &s));
+                else if (d < 12)
+                    ASSERT_OK(tn_logsumexp(t, &dim, 1, false, &s));
+                else
+                    ASSERT_OK(tn_prod_dim_int(t, dim, false, TN_DTYPE_NONE, &s));
                 size_t nbytes = (size_t)s->numel * tni_itemsize(s);
                 if (used + nbytes <= room)
                     memcpy(out + used, s->data, nbytes);
@@ -89,7 +96,7 @@ static size_t reduce_all(char *out, size_t room)
 
 TEST(sums_depend_neither_on_threads_nor_on_the_instruction_set)
 {
-    enum { ROOM = 1 << 25 };
+    enum { ROOM = 1 << 27 };
     char *wanted = tni_alloc(ROOM), *got = tni_alloc(ROOM);
     ASSERT(wanted && got);
     size_t used = 0;
@@ -131,6 +138,122 @@ TEST(extremes_of_many_elements_find_the_one)
     ((float *)t->data)[123] = NAN;
     ASSERT_OK(tn_amax(t, NULL, 0, false, &s));
     EXPECT(isnan(item(s)));
+    tn_tensor_unref(s);
+    tn_tensor_unref(t);
+}
+
+/* What a reduction of plain numbers is, one after the other in double precision. */
+static double plainly(int what, const float *x, int64_t n, int64_t stride)
+{
+    double r = what == 3 ? 1 : what == 4 ? -(double)INFINITY : 0, sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double v = (double)x[i * stride];
+        switch (what) {
+        case 0: /* norm */
+        case 1:
+            r += what ? fabs(v) : v * v;
+            break;
+        case 2: /* nansum */
+            r += isnan(v) ? 0 : v;
+            break;
+        case 3: /* prod */
+            r *= v;
+            break;
+        default: /* amax, logsumexp */
+            r = v > r || isnan(v) ? v : r;
+        }
+        sum += exp(v);
+    }
+    return what == 0 ? sqrt(r) : what == 5 ? log(sum) : r;
+}
+
+static tn_tensor *reduced(int what, tn_tensor *t, int64_t dim)
+{
+    tn_tensor *s = NULL;
+    switch (what) {
+    case 0:
+    case 1:
+        ASSERT_OK(tn_linalg_vector_norm(t, tn_float(2 - what), &dim, 1, false, TN_DTYPE_NONE, &s));
+        break;
+    case 2:
+        ASSERT_OK(tn_nansum(t, &dim, 1, false, TN_DTYPE_NONE, &s));
+        break;
+    case 3:
+        ASSERT_OK(tn_prod_dim_int(t, dim, false, TN_DTYPE_NONE, &s));
+        break;
+    case 4:
+        ASSERT_OK(tn_amax(t, &dim, 1, false, &s));
+        break;
+    default:
+        ASSERT_OK(tn_logsumexp(t, &dim, 1, false, &s));
+    }
+    return s;
+}
+
+TEST(reductions_of_any_length_are_those_of_plain_loops)
+{
+    const int64_t lengths[] = {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 129, 1023, 1025};
+    for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
+        if (tni_cpu_use((tni_isa)isa) != (tni_isa)isa)
+            continue;
+        for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
+            for (int what = 0; what < 6; what++)
+                for (int half = 0; half < 2; half++)
+                    for (int64_t dim = 0; dim < 2; dim++) {
+                        int64_t n = lengths[k], sizes[] = {dim ? 9 : n, dim ? n : 9};
+                        tn_tensor *given = uniform(2, sizes, half ? TN_DTYPE_BF16 : TN_DTYPE_F32);
+                        tn_tensor *t = NULL, *s = NULL, *got = NULL;
+                        ASSERT_OK(
+                            tn_to_dtype(given, TN_DTYPE_F32, false, false, TN_FORMAT_NONE, &t));
+                        ASSERT_OK(tn_add_scalar(t, tn_float(0.5), tn_int(1), &got));
+                        float *x = got->data;
+                        if (what == 2 || (what >= 4 && k % 2))
+                            x[got->numel / 2] = NAN;
+                        if (half)
+                            ASSERT_OK(
+                                tn_to_dtype(got, TN_DTYPE_BF16, false, false, TN_FORMAT_NONE, &s));
+                        tn_tensor *r = reduced(what, half ? s : got, dim), *wide = NULL, *y = NULL;
+                        ASSERT_OK(
+                            tn_to_dtype(r, TN_DTYPE_F32, false, false, TN_FORMAT_NONE, &wide));
+                        if (half)
+                            ASSERT_OK(
+                                tn_to_dtype(s, TN_DTYPE_F32, false, false, TN_FORMAT_NONE, &y));
+                        const float *from = half ? y->data : got->data;
+                        for (int64_t i = 0; i < 9; i++) {
+                            double want = plainly(what, from + i * (dim ? n : 1), n, dim ? 1 : 9);
+                            double have = (double)((const float *)wide->data)[i];
+                            test_note("%d of %lld along %lld, half %d", what, (long long)n,
+                                      (long long)dim, half);
+                            if (isnan(want) || isinf((float)want))
+                                EXPECT(isnan(want) ? isnan(have) : isinf(have));
+                            else
+                                EXPECT_NEAR(have, want, fabs(want) * (half ? 4e-3 : 2e-6) + 1e-6);
+                        }
+                        tn_tensor *all[] = {given, t, s, got, r, wide, y};
+                        for (size_t i = 0; i < 7; i++)
+                            tn_tensor_unref(all[i]);
+                    }
+    }
+    tni_cpu_use(TNI_ISA_AVX512);
+}
+
+TEST(logsumexp_across_lines_keeps_infinities_and_nan)
+{
+    const int64_t sizes[] = {3, 70}, dim = 0;
+    tn_tensor *t = uniform(2, sizes, TN_DTYPE_F32), *s = NULL;
+    float *x = t->data;
+    x[70 + 3] = INFINITY;
+    for (int r = 0; r < 3; r++)
+        x[70 * r + 5] = -INFINITY;
+    x[4] = -INFINITY;
+    x[6] = INFINITY;
+    x[140 + 6] = NAN;
+    ASSERT_OK(tn_logsumexp(t, &dim, 1, false, &s));
+    const float *y = s->data;
+    EXPECT(isinf(y[3]) && y[3] > 0);
+    EXPECT(isinf(y[5]) && y[5] < 0);
+    EXPECT(isfinite(y[4]));
+    EXPECT(isnan(y[6]));
     tn_tensor_unref(s);
     tn_tensor_unref(t);
 }
