@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/kern/act.c: the tables of activations, with the loops of float32. */
+/* cpu/kern/act.c: the tables of activations, with the loops of float32, and those of float64 that
+ * need neither exp nor log. */
 #include <complex.h>
 #include "cpu/kern/act.h"
+#include "cpu/kern/special64.h"
 
 /* exp(x) - 1 of what is at most 0; from -87 on it is -1. */
 static inline float expm1_f32(float x)
@@ -10,6 +12,8 @@ static inline float expm1_f32(float x)
 }
 
 ACTIVATIONS(float, f32, fabsf, NAN)
+
+ACT_SIMPLE(double, f64)
 
 /* Complex numbers have one activation, and go through the C library. */
 LOOP1(silu_loop_c64, float complex, x / (1.0f + cexpf(-x)))
@@ -25,9 +29,11 @@ LOOP1(silu_loop_c128, double complex, x / (1.0 + cexp(-x)))
 SILU_B_COMPLEX(float complex, c64, cexpf)
 SILU_B_COMPLEX(double complex, c128, cexp)
 
-#define ACT_LOOPS(f)     [TN_DTYPE_F32] = f##_loop_f32, [TN_DTYPE_F64] = tni_##f##_loop_f64
+#define ACT_LOOPS(f)     [TN_DTYPE_F32] = f##_loop_f32, [TN_DTYPE_F64] = LOOP_64(f)
 #define COMPLEX_LOOPS(f) [TN_DTYPE_C64] = f##_loop_c64, [TN_DTYPE_C128] = f##_loop_c128
 #define ACT_ROW(NAME, f) ROW(NAME) = {ACT_LOOPS(f)}
+#define SIMPLE_ROW(NAME, f) \
+    ROW(NAME) = {[TN_DTYPE_F32] = f##_loop_f32, [TN_DTYPE_F64] = f##_loop_f64}
 
 const tni_loop_table TNI_KERN_NAME(tni_act) = {
     ACT_ROW(GELU, gelu),
@@ -39,7 +45,7 @@ const tni_loop_table TNI_KERN_NAME(tni_act) = {
     ACT_ROW(MISH, mish),
     ACT_ROW(MISH_B, mish_b),
     ACT_ROW(LOG_SIGMOID, log_sigmoid),
-    ACT_ROW(LOG_SIGMOID_B, log_sigmoid_b),
+    SIMPLE_ROW(LOG_SIGMOID_B, log_sigmoid_b),
     ACT_ROW(GLU, glu),
     ACT_ROW(GLU_GATE_B, glu_gate_b),
     ACT_ROW(ELU, elu),
@@ -49,9 +55,9 @@ const tni_loop_table TNI_KERN_NAME(tni_act) = {
 };
 const tni_loop_table TNI_KERN_NAME(tni_act2) = {
     ACT_ROW(EXP_MINUS_ABS, exp_minus_abs),
-    ACT_ROW(ELU_RESULT_B, elu_result_b),
+    SIMPLE_ROW(ELU_RESULT_B, elu_result_b),
     ACT_ROW(BCE, bce),
-    ACT_ROW(BCE_B, bce_b),
-    ACT_ROW(SOFTSHRINK, softshrink),
-    ACT_ROW(HARDSHRINK, hardshrink),
+    SIMPLE_ROW(BCE_B, bce_b),
+    SIMPLE_ROW(SOFTSHRINK, softshrink),
+    SIMPLE_ROW(HARDSHRINK, hardshrink),
 };

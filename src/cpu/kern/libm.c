@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/kern/libm.c: functions of float64 and complex numbers through the C library. Nothing here
+/* cpu/kern/libm.c: functions of complex numbers through the C library, and lgamma. Nothing here
  * vectorises, so it is compiled once. Complex float32 is computed in double. */
 #include "cpu/kern/libm.h"
 #include <complex.h>
@@ -32,11 +32,9 @@ typedef double complex cd;
         }                                                                              \
     }
 
-/* f of a double, cf of a complex number. */
-#define COMMON(f) WITH(f, f(x), c##f((cd)x))
-#define WITH(name, of_real, of_complex)  \
-    EXPORT1(name##_f64, double, of_real) \
-    EXPORT1(name##_c64, cf, of_complex)  \
+#define COMMON(f) WITH(f, c##f((cd)x))
+#define WITH(name, of_complex)          \
+    EXPORT1(name##_c64, cf, of_complex) \
     EXPORT1(name##_c128, cd, of_complex)
 COMMON(sin)
 COMMON(cos)
@@ -66,11 +64,11 @@ static cd scaled(cd x, double by)
 {
     return CMPLX(creal(x) * by, cimag(x) * by);
 }
-WITH(log1p, log1p(x), log1p_complex((cd)x))
-WITH(expm1, expm1(x), expm1_complex((cd)x))
-WITH(log2, log2(x), scaled(clog((cd)x), 1.44269504088896340736))
-WITH(log10, log10(x), scaled(clog((cd)x), 4.34294481903251827651e-1))
-WITH(exp2, exp2(x), cexp(scaled((cd)x, 6.93147180559945309417e-1)))
+WITH(log1p, log1p_complex((cd)x))
+WITH(expm1, expm1_complex((cd)x))
+WITH(log2, scaled(clog((cd)x), 1.44269504088896340736))
+WITH(log10, scaled(clog((cd)x), 4.34294481903251827651e-1))
+WITH(exp2, cexp(scaled((cd)x, 6.93147180559945309417e-1)))
 
 /* Anything to the power 0 is 1 and to the power 1 itself, 1 to any power is 1, and 0 to the power
  * of a positive number 0: exactly, also where parts are not finite. */
@@ -84,41 +82,10 @@ static cd pow_complex(cd x, cd y)
         return 0.0;
     return cpow(x, y);
 }
-EXPORT2(pow_f64, double, pow(x, y))
 EXPORT2(pow_c64, cf, pow_complex((cd)x, (cd)y))
 EXPORT2(pow_c128, cd, pow_complex(x, y))
 
-EXPORT1(erf_f64, double, erf(x))
-EXPORT1(erfinv_f64, double, tni_erfinv(x))
 EXPORT1(lgamma_f64, double, tni_lgamma(x))
-EXPORT1(erfc_f64, double, erfc(x))
-/* Between eps and 1 - eps, when eps is not negative. */
-static double logit(double x, double eps)
-{
-    if (eps >= 0.0)
-        x = x < eps ? eps : x > 1.0 - eps ? 1.0 - eps : x;
-    return log(x / (1.0 - x));
-}
-
-static double xlogy(double x, double y)
-{
-    return isnan(y) ? y : x == 0.0 ? 0.0 : x * log(y);
-}
-EXPORT1(logit_f64, double, logit(x, ((const double *)ctx)[0]))
-EXPORT2(xlogy_f64, double, xlogy(x, y))
-
-EXPORT2(atan2_f64, double, atan2(x, y))
-EXPORT2(hypot_f64, double, hypot(x, y))
-
-static double logaddexp(double x, double y)
-{
-    if (isinf(x) && x == y)
-        return x;
-    if (isnan(x) || isnan(y))
-        return (double)NAN;
-    return (x > y ? x : y) + log1p(exp(-fabs(x - y)));
-}
-EXPORT2(logaddexp_f64, double, logaddexp(x, y))
 
 /* The one with the larger real part, and the logarithm of 1 and what is left of the other. */
 static cd logaddexp_complex(cd x, cd y)

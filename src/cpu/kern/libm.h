@@ -7,7 +7,7 @@
 
 #define TNI_LIBM_ONE(name) \
     void tni_libm_##name(void *out, const void *const *in, int64_t n, const void *ctx);
-#define TNI_LIBM_ALL(f) TNI_LIBM_ONE(f##_f64) TNI_LIBM_ONE(f##_c64) TNI_LIBM_ONE(f##_c128)
+#define TNI_LIBM_ALL(f) TNI_LIBM_ONE(f##_c64) TNI_LIBM_ONE(f##_c128)
 TNI_LIBM_ALL(sin)
 TNI_LIBM_ALL(cos)
 TNI_LIBM_ALL(tan)
@@ -25,14 +25,7 @@ TNI_LIBM_ALL(log2)
 TNI_LIBM_ALL(log10)
 TNI_LIBM_ALL(exp2)
 TNI_LIBM_ALL(pow)
-TNI_LIBM_ONE(erf_f64)
-TNI_LIBM_ONE(erfinv_f64)
 TNI_LIBM_ONE(lgamma_f64)
-TNI_LIBM_ONE(erfc_f64)
-TNI_LIBM_ONE(logit_f64)
-TNI_LIBM_ONE(xlogy_f64)
-TNI_LIBM_ONE(atan2_f64)
-TNI_LIBM_ONE(hypot_f64)
 TNI_LIBM_ALL(logaddexp)
 /* Complex numbers in, real ones out. */
 TNI_LIBM_ONE(abs_c64)

@@ -2,6 +2,7 @@
 /* cpu/kern/simple.c: rounding, clamping, piecewise linear activations and other loops of a few
  * instructions. In backward loops x is the gradient of the result. */
 #include "cpu/kern/loop.h"
+#include "cpu/kern/special64.h"
 
 #define INTEGERS(X) \
     X(u8, uint8_t)  \
@@ -139,12 +140,8 @@ static inline float signed_as_f32(float r, float y)
 {
     return (r != 0) & ((y < 0) != (r < 0)) ? r + y : r;
 }
-static inline double signed_as_f64(double r, double y)
-{
-    return (r != 0) & ((y < 0) != (r < 0)) ? r + y : r;
-}
-LOOP2(remainder_f64, double, signed_as_f64(fmod(x, y), y))
-LOOP2(fmod_f64, double, fmod(x, y))
+#define remainder_f64 LOOP_64(remainder)
+#define fmod_f64      LOOP_64(fmod)
 
 /* In double the product of y and a quotient below 2^29 is exact, and so is what is left of x. The
  * quotient may have been rounded up to the next integer; then the rest has the wrong sign. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/kern/special.c: loops over the less common functions. float32 is computed here, for each
- * instruction set; the other dtypes go through the C library (libm.c). */
+ * instruction set, float64 in special64.c; complex numbers go through the C library (libm.c). */
 #include "cpu/kern/special.h"
 #include "cpu/kern/block.h"
 #include "cpu/kern/libm.h"
 #include "cpu/kern/loop.h"
 #include "cpu/kern/rare.h"
+#include "cpu/kern/special64.h"
 
 #define NEAR_LOOP(f) LOOP1(f##_loop_f32, float, (float)f##_near((double)x))
 LOOP1(log1p_loop_f32, float, log1p_any_f32(x))
@@ -111,11 +112,10 @@ TRIG_LOOP(tan)
 
 #define SPECIAL_ROW(NAME, f)                          \
     ROW(NAME) = {[TN_DTYPE_F32] = f##_loop_f32,       \
-                 [TN_DTYPE_F64] = tni_libm_##f##_f64, \
+                 [TN_DTYPE_F64] = LOOP_64(f),         \
                  [TN_DTYPE_C64] = tni_libm_##f##_c64, \
                  [TN_DTYPE_C128] = tni_libm_##f##_c128}
-#define REAL_ROW(NAME, f) \
-    ROW(NAME) = {[TN_DTYPE_F32] = f##_loop_f32, [TN_DTYPE_F64] = tni_libm_##f##_f64}
+#define REAL_ROW(NAME, f) ROW(NAME) = {[TN_DTYPE_F32] = f##_loop_f32, [TN_DTYPE_F64] = LOOP_64(f)}
 
 const tni_loop_table TNI_KERN_NAME(tni_special) = {
     SPECIAL_ROW(SIN, sin),     SPECIAL_ROW(COS, cos),     SPECIAL_ROW(TAN, tan),
@@ -127,9 +127,14 @@ const tni_loop_table TNI_KERN_NAME(tni_special) = {
 };
 
 const tni_loop_table TNI_KERN_NAME(tni_special2) = {
-    SPECIAL_ROW(POW, pow),    REAL_ROW(ERF, erf),
-    REAL_ROW(ERFINV, erfinv), REAL_ROW(LGAMMA, lgamma),
-    REAL_ROW(ERFC, erfc),     REAL_ROW(LOGIT, logit),
-    REAL_ROW(XLOGY, xlogy),   REAL_ROW(ATAN2, atan2),
-    REAL_ROW(HYPOT, hypot),   SPECIAL_ROW(LOGADDEXP, logaddexp),
+    SPECIAL_ROW(POW, pow),
+    REAL_ROW(ERF, erf),
+    REAL_ROW(ERFINV, erfinv),
+    ROW(LGAMMA) = {[TN_DTYPE_F32] = lgamma_loop_f32, [TN_DTYPE_F64] = tni_libm_lgamma_f64},
+    REAL_ROW(ERFC, erfc),
+    REAL_ROW(LOGIT, logit),
+    REAL_ROW(XLOGY, xlogy),
+    REAL_ROW(ATAN2, atan2),
+    REAL_ROW(HYPOT, hypot),
+    SPECIAL_ROW(LOGADDEXP, logaddexp),
 };

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu/kern/vec64.h: what functions of float64 are written with, once: vd is a vector of eight
+ * doubles where there is AVX-512, and otherwise one double, of which compilers make vectors. The
+ * same operations in the same order, none of them fused: the same bits either way. Tables have 16
+ * entries, so that AVX-512 looks them up in registers. A file that wants single doubles in any case
+ * defines VEC64_SINGLE before. */
+#ifndef TNI_CPU_KERN_VEC64_H
+#define TNI_CPU_KERN_VEC64_H
+
+#include "cpu/kern/fits64.h"
+#include "cpu/kern/maths.h"
+#include "cpu/loops.h"
+
+#if defined(__AVX512F__) && defined(__AVX512DQ__) && !defined(VEC64_SINGLE)
+#    include <immintrin.h>
+#    define VEC64_WIDE
+typedef __m512d vd;
+typedef unsigned long long vu __attribute__((vector_size(64)));
+typedef __mmask8 vm;
+#    define VD(x)         _mm512_set1_pd(x)
+#    define V_LESS(a, b)  _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ)
+#    define V_MOST(a, b)  _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ) /* a <= b */
+#    define V_SAME(a, b)  _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ)
+#    define V_NAN(a)      _mm512_cmp_pd_mask(a, a, _CMP_UNORD_Q)
+#    define V_ODD(b, bit) _mm512_test_epi64_mask((__m512i)(b), _mm512_set1_epi64(bit))
+#    define V_SQRT(x)     _mm512_sqrt_pd(x)
+#    define V_FLOOR(x)    _mm512_roundscale_pd(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
+#    define V_TRUNC(x)    _mm512_roundscale_pd(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+/* Second operand where one is NaN. */
+#    define V_MIN(limit, x) _mm512_min_pd(limit, x)
+#    define V_MAX(limit, x) _mm512_max_pd(limit, x)
+/* c - a * b where the product is exact: then fusing does not change the difference. */
+#    define V_LESS_EXACT(c, a, b) _mm512_fnmadd_pd(a, b, c)
+#    define V_MORE_EXACT(c, a, b) _mm512_fmadd_pd(a, b, c)
+static inline vu v_bits(vd x)
+{
+    return (vu)x;
+}
+static inline vd v_of(vu b)
+{
+    return (vd)b;
+}
+static inline vd v_pick(vm m, vd yes, vd no)
+{
+    return _mm512_mask_blend_pd(m, no, yes);
+}
+static inline vm v_not(vm m)
+{
+    return (vm)~m;
+}
+static inline vd v_look(const double *table, vu i)
+{
+    return _mm512_permutex2var_pd(_mm512_loadu_pd(table), (__m512i)i, _mm512_loadu_pd(table + 8));
+}
+/* y times 2^floor(k / 16), where `shifted` is k + 1.5 * 2^52. */
+static inline vd v_scale(vd y, vd k, vd shifted)
+{
+    (void)shifted;
+    return _mm512_scalef_pd(y, k * 0.0625);
+}
+/* The exponent of a number of which the bits above the lowest 52 are given, as a double. */
+static inline vd v_exponent(vu b)
+{
+    return _mm512_cvtepi64_pd(_mm512_srai_epi64((__m512i)b, 52));
+}
+#else
+typedef double vd;
+typedef uint64_t vu;
+typedef int vm;
+#    define VD(x)                 (x)
+#    define V_LESS(a, b)          ((a) < (b))
+#    define V_MOST(a, b)          ((a) <= (b))
+#    define V_SAME(a, b)          ((a) == (b))
+#    define V_NAN(a)              ((a) != (a))
+#    define V_ODD(b, bit)         (((b) & (bit)) != 0)
+#    define V_SQRT(x)             sqrt(x)
+#    define V_FLOOR(x)            floor(x)
+#    define V_TRUNC(x)            trunc(x)
+#    define V_LESS_EXACT(c, a, b) ((c) - (a) * (b))
+#    define V_MORE_EXACT(c, a, b) ((a) * (b) + (c))
+#    define V_MIN(limit, x)       ((limit) < (x) ? (limit) : (x))
+#    define V_MAX(limit, x)       ((limit) > (x) ? (limit) : (x))
+static inline vu v_bits(vd x)
+{
+    return bits_f64(x);
+}
+static inline vd v_of(vu b)
+{
+    return from_bits_f64(b);
+}
+static inline vd v_pick(vm m, vd yes, vd no)
+{
+    return m ? yes : no;
+}
+static inline vm v_not(vm m)
+{
+    return !m;
+}
+static inline vd v_look(const double *table, vu i)
+{
+    return table[i & 15];
+}
+/* In two steps, so that results below the normal numbers are rounded once; the exponent is made
+ * positive first, because vectors have no arithmetic shift of 64 bits. */
+static inline vd v_scale(vd y, vd k, vd shifted)
+{
+    (void)k;
+    vu e = ((v_bits(shifted) - bits_f64(0x1.8p+52) + 0x10000u) >> 4) - 0x1000u;
+    vu half = ((e + 4096) >> 1) - 2048;
+    return y * v_of((half + 1023) << 52) * v_of((e - half + 1023) << 52);
+}
+static inline vd v_exponent(vu b)
+{
+    vu biased = (b + 0x7ff0000000000000u) >> 52;
+    return v_of(biased | 0x4330000000000000u) - (0x1p+52 + 2047.0);
+}
+#endif
+
+static inline vd v_abs(vd x)
+{
+    return v_of(v_bits(x) & 0x7fffffffffffffffu);
+}
+/* The magnitude of one with the sign of the other; where `a` is not negative. */
+static inline vd v_signed(vd a, vd sign)
+{
+    return v_of(v_bits(a) | (v_bits(sign) & 0x8000000000000000u));
+}
+
+/* c[0] + c[1] x + … */
+static inline __attribute__((always_inline)) vd v_poly(vd x, const double *c, int n)
+{
+    vd p = VD(c[n - 1]);
+#pragma GCC unroll 16
+    for (int i = n - 2; i >= 0; i--)
+        p = p * x + c[i];
+    return p;
+}
+#define V_POLY(x, c) v_poly(x, c, (int)(sizeof(c) / sizeof *(c)))
+/* The same with coefficients of the piece of each element. */
+static inline __attribute__((always_inline)) vd v_piece(vd x, vu i, const double (*c)[16], int n)
+{
+    vd p = v_look(c[n - 1], i);
+#pragma GCC unroll 16
+    for (int k = n - 2; k >= 0; k--)
+        p = p * x + v_look(c[k], i);
+    return p;
+}
+#define V_PIECE(x, i, c) v_piece(x, i, c, (int)(sizeof(c) / sizeof *(c)))
+
+/* The sum of two numbers and what it rounds away, exactly; in the short form where the first is not
+ * smaller. */
+static inline vd v_sum(vd a, vd b, vd *rest)
+{
+    vd s = a + b, t = s - a;
+    *rest = (a - (s - t)) + (b - t);
+    return s;
+}
+static inline vd v_sum_short(vd a, vd b, vd *rest)
+{
+    vd s = a + b;
+    *rest = b - (s - a);
+    return s;
+}
+/* The upper 26 bits: products of such parts are exact. */
+static inline vd v_upper(vd x)
+{
+    return v_of(v_bits(x) & 0xfffffffff8000000u);
+}
+/* The product and what it rounds away. */
+static inline vd v_product(vd a, vd b, vd *rest)
+{
+    vd p = a * b, ah = v_upper(a), bh = v_upper(b), al = a - ah, bl = b - bh;
+    *rest = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+    return p;
+}
+
+/* Loops over them. The last, which are fewer than eight, go over a buffer, so that the function is
+ * there once. */
+#ifdef VEC64_WIDE
+#    define V_LOOP(inputs, before, value)                         \
+        double *o = out, rest[4][8];                              \
+        const double *a[inputs];                                  \
+        for (int k = 0; k < (inputs); k++)                        \
+            a[k] = in[k];                                         \
+        for (; n > 0; n -= 8, o += 8) {                           \
+            double *to = o;                                       \
+            if (TNI_UNLIKELY(n < 8)) {                            \
+                for (int k = 0; k < (inputs); k++) {              \
+                    memset(rest[k], 0, sizeof rest[k]);           \
+                    memcpy(rest[k], a[k], (size_t)n * sizeof *o); \
+                    a[k] = rest[k];                               \
+                }                                                 \
+                to = rest[3];                                     \
+            }                                                     \
+            before;                                               \
+            _mm512_storeu_pd(to, value);                          \
+            if (TNI_UNLIKELY(n < 8))                              \
+                memcpy(o, rest[3], (size_t)n * sizeof *o);        \
+            for (int k = 0; k < (inputs); k++)                    \
+                a[k] += 8;                                        \
+        }
+#    define V_X vd x = _mm512_loadu_pd(a[0])
+#    define V_Y vd y = _mm512_loadu_pd(a[1])
+#    define V_Z vd z = _mm512_loadu_pd(a[2])
+#    define LOOP1_64(name, f)    \
+        LOOP_HEAD(name)          \
+        {                        \
+            (void)ctx;           \
+            V_LOOP(1, V_X, f(x)) \
+        }
+#    define LOOP2_64(name, f)            \
+        LOOP_HEAD(name)                  \
+        {                                \
+            (void)ctx;                   \
+            V_LOOP(2, V_X; V_Y, f(x, y)) \
+        }
+/* A short form where `usual`, a mask of x, has all elements: the same bits in fewer steps. */
+#    define LOOP1_64_USUAL(name, usual, short_form, f)                          \
+        LOOP_HEAD(name)                                                         \
+        {                                                                       \
+            (void)ctx;                                                          \
+            V_LOOP(1, V_X, TNI_LIKELY(usual(x) == 0xff) ? short_form(x) : f(x)) \
+        }
+/* What is not within reach, NaN among it, is for the C library, one by one. */
+#    define V_REPAIR(r, within, expression)                  \
+        {                                                    \
+            vm far = v_not(within);                          \
+            if (TNI_UNLIKELY(far != 0))                      \
+                for (int k = 0; k < 8; k++)                  \
+                    r[k] = far >> k & 1 ? expression : r[k]; \
+        }
+#    define LOOP1_64_REACH(name, within, f, libm)                              \
+        LOOP_HEAD(name)                                                        \
+        {                                                                      \
+            (void)ctx;                                                         \
+            V_LOOP(1, V_X; vd r = f(x); V_REPAIR(r, within(x), libm(x[k])), r) \
+        }
+#    define LOOP2_64_REACH(name, within, f, libm)                                               \
+        LOOP_HEAD(name)                                                                         \
+        {                                                                                       \
+            (void)ctx;                                                                          \
+            V_LOOP(2, V_X; V_Y; vd r = f(x, y); V_REPAIR(r, within(x, y), libm(x[k], y[k])), r) \
+        }
+/* With the operator's parameters, `p`. */
+#    define LOOP1_64_WITH(name, f)  \
+        LOOP_HEAD(name)             \
+        {                           \
+            const double *p = ctx;  \
+            V_LOOP(1, V_X, f(x, p)) \
+        }
+#    define LOOP2_64_WITH(name, f)          \
+        LOOP_HEAD(name)                     \
+        {                                   \
+            const double *p = ctx;          \
+            V_LOOP(2, V_X; V_Y, f(x, y, p)) \
+        }
+#    define LOOP3_64_WITH(name, f)                  \
+        LOOP_HEAD(name)                             \
+        {                                           \
+            const double *p = ctx;                  \
+            V_LOOP(3, V_X; V_Y; V_Z, f(x, y, z, p)) \
+        }
+#else
+#    define LOOP1_64_WITH(name, f)                     LOOP1_WITH(name, double, f(x, p))
+#    define LOOP2_64_WITH(name, f)                     LOOP2_WITH(name, double, f(x, y, p))
+#    define LOOP3_64_WITH(name, f)                     LOOP3_WITH(name, double, f(x, y, z, p))
+#    define LOOP1_64(name, f)                          LOOP1(name, double, f(x))
+#    define LOOP2_64(name, f)                          LOOP2(name, double, f(x, y))
+#    define LOOP1_64_USUAL(name, usual, short_form, f) LOOP1(name, double, f(x))
+#    define LOOP1_64_REACH(name, within, f, libm)                                     \
+        LOOP_HEAD(name)                                                               \
+        {                                                                             \
+            double *o = out;                                                          \
+            const double *a = in[0];                                                  \
+            (void)ctx;                                                                \
+            for (int64_t begin = 0; begin < n; begin += 64) {                         \
+                int64_t end = begin + 64 < n ? begin + 64 : n;                        \
+                int near = 1;                                                         \
+                for (int64_t i = begin; i < end; i++)                                 \
+                    near &= within(a[i]);                                             \
+                if (near) {                                                           \
+                    INDEPENDENT for (int64_t i = begin; i < end; i++) o[i] = f(a[i]); \
+                    continue;                                                         \
+                }                                                                     \
+                for (int64_t i = begin; i < end; i++)                                 \
+                    o[i] = within(a[i]) ? f(a[i]) : libm(a[i]);                       \
+            }                                                                         \
+        }
+#    define LOOP2_64_REACH(name, within, f, libm)                                           \
+        LOOP_HEAD(name)                                                                     \
+        {                                                                                   \
+            double *o = out;                                                                \
+            const double *a = in[0], *b = in[1];                                            \
+            (void)ctx;                                                                      \
+            for (int64_t begin = 0; begin < n; begin += 64) {                               \
+                int64_t end = begin + 64 < n ? begin + 64 : n;                              \
+                int near = 1;                                                               \
+                for (int64_t i = begin; i < end; i++)                                       \
+                    near &= within(a[i], b[i]);                                             \
+                if (near) {                                                                 \
+                    INDEPENDENT for (int64_t i = begin; i < end; i++) o[i] = f(a[i], b[i]); \
+                    continue;                                                               \
+                }                                                                           \
+                for (int64_t i = begin; i < end; i++)                                       \
+                    o[i] = within(a[i], b[i]) ? f(a[i], b[i]) : libm(a[i], b[i]);           \
+            }                                                                               \
+        }
+#endif
+
+#endif

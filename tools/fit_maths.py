@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""fit_maths.py: makes src/cpu/kern/fits64.h, the polynomials and tables that functions of float64 are computed with.
+
+Polynomials are fitted by Remez's algorithm in 50 digits, such that the largest weighted error is the smallest, and then rounded.
+Run as: tools/fit_maths.py > src/cpu/kern/fits64.h, then make format. Needs mpmath; builds do not, since the result is kept in the tree.
+"""
+
+import sys
+
+import mpmath as mp
+
+mp.mp.dps = 50
+GRID = 600
+
+
+def remez(f, low, high, terms, weight=lambda x: mp.mpf(1)):
+    """Coefficients, lowest first, and the largest weighted error."""
+    low, high = mp.mpf(low), mp.mpf(high)
+    xs = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * i / GRID) for i in range(GRID + 1)]
+    middle, radius = (low + high) / 2, (high - low) / 2
+    ts = [(x - middle) / radius for x in xs]
+    fs, ws = [f(x) for x in xs], [max(weight(x), mp.mpf(10) ** -8) for x in xs]
+    nodes = [round(i * GRID / terms) for i in range(terms + 1)]
+    for _ in range(12):
+        rows = [[ts[n] ** k for k in range(terms)] + [(-1) ** i / ws[n]] for i, n in enumerate(nodes)]
+        solved = mp.lu_solve(mp.matrix(rows), mp.matrix([fs[n] for n in nodes]))
+        c = [solved[k] for k in range(terms)]
+        errors = [w * (v - mp.polyval(c[::-1], t)) for w, v, t in zip(ws, fs, ts)]
+        runs, begin = [], 0  # the largest error of each run of one sign
+        for i in range(1, GRID + 2):
+            if i == GRID + 1 or (errors[i] > 0) != (errors[begin] > 0):
+                runs.append(max(range(begin, i), key=lambda n: abs(errors[n])))
+                begin = i
+        while len(runs) > terms + 1:
+            runs.pop(0 if abs(errors[runs[0]]) < abs(errors[runs[-1]]) else -1)
+        if len(runs) < terms + 1 or runs == nodes:
+            break
+        nodes = runs
+    # From powers of t = (x - middle) / radius to powers of x.
+    poly = [mp.mpf(0)]
+    for k in reversed(c):
+        shifted = [mp.mpf(0)] + [v / radius for v in poly]
+        poly = [a - b for a, b in zip(shifted, [v * middle / radius for v in poly] + [mp.mpf(0)])]
+        poly[0] += k
+    return poly[:terms], max(abs(e) for e in errors)
+
+
+def short(x, bits):
+    """x rounded to so many bits."""
+    x = mp.mpf(x)
+    if x == 0:
+        return x
+    unit = mp.mpf(2) ** (mp.floor(mp.log(abs(x), 2)) - bits + 1)
+    return mp.nint(x / unit) * unit
+
+
+def text(x):
+    return float(x).hex().replace("0x0.0p+0", "0.0")
+
+
+def array(name, values, what):
+    print(f"\n/* {what} */\nstatic const double {name}[{len(values)}]{' TNI_ALIGNED' if len(values) == 16 else ''} = {{")
+    print("\n".join(f"    {text(v)}," for v in values) + "\n};")
+
+
+def fit(name, what, f, low, high, terms, weight=lambda x: mp.mpf(1)):
+    c, error = remez(f, low, high, terms, weight)
+    print(f"{name}: {terms} terms, 2^{float(mp.log(error, 2)):.1f}", file=sys.stderr)
+    array(name, c, what)
+
+
+def pieces(name, what, f, width, terms, odd_first=False, weight=lambda x: mp.mpf(1)):
+    """16 polynomials of the distance from 0, width, 2 width, …: one row for each power, lowest first. Those of the first piece, which is
+    the half above 0, have no constant term where odd_first says so."""
+    rows, worst, width = [[] for _ in range(terms)], mp.mpf(0), mp.mpf(width)
+    for i in range(16):
+        centre, low, high = i * width, -width / 2 if i else mp.mpf(0), width / 2
+        if odd_first and i == 0:
+            c, error = remez(lambda u: f(u) / u if u else f(mp.mpf(10) ** -40) * mp.mpf(10) ** 40, low, high, terms - 1)
+            c = [mp.mpf(0)] + c
+        else:
+            c, error = remez(lambda u: f(centre + u), low, high, terms, lambda u: weight(centre + u))
+        worst = max(worst, error)
+        for k in range(terms):
+            rows[k].append(c[k])
+    print(f"{name}: 16 x {terms} terms, 2^{float(mp.log(worst, 2)):.1f}", file=sys.stderr)
+    print(f"\n/* {what} */\nstatic const double {name}[{terms}][16] TNI_ALIGNED = {{")
+    for r in rows:
+        print("    {" + ", ".join(text(v) for v in r) + "},")
+    print("};")
+
+
+def curve(f):
+    """(f(x) - x) / x^2, near 0 by Taylor's series in more digits."""
+
+    def g(x):
+        with mp.workdps(90):
+            x = mp.mpf(x) if x != 0 else mp.mpf(10) ** -30
+            return (f(x) - x) / x**2
+
+    return g
+
+
+def odd(f):
+    """f(x) = x + x z p(z) for z = x^2: p."""
+
+    def g(z):
+        with mp.workdps(90):
+            z = mp.mpf(z) if z != 0 else mp.mpf(10) ** -30
+            x = mp.sqrt(z)
+            return (f(x) / x - 1) / z
+
+    return g
+
+
+LN2 = mp.log(2)
+
+
+def main():
+    print("/* SPDX-License-Identifier: MIT */")
+    print("/* cpu/kern/fits64.h: polynomials and tables for functions of float64. Made by tools/fit_maths.py. */")
+    print("#ifndef TNI_CPU_KERN_FITS64_H\n#define TNI_CPU_KERN_FITS64_H\n")
+    print("/* Tables that registers are loaded from. */\n#define TNI_ALIGNED __attribute__((aligned(64)))")
+
+    roots = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
+    array("fit_roots", roots, "2^(j/16)")
+    array("fit_roots_low", [r - mp.mpf(float(r)) for r in roots], "what that lacks")
+    step = short(LN2 / 16, 38)
+    array("fit_step", [16 / LN2, step, LN2 / 16 - step], "16 / log 2, and log 2 / 16 in two parts")
+    fit("fit_exp", "(exp(r) - 1 - r) / r^2 for r up to log 2 / 32", curve(mp.expm1), -LN2 / 31.9, LN2 / 31.9, 5, lambda x: x * x)
+
+    fit("fit_expm1", "the same, relative to r", curve(mp.expm1), -LN2 / 31.9, LN2 / 31.9, 6, lambda x: abs(x))
+
+    # Of the 16 pieces of log, the one with 1 in it has the centre 1; see log64.h.
+    bounds = []
+    for i in range(17):
+        at = int(0x3FE5800000000000) + (i << 48)
+        exponent, part = (at >> 52) - 1023, at & ((1 << 52) - 1)
+        bounds.append((1 + mp.mpf(part) / 2**52) * mp.mpf(2) ** exponent)
+    centres = [mp.mpf(1) if bounds[i] < 1 < bounds[i + 1] else (bounds[i] + bounds[i + 1]) / 2 for i in range(16)]
+    array("fit_log_centre", centres, "c, in the middle of a sixteenth of the mantissas from 0.671875 on")
+    array("fit_log_inverse", [1 / c for c in centres], "1 / c")
+    for name, base in (("", mp.e), ("2", mp.mpf(2)), ("10", mp.mpf(10))):
+        # whole multiples of 2^-41: sums with whole multiples of `high` of log 2 are exact
+        high = [mp.nint(mp.log(c) / mp.log(base) * 2**41) / 2**41 for c in centres]
+        array(f"fit_log{name}_high", high, f"log{name} of c, to 41 places")
+        array(f"fit_log{name}_low", [mp.log(c) / mp.log(base) - h for c, h in zip(centres, high)], "the rest")
+        two = LN2 / mp.log(base)
+        high_two = mp.nint(two * 2**41) / 2**41
+        array(f"fit_log{name}_of_2", [high_two, two - high_two, 1 / mp.log(base)], f"log{name} of 2 in two parts, and of e")
+    low = min(bounds[i] / centres[i] - 1 for i in range(16))
+    high = max(bounds[i + 1] / centres[i] - 1 for i in range(16))
+    fit("fit_log", "(log(1 + r) - r) / r^2", curve(mp.log1p), low, high, 8, lambda x: abs(x))
+
+
+    def cube(r):
+        with mp.workdps(120):
+            r = mp.mpf(r) if r != 0 else mp.mpf(10) ** -25
+            return (mp.log1p(r) - r + r * r / 2) / r**3
+
+    fit("fit_log_cube", "(log(1 + r) - r + r^2 / 2) / r^3", cube, low, high, 9, lambda x: x * x)
+
+    first = short(mp.pi / 2, 37)
+    second = short(mp.pi / 2 - first, 37)
+    array("fit_half_pi", [2 / mp.pi, first, second, mp.pi / 2 - first - second], "2 / pi, and pi / 2 in three parts, of which the first two have 37 bits")
+    fit("fit_sin", "(sin(r) / r - 1) / z for z = r^2, r up to pi / 4", odd(mp.sin), 0, mp.mpf("0.61686"), 6, lambda z: z)
+
+    def cosine(z):
+        with mp.workdps(90):
+            z = mp.mpf(z) if z != 0 else mp.mpf(10) ** -20
+            return (mp.cos(mp.sqrt(z)) - 1) / z
+
+    fit("fit_cos", "(cos(r) - 1) / z, r up to pi / 4", cosine, 0, mp.mpf("0.61686"), 7, lambda z: z)
+    fit("fit_asin", "(asin(t) / t - 1) / z for z = t^2, t up to 1/2", odd(mp.asin), 0, mp.mpf("0.25"), 12, lambda z: z)
+    fit("fit_atan", "(atan(t) / t - 1) / z, t up to sqrt 2 - 1", odd(mp.atan), 0, mp.mpf("0.171573"), 11, lambda z: z)
+
+    width = mp.mpf(25) / 64
+    pieces("fit_erf", "erf, in pieces of 25/64", mp.erf, width, 13, True, lambda x: 1 / mp.erf(x))
+
+    def inverse(s):
+        """erfinv(x) / x where -log(1 - x^2) = s^2."""
+        with mp.workdps(70):
+            w = mp.mpf(s) ** 2
+            if w < mp.mpf(10) ** -20:
+                return mp.sqrt(mp.pi) / 2
+            x = mp.sqrt(-mp.expm1(-w))
+            q = mp.exp(-w) / (1 + x)  # 1 - x
+            y = mp.erfinv(x) if x < mp.mpf("0.9") else None
+            if y is None:
+                y = mp.sqrt(w) * mp.mpf("0.9")
+                for _ in range(60):  # erfc(y) = q
+                    u = (mp.erfc(y) - q) * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+                    step = u / (1 - u * y)
+                    y += step
+                    if abs(step) < mp.mpf(10) ** -55:
+                        break
+            return y / x
+
+    pieces("fit_erfinv", "erfinv(x) / x, in pieces of 25/64 of sqrt(-log(1 - x^2))", inverse, width, 13, False, lambda s: 1 / (1 + s))
+
+    def scaled(v):
+        """(a + 4) exp(a^2) erfc(a) for v = 17.75 a / (a + 4)."""
+        with mp.workdps(60):
+            w = mp.mpf(v) / mp.mpf("17.75")
+            a = 4 * w / (1 - w)
+            if a > 40:
+                z = 1 / (2 * a * a)
+                s = sum((-1) ** k * mp.fac2(2 * k - 1) * z**k for k in range(26))
+                return (a + 4) * s / (a * mp.sqrt(mp.pi))
+            return (a + 4) * mp.exp(a * a) * mp.erfc(a)
+
+    pieces("fit_erfc", "(a + 4) exp(a^2) erfc(a), in pieces of 1 of 17.75 a / (a + 4)", scaled, 1, 10, False, lambda v: 1 / scaled(v))
+    print("\n#endif")
+
+
+main()
