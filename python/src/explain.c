@@ -344,9 +344,27 @@ static bool explain_one(const tnpy_call *c, const view *v)
 
 /* ---- several could have been ---- */
 
+/* Only then is it worth saying which of them are of the wrong type. */
+static bool counts_agree(const tnpy_call *c, const view *v)
+{
+    return c->n - v->first + c->n_keywords == v->max;
+}
+
+/* The keywords that the only signature does not know, and whether there are any. */
+static bool put_unknown(text *t, const tnpy_call *c, const view *v)
+{
+    int n = 0, at;
+    for (int k = 0; k < c->n_keywords; k++) {
+        PyObject *given = PyTuple_GetItem(c->kwnames, k);
+        if (!known_keyword(c, v, given, &at))
+            put(t, "%s%s", n++ ? ", " : "unrecognized keyword arguments: ", utf8(given));
+    }
+    return n;
+}
+
 static void put_reason(text *t, const tnpy_call *c, const view *v)
 {
-    if (c->n - v->first + c->n_keywords != v->max)
+    if (!counts_agree(c, v))
         return;
     put(t, "      didn't match because some of the ");
     if (c->n_keywords) {
@@ -394,7 +412,11 @@ void tnpy_explain(const tnpy_call *c)
     text t;
     t.n = 0;
     put(&t, "%s() received an invalid combination of arguments - got ", e->name);
-    put_given(&t, c, shown == 1 ? &only : NULL);
+    if (shown == 1 && put_unknown(&t, c, &only)) {
+        PyErr_SetString(PyExc_TypeError, t.room);
+        return;
+    }
+    put_given(&t, c, shown == 1 && counts_agree(c, &only) ? &only : NULL);
     put(&t, ", but expected %s", shown == 1 ? "" : "one of:\n");
     for (int i = 0; i < e->n; i++) {
         if (!is_shown(e, &e->sigs[i]))

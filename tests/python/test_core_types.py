@@ -141,6 +141,9 @@ class Messages(unittest.TestCase):
                    " * (Number value)\n      didn't match because some of the arguments have invalid types: (!str!)\n")
         self.check(lambda: tenon.add(x), "add() received an invalid combination of arguments - got (Tensor), but expected "
                    "(Tensor input, Tensor other, *, Number alpha = 1, Tensor out = None)")
+        self.check(lambda: tenon.add("a"), "add() received an invalid combination of arguments - got (str), but expected "
+                   "(Tensor input, Tensor other, *, Number alpha = 1, Tensor out = None)")
+        self.check(lambda: tenon.add(zz=1), "add() received an invalid combination of arguments - got unrecognized keyword arguments: zz")
         with self.assertRaisesRegex(TypeError, r"got \(dim=float, \), but expected one of:\n \* \(\*, tenon.dtype dtype = None\)"):
             x.sum(dim=1.5)
 
