@@ -16,8 +16,9 @@ typedef struct bags {
     int64_t *bag_of, *divisor, *from;
 } bags;
 
-static tn_status check(const bags *b, const tn_tensor *offsets, int64_t rows)
+static tn_status check(const bags *b, const tn_tensor *offsets, const tn_tensor *weight)
 {
+    int64_t rows = weight->sizes[0];
     int64_t n = offsets->sizes[0];
     TN_CHECK(n == 0 || b->offset[0] == 0, TN_INVALID,
              "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
@@ -30,7 +31,8 @@ static tn_status check(const bags *b, const tn_tensor *offsets, int64_t rows)
         TN_CHECK(b->offset[i] >= b->offset[i - 1], TN_INVALID,
                  "offsets must not decrease, but offsets[%lld] is %lld after %lld", (long long)i,
                  (long long)b->offset[i], (long long)b->offset[i - 1]);
-    for (int64_t i = 0; b->mode == LARGEST && i < b->n; i++)
+    bool other_words = b->mode == LARGEST || weight->dtype == TN_DTYPE_F64;
+    for (int64_t i = 0; other_words && i < b->n; i++)
         TN_CHECK(
             b->index[i] >= 0 && b->index[i] < rows, TN_INVALID,
             "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %lld",
@@ -139,7 +141,7 @@ tn_status tni_cpu_embedding_bag(tn_tensor *weight, tn_tensor *indices, tn_tensor
               .bag_of = bag_of->data,
               .divisor = divisor->data,
               .from = from->data};
-    TN_TRY(check(&b, offset, weight->sizes[0]));
+    TN_TRY(check(&b, offset, weight));
     bag_job j = {b, offset, dtype == TN_DTYPE_F64};
     int64_t work = (b.n / (b.count ? b.count : 1) + 1) * b.width;
     TN_TRY(tni_pool_for(b.count, work < 16384 ? 16384 / (work + 1) + 1 : 1, some_bags, &j));

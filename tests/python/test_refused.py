@@ -42,6 +42,10 @@ class Refused(unittest.TestCase):
                 "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %d" % at,
                 F.embedding_bag, index, numbers(3, 3), tenon.tensor([0]), mode="max")
             self.refuses(
+                RuntimeError,
+                "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %d" % at,
+                F.embedding_bag, index, numbers(3, 3).double(), tenon.tensor([0]), mode="sum")
+            self.refuses(
                 RuntimeError, "Index 1 of input takes value %d which is not in the valid range [0, 3)" % at,
                 F.embedding_bag, index, numbers(3, 3), tenon.tensor([0]), mode="sum")
 
