@@ -181,6 +181,11 @@ static inline tn_scalar tn_complex(double real, double imag)
 TN_API double tn_scalar_to_double(tn_scalar scalar);
 /** The value as an int64; a float truncates towards zero, an integer beyond int64 wraps. */
 TN_API int64_t tn_scalar_to_int(tn_scalar scalar);
+/** Whether a tensor of this dtype can hold the number, as filling one asks: a fraction may be lost.
+ *  Any number fits bool; an unsigned dtype takes a negative integer as its two's complement. Any
+ *  thread may ask.
+ *  @retval TN_INVALID  "value cannot be converted to type int8_t without overflow" */
+TN_API TN_NODISCARD tn_status tn_scalar_check(tn_scalar scalar, tn_dtype dtype);
 
 /** Optional numbers, for arguments that may be None. */
 typedef struct tn_opt_int {

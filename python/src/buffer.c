@@ -127,15 +127,37 @@ static int warn_read_only(const char *text)
     return PyErr_WarnEx(PyExc_UserWarning, text, 1);
 }
 
-/* Sizes and strides of a view, in elements; the strides of a tensor are never negative. */
-static int layout_of(const Py_buffer *view, int64_t *sizes, int64_t *strides)
+/* The strides that NumPy shows of an array; the ones in its buffer are others where a dimension has
+ * at most one element. NULL without an exception: it has none to show. */
+static PyObject *strides_shown(PyObject *o, const Py_buffer *view)
+{
+    bool plain = true;
+    for (int i = 0; i < view->ndim && view->shape != NULL; i++)
+        plain &= view->shape[i] > 1;
+    if (plain || !tnpy_is_array(o))
+        return NULL;
+    PyObject *strides = PyObject_GetAttrString(o, "strides");
+    if (strides != NULL && PyTuple_Check(strides) && PyTuple_Size(strides) == view->ndim)
+        return strides;
+    Py_XDECREF(strides);
+    PyErr_Clear();
+    return NULL;
+}
+
+/* Sizes and strides of a view, in elements; the strides of a tensor are never negative. Where a
+ * dimension has at most one element any stride does: the array's where a tensor can have it. */
+static int layout_of(const Py_buffer *view, PyObject *shown, int64_t *sizes, int64_t *strides)
 {
     int64_t contiguous = 1;
     for (int i = view->ndim - 1; i >= 0; i--) {
         int64_t size = view->shape == NULL ? view->len / view->itemsize : view->shape[i];
         sizes[i] = size;
         int64_t bytes = view->strides == NULL ? contiguous * view->itemsize : view->strides[i];
-        if (size <= 1)
+        if (shown != NULL && (size <= 1 || view->len == 0)) {
+            bytes = PyLong_AsLongLong(PyTuple_GetItem(shown, i));
+            PyErr_Clear();
+        }
+        if (size <= 1 && (shown == NULL || bytes < 0 || bytes % view->itemsize != 0))
             bytes = contiguous * view->itemsize;
         if (bytes < 0) {
             PyErr_SetString(
@@ -176,7 +198,10 @@ static tn_tensor *from_view(PyObject *o, PyObject *owner, const Py_buffer *view)
         PyErr_SetString(PyExc_ValueError, "the buffer has a form that no tensor can have");
         return NULL;
     }
-    if (layout_of(view, sizes, strides) < 0)
+    PyObject *shown = strides_shown(o, view);
+    int bad = layout_of(view, shown, sizes, strides);
+    Py_XDECREF(shown);
+    if (bad < 0)
         return NULL;
     tn_tensor *out = NULL;
     tn_status st = tn_tensor_from_blob(view->buf, view->ndim, sizes, strides, dtype, release_owner,

@@ -21,6 +21,13 @@ typedef struct places {
     int64_t which;                   /* which of the indices it is: for messages */
 } places;
 
+static void places_start(places *p, tn_tensor *self)
+{
+    p->at = tn_tensor_ref(self);
+    p->n = p->next = 0;
+    p->dim = p->which = 0;
+}
+
 static void places_free(places *p)
 {
     for (int i = 0; i < p->n; i++)
@@ -60,13 +67,13 @@ static int places_record(places *p, tn_tensor *index, int64_t dims)
 static int select_at(places *p, int64_t index)
 {
     int64_t ndim = tn_tensor_ndim(p->at);
-    if (ndim == 0 || p->dim >= ndim) {
+    if (ndim == 0 && index == 0) {
         PyErr_SetString(PyExc_IndexError,
                         "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                         "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number");
         return -1;
     }
-    int64_t size = tn_tensor_sizes(p->at)[p->dim];
+    int64_t size = p->dim < ndim ? tn_tensor_sizes(p->at)[p->dim] : 0;
     if (index < -size || index >= size) {
         PyErr_Format(PyExc_IndexError,
                      "index %lld is out of bounds for dimension %lld with size %lld",
@@ -86,7 +93,8 @@ static int select_object(places *p, PyObject *o)
     return select_at(p, index);
 }
 
-static int slice_at(places *p, PyObject *o)
+/* `view_always`: a view also where nothing is left out. */
+static int slice_at(places *p, PyObject *o, bool view_always)
 {
     Py_ssize_t start = 0, stop = 0, step = 1;
     if (PySlice_Unpack(o, &start, &stop, &step) < 0)
@@ -101,7 +109,7 @@ static int slice_at(places *p, PyObject *o)
         return -1;
     }
     int64_t size = tn_tensor_sizes(p->at)[p->dim];
-    if (step != 1 || start != 0 || stop < size) {
+    if (view_always || step != 1 || start != 0 || stop < size) {
         PySlice_AdjustIndices((Py_ssize_t)size, &start, &stop, step);
         tn_tensor *view = NULL;
         tn_status st = tn_slice(p->at, p->dim, tn_some_int(start),
@@ -198,7 +206,7 @@ static int one_at(places *p, PyObject *o, int64_t skip)
     if (PyLong_Check(o))
         return select_object(p, o);
     if (PySlice_Check(o))
-        return slice_at(p, o);
+        return slice_at(p, o, false);
     tn_tensor *t = tnpy_tensor(o);
     if (t != NULL)
         return tensor_at(p, tn_tensor_ref(t));
@@ -261,12 +269,20 @@ static int list_is_tuple(PyObject *o)
     return 0;
 }
 
+/* Does it choose along one dimension, and stand alone? Of a tensor without dimensions such an index
+ * is refused in words of its own. */
+static bool is_one_place(PyObject *index)
+{
+    if (PyLong_Check(index) || PySlice_Check(index))
+        return true;
+    const tn_tensor *t = tnpy_tensor(index);
+    return t != NULL ? tn_tensor_ndim(t) == 0 : PyIndex_Check(index) && !PySequence_Check(index);
+}
+
 /* 0 with `p` to be freed by places_free, also on failure (-1). */
 static int places_find(places *p, tn_tensor *self, PyObject *index)
 {
-    p->at = tn_tensor_ref(self);
-    p->n = p->next = 0;
-    p->dim = p->which = 0;
+    places_start(p, self);
     PyObject *tuple = NULL;
     if (PyTuple_Check(index))
         tuple = Py_NewRef(index);
@@ -283,8 +299,7 @@ static int places_find(places *p, tn_tensor *self, PyObject *index)
     for (Py_ssize_t i = 0; i < n; i++)
         taken += dims_of(PyTuple_GetItem(tuple, i));
     int bad = 0;
-    const tn_tensor *only = n == 1 ? tnpy_tensor(PyTuple_GetItem(tuple, 0)) : NULL;
-    if (taken > ndim && (n > 1 || ndim > 0 || taken > 1 || (only && tn_tensor_ndim(only) > 0))) {
+    if (taken > ndim && (ndim > 0 || !is_one_place(index))) {
         PyErr_Format(PyExc_IndexError, "too many indices for tensor of dimension %lld",
                      (long long)ndim);
         bad = -1;
@@ -337,7 +352,13 @@ static PyObject *subscript(PyObject *object, PyObject *index)
             PyErr_Clear(); /* the long way says it in other words */
     }
     places p;
-    if (places_find(&p, self, index) < 0) {
+    int bad;
+    if (PySlice_Check(index)) {
+        places_start(&p, self);
+        bad = slice_at(&p, index, true);
+    } else
+        bad = places_find(&p, self, index);
+    if (bad < 0) {
         places_free(&p);
         return NULL;
     }
@@ -357,11 +378,35 @@ static PyObject *subscript(PyObject *object, PyObject *index)
 
 /* ---- writing ---- */
 
+/* ---- what is assigned ---- */
+
+static bool is_half(tn_dtype dtype)
+{
+    return dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
+}
+
+/* What the dtype cannot hold is refused before the index is looked at, also where it chooses
+ * nothing; a number that is too large for half a float becomes infinite. */
+static tn_status check_number(tn_scalar number, tn_dtype dtype)
+{
+    if (!is_half(dtype))
+        return tn_scalar_check(number, dtype);
+    return number.kind == TN_SCALAR_COMPLEX ? tn_scalar_check(number, TN_DTYPE_F64) : TN_OK;
+}
+
 /* What is assigned: a number, or a tensor (owned). */
 typedef struct value {
     tn_tensor *tensor;
     tn_scalar number;
 } value;
+
+static int number_fits(const value *v, const tn_tensor *self)
+{
+    tn_status st = check_number(v->number, tn_tensor_dtype(self));
+    if (st != TN_OK)
+        tnpy_raise(st);
+    return st == TN_OK ? 0 : -1;
+}
 
 static int value_of(value *v, tn_tensor *self, PyObject *o)
 {
@@ -370,13 +415,14 @@ static int value_of(value *v, tn_tensor *self, PyObject *o)
         return 0;
     int64_t i;
     if (PyLong_CheckExact(o)) {
-        int failed = tnpy_int_of(o, &i);
-        v->number = tn_int(failed ? 0 : i);
-        return failed;
+        if (tnpy_int_of(o, &i) < 0)
+            return -1;
+        v->number = tn_int(i);
+        return number_fits(v, self);
     }
     if (PyBool_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyComplex_Check(o) ||
         (PyIndex_Check(o) && !PySequence_Check(o)))
-        return tnpy_scalar_of(o, &v->number);
+        return tnpy_scalar_of(o, &v->number) < 0 ? -1 : number_fits(v, self);
     if ((PySequence_Check(o) || PyObject_CheckBuffer(o)) && !PyUnicode_Check(o) &&
         !PyBytes_Check(o)) {
         v->tensor = tnpy_from_data(o, tn_tensor_dtype(self));
@@ -408,22 +454,27 @@ static tn_status strip_ones(tn_tensor **t, int64_t limit)
     return st;
 }
 
-static bool is_half(tn_dtype dtype)
+/* With a gradient, a tensor without dimensions is filled in where there are some, and copied where
+ * there are none: that is what the result shows as its function. */
+static tn_status assign_point(tn_tensor *at, tn_tensor *point)
 {
-    return dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
+    return tn_tensor_ndim(at) == 0 ? tn_copy_(at, point, false) : tn_fill_tensor_(at, point);
 }
 
 /* A number that is too large for half a float becomes infinite here, though filling refuses it. */
 static tn_status assign_number(tn_tensor *at, tn_scalar number)
 {
-    tn_status st = tn_fill_(at, number);
-    if (st != TN_INVALID || number.kind == TN_SCALAR_COMPLEX || !is_half(tn_tensor_dtype(at)))
+    bool grad = tn_tensor_requires_grad(at);
+    tn_status st = grad ? TN_OK : tn_fill_(at, number);
+    if (!grad &&
+        (st != TN_INVALID || number.kind == TN_SCALAR_COMPLEX || !is_half(tn_tensor_dtype(at))))
         return st;
-    tn_tensor *wide = NULL;
-    st = tn_tensor_from_number(number, &wide);
+    tn_tensor *point = NULL;
+    st = grad ? tn_tensor_from_scalar(number, tn_tensor_dtype(at), &point)
+              : tn_tensor_from_number(number, &point);
     if (st == TN_OK)
-        st = tn_copy_(at, wide, false);
-    tn_tensor_unref(wide);
+        st = grad ? assign_point(at, point) : tn_copy_(at, point, false);
+    tn_tensor_unref(point);
     return st;
 }
 
@@ -432,12 +483,16 @@ static tn_status assign_view(tn_tensor *at, value *v)
     if (v->tensor == NULL)
         return assign_number(at, v->number);
     int64_t ndim = tn_tensor_ndim(at);
+    bool point = tn_tensor_ndim(v->tensor) == 0;
     tn_status st = strip_ones(&v->tensor, ndim);
     if (st != TN_OK)
         return st;
     if (ndim == tn_tensor_ndim(v->tensor) && memcmp(tn_tensor_sizes(at), tn_tensor_sizes(v->tensor),
                                                     (size_t)ndim * sizeof(int64_t)) == 0)
         return tn_copy_(at, v->tensor, false);
+    bool grad = tn_tensor_requires_grad(at) || tn_tensor_requires_grad(v->tensor);
+    if (point && grad && tn_tensor_device(v->tensor).type == TN_DEVICE_CPU)
+        return assign_point(at, v->tensor);
     tn_tensor *wide = NULL;
     st = tn_expand(v->tensor, tn_tensor_sizes(at), ndim, false, &wide);
     if (st == TN_OK)
@@ -446,23 +501,12 @@ static tn_status assign_view(tn_tensor *at, value *v)
     return st;
 }
 
-/* Is it plain that the number fits? Of others, filling says so. */
-static bool fits_easily(tn_scalar s, tn_dtype dtype)
-{
-    if (s.kind == TN_SCALAR_FLOAT)
-        return is_half(dtype) ||
-               (!tn_dtype_is_integral(dtype, true) && s.v.f > -60000.0 && s.v.f < 60000.0);
-    return s.kind != TN_SCALAR_COMPLEX && s.v.i >= 0 && s.v.i < 128;
-}
-
 static tn_status assign_indices(places *p, value *v)
 {
     tn_status st = TN_OK;
     tn_device device = tn_tensor_device(p->at);
     if (v->tensor == NULL) {
         st = tn_tensor_from_scalar(v->number, tn_tensor_dtype(p->at), &v->tensor);
-        if (st == TN_OK && !fits_easily(v->number, tn_tensor_dtype(p->at)))
-            st = tn_fill_(v->tensor, v->number);
         if (st == TN_OK && device.type != TN_DEVICE_CPU) {
             tn_tensor *there = NULL;
             st = tn_to_device(v->tensor, device, tn_tensor_dtype(p->at), false, false,
@@ -497,8 +541,12 @@ static int assign(PyObject *object, PyObject *index, PyObject *what)
     value v = {NULL, {0}};
     if (value_of(&v, self, what) < 0)
         return -1;
+    if (index == Py_False) { /* nothing is chosen, and nothing is asked of what is assigned */
+        tn_tensor_unref(v.tensor);
+        return 0;
+    }
     places p;
-    int bad = places_find(&p, self, index);
+    int bad = places_find(&p, self, index == Py_True ? Py_None : index);
     tn_status st = TN_OK;
     if (bad == 0 && p.n == 0 && tn_tensor_numel(p.at) < 1024)
         st = assign_view(p.at, &v);

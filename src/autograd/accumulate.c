@@ -45,7 +45,8 @@ static tn_status copy_to_layout(const tn_tensor *variable, tn_tensor *grad, tn_t
     TN_AUTO(tn_tensor) copy = NULL;
     if (!(variable->flags & TNI_DENSE))
         return tn_clone(grad, TN_FORMAT_CONTIGUOUS, out);
-    if ((variable->flags & TNI_CONTIGUOUS) && tni_tls.no_grad && same_sizes(variable, grad)) {
+    if ((variable->flags & TNI_CONTIGUOUS) && variable->numel > 0 && tni_tls.no_grad &&
+        same_sizes(variable, grad)) {
         TN_TRY(tn_clone(grad, TN_FORMAT_CONTIGUOUS, &copy));
         TN_TRY(tni_tensor_bump_version(copy));
         *out = TN_MOVE(copy);

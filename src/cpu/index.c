@@ -241,6 +241,15 @@ static tn_status value_strides(const tni_index_plan *p, const tn_tensor *self,
     return TN_OK;
 }
 
+static tn_status same_dtype(const tn_tensor *self, const tn_tensor *values)
+{
+    TN_CHECK(self->dtype == values->dtype, TN_INVALID,
+             "Index put requires the source and destination dtypes match, got %s for the "
+             "destination and %s for the source.",
+             tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)values->dtype));
+    return TN_OK;
+}
+
 static tn_status put_into(tn_tensor *self, const expanded *e, tn_tensor *values, bool accumulate)
 {
     tni_index_plan p;
@@ -248,14 +257,16 @@ static tn_status put_into(tn_tensor *self, const expanded *e, tn_tensor *values,
     TN_AUTO(tn_tensor) at = NULL;
     TN_AUTO(tn_tensor) own = NULL;
     TN_TRY(tni_index_plan_make(self, e->list, e->n, &p));
+    TN_TRY(value_strides(&p, self, values, strides));
+    TN_TRY(same_dtype(self, values));
     /* What is written must not be what is read. */
     if (values->storage == self->storage) {
         TN_TRY(tni_tensor_new(values->ndim, values->sizes, NULL, (tn_dtype)values->dtype, TN_CPU,
                               &own));
         TN_TRY(tni_copy_cpu(own, values));
         values = own;
+        TN_TRY(value_strides(&p, self, values, strides));
     }
-    TN_TRY(value_strides(&p, self, values, strides));
     TN_TRY(places(&p, self, e->list, &at));
     return run(&p, accumulate ? TNI_SLICES_COMBINE : TNI_SLICES_WRITE, self, at, values, strides);
 }
@@ -270,20 +281,17 @@ tn_status tni_kernel__index_put_impl_(tn_call *call, tn_tensor *self, tn_tensor 
     TN_TRY(tni_check_indices(self, indices, indices_n));
     if (!tni_is_meta(self) || values->ndim > 0 || values->device.type != TN_DEVICE_CPU)
         TN_TRY(tni_same_device(self, values)); /* but for a number, which any device takes */
-    TN_CHECK(self->dtype == values->dtype, TN_INVALID,
-             "Index put requires the source and destination dtypes match, got %s for the "
-             "destination and %s for the source.",
-             tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)values->dtype));
     TN_TRY(tni_check_internal_overlap(self));
     if (tni_is_meta(self)) {
         /* A mask's count is not known, so neither is what the values would be broadcast to. */
         for (int64_t i = 0; i < indices_n; i++)
             if (tni_is_mask(indices[i]))
-                return TN_OK;
+                return same_dtype(self, values);
         tni_index_plan p;
         int64_t strides[TN_MAX_DIMS];
         TN_TRY(tni_index_plan_make(self, indices, indices_n, &p));
-        return value_strides(&p, self, values, strides);
+        TN_TRY(value_strides(&p, self, values, strides));
+        return same_dtype(self, values);
     }
     tn_status status = expand_masks(indices, indices_n, &e);
     if (status == TN_OK)

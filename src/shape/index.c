@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* shape/index.c: what indexing with tensors gives: `index` and `index_put`. */
 #include "shape/index.h"
+#include "shape/reshape.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -161,20 +162,44 @@ static void operand_of_self(const tni_index_plan *p, const tn_tensor *self, oper
     int at = 0;
     for (int k = 0; k < p->rest_n + p->ndim; k++) {
         bool index_dim = k >= p->first && k < p->first + p->ndim;
-        o->strides[k] = index_dim ? 0 : self->strides[p->rest[at++]];
-        if (!index_dim && self->sizes[p->rest[at - 1]] == 1)
-            o->strides[k] = 0;
-        o->strides[k] *= (int64_t)tni_itemsize(self);
+        o->strides[k] = index_dim ? 0 : self->strides[p->rest[at++]] * (int64_t)tni_itemsize(self);
     }
 }
 
-static void operand_of_index(const tni_index_plan *p, const tn_tensor *t, operand *o)
+/* Of an index, broadcast to the common sizes. */
+static void broadcast_strides(const tni_index_plan *p, const tn_tensor *t, int64_t *strides)
 {
-    memset(o, 0, sizeof *o);
-    int lead = p->ndim - t->ndim;
-    for (int d = 0; d < t->ndim; d++)
-        if (t->sizes[d] != 1)
-            o->strides[p->first + lead + d] = t->strides[d] * (int64_t)tni_itemsize(t);
+    for (int d = p->ndim - 1; d >= 0; d--) {
+        int own = d - (p->ndim - t->ndim);
+        int64_t size = own >= 0 ? t->sizes[own] : 1;
+        strides[d] = size != p->sizes[d] ? 0
+                     : own >= 0          ? t->strides[own]
+                     : d + 1 < p->ndim   ? p->sizes[d + 1] * strides[d + 1]
+                                         : 1;
+    }
+}
+
+/* An index stands among ones for the dimensions that it does not choose from. Such a one has the
+ * stride that a view gives it where the result has one element, too; it decides where there is
+ * nothing else to go by. */
+static void operand_of_index(const tni_index_plan *p, const tn_tensor *t, const int64_t *sizes,
+                             operand *o)
+{
+    int ndim = p->rest_n + p->ndim;
+    int64_t own[TN_MAX_DIMS], shape[TN_MAX_DIMS], numel = 1, step = 1;
+    broadcast_strides(p, t, own);
+    for (int k = 0; k < ndim; k++) {
+        bool index_dim = k >= p->first && k < p->first + p->ndim;
+        shape[k] = index_dim ? p->sizes[k - p->first] : 1;
+        numel *= shape[k];
+    }
+    bool viewed = tni_view_strides(p->ndim, p->sizes, own, numel, ndim, shape, o->strides);
+    for (int k = ndim - 1; k >= 0; k--) {
+        o->strides[k] = (viewed ? o->strides[k] : step) * (int64_t)tni_itemsize(t);
+        if (shape[k] == 1 && sizes[k] != 1)
+            o->strides[k] = 0;
+        step *= shape[k];
+    }
 }
 
 /* As in iter/layout.c, for one operand: whether dimension p comes after q. */
@@ -195,7 +220,7 @@ static int compare(const tni_index_plan *plan, const tn_tensor *self, tn_tensor 
     operand_of_self(plan, self, &o);
     int c = compare_by(&o, sizes, p, q);
     for (int k = 0; c == 0 && k < plan->n; k++) {
-        operand_of_index(plan, indices[plan->dims[k]], &o);
+        operand_of_index(plan, indices[plan->dims[k]], sizes, &o);
         c = compare_by(&o, sizes, p, q);
     }
     return c;
@@ -228,9 +253,14 @@ void tni_index_geometry(const tni_index_plan *plan, const tn_tensor *self,
 {
     tni_geometry_fresh(g, self, 0);
     g->ndim = tni_index_sizes(plan, self, g->sizes);
-    if (plainly_row_major(plan, self, indices))
-        return;
     int ndim = g->ndim;
+    bool empty = false, alike = true; /* alike: all are of the sizes of the result */
+    for (int d = 0; d < ndim; d++) {
+        empty |= g->sizes[d] == 0;
+        alike &= g->sizes[d] == 1 || (d >= plan->first && d < plan->first + plan->ndim);
+    }
+    if (empty ? alike : plainly_row_major(plan, self, indices))
+        return;
     uint8_t perm[TN_MAX_DIMS];
     for (int d = 0; d < ndim; d++)
         perm[d] = (uint8_t)(ndim - 1 - d);

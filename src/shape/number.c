@@ -101,6 +101,12 @@ tn_status tni_check_number(tn_scalar value, tn_dtype dtype)
     return TN_OK;
 }
 
+tn_status tn_scalar_check(tn_scalar scalar, tn_dtype dtype)
+{
+    TN_CHECK(tn_dtype_size(dtype) > 0, TN_INVALID, "there is no dtype %d", (int)dtype);
+    return tni_check_number(scalar, dtype);
+}
+
 tn_status tni_check_factor(tn_scalar value, tn_dtype dtype)
 {
     return tni_check_number(value,

@@ -55,6 +55,14 @@ class NumPy(unittest.TestCase):
         gc.collect()
         self.assertEqual(sys.getrefcount(a), before)
 
+    def test_strides_are_the_arrays_also_where_there_is_one_element_or_none(self):
+        whole = np.arange(12.0).reshape(3, 4)
+        for a, strides in [(whole[:1, ::2], (4, 2)), (whole[1:1], (4, 1)), (whole[:, 1:2].T, (1, 4)), (np.broadcast_to(whole[0, :1], (3, 1)), (0, 0))]:
+            self.assertEqual(tenon.from_numpy(a).stride(), strides)
+        for sizes in ((2, 0), (0, 3), (2, 0, 3)):
+            a = np.empty(sizes)
+            self.assertEqual(tenon.from_numpy(a).stride(), tuple(step // 8 for step in a.strides))
+
     def test_strides_travel(self):
         a = np.arange(24.).reshape(2, 3, 4)
         t = tenon.from_numpy(a.transpose(2, 0, 1)[::2])
