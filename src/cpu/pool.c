@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/pool.c: pooling over two and three dimensions, and its gradients. Planes are shared out to
  * threads; each is computed as a contiguous one of float32, float64 or int64, whatever the tensors
- * are. Where channels are last, pool_rows.c computes float32. */
+ * are. Where channels are last, pool_rows.c computes what is no wider than float32. */
 #include <math.h>
 #include <string.h>
 #include "base/pool.h"
@@ -127,6 +127,7 @@ typedef struct plane_job {
     tni_pool_job job;
     plane_fn f32, f64, i64;
     int64_t cost; /* of a plane */
+    bool zero;    /* the result is added to: it is cleared first */
 } plane_job;
 
 static tn_status some_planes(int64_t begin, int64_t end, void *arg)
@@ -135,8 +136,12 @@ static tn_status some_planes(int64_t begin, int64_t end, void *arg)
     plane_fn fn = a->job.dtype == TN_DTYPE_F32   ? a->f32
                   : a->job.dtype == TN_DTYPE_F64 ? a->f64
                                                  : a->i64;
-    for (int64_t i = begin; i < end; i++)
+    size_t bytes = (size_t)ins(&a->job) * tni_dtype_size(a->job.dtype);
+    for (int64_t i = begin; i < end; i++) {
+        if (a->zero)
+            memset((char *)a->job.out + (size_t)i * bytes, 0, bytes);
         fn(&a->job, i);
+    }
     return TN_OK;
 }
 
@@ -168,8 +173,7 @@ static tn_status run(plane_job *a, tn_tensor *x, tn_tensor *out, tn_tensor *plac
         TN_TRY(work_of(places, TN_DTYPE_I64, &work_places));
         a->job.indices = work_places->data;
     }
-    if (zero)
-        memset(work->data, 0, (size_t)work->numel * tni_itemsize(work));
+    a->zero = zero;
     a->job.x = ready->data;
     a->job.out = work->data;
     int64_t grain = a->cost > 0 && a->cost < GRAIN ? GRAIN / a->cost : 1;
@@ -187,7 +191,7 @@ static tn_status max_forward(plane_job *a, tn_tensor *self, tn_tensor *out, tn_t
     a->f64 = max_f64;
     a->i64 = max_i64;
     a->cost = ins(&a->job);
-    if (tni_pool_has_rows(self, out, places))
+    if (tni_pool_has_rows(self, out))
         return tni_pool_max_rows(&a->job, self, out, places);
     if (!a->job.adaptive && ins(&a->job) <= INT32_MAX)
         a->f32 = tni_pool_max_plane;
@@ -209,6 +213,8 @@ static tn_status max_backward(const char *name, plane_job *a, tn_tensor *grad, t
         TN_CHECK(from[i] >= 0 && from[i] < limit, TN_INVALID,
                  "%s_backward: index %lld is out of range for planes of %lld elements", name,
                  (long long)from[i], (long long)limit);
+    if (tni_pool_has_rows(out, out))
+        return tni_pool_back_rows(&a->job, grad, indices, out);
     return run(a, grad, out, NULL, true);
 }
 
@@ -218,7 +224,7 @@ static tn_status average_forward(plane_job *a, tn_tensor *self, tn_tensor *out)
     a->f64 = average_f64;
     a->i64 = average_i64;
     a->cost = ins(&a->job);
-    if (tni_pool_has_rows(self, out, NULL))
+    if (tni_pool_has_rows(self, out))
         return tni_pool_average_rows(&a->job, self, out);
     return run(a, self, out, NULL, false);
 }
@@ -229,6 +235,8 @@ static tn_status average_backward(plane_job *a, tn_tensor *grad, tn_tensor *out)
     a->f64 = average_backward_f64;
     a->i64 = average_backward_i64;
     a->cost = ins(&a->job);
+    if (tni_pool_has_rows(out, out))
+        return tni_pool_back_rows(&a->job, grad, NULL, out);
     return run(a, grad, out, NULL, true);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/pool_rows.c: pooling of float32 whose channels are last in memory: a window is computed for
- * some channels at once, which lie side by side. Lines of the result are shared out to threads. */
+/* cpu/pool_rows.c: pooling, and its gradients, where channels are last in memory: a window is
+ * computed for some channels at once, which lie side by side, in float32. Lines of the result are
+ * shared out to threads; of gradients, some channels of an image. */
 #include <math.h>
 #include <string.h>
 #include "base/pool.h"
+#include "cpu/copy.h"
 #include "cpu/pool_window.h"
 
 #define GRAIN 16384
@@ -14,19 +16,49 @@ typedef struct rows_job {
     const float *x;
     float *out;
     int64_t *places;
+    const int64_t *sources;
     int64_t channels;
 } rows_job;
 
-static bool has_rows(const tn_tensor *t, tn_dtype dtype)
+static bool has_rows(const tn_tensor *t)
 {
-    return t->dtype == dtype && (t->flags & (TNI_CHANNELS_LAST | TNI_CHANNELS_LAST_3D));
+    return t->flags & (TNI_CHANNELS_LAST | TNI_CHANNELS_LAST_3D);
 }
 
-bool tni_pool_has_rows(const tn_tensor *x, const tn_tensor *out, const tn_tensor *places)
+bool tni_pool_has_rows(const tn_tensor *x, const tn_tensor *out)
 {
-    return has_rows(x, TN_DTYPE_F32) && !(x->flags & TNI_CONTIGUOUS) &&
-           has_rows(out, TN_DTYPE_F32) && (!places || has_rows(places, TN_DTYPE_I64)) &&
+    return has_rows(x) && has_rows(out) && !(x->flags & TNI_CONTIGUOUS) &&
+           (x->dtype == TN_DTYPE_F32 || x->dtype == TN_DTYPE_BF16 || x->dtype == TN_DTYPE_F16) &&
            x->numel > 0 && x->numel / (x->sizes[0] * x->sizes[1]) <= INT32_MAX;
+}
+
+/* A new tensor of the sizes of @p t with its channels last. */
+static tn_status rows_new(const tn_tensor *t, tn_dtype dtype, tn_tensor **out)
+{
+    int64_t strides[TN_MAX_DIMS], step = t->sizes[1];
+    strides[1] = 1;
+    for (int d = t->ndim - 1; d >= 2; d--) {
+        strides[d] = step;
+        step *= t->sizes[d];
+    }
+    strides[0] = step;
+    return tni_tensor_new(t->ndim, t->sizes, strides, dtype, TN_CPU, out);
+}
+
+/* @p t itself where it is of @p dtype and has its channels last, or a new one, with what @p t has
+ * when @p read. */
+static tn_status rows_of(tn_tensor *t, tn_dtype dtype, bool read, tn_tensor **out)
+{
+    if (t->dtype == dtype && has_rows(t)) {
+        *out = tn_tensor_ref(t);
+        return TN_OK;
+    }
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(rows_new(t, dtype, &made));
+    if (read && t->numel)
+        TN_TRY(tni_copy_cpu(made, t));
+    *out = TN_MOVE(made);
+    return TN_OK;
 }
 
 /* Windows along the first two dimensions of line @p line of all results, and where its image
@@ -119,30 +151,134 @@ static tn_status average_lines(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
-static tn_status run(rows_job *a, const tni_pool_job *j, const tn_tensor *x, tn_tensor *out,
-                     tni_pool_fn lines)
+static tn_status run(rows_job *a, const tni_pool_job *j, tn_tensor *x, tn_tensor *out,
+                     tn_tensor *places, tni_pool_fn lines)
 {
     if (out->numel == 0)
         return TN_OK;
+    TN_AUTO(tn_tensor) ready = NULL;
+    TN_AUTO(tn_tensor) work = NULL;
+    TN_AUTO(tn_tensor) found = NULL;
+    TN_TRY(rows_of(x, TN_DTYPE_F32, true, &ready));
+    TN_TRY(rows_of(out, TN_DTYPE_F32, false, &work));
+    if (places) {
+        TN_TRY(rows_of(places, TN_DTYPE_I64, false, &found));
+        a->places = found->data;
+    }
     const tni_pool *p = &j->p;
     a->j = j;
-    a->x = x->data;
-    a->out = out->data;
+    a->x = ready->data;
+    a->out = work->data;
     a->channels = x->sizes[1];
     int64_t n = x->sizes[0] * p->out[0] * p->out[1];
     int64_t cost = x->numel / n + out->numel / n;
-    return tni_pool_for(n, cost < GRAIN ? GRAIN / (cost + 1) + 1 : 1, lines, a);
+    TN_TRY(tni_pool_for(n, cost < GRAIN ? GRAIN / (cost + 1) + 1 : 1, lines, a));
+    if (work != out)
+        TN_TRY(tni_copy_cpu(out, work));
+    return found && found != places ? tni_copy_cpu(places, found) : TN_OK;
 }
 
-tn_status tni_pool_max_rows(const tni_pool_job *j, const tn_tensor *x, tn_tensor *out,
-                            tn_tensor *places)
-{
-    rows_job a = {.places = places->data};
-    return run(&a, j, x, out, max_lines);
-}
-
-tn_status tni_pool_average_rows(const tni_pool_job *j, const tn_tensor *x, tn_tensor *out)
+tn_status tni_pool_max_rows(const tni_pool_job *j, tn_tensor *x, tn_tensor *out, tn_tensor *places)
 {
     rows_job a = {0};
-    return run(&a, j, x, out, average_lines);
+    return run(&a, j, x, out, places, max_lines);
+}
+
+tn_status tni_pool_average_rows(const tni_pool_job *j, tn_tensor *x, tn_tensor *out)
+{
+    rows_job a = {0};
+    return run(&a, j, x, out, NULL, average_lines);
+}
+
+/* ---- gradients ---- */
+
+static int64_t volume(const int64_t *n)
+{
+    return n[0] * n[1] * n[2];
+}
+
+/* Unit @p i is some channels of an image: which ones, where its gradient is and where its result,
+ * which is cleared. */
+static int64_t unit_of(const rows_job *a, int64_t i, const float **grad, float **out, int64_t *at)
+{
+    int64_t units = (a->channels + SOME - 1) / SOME, from = i % units * SOME, image = i / units;
+    int64_t n = a->channels - from < SOME ? a->channels - from : SOME;
+    int64_t in = volume(a->j->p.in);
+    *at = image * volume(a->j->p.out) * a->channels + from;
+    *grad = a->x + *at;
+    *out = a->out + image * in * a->channels + from;
+    if (n == a->channels)
+        memset(*out, 0, (size_t)(in * n) * sizeof(float));
+    for (int64_t k = 0; n < a->channels && k < in; k++)
+        memset(*out + k * a->channels, 0, (size_t)n * sizeof(float));
+    return n;
+}
+
+static tn_status max_back(int64_t begin, int64_t end, void *arg)
+{
+    const rows_job *a = arg;
+    int64_t outs = volume(a->j->p.out), channels = a->channels, at;
+    for (int64_t u = begin; u < end; u++) {
+        const float *grad;
+        float *out;
+        int64_t n = unit_of(a, u, &grad, &out, &at);
+        const int64_t *places = a->sources + at;
+        for (int64_t o = 0; o < outs; o++, grad += channels, places += channels)
+            for (int64_t i = 0; i < n; i++)
+                out[places[i] * channels + i] += grad[i];
+    }
+    return TN_OK;
+}
+
+static tn_status average_back(int64_t begin, int64_t end, void *arg)
+{
+    const rows_job *a = arg;
+    const tni_pool *p = &a->j->p;
+    int64_t channels = a->channels, at;
+    for (int64_t u = begin; u < end; u++) {
+        const float *grad;
+        float *out, share[SOME];
+        int64_t n = unit_of(a, u, &grad, &out, &at);
+        tni_window w[3];
+        for (int64_t o = 0; o < volume(p->out); o++, grad += channels) {
+            int64_t line = o / p->out[2];
+            w[0] = tni_average_window(a->j, 0, line / p->out[1]);
+            w[1] = tni_average_window(a->j, 1, line % p->out[1]);
+            w[2] = tni_average_window(a->j, 2, o % p->out[2]);
+            if (!tni_window_some(w))
+                continue;
+            float divisor = (float)tni_window_divisor(a->j, w);
+            for (int64_t i = 0; i < n; i++)
+                share[i] = grad[i] / divisor;
+            TNI_EACH_LINE(w, 1, 1)
+            {
+                for (int64_t c = w[2].begin; c < w[2].end; c++) {
+                    float *to = out + ((s * p->in[1] + r) * p->in[2] + c) * channels;
+                    for (int64_t i = 0; i < n; i++)
+                        to[i] += share[i];
+                }
+            }
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tni_pool_back_rows(const tni_pool_job *j, tn_tensor *grad, tn_tensor *places,
+                             tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) ready = NULL;
+    TN_AUTO(tn_tensor) work = NULL;
+    TN_AUTO(tn_tensor) from = NULL;
+    TN_TRY(rows_of(grad, TN_DTYPE_F32, true, &ready));
+    TN_TRY(rows_of(out, TN_DTYPE_F32, false, &work));
+    rows_job a = {.j = j, .x = ready->data, .out = work->data, .channels = out->sizes[1]};
+    if (places) {
+        TN_TRY(rows_of(places, TN_DTYPE_I64, true, &from));
+        a.sources = from->data;
+    }
+    int64_t units = (a.channels + SOME - 1) / SOME * out->sizes[0];
+    TN_TRY(tni_pool_for(units,
+                        out->numel / units < GRAIN ? GRAIN / (out->numel / units + 1) + 1 : 1,
+                        places ? max_back : average_back, &a));
+    return work != out ? tni_copy_cpu(out, work) : TN_OK;
 }

@@ -79,14 +79,16 @@ static inline bool tni_window_some(const tni_window *w)
 
 /* ---- channels last: pool_rows.c ---- */
 
-/* Whether these are float32 with their channels last in memory, and nothing else; @p places may be
- * NULL. */
-bool tni_pool_has_rows(const tn_tensor *x, const tn_tensor *out, const tn_tensor *places);
-/* As planes give it, to the bit. The tensors have rows. */
-TN_NODISCARD tn_status tni_pool_max_rows(const tni_pool_job *j, const tn_tensor *x, tn_tensor *out,
+/* Whether these have their channels last in memory, and @p x is of float32 or a half of it. */
+bool tni_pool_has_rows(const tn_tensor *x, const tn_tensor *out);
+/* As planes give it, to the bit. x and out have rows. */
+TN_NODISCARD tn_status tni_pool_max_rows(const tni_pool_job *j, tn_tensor *x, tn_tensor *out,
                                          tn_tensor *places);
-TN_NODISCARD tn_status tni_pool_average_rows(const tni_pool_job *j, const tn_tensor *x,
-                                             tn_tensor *out);
+TN_NODISCARD tn_status tni_pool_average_rows(const tni_pool_job *j, tn_tensor *x, tn_tensor *out);
+/* The gradient @p out, which has rows, of maxima at @p places, which were checked, or of averages
+ * when that is NULL. */
+TN_NODISCARD tn_status tni_pool_back_rows(const tni_pool_job *j, tn_tensor *grad, tn_tensor *places,
+                                          tn_tensor *out);
 
 /* ---- pool_lines.c ---- */
 
