@@ -176,7 +176,9 @@ tn_status tni_cpu__scaled_dot_product_flash_attention_for_cpu(tn_tensor *query, 
     int64_t grain = 1;
     if (f.a.keys < GRAIN && f.a.width < GRAIN) {
         int64_t work = f.a.q_block * (f.a.keys + 1) * (f.a.width + 1);
-        grain = work < GRAIN ? GRAIN / work : 1;
+        /* One query reads what it multiplies: it waits for memory, not for arithmetic. */
+        int64_t least = f.a.queries == 1 ? GRAIN / 16 : GRAIN;
+        grain = work < least ? least / work : 1;
     }
     return tni_pool_for(f.a.batch * f.a.heads * f.blocks, grain, some_blocks, &f);
 }

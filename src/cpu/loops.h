@@ -238,6 +238,8 @@ typedef struct tni_reduce_table {
         known_block[TNI_LOOP_DTYPES];
     tni_rows_fn square_rows[TNI_LOOP_DTYPES], size_rows[TNI_LOOP_DTYPES],
         known_rows[TNI_LOOP_DTYPES];
+    /* The sum of x * y of up to TNI_SUM_BLOCK elements, of float32 and float64. */
+    void (*dot_block[TNI_LOOP_DTYPES])(void *out, const void *x, const void *y, int64_t n);
     /* Products: of float32 and float64 in double precision, of i64. */
     tni_block_fn product_block[TNI_LOOP_DTYPES];
     tni_rows_fn product_rows[TNI_LOOP_DTYPES];

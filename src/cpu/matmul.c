@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/matmul.c: mm, bmm, mv, dot and the forms that add, on tensors. What they look like is said in
  * shape/linalg.c; how they are computed in cpu/gemm.c. */
+#include "cpu/move.h"
+#include "base/pool.h"
 #include "core/scalar.h"
 #include "cpu/copy.h"
 #include "cpu/gemm.h"
@@ -138,8 +140,78 @@ tn_status tni_cpu_addmv(tn_tensor *self, tn_tensor *mat, tn_tensor *vec, tn_scal
     return tni_gemm((tn_dtype)out->dtype, &g, alpha, beta);
 }
 
+/* ---- dot: a sum of products, see Note [Sums] ---- */
+
+#define CHUNK       32768 /* elements that a piece of work has at least, whole blocks */
+#define MOST_CHUNKS 64
+#define FEWEST      64 /* elements: fewer are a product like others */
+
+typedef struct dot_job {
+    const tni_kernels *kernels;
+    const char *x, *y;
+    tn_dtype have, compute;
+    int64_t n, chunk;
+    double sums[MOST_CHUNKS];
+} dot_job;
+
+static tn_status dot_chunks(int64_t begin, int64_t end, void *arg)
+{
+    _Alignas(64) char one[TNI_SUM_BLOCK * sizeof(double)], other[TNI_SUM_BLOCK * sizeof(double)];
+    dot_job *j = arg;
+    int64_t size = (int64_t)tni_dtype_size(j->have);
+    for (int64_t c = begin; c < end; c++) {
+        int64_t stop = (c + 1) * j->chunk < j->n ? (c + 1) * j->chunk : j->n;
+        double sum = 0;
+        for (int64_t i = c * j->chunk; i < stop; i += TNI_SUM_BLOCK) {
+            int64_t m = stop - i < TNI_SUM_BLOCK ? stop - i : TNI_SUM_BLOCK;
+            const void *x = j->x + i * size, *y = j->y + i * size;
+            if (j->have != j->compute) {
+                tni_convert(j->kernels, j->compute, one, j->have, x, m);
+                tni_convert(j->kernels, j->compute, other, j->have, y, m);
+                x = one;
+                y = other;
+            }
+            double wide;
+            float narrow;
+            if (j->compute == TN_DTYPE_F64)
+                j->kernels->reduce->dot_block[TN_DTYPE_F64](&wide, x, y, m);
+            else
+                j->kernels->reduce->dot_block[TN_DTYPE_F32](&narrow, x, y, m);
+            sum += j->compute == TN_DTYPE_F64 ? wide : (double)narrow;
+        }
+        j->sums[c] = sum;
+    }
+    return TN_OK;
+}
+
+static tn_status dot_of_runs(const tn_tensor *x, const tn_tensor *y, tn_tensor *out)
+{
+    dot_job j = {.kernels = tni_cpu_kernels(), .x = x->data, .y = y->data, .n = x->numel};
+    j.have = (tn_dtype)x->dtype;
+    j.compute = j.have == TN_DTYPE_F64 ? TN_DTYPE_F64 : TN_DTYPE_F32;
+    int64_t blocks = (j.n + TNI_SUM_BLOCK - 1) / TNI_SUM_BLOCK;
+    j.chunk = (blocks + MOST_CHUNKS - 1) / MOST_CHUNKS * TNI_SUM_BLOCK;
+    j.chunk = j.chunk < CHUNK ? CHUNK : j.chunk;
+    int64_t chunks = (j.n + j.chunk - 1) / j.chunk;
+    if (chunks == 1)
+        TN_TRY(dot_chunks(0, 1, &j));
+    else
+        TN_TRY(tni_pool_for(chunks, 1, dot_chunks, &j));
+    double sum = 0;
+    for (int64_t c = 0; c < chunks; c++)
+        sum += j.sums[c];
+    tni_convert(j.kernels, (tn_dtype)out->dtype, out->data, TN_DTYPE_F64, &sum, 1);
+    return TN_OK;
+}
+
 tn_status tni_cpu_dot(tn_tensor *self, tn_tensor *tensor, tn_tensor *out)
 {
+    tn_dtype dtype = (tn_dtype)self->dtype;
+    if (self->numel >= FEWEST && self->strides[0] == 1 && tensor->strides[0] == 1 &&
+        tensor->dtype == self->dtype && out->dtype == self->dtype &&
+        (dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_F64 || dtype == TN_DTYPE_BF16 ||
+         dtype == TN_DTYPE_F16))
+        return dot_of_runs(self, tensor, out);
     tni_gemm_args g = {.a = {self->data, self->numel, self->strides[0], 0},
                        .c = {out->data, 1, 1, 0},
                        .d = {out->data, 1, 1, 0}};

@@ -66,7 +66,7 @@ static size_t reduce_all(char *out, size_t room)
         for (size_t k = 0; k < 5; k++) {
             tn_tensor *t = uniform(2, shapes[i], dtypes[k]), *u = NULL;
             ASSERT_OK(tn_t(t, &u));
-            for (int64_t d = 0; d < 14; d++) {
+            for (int64_t d = 0; d < (i < 2 ? 6 : 14); d++) {
                 tn_tensor *s = NULL;
                 int64_t dim = d % 2;
                 if (d < 4)
@@ -256,4 +256,32 @@ TEST(logsumexp_across_lines_keeps_infinities_and_nan)
     EXPECT(isnan(y[6]));
     tn_tensor_unref(s);
     tn_tensor_unref(t);
+}
+
+TEST(a_dot_product_is_that_of_a_plain_loop_whatever_the_threads)
+{
+    const int64_t lengths[] = {1, 63, 64, 65, 1024, 1025, 32768, 32769, 200001};
+    const tn_dtype dtypes[] = {TN_DTYPE_F32, TN_DTYPE_F64, TN_DTYPE_BF16, TN_DTYPE_F16};
+    for (size_t k = 0; k < 9; k++)
+        for (size_t d = 0; d < 4; d++) {
+            tn_tensor *t = uniform(1, &lengths[k], dtypes[d]), *wide = NULL, *s = NULL,
+                      *small = NULL;
+            double want = 0, first = 0;
+            ASSERT_OK(tn_mul_scalar(t, tn_float(0.125), &small));
+            ASSERT_OK(tn_to_dtype(small, TN_DTYPE_F64, false, false, TN_FORMAT_NONE, &wide));
+            for (int64_t i = 0; i < lengths[k]; i++)
+                want += ((double *)wide->data)[i] * ((double *)wide->data)[i];
+            for (int threads = 1; threads <= 3; threads += 2) {
+                ASSERT_OK(tn_set_num_threads(threads));
+                ASSERT_OK(tn_dot(small, small, &s));
+                test_note("%lld of dtype %zu, %d threads", (long long)lengths[k], d, threads);
+                EXPECT_NEAR(item(s), want, want * (d == 1 ? 1e-12 : d == 0 ? 1e-6 : 8e-3));
+                EXPECT(threads == 1 || item(s) == first);
+                first = item(s);
+                tn_tensor_unref(s);
+            }
+            tn_tensor_unref(t);
+            tn_tensor_unref(small);
+            tn_tensor_unref(wide);
+        }
 }

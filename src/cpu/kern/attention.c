@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/kern/attention.c: loops over blocks of attention scores, for one instruction set. */
 #include "cpu/attention.h"
+#include <string.h>
 #include "cpu/kern/gemm_vec.h"
 #include "cpu/kern/maths.h"
 #include "cpu/kern/types.h"

@@ -118,6 +118,31 @@ SUM(size, f64, vec_of_f64, double, 1, SIZE_f64)
 SUM(known, f32, vec_of_f32, float, 1, KNOWN_f32)
 SUM(known, f64, vec_of_f64, double, 1, KNOWN_f64)
 
+#define DOT(S, T)                                                                       \
+    static void dot_block_##S(void *out, const void *one, const void *other, int64_t n) \
+    {                                                                                   \
+        enum { LANES = LANE_BYTES / (int)sizeof(T), STEP = REGISTER / (int)sizeof(T) }; \
+        const T *x = one, *y = other;                                                   \
+        T lanes[LANES];                                                                 \
+        vec_of_##S sums[REGISTERS] = {0};                                               \
+        int64_t i = 0;                                                                  \
+        for (; i + LANES <= n; i += LANES)                                              \
+            for (int r = 0; r < REGISTERS; r++)                                         \
+                sums[r] += *(const vec_of_##S *)(x + i + r * STEP) *                    \
+                           *(const vec_of_##S *)(y + i + r * STEP);                     \
+        memcpy(lanes, sums, sizeof lanes);                                              \
+        for (int l = 0; i < n; i++, l++)                                                \
+            lanes[l] += x[i] * y[i];                                                    \
+        UNROLL for (int w = LANES / 2; w >= 1; w /= 2)                                  \
+        {                                                                               \
+            for (int l = 0; l < w; l++)                                                 \
+                lanes[l] += lanes[l + w];                                               \
+        }                                                                               \
+        *(T *)out = lanes[0];                                                           \
+    }
+DOT(f32, float)
+DOT(f64, double)
+
 /* Products in P: sixteen side by side, then of halves of them. */
 #define PRODUCT(S, T, P)                                                  \
     static void product_block_##S(void *out, const void *from, int64_t n) \
@@ -301,6 +326,7 @@ const tni_reduce_table TNI_KERN_NAME(tni_reduce) = {
     .square_rows = FLOAT_ROW(square_rows),
     .size_rows = FLOAT_ROW(size_rows),
     .known_rows = FLOAT_ROW(known_rows),
+    .dot_block = FLOAT_ROW(dot_block),
     .product_block = PRODUCT_ROW(product_block),
     .product_rows = PRODUCT_ROW(product_rows),
 };
