@@ -30,7 +30,7 @@ static inline vd trig_wave_64(vd x, vu turn)
 {
     vd high, low;
     vu quadrant = trig_split_64(x, &high, &low) + turn;
-    vm odd = V_ODD(quadrant, 1);
+    vm odd = V_ODD(quadrant);
     vd r = high + low, z = r * r, p = v_pick(odd, VD(fit_cos[6]), VD(0.0));
 #pragma GCC unroll 6
     for (int i = 5; i >= 0; i--)
@@ -56,7 +56,7 @@ static inline vd tan_64(vd x)
     vd half = 0.5 * z, most = 1.0 - half;
     vd p = v_poly(z, fit_cos + 1, 6);
     vd cosine = most + (((1.0 - most) - half) + (z * z * p - r * low));
-    vm odd = V_ODD(quadrant, 1);
+    vm odd = V_ODD(quadrant);
     vd y = v_pick(odd, cosine, sine) / v_pick(odd, sine, cosine);
     y = v_of(v_bits(y) ^ ((quadrant & 1) << 63));
     return v_pick(V_SAME(x, VD(0.0)), x, y);

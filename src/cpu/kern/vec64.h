@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/kern/vec64.h: what functions of float64 are written with, once: vd is a vector of eight
- * doubles where there is AVX-512, and otherwise one double, of which compilers make vectors. The
- * same operations in the same order, none of them fused: the same bits either way. Tables have 16
- * entries, so that AVX-512 looks them up in registers. A file that wants single doubles in any case
- * defines VEC64_SINGLE before. */
+/* cpu/kern/vec64.h: what functions of float64 are written with, once: vd is a vector of as many
+ * doubles as a register holds. The same operations in the same order, none of them fused unless its
+ * product is exact: the same bits in every instruction set. Tables have 16 entries, so that AVX-512
+ * looks them up in registers. */
 #ifndef TNI_CPU_KERN_VEC64_H
 #define TNI_CPU_KERN_VEC64_H
 
@@ -11,27 +10,28 @@
 #include "cpu/kern/maths.h"
 #include "cpu/loops.h"
 
-#if defined(__AVX512F__) && defined(__AVX512DQ__) && !defined(VEC64_SINGLE)
+#if defined(__SSE4_1__)
 #    include <immintrin.h>
-#    define VEC64_WIDE
-typedef __m512d vd;
-typedef unsigned long long vu __attribute__((vector_size(64)));
-typedef __mmask8 vm;
-#    define VD(x)         _mm512_set1_pd(x)
-#    define V_LESS(a, b)  _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ)
-#    define V_MOST(a, b)  _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ) /* a <= b */
-#    define V_SAME(a, b)  _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ)
-#    define V_NAN(a)      _mm512_cmp_pd_mask(a, a, _CMP_UNORD_Q)
-#    define V_ODD(b, bit) _mm512_test_epi64_mask((__m512i)(b), _mm512_set1_epi64(bit))
-#    define V_SQRT(x)     _mm512_sqrt_pd(x)
-#    define V_FLOOR(x)    _mm512_roundscale_pd(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
-#    define V_TRUNC(x)    _mm512_roundscale_pd(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+#endif
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#    define VEC64_LANES 8
+#    define V_(name)    _mm512_##name
+#elif defined(__AVX2__) && defined(__FMA__)
+#    define VEC64_LANES 4
+#    define V_(name)    _mm256_##name
+#elif defined(__SSE4_1__)
+#    define VEC64_LANES 2
+#    define V_(name)    _mm_##name
+#endif
+
+#ifdef VEC64_LANES
+typedef double vd __attribute__((vector_size(8 * VEC64_LANES)));
+typedef unsigned long long vu __attribute__((vector_size(8 * VEC64_LANES)));
+#    define VD(x)     V_(set1_pd)(x)
+#    define V_SQRT(x) V_(sqrt_pd)(x)
 /* Second operand where one is NaN. */
-#    define V_MIN(limit, x) _mm512_min_pd(limit, x)
-#    define V_MAX(limit, x) _mm512_max_pd(limit, x)
-/* c - a * b where the product is exact: then fusing does not change the difference. */
-#    define V_LESS_EXACT(c, a, b) _mm512_fnmadd_pd(a, b, c)
-#    define V_MORE_EXACT(c, a, b) _mm512_fmadd_pd(a, b, c)
+#    define V_MIN(limit, x) V_(min_pd)(limit, x)
+#    define V_MAX(limit, x) V_(max_pd)(limit, x)
 static inline vu v_bits(vd x)
 {
     return (vu)x;
@@ -40,6 +40,19 @@ static inline vd v_of(vu b)
 {
     return (vd)b;
 }
+#endif
+
+#if VEC64_LANES == 8
+typedef __mmask8 vm;
+#    define V_LESS(a, b) _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ)
+#    define V_MOST(a, b) _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ) /* a <= b */
+#    define V_SAME(a, b) _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ)
+#    define V_NAN(a)     _mm512_cmp_pd_mask(a, a, _CMP_UNORD_Q)
+#    define V_ODD(b)     _mm512_test_epi64_mask((__m512i)(b), _mm512_set1_epi64(1))
+#    define V_ALL(m)     ((m) == 0xff)
+#    define V_AT(m, k)   ((m) >> (k)&1)
+#    define V_FLOOR(x)   _mm512_roundscale_pd(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
+#    define V_TRUNC(x)   _mm512_roundscale_pd(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 static inline vd v_pick(vm m, vd yes, vd no)
 {
     return _mm512_mask_blend_pd(m, no, yes);
@@ -64,22 +77,43 @@ static inline vd v_exponent(vu b)
     return _mm512_cvtepi64_pd(_mm512_srai_epi64((__m512i)b, 52));
 }
 #else
+#    ifdef VEC64_LANES
+typedef long long vm __attribute__((vector_size(8 * VEC64_LANES)));
+#        define V_ALL(m)   (V_(movemask_pd)((vd)(m)) == (1 << VEC64_LANES) - 1)
+#        define V_AT(m, k) ((m)[k])
+#        define V_FLOOR(x) V_(floor_pd)(x)
+#        define V_TRUNC(x) V_(round_pd)(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+static inline vd v_pick(vm m, vd yes, vd no)
+{
+    return V_(blendv_pd)(no, yes, (vd)m);
+}
+static inline vm v_not(vm m)
+{
+    return ~m;
+}
+static inline vd v_look(const double *table, vu i)
+{
+#        if VEC64_LANES == 4
+    return _mm256_i64gather_pd(table, (__m256i)(i & 15), 8);
+#        else
+    return (vd){table[i[0] & 15], table[i[1] & 15]};
+#        endif
+}
+#        if VEC64_LANES == 4 /* of many tables: the indices are taken out of the vector once */
+#            define v_look_many(table, i)                                               \
+                ((vd){(table)[(i)[0] & 15], (table)[(i)[1] & 15], (table)[(i)[2] & 15], \
+                      (table)[(i)[3] & 15]})
+#        endif
+#    else /* one by one */
 typedef double vd;
 typedef uint64_t vu;
 typedef int vm;
-#    define VD(x)                 (x)
-#    define V_LESS(a, b)          ((a) < (b))
-#    define V_MOST(a, b)          ((a) <= (b))
-#    define V_SAME(a, b)          ((a) == (b))
-#    define V_NAN(a)              ((a) != (a))
-#    define V_ODD(b, bit)         (((b) & (bit)) != 0)
-#    define V_SQRT(x)             sqrt(x)
-#    define V_FLOOR(x)            floor(x)
-#    define V_TRUNC(x)            trunc(x)
-#    define V_LESS_EXACT(c, a, b) ((c) - (a) * (b))
-#    define V_MORE_EXACT(c, a, b) ((a) * (b) + (c))
-#    define V_MIN(limit, x)       ((limit) < (x) ? (limit) : (x))
-#    define V_MAX(limit, x)       ((limit) > (x) ? (limit) : (x))
+#        define VD(x)           (x)
+#        define V_SQRT(x)       sqrt(x)
+#        define V_FLOOR(x)      floor(x)
+#        define V_TRUNC(x)      trunc(x)
+#        define V_MIN(limit, x) ((limit) < (x) ? (limit) : (x))
+#        define V_MAX(limit, x) ((limit) > (x) ? (limit) : (x))
 static inline vu v_bits(vd x)
 {
     return bits_f64(x);
@@ -100,6 +134,12 @@ static inline vd v_look(const double *table, vu i)
 {
     return table[i & 15];
 }
+#    endif
+#    define V_LESS(a, b) ((a) < (b))
+#    define V_MOST(a, b) ((a) <= (b))
+#    define V_SAME(a, b) ((a) == (b))
+#    define V_NAN(a)     ((a) != (a))
+#    define V_ODD(b)     (((b)&1) == 1)
 /* In two steps, so that results below the normal numbers are rounded once; the exponent is made
  * positive first, because vectors have no arithmetic shift of 64 bits. */
 static inline vd v_scale(vd y, vd k, vd shifted)
@@ -116,6 +156,15 @@ static inline vd v_exponent(vu b)
 }
 #endif
 
+/* c - a * b and c + a * b where the product is exact: fusing does not change what comes out. */
+#if VEC64_LANES > 2
+#    define V_LESS_EXACT(c, a, b) V_(fnmadd_pd)(a, b, c)
+#    define V_MORE_EXACT(c, a, b) V_(fmadd_pd)(a, b, c)
+#else
+#    define V_LESS_EXACT(c, a, b) ((c) - (a) * (b))
+#    define V_MORE_EXACT(c, a, b) ((a) * (b) + (c))
+#endif
+
 static inline vd v_abs(vd x)
 {
     return v_of(v_bits(x) & 0x7fffffffffffffffu);
@@ -126,24 +175,35 @@ static inline vd v_signed(vd a, vd sign)
     return v_of(v_bits(a) | (v_bits(sign) & 0x8000000000000000u));
 }
 
-/* c[0] + c[1] x + … */
+/* c[0] + c[1] x + …, even and odd powers apart: one step more, but half as long to wait for. */
 static inline __attribute__((always_inline)) vd v_poly(vd x, const double *c, int n)
 {
-    vd p = VD(c[n - 1]);
+    vd s = x * x, p = VD(c[n - 1]), q = VD(c[n - 2]);
 #pragma GCC unroll 16
-    for (int i = n - 2; i >= 0; i--)
-        p = p * x + c[i];
-    return p;
+    for (int i = n - 3; i >= 0; i -= 2) {
+        p = p * s + c[i];
+        if (i > 0)
+            q = q * s + c[i - 1];
+    }
+    return n % 2 ? p + q * x : p * x + q;
 }
 #define V_POLY(x, c) v_poly(x, c, (int)(sizeof(c) / sizeof *(c)))
+#ifndef v_look_many
+#    define v_look_many v_look
+#endif
 /* The same with coefficients of the piece of each element. */
 static inline __attribute__((always_inline)) vd v_piece(vd x, vu i, const double (*c)[16], int n)
 {
-    vd p = v_look(c[n - 1], i);
+    vd s = x * x, p = v_look_many(c[n - 1], i), q = v_look_many(c[n - 2], i);
 #pragma GCC unroll 16
-    for (int k = n - 2; k >= 0; k--)
-        p = p * x + v_look(c[k], i);
-    return p;
+    for (int k = n - 3; k >= 2; k -= 2) {
+        p = p * s + v_look_many(c[k], i);
+        if (k > 2)
+            q = q * s + v_look_many(c[k - 1], i);
+    }
+    /* The largest terms last, where their errors are seen. */
+    p = n % 2 ? p + q * x : p * x + q;
+    return (p * x + v_look_many(c[1], i)) * x + v_look_many(c[0], i);
 }
 #define V_PIECE(x, i, c) v_piece(x, i, c, (int)(sizeof(c) / sizeof *(c)))
 
@@ -174,17 +234,17 @@ static inline vd v_product(vd a, vd b, vd *rest)
     return p;
 }
 
-/* Loops over them. The last, which are fewer than eight, go over a buffer, so that the function is
- * there once. */
-#ifdef VEC64_WIDE
+/* Loops over them. The last, which are fewer than a vector's, go over a buffer, so that the
+ * function is there once. */
+#ifdef VEC64_LANES
 #    define V_LOOP(inputs, before, value)                         \
-        double *o = out, rest[4][8];                              \
+        double *o = out, rest[4][VEC64_LANES];                    \
         const double *a[inputs];                                  \
         for (int k = 0; k < (inputs); k++)                        \
             a[k] = in[k];                                         \
-        for (; n > 0; n -= 8, o += 8) {                           \
+        for (; n > 0; n -= VEC64_LANES, o += VEC64_LANES) {       \
             double *to = o;                                       \
-            if (TNI_UNLIKELY(n < 8)) {                            \
+            if (TNI_UNLIKELY(n < VEC64_LANES)) {                  \
                 for (int k = 0; k < (inputs); k++) {              \
                     memset(rest[k], 0, sizeof rest[k]);           \
                     memcpy(rest[k], a[k], (size_t)n * sizeof *o); \
@@ -193,15 +253,15 @@ static inline vd v_product(vd a, vd b, vd *rest)
                 to = rest[3];                                     \
             }                                                     \
             before;                                               \
-            _mm512_storeu_pd(to, value);                          \
-            if (TNI_UNLIKELY(n < 8))                              \
+            V_(storeu_pd)(to, value);                             \
+            if (TNI_UNLIKELY(n < VEC64_LANES))                    \
                 memcpy(o, rest[3], (size_t)n * sizeof *o);        \
             for (int k = 0; k < (inputs); k++)                    \
-                a[k] += 8;                                        \
+                a[k] += VEC64_LANES;                              \
         }
-#    define V_X vd x = _mm512_loadu_pd(a[0])
-#    define V_Y vd y = _mm512_loadu_pd(a[1])
-#    define V_Z vd z = _mm512_loadu_pd(a[2])
+#    define V_X vd x = V_(loadu_pd)(a[0])
+#    define V_Y vd y = V_(loadu_pd)(a[1])
+#    define V_Z vd z = V_(loadu_pd)(a[2])
 #    define LOOP1_64(name, f)    \
         LOOP_HEAD(name)          \
         {                        \
@@ -215,19 +275,19 @@ static inline vd v_product(vd a, vd b, vd *rest)
             V_LOOP(2, V_X; V_Y, f(x, y)) \
         }
 /* A short form where `usual`, a mask of x, has all elements: the same bits in fewer steps. */
-#    define LOOP1_64_USUAL(name, usual, short_form, f)                          \
-        LOOP_HEAD(name)                                                         \
-        {                                                                       \
-            (void)ctx;                                                          \
-            V_LOOP(1, V_X, TNI_LIKELY(usual(x) == 0xff) ? short_form(x) : f(x)) \
+#    define LOOP1_64_USUAL(name, usual, short_form, f)                         \
+        LOOP_HEAD(name)                                                        \
+        {                                                                      \
+            (void)ctx;                                                         \
+            V_LOOP(1, V_X, TNI_LIKELY(V_ALL(usual(x))) ? short_form(x) : f(x)) \
         }
 /* What is not within reach, NaN among it, is for the C library, one by one. */
-#    define V_REPAIR(r, within, expression)                  \
-        {                                                    \
-            vm far = v_not(within);                          \
-            if (TNI_UNLIKELY(far != 0))                      \
-                for (int k = 0; k < 8; k++)                  \
-                    r[k] = far >> k & 1 ? expression : r[k]; \
+#    define V_REPAIR(r, within, expression)                   \
+        {                                                     \
+            vm near = within;                                 \
+            if (TNI_UNLIKELY(!V_ALL(near)))                   \
+                for (int k = 0; k < VEC64_LANES; k++)         \
+                    r[k] = V_AT(near, k) ? r[k] : expression; \
         }
 #    define LOOP1_64_REACH(name, within, f, libm)                              \
         LOOP_HEAD(name)                                                        \
