@@ -51,14 +51,15 @@ static tn_tensor *flat_at_zero(tn_tensor *slope, tn_tensor *self, tn_tensor *bel
                            tn_int(0));
 }
 
-tn_tensor *tni_grad_xlogy_slope(tn_tensor *self, tn_tensor *other)
+/* A gradient of 0 stays 0 where the logarithm is infinite. */
+tn_tensor *tni_grad_xlogy_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *other)
 {
-    return flat_at_zero(tnx_log(other), self, tnx_le_scalar(other, tn_int(0)));
+    return flat_at_zero(tnx_xlogy(grad, other), self, tnx_le_scalar(other, tn_int(0)));
 }
 
-tn_tensor *tni_grad_xlog1py_slope(tn_tensor *self, tn_tensor *other)
+tn_tensor *tni_grad_xlog1py_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *other)
 {
-    return flat_at_zero(tnx_log1p(other), self, tnx_le_scalar(other, tn_int(-1)));
+    return flat_at_zero(tnx_special_xlog1py(grad, other), self, tnx_le_scalar(other, tn_int(-1)));
 }
 
 static tn_tensor *slope_of_number(tn_tensor *self, double y, bool below)
