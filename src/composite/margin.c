@@ -125,6 +125,9 @@ tn_status tni_composite_soft_margin_loss(tn_tensor *self, tn_tensor *target, int
 {
     tn_scope *scope;
     TN_TRY(check_reduction(reduction));
+    TN_CHECK(!tn_grad_enabled() || !tn_tensor_requires_grad(target), TN_INVALID,
+             "The function 'soft_margin_loss' is not differentiable with respect to argument "
+             "'target'. This input cannot have requires_grad True.");
     tn_dtype dtype = tn_promote_types((tn_dtype)self->dtype, (tn_dtype)target->dtype);
     TN_TRY(tni_check_cast(tn_dtype_is_integral(dtype, true) ? TN_DTYPE_F32 : dtype,
                           (tn_dtype)self->dtype));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/rearrange.c: joining, repeating, splitting and reshaping in terms of other operators.
  */
+#include <string.h>
 #include "core/fake.h"
 #include "core/tensor.h"
 #include "core/scalar.h"
@@ -262,6 +263,11 @@ tn_status tni_composite_broadcast_tensors(tn_tensor *const *tensors, int64_t ten
     tn_tensor **list = tni_calloc((size_t)tensors_n * sizeof *list);
     TN_CHECK(list, TN_NOMEM, "cannot allocate a list of %lld tensors", (long long)tensors_n);
     for (int64_t i = 0; i < tensors_n; i++) {
+        if (tensors[i]->ndim == ndim &&
+            (ndim == 0 || memcmp(tensors[i]->sizes, sizes, (size_t)ndim * sizeof *sizes) == 0)) {
+            list[i] = tn_tensor_ref(tensors[i]); /* as it is, no view of it */
+            continue;
+        }
         tn_status status = tn_expand(tensors[i], sizes, ndim, false, &list[i]);
         if (status != TN_OK) {
             tn_tensor_list_free(list, i);
