@@ -47,17 +47,21 @@ def broadcast_tensors(*tensors):
 
 def broadcast_shapes(*shapes):
     """The shape to which all can be expanded."""
-    made = []
+    shapes = [(shape,) if isinstance(shape, int) else shape for shape in shapes]
     for shape in shapes:
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        made = [1] * (len(shape) - len(made)) + made
-        for i in range(-1, -len(shape) - 1, -1):
-            if shape[i] < 0:
-                raise RuntimeError("Trying to create tensor with negative dimension (%d): (%d)" % (shape[i], shape[i]))
+        if shape is not None and not hasattr(shape, "__len__"):
+            raise RuntimeError("Input shapes should be of type ints, a tuple of ints, or a list of ints, got ", shape)
+    made = [1] * max((len(shape) for shape in shapes if shape is not None), default=0)
+    for at, shape in enumerate(shapes):
+        for i in range(-1, -len(shape or ()) - 1, -1):
             if shape[i] == 1 or made[i] == shape[i]:
                 continue
             if made[i] != 1:
-                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape")
+                raise RuntimeError(
+                    "Attempting to broadcast a dimension of length %s at %d! Mismatching argument at index %d had %s; but "
+                    "expected shape should be broadcastable to %s" % (shape[i], i, at, shape, made))
+            if shape[i] < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
             made[i] = shape[i]
     return tenon.Size(made)
 

@@ -63,10 +63,24 @@ def stream(stream):
 
 
 class amp:
-    """tenon.cpu.amp.autocast."""
+    """tenon.cpu.amp: autocast and GradScaler by their older names."""
+
+    @staticmethod
+    def GradScaler(init_scale=2.0 ** 16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
+        import warnings
+
+        import tenon
+        warnings.warn("`torch.cpu.amp.GradScaler(args...)` is deprecated. Please use "
+                      "`torch.amp.GradScaler('cpu', args...)` instead.", FutureWarning, stacklevel=2)
+        return tenon.amp.GradScaler("cpu", init_scale=init_scale, growth_factor=growth_factor,
+                                    backoff_factor=backoff_factor, growth_interval=growth_interval, enabled=enabled)
 
     @staticmethod
     def autocast(enabled=True, dtype=None, cache_enabled=True):
+        import warnings
+
         import tenon
+        warnings.warn("`torch.cpu.amp.autocast(args...)` is deprecated. Please use "
+                      "`torch.amp.autocast('cpu', args...)` instead.", FutureWarning, stacklevel=2)
         return tenon.amp.autocast("cpu", enabled=enabled, dtype=tenon.bfloat16 if dtype is None else dtype,
                                   cache_enabled=cache_enabled)

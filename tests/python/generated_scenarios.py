@@ -212,3 +212,126 @@ def masks_and_dictionaries_that_do_not_fit(lib, log):
     log.tries(lib.nn.utils.prune.custom_from_mask, m, "weight", lib.ones(3))
     log.tries(lib.func.functional_call, m, ({"weight": 1, "bias": 2}, {"weight": 1, "bias": 2}), lib.ones(1, 3))
     log.tries(lib.utils.checkpoint.checkpoint_sequential, [m], 2, lib.ones(1, 3), use_reentrant=False)
+
+
+# ---- distributions ----
+
+
+@scenario
+def gradients_at_the_edge_of_a_support_are_not_lost(lib, log):
+    d = lib.distributions
+    for name, value in (("Gamma", 0.0), ("Beta", 0.0), ("Beta", 1.0)):
+        a, b = lib.tensor([0.6, 2.0], requires_grad=True), lib.tensor([1.5, 0.7], requires_grad=True)
+        y = getattr(d, name)(a, b, validate_args=False).log_prob(lib.tensor(value))
+        log.add(y, *lib.autograd.grad(lib.where(lib.isfinite(y), y, lib.zeros_like(y)).sum(), (a, b)))
+    x, y = lib.tensor([0.0, 2.0, 1.0], requires_grad=True), lib.tensor([0.0, 0.0, 0.5])
+    for f in (lib.xlogy, lib.special.xlog1py):
+        out = f(x, y if f is lib.xlogy else y - 1)
+        log.add(out, *lib.autograd.grad(out, x, lib.tensor([1.0, 0.0, 3.0])))
+
+
+@scenario
+def parameters_are_refused_in_the_words_of_what_they_are_made_of(lib, log):
+    d, bad, good = lib.distributions, lib.tensor([-1.0, 2.0]), lib.tensor([3.0, 2.0])
+    log.tries(d.Beta, bad, good)
+    log.tries(d.Beta, good, bad)
+    log.tries(d.StudentT, bad)
+    log.tries(d.StudentT, good, scale=bad)
+    log.tries(d.FisherSnedecor, good, bad)
+    log.tries(d.LKJCholesky, 3, -1.0)
+    log.tries(d.Wishart, bad, lib.eye(2).expand(2, 2, 2))
+    log.tries(d.LowRankMultivariateNormal, lib.zeros(2, 3), lib.zeros(3, 3, 1), lib.ones(3, 3))
+    log.tries(d.MultivariateNormal, lib.zeros(2, 3), lib.eye(3).expand(3, 3, 3))
+    log.tries(d.Binomial, lib.ones(2), lib.full((3,), 0.5))
+    log.tries(d.NegativeBinomial, lib.ones(2), lib.full((3,), 0.5))
+    log.tries(d.GeneralizedPareto(good, good, lib.tensor([0.1, 0.2])).cdf, lib.tensor(0.5))
+
+
+@scenario
+def distributions_say_what_they_are_made_of(lib, log):
+    d = lib.distributions
+    log.add(d.Wishart(lib.tensor(3.0), lib.eye(2)).arg_constraints["df"], d.GeneralizedPareto(0.0, 1.0, 0.7).variance)
+    log.add(hasattr(d.Geometric(0.5), "_param"), d.Binomial(lib.zeros(0), lib.zeros(0)).sample().shape)
+    low = lib.tensor([0.0, 1.0], requires_grad=True)
+    log.add(d.Uniform(low, lib.tensor([2.0, 3.0])).support)
+    draws = d.Binomial(1000, lib.tensor([0.2, 0.5])).sample((200,)).mean(0)
+    log.add((draws - lib.tensor([200.0, 500.0])).abs().max() < 10)
+
+
+@scenario
+def shapes_that_are_broadcast(lib, log):
+    a = lib.ones(2, 3)
+    b, c = lib.broadcast_tensors(a, lib.ones(3))
+    log.add(b is a, c.shape, c.stride())
+    for shapes in (((2,), (3,)), ((2, 3), (4, 1, 5), (1,)), ((4, 3), 3, (2,)), ((-1,), (2,)), ((2,), (-1,)), ((1, 2), (2, 2), (3, 2)),
+                   ((2,), None), (2.5,), (3, (1,)), ()):
+        log.tries(lib.broadcast_shapes, *shapes)
+
+
+# ---- amp, data, testing ----
+
+
+@scenario
+def linear_algebra_and_transforms_under_autocast_are_float32(lib, log):
+    s, h = lib.tensor([[2.0, 0.5], [0.5, 1.0]]).bfloat16(), lib.tensor([[0.5, -0.25], [0.125, 0.75]]).bfloat16()
+    g = lib.linalg
+    calls = (lambda: lib.polar(h, h), lambda: lib.linalg.cholesky(s), lambda: lib.cholesky_inverse(s), lambda: lib.inverse(s),
+             lambda: lib.cholesky_solve(h, s), lambda: lib.pinverse(h), lambda: lib.fft.fft(h), lambda: lib.fft.irfft(h),
+             lambda: lib.fft.fft2(h), lambda: lib.fft.rfftn(h), lambda: g.cond(s), lambda: g.solve(s, h), lambda: g.svdvals(h),
+             lambda: g.eigvals(s), lambda: g.eigvalsh(s), lambda: g.inv(s), lambda: g.qr(s)[0], lambda: g.svd(h)[1],
+             lambda: g.eigh(s)[0], lambda: g.lstsq(s, h)[0], lambda: lib.geqrf(s)[0], lambda: g.vecdot(h, h.float()),
+             lambda: g.householder_product(s, h[0]), lambda: g.matrix_rank(s), lambda: g.cholesky_ex(s)[0],
+             lambda: lib.nn.functional.soft_margin_loss(h, h))
+    for call in calls:
+        with lib.autocast("cpu"):
+            log.add(call().dtype)
+
+
+@scenario
+def autocast_by_other_names_and_for_other_devices(lib, log):
+    with lib.cpu.amp.autocast():
+        log.add((lib.ones(2, 2) @ lib.ones(2, 2)).dtype)
+    log.add(lib.cpu.amp.GradScaler(init_scale=4.0).get_scale())
+    with lib.cuda.amp.autocast():
+        log.add((lib.ones(2, 2) @ lib.ones(2, 2)).dtype)
+    for device in ("mps", "xpu", "hpu", "xla", "mtia"):
+        for options in ({}, {"dtype": lib.float32}, {"enabled": False}):
+            region = lib.autocast(device, **options)
+            with region:
+                log.add(device, region._enabled, region.fast_dtype, (lib.ones(2, 2) @ lib.ones(2, 2)).dtype)
+
+
+@scenario
+def comparisons_of_sparse_tensors_name_what_differs(lib, log):
+    t, close = lib.tensor, lib.testing.assert_close
+
+    def lines(*args, **options):
+        try:
+            close(*args, **options)
+        except AssertionError as e:
+            log.add(str(e).replace("\n", " | "))
+
+    lines(t([1.0, 0, 3]).to_sparse(), t([2.0, 0, 3]).to_sparse())
+    lines(t([1.0, 0, 3]).to_sparse(), t([2.0, 1, 3]).to_sparse())
+    lines(t([1.0, 0]).to_sparse(), t([0.0, 1]).to_sparse())
+    lines(None, t(1.0))
+    log.tries(lib.testing.make_tensor, 3, dtype=lib.float32, device="cpu", low=5, high=1)
+
+
+@scenario
+def a_limit_of_time_needs_workers(lib, log):
+    data = lib.utils.data
+    log.tries(lambda: list(data.DataLoader([1, 2], timeout=5)))
+    log.add(data.ConcatDataset([range(3), range(2)]).cummulative_sizes)
+
+
+@scenario
+def layers_at_their_edges(lib, log):
+    f = lib.nn.functional
+    log.add(f.feature_alpha_dropout(lib.ones(3), training=False))
+    log.tries(f.feature_alpha_dropout, lib.ones(3), training=True)
+    log.tries(f.local_response_norm, lib.ones(2, 3), 2)
+    x = lib.ones(2, 2, requires_grad=True)
+    log.tries(f.soft_margin_loss, x, lib.ones(2, 2, requires_grad=True))
+    with lib.no_grad():
+        log.tries(f.soft_margin_loss, x, lib.ones(2, 2, requires_grad=True))

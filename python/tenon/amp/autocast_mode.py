@@ -11,7 +11,12 @@ __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 def is_autocast_available(device_type):
     """Whether autocast can be asked for on this kind of device."""
-    return device_type in ("cpu", "cuda")
+    return device_type in ("cpu", "cuda") or device_type in _ELSEWHERE
+
+
+#: Devices that this build has not, and the dtype that a region for them has: one changes nothing here.
+_ELSEWHERE = {"mps": tenon.float16, "xpu": tenon.float16, "mtia": tenon.float16, "ipu": tenon.float16,
+              "hpu": tenon.bfloat16, "xla": tenon.bfloat16}
 
 
 class autocast:
@@ -23,7 +28,9 @@ class autocast:
         self.device = device_type
         if not is_autocast_available(device_type):
             raise RuntimeError("User specified an unsupported autocast device_type '%s'" % device_type)
-        self.fast_dtype = _C.get_autocast_dtype(device_type) if dtype is None else dtype
+        if dtype is None:
+            dtype = _ELSEWHERE.get(device_type) or _C.get_autocast_dtype(device_type)
+        self.fast_dtype = dtype
         self._cache_enabled = _C.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if enabled and device_type == "cuda" and not tenon.cuda.is_available():
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
@@ -32,15 +39,24 @@ class autocast:
             warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast "
                           "only supports dtype of torch.bfloat16, torch.float16 currently.", stacklevel=2)
             enabled = False
+        if enabled and device_type in _ELSEWHERE and dtype not in (tenon.bfloat16, tenon.float16):
+            name = device_type.upper()
+            warnings.warn("In %s autocast, but the target dtype is not supported. Disabling autocast.\n%s Autocast only "
+                          "supports dtypes of torch.bfloat16, torch.float16 currently." % (name, name), stacklevel=2)
+            enabled = False
         self._enabled = bool(enabled)
 
     def __enter__(self):
+        if self.device in _ELSEWHERE:
+            self._guard = None
+            return self
         dtype = self.fast_dtype if self.fast_dtype in (tenon.bfloat16, tenon.float16, tenon.float32) else None
         self._guard = _C._autocast_enter(self.device, self._enabled, dtype, self._cache_enabled)
         return self
 
     def __exit__(self, *args):
-        _C._autocast_leave(self._guard)
+        if self._guard is not None:
+            _C._autocast_leave(self._guard)
         return False
 
     def __call__(self, func):

@@ -259,7 +259,13 @@ class Beta(_Scalar, ExponentialFamily):
     has_rsample = True
 
     def __init__(self, concentration1, concentration0, validate_args=None):
-        self._init(validate_args, concentration1=concentration1, concentration0=concentration0)
+        try:
+            self._init(validate_args, concentration1=concentration1, concentration0=concentration0)
+        except ValueError:  # in the words of the pair
+            from tenon.distributions.multivariate import Dirichlet
+
+            Dirichlet(tenon.stack([self.concentration1, self.concentration0], -1), validate_args=validate_args)
+            raise
 
     _shows_parameters = False
     _total = property(lambda self: self.concentration1 + self.concentration0)
@@ -299,7 +305,11 @@ class StudentT(_Scalar):
     has_rsample = True
 
     def __init__(self, df, loc=0.0, scale=1.0, validate_args=None):
-        self._init(validate_args, df=df, loc=loc, scale=scale)
+        try:
+            self._init(validate_args, df=df, loc=loc, scale=scale)
+        except ValueError:
+            Chi2(self.df, validate_args=validate_args)  # in the words of the squares, where it is those that cannot be
+            raise
 
     mean = property(lambda self: tenon.where(self.df > 1, self.loc, tenon.full_like(self.loc, math.nan)))
     mode = property(lambda self: self.loc)

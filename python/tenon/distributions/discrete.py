@@ -32,12 +32,15 @@ class _Binary(Distribution):
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         name, value = ("probs", probs) if probs is not None else ("logits", logits)
-        made = broadcast_all(value, *more.values())
-        self.__dict__[name] = self._param = made[0]
-        for key, part in zip(more, made[1:]):
+        *parts, made = broadcast_all(*more.values(), value)
+        for key, part in zip(more, parts):
             setattr(self, key, part)
-        Distribution.__init__(self, made[0].shape, validate_args=validate_args)
+        self.__dict__[name] = made
+        if self._has_param:
+            self._param = made
+        Distribution.__init__(self, made.shape, validate_args=validate_args)
 
+    _has_param = True
     param_shape = property(lambda self: self._param.size())
 
     def __getattr__(self, name):
@@ -87,6 +90,7 @@ class Geometric(_Binary):
 
     arg_constraints = _ODDS
     support = constraints.nonnegative_integer
+    _has_param = False
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         self._init(probs, logits, validate_args)
@@ -133,11 +137,7 @@ class Binomial(_Binary):
     def sample(self, sample_shape=()):
         with tenon.no_grad():
             shape = self._extended_shape(sample_shape)
-            probs, total = self.probs.expand(shape), self.total_count.expand(shape)
-            made = tenon.zeros(shape, dtype=probs.dtype)
-            for trial in range(int(self.total_count.max().item())):
-                made += ((tenon.rand(shape) < probs) & (trial < total)).to(probs.dtype)
-            return made
+            return tenon.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value):
         self._validate_sample(value)

@@ -85,7 +85,8 @@ class Wishart(ExponentialFamily):
         matrix = matrix.expand(batch + (n, n))
         setattr(self, name, matrix)
         if bool((self.df <= n - 1).any()):
-            raise ValueError("Value of df=%s expected to be greater than ndim - 1 = %d." % (df.min().item(), n - 1))
+            raise ValueError("Value of df=%s expected to be greater than ndim - 1 = %d." % (df, n - 1))
+        self.arg_constraints = {**self.arg_constraints, "df": constraints.greater_than(n - 1)}
         super().__init__(batch, (n, n), validate_args=validate_args)
         if name == "scale_tril":
             self._lower = matrix
@@ -162,7 +163,11 @@ class LowRankMultivariateNormal(Distribution):
             raise ValueError("cov_factor must be a batch of matrices with shape %d x m" % n)
         if cov_diag.shape[-1] != n:
             raise ValueError("cov_diag must be a batch of vectors with shape %s" % ((n,),))
-        batch = tuple(tenon.broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1]))
+        try:
+            batch = tuple(tenon.broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1]))
+        except RuntimeError as e:
+            raise ValueError("Incompatible batch shapes: loc %s, cov_factor %s, cov_diag %s"
+                             % (loc.shape, cov_factor.shape, cov_diag.shape)) from e
         self.loc, self.cov_diag = loc.expand(batch + (n,)), cov_diag.expand(batch + (n,))
         self.cov_factor = cov_factor.expand(batch + tuple(cov_factor.shape[-2:]))
         super().__init__(batch, (n,), validate_args=validate_args)

@@ -23,7 +23,12 @@ class FisherSnedecor(_Scalar):
     has_rsample = True
 
     def __init__(self, df1, df2, validate_args=None):
-        self._init(validate_args, df1=df1, df2=df2)
+        try:
+            self._init(validate_args, df1=df1, df2=df2)
+        except ValueError:  # in the words of the numbers that it is the ratio of
+            for df in (self.df1, self.df2):
+                Gamma(df * 0.5, df * 0.5, validate_args=validate_args)
+            raise
 
     @property
     def mean(self):
@@ -167,7 +172,7 @@ class GeneralizedPareto(_Scalar):
     def variance(self):
         k = tenon.where(self.concentration < 0.5, self.concentration, tenon.zeros_like(self.concentration))
         variance = self.scale ** 2 / ((1 - k) ** 2 * (1 - 2 * k))
-        return tenon.where(self.concentration < 0.5, variance, tenon.full_like(variance, math.inf))
+        return tenon.where(self.concentration < 0.5, variance, tenon.full_like(variance, math.nan))
 
     mode = property(lambda self: self.loc)
 
@@ -181,6 +186,7 @@ class GeneralizedPareto(_Scalar):
         return -self.scale.log() + tenon.where(self._flat(), -z, steep)
 
     def log_survival_function(self, value):
+        self._validate_sample(value)
         z, k = (value - self.loc) / self.scale, self._safe()
         return tenon.where(self._flat(), -z, -tenon.log1p(k * z) / k)
 

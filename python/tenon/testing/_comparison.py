@@ -37,6 +37,10 @@ def default_tolerances(*inputs, dtype_precisions=None):
     return max(pair[0] for pair in pairs), max(pair[1] for pair in pairs)
 
 
+#: Of assert_allclose, which is older.
+_OLDER = {tenon.float16: (1e-3, 1e-3), tenon.float32: (1e-4, 1e-5), tenon.float64: (1e-5, 1e-8)}
+
+
 def _tolerances(options, *inputs):
     if options.rtol is None:
         return default_tolerances(*inputs)
@@ -60,7 +64,7 @@ def _compare(actual, expected, options, where):
     """Raise _Mismatch where two values differ."""
     if actual is None or expected is None:
         if actual is not expected:
-            raise _Mismatch("None mismatch: %s is not %s" % (actual, expected), where)
+            raise _Mismatch(f"None mismatch: {actual} is not {expected}", where)
         return
     if isinstance(actual, bool) and isinstance(expected, bool):
         if actual is not expected:
@@ -146,8 +150,39 @@ def _compare_tensors(actual, expected, options, where):
         return  # nothing to look at
     rtol, atol = _tolerances(options, actual, expected)
     actual, expected = actual.detach(), expected.detach().to(actual.device)
+    if actual.layout == expected.layout and actual.layout != tenon.strided:
+        _compare_sparse(actual, expected, options, rtol, atol, where)
+        return
     if actual.layout != tenon.strided or expected.layout != tenon.strided:
         actual, expected = actual.to_dense(), expected.to_dense()
+    _compare_values(actual, expected, options, rtol, atol, where, "Tensor-likes")
+
+
+#: The tensors of indices that a sparse layout has.
+_INDICES = {
+    tenon.sparse_coo: ("COO", ("indices",)),
+    tenon.sparse_csr: ("CSR", ("crow_indices", "col_indices")),
+    tenon.sparse_csc: ("CSC", ("ccol_indices", "row_indices")),
+    tenon.sparse_bsr: ("BSR", ("crow_indices", "col_indices")),
+    tenon.sparse_bsc: ("BSC", ("ccol_indices", "row_indices")),
+}
+
+
+def _compare_sparse(actual, expected, options, rtol, atol, where):
+    """Two tensors of one sparse layout: as many values, at the same indices, and each as the other."""
+    kind, names = _INDICES[actual.layout]
+    if kind == "COO":
+        actual, expected = actual.coalesce(), expected.coalesce()
+    if actual._nnz() != expected._nnz():
+        raise _Mismatch("The number of specified values in sparse %s tensors does not match: %d != %d"
+                        % (kind, actual._nnz(), expected._nnz()), where)
+    for name in names:
+        _compare_values(getattr(actual, name)(), getattr(expected, name)(), options, 0.0, 0.0, where,
+                        "Sparse %s %s" % (kind, name))
+    _compare_values(actual.values(), expected.values(), options, rtol, atol, where, "Sparse %s values" % kind)
+
+
+def _compare_values(actual, expected, options, rtol, atol, where, name):
     if actual.dtype != expected.dtype:
         dtype = tenon.promote_types(actual.dtype, expected.dtype)
         actual, expected = actual.to(dtype), expected.to(dtype)
@@ -157,10 +192,10 @@ def _compare_tensors(actual, expected, options, where):
     if actual.dim() == 0:
         one, other = actual.item(), expected.item()
         raise _Mismatch(_numbers_text(one, other, abs(one - other), rtol, atol), where)
-    raise _Mismatch(_tensors_text(actual, expected, matches, rtol, atol), where)
+    raise _Mismatch(_tensors_text(actual, expected, matches, rtol, atol, name), where)
 
 
-def _tensors_text(actual, expected, matches, rtol, atol):
+def _tensors_text(actual, expected, matches, rtol, atol, name):
     exact = rtol == 0 and atol == 0
     wrong = int((~matches).sum().item())
     total = actual.numel()
@@ -176,9 +211,9 @@ def _tensors_text(actual, expected, matches, rtol, atol):
     relative = difference / size
     relative = tenon.where(good, relative.new_zeros(()), relative.flatten())
     where_relative = int(tenon.argmax(relative).item())
-    return ("Tensor-likes are not %s!\n\nMismatched elements: %d / %d (%.1f%%)\n"
+    return ("%s are not %s!\n\nMismatched elements: %d / %d (%.1f%%)\n"
             "Greatest absolute difference: %s at index %s%s\nGreatest relative difference: %s at index %s%s") % (
-        "equal" if exact else "close", wrong, total, 100 * wrong / total,
+        name, "equal" if exact else "close", wrong, total, 100 * wrong / total,
         absolute[where_absolute].item(), _index(where_absolute, actual.shape), "" if exact else _allowed(atol),
         relative[where_relative].item(), _index(where_relative, actual.shape), "" if exact else _allowed(rtol))
 
@@ -228,6 +263,6 @@ def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=
     if not isinstance(expected, tenon.Tensor):
         expected = tenon.tensor(expected, dtype=actual.dtype)
     if rtol is None and atol is None:
-        rtol, atol = default_tolerances(actual, expected)
+        rtol, atol = default_tolerances(actual, expected, dtype_precisions=_OLDER)
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False,
                  check_stride=False, msg=msg or None)

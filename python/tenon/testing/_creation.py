@@ -16,8 +16,8 @@ def _bounds(low, high, least, most, default_low, default_high, dtype):
     high = default_high if high is None else high
     if any(isinstance(value, float) and math.isnan(value) for value in (low, high)):
         raise ValueError("`low` and `high` cannot be NaN, but got low=%s and high=%s" % (low, high))
-    if low > high:
-        raise ValueError("make_tensor() requires low<=high, but got low=%s and high=%s" % (low, high))
+    if low >= high:
+        raise ValueError("`low` must be less than `high`, but got %s >= %s" % (low, high))
     return max(least, min(low, most)), max(least, min(high, most))
 
 

@@ -13,6 +13,8 @@ class autocast(_autocast):
     """tenon.amp.autocast("cuda", …)."""
 
     def __init__(self, enabled=True, dtype=None, cache_enabled=True):
+        warnings.warn("`torch.cuda.amp.autocast(args...)` is deprecated. Please use "
+                      "`torch.amp.autocast('cuda', args...)` instead.", FutureWarning, stacklevel=2)
         super().__init__("cuda", enabled=enabled, dtype=tenon.float16 if dtype is None else dtype,
                          cache_enabled=cache_enabled)
 

@@ -20,10 +20,10 @@ def _noise(input, keep, channels):
 
 def _apply(input, p, training, inplace, channels=False, alpha=False):
     """Dropout composed from a mask; `channels` gives one draw for each of (N, C)."""
-    if channels and input.dim() < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     if p == 0 or not training or input.numel() == 0:
         return input
+    if channels and input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     if p == 1:
         return input.mul_(0) if inplace else input * 0
     noise = _noise(input, 1 - p, channels)

@@ -74,7 +74,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """(N, C, *) divided by a power of the mean square over `size` neighbouring channels."""
     dim = input.dim()
     if dim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality input (got {dim} dimensions)")
+        raise ValueError("Expected 3D or higher dimensionality" + " " * 26 + f"input (got {dim} dimensions)")
     if input.numel() == 0:
         return input
     squares = input.mul(input)

@@ -237,6 +237,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader):
         super().__init__(loader)
+        if loader.timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         self._fetcher = fetcher(self._dataset_kind == _DatasetKind.Iterable, self._dataset, loader._auto_collation,
                                 self._collate_fn, loader.drop_last)
 
