@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* core/overlap.c: whether writing a tensor disturbs itself. */
+/* core/overlap.c: whether writing a tensor disturbs itself, or what must lie apart from it. */
 #include "core/tensor.h"
 
 #include "base/status.h"
@@ -42,5 +42,27 @@ tn_status tni_check_internal_overlap(const tn_tensor *t)
         t->numel == 0 || !internal_overlap(t), TN_INVALID,
         "unsupported operation: more than one element of the written-to tensor refers to a single "
         "memory location. Please clone() the tensor before performing the operation.");
+    return TN_OK;
+}
+
+tn_status tni_check_apart(const tn_tensor *written, const tn_tensor *input)
+{
+    bool shared = written == input;
+    if (!shared && written->numel > 0 && input->numel > 0 &&
+        (written->flags & input->flags & TNI_DENSE)) {
+        /* Dense: elements fill their range. Meta tensors have no addresses, but offsets. */
+        bool placed = written->data && input->data;
+        int64_t a = placed ? (int64_t)(intptr_t)written->data
+                           : written->offset * (int64_t)tni_itemsize(written);
+        int64_t b =
+            placed ? (int64_t)(intptr_t)input->data : input->offset * (int64_t)tni_itemsize(input);
+        shared = (placed || written->storage == input->storage) &&
+                 a < b + input->numel * (int64_t)tni_itemsize(input) &&
+                 b < a + written->numel * (int64_t)tni_itemsize(written);
+    }
+    TN_CHECK(
+        !shared, TN_INVALID,
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer "
+        "to a single memory location. Please clone() the tensor before performing the operation.");
     return TN_OK;
 }

@@ -210,6 +210,11 @@ TN_NODISCARD tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *
  * of 0 and by two dimensions that meet. @retval TN_INVALID  "unsupported operation: more than one
  * element of the written-to tensor refers to a single memory location. …" */
 TN_NODISCARD tn_status tni_check_internal_overlap(const tn_tensor *t);
+/* Whether @p input lies apart from @p written: fails where they are one, or both are dense and
+ * their ranges meet. Of others nothing cheap tells. @retval TN_INVALID  "unsupported operation:
+ * some elements of the input tensor and the written-to tensor refer to a single memory location. …"
+ */
+TN_NODISCARD tn_status tni_check_apart(const tn_tensor *written, const tn_tensor *input);
 
 static inline tn_keyset tni_keys(const tn_tensor *t)
 {

@@ -282,6 +282,10 @@ tn_status tni_kernel__index_put_impl_(tn_call *call, tn_tensor *self, tn_tensor 
     if (!tni_is_meta(self) || values->ndim > 0 || values->device.type != TN_DEVICE_CPU)
         TN_TRY(tni_same_device(self, values)); /* but for a number, which any device takes */
     TN_TRY(tni_check_internal_overlap(self));
+    for (int64_t i = 0; i < indices_n; i++)
+        if (indices[i])
+            TN_TRY(tni_check_apart(self, indices[i]));
+    TN_TRY(tni_check_apart(self, values));
     if (tni_is_meta(self)) {
         /* A mask's count is not known, so neither is what the values would be broadcast to. */
         for (int64_t i = 0; i < indices_n; i++)

@@ -574,6 +574,8 @@ ERRORS = {
     "two gradients of one argument": (HEAD + "  grad self: grad\n  grad self: grad\n" + FINE,
                                       "3: 'self' has a gradient already"),
     "'grad none' and a formula": (HEAD + "  grad none\n  grad self: grad\n" + FINE, "3: 'grad none' stands alone"),
+    "what is to lie apart of what is not written": (HEAD + "  apart self\n" + FINE,
+                                                    "2: 'apart' names tensors behind the first one"),
     "'grad not_implemented' and a formula": (HEAD + "  grad not_implemented\n  grad self: grad\n" + FINE,
                                              "3: 'grad not_implemented' stands alone"),
     "no argument with a formula": (HEAD + "  grad self: not_implemented\n" + FINE,

@@ -88,6 +88,13 @@ def takes(family):
     return " | ".join("TNI_PW_" + kind for kind in family.takes) or "0"
 
 
+def apart(op):
+    """What the in-place variant asks of arguments that must not lie in what it writes."""
+    first = op.outs[0].arg.name
+    return ["TN_TRY(tni_check_apart(%s, %s));" % (first, arg.name) for arg in op.family.base.args
+            if arg.args[0].name in op.family.apart]
+
+
 def structured(op, compute):
     family = op.family
     n = len(op.outs)
@@ -118,6 +125,8 @@ def structured(op, compute):
             prepare += ["TNI_OUT_KEPT %s;" % name, "tni_out_keep(&%s, %s, &g[%d]);" % (name, to, i)]
         prepare += [call("TN_TRY(%s(" % how, [op_label(op), "&g[%d]" % i, to, inputs, "&" + name], "));")
                     for i, (to, name) in enumerate(zip(written, results))]
+        if op.role == "inplace":
+            prepare += apart(op)
         if compute:
             finish = ["TN_TRY(tni_out_finish(%s, %s));" % pair for pair in zip(written, results)]
             if kept:
@@ -239,7 +248,7 @@ def computed_inplace(op):
     for gradients is what was there before."""
     base = op.family.base
     first = op.outs[0].arg.name
-    return [UNUSED, "TN_AUTO(tn_tensor) old = NULL;", "TN_AUTO(tn_tensor) made = NULL;",
+    return [UNUSED, "TN_AUTO(tn_tensor) old = NULL;", "TN_AUTO(tn_tensor) made = NULL;"] + apart(op) + [
             "TN_TRY(tni_inplace_begin(%s, &old));" % first,
             call("TN_TRY(tn_%s(" % base.c_name, ["old" if name == first else name for name in shape_args(op)] + ["&made"],
                  "));"),

@@ -13,7 +13,8 @@ from parse import unquote
 from problems import Problem
 
 ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
-        "layout", "takes", "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "node", "python", "result")
+        "layout", "takes", "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "node", "python", "result",
+        "apart")
 MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
@@ -120,6 +121,7 @@ class Family:
         self.node = None  # name of the node in the graph, where it is not the default
         self.numbers = False  # in Python a number may stand for a tensor
         self.functional = False  # in Python the out variant is reached through `ops` alone
+        self.apart = []  # arguments that may not share memory with what the in-place variant writes
         self.no_view = False  # a composite whose results are no views, though what makes them may be
         self.samples = []  # (where, status, text, arguments)
         self.hand_kernels = []
@@ -372,6 +374,13 @@ class Builder:
         if result and (result.rest != "new" or family.kind != "composite"):
             self.fail(result.where, "want `result new`, of a composite operator, found '%s'" % result.rest)
         family.no_view = result is not None
+        apart = declaration.one("apart")
+        family.apart = apart.rest.split() if apart else []
+        plain = [arg.name for arg in schema.args[1:] if arg.type.text(False) == "Tensor"]
+        for name in family.apart:
+            if name not in plain or "inplace" not in family.variants or family.kind not in ("shape", "composite"):
+                self.fail(apart.where, "'apart' names tensors behind the first one, of a structured or composite operator "
+                                       "with an in-place variant; found '%s'" % name)
         autograd = declaration.one("autograd")
         if autograd and autograd.rest not in ("default", "none"):
             self.fail(autograd.where, "unknown kind of autograd '%s'; known are: default none"
