@@ -23,6 +23,7 @@ typedef struct tni_grad_meta {
     uint32_t n_sums;         /* how often was added to it; who holds it counts */
     struct tni_turn
         *turn; /* of the thread whose foreign code adds to it in place; guarded by lock */
+    const void *turn_thread; /* which one: after a fork() `turn` may lie on a stack that is gone */
 } tni_grad_meta;
 
 static inline tni_grad_meta *tni_meta(const tn_tensor *t)

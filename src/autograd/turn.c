@@ -2,23 +2,42 @@
 /* autograd/turn.c: see turn.h. */
 #include "autograd/turn.h"
 
+#include <pthread.h>
 #include <time.h>
 #include "base/clock.h"
 
 enum { PATIENCE_S = 10 }; /* for one turn of another */
 static const char TURN[] = "the turn to add to a gradient";
 
+/* Its address is a thread's name; that of the thread which called fork(), in the child. */
+static _Thread_local char me;
+static const void *survivor;
+
+static void forked(void)
+{
+    survivor = &me;
+}
+
+static void watch_forks(void)
+{
+    /* Without memory for it, turns of the thread that forks end in the child, as those of others.
+     */
+    (void)!pthread_atfork(NULL, NULL, forked);
+}
+
 /* Take the turn if it is free, or this thread's. Else *seen is the number of the one that lasts. */
 static bool try_turn(tni_grad_meta *meta, tni_turn *turn, uint64_t *seen)
 {
-    static _Thread_local char me;
     tni_spin_lock(&meta->lock);
-    const tni_turn *other = meta->turn_era == tni_spin_era ? meta->turn : NULL;
+    /* One that began before a fork() lasts if the thread is still there. */
+    const bool lasts = meta->turn_era == tni_spin_era || meta->turn_thread == survivor;
+    const tni_turn *other = meta->turn && lasts ? meta->turn : NULL;
     turn->thread = &me;
     turn->is_inner = other && other->thread == &me;
     if (!other) {
         meta->turn = turn;
         meta->turn_era = tni_spin_era;
+        meta->turn_thread = &me;
     } else {
         *seen = other->number;
     }
@@ -44,7 +63,9 @@ static bool wait_for_turn(tni_grad_meta *meta, tni_turn *turn)
 tn_status tni_turn_take(tni_grad_meta *meta, tni_turn *turn)
 {
     static _Atomic uint64_t n_turns;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     uint64_t unused = 0;
+    pthread_once(&once, watch_forks);
     turn->number = atomic_fetch_add_explicit(&n_turns, 1, memory_order_relaxed) + 1;
     if (TNI_LIKELY(try_turn(meta, turn, &unused)))
         return TN_OK;

@@ -3,7 +3,8 @@
  *
  * Such code must not meet itself on another thread. It may be waiting for that thread, though. So
  * one waits as long as others come and go, and for one and the same turn for a while; then the pass
- * fails. A child made by fork() has no turns of the threads that it lacks. */
+ * fails. A child made by fork() has the turn of the thread that forked, and none of the
+ * threads that it lacks. */
 #ifndef TNI_AUTOGRAD_TURN_H
 #define TNI_AUTOGRAD_TURN_H
 

@@ -2,13 +2,16 @@
 /* tests/autograd/test_no_waiting.c: code of others that runs inside a pass and itself waits for a
  * pass, of another thread, over the same leaf, graph or values: everybody comes to an end, and no
  * gradient is lost. */
+#include "autograd/turn.h"
 #include "kit.h"
 #include "tenon/kernels.h"
 #include "tenon/mode.h"
 #include "tenon/saved_hooks.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
+#include <time.h>
 
 enum { LIMIT = 60 }; /* a hang, not a slow machine */
 
@@ -576,6 +579,62 @@ TEST(a_child_made_in_the_middle_of_a_sum_can_add_to_the_same_leaf)
     EXPECT(forked);
     EXPECT_NEAR(kit_grad(x, 0), 1 + 2, 0);
     ends(x, twice);
+}
+
+typedef struct turn_of_another {
+    tni_grad_meta *meta;
+    _Atomic bool begins, has;
+} turn_of_another;
+
+static void *take_a_turn(void *arg)
+{
+    turn_of_another *t = arg;
+    tni_turn turn;
+    atomic_store(&t->begins, true);
+    EXPECT_OK(tni_turn_take(t->meta, &turn));
+    atomic_store(&t->has, true);
+    tni_turn_end(t->meta, &turn);
+    return NULL;
+}
+
+typedef struct forking_turn {
+    tni_grad_meta *meta;
+    tni_turn turn;
+} forking_turn;
+
+static int go_on_in_child(void *arg)
+{
+    forking_turn *mine = arg;
+    turn_of_another t = {mine->meta, false, false};
+    pthread_t thread;
+    ASSERT(pthread_create(&thread, NULL, take_a_turn, &t) == 0);
+    while (!atomic_load(&t.begins))
+        sched_yield();
+    nanosleep(&(const struct timespec){0, 20 * 1000 * 1000}, NULL); /* for it to be wrong in */
+    EXPECT(!atomic_load(&t.has));
+    tni_turn inner; /* the thread itself may go on */
+    EXPECT_OK(tni_turn_take(mine->meta, &inner));
+    tni_turn_end(mine->meta, &inner);
+    EXPECT(!atomic_load(&t.has));
+    tni_turn_end(mine->meta, &mine->turn);
+    pthread_join(thread, NULL);
+    EXPECT(atomic_load(&t.has));
+    return 0;
+}
+
+TEST(a_turn_in_which_its_thread_forks_lasts_in_the_child)
+{
+    if (test_thread_sanitized())
+        SKIP("the thread sanitizer does not start threads after a fork among threads");
+    tn_tensor *x = kit_leaf(2, 1);
+    forking_turn mine = {NULL, {0}};
+    ASSERT_OK(tni_meta_get(x, &mine.meta));
+    ASSERT_OK(tni_turn_take(mine.meta, &mine.turn));
+    EXPECT_EQ_INT(run_in_child(go_on_in_child, &mine, LIMIT), 0);
+    tni_turn_end(mine.meta, &mine.turn);
+    EXPECT_OK(tni_turn_take(mine.meta, &mine.turn)); /* the parent's are its own */
+    tni_turn_end(mine.meta, &mine.turn);
+    tn_tensor_unref(x);
 }
 
 /* ---- memory ---- */
