@@ -57,18 +57,6 @@ tn_status tni_kernel_binary_cross_entropy_with_logits(tn_call *call, tn_tensor *
     return reduce(&loss, reduction, out);
 }
 
-/* target * log(target), which is 0 at 0; as the target lies. */
-static tn_status self_information(tn_tensor *target, tn_tensor **out)
-{
-    TN_AUTO(tn_tensor) logarithm = NULL;
-    TN_AUTO(tn_tensor) product = NULL;
-    TN_AUTO(tn_tensor) is_zero = NULL;
-    TN_TRY(tn_log(target, &logarithm));
-    TN_TRY(tn_mul(target, logarithm, &product));
-    TN_TRY(tn_eq_scalar(target, tn_int(0), &is_zero));
-    return tn_where_scalarself(is_zero, tn_int(0), product, out);
-}
-
 tn_status tni_composite_kl_div(tn_tensor *self, tn_tensor *target, int64_t reduction,
                                bool log_target, tn_tensor **out)
 {
@@ -85,7 +73,7 @@ tn_status tni_composite_kl_div(tn_tensor *self, tn_tensor *target, int64_t reduc
         TN_TRY(tn_exp(target, &second));
         TN_TRY(tn_mul(second, first, &loss));
     } else {
-        TN_TRY(self_information(target, &first));
+        TN_TRY(tn_xlogy(target, target, &first));
         TN_TRY(tn_mul(target, self, &second));
         TN_TRY(tn_sub(first, second, tn_int(1), &loss));
     }
