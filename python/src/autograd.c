@@ -96,12 +96,16 @@ int tnpy_arguments(const char *function, const char *const *names, PyObject *con
     return 0;
 }
 
-/* None or a truth value as an optional one; -2 with an exception. */
-static int32_t opt_bool(PyObject *o)
+/* A flag of a pass, a number or, where @p optional, None; -2 with an exception. Not given: none. */
+static int32_t flag_of(PyObject *o, bool optional)
 {
-    if (!o || o == Py_None)
+    if (!o || (optional && o == Py_None))
         return TN_BOOL_NONE;
-    int truth = PyObject_IsTrue(o);
+    if (PyBool_Check(o))
+        return o == Py_True ? TN_BOOL_TRUE : TN_BOOL_FALSE;
+    PyObject *number = PyNumber_Index(o); /* "'float' object cannot be interpreted as an integer" */
+    int truth = number ? PyObject_IsTrue(number) : -1;
+    Py_XDECREF(number);
     return truth < 0 ? -2 : truth ? TN_BOOL_TRUE : TN_BOOL_FALSE;
 }
 
@@ -220,7 +224,7 @@ static PyObject *run_backward(request *r, int32_t retain, int32_t create)
 static PyObject *backward(PyObject *roots, PyObject *seeds, PyObject *retain, PyObject *create,
                           PyObject *inputs)
 {
-    int32_t keep = opt_bool(retain), record = opt_bool(create);
+    int32_t keep = flag_of(retain, true), record = keep == -2 ? -2 : flag_of(create, false);
     request r;
     if (keep == -2 || record == -2 || request_of(&r, roots, seeds, inputs) < 0)
         return NULL;
@@ -323,11 +327,10 @@ static PyObject *run_grad_py(PyObject *module, PyObject *args)
                           &materialize))
         return NULL;
     tn_grad_opts opts = TN_GRAD_OPTS_INIT;
-    opts.retain_graph = opt_bool(retain);
-    opts.create_graph = opt_bool(create);
-    opts.allow_unused = opt_bool(unused);
-    opts.materialize_grads = opt_bool(materialize);
-    if (PyErr_Occurred())
+    if ((opts.retain_graph = flag_of(retain, true)) == -2 ||
+        (opts.create_graph = flag_of(create, false)) == -2 ||
+        (opts.allow_unused = flag_of(unused, true)) == -2 ||
+        (opts.materialize_grads = flag_of(materialize, false)) == -2)
         return NULL;
     request r;
     if (request_of(&r, outputs, seeds, inputs) < 0)
@@ -406,6 +409,12 @@ static PyObject *is_view(PyObject *self, PyObject *unused)
 static PyObject *retain_grad(PyObject *self, PyObject *unused)
 {
     (void)unused;
+    if (tnpy_transform_refuses(
+            "You are attempting to call Tensor.retain_grad() inside of a function being "
+            "transformed by a functorch transform. This is unsupported, please attempt to use the "
+            "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() "
+            "outside of a function being transformed instead."))
+        return NULL;
     tn_tensor *t = self_of(self);
     if (!t)
         return NULL;
@@ -504,6 +513,41 @@ static PyObject *passes_are_whole(PyObject *module, PyObject *unused)
 
 /* ---- functions that are differentiated as a whole ---- */
 
+/* In how many functions that are transformed this thread is. */
+static _Thread_local int transforms;
+
+bool tnpy_transform_refuses(const char *text)
+{
+    if (TNPY_LIKELY(transforms == 0))
+        return false;
+    /* Whose code calls? The package's own may. */
+    PyObject *globals = PyEval_GetGlobals();
+    PyObject *name = globals ? PyDict_GetItemString(globals, "__name__") : NULL;
+    static const char *const own[] = {"tenon", "torch"};
+    for (int i = 0; name && i < 2; i++) {
+        PyObject *inner = PyUnicode_FromFormat("%s.", own[i]);
+        Py_ssize_t begins = inner ? PyUnicode_Tailmatch(name, inner, 0, PY_SSIZE_T_MAX, -1) : -1;
+        Py_XDECREF(inner);
+        if (begins < 0)
+            return true;
+        if (begins > 0 || PyUnicode_CompareWithASCIIString(name, own[i]) == 0)
+            return false;
+    }
+    PyErr_SetString(PyExc_RuntimeError, text);
+    return true;
+}
+
+/* _in_transform(1) before a function of the user's that is transformed is called, -1 after it. */
+static PyObject *in_transform(PyObject *module, PyObject *by)
+{
+    (void)module;
+    long n = PyLong_AsLong(by);
+    if (n == -1 && PyErr_Occurred())
+        return NULL;
+    transforms += n > 0 ? 1 : -1;
+    return Py_NewRef(Py_None);
+}
+
 static PyObject *transform_begin(PyObject *module, PyObject *differentiates)
 {
     (void)module;
@@ -544,6 +588,7 @@ static PyObject *is_captured(PyObject *module, PyObject *o)
 }
 
 static PyMethodDef functions[] = {
+    {"_in_transform", in_transform, METH_O, NULL},
     {"_transform_begin", transform_begin, METH_O, NULL},
     {"_transform_end", transform_end, METH_VARARGS, NULL},
     {"_set_made_in", set_made_in, METH_VARARGS, NULL},

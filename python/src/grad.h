@@ -92,6 +92,9 @@ void tnpy_set_up_nesting(void);
 /* What a pass that failed raises: CheckpointError where a checkpoint found a difference
  * (checkpoint.c). Returns NULL. */
 PyObject *tnpy_raise_pass(tn_status status);
+/* Whether what is called may not be called by a function that is transformed (func.grad, vmap, …),
+ * and one is: a RuntimeError of this text is set then. */
+bool tnpy_transform_refuses(const char *text);
 
 /* In anomaly mode: an exception of Python code that is on its way out gets the trace of the forward
  * call as a note (anomaly.c). */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* method.c: methods of Tensor that are no operators, or whose arguments no schema describes. */
+#include "grad.h"
 #include "override.h"
 #include "type.h"
 
@@ -176,6 +177,13 @@ static PyObject *requires_grad_(PyObject *o, PyObject *args, PyObject *kwargs)
                      tnpy_type_name(on, name, sizeof name));
         return NULL;
     }
+    if (tnpy_transform_refuses(
+            "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+            "torch.autograd.functional.* APIs) inside of a function being transformed by a "
+            "functorch transform. This is unsupported, please attempt to use the functorch "
+            "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside "
+            "of a function being transformed instead."))
+        return NULL;
     tn_tensor *t = tnpy_tensor(o);
     if (on == Py_True && !tn_tensor_is_leaf(t)) /* it does already */
         return Py_NewRef(o);

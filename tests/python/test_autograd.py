@@ -77,6 +77,29 @@ class Backward(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "Trying to backward through the graph a second time"):
             y.backward()
 
+    def test_flags_are_numbers(self):
+        def twice(flag, value, function):
+            x = leaf(1.0)
+            y = (x * x).sum()
+            for words in ({flag: value}, {}):
+                y.backward(**words) if function is None else function(y, x, **words)
+            return True
+
+        for function in (None, tenon.autograd.grad):
+            self.assertTrue(twice("retain_graph", 77, function))
+            with self.assertRaisesRegex(RuntimeError, "a second time"):
+                twice("retain_graph", 0, function)
+            with self.assertRaisesRegex(RuntimeError, "a second time"):
+                twice("retain_graph", None, function)
+            for flag in ("retain_graph", "create_graph"):
+                for value, kind in ((2.5, "float"), ("a", "str"), ([], "list")) + ((None, "NoneType"),) * (flag != "retain_graph"):
+                    with self.assertRaisesRegex(TypeError, "^'%s' object cannot be interpreted as an integer$" % kind):
+                        twice(flag, value, function)
+        for flag in ("allow_unused", "materialize_grads"):
+            with self.assertRaisesRegex(TypeError, "^'str' object cannot be interpreted as an integer$"):
+                x = leaf(1.0)
+                tenon.autograd.grad((x * x).sum(), [x, leaf(2.0)], **{flag: "a"})
+
     def test_inputs_restrict_where_gradients_go(self):
         x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
         h = x * w
@@ -106,6 +129,15 @@ class Backward(unittest.TestCase):
                                     r"by an inplace operation: \[torch.FloatTensor \[2\]\], which is output 0 of ExpBackward0, "
                                     r"is at version 1; expected version 0 instead"):
             y.sum().backward()
+
+    def test_results_that_are_not_saved_may_be_written(self):
+        for function, value, wanted in ((lambda x: tenon.nn.functional.relu6(x, inplace=True), 2.0, 3.0),
+                                        (tenon.nn.functional.hardtanh_, 0.5, 3.0), (tenon.nn.functional.hardtanh_, 2.0, 0.0),
+                                        (tenon.erfinv, 0.0, 3 * 3.141592653589793 ** 0.5 / 2),
+                                        (tenon.Tensor.erfinv_, 0.0, 3 * 3.141592653589793 ** 0.5 / 2)):
+            x = leaf(value)
+            function(x * 1).mul_(3).sum().backward()
+            self.assertAlmostEqual(x.grad.item(), wanted, places=5)
 
     def test_function_form_takes_several_tensors(self):
         x = leaf(1.0, 2.0)
@@ -273,6 +305,19 @@ class Tangents(unittest.TestCase):
                 call(forward.make_dual(weight, weight))
             with self.assertRaisesRegex(RuntimeError, text + "requires_grad True"):
                 call(weight.clone().requires_grad_())
+
+
+    def test_the_tangent_of_a_divergence_is_its_gradient_where_a_target_is_0(self):
+        import tenon.autograd.forward_ad as forward
+        inputs, target = tenon.tensor([-1.0, -0.5]), tenon.tensor([0.0, 0.5])
+        divergence = lambda t: tenon.nn.functional.kl_div(inputs, t, reduction="none")  # noqa: E731
+        with forward.dual_level():
+            primal, tangent = forward.unpack_dual(divergence(forward.make_dual(target, tenon.tensor([0.3, 0.7]))))
+        self.assertEqual(primal[0].item(), 0.0)
+        x = target.clone().requires_grad_()
+        slope, = tenon.autograd.grad(divergence(x).sum(), x)
+        self.assertTrue(tangent[0].isnan() and slope[0].isnan())
+        self.assertAlmostEqual(tangent[1].item(), 0.7 * slope[1].item(), places=6)
 
 
 class Graph(unittest.TestCase):

@@ -234,6 +234,42 @@ class Captured(unittest.TestCase):
         grad(f)(self.X)
         self.assertEqual(w.grad.tolist(), [5] * 3)
 
+    def test_functions_that_are_transformed_make_no_leaves(self):
+        x = tenon.ones(2)
+        leaf = (r"^You are attempting to call Tensor\.requires_grad_\(\) \(or perhaps using torch\.autograd\.functional\.\* APIs\) "
+                r"inside of a function being transformed by a functorch transform\. This is unsupported, please attempt to use the "
+                r"functorch transforms \(e\.g\. grad, vjp, jacrev, jacfwd, hessian\) or call requires_grad_\(\) outside of a "
+                r"function being transformed instead\.$")
+        keep = r"^You are attempting to call Tensor\.retain_grad\(\) inside of a function being transformed by a functorch"
+
+        def makes(x):
+            return (x.requires_grad_(), (x * x).sum())[1]
+
+        for call in (lambda: grad(makes)(x), lambda: vjp(makes, x), lambda: jvp(makes, (x,), (x,)), lambda: hessian(makes)(x),
+                     lambda: jacrev(makes)(x), lambda: vmap(makes)(tenon.ones(2, 2)), lambda: vmap(grad(makes))(tenon.ones(2, 2)),
+                     lambda: grad(lambda y: (y.requires_grad_(False), y.sum())[1])(x),
+                     lambda: grad(lambda y: (tenon.ones(2).requires_grad_(), y.sum())[1])(x)):
+            with self.assertRaisesRegex(RuntimeError, leaf):
+                call()
+        with self.assertRaisesRegex(RuntimeError, keep):
+            grad(lambda y: ((y * 2).retain_grad(), y.sum())[1])(x)
+        self.assertFalse(x.requires_grad)
+        self.assertTrue(tenon.ones(2).requires_grad_().requires_grad)  # that is over
+        self.assertEqual(grad(lambda y: (tenon.nn.Parameter(tenon.ones(2)) * y).sum())(x).tolist(), [1, 1])
+        self.assertEqual(grad(lambda y: grad(lambda z: (z ** 3).sum())(y).sum())(x).tolist(), [6, 6])
+
+    def test_an_out_that_all_slices_share_is_refused(self):
+        x, out = tenon.ones(2, 2), tenon.zeros(2)
+        for name, call in (("add.out", lambda x: tenon.add(x, x, out=out)), ("exp.out", lambda x: tenon.exp(x, out=out)),
+                           ("sum.IntList_out", lambda x: tenon.sum(x, 0, out=out))):
+            with self.assertRaisesRegex(RuntimeError, r"^Batching rule not implemented for aten::%s; the fallback path doesn't work "
+                                        r"on out= or view ops\.$" % name.replace(".", r"\.")):
+                vmap(call)(x)
+        with self.assertRaisesRegex(RuntimeError, r"aten::cat\.out\. We could not generate a fallback\.$"):
+            vmap(lambda x: tenon.cat([x, x], out=out))(x)
+        self.assertEqual(out.tolist(), [0, 0])
+        self.assertEqual(vmap(lambda x: tenon.add(x, x, out=tenon.empty(2)))(x).tolist(), [[2, 2], [2, 2]])  # its own
+
     def test_slices_are_not_written_into_what_all_share(self):
         two = tenon.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
         arithmetic = (r"vmap: inplace arithmetic\(self, \*extra_args\) is not possible because there exists a Tensor `other` in "

@@ -114,5 +114,17 @@ class Ops(unittest.TestCase):
         self.assertEqual(seen, [aten.mm.default])
 
 
+class Storages(unittest.TestCase):
+    def test_operators_take_storages(self):
+        bytes_of = tenon.arange(10.0).untyped_storage()
+        set_ = tenon.ops.aten.set_
+        self.assertEqual(set_(tenon.empty(0), bytes_of).tolist(), list(range(10)))
+        self.assertEqual(set_.source_Storage(tenon.empty(0), bytes_of).tolist(), list(range(10)))
+        self.assertEqual(set_(tenon.empty(0), bytes_of, 1, [2, 2], [3, 1]).tolist(), [[1, 2], [4, 5]])
+        self.assertEqual(set_.source_Storage_storage_offset(tenon.empty(0), bytes_of, 1, [2, 2]).tolist(), [[1, 2], [3, 4]])
+        with self.assertRaisesRegex(RuntimeError, "Expected a value of type 'Storage' for argument 'source'"):
+            set_.source_Storage(tenon.empty(0), 5)
+
+
 if __name__ == "__main__":
     harness.main()

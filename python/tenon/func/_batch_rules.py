@@ -479,12 +479,27 @@ def _check_captured(c, packet):
         "please file a bug report instead." % (name, where, name)))
 
 
+def _check_out(func, kwargs):
+    """Nor into an `out=` that was there before: each slice would overwrite the one before it."""
+    outs = []
+    for value in kwargs.values():
+        outs += value if isinstance(value, (list, tuple)) else [value]
+    if not any(isinstance(t, tenon.Tensor) and not isinstance(t, Batched) and tenon._C._is_captured(t) for t in outs):
+        return
+    lists = "Tensor[]" in str(func._schema).partition("*,")[0]
+    why = ". We could not generate a fallback." if lists else "; the fallback path doesn't work on out= or view ops."
+    raise refused(RuntimeError("Batching rule not implemented for %s%s" % (str(func).replace(".", "::", 1), why)))
+
+
 def call(func, args, kwargs):
     """The operator on slices."""
     if func in _found:
-        rule, written_by = _found[func]
+        rule, written_by, takes_out = _found[func]
     else:
-        rule, written_by = _found[func] = _rule_of(func), _written_by(func)
+        takes_out = "!" in str(func._schema).partition("*,")[2].partition(" -> ")[0]
+        rule, written_by, _ = _found[func] = _rule_of(func), _written_by(func), takes_out
+    if takes_out:
+        _check_out(func, kwargs)
     if rule is None:  # made of other operators
         return func.decompose(*args, **kwargs)
     c = Call(func, args, kwargs)

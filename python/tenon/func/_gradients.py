@@ -27,12 +27,14 @@ def inside(func, args, kwargs={}):
     given = []
     flatten((tuple(args), kwargs), given)
     guard, was = tenon._C._transform_begin(True), []
+    tenon._C._in_transform(1)
     try:
         for t in given:
             if isinstance(t, tenon.Tensor):
                 was.append((t, tenon._C._set_made_in(t, guard[0])))
         return func(*args, **kwargs)
     finally:
+        tenon._C._in_transform(-1)
         tenon._C._transform_end(*guard)
         for t, number in reversed(was):
             tenon._C._set_made_in(t, number)

@@ -149,13 +149,22 @@ def _plain(leaves, dims):
     return all(d is None or type(x) in kinds for x, d in zip(leaves, dims))
 
 
+def _called(func, args, kwargs):
+    """The function, which may not do what functions that are transformed may not."""
+    tenon._C._in_transform(1)
+    try:
+        return func(*args, **kwargs)
+    finally:
+        tenon._C._in_transform(-1)
+
+
 def _at_once(func, out_dims, spec, leaves, dims, n, kwargs):
     """One call for all slices."""
     level = _batched.Level()
     args = spec.unflatten([x if d is None else _batched.cut(x, d, level) for x, d in zip(leaves, dims)])
     guard = tenon._C._transform_begin(False)  # what is made from here on is the function's
     try:
-        output = func(*args, **kwargs)
+        output = _called(func, args, kwargs)
     finally:
         tenon._C._transform_end(*guard)
     one = type(output) is _batched.Batched
@@ -196,7 +205,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         random, rows = _Random(randomness), []
         for i in range(n or 1):
             random.before()
-            rows.append(func(*spec.unflatten(x if d is None else _slice(x, d, i) for x, d in zip(leaves, dims)), **kwargs))
+            args = spec.unflatten(x if d is None else _slice(x, d, i) for x, d in zip(leaves, dims))
+            rows.append(_called(func, args, kwargs))
             random.after()
         return _join(func, rows, out_dims, n)
 
