@@ -417,6 +417,15 @@ tn_status tni_kernel_empty_out(tn_call *call, const int64_t *size, int64_t size_
 tn_status tni_kernel_empty_out_below(tn_call *call, const int64_t *size, int64_t size_n,
                                      tn_memory_format memory_format, tn_tensor *out)
 {
-    return tni_re_empty_out(call, call->keys & TNI_KS_AFTER_ADINPLACE_OR_VIEW, size, size_n,
-                            memory_format, out);
+    const _Atomic uint32_t *versions = out->versions;
+    uint32_t before = versions ? atomic_load_explicit(versions, memory_order_relaxed) : 0;
+    bool changes = out->ndim != size_n;
+    for (int d = 0; !changes && d < out->ndim; d++)
+        changes = out->sizes[d] != size[d];
+    TN_TRY(tni_re_empty_out(call, call->keys & TNI_KS_AFTER_ADINPLACE_OR_VIEW, size, size_n,
+                            memory_format, out));
+    /* A fake tensor is resized below this layer, where nobody counts. */
+    if (changes && versions && atomic_load_explicit(versions, memory_order_relaxed) == before)
+        TN_TRY(tni_tensor_bump_version(out));
+    return TN_OK;
 }
