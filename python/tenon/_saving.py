@@ -214,3 +214,13 @@ def _save_legacy(obj, file, protocol):
         itemsize = storages.dtypes.get(untyped.data_ptr(), tenon.uint8).itemsize
         file.write(struct.pack("<q", untyped.nbytes() // itemsize))
         file.write(_bytes_of(untyped))
+
+
+def location_tag(storage):
+    """The name of the device that a storage lies on, as a file has it."""
+    return str(storage.device)
+
+
+def normalize_storage_type(storage_type):
+    """The class of storages with that name which the package itself has."""
+    return getattr(tenon, storage_type.__name__)

@@ -15,7 +15,8 @@ import sys
 import tenon
 from tenon import _utils
 from tenon import _weights_only_unpickler as _restricted
-from tenon._saving import MAGIC_NUMBER, PROTOCOL_VERSION, _get_layout, _save_legacy, _save_zip  # noqa: F401
+from tenon._saving import (  # noqa: F401
+    MAGIC_NUMBER, PROTOCOL_VERSION, _get_layout, _save_legacy, _save_zip, location_tag, normalize_storage_type)
 from tenon.storage import TypedStorage, UntypedStorage
 
 DEFAULT_PROTOCOL = 2

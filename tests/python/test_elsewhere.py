@@ -139,7 +139,7 @@ class Modules(unittest.TestCase):
             _VF.no_such_operator
 
     def test_parts_of_a_tensor_have_gradients(self):
-        from tenon.nn.parallel._functions import Broadcast, Gather, Scatter
+        from tenon.nn.parallel._functions import Broadcast, Gather, ReduceAddCoalesced, Scatter
         x = tenon.arange(6.0, requires_grad=True)
         a, b = Scatter.apply([-1, -1], None, 0, x)
         self.assertEqual([part.tolist() for part in Scatter.apply([-1, -1], [4, 2], 0, x)], [[0, 1, 2, 3], [4, 5]])
@@ -149,6 +149,16 @@ class Modules(unittest.TestCase):
         self.assertEqual(x.grad.tolist(), [2, 2, 2, 1, 1, 1])
         self.assertEqual(Gather.apply(-1, 0, tenon.tensor(1.0), tenon.tensor(2.0)).tolist(), [1, 2])
         self.assertEqual([t.tolist() for t in Broadcast.apply([-1, -1], tenon.ones(1), tenon.zeros(1))], [[1], [0], [1], [0]])
+        sums = ReduceAddCoalesced.apply(0, 2, *(tenon.full((1,), n) for n in (1.0, 10.0, 2.0, 20.0, 3.0, 30.0)))
+        self.assertEqual([t.tolist() for t in sums], [[6.0], [60.0]])
+
+    def test_names_that_packages_take_from_the_insides_of_files_and_loaders(self):
+        from tenon.serialization import location_tag, normalize_storage_type
+        from tenon.utils.data._utils.fetch import _BaseDatasetFetcher, _MapDatasetFetcher
+        self.assertIs(normalize_storage_type(type("FloatStorage", (), {})), tenon.FloatStorage)
+        self.assertEqual((location_tag(tenon.ones(1).untyped_storage()), location_tag(tenon.ones(1, device="meta").untyped_storage())),
+                         ("cpu", "meta"))
+        self.assertTrue(issubclass(_MapDatasetFetcher, _BaseDatasetFetcher))
 
     def test_collectives_of_one_process(self):
         from tenon.distributed.nn.functional import all_gather, all_to_all, gather, reduce_scatter, scatter

@@ -70,6 +70,16 @@ class WithoutGpu(unittest.TestCase):
         self.assertFalse(d.is_initialized())
 
 
+    def test_older_names_of_mixed_precision_warn_and_are_off(self):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            with tenon.cuda.amp.autocast():
+                self.assertEqual(tenon.mm(tenon.ones(2, 2), tenon.ones(2, 2)).dtype, tenon.float32)
+            self.assertFalse(tenon.cuda.amp.GradScaler().is_enabled())
+        self.assertEqual([str(w.message)[:40] for w in seen if w.category is FutureWarning],
+                         ["`torch.cuda.amp.autocast(args...)` is de", "`torch.cuda.amp.GradScaler(args...)` is "])
+
+
 class Compiled(unittest.TestCase):
     def test_functions_and_modules_run_as_they_are(self):
         @tenon.compile(fullgraph=True)
@@ -173,6 +183,71 @@ class Logs(unittest.TestCase):
         # step 3; a summary with tag "loss" and the number 1.5
         self.assertIn(b"\x10\x03", records[1])
         self.assertIn(b"\x0a\x04loss\x15" + struct.pack("<f", 1.5), records[1])
+
+
+    @staticmethod
+    def summaries(folder):
+        """The summaries of a folder's file, as bytes."""
+        path, = glob.glob(os.path.join(folder, "events.out.tfevents.*"))
+        with open(path, "rb") as file:
+            content = file.read()
+        out = []
+        while content:
+            length, = struct.unpack_from("<Q", content)
+            out.append(content[12:12 + length])
+            content = content[16 + length:]
+        return out[1:]
+
+    def test_histograms_have_the_bins_that_pytorch_writes(self):
+        def doubles(field, values):
+            return record.packed_doubles(field, values)
+
+        values = tenon.tensor([-1.5, -0.2, 0.0, 0.3, 0.3, 2.0])
+        with tempfile.TemporaryDirectory() as folder:
+            with SummaryWriter(folder) as writer:
+                writer.add_histogram("a", values, 0, bins=4)
+                writer.add_histogram("b", numpy.array([1.0, 1.05]), 0)
+                writer.add_histogram("c", values, 0, bins=[-1.0, 0.0, 0.25, 9.0])
+                writer.add_histogram("d", tenon.zeros(5), 0)
+                writer.add_histogram_raw("e", 0, 1, 3, 2.0, 2.0, [0.5, 1.0], [1, 2])
+                with self.assertRaisesRegex(ValueError, "The input has no element"):
+                    writer.add_histogram("f", tenon.empty(0))
+                with self.assertRaisesRegex(ValueError, "bucket_limits"):
+                    writer.add_histogram_raw("f", 0, 1, 3, 2.0, 2.0, [0.5], [1, 2])
+            made = self.summaries(folder)
+        self.assertIn(doubles(6, [-1.5, -0.625, 0.25, 1.125, 2.0]) + doubles(7, [0.0, 1.0, 2.0, 2.0, 1.0]), made[0])
+        self.assertIn(doubles(7, [0.0, 1.0, 1.0]), made[1])  # 10 % apart, and an edge between them
+        self.assertIn(doubles(6, [-1.0, 0.0, 0.25, 9.0]) + doubles(7, [0.0, 1.0, 1.0, 3.0]), made[2])
+        self.assertIn(doubles(6, [0.0, 1e-12]) + doubles(7, [0.0, 5.0]), made[3])
+        self.assertIn(doubles(6, [0.5, 1.0]) + doubles(7, [1.0, 2.0]), made[4])
+
+    def test_pictures_are_bytes_of_three_colors(self):
+        import zlib
+        from tenon.utils.tensorboard.writer import _pixels
+        grey = tenon.tensor([[0.0, 0.5], [1.0, 2.0]])
+        self.assertEqual(_pixels(grey, "HW"), (2, 2, [bytes([0] * 3 + [127] * 3), bytes([255] * 6)]))
+        self.assertEqual(_pixels(grey[None], "CHW"), _pixels(grey, "HW"))
+        whole = numpy.arange(12, dtype=numpy.uint8).reshape(2, 2, 3)
+        self.assertEqual(_pixels(whole, "HWC"), (2, 2, [bytes(range(6)), bytes(range(6, 12))]))
+        with tempfile.TemporaryDirectory() as folder:
+            with SummaryWriter(folder) as writer:
+                writer.add_image("i", whole, dataformats="HWC")
+            made, = self.summaries(folder)
+        start = made.index(b"IDAT") + 4
+        self.assertEqual(zlib.decompressobj().decompress(made[start:]), b"\0" + bytes(range(6)) + b"\0" + bytes(range(6, 12)))
+
+    def test_meshes_and_known_curves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with SummaryWriter(folder) as writer:
+                writer.add_mesh("m", tenon.ones(1, 4, 3), faces=tenon.tensor([[[0, 1, 2]]]))
+                writer.add_pr_curve_raw("p", [3, 2], [1, 0], [0, 1], [0, 1], [.75, 1.], [1., .5], num_thresholds=2)
+            mesh, curve = self.summaries(folder)
+        # what TensorBoard's own writer gives: name, kind, configuration, shape, which parts there are
+        self.assertIn(b"m_VERTEX", mesh)
+        self.assertIn(b"\x12\x01m\x18\x01*\x02{}2\x03\x01\x04\x038\x06", mesh)
+        self.assertIn(b"\x12\x01m\x18\x02*\x02{}2\x03\x01\x01\x038\x06", mesh)
+        self.assertIn(struct.pack("<3f", 0, 1, 2), mesh)
+        self.assertIn(struct.pack("<12f", 3, 2, 1, 0, 0, 1, 0, 1, .75, 1, 1, .5), curve)
 
 
 class Trees(unittest.TestCase):

@@ -4,7 +4,7 @@ are the CPU, where parts are views and a whole is a concatenation."""
 
 import tenon
 
-__all__ = ["Broadcast", "Gather", "Scatter"]
+__all__ = ["Broadcast", "Gather", "ReduceAddCoalesced", "Scatter"]
 
 
 class Scatter:
@@ -33,3 +33,11 @@ class Broadcast:
     @staticmethod
     def apply(target_gpus, *inputs):
         return tuple(x.view_as(x) for _ in target_gpus for x in inputs)
+
+
+class ReduceAddCoalesced:
+    """apply(destination, num_inputs, *grads): sums over the places; `grads` has num_inputs tensors of each place in turn."""
+
+    @staticmethod
+    def apply(destination, num_inputs, *grads):
+        return tuple(sum(grads[i + num_inputs::num_inputs], grads[i]) for i in range(num_inputs))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What SummaryWriter writes besides scalars, histograms, single pictures and text: several pictures, figures, sound,
-embeddings, curves of precision and recall, and layouts of charts."""
+"""What SummaryWriter writes besides scalars, histograms, single pictures and text: several pictures, moving ones, figures,
+sound, points in space, embeddings, curves of precision and recall, and layouts of charts."""
 
 import io
 import os
@@ -16,9 +16,9 @@ def _tensor(values):
     return values.detach() if isinstance(values, tenon.Tensor) else tenon.as_tensor(values)
 
 
-def _floats(rows, columns, values):
+def _floats(shape, values):
     """A TensorProto of floats."""
-    shape = b"".join(record.chunk(2, record.integer(1, n)) for n in (rows, columns))
+    shape = b"".join(record.chunk(2, record.integer(1, n)) for n in shape)
     return record.integer(1, 1) + record.chunk(2, shape) + record.chunk(5, struct.pack("<%df" % len(values), *values))
 
 
@@ -71,6 +71,58 @@ class MoreSummaries:
         else:
             self.add_image(tag, made[0], global_step, walltime)
 
+    def add_image_with_boxes(self, tag, img_tensor, box_tensor, global_step=None, walltime=None, rescale=1, dataformats="CHW",
+                             labels=None):
+        """A picture with boxes around parts of it: (x, y, x, y) of two corners each, with labels."""
+        from PIL import Image, ImageDraw
+        from tenon.utils.tensorboard.writer import _pixels
+        labels = [labels] if isinstance(labels, str) else labels
+        boxes = _tensor(box_tensor).tolist()
+        if labels is not None and len(labels) != len(boxes):
+            labels = None
+        height, width, rows = _pixels(img_tensor, dataformats)
+        picture = Image.frombytes("RGB", (width, height), b"".join(rows))
+        draw = ImageDraw.Draw(picture)
+        for i, box in enumerate(boxes):
+            left, top, right, bottom = box
+            draw.line([(left, top), (left, bottom), (right, bottom), (right, top), (left, top)], width=4, fill="Red")
+            if labels:
+                draw.text((left, bottom), labels[i], fill="Red")
+        picture = picture.resize((int(width * rescale), int(height * rescale)))
+        pixels = tenon.frombuffer(bytearray(picture.tobytes()), dtype=tenon.uint8)
+        self.add_image(tag, pixels.reshape(picture.size[1], picture.size[0], 3), global_step, walltime, "HWC")
+
+    def add_video(self, tag, vid_tensor, global_step=None, fps=4, walltime=None):
+        """Moving pictures (N, T, C, H, W), the N of them side by side, as a GIF."""
+        try:
+            from PIL import Image
+        except ImportError:
+            print("add_video needs package Pillow")
+            return
+        from tenon.utils.tensorboard.writer import _pixels
+        video = _tensor(vid_tensor)
+        frames = []
+        for t in range(video.shape[1]):
+            height, width, rows = _pixels(_grid(video[:, t]), "CHW")
+            frames.append(Image.frombytes("RGB", (width, height), b"".join(rows)))
+        file = io.BytesIO()
+        frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=1000 / fps, loop=0)
+        self.file_writer.add_summary(record.image(tag, height, width, video.shape[2], file.getvalue()), global_step, walltime)
+
+    def add_mesh(self, tag, vertices, colors=None, faces=None, config_dict=None, global_step=None, walltime=None):
+        """Points in space, (B, N, 3), with colors and triangles between them."""
+        import json
+        parts = [(name, kind, _tensor(data)) for name, kind, data in
+                 (("VERTEX", 1, vertices), ("FACE", 2, faces), ("COLOR", 3, colors)) if data is not None]
+        components = sum(1 << kind for _, kind, _ in parts)
+        message = b""
+        for name, kind, data in parts:
+            tensor = _floats(data.shape, data.reshape(-1).tolist())
+            about = (record.chunk(2, tag) + record.integer(3, kind) + record.chunk(5, json.dumps(config_dict or {}, sort_keys=True))
+                     + record.chunk(6, b"".join(record.varint(n) for n in data.shape)) + record.integer(7, components))
+            message += record.value("%s_%s" % (tag, name), record.chunk(8, tensor), "mesh", about)
+        self.file_writer.add_summary(message, global_step, walltime)
+
     def add_audio(self, tag, snd_tensor, global_step=None, sample_rate=44100, walltime=None):
         """Sound, of numbers between -1 and 1: (1, L)."""
         import wave
@@ -92,7 +144,7 @@ class MoreSummaries:
         """A tensor, as it is: (rows, columns)."""
         flat = _tensor(tensor).to(tenon.float32)
         rows, columns = (1, flat.numel()) if flat.dim() < 2 else (flat.shape[0], flat.numel() // max(flat.shape[0], 1))
-        content = record.chunk(8, _floats(rows, columns, flat.reshape(-1).tolist()))
+        content = record.chunk(8, _floats((rows, columns), flat.reshape(-1).tolist()))
         self.file_writer.add_summary(record.value(tag, content, "tensor"), global_step, walltime)
 
     def add_pr_curve(self, tag, labels, predictions, global_step=None, num_thresholds=127, weights=None, walltime=None):
@@ -107,7 +159,16 @@ class MoreSummaries:
         tp, fp = positive.flip(0).cumsum(0).flip(0), negative.flip(0).cumsum(0).flip(0)
         tn, fn = fp[0] - fp, tp[0] - tp
         rows = tenon.stack([tp, fp, tn, fn, tp / (tp + fp).clamp(min=1e-7), tp / (tp + fn).clamp(min=1e-7)])
-        content = record.chunk(8, _floats(6, n, rows.reshape(-1).tolist()))
+        content = record.chunk(8, _floats((6, n), rows.reshape(-1).tolist()))
+        self.file_writer.add_summary(record.value(tag, content, "pr_curves", record.integer(2, n)), global_step, walltime)
+
+    def add_pr_curve_raw(self, tag, true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts,
+                         precision, recall, global_step=None, num_thresholds=127, weights=None, walltime=None):
+        """Precision and recall that are known, for thresholds between 0 and 1."""
+        n = min(num_thresholds, 127)
+        rows = tenon.stack([_tensor(row).to(tenon.float64).reshape(-1) for row in (
+            true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts, precision, recall)])
+        content = record.chunk(8, _floats(rows.shape, rows.reshape(-1).tolist()))
         self.file_writer.add_summary(record.value(tag, content, "pr_curves", record.integer(2, n)), global_step, walltime)
 
     def add_custom_scalars(self, layout):

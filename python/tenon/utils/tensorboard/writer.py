@@ -4,11 +4,11 @@
 import os
 import socket
 import struct
-import sys
 import threading
 import time
 import zlib
 
+import tenon
 from tenon.utils.tensorboard import record
 from tenon.utils.tensorboard.more import MoreSummaries
 
@@ -104,28 +104,35 @@ class SummaryWriter(MoreSummaries):
             self._writer(folder).add_summary(record.scalar(_clean(main_tag), _number(value)), global_step, walltime)
 
     def add_histogram(self, tag, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None):
-        """How values are distributed."""
-        numbers = sorted(_numbers(values))
-        if not numbers:
+        """How values are distributed: counts between the edges of bins, from the first to the last that has any."""
+        numbers = _numbers(values)
+        if numbers.numel() == 0:
             raise ValueError("The input has no element.")
-        edges = _edges() if bins in ("tensorflow", "auto", "fd", "doane", "scott", "stone", "rice", "sturges", "sqrt") \
-            else list(bins) if not isinstance(bins, int) else _even_edges(numbers, bins)
-        limits, buckets, at = [], [], 0
-        for edge in edges:
-            count = 0
-            while at < len(numbers) and numbers[at] < edge:
-                count, at = count + 1, at + 1
-            if count or limits:
-                limits.append(edge)
-                buckets.append(count)
-            if at == len(numbers):
-                break
-        if at < len(numbers):
-            limits.append(sys.float_info.max)
-            buckets.append(len(numbers) - at)
+        if isinstance(bins, int):
+            edges = _even_edges(numbers, bins)
+        else:
+            edges = _edges() if isinstance(bins, str) else tenon.as_tensor(bins).to(tenon.float64)
+        counts = _counts(numbers, edges)
+        if max_bins is not None and len(counts) > max_bins:
+            step = len(counts) // max_bins
+            counts = tenon.nn.functional.pad(counts, (0, -len(counts) % step)).view(-1, step).sum(1)
+            edges = tenon.cat([edges[:-1:step], edges[-1:]])
+        some = counts.nonzero().flatten().tolist()
+        if not some:
+            raise ValueError("The histogram is empty, please file a bug report.")
+        first, last = some[0], some[-1]
+        self.add_histogram_raw(tag, numbers.min().item(), numbers.max().item(), numbers.numel(), numbers.sum().item(),
+                               numbers.dot(numbers).item(), edges[first:last + 2].tolist(),
+                               [0] + counts[first:last + 1].tolist(), global_step, walltime)
+
+    def add_histogram_raw(self, tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts, global_step=None,  # noqa: A002
+                          walltime=None):
+        """A distribution that is known: right edges of bins, and how many values lie in each."""
+        if len(bucket_limits) != len(bucket_counts):
+            raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
         self.file_writer.add_summary(
-            record.histogram(_clean(tag), numbers[0], numbers[-1], len(numbers), sum(numbers),
-                             sum(x * x for x in numbers), limits, buckets), global_step, walltime)
+            record.histogram(_clean(tag), min, max, num, sum, sum_squares, [float(x) for x in bucket_limits],
+                             [float(x) for x in bucket_counts]), global_step, walltime)
 
     def add_image(self, tag, img_tensor, global_step=None, walltime=None, dataformats="CHW"):
         """One picture, from bytes or from numbers between 0 and 1."""
@@ -179,11 +186,9 @@ def _number(value):
 
 
 def _numbers(values):
-    if hasattr(values, "detach"):
-        values = values.detach().reshape(-1).tolist()
-    elif hasattr(values, "reshape"):
-        values = values.reshape(-1).tolist()
-    return [float(value) for value in values]
+    """The values, in one row."""
+    values = values.detach() if isinstance(values, tenon.Tensor) else tenon.as_tensor(values)
+    return values.cpu().to(tenon.float64).reshape(-1)
 
 
 def _edges():
@@ -192,35 +197,41 @@ def _edges():
     while value < 1e20:
         positive.append(value)
         value *= 1.1
-    return [-value for value in reversed(positive)] + [0.0] + positive
+    return tenon.tensor([-value for value in reversed(positive)] + [0.0] + positive, dtype=tenon.float64)
 
 
 def _even_edges(numbers, count):
-    width = (numbers[-1] - numbers[0]) / count or 1.0
-    return [numbers[0] + width * (i + 1) for i in range(count)]
+    low, high = numbers.min(), numbers.max()
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return tenon.linspace(low.item(), high.item(), count + 1, dtype=tenon.float64)
+
+
+def _counts(numbers, edges):
+    """How many lie in each bin, which has its left edge; the last has both. What lies outside is not counted."""
+    bins = len(edges) - 1
+    at = tenon.searchsorted(edges, numbers, right=True) - 1
+    at = tenon.where(numbers == edges[-1], bins - 1, at)
+    return tenon.bincount(at[(at >= 0) & (at < bins)], minlength=bins)
 
 
 def _pixels(picture, layout):
-    """Height, width, and rows of RGB bytes."""
-    data = picture.detach().tolist() if hasattr(picture, "detach") else picture.tolist()
-    whole = "int" in str(picture.dtype)
-
-    def pixel(value):
-        return max(0, min(255, int(value if whole else value * 255)))
-
+    """Height, width, and rows of RGB bytes, from bytes or from numbers between 0 and 1."""
+    picture = picture.detach() if isinstance(picture, tenon.Tensor) else tenon.as_tensor(picture)
     layout = layout.upper()
     if layout == "HW":
-        data, layout = [data], "CHW"
-    if layout == "CHW":
-        channels = [data[0], data[0], data[0]] if len(data) == 1 else data[:3]
-        height, width = len(data[0]), len(data[0][0])
-        rows = [bytes(pixel(channel[y][x]) for x in range(width) for channel in channels) for y in range(height)]
-    elif layout == "HWC":
-        height, width = len(data), len(data[0])
-        rows = [bytes(pixel(point[min(c, len(point) - 1)]) for point in row for c in range(3)) for row in data]
-    else:
+        picture = picture.unsqueeze(-1)
+    elif layout == "CHW":
+        picture = picture.permute(1, 2, 0)
+    elif layout != "HWC":
         raise ValueError("dataformats must be CHW, HWC or HW, but got %s" % layout)
-    return height, width, rows
+    if picture.is_floating_point():
+        picture = picture.to(tenon.float32) * 255
+    height, width, channels = picture.shape
+    picture = picture.clamp(0, 255).to(tenon.uint8)
+    picture = picture[:, :, :3] if channels >= 3 else picture[:, :, :1].expand(height, width, 3)
+    flat = bytes(picture.flatten().tolist())
+    return height, width, [flat[y * width * 3:(y + 1) * width * 3] for y in range(height)]
 
 
 def _png(height, width, rows):

@@ -2,7 +2,14 @@
 """From keys to batches, the same way in this process and in a worker."""
 
 
-class _MapDatasetFetcher:
+class _BaseDatasetFetcher:
+    """Gives batches: `fetch` of keys."""
+
+    def fetch(self, keys):
+        raise NotImplementedError
+
+
+class _MapDatasetFetcher(_BaseDatasetFetcher):
     """Samples by key."""
 
     def __init__(self, dataset, auto_collation, collate_fn, drop_last):
@@ -17,7 +24,7 @@ class _MapDatasetFetcher:
         return self.collate_fn([self.dataset[key] for key in keys])
 
 
-class _IterableDatasetFetcher:
+class _IterableDatasetFetcher(_BaseDatasetFetcher):
     """The next samples of a stream, as many as there are keys. StopIteration at its end."""
 
     def __init__(self, dataset, auto_collation, collate_fn, drop_last):
