@@ -39,12 +39,24 @@ static bool same_sizes(const tn_tensor *a, const tn_tensor *b)
            memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof *a->sizes) == 0;
 }
 
+/* Note [Gradients without memory]
+ * What a program handles itself may have no memory to add to: a sparse gradient, when an ordinary
+ * one comes, would have to become dense. So the sum of the two is a new tensor, `new + .grad`, of
+ * the kind that its handler decides; and a copy of one is what its handler copies. */
+static bool is_shell(const tn_tensor *t)
+{
+    return (t->keys & TNI_FBIT(TN_KEY_PYTHON)) && t->device.type != TN_DEVICE_META &&
+           t->numel > 0 && !tn_tensor_data(t);
+}
+
 /* That of a dense tensor was written once, as its counter says: its place was made first. */
 static tn_status copy_to_layout(const tn_tensor *variable, tn_tensor *grad, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) copy = NULL;
     if (!(variable->flags & TNI_DENSE))
         return tn_clone(grad, TN_FORMAT_CONTIGUOUS, out);
+    if (TNI_UNLIKELY(is_shell(grad) && !tni_tls.no_grad))
+        return tn_clone(grad, TN_FORMAT_NONE, out);
     if ((variable->flags & TNI_CONTIGUOUS) && variable->numel > 0 && tni_tls.no_grad &&
         same_sizes(variable, grad)) {
         TN_TRY(tn_clone(grad, TN_FORMAT_CONTIGUOUS, &copy));
@@ -86,16 +98,6 @@ tn_tensor *tni_grad_swap(tni_grad_meta *meta, tn_tensor *grad)
     meta->grad = grad;
     tni_spin_unlock(&meta->lock);
     return old;
-}
-
-/* Note [Gradients without memory]
- * What a program handles itself may have no memory to add to: a sparse gradient, when an ordinary
- * one comes, would have to become dense. So the sum of the two is a new tensor, `new + .grad`, of
- * the kind that its handler decides. */
-static bool is_shell(const tn_tensor *t)
-{
-    return (t->keys & TNI_FBIT(TN_KEY_PYTHON)) && t->device.type != TN_DEVICE_META &&
-           t->numel > 0 && !tn_tensor_data(t);
 }
 
 static tn_status add_to(tn_tensor *variable, tn_tensor *had, tn_tensor *grad, bool may_write,

@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import unittest
+import warnings
 
 import harness
 import tenon
@@ -309,6 +310,15 @@ class Embeddings(Case):
             tenon.nn.functional.embedding_bag(bags, w, mode="sum", sparse=True, scale_grad_by_freq=True)
         with self.assertRaisesRegex(RuntimeError, r"Index 1 of input takes value 7 which is not in the valid range"):
             tenon.nn.functional.embedding_bag(tenon.tensor([[0, 7]]), w, mode="sum", sparse=True)
+
+    def test_gradients_that_are_recorded_stay_sparse(self):
+        w = tenon.ones(4, 2, requires_grad=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the cycle that it may make
+            for rows in ([1, 2, 1], [3, 1]):
+                tenon.nn.functional.embedding(tenon.tensor(rows), w, sparse=True).sum().backward(create_graph=True)
+                self.assertEqual(w.grad.layout, tenon.sparse_coo)
+        self.assertEqual(w.grad.to_dense().tolist(), [[0, 0], [3, 3], [1, 1], [1, 1]])
 
     def test_gradients_add_up(self):
         m = tenon.nn.Embedding(5, 2, sparse=True, padding_idx=0)
