@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""fit_maths.py: makes src/cpu/kern/fits64.h, the polynomials and tables that functions of float64 are computed with.
+"""fit_maths.py: makes src/cpu/kern/fits64.h and fits32.h, the polynomials and tables that functions of float64 and float32 are
+computed with.
 
 Polynomials are fitted by Remez's algorithm in 50 digits, such that the largest weighted error is the smallest, and then rounded.
-Run as: tools/fit_maths.py > src/cpu/kern/fits64.h, then make format. Needs mpmath; builds do not, since the result is kept in the tree.
+Run as: tools/fit_maths.py 64 > src/cpu/kern/fits64.h, tools/fit_maths.py 32 > src/cpu/kern/fits32.h, then make format. Needs mpmath; builds do not, since the result is kept in the tree.
 """
 
+import re
+import struct
 import sys
 
 import mpmath as mp
@@ -55,12 +58,23 @@ def short(x, bits):
     return mp.nint(x / unit) * unit
 
 
+NARROW = sys.argv[1:] == ["32"]
+TYPE = "float" if NARROW else "double"
+ALIGNED = """/* Tables that registers are loaded from. */
+#ifndef TNI_ALIGNED
+#    define TNI_ALIGNED __attribute__((aligned(64)))
+#endif"""
+
+
 def text(x):
-    return float(x).hex().replace("0x0.0p+0", "0.0")
+    """As the type has it."""
+    x = struct.unpack("f", struct.pack("f", float(x)))[0] if NARROW else float(x)
+    return re.sub(r"\.?0+p", "p", x.hex()).replace("0xp+0", "0.0") + ("f" if NARROW else "")
 
 
 def array(name, values, what):
-    print(f"\n/* {what} */\nstatic const double {name}[{len(values)}]{' TNI_ALIGNED' if len(values) == 16 else ''} = {{")
+    aligned = " TNI_ALIGNED" if len(values) == 16 else ""
+    print(f"\n/* {what} */\nstatic const {TYPE} {name}[{len(values)}]{aligned} = {{")
     print("\n".join(f"    {text(v)}," for v in values) + "\n};")
 
 
@@ -79,13 +93,14 @@ def pieces(name, what, f, width, terms, odd_first=False, weight=lambda x: mp.mpf
         if odd_first and i == 0:
             c, error = remez(lambda u: f(u) / u if u else f(mp.mpf(10) ** -40) * mp.mpf(10) ** 40, low, high, terms - 1)
             c = [mp.mpf(0)] + c
+            c[1] -= 1 if NARROW else 0  # see vec32.h
         else:
             c, error = remez(lambda u: f(centre + u), low, high, terms, lambda u: weight(centre + u))
         worst = max(worst, error)
         for k in range(terms):
             rows[k].append(c[k])
     print(f"{name}: 16 x {terms} terms, 2^{float(mp.log(worst, 2)):.1f}", file=sys.stderr)
-    print(f"\n/* {what} */\nstatic const double {name}[{terms}][16] TNI_ALIGNED = {{")
+    print(f"\n/* {what} */\nstatic const {TYPE} {name}[{terms}][16] TNI_ALIGNED = {{")
     for r in rows:
         print("    {" + ", ".join(text(v) for v in r) + "},")
     print("};")
@@ -117,11 +132,20 @@ def odd(f):
 LN2 = mp.log(2)
 
 
+def main32():
+    print("/* SPDX-License-Identifier: MIT */")
+    print("/* cpu/kern/fits32.h: polynomials for functions of float32. Made by tools/fit_maths.py. */")
+    print("#ifndef TNI_CPU_KERN_FITS32_H\n#define TNI_CPU_KERN_FITS32_H\n")
+    print(ALIGNED)
+    pieces("fit32_erf", "erf, in pieces of 17/64", mp.erf, mp.mpf(17) / 64, 7, True, lambda x: 1 / mp.erf(x))
+    print("\n#endif")
+
+
 def main():
     print("/* SPDX-License-Identifier: MIT */")
     print("/* cpu/kern/fits64.h: polynomials and tables for functions of float64. Made by tools/fit_maths.py. */")
     print("#ifndef TNI_CPU_KERN_FITS64_H\n#define TNI_CPU_KERN_FITS64_H\n")
-    print("/* Tables that registers are loaded from. */\n#define TNI_ALIGNED __attribute__((aligned(64)))")
+    print(ALIGNED)
 
     roots = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
     array("fit_roots", roots, "2^(j/16)")
@@ -214,4 +238,4 @@ def main():
     print("\n#endif")
 
 
-main()
+main32() if NARROW else main()

@@ -220,6 +220,33 @@ TEST(every_instruction_set_gives_the_same_bits_of_special_functions)
     }
 }
 
+/* Of every mantissa with an even and an odd exponent, whatever way there is; and corners. */
+TEST(roots_of_a_float32_are_rounded_correctly)
+{
+    static float x[N], y[N];
+    const void *in[] = {x};
+    tni_cpu_use(TNI_ISA_AVX512);
+    tni_loop_fn loop = tni_loop_find(tni_cpu_kernels(), TNI_LOOP_SQRT, TN_DTYPE_F32);
+    int64_t wrong = 0;
+    for (uint32_t begin = 0x3f800000u; begin < 0x40800000u; begin += N) {
+        for (int i = 0; i < N; i++) {
+            uint32_t bits = begin + (uint32_t)i;
+            memcpy(&x[i], &bits, sizeof bits);
+        }
+        loop(y, in, N, NULL);
+        for (int i = 0; i < N; i++)
+            wrong += y[i] != (float)sqrt((double)x[i]); /* rounded twice, but never otherwise */
+    }
+    for (uint64_t begin = 0; begin < (UINT64_C(1) << 32); begin += (uint64_t)N * STEP) {
+        put(x, begin);
+        x[77] = -0.0f;
+        loop(y, in, N, NULL);
+        for (int i = 0; i < N; i++)
+            wrong += error(y[i], sqrtl((long double)x[i])) > 0.5;
+    }
+    EXPECT_EQ_INT(wrong, 0);
+}
+
 TEST(fmod_of_float32_is_exact)
 {
     static float x[N], y[N], z[N];

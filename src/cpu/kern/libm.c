@@ -101,17 +101,3 @@ static cd logaddexp_complex(cd x, cd y)
 }
 EXPORT2(logaddexp_c64, cf, logaddexp_complex((cd)x, (cd)y))
 EXPORT2(logaddexp_c128, cd, logaddexp_complex(x, y))
-
-#define MAGNITUDE(name, T, R, expression)                                              \
-    void tni_libm_##name(void *out, const void *const *in, int64_t n, const void *ctx) \
-    {                                                                                  \
-        R *o = out;                                                                    \
-        const T *a = in[0];                                                            \
-        (void)ctx;                                                                     \
-        for (int64_t i = 0; i < n; i++) {                                              \
-            T x = a[i];                                                                \
-            o[i] = (R)(expression);                                                    \
-        }                                                                              \
-    }
-MAGNITUDE(abs_c64, cf, float, hypot((double)crealf(x), (double)cimagf(x)))
-MAGNITUDE(abs_c128, cd, double, hypot(creal(x), cimag(x)))

@@ -27,8 +27,5 @@ TNI_LIBM_ALL(exp2)
 TNI_LIBM_ALL(pow)
 TNI_LIBM_ONE(lgamma_f64)
 TNI_LIBM_ALL(logaddexp)
-/* Complex numbers in, real ones out. */
-TNI_LIBM_ONE(abs_c64)
-TNI_LIBM_ONE(abs_c128)
 
 #endif

@@ -7,6 +7,7 @@
 #include "cpu/kern/loop.h"
 #include "cpu/kern/rare.h"
 #include "cpu/kern/special64.h"
+#include "cpu/kern/vec32.h"
 
 #define NEAR_LOOP(f) LOOP1(f##_loop_f32, float, (float)f##_near((double)x))
 LOOP1(log1p_loop_f32, float, log1p_any_f32(x))
@@ -23,7 +24,7 @@ LOOP1(atan_loop_f32, float, atan_f32(x))
 LOOP1(asin_loop_f32, float, asin_f32(x))
 LOOP1(acos_loop_f32, float, acos_f32(x))
 LOOP2(atan2_loop_f32, float, (float)atan2_near((double)x, (double)y))
-LOOP1(erf_loop_f32, float, erf_f32(x))
+LOOP1_32(erf_loop_f32, erf_32)
 LOOP_OF_BLOCKS(erfc_loop_f32, block_is_small(block, ERFC_INSIDE), erfc_inside_f32, erfc_f32)
 LOOP_OF_BLOCKS(erfinv_loop_f32, block_is_small(block, ERFINV_INSIDE), erfinv_inside_f32, erfinv_f32)
 

@@ -2,8 +2,8 @@
 /* cpu/kern/special.h: the less common functions of a float32, without branches, so that loops
  * vectorise. Those that are used most are computed in float32; the others in double by exp_f64,
  * log_f64 and a few polynomials, then rounded: nearly always the nearest float32. Accuracy is
- * tested in tests/cpu/test_special.c: within 2 units in the last place. The approximation of erf is
- * N. Juffa's; atan is a Chebyshev fit, within 3e-9 on 0 to 1. */
+ * tested in tests/cpu/test_special.c: within 2 units in the last place. atan is a
+ * Chebyshev fit, within 3e-9 on 0 to 1. erf is in vec32.h. */
 #ifndef TNI_CPU_KERN_SPECIAL_H
 #define TNI_CPU_KERN_SPECIAL_H
 
@@ -286,27 +286,6 @@ static inline float acos_f32(float x)
     float middle = HALF_PI_HIGH - (t - (HALF_PI_LOW - more)), near_one = 2.0f * (t + more);
     float far = 2.0f * (HALF_PI_HIGH - (t - (HALF_PI_LOW - more)));
     return a <= 0.5f ? middle : x > 0.0f ? near_one : far;
-}
-
-static inline float erf_f32(float x)
-{
-    /* From 4 on the result is 1, and further on the polynomial turns round. */
-    float a = fabsf(x), t = a > 4.0f ? 4.0f : a, s = t * t;
-    float r = -1.72853470e-5f * t + 3.83197126e-4f;
-    float u = -3.88396438e-3f * t + 2.42546219e-2f;
-    r = r * s + u;
-    r = r * t + -1.06777877e-1f;
-    r = r * t + -6.34846687e-1f;
-    r = r * t + -1.28717512e-1f;
-    r = r * t + -t;
-    float far = 1.0f - exp_inside_f32(r);
-    float q = -5.96761703e-4f;
-    q = q * s + 4.99119423e-3f;
-    q = q * s + -2.67681349e-2f;
-    q = q * s + 1.12819925e-1f;
-    q = q * s + -3.76125336e-1f;
-    q = q * s + 1.28379166e-1f;
-    return a > 0.927734375f ? copysignf(far, x) : q * x + x;
 }
 
 /* erf of magnitudes up to 1/2, within 1e-8 of the result. */
