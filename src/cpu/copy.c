@@ -188,7 +188,7 @@ TRANSPOSE(16, pair)
 /* By squares of four. */
 static void transpose_4(char *dst, const char *src, int64_t n, int64_t m, int64_t to, int64_t from)
 {
-    if (m <= 4) { /* few rows are written: none throws another out */
+    if (m <= 4 || (n >= 4 && to <= 64)) { /* few lines are written: none throws another out */
         tni_turn(dst, to, src, from, n, m);
         return;
     }

@@ -10,23 +10,44 @@
 #include "gen/cpu.h"
 #include "tenon/ops.h"
 
+/* Sums of differences, and of their squares: four side by side. */
+static double sum_of_differences(const double *a, const double *b, int64_t n, bool squared)
+{
+    double sums[4] = {0};
+    int64_t i = 0;
+    if (squared) {
+        for (; i + 4 <= n; i += 4)
+            for (int l = 0; l < 4; l++)
+                sums[l] += (a[i + l] - b[i + l]) * (a[i + l] - b[i + l]);
+        for (int l = 0; i < n; i++, l++)
+            sums[l] += (a[i] - b[i]) * (a[i] - b[i]);
+    } else {
+        for (; i + 4 <= n; i += 4)
+            for (int l = 0; l < 4; l++)
+                sums[l] += fabs(a[i + l] - b[i + l]);
+        for (int l = 0; i < n; i++, l++)
+            sums[l] += fabs(a[i] - b[i]);
+    }
+    return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+
 static double distance(const double *a, const double *b, int64_t n, double p)
 {
     double sum = 0;
+    if (p == 1 || p == 2) {
+        sum = sum_of_differences(a, b, n, p == 2);
+        return p == 2 ? sqrt(sum) : sum;
+    }
     for (int64_t i = 0; i < n; i++) {
         double d = fabs(a[i] - b[i]);
         if (p == 0)
             sum += d != 0;
-        else if (p == 1)
-            sum += d;
-        else if (p == 2)
-            sum += d * d;
         else if (isinf(p))
             sum = d > sum || isnan(d) ? d : sum;
         else
             sum += pow(d, p);
     }
-    return p == 2 ? sqrt(sum) : p == 0 || p == 1 || isinf(p) ? sum : pow(sum, 1 / p);
+    return p == 0 || isinf(p) ? sum : pow(sum, 1 / p);
 }
 
 /* How much the distance grows with a coordinate's difference @p d. */
@@ -49,6 +70,32 @@ static double slope(double d, double dist, double p)
 static double difference(double a, double b, bool single)
 {
     return single ? (double)(float)(a - b) : a - b;
+}
+
+/* What a pair of rows adds to the gradient of the first, and takes from that of the other. */
+static void add_slopes(double *to, double *less, const double *a, const double *b, int64_t n,
+                       double g, double dist, double p, bool single)
+{
+    if (p == 1) {
+        for (int64_t c = 0; c < n; c++) {
+            double s = g * (double)((a[c] > b[c]) - (a[c] < b[c]));
+            to[c] += s;
+            less[c] -= s;
+        }
+    } else if (p == 2) {
+        double f = dist == 0 ? 0 : g / dist;
+        for (int64_t c = 0; c < n; c++) {
+            double s = f * (a[c] - b[c]);
+            to[c] += s;
+            less[c] -= s;
+        }
+    } else {
+        for (int64_t c = 0; c < n; c++) {
+            double s = g * slope(difference(a[c], b[c], single), dist, p);
+            to[c] += s;
+            less[c] -= s;
+        }
+    }
 }
 
 /* ---- all rows of one with all rows of the other ---- */
@@ -79,9 +126,12 @@ static tn_status cdist_grads(int64_t begin, int64_t end, void *arg)
         const double *a = j->x1 + i * j->width, *b = j->x2 + i / j->rows * j->others * j->width;
         for (int64_t k = 0; k < j->others; k++) {
             double g = j->grad[i * j->others + k], dist = j->dist[i * j->others + k];
-            for (int64_t c = 0; c < j->width; c++)
-                j->out[i * j->width + c] +=
-                    g * slope(difference(a[c], b[k * j->width + c], j->single), dist, j->p);
+            double *out = j->out + i * j->width;
+            const double *row = b + k * j->width;
+            for (int64_t c = 0; j->p == 1 && c < j->width; c++)
+                out[c] += g * (double)((a[c] > row[c]) - (a[c] < row[c]));
+            for (int64_t c = 0; j->p != 1 && c < j->width; c++)
+                out[c] += g * slope(difference(a[c], row[c], j->single), dist, j->p);
         }
     }
     return TN_OK;
@@ -108,6 +158,31 @@ static int64_t all_rows(const tn_tensor *t)
     return rows;
 }
 
+/* Gradients of Euclidean distances: with w = grad / dist that of a row a is the sum of w (a - b)
+ * over the rows b, which is a times the sum of the w, less a product of matrices. @p g is used up.
+ * All are float64; @p out gets what narrower numbers have no digits to see cancel. */
+static tn_status euclid_grads(const tn_tensor *a, tn_tensor *b, tn_tensor *g, const tn_tensor *d,
+                              tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) product = NULL;
+    double *w = g->data;
+    const double *dist = d->data;
+    for (int64_t i = 0; i < g->numel; i++)
+        w[i] = dist[i] == 0 ? 0 : w[i] / dist[i];
+    TN_TRY(tn_matmul(g, b, &product));
+    int64_t rows = all_rows(a), others = b->sizes[b->ndim - 2], width = a->sizes[a->ndim - 1];
+    double *p = product->data;
+    const double *x = a->data;
+    for (int64_t i = 0; i < rows; i++) {
+        double sum = 0;
+        for (int64_t k = 0; k < others; k++)
+            sum += w[i * others + k];
+        for (int64_t c = 0; c < width; c++)
+            p[i * width + c] = x[i * width + c] * sum - p[i * width + c];
+    }
+    return tni_copy_cpu(out, product);
+}
+
 static tn_status cdist(tn_tensor *x1, tn_tensor *x2, double p, tn_tensor *grad, tn_tensor *dist,
                        tn_tensor *out)
 {
@@ -122,6 +197,8 @@ static tn_status cdist(tn_tensor *x1, tn_tensor *x2, double p, tn_tensor *grad, 
     TN_TRY(batched(x2, out, TN_DTYPE_F64, &b));
     TN_TRY(tni_ready(grad, TN_DTYPE_F64, &g));
     TN_TRY(tni_ready(dist, TN_DTYPE_F64, &d));
+    if (grad && p == 2 && out->dtype != TN_DTYPE_F64 && grad->dtype != TN_DTYPE_F64 && d->numel > 0)
+        return euclid_grads(a, b, g, d, out);
     TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_F64, TN_CPU, &work));
     if (work->numel)
         memset(work->data, 0, (size_t)work->numel * sizeof(double));
@@ -278,6 +355,24 @@ tn_status tni_cpu_cdist_backward(tn_tensor *grad, tn_tensor *x1, tn_tensor *x2, 
 
 /* ---- all pairs of rows ---- */
 
+typedef struct pdist_job {
+    const double *x;
+    double *out;
+    int64_t n, width;
+    double p;
+} pdist_job;
+
+static tn_status pdist_rows(int64_t begin, int64_t end, void *arg)
+{
+    const pdist_job *j = arg;
+    for (int64_t a = begin; a < end; a++) {
+        double *o = j->out + a * (2 * j->n - a - 1) / 2;
+        for (int64_t b = a + 1; b < j->n; b++)
+            *o++ = distance(j->x + a * j->width, j->x + b * j->width, j->width, j->p);
+    }
+    return TN_OK;
+}
+
 static tn_status pdist(tn_tensor *self, double p, tn_tensor *grad, tn_tensor *dist, tn_tensor *out)
 {
     TN_AUTO(tn_tensor) x = NULL;
@@ -293,22 +388,19 @@ static tn_status pdist(tn_tensor *self, double p, tn_tensor *grad, tn_tensor *di
     TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_F64, TN_CPU, &work));
     if (work->numel)
         memset(work->data, 0, (size_t)work->numel * sizeof(double));
-    const double *rows = x->data, *grads = g ? g->data : NULL, *dists = d ? d->data : NULL;
+    if (!grad) {
+        pdist_job j = {.x = x->data, .out = work->data, .n = n, .width = width, .p = p};
+        int64_t cost = n * width / 2 + 1;
+        TN_TRY(tni_pool_for(n, cost < 16384 ? 16384 / cost : 1, pdist_rows, &j));
+        return tni_copy_cpu(out, work);
+    }
+    const double *rows = x->data, *grads = g->data, *dists = d->data;
     double *o = work->data;
-    bool single = dist && dist->dtype == TN_DTYPE_F32;
+    bool single = dist->dtype == TN_DTYPE_F32;
     for (int64_t a = 0; a < n; a++)
-        for (int64_t b = a + 1; b < n; b++, pair++) {
-            const double *u = rows + a * width, *v = rows + b * width;
-            if (!grad) {
-                o[pair] = distance(u, v, width, p);
-                continue;
-            }
-            for (int64_t c = 0; c < width; c++) {
-                double s = grads[pair] * slope(difference(u[c], v[c], single), dists[pair], p);
-                o[a * width + c] += s;
-                o[b * width + c] -= s;
-            }
-        }
+        for (int64_t b = a + 1; b < n; b++, pair++)
+            add_slopes(o + a * width, o + b * width, rows + a * width, rows + b * width, width,
+                       grads[pair], dists[pair], p, single);
     return tni_copy_cpu(out, work);
 }
 

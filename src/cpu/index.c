@@ -24,7 +24,8 @@ static void expanded_clear(expanded *e)
         tn_tensor_unref(e->list[i]);
 }
 
-/* The coordinate @p dim of each element of @p mask that is not 0. */
+/* The coordinate @p dim of each element of @p mask that is not 0. Their numbers ascend: coordinates
+ * are counted, not divided. */
 static tn_status coordinate(const tn_tensor *mask, int dim, const tn_tensor *flat, tn_tensor **out)
 {
     int64_t inner = 1;
@@ -33,8 +34,17 @@ static tn_status coordinate(const tn_tensor *mask, int dim, const tn_tensor *fla
     TN_TRY(tni_tensor_new(1, &flat->numel, NULL, TN_DTYPE_I64, TN_CPU, out));
     const int64_t *number = flat->data;
     int64_t *o = (*out)->data;
-    for (int64_t i = 0; i < flat->numel; i++)
-        o[i] = number[i] / inner % mask->sizes[dim];
+    int64_t size = mask->sizes[dim], at = 0, base = 0, end = inner;
+    for (int64_t i = 0; inner == 1 && i < flat->numel; i++) {
+        while (number[i] >= base + size)
+            base += size;
+        o[i] = number[i] - base;
+    }
+    for (int64_t i = 0; inner > 1 && i < flat->numel; i++) {
+        for (; number[i] >= end; end += inner)
+            at = at + 1 == size ? 0 : at + 1;
+        o[i] = at;
+    }
     return TN_OK;
 }
 

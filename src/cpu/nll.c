@@ -31,6 +31,10 @@ static double load(const tn_tensor *t, int64_t at)
 
 static void store(tn_tensor *t, int64_t at, double value)
 {
+    if (t->dtype == TN_DTYPE_F32) {
+        ((float *)t->data)[at] = (float)value;
+        return;
+    }
     tni_scalar_store(tn_float(value), (tn_dtype)t->dtype,
                      (char *)t->data + (size_t)at * tni_itemsize(t));
 }
@@ -57,17 +61,29 @@ static nll_job job_of(const tn_tensor *x, const tn_tensor *target, const tn_tens
     return j;
 }
 
-/* The i-th target's class, and where element 0 of its classes is. */
-static inline int64_t target_at(const nll_job *j, int64_t i, int64_t *x_at)
+/* Where a walk over the targets is: in their array, in the tensor of the target and in x. */
+typedef struct walk {
+    int64_t h, w, at, x;
+} walk;
+
+/* The class of the target, and where element 0 of its classes is; on to the next. There are no
+ * divisions, which would take longer than all the rest. */
+static inline int64_t next_target(const nll_job *j, walk *k, int64_t *x_at)
 {
-    int64_t w = 0, h = 0, n = i;
-    if (j->w != 1 || j->h != 1) { /* divisions take longer than all the rest */
-        w = i % j->w;
-        h = i / j->w % j->h;
-        n = i / j->w / j->h;
+    int64_t at = k->at;
+    *x_at = k->x;
+    k->at += j->target_strides[2];
+    k->x += j->x_strides[2];
+    if (++k->w == j->w) {
+        k->w = 0;
+        k->at += j->target_strides[1] - j->w * j->target_strides[2];
+        k->x += j->x_strides[1] - j->w * j->x_strides[2];
+        if (++k->h == j->h) {
+            k->h = 0;
+            k->at += j->target_strides[0] - j->h * j->target_strides[1];
+            k->x += j->x_strides[0] - j->h * j->x_strides[1];
+        }
     }
-    int64_t at = n * j->target_strides[0] + h * j->target_strides[1] + w * j->target_strides[2];
-    *x_at = n * j->x_strides[0] + h * j->x_strides[1] + w * j->x_strides[2];
     return j->target->dtype == TN_DTYPE_U8 ? ((const uint8_t *)j->target->data)[at]
                                            : ((const int64_t *)j->target->data)[at];
 }
@@ -80,8 +96,9 @@ static int64_t count(const nll_job *j)
 /* Before anything is written. */
 static tn_status check_targets(const nll_job *j)
 {
+    walk k = {0};
     for (int64_t i = 0, n = count(j); i < n; i++) {
-        int64_t unused, t = target_at(j, i, &unused);
+        int64_t unused, t = next_target(j, &k, &unused);
         TN_CHECK(t == j->ignore || (t >= 0 && t < j->classes), TN_INDEX,
                  "Target %lld is out of bounds.", (long long)t);
     }
@@ -111,8 +128,9 @@ static tn_status forward(const tn_tensor *self, const tn_tensor *target, const t
     bool each = reduction == 0 && self->ndim != 1;
     double sum = 0, weights = 0;
     TN_TRY(check_targets(&j));
+    walk k = {0};
     for (int64_t i = 0, n = count(&j); i < n; i++) {
-        int64_t x, t = target_at(&j, i, &x);
+        int64_t x, t = next_target(&j, &k, &x);
         double w = t == ignore ? 0.0 : weight_of(&j, t), loss = 0;
         if (t != ignore)
             loss = -(load(self, x + t * j.class_stride) * w);
@@ -158,8 +176,9 @@ static tn_status backward(const tn_tensor *grad, const tn_tensor *self, const tn
     nll_job o = job_of(out, target, weight, ignore);
     bool each = reduction == 0 && self->ndim != 1;
     double scale = reduction == 1 ? 1.0 / load(total, 0) : 1.0;
+    walk k = {0};
     for (int64_t i = 0, n = count(&j); i < n; i++) {
-        int64_t x, t = target_at(&o, i, &x);
+        int64_t x, t = next_target(&o, &k, &x);
         if (t == ignore)
             continue;
         double g = load(grad, each ? place(&j, grad, i) : 0);

@@ -32,20 +32,27 @@ static inline void tni_turn_square(void *to, int64_t to_apart, const void *from,
     memcpy(o + 3 * to_apart, &d, sizeof d);
 }
 
-/* n x m numbers: row y of @p to, of n numbers, is column y of @p from. */
+/* n x m numbers: row y of @p to, of n numbers, is column y of @p from. The last squares of either
+ * side end with it: what they share with those before is turned twice. */
 static inline void tni_turn(void *to, int64_t to_apart, const void *from, int64_t from_apart,
                             int64_t n, int64_t m)
 {
     char *o = to;
     const char *x = from;
-    int64_t n4 = n & ~INT64_C(3), m4 = m & ~INT64_C(3);
-    for (int64_t i = 0; i < n4; i += 4)
-        for (int64_t y = 0; y < m4; y += 4)
-            tni_turn_square(o + y * to_apart + i * 4, to_apart, x + i * from_apart + y * 4,
-                            from_apart);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t y = i < n4 ? m4 : 0; y < m; y++)
-            memcpy(o + y * to_apart + i * 4, x + i * from_apart + y * 4, 4);
+    if (n < 4 || m < 4) {
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t y = 0; y < m; y++)
+                memcpy(o + y * to_apart + i * 4, x + i * from_apart + y * 4, 4);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += 4) {
+        int64_t row = i + 4 <= n ? i : n - 4;
+        for (int64_t y = 0; y < m; y += 4) {
+            int64_t column = y + 4 <= m ? y : m - 4;
+            tni_turn_square(o + column * to_apart + row * 4, to_apart,
+                            x + row * from_apart + column * 4, from_apart);
+        }
+    }
 }
 
 #endif

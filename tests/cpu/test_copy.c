@@ -24,7 +24,8 @@ TEST(transposed_copies_of_any_size_and_element_put_each_where_it_belongs)
 {
     const tn_dtype dtypes[] = {TN_DTYPE_I8, TN_DTYPE_I16, TN_DTYPE_F32, TN_DTYPE_I64};
     const int64_t shapes[][3] = {{1, 33, 65}, {3, 100, 31}, {1, 700, 513}, {40, 5, 64}, {2, 32, 32},
-                                 {64, 7, 4},  {5, 16, 4},   {3, 301, 3},   {2, 3, 301}, {7, 35, 6}};
+                                 {64, 7, 4},  {5, 16, 4},   {3, 301, 3},   {2, 3, 301}, {7, 35, 6},
+                                 {9, 10, 37}, {3, 4, 5},    {4, 13, 7},    {6, 19, 18}};
     const int n_shapes = sizeof shapes / sizeof shapes[0];
     for (int d = 0; d < 4; d++)
         for (int s = 0; s < n_shapes; s++) {

@@ -148,3 +148,32 @@ TEST(each_failing_allocation_of_a_product_is_reported)
     tn_tensor_unref(d);
     tn_tensor_unref(a);
 }
+
+TEST(gradients_of_euclidean_distances_are_those_of_the_differences)
+{
+    const double offsets[] = {0, 100};
+    for (int far = 0; far < 2; far++)
+        for (int half = 0; half < 2; half++) {
+            const tn_dtype dtype = half ? TN_DTYPE_F64 : TN_DTYPE_F32;
+            tn_tensor *a = points(2, 5, 7, dtype, 1, offsets[far]), *d = NULL, *g = NULL;
+            tn_tensor *b = points(2, 30, 7, dtype, 1, offsets[far]), *out = NULL;
+            if (dtype == TN_DTYPE_F32) /* a distance of 0 has no slope */
+                memcpy(a->data, b->data, 7 * sizeof(float));
+            ASSERT_OK(tn__cdist_forward(a, b, 2, (tn_opt_int){0}, &d));
+            ASSERT_OK(tn_cos(d, &g));
+            ASSERT_OK(tn__cdist_backward(g, a, b, 2, d, &out));
+            for (int64_t i = 0; i < 10; i++)
+                for (int64_t c = 0; c < 7; c++) {
+                    double want = 0;
+                    for (int64_t k = 0; k < 30; k++) {
+                        double dist = at(d, i * 30 + k);
+                        double by = at(a, i * 7 + c) - at(b, (i / 5 * 30 + k) * 7 + c);
+                        want += dist == 0 ? 0 : at(g, i * 30 + k) * by / dist;
+                    }
+                    EXPECT_NEAR(at(out, i * 7 + c), want, 1e-5);
+                }
+            tn_tensor *all[] = {a, b, d, g, out};
+            for (size_t i = 0; i < 5; i++)
+                tn_tensor_unref(all[i]);
+        }
+}

@@ -89,3 +89,33 @@ TEST(large_selections_inside_of_a_tensor_are_right)
     tn_tensor_unref(x);
     tn_tensor_unref(index);
 }
+
+TEST(a_mask_of_any_dimensions_takes_what_it_covers)
+{
+    const int64_t shapes[][4] = {
+        {1, 1, 1, 1}, {3, 1, 5, 2}, {2, 7, 1, 3}, {4, 3, 2, 1}, {1, 30, 9, 4}};
+    for (size_t s = 0; s < 5; s++)
+        for (int ndim = 1; ndim <= 3; ndim++) {
+            const int64_t *sizes = shapes[s];
+            int64_t covered = 1, each = 1, found = 0;
+            for (int d = 0; d < 4; d++)
+                *(d < ndim ? &covered : &each) *= sizes[d];
+            tn_tensor *flat = NULL, *t = NULL, *mask = NULL, *out = NULL;
+            tn_tensor_opts opts = tn_opts(TN_DTYPE_I64, TN_CPU),
+                           flags = tn_opts(TN_DTYPE_BOOL, TN_CPU);
+            ASSERT_OK(tn_arange(tn_int(covered * each), &opts, &flat));
+            ASSERT_OK(tn_view(flat, sizes, 4, &t));
+            ASSERT_OK(tn_zeros(sizes, ndim, &flags, &mask));
+            for (int64_t i = 0; i < covered; i++)
+                ((uint8_t *)mask->data)[i] = i % 3 == 1 || i + 1 == covered;
+            ASSERT_OK(tn_index(t, &mask, 1, &out));
+            const int64_t *x = out->data;
+            for (int64_t i = 0; i < covered; i++)
+                for (int64_t k = 0; ((uint8_t *)mask->data)[i] && k < each; k++, found++)
+                    EXPECT(found < out->numel && x[found] == i * each + k);
+            EXPECT(found == out->numel);
+            tn_tensor *all[] = {flat, t, mask, out};
+            for (size_t i = 0; i < 4; i++)
+                tn_tensor_unref(all[i]);
+        }
+}
