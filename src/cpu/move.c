@@ -35,13 +35,6 @@ typedef struct wide {
         for (int64_t i = 0; i < n; i++)                                            \
             *(T *)(to + i * stride) = x[i];                                        \
     }                                                                              \
-    static void backwards_##S(void *to, const char *from, int64_t n)               \
-    {                                                                              \
-        T *o = to;                                                                 \
-        const T *x = (const T *)from - (n - 1);                                    \
-        for (int64_t i = 0; i < n; i++)                                            \
-            o[i] = x[n - 1 - i];                                                   \
-    }                                                                              \
     static void move_##S(char *to, const char *from, int64_t n, int64_t to_stride, \
                          int64_t from_stride)                                      \
     {                                                                              \
@@ -60,16 +53,44 @@ MOVES(4, uint32_t)
 MOVES(8, uint64_t)
 MOVES(16, wide)
 
+#define BACKWARDS(S, T)                                              \
+    static void backwards_##S(void *to, const char *from, int64_t n) \
+    {                                                                \
+        T *o = to;                                                   \
+        const T *x = (const T *)from - (n - 1);                      \
+        for (int64_t i = 0; i < n; i++)                              \
+            o[i] = x[n - 1 - i];                                     \
+    }
+BACKWARDS(4, uint32_t)
+BACKWARDS(8, uint64_t)
+BACKWARDS(16, wide)
+
+/* Eight bytes at a time, turned. The last element is read first: it has the lowest address. */
+static void bytes_backwards(void *to, const void *from, int64_t n, size_t itemsize)
+{
+    char *o = to;
+    const char *x = from;
+    int64_t each = 8 / (int64_t)itemsize, size = (int64_t)itemsize, i = 0;
+    for (; i + each <= n; i += each) {
+        uint64_t v;
+        memcpy(&v, x - (i + each - 1) * size, sizeof v);
+        v = __builtin_bswap64(v);
+        if (itemsize == 2)
+            v = (v & UINT64_C(0x00ff00ff00ff00ff)) << 8 | (v >> 8 & UINT64_C(0x00ff00ff00ff00ff));
+        memcpy(o + i * size, &v, sizeof v);
+    }
+    for (; i < n; i++)
+        memcpy(o + i * size, x - i * size, itemsize);
+}
+
 static void backwards(void *to, const void *from, int64_t n, size_t itemsize)
 {
     if (itemsize == 4)
         backwards_4(to, from, n);
     else if (itemsize == 8)
         backwards_8(to, from, n);
-    else if (itemsize == 2)
-        backwards_2(to, from, n);
-    else if (itemsize == 1)
-        backwards_1(to, from, n);
+    else if (itemsize <= 2)
+        bytes_backwards(to, from, n, itemsize);
     else
         backwards_16(to, from, n);
 }

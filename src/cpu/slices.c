@@ -93,10 +93,30 @@ static void move_run(char *to, int64_t to_stride, const char *from, int64_t from
     }
 }
 
+/* a += b, of halves that are runs, in float32. */
+static void add_halves(tn_dtype dtype, char *a, const char *b, int64_t n)
+{
+    const tni_kernels *k = tni_cpu_kernels();
+    tni_loop_fn add = tni_loop_find(k, TNI_LOOP_ADD, TN_DTYPE_F32);
+    _Alignas(64) float sum[BLOCK], other[BLOCK];
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        int64_t m = n - i < BLOCK ? n - i : BLOCK;
+        tni_convert(k, TN_DTYPE_F32, sum, dtype, a + 2 * i, m);
+        tni_convert(k, TN_DTYPE_F32, other, dtype, b + 2 * i, m);
+        add(sum, (const void *const[]){sum, other}, m, NULL);
+        tni_convert(k, dtype, a + 2 * i, TN_DTYPE_F32, sum, m);
+    }
+}
+
 static void combine_run(const tni_slices *r, tni_combine_fn combine, tni_loop_fn add, char *a,
                         const char *b, int64_t n)
 {
     int64_t a_stride = r->a_strides[0], b_stride = r->b_strides[0];
+    if (r->op == TNI_COMBINE_ADD && a_stride == 2 && b_stride == 2 &&
+        (r->dtype == TN_DTYPE_BF16 || r->dtype == TN_DTYPE_F16)) {
+        add_halves(r->dtype, a, b, n);
+        return;
+    }
     if (add && a_stride == (int64_t)r->itemsize && b_stride == a_stride) {
         add(a, (const void *const[]){a, b}, n, NULL);
         return;

@@ -63,6 +63,27 @@ static int64_t group(const table *t, const int64_t *order, int64_t *first, int64
     return groups;
 }
 
+/* group, of rows of one number as they come. */
+#define GROUP_LINE(name, T)                                                                       \
+    static int64_t name(const T *x, int64_t n, int64_t *first, int64_t *inverse, int64_t *counts) \
+    {                                                                                             \
+        int64_t at = 0, start = 0;                                                                \
+        first[0] = inverse[0] = 0;                                                                \
+        for (int64_t i = 1; i < n; i++) {                                                         \
+            int64_t other = x[i] != x[i - 1];                                                     \
+            at += other;                                                                          \
+            start += other * (i - start);                                                         \
+            first[at] = start;                                                                    \
+            inverse[i] = at;                                                                      \
+        }                                                                                         \
+        for (int64_t g = 0; g < at; g++)                                                          \
+            counts[g] = first[g + 1] - first[g];                                                  \
+        counts[at] = n - first[at];                                                               \
+        return at + 1;                                                                            \
+    }
+GROUP_LINE(group_reals, double)
+GROUP_LINE(group_wholes, int64_t)
+
 static tn_status shortened(tn_tensor *whole, int64_t n, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) part = NULL;
@@ -100,7 +121,10 @@ static tn_status slices(tn_tensor *self, int dim, bool sort, bool want_inverse, 
     table t = {rows->data, n, n ? self->numel / n : 0, floating};
     if (sort && n > 1)
         merge_sort(&t, at, first->data, n);
-    int64_t groups = group(&t, at, first->data, inverse->data, counts->data);
+    bool line = !sort && t.width == 1 && n > 0;
+    int64_t groups = !line      ? group(&t, at, first->data, inverse->data, counts->data)
+                     : floating ? group_reals(t.rows, n, first->data, inverse->data, counts->data)
+                                : group_wholes(t.rows, n, first->data, inverse->data, counts->data);
     TN_TRY(shortened(first, groups, &kept));
     TN_TRY(tn_index_select(moved, 0, kept, &picked));
     TN_TRY(tn_transpose(picked, 0, dim, &values));

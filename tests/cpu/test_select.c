@@ -119,3 +119,81 @@ TEST(a_mask_of_any_dimensions_takes_what_it_covers)
                 tn_tensor_unref(all[i]);
         }
 }
+
+TEST(rows_of_halves_are_added_in_float32_and_rounded_once)
+{
+    const int64_t widths[] = {1, 3, 64, 300, 2000}, dim = 0;
+    const tn_dtype dtypes[] = {TN_DTYPE_BF16, TN_DTYPE_F16};
+    for (size_t k = 0; k < 5; k++)
+        for (size_t d = 0; d < 2; d++) {
+            const int64_t sizes[] = {4, widths[k]}, n = 4;
+            tn_tensor_opts opts = tn_opts(dtypes[d], TN_CPU), whole = tn_opts(TN_DTYPE_I64, TN_CPU);
+            tn_tensor *t = NULL, *source = NULL, *at = NULL, *out = NULL;
+            tn_manual_seed(3);
+            ASSERT_OK(tn_randn(sizes, 2, &opts, &t));
+            ASSERT_OK(tn_randn(sizes, 2, &opts, &source));
+            ASSERT_OK(tn_zeros(&n, 1, &whole, &at));
+            for (int64_t i = 0; i < 4; i++)
+                ((int64_t *)at->data)[i] = (int64_t[]){2, 0, 2, 3}[i];
+            ASSERT_OK(tn_index_add(t, dim, at, source, tn_int(1), &out));
+            /* The same row by row: each sum is rounded before the next is added. */
+            tn_tensor *want = NULL;
+            ASSERT_OK(tn_clone(t, TN_FORMAT_CONTIGUOUS, &want));
+            for (int64_t i = 0; i < 4; i++) {
+                tn_tensor *to = NULL, *from = NULL, *sum = NULL;
+                ASSERT_OK(tn_select(want, 0, ((int64_t *)at->data)[i], &to));
+                ASSERT_OK(tn_select(source, 0, i, &from));
+                ASSERT_OK(tn_add(to, from, tn_int(1), &sum));
+                memcpy(to->data, sum->data, (size_t)widths[k] * 2);
+                tn_tensor_unref(to);
+                tn_tensor_unref(from);
+                tn_tensor_unref(sum);
+            }
+            EXPECT(!memcmp(out->data, want->data, (size_t)(4 * widths[k]) * 2));
+            tn_tensor *all[] = {t, source, at, out, want};
+            for (size_t i = 0; i < 5; i++)
+                tn_tensor_unref(all[i]);
+        }
+}
+
+TEST(small_elements_are_read_backwards_whatever_their_number)
+{
+    const tn_dtype dtypes[] = {TN_DTYPE_U8, TN_DTYPE_I16};
+    const int64_t dim = 1;
+    for (size_t d = 0; d < 2; d++)
+        for (int64_t n = 0; n < 40; n++) {
+            const int64_t sizes[] = {3, n};
+            tn_tensor_opts opts = tn_opts(dtypes[d], TN_CPU);
+            tn_tensor *flat = NULL, *t = NULL, *out = NULL;
+            ASSERT_OK(tn_arange(tn_int(3 * n), &opts, &flat));
+            ASSERT_OK(tn_view(flat, sizes, 2, &t));
+            ASSERT_OK(tn_flip(t, &dim, 1, &out));
+            for (int64_t r = 0; r < 3; r++)
+                for (int64_t c = 0; c < n; c++) {
+                    int64_t i = r * n + c, want = r * n + (n - 1 - c);
+                    int64_t got = d ? ((int16_t *)out->data)[i] : ((uint8_t *)out->data)[i];
+                    EXPECT(got == want);
+                }
+            tn_tensor_unref(flat);
+            tn_tensor_unref(t);
+            tn_tensor_unref(out);
+        }
+}
+
+TEST(runs_of_equal_numbers_become_one_with_their_length)
+{
+    const float numbers[] = {2, 2, 2, 5, 7, 7, 2, 2};
+    const float wanted[] = {2, 5, 7, 2};
+    const int64_t lengths[] = {3, 1, 2, 2}, places[] = {0, 0, 0, 1, 2, 2, 3, 3}, n = 8;
+    tn_tensor *t = NULL, *values = NULL, *inverse = NULL, *counts = NULL;
+    ASSERT_OK(tn_zeros(&n, 1, NULL, &t));
+    memcpy(t->data, numbers, sizeof numbers);
+    ASSERT_OK(tn_unique_consecutive(t, true, true, (tn_opt_int){0}, &values, &inverse, &counts));
+    ASSERT(values->numel == 4 && inverse->numel == 8 && counts->numel == 4);
+    EXPECT(!memcmp(values->data, wanted, sizeof wanted));
+    EXPECT(!memcmp(inverse->data, places, sizeof places));
+    EXPECT(!memcmp(counts->data, lengths, sizeof lengths));
+    tn_tensor *all[] = {t, values, inverse, counts};
+    for (size_t i = 0; i < 4; i++)
+        tn_tensor_unref(all[i]);
+}
