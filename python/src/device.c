@@ -39,11 +39,25 @@ int tnpy_is_device(PyObject *o)
     return Py_TYPE(o) == device_type;
 }
 
+/* "cpu:1" and the like: there is one CPU, which answers to every number. */
+static bool is_some_cpu(const char *text, tn_device *out)
+{
+    if (strncmp(text, "cpu:", 4) != 0 || text[4] < '1' || text[4] > '9')
+        return false;
+    int64_t index = 0;
+    for (text += 4; *text >= '0' && *text <= '9' && index <= INT8_MAX; text++)
+        index = index * 10 + (*text - '0');
+    *out = TN_DEVICE_INIT(TN_DEVICE_CPU, index);
+    return *text == '\0' && index <= INT8_MAX;
+}
+
 static int parse(PyObject *o, tn_device *out)
 {
     const char *text = PyUnicode_AsUTF8AndSize(o, NULL);
     if (!text)
         return -1;
+    if (is_some_cpu(text, out))
+        return 0;
     tn_status st = tn_device_parse(text, out);
     if (st != TN_OK) {
         tnpy_raise(st);

@@ -210,13 +210,15 @@ static void put_given(text *t, const tnpy_call *c, const view *v)
 
 /* ---- one signature was meant ---- */
 
+/* From the first one that is missing on, all that have no default are named, given or not. */
 static bool missing(const tnpy_call *c, const view *v)
 {
     text names = {0, ""};
     int n = 0;
     for (int i = c->n; i < v->s->n; i++) {
         const tnpy_param *p = &v->s->params[i];
-        if ((p->flags & (TNPY_DEFAULT | TNPY_OUT)) || tnpy_keyword(c, tnpy_names[p->name]))
+        if ((p->flags & (TNPY_DEFAULT | TNPY_OUT)) ||
+            (n == 0 && tnpy_keyword(c, tnpy_names[p->name])))
             continue;
         put(&names, "%s\"%s\"", n++ ? ", " : "", name_of(p));
     }

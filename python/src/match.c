@@ -10,7 +10,7 @@ PyObject *tnpy_str_out, *tnpy_str_requires_grad;
 
 /* ---- keywords ---- */
 
-/* NumPy's words for the same things. */
+/* NumPy's words for the same things, and what Python has to write for one of its own words. */
 static bool is_alias(PyObject *given, PyObject *name)
 {
     static const struct {
@@ -18,7 +18,8 @@ static bool is_alias(PyObject *given, PyObject *name)
     } known[] = {{"dim", {"axis"}},
                  {"keepdim", {"keepdims"}},
                  {"input", {"x", "a", "x1"}},
-                 {"other", {"x2"}}};
+                 {"other", {"x2"}},
+                 {"from", {"from_"}}};
     for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
         if (PyUnicode_CompareWithASCIIString(name, known[k].name))
             continue;

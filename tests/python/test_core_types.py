@@ -36,6 +36,8 @@ class Values(unittest.TestCase):
         self.assertEqual(hash(d), hash(tenon.device("cuda:1")))
         self.assertNotEqual(d, tenon.device("cuda"))
         self.assertEqual(repr(tenon.device("cpu")), "device(type='cpu')")
+        self.assertEqual(repr(tenon.device("cpu:1")), "device(type='cpu', index=1)")
+        self.assertEqual(tenon.ones(2, device="cpu:1").to("cpu:2").device, tenon.device("cpu"))
         self.assertEqual(pickle.loads(pickle.dumps(d)), d)
         with self.assertRaisesRegex(RuntimeError, "type \\(string\\) must not include an index because index was passed explicitly"):
             tenon.device("cuda:0", 1)
@@ -132,7 +134,19 @@ class Messages(unittest.TestCase):
         self.check(lambda: x.view(2, 1.5), "view(): argument 'size' failed to unpack the object at pos 2 with error "
                    "\"type must be tuple of ints,but got float\"")
         self.check(lambda: tenon.cat([x, 1]), "expected Tensor as element 1 in argument 0, but got int")
+        self.check(lambda: tenon.triu_indices(row=3), "triu_indices() missing 1 required positional arguments: \"col\"")
+        self.check(lambda: tenon.triu_indices(col=3), "triu_indices() missing 2 required positional argument: \"row\", \"col\"")
         self.check(lambda: tenon.dropout(x), "dropout() missing 2 required positional argument: \"p\", \"train\"")
+
+    def test_a_word_of_pythons_own_has_a_line_behind_it(self):
+        self.assertFalse(tenon.can_cast(from_=tenon.float32, to=tenon.int64))
+
+    def test_a_tensor_without_dimensions_is_a_tensor_before_it_is_a_number(self):
+        x = tenon.tensor([[0.0, 5.0], [2.0, 1.0]])
+        self.assertEqual(tenon.max(x, tenon.tensor(1)).tolist(), [[1, 5], [2, 1]])
+        self.assertEqual(x.min(tenon.tensor(1)).tolist(), [[0, 1], [1, 1]])
+        self.assertEqual(x.max(dim=tenon.tensor(1))[1].tolist(), [1, 0])
+        self.assertEqual(tenon.normal(tenon.tensor(0.0, dtype=tenon.float64), tenon.ones(2)).dtype, tenon.float64)
 
     def test_several_signatures_are_listed(self):
         x = tenon.ones(2, 3)

@@ -15,7 +15,7 @@ FORMATS = {"contiguous_format": "CONTIGUOUS", "preserve_format": "PRESERVE", "ch
 # What makes one signature be tried after another where the types of an argument differ: a tensor also serves as a number,
 # and one number as a list.
 AFTER = {("Scalar", "Tensor"), ("Scalar?", "Tensor?"), ("Scalar?", "Tensor"), ("Scalar", "Tensor?"), ("int[]", "int"),
-         ("int[]", "int?"), ("Tensor[]", "int[]"), ("Tensor[]", "Tensor"), ("Tensor[]", "Scalar[]")}
+         ("int", "Tensor"), ("float", "Tensor"), ("int[]", "int?"), ("Tensor[]", "int[]"), ("Tensor[]", "Tensor"), ("Tensor[]", "Scalar[]")}
 
 
 def python_type(arg):
