@@ -93,8 +93,8 @@ tn_status tni_composite_trapezoid_dx(tn_tensor *y, tn_scalar dx, int64_t dim, tn
              (long long)dim);
     TN_CHECK(y->dtype != TN_DTYPE_BOOL, TN_INVALID,
              "trapezoid: received a bool input for `y`, but bool is not supported");
-    TN_CHECK(dx.kind != TN_SCALAR_COMPLEX, TN_INVALID,
-             "trapezoid: Currently, we only support dx as a real number");
+    TN_CHECK(dx.kind != TN_SCALAR_COMPLEX && dx.kind != TN_SCALAR_BOOL, TN_INVALID,
+             "trapezoid: Currently, we only support dx as a real number.");
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *area = y->sizes[d] == 0 ? no_area(y, d)
                                        : tnx_mul_scalar(trapezoids(y, d, NULL),

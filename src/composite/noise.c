@@ -11,11 +11,8 @@
 
 /* ---- random slopes ---- */
 
-static tn_status check_noise(const tn_tensor *self, const tn_tensor *noise)
+static tn_status check_sizes(const tn_tensor *self, const tn_tensor *noise)
 {
-    TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_UNSUPPORTED,
-             "\"rrelu_with_noise_out_cpu\" not implemented for '%s'",
-             tni_dtype_text((tn_dtype)self->dtype));
     char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
     bool same = self->ndim == noise->ndim;
     for (int d = 0; same && d < self->ndim; d++)
@@ -25,6 +22,15 @@ static tn_status check_noise(const tn_tensor *self, const tn_tensor *noise)
         "noise tensor shape must match self tensor shape. Got self.shape = %s noise.shape = %s",
         tni_format_sizes(self->ndim, self->sizes, a, sizeof a),
         tni_format_sizes(noise->ndim, noise->sizes, b, sizeof b));
+    return TN_OK;
+}
+
+static tn_status check_noise(const tn_tensor *self, const tn_tensor *noise)
+{
+    TN_TRY(check_sizes(self, noise));
+    TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_UNSUPPORTED,
+             "\"rrelu_with_noise_out_cpu\" not implemented for '%s'",
+             tni_dtype_text((tn_dtype)self->dtype));
     return TN_OK;
 }
 
@@ -79,8 +85,7 @@ tn_status tni_composite_rrelu_with_noise_functional(tn_tensor *self, tn_tensor *
                                                     tn_tensor **noise_out)
 {
     tn_scope *scope;
-    if (training)
-        TN_TRY(check_noise(self, noise));
+    TN_TRY(training ? check_noise(self, noise) : check_sizes(self, noise));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *made =
         training ? slopes(self, lower, upper, generator) : tnx_clone(noise, TN_FORMAT_NONE);
@@ -108,6 +113,7 @@ tn_status tni_composite_rrelu_with_noise(tn_tensor *self, tn_tensor *noise, tn_s
 {
     TN_AUTO(tn_tensor) result = NULL;
     TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(check_sizes(self, noise));
     if (!training)
         return at_rest(self, lower, upper, out);
     TN_TRY(tni_composite_rrelu_with_noise_functional(self, noise, lower, upper, true, generator,
@@ -124,6 +130,7 @@ tn_status tni_composite_rrelu_with_noise_(tn_tensor *self, tn_tensor *noise, tn_
     TN_AUTO(tn_tensor) made = NULL;
     TN_AUTO(tn_tensor) factor = NULL;
     tn_scope *scope;
+    TN_TRY(check_sizes(self, noise));
     if (!training)
         return tn_leaky_relu_(self, middle(lower, upper));
     TN_TRY(check_noise(self, noise));

@@ -153,6 +153,10 @@ tn_status tni_composite_index_fill_tensor(tn_tensor *self, int64_t dim, tn_tenso
              "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
              "dimension(s).",
              value->ndim);
+    TN_CHECK(!tn_dtype_is_complex((tn_dtype)value->dtype) ||
+                 tn_dtype_is_complex((tn_dtype)self->dtype),
+             TN_INVALID,
+             "index_fill_(): Converting complex Scalar to non-complex type is not supported");
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *v = tnx_to_dtype(value, (tn_dtype)self->dtype, false, false, TN_FORMAT_NONE);
     /* By a mask: a place that is named twice has the value, and its gradient, once. */

@@ -488,8 +488,8 @@ tn_status tni_composite_cumulative_trapezoid_dx(tn_tensor *y, tn_scalar dx, int6
     TN_CHECK(y->ndim > 0, TN_INDEX, "slice() cannot be applied to a 0-dim tensor.");
     TN_CHECK(y->sizes[d] > 0, TN_INVALID,
              "cumulative_trapezoid: y must have a dimension with elements");
-    TN_CHECK(dx.kind != TN_SCALAR_COMPLEX, TN_INVALID,
-             "cumulative_trapezoid: Currently, we only support dx as a real number");
+    TN_CHECK(dx.kind != TN_SCALAR_COMPLEX && dx.kind != TN_SCALAR_BOOL, TN_INVALID,
+             "cumulative_trapezoid: Currently, we only support dx as a real number.");
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *sums = tnx_cumsum(neighbours(y, d, y->sizes[d], false), d, TN_DTYPE_NONE);
     return tni_leave(scope, tnx_mul_scalar(sums, tn_float(tn_scalar_to_double(dx) / 2)), out);

@@ -113,6 +113,8 @@ tn_status tni_check_lerp_scalar(tn_tensor *self, tn_tensor *end, tn_scalar weigh
 tn_status tni_check_lerp(tn_tensor *self, tn_tensor *end, tn_tensor *weight)
 {
     TN_TRY(same_dtype(self, end, "end"));
+    if (weight->ndim == 0) /* takes part as a number does */
+        return TN_OK;
     return same_dtype(self, weight, "weight");
 }
 

@@ -49,6 +49,22 @@ class Refused(unittest.TestCase):
                 RuntimeError, "Index 1 of input takes value %d which is not in the valid range [0, 3)" % at,
                 F.embedding_bag, index, numbers(3, 3), tenon.tensor([0]), mode="sum")
 
+    def test_noise_has_the_sizes_of_what_it_is_for(self):
+        for training in (True, False):
+            self.refuses(
+                RuntimeError, "noise tensor shape must match self tensor shape. Got self.shape = [2, 3] noise.shape = [3]",
+                tenon._C._nn.rrelu_with_noise, numbers(2, 3), numbers(3), 0.1, 0.3, training)
+
+    def test_what_is_filled_in_is_no_complex_number(self):
+        x, index = numbers(3), tenon.tensor([1])
+        text = "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        self.refuses(RuntimeError, text, x.index_fill, 0, index, tenon.tensor(1 + 2j))
+        self.refuses(RuntimeError, text, x.index_fill_, 0, index, tenon.tensor(1 + 2j))
+
+    def test_a_step_is_a_real_number(self):
+        for name in ("trapezoid", "cumulative_trapezoid"):
+            self.refuses(RuntimeError, name + ": Currently, we only support dx as a real number.", getattr(tenon, name), numbers(3), dx=True)
+
     def test_pivots_are_numbers_of_rows(self):
         text = ("pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
                 "Did you properly pass the result of lu_factor?")
@@ -95,6 +111,16 @@ class Refused(unittest.TestCase):
 
 
 class Taken(unittest.TestCase):
+    def test_a_weight_without_dimensions_is_of_any_dtype(self):
+        a, b = tenon.ones(2), tenon.tensor([3.0, 5.0])
+        for weight in (tenon.tensor(0.25, dtype=tenon.float64), tenon.tensor(0.25, dtype=tenon.float16)):
+            made = tenon.lerp(a, b, weight)
+            self.assertEqual((made.tolist(), made.dtype), ([1.5, 2.0], tenon.float32))
+        self.assertEqual(a.clone().lerp_(b, tenon.tensor(1)).tolist(), [3, 5])
+        w = tenon.tensor(0.25, dtype=tenon.float64, requires_grad=True)
+        tenon.lerp(a, b, w).sum().backward()
+        self.assertEqual((w.grad.item(), w.grad.dtype), (6.0, tenon.float64))
+
     def test_indices_along_a_dimension_wrap(self):
         x = numbers(3, 3).requires_grad_()
         made = tenon.take_along_dim(x, tenon.tensor([[-1, -3, 2, -4, 3]]), 1)
