@@ -141,6 +141,8 @@ tn_status tni_kernel_native_batch_norm(tn_call *call, tn_tensor *input, tn_tenso
 {
     tn_tensor *const params[] = {weight, bias, running_mean, running_var};
     (void)call;
+    TN_CHECK(!running_mean == !running_var, TN_VALUE,
+             "running_mean and running_var must either both be None or neither be None");
     return forward(input, params, training, momentum, eps, out0, out1, out2);
 }
 

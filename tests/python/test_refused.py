@@ -61,6 +61,13 @@ class Refused(unittest.TestCase):
         self.refuses(RuntimeError, text, x.index_fill, 0, index, tenon.tensor(1 + 2j))
         self.refuses(RuntimeError, text, x.index_fill_, 0, index, tenon.tensor(1 + 2j))
 
+    def test_running_statistics_come_in_pairs(self):
+        for pair in ((None, numbers(3)), (numbers(3), None)):
+            for training in (True, False):
+                self.refuses(
+                    ValueError, "running_mean and running_var must either both be None or neither be None",
+                    tenon.native_batch_norm, numbers(4, 3), None, None, *pair, training, 0.1, 1e-5)
+
     def test_a_step_is_a_real_number(self):
         for name in ("trapezoid", "cumulative_trapezoid"):
             self.refuses(RuntimeError, name + ": Currently, we only support dx as a real number.", getattr(tenon, name), numbers(3), dx=True)
