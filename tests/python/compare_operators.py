@@ -172,8 +172,9 @@ def report(samples, more, missing):
     lines += part(samples, "samples")
     if more.total(1):
         lines += ["## Calls made from the declarations", "",
-                  "For every operator its samples again in other dtypes, layouts and sizes, with other numbers, arguments by name and at other",
-                  "values than the default, as methods, in place, and into tensors that are given (`operator_variants.py`).", ""]
+                  "For every operator its samples again in other dtypes, layouts and sizes, with other numbers, numbers for tensors and tensors",
+                  "for numbers, `None`, no elements, arguments by name and at other values than the default, as methods, in place, and into",
+                  "tensors that are given (`operator_variants.py`).", ""]
         lines += part(more, "calls")
     ended = samples.ended + more.ended
     lines += ["## Without comparison", "", "Calls that end PyTorch's process, or never come back: %s."

@@ -18,7 +18,7 @@ import tenon  # noqa: E402
 warnings.simplefilter("ignore")
 RANDOM = re.compile(r"dropout|rrelu|rand|empty|normal|bernoulli|multinomial|uniform|exponential|cauchy|geometric|poisson$|"
                     r"binomial|_standard_gamma|dirichlet|resize|new_empty|exponential")
-# Layers of a recurrent network, with dropout between them: (…, has_biases, num_layers, dropout, train, …).
+# Layers of a recurrent network, with dropout between them: (input, hx, params, has_biases, num_layers, dropout, train, …).
 BETWEEN_LAYERS = re.compile(r"^(lstm|gru|rnn_\w+)\.input$")
 # Which of several equal elements is chosen, or comes first, is left open.
 CHOOSES = {"sort": "dim", "argsort": "dim", "topk": "dim", "kthvalue": "dim", "median": "dim", "nanmedian": "dim", "mode": "dim"}
@@ -84,7 +84,7 @@ def arguments(text, grad):
         key, equals, rest = piece.partition("=")
         is_named = equals and re.match(r"[A-Za-z_]\w*$", key.strip())
         value = own(parse(rest if is_named else piece))
-        value = with_grad(value) if grad else value
+        value = with_grad(value) if grad and ".number" not in piece else value
         if is_named:
             named[key.strip()] = value
         else:
@@ -104,8 +104,9 @@ def leaves(values):
 
 def is_random(op, given, named):
     if BETWEEN_LAYERS.match(op):
-        at = next((i for i, value in enumerate(given) if isinstance(value, float)), None)
-        return at is not None and given[at] > 0 and given[at + 1] is True
+        dropout = given[5] if len(given) > 5 else named.get("dropout", 0)
+        train = given[6] if len(given) > 6 else named.get("train", False)
+        return isinstance(dropout, (int, float, torch.Tensor)) and bool(dropout > 0) and bool(train)
     return bool(RANDOM.search(op)) or bool(named.get("dropout_p"))
 
 
@@ -199,6 +200,8 @@ def array(t):
 def coarse(given, named, every):
     """The dtypes of arguments that a result may be as coarse as: halves, and every one where the result is cast."""
     dtypes = [t.dtype for t in leaves(list(given) + list(named.values()))]
+    if every and dtypes and not any(t.is_floating_point() or t.is_complex() for t in leaves(given)):
+        dtypes.append(torch.float32)  # what whole numbers are computed in
     return [dtype for dtype in dtypes if dtype in ROUGH or (every and (dtype.is_floating_point or dtype.is_complex))]
 
 
@@ -284,7 +287,7 @@ def same_spectrum(op, mine, theirs, given, named):
     got, wanted = list(leaves([mine])), list(leaves([theirs]))
     at = 1 if "svd" in op else 0
     found = same_tensor(got[at], wanted[at])
-    if found or not all(t.numel() for t in got):
+    if found or not all(t.numel() for t in got) or named.get("compute_uv") is False:
         return found
     a, parts = array(given[0]).astype(complex), [array(t).astype(complex) for t in got]
     near = 1e-4 if given[0].dtype in (torch.float32, torch.complex64) else 1e-9

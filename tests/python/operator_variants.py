@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""More calls of an operator than its samples: in other dtypes, layouts and sizes, with other numbers, arguments by name and at other
-values than the default, in place, and into tensors that are given. For compare_operators.py, which see.
+"""More calls of an operator than its samples: in other dtypes, layouts and sizes, with other numbers, numbers for tensors and the other
+way round, arguments by name and at other values than the default, in place, and into tensors that are given. For
+compare_operators.py, which see.
 
 A call is a text of arguments, as in the samples: the same one always makes the same tensors."""
 
@@ -11,8 +12,7 @@ from operator_calls import arguments, call, torch
 
 TENSOR = re.compile(r"\b(bool|bf16|f16|f32|f64|c64|c128|u8|i8|i16|i32|i64)\[([\d, ]*)\]((?:\.\w+)*)(=[^,\]\s]+)?")
 NUMBER = re.compile(r"-?\d+(\.\d*)?(e-?\d+)?$")
-DTYPES = ("f32", "f64", "f16", "bf16", "c64", "i64", "u8", "bool")
-LIMIT = 30  # calls an operator
+DTYPES = ("f32", "f64", "f16", "bf16", "c64", "c128", "i64", "i32", "i16", "u8", "bool")
 
 
 def tensors(text):
@@ -36,7 +36,7 @@ def in_dtypes(text):
         if dtype == main:
             continue
         yield TENSOR.sub(lambda match: match[0].replace(main + "[", dtype + "[", 1) if match[1] == main else match[0], text)
-        if len(alike) > 1 and dtype in ("f64", "i64", "f16", "c64"):
+        if len(alike) > 1 and dtype in ("f64", "i64", "f16", "c64", "bool"):
             for match in (alike[0], alike[-1]):
                 yield changed(text, match, dtype=dtype)
 
@@ -51,6 +51,12 @@ def in_layouts(text):
                 yield changed(text, match, words=word)
         if ndim in (4, 5):
             yield changed(text, match, words=".cl")
+    alike = [match for match in tensors(text) if match[2] and match[2] == tensors(text)[0][2]]
+    if len(alike) > 1:  # all of one size in the same layout
+        for word in (".t", ".strided", ".expanded"):
+            if "," in alike[0][2] or word != ".t":
+                yield TENSOR.sub(lambda match: changed(match[0], TENSOR.match(match[0]), words=word)  # noqa: B023
+                                 if match[2] == alike[0][2] and not match[3] else match[0], text)
 
 
 def in_sizes(text):
@@ -66,6 +72,25 @@ def in_sizes(text):
         yield changed(text, found[0], sizes=",".join(gone), words="")
         yield TENSOR.sub(lambda match: changed(match[0], TENSOR.match(match[0]), sizes=",".join(gone), words="")
                          if match[2] == found[0][2] else match[0], text)
+
+
+def as_other_kinds(op, text):
+    """A number for a tensor, a tensor without dimensions for a number, None where it may be."""
+    schema, pieces = schema_of(op), split(text)
+    known = {argument.name: argument for argument in schema.arguments} if schema else {}
+    for i, piece in enumerate(pieces):
+        key, equals, value = piece.rpartition("=") if "[" not in piece else ("", "", piece)
+        value = value.strip()
+        argument = known.get(key) if key else schema.arguments[i] if schema and i < len(schema.arguments) else None
+        others = ["None"] if argument and str(argument.type).startswith("Optional") else []
+        if TENSOR.fullmatch(value) and i:
+            others += ["2", "0.5", "True"]
+        elif NUMBER.match(value):
+            others.append("%s[].number=%s" % ("f64" if "." in value or "e" in value else "i64", value))
+        elif value.startswith("["):
+            others.append("[]")
+        for other in others:
+            yield ", ".join(pieces[:i] + [key + equals + other] + pieces[i + 1:])
 
 
 def in_numbers(text):
@@ -119,9 +144,14 @@ def by_name(op, text):
     if schema is None or any(re.match(r"\s*[A-Za-z_]\w*=", piece) for piece in pieces):
         return
     if 1 < len(pieces) <= len(schema.arguments):
-        last = schema.arguments[len(pieces) - 1]
-        yield ", ".join(pieces[:-1] + ["%s=%s" % (last.name, pieces[-1].strip())])
+        named = ["%s=%s" % (argument.name, piece.strip()) for argument, piece in zip(schema.arguments, pieces)]
+        yield ", ".join(pieces[:-1] + named[-1:])
+        yield ", ".join(pieces[:1] + named[1:])
+        yield ", ".join(pieces[:1] + named[:0:-1])
+        yield ", ".join(["input=" + pieces[0].strip()] + named[1:])
     for argument in schema.arguments[len(pieces):]:
+        if str(argument.type).startswith("Optional"):
+            yield "%s, %s=None" % (text, argument.name)
         for value in other_default(argument):
             yield "%s, %s=%s" % (text, argument.name, value)
 
@@ -141,7 +171,12 @@ def given_results(op, text):
     yield "%s, out=%s[0]" % (text, dtype)
     yield "%s, out=%s[%s]" % (text, dtype, sizes)
     yield "%s, out=%s[2,%s]" % (text, dtype, sizes) if sizes else "%s, out=%s[2]" % (text, dtype)
-    for other in ("f64", "i64", "c64", "f16"):
+    yield "%s, out=%s[]" % (text, dtype)
+    yield "%s, out=None" % text
+    if sizes:
+        yield "%s, out=%s[%s].strided" % (text, dtype, sizes)
+        yield "%s, out=%s[%s].offset" % (text, dtype, sizes)
+    for other in ("f64", "i64", "c64", "f16", "bool"):
         if other != dtype:
             yield "%s, out=%s[%s]" % (text, other, sizes)
     if result.dim() > 1:
@@ -158,7 +193,7 @@ def in_place(op, text):
     if not TENSOR.match(split(text)[0].strip().lstrip("[")):
         return  # a number is not written
     twin = name + "_" + ("." + overload if overload else "")
-    for more in (text, *list(in_dtypes(text))[:6], *list(in_layouts(text))[:6]):
+    for more in (text, *in_dtypes(text), *in_layouts(text), *in_sizes(text)):
         yield twin, more
 
 
@@ -175,10 +210,9 @@ def variants(op, samples):
     found = []
     for sample in [sample for sample in samples if "meta " not in sample][:2]:
         found += [(op, text) for make in (in_dtypes, in_layouts, in_sizes, in_numbers) for text in make(sample)]
+        found += [(op, text) for text in as_other_kinds(op, sample)]
         found += [(op, text) for text in by_name(op, sample)]
         found += [(op, text) for text in given_results(op, sample)]
         found += list(in_place(op, sample))
     known = {(op, sample) for sample in samples}
-    unique = [entry for entry in dict.fromkeys(found) if entry not in known and can_be_made(entry[1])]
-    step = max(1, len(unique) / LIMIT)
-    return [unique[int(i * step)] for i in range(min(len(unique), LIMIT))]
+    return [entry for entry in dict.fromkeys(found) if entry not in known and can_be_made(entry[1])]
