@@ -50,16 +50,16 @@ tn_status tni_composite_diff(tn_tensor *self, int64_t n, int64_t dim, tn_tensor 
         pieces[count++] = append;
     for (int64_t i = 0; i < count; i++)
         size += pieces[i] == self ? 0 : pieces[i]->sizes[d];
+    if (n == 0) /* nothing is joined either */
+        return tn_clone(self, TN_FORMAT_NONE, out);
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *x = count > 1 ? tnx_cat(pieces, count, d)
-                   : n       ? self
-                             : tnx_clone(self, TN_FORMAT_NONE);
+    tn_tensor *x = count > 1 ? tnx_cat(pieces, count, d) : self;
     for (int64_t i = 0; i < n && size > 0; i++, size--) {
         tn_tensor *after = part(x, d, 1, size), *before = part(x, d, 0, size - 1);
         x = self->dtype == TN_DTYPE_BOOL ? tnx_logical_xor(after, before)
                                          : tnx_sub(after, before, tn_int(1));
     }
-    if (n && size == 0 && x == self)
+    if (size == 0 && x == self)
         x = tnx_clone(x, TN_FORMAT_NONE);
     return leave(scope, x, out);
 }

@@ -375,6 +375,7 @@ static tn_status slopes(tn_tensor *self, const distance *s, int64_t s_n, bool li
                         const int64_t *dim, int64_t dim_n, bool all, int64_t edge, tn_tensor ***out,
                         int64_t *out_n)
 {
+    uint64_t seen = 0;
     int64_t n = all ? self->ndim : dim_n;
     bool fits = !listed || s_n == n;
     TN_CHECK(edge == 1 || edge == 2, TN_INVALID,
@@ -398,6 +399,9 @@ static tn_status slopes(tn_tensor *self, const distance *s, int64_t s_n, bool li
     for (int64_t i = 0; !all && i < n; i++) {
         int d;
         TN_TRY(tni_wrap_dim(dim[i], self->ndim, &d));
+        TN_CHECK(!(seen >> d & 1), TN_INVALID, "dim %d appears multiple times in the list of dims",
+                 d);
+        seen |= UINT64_C(1) << d;
     }
     TN_CHECK(all || n == 0 || self->ndim > 0, TN_INDEX,
              "Dimension specified as %lld but tensor has no dimensions", (long long)*dim);

@@ -335,3 +335,19 @@ def layers_at_their_edges(lib, log):
     log.tries(f.soft_margin_loss, x, lib.ones(2, 2, requires_grad=True))
     with lib.no_grad():
         log.tries(f.soft_margin_loss, x, lib.ones(2, 2, requires_grad=True))
+
+
+@scenario
+def a_number_in_a_tensor_is_not_a_dimension(lib, log):
+    t = lib.tensor
+    for a, b in ((t(3), t(6)), (t([1, 2]), t(1)), (t([1, 5]), t(0)), (t(3.0), t(0))):
+        log.add(lib.max(a, b), lib.min(a, b), a.max(b), a.min(b))
+    log.add(*lib.max(t([[1, 2], [3, 0]]), dim=t(1)))
+
+
+@scenario
+def differences_of_no_order_and_slopes_along_one_dimension_twice(lib, log):
+    a = wave(lib, 2, 3)
+    log.add(lib.diff(a, 0, 0, lib.ones(1, 3)), lib.diff(a, n=0, append=lib.ones(2, 2)))
+    for dims in ((1, 1), (1, -1), (0, 0)):
+        log.tries(lib.gradient, a, dim=dims)
