@@ -286,13 +286,15 @@ static bool is_overridden(const tnpy_frame *f)
     return (f->overridden && !tnpy_function_off) || (tnpy_function_modes && tnpy_function_off < 2);
 }
 
-/* The first signature that fits is called. Whether one does; if none, no exception is set. */
-static inline bool try_all(tnpy_call *c, PyObject **out)
+/* The first signature that fits is called; @p refused: whether a tensor was not taken for a number.
+ * Whether one does; if none, no exception is set. */
+static inline bool try_each(tnpy_call *c, PyObject **out, bool *refused)
 {
     tnpy_frame f;
     f.heap = NULL;
     f.n_made = 0;
     f.held = NULL;
+    f.refused = false;
     tnpy_entry *e = c->entry;
     c->numbers = e->numbers;
     for (int i = 0; i < e->n; i++) {
@@ -310,7 +312,25 @@ static inline bool try_all(tnpy_call *c, PyObject **out)
             return true;
         }
     }
+    *refused = f.refused;
     return false;
+}
+
+/* See Note [Tensors for numbers]. */
+static __attribute__((noinline)) bool try_again(tnpy_call *c, PyObject **out)
+{
+    bool refused;
+    c->tensors = true;
+    return try_each(c, out, &refused);
+}
+
+static inline bool try_all(tnpy_call *c, PyObject **out)
+{
+    bool refused = false;
+    c->tensors = false;
+    if (TNPY_LIKELY(try_each(c, out, &refused)))
+        return true;
+    return refused && try_again(c, out);
 }
 
 /* A call that fits no signature of today: one of an old order, or an error. */

@@ -313,13 +313,27 @@ int tnpy_fit_rest(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, int fi
 
 /* ---- other numbers ---- */
 
-static int fit_float(PyObject *o, double *out)
+/* Note [Tensors for numbers]
+ * A tensor of one element serves as a number, which reads it: that fails where its value is not
+ * known, and is not what was meant where another overload takes the tensor. So all signatures are
+ * tried with tensors as tensors first, and once more only if one of them wanted a number. */
+static bool serves(const tnpy_call *c, tnpy_frame *f, PyObject *o)
+{
+    if (!tnpy_is_number(o))
+        return false;
+    if (c->tensors || !tnpy_tensor(o))
+        return true;
+    f->refused = true;
+    return false;
+}
+
+static int fit_float(const tnpy_call *c, tnpy_frame *f, PyObject *o, double *out)
 {
     if (PyFloat_Check(o) || PyLong_Check(o)) {
         *out = PyFloat_AsDouble(o);
         return *out == -1.0 && PyErr_Occurred() ? -1 : 1;
     }
-    if (!tnpy_is_number(o))
+    if (!serves(c, f, o))
         return 0;
     tn_scalar s;
     if (tnpy_scalar_of(o, &s))
@@ -348,13 +362,13 @@ int tnpy_fit_bool(const tnpy_call *c, PyObject *o, bool *out)
     return 1;
 }
 
-static int fit_scalar(PyObject *o, tn_value *out)
+static int fit_scalar(const tnpy_call *c, tnpy_frame *f, PyObject *o, tn_value *out)
 {
     if (TNPY_LIKELY(PyFloat_CheckExact(o))) {
         *out = (tn_value){.tag = TN_TAG_FLOAT, .u.f = PyFloat_AsDouble(o)};
         return 1;
     }
-    if (!tnpy_is_number(o))
+    if (!serves(c, f, o))
         return 0;
     tn_scalar s;
     if (tnpy_scalar_of(o, &s))
@@ -379,11 +393,11 @@ static int fit_list(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
             return -1;
         int found;
         if (p->kind == TNPY_FLOATS)
-            found = fit_float(item, &((double *)(void *)values)[i]);
+            found = fit_float(c, f, item, &((double *)(void *)values)[i]);
         else if (p->kind == TNPY_BOOLS)
             found = tnpy_fit_bool(c, item, &((bool *)(void *)values)[i]);
         else /* a tensor is no number here: lists of tensors have overloads of their own */
-            found = tnpy_tensor(item) ? 0 : fit_scalar(item, &values[i]);
+            found = tnpy_tensor(item) ? 0 : fit_scalar(c, f, item, &values[i]);
         Py_DECREF(item);
         if (found != 1)
             return found;
@@ -520,7 +534,7 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
     case TNPY_INTS:
         return fit_ints(c, f, p, o, one, out);
     case TNPY_FLOAT:
-        found = fit_float(o, &x);
+        found = fit_float(c, f, o, &x);
         if (found == 1)
             *out = (tn_value){.tag = TN_TAG_FLOAT, .u.f = x};
         return found;
@@ -530,7 +544,7 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
             *out = (tn_value){.tag = TN_TAG_BOOL, .u.i = b};
         return found;
     case TNPY_SCALAR:
-        return fit_scalar(o, out);
+        return fit_scalar(c, f, o, out);
     case TNPY_FLOATS:
     case TNPY_BOOLS:
     case TNPY_SCALARS:

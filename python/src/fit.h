@@ -20,6 +20,7 @@ typedef struct tnpy_call {
     int n; /* by position, self included */
     int n_keywords;
     bool numbers;      /* a number may stand for a tensor */
+    bool tensors;      /* a tensor may stand for a number; see Note [Tensors for numbers] */
     bool by_schema;    /* of an operator itself: more casts, see Note [What a schema takes] */
     bool odd_keywords; /* some are not simply names of parameters; see tnpy_odd_keywords */
 } tnpy_call;
@@ -30,6 +31,7 @@ typedef struct tnpy_frame {
     size_t used;  /* of `room` */
     void *heap;   /* longer lists: a chain of blocks */
     int n_made;
+    bool refused;       /* a tensor where a number was wanted; the caller sets it to false */
     PyObject *held;     /* copies of lists of tensors; NULL: none */
     bool overridden;    /* an argument has a __torch_function__ of its own */
     PyTypeObject *kept; /* the class that results get; NULL: Tensor */

@@ -313,8 +313,11 @@ static PyObject *call_with(PyObject *o, PyObject *args, const tn_keyset *keys)
     f.work = 0;
     f.overridden = f.requires_grad = false;
     f.kept = NULL;
-    tnpy_call c = {
-        .entry = &self->entry, .numbers = self->entry.numbers, .by_schema = true, .n = (int)n};
+    tnpy_call c = {.entry = &self->entry,
+                   .numbers = self->entry.numbers,
+                   .tensors = true,
+                   .by_schema = true,
+                   .n = (int)n};
     int found = 1;
     Py_ssize_t at = 0;
     for (; at < n; at++) {
@@ -370,7 +373,7 @@ static PyObject *redispatch(PyObject *o, PyObject *given)
 static tn_status result_of(const tnpy_operator *o, int i, PyObject *item, tnpy_frame *f,
                            tn_value *out)
 {
-    tnpy_call c = {.entry = (tnpy_entry *)(uintptr_t)&o->entry};
+    tnpy_call c = {.entry = (tnpy_entry *)(uintptr_t)&o->entry, .tensors = true};
     tnpy_param p = o->params[o->n_args + i];
     if (p.flags & TNPY_OUT) { /* the argument that was written: None stands for it */
         *out = tn_value_none();

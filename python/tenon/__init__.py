@@ -12,7 +12,7 @@ _C._check_interpreter()
 # Operators whose function takes more forms than the operator: it is in _functional.
 _WRAPPED = (
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cartesian_prod",
-    "cdist", "chain_matmul", "einsum", "meshgrid", "nonzero", "norm", "normal", "tensordot", "unique_consecutive")
+    "cdist", "chain_matmul", "einsum", "meshgrid", "nonzero", "norm", "tensordot", "unique_consecutive")
 globals().update({name: f for name, f in vars(_C._VariableFunctions).items()
                   if name[:2] != "__" and name not in _WRAPPED})
 

@@ -271,30 +271,6 @@ def nonzero(input, *, out=None, as_tuple=False):
 # Random numbers.
 
 
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad=False):
-    """Normal numbers with the given means and deviations."""
-    if _overridden((mean, std)):
-        given = {"generator": generator, "out": out, "dtype": dtype, "device": device, "requires_grad": requires_grad}
-        return tenon._C._override_call(normal, (mean, std) if size is None else (mean, std, size),
-                                       {k: v for k, v in given.items() if v is not None and v is not False})
-    if isinstance(std, tenon.Tensor):
-        if std.is_complex():
-            raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.numel() and bool((std < 0).any()):
-            raise RuntimeError("normal expects all elements of std >= 0.0")
-    elif std < 0:
-        raise RuntimeError("normal expects std >= 0.0, but found std %g" % std)
-    if isinstance(mean, tenon.Tensor) or isinstance(std, tenon.Tensor):
-        made = tenon._C._VariableFunctions.normal(mean, std, generator=generator)
-    else:
-        if size is None:
-            raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
-        made = tenon.empty(size, dtype=dtype, device=device).normal_(mean, std, generator=generator)
-    if out is not None:
-        return out.resize_(made.shape).copy_(made)
-    return made.requires_grad_() if requires_grad else made
-
-
 def poisson(input, generator=None):
     """Counts of arrivals at the given rates."""
     return tenon._C._VariableFunctions.poisson(input, generator)

@@ -10,16 +10,24 @@
 
 /* ---- lengths ---- */
 
+static tn_status check_lengths(const tn_tensor *inputs, const tn_tensor *targets)
+{
+    TN_CHECK(tn_dtype_is_integral((tn_dtype)inputs->dtype, false), TN_INVALID,
+             "input_lengths must be integral");
+    TN_CHECK(tn_dtype_is_integral((tn_dtype)targets->dtype, false), TN_INVALID,
+             "target_lengths must be integral");
+    return TN_OK;
+}
+
 /* The numbers of both tensors, in one block to be freed. */
 static tn_status lengths(tn_tensor *inputs, tn_tensor *targets, int64_t **out)
 {
     tn_tensor *both[] = {inputs, targets};
-    static const char *const names[] = {"input_lengths", "target_lengths"};
-    for (int i = 0; i < 2; i++)
-        TN_CHECK(tn_dtype_is_integral((tn_dtype)both[i]->dtype, false), TN_INVALID,
-                 "%s must be integral", names[i]);
-    if (tni_is_meta(inputs) || tni_is_meta(targets))
-        return tni_fake_needs_values("aten._local_scalar_dense.default");
+    TN_TRY(check_lengths(inputs, targets));
+    if (tni_is_fake(inputs) || tni_is_fake(targets))
+        return tni_fake_needs_sizes("aten._ctc_loss.Tensor");
+    TN_CHECK(!tni_is_meta(inputs) && !tni_is_meta(targets), TN_INVALID,
+             "Tensor.item() cannot be called on meta tensors");
     int64_t *x = tni_alloc((size_t)(inputs->numel + targets->numel) * sizeof *x + 1), *to = x;
     TN_CHECK(x, TN_NOMEM, "cannot allocate memory for lengths");
     tn_status status = TN_OK;
@@ -64,6 +72,9 @@ tn_status tni_kernel_ctc_loss_backward_tensor(tn_call *call, tn_tensor *grad, tn
 {
     int64_t *x;
     (void)call;
+    TN_TRY(check_lengths(input_lengths, target_lengths));
+    if (tni_is_meta(input_lengths) || tni_is_meta(target_lengths)) /* their values say no size */
+        return tn_empty_like(log_probs, NULL, TN_FORMAT_CONTIGUOUS, out);
     TN_TRY(lengths(input_lengths, target_lengths, &x));
     tn_status status = tn__ctc_loss_backward(
         grad, log_probs, targets, x, input_lengths->numel, x + input_lengths->numel,

@@ -12,7 +12,7 @@ static tn_status check_lengths(const tn_tensor *lengths)
 {
     char device[32];
     if (lengths->ndim == 1 && lengths->dtype == TN_DTYPE_I64 && tni_is_fake(lengths))
-        return tni_fake_needs_values("aten._local_scalar_dense.default");
+        return tni_fake_needs_sizes("aten._pack_padded_sequence.default");
     TN_CHECK(lengths->ndim == 1 && lengths->dtype == TN_DTYPE_I64 &&
                  lengths->storage->device.type == TN_DEVICE_CPU,
              TN_INVALID,

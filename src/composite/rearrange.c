@@ -229,7 +229,7 @@ tn_status tni_composite_tensor_split_tensor(tn_tensor *self, tn_tensor *tensor_i
              "one-dimensional tensor, but got a tensor with %d dims",
              by->ndim);
     if (tni_is_fake(by))
-        return tni_fake_needs_values("tensor_split");
+        return tni_fake_needs_values("aten._local_scalar_dense.default");
     TN_CHECK(by->device.type == TN_DEVICE_CPU, TN_INVALID,
              "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on %s",
              tn_device_format(by->device, name, sizeof name));

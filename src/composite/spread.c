@@ -2,10 +2,14 @@
 /* composite/spread.c: further random fills, made of uniform and normal ones, and activations that
  * shrink. */
 #include <math.h>
+#include <string.h>
 #include "composite/leave.h"
+#include "composite/out.h"
+#include "core/state.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
+#include "shape/expand.h"
 #include "tenon/ops.h"
 
 #define PI 3.14159265358979323846
@@ -79,46 +83,150 @@ tn_status tni_composite_geometric_(tn_tensor *self, double p, tn_generator *gene
     return write_over(self, scope, tnx_clamp_min(tnx_ceil(count), tn_int(1)));
 }
 
-/* Normal numbers of the sizes of @p like, as means and deviations say; NULL: the number beside. */
-static tn_status normal_of(tn_tensor *like, tn_tensor *mean, double m, tn_tensor *std, double s,
-                           tn_generator *generator, tn_tensor **out)
+/* No deviation is negative, as far as their values are known. */
+static tn_status check_deviations(tn_tensor *std)
+{
+    TN_CHECK(!tn_dtype_is_complex((tn_dtype)std->dtype), TN_INVALID,
+             "normal expects standard deviation to be non-complex");
+    if (tni_is_meta(std) || std->numel == 0)
+        return TN_OK;
+    TN_AUTO(tn_tensor) wide = NULL;
+    TN_AUTO(tn_tensor) least = NULL;
+    tn_scalar found;
+    if (TN_DTYPE_IS_LIMITED(std->dtype))
+        TN_TRY(tn_to_dtype(std, TN_DTYPE_F64, false, false, TN_FORMAT_NONE, &wide));
+    TN_TRY(tn_amin(wide ? wide : std, NULL, 0, false, &least));
+    TN_TRY(tn_item(least, &found));
+    TN_CHECK(tn_scalar_to_double(found) >= 0, TN_INVALID,
+             "normal expects all elements of std >= 0.0");
+    return TN_OK;
+}
+
+/* Means or deviations: a tensor, or where it is NULL a number. */
+typedef struct amounts {
+    tn_tensor *t;
+    double number;
+} amounts;
+
+static tn_status check_amounts(amounts std)
+{
+    TN_CHECK(std.t || std.number >= 0, TN_INVALID, "normal expects std >= 0.0, but found std %g",
+             std.number);
+    return std.t ? check_deviations(std.t) : TN_OK;
+}
+
+/* Normal numbers of these sizes, in the dtype and on the device of @p like. */
+static tn_status normal_of(int ndim, const int64_t *sizes, const tn_tensor *like, amounts mean,
+                           amounts std, tn_generator *generator, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) x = NULL;
-    tn_scope *scope;
-    TN_CHECK(std || s >= 0, TN_INVALID, "normal expects std >= 0.0, but found std %g", s);
-    TN_TRY(tn_empty_like(like, NULL, TN_FORMAT_CONTIGUOUS, &x));
+    tn_tensor_opts opts = TN_TENSOR_OPTS_INIT;
+    opts.dtype = (tn_dtype)like->dtype;
+    opts.device = like->device;
+    TN_TRY(tn_empty(sizes, ndim, &opts, TN_FORMAT_NONE, &x));
     TN_TRY(tn_normal_(x, 0.0, 1.0, generator));
-    TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *wide = std ? tnx_mul(x, std) : tnx_mul_scalar(x, tn_float(s));
-    return tni_leave(
-        scope, mean ? tnx_add(wide, mean, tn_int(1)) : tnx_add_scalar(wide, tn_float(m), tn_int(1)),
-        out);
+    TN_TRY(std.t ? tn_mul_(x, std.t) : tn_mul_scalar_(x, tn_float(std.number)));
+    TN_TRY(mean.t ? tn_add_(x, mean.t, tn_int(1))
+                  : tn_add_scalar_(x, tn_float(mean.number), tn_int(1)));
+    *out = TN_MOVE(x);
+    return TN_OK;
+}
+
+/* A new tensor of the sizes that both broadcast to, like the first of them that is a tensor. */
+static tn_status normal_new(amounts mean, amounts std, tn_generator *generator, tn_tensor **out)
+{
+    const tn_tensor *like = mean.t ? mean.t : std.t;
+    int64_t sizes[TN_MAX_DIMS];
+    int ndim = like->ndim;
+    memcpy(sizes, like->sizes, (size_t)ndim * sizeof *sizes);
+    TN_TRY(check_amounts(std));
+    if (mean.t && std.t)
+        TN_TRY(tni_broadcast_sizes(mean.t->ndim, mean.t->sizes, std.t->ndim, std.t->sizes, &ndim,
+                                   sizes));
+    return normal_of(ndim, sizes, like, mean, std, generator, out);
+}
+
+/* Into @p out, to whose sizes both broadcast. */
+static tn_status normal_out(amounts mean, amounts std, tn_generator *generator, tn_tensor *out)
+{
+    tn_tensor *both[] = {mean.t, std.t};
+    TN_TRY(check_amounts(std));
+    for (int i = 0; i < 2; i++) {
+        int64_t sizes[TN_MAX_DIMS];
+        int ndim;
+        if (both[i])
+            TN_TRY(tni_broadcast_sizes(both[i]->ndim, both[i]->sizes, out->ndim, out->sizes, &ndim,
+                                       sizes));
+    }
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(normal_of(out->ndim, out->sizes, out, mean, std, generator, &made));
+    return tni_out_take("normal", made, out);
 }
 
 tn_status tni_kernel_normal_tensor_float(tn_call *call, tn_tensor *mean, double std,
                                          tn_generator *generator, tn_tensor **out)
 {
     (void)call;
-    return normal_of(mean, mean, 0.0, NULL, std, generator, out);
+    return normal_new((amounts){.t = mean}, (amounts){.number = std}, generator, out);
 }
 
 tn_status tni_kernel_normal_float_tensor(tn_call *call, double mean, tn_tensor *std,
                                          tn_generator *generator, tn_tensor **out)
 {
     (void)call;
-    return normal_of(std, NULL, mean, std, 0.0, generator, out);
+    return normal_new((amounts){.number = mean}, (amounts){.t = std}, generator, out);
 }
 
 tn_status tni_kernel_normal_tensor_tensor(tn_call *call, tn_tensor *mean, tn_tensor *std,
                                           tn_generator *generator, tn_tensor **out)
 {
     (void)call;
-    TN_AUTO(tn_tensor) both = NULL;
-    TN_CHECK(!tn_dtype_is_integral((tn_dtype)mean->dtype, true), TN_UNSUPPORTED,
-             "\"normal_kernel_cpu\" not implemented for '%s'",
-             tni_dtype_text((tn_dtype)mean->dtype));
-    TN_TRY(tn_add(mean, std, tn_int(1), &both));
-    TN_AUTO(tn_tensor) made = NULL;
-    TN_TRY(normal_of(both, mean, 0.0, std, 0.0, generator, &made));
-    return tn_to_dtype(made, (tn_dtype)mean->dtype, false, false, TN_FORMAT_NONE, out);
+    return normal_new((amounts){.t = mean}, (amounts){.t = std}, generator, out);
+}
+
+tn_status tni_kernel_normal_tensor_float_out(tn_call *call, tn_tensor *mean, double std,
+                                             tn_generator *generator, tn_tensor *out)
+{
+    (void)call;
+    return normal_out((amounts){.t = mean}, (amounts){.number = std}, generator, out);
+}
+
+tn_status tni_kernel_normal_float_tensor_out(tn_call *call, double mean, tn_tensor *std,
+                                             tn_generator *generator, tn_tensor *out)
+{
+    (void)call;
+    return normal_out((amounts){.number = mean}, (amounts){.t = std}, generator, out);
+}
+
+tn_status tni_kernel_normal_tensor_tensor_out(tn_call *call, tn_tensor *mean, tn_tensor *std,
+                                              tn_generator *generator, tn_tensor *out)
+{
+    (void)call;
+    return normal_out((amounts){.t = mean}, (amounts){.t = std}, generator, out);
+}
+
+tn_status tni_kernel_normal_float_float(tn_call *call, double mean, double std, const int64_t *size,
+                                        int64_t size_n, tn_generator *generator,
+                                        const tn_tensor_opts *opts, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_TRY(tn_empty(size, size_n, opts, TN_FORMAT_NONE, &x));
+    uint64_t saved = tni_exclude(&tni_tls, TNI_BELOW_ADINPLACE_OR_VIEW); /* nobody saw it before */
+    tn_status status = tn_normal_(x, mean, std, generator);
+    tni_tls.excluded_xor = saved;
+    TN_TRY(status);
+    *out = TN_MOVE(x);
+    return TN_OK;
+}
+
+tn_status tni_kernel_normal_functional(tn_call *call, tn_tensor *self, double mean, double std,
+                                       tn_generator *generator, tn_tensor **out)
+{
+    (void)call;
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_TRY(tn_empty_like(self, NULL, TN_FORMAT_NONE, &x));
+    TN_TRY(tn_normal_(x, mean, std, generator));
+    *out = TN_MOVE(x);
+    return TN_OK;
 }

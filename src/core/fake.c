@@ -35,6 +35,11 @@ tn_status tni_fake_needs_values(const char *op)
     TN_FAIL(TN_INVALID, "%s: its result " TNI_DEPENDS_ON_VALUES, op);
 }
 
+tn_status tni_fake_needs_sizes(const char *op)
+{
+    TN_FAIL(TN_INVALID, "%s: the size of its result " TNI_DEPENDS_ON_VALUES, op);
+}
+
 tn_status tni_fake_constant(tni_object *mode, const tn_tensor *real, tn_tensor **out)
 {
     TN_AUTO(tni_storage) storage = NULL;

@@ -47,6 +47,8 @@ TN_NODISCARD tn_status tni_tensor_new_real(int ndim, const int64_t *sizes, const
 /* Fail: what @p op ("aten.nonzero.default") gives depends on values that are not there. For those
  * who would otherwise read the data of a tensor. */
 TNI_COLD tn_status tni_fake_needs_values(const char *op);
+/* The same for an operator whose result has a size that only values tell. */
+TNI_COLD tn_status tni_fake_needs_sizes(const char *op);
 /* A fresh fake tensor that looks like the real CPU tensor @p real and, when that has at most one
  * element and its storage no more, remembers its values: they share that storage from now on. */
 TN_NODISCARD tn_status tni_fake_constant(tni_object *mode, const tn_tensor *real,

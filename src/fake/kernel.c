@@ -110,8 +110,7 @@ static TNI_COLD tn_status explain_failure(const tn_op *op, tn_status status)
         return status;
     /* Indexing with a mask would have to find its true elements. */
     bool is_index = strncmp(op->name, "aten::index.", strlen("aten::index.")) == 0;
-    TN_FAIL(TN_INVALID, "%s: the size of its result " TNI_DEPENDS_ON_VALUES,
-            is_index ? "aten.nonzero.default" : tni_fake_op_name(op, name));
+    return tni_fake_needs_sizes(is_index ? "aten.nonzero.default" : tni_fake_op_name(op, name));
 }
 
 static tn_status run_meta(tn_call *call, const tni_fake_inputs *in, tn_value *rets)

@@ -51,6 +51,44 @@ class Fake(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, r"^.numpy\(\) is not supported for tensor subclasses.$"):
                 x.numpy()
 
+    def test_a_tensor_goes_to_the_overload_that_takes_it(self):
+        mode = FakeTensorMode()
+        for make in (lambda *sizes: mode.from_tensor(tenon.ones(sizes)), lambda *sizes: tenon.ones(sizes, device="meta")):
+            x, m, mask = make(), make(4, 3), make(4, 3).bool()
+            for made, shape, dtype in (
+                    (tenon.linspace(x, 3, 5), (5,), tenon.float32), (tenon.linspace(3, x, 5), (5,), tenon.float32),
+                    (tenon.logspace(x, 2, 4, dtype=tenon.float64), (4,), tenon.float64),
+                    (tenon.linalg.pinv(m, rtol=x), (3, 4), tenon.float32), (tenon.linalg.matrix_rank(m, x), (), tenon.int64),
+                    (tenon.where(mask, x.half(), 2.5), (4, 3), tenon.float16), (m.clone().bernoulli_(x), (4, 3), tenon.float32),
+                    (tenon.normal(0.0, m), (4, 3), tenon.float32), (tenon.normal(m, m), (4, 3), tenon.float32)):
+                self.assertEqual((tuple(made.shape), made.dtype), (shape, dtype))
+            tenon._fused_sgd_([m], [m.clone()], [], weight_decay=0.1, momentum=0.0, lr=x, dampening=0.0, nesterov=False,
+                              maximize=False, is_first_step=False)
+            steps = [make()]
+            tenon._fused_adam_([m], [m.clone()], [m.clone()], [m.clone()], [], steps, lr=x, beta1=0.9, beta2=0.99, weight_decay=0.0,
+                               eps=1e-8, amsgrad=False, maximize=False)
+        # Where no overload takes the tensor, its value is read.
+        self.assertEqual(tenon.ones(2).add_(tenon.ones(2), alpha=tenon.tensor(3.0)).tolist(), [4.0, 4.0])
+        with self.assertRaises(DataDependentOutputException):
+            mode.from_tensor(tenon.ones(2)).add_(1, alpha=mode.from_tensor(tenon.tensor(3.0)))
+
+    def test_lengths_in_tensors_are_values(self):
+        mode = FakeTensorMode()
+        probs, targets, lengths = (mode.from_tensor(t) for t in (
+            tenon.zeros(5, 2, 4), tenon.ones(2, 2, dtype=tenon.int64), tenon.tensor([2, 2])))
+        with self.assertRaises(DynamicOutputShapeException) as caught:
+            tenon.ctc_loss(probs, targets, lengths, lengths)
+        self.assertEqual(str(caught.exception), "aten._ctc_loss.Tensor")
+        with self.assertRaises(DynamicOutputShapeException) as caught:
+            tenon._pack_padded_sequence(mode.from_tensor(tenon.zeros(4, 2, 3)), lengths, False)
+        self.assertEqual(str(caught.exception), "aten._pack_padded_sequence.default")
+        loss, alpha = mode.from_tensor(tenon.zeros(2)), mode.from_tensor(tenon.zeros(2, 5, 5))
+        made = tenon.ops.aten._ctc_loss_backward.Tensor(loss, probs, targets, lengths, lengths, loss, alpha, 0)
+        self.assertEqual(tuple(made.shape), (5, 2, 4))
+        with self.assertRaisesRegex(RuntimeError, r"^Tensor.item\(\) cannot be called on meta tensors$"):
+            tenon.ctc_loss(*(t.to("meta") for t in (tenon.zeros(5, 2, 4), tenon.ones(2, 2, dtype=tenon.int64),
+                                                    tenon.tensor([2, 2]), tenon.tensor([2, 2]))))
+
     def test_known_values_stay_known(self):
         with FakeTensorMode():
             t = tenon.tensor(3.)
