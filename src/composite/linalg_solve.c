@@ -273,6 +273,39 @@ tn_status tni_composite_linalg_lu(tn_tensor *A, bool pivot, tn_tensor **P, tn_te
     return tn_lu_unpack(lu, pivots, true, true, P, L, U);
 }
 
+/* Whether the pivots are such as lu_factor makes, as far as their values are known. */
+static tn_status check_pivots(const tn_tensor *LU, tn_tensor *pivots)
+{
+    char sizes[TNI_SIZES_TEXT];
+    TN_CHECK(pivots->ndim > 0, TN_INDEX, "Dimension specified as -1 but tensor has no dimensions");
+    TN_CHECK(pivots->sizes[pivots->ndim - 1] == LU->sizes[LU->ndim - 1], TN_INVALID,
+             "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the "
+             "matrix");
+    bool alike = pivots->ndim == LU->ndim - 1;
+    for (int d = 0; alike && d < pivots->ndim; d++)
+        alike = pivots->sizes[d] == LU->sizes[d];
+    TN_CHECK(alike, TN_INVALID,
+             "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got "
+             "pivots with shape %s instead",
+             tni_format_sizes(pivots->ndim, pivots->sizes, sizes, sizeof sizes));
+    if (tni_is_meta(pivots) || pivots->numel == 0)
+        return TN_OK;
+    TN_AUTO(tn_tensor) low = NULL;
+    TN_AUTO(tn_tensor) high = NULL;
+    tn_scalar least, most;
+    TN_TRY(tn_amin(pivots, NULL, 0, false, &low));
+    TN_TRY(tn_amax(pivots, NULL, 0, false, &high));
+    TN_TRY(tn_item(low, &least));
+    TN_TRY(tn_item(high, &most));
+    TN_CHECK(least.v.i >= 1, TN_INVALID,
+             "Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass "
+             "the result of lu_factor?");
+    TN_CHECK(most.v.i <= LU->sizes[LU->ndim - 2], TN_INVALID,
+             "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). Did you "
+             "properly pass the result of lu_factor?");
+    return TN_OK;
+}
+
 tn_status tni_composite_linalg_lu_solve(tn_tensor *LU, tn_tensor *pivots, tn_tensor *B, bool left,
                                         bool adjoint_, tn_tensor **out)
 {
@@ -289,18 +322,13 @@ tn_status tni_composite_linalg_lu_solve(tn_tensor *LU, tn_tensor *pivots, tn_ten
         "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type %s and "
         "B of type %s instead",
         tni_dtype_text(dtype), tni_dtype_text((tn_dtype)B->dtype));
+    TN_CHECK(pivots->dtype == TN_DTYPE_I32, TN_INVALID,
+             "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32");
     TN_TRY(tni_linalg_check_square("torch.linalg.lu_solve", LU));
     TN_CHECK(B->ndim >= 2, TN_INVALID,
              "linalg.lu_solve: The input tensor B must have at least 2 dimensions.");
-    char sizes[TNI_SIZES_TEXT];
-    bool alike = pivots->ndim == LU->ndim - 1;
-    for (int d = 0; alike && d < pivots->ndim; d++)
-        alike = pivots->sizes[d] == LU->sizes[d];
-    TN_CHECK(alike, TN_INVALID,
-             "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got "
-             "pivots with shape %s instead",
-             tni_format_sizes(pivots->ndim, pivots->sizes, sizes, sizeof sizes));
     TN_TRY(check_fit("linalg.lu_solve", LU, B, left));
+    TN_TRY(check_pivots(LU, pivots));
     TN_TRY(tn_lu_unpack(LU, pivots, true, true, &P, &L, &U));
     TN_TRY(tn_scope_enter(&scope));
     /* A = P L U, where the inverse of P is its adjoint; X A = B is A^H X^H = B^H. */

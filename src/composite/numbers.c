@@ -75,16 +75,47 @@ static tn_status check_parts(const tn_tensor *a, const tn_tensor *b)
     return TN_OK;
 }
 
+/* The dimensions of an elementwise result, slowest first; true when that is their own order. */
+static tn_status order_of(tn_tensor *real, tn_tensor *imag, int64_t *order, bool *rows)
+{
+    TN_AUTO(tn_tensor) like = NULL;
+    *rows = (real->flags & imag->flags & TNI_CONTIGUOUS) && real->ndim == imag->ndim;
+    for (int d = 0; *rows && d < real->ndim; d++)
+        *rows = real->sizes[d] == imag->sizes[d];
+    if (*rows)
+        return TN_OK;
+    TN_TRY(tn_lt(real, imag, &like)); /* the smallest of them, on any device */
+    for (int d = 0; d < like->ndim; d++) {
+        int at = d;
+        for (; at > 0 && like->strides[order[at - 1]] < like->strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    *rows = like->flags & TNI_CONTIGUOUS;
+    return TN_OK;
+}
+
+/* Numbers lie in memory as elementwise results do: pairs are made in that order of dimensions. */
 static tn_status of_parts(tn_tensor *real, tn_tensor *imag, tn_tensor **out)
 {
     tn_tensor *both[2] = {real, imag}, **same;
-    int64_t n;
-    TN_AUTO(tn_tensor) pairs = NULL;
+    int64_t n, order[TN_MAX_DIMS], back[TN_MAX_DIMS];
+    bool rows;
+    tn_scope *scope;
+    TN_TRY(order_of(real, imag, order, &rows));
     TN_TRY(tn_broadcast_tensors(both, 2, &same, &n));
-    tn_status status = tn_stack_tensors(same, n, -1, &pairs);
+    int ndim = same[0]->ndim;
+    tn_status status = tn_scope_enter(&scope);
+    if (status == TN_OK) {
+        for (int d = 0; d < ndim && !rows; d++)
+            back[order[d]] = d;
+        for (int i = 0; i < 2; i++)
+            both[i] = rows ? same[i] : tnx_permute(same[i], order, ndim);
+        tn_tensor *made = tnx_view_as_complex(tnx_stack_tensors(both, 2, -1));
+        status = tni_leave(scope, rows ? made : tnx_permute(made, back, ndim), out);
+    }
     tn_tensor_list_free(same, n);
-    TN_TRY(status);
-    return tn_view_as_complex(pairs, out);
+    return status;
 }
 
 tn_status tni_composite_make_complex(tn_tensor *real, tn_tensor *imag, tn_tensor **out)

@@ -66,7 +66,33 @@ static tn_status one(const char *name, const int64_t *list, int64_t n, int64_t *
     return TN_OK;
 }
 
-static tn_status check_max_pool1d(const tn_tensor *self, int64_t k, int64_t s, int64_t p, int64_t d)
+static tn_status check_max_lines(const tn_tensor *self)
+{
+    char text[TNI_SIZES_TEXT];
+    bool empty = false;
+    for (int i = self->ndim == 3 ? 1 : 0; i < self->ndim; i++)
+        empty |= self->sizes[i] == 0;
+    TN_CHECK(!empty && (self->ndim == 2 || self->ndim == 3), TN_INVALID,
+             "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
+             "input, but got:%s",
+             tni_format_sizes(self->ndim, self->sizes, text, sizeof text));
+    return TN_OK;
+}
+
+/* How many windows there are, below 1 where not even one fits. */
+static tn_status count_windows(int64_t size, const int64_t *k, const int64_t *s, const int64_t *p,
+                               const int64_t *d, bool ceil_mode)
+{
+    __int128 room = (__int128)size + 2 * (__int128)*p - (__int128)*d * (*k - 1) - 1;
+    room += ceil_mode ? *s - 1 : 0;
+    __int128 n = room / *s - (room % *s < 0) + 1;
+    if (ceil_mode && (n - 1) * *s >= (__int128)size + *p)
+        n--; /* the last window begins in the input or in the padding on the left */
+    TN_CHECK(n > 0, TN_INVALID, "max_pool1d() Invalid computed output size: %lld", (long long)n);
+    return TN_OK;
+}
+
+static tn_status check_max_pool1d(int64_t k, int64_t s, int64_t p, int64_t d)
 {
     TN_CHECK(k > 0, TN_INVALID, "max_pool1d() kernel_size must be greater than zero, but got %lld",
              (long long)k);
@@ -80,14 +106,6 @@ static tn_status check_max_pool1d(const tn_tensor *self, int64_t k, int64_t s, i
              (long long)p, (long long)k);
     TN_CHECK(d > 0, TN_INVALID, "max_pool1d() dilation must be greater than zero, but got %lld",
              (long long)d);
-    char text[TNI_SIZES_TEXT];
-    bool empty = false;
-    for (int i = self->ndim == 3 ? 1 : 0; i < self->ndim; i++)
-        empty |= self->sizes[i] == 0;
-    TN_CHECK(!empty && (self->ndim == 2 || self->ndim == 3), TN_INVALID,
-             "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
-             "input, but got:%s",
-             tni_format_sizes(self->ndim, self->sizes, text, sizeof text));
     return TN_OK;
 }
 
@@ -98,13 +116,15 @@ tn_status tni_composite_max_pool1d(tn_tensor *self, const int64_t *kernel_size,
                                    tn_tensor **out)
 {
     int64_t k[2] = {1, 0}, s[2] = {1, 0}, p[2] = {0, 0}, d[2] = {1, 0};
+    TN_TRY(check_max_lines(self));
     TN_TRY(one("kernel_size", kernel_size, kernel_size_n, &k[1]));
     s[1] = k[1];
     if (stride_n)
         TN_TRY(one("stride", stride, stride_n, &s[1]));
     TN_TRY(one("padding", padding, padding_n, &p[1]));
     TN_TRY(one("dilation", dilation, dilation_n, &d[1]));
-    TN_TRY(check_max_pool1d(self, k[1], s[1], p[1], d[1]));
+    TN_TRY(check_max_pool1d(k[1], s[1], p[1], d[1]));
+    TN_TRY(count_windows(self->sizes[self->ndim - 1], k + 1, s + 1, p + 1, d + 1, ceil_mode));
     TN_AUTO(tn_tensor) rows = NULL;
     TN_AUTO(tn_tensor) flat = NULL;
     TN_AUTO(tn_tensor) result = NULL;

@@ -75,10 +75,11 @@ static tn_status padded_sizes(const kind *k, const tn_tensor *self, const int64_
     return TN_OK;
 }
 
+/* Volumes without a batch have four dimensions, as a batch of planes has, and pass for one. */
 static tn_status use_format_of(tni_geometry *g, const kind *k, const tn_tensor *self)
 {
-    tn_memory_format format =
-        k->dims > 1 && self->ndim == k->dims + 2 ? tni_suggest_format(self) : TN_FORMAT_CONTIGUOUS;
+    bool looks = k->dims == 3 || (k->dims == 2 && self->ndim == 4);
+    tn_memory_format format = looks ? tni_suggest_format(self) : TN_FORMAT_CONTIGUOUS;
     g->has_strides = format != TN_FORMAT_CONTIGUOUS;
     return g->has_strides ? tni_format_strides(format, g->ndim, g->sizes, g->strides) : TN_OK;
 }

@@ -216,6 +216,25 @@ static bool last_of_lines(const tn_tensor *weight)
            weight->strides[0] >= weight->sizes[2] * weight->strides[2];
 }
 
+/* A kernel without elements, in the words of the reference for so many dimensions. */
+static tn_status check_kernel(const tni_conv *c, const tn_tensor *weight)
+{
+    char text[TNI_SIZES_TEXT];
+    bool good = all_least(c->kernel, 1);
+    TN_CHECK(good || c->spatial == 3, TN_INVALID,
+             "kernel size should be greater than zero, but got kernel_height: %lld kernel_width: "
+             "%lld",
+             (long long)c->kernel[1], (long long)c->kernel[2]);
+    TN_CHECK(good || !c->transposed, TN_INVALID,
+             "non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x "
+             "kernel_width) tensor expected for weight, but got: %s",
+             SIZES_OF(weight, text));
+    TN_CHECK(good, TN_INVALID,
+             "kernel size should be greater than zero, but got: %lld x %lld x %lld (TxHxW)",
+             (long long)c->kernel[0], (long long)c->kernel[1], (long long)c->kernel[2]);
+    return TN_OK;
+}
+
 tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const tn_tensor *bias,
                          const tni_conv_lists *l, tni_conv *c)
 {
@@ -254,9 +273,7 @@ tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const 
         c->in[i] = d < 0 ? 1 : input->sizes[2 + d];
         c->kernel[i] = d < 0 ? 1 : weight->sizes[2 + d];
     }
-    TN_CHECK(all_least(c->kernel, 1), TN_INVALID,
-             "kernel size should be greater than zero, but got weight of size %s",
-             SIZES_OF(weight, text));
+    TN_TRY(check_kernel(c, weight));
     TN_TRY(c->transposed ? transposed_sizes(c, more) : plain_sizes(c));
     TN_CHECK(input->numel || c->batch == 0 || c->in_channels == 0, TN_INVALID,
              "Only zero batch or zero channel inputs are supported, but got input shape: %s",

@@ -60,6 +60,20 @@ class Results(unittest.TestCase):
         self.assertEqual(F.max_pool1d(turned, 2).stride(), (6, 2, 1))
         self.assertEqual(tenon.isin(tenon.arange(6).reshape(2, 3).t(), 2).stride(), (2, 1))
 
+        turned = tenon.ones(2, 3, 4).permute(2, 0, 1)
+        for make in (tenon.complex, tenon.polar):
+            for a, b in ((turned, turned), (turned, tenon.ones(3)), (tenon.ones(3), turned)):
+                made = make(a, b)
+                self.assertEqual((made.shape, made.stride(), made._base), ((4, 2, 3), (1, 12, 4), None))
+        parts = tenon.arange(6.).reshape(2, 3).t()
+        self.assertEqual(tenon.complex(parts, parts + 1).tolist(), [[0 + 1j, 3 + 4j], [1 + 2j, 4 + 5j], [2 + 3j, 5 + 6j]])
+        volumes = tenon.arange(120.).reshape(2, 3, 4, 5).contiguous(memory_format=tenon.channels_last)
+        for mode in ("reflect", "replicate"):
+            for device in ("cpu", "meta"):
+                self.assertEqual(F.pad(volumes.to(device), (1, 1, 1, 1, 1, 1), mode=mode).stride(), (210, 1, 35, 5))
+            self.assertEqual(F.pad(volumes, (1, 1, 1, 1, 1, 1), mode=mode).tolist(),
+                             F.pad(volumes.contiguous(), (1, 1, 1, 1, 1, 1), mode=mode).tolist())
+
     def test_layouts_of_gradients(self):
         matrix = tenon.tensor([[2., 1.], [0., 3.]], requires_grad=True)
         gradient, = tenon.autograd.grad(tenon.linalg.det(matrix), matrix)

@@ -83,6 +83,72 @@ class Refused(unittest.TestCase):
                 self.assertEqual(each.tolist(), [[7.0] * 3] * 3)
         self.refuses(RuntimeError, text, tenon.lu_unpack, numbers(2, 3), pivots(1, 3))
 
+    def test_pivots_of_a_solution_are_those_of_a_factor(self):
+        right = numbers(3, 1)
+        for given, kind, text in (
+                (tenon.tensor([1, 2, 3]), RuntimeError, "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32"),
+                (pivots(1, 2), RuntimeError,
+                 "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"),
+                (pivots(1, 2, 3).expand(2, 3), RuntimeError, "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the "
+                 "same, but got pivots with shape [2, 3] instead"),
+                (tenon.tensor(1, dtype=tenon.int32), IndexError, "Dimension specified as -1 but tensor has no dimensions"),
+                (pivots(1, 0, 3), RuntimeError, "Pivots given to lu_solve must all be greater or equal to 1. "
+                 "Did you properly pass the result of lu_factor?"),
+                (pivots(1, 4, 3), RuntimeError, "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). "
+                 "Did you properly pass the result of lu_factor?")):
+            out = tenon.full((3, 1), 7.0)
+            self.refuses(kind, text, tenon.linalg.lu_solve, numbers(3, 3), given, right)
+            self.refuses(kind, text, tenon.linalg.lu_solve, numbers(3, 3), given, right, out=out)
+            self.assertEqual(out.tolist(), [[7.0]] * 3)
+
+    def test_deviations_are_not_negative(self):
+        mean, text = tenon.zeros(2, 3), "normal expects all elements of std >= 0.0"
+        for std in (tenon.tensor([1.0, -1.0, 1.0]), tenon.tensor([1.0, float("nan"), 1.0])):
+            out = tenon.full((2, 3), 7.0)
+            self.refuses(RuntimeError, text, tenon.normal, mean, std)
+            self.refuses(RuntimeError, text, tenon.normal, 1.0, std)
+            self.refuses(RuntimeError, text, tenon.normal, mean, std, out=out)
+            self.refuses(RuntimeError, text, tenon.normal, 1.0, std, out=out)
+            self.assertEqual(out.tolist(), [[7.0] * 3] * 2)
+        self.refuses(RuntimeError, "normal expects std >= 0.0, but found std nan", tenon.normal, 0.0, float("nan"), (2,))
+        self.refuses(NotImplementedError, "\"normal_kernel_cpu\" not implemented for 'Long'", tenon.normal, 0.0, 1.0, (2,),
+                     out=tenon.zeros(2, dtype=tenon.int64))
+        self.refuses(RuntimeError, "dtype Double does not match dtype of out parameter (Float)", tenon.normal, 0.0, 1.0, (2,),
+                     dtype=tenon.float64, out=tenon.zeros(2))
+
+    def test_a_window_that_does_not_fit_is_named_by_its_own_operator(self):
+        lines = "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+        self.refuses(RuntimeError, lines + "[5]", F.max_pool1d, numbers(5), 0)
+        self.refuses(RuntimeError, lines + "[1, 0, 5]", F.max_pool1d, tenon.zeros(1, 0, 5), 2, -1)
+        for device in ("cpu", "meta"):
+            x = numbers(2, 5).to(device)
+            self.refuses(RuntimeError, "max_pool1d() Invalid computed output size: 0", F.max_pool1d, x, 9)
+            self.refuses(RuntimeError, "max_pool1d() Invalid computed output size: -3", F.max_pool1d, x, 9, 1)
+            self.refuses(RuntimeError, "max_pool1d() Invalid computed output size: 0", F.max_pool1d, x.clone().requires_grad_(), 9)
+            self.assertEqual(F.max_pool1d(x, 4, 3, 2, 1, True).shape, (2, 3))
+
+    def test_a_kernel_without_elements_is_refused(self):
+        size = "kernel size should be greater than zero, but got kernel_height: %d kernel_width: %d"
+        volume = ("non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x kernel_width) tensor expected for "
+                  "weight, but got: [2, 2, 0, 2, 2]")
+        for turned in ("conv", "conv_transpose"):
+            one, two, three = (getattr(F, "%s%dd" % (turned, n)) for n in (1, 2, 3))
+            self.refuses(RuntimeError, size % (1, 0), one, numbers(1, 2, 4), tenon.zeros(2, 2, 0))
+            self.refuses(RuntimeError, size % (0, 2), two, numbers(1, 2, 4, 4), tenon.zeros(2, 2, 0, 2))
+            text = volume if turned != "conv" else "kernel size should be greater than zero, but got: 0 x 2 x 2 (TxHxW)"
+            self.refuses(RuntimeError, text, three, numbers(1, 2, 4, 4, 4), tenon.zeros(2, 2, 0, 2, 2))
+
+    def test_some_results_have_their_very_dtype(self):
+        x = numbers(3, 4)
+        for dtype, name in ((tenon.float64, "Double"), (tenon.int64, "Long"), (tenon.complex64, "ComplexFloat")):
+            square = tenon.full((3, 3), 7, dtype=dtype)
+            text = "tensordot: Expected the output tensor to have dtype Float, but got an output tensor with dtype " + name
+            self.refuses(RuntimeError, text, tenon.tensordot, x, x.t(), 1, out=square)
+            self.refuses(RuntimeError, text, tenon.inner, x, x, out=square)
+            self.assertTrue(bool((square == 7).all()))
+            self.refuses(RuntimeError, "Expected self.dtype() == output.dtype() to be true, but got false.", tenon.narrow_copy,
+                         x, 0, 0, 3, out=tenon.zeros(3, 4, dtype=dtype))
+
     def test_pivots_may_go_back(self):
         for given, wanted in (((1, 1, 1), [[0, 1, 0], [0, 0, 1], [1, 0, 0]]), ((3, 1, 2), [[0, 1, 0], [1, 0, 0], [0, 0, 1]])):
             self.assertEqual(tenon.lu_unpack(numbers(3, 3), pivots(*given))[0].tolist(), wanted)
