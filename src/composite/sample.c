@@ -101,6 +101,28 @@ tn_status tni_kernel_randint_like_generator(tn_call *call, tn_tensor *self, int6
                                                  memory_format, out);
 }
 
+tn_status tni_kernel_randint_like_tensor_generator(tn_call *call, tn_tensor *self, tn_tensor *high,
+                                                   tn_generator *generator,
+                                                   const tn_tensor_opts *opts,
+                                                   tn_memory_format memory_format, tn_tensor **out)
+{
+    tn_scalar s = tn_int(1);
+    TN_CHECK(high->ndim == 0 && (high->device.type == TN_DEVICE_CPU || tni_is_meta(high)),
+             TN_INVALID, "high must be a scalar tensor and on CPU");
+    if (!tni_is_meta(high)) /* where it has no value, no numbers are drawn either */
+        TN_TRY(tn_item(high, &s));
+    return tni_kernel_randint_like_low_generator(call, self, 0, tn_scalar_to_int(s), generator,
+                                                 opts, memory_format, out);
+}
+
+tn_status tni_kernel_randint_like_tensor(tn_call *call, tn_tensor *self, tn_tensor *high,
+                                         const tn_tensor_opts *opts, tn_memory_format memory_format,
+                                         tn_tensor **out)
+{
+    return tni_kernel_randint_like_tensor_generator(call, self, high, NULL, opts, memory_format,
+                                                    out);
+}
+
 tn_status tni_kernel_randperm_generator(tn_call *call, int64_t n, tn_generator *generator,
                                         const tn_tensor_opts *opts, tn_tensor **out)
 {

@@ -48,6 +48,12 @@ static tn_dtype wrapped_dtype(tn_dtype dtype)
     return tn_dtype_is_floating(dtype) ? tn_default_dtype() : dtype;
 }
 
+/* A whole number beyond int64 is an unsigned one, which bool does not go together with. */
+static tn_dtype number_dtype(tn_scalar s)
+{
+    return s.kind == TN_SCALAR_INT && s.beyond ? TN_DTYPE_U64 : tni_scalar_dtype(s);
+}
+
 tn_dtype tni_result_type(const tni_operand *operands, int n)
 {
     tn_dtype with_dims = TN_DTYPE_NONE, zero_dim = TN_DTYPE_NONE, number = TN_DTYPE_NONE;
@@ -57,7 +63,7 @@ tn_dtype tni_result_type(const tni_operand *operands, int n)
                            : t->ndim > 0                   ? &with_dims
                            : t->flags & TNI_WRAPPED_NUMBER ? &number
                                                            : &zero_dim;
-        tn_dtype dtype = !t                  ? tni_scalar_dtype(operands[i].scalar)
+        tn_dtype dtype = !t                  ? number_dtype(operands[i].scalar)
                          : bucket == &number ? wrapped_dtype((tn_dtype)t->dtype)
                                              : (tn_dtype)t->dtype;
         tn_dtype met = promote(*bucket, dtype);
@@ -76,7 +82,7 @@ TNI_COLD tn_status tni_refuse_promotion(const tni_operand *operands, int n)
     tn_dtype first = TN_DTYPE_NONE;
     for (int i = 0; i < n; i++) {
         tn_dtype dtype = operands[i].tensor ? (tn_dtype)operands[i].tensor->dtype
-                                            : tni_scalar_dtype(operands[i].scalar);
+                                            : number_dtype(operands[i].scalar);
         if (apart(first, dtype))
             return tni_promotion_refused(first, dtype);
         first = promote(first, dtype);
