@@ -29,6 +29,17 @@ def _asked(function):
     return wrapper
 
 
+_told = set()
+
+
+def _once(text, level=4):
+    """Warn whoever called what calls this, the first time."""
+    import warnings
+    if text not in _told:
+        _told.add(text)
+        warnings.warn(text, stacklevel=level)
+
+
 def _list(tensors):
     """f(a, b) and f([a, b]) mean the same."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
@@ -69,6 +80,8 @@ def broadcast_shapes(*shapes):
 @_asked
 def meshgrid(*tensors, indexing=None):
     """Coordinates of a grid, one tensor for each dimension."""
+    if indexing is None:
+        _once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
     return _ops.meshgrid(_list(tensors), indexing="ij" if indexing is None else indexing)
 
 
@@ -187,6 +200,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 @_asked
 def chain_matmul(*matrices, out=None):
     """The product of all."""
+    _once("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, "
+          "which accepts a list of two or more tensors rather than multiple parameters.")
     made = _list(matrices)
     if not made:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")

@@ -2,6 +2,7 @@
 /* composite/linalg_solve.c: systems of equations: by Cholesky, LU and triangles, and inverses. */
 #include <stdio.h>
 #include <string.h>
+#include "base/warn.h"
 #include "composite/linalg.h"
 #include "gen/composites.h"
 #include "shape/expand.h"
@@ -27,6 +28,11 @@ tn_status tni_composite_linalg_cholesky(tn_tensor *self, bool upper, tn_tensor *
 
 tn_status tni_composite_cholesky(tn_tensor *self, bool upper, tn_tensor **out)
 {
+    TNI_WARN_ONCE("torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be "
+                  "removed in a future PyTorch release.\nL = torch.cholesky(A)\nshould be replaced "
+                  "with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
+                  "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "
+                  "produce equivalent results for all valid (symmetric positive definite) inputs.");
     return as("cholesky", "linalg.cholesky", tn_linalg_cholesky(self, upper, out));
 }
 
@@ -224,6 +230,11 @@ tn_status tni_composite_triangular_solve(tn_tensor *self, tn_tensor *A, bool upp
     TN_AUTO(tn_tensor) turned = NULL;
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) copy = NULL;
+    TNI_WARN_ONCE(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be "
+        "removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its arguments "
+        "reversed and does not return a copy of one of the inputs.\nX = torch.triangular_solve(B, "
+        "A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B).");
     TN_CHECK(self->ndim >= 2, TN_INVALID,
              "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has %d "
              "dimensions instead",
@@ -348,5 +359,9 @@ tn_status tni_composite_linalg_lu_solve(tn_tensor *LU, tn_tensor *pivots, tn_ten
 tn_status tni_composite_lu_solve(tn_tensor *self, tn_tensor *LU_data, tn_tensor *LU_pivots,
                                  tn_tensor **out)
 {
+    TNI_WARN_ONCE("torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be "
+                  "removed in a future PyTorch release.\nNote that torch.linalg.lu_solve has its "
+                  "arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced "
+                  "with\nX = torch.linalg.lu_solve(LU, pivots, B)");
     return tn_linalg_lu_solve(LU_data, LU_pivots, self, true, false, out);
 }

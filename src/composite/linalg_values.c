@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/linalg_values.c: eigenvalues, singular values and orthogonal factors. */
 #include <string.h>
+#include "base/warn.h"
 #include "composite/linalg.h"
 #include "gen/composites.h"
 
@@ -80,6 +81,10 @@ tn_status tni_composite_svd(tn_tensor *self, bool some, bool compute_uv, tn_tens
 
 tn_status tni_composite_qr(tn_tensor *self, bool some, tn_tensor **Q, tn_tensor **R)
 {
+    TNI_WARN_ONCE("torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a "
+                  "future PyTorch release.\nThe boolean parameter 'some' has been replaced with a "
+                  "string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\n"
+                  "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')");
     return tn_linalg_qr(self, some ? "reduced" : "complete", Q, R);
 }
 

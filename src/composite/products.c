@@ -3,6 +3,7 @@
  * other operators. */
 #include <math.h>
 #include <string.h>
+#include "base/warn.h"
 #include "composite/leave.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
@@ -67,6 +68,9 @@ tn_status tni_composite_cross(tn_tensor *self, tn_tensor *other, tn_opt_int dim,
 {
     if (dim.has)
         return tn_linalg_cross(self, other, dim.value, out);
+    TNI_WARN_ONCE("Using torch.cross without specifying the dim arg is deprecated.\nPlease either "
+                  "pass the dim explicitly or simply use torch.linalg.cross.\nThe default value of "
+                  "dim will change to agree with that of linalg.cross in a future release.");
     for (int d = 0; d < self->ndim; d++)
         if (self->sizes[d] == 3)
             return tn_linalg_cross(self, other, d, out);
@@ -291,6 +295,10 @@ tn_status tni_composite_cov(tn_tensor *self, int64_t correction, tn_tensor *fwei
                  "but got %lld != %lld",
                  name, (long long)(weights[i] ? weights[i]->numel : 0), (long long)count);
     }
+    if (!fweights && !aweights && count - correction <= 0)
+        TN_TRY(
+            tni_warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than "
+                     "the number of observations."));
     TN_TRY(tn_scope_enter(&scope));
     const int64_t along = 1;
     tn_tensor *x = self->ndim < 2 ? tnx_reshape(self, (const int64_t[]){1, -1}, 2) : self;
