@@ -316,45 +316,74 @@ def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=Fal
     return tenon.stack(pair[::-1] if transpose else pair).to(tenon.int32 if out_int32 else tenon.int64)
 
 
+def _segment_ends(lengths, offsets, rows, size, unsafe):
+    """Where each segment of each row ends, from 0 on."""
+    if lengths is None:
+        return offsets.reshape(rows, offsets.shape[-1])
+    lengths = lengths.reshape(rows, lengths.shape[-1])
+    if not unsafe and not lengths.is_meta and not tenon._C._is_fake(lengths):
+        if bool((lengths < 0).any()):
+            raise RuntimeError("lengths contains negative value!")
+        if bool((lengths.sum(-1) != size).any()):
+            raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to "
+                               "data.size(lengths.dim()-1) when !unsafe.")
+    return tenon.nn.functional.pad(lengths.cumsum(-1), (1, 0))
+
+
+def _kind(dtype):
+    """Its name in messages: Long."""
+    return {tenon.float32: "Float", tenon.float64: "Double"}.get(dtype) or _KINDS.get(dtype, str(dtype).rpartition(".")[2])
+
+
+def _check_segments(data, reduce, given, indices, axis):
+    if reduce not in ("sum", "mean", "amax", "amin", "prod"):
+        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got %s" % reduce)
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if given is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    if data.dim() < given.dim():
+        raise RuntimeError("Expected data.dim() >= lengths_value.dim() to be true, but got false.")
+    if axis != given.dim() - 1:
+        raise RuntimeError("segment_reduce(): Expected axis to be the last dimension of lengths but got %d." % axis)
+    if not data.is_floating_point():
+        raise NotImplementedError("\"_segment_reduce_cpu\" not implemented for '%s'" % _kind(data.dtype))
+    if given.dtype not in (tenon.int32, tenon.int64):
+        raise NotImplementedError("\"_segment_reduce_lengths_cpu_kernel1\" not implemented for '%s'" % _kind(given.dtype))
+
+
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Neighbours along an axis, reduced together: "sum", "mean", "max", "min" or "prod" of each segment, whose lengths
     (or where each begins and the last ends) are given for each part of the dimensions before the axis."""
     how = {"max": "amax", "min": "amin"}.get(reduce, reduce)
-    if how not in ("sum", "mean", "amax", "amin", "prod"):
-        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got %s" % reduce)
-    if (lengths is None) == (offsets is None):
-        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    given = offsets if lengths is None else lengths
-    if axis < 0:
-        axis += data.dim()
-    if axis != given.dim() - 1:
-        raise RuntimeError("segment_reduce(): Expected axis to be the last dimension of lengths but got %d." % axis)
-    rows, size = math.prod(data.shape[:axis]), data.shape[axis]
-    flat = data.reshape((rows, size, -1))
-    if lengths is not None:
-        lengths = lengths.reshape(rows, -1)
-        if not unsafe and bool((lengths < 0).any()):
-            raise RuntimeError("lengths contains negative value!")
-        if not unsafe and bool((lengths.sum(-1) != size).any()):
-            raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to "
-                               "data.size(lengths.dim()-1) when !unsafe.")
-        ends = tenon.nn.functional.pad(lengths.cumsum(-1), (1, 0))
-    else:
-        ends = offsets.reshape(rows, -1)
+    ndim = max(data.dim(), 1)
+    if not -ndim <= axis < ndim:
+        raise IndexError("Dimension out of range (expected to be in range of [%d, %d], but got %d)" % (-ndim, ndim - 1, axis))
+    axis %= ndim
+    given = offsets if lengths is None else lengths if offsets is None else None
+    _check_segments(data, how, given, indices, axis)
+    rows, size, inner = math.prod(data.shape[:axis]), data.shape[axis], math.prod(data.shape[axis + 1:])
+    ends = _segment_ends(lengths, offsets, rows, size, unsafe)
     n = ends.shape[-1] - 1
-    at = tenon.searchsorted(ends, tenon.arange(size, dtype=ends.dtype).expand(rows, size).contiguous(), right=True) - 1
-    inside = (at >= 0) & (at < n)  # what lies before the first offset or after the last is in no segment
-    which, kept = (at + n * tenon.arange(rows).unsqueeze(-1))[inside], flat[inside]
-    start = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -math.inf, "amin": math.inf}[how] if initial is None else initial
-    out = tenon.full((rows * n, kept.shape[-1]), float(start), dtype=data.dtype)
+    places = tenon.arange(size, dtype=ends.dtype, device=ends.device).expand(rows, size).contiguous()
+    at = tenon.searchsorted(ends, places, right=True) - 1
+    # What lies before the first offset or after the last goes to one more segment, which is left out.
+    at = tenon.where(at < 0, n, at) + (n + 1) * tenon.arange(rows, device=ends.device).unsqueeze(-1)
+    which, flat = at.reshape(rows * size), data.reshape(rows * size, inner)
+    start = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -math.inf, "amin": math.inf}[how]
+    start = start if initial is None or how in ("amax", "amin") else initial
+    out = tenon.full((rows * (n + 1), inner), float(start), dtype=data.dtype, device=data.device)
     if how in ("sum", "mean"):
-        out = out.index_add(0, which, kept)
+        out = out.index_add(0, which, flat)
     else:
-        out = out.scatter_reduce(0, which.unsqueeze(-1).expand_as(kept), kept, how)
+        out = out.scatter_reduce(0, which.unsqueeze(-1).expand_as(flat), flat, how)
+        if initial is not None and how in ("amax", "amin"):  # of equals, the elements take the gradient
+            out = tenon.where(out < initial if how == "amax" else out > initial, float(initial), out)
+    out = out.reshape(rows, n + 1, inner).narrow(1, 0, n)
     if how == "mean":
-        count = ends.diff(dim=-1).reshape(-1, 1)
+        count = ends.diff(dim=-1).unsqueeze(-1)
         out = tenon.where(count > 0, out / count.clamp(min=1), tenon.full_like(out, math.nan if initial is None else start))
-    return out.reshape(tuple(data.shape[:axis]) + (n,) + tuple(data.shape[axis + 1:]))
+    return out.reshape(tuple(data.shape[:axis]) + (n,) + tuple(data.shape[axis + 1:])).contiguous()
 
 
 _segment_reduce = segment_reduce
@@ -448,5 +477,10 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
 
 def lu(A, pivot=True, get_infos=False, out=None):
     """The older name of linalg.lu_factor_ex: (LU, pivots), and where an elimination failed when asked for."""
+    from tenon._functional import _once
+    _once("torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future "
+          "PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+          "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\n"
+          "should be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)", 3)
     made = tuple(tenon.linalg.lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]
     return made if out is None else tuple(o.resize_(m.shape).copy_(m) for o, m in zip(out, made))

@@ -376,6 +376,19 @@ class Small(unittest.TestCase):
         self.assertEqual(tenon._segment_reduce(y, "sum", offsets=tenon.tensor([0, 3])).tolist(), [[9, 4]])
         with self.assertRaisesRegex(RuntimeError, "sum, prod, mean, amax or amin, got median"):
             tenon.segment_reduce(x, "median", lengths=lengths)
+        with self.assertRaisesRegex(NotImplementedError, "\"_segment_reduce_cpu\" not implemented for 'Long'"):
+            tenon.segment_reduce(x.long(), "sum", lengths=lengths)
+        with self.assertRaisesRegex(NotImplementedError, "\"_segment_reduce_lengths_cpu_kernel1\" not implemented for 'Float'"):
+            tenon.segment_reduce(x, "sum", lengths=lengths.float())
+        with self.assertRaisesRegex(RuntimeError, "indices based reduction is not supported yet"):
+            tenon.segment_reduce(x, "sum", indices=lengths)
+        with self.assertRaisesRegex(IndexError, r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 2\)"):
+            tenon.segment_reduce(x, "sum", lengths=lengths, axis=2)
+        self.assertEqual(tenon.segment_reduce(tenon.empty(0, 3), "sum", lengths=tenon.tensor([0, 0])).tolist(), [[0.0] * 3] * 2)
+        self.assertEqual(tenon.segment_reduce(x.to("meta"), "mean", lengths=lengths.to("meta")).shape, (4, 2))
+        tied = tenon.tensor([2.0, 3.0], requires_grad=True)
+        tenon.segment_reduce(tied, "min", lengths=tenon.tensor([2]), initial=2.0).sum().backward()
+        self.assertEqual(tied.grad.tolist(), [1.0, 0.0])
         with self.assertRaisesRegex(RuntimeError, "Expected all rows of lengths"):
             tenon.segment_reduce(x, "sum", lengths=tenon.tensor([1, 2]))
         self.assertEqual(tenon._convert_indices_from_coo_to_csr(tenon.tensor([0, 0, 2]), 4).tolist(), [0, 2, 2, 3, 3])
