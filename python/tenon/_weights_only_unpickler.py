@@ -12,6 +12,7 @@ from pickle import UnpicklingError
 
 import tenon
 from tenon import _utils
+from tenon.storage import _load_from_bytes
 
 _KEY_DEPTH = 32  # of tuples used as keys: hashing them recurses in C
 
@@ -34,14 +35,6 @@ def _encode(text, encoding="utf-8"):
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1", "utf-8", "utf8", "ascii"):
         raise UnpicklingError("_codecs.encode of something else than a text")
     return text.encode(encoding)
-
-
-def _load_from_bytes(data):
-    import io
-
-    from tenon import serialization
-
-    return serialization.load(io.BytesIO(data), weights_only=True)
 
 
 def _nested(parts):

@@ -332,7 +332,14 @@ class TypedStorage:
         return self._new(copy.deepcopy(self._untyped_storage, memo))
 
     def __reduce__(self):
-        return (_typed_from, (self._untyped_storage, self.dtype))
+        if self.device.type != "cpu" or not has_typed_storage(self.dtype):
+            return (_typed_from, (self._untyped_storage, self.dtype))
+        import io
+
+        from tenon._saving import _save_legacy
+        file = io.BytesIO()
+        _save_legacy(self, file, 2)
+        return (_load_from_bytes, (file.getvalue(),))
 
     def __eq__(self, other):
         return isinstance(other, TypedStorage) and self.data_ptr() == other.data_ptr() and (
@@ -344,6 +351,12 @@ class TypedStorage:
         numbers = "\n ".join(str(v) for v in self.tolist()) if self.device.type != "meta" else "..."
         return (f" {numbers}\n[torch.storage.TypedStorage(dtype={self.dtype}, "
                 f"device={self.device}) of size {len(self)}]")
+
+
+def _load_from_bytes(data):
+    """A storage from what pickles of PyTorch's have for it: a file of the older format, which is read without running code."""
+    import io
+    return tenon.load(io.BytesIO(data), weights_only=True)
 
 
 def _typed_from(untyped, dtype):

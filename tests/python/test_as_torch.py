@@ -53,6 +53,18 @@ class Scripts(unittest.TestCase):
             "<class 'torch.nn.parameter.Parameter'>\nLinear(in_features=2, out_features=1, bias=True) "
             "torch.nn.modules.linear.Linear\n", ""))
 
+    def test_plain_pickles_are_those_of_pytorch(self):
+        golden = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden", "plain.pkl")  # by golden/make_files.py
+        done = self.as_torch(self.write("c.py", (
+            "import pickle, sys, torch\nwith open(sys.argv[1], 'rb') as file:\n    d = pickle.load(file)\n"
+            "print(d['t'], d['p'], d['v'].tolist(), d['v'].stride(), d['m'](torch.ones(2)).tolist())\n"
+            "written = pickle.dumps({'x': torch.ones(2), 'e': torch.ones(0, 2), 'f': torch.ones(2).to(torch.float8_e5m2)})\n"
+            "print(b'torch.storage' in written, b'_load_from_bytes' in written, b'tenon' in written)\n"
+            "back = pickle.loads(written)\nprint(back['x'], back['e'].shape, back['f'].dtype)\n")), golden)
+        self.assertEqual((done.stdout, done.stderr), (
+            "tensor([0, 1, 2]) Parameter containing:\ntensor([1.5000], requires_grad=True) [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] "
+            "(1, 3) [2.0, 7.0, 12.0]\nTrue True False\ntensor([1., 1.]) torch.Size([0, 2]) torch.float8_e5m2\n", ""))
+
     def test_a_script_sees_what_python_gives_it(self):
         text = ("import os, sys\nimport helper\n"
                 "print(sys.argv, sys.path[0], __file__, __name__, __spec__, __package__, os.path.basename(__loader__.path))\n"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Makes small files with PyTorch 2.11, for the tests of tenon.load: zip.pt, legacy.pt, module.pt and
+"""Makes small files with PyTorch 2.11, for the tests of tenon.load: zip.pt, legacy.pt, module.pt, plain.pkl and
 files.json, which says what is in them. Run in this folder."""
 
 import collections
 import json
+import pickle
 
 import torch
 
@@ -43,6 +44,9 @@ if __name__ == "__main__":
         for i, p in enumerate(model.parameters()):
             p.copy_(torch.arange(p.numel()).reshape(p.shape) + i)
     torch.save(model.state_dict(), "module.pt")
+    with open("plain.pkl", "wb") as f:  # without torch.save
+        pickle.dump({"t": torch.arange(3), "p": torch.nn.Parameter(torch.tensor([1.5])), "v": torch.arange(6.).view(2, 3).t(),
+                     "m": model}, f, 4)
     rows = {name: [str(t.dtype).split(".")[1], list(t.shape), list(t.stride()), t.requires_grad,
                    [repr(a) for a in t.detach().flatten().tolist()]]
             for name, t in s.items() if isinstance(t, torch.Tensor)}
