@@ -132,34 +132,44 @@ static tn_status normal_of(int ndim, const int64_t *sizes, const tn_tensor *like
     return TN_OK;
 }
 
-/* A new tensor of the sizes that both broadcast to, like the first of them that is a tensor. */
-static tn_status normal_new(amounts mean, amounts std, tn_generator *generator, tn_tensor **out)
+/* The sizes that both broadcast to. */
+static tn_status sizes_of(amounts mean, amounts std, int *ndim, int64_t *sizes)
 {
-    const tn_tensor *like = mean.t ? mean.t : std.t;
-    int64_t sizes[TN_MAX_DIMS];
-    int ndim = like->ndim;
-    memcpy(sizes, like->sizes, (size_t)ndim * sizeof *sizes);
-    TN_TRY(check_amounts(std));
-    if (mean.t && std.t)
-        TN_TRY(tni_broadcast_sizes(mean.t->ndim, mean.t->sizes, std.t->ndim, std.t->sizes, &ndim,
-                                   sizes));
-    return normal_of(ndim, sizes, like, mean, std, generator, out);
+    const tn_tensor *first = mean.t ? mean.t : std.t;
+    *ndim = first->ndim;
+    memcpy(sizes, first->sizes, (size_t)first->ndim * sizeof *sizes);
+    if (!mean.t || !std.t)
+        return TN_OK;
+    return tni_broadcast_sizes(mean.t->ndim, mean.t->sizes, std.t->ndim, std.t->sizes, ndim, sizes);
 }
 
-/* Into @p out, to whose sizes both broadcast. */
+/* A new tensor, like the first of both that is one. */
+static tn_status normal_new(amounts mean, amounts std, tn_generator *generator, tn_tensor **out)
+{
+    int64_t sizes[TN_MAX_DIMS];
+    int ndim;
+    TN_TRY(check_amounts(std));
+    TN_TRY(sizes_of(mean, std, &ndim, sizes));
+    return normal_of(ndim, sizes, mean.t ? mean.t : std.t, mean, std, generator, out);
+}
+
+/* Into @p out, which is resized to both; with one deviation for all the means broadcast to the
+ * sizes that it has. */
 static tn_status normal_out(amounts mean, amounts std, tn_generator *generator, tn_tensor *out)
 {
-    tn_tensor *both[] = {mean.t, std.t};
+    int64_t sizes[TN_MAX_DIMS];
+    int ndim;
     TN_TRY(check_amounts(std));
-    for (int i = 0; i < 2; i++) {
-        int64_t sizes[TN_MAX_DIMS];
-        int ndim;
-        if (both[i])
-            TN_TRY(tni_broadcast_sizes(both[i]->ndim, both[i]->sizes, out->ndim, out->sizes, &ndim,
-                                       sizes));
+    if (std.t) {
+        TN_TRY(sizes_of(mean, std, &ndim, sizes));
+    } else {
+        TN_TRY(
+            tni_broadcast_sizes(mean.t->ndim, mean.t->sizes, out->ndim, out->sizes, &ndim, sizes));
+        ndim = out->ndim;
+        memcpy(sizes, out->sizes, (size_t)ndim * sizeof *sizes);
     }
     TN_AUTO(tn_tensor) made = NULL;
-    TN_TRY(normal_of(out->ndim, out->sizes, out, mean, std, generator, &made));
+    TN_TRY(normal_of(ndim, sizes, out, mean, std, generator, &made));
     return tni_out_take("normal", made, out);
 }
 

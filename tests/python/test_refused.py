@@ -110,6 +110,12 @@ class Refused(unittest.TestCase):
             self.refuses(RuntimeError, text, tenon.normal, mean, std, out=out)
             self.refuses(RuntimeError, text, tenon.normal, 1.0, std, out=out)
             self.assertEqual(out.tolist(), [[7.0] * 3] * 2)
+        sized = tenon.zeros(0), tenon.zeros(0)
+        tenon.normal(mean, tenon.ones(3), out=sized[0])
+        tenon.normal(1.0, mean, out=sized[1])
+        self.assertEqual([(x.shape, x._version) for x in sized], [((2, 3), 1)] * 2)
+        self.refuses(RuntimeError, "The size of tensor a (3) must match the size of tensor b (0) at non-singleton dimension 1",
+                     tenon.normal, mean, 1.0, out=tenon.zeros(0))  # means go to the sizes that out has
         self.refuses(RuntimeError, "normal expects std >= 0.0, but found std nan", tenon.normal, 0.0, float("nan"), (2,))
         self.refuses(NotImplementedError, "\"normal_kernel_cpu\" not implemented for 'Long'", tenon.normal, 0.0, 1.0, (2,),
                      out=tenon.zeros(2, dtype=tenon.int64))
