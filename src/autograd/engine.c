@@ -6,6 +6,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/extra.h"
 #include "autograd/pass.h"
+#include "autograd/saved.h"
 #include "autograd/tell.h"
 #include "autograd/validate.h"
 #include "base/stack.h"
@@ -137,10 +138,15 @@ static TNI_COLD tn_status apply_recorded(tni_backward *b)
 static tn_status apply(tni_pass *pass, tni_node *node, tn_tensor **grads, tn_tensor **results)
 {
     memset(results, 0, node->n_edges * sizeof *results);
-    if (!any_defined(node, grads) && !(node->cls->flags & TNI_CLASS_RUN_UNDEFINED))
-        return TN_OK;
-    tni_backward b = {node, grads, results, wanted_edges(pass, node)};
+    tni_backward b = {node, grads, results, NULL};
     tni_tls.no_grad = !pass->create_graph;
+    if (TNI_UNLIKELY(!any_defined(node, grads) && !(node->cls->flags & TNI_CLASS_RUN_UNDEFINED))) {
+        /* No formula is needed, but what it would need must be there: a mistake does not hide
+         * behind a gradient that did not come. */
+        tni_unpack_all(&b);
+        return tni_scope_settle();
+    }
+    b.wanted = wanted_edges(pass, node);
     tn_status status = tni_prof_on ? apply_recorded(&b) : node->cls->apply(&b);
     if (TNI_UNLIKELY(status != TN_OK))
         return status;

@@ -217,9 +217,7 @@ uint32_t tn_node_num_saved(const tn_node *node)
     const tni_node_class *cls = node->cls;
     const tni_saved *saved = node->data;
     uint32_t n = count_saved(saved, cls->n_saved);
-    /* The layout of a class's data: node.h. */
-    const tni_saved_list *lists =
-        (const void *)((const tni_ints *)(saved + cls->n_saved) + cls->n_ints);
+    const tni_saved_list *lists = tni_saved_lists(node);
     for (int i = 0; i < cls->n_lists; i++)
         n += count_saved(lists[i].v, lists[i].n);
     return n;

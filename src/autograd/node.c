@@ -176,11 +176,6 @@ static tni_ints *int_lists(tni_node *node)
     return (tni_ints *)((tni_saved *)node->data + node->cls->n_saved);
 }
 
-static tni_saved_list *saved_lists(tni_node *node)
-{
-    return (tni_saved_list *)(int_lists(node) + node->cls->n_ints);
-}
-
 static void let_go(tni_node *node)
 {
     const tni_node_class *cls = node->cls;
@@ -189,7 +184,7 @@ static void let_go(tni_node *node)
         return;
     }
     release_saved(node, node->data, cls->n_saved);
-    const tni_saved_list *lists = saved_lists(node);
+    const tni_saved_list *lists = tni_saved_lists(node);
     for (int i = 0; i < cls->n_lists; i++)
         release_saved(node, lists[i].v, lists[i].n);
 }
@@ -221,7 +216,7 @@ static void free_lists(tni_node *node)
         if (ints[i].v != ints[i].room)
             tni_free(ints[i].v);
     for (int i = 0; i < cls->n_lists; i++)
-        tni_free(saved_lists(node)[i].v);
+        tni_free(tni_saved_lists(node)[i].v);
 }
 
 tn_status tni_broken_apply(tni_backward *b)

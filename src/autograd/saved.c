@@ -256,3 +256,14 @@ int64_t tni_unpack_list(const tni_backward *b, const tni_saved_list *list, tn_te
         out[i] = unpack_for_scope(b, &list->v[i]);
     return list->n;
 }
+
+void tni_unpack_all(const tni_backward *b)
+{
+    const tni_node_class *cls = b->node->cls;
+    const tni_saved_list *lists = tni_saved_lists(b->node);
+    for (uint32_t i = 0; i < cls->n_saved; i++)
+        tni_unpack(b, i);
+    for (int i = 0; i < cls->n_lists; i++)
+        for (int64_t k = 0; k < lists[i].n; k++)
+            unpack_for_scope(b, &lists[i].v[k]);
+}

@@ -34,6 +34,12 @@ TN_NODISCARD tn_status tni_saved_fill(tni_saved *saved, tn_tensor *t, bool is_re
 TN_NODISCARD tn_status tni_saved_unpack(tni_node *owner, tni_saved *saved,
                                         TN_OWNED tn_tensor **out);
 void tni_saved_clear(tni_saved *saved);
+/* The lists of saved values of a node, as many as its class says; the layout: node.h. */
+static inline tni_saved_list *tni_saved_lists(const tni_node *node)
+{
+    tni_ints *ints = (tni_ints *)((tni_saved *)node->data + node->cls->n_saved);
+    return (tni_saved_list *)(ints + node->cls->n_ints);
+}
 /* A tensor that shares memory and counter with @p t, and nothing else: what the operator detach
  * gives, without a call. */
 TN_NODISCARD tn_status tni_detached(const tn_tensor *t, TN_OWNED tn_tensor **out);
@@ -46,5 +52,8 @@ TN_BORROWED tn_tensor *tni_unpack(const tni_backward *b, uint32_t i);
 /* The same for a list of at most TN_MAX_DIMS values; returns how many. */
 int64_t tni_unpack_list(const tni_backward *b, const tni_saved_list *list,
                         TN_BORROWED tn_tensor **out);
+/* Every saved value of the node, for nothing but whether it can be had. A failure sticks to the
+ * scope. */
+void tni_unpack_all(const tni_backward *b);
 
 #endif

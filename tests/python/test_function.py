@@ -379,6 +379,28 @@ class Backward(unittest.TestCase):
         Exp.apply(x).backward()
         self.assertIsNotNone(x.grad)
 
+    def test_what_was_saved_is_looked_for_though_no_gradient_comes(self):
+        class Nothing(Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, grad):
+                return None
+
+        y = leaf(1.0, 2.0).exp()
+        lost = Nothing.apply(y).sum()
+        y.add_(1)
+        with self.assertRaisesRegex(RuntimeError, "output 0 of ExpBackward0, is at version 1; expected version 0"):
+            lost.backward()
+        for function in (tenon.exp, lambda x: tenon.cat([x, x]).prod()):
+            lost = Nothing.apply(function(leaf(1.0, 2.0))).sum()
+            lost.backward(retain_graph=True)
+            lost.backward()
+            with self.assertRaisesRegex(RuntimeError, "backward through the graph a second time"):
+                lost.backward()
+
     def test_a_written_saved_tensor(self):
         x = leaf(1.0)
         y = Exp.apply(x)
