@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* autograd/detach.c: detach_: taking a tensor itself out of its graph. */
+#include "autograd/forward.h"
 #include "autograd/meta.h"
 #include "core/state.h"
 #include "dispatch/call.h"
@@ -19,7 +20,9 @@ tn_status tni_kernel_detach_in_graph(tn_call *call, tn_tensor *self)
     uint64_t saved = tni_exclude(&tni_tls, TNI_BELOW_AUTOGRAD);
     tn_status status = tni_re_detach_(call, call->keys & TNI_KS_AFTER_AUTOGRAD, self);
     tni_tls.excluded_xor = saved;
-    if (status == TN_OK)
+    if (status == TN_OK) {
         tni_clear_history(self);
+        tni_tangent_drop(self);
+    }
     return status;
 }

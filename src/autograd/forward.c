@@ -78,7 +78,7 @@ static tn_status enlist(tn_tensor *t)
     }
 }
 
-static void drop(tn_tensor *t)
+void tni_tangent_drop(tn_tensor *t)
 {
     tni_grad_meta *meta = tni_meta(t);
     if (!meta)
@@ -115,7 +115,7 @@ tn_status tn_forward_leave(void)
         tni_storage_unref(lost[i]);
     for (size_t i = 0; i < n; i++) {
         if (tni_weak_lock(&tensors[i]->object)) {
-            drop(tensors[i]);
+            tni_tangent_drop(tensors[i]);
             tn_tensor_unref(tensors[i]);
         }
         tni_weak_unref(&tensors[i]->object);

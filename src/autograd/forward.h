@@ -62,6 +62,8 @@ TN_NODISCARD tn_status tni_tangent_of_view(const tn_tensor *of, tn_tensor *view)
 bool tni_same_strides(const tn_tensor *a, const tn_tensor *b);
 /* Give @p t this tangent, brought to its sizes, dtype and layout. */
 TN_NODISCARD tn_status tni_tangent_set(tn_tensor *t, tn_tensor *tangent);
+/* @p t, which is no view, has no tangent of its own any more. */
+void tni_tangent_drop(tn_tensor *t);
 /* Give @p to, a copy of @p from, a copy of its tangent. */
 TN_NODISCARD tn_status tni_tangent_copy(tn_tensor *from, tn_tensor *to);
 /* @p t was written: its tangent is now @p tangent, NULL for zero. Written into the one it has;

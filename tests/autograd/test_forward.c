@@ -308,6 +308,10 @@ TEST(results_that_have_no_derivative_have_no_tangent)
     tn_tensor_unref(y);
     ASSERT_OK(tn_detach(d, &y));
     EXPECT(isnan(slope(y, 0)));
+    tn_tensor_unref(y);
+    ASSERT_OK(tn_mul(d, d, &y));
+    ASSERT_OK(tn_detach_(y));
+    EXPECT(isnan(slope(y, 0)));
     ASSERT_OK(tn_forward_leave());
     drop2(y, d);
     tn_tensor_unref(x);
