@@ -120,9 +120,9 @@ static const function functions[] = {
     {"erf", TNI_LOOP_ERF, mpfr_erf, -6, 6, 2, 2, 0},
     {"erfinv", TNI_LOOP_ERFINV, inverse_erf, -1 + 0x1p-24, 1 - 0x1p-24, 3, 3, 0},
     {"erfinv", TNI_LOOP_ERFINV, inverse_erf, 0.99, 1 - 0x1p-24, 3, 3, 0}, /* near 1 */
-    {"erfc", TNI_LOOP_ERFC, mpfr_erfc, -6, 9, 4, 4, 0},
-    {"erfc", TNI_LOOP_ERFC, mpfr_erfc, -1, 1, 4, 4, 0},
-    {"erfc", TNI_LOOP_ERFC, mpfr_erfc, 8.9, 10.2, 4, 4, 0}, /* also below normal numbers */
+    {"erfc", TNI_LOOP_ERFC, mpfr_erfc, -6, 9, 4, 5, 0},
+    {"erfc", TNI_LOOP_ERFC, mpfr_erfc, -1, 1, 4, 5, 0},
+    {"erfc", TNI_LOOP_ERFC, mpfr_erfc, 8.9, 10.2, 4, 5, 0}, /* also below normal numbers */
     {"gelu", TNI_LOOP_GELU, gelu, -20, 20, 8, 4, 1},
     {"gelu", TNI_LOOP_GELU, gelu, -5.6, -4, 8, 4, 1}, /* where its errors are largest */
     {"lgamma", TNI_LOOP_LGAMMA, log_gamma, 2.5, 1e6, 1, 6, 0},
