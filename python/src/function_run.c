@@ -218,11 +218,41 @@ static PyObject *callback_args(tnpy_fn_object *o, tn_tensor *const *list, int n,
     return args;
 }
 
+/* Sparse classes say their layout; only the coordinate one is a gradient of what is dense, and what
+ * requires grad is dense: the history of a sparse tensor is that of its values. */
+static int check_layout(PyObject *item, int at, const char *name)
+{
+    if (Py_TYPE(item) == tnpy_Tensor)
+        return 0;
+    int rc = 0;
+    PyObject *strided = tnpy_layout(TN_LAYOUT_STRIDED);
+    PyObject *layout = PyObject_GetAttrString((PyObject *)Py_TYPE(item), "layout");
+    if (strided && layout && layout != strided && Py_TYPE(layout) == Py_TYPE(strided)) {
+        PyObject *module = PyImport_ImportModule("tenon.sparse._shell");
+        PyObject *names = module ? PyObject_GetAttrString(module, "NAMES") : NULL;
+        PyObject *text = names ? PyObject_GetItem(names, layout) : NULL;
+        rc = text && PyUnicode_CompareWithASCIIString(text, "Sparse") == 0 ? 0 : -1;
+        if (text && rc < 0)
+            PyErr_Format(PyExc_RuntimeError,
+                         "Function %s returned an invalid gradient at index %d - expected layout "
+                         "Strided but got %U",
+                         name, at, text);
+        Py_XDECREF(text);
+        Py_XDECREF(names);
+        Py_XDECREF(module);
+    }
+    if (!strided || !layout)
+        rc = -1;
+    Py_XDECREF(layout);
+    Py_XDECREF(strided);
+    return rc;
+}
+
 /* Tensors and None of @p result, at most @p n of them; what is more must be None. @p by_arg: they
  * are for the arguments of its call, of which only tensors have a place. @p say_wrong: message with
  * "expected" and "got". */
 static int take(PyObject *result, int n, tn_tensor **out, const tnpy_fn_object *by_arg,
-                const char *say_wrong, const char *name)
+                const tn_function_ctx *ctx, const char *say_wrong, const char *name)
 {
     PyObject *tuple = PyTuple_Check(result) ? Py_NewRef(result) : PyTuple_Pack(1, result);
     if (!tuple)
@@ -246,6 +276,11 @@ static int take(PyObject *result, int n, tn_tensor **out, const tnpy_fn_object *
                          "function %s returned a gradient different than None at position %zd, but "
                          "the corresponding forward input was not a Variable",
                          name, i + 1);
+            rc = -1;
+            break;
+        }
+        if (t && by_arg && tn_function_needs_input_grad(ctx, at) &&
+            check_layout(item, at, name) < 0) {
             rc = -1;
             break;
         }
@@ -276,7 +311,7 @@ tn_status tnpy_fn_on_backward(tn_function_ctx *ctx, tn_tensor *const *grads, int
     Py_XDECREF(fn);
     Py_XDECREF(args);
     int rc = result
-                 ? take(result, count_args(o, n_out), out, o,
+                 ? take(result, count_args(o, n_out), out, o, ctx,
                         "function %s returned an incorrect number of gradients (expected %d, got "
                         "%zd)",
                         tn_node_name(tn_function_node(ctx)))
@@ -299,7 +334,7 @@ tn_status tnpy_fn_on_jvp(tn_function_ctx *ctx, tn_tensor *const *tangents, int n
     Py_XDECREF(fn);
     Py_XDECREF(args);
     int rc = result
-                 ? take(result, n_out, out, NULL,
+                 ? take(result, n_out, out, NULL, ctx,
                         "Function's jvp returned an invalid number of forward gradients (expected "
                         "%d but got %zd)",
                         NULL)

@@ -123,6 +123,44 @@ GETTER(retains_grad)
     return PyBool_FromLong(tn_tensor_retains_grad(t) && !tn_tensor_is_leaf(t));
 }
 
+GETTER(grad_dtype)
+{
+    TENSOR("grad_dtype");
+    if (!tn_tensor_is_leaf(t)) {
+        PyErr_SetString(PyExc_RuntimeError, "grad_dtype can only be accessed on leaf tensors.");
+        return NULL;
+    }
+    return tnpy_dtype(tn_tensor_dtype(t));
+}
+
+/* Gradients have the dtype of their tensor: that may be said, and nothing else. */
+static int set_grad_dtype(PyObject *o, PyObject *value, void *closure)
+{
+    TENSOR_SET("grad_dtype");
+    if (!value || !tn_tensor_is_leaf(t)) {
+        PyErr_SetString(PyExc_RuntimeError, value ? "grad_dtype can only be set on leaf tensors."
+                                                  : "grad_dtype cannot be deleted");
+        return -1;
+    }
+    PyObject *own = tnpy_dtype(tn_tensor_dtype(t));
+    if (!own)
+        return -1;
+    int rc = value == own ? 0 : -1;
+    if (rc < 0 && value != Py_None && Py_TYPE(value) != Py_TYPE(own)) {
+        PyObject *type = PyType_GetName(Py_TYPE(value));
+        PyErr_Format(PyExc_RuntimeError, "grad_dtype must be a torch.dtype or None, but got %U",
+                     type);
+        Py_XDECREF(type);
+    } else if (rc < 0) {
+        PyErr_Format(PyExc_NotImplementedError,
+                     "grad_dtype: gradients of another dtype than their tensor's (%S for a tensor "
+                     "of %S) are not implemented",
+                     value, own);
+    }
+    Py_DECREF(own);
+    return rc;
+}
+
 GETTER(output_nr)
 {
     TENSOR("output_nr");
@@ -423,6 +461,7 @@ PyGetSetDef tnpy_tensor_getset[] = {
     {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients are wanted.", NULL},
     {"is_leaf", get_is_leaf, NULL, "No operator made it.", NULL},
     {"retains_grad", get_retains_grad, NULL, NULL, NULL},
+    {"grad_dtype", get_grad_dtype, set_grad_dtype, "The dtype of its gradient: its own.", NULL},
     {"output_nr", get_output_nr, NULL, NULL, NULL},
     {"grad", get_grad, set_grad, "What backward passes added up; None: nothing.", NULL},
     {"_grad", get_grad, set_grad, NULL, NULL},

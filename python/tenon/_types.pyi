@@ -167,6 +167,7 @@ class TensorCommon:
     @property
     def name(self) -> Optional[builtins.str]: ...
     requires_grad: builtins.bool
+    grad_dtype: _dtype
     grad: Optional[Tensor]
     data: Tensor
     real: Tensor

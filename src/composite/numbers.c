@@ -65,8 +65,7 @@ tn_status tni_composite_positive(tn_tensor *self, tn_tensor **out)
 static tn_status check_parts(const tn_tensor *a, const tn_tensor *b)
 {
     const uint64_t known = 1ULL << TN_DTYPE_F16 | 1ULL << TN_DTYPE_F32 | 1ULL << TN_DTYPE_F64;
-    bool both = (known >> a->dtype & 1) && (known >> b->dtype & 1);
-    TN_CHECK(both && (a->dtype != TN_DTYPE_F16 || b->dtype != TN_DTYPE_F16), TN_INVALID,
+    TN_CHECK((known >> a->dtype & 1) && (known >> b->dtype & 1), TN_INVALID,
              "Expected both inputs to be Half, Float or Double tensors but got %s and %s",
              tni_dtype_text((tn_dtype)a->dtype), tni_dtype_text((tn_dtype)b->dtype));
     TN_CHECK(a->dtype == b->dtype, TN_INVALID,
@@ -121,6 +120,8 @@ static tn_status of_parts(tn_tensor *real, tn_tensor *imag, tn_tensor **out)
 tn_status tni_composite_make_complex(tn_tensor *real, tn_tensor *imag, tn_tensor **out)
 {
     TN_TRY(check_parts(real, imag));
+    TN_CHECK(real->dtype != TN_DTYPE_F16, TN_UNSUPPORTED,
+             "complex() of Half tensors is complex32, which is not implemented");
     return of_parts(real, imag, out);
 }
 
@@ -131,6 +132,8 @@ tn_status tni_composite_polar(tn_tensor *abs, tn_tensor *angle, tn_tensor **out)
     TN_AUTO(tn_tensor) real = NULL;
     TN_AUTO(tn_tensor) imag = NULL;
     TN_TRY(check_parts(abs, angle));
+    TN_CHECK(abs->dtype != TN_DTYPE_F16, TN_UNSUPPORTED,
+             "\"polar_cpu\" not implemented for 'Half'");
     TN_TRY(tn_cos(angle, &cosine));
     TN_TRY(tn_sin(angle, &sine));
     TN_TRY(tn_mul(abs, cosine, &real));
@@ -302,7 +305,8 @@ tn_status tni_composite_mvlgamma(tn_tensor *self, int64_t p, tn_tensor **out)
     TN_CHECK(p >= 1, TN_INVALID, "p has to be greater than or equal to 1");
     TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_INVALID,
              "The input tensor may not be a boolean tensor.");
-    TN_CHECK(!is_complex(self), TN_UNSUPPORTED, "\"mvlgamma\" not implemented for 'ComplexFloat'");
+    TN_CHECK(!is_complex(self), TN_UNSUPPORTED, "\"arange_cpu\" not implemented for '%s'",
+             tni_dtype_text((tn_dtype)self->dtype));
     TN_TRY(tn_scope_enter(&scope));
     /* All terms at once: a p that is too large is refused for its memory, and does not loop. */
     tn_tensor_opts opts = tn_opts(is_floating(self) ? self->dtype : tn_default_dtype(),

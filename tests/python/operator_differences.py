@@ -334,7 +334,6 @@ TEXTS = [
     (r"index_put_?", r"argument 'values'", r"expected Tensor as element 0", FIRST),
     (r"frobenius_norm\.dim|triangular_solve", r"^linalg\.", r"^(norm\(\)|Incompatible matrix sizes)", "The words are those of the operator that does it"),
     (r"ormqr", r"safely castable", r"to have the same dtype", "Both refuse the dtype of a given result"),
-    (r"polar", r"got Half and Half", r"not implemented for 'Half'", "There is no `complex32` in Tenon"),
     (r"can_cast", r"\"from\", \"to\"", r"\"from_\", \"to\"", "The argument is called from; from_ is taken, too"),
     (r"narrow_copy", r"can't be cast", r"self\.dtype\(\) == output", "Both refuse the dtype of a given result"),
     (r".*_backward(_data)?(\.\w+)?", r"", r"", "What only gradients call: each checks sizes and dtypes in its own order"),

@@ -45,6 +45,34 @@ class Matrices(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "The inputs given to jacobian must be either a Tensor or a tuple of Tensors"):
             functional.jacobian(lambda x: x, 3)
 
+    def test_strict_wants_derivatives_that_depend_on_inputs(self):
+        x, y = tenon.ones(2), tenon.ones(2)
+        text = ("The jacobian of the user-provided function is independent of input %d. This is not allowed in strict mode "
+                "when create_graph=True.")
+        with self.assertRaises(RuntimeError) as caught:
+            functional.jacobian(lambda x: x * 2, x, strict=True, create_graph=True)
+        self.assertEqual(str(caught.exception), text % 0)
+        with self.assertRaises(RuntimeError) as caught:
+            functional.jacobian(lambda x: (x * x, x * 2), x, strict=True, create_graph=True)
+        self.assertEqual(str(caught.exception), text % 1)
+        close(self, functional.jacobian(lambda x: x * 2, x, strict=True), tenon.eye(2) * 2)
+        made = functional.jacobian(lambda x: x * x, x, strict=True, create_graph=True)
+        close(self, made, tenon.eye(2) * 2)
+
+        text = ("While computing the hessian, found that the jacobian of the user-provided function with respect to input %d "
+                "is independent of the input. This is not allowed in strict mode. You should ensure that your function is "
+                "twice differentiable and that the jacobian depends on the inputs (this would be violated by a linear "
+                "function for example).")
+        for create in (False, True):
+            for at, func in ((0, lambda x, y: x.sum() + (y * y).sum()), (1, lambda x, y: (x * x).sum() + y.sum()),
+                             (1, lambda x, y: (x * x).sum())):
+                with self.assertRaises(RuntimeError) as caught:
+                    functional.hessian(func, (x, y), strict=True, create_graph=create)
+                self.assertEqual(str(caught.exception), text % at)
+            with self.assertRaisesRegex(RuntimeError, "Output 0 of the user-provided function does not require gradients."):
+                functional.hessian(lambda x: tenon.ones(()), x, strict=True, create_graph=create)
+        close(self, functional.hessian(lambda x: (x ** 3).sum(), x, strict=True, create_graph=True), tenon.eye(2) * 6)
+
     def test_hessian(self):
         x = tenon.tensor([1.0, 2.0])
         close(self, functional.hessian(lambda x: (x ** 3).sum(), x), tenon.tensor([[6.0, 0], [0, 12.0]]))

@@ -104,6 +104,28 @@ class Tensors(unittest.TestCase):
         self.assertIs(x, y)
         self.assertEqual(x._version, 1)
 
+    def test_a_gradient_has_the_dtype_of_its_tensor_and_no_other(self):
+        for x in (tenon.ones(2), tenon.ones(2, dtype=tenon.float64, requires_grad=True), tenon.ones(2, dtype=tenon.int64)):
+            self.assertIs(x.grad_dtype, x.dtype)
+            x.grad_dtype = x.dtype
+            for other in (None, tenon.float16):
+                with self.assertRaisesRegex(NotImplementedError, "gradients of another dtype than their tensor's"):
+                    x.grad_dtype = other
+            for wrong, name in ((3, "int"), (float, "type")):
+                with self.assertRaises(RuntimeError) as caught:
+                    x.grad_dtype = wrong
+                self.assertEqual(str(caught.exception), "grad_dtype must be a torch.dtype or None, but got " + name)
+            with self.assertRaisesRegex(RuntimeError, "grad_dtype cannot be deleted"):
+                del x.grad_dtype
+            self.assertIs(x.grad_dtype, x.dtype)
+        y = tenon.ones(2, requires_grad=True) * 2
+        with self.assertRaises(RuntimeError) as caught:
+            y.grad_dtype
+        self.assertEqual(str(caught.exception), "grad_dtype can only be accessed on leaf tensors.")
+        with self.assertRaises(RuntimeError) as caught:
+            y.grad_dtype = y.dtype
+        self.assertEqual(str(caught.exception), "grad_dtype can only be set on leaf tensors.")
+
 
 class Modes(unittest.TestCase):
     def test_no_grad_is_a_block_and_a_decorator(self):

@@ -116,6 +116,27 @@ class Gradients(unittest.TestCase):
         self.assertIsNone(replace_all_batch_norm_modules_(net)[0].running_mean)
         self.assertEqual(net(tenon.rand(4, 3)).shape, (4, 3))
 
+    def test_views_made_without_recording_have_no_tangent_as_other_results(self):
+        x, t = tenon.tensor([0.25, 0.5]), tenon.tensor([1.0, 2.0])
+
+        def quiet(func):
+            def call(x):
+                with tenon.no_grad():
+                    return func(x)
+            return call
+
+        for func, value in ((quiet(lambda x: x[:1]), [0.25]), (quiet(lambda x: x[:1] * 2), [0.5]), (lambda x: x[1:], None)):
+            kept = value is None
+            primal, tangent = jvp(func, (x,), (t,))
+            self.assertEqual((primal.tolist(), tangent.tolist()), (value or [0.5], [2.0] if kept else [0.0]))
+            self.assertFalse(primal.requires_grad or tangent.requires_grad)
+            self.assertEqual(jacfwd(func)(x).tolist(), [[0.0, 1.0 if kept else 0.0]])
+            primal, push = linearize(func, x)
+            self.assertEqual((primal.tolist(), push(t).tolist()), (value or [0.5], [2.0] if kept else [0.0]))
+        with tenon.autograd.forward_ad.dual_level():
+            dual = quiet(lambda x: x[:1] * 2)(tenon.autograd.forward_ad.make_dual(x, t))
+            self.assertEqual(tenon.autograd.forward_ad.unpack_dual(dual).tangent.tolist(), [2.0])
+
 
 class Captured(unittest.TestCase):
     """A function that is transformed as a whole writes what it is given and what it makes, nothing else."""

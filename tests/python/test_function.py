@@ -475,6 +475,30 @@ class Backward(unittest.TestCase):
         self.assertEqual(errors, [])
         self.assertEqual(x.grad.tolist(), [1600.0] * 8)
 
+    def test_a_compressed_gradient_is_refused_for_a_dense_input(self):
+        class Gives(Function):
+            @staticmethod
+            def forward(ctx, x, number, y):
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                return None, None, made
+
+        dense = tenon.ones(2, 2)
+        for made, name in ((dense.to_sparse_csr(), "SparseCsr"), (dense.to_sparse_csc(), "SparseCsc"),
+                           (dense.to_sparse_bsr((1, 1)), "SparseBsr"), (dense.to_sparse_bsc((1, 1)), "SparseBsc")):
+            x, y = dense.clone().requires_grad_(), dense.clone().requires_grad_()
+            with self.assertRaises(RuntimeError) as caught:
+                Gives.apply(x, 3, y).sum().backward()
+            self.assertEqual(str(caught.exception), "Function GivesBackward returned an invalid gradient at index 1 - "
+                             "expected layout Strided but got " + name)
+            self.assertIsNone(y.grad)
+            Gives.apply(x, 3, dense).sum().backward()  # not wanted: not looked at
+        made, y = dense.to_sparse(), dense.clone().requires_grad_()
+        Gives.apply(dense, 3, y).sum().backward()
+        self.assertEqual((y.grad.layout, y.grad.to_dense().tolist()), (tenon.sparse_coo, dense.tolist()))
+
 
 class ForwardMode(unittest.TestCase):
     def test_jvp_writes_and_views_what_forward_writes_and_views(self):

@@ -112,6 +112,11 @@ def _call(func, inputs, arg_name, fn_name):
 _NO_GRAPH = ("Output %d of the user-provided function does not require gradients. The outputs must be computed in a "
              "differentiable manner from the input when running in strict mode.")
 
+_NO_SECOND = ("While computing the hessian, found that the jacobian of the user-provided function with respect to input %d is "
+              "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
+              "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for "
+              "example).")
+
 
 # ---- products ----
 
@@ -201,6 +206,9 @@ def _rows(output, inputs, create_graph, strict, index):
                     raise RuntimeError("Output %d of the user-provided function is independent of input %d. This is "
                                        "not allowed in strict mode." % (index, j))
                 g = tenon.zeros_like(x)
+            elif strict and create_graph and not g.requires_grad:
+                raise RuntimeError("The jacobian of the user-provided function is independent of input %d. This is not "
+                                   "allowed in strict mode when create_graph=True." % index)
             columns[j].append(g)
     return tuple((tenon.stack(c) if c else x.new_zeros((0,) + tuple(x.shape))).reshape(tuple(output.shape)
                                                                                       + tuple(x.shape))
@@ -257,7 +265,9 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
 
     def first(*xs):
         out = _scalar_output(func, xs, "hessian")
-        made = _zeros_for_none(_grads((out,), xs, create_graph=True), xs, strict)
+        _check_strict((out,), strict, _NO_GRAPH)
+        made = _zeros_for_none(_grads((out,), xs, create_graph=True), xs)
+        _check_strict(made, strict, _NO_SECOND)
         return made
 
     def records(*xs):

@@ -84,6 +84,13 @@ def _gradients(outputs, inputs, seeds, create_graph):
     return out
 
 
+def _forward(leaves):
+    """Outputs of a function that is differentiated in forward direction: a view that was made under no_grad requires grad
+    and has no history, and its tangent is zero as that of other results from there."""
+    return [o.detach() if isinstance(o, tenon.Tensor) and o.requires_grad and o._is_view() and o.grad_fn is None else o
+            for o in leaves]
+
+
 def _loose(value, own):
     """Results without the history that is ours alone."""
     leaves = []
@@ -243,6 +250,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         output, aux = _split_aux(inside(func, args), has_aux, "jvp(f, primals, tangents)")
         leaves = []
         build = flatten(output, leaves)
+        leaves = _forward(leaves)
         seeds = [tenon.zeros_like(o, requires_grad=True) for o in leaves]
         rows = _gradients(leaves, own, seeds, True)
         pairs = [(r, t) for r, t in zip(rows, second) if isinstance(r, tenon.Tensor) and r.requires_grad]
@@ -300,6 +308,7 @@ def _by_rows(leaves, own, builds, argnums, level, deep):
 
 
 def _by_columns(leaves, own, builds, argnums, level, deep, outer):
+    leaves = _forward(leaves)
     seeds = [tenon.zeros_like(o, requires_grad=True) for o in leaves]
     rows = _gradients(leaves, own, seeds, True)
     columns = [_columns(leaves, own, seeds, row, i, deep) for i, row in enumerate(rows)]

@@ -5,7 +5,7 @@ import functools
 import tenon
 from tenon import autograd
 from tenon.utils import _pytree
-from ._gradients import _detached, _gradients, _Level, _with_own, inside
+from ._gradients import _detached, _forward, _gradients, _Level, _with_own, inside
 from ._tree import flatten
 
 
@@ -18,6 +18,7 @@ def linearize(func, *primals):
         output = inside(func, args)
         leaves = []
         build = flatten(output, leaves)
+        leaves = _forward(leaves)
         outs = [o for o in leaves if isinstance(o, tenon.Tensor)]
         seeds = [tenon.zeros_like(o, requires_grad=True) for o in outs]
         rows = _gradients(outs, own, seeds, True)
