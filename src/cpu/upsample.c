@@ -98,9 +98,28 @@ static void cubic_weights(double t, double *w)
     w[3] = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
 }
 
+/* By the sizes alone, whatever the scales say, as the reference: a dimension that linear upsampling
+ * leaves as long as it was is the same (and takes nothing from neighbours, be they NaN); for
+ * nearest upsampling in two dimensions also one that is doubled. Returns how many places of the
+ * result are one place of the input then, otherwise 0. */
+static int64_t repeats(const upsample_job *j, int i)
+{
+    const tni_upsample *u = &j->u;
+    bool flat = u->mode == TNI_UPSAMPLE_NEAREST && u->spatial == 2;
+    if (u->out[i] == u->in[i] && (flat || u->mode == TNI_UPSAMPLE_LINEAR))
+        return 1;
+    return flat && u->out[i] == 2 * u->in[i] ? 2 : 0;
+}
+
 static void fill_table(const upsample_job *j, int i, const table *t)
 {
-    int64_t n = j->u.in[i];
+    int64_t n = j->u.in[i], each = repeats(j, i);
+    for (int64_t o = 0; each && o < j->u.out[i]; o++) {
+        t->from[o] = o / each;
+        t->weight[o] = 1;
+    }
+    if (each)
+        return;
     double step = step_of(j, i);
     for (int64_t o = 0; o < j->u.out[i]; o++) {
         double place = place_of(j, step, o), least = floor(place);
@@ -131,7 +150,8 @@ static tn_status make_tables(upsample_job *j)
     static const int taps[] = {1, 1, 2, 4};
     int64_t all = 0;
     for (int i = 0; i < 3; i++) {
-        j->t[i].taps = j->u.in[i] == 1 && j->u.out[i] == 1 ? 1 : taps[j->u.mode];
+        bool one = repeats(j, i) || (j->u.in[i] == 1 && j->u.out[i] == 1);
+        j->t[i].taps = one ? 1 : taps[j->u.mode];
         all += j->u.out[i] * j->t[i].taps;
     }
     char *room = tni_alloc((size_t)all * (sizeof(int64_t) + sizeof(double) + sizeof(float)));

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Golden data of upsampling: data/upsample.txt."""
 
+import torch
+
 from literal import Writer
 
 CLOSE = "rtol=1e-5 atol=1e-6"
@@ -55,6 +57,30 @@ def values(w):
         w.case(name, "f32[0,%s, %s%s" % (x[3:], SIZES[n][0], align))
 
 
+def same_sizes(w):
+    w.comment("sizes that stay or are doubled, with scales that say otherwise")
+    for name, n, corners in OPERATORS:
+        x = INPUTS[n]
+        sizes = [int(i) for i in x[1:-1].split(",")[2:]]
+        options = CUBIC if "cubic" in name else CLOSE if corners else ""
+        for times, scale in ((1, "1.15"), (2, "2.18")):
+            size = "[%s]" % ",".join(str(i * times) for i in sizes)
+            rest = (", False, " if corners else ", ") + ", ".join([scale] * n)
+            for how in ("",) + ((".cl",) if n > 1 else ()):
+                w.case(name, "f32%s%s, %s%s" % (x, how, size, rest), options)
+                # Those of the others are not the forward's in the reference.
+                if "linear" in name or "exact" in name or name == "upsample_nearest2d":
+                    w.case(name + "_backward", "f32[%s]%s, %s, %s%s" % (gradient(x, size), how, size, x, rest), CLOSE)
+    w.comment("a dimension that stays, and NaN")
+    nan = float("nan")
+    w.tensor("row", torch.tensor([[[0.5, 1.5, nan]]]))
+    w.tensor("below", torch.tensor([[[[0.5, 1.5, 2.0], [0.25, nan, 4.0]]]]))
+    w.tensor("beside", torch.tensor([[[[0.5, 1.5, nan], [0.25, 3.0, 4.0]]]]))
+    w.case("upsample_linear1d", "$row, [3], False", CLOSE)
+    w.case("upsample_bilinear2d", "$below, [2,2], False", CLOSE)
+    w.case("upsample_bilinear2d", "$beside, [4,3], True", CLOSE)
+
+
 def refusals(w):
     w.comment("refusals")
     for name, n, corners in OPERATORS:
@@ -76,5 +102,5 @@ def refusals(w):
 
 
 with Writer("upsample") as writer:
-    for part in (values, refusals):
+    for part in (values, same_sizes, refusals):
         part(writer)
