@@ -31,6 +31,12 @@ static tn_status circular(tn_tensor *self, const int64_t *pad, int64_t pad_n, tn
                  "Padding value causes wrapping around more than once.");
         TN_CHECK(before >= -size && after >= -size && size + before + after >= 0, TN_INVALID,
                  "Negative padding value is resulting in an empty dimension");
+        /* What is left of the dimension is what there is to repeat. */
+        int64_t rest = size + (before < 0 ? before : 0) + (after < 0 ? after : 0);
+        TN_CHECK(before <= rest && after <= rest, TN_INVALID,
+                 "Padding value causes wrapping around more than once: %lld of dimension %d, of "
+                 "which the negative padding on its other side leaves %lld",
+                 (long long)(before > after ? before : after), d, (long long)rest);
         sizes[d] = size + before + after;
     }
     TN_AUTO(tn_tensor) result = NULL;
