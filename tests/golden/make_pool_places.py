@@ -41,6 +41,8 @@ def random_places(w):
     for args in ("f32[2,2,4,5,6], [2,2,2], [2,3,4], $three", "f64[2,2,4,5,6], [1,2,3], [3,3,3], $three64"):
         w.case("fractional_max_pool3d", args)
     w.grad("fractional_max_pool3d", "f64[2,2,4,5,6].grad, [1,2,3], [3,3,3], $three64", CLOSE)
+    w.grad("fractional_max_pool2d", "f64[2,3,7,6].grad, [3,2], [5,5], $two64.grad")
+    w.grad("fractional_max_pool3d", "f64[2,2,4,5,6], [1,2,3], [3,3,3], $three64.grad")
     for args in ("f32[2,3,7,6], [2,2], [7,4], $two", "f32[2,3,7,6], [2,2], [3,6], $two", "f32[3,7,6], [2,2], [3,3], $three"):
         w.case("fractional_max_pool2d", args)
 
