@@ -198,6 +198,45 @@ static tn_status max_forward(plane_job *a, tn_tensor *self, tn_tensor *out, tn_t
     return run(a, self, out, places, false);
 }
 
+/* Whether windows along dimension @p i may have no element: with dilation all of one can lie in
+ * padding. */
+static bool has_empty(const tni_pool_job *j, int i)
+{
+    for (int64_t o = 0; o < j->p.out[i]; o++) {
+        tni_window w = tni_max_window(j, i, o);
+        if (w.begin >= w.end)
+            return true;
+    }
+    return false;
+}
+
+/* A window without elements has no maximum that a gradient could go to, and its index, if it is one
+ * of the plane, is that of another window's element: copies of both, with 0 there. */
+static tn_status without_empty(const tni_pool_job *j, tn_tensor *grad, tn_tensor *indices,
+                               tn_tensor **grad_out, tn_tensor **indices_out)
+{
+    TN_AUTO(tn_tensor) g = NULL;
+    TN_AUTO(tn_tensor) places = NULL;
+    TN_TRY(tni_tensor_new(grad->ndim, grad->sizes, NULL, (tn_dtype)grad->dtype, grad->device, &g));
+    TN_TRY(tni_tensor_new(indices->ndim, indices->sizes, NULL, TN_DTYPE_I64, indices->device,
+                          &places));
+    TN_TRY(tni_copy_cpu(g, grad));
+    TN_TRY(tni_copy_cpu(places, indices));
+    size_t itemsize = tn_dtype_size((tn_dtype)g->dtype);
+    int64_t n = outs(j), *place = places->data;
+    tni_window w[3] = {{0}};
+    for (int64_t i = 0; i < places->numel; i++) {
+        windows_at(j, i % n, tni_max_window, w);
+        if (tni_window_some(w))
+            continue;
+        place[i] = 0;
+        memset((char *)g->data + (size_t)i * itemsize, 0, itemsize);
+    }
+    *grad_out = TN_MOVE(g);
+    *indices_out = TN_MOVE(places);
+    return TN_OK;
+}
+
 static tn_status max_backward(const char *name, plane_job *a, tn_tensor *grad, tn_tensor *indices,
                               tn_tensor *out)
 {
@@ -205,6 +244,13 @@ static tn_status max_backward(const char *name, plane_job *a, tn_tensor *grad, t
     a->f64 = max_backward_f64;
     a->i64 = max_backward_i64;
     a->cost = outs(&a->job);
+    TN_AUTO(tn_tensor) some_grad = NULL;
+    TN_AUTO(tn_tensor) some_indices = NULL;
+    if (has_empty(&a->job, 0) || has_empty(&a->job, 1) || has_empty(&a->job, 2)) {
+        TN_TRY(without_empty(&a->job, grad, indices, &some_grad, &some_indices));
+        grad = some_grad;
+        indices = some_indices;
+    }
     TN_AUTO(tn_tensor) places = NULL;
     TN_TRY(tni_ready(indices, TN_DTYPE_I64, &places));
     const int64_t *from = a->job.sources = places->data;

@@ -112,3 +112,36 @@ TEST(a_nan_wins_whatever_lies_last)
     for (size_t i = 0; i < 6; i++)
         tn_tensor_unref(all[i]);
 }
+
+/* A kernel of 2 with dilation 3 over a row of 2 elements with one of padding on each side: the
+ * window is {-1, 2}. */
+TEST(a_window_of_nothing_but_padding_has_no_gradient)
+{
+    const int64_t sizes[] = {1, 2, 4, 2}, kernel[] = {1, 2}, stride = 1;
+    const int64_t padding[] = {0, 1}, dilation[] = {1, 3};
+    tn_tensor *t = NULL;
+    ASSERT_OK(tn_ones(sizes, 4, NULL, &t));
+    for (int last = 0; last < 2; last++) {
+        tn_tensor *x = laid(t, last), *out = NULL, *places = NULL, *grad = NULL, *back = NULL;
+        ASSERT_OK(tn_max_pool2d_with_indices(x, kernel, 2, &stride, 1, padding, 2, dilation, 2,
+                                             false, &out, &places));
+        ASSERT(out->numel == 8);
+        ASSERT_OK(tn_ones_like(out, NULL, TN_FORMAT_PRESERVE, &grad));
+        tn_status rc = TN_INTERNAL;
+        int64_t before = test_live();
+        WITH_EACH_ALLOCATION_FAILING(rc)
+        {
+            rc = tn_max_pool2d_with_indices_backward(grad, x, kernel, 2, &stride, 1, padding, 2,
+                                                     dilation, 2, false, places, &back);
+            if (rc != TN_OK)
+                EXPECT(rc == TN_NOMEM && !back && test_live() <= before);
+        }
+        ASSERT_OK(rc);
+        for (int i = 0; i < 16; i++)
+            EXPECT(((float *)back->data)[i] == 0);
+        tn_tensor *all[] = {x, out, places, grad, back};
+        for (size_t i = 0; i < 5; i++)
+            tn_tensor_unref(all[i]);
+    }
+    tn_tensor_unref(t);
+}
