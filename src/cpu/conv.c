@@ -195,7 +195,8 @@ static void spread(const conv_job *j, const tni_phase *phase, const char *from, 
     }
 }
 
-/* One of several phases: its weights are picked, its results are spread. */
+/* One of several phases, or one that has not all of the kernel: its weights are picked, its results
+ * are spread. */
 static tn_status some_phase(const conv_job *j, const tni_window *w, const tni_phase *phase,
                             const tni_gathered *tables, int64_t group)
 {
@@ -293,7 +294,7 @@ static tn_status some_groups(const conv_job *j, const tni_window *w, const tni_p
 {
     const tni_conv *c = j->c;
     for (int64_t group = 0; group < c->groups; group++) {
-        if (w->phases > 1 || w->gaps) {
+        if (w->phases > 1 || w->gaps || phase->taps != w->kernel_places) {
             TN_TRY(some_phase(j, w, phase, tables, group));
             continue;
         }

@@ -119,6 +119,19 @@ class Refusals(unittest.TestCase):
         self.assertEqual(out.tolist(), [[0.0] * 3] * 2)
 
 
+class Strides(unittest.TestCase):
+    def test_a_transposed_convolution_to_one_place_takes_the_middle_of_the_kernel(self):
+        F = tenon.nn.functional
+        for dtype in (tenon.float32, tenon.float64):
+            for bias in (None, tenon.ones(1, dtype=dtype)):
+                kernel, more = tenon.tensor([[[1.0, 2.0, 3.0]]], dtype=dtype), 0 if bias is None else 1
+                made = F.conv_transpose1d(tenon.ones(2, 1, 1, dtype=dtype), kernel, bias, stride=2, padding=1)
+                self.assertEqual(made.tolist(), [[[2.0 + more]]] * 2)
+            x = tenon.ones(2, 1, 1, 1, dtype=dtype, requires_grad=True)
+            F.conv2d(x, tenon.arange(9.0, dtype=dtype).reshape(1, 1, 3, 3), stride=2, padding=1).sum().backward()
+            self.assertEqual(x.grad.reshape(-1).tolist(), [4.0, 4.0])
+
+
 class Warnings(unittest.TestCase):
     def told(self, call):
         with warnings.catch_warnings(record=True) as caught:
