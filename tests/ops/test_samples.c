@@ -349,6 +349,7 @@ static void call_and_count(const char *op, bundle *b, const bundle *results, int
             tn_tensor *like = results->v[r++].u.tensor, *out = make_out(like, kind);
             tn_value_clear(&b->v[k]);
             b->v[k] = tn_value_tensor(out);
+            tn_tensor_unref(out);
         }
         if (schema->args[k].is_write && b->v[k].tag == TN_TAG_TENSOR && b->v[k].u.tensor)
             EXPECT_OK(tn_tensor_version(b->v[k].u.tensor, &before[k]));

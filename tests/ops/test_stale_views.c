@@ -79,6 +79,7 @@ TEST(writing_a_stale_view_says_that_the_view_is_being_modified)
                         sample_call(op, &args, &rets));
             EXPECT_OK(tn_tensor_version(view, &after));
             EXPECT_EQ_INT(after, before);
+            tn_tensor_unref(view);
             refused++;
         }
         bundle_clear(&rets);
