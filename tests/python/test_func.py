@@ -116,7 +116,7 @@ class Gradients(unittest.TestCase):
         self.assertIsNone(replace_all_batch_norm_modules_(net)[0].running_mean)
         self.assertEqual(net(tenon.rand(4, 3)).shape, (4, 3))
 
-    def test_views_made_without_recording_have_no_tangent_as_other_results(self):
+    def test_tangents_do_not_ask_whether_something_is_recorded(self):
         x, t = tenon.tensor([0.25, 0.5]), tenon.tensor([1.0, 2.0])
 
         def quiet(func):
@@ -125,10 +125,18 @@ class Gradients(unittest.TestCase):
                     return func(x)
             return call
 
-        for func, value in ((quiet(lambda x: x[:1]), [0.25]), (quiet(lambda x: x[:1] * 2), [0.5]), (lambda x: x[1:], None)):
+        def doubled(x):
+            y = x.clone()
+            with tenon.no_grad():
+                y.mul_(2)
+            return y
+
+        self.assertEqual([x.tolist() for x in jvp(doubled, (x,), (t,))], [[0.5, 1.0], [2.0, 4.0]])
+        for func, value, pushed in ((quiet(lambda x: x[:1]), [0.25], [1.0]), (quiet(lambda x: x[:1] * 2), [0.5], [2.0]),
+                                    (lambda x: x[1:], None, [2.0])):
             kept = value is None
             primal, tangent = jvp(func, (x,), (t,))
-            self.assertEqual((primal.tolist(), tangent.tolist()), (value or [0.5], [2.0] if kept else [0.0]))
+            self.assertEqual((primal.tolist(), tangent.tolist()), (value or [0.5], pushed))
             self.assertFalse(primal.requires_grad or tangent.requires_grad)
             self.assertEqual(jacfwd(func)(x).tolist(), [[0.0, 1.0 if kept else 0.0]])
             primal, push = linearize(func, x)
@@ -136,6 +144,46 @@ class Gradients(unittest.TestCase):
         with tenon.autograd.forward_ad.dual_level():
             dual = quiet(lambda x: x[:1] * 2)(tenon.autograd.forward_ad.make_dual(x, t))
             self.assertEqual(tenon.autograd.forward_ad.unpack_dual(dual).tangent.tolist(), [2.0])
+
+
+    def test_a_function_has_the_tangent_that_it_says(self):
+        class Square(tenon.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+                ctx.save_for_forward(*inputs)
+
+            @staticmethod
+            @tenon.autograd.function.once_differentiable
+            def backward(ctx, grad):
+                return 2 * ctx.saved_tensors[0] * grad
+
+            @staticmethod
+            def jvp(ctx, tangent):
+                return 2 * ctx.saved_tensors[0] * tangent
+
+        x = tenon.tensor([0.5, 1.5])
+        self.assertEqual(jvp(lambda x: Square.apply(x) * x, (x,), (tenon.ones(2),))[1].tolist(), (3 * x * x).tolist())
+        for transform in (jacfwd, lambda f: lambda x: linearize(f, x)[1](x)):  # whose products go through backward twice
+            with self.assertRaisesRegex(RuntimeError, "once_differentiable"):
+                transform(Square.apply)(x)
+        self.assertEqual(jacrev(Square.apply)(x).tolist(), [[1.0, 0.0], [0.0, 3.0]])
+
+    def test_hooks_do_not_touch_tangents_and_counts_have_none(self):
+        def hooked(x):
+            y = x * 2
+            if y.requires_grad:
+                y.register_hook(lambda g: g * 5)
+            return y
+
+        x = tenon.tensor([0.5, 1.5])
+        self.assertEqual(jvp(hooked, (x,), (x,))[1].tolist(), [1.0, 3.0])
+        value, tangent = jvp(lambda x: x > 1, (x,), (x,))
+        self.assertEqual((value.tolist(), tangent.tolist()), ([False, True], [False, False]))
 
 
 class Captured(unittest.TestCase):
@@ -226,8 +274,10 @@ class Captured(unittest.TestCase):
             b.add_(1)
             return made
 
+        value, tangent = jvp(overwritten, (tenon.ones(3),), (tenon.ones(3),))
+        self.assertEqual((value.item(), tangent.item()), (3.0, 6.0))
         with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):  # a value that is needed
-            jvp(overwritten, (tenon.ones(3),), (tenon.ones(3),))
+            jacfwd(overwritten)(tenon.ones(3))
 
     def test_inner_functions_are_made_of_outer_ones(self):
         def outer(x):

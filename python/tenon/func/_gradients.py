@@ -5,6 +5,7 @@ import threading
 
 import tenon
 from tenon import autograd
+from tenon.autograd import forward_ad
 from ._tree import flatten, tree_map
 
 _levels = threading.local()
@@ -46,7 +47,11 @@ def _own(value):
         return value
     if not (value.is_floating_point() or value.is_complex()):
         return value
-    return value.view_as(value) if value.requires_grad else value.detach().requires_grad_(True)
+    if value.requires_grad:
+        return value.view_as(value)
+    tangent = forward_ad.unpack_dual(value).tangent
+    own = value.detach().requires_grad_(True)
+    return own if tangent is None else forward_ad.make_dual(own, tangent)
 
 
 def _reaches_others(outputs, own):
@@ -67,6 +72,22 @@ def _reaches_others(outputs, own):
             elif id(following.variable) not in ids:
                 return True
     return False
+
+
+def products(outputs, inputs, seeds):
+    """The products from the left with the seeds, from which products from the right come by differentiating again."""
+    rows = _gradients(outputs, inputs, seeds, True)
+    seen, todo = {}, [r.grad_fn for r in rows if isinstance(r, tenon.Tensor) and r.grad_fn is not None]
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen[id(node)] = node
+        if type(node).__name__ == "Error":
+            raise RuntimeError("the function goes through an autograd.Function whose backward is once_differentiable: its "
+                               "products from the right are found by going through backward twice; func.jvp uses its jvp")
+        todo += [following for following, _ in node.next_functions if following is not None]
+    return rows
 
 
 def _gradients(outputs, inputs, seeds, create_graph):
@@ -224,8 +245,49 @@ def vjp(func, *primals, has_aux=False):
     return (shown, vjp_fn, tree_map(_detached, aux)) if has_aux else (shown, vjp_fn)
 
 
+def _may_be_dual(t):
+    return type(t) in (tenon.Tensor, tenon.nn.Parameter) and t.layout == tenon.strided and (
+        t.is_floating_point() or t.is_complex()) and not t.is_inference()
+
+
+def _by_duals(func, primals, first, second, has_aux):
+    """jvp in forward mode; None where that cannot be: there is one level of it, for plain tensors, and some operators
+    have no rule."""
+    if getattr(_levels, "n", 0) or not all(_may_be_dual(t) for t in first + second):
+        return None
+
+    def pushed(*args):  # with tangents of its own, which are written together with what it writes
+        return func(*flatten(args, [])(iter([forward_ad.make_dual(p, t.clone()) for p, t in zip(first, second)])))
+
+    try:
+        forward_ad.enter_dual_level()
+    except RuntimeError:  # somebody is in it
+        return None
+    try:
+        with _Level():
+            output, aux = _split_aux(inside(pushed, primals), has_aux, "jvp(f, primals, tangents)")
+            leaves = []
+            build = flatten(output, leaves)
+            for o in leaves:
+                if not isinstance(o, tenon.Tensor):
+                    raise RuntimeError("jvp(f, primals, tangents): Expected f to be a function that returns only tensors, "
+                                       "got unsupported type %s" % type(o))
+            pairs = [forward_ad.unpack_dual(o) for o in leaves]
+            made = [tenon.zeros_like(p) if t is None else t for p, t in pairs]
+            result = build(iter([p for p, _ in pairs])), build(iter(made))
+            return result + (tree_map(lambda t: forward_ad.unpack_dual(t).primal if isinstance(t, tenon.Tensor) else t,
+                                      aux),) if has_aux else result
+    except NotImplementedError as error:
+        if "Trying to use forward AD with" not in str(error):
+            raise
+        return None
+    finally:
+        forward_ad.exit_dual_level()
+
+
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
-    """The value of ``func``, and the Jacobian times the tangents: by differentiating the product from the left."""
+    """The value of ``func``, and the Jacobian times the tangents: in forward mode, or else by differentiating the
+    product from the left."""
     if not isinstance(primals, tuple):
         raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call "
                            "f(*primals).")
@@ -244,6 +306,9 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this "
                                f"is not supported. Tensor is of size {list(p.shape)} while the given forward gradient is of "
                                f"size {list(t.shape)}.")
+    made = _by_duals(func, primals, first, second, has_aux)
+    if made is not None:
+        return made
     with _Level() as level, tenon.enable_grad():
         args, own, builds = _with_own(primals, tuple(range(len(primals))))
         args = tree_map(_writable, args)
@@ -252,7 +317,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         build = flatten(output, leaves)
         leaves = _forward(leaves)
         seeds = [tenon.zeros_like(o, requires_grad=True) for o in leaves]
-        rows = _gradients(leaves, own, seeds, True)
+        rows = products(leaves, own, seeds)
         pairs = [(r, t) for r, t in zip(rows, second) if isinstance(r, tenon.Tensor) and r.requires_grad]
         made = autograd.grad([r for r, _ in pairs], seeds, [t for _, t in pairs], create_graph=True,
                              allow_unused=True) if pairs else (None,) * len(seeds)
@@ -310,7 +375,7 @@ def _by_rows(leaves, own, builds, argnums, level, deep):
 def _by_columns(leaves, own, builds, argnums, level, deep, outer):
     leaves = _forward(leaves)
     seeds = [tenon.zeros_like(o, requires_grad=True) for o in leaves]
-    rows = _gradients(leaves, own, seeds, True)
+    rows = products(leaves, own, seeds)
     columns = [_columns(leaves, own, seeds, row, i, deep) for i, row in enumerate(rows)]
     if level == 1 and not outer and not _reaches_others([o for o in leaves if o.requires_grad], own + seeds):
         columns = tree_map(_detached, columns)

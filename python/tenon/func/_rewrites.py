@@ -5,7 +5,7 @@ import functools
 import tenon
 from tenon import autograd
 from tenon.utils import _pytree
-from ._gradients import _detached, _forward, _gradients, _Level, _with_own, inside
+from ._gradients import _detached, _forward, _Level, _with_own, inside, products
 from ._tree import flatten
 
 
@@ -21,7 +21,7 @@ def linearize(func, *primals):
         leaves = _forward(leaves)
         outs = [o for o in leaves if isinstance(o, tenon.Tensor)]
         seeds = [tenon.zeros_like(o, requires_grad=True) for o in outs]
-        rows = _gradients(outs, own, seeds, True)
+        rows = products(outs, own, seeds)
 
     def jvp_fn(*tangents):
         moved, spec = _pytree.tree_flatten(tangents)
