@@ -255,7 +255,7 @@ static void backward_block(const job *j, int64_t i)
                 const tap *of = &taps[b][t];
                 if (to)
                     to[of->at] += grad[b] * of->weight;
-                for (int d = 0; d < j->dims && j->grad_grid; d++)
+                for (int d = 0; d < j->dims && j->grad_grid && j->mode != NEAREST; d++)
                     sums[b][d] += grad[b] * x[of->at] * of->slope[d];
             }
     }

@@ -45,6 +45,8 @@ def sampling(w):
     w.case("grid_sampler_2d", "f32[0,2,3,4], f32[0,3,2,2], 0, 0, False")
     w.case("grid_sampler_2d", "f32[1,2,3,4], f32[1,0,2,2], 0, 0, False")
     w.case("grid_sampler_2d_backward", "f32[1,2,3,2], f32[1,2,3,4], $grid, 0, 0, False, [False,True]", CLOSE + " strides=no")
+    w.tensor("infinite", torch.full((1, 2, 3, 4), float("inf")))
+    w.case("grid_sampler_2d_backward", "f32[1,2,3,2], $infinite, $grid, 1, 1, False, [True,True]", CLOSE + " strides=no")
     for args in ("f32[1,2,3,4], f32[2,3,2,2], 0, 0, False", "f32[1,2,3,4], f32[1,3,2,3], 0, 0, False", "f32[2,3,4], f32[1,3,2,2], 0, 0, False", "f32[1,2,0,4], f32[1,3,2,2], 0, 0, False", "f32[1,2,3,4], f64[1,3,2,2], 0, 0, False",
                  "i64[1,2,3,4], i64[1,3,2,2], 0, 0, False"):
         w.case("grid_sampler_2d", args)
