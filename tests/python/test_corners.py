@@ -20,6 +20,19 @@ def everywhere(call, *tensors):
     return found
 
 
+class Spread(unittest.TestCase):
+    def test_variances_far_from_zero_are_those_of_the_deviations(self):
+        deviations = tenon.tensor([-1.0, 0.0, 1.0, 2.0]).repeat(64)
+        wanted = deviations.double().var().item()
+        for mean in (1e4, 1e6, 4e6):
+            x = deviations + mean
+            for made in (x.var(), x.var(0), x.reshape(2, 128).var((0, 1)), tenon.var_mean(x)[0], x.std() ** 2):
+                self.assertAlmostEqual(made.item(), wanted, places=5)
+        self.assertAlmostEqual(tenon.tensor([1e30, -1e30, 2e30]).std().item() / 1e30, 1.5275252, places=6)
+        self.assertEqual(tenon.full((7,), 0.1).var().item(), 0.0)
+        self.assertEqual(tenon.full((1000,), 1e7).std().item(), 0.0)
+
+
 class Strides(unittest.TestCase):
     def lies(self, wanted, call, *tensors):
         self.assertEqual(everywhere(call, *tensors), [wanted] * 3)
