@@ -4,6 +4,7 @@ import unittest
 
 import harness
 import tenon
+from tenon.autograd import forward_ad
 from tenon.autograd import grad as backward
 from tenon.func import grad, jvp, vmap
 
@@ -49,6 +50,9 @@ class TestVmapBackward(Near):
                 self.near(grad(lambda y: vmap(f)(y).sum())(X), slopes)
                 if moved is not None:
                     self.near(jvp(vmap(f), (X,), (X * .5 + 1,))[1], moved)
+                    with forward_ad.dual_level():
+                        dual = forward_ad.make_dual(X, X * .5 + 1)
+                        self.near(forward_ad.unpack_dual(vmap(f)(dual)).tangent, moved)
 
     def test_their_gradients_have_gradients(self):
         for name, wanted in SECOND.items():

@@ -245,6 +245,16 @@ def vjp(func, *primals, has_aux=False):
     return (shown, vjp_fn, tree_map(_detached, aux)) if has_aux else (shown, vjp_fn)
 
 
+class NeedsRecording(BaseException):
+    """Of something inside ``jvp`` that does not go with dual tensors, but with recording."""
+
+
+def no_duals_of_jvp():
+    """What cannot push tangents says so first: then ``jvp`` begins again, without them."""
+    if getattr(_levels, "duals", False):
+        raise NeedsRecording
+
+
 def _may_be_dual(t):
     return type(t) in (tenon.Tensor, tenon.nn.Parameter) and t.layout == tenon.strided and (
         t.is_floating_point() or t.is_complex()) and not t.is_inference()
@@ -263,6 +273,7 @@ def _by_duals(func, primals, first, second, has_aux):
         forward_ad.enter_dual_level()
     except RuntimeError:  # somebody is in it
         return None
+    _levels.duals = True
     try:
         with _Level():
             output, aux = _split_aux(inside(pushed, primals), has_aux, "jvp(f, primals, tangents)")
@@ -277,11 +288,14 @@ def _by_duals(func, primals, first, second, has_aux):
             result = build(iter([p for p, _ in pairs])), build(iter(made))
             return result + (tree_map(lambda t: forward_ad.unpack_dual(t).primal if isinstance(t, tenon.Tensor) else t,
                                       aux),) if has_aux else result
+    except NeedsRecording:
+        return None
     except NotImplementedError as error:
         if "Trying to use forward AD with" not in str(error):
             raise
         return None
     finally:
+        _levels.duals = False
         forward_ad.exit_dual_level()
 
 

@@ -7,6 +7,7 @@ import functools
 import tenon
 from tenon.utils import _pytree
 from tenon.func import _batched
+from tenon.func._gradients import no_duals_of_jvp
 
 _RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
            "randomness flags on vmap or perform the randomness operation out of vmap")
@@ -211,7 +212,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         return _join(func, rows, out_dims, n)
 
     def all_slices(spec, leaves, dims, n, kwargs):
-        if n == 0 or randomness != "error" or not _plain(leaves, dims):
+        # One call for all does not push every tangent.
+        if n == 0 or randomness != "error" or not _plain(leaves, dims) or tenon._C._in_dual_level():
             return each(spec, leaves, dims, n, kwargs)
         random = _Random(randomness)
         try:
@@ -227,6 +229,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
+        no_duals_of_jvp()
         leaves, spec = _flatten(args, all(type(x) is tenon.Tensor for x in args))
         dims = _flat_dims(func, in_dims, args, spec, leaves)
         n = _size(leaves, dims)
