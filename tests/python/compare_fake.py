@@ -14,13 +14,10 @@ import argparse
 import collections
 import json
 import logging
-import os
 import re
-import select
-import signal
 import warnings
 
-from compare_operators import declarations
+from compare_operators import answers, declarations
 from operator_calls import CALLING, arguments, as_tenon, call, functions_of, leaves, tenon, torch
 from operator_variants import variants
 from tenon._subclasses.fake_tensor import FakeTensorMode as MineMode
@@ -137,36 +134,8 @@ def verdict(op, text, mine, theirs, cpu, ours):
 
 
 def each(calls, on_meta):
-    at = 0
-    while at < len(calls):
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reading)
-            with os.fdopen(writing, "w") as out:
-                for op, text in calls[at:]:
-                    out.write(json.dumps(compare(op, text, on_meta)) + "\n")
-                    out.flush()
-            os._exit(0)
-        os.close(writing)
-        late, first = False, at
-        with os.fdopen(reading) as lines:
-            while True:
-                if not select.select([lines], [], [], LIMIT)[0]:
-                    os.kill(child, signal.SIGKILL)
-                    late = True
-                    break
-                line = lines.readline()
-                if not line:
-                    break
-                yield calls[at], json.loads(line)
-                at += 1
-        status = os.waitpid(child, 0)[1]
-        if status != 0 and at > first:
-            continue
-        if status != 0:
-            yield calls[at], "%s in %s" % ("hangs" if late else "ended", CALLING[:].decode())
-            at += 1
+    for call, found, lost in answers(calls, lambda op, text: compare(op, text, on_meta), LIMIT):
+        yield call, "%s in %s" % (lost, CALLING[:].decode()) if lost else found
 
 
 def main():

@@ -33,8 +33,9 @@ def declarations():
                    re.findall(r"^  error\s+\w+ \"(?:[^\"\\]|\\.)*\" :\s*(.*)$", body, re.M))
 
 
-def each(calls, forward=False):
-    """What compare says of each (operator, arguments), from a child: some calls end PyTorch's process, or never come back."""
+def answers(calls, answer, limit=LIMIT):
+    """What `answer` says of each (operator, arguments), from a child: some calls end PyTorch's process, or never come back. Of
+    those (None, how it ended: "hangs", "ended" or "could not compare")."""
     at = 0
     while at < len(calls):
         reading, writing = os.pipe()
@@ -43,29 +44,37 @@ def each(calls, forward=False):
             os.close(reading)
             with os.fdopen(writing, "w") as out:
                 for op, text in calls[at:]:
-                    out.write(json.dumps(compare(op, lambda grad: arguments(text, grad), forward=forward)) + "\n")  # noqa: B023
+                    out.write(json.dumps(answer(op, text)) + "\n")
                     out.flush()
             os._exit(0)
         os.close(writing)
         late, first = False, at
         with os.fdopen(reading) as lines:
             while True:
-                if not select.select([lines], [], [], LIMIT)[0]:
+                if not select.select([lines], [], [], limit)[0]:
                     os.kill(child, signal.SIGKILL)
                     late = True
                     break
                 line = lines.readline()
                 if not line:
                     break
-                yield calls[at], json.loads(line)
+                yield calls[at], json.loads(line), None
                 at += 1
         status = os.waitpid(child, 0)[1]
         if status != 0 and at > first:
             continue  # perhaps an earlier call wrote where it should not: once more, alone
         if status != 0:
-            what = "hangs" if late else "ended" if os.WIFSIGNALED(status) else "could not compare"
-            yield calls[at], ("the process %s (%s)" % (what, CALLING[:].decode()), None)
+            yield calls[at], None, "hangs" if late else "ended" if os.WIFSIGNALED(status) else "could not compare"
             at += 1
+
+
+def each(calls, forward=False):
+    """What compare says of each (operator, arguments)."""
+    def answer(op, text):
+        return compare(op, lambda grad: arguments(text, grad), forward=forward)
+
+    for call, found, lost in answers(calls, answer):
+        yield call, ("the process %s (%s)" % (lost, CALLING[:].decode()), None) if lost else found
 
 
 class Tally:
