@@ -138,10 +138,12 @@ void tni_attention_gemm(const tni_attention *a, const tni_gemm_args *g, double a
     static const float one_f32 = 1;
     static const double one_f64 = 1;
     const float alpha_f32 = (float)alpha;
-    if (a->compute == TN_DTYPE_F64)
-        a->k->gemm->gemm[TN_DTYPE_F64](g, &alpha, add ? &one_f64 : NULL, room);
+    const void *factor = a->compute == TN_DTYPE_F64 ? (const void *)&alpha : &alpha_f32;
+    const void *one = a->compute == TN_DTYPE_F64 ? (const void *)&one_f64 : &one_f32;
+    if (g->n == 1 && g->b.row == 1) /* the scores of one query: a block would be one lane wide */
+        a->k->gemm->gemv[a->compute](g, factor, add ? one : NULL);
     else
-        a->k->gemm->gemm[TN_DTYPE_F32](g, &alpha_f32, add ? &one_f32 : NULL, room);
+        a->k->gemm->gemm[a->compute](g, factor, add ? one : NULL, room);
 }
 
 static size_t room_for_products(const tni_attention *a)

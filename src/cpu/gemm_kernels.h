@@ -13,17 +13,19 @@
 typedef void (*tni_gemm_fn)(const tni_gemm_args *g, const void *alpha, const void *beta,
                             void *room);
 /* The same for a large product: any strides of A, B may be gathered; @p room has tni_gemm_deep_room
- * bytes. */
+ * bytes. @p spreads: rows of A, which are contiguous, are copied further apart before use. */
 typedef enum tni_gemm_copies {
     TNI_GEMM_COPY,      /* a block at a time */
     TNI_GEMM_COPY_KEEP, /* all of B, to stay in the room */
     TNI_GEMM_KEPT,      /* it is there: a call with the same B left it */
 } tni_gemm_copies;
 typedef void (*tni_gemm_rows_fn)(const tni_gemm_args *g, const void *alpha, const void *beta,
-                                 void *room, tni_gemm_copies copies);
+                                 void *room, tni_gemm_copies copies, bool spreads);
 /* One column: n is 1, B is contiguous (row 1); C and D may have any stride. */
 typedef void (*tni_gemv_fn)(const tni_gemm_args *g, const void *alpha, const void *beta);
 
+/* Terms of such a product at most. */
+#define TNI_GEMM_PACKED_DEPTH 1024
 /* The transposed product of few rows, over a copy of them that all tiles share: A is read as it
  * lies, B was copied into panels of `nr` columns, [p][nr] each, filled up with zeros. What are rows
  * here are columns of the result. */
@@ -31,6 +33,7 @@ typedef struct tni_gemm_packed {
     int64_t m, n, k;
     const void *a; /* its rows are contiguous, */
     int64_t a_row; /* so far apart */
+    bool spreads;  /* they are copied further apart before use */
     const void *b;
     tni_matrix c, d;          /* columns contiguous */
     const void *alpha, *beta; /* beta NULL: 0 */
@@ -113,11 +116,15 @@ static inline bool tni_gemm_is_short(const tni_gemm_args *g)
 {
     return g->k <= TNI_GEMM_SHORT && g->b.col == 1 && !g->gather_b;
 }
-static inline size_t tni_gemm_deep_room(const tni_gemm_args *g, bool keeps, size_t itemsize)
+/* Elements between rows of A that were copied to lie apart: a line. There is room for many more of
+ * them than are copied at once. */
+#define TNI_GEMM_APART(itemsize) ((int64_t)(64 / (itemsize)))
+static inline size_t tni_gemm_deep_room(const tni_gemm_args *g, bool keeps, bool spreads,
+                                        size_t itemsize)
 {
     int64_t kc = g->k < TNI_GEMM_DEEP(itemsize) ? g->k : TNI_GEMM_DEEP(itemsize);
     int64_t columns = (g->n + TNI_GEMM_PANEL - 1) / TNI_GEMM_PANEL * TNI_GEMM_PANEL;
-    int64_t of_a = g->a.col == 1 ? 0 : kc * TNI_GEMM_MC;
+    int64_t of_a = g->a.col == 1 && !spreads ? 0 : kc * TNI_GEMM_MC;
     int64_t of_b = tni_gemm_is_short(g) ? 0 : (keeps ? g->k : kc) * columns;
     return (size_t)(of_a + of_b) * itemsize + TNI_GATHER_SLACK;
 }

@@ -14,7 +14,7 @@
 #define LARGE  (INT64_C(1) << 23)
 #define TURNED (INT64_C(1) << 20)
 /* Terms of the sums that are copied at once. */
-#define DEPTH INT64_C(1024)
+#define DEPTH ((int64_t)TNI_GEMM_PACKED_DEPTH)
 /* A tile of C and the blocks it is made of stay in the second-level cache. */
 #define TILE_ROWS    INT64_C(192)
 #define FEWEST_TILES 16
@@ -121,6 +121,7 @@ tn_status tni_gemm_run_turned(const tni_gemm_packed_kernels *kernels, const tni_
     tni_gemm_packed x = {.m = g->n,
                          .n = g->m,
                          .a_row = g->b.col,
+                         .spreads = tni_gemm_rows_collide(g->b.col, size),
                          .c = turn(&g->c),
                          .d = turn(&g->d),
                          .alpha = alpha,

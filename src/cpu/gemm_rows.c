@@ -25,6 +25,8 @@
 #define FEWEST   INT64_C(64)
 #define FEW_ROWS INT64_C(96)
 #define KEPT     INT64_C(4194304)
+/* Rows of A that a strip of C has at most. */
+#define MOST_ROWS 12
 
 /* What a thread has copied: it may do the next rows with it. */
 typedef struct holder {
@@ -40,7 +42,8 @@ typedef struct pieces {
     const void *alpha, *beta;
     size_t itemsize;
     int64_t down, across;
-    bool keeps; /* copies of B, from one piece to the next */
+    bool keeps;   /* copies of B, from one piece to the next */
+    bool spreads; /* rows of A before they are used */
     holder holders[HOLDERS];
 } pieces;
 
@@ -62,7 +65,7 @@ static tn_status make_room(const pieces *w, holder *h)
 {
     tni_gemm_args g = *w->g;
     g.n = tni_pieces_of(tni_pieces_of(g.n, TNI_GEMM_PANEL), w->across) * TNI_GEMM_PANEL;
-    h->nbytes = tni_gemm_deep_room(&g, w->keeps, w->itemsize);
+    h->nbytes = tni_gemm_deep_room(&g, w->keeps, w->spreads, w->itemsize);
     h->room = tni_block_alloc(h->nbytes);
     h->block = -1;
     TN_CHECK(h->room, TN_NOMEM, "cannot allocate %zu bytes of scratch memory for a matrix product",
@@ -92,7 +95,7 @@ static tn_status run_piece(pieces *w, int64_t block, int64_t i)
     tni_gemm_copies copies = !w->keeps           ? TNI_GEMM_COPY
                              : h->block == block ? TNI_GEMM_KEPT
                                                  : TNI_GEMM_COPY_KEEP;
-    w->kernel(&g, w->alpha, w->beta, h->room, copies);
+    w->kernel(&g, w->alpha, w->beta, h->room, copies, w->spreads);
     h->block = block;
     tni_block_free(own.room, own.nbytes);
     return TN_OK;
@@ -106,18 +109,35 @@ static tn_status run_pieces(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
+/* What the system says of a cache, or @p unknown. @p asked keeps the answer: a virtual machine
+ * takes microseconds to give it. */
+static int64_t ask(int what, int64_t unknown, _Atomic int64_t *asked)
+{
+    int64_t answer = atomic_load_explicit(asked, memory_order_relaxed);
+    if (answer == 0) {
+        answer = sysconf(what);
+        answer = answer > 0 ? answer : unknown;
+        atomic_store_explicit(asked, answer, memory_order_relaxed);
+    }
+    return answer;
+}
+
 /* Columns of a block of B of this depth. */
 static int64_t most_columns(int64_t depth)
 {
-    static _Atomic int64_t asked; /* once: a virtual machine takes microseconds to answer */
-    int64_t nbytes = atomic_load_explicit(&asked, memory_order_relaxed);
-    if (nbytes == 0) {
-        nbytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-        nbytes = nbytes > 0 ? nbytes / 5 * 3 : FEW_COLUMNS * TNI_GEMM_DEEP(1);
-        atomic_store_explicit(&asked, nbytes, memory_order_relaxed);
-    }
+    static _Atomic int64_t asked;
+    int64_t nbytes = ask(_SC_LEVEL2_CACHE_SIZE, FEW_COLUMNS * TNI_GEMM_DEEP(1) / 3 * 5, &asked);
+    nbytes = nbytes / 5 * 3;
     int64_t n = nbytes / depth / TNI_GEMM_PANEL * TNI_GEMM_PANEL;
     return n < 128 ? 128 : n > MOST_COLUMNS ? MOST_COLUMNS : n;
+}
+
+bool tni_gemm_rows_collide(int64_t row, int64_t itemsize)
+{
+    static _Atomic int64_t size, ways;
+    const int64_t of_ways = ask(_SC_LEVEL1_DCACHE_ASSOC, 8, &ways);
+    const int64_t way = ask(_SC_LEVEL1_DCACHE_SIZE, 32768, &size) / of_ways;
+    return of_ways < MOST_ROWS && way > 0 && row * itemsize % way == 0;
 }
 
 /* One for each thread or more, a whole number for each where they are few. A cut along rows copies
@@ -127,7 +147,9 @@ static void choose_pieces(pieces *w)
 {
     const int64_t m = w->g->m, n = w->g->n, threads = tn_num_threads();
     const int64_t deep = TNI_GEMM_DEEP((int64_t)w->itemsize);
-    const int64_t depth = w->g->k < deep ? w->g->k : deep;
+    int64_t depth = w->g->k < deep ? w->g->k : deep;
+    if (w->spreads) /* the more columns, the less often */
+        depth = TNI_GEMM_DEPTH(deep, w->g->k);
     w->across = tni_pieces_of(n, most_columns(depth * (int64_t)w->itemsize));
     w->down = tni_pieces_of(m, ROWS);
     for (;;) {
@@ -154,6 +176,8 @@ tn_status tni_gemm_run_by_rows(tni_gemm_rows_fn kernel, const tni_gemm_args *g, 
 {
     pieces w = {
         .kernel = kernel, .g = g, .alpha = alpha, .beta = beta, .itemsize = itemsize, .down = 1};
+    w.spreads =
+        g->a.col == 1 && g->m >= FEWEST && tni_gemm_rows_collide(g->a.row, (int64_t)itemsize);
     choose_pieces(&w);
     tn_status status = tni_pool_for(g->batch * w.down * w.across, 1, run_pieces, &w);
     for (int i = 0; i < HOLDERS; i++)

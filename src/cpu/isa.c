@@ -4,8 +4,10 @@
 #include "cpu/attention.h"
 #include "cpu/factor_rows.h"
 #include "cpu/fourier.h"
+#include "cpu/halves.h"
 #include "cpu/loops.h"
 #include "cpu/optim.h"
+#include "cpu/places.h"
 #include "cpu/rows.h"
 #include "cpu/taps.h"
 #include "cpu/winograd.h"
@@ -22,11 +24,14 @@
          &tni_special2_##isa, &tni_act_##isa, &tni_act2_##isa, &tni_simple_##isa,                  \
          &tni_simple2_##isa, &tni_bits_##isa, &tni_loss_##isa, &tni_rare, &tni_rare2, &tni_rare3}, \
         &tni_cast_##isa,                                                                           \
+        tni_copy_##isa,                                                                            \
         &tni_reduce_##isa,                                                                         \
         &tni_random_##isa,                                                                         \
         &tni_gemm_##isa,                                                                           \
+        &tni_halves_##isa,                                                                         \
         &tni_rows_##isa,                                                                           \
         &tni_taps_##isa,                                                                           \
+        &tni_places_##isa,                                                                         \
         tni_winograd_##isa,                                                                        \
         &tni_attention_##isa,                                                                      \
         &tni_optim_##isa,                                                                          \

@@ -115,9 +115,40 @@ static int pick(int n)
     return (int)(test_random() % (uint64_t)n);
 }
 
+typedef struct rooms {
+    void *a, *b, *c, *d, *before;
+} rooms;
+
+static rooms open_rooms(void)
+{
+    return (rooms){room(), room(), room(), room(), room()};
+}
+
+static void close_rooms(rooms *r)
+{
+    free(r->a);
+    free(r->b);
+    free(r->c);
+    free(r->d);
+    free(r->before);
+}
+
+/* @p g lies in @p r, which gets new numbers. */
+static void expect_product_of_new(rooms *r, tn_dtype dtype, const tni_gemm_args *g, int64_t alpha,
+                                  int64_t beta)
+{
+    fill(r->a, dtype, ROOM);
+    fill(r->b, dtype, ROOM);
+    fill(r->c, dtype, ROOM);
+    fill(r->d, dtype, ROOM);
+    memcpy(r->before, g->d.data, ROOM * tn_dtype_size(dtype));
+    ASSERT_OK(tni_gemm(dtype, g, tn_int(alpha), tn_int(beta)));
+    expect_product(dtype, g, alpha, beta, r->before);
+}
+
 TEST(products_are_right_in_every_dtype_layout_and_instruction_set)
 {
-    void *a = room(), *b = room(), *c = room(), *d = room(), *before = room();
+    rooms r = open_rooms();
     for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
         if ((int)tni_cpu_use((tni_isa)isa) != isa)
             continue;
@@ -131,25 +162,44 @@ TEST(products_are_right_in_every_dtype_layout_and_instruction_set)
                       tni_isa_name((tni_isa)isa), tn_dtype_name(dtype), (long long)g.m,
                       (long long)g.n, (long long)g.k, ways[0], ways[1], ways[2], ways[3],
                       (long long)alpha, (long long)beta);
-            g.a = laid_out(a, ways[0], g.m, g.k);
-            g.b = laid_out(b, ways[1], g.k, g.n);
-            g.c = laid_out(c, ways[2], g.m, g.n);
-            g.d = i % 3 ? laid_out(d, ways[3], g.m, g.n) : g.c;
-            fill(a, dtype, ROOM);
-            fill(b, dtype, ROOM);
-            fill(c, dtype, ROOM);
-            fill(d, dtype, ROOM);
-            memcpy(before, g.d.data, ROOM * tn_dtype_size(dtype));
-            ASSERT_OK(tni_gemm(dtype, &g, tn_int(alpha), tn_int(beta)));
-            expect_product(dtype, &g, alpha, beta, before);
+            g.a = laid_out(r.a, ways[0], g.m, g.k);
+            g.b = laid_out(r.b, ways[1], g.k, g.n);
+            g.c = laid_out(r.c, ways[2], g.m, g.n);
+            g.d = i % 3 ? laid_out(r.d, ways[3], g.m, g.n) : g.c;
+            expect_product_of_new(&r, dtype, &g, alpha, beta);
         }
     }
     tni_cpu_use(TNI_ISA_AVX512);
-    free(a);
-    free(b);
-    free(c);
-    free(d);
-    free(before);
+    close_rooms(&r);
+}
+
+/* Long sums of halves have kernels of their own, with blocks of several forms and tiles. */
+TEST(long_sums_of_halves_are_right_in_every_layout_and_instruction_set)
+{
+    rooms r = open_rooms();
+    for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
+        if ((int)tni_cpu_use((tni_isa)isa) != isa)
+            continue;
+        for (int i = 0; i < 60; i++) {
+            tn_dtype dtype = i % 2 ? TN_DTYPE_F16 : TN_DTYPE_BF16;
+            bool large = i % 5 == 0; /* more than a tile */
+            int limit = large ? 80 : 20, ways = large ? SPREAD_ROWS : WAYS;
+            tni_gemm_args g = {.m = 1 + pick(limit), .n = 1 + pick(limit), .batch = 1};
+            g.k = 192 + pick(large ? 20 : 200);
+            if (i % 7 == 0)
+                g.m = 1;
+            int64_t alpha = 1 + pick(2), beta = pick(3);
+            test_note("%s %s %lldx%lldx%lld", tni_isa_name((tni_isa)isa), tn_dtype_name(dtype),
+                      (long long)g.m, (long long)g.n, (long long)g.k);
+            g.a = laid_out(r.a, pick(ways), g.m, g.k);
+            g.b = laid_out(r.b, pick(ways), g.k, g.n);
+            g.c = laid_out(r.c, pick(REPEATED_ROW), g.m, g.n);
+            g.d = i % 3 ? laid_out(r.d, pick(WAYS), g.m, g.n) : g.c;
+            expect_product_of_new(&r, dtype, &g, alpha, beta);
+        }
+    }
+    tni_cpu_use(TNI_ISA_AVX512);
+    close_rooms(&r);
 }
 
 TEST(each_entry_of_a_batch_is_a_product)

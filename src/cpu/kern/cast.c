@@ -5,6 +5,7 @@
 #ifdef __F16C__
 #    include <immintrin.h>
 #endif
+#include <string.h>
 #include "core/half.h"
 #include "cpu/kern/types.h"
 
@@ -116,6 +117,19 @@ static void f32_to_f16(void *to, const void *from, int64_t n)
 
 CAST(bf16, tni_bf16, f32, float, tni_bf16_to_float(v))
 CAST(f32, float, bf16, tni_bf16, tni_bf16_from_float(v))
+
+void TNI_KERN_NAME(tni_copy)(void *to, const void *from, size_t nbytes)
+{
+    enum { LINE = 64 };
+    typedef char line __attribute__((vector_size(LINE), aligned(1), may_alias));
+    char *out = to;
+    const char *in = from;
+    for (; nbytes >= LINE; nbytes -= LINE, out += LINE, in += LINE) {
+        *(line *)(void *)out = *(const line *)(const void *)in;
+        __asm__("" : "+r"(out)); /* else compilers call the C library */
+    }
+    memcpy(out, in, nbytes);
+}
 
 const tni_cast_table TNI_KERN_NAME(tni_cast) = {
     [TN_DTYPE_BOOL] = {[TN_DTYPE_I32] = bool_to_i32,
