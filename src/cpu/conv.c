@@ -463,6 +463,8 @@ tn_status tni_conv_run(const tni_conv *c, tn_tensor *input, tn_tensor *weight, t
         TN_TRY(tni_conv_thin_input(&dense, input, &some));
         return tni_conv_run(&dense, some, weight, bias, out);
     }
+    if (tni_conv_whole(c))
+        return tni_whole_run(c, input, weight, bias, out);
     if (tni_conv_depthwise(c, dtype))
         return tni_depth_run(c, input, weight, bias, out);
     if (tni_conv_winograd(c, dtype)) {

@@ -101,4 +101,13 @@ TN_NODISCARD tn_status tni_depth_run(const tni_conv *c, tn_tensor *input, tn_ten
 TN_NODISCARD tn_status tni_depth_weight(const tni_conv *c, tn_tensor *input, tn_tensor *grad,
                                         tn_tensor *out);
 
+/* The kernel covers the whole input, or the whole result of a transposed convolution:
+ * cpu/conv_whole.c. */
+bool tni_conv_whole(const tni_conv *c);
+TN_NODISCARD tn_status tni_whole_run(const tni_conv *c, tn_tensor *input, tn_tensor *weight,
+                                     tn_tensor *bias, tn_tensor *out);
+/* The gradient of the weight of a convolution that is not transposed. */
+TN_NODISCARD tn_status tni_whole_weight(const tni_conv *c, tn_tensor *input, tn_tensor *grad,
+                                        tn_tensor *out);
+
 #endif

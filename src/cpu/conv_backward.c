@@ -156,6 +156,8 @@ static tn_status weight_gradient(const tni_conv *c, tn_tensor *input, tn_tensor 
         TN_TRY(tni_conv_thin_input(&dense, input, &some));
         return weight_gradient(&dense, some, grad, out);
     }
+    if (tni_conv_whole(c))
+        return tni_whole_weight(c, input, grad, out);
     if (tni_conv_depthwise(c, dtype))
         return tni_depth_weight(c, input, grad, out);
     /* The gradient has its channels last in any case, and so has an input that needs no window; but

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/conv_depth.c: convolutions in which each channel of the result comes from one channel of the
  * input, and the gradient of their weights. A product of matrices would have one row; here each
- * line of the result is the sum of some lines of the window (Note [Windows] in cpu/conv.h). */
+ * line of the result is the sum of some lines of the window (Note [Windows] in cpu/conv.h). Where
+ * channels are last, some channels of a few places are computed at once. */
 #include <string.h>
 #include "base/alloc.h"
 #include "base/pool.h"
@@ -16,6 +17,7 @@ typedef struct depth_job {
     tn_dtype dtype;
     const char *weight, *bias, *grad;
     char *out;
+    const tni_phase *phase; /* channels last: the one that is computed */
 } depth_job;
 
 bool tni_conv_depthwise(const tni_conv *c, tn_dtype dtype)
@@ -101,9 +103,119 @@ static tn_status run_pieces(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
+/* ---- channels last ---- */
+
+#define FEWEST_CHANNELS 8
+#define ROWS_GRAIN      65536
+
+/* Each channel of the result comes from the channel beside it. */
+static bool has_rows(const tni_conv *c)
+{
+    return c->channels_last && c->out_channels == c->groups && c->groups >= FEWEST_CHANNELS;
+}
+
+static tni_tap_rows tap_rows_of(const tni_window *w, const tni_phase *phase)
+{
+    const tni_conv *c = w->c;
+    return (tni_tap_rows){.offset = w->offset + phase->first_tap,
+                          .kernel = w->kernel + phase->first_tap,
+                          .taps = phase->taps,
+                          .channels = c->groups,
+                          .places = phase->count[2],
+                          .x_step = (c->transposed ? 1 : c->stride[2]) * c->groups,
+                          .out_step = (c->transposed ? c->stride[2] : 1) * c->groups};
+}
+
+/* A piece is one line of a phase, of one image. */
+static tn_status run_rows(int64_t begin, int64_t end, void *arg)
+{
+    const depth_job *j = arg;
+    const tni_window *w = &j->w;
+    int64_t lines = j->phase->count[0] * j->phase->count[1], row = w->c->groups * w->itemsize;
+    tni_tap_rows r = tap_rows_of(w, j->phase);
+    r.weight = j->weight;
+    r.start = j->bias;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t n = i / lines, line = i % lines;
+        j->loops->rows(j->out + (n * w->out_places + line_out(w, j->phase, line)) * row,
+                       w->copy + (n * w->places + line_start(w, j->phase, line)) * row, &r);
+    }
+    return TN_OK;
+}
+
+/* Where no phase is, there is the bias. */
+static void fill_rows(const depth_job *j)
+{
+    size_t row = (size_t)(j->w.c->groups * j->w.itemsize);
+    for (int64_t i = 0; i < j->w.c->batch * j->w.out_places; i++) {
+        if (j->bias)
+            memcpy(j->out + (size_t)i * row, j->bias, row);
+        else
+            memset(j->out + (size_t)i * row, 0, row);
+    }
+}
+
+static tn_status all_rows(depth_job *j)
+{
+    const tni_conv *c = j->w.c;
+    if (j->w.gaps)
+        fill_rows(j);
+    for (int64_t f = 0; f < j->w.phases; f++) {
+        const tni_phase *phase = &j->w.phase[f];
+        int64_t each = phase->count[2] * phase->taps * c->groups;
+        j->phase = phase;
+        TN_TRY(tni_pool_for(c->batch * phase->count[0] * phase->count[1],
+                            each < ROWS_GRAIN ? ROWS_GRAIN / (each + 1) + 1 : 1, run_rows, j));
+    }
+    return TN_OK;
+}
+
+/* A weight, which has one channel of input, as [kernel..., channels]. */
+static tn_status rows_of_weight(const tni_conv *c, tn_tensor *weight, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) w = NULL;
+    TN_TRY(tni_conv_weight(c, false, weight, &w));
+    const int64_t *n = w->sizes, *s = w->strides;
+    return tni_tensor_alias(w, 4, (const int64_t[]){n[3], n[4], n[5], n[0]},
+                            (const int64_t[]){s[3], s[4], s[5], s[0]}, w->offset, out);
+}
+
+static tn_status run_channels_last(const tni_conv *c, tn_tensor *input, tn_tensor *weight,
+                                   tn_tensor *bias, tn_tensor *out)
+{
+    depth_job j = {.dtype = tni_conv_dtype((tn_dtype)input->dtype)};
+    j.loops = loops_of(j.dtype);
+    TN_AUTO(tn_tensor) x_turned = NULL;
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_AUTO(tn_tensor) w_turned = NULL;
+    TN_AUTO(tn_tensor) w = NULL;
+    TN_AUTO(tn_tensor) b = NULL;
+    TN_AUTO(tn_tensor) out_turned = NULL;
+    TN_AUTO(tn_tensor) fresh = NULL;
+    TN_TRY(tni_conv_turn(c, input, &x_turned));
+    TN_TRY(tni_ready(x_turned, j.dtype, &x));
+    TN_TRY(rows_of_weight(c, weight, &w_turned));
+    TN_TRY(tni_ready(w_turned, j.dtype, &w));
+    TN_TRY(tni_ready(bias, j.dtype, &b));
+    TN_TRY(tni_conv_turn(c, out, &out_turned));
+    if (!(out_turned->flags & TNI_CONTIGUOUS) || out->dtype != j.dtype)
+        TN_TRY(tni_tensor_new(out_turned->ndim, out_turned->sizes, NULL, j.dtype, out->device,
+                              &fresh));
+    TN_TRY(tni_window_open(&j.w, c, j.dtype, x->data));
+    j.weight = w->data;
+    j.bias = b ? b->data : NULL;
+    j.out = fresh ? fresh->data : out->data;
+    tn_status status = all_rows(&j);
+    tni_window_close(&j.w);
+    TN_TRY(status);
+    return fresh ? tni_copy_cpu(out_turned, fresh) : TN_OK;
+}
+
 tn_status tni_depth_run(const tni_conv *given, tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
                         tn_tensor *out)
 {
+    if (has_rows(given))
+        return run_channels_last(given, input, weight, bias, out);
     tni_conv c = *given;
     c.channels_last = false;
     depth_job j = {.dtype = tni_conv_dtype((tn_dtype)input->dtype)};
@@ -179,8 +291,101 @@ static tn_status weights_of(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
+/* ---- the same, channels last ---- */
+
+#define ROWS_CHANNELS 32  /* that one thread takes */
+#define ROWS_PLACES   256 /* that are added up before their sum is one of double */
+
+static void add_rows(const depth_job *j, char *some, double *sums, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        sums[i] += j->dtype == TN_DTYPE_F64 ? ((const double *)(const void *)some)[i]
+                                            : (double)((const float *)(const void *)some)[i];
+    memset(some, 0, (size_t)(n * j->w.itemsize));
+}
+
+/* Channels [@p first, @p first + @p n). */
+static void weight_rows_of(const depth_job *j, int64_t first, int64_t n, double *sums, char *some)
+{
+    const tni_window *w = &j->w;
+    const tni_phase *phase = &w->phase[0];
+    int64_t size = w->itemsize, row = w->c->groups * size, taps = w->kernel_places, added = 0;
+    const tni_tap_rows r = tap_rows_of(w, phase);
+    memset(sums, 0, (size_t)(taps * n) * sizeof *sums);
+    memset(some, 0, (size_t)(taps * n * size));
+    for (int64_t i = 0; i < w->c->batch; i++) {
+        for (int64_t line = 0; line < phase->count[0] * phase->count[1]; line++) {
+            j->loops->row_dots(
+                some, j->grad + (i * w->out_places + line * phase->count[2]) * row + first * size,
+                w->copy + (i * w->places + line_start(w, phase, line)) * row + first * size, &r, n);
+            added += phase->count[2];
+            if (added >= ROWS_PLACES) {
+                add_rows(j, some, sums, taps * n);
+                added = 0;
+            }
+        }
+    }
+    add_rows(j, some, sums, taps * n);
+    for (int64_t t = 0; t < taps; t++) {
+        char *to = j->out + (w->kernel[t] * w->c->groups + first) * size;
+        for (int64_t c = 0; c < n; c++) {
+            if (j->dtype == TN_DTYPE_F64)
+                ((double *)(void *)to)[c] = sums[t * n + c];
+            else
+                ((float *)(void *)to)[c] = (float)sums[t * n + c];
+        }
+    }
+}
+
+static tn_status weight_rows(int64_t begin, int64_t end, void *arg)
+{
+    const depth_job *j = arg;
+    size_t sums = (size_t)(j->w.kernel_places * ROWS_CHANNELS) * sizeof(double);
+    size_t nbytes = 2 * sums;
+    char *room = tni_block_alloc(nbytes);
+    TN_CHECK(room, TN_NOMEM, "cannot allocate %zu bytes for a convolution", nbytes);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t first = i * ROWS_CHANNELS, rest = j->w.c->groups - first;
+        weight_rows_of(j, first, rest < ROWS_CHANNELS ? rest : ROWS_CHANNELS,
+                       (double *)(void *)room, room + sums);
+    }
+    tni_block_free(room, nbytes);
+    return TN_OK;
+}
+
+static tn_status weight_channels_last(const tni_conv *c, tn_tensor *input, tn_tensor *grad,
+                                      tn_tensor *out)
+{
+    depth_job j = {.dtype = tni_conv_dtype((tn_dtype)input->dtype)};
+    j.loops = loops_of(j.dtype);
+    TN_AUTO(tn_tensor) x_turned = NULL;
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_AUTO(tn_tensor) g_turned = NULL;
+    TN_AUTO(tn_tensor) g = NULL;
+    TN_AUTO(tn_tensor) to = NULL;
+    TN_AUTO(tn_tensor) sums = NULL;
+    TN_TRY(tni_conv_turn(c, input, &x_turned));
+    TN_TRY(tni_ready(x_turned, j.dtype, &x));
+    TN_TRY(tni_conv_turn(c, grad, &g_turned));
+    TN_TRY(tni_ready(g_turned, j.dtype, &g));
+    TN_TRY(rows_of_weight(c, out, &to));
+    TN_TRY(tni_tensor_new(to->ndim, to->sizes, NULL, j.dtype, out->device, &sums));
+    TN_TRY(tni_window_open(&j.w, c, j.dtype, x->data));
+    j.grad = g->data;
+    j.out = sums->data;
+    int64_t each = j.w.out_places * j.w.kernel_places * c->batch * ROWS_CHANNELS;
+    tn_status status =
+        tni_pool_for((c->groups + ROWS_CHANNELS - 1) / ROWS_CHANNELS,
+                     each < ROWS_GRAIN ? ROWS_GRAIN / (each + 1) + 1 : 1, weight_rows, &j);
+    tni_window_close(&j.w);
+    TN_TRY(status);
+    return tni_copy_cpu(to, sums);
+}
+
 tn_status tni_depth_weight(const tni_conv *given, tn_tensor *input, tn_tensor *grad, tn_tensor *out)
 {
+    if (has_rows(given))
+        return weight_channels_last(given, input, grad, out);
     tni_conv c = *given;
     c.channels_last = false;
     depth_job j = {.dtype = tni_conv_dtype((tn_dtype)input->dtype)};

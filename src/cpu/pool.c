@@ -272,6 +272,8 @@ static tn_status average_forward(plane_job *a, tn_tensor *self, tn_tensor *out)
     a->cost = ins(&a->job);
     if (tni_pool_has_rows(self, out))
         return tni_pool_average_rows(&a->job, self, out);
+    if (!a->job.adaptive)
+        a->f32 = tni_pool_average_plane;
     return run(a, self, out, NULL, false);
 }
 

@@ -2,10 +2,11 @@
 /* cpu/pool_rows.c: pooling, and its gradients, where channels are last in memory: a window is
  * computed for some channels at once, which lie side by side, in float32. Lines of the result are
  * shared out to threads; of gradients, some channels of an image. */
-#include <math.h>
 #include <string.h>
+#include "base/alloc.h"
 #include "base/pool.h"
 #include "cpu/copy.h"
+#include "cpu/places.h"
 #include "cpu/pool_window.h"
 
 #define GRAIN 16384
@@ -73,51 +74,54 @@ static const float *line_of(const rows_job *a, int64_t line,
     return a->x + image * p->in[0] * p->in[1] * p->in[2] * a->channels;
 }
 
-/* Channels [@p from, @p from + @p n) of one window. */
-static void max_some(const rows_job *a, const float *image, const tni_window *w, int64_t from,
-                     int64_t n, float *out, int64_t *places)
+/* Most places that a window of a job has: those of its kernel, or, adaptive, of parts of the input.
+ */
+static int64_t most_places(const tni_pool_job *j)
 {
-    const tni_pool *p = &a->j->p;
-    float best[SOME];
-    int32_t place[SOME];
-    int32_t first = (int32_t)((w[0].begin * p->in[1] + w[1].begin) * p->in[2] + w[2].begin);
-    for (int64_t i = 0; i < n; i++) {
-        best[i] = -INFINITY;
-        place[i] = first;
-    }
-    TNI_EACH_LINE(w, p->dilation[0], p->dilation[1])
+    int64_t n = 1;
+    for (int i = 0; i < 3; i++)
+        n *= j->adaptive ? j->p.in[i] / j->p.out[i] + 2 : j->p.kernel[i];
+    return n;
+}
+
+/* The places of a window, in order; returns how many there are. */
+static int64_t list_places(const tni_pool *p, const tni_window *w, const int64_t *dilation,
+                           int64_t *list)
+{
+    int64_t n = 0;
+    TNI_EACH_LINE(w, dilation[0], dilation[1])
     {
         int64_t line = (s * p->in[1] + r) * p->in[2];
-        for (int64_t c = w[2].begin; c < w[2].end; c += p->dilation[2]) {
-            const float *x = image + (line + c) * a->channels + from;
-            int32_t here = (int32_t)(line + c);
-            for (int64_t i = 0; i < n; i++) {
-                bool take = (x[i] > best[i]) | (x[i] != x[i]);
-                best[i] = take ? x[i] : best[i];
-                place[i] = take ? here : place[i];
-            }
-        }
+        for (int64_t c = w[2].begin; c < w[2].end; c += dilation[2])
+            list[n++] = line + c;
     }
-    memcpy(out + from, best, (size_t)n * sizeof *best);
-    for (int64_t i = 0; i < n; i++)
-        places[from + i] = place[i];
+    return n;
+}
+
+static int64_t *list_alloc(const rows_job *a)
+{
+    return tni_alloc((size_t)most_places(a->j) * sizeof(int64_t));
 }
 
 static tn_status max_lines(int64_t begin, int64_t end, void *arg)
 {
     const rows_job *a = arg;
-    int64_t width = a->j->p.out[2], channels = a->channels;
+    const tni_pool *p = &a->j->p;
+    const tni_places_table *loops = tni_cpu_kernels()->places;
+    int64_t width = p->out[2], channels = a->channels, *list = list_alloc(a);
     tni_window w[3];
+    TN_CHECK(list, TN_NOMEM, "cannot allocate memory for a window of pooling");
     for (int64_t line = begin; line < end; line++) {
         const float *image = line_of(a, line, tni_max_window, w);
         for (int64_t o = 0; o < width; o++) {
             int64_t at = (line * width + o) * channels;
             w[2] = tni_max_window(a->j, 2, o);
-            for (int64_t c = 0; c < channels; c += SOME)
-                max_some(a, image, w, c, channels - c < SOME ? channels - c : SOME, a->out + at,
-                         a->places + at);
+            int64_t first = (w[0].begin * p->in[1] + w[1].begin) * p->in[2] + w[2].begin;
+            loops->largest(a->out + at, a->places + at, image, list,
+                           list_places(p, w, p->dilation, list), channels, first);
         }
     }
+    tni_free(list);
     return TN_OK;
 }
 
@@ -125,29 +129,24 @@ static tn_status average_lines(int64_t begin, int64_t end, void *arg)
 {
     const rows_job *a = arg;
     const tni_pool *p = &a->j->p;
-    int64_t channels = a->channels;
+    const tni_places_table *loops = tni_cpu_kernels()->places;
+    int64_t channels = a->channels, *list = list_alloc(a);
     tni_window w[3];
+    TN_CHECK(list, TN_NOMEM, "cannot allocate memory for a window of pooling");
     for (int64_t line = begin; line < end; line++) {
         const float *image = line_of(a, line, tni_average_window, w);
         for (int64_t o = 0; o < p->out[2]; o++) {
             float *out = a->out + (line * p->out[2] + o) * channels;
             w[2] = tni_average_window(a->j, 2, o);
-            memset(out, 0, (size_t)channels * sizeof *out);
-            if (!tni_window_some(w))
+            if (!tni_window_some(w)) {
+                memset(out, 0, (size_t)channels * sizeof *out);
                 continue;
-            TNI_EACH_LINE(w, 1, 1)
-            {
-                for (int64_t c = w[2].begin; c < w[2].end; c++) {
-                    const float *x = image + ((s * p->in[1] + r) * p->in[2] + c) * channels;
-                    for (int64_t i = 0; i < channels; i++)
-                        out[i] += x[i];
-                }
             }
-            float divisor = (float)tni_window_divisor(a->j, w);
-            for (int64_t i = 0; i < channels; i++)
-                out[i] /= divisor;
+            loops->average(out, image, list, list_places(p, w, (const int64_t[]){1, 1, 1}, list),
+                           channels, (float)tni_window_divisor(a->j, w));
         }
     }
+    tni_free(list);
     return TN_OK;
 }
 

@@ -94,5 +94,6 @@ TN_NODISCARD tn_status tni_pool_back_rows(const tni_pool_job *j, tn_tensor *grad
 
 /* One plane of float32, of a job that is not adaptive; its elements are counted by an int32. */
 void tni_pool_max_plane(const tni_pool_job *j, int64_t plane);
+void tni_pool_average_plane(const tni_pool_job *j, int64_t plane);
 
 #endif

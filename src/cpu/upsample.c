@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/pool.h"
+#include "cpu/places.h"
 #include "cpu/ready.h"
 #include "cpu/taps.h"
 #include "gen/cpu.h"
@@ -215,73 +216,51 @@ static void move_line(const upsample_job *j, char *out, const char *line)
 #define WEIGHTS_f32(t) ((t)->narrow)
 #define WEIGHTS_f64(t) ((t)->weight)
 /* Both layouts add in the same order, without fused steps: they give the same bits. */
-#define LINES(T, S)                                                                               \
-    static void line_##S(const upsample_job *j, T *out, const T *x, int64_t o0, int64_t o1,       \
-                         T *side)                                                                 \
-    {                                                                                             \
-        const table *t = &j->t[2];                                                                \
-        const T zero = 0;                                                                         \
-        int64_t from[MOST * MOST];                                                                \
-        double wide[MOST * MOST];                                                                 \
-        T weight[MOST * MOST];                                                                    \
-        int n = lines_of(j, o0, o1, from, wide);                                                  \
-        for (int i = 0; i < n; i++)                                                               \
-            weight[i] = (T)wide[i];                                                               \
-        tni_cpu_kernels()->taps->S.sum(side, x, from, weight, n, j->u.in[2] * j->inner, &zero);   \
-        const T *w = WEIGHTS_##S(t);                                                              \
-        const int64_t *at = t->from;                                                              \
-        for (int64_t o = 0; t->taps == 2 && j->inner == 1 && o < j->u.out[2]; o++)                \
-            out[o] = w[2 * o] * side[at[2 * o]] + w[2 * o + 1] * side[at[2 * o + 1]];             \
-        for (int64_t o = 0; t->taps == 2 && j->inner > 1 && o < j->u.out[2]; o++) {               \
-            const T *a = side + at[2 * o] * j->inner, *b = side + at[2 * o + 1] * j->inner;       \
-            const T wa = w[2 * o], wb = w[2 * o + 1];                                             \
-            T *restrict to = out + o * j->inner;                                                  \
-            for (int64_t c = 0; c < j->inner; c++)                                                \
-                to[c] = wa * a[c] + wb * b[c];                                                    \
-        }                                                                                         \
-        if (t->taps == 2)                                                                         \
-            return;                                                                               \
-        for (int64_t o = 0; o < j->u.out[2]; o++, out += j->inner, at += t->taps, w += t->taps) { \
-            for (int64_t c = 0; c < j->inner; c++)                                                \
-                out[c] = w[0] * side[at[0] * j->inner + c];                                       \
-            for (int k = 1; k < t->taps; k++) {                                                   \
-                for (int64_t c = 0; c < j->inner; c++)                                            \
-                    out[c] += w[k] * side[at[k] * j->inner + c];                                  \
-            }                                                                                     \
-        }                                                                                         \
-    }                                                                                             \
-    /* x is the gradient of a line of the result, out of a plane of the input. */                 \
-    static void line_back_##S(const upsample_job *j, T *out, const T *x, int64_t o0, int64_t o1,  \
-                              T *side)                                                            \
-    {                                                                                             \
-        const table *t = &j->t[2];                                                                \
-        int64_t from[MOST * MOST], width = j->u.in[2] * j->inner;                                 \
-        double weight[MOST * MOST];                                                               \
-        int n = lines_of(j, o0, o1, from, weight);                                                \
-        if (t->taps == 1 && n == 1 && j->inner == 1) { /* nearest: sums of neighbours */          \
-            for (int64_t o = 0; o < j->u.out[2];) {                                               \
-                int64_t place = t->from[o];                                                       \
-                T sum = x[o++];                                                                   \
-                while (o < j->u.out[2] && t->from[o] == place)                                    \
-                    sum += x[o++];                                                                \
-                out[from[0] + place] += sum;                                                      \
-            }                                                                                     \
-            return;                                                                               \
-        }                                                                                         \
-        memset(side, 0, (size_t)width * sizeof(T));                                               \
-        for (int64_t o = 0; o < j->u.out[2]; o++) {                                               \
-            for (int k = 0; k < t->taps; k++) {                                                   \
-                T w = (T)t->weight[o * t->taps + k],                                              \
-                  *to = side + t->from[o * t->taps + k] * j->inner;                               \
-                for (int64_t c = 0; c < j->inner; c++)                                            \
-                    to[c] += w * x[o * j->inner + c];                                             \
-            }                                                                                     \
-        }                                                                                         \
-        for (int i = 0; i < n; i++) {                                                             \
-            T w = (T)weight[i], *to = out + from[i];                                              \
-            for (int64_t c = 0; c < width; c++)                                                   \
-                to[c] += w * side[c];                                                             \
-        }                                                                                         \
+#define LINES(T, S)                                                                              \
+    static void line_##S(const upsample_job *j, T *out, const T *x, int64_t o0, int64_t o1,      \
+                         T *side)                                                                \
+    {                                                                                            \
+        const table *t = &j->t[2];                                                               \
+        const T zero = 0;                                                                        \
+        int64_t from[MOST * MOST];                                                               \
+        double wide[MOST * MOST];                                                                \
+        T weight[MOST * MOST];                                                                   \
+        int n = lines_of(j, o0, o1, from, wide);                                                 \
+        for (int i = 0; i < n; i++)                                                              \
+            weight[i] = (T)wide[i];                                                              \
+        tni_cpu_kernels()->taps->S.sum(side, x, from, weight, n, j->u.in[2] * j->inner, &zero);  \
+        const T *w = WEIGHTS_##S(t);                                                             \
+        const int64_t *at = t->from;                                                             \
+        if (t->taps != 2 || j->inner > 1) {                                                      \
+            tni_cpu_kernels()->places->S.mix(out, side, at, w, t->taps, j->u.out[2], j->inner);  \
+            return;                                                                              \
+        }                                                                                        \
+        for (int64_t o = 0; o < j->u.out[2]; o++)                                                \
+            out[o] = w[2 * o] * side[at[2 * o]] + w[2 * o + 1] * side[at[2 * o + 1]];            \
+    }                                                                                            \
+    /* x is the gradient of a line of the result, out of a plane of the input. */                \
+    static void line_back_##S(const upsample_job *j, T *out, const T *x, int64_t o0, int64_t o1, \
+                              T *side)                                                           \
+    {                                                                                            \
+        const table *t = &j->t[2];                                                               \
+        int64_t from[MOST * MOST], width = j->u.in[2] * j->inner;                                \
+        double weight[MOST * MOST];                                                              \
+        int n = lines_of(j, o0, o1, from, weight);                                               \
+        if (t->taps == 1 && n == 1 && j->inner == 1) { /* nearest: sums of neighbours */         \
+            for (int64_t o = 0; o < j->u.out[2];) {                                              \
+                int64_t place = t->from[o];                                                      \
+                T sum = x[o++];                                                                  \
+                while (o < j->u.out[2] && t->from[o] == place)                                   \
+                    sum += x[o++];                                                               \
+                out[from[0] + place] += sum;                                                     \
+            }                                                                                    \
+            return;                                                                              \
+        }                                                                                        \
+        const tni_mix_loops *loops = &tni_cpu_kernels()->places->S;                              \
+        memset(side, 0, (size_t)width * sizeof(T));                                              \
+        loops->spread(side, x, t->from, WEIGHTS_##S(t), t->taps, j->u.out[2], j->inner);         \
+        for (int i = 0; i < n; i++)                                                              \
+            loops->add_scaled(out + from[i], side, weight[i], width);                            \
     }
 LINES(float, f32)
 LINES(double, f64)

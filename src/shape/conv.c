@@ -235,6 +235,15 @@ static tn_status check_kernel(const tni_conv *c, const tn_tensor *weight)
     return TN_OK;
 }
 
+static tn_status check_nothing(const tni_conv *c, const tn_tensor *input)
+{
+    char text[TNI_SIZES_TEXT];
+    TN_CHECK(input->numel || c->batch == 0 || c->in_channels == 0, TN_INVALID,
+             "Only zero batch or zero channel inputs are supported, but got input shape: %s",
+             SIZES_OF(input, text));
+    return TN_OK;
+}
+
 tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const tn_tensor *bias,
                          const tni_conv_lists *l, tni_conv *c)
 {
@@ -274,10 +283,10 @@ tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const 
         c->kernel[i] = d < 0 ? 1 : weight->sizes[2 + d];
     }
     TN_TRY(check_kernel(c, weight));
+    if (c->transposed)
+        TN_TRY(check_nothing(c, input));
     TN_TRY(c->transposed ? transposed_sizes(c, more) : plain_sizes(c));
-    TN_CHECK(input->numel || c->batch == 0 || c->in_channels == 0, TN_INVALID,
-             "Only zero batch or zero channel inputs are supported, but got input shape: %s",
-             SIZES_OF(input, text));
+    TN_TRY(check_nothing(c, input));
     TN_TRY(check_dtype(input, weight, "weight"));
     TN_TRY(check_dtype(input, bias, "bias"));
     TN_CHECK(input->dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED,

@@ -88,6 +88,9 @@ static const char *times(int spatial, int64_t channels, const int64_t *x, char t
     return text;
 }
 
+#define NO_IMAGE \
+    "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:%s"
+
 static tn_status check_elements(int spatial, const tn_tensor *self, bool max)
 {
     char text[TNI_SIZES_TEXT];
@@ -95,9 +98,7 @@ static tn_status check_elements(int spatial, const tn_tensor *self, bool max)
     for (int d = n == spatial + 2 ? 1 : 0; d < n; d++) {
         if (self->sizes[d] > 0)
             continue;
-        TN_CHECK(spatial == 3, TN_INVALID,
-                 "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
-                 "but got:%s",
+        TN_CHECK(spatial == 3, TN_INVALID, NO_IMAGE,
                  tni_format_sizes(n, self->sizes, text, sizeof text));
         TN_FAIL(TN_INVALID,
                 "%s(): Expected input's non-batch dimensions to have positive length, but input "
@@ -110,9 +111,11 @@ static tn_status check_elements(int spatial, const tn_tensor *self, bool max)
 
 tn_status tni_pool_check(int spatial, const tn_tensor *self, const tni_pool_lists *l, tni_pool *p)
 {
-    char a[128], b[128];
+    char a[128], b[128], text[TNI_SIZES_TEXT];
     int n = self->ndim;
     TN_TRY(lists_of(spatial, l, p));
+    TN_CHECK(spatial == 3 || l->dilation || n <= 4, TN_INVALID, NO_IMAGE,
+             tni_format_sizes(n, self->sizes, text, sizeof text));
     TN_CHECK(n == spatial + 1 || n == spatial + 2, TN_INVALID,
              "non-empty %dD or %dD (batch mode) tensor expected for input", spatial + 1,
              spatial + 2);

@@ -128,7 +128,7 @@ static tn_status check_windows(const tn_tensor *self, const int64_t *kernel, int
     TN_CHECK(n == spatial + 1 || n == spatial + 2, TN_INVALID,
              "%s(): Expected %dD or %dD tensor, but got: %s", caller(spatial, backward),
              spatial + 1, spatial + 2, format(self, text));
-    for (int d = n - spatial - 1; d < n; d++)
+    for (int d = 1; d < n; d++) /* channels may be none where there is no batch */
         TN_CHECK(self->sizes[d] > 0, TN_INVALID,
                  "%s(): Expected input to have non-zero size for non-batch dimensions, but got%s "
                  "with dimension %d being empty.",

@@ -55,6 +55,18 @@ class Rows(unittest.TestCase):
             self.assertEqual(places.tolist(), same.tolist())
             self.assertEqual(bits(got), bits(wanted.float()))
 
+    def test_averages_of_planes_of_two_dtypes(self):
+        """Of small whole numbers sums are exact, and a quotient is rounded once to float32, or in float64 and then to float32."""
+        tenon.manual_seed(2)
+        for width, kernel, stride, ceil, counted in itertools.product((1, 7, 64, 130), (1, 2, 5), (1, 2, 3), (False, True), (False, True)):
+            x = tenon.randint(-4, 4, (2, 2, 5, width)).float()
+            if kernel > width + 2 * (kernel // 2):
+                continue
+            for divisor in (None, 8, -4):
+                options = {"kernel_size": (2, kernel), "stride": (1, stride), "padding": (1, kernel // 2), "ceil_mode": ceil,
+                           "count_include_pad": counted, "divisor_override": divisor}
+                self.assertEqual(bits(F.avg_pool2d(x, **options)), bits(F.avg_pool2d(x.double(), **options).float()))
+
     def test_gradients(self):
         for call in (lambda t: F.max_pool2d(t, 3, 2, 1), lambda t: F.avg_pool2d(t, 3, 2, 1), lambda t: F.adaptive_avg_pool2d(t, 2)):
             x = tenon.randn(2, 70, 5, 6)
