@@ -64,6 +64,14 @@ static double tolerance_of(const tn_tensor *A, tn_opt_float atol, tn_opt_float r
                                         : epsilon(A) * (double)(m > n ? m : n);
 }
 
+/* Of the values in @p s those that @p counts says. */
+static tn_tensor *inverse_of(tn_tensor *u, tn_tensor *s, tn_tensor *vh, tn_tensor *counts)
+{
+    tn_tensor *inverse = tnx_where_scalarother(counts, tnx_reciprocal(s), tn_int(0));
+    tn_tensor *v = tnx_mul(tni_linalg_adjoint(vh), tnx_unsqueeze(inverse, -2));
+    return tnx_matmul(v, tni_linalg_adjoint(u));
+}
+
 tn_status tni_kernel_pinv(tn_call *call, tn_tensor *self, double atol, double rtol, tn_tensor **out)
 {
     (void)call;
@@ -82,9 +90,7 @@ tn_status tni_kernel_pinv(tn_call *call, tn_tensor *self, double atol, double rt
     TN_TRY(tn__linalg_svd(self, false, true, NULL, &u, &s, &vh));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *counts = tnx_gt(s, least_value(s, atol, rtol));
-    tn_tensor *inverse = tnx_where_scalarother(counts, tnx_reciprocal(s), tn_int(0));
-    tn_tensor *v = tnx_mul(tni_linalg_adjoint(vh), tnx_unsqueeze(inverse, -2));
-    return tni_leave(scope, tnx_matmul(v, tni_linalg_adjoint(u)), out);
+    return tni_leave(scope, inverse_of(u, s, vh, counts), out);
 }
 
 tn_status tni_composite_linalg_pinv_float(tn_tensor *self, tn_opt_float atol, tn_opt_float rtol,
@@ -131,13 +137,26 @@ static tn_tensor *least_values(tn_tensor *A, tn_tensor *S, tn_tensor *atol, tn_t
     return atol ? tnx_maximum(tnx_unsqueeze(atol, -1), relative) : relative;
 }
 
-tn_status tni_composite_linalg_pinv_tensor(tn_tensor *self, tn_tensor *atol, tn_tensor *rtol,
-                                           bool hermitian, tn_tensor **out)
+tn_status tni_kernel_pinv_tensor(tn_call *call, tn_tensor *self, tn_tensor *atol, tn_tensor *rtol,
+                                 tn_tensor **out)
 {
+    (void)call;
     TN_AUTO(tn_tensor) u = NULL;
     TN_AUTO(tn_tensor) s = NULL;
     TN_AUTO(tn_tensor) vh = NULL;
     tn_scope *scope;
+    TN_TRY(check_pinv(self));
+    if (self->numel == 0)
+        return tn_pinv(self, 0.0, 0.0, out);
+    TN_TRY(tn__linalg_svd(self, false, true, NULL, &u, &s, &vh));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *counts = tnx_gt(s, least_values(self, s, atol, rtol));
+    return tni_leave(scope, inverse_of(u, s, vh, counts), out);
+}
+
+tn_status tni_composite_linalg_pinv_tensor(tn_tensor *self, tn_tensor *atol, tn_tensor *rtol,
+                                           bool hermitian, tn_tensor **out)
+{
     TN_TRY(check_pinv(self));
     TN_TRY(check_tolerance("torch.linalg.pinv", "atol", atol));
     TN_TRY(check_tolerance("torch.linalg.pinv", "rtol", rtol));
@@ -146,14 +165,7 @@ tn_status tni_composite_linalg_pinv_tensor(tn_tensor *self, tn_tensor *atol, tn_
         TN_TRY(mirrored(self, &whole));
         self = whole;
     }
-    if (self->numel == 0)
-        return tn_pinv(self, 0.0, 0.0, out);
-    TN_TRY(tn_linalg_svd(self, false, NULL, &u, &s, &vh));
-    TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *counts = tnx_gt(s, least_values(self, s, atol, rtol));
-    tn_tensor *inverse = tnx_where_scalarother(counts, tnx_reciprocal(s), tn_int(0));
-    tn_tensor *v = tnx_mul(tni_linalg_adjoint(vh), tnx_unsqueeze(inverse, -2));
-    return tni_leave(scope, tnx_matmul(v, tni_linalg_adjoint(u)), out);
+    return tn_pinv_tensor(self, atol, rtol, out);
 }
 
 tn_status tni_composite_linalg_pinv_rcond(tn_tensor *self, tn_tensor *rcond, bool hermitian,

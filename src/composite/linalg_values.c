@@ -105,12 +105,18 @@ tn_status tni_composite_householder_product(tn_tensor *input, tn_tensor *tau, tn
         "but got tau.ndim equal to %d and input.ndim is equal to %d",
         tau->ndim, input->ndim);
     int64_t k = tau->sizes[tau->ndim - 1];
-    TN_CHECK(tau->dtype == input->dtype, TN_INVALID,
-             "torch.linalg.householder_product: tau dtype %s does not match input dtype %s",
-             tni_dtype_text((tn_dtype)tau->dtype), tni_dtype_text((tn_dtype)input->dtype));
+    char batch[TNI_SIZES_TEXT];
     TN_CHECK(k <= n, TN_INVALID,
              "torch.linalg.householder_product: input.shape[-1] must be greater than or equal to "
              "tau.shape[-1]");
+    TN_CHECK(memcmp(input->sizes, tau->sizes, (size_t)(tau->ndim - 1) * sizeof *tau->sizes) == 0,
+             TN_INVALID,
+             "torch.linalg.householder_product: Expected batch dimensions of tau to be equal to "
+             "input.shape[:-2], but got %s",
+             tni_format_sizes(tau->ndim - 1, tau->sizes, batch, sizeof batch));
+    TN_CHECK(tau->dtype == input->dtype, TN_INVALID,
+             "torch.linalg.householder_product: tau dtype %s does not match input dtype %s",
+             tni_dtype_text((tn_dtype)tau->dtype), tni_dtype_text((tn_dtype)input->dtype));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *one =
         tnx_constant_pad_nd(tnx_diag_embed(tnx_new_full(tau, &n, 1, tn_int(1), NULL), 0, -2, -1),

@@ -136,11 +136,24 @@ static tn_status largest_column(tn_tensor *t, double *out)
     return TN_OK;
 }
 
-/* The series of exp for a matrix divided by a power of 2, then squared as often. */
+/* Four terms of the series of exp from x^first on, divided by x^first: @p power has 1, x, x^2, x^3.
+ * @p factor: 1 / first! */
+static tn_tensor *four_terms(tn_tensor *const *power, int first, double factor)
+{
+    tn_tensor *sum = tnx_mul_scalar(power[0], tn_float(factor));
+    for (int i = 1; i < 4; i++) {
+        factor /= first + i;
+        sum = tnx_add(sum, power[i], tn_float(factor));
+    }
+    return sum;
+}
+
+/* The series of exp for a matrix divided by a power of 2, then squared as often. In powers of x^4
+ * six products make the 16 terms of which the next, 2^-17 / 17!, is below a double's last bit;
+ * for a float, five and 12. */
 tn_status tni_composite_linalg_matrix_exp(tn_tensor *self, tn_tensor **out)
 {
-    enum { TERMS = 18 };
-    double norm;
+    double norm, factor[5] = {1.0}; /* 1 / (4 k)! */
     tn_scope *scope;
     TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype) ||
                  tn_dtype_is_complex((tn_dtype)self->dtype),
@@ -155,9 +168,15 @@ tn_status tni_composite_linalg_matrix_exp(tn_tensor *self, tn_tensor **out)
         halvings = (int)ceil(log2(norm)) + 1;
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *x = tnx_mul_scalar(self, tn_float(ldexp(1.0, -halvings)));
-    tn_tensor *one = identity_like(self), *sum = one;
-    for (int k = TERMS; k > 0; k--) /* 1 + x/1 (1 + x/2 (1 + …)) */
-        sum = tnx_add(one, tnx_matmul(x, tnx_mul_scalar(sum, tn_float(1.0 / k))), tn_int(1));
+    int fours = self->dtype == TN_DTYPE_F64 || self->dtype == TN_DTYPE_C128 ? 4 : 3;
+    for (int k = 0; k < fours; k++)
+        factor[k + 1] = factor[k] / ((4 * k + 1) * (4 * k + 2) * (4 * k + 3) * (4 * k + 4));
+    tn_tensor *square = tnx_matmul(x, x), *fourth = tnx_matmul(square, square);
+    tn_tensor *const power[] = {identity_like(self), x, square, tnx_matmul(square, x)};
+    tn_tensor *sum = tnx_add(four_terms(power, 4 * (fours - 1), factor[fours - 1]), fourth,
+                             tn_float(factor[fours]));
+    for (int k = fours - 2; k >= 0; k--)
+        sum = tnx_add(four_terms(power, 4 * k, factor[k]), tnx_matmul(fourth, sum), tn_int(1));
     for (int i = 0; i < halvings; i++)
         sum = tnx_matmul(sum, sum);
     return tni_leave(scope, sum, out);
@@ -268,6 +287,19 @@ tn_status tni_composite_chain_matmul(tn_tensor *const *matrices, int64_t matrice
 
 /* ---- covariances ---- */
 
+/* As far as the values are known. */
+static tn_status check_weights(const char *name, tn_tensor *weights)
+{
+    if (!weights || weights->numel == 0 || tni_is_meta(weights))
+        return TN_OK;
+    TN_AUTO(tn_tensor) least = NULL;
+    tn_scalar found;
+    TN_TRY(tn_amin(weights, NULL, 0, false, &least));
+    TN_TRY(tn_item(least, &found));
+    TN_CHECK(tn_scalar_to_double(found) >= 0, TN_INVALID, "cov(): %s cannot be negative", name);
+    return TN_OK;
+}
+
 tn_status tni_composite_cov(tn_tensor *self, int64_t correction, tn_tensor *fweights,
                             tn_tensor *aweights, tn_tensor **out)
 {
@@ -279,7 +311,7 @@ tn_status tni_composite_cov(tn_tensor *self, int64_t correction, tn_tensor *fwei
     TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_INVALID,
              "cov(): bool dtype is not supported for input");
     int64_t count = self->ndim == 2 ? self->sizes[1] : self->numel;
-    const tn_tensor *weights[] = {fweights, aweights};
+    tn_tensor *weights[] = {fweights, aweights};
     for (int i = 0; i < 2; i++) {
         const char *name = i ? "aweights" : "fweights";
         TN_CHECK(!weights[i] || weights[i]->ndim <= 1, TN_INVALID,
@@ -294,6 +326,7 @@ tn_status tni_composite_cov(tn_tensor *self, int64_t correction, tn_tensor *fwei
                  "cov(): expected %s to have the same numel as there are observations in the input "
                  "but got %lld != %lld",
                  name, (long long)(weights[i] ? weights[i]->numel : 0), (long long)count);
+        TN_TRY(check_weights(name, weights[i]));
     }
     if (!fweights && !aweights && count - correction <= 0)
         TN_TRY(
@@ -393,16 +426,16 @@ tn_status tni_composite_frobenius_norm(tn_tensor *self, const int64_t *dim, int6
 tn_status tni_composite_norm_except_dim(tn_tensor *v, int64_t pow, int64_t dim, tn_tensor **out)
 {
     int64_t others[TN_MAX_DIMS], n = 0;
+    int kept = -1; /* -1 stands for no dimension at all, not for the last */
     TN_CHECK(v->ndim || dim != 0, TN_INDEX,
              "Dimension specified as 0 but tensor has no dimensions");
-    TN_CHECK(dim == -1 || (dim >= 0 && dim < v->ndim), TN_INDEX,
-             "Dimension out of range (expected to be in range of [-1, %d], but got %lld)",
-             v->ndim ? v->ndim - 1 : 0, (long long)dim);
+    if (dim != -1)
+        TN_TRY(tni_wrap_dim(dim, v->ndim, &kept));
     TN_CHECK(!tn_dtype_is_integral((tn_dtype)v->dtype, true), TN_INVALID,
              "norm(): input dtype should be either floating point or complex. Got %s instead.",
              tni_dtype_text((tn_dtype)v->dtype));
     for (int i = 0; i < v->ndim; i++)
-        if (i != dim)
+        if (i != kept)
             others[n++] = i;
     return tn_linalg_vector_norm(v, tn_int(pow), others, n, dim != -1, TN_DTYPE_NONE, out);
 }
@@ -465,7 +498,9 @@ tn_status tni_composite_cumulative_trapezoid_x(tn_tensor *y, tn_tensor *x, int64
     int d;
     tn_scope *scope;
     TN_TRY(tni_wrap_dim(dim, y->ndim, &d));
-    TN_CHECK(y->ndim > 0, TN_INDEX, "Dimension specified as 0 but tensor has no dimensions");
+    TN_CHECK(y->ndim > 0, x->ndim == 1 ? TN_INDEX : TN_INVALID, "%s",
+             x->ndim == 1 ? "Dimension specified as 0 but tensor has no dimensions"
+                          : "slice() cannot be applied to a 0-dim tensor.");
     TN_CHECK(x->ndim > 0 && x->ndim <= y->ndim, TN_INVALID,
              "cumulative_trapezoid: x must have as many dimensions as y, or one");
     TN_CHECK(

@@ -32,14 +32,15 @@ static double taxicab(cd x)
     return fabs(creal(x)) + fabs(cimag(x));
 }
 
-int64_t tni_factor_lu(cd *a, int64_t m, int64_t n, int32_t *pivots, bool pivot)
+tn_status tni_factor_lu(cd *a, int64_t m, int64_t n, int32_t *pivots, bool pivot, int32_t *info)
 {
-    int64_t k = m < n ? m : n, info = 0;
+    int64_t k = m < n ? m : n;
+    *info = 0;
     if (tni_real_only(a, m * n)) {
         tni_real_pack(a, m * n);
-        info = tni_real_lu((double *)a, m, n, pivots, pivot);
+        tn_status status = tni_real_lu((double *)a, m, n, pivots, pivot, info);
         tni_real_unpack(a, m * n);
-        return info;
+        return status;
     }
     for (int64_t i = 0; i < k; i++) {
         int64_t best = i;
@@ -55,7 +56,7 @@ int64_t tni_factor_lu(cd *a, int64_t m, int64_t n, int32_t *pivots, bool pivot)
             }
         cd d = a[i * n + i];
         if (creal(d) == 0.0 && cimag(d) == 0.0) {
-            info = info ? info : i + 1;
+            *info = *info ? *info : (int32_t)(i + 1);
             continue;
         }
         for (int64_t r = i + 1; r < m; r++) {
@@ -65,17 +66,17 @@ int64_t tni_factor_lu(cd *a, int64_t m, int64_t n, int32_t *pivots, bool pivot)
                 subtract(a + r * n + i + 1, a + i * n + i + 1, f, n - i - 1);
         }
     }
-    return info;
+    return TN_OK;
 }
 
-int64_t tni_factor_cholesky(cd *a, int64_t n)
+tn_status tni_factor_cholesky(cd *a, int64_t n, int32_t *info)
 {
-    int64_t info = 0;
+    *info = 0;
     if (tni_real_only(a, n * n)) {
         tni_real_pack(a, n * n);
-        info = tni_real_cholesky((double *)a, n);
+        tn_status status = tni_real_cholesky((double *)a, n, info);
         tni_real_unpack(a, n * n);
-        return info;
+        return status;
     }
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < i; j++) {
@@ -87,14 +88,15 @@ int64_t tni_factor_cholesky(cd *a, int64_t n)
         double d = creal(a[i * n + i]);
         for (int64_t k = 0; k < i; k++)
             d -= square(a[i * n + k]);
-        if (!(d > 0.0) && !info)
-            info = i + 1;
         a[i * n + i] = sqrt(d);
-        memset(a + i * n + i + 1, 0, (size_t)(n - i - 1) * sizeof *a);
-        if (info)
+        if (!(d > 0.0)) {
+            *info = (int32_t)(i + 1);
             break;
+        }
     }
-    return info;
+    for (int64_t i = 0; i < n; i++)
+        memset(a + i * n + i + 1, 0, (size_t)(n - i - 1) * sizeof *a);
+    return TN_OK;
 }
 
 /* rows i.. of column j of @p a minus v times (v^H times them) times tau; v has a 1 first. */
@@ -154,17 +156,18 @@ void tni_factor_product(const cd *a, int64_t m, int64_t n, const cd *tau, int64_
         for (int64_t j = 0; j < columns; j++)
             q[i * columns + j] = i == j ? 1.0 : 0.0;
     for (int64_t i = k - 1; i >= 0; i--)
-        for (int64_t j = 0; j < columns; j++)
+        for (int64_t j = i; j < columns; j++) /* those before are 0 in all these rows */
             reflect_column(a + i * n + i, n, tau[i], q + i * columns + j, columns, m - i);
 }
 
-void tni_factor_triangle(const cd *a, int64_t n, cd *b, int64_t k, bool upper, bool unit)
+tn_status tni_factor_triangle(const cd *a, int64_t n, cd *b, int64_t k, bool upper, bool unit)
 {
     if (tni_real_only(a, n * n) && tni_real_only(b, n * k)) {
         tni_real_pack(b, n * k);
-        tni_real_triangle(a, n, (double *)b, k, upper, unit);
+        tn_status status = tni_real_triangle((tni_real_view){(const double *)a, 2 * n, 2}, n,
+                                             (double *)b, k, upper, unit);
         tni_real_unpack(b, n * k);
-        return;
+        return status;
     }
     for (int64_t s = 0; s < n; s++) {
         int64_t i = upper ? n - 1 - s : s;
@@ -173,4 +176,5 @@ void tni_factor_triangle(const cd *a, int64_t n, cd *b, int64_t k, bool upper, b
         for (int64_t c = 0; !unit && c < k; c++)
             b[i * k + c] /= a[i * n + i];
     }
+    return TN_OK;
 }

@@ -7,23 +7,28 @@
 #include <complex.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/status.h"
 
 typedef double complex tni_cd;
 
 /* L and U over @p a [m, n], rows changed over where another is larger: @p pivots[i], from 1, is the
- * row that i changed with. Returns 0, or 1 + the first place on the diagonal that is 0. */
-int64_t tni_factor_lu(tni_cd *a, int64_t m, int64_t n, int32_t *pivots, bool pivot);
-/* The lower factor over @p a [n, n], of which the lower triangle is read; zeros above. Returns 0,
- * or the order of the first leading minor that is not positive. */
-int64_t tni_factor_cholesky(tni_cd *a, int64_t n);
+ * row that i changed with. @p info is 0, or 1 + the first place on the diagonal that is 0.
+ * @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_factor_lu(tni_cd *a, int64_t m, int64_t n, int32_t *pivots, bool pivot,
+                                     int32_t *info);
+/* The lower factor over @p a [n, n], of which the lower triangle is read; zeros above. @p info
+ * is 0, or the order of the first leading minor that is not positive. @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_factor_cholesky(tni_cd *a, int64_t n, int32_t *info);
 /* Reflectors below the diagonal and R above, over @p a [m, n]; @p tau has min(m, n) factors. */
 void tni_factor_reflect(tni_cd *a, int64_t m, int64_t n, tni_cd *tau);
 /* The first @p columns columns [m, columns] of the product of @p k reflectors that stand in @p a
  * [m, n]. */
 void tni_factor_product(const tni_cd *a, int64_t m, int64_t n, const tni_cd *tau, int64_t k,
                         tni_cd *q, int64_t columns);
-/* x with T x = b for the triangle T of @p a [n, n]; over @p b [n, k]. */
-void tni_factor_triangle(const tni_cd *a, int64_t n, tni_cd *b, int64_t k, bool upper, bool unit);
+/* x with T x = b for the triangle T of @p a [n, n]; over @p b [n, k].
+ * @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_factor_triangle(const tni_cd *a, int64_t n, tni_cd *b, int64_t k,
+                                           bool upper, bool unit);
 /* Eigenvalues in order and, in columns of @p v [n, n], eigenvectors of a Hermitian matrix; @p a is
  * overwritten. NULL for @p v: values alone. */
 void tni_factor_hermitian(tni_cd *a, int64_t n, double *values, tni_cd *v);

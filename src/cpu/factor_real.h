@@ -6,6 +6,12 @@
 
 #include "cpu/factor.h"
 
+/* Real numbers as they lie: element (i, j) is data[i * row + j * column]. */
+typedef struct tni_real_view {
+    const double *data;
+    int64_t row, column;
+} tni_real_view;
+
 /* Whether none of @p n numbers has an imaginary part. */
 bool tni_real_only(const tni_cd *a, int64_t n);
 /* The real parts of @p n numbers to the first half of their memory. */
@@ -14,12 +20,16 @@ void tni_real_pack(tni_cd *a, int64_t n);
 void tni_real_unpack(tni_cd *a, int64_t n);
 
 /* Matrices that are written are packed; those that are only read are as they were. */
-int64_t tni_real_lu(double *a, int64_t m, int64_t n, int32_t *pivots, bool pivot);
-int64_t tni_real_cholesky(double *a, int64_t n);
+TN_NODISCARD tn_status tni_real_lu(double *a, int64_t m, int64_t n, int32_t *pivots, bool pivot,
+                                   int32_t *info);
+/* The triangle above, where nothing is read, is room until it is filled with zeros. */
+TN_NODISCARD tn_status tni_real_cholesky(double *a, int64_t n, int32_t *info);
 /* @p room: for n numbers, here, and for as many as Q has columns below. */
 void tni_real_reflect(double *a, int64_t m, int64_t n, double *tau, double *room);
 void tni_real_product(const tni_cd *a, int64_t m, int64_t n, const tni_cd *tau, int64_t k,
                       double *q, int64_t columns, double *room);
-void tni_real_triangle(const tni_cd *a, int64_t n, double *b, int64_t k, bool upper, bool unit);
+/* Blocks of rows, the bulk of whose work is a matrix product. @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_real_triangle(tni_real_view a, int64_t n, double *b, int64_t k,
+                                         bool upper, bool unit);
 
 #endif

@@ -14,6 +14,10 @@ typedef struct tni_factor_rows {
      */
     void (*subtract_all)(double *row, const double *other, int64_t step, const double *f,
                          int64_t f_step, int64_t count, int64_t n);
+    /* Each of @p count rows, @p step apart: its first element is divided by @p d and then is how
+     * much of @p other is taken from the n elements behind it */
+    void (*eliminate)(double *row, int64_t step, int64_t count, const double *other, double d,
+                      int64_t n);
     /* The sum of products, in eight lanes that are added up in halves. */
     double (*dot)(const double *a, const double *b, int64_t n);
 } tni_factor_rows;

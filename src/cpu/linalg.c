@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/linalg.c: factorisations and solutions of batches of matrices, one after the other or shared
- * out over threads. Each is computed in complex doubles (factor.h) and rounded once. */
+ * out over threads. Each is computed in complex doubles (factor.h) or, where that saves work for
+ * real numbers, in doubles (factor_real.h), and rounded once. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/pool.h"
 #include "cpu/copy.h"
 #include "cpu/factor.h"
+#include "cpu/factor_real.h"
 #include "gen/cpu.h"
 
 typedef tni_cd cd;
 
-/* What one operator works on: contiguous tensors of complex doubles, matrices of m by n. */
+/* What one operator works on: contiguous tensors of complex doubles, or of doubles, matrices of m
+ * by n. */
 typedef struct job {
-    void (*one)(const struct job *j, int64_t b);
+    tn_status (*one)(const struct job *j, int64_t b);
     tn_tensor *in[2], *out[3];
     int64_t m, n, k;
     int32_t *pivots, *info;
@@ -25,7 +28,7 @@ static tn_status run(int64_t begin, int64_t end, void *arg)
 {
     const job *j = arg;
     for (int64_t b = begin; b < end; b++)
-        j->one(j, b);
+        TN_TRY(j->one(j, b));
     return TN_OK;
 }
 
@@ -34,14 +37,25 @@ static tn_status room(const tn_tensor *like, tn_dtype dtype, tn_tensor **out)
     return tni_tensor_new(like->ndim, like->sizes, NULL, dtype, TN_CPU, out);
 }
 
-static tn_status copy_of(tn_tensor *t, tn_tensor **out)
+static tn_status copy_as(tn_dtype dtype, tn_tensor *t, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) made = NULL;
-    TN_TRY(room(t, TN_DTYPE_C128, &made));
+    TN_TRY(room(t, dtype, &made));
     if (t->numel)
         TN_TRY(tni_copy_cpu(made, t));
     *out = TN_MOVE(made);
     return TN_OK;
+}
+
+static tn_status copy_of(tn_tensor *t, tn_tensor **out)
+{
+    return copy_as(TN_DTYPE_C128, t, out);
+}
+
+/* What numbers like those of @p t are computed in. */
+static tn_dtype wide(const tn_tensor *t)
+{
+    return tn_dtype_is_complex((tn_dtype)t->dtype) ? TN_DTYPE_C128 : TN_DTYPE_F64;
 }
 
 static tn_status take(tn_tensor *to, tn_tensor *from)
@@ -72,6 +86,11 @@ static cd *matrix(const tn_tensor *t, int64_t b)
     return (cd *)t->data + b * rows(t) * columns(t);
 }
 
+static double *real_matrix(const tn_tensor *t, int64_t b)
+{
+    return (double *)t->data + b * rows(t) * columns(t);
+}
+
 /* The first batch that failed, 0 when none did. */
 static int64_t failed(const int32_t *info, int64_t n, int64_t *which)
 {
@@ -94,19 +113,42 @@ static tn_status rows_of_int32(const tn_tensor *like, tn_tensor **out)
 
 /* ---- Cholesky ---- */
 
-static void cholesky_one(const job *j, int64_t b)
+/* From the upper triangle to the lower one, or back with zeros below. */
+static void transpose_upper(double *a, int64_t n, bool to_upper)
 {
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t c = 0; c < r; c++)
+            if (to_upper) {
+                a[c * n + r] = a[r * n + c];
+                a[r * n + c] = 0.0;
+            } else {
+                a[r * n + c] = a[c * n + r];
+            }
+}
+
+static tn_status cholesky_one(const job *j, int64_t b)
+{
+    if (j->in[0]->dtype == TN_DTYPE_F64) {
+        double *x = real_matrix(j->in[0], b);
+        if (j->flag)
+            transpose_upper(x, j->n, false);
+        TN_TRY(tni_real_cholesky(x, j->n, j->info + b));
+        if (j->flag)
+            transpose_upper(x, j->n, true);
+        return TN_OK;
+    }
     cd *a = matrix(j->in[0], b);
     int64_t n = j->n;
     for (int64_t r = 0; j->flag && r < n; r++) /* the upper triangle, conjugate, is the lower one */
         for (int64_t c = 0; c < r; c++)
             a[r * n + c] = conj(a[c * n + r]);
-    j->info[b] = (int32_t)tni_factor_cholesky(a, n);
+    TN_TRY(tni_factor_cholesky(a, n, j->info + b));
     for (int64_t r = 0; j->flag && r < n; r++)
         for (int64_t c = 0; c < r; c++) {
             a[c * n + r] = conj(a[r * n + c]);
             a[r * n + c] = 0.0;
         }
+    return TN_OK;
 }
 
 tn_status tni_cpu_linalg_cholesky_ex(tn_tensor *self, bool upper, bool check_errors, tn_tensor *L,
@@ -116,7 +158,7 @@ tn_status tni_cpu_linalg_cholesky_ex(tn_tensor *self, bool upper, bool check_err
     TN_AUTO(tn_tensor) failures = NULL;
     char text[64];
     int64_t which = 0;
-    TN_TRY(copy_of(self, &a));
+    TN_TRY(copy_as(wide(self), self, &a));
     TN_TRY(rows_of_int32(info, &failures));
     job j = {
         .one = cholesky_one, .in = {a}, .n = columns(self), .info = failures->data, .flag = upper};
@@ -134,13 +176,15 @@ tn_status tni_cpu_linalg_cholesky_ex(tn_tensor *self, bool upper, bool check_err
 
 /* ---- LU ---- */
 
-static void lu_one(const job *j, int64_t b)
+static tn_status lu_one(const job *j, int64_t b)
 {
-    j->info[b] =
-        (int32_t)tni_factor_lu(matrix(j->in[0], b), j->m, j->n, j->pivots + b * j->k, j->flag);
+    int32_t *pivots = j->pivots + b * j->k, *info = j->info + b;
+    if (j->in[0]->dtype == TN_DTYPE_F64)
+        return tni_real_lu(real_matrix(j->in[0], b), j->m, j->n, pivots, j->flag, info);
+    return tni_factor_lu(matrix(j->in[0], b), j->m, j->n, pivots, j->flag, info);
 }
 
-/* LU of a copy of @p self, with int32 pivots and info. */
+/* LU of a copy of @p self, which is wide, with int32 pivots and info. */
 static tn_status factored(tn_tensor *self, bool pivot, tn_tensor **lu, tn_tensor **pivots,
                           tn_tensor **info)
 {
@@ -148,7 +192,7 @@ static tn_status factored(tn_tensor *self, bool pivot, tn_tensor **lu, tn_tensor
     TN_AUTO(tn_tensor) a = NULL;
     TN_AUTO(tn_tensor) p = NULL;
     TN_AUTO(tn_tensor) f = NULL;
-    TN_TRY(copy_of(self, &a));
+    TN_TRY(copy_as(wide(self), self, &a));
     TN_TRY(tni_tensor_new(1, &all, NULL, TN_DTYPE_I32, TN_CPU, &p));
     TN_TRY(tni_tensor_new(1, &b, NULL, TN_DTYPE_I32, TN_CPU, &f));
     job j = {.one = lu_one,
@@ -200,26 +244,38 @@ tn_status tni_cpu_linalg_lu_factor_ex(tn_tensor *A, bool pivot, bool check_error
     return take_numbers(info, f);
 }
 
-/* Solves in place: rows of @p x [n, k] changed over as @p pivots say, then both triangles. */
-static void solve_with(const cd *lu, const int32_t *pivots, int64_t n, cd *x, int64_t k)
+/* Rows of @p x, of @p width doubles each, changed over as @p pivots say. */
+static void change_rows(double *x, int64_t width, const int32_t *pivots, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        int64_t other = pivots[i] - 1;
-        for (int64_t c = 0; other != i && c < k; c++) {
-            cd t = x[i * k + c];
-            x[i * k + c] = x[other * k + c];
-            x[other * k + c] = t;
+        double *a = x + i * width, *b = x + (pivots[i] - 1) * width;
+        for (int64_t c = 0; a != b && c < width; c++) {
+            double t = a[c];
+            a[c] = b[c];
+            b[c] = t;
         }
     }
-    tni_factor_triangle(lu, n, x, k, false, true);
-    tni_factor_triangle(lu, n, x, k, true, false);
 }
 
-static void solve_one(const job *j, int64_t b)
+/* Solves in place: rows changed over, then both triangles. */
+static tn_status solve_one(const job *j, int64_t b)
 {
-    solve_with(matrix(j->in[0], b), j->pivots + b * j->n, j->n, matrix(j->out[0], b), j->k);
+    const tn_tensor *lu = j->in[0], *x = j->out[0];
+    const int32_t *pivots = j->pivots + b * j->n;
+    if (lu->dtype == TN_DTYPE_F64) {
+        const tni_real_view a = {real_matrix(lu, b), j->n, 1};
+        double *to = real_matrix(x, b);
+        change_rows(to, j->k, pivots, j->n);
+        TN_TRY(tni_real_triangle(a, j->n, to, j->k, false, true));
+        return tni_real_triangle(a, j->n, to, j->k, true, false);
+    }
+    cd *a = matrix(lu, b), *to = matrix(x, b);
+    change_rows((double *)to, 2 * j->k, pivots, j->n);
+    TN_TRY(tni_factor_triangle(a, j->n, to, j->k, false, true));
+    return tni_factor_triangle(a, j->n, to, j->k, true, false);
 }
 
+/* @p x is as wide as A is. */
 static tn_status solved(tn_tensor *A, tn_tensor *x, tn_tensor **info)
 {
     TN_AUTO(tn_tensor) a = NULL;
@@ -241,12 +297,15 @@ tn_status tni_cpu_linalg_inv_ex(tn_tensor *A, bool check_errors, tn_tensor *inve
     TN_AUTO(tn_tensor) f = NULL;
     char text[64];
     int64_t which = 0, n = columns(A), count = batches(A);
-    TN_TRY(room(A, TN_DTYPE_C128, &x));
+    TN_TRY(room(A, wide(A), &x));
     if (x->numel)
-        memset(x->data, 0, (size_t)x->numel * sizeof(cd));
+        memset(x->data, 0, (size_t)x->numel * tn_dtype_size((tn_dtype)x->dtype));
     for (int64_t b = 0; b < count; b++)
         for (int64_t i = 0; i < n; i++)
-            matrix(x, b)[i * n + i] = 1.0;
+            if (x->dtype == TN_DTYPE_F64)
+                real_matrix(x, b)[i * n + i] = 1.0;
+            else
+                matrix(x, b)[i * n + i] = 1.0;
     TN_TRY(solved(A, x, &f));
     int64_t place = check_errors ? failed(f->data, count, &which) : 0;
     BATCH_TEXT(text, sizeof text, A, which);
@@ -266,7 +325,7 @@ tn_status tni_cpu_solve_square(tn_tensor *A, tn_tensor *B, bool check_errors, tn
     TN_AUTO(tn_tensor) f = NULL;
     char text[64];
     int64_t which = 0;
-    TN_TRY(copy_of(B, &x));
+    TN_TRY(copy_as(wide(A), B, &x));
     TN_TRY(solved(A, x, &f));
     bool bad = check_errors && failed(f->data, batches(A), &which);
     BATCH_TEXT(text, sizeof text, A, which);
@@ -277,9 +336,13 @@ tn_status tni_cpu_solve_square(tn_tensor *A, tn_tensor *B, bool check_errors, tn
     return take_numbers(info, f);
 }
 
-static void triangle_one(const job *j, int64_t b)
+static tn_status triangle_one(const job *j, int64_t b)
 {
-    tni_factor_triangle(matrix(j->in[0], b), j->n, matrix(j->out[0], b), j->k, j->flag, j->flag2);
+    const tn_tensor *a = j->in[0], *x = j->out[0];
+    if (a->dtype == TN_DTYPE_F64)
+        return tni_real_triangle((tni_real_view){real_matrix(a, b), j->n, 1}, j->n,
+                                 real_matrix(x, b), j->k, j->flag, j->flag2);
+    return tni_factor_triangle(matrix(a, b), j->n, matrix(x, b), j->k, j->flag, j->flag2);
 }
 
 tn_status tni_cpu_solve_triangle(tn_tensor *A, tn_tensor *B, bool upper, bool unitriangular,
@@ -287,8 +350,8 @@ tn_status tni_cpu_solve_triangle(tn_tensor *A, tn_tensor *B, bool upper, bool un
 {
     TN_AUTO(tn_tensor) a = NULL;
     TN_AUTO(tn_tensor) x = NULL;
-    TN_TRY(copy_of(A, &a));
-    TN_TRY(copy_of(B, &x));
+    TN_TRY(copy_as(wide(A), A, &a));
+    TN_TRY(copy_as(wide(A), B, &x));
     job j = {.one = triangle_one,
              .in = {a},
              .out = {x},
@@ -365,13 +428,14 @@ tn_status tni_cpu_lu_unpack(tn_tensor *LU_data, tn_tensor *LU_pivots, bool unpac
 /* ---- determinants ---- */
 
 /* Sign or phase, and the logarithm of the size. */
-static cd phase_of(const cd *lu, const int32_t *pivots, int64_t n, double *log_size, cd *product)
+static cd phase_of(const tn_tensor *lu, int64_t b, const int32_t *pivots, int64_t n,
+                   double *log_size, cd *product)
 {
     cd sign = 1.0;
     *log_size = 0.0;
     *product = 1.0;
     for (int64_t i = 0; i < n; i++) {
-        cd d = lu[i * n + i];
+        cd d = lu->dtype == TN_DTYPE_F64 ? real_matrix(lu, b)[i * n + i] : matrix(lu, b)[i * n + i];
         double size = cabs(d);
         if (pivots[i] != i + 1) {
             sign = -sign;
@@ -397,8 +461,8 @@ static tn_status determinants(tn_tensor *A, tn_tensor *result, tn_tensor *sign, 
     TN_TRY(room(result ? result : size, TN_DTYPE_F64, &sizes));
     for (int64_t b = 0; b < values->numel; b++) {
         cd product;
-        cd s = phase_of(matrix(a, b), (const int32_t *)p->data + b * n, n,
-                        (double *)sizes->data + b, &product);
+        cd s = phase_of(a, b, (const int32_t *)p->data + b * n, n, (double *)sizes->data + b,
+                        &product);
         ((cd *)values->data)[b] = result ? product : s;
     }
     if (result)
@@ -419,7 +483,7 @@ tn_status tni_cpu_linalg_slogdet(tn_tensor *A, tn_tensor *sign, tn_tensor *logab
 
 /* ---- QR ---- */
 
-static void qr_one(const job *j, int64_t b)
+static tn_status qr_one(const job *j, int64_t b)
 {
     int64_t k = j->m < j->n ? j->m : j->n, width = j->k; /* of Q */
     cd *a = matrix(j->in[0], b), *tau = (cd *)j->in[1]->data + b * k;
@@ -430,6 +494,7 @@ static void qr_one(const job *j, int64_t b)
     for (int64_t i = 0; r && i < rows(j->out[1]); i++)
         for (int64_t c = 0; c < j->n; c++)
             r[i * j->n + c] = i <= c && i < k ? a[i * j->n + c] : 0.0;
+    return TN_OK;
 }
 
 tn_status tni_cpu_linalg_qr(tn_tensor *A, const char *mode, tn_tensor *Q, tn_tensor *R)
@@ -472,7 +537,7 @@ tn_status tni_cpu_geqrf(tn_tensor *self, tn_tensor *out0, tn_tensor *out1)
 
 /* ---- eigenvalues and singular values ---- */
 
-static void eigh_one(const job *j, int64_t b)
+static tn_status eigh_one(const job *j, int64_t b)
 {
     cd *a = matrix(j->in[0], b);
     int64_t n = j->n;
@@ -485,6 +550,7 @@ static void eigh_one(const job *j, int64_t b)
                 a[c * n + r] = conj(a[r * n + c]);
     }
     tni_factor_hermitian(a, n, j->real + b * n, j->out[0] ? matrix(j->out[0], b) : NULL);
+    return TN_OK;
 }
 
 tn_status tni_cpu__linalg_eigh(tn_tensor *A, const char *UPLO, bool compute_v,
@@ -508,11 +574,12 @@ tn_status tni_cpu__linalg_eigh(tn_tensor *A, const char *UPLO, bool compute_v,
     return compute_v ? take(eigenvectors, v) : TN_OK;
 }
 
-static void eig_one(const job *j, int64_t b)
+static tn_status eig_one(const job *j, int64_t b)
 {
     j->info[b] =
         (int32_t)tni_factor_general(matrix(j->in[0], b), j->n, (cd *)j->out[1]->data + b * j->n,
                                     matrix(j->out[0], b), matrix(j->in[1], b));
+    return TN_OK;
 }
 
 tn_status tni_cpu_linalg_eig(tn_tensor *self, tn_tensor *eigenvalues, tn_tensor *eigenvectors)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/square.h: four rows of four numbers of 32 bits, turned in registers. */
+/* cpu/square.h: four rows of four numbers of 32 bits, or eight of eight of 16, turned in registers.
+ */
 #ifndef TNI_CPU_SQUARE_H
 #define TNI_CPU_SQUARE_H
 
@@ -51,6 +52,48 @@ static inline void tni_turn(void *to, int64_t to_apart, const void *from, int64_
             int64_t column = y + 4 <= m ? y : m - 4;
             tni_turn_square(o + column * to_apart + row * 4, to_apart,
                             x + row * from_apart + column * 4, from_apart);
+        }
+    }
+}
+
+typedef uint16_t tni_eight __attribute__((vector_size(16)));
+
+/* Row i of @p to is column i of @p from, of eight rows of eight halves. */
+static inline void tni_turn_eight(void *to, int64_t to_apart, const void *from, int64_t from_apart)
+{
+    tni_eight a[8], b[8];
+    for (int i = 0; i < 8; i++)
+        memcpy(&a[i], (const char *)from + i * from_apart, sizeof a[i]);
+    /* Three times, rows that are four apart are shuffled into each other. */
+    for (int step = 0; step < 3; step++) {
+        for (int i = 0; i < 4; i++) {
+            b[2 * i] = __builtin_shufflevector(a[i], a[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+        memcpy(a, b, sizeof a);
+    }
+    for (int i = 0; i < 8; i++)
+        memcpy((char *)to + i * to_apart, &a[i], sizeof a[i]);
+}
+
+/* As tni_turn, of numbers of 16 bits. */
+static inline void tni_turn_halves(void *to, int64_t to_apart, const void *from, int64_t from_apart,
+                                   int64_t n, int64_t m)
+{
+    char *o = to;
+    const char *x = from;
+    if (n < 8 || m < 8) {
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t y = 0; y < m; y++)
+                memcpy(o + y * to_apart + i * 2, x + i * from_apart + y * 2, 2);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += 8) {
+        int64_t row = i + 8 <= n ? i : n - 8;
+        for (int64_t y = 0; y < m; y += 8) {
+            int64_t column = y + 8 <= m ? y : m - 8;
+            tni_turn_eight(o + column * to_apart + row * 2, to_apart,
+                           x + row * from_apart + column * 2, from_apart);
         }
     }
 }

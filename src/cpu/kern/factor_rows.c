@@ -30,6 +30,17 @@ static void subtract_all(double *row, const double *other, int64_t step, const d
         subtract(row + i, other + k * step + i, f[k * f_step], n - i);
 }
 
+static void eliminate(double *row, int64_t step, int64_t count, const double *other, double d,
+                      int64_t n)
+{
+    for (int64_t r = 0; r < count; r++, row += step) {
+        double f = row[0] / d;
+        row[0] = f;
+        if (f != 0.0)
+            subtract(row + 1, other, f, n);
+    }
+}
+
 static double dot(const double *a, const double *b, int64_t n)
 {
     enum { LANES = 8 };
@@ -46,4 +57,4 @@ static double dot(const double *a, const double *b, int64_t n)
     return sum[0];
 }
 
-const tni_factor_rows TNI_KERN_NAME(tni_factor_rows) = {subtract, subtract_all, dot};
+const tni_factor_rows TNI_KERN_NAME(tni_factor_rows) = {subtract, subtract_all, eliminate, dot};
