@@ -3,12 +3,17 @@
 #include <math.h>
 #include <string.h>
 #include "base/pool.h"
+#include "cpu/move.h"
+#include "cpu/places.h"
 #include "cpu/ready.h"
 #include "gen/cpu.h"
 
 enum { SUM, MEAN, LARGEST };
 
+#define PIECE 512
+
 typedef struct bags {
+    tn_dtype have, want;        /* of the weight, and what is computed in */
     const void *weight, *scale; /* scale NULL: 1 */
     const int64_t *index, *offset;
     int64_t n, count, width, padding, mode;
@@ -44,38 +49,56 @@ static tn_status check(const bags *b, const tn_tensor *offsets, const tn_tensor 
     return TN_OK;
 }
 
-#define ONE_BAG(name, T)                                                        \
-    static void name(const bags *b, int64_t bag, int64_t begin, int64_t end)    \
-    {                                                                           \
-        const int64_t width = b->width;                                         \
-        T *restrict o = (T *)b->out + bag * width;                              \
-        const T *scale = b->scale;                                              \
-        int64_t used = 0;                                                       \
-        for (int64_t i = begin; i < end; i++) {                                 \
-            const T *restrict row = (const T *)b->weight + b->index[i] * width; \
-            b->bag_of[i] = bag;                                                 \
-            if (b->index[i] == b->padding)                                      \
-                continue;                                                       \
-            if (b->mode == LARGEST) {                                           \
-                for (int64_t c = 0; c < width; c++)                             \
-                    if (used == 0 || row[c] > o[c]) {                           \
-                        o[c] = row[c];                                          \
-                        b->from[bag * width + c] = b->index[i];                 \
-                    }                                                           \
-            } else {                                                            \
-                const T factor = scale ? scale[i] : (T)1;                       \
-                for (int64_t c = 0; c < width; c++)                             \
-                    o[c] += row[c] * factor;                                    \
-            }                                                                   \
-            used++;                                                             \
-        }                                                                       \
-        /* Sums are divided by nothing. */                                      \
-        b->divisor[bag] = b->mode == SUM ? 0 : used;                            \
-        for (int64_t c = 0; b->mode == MEAN && used && c < width; c++)          \
-            o[c] /= (T)used;                                                    \
+/* Columns of a row, from @p first on: where they lie, or, of halves, in @p room as float32. A table
+ * is large, and few of its rows are in bags: it is never converted whole. */
+static const void *row_of(const bags *b, int64_t row, int64_t first, int64_t n, void *room)
+{
+    int64_t size = (int64_t)tni_dtype_size(b->have);
+    const char *at = (const char *)b->weight + (row * b->width + first) * size;
+    if (b->have == b->want)
+        return at;
+    tni_convert(tni_cpu_kernels(), b->want, room, b->have, at, n);
+    return room;
+}
+
+/* PIECE columns at a time. */
+#define ONE_BAG(name, T, S)                                                       \
+    static void name(const bags *b, int64_t bag, int64_t begin, int64_t end)      \
+    {                                                                             \
+        const tni_mix_loops *loops = &tni_cpu_kernels()->places->S;               \
+        const T *scale = b->scale;                                                \
+        _Alignas(64) T room[PIECE];                                               \
+        int64_t used = 0;                                                         \
+        for (int64_t i = begin; i < end; i++) {                                   \
+            b->bag_of[i] = bag;                                                   \
+            used += b->index[i] != b->padding;                                    \
+        }                                                                         \
+        for (int64_t first = 0; first < b->width; first += PIECE) {               \
+            int64_t n = b->width - first < PIECE ? b->width - first : PIECE;      \
+            int64_t *from = b->from + bag * b->width + first;                     \
+            T *o = (T *)b->out + bag * b->width + first;                          \
+            bool some = false;                                                    \
+            for (int64_t i = begin; i < end; i++) {                               \
+                if (b->index[i] == b->padding)                                    \
+                    continue;                                                     \
+                const T *row = row_of(b, b->index[i], first, n, room);            \
+                if (b->mode != LARGEST)                                           \
+                    loops->add_scaled(o, row, scale ? (double)scale[i] : 1.0, n); \
+                for (int64_t c = 0; b->mode == LARGEST && c < n; c++)             \
+                    if (!some || row[c] > o[c]) {                                 \
+                        o[c] = row[c];                                            \
+                        from[c] = b->index[i];                                    \
+                    }                                                             \
+                some = true;                                                      \
+            }                                                                     \
+            for (int64_t c = 0; b->mode == MEAN && used && c < n; c++)            \
+                o[c] /= (T)used;                                                  \
+        }                                                                         \
+        /* Sums are divided by nothing. */                                        \
+        b->divisor[bag] = b->mode == SUM ? 0 : used;                              \
     }
-ONE_BAG(one_bag_f32, float)
-ONE_BAG(one_bag_f64, double)
+ONE_BAG(one_bag_f32, float, f32)
+ONE_BAG(one_bag_f64, double, f64)
 
 typedef struct bag_job {
     bags bags;
@@ -118,9 +141,8 @@ tn_status tni_cpu_embedding_bag(tn_tensor *weight, tn_tensor *indices, tn_tensor
     TN_AUTO(tn_tensor) from = NULL;
     (void)scale_grad_by_freq;
     (void)sparse;
-    (void)include_last_offset;
     tn_dtype dtype = weight->dtype == TN_DTYPE_F64 ? TN_DTYPE_F64 : TN_DTYPE_F32;
-    TN_TRY(tni_ready(weight, dtype, &w));
+    TN_TRY(tni_ready(weight, (tn_dtype)weight->dtype, &w));
     TN_TRY(tni_ready(per_sample_weights, dtype, &scale));
     TN_TRY(tni_ready(indices, TN_DTYPE_I64, &index));
     TN_TRY(tni_ready(offsets, TN_DTYPE_I64, &offset));
@@ -128,7 +150,9 @@ tn_status tni_cpu_embedding_bag(tn_tensor *weight, tn_tensor *indices, tn_tensor
     TN_TRY(zeros(out1, TN_DTYPE_I64, &bag_of));
     TN_TRY(zeros(out2, TN_DTYPE_I64, &divisor));
     TN_TRY(zeros(out3, TN_DTYPE_I64, &from));
-    bags b = {.weight = w->data,
+    bags b = {.have = (tn_dtype)w->dtype,
+              .want = dtype,
+              .weight = w->data,
               .scale = scale ? scale->data : NULL,
               .index = index->data,
               .offset = offset->data,
@@ -142,6 +166,9 @@ tn_status tni_cpu_embedding_bag(tn_tensor *weight, tn_tensor *indices, tn_tensor
               .divisor = divisor->data,
               .from = from->data};
     TN_TRY(check(&b, offset, weight));
+    bool ends = include_last_offset && offset->numel > b.count;
+    for (int64_t i = ends ? b.offset[b.count] : b.n; i < b.n; i++)
+        b.bag_of[i] = b.count; /* behind the last bag: in none */
     bag_job j = {b, offset, dtype == TN_DTYPE_F64};
     int64_t work = (b.n / (b.count ? b.count : 1) + 1) * b.width;
     TN_TRY(tni_pool_for(b.count, work < 16384 ? 16384 / (work + 1) + 1 : 1, some_bags, &j));

@@ -4,12 +4,16 @@
  * dimension they are columns, see batch_norm.h. */
 #include <math.h>
 #include <string.h>
+#include "base/pool.h"
 #include "cpu/batch_norm.h"
 #include "cpu/lines.h"
+#include "cpu/ready.h"
 #include "cpu/rows.h"
 #include "gen/kernels.h"
 #include "shape/index.h"
 #include "shape/norm.h"
+
+#define PLANE_GRAIN 16384
 
 /* All dimensions but the channels'. */
 #define NOT_CHANNELS (~UINT64_C(2))
@@ -82,6 +86,67 @@ static tn_status forward_channel(void *const *line, void *scratch, void *ctx)
     return TN_OK;
 }
 
+/* ---- with statistics that are given, planes ---- */
+
+/* Nothing is summed up: a plane of one channel of one sample is computed where it lies. */
+typedef struct plane_job {
+    const channel_job *channel;
+    char *out;
+    const char *x;
+    tn_tensor *mean, *var, *weight, *bias; /* of the dtype that is computed in, or NULL */
+    int64_t channels, pixels, itemsize;
+} plane_job;
+
+static double of_channel(const plane_job *p, const tn_tensor *t, int64_t c, double otherwise)
+{
+    return t ? load(p->channel, (const char *)t->data + c * p->itemsize) : otherwise;
+}
+
+static tn_status forward_planes(int64_t begin, int64_t end, void *arg)
+{
+    const plane_job *p = arg;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t c = i % p->channels, at = i * p->pixels * p->itemsize;
+        double rstd = rstd_of(p->channel, of_channel(p, p->var, c, 1));
+        p->channel->loops->affine(p->out + at, p->x + at, p->pixels, of_channel(p, p->mean, c, 0),
+                                  rstd * of_channel(p, p->weight, c, 1),
+                                  of_channel(p, p->bias, c, 0));
+    }
+    return TN_OK;
+}
+
+static bool has_planes(const tn_tensor *input, const tn_tensor *out)
+{
+    return (input->dtype == TN_DTYPE_F32 || input->dtype == TN_DTYPE_F64) &&
+           (input->flags & TNI_CONTIGUOUS) && (out->flags & TNI_CONTIGUOUS) && input->ndim > 2;
+}
+
+static tn_status run_planes(tn_tensor *input, tn_tensor *const *params, double eps, tn_tensor *out)
+{
+    tn_dtype compute = (tn_dtype)input->dtype;
+    const channel_job j = job_of(input, compute, false, eps);
+    plane_job p = {.channel = &j,
+                   .out = out->data,
+                   .x = input->data,
+                   .channels = input->sizes[1],
+                   .pixels = input->numel / (input->sizes[0] * input->sizes[1]),
+                   .itemsize = (int64_t)tni_dtype_size(compute)};
+    TN_AUTO(tn_tensor) weight = NULL;
+    TN_AUTO(tn_tensor) bias = NULL;
+    TN_AUTO(tn_tensor) mean = NULL;
+    TN_AUTO(tn_tensor) var = NULL;
+    TN_TRY(tni_ready(params[0], compute, &weight));
+    TN_TRY(tni_ready(params[1], compute, &bias));
+    TN_TRY(tni_ready(params[2], compute, &mean));
+    TN_TRY(tni_ready(params[3], compute, &var));
+    p.weight = weight;
+    p.bias = bias;
+    p.mean = mean;
+    p.var = var;
+    return tni_pool_for(input->numel / p.pixels,
+                        p.pixels < PLANE_GRAIN ? PLANE_GRAIN / p.pixels : 1, forward_planes, &p);
+}
+
 static tn_status forward(tn_tensor *input, tn_tensor *const *params, bool training, double momentum,
                          double eps, tn_tensor **out0, tn_tensor **out1, tn_tensor **out2)
 {
@@ -111,6 +176,8 @@ static tn_status forward(tn_tensor *input, tn_tensor *const *params, bool traini
                                       .out = out};
     if (!tni_is_meta(input) && input->numel && tni_norm_columns_fit(&columns)) {
         TN_TRY(tni_norm_columns_run(&columns));
+    } else if (!tni_is_meta(input) && input->numel && !training && has_planes(input, out)) {
+        TN_TRY(run_planes(input, params, eps, out));
     } else if (!tni_is_meta(input) && input->numel) {
         tn_dtype compute = tni_compute_dtype((tn_dtype)input->dtype);
         channel_job j = job_of(input, compute, training, eps);
@@ -193,12 +260,11 @@ static tn_status backward_channel(void *const *line, void *scratch, void *ctx)
     (void)scratch;
     j->loops->dots(line[DY], line[B_X], j->n, mean, &sum, &moment);
     if (line[DX]) {
-        double abc[] = {scale, 0.0, 0.0};
-        if (j->training) {
-            abc[1] = scale * sum / n;
-            abc[2] = scale * rstd * rstd * moment / n;
-        }
-        j->loops->blend(line[DX], line[DY], line[B_X], j->n, mean, abc);
+        const double abc[] = {scale, scale * sum / n, scale * rstd * rstd * moment / n};
+        if (j->training)
+            j->loops->blend(line[DX], line[DY], line[B_X], j->n, mean, abc);
+        else /* the input has no part in it, even one that is not finite */
+            j->loops->affine(line[DX], line[DY], j->n, 0.0, scale, -0.0);
     }
     store(j, line[DWEIGHT], moment * rstd);
     store(j, line[DBIAS], sum);
@@ -234,13 +300,12 @@ tn_status tni_kernel_native_batch_norm_backward(tn_call *call, tn_tensor *grad_o
     TN_AUTO(tn_tensor) dx = NULL;
     TN_AUTO(tn_tensor) dw = NULL;
     TN_AUTO(tn_tensor) db = NULL;
-    tn_dtype w_dtype = weight ? (tn_dtype)weight->dtype : (tn_dtype)input->dtype;
     if (output_mask[0])
         TN_TRY(tni_norm_result(input, (tn_dtype)input->dtype, &dx));
     if (output_mask[1])
-        TN_TRY(tni_tensor_new(1, &input->sizes[1], NULL, w_dtype, input->device, &dw));
+        TN_TRY(tni_tensor_new(1, &input->sizes[1], NULL, statistics, input->device, &dw));
     if (output_mask[2])
-        TN_TRY(tni_tensor_new(1, &input->sizes[1], NULL, w_dtype, input->device, &db));
+        TN_TRY(tni_tensor_new(1, &input->sizes[1], NULL, statistics, input->device, &db));
     const tni_norm_columns columns = {.x = input,
                                       .training = train,
                                       .eps = eps,

@@ -257,10 +257,14 @@ static tn_status backward(columns_job *j, const tni_norm_columns *c, double *kno
         put(j, j->scale, scale);
         for (int64_t i = 0; i < width; i++)
             part[i] = c->training ? scale[i] * sum[i] / n : 0.0;
-        put(j, j->b, part);
+        put(j, c->training ? j->b : j->mean, part);
         for (int64_t i = 0; i < width; i++)
-            part[i] = c->training ? scale[i] * rstd[i] * rstd[i] * moment[i] / n : 0.0;
+            part[i] = c->training ? scale[i] * rstd[i] * rstd[i] * moment[i] / n : -0.0;
         put(j, j->shift, part);
+        if (!c->training) { /* scaled alone: the input has no part in it, even one not finite */
+            j->x = j->grad;
+            j->grad = NULL;
+        }
         TN_TRY(write_all(j));
     }
     for (int64_t i = 0; i < width; i++)

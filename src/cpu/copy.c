@@ -121,10 +121,24 @@ static void outer_offset(const copy_job *j, int64_t i, int skip, int64_t *dst, i
 static tn_status copy_rows(int64_t begin, int64_t end, void *arg)
 {
     const copy_job *j = arg;
+    int64_t dst, src, at[TN_MAX_DIMS], rest = begin;
+    outer_offset(j, begin, 0, &dst, &src);
+    for (int d = 1; d < j->ndim; d++) {
+        at[d] = rest % j->sizes[d];
+        rest /= j->sizes[d];
+    }
     for (int64_t i = begin; i < end; i++) {
-        int64_t dst, src;
-        outer_offset(j, i, 0, &dst, &src);
         copy_row(j, j->dst + dst, j->src + src, j->sizes[0], j->dst_strides[0], j->src_strides[0]);
+        /* Counted on: to divide for each row takes as long as to copy a few hundred bytes. */
+        for (int d = 1; d < j->ndim; d++) {
+            dst += j->dst_strides[d];
+            src += j->src_strides[d];
+            if (++at[d] < j->sizes[d])
+                break;
+            dst -= j->sizes[d] * j->dst_strides[d];
+            src -= j->sizes[d] * j->src_strides[d];
+            at[d] = 0;
+        }
     }
     return TN_OK;
 }
@@ -181,7 +195,6 @@ typedef struct pair {
     uint64_t a, b;
 } pair;
 TRANSPOSE(1, uint8_t)
-TRANSPOSE(2, uint16_t)
 TRANSPOSE(8, uint64_t)
 TRANSPOSE(16, pair)
 
@@ -194,6 +207,18 @@ static void transpose_4(char *dst, const char *src, int64_t n, int64_t m, int64_
     }
     uint32_t square[TILE][TILE];
     tni_turn(square, sizeof square[0], src, from, n, m);
+    for (int64_t y = 0; y < m; y++)
+        if (n == TILE)
+            memcpy(dst + y * to, square[y], sizeof square[0]);
+        else
+            memcpy(dst + y * to, square[y], (size_t)n * sizeof square[0][0]);
+}
+
+/* By squares of eight. */
+static void transpose_2(char *dst, const char *src, int64_t n, int64_t m, int64_t to, int64_t from)
+{
+    uint16_t square[TILE][TILE];
+    tni_turn_halves(square, sizeof square[0], src, from, n, m);
     for (int64_t y = 0; y < m; y++)
         if (n == TILE)
             memcpy(dst + y * to, square[y], sizeof square[0]);

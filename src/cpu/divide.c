@@ -4,6 +4,7 @@
 #include <string.h>
 #include "cpu/run.h"
 #include "gen/kernels.h"
+#include "tenon/ops.h"
 
 static tn_status loops(tni_iter *it, tni_loop loop)
 {
@@ -13,6 +14,14 @@ static tn_status loops(tni_iter *it, tni_loop loop)
         TN_CHECK(!has_zero, TN_INVALID, "ZeroDivisionError");
     }
     return tni_run(it, loop, TNI_RUN_EXACT_SECOND, NULL);
+}
+
+/* Halves are rounded to their dtype before their fraction is dropped, unless the divisor is one
+ * number: so does the reference, and a quotient next to a whole number is that number. */
+static bool rounds_first(const tni_iter *it, tni_operand other)
+{
+    return (it->dtype == TN_DTYPE_F16 || it->dtype == TN_DTYPE_BF16) && other.tensor &&
+           other.tensor->numel != 1;
 }
 
 /* The common dtype is known only once the operation is planned, and a refused one must leave a
@@ -42,10 +51,17 @@ static tn_status divide(tn_tensor *self, tni_operand other, const char *mode, tn
     tni_iter it;
     TN_TRY(tni_iter_begin(&it, mode ? &rounded : &quotient, operands, 2, given, how));
     tn_status status = TN_OK;
+    bool twice = trunc && rounds_first(&it, other) && !tni_is_meta(it.out);
     if (!tni_is_meta(it.out))
-        status = mode ? loops(&it, trunc ? TNI_LOOP_DIV_TRUNC : TNI_LOOP_DIV_FLOOR)
-                      : tni_run(&it, TNI_LOOP_DIV, TNI_RUN_EXACT_SECOND, NULL);
-    return tni_iter_end(&it, status, out);
+        status = mode && !twice ? loops(&it, trunc ? TNI_LOOP_DIV_TRUNC : TNI_LOOP_DIV_FLOOR)
+                                : tni_run(&it, TNI_LOOP_DIV, TNI_RUN_EXACT_SECOND, NULL);
+    TN_TRY(tni_iter_end(&it, status, out));
+    if (!twice)
+        return TN_OK;
+    status = tn_trunc_(given ? given : *out);
+    if (status != TN_OK && !given)
+        tn_tensor_unref(TN_MOVE(*out));
+    return status;
 }
 
 tn_status tni_kernel_div_mode(tn_call *call, tn_tensor *self, tn_tensor *other,

@@ -192,7 +192,8 @@ static tn_status running(const tn_tensor *self, int64_t dim, bool product, tn_te
 {
     int d;
     TN_TRY(tni_wrap_dim(dim, self->ndim, &d));
-    tn_dtype dtype = (tn_dtype)out->dtype;
+    /* Whether one number is 0, for a result of bool, is asked before it is rounded. */
+    tn_dtype dtype = (tn_dtype)(out->dtype == TN_DTYPE_BOOL ? self->dtype : out->dtype);
     dtype = dtype == TN_DTYPE_F32         ? TN_DTYPE_F32
             : tn_dtype_is_complex(dtype)  ? TN_DTYPE_C128
             : tn_dtype_is_floating(dtype) ? TN_DTYPE_F64

@@ -61,16 +61,19 @@ tn_status tni_kernel_fill_(tn_call *call, tn_tensor *self, tn_scalar value)
 
 tn_status tni_kernel_fill_tensor_(tn_call *call, tn_tensor *self, tn_tensor *value)
 {
-    (void)call;
     TN_CHECK(value->ndim == 0, TN_INVALID,
              "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
              value->ndim);
     TN_CHECK(value->storage->device.type == TN_DEVICE_CPU, TN_UNSUPPORTED,
              "fill_ of a CPU tensor wants a value on the CPU");
     TN_TRY(tni_check_internal_overlap(self));
-    tn_scalar number = tni_scalar_load((tn_dtype)value->dtype, value->data);
-    TN_TRY(tni_check_number(number, (tn_dtype)self->dtype));
-    return fill(self, number);
+    TN_AUTO(tn_tensor) cast = NULL;
+    if (value->dtype != self->dtype) { /* converted as copy_ does it: a number alone is checked */
+        TN_TRY(tn_tensor_from_scalar(tn_int(0), (tn_dtype)self->dtype, &cast));
+        TN_TRY(tni_kernel_copy_(call, cast, value, false));
+        value = cast;
+    }
+    return fill(self, tni_scalar_load((tn_dtype)value->dtype, value->data));
 }
 
 tn_status tni_kernel_zero_(tn_call *call, tn_tensor *self)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/gather.c: gather, and scatter with its reductions: an index for each element along one
  * dimension. Lines along that dimension do not meet, so threads share them out, and within a line
- * elements are taken in order: of equal places the last one wins. */
+ * elements are taken in order: of equal places the last one wins. Where an index is the same for
+ * all of a slice, slices are moved instead (cpu/slices.h). */
 #include <math.h>
 #include <string.h>
 #include "base/pool.h"
 #include "core/scalar.h"
 #include "cpu/copy.h"
 #include "cpu/move.h"
-#include "cpu/pick.h"
+#include "cpu/ready.h"
+#include "cpu/slices.h"
 #include "gen/cpu.h"
 #include "tenon/ops.h"
 
@@ -100,10 +102,16 @@ static void move(const job *j, const int64_t *index, int64_t index_step, char *a
 {
     _Alignas(16) char raw[BLOCK * 16];
     int64_t at[BLOCK];
+    /* Elements side by side: vectors shift 64 bits, but do not multiply them. */
+    bool dense = index_step == 1 && a_own == 0 && j->k_a == (int64_t)j->itemsize;
+    int shift = __builtin_ctz((unsigned)j->itemsize);
     for (int64_t i = 0; i < n; i += BLOCK) {
         int64_t m = n - i < BLOCK ? n - i : BLOCK;
         const int64_t *x = index + i * index_step;
-        if (index_step == 1 && a_own == 0)
+        if (dense)
+            for (int64_t k = 0; k < m; k++)
+                at[k] = (int64_t)((uint64_t)x[k] << shift);
+        else if (index_step == 1 && a_own == 0)
             for (int64_t k = 0; k < m; k++)
                 at[k] = x[k] * j->k_a;
         else
@@ -116,11 +124,15 @@ static void move(const job *j, const int64_t *index, int64_t index_step, char *a
             tni_pick(raw, a, at, m, j->itemsize);
             tni_scatter(run, raw, m, b_own, j->itemsize);
         } else {
-            tni_gather(raw, run, m, b_own, j->itemsize);
+            const char *from = run;
+            if (b_own != (int64_t)j->itemsize) {
+                tni_gather(raw, run, m, b_own, j->itemsize);
+                from = raw;
+            }
             if (j->combine)
-                j->combine(a, at, raw, m);
+                j->combine(a, at, from, m);
             else
-                tni_place(a, at, raw, m, j->itemsize);
+                tni_place(a, at, from, m, j->itemsize);
         }
     }
 }
@@ -193,10 +205,11 @@ typedef struct range_job {
 static tn_status check_piece(int64_t begin, int64_t end, void *arg)
 {
     const range_job *j = arg;
-    uint64_t wrong = 0, size = (uint64_t)j->size;
+    uint64_t signs = 0, size = (uint64_t)j->size;
+    /* Negative, or more than size - 1: one of two signs says so, and vectors have no comparison. */
     for (int64_t i = begin; i < end; i++)
-        wrong |= (uint64_t)((uint64_t)j->index[i] >= size);
-    for (int64_t i = begin; wrong && i < end; i++)
+        signs |= (uint64_t)j->index[i] | (size - 1 - (uint64_t)j->index[i]);
+    for (int64_t i = begin; signs >> 63 && i < end; i++)
         TN_CHECK((uint64_t)j->index[i] < size, TN_INVALID,
                  "index %lld is out of bounds for dimension %d with size %lld",
                  (long long)j->index[i], j->dim, (long long)j->size);
@@ -219,6 +232,57 @@ static tn_status prepare(tn_tensor *self, int64_t dim, tn_tensor *index, int *at
     return TN_OK;
 }
 
+/* ---- one index for a whole slice ---- */
+
+/* Whether the index changes along @p dim alone, as one that was expanded does: slices of the others
+ * are then moved whole, and only so many indices are read. */
+static bool is_same_across(const tn_tensor *index, int dim)
+{
+    bool some = false;
+    for (int d = 0; d < index->ndim; d++) {
+        if (d == dim || index->sizes[d] == 1)
+            continue;
+        if (index->strides[d] != 0)
+            return false;
+        some = true;
+    }
+    return some;
+}
+
+/* `a` is indexed, `b` goes along with the index. @p before is copied into a first, unless it is a.
+ */
+static tn_status move_slices(tni_slices_what what, tni_combination op, tn_tensor *a, tn_tensor *b,
+                             tn_tensor *index, int dim, const tn_tensor *before)
+{
+    TN_AUTO(tn_tensor) column = NULL;
+    TN_AUTO(tn_tensor) values = NULL;
+    TN_AUTO(tn_tensor) at = NULL;
+    int64_t n = index->sizes[dim], item = (int64_t)tni_itemsize(a);
+    TN_TRY(tni_tensor_alias(index, 1, &n, &index->strides[dim], index->offset, &column));
+    TN_TRY(tni_index_run(column, &values));
+    TN_TRY(check_range(values, a->sizes[dim], dim));
+    if (before != a)
+        TN_TRY(tni_copy_cpu(a, before));
+    TN_TRY(tni_tensor_new(1, &n, NULL, TN_DTYPE_I64, TN_CPU, &at));
+    const int64_t *value = values->data;
+    int64_t *place = at->data;
+    for (int64_t i = 0; i < n; i++)
+        place[i] = value[i] * a->strides[dim] * item;
+    tni_slices r = {.what = what,
+                    .op = op,
+                    .dtype = (tn_dtype)a->dtype,
+                    .itemsize = (size_t)item,
+                    .a = a->data,
+                    .a_at = place,
+                    .b = b->data,
+                    .b_step = b->strides[dim] * item,
+                    .n = n};
+    for (int d = 0; d < index->ndim; d++)
+        if (d != dim)
+            tni_slices_dim(&r, index->sizes[d], a->strides[d] * item, b->strides[d] * item);
+    return tni_slices_run(&r);
+}
+
 tn_status tni_cpu_gather(tn_tensor *self, int64_t dim, tn_tensor *index, bool sparse_grad,
                          tn_tensor *out)
 {
@@ -227,6 +291,9 @@ tn_status tni_cpu_gather(tn_tensor *self, int64_t dim, tn_tensor *index, bool sp
     TN_AUTO(tn_tensor) values = NULL;
     if (index->numel == 0)
         return TN_OK;
+    TN_TRY(tni_wrap_dim(dim, self->ndim, &at));
+    if (is_same_across(index, at))
+        return move_slices(TNI_SLICES_READ, TNI_COMBINE_ADD, self, out, index, at, self);
     TN_TRY(prepare(self, dim, index, &at, &values));
     job j = {.read = true};
     plan(&j, self, out, values, at);
@@ -235,18 +302,44 @@ tn_status tni_cpu_gather(tn_tensor *self, int64_t dim, tn_tensor *index, bool sp
 
 /* ---- scatter ---- */
 
+/* What is written takes the place of what was there. */
+#define REPLACE TNI_COMBINE_LIMIT
+
 static tn_status scatter(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *src,
-                         tni_combine_fn combine, tn_tensor *out)
+                         tni_combination op, tn_tensor *out);
+
+/* Sums of halves, rounded once: a bfloat16 would stop growing at 256 times what is added. */
+static tn_status scatter_widened(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *src,
+                                 tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) sums = NULL;
+    TN_AUTO(tn_tensor) terms = NULL;
+    TN_TRY(tni_ready(self, TN_DTYPE_F32, &sums));
+    TN_TRY(tni_ready(src, TN_DTYPE_F32, &terms));
+    TN_TRY(scatter(sums, dim, index, terms, TNI_COMBINE_ADD, sums));
+    return tni_copy_cpu(out, sums);
+}
+
+static tn_status scatter(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *src,
+                         tni_combination op, tn_tensor *out)
 {
     int at;
     TN_AUTO(tn_tensor) values = NULL;
+    TN_TRY(tni_wrap_dim(dim, self->ndim, &at));
+    bool half = self->dtype == TN_DTYPE_F16 || self->dtype == TN_DTYPE_BF16;
+    if (half && op == TNI_COMBINE_ADD && index->ndim > 0 && index->numel > 0 &&
+        index->sizes[at] > 1) /* one alone is rounded once anyway */
+        return scatter_widened(self, dim, index, src, out);
+    if (index->numel > 0 && is_same_across(index, at))
+        return move_slices(op == REPLACE ? TNI_SLICES_WRITE : TNI_SLICES_COMBINE, op, out, src,
+                           index, at, self);
     if (index->numel > 0)
         TN_TRY(prepare(self, dim, index, &at, &values));
     if (out != self)
         TN_TRY(tni_copy_cpu(out, self));
     if (index->numel == 0)
         return TN_OK;
-    job j = {.combine = combine};
+    job j = {.combine = op == REPLACE ? NULL : tni_combine_find(op, (tn_dtype)self->dtype)};
     plan(&j, out, src, values, at);
     return run(&j);
 }
@@ -254,14 +347,13 @@ static tn_status scatter(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tens
 tn_status tni_cpu_scatter_src(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *src,
                               tn_tensor *out)
 {
-    return scatter(self, dim, index, src, NULL, out);
+    return scatter(self, dim, index, src, REPLACE, out);
 }
 
 tn_status tni_cpu_scatter_add(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *src,
                               tn_tensor *out)
 {
-    return scatter(self, dim, index, src, tni_combine_find(TNI_COMBINE_ADD, (tn_dtype)self->dtype),
-                   out);
+    return scatter(self, dim, index, src, TNI_COMBINE_ADD, out);
 }
 
 /* One number, seen as a tensor that has it everywhere. */
@@ -279,21 +371,20 @@ tn_status tni_cpu_scatter_value(tn_tensor *self, int64_t dim, tn_tensor *index, 
 {
     TN_AUTO(tn_tensor) src = NULL;
     TN_TRY(everywhere(value, (tn_dtype)self->dtype, index, &src));
-    return scatter(self, dim, index, src, NULL, out);
+    return scatter(self, dim, index, src, REPLACE, out);
 }
 
 /* ---- scatter with "add" or "multiply" ---- */
 
-static tni_combine_fn add_or_multiply(const char *reduce, const tn_tensor *self)
+static tni_combination add_or_multiply(const char *reduce)
 {
-    bool add = strcmp(reduce, "add") == 0;
-    return tni_combine_find(add ? TNI_COMBINE_ADD : TNI_COMBINE_MUL, (tn_dtype)self->dtype);
+    return strcmp(reduce, "add") == 0 ? TNI_COMBINE_ADD : TNI_COMBINE_MUL;
 }
 
 tn_status tni_cpu_scatter_src_reduce(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *src,
                                      const char *reduce, tn_tensor *out)
 {
-    return scatter(self, dim, index, src, add_or_multiply(reduce, self), out);
+    return scatter(self, dim, index, src, add_or_multiply(reduce), out);
 }
 
 tn_status tni_cpu_scatter_value_reduce(tn_tensor *self, int64_t dim, tn_tensor *index,
@@ -301,7 +392,7 @@ tn_status tni_cpu_scatter_value_reduce(tn_tensor *self, int64_t dim, tn_tensor *
 {
     TN_AUTO(tn_tensor) src = NULL;
     TN_TRY(everywhere(value, (tn_dtype)self->dtype, index, &src));
-    return scatter(self, dim, index, src, add_or_multiply(reduce, self), out);
+    return scatter(self, dim, index, src, add_or_multiply(reduce), out);
 }
 
 /* ---- scatter_reduce ---- */
@@ -339,8 +430,7 @@ static tn_status divide(tn_tensor *out, int64_t dim, tn_tensor *index, bool incl
     TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_I64, TN_CPU, &counts));
     TN_TRY(tn_fill_(counts, tn_int(include_self)));
     TN_TRY(everywhere(tn_int(1), TN_DTYPE_I64, index, &one));
-    TN_TRY(
-        scatter(counts, dim, index, one, tni_combine_find(TNI_COMBINE_ADD, TN_DTYPE_I64), counts));
+    TN_TRY(scatter(counts, dim, index, one, TNI_COMBINE_ADD, counts));
     int64_t *n = counts->data;
     for (int64_t i = 0; i < counts->numel; i++)
         n[i] = n[i] ? n[i] : 1;
@@ -366,10 +456,10 @@ tn_status tni_cpu_scatter_reduce(tn_tensor *self, int64_t dim, tn_tensor *index,
             op = known[i].op;
     tn_dtype dtype = (tn_dtype)self->dtype;
     if (include_self) {
-        TN_TRY(scatter(self, dim, index, src, tni_combine_find(op, dtype), out));
+        TN_TRY(scatter(self, dim, index, src, op, out));
     } else {
         TN_TRY(tni_cpu_scatter_value(self, dim, index, identity(op, dtype), out));
-        TN_TRY(scatter(out, dim, index, src, tni_combine_find(op, dtype), out));
+        TN_TRY(scatter(out, dim, index, src, op, out));
     }
     return strcmp(reduce, "mean") == 0 && index->numel > 0 ? divide(out, dim, index, include_self)
                                                            : TN_OK;

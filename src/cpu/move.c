@@ -3,6 +3,7 @@
 #include "cpu/move.h"
 
 #include <string.h>
+#include <wchar.h>
 #include "core/float8.h"
 #if defined(__SSE2__)
 #    include <emmintrin.h>
@@ -41,7 +42,7 @@ typedef struct wide {
         for (int64_t i = 0; i < n; i++)                                            \
             *(T *)(to + i * to_stride) = *(const T *)(from + i * from_stride);     \
     }                                                                              \
-    static void splat_##S(void *to, const void *from, int64_t n)                   \
+    static inline void splat_##S(void *to, const void *from, int64_t n)            \
     {                                                                              \
         T *o = to, x = *(const T *)from;                                           \
         for (int64_t i = 0; i < n; i++)                                            \
@@ -146,16 +147,29 @@ void tni_scatter(void *to, const void *from, int64_t n, int64_t stride, size_t i
         scatter_16(to, from, n, stride);
 }
 
+/* The C library fills with the widest registers that there are; numbers of 4 bytes and less. */
+_Static_assert(sizeof(wchar_t) == 4, "wmemset fills with numbers of 4 bytes");
+
+static void fill_twos(char *to, const void *from, int64_t n)
+{
+    uint16_t x = *(const uint16_t *)from;
+    uint32_t pair = (uint32_t)x << 16 | x;
+    int64_t head = (uintptr_t)to % 4 != 0 && n > 0;
+    splat_2(to, from, head);
+    wmemset((wchar_t *)(void *)(to + 2 * head), (wchar_t)pair, (size_t)((n - head) / 2));
+    splat_2(to + 2 * (n - 1), from, n > head);
+}
+
 void tni_splat(void *to, const void *from, int64_t n, size_t itemsize)
 {
     if (itemsize == 4)
-        splat_4(to, from, n);
+        wmemset(to, *(const wchar_t *)from, (size_t)n);
     else if (itemsize == 8)
         splat_8(to, from, n);
     else if (itemsize == 2)
-        splat_2(to, from, n);
+        fill_twos(to, from, n);
     else if (itemsize == 1)
-        splat_1(to, from, n);
+        memset(to, *(const uint8_t *)from, (size_t)n);
     else
         splat_16(to, from, n);
 }
@@ -317,7 +331,7 @@ void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype fro
 
 #if defined(__SSE2__)
 static inline __attribute__((always_inline)) void stream(void *to, const void *from, size_t nbytes,
-                                                         const char *next)
+                                                         const void *const *next, const int count)
 {
     char *out = to;
     const char *in = from;
@@ -331,8 +345,8 @@ static inline __attribute__((always_inline)) void stream(void *to, const void *f
         __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 16));
         __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 32));
         __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 48));
-        if (next)
-            __builtin_prefetch(next + i);
+        for (int q = 0; q < count; q++)
+            __builtin_prefetch((const char *)next[q] + i);
         _mm_stream_si128((__m128i *)(void *)(out + i), a);
         _mm_stream_si128((__m128i *)(void *)(out + i + 16), b);
         _mm_stream_si128((__m128i *)(void *)(out + i + 32), c);
@@ -341,14 +355,14 @@ static inline __attribute__((always_inline)) void stream(void *to, const void *f
     memcpy(out + i, in + i, nbytes - i);
 }
 
-void tni_stream(void *to, const void *from, size_t nbytes)
+void tni_stream(void *to, const void *from, size_t nbytes, const void *const *next, int count)
 {
-    stream(to, from, nbytes, NULL);
-}
-
-void tni_stream_and_fetch(void *to, const void *from, size_t nbytes, const void *next)
-{
-    stream(to, from, nbytes, next);
+    if (count == 1)
+        stream(to, from, nbytes, next, 1);
+    else if (count == 2)
+        stream(to, from, nbytes, next, 2);
+    else
+        stream(to, from, nbytes, next, count);
 }
 
 void tni_stream_end(void)
@@ -356,14 +370,9 @@ void tni_stream_end(void)
     _mm_sfence();
 }
 #else
-void tni_stream(void *to, const void *from, size_t nbytes)
+void tni_stream(void *to, const void *from, size_t nbytes, const void *const *next, int count)
 {
-    memcpy(to, from, nbytes);
-}
-
-void tni_stream_and_fetch(void *to, const void *from, size_t nbytes, const void *next)
-{
-    (void)next;
+    (void)next, (void)count;
     memcpy(to, from, nbytes);
 }
 

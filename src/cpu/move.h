@@ -22,10 +22,9 @@ void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype fro
                  const void *from, int64_t n);
 
 /* Copy past the caches, for memory that is larger than they are: plain stores would read each line
- * first. Call tni_stream_end when all is written. */
-void tni_stream(void *to, const void *from, size_t nbytes);
-/* The same, while @p next, of as many bytes, is fetched: memory that nobody else would guess. */
-void tni_stream_and_fetch(void *to, const void *from, size_t nbytes, const void *next);
+ * first. Meanwhile as many bytes are fetched from each of @p count places: beside a stream the
+ * processor does not fetch far enough by itself. Call tni_stream_end when all is written. */
+void tni_stream(void *to, const void *from, size_t nbytes, const void *const *next, int count);
 void tni_stream_end(void);
 
 #endif

@@ -549,11 +549,12 @@ static tn_status columns_of_units(int64_t begin, int64_t end, void *arg)
 
 /* ---- all ---- */
 
-/* Whether outputs that are neighbours in memory are better reduced together. */
+/* Whether outputs that are neighbours in memory are better reduced together. The first row is what
+ * accumulators begin with: there must be one. */
 static bool row_by_row(const reduce_job *j)
 {
     const axes *k = &j->kept, *r = &j->reduced;
-    return k->n > 0 && r->n > 0 && k->x[0] < r->x[0] && k->sizes[0] >= 4;
+    return k->n > 0 && r->n > 0 && r->numel > 0 && k->x[0] < r->x[0] && k->sizes[0] >= 4;
 }
 
 static tn_dtype accumulation(tni_reduction what, tn_dtype x, tn_dtype out)

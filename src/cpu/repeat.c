@@ -24,7 +24,8 @@ tn_status tni_kernel_repeat_interleave(tn_call *call, tn_tensor *repeats, tn_opt
     if (tni_is_meta(repeats)) {
         TN_CHECK(output_size.has, TN_INVALID,
                  "cannot repeat_interleave a meta tensor without output_size");
-        return tni_tensor_new(1, &output_size.value, NULL, (tn_dtype)repeats->dtype, TN_META, out);
+        return tni_tensor_new(1, &output_size.value, NULL, (tn_dtype)repeats->dtype,
+                              repeats->device, out);
     }
     TN_CHECK(!output_size.has || output_size.value >= 0, TN_INVALID,
              "Trying to create tensor with negative dimension %lld: [%lld]",

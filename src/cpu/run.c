@@ -20,6 +20,8 @@
 /* What is streamed goes in blocks of so many bytes: longer ones make memory turn from reading to
  * writing and back, which takes it a tenth of the time. */
 #define STREAM_BLOCK 1024
+/* Bytes before their turn at which operands are fetched meanwhile. */
+#define STREAM_AHEAD 4096
 /* Results smaller than this are never streamed. */
 #if defined(TN_STRESS) && TN_STRESS
 #    define STREAM_BYTES 4096
@@ -203,9 +205,14 @@ static tn_status run_range(int64_t begin, int64_t end, void *arg)
             j->fn((char *)(uintptr_t)j->out.data + offset, in, n, j->ctx);
         } else if (j->out.how == PAST_CACHES) {
             size_t itemsize = tni_dtype_size(j->out.have);
+            const void *next[TNI_ITER_INPUTS];
+            int count = 0;
+            for (int i = 0; i < j->n; i++)
+                if (j->in[i].how == AS_IT_IS && tni_dtype_size(j->in[i].have) == itemsize)
+                    next[count++] = (const char *)in[i] + STREAM_AHEAD;
             j->fn(result, in, n, j->ctx);
             tni_stream((char *)(uintptr_t)j->out.data + (size_t)p.linear * itemsize, result,
-                       (size_t)n * itemsize);
+                       (size_t)n * itemsize, next, count);
         } else {
             j->fn(result, in, n, j->ctx);
             char *from = result, *run = run_at(j, &p);

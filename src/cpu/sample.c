@@ -345,14 +345,18 @@ static void draw_repeated(const double *sums, int64_t n, int64_t k, const tni_ke
     }
 }
 
-static tn_status check_weights(const double *p, int64_t rows, int64_t n, bool replacement)
+/* @p drawn: one after the other, which has words of its own for what it finds. */
+static tn_status check_weights(const double *p, int64_t rows, int64_t n, bool drawn)
 {
     for (int64_t r = 0; r < rows; r++) {
         double sum = 0;
         for (int64_t i = 0; i < n; i++) {
             double x = p[r * n + i];
-            TN_CHECK(!replacement || !(x < 0), TN_INVALID,
+            TN_CHECK(!drawn || x >= 0, TN_INVALID,
                      "invalid multinomial distribution (encountering probability entry < 0)");
+            TN_CHECK(!drawn || x < (double)INFINITY, TN_INVALID,
+                     "invalid multinomial distribution (encountering probability entry = infinity "
+                     "or NaN)");
             TN_CHECK(x >= 0 && x < (double)INFINITY, TN_INVALID,
                      "probability tensor contains either `inf`, `nan` or element < 0");
             sum += x;
@@ -378,7 +382,7 @@ tn_status tni_cpu_multinomial(tn_tensor *self, int64_t num_samples, bool replace
     if (!replacement)
         TN_TRY(tni_tensor_new(1, &n, NULL, TN_DTYPE_C128, TN_CPU, &room)); /* n keyed */
     double *p = weights->data;
-    TN_TRY(check_weights(p, rows, n, replacement));
+    TN_TRY(check_weights(p, rows, n, replacement && num_samples > 1));
     uint64_t blocks = ((uint64_t)(replacement ? num_samples : n) + 1) / 2;
     tn_generator_state state = tni_generator_take(generator, blocks * (uint64_t)rows);
     const tni_kernels *kernels = tni_cpu_kernels();

@@ -3,6 +3,7 @@
  * indices are checked before anything is written. */
 #include <string.h>
 #include "cpu/copy.h"
+#include "cpu/ready.h"
 #include "cpu/slices.h"
 #include "gen/cpu.h"
 #include "tenon/ops.h"
@@ -62,9 +63,24 @@ tn_status tni_cpu_index_select(tn_tensor *self, int64_t dim, tn_tensor *index, t
     return tni_slices_run(&r);
 }
 
+/* Sums of halves, rounded once, as scatter_add does it. */
+static tn_status index_add_widened(tn_tensor *self, int64_t dim, tn_tensor *index,
+                                   tn_tensor *source, tn_scalar alpha, tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) sums = NULL;
+    TN_AUTO(tn_tensor) terms = NULL;
+    TN_TRY(tni_ready(self, TN_DTYPE_F32, &sums));
+    TN_TRY(tni_ready(source, TN_DTYPE_F32, &terms));
+    TN_TRY(tni_cpu_index_add(sums, dim, index, terms, alpha, sums));
+    return tni_copy_cpu(out, sums);
+}
+
 tn_status tni_cpu_index_add(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *source,
                             tn_scalar alpha, tn_tensor *out)
 {
+    bool half = self->dtype == TN_DTYPE_F16 || self->dtype == TN_DTYPE_BF16;
+    if (half && index->numel > 1 && source->dtype == self->dtype)
+        return index_add_widened(self, dim, index, source, alpha, out);
     int d;
     int64_t bad;
     TN_AUTO(tn_tensor) at = NULL;

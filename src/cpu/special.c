@@ -142,6 +142,8 @@ tn_status tni_cpu_pow_scalar(tni_iter *it)
         return with_first(it, TNI_LOOP_CUBE);
     if (whole)
         return tni_cpu_pow(it);
+    if (e == 1 && !tn_dtype_is_complex(it->dtype)) /* as in the slope of a square */
+        return tni_run(it, TNI_LOOP_MUL, TNI_RUN_EXACT_SECOND, NULL);
     if (e == 0.5)
         return with_first(it, TNI_LOOP_SQRT);
     if (e == -0.5)

@@ -187,3 +187,62 @@ TEST(normalising_channels_last_leaks_nothing_whichever_allocation_fails)
     EXPECT(test_live() <= before);
     tn_tensor_unref(x);
 }
+
+/* Of [2, 8, 3], in memory or with the channels last; @p value: the input. A gradient of -0 stays
+ * one, as in PyTorch. */
+static void expect_scaled_gradient(bool last, float value)
+{
+    const int64_t sizes[] = {2, 8, 3}, turned[] = {2, 3, 8}, order[] = {0, 2, 1}, channels = 8;
+    const bool mask[] = {true, true, true};
+    const tn_tensor_opts opts = tn_opts(TN_DTYPE_F32, TN_CPU);
+    tn_tensor *lies = NULL, *x = NULL, *mean = NULL, *var = NULL, *dx = NULL, *dweight = NULL,
+              *dbias = NULL, *grad = NULL, *grad_lies = NULL;
+    ASSERT_OK(tn_full(last ? turned : sizes, 3, tn_float((double)value), &opts, &lies));
+    ASSERT_OK(tn_full(last ? turned : sizes, 3, tn_float(-0.5), &opts, &grad_lies));
+    ASSERT_OK(last ? tn_permute(lies, order, 3, &x) : tn_alias(lies, &x));
+    ASSERT_OK(last ? tn_permute(grad_lies, order, 3, &grad) : tn_alias(grad_lies, &grad));
+    ((float *)grad->data)[7 * grad->strides[1]] = -0.0f;
+    ASSERT_OK(tn_zeros(&channels, 1, &opts, &mean));
+    ASSERT_OK(tn_full(&channels, 1, tn_float(0.25), &opts, &var));
+    ASSERT_OK(tn_native_batch_norm_backward(grad, x, NULL, mean, var, NULL, NULL, false, 0.0, mask,
+                                            3, &dx, &dweight, &dbias));
+    for (int64_t i = 0; i < dx->numel; i++) {
+        int64_t n = i / 24, c = i / 3 % 8, p = i % 3, *s = dx->strides;
+        float got = ((float *)dx->data)[n * s[0] + c * s[1] + p * s[2]];
+        EXPECT(n == 0 && c == 7 && p == 0 ? got == 0 && signbit(got) : got == -1);
+    }
+    EXPECT(!isfinite(((float *)dweight->data)[0]));
+    tn_tensor *all[] = {lies, x, mean, var, dx, dweight, dbias, grad, grad_lies};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tn_tensor_unref(all[i]);
+}
+
+TEST(with_given_statistics_the_gradient_does_not_depend_on_the_input)
+{
+    for (int last = 0; last < 2; last++) {
+        expect_scaled_gradient(last, NAN);
+        expect_scaled_gradient(last, INFINITY);
+    }
+}
+
+/* 2049 is no float16. */
+TEST(gradients_of_parameters_have_the_dtype_of_the_statistics_without_a_weight)
+{
+    const int64_t sizes[] = {1, 1, 2049}, channels = 1;
+    const bool mask[] = {true, true, true};
+    const tn_tensor_opts half = tn_opts(TN_DTYPE_F16, TN_CPU),
+                         single = tn_opts(TN_DTYPE_F32, TN_CPU);
+    tn_tensor *x = NULL, *mean = NULL, *var = NULL, *dx = NULL, *dweight = NULL, *dbias = NULL;
+    ASSERT_OK(tn_ones(sizes, 3, &half, &x));
+    ASSERT_OK(tn_zeros(&channels, 1, &single, &mean));
+    ASSERT_OK(tn_ones(&channels, 1, &single, &var));
+    ASSERT_OK(tn_native_batch_norm_backward(x, x, NULL, mean, var, NULL, NULL, false, 0.0, mask, 3,
+                                            &dx, &dweight, &dbias));
+    EXPECT_EQ_INT(dx->dtype, TN_DTYPE_F16);
+    ASSERT(dweight->dtype == TN_DTYPE_F32 && dbias->dtype == TN_DTYPE_F32);
+    EXPECT_NEAR(((float *)dweight->data)[0], 2049, 0);
+    EXPECT_NEAR(((float *)dbias->data)[0], 2049, 0);
+    tn_tensor *all[] = {x, mean, var, dx, dweight, dbias};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tn_tensor_unref(all[i]);
+}

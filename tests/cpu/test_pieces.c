@@ -259,3 +259,38 @@ TEST(exp_of_a_large_tensor_is_that_of_its_pieces)
     tn_tensor_unref(y);
     tn_tensor_unref(beside);
 }
+
+/* Operands that no cache holds: the result goes past them, a block at a time, and the first element
+ * of it need not begin a line. */
+TEST(sums_of_large_tensors_are_those_of_their_elements)
+{
+    enum { N = 4194304 + 37 };
+    const int64_t n = N;
+    for (int64_t skipped = 0; skipped < 2; skipped++) {
+        tn_tensor *a = NULL, *b = NULL, *out = NULL, *part = NULL;
+        ASSERT_OK(tn_empty(&n, 1, NULL, TN_FORMAT_NONE, &a));
+        ASSERT_OK(tn_empty(&n, 1, NULL, TN_FORMAT_NONE, &b));
+        ASSERT_OK(tn_zeros(&n, 1, NULL, &out));
+        float *x = a->data, *y = b->data;
+        for (int64_t i = 0; i < n; i++) {
+            x[i] = (float)(i % 1000003);
+            y[i] = (float)(i % 7919);
+        }
+        tn_tensor *operands[] = {a, b};
+        for (int i = 0; i < 2; i++) {
+            ASSERT_OK(tn_slice(operands[i], 0, tn_some_int(skipped), tn_no_int(), 1, &part));
+            tn_tensor_unref(operands[i]);
+            operands[i] = part;
+        }
+        ASSERT_OK(tn_slice(out, 0, tn_some_int(skipped), tn_no_int(), 1, &part));
+        ASSERT_OK(tn_add_out(operands[0], operands[1], tn_int(1), part));
+        const float *result = out->data;
+        int64_t wrong = skipped && result[0] != 0;
+        for (int64_t i = skipped; i < n; i++)
+            wrong += result[i] != (float)(i % 1000003) + (float)(i % 7919);
+        EXPECT_EQ_INT(wrong, 0);
+        tn_tensor *all[] = {operands[0], operands[1], part, out};
+        for (int i = 0; i < 4; i++)
+            tn_tensor_unref(all[i]);
+    }
+}

@@ -285,3 +285,27 @@ TEST(a_dot_product_is_that_of_a_plain_loop_whatever_the_threads)
             tn_tensor_unref(wide);
         }
 }
+
+/* Of integers, whose columns are summed without totals of double; a sum of some rows goes before,
+ * so that what it left behind would be seen. */
+TEST(columns_of_no_rows_sum_to_nothing)
+{
+    const int64_t some[] = {3, 5}, none[] = {0, 5}, dim = 0;
+    const tn_dtype dtypes[] = {TN_DTYPE_U8, TN_DTYPE_I32, TN_DTYPE_I64, TN_DTYPE_BOOL,
+                               TN_DTYPE_F32};
+    for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+        const tn_tensor_opts opts = tn_opts(dtypes[k], TN_CPU);
+        tn_tensor *rows = NULL, *no_rows = NULL, *sums = NULL, *nothing = NULL, *largest = NULL;
+        ASSERT_OK(tn_ones(some, 2, &opts, &rows));
+        ASSERT_OK(tn_ones(none, 2, &opts, &no_rows));
+        ASSERT_OK(tn_sum_dim(rows, &dim, 1, false, TN_DTYPE_NONE, &sums));
+        ASSERT_OK(tn_sum_dim(no_rows, &dim, 1, false, TN_DTYPE_NONE, &nothing));
+        ASSERT_OK(tn_max(nothing, &largest));
+        EXPECT(item(largest) == 0);
+        tn_tensor_unref(rows);
+        tn_tensor_unref(no_rows);
+        tn_tensor_unref(sums);
+        tn_tensor_unref(nothing);
+        tn_tensor_unref(largest);
+    }
+}

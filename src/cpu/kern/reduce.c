@@ -49,9 +49,17 @@ VECTOR(f64, double)
                     V v = *(const V *)(x + i + r * STEP);                               \
                     sums[r] += TERM(v);                                                 \
                 }                                                                       \
+            int rest = 0; /* whole registers of it first */                             \
+            UNROLL for (int r = 0; r < REGISTERS; r++) if (i + STEP <= total)           \
+            {                                                                           \
+                V v = *(const V *)(x + i);                                              \
+                sums[r] += TERM(v);                                                     \
+                i += STEP;                                                              \
+                rest += STEP;                                                           \
+            }                                                                           \
             memcpy(lanes, sums, sizeof lanes);                                          \
-            for (int l = 0; i < total; i++, l++)                                        \
-                lanes[l] += TERM(x[i]);                                                 \
+            for (; i < total; i++, rest++)                                              \
+                lanes[rest] += TERM(x[i]);                                              \
             UNROLL for (int w = LANES / 2; w >= (WIDTH); w /= 2)                        \
             {                                                                           \
                 for (int l = 0; l < w; l++)                                             \
