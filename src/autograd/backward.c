@@ -173,8 +173,20 @@ tn_status tn_tensor_backward(tn_tensor *t)
 
 /* ---- grad ---- */
 
+/* Zeros for an input that was not used. Of a pass that is recorded they are a leaf, so that who
+ * differentiates again need not tell them from other gradients. */
+static tn_status zero_gradient(tn_tensor *input, bool create_graph, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) zeros = NULL;
+    TN_TRY(tn_zeros_like(input, NULL, TN_FORMAT_PRESERVE, &zeros));
+    if (create_graph)
+        TN_TRY(tn_tensor_set_requires_grad(zeros, true));
+    *out = TN_MOVE(zeros);
+    return TN_OK;
+}
+
 static tn_status fill_unused(tn_tensor *const *inputs, int64_t n, bool allow, bool materialize,
-                             tn_tensor **grads)
+                             bool create_graph, tn_tensor **grads)
 {
     for (int64_t i = 0; i < n; i++) {
         if (grads[i])
@@ -183,7 +195,7 @@ static tn_status fill_unused(tn_tensor *const *inputs, int64_t n, bool allow, bo
                  "One of the differentiated Tensors appears to not have been used in the graph. "
                  "Set allow_unused=True if this is the desired behavior.");
         if (materialize)
-            TN_TRY(tn_zeros_like(inputs[i], NULL, TN_FORMAT_PRESERVE, &grads[i]));
+            TN_TRY(zero_gradient(inputs[i], create_graph, &grads[i]));
     }
     return TN_OK;
 }
@@ -212,7 +224,7 @@ static tn_status grad(request *r, tn_tensor *const *outputs, tn_tensor *const *i
     };
     TN_TRY(tni_execute_pass(&what));
     return fill_unused(inputs, r->n_targets, is_true(opts->allow_unused, materialize), materialize,
-                       grads);
+                       create_graph, grads);
 }
 
 tn_status tn_grad(tn_tensor *const *outputs, int64_t n_outputs, tn_tensor *const *inputs,

@@ -94,8 +94,8 @@ tn_tensor *tni_grad_prod_dim_gradient(tn_tensor *grad, tn_tensor *self, tn_tenso
         return NULL;
     if (self->sizes[dim] == 1)
         return grad;
-    if (self->numel == 0)
-        return tnx_zeros_like(self, NULL, TN_FORMAT_NONE);
+    if (self->numel == 0) /* nothing, but something that can be differentiated again */
+        return tnx_mul(grad, self);
     if (!any_zero(self))
         return tnx_mul(grad, tni_grad_conj(tnx_div(result, self)));
     return tnx_mul(grad, tni_grad_conj(products_of_others(self, dim)));

@@ -518,6 +518,12 @@ tn_status tn_make_dual(tn_tensor *primal, tn_tensor *tangent, tn_tensor **out)
     TN_TRY(check_dual(primal, tangent));
     TN_AUTO(tn_tensor) dual = NULL;
     TN_AUTO(tn_tensor) laid = NULL;
+    TN_AUTO(tn_tensor) ordinary = NULL;
+    if (!primal->versions &&
+        !tni_tls.inference) { /* calls with it must reach what pushes tangents */
+        TN_TRY(tni_ordinary(primal, &ordinary));
+        primal = ordinary;
+    }
     TN_TRY(without_tangent(primal, &dual));
     uint8_t old = push_none();
     tn_status status = lay_out(primal, tangent, &laid);

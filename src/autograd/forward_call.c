@@ -371,8 +371,8 @@ static bool has_edge(const tn_tensor *t)
 /* An alias of argument @p i in @p args, which may be told to require grad. */
 static tn_status alias_argument(const push *p, int i, tn_value *args)
 {
-    tn_tensor *alias = NULL;
-    TN_TRY(tni_detached(p->args[i].u.tensor, &alias));
+    tn_tensor *alias = NULL, *t = p->args[i].u.tensor;
+    TN_TRY(t->versions ? tni_detached(t, &alias) : tni_ordinary(t, &alias));
     if (holds(p, i))
         alias->flags |= TNI_REQUIRES_GRAD;
     args[i] = tn_value_take_tensor(alias);

@@ -123,6 +123,22 @@ static tn_status give_tangents(const tn_function_ctx *ctx, const given *g,
     return TN_OK;
 }
 
+/* The node keeps results apart from their history: what it kept of them gets their tangents, for
+ * passes over dual tensors. */
+static tn_status give_saved(const tn_function_ctx *ctx)
+{
+    for (uint32_t i = 0; i < ctx->fn->n_saved; i++) {
+        const tni_saved *saved = &ctx->fn->saved[i];
+        TN_AUTO(tn_tensor) tangent = NULL;
+        if (!(saved->flags & TNI_SAVED_IS_RESULT) || !saved->tensor)
+            continue;
+        TN_TRY(tni_tangent(ctx->save.v[i], &tangent));
+        if (tangent)
+            TN_TRY(tni_tangent_set(saved->tensor, tangent));
+    }
+    return TN_OK;
+}
+
 static tn_status call_jvp(tn_function_ctx *ctx, tn_function_jvp jvp, tn_tensor **tangents, int n_in,
                           tn_tensor **made, int n_out)
 {
@@ -158,6 +174,8 @@ tn_status tni_function_push(tn_function_ctx *ctx, tn_function_jvp jvp, tn_tensor
         status = give_tangents(ctx, &(given){inputs, tangents, versions, n_inputs}, outputs,
                                n_outputs, made);
     tni_tls.no_forward_grad = old;
+    if (status == TN_OK)
+        status = give_saved(ctx);
     for (int i = 0; i < n; i++)
         tn_tensor_unref(tangents[i]);
     tni_free(tangents);

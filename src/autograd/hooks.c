@@ -128,6 +128,43 @@ static tn_status place_change(place at, const tn_hook *drop, tn_hook *add)
     }
 }
 
+/* Take @p hook out of a list that nobody walks over, which needs no memory. false: somebody does,
+ * or it is not there. Readers take their references under the lock, so none comes while it is held.
+ */
+static bool place_drop_unshared(place at, tn_hook *hook)
+{
+    tni_hook_list *emptied = NULL;
+    bool found = false;
+    tni_spin_lock(at.lock);
+    tni_hook_list *list = *at.slot;
+    if (list &&
+        atomic_load_explicit(&list->object.counts, memory_order_acquire) == TNI_COUNTS_FRESH) {
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < list->n; i++)
+            if (list->hooks[i] != hook)
+                list->hooks[kept++] = list->hooks[i];
+        found = kept < list->n;
+        list->n = kept;
+        if (kept == 0) {
+            emptied = list;
+            *at.slot = NULL;
+        }
+    }
+    tni_spin_unlock(at.lock);
+    tni_hook_list_unref(emptied);
+    if (found)
+        tni_unref(&hook->object); /* the list's reference */
+    return found;
+}
+
+/* Without memory for another list, and with somebody walking over this one, the mark that the hook
+ * was removed must do. */
+static void place_drop(place at, tn_hook *hook)
+{
+    if (!place_drop_unshared(at, hook))
+        (void)place_change(at, hook, NULL);
+}
+
 /* ---- nodes ---- */
 
 tn_status tni_node_extra_get(tni_node *node, struct tni_node_extra **out)
@@ -397,20 +434,19 @@ void tn_hook_remove(tn_hook *hook)
     if (!hook)
         return;
     atomic_store_explicit(&hook->removed, true, memory_order_relaxed);
-    /* Without memory for another list the mark alone must do. */
     if (tni_weak_lock(hook->owner)) {
         if (hook->on_node) {
             tni_node *node = (tni_node *)hook->owner;
             struct tni_node_extra *extra = atomic_load_explicit(&node->extra, memory_order_acquire);
             if (extra)
-                (void)place_change((place){&extra->hooks, &node->lock}, hook, NULL);
+                place_drop((place){&extra->hooks, &node->lock}, hook);
             tni_node_unref(node);
         } else {
             tn_tensor *t = (tn_tensor *)hook->owner;
             tni_grad_meta *meta = tni_meta(t);
             struct tni_meta_extra *extra = meta_extra(meta);
             if (extra)
-                (void)place_change((place){&extra->hooks, &meta->lock}, hook, NULL);
+                place_drop((place){&extra->hooks, &meta->lock}, hook);
             tn_tensor_unref(t);
         }
     }

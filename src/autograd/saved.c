@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "autograd/anomaly.h"
+#include "autograd/inplace.h"
 #include "autograd/meta.h"
 #include "autograd/saved_hooks.h"
 #include "autograd/view.h"
@@ -109,6 +110,27 @@ tn_status tni_detached(const tn_tensor *t, tn_tensor **out)
     return TN_OK;
 }
 
+tn_status tni_ordinary(const tn_tensor *t, tn_tensor **out)
+{
+    const tn_keyset recorded = TNI_KS_AUTOGRAD | TNI_KS_ADINPLACE_OR_VIEW;
+    tn_keyset keys = t->keys | (tni_tensor_keys_for(t->device.type, false) & recorded);
+    TN_TRY(tni_tensor_over(t->storage, t->ndim, t->sizes, t->strides, t->offset, (tn_dtype)t->dtype,
+                           keys, t->device, out));
+    (*out)->flags |= t->flags & TNI_WRAPPED_NUMBER;
+    return TN_OK;
+}
+
+/* A function that is differentiated as a whole may be given inference tensors, and its caller asked
+ * for the derivative with them: an alias is kept. Elsewhere they are left out of recording. */
+static TNI_COLD tn_status fill_inference(tni_saved *saved, const tn_tensor *t)
+{
+    TN_AUTO(tn_tensor) alias = NULL;
+    if (!tni_differentiating || (t->keys & TNI_FBIT(TN_KEY_PYTHON)))
+        return inference_tensor();
+    TN_TRY(tni_ordinary(t, &alias));
+    return tni_saved_fill(saved, alias, false, false);
+}
+
 static tn_status fill_result(tni_saved *saved, tn_tensor *t, bool on_view)
 {
     tni_node *fn = NULL;
@@ -127,7 +149,7 @@ tn_status tni_saved_fill(tni_saved *saved, tn_tensor *t, bool is_result, bool on
     if (!t)
         return TN_OK;
     if (TNI_UNLIKELY(!t->versions))
-        return inference_tensor();
+        return fill_inference(saved, t);
     bool leaf = !(t->flags & TNI_HAS_GRAD_FN);
     uint32_t version = atomic_load_explicit(t->versions, memory_order_relaxed);
     uint8_t flags = TNI_SAVED_DEFINED | (leaf ? TNI_SAVED_IS_LEAF : 0);

@@ -43,6 +43,9 @@ static inline tni_saved_list *tni_saved_lists(const tni_node *node)
 /* A tensor that shares memory and counter with @p t, and nothing else: what the operator detach
  * gives, without a call. */
 TN_NODISCARD tn_status tni_detached(const tn_tensor *t, TN_OWNED tn_tensor **out);
+/* The elements of the inference tensor @p t as a tensor that is recorded like others and counts
+ * writes for itself. */
+TN_NODISCARD tn_status tni_ordinary(const tn_tensor *t, TN_OWNED tn_tensor **out);
 /* "Trying to backward through the graph a second time ..." */
 TNI_COLD tn_status tni_freed_error(void);
 
