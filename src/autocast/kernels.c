@@ -130,3 +130,22 @@ tn_status tni_autocast_promote(tn_call *call, const tn_value *args, tn_value *re
 {
     return run(call, args, widest(call, args), rets);
 }
+
+/* An LSTM (input, hx, ...) over sequences of one length, as PyTorch's one kernel for it: of
+ * float64, which was asked for, and with projections, h being narrower than c, the steps are cast
+ * one operator at a time. */
+static bool is_cast_whole(const tn_value *args)
+{
+    const tn_tensor *input = args[0].u.tensor;
+    tn_tensor *const *hx = args[1].u.tensors;
+    return is_eligible(input) && input->numel > 0 && args[1].count == 2 && hx[0]->ndim > 2 &&
+           hx[1]->ndim > 2 && hx[0]->sizes[2] == hx[1]->sizes[2];
+}
+
+tn_status tni_autocast_lower_lstm(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    if (is_cast_whole(args))
+        return tni_autocast_lower(call, args, rets);
+    return tn_call_redispatch(call, tn_call_keys(call) & tn_keyset_full_after(TN_KEY_AUTOCAST_CPU),
+                              args, rets);
+}

@@ -8,5 +8,6 @@
 tn_status tni_autocast_lower(tn_call *call, const tn_value *args, tn_value *rets);
 tn_status tni_autocast_float32(tn_call *call, const tn_value *args, tn_value *rets);
 tn_status tni_autocast_promote(tn_call *call, const tn_value *args, tn_value *rets);
+tn_status tni_autocast_lower_lstm(tn_call *call, const tn_value *args, tn_value *rets);
 
 #endif

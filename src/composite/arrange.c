@@ -97,6 +97,17 @@ tn_status tni_composite_narrow_copy(tn_tensor *self, int64_t dim, int64_t start,
                                     tn_tensor **out)
 {
     TN_AUTO(tn_tensor) part = NULL;
+    if (length < 0 && self->ndim > 0) { /* in other words than narrow: first where, then how much */
+        int at;
+        TN_TRY(tni_wrap_dim(dim, self->ndim, &at));
+        int64_t size = self->sizes[at];
+        TN_CHECK(start >= -size && start <= size, TN_INDEX,
+                 "start out of range (expected to be in range of [-%lld, %lld], but got %lld)",
+                 (long long)size, (long long)size, (long long)start);
+        TN_CHECK(length >= 0, TN_INVALID,
+                 "start (%lld) + length (%lld) exceeds dimension size (%lld).",
+                 (long long)(start < 0 ? start + size : start), (long long)length, (long long)size);
+    }
     TN_TRY(tn_narrow(self, dim, start, length, &part));
     return tn_clone(part, TN_FORMAT_CONTIGUOUS, out);
 }
@@ -127,6 +138,8 @@ tn_status tni_composite_sum_to_size(tn_tensor *self, const int64_t *size, int64_
     TN_CHECK(fits, TN_INVALID, "size {%s} is not expandable to size {%s}.",
              tni_format_sizes((int)size_n, size, a, sizeof a),
              tni_format_sizes(self->ndim, self->sizes, b, sizeof b));
+    if (size_n == 0) /* also of a number, which becomes int64 where it is whole */
+        return tn_sum(self, TN_DTYPE_NONE, out);
     if (n == 0) {
         *out = tn_tensor_ref(self);
         return TN_OK;

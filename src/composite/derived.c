@@ -200,7 +200,6 @@ tn_status tni_composite_cartesian_prod(tn_tensor *const *tensors, int64_t tensor
                                        tn_tensor **out)
 {
     char text[TNI_SIZES_TEXT];
-    TN_CHECK(tensors_n > 0, TN_INVALID, "cartesian_prod expects at least one tensor");
     for (int64_t i = 0; i < tensors_n; i++)
         TN_CHECK(tensors[i]->ndim == 1, TN_INVALID, "Expect a 1D vector, but got shape %s",
                  tni_format_sizes(tensors[i]->ndim, tensors[i]->sizes, text, sizeof text));
@@ -266,12 +265,24 @@ static tn_tensor *as_matrix(tn_tensor *t, const int64_t *dims, int64_t n, bool l
                        last ? (const int64_t[]){rest, count} : (const int64_t[]){count, rest}, 2);
 }
 
+/* @p t, whose other side has one element along @p dim, summed up there; @p held keeps the sum. */
+static tn_status summed(tn_tensor *t, int64_t dim, tn_tensor **held)
+{
+    tn_tensor *sum = NULL;
+    TN_TRY(tn_sum_dim(t, &dim, 1, true, (tn_dtype)t->dtype, &sum));
+    tn_tensor_unref(*held);
+    *held = sum;
+    return TN_OK;
+}
+
 tn_status tni_composite_tensordot(tn_tensor *self, tn_tensor *other, const int64_t *dims_self,
                                   int64_t dims_self_n, const int64_t *dims_other,
                                   int64_t dims_other_n, tn_tensor **out)
 {
     int64_t a[TN_MAX_DIMS], b[TN_MAX_DIMS], sizes[2 * TN_MAX_DIMS], count = 1;
     uint64_t taken[2] = {0, 0};
+    TN_AUTO(tn_tensor) own = NULL;
+    TN_AUTO(tn_tensor) others = NULL;
     tn_scope *scope;
     TN_CHECK(dims_self_n == dims_other_n, TN_INVALID,
              "both dimension lists should have same length");
@@ -283,6 +294,13 @@ tn_status tni_composite_tensordot(tn_tensor *self, tn_tensor *other, const int64
         TN_TRY(tni_wrap_dim(dims_other[i], other->ndim, &e));
         TN_CHECK(self->ndim && other->ndim && !(taken[0] >> d & 1) && !(taken[1] >> e & 1),
                  TN_INVALID, "dim %d appears multiple times in the list of dims", d);
+        if (self->sizes[d] != other->sizes[e] && self->sizes[d] == 1) {
+            TN_TRY(summed(other, e, &others));
+            other = others;
+        } else if (self->sizes[d] != other->sizes[e] && other->sizes[e] == 1) {
+            TN_TRY(summed(self, d, &own));
+            self = own;
+        }
         TN_CHECK(self->sizes[d] == other->sizes[e], TN_INVALID,
                  "contracted dimensions need to match, but first has size %lld in dim %lld and "
                  "second has size %lld in dim %lld",
@@ -308,17 +326,32 @@ tn_status tni_composite_tensordot(tn_tensor *self, tn_tensor *other, const int64
     return leave(scope, tnx_reshape(product, sizes, n), out);
 }
 
-tn_status tni_composite_inner(tn_tensor *self, tn_tensor *other, tn_tensor **out)
+static tn_status check_inner(const tn_tensor *self, const tn_tensor *other)
 {
     char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
-    if (self->ndim == 0 || other->ndim == 0)
-        return tn_mul(self, other, out);
     TN_CHECK(self->sizes[self->ndim - 1] == other->sizes[other->ndim - 1], TN_INVALID,
              "inner() the last dimension must match on both input tensors but got shapes %s and %s",
              tni_format_sizes(self->ndim, self->sizes, a, sizeof a),
              tni_format_sizes(other->ndim, other->sizes, b, sizeof b));
+    return TN_OK;
+}
+
+tn_status tni_composite_inner(tn_tensor *self, tn_tensor *other, tn_tensor **out)
+{
     const int64_t last = -1;
+    if (self->ndim == 0 || other->ndim == 0)
+        return tn_mul(self, other, out);
+    TN_TRY(check_inner(self, other));
     return tn_tensordot(self, other, &last, 1, &last, 1, out);
+}
+
+tn_status tni_composite_inner_out(tn_tensor *self, tn_tensor *other, tn_tensor *out)
+{
+    const int64_t last = -1;
+    if (self->ndim == 0 || other->ndim == 0)
+        return tn_mul_out(self, other, out);
+    TN_TRY(check_inner(self, other));
+    return tn_tensordot_out(self, other, &last, 1, &last, 1, out);
 }
 
 tn_status tni_composite_pairwise_distance(tn_tensor *x1, tn_tensor *x2, double p, double eps,

@@ -52,6 +52,8 @@ static tn_status check_packed(int64_t n, const tn_tensor *packed)
 
 static tn_status check(int64_t n, const others *o)
 {
+    if (o->packed)
+        TN_TRY(check_packed(n, o->packed));
     if (o->lists > 0)
         TN_TRY(check_count(n, o->a_n));
     if (o->lists > 1)
@@ -62,7 +64,7 @@ static tn_status check(int64_t n, const others *o)
     TN_CHECK(!o->tensor || o->tensor->ndim == 0, TN_INVALID,
              "scalar tensor expected to be 0 dim but it has %d dimensions and %lld elements.",
              o->tensor->ndim, (long long)o->tensor->numel);
-    return o->packed ? check_packed(n, o->packed) : TN_OK;
+    return TN_OK;
 }
 
 /* ---- loops ---- */

@@ -48,6 +48,10 @@ tn_status tni_kernel_binary_cross_entropy_with_logits(tn_call *call, tn_tensor *
         TN_TRY(tn_add_scalar_(factor, tn_int(1), tn_int(1)));
         TN_TRY(tn_mul_(log_sigmoid, factor));
     }
+    TN_CHECK(
+        target->dtype != TN_DTYPE_BOOL, TN_INVALID,
+        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+        "`logical_xor()` operator instead.");
     TN_TRY(tn_rsub_scalar(target, tn_int(1), tn_int(1), &rest));
     TN_TRY(tn_mul_(rest, self));
     TN_TRY(tn_sub_(rest, log_sigmoid, tn_int(1)));

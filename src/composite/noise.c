@@ -224,9 +224,10 @@ static tn_status dropped(tn_tensor *input, double p, bool train, bool feature, b
     }
     const double low = 1.7580993408473766; /* scale * alpha of selu */
     double a = 1 / sqrt((low * low * p + 1) * (1 - p));
-    tn_tensor *gone = tnx_sub_scalar(kept, tn_int(1), tn_int(1)); /* -1 where dropped */
-    out->shift =
-        tnx_add_scalar(tnx_mul_scalar(gone, tn_float(low * a)), tn_float(low * a * p), tn_int(1));
+    tn_tensor *gone = tnx_add_scalar(kept, tn_int(-1), tn_int(1)); /* -1 where dropped */
+    if (gone)
+        TN_TRY(tn_mul_scalar_(gone, tn_float(low * a))); /* refuses whole numbers */
+    out->shift = tnx_add_scalar(gone, tn_float(low * a * p), tn_int(1));
     out->factor = tnx_mul_scalar(kept, tn_float(a));
     return TN_OK;
 }

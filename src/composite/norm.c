@@ -170,6 +170,16 @@ static tn_status take_mean(tn_tensor *running, tn_tensor *repeated, int64_t samp
     return write_statistics(running, mean);
 }
 
+/* Running statistics may have another dtype than what is normalised: they are cast, and back. */
+static tn_status repeat_as(tn_tensor *t, int64_t samples, tn_dtype dtype, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) repeated = NULL;
+    TN_TRY(repeat(t, samples, &repeated));
+    if (!repeated)
+        return TN_OK;
+    return tn_to_dtype(repeated, dtype, false, false, TN_FORMAT_NONE, out);
+}
+
 tn_status tni_composite_instance_norm(tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
                                       tn_tensor *running_mean, tn_tensor *running_var,
                                       bool use_input_stats, double momentum, double eps,
@@ -194,8 +204,14 @@ tn_status tni_composite_instance_norm(tn_tensor *input, tn_tensor *weight, tn_te
     TN_AUTO(tn_tensor) result = NULL;
     TN_TRY(repeat(weight, samples, &w));
     TN_TRY(repeat(bias, samples, &b));
-    TN_TRY(repeat(running_mean, samples, &mean));
-    TN_TRY(repeat(running_var, samples, &var));
+    /* Both are cast where the mean needs it; a variance alone of another dtype is refused. */
+    tn_dtype stats = (tn_dtype)(weight ? weight->dtype : input->dtype);
+    bool cast = running_mean && (tn_dtype)running_mean->dtype != stats;
+    TN_CHECK(cast || !running_mean || !running_var || (tn_dtype)running_var->dtype == stats,
+             TN_INVALID, "expected scalar type %s but found %s", tni_dtype_text(stats),
+             tni_dtype_text((tn_dtype)running_var->dtype));
+    TN_TRY(repeat_as(running_mean, samples, stats, &mean));
+    TN_TRY(repeat_as(running_var, samples, stats, &var));
     TN_TRY(tn_contiguous(input, TN_FORMAT_CONTIGUOUS, &dense));
     TN_TRY(tn_view(dense, sizes, input->ndim, &channels));
     TN_TRY(tn_batch_norm(channels, w, b, mean, var, use_input_stats, momentum, eps, cudnn_enabled,

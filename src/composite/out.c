@@ -7,12 +7,21 @@
 #include "shape/structured.h"
 #include "tenon/ops.h"
 
-/* What @p out must look like: the dtype is its own where the result can be cast to it. */
-static tn_status wanted(const tn_tensor *made, const tn_tensor *out, tni_geometry *g)
+/* What a tensor that takes @p made must look like. */
+static void fresh_geometry(const tn_tensor *made, tni_geometry *g)
 {
     tni_geometry_copy(g, made);
     g->offset = 0;
     g->has_strides = false;
+}
+
+/* What @p out must look like: the dtype is its own where the result can be cast to it. */
+static tn_status wanted(const tn_tensor *made, const tn_tensor *out, tni_geometry *g)
+{
+    TN_CHECK(made, TN_INVALID,
+             "Expected out tensor to have dtype nullptr (uninitialized), but got %s instead",
+             out ? tni_dtype_cpp((tn_dtype)out->dtype) : "nothing");
+    fresh_geometry(made, g);
     if (out && out->dtype != made->dtype) { /* cast, as what it is made of would */
         TN_TRY(tni_check_cast((tn_dtype)made->dtype, (tn_dtype)out->dtype));
         g->dtype = (tn_dtype)out->dtype;
@@ -63,6 +72,41 @@ tn_status tni_out_take_all(const char *op, tn_tensor *const *made, tn_tensor *co
         TN_TRY(tni_out_check(op, &g, outs[i]));
     }
     return bring(op, made, outs, n);
+}
+
+/* All are resized before the first is written; what was resized is as it was when one cannot be. */
+static tn_status bring_list(const char *op, tn_tensor *const *made, tn_tensor *const *outs,
+                            tni_out_kept *kept, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        tni_geometry g;
+        TN_AUTO(tn_tensor) target = NULL;
+        fresh_geometry(made[i], &g);
+        tni_out_keep(&kept[i], outs[i], &g);
+        TN_TRY(tni_out_prepare(op, &g, outs[i], NULL, 0, &target));
+    }
+    for (int64_t i = 0; i < n; i++)
+        TN_TRY(tn_copy_(outs[i], made[i], false));
+    return TN_OK;
+}
+
+tn_status tni_out_take_list(const char *op, const char *form, tn_tensor *const *made, int64_t n,
+                            tn_tensor *const *outs, int64_t n_outs)
+{
+    TN_CHECK(n == n_outs, TN_INVALID, "%s() expected an out= argument of size %lld, got size %lld",
+             form, (long long)n, (long long)n_outs);
+    for (int64_t i = 0; i < n; i++) {
+        tni_geometry g;
+        fresh_geometry(made[i], &g);
+        TN_TRY(tni_out_check(op, &g, outs[i]));
+    }
+    tni_out_kept *kept = tni_calloc((size_t)n * sizeof *kept);
+    TN_CHECK(kept || n == 0, TN_NOMEM, "out of memory");
+    tn_status status = bring_list(op, made, outs, kept, n);
+    for (int64_t i = 0; status != TN_OK && i < n; i++)
+        tni_out_restore(&kept[i]);
+    tni_free(kept);
+    return status;
 }
 
 tn_status tni_inplace_begin(tn_tensor *self, tn_tensor **out)

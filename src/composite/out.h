@@ -17,6 +17,12 @@ TN_NODISCARD tn_status tni_out_take_fresh(const char *op, tn_tensor *made, tn_te
  */
 TN_NODISCARD tn_status tni_out_take_all(const char *op, tn_tensor *const *made,
                                         tn_tensor *const *outs, int n);
+/* The same for an operator whose result is a list, of the dtypes that it gives. @p form is how the
+ * out= form is called in messages.
+ *
+ * @retval TN_INVALID  "split_copy_Tensor_out() expected an out= argument of size 2, got size 1" */
+TN_NODISCARD tn_status tni_out_take_list(const char *op, const char *form, tn_tensor *const *made,
+                                         int64_t n, tn_tensor *const *outs, int64_t n_outs);
 /* What a function computes with that will be written over @p self: @p self, or a copy while
  * gradients are recorded, which keep what was there before. */
 TN_NODISCARD tn_status tni_inplace_begin(tn_tensor *self, tn_tensor **out);

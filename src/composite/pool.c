@@ -56,12 +56,13 @@ tn_status tni_composite_adaptive_avg_pool3d(tn_tensor *self, const int64_t *outp
 
 /* ---- one dimension ---- */
 
-static tn_status one(const char *name, const int64_t *list, int64_t n, int64_t *out)
+/* @p kinds: what it may be, in the reference's words, which are not the same for all. */
+static tn_status one(const char *name, const char *kinds, const int64_t *list, int64_t n,
+                     int64_t *out)
 {
     TN_CHECK(n == 1, TN_INVALID,
-             "max_pool1d() %s must be an int, list of ints or tuple of ints of size 1 but got size "
-             "%lld",
-             name, (long long)n);
+             "max_pool1d() %s must be %s tuple of ints of size 1 but got size %lld", name, kinds,
+             (long long)n);
     *out = list[0];
     return TN_OK;
 }
@@ -117,12 +118,12 @@ tn_status tni_composite_max_pool1d(tn_tensor *self, const int64_t *kernel_size,
 {
     int64_t k[2] = {1, 0}, s[2] = {1, 0}, p[2] = {0, 0}, d[2] = {1, 0};
     TN_TRY(check_max_lines(self));
-    TN_TRY(one("kernel_size", kernel_size, kernel_size_n, &k[1]));
+    TN_TRY(one("kernel_size", "an int, list of ints or", kernel_size, kernel_size_n, &k[1]));
     s[1] = k[1];
     if (stride_n)
-        TN_TRY(one("stride", stride, stride_n, &s[1]));
-    TN_TRY(one("padding", padding, padding_n, &p[1]));
-    TN_TRY(one("dilation", dilation, dilation_n, &d[1]));
+        TN_TRY(one("stride", "None, an int, list of ints, or", stride, stride_n, &s[1]));
+    TN_TRY(one("padding", "an int, list of ints, or", padding, padding_n, &p[1]));
+    TN_TRY(one("dilation", "an int, list of ints or", dilation, dilation_n, &d[1]));
     TN_TRY(check_max_pool1d(k[1], s[1], p[1], d[1]));
     TN_TRY(count_windows(self->sizes[self->ndim - 1], k + 1, s + 1, p + 1, d + 1, ceil_mode));
     TN_AUTO(tn_tensor) rows = NULL;

@@ -138,8 +138,9 @@ tn_status tni_composite_repeat_interleave_tensor(tn_tensor *self, tn_tensor *rep
     } else {
         TN_CHECK(repeats->sizes[0] == size, TN_INVALID,
                  "repeats must have the same size as input along dim, but got repeats.size(0) = "
-                 "%lld and input.size(%d) = %lld",
-                 (long long)repeats->sizes[0], at, (long long)size);
+                 "%lld and input.size(%lld) = %lld",
+                 (long long)repeats->sizes[0], (long long)(dim.has ? dim.value : 0),
+                 (long long)size);
         each = tn_tensor_ref(repeats);
     }
     TN_TRY(tn_repeat_interleave(each, output_size, &index));
@@ -400,6 +401,10 @@ tn_status tni_composite_unflatten(tn_tensor *self, int64_t dim, const int64_t *s
 tn_status tni_composite_take_along_dim(tn_tensor *self, tn_tensor *indices, tn_opt_int dim,
                                        tn_tensor **out)
 {
+    TN_CHECK(!dim.has || self->ndim == indices->ndim, TN_INVALID,
+             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+             "but got %d dimensions for input, and %d dimensions for indices",
+             self->ndim, indices->ndim);
     TN_CHECK(indices->dtype == TN_DTYPE_I64, TN_INVALID,
              "torch.take_along_dim(): dtype of indices should be Long but got %s",
              tni_dtype_text((tn_dtype)indices->dtype));
@@ -413,10 +418,6 @@ tn_status tni_composite_take_along_dim(tn_tensor *self, tn_tensor *indices, tn_o
     }
     int at, ndim;
     int64_t sizes[TN_MAX_DIMS], wide[TN_MAX_DIMS], own;
-    TN_CHECK(self->ndim == indices->ndim, TN_INVALID,
-             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
-             "but got %d dimensions for input, and %d dimensions for indices",
-             self->ndim, indices->ndim);
     TN_TRY(tni_wrap_dim(dim.value, self->ndim, &at));
     for (int d = 0; d < self->ndim; d++)
         sizes[d] = d == at ? indices->sizes[d] : self->sizes[d];

@@ -90,7 +90,15 @@ static tn_status gru_step(const tni_rnn_cell *cell, tn_tensor *gates, tn_tensor 
     TN_TRY(tn_unsafe_split(mine.at[0], width, 1, &rz.at, &rz.n));
     TN_TRY(tn_addcmul(theirs.at[1], rz.at[0], mine.at[1], tn_int(1), &fresh));
     TN_TRY(tn_tanh_(fresh));
-    return tn_lerp_tensor(fresh, h, rz.at[1], out);
+    if (fresh->dtype == h->dtype)
+        return tn_lerp_tensor(fresh, h, rz.at[1], out);
+    /* In a region of autocast the gates are narrower than the state, and lerp takes one dtype. */
+    TN_AUTO(tn_tensor) next = NULL;
+    TN_TRY(tn_sub(h, fresh, tn_int(1), &next));
+    TN_TRY(tn_mul_(next, rz.at[1]));
+    TN_TRY(tn_add_(next, fresh, tn_int(1)));
+    *out = TN_MOVE(next);
+    return TN_OK;
 }
 
 /* i, f, o = sigmoid, g = tanh; c' = f * c + i * g; h' = o * tanh(c'), projected if so wanted. */
@@ -172,10 +180,11 @@ static tn_status check_cell(tni_rnn_kind kind, const tn_tensor *input, const tni
              (long long)input->sizes[1], (long long)w->w_ih->sizes[1]);
     int64_t width = w->w_hh->sizes[1];
     for (int i = 0; i < 2 && both[i]; i++) {
-        TN_TRY(tni_wrap_dim(1, both[i]->ndim, &d));
-        TN_CHECK(input->sizes[0] == both[i]->sizes[0], TN_INVALID,
+        TN_TRY(tni_wrap_dim(0, both[i]->ndim, &d));
+        TN_CHECK(both[i]->ndim > 0 && input->sizes[0] == both[i]->sizes[0], TN_INVALID,
                  "Input batch size %lld doesn't match hidden%d batch size %lld",
-                 (long long)input->sizes[0], i, (long long)both[i]->sizes[0]);
+                 (long long)input->sizes[0], i, (long long)(both[i]->ndim ? both[i]->sizes[0] : 1));
+        TN_TRY(tni_wrap_dim(1, both[i]->ndim, &d));
         TN_CHECK(both[i]->sizes[1] == width, TN_INVALID,
                  "hidden%d has inconsistent hidden_size: got %lld, expected %lld", i,
                  (long long)both[i]->sizes[1], (long long)width);

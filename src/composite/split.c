@@ -114,10 +114,10 @@ tn_status tni_kernel_unbind(tn_call *call, tn_tensor *self, int64_t dim, tn_tens
                             int64_t *out_n)
 {
     (void)call;
-    TN_CHECK(self->ndim > 0, TN_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-             (long long)dim);
     int at;
     TN_TRY(tni_wrap_dim(dim, self->ndim, &at));
+    TN_CHECK(self->ndim > 0, TN_INDEX, "Dimension specified as %d but tensor has no dimensions",
+             at);
     return make_list(self, at, self->sizes[at], slice_piece, NULL, out, out_n);
 }
 

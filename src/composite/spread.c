@@ -153,8 +153,8 @@ static tn_status normal_new(amounts mean, amounts std, tn_generator *generator, 
     return normal_of(ndim, sizes, mean.t ? mean.t : std.t, mean, std, generator, out);
 }
 
-/* Into @p out, which is resized to both; with one deviation for all the means broadcast to the
- * sizes that it has. */
+/* Into @p out, which is resized to both; with one deviation for all, to what the means and its own
+ * sizes broadcast to. */
 static tn_status normal_out(amounts mean, amounts std, tn_generator *generator, tn_tensor *out)
 {
     int64_t sizes[TN_MAX_DIMS];
@@ -165,8 +165,6 @@ static tn_status normal_out(amounts mean, amounts std, tn_generator *generator, 
     } else {
         TN_TRY(
             tni_broadcast_sizes(mean.t->ndim, mean.t->sizes, out->ndim, out->sizes, &ndim, sizes));
-        ndim = out->ndim;
-        memcpy(sizes, out->sizes, (size_t)ndim * sizeof *sizes);
     }
     TN_AUTO(tn_tensor) made = NULL;
     TN_TRY(normal_of(ndim, sizes, out, mean, std, generator, &made));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/view_copy.c: what a view shows, in memory of its own, contiguous: the view's operator
  * and a clone of its result. */
+#include "composite/out.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
+#include "shape/expand.h"
 #include "tenon/ops.h"
 
 /* Takes the view over. */
@@ -56,9 +58,48 @@ static tn_status copies_of(tn_status status, tn_tensor **shown, int64_t n, tn_te
         tn_status status = tn_##view(__VA_ARGS__, &shown, &n); \
         return copies_of(status, shown, n, out, out_n);        \
     }
+static tn_status check_outs_count(const char *op, int64_t n, int64_t out_n)
+{
+    TN_CHECK(n == out_n, TN_INVALID, "%s expected an out= argument of size %lld, got size %lld", op,
+             (long long)n, (long long)out_n);
+    return TN_OK;
+}
+
+static tn_status check_outs(const char *op, tn_tensor *const *shown, int64_t n,
+                            tn_tensor *const *out, int64_t out_n)
+{
+    TN_TRY(check_outs_count(op, n, out_n));
+    for (int64_t i = 0; i < n; i++)
+        TN_CHECK(out[i]->dtype == shown[i]->dtype, TN_INVALID,
+                 "Expected out tensor to have dtype %s, but got %s instead",
+                 tni_dtype_cpp((tn_dtype)shown[i]->dtype), tni_dtype_cpp((tn_dtype)out[i]->dtype));
+    return TN_OK;
+}
+
+/* Takes the views over. */
+static tn_status copies_into(const char *op, tn_status status, tn_tensor **shown, int64_t n,
+                             tn_tensor *const *out, int64_t out_n)
+{
+    if (status != TN_OK)
+        return status;
+    status = check_outs(op, shown, n, out, out_n);
+    if (status == TN_OK)
+        status = tni_out_take_all(op, shown, out, (int)n);
+    tn_tensor_list_free(shown, n);
+    return status;
+}
+#define COPIES_INTO(name, view, PARAMETERS, ...)                 \
+    tn_status tni_composite_##name PARAMETERS                    \
+    {                                                            \
+        tn_tensor **shown = NULL;                                \
+        int64_t n = 0;                                           \
+        tn_status status = tn_##view(__VA_ARGS__, &shown, &n);   \
+        return copies_into(#name, status, shown, n, out, out_n); \
+    }
 #define SELF tn_tensor *self
 #define OUT  tn_tensor **out
 #define LIST tn_tensor ***out, int64_t *out_n
+#define OUTS tn_tensor *const *out, int64_t out_n
 
 COPY(alias_copy, alias, (SELF, OUT), self)
 COPY(detach_copy, detach, (SELF, OUT), self)
@@ -91,6 +132,27 @@ COPIES(split_with_sizes_copy, split_with_sizes,
        (SELF, const int64_t *split_sizes, int64_t split_sizes_n, int64_t dim, LIST), self,
        split_sizes, split_sizes_n, dim)
 COPIES(unbind_copy, unbind, (SELF, int64_t dim, LIST), self, dim)
+COPIES_INTO(split_with_sizes_copy_out, split_with_sizes,
+            (SELF, const int64_t *split_sizes, int64_t split_sizes_n, int64_t dim, OUTS), self,
+            split_sizes, split_sizes_n, dim)
+COPIES_INTO(unbind_copy_int_out, unbind, (SELF, int64_t dim, OUTS), self, dim)
+
+/* The one of the three that neither resizes nor looks at dtypes: it copies as `copy_` does. */
+tn_status tni_composite_split_copy_Tensor_out(SELF, int64_t split_size, int64_t dim, OUTS)
+{
+    tn_tensor **shown = NULL;
+    int64_t n = 0, sizes[TN_MAX_DIMS];
+    int ndim;
+    TN_TRY(tn_split(self, split_size, dim, &shown, &n));
+    tn_status status = check_outs_count("split_copy_Tensor_out()", n, out_n);
+    for (int64_t i = 0; status == TN_OK && i < n; i++) /* all of them before any is written */
+        status = tni_broadcast_sizes(out[i]->ndim, out[i]->sizes, shown[i]->ndim, shown[i]->sizes,
+                                     &ndim, sizes);
+    for (int64_t i = 0; status == TN_OK && i < n; i++)
+        status = tn_copy_(out[i], shown[i], false);
+    tn_tensor_list_free(shown, n);
+    return status;
+}
 
 /* Where there is no such view, what a reshape copies. */
 tn_status tni_composite_view_copy(tn_tensor *self, const int64_t *size, int64_t size_n,

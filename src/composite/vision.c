@@ -234,9 +234,10 @@ tn_status tni_composite_embedding_bag_padding(
 {
     int64_t n = weight->ndim > 0 ? weight->sizes[0] : 0,
             at = padding_idx.has ? padding_idx.value : -1;
-    TN_CHECK(!padding_idx.has || (at >= -n && at < n), TN_INVALID,
-             "padding_idx must be within the number of embeddings, %lld through %lld, but got %lld",
-             (long long)-n, (long long)n - 1, (long long)at);
+    TN_CHECK(
+        !padding_idx.has || (at >= -n && at < n), TN_INVALID,
+        "padding_idx must be within the number of embeddings, -%lld through %lld, but got %lld",
+        (long long)n, (long long)n - 1, (long long)at);
     if (padding_idx.has && at < 0)
         at += n;
     return tn__embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,

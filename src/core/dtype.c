@@ -2,6 +2,7 @@
 /* core/dtype.c: what an element type is called, how large it is, and which type two of them meet
  * in. */
 #include "core/dtype.h"
+#include <stdio.h>
 
 #include "base/status.h"
 
@@ -48,6 +49,15 @@ const char *tni_dtype_text(tn_dtype dtype)
 const char *tni_dtype_cpp(tn_dtype dtype)
 {
     return tni_dtype_ok(dtype) ? rows[dtype].cpp : "undefined";
+}
+
+const char *tni_type_text(tn_dtype dtype, char text[TNI_TYPE_TEXT])
+{
+    /* Those that had a class of tensors in the first versions are called by it. */
+    bool named = (tn_dtype_is_integral(dtype, false) && !TN_DTYPE_IS_LIMITED(dtype)) ||
+                 dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_F64;
+    snprintf(text, TNI_TYPE_TEXT, named ? "torch.%sTensor" : "CPU%sType", tni_dtype_text(dtype));
+    return text;
 }
 
 bool tn_dtype_is_floating(tn_dtype dtype)

@@ -60,6 +60,9 @@ static inline size_t tni_dtype_align(tn_dtype dtype)
 
 const char *tni_dtype_text(tn_dtype dtype); /* "Float" */
 const char *tni_dtype_cpp(tn_dtype dtype);  /* "float" */
+/* What messages call a CPU tensor of this dtype, in @p text: "torch.FloatTensor", "CPUBoolType". */
+enum { TNI_TYPE_TEXT = 40 };
+const char *tni_type_text(tn_dtype dtype, char text[TNI_TYPE_TEXT]);
 /* The error of two dtypes that do not promote. */
 TN_NODISCARD tn_status tni_promotion_refused(tn_dtype a, tn_dtype b);
 /* The largest finite number of a floating dtype, or of the parts of a complex one. */

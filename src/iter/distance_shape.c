@@ -113,11 +113,11 @@ tn_status tni_shape_pdist_backward(tni_geometry *g, tn_tensor *grad, tn_tensor *
 
 static tn_status check_whole(const tn_tensor *t)
 {
+    char text[TNI_TYPE_TEXT];
     TN_CHECK(t->dtype == TN_DTYPE_I64 || t->dtype == TN_DTYPE_I32, TN_INVALID,
              "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-             "Long, Int; but got torch.%sTensor instead (while checking arguments for "
-             "embedding_bag)",
-             tni_dtype_text((tn_dtype)t->dtype));
+             "Long, Int; but got %s instead (while checking arguments for embedding_bag)",
+             tni_type_text((tn_dtype)t->dtype, text));
     return TN_OK;
 }
 
@@ -137,12 +137,12 @@ tn_status tni_shape_embedding_bag(tni_geometry *g, tn_tensor *weight, tn_tensor 
              "embedding_bag: indices and offsets must have one dimension, but have %d and %d",
              indices->ndim, offsets->ndim);
     tn_dtype dtype = (tn_dtype)weight->dtype;
-    bool named = !tn_dtype_is_complex(dtype) && dtype != TN_DTYPE_BOOL;
+    char text[TNI_TYPE_TEXT];
     TN_CHECK(tn_dtype_is_floating(dtype), TN_INVALID,
              "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
-             "Half, BFloat16, Float, Double; but got %s%s%s instead (while checking arguments for "
+             "Half, BFloat16, Float, Double; but got %s instead (while checking arguments for "
              "embedding_bag)",
-             named ? "torch." : "CPU", tni_dtype_text(dtype), named ? "Tensor" : "Type");
+             tni_type_text(dtype, text));
     TN_CHECK(mode >= 0 && mode <= 2, TN_INVALID, "embedding_bag: mode is 0 to 2, but got %lld",
              (long long)mode);
     TN_TRY(tni_same_device(weight, indices));
@@ -280,9 +280,12 @@ tn_status tni_shape_fft_c2r(tni_geometry *g, tn_tensor *self, const int64_t *dim
     TN_TRY(fft_dims(self, dim, dim_n, &last));
     TN_TRY(fft_shape(g, self, self->dtype == TN_DTYPE_C64 ? TN_DTYPE_F32 : TN_DTYPE_F64,
                      normalization));
-    TN_CHECK(last_dim_size >= 0, TN_INVALID,
-             "Trying to create tensor with negative dimension %lld: [%lld]",
-             (long long)last_dim_size, (long long)last_dim_size);
+    if (last_dim_size < 0) {
+        char text[TNI_SIZES_TEXT];
+        g->sizes[last] = last_dim_size;
+        TN_FAIL(TN_INVALID, "Trying to create tensor with negative dimension %lld: %s",
+                (long long)last_dim_size, tni_format_sizes(g->ndim, g->sizes, text, sizeof text));
+    }
     TN_CHECK(last_dim_size > 0 && self->sizes[last] >= last_dim_size / 2 + 1, TN_INVALID,
              "_fft_c2r: %lld numbers do not make %lld", (long long)self->sizes[last],
              (long long)last_dim_size);

@@ -59,13 +59,13 @@ tn_status tni_check_slices(const char *op, tn_tensor *self, int64_t dim, tn_tens
     TN_TRY(tni_wrap_dim(dim, self->ndim, at));
     TN_TRY(tni_same_device(self, index));
     TN_TRY(tni_same_device(self, source));
-    TN_CHECK(is_long_or_int(index), TN_INVALID,
-             "%s(): Expected dtype int32/int64 for index but got: %s", op,
-             tni_dtype_text((tn_dtype)index->dtype));
     TN_CHECK(index->ndim <= 1, TN_INDEX,
              "%s(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s",
              op, index->ndim, tni_dtype_text((tn_dtype)index->dtype),
              tni_format_sizes(index->ndim, index->sizes, text, sizeof text));
+    TN_CHECK(is_long_or_int(index), TN_INVALID,
+             "%s(): Expected dtype int32/int64 for index but got: %s", op,
+             tni_dtype_text((tn_dtype)index->dtype));
     TN_CHECK(self->dtype == source->dtype, TN_INVALID,
              "%s(): self (%s) and source (%s) must have the same scalar type", op,
              tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)source->dtype));
@@ -128,9 +128,9 @@ tn_status tni_shape_gather(tni_geometry *g, tn_tensor *self, int64_t dim, tn_ten
     TN_TRY(tni_same_device(self, index));
     tni_geometry_sizes_of(g, index);
     g->dtype = (tn_dtype)self->dtype;
-    TN_CHECK(is_long_or_int(index), TN_INVALID, "gather(): Expected dtype int32/int64 for index");
     if (index->numel == 0)
         return TN_OK;
+    TN_CHECK(is_long_or_int(index), TN_INVALID, "gather(): Expected dtype int32/int64 for index");
     TN_TRY(check_dims(self, index, "input"));
     for (int d = 0; d < dims_of(self); d++)
         TN_CHECK(d == at || size_of(index, d) <= size_of(self, d), TN_INVALID,
@@ -153,10 +153,10 @@ static tn_status scatter_shape(const char *name, tni_geometry *g, const tn_tenso
         TN_CHECK(self->dtype == src->dtype, TN_INVALID,
                  "%s(): Expected self.dtype to be equal to src.dtype", name);
     }
-    TN_CHECK(is_long_or_int(index), TN_INVALID, "%s(): Expected dtype int32/int64 for index", name);
     tni_geometry_sizes_of(g, self);
-    if (index->numel == 0)
+    if (index->numel == 0) /* whatever it is of, it names nothing */
         return TN_OK;
+    TN_CHECK(is_long_or_int(index), TN_INVALID, "%s(): Expected dtype int32/int64 for index", name);
     TN_TRY(check_dims(self, index, "self"));
     TN_CHECK(!src || dims_of(src) == dims_of(index), TN_INVALID,
              "Index tensor must have the same number of dimensions as src tensor");
@@ -250,12 +250,13 @@ tn_status tni_shape_embedding(tni_geometry *g, tn_tensor *weight, tn_tensor *ind
     (void)padding_idx;
     (void)scale_grad_by_freq;
     (void)sparse;
+    char text[TNI_TYPE_TEXT];
     TN_CHECK(weight->ndim == 2, TN_INVALID, "'weight' must be 2-D");
     TN_TRY(tni_same_device(weight, indices));
     TN_CHECK(is_long_or_int(indices), TN_INVALID,
              "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-             "Long, Int; but got torch.%sTensor instead (while checking arguments for embedding)",
-             tni_dtype_text((tn_dtype)indices->dtype));
+             "Long, Int; but got %s instead (while checking arguments for embedding)",
+             tni_type_text((tn_dtype)indices->dtype, text));
     TN_CHECK(indices->ndim < TN_MAX_DIMS, TN_INVALID,
              "embedding: the result would have %d dimensions, at most %d are possible",
              indices->ndim + 1, TN_MAX_DIMS);
@@ -271,12 +272,12 @@ tn_status tni_shape_embedding_dense_backward(tni_geometry *g, tn_tensor *grad_ou
 {
     (void)padding_idx;
     (void)scale_grad_by_freq;
+    char text[TNI_TYPE_TEXT];
     TN_TRY(tni_same_device(grad_output, indices));
     TN_CHECK(is_long_or_int(indices), TN_INVALID,
              "Expected tensor for argument #2 'indices' to have one of the following scalar types: "
-             "Long, Int; but got torch.%sTensor instead (while checking arguments for "
-             "embedding_backward)",
-             tni_dtype_text((tn_dtype)indices->dtype));
+             "Long, Int; but got %s instead (while checking arguments for embedding_backward)",
+             tni_type_text((tn_dtype)indices->dtype, text));
     TN_CHECK(grad_output->ndim > 0, TN_INVALID,
              "embedding_dense_backward: grad_output must have at least 1 dimension, but got 0");
     TN_CHECK(num_weights >= 0, TN_INVALID,

@@ -113,8 +113,8 @@ static tn_status running(const char *kernel, tni_geometry *g, const tn_tensor *s
 {
     int d;
     TN_TRY(tni_wrap_dim(dim, self->ndim, &d));
-    /* One number is only copied. */
-    TN_CHECK(dtype != TN_DTYPE_BOOL || self->ndim == 0, TN_UNSUPPORTED,
+    /* One number is only copied, as is none. */
+    TN_CHECK(dtype != TN_DTYPE_BOOL || self->ndim == 0 || self->numel == 0, TN_UNSUPPORTED,
              "\"%s\" not implemented for 'Bool'", kernel);
     tni_reduced_geometry(g, self, 0, true);
     if (dtype == TN_DTYPE_NONE)

@@ -150,5 +150,8 @@ tn_status tni_view_as_strided(tni_geometry *g, tn_tensor *self, const int64_t *s
 tn_status tni_view_reshape_alias(tni_geometry *g, tn_tensor *self, const int64_t *size,
                                  int64_t size_n, const int64_t *stride, int64_t stride_n)
 {
+    TN_CHECK(size_n == stride_n, TN_INVALID,
+             "dimensionality of sizes (%lld) must match dimensionality of strides (%lld)",
+             (long long)size_n, (long long)stride_n);
     return strided(g, self, size, size_n, stride, stride_n, self->offset);
 }

@@ -13,10 +13,10 @@ from literal import DATA, Writer
 from make_grad_samples import declarations, exists
 
 # Values that are random.
-RANDOM = re.compile(r"^(empty|rand|bernoulli|_standard_gamma$|_standard_gamma\.|_sample_dirichlet|poisson$|binomial$|normal\b|cauchy_|geometric_|"
-                    r"log_normal_|rrelu|\w*dropout|_resize)")
+RANDOM = re.compile(r"^(empty|rand|bernoulli|_standard_gamma$|_standard_gamma\.|_sample_dirichlet|poisson$|binomial$|normal|cauchy|geometric|uniform|exponential|"
+                    r"log_normal|rrelu|\w*dropout|_resize)")
 # What needs the values of its arguments has no answer on Meta.
-BY_VALUE = re.compile(r"^(argwhere|is_nonzero|nonzero_static|histogram|linalg_matrix_rank|combinations|_?ctc_loss(_backward)?\.Tensor|isreal|tensor_split\.tensor)")
+BY_VALUE = re.compile(r"^(argwhere|_unique$|unique_dim_consecutive|nonzero_numpy|masked_scatter_backward|is_nonzero|nonzero_static|histogram|linalg_matrix_rank|combinations|_?ctc_loss(_backward)?\.Tensor|isreal|tensor_split\.tensor)")
 # Eigenvectors and the like are known up to a factor; what the reference answers differently is in docs/differences.md.
 FREE = re.compile(r"^(linalg_(eigh?|svd|_svd)|svd|_linalg_(eigh|svd)|linalg_qr|qr|geqrf)$")
 OTHERWISE = re.compile(r"^linalg_lu_factor_ex .*pivot=False")

@@ -491,7 +491,7 @@ ERRORS = {
     "out of a number": ("op f(Tensor x) -> int {\n  variants function out\n" + FINE,
                         "2: variant 'out' wants results of type 'Tensor'"),
     "out of a view": ("op f(Tensor(a) x) -> Tensor(a) {\n  variants function out\n  view f\n}\n",
-                      "2: variant 'out' wants results of type 'Tensor' that alias nothing"),
+                      "2: variant 'out' wants results of type 'Tensor', or one of type 'Tensor[]', that alias nothing"),
     "an overload for no out variant": (HEAD + "  out o\n  shape f\n  cpu f\n  variants function\n}\n",
                                        "2: 'out' names a variant that 'variants' lacks"),
     "an alias of nothing": (HEAD + "  alias nothing\n}\n", "2: 'alias': there is no operator tn_nothing"),

@@ -77,6 +77,38 @@ bundle sample_arguments(const tni_sample *s)
     return b;
 }
 
+bundle sample_arguments_of(const tni_sample *s, const char *out)
+{
+    bundle all = sample_arguments(s), b = {0};
+    tni_schema *from = sample_schema(s->op), *to = sample_schema(out);
+    b.n = to->nargs;
+    for (int k = 0; k < to->nargs; k++) {
+        b.v[k] = tn_value_none();
+        for (int i = 0; i < from->nargs; i++) {
+            if (strcmp(from->args[i].name, to->args[k].name) == 0) {
+                b.v[k] = all.v[i];
+                all.v[i] = tn_value_none();
+            }
+        }
+    }
+    bundle_clear(&all);
+    tni_schema_free(from);
+    tni_schema_free(to);
+    return b;
+}
+
+tn_value sample_place_for(const tn_value *result,
+                          tn_tensor *(*make)(const tn_tensor *like, int kind), int kind)
+{
+    if (result->tag != TN_TAG_TENSOR_LIST)
+        return tn_value_take_tensor(
+            make(result->tag == TN_TAG_TENSOR ? result->u.tensor : NULL, kind));
+    tn_tensor **list = tni_alloc((result->count + 1) * sizeof *list);
+    for (uint32_t k = 0; k < result->count; k++)
+        list[k] = make(result->u.tensors[k], kind);
+    return tn_value_take_tensors(list, result->count);
+}
+
 tn_status sample_call(const char *op, const bundle *args, bundle *rets)
 {
     tn_op *handle;
@@ -156,7 +188,7 @@ static bool has_one_of(const char *op, const char *const *parts)
 bool sample_needs_data(const char *op)
 {
     static const char *const parts[] = {
-        "item",          "_local_scalar_dense", "ctc_loss.Tensor", "::nonzero", "_unique2",
+        "item",          "_local_scalar_dense", "ctc_loss.Tensor", "::nonzero", "::_unique",
         "masked_select", "_sequence",           ".data",           "::unique",  NULL};
     static const char *const names[] = {"aten::equal",
                                         "aten::_ctc_loss_backward.Tensor",
@@ -165,6 +197,7 @@ bool sample_needs_data(const char *op)
                                         "aten::allclose",
                                         "aten::bincount",
                                         "aten::argwhere",
+                                        "aten::masked_scatter_backward",
                                         "aten::is_nonzero",
                                         "aten::tensor_split.tensor_indices_or_sections",
                                         NULL};

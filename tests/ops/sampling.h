@@ -27,6 +27,13 @@ bundle bundle_copy(const bundle *b);
 tni_schema *sample_schema(const char *op);
 /* What the sample says. */
 bundle sample_arguments(const tni_sample *s);
+/* The same for the out variant @p out of the operator: its options left out, and nothing (None)
+ * where results are to be given. */
+bundle sample_arguments_of(const tni_sample *s, const char *out);
+/* What a variant is given to write @p result to: a tensor, or a list of as many, which @p make
+ * makes. The caller clears it. */
+tn_value sample_place_for(const tn_value *result,
+                          tn_tensor *(*make)(const tn_tensor *like, int kind), int kind);
 /* The call, random numbers beginning anew. */
 tn_status sample_call(const char *op, const bundle *args, bundle *rets);
 /* Says with each failure which sample it was, and @p what was done to it. */

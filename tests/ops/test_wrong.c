@@ -316,17 +316,16 @@ static tn_tensor *target(const bundle *args)
 static void try_wrong(const tni_sample *s)
 {
     kept all[64];
-    bundle args = sample_arguments(s), rets = {0};
+    bundle rets = {0};
     uint64_t form = pick(4);
     const char *op = form == 1 && s->inplace[0] ? s->inplace
                      : form == 2 && s->out[0]   ? s->out
                                                 : s->op;
     tni_schema *schema = sample_schema(op);
-    while (args.n < schema->nargs) {
-        bool list = schema->args[args.n].type->kind != TNI_TYPE_TENSOR;
-        args.v[args.n] = list ? tn_value_none() : tn_value_take_tensor(target(&args));
-        args.n++;
-    }
+    bundle args = op == s->out ? sample_arguments_of(s, op) : sample_arguments(s);
+    for (int k = 0; op == s->out && k < schema->nargs; k++)
+        if (schema->args[k].is_out && schema->args[k].type->kind == TNI_TYPE_TENSOR)
+            args.v[k] = tn_value_take_tensor(target(&args));
     if (schema->nargs) {
         int at = (int)pick((uint64_t)schema->nargs);
         tn_value wrong = wrong_value(&args.v[at], &schema->args[at]);

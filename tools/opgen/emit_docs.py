@@ -136,10 +136,10 @@ def covers(wide, narrow):
 def out_argument(op):
     """Python writes out= as an optional keyword of the functional operator."""
     base = op.family.base
-    if not op.family.variant("out") or op is not base or op.is_out:
+    if not op.family.variant("out") or op is not base or op.is_out or op.family.functional:
         return []
     kinds = [python_type(ret.type, True) for ret in base.schema.rets]
-    kind = "Tensor" if len(kinds) == 1 else "Sequence[Tensor]" if set(kinds) == {"Tensor"} else "tuple[%s]" % ", ".join(kinds)
+    kind = "Sequence[Tensor]" if base.schema.rets[0].type.is_list else "Tensor" if len(kinds) == 1 else "Sequence[Tensor]" if set(kinds) == {"Tensor"} else "tuple[%s]" % ", ".join(kinds)
     star = [] if any(arg.kw_only for arg in base.schema.args) else ["*"]
     return star + ["out: Optional[%s] = ..." % kind]
 

@@ -16,7 +16,8 @@ class Entries:
         twin = by_position(op)
         n_rets = len(twin.outs)
         body = ["tn_value args[%d], rets[%d];" % (n_values(len(op.schema.args)), n_values(n_rets)),
-                "tn_status status;"] + list(box(twin))
+                "tn_status status;"]
+        body += [arg.fill(local) + ";" for arg in twin.args for local in arg.kind.box_locals] + list(box(twin))
         body.append("*done = tni_forward_call(call, args, rets, &status);")
         for i, out in enumerate(twin.outs):
             if out.is_list and not out.arg:

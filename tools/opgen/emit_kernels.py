@@ -224,8 +224,19 @@ def view_kernels_c(model):
             + includes("core/tensor.h", "gen/kernels.h", "gen/shapes.h") + "\n".join(pieces))
 
 
+def computed_list_out(op):
+    """The same of an operator whose result is a list: as many tensors must be given."""
+    to = op.written[0].name
+    return [UNUSED, "tn_tensor **made = NULL;", "int64_t made_n = 0;",
+            call("TN_TRY(tn_%s(" % op.family.base.c_name, shape_args(op) + ["&made", "&made_n"], "));"),
+            call("tn_status status = tni_out_take_list(", [op_label(op), literal(op.id), "made", "made_n", to, to + "_n"], ");"),
+            "tn_tensor_list_free(made, made_n);", "return status;"]
+
+
 def computed_out(op):
     """out= of an operator that is no structure to fill: its function's result, brought to `out`."""
+    if op.family.base.outs[0].is_list:
+        return computed_list_out(op)
     base = op.family.base
     results = ["made_%s" % out.name for out in op.outs] if len(op.outs) > 1 else ["made"]
     body = [UNUSED] + ["TN_AUTO(tn_tensor) %s = NULL;" % name for name in results] + options_of_out(op)
@@ -236,7 +247,8 @@ def computed_out(op):
         body += [call("TN_TRY(tni_check_%s(" % kind, ["TN_" + status] * (kind == "safe")
                       + ["tn_tensor_dtype(%s)" % made, out, literal(text)], "));") for _, made, out in takes]
     if len(takes) == 1:
-        how = "_fresh" if options_of_out(op) else ""  # a factory's out is its place, of whatever size
+        # A factory's out is its place, of whatever size.
+        how = "_fresh" if options_of_out(op) and not any(arg.is_tensor for arg in base.args) else ""
         return body + ["return tni_out_take%s(%s, %s, %s);" % ((how,) + takes[0])]
     body += [wrapped("tn_tensor *const made[] = {", results, "};", 4),
              wrapped("tn_tensor *const outs[] = {", [out for _, _, out in takes], "};", 4)]

@@ -266,7 +266,7 @@ def groups(model):
     """[(name, operators that are functions)], [(name, operators that are methods)]"""
     functions, methods = {}, {}
     for op in model.operators:
-        if op.is_out and op.family.functional:
+        if op.family.ops_alone or (op.is_out and op.family.functional):
             continue
         if op is not op.family.base or "function" in op.family.variants:
             functions.setdefault(op.schema.name, []).append(op)

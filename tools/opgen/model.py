@@ -27,7 +27,7 @@ DTYPES = {"float": "TNI_PW_FLOATS", "inexact": "TNI_PW_INEXACT", "real": "TNI_PW
 # Of the dtypes that most operators refuse: which an operator takes.
 TAKES = {"any": ("UNSIGNED", "FLOAT8"), "unsigned": ("UNSIGNED",), "float8": ("FLOAT8",), "none": ()}
 TAKES_LINE = re.compile(r'(\w+)(?:\s+("(?:[^"\\]|\\.)*"))?$')
-AUTOCAST = ("lower", "float32", "promote")
+AUTOCAST = ("lower", "float32", "promote", "lower_lstm")
 KINDS = ("shape", "pointwise", "view", "composite", "alias")
 NAME = re.compile(r"[A-Za-z_]\w*$")
 OUT_DTYPE = re.compile(r'(exact|safe|float)\s+(?:(TYPE)\s+)?("(?:[^"\\]|\\.)*")$')
@@ -121,6 +121,7 @@ class Family:
         self.node = None  # name of the node in the graph, where it is not the default
         self.numbers = False  # in Python a number may stand for a tensor
         self.functional = False  # in Python the out variant is reached through `ops` alone
+        self.ops_alone = False  # in Python all of it is
         self.apart = []  # arguments that may not share memory with what the in-place variant writes
         self.no_view = False  # a composite whose results are no views, though what makes them may be
         self.samples = []  # (where, status, text, arguments)
@@ -268,9 +269,10 @@ class Builder:
             self.fail(family.declaration.one("inplace").where, "'inplace' names a variant that 'variants' "
                                                                "lacks")
         if "out" in family.variants:
-            tensors = [ret.type.text(False) == "Tensor" for ret in schema.rets]
-            if not plain or not tensors or not all(tensors):
-                self.fail(line.where, "variant 'out' wants results of type 'Tensor' that alias nothing")
+            results = [ret.type.text(False) for ret in schema.rets]
+            if not plain or not results or results != ["Tensor"] * len(results) and results != ["Tensor[]"]:
+                self.fail(line.where, "variant 'out' wants results of type 'Tensor', or one of type 'Tensor[]', that alias "
+                                      "nothing")
         elif family.declaration.one("out"):
             self.fail(family.declaration.one("out").where, "'out' names a variant that 'variants' lacks")
 
@@ -366,10 +368,11 @@ class Builder:
             self.fail(node.where, "want `node NAMEBackward0`, of an operator with gradients, found '%s'" % node.rest)
         family.node = node.rest if node else None
         python = declaration.one("python")
-        if python and python.rest not in ("numbers", "functional"):
-            self.fail(python.where, "want `python numbers` or `python functional`, found '%s'" % python.rest)
+        if python and python.rest not in ("numbers", "functional", "ops"):
+            self.fail(python.where, "want `python numbers`, `python functional` or `python ops`, found '%s'" % python.rest)
         family.numbers = python is not None and python.rest == "numbers"
         family.functional = python is not None and python.rest == "functional"
+        family.ops_alone = python is not None and python.rest == "ops"
         result = declaration.one("result")
         if result and (result.rest != "new" or family.kind != "composite"):
             self.fail(result.where, "want `result new`, of a composite operator, found '%s'" % result.rest)

@@ -333,8 +333,12 @@ def out_names(schema):
 
 
 def out(schema, overload, names=(), named_results=True):
-    """name.overload(…, *, Tensor(a!) out) -> Tensor(a!); options are those of `out`."""
+    """name.overload(…, *, Tensor(a!) out) -> Tensor(a!); options are those of `out`. A list that is written is not returned:
+    name.overload(…, *, Tensor(a!)[] out) -> ()."""
     names = names or out_names(schema)
+    if schema.rets[0].type.is_list:
+        written = replace(schema.rets[0].type, alias=Alias("a", True, "a"))
+        return replace(schema, overload=overload, args=schema.args + (Arg(written, names[0], None, True),), rets=())
     types = [Type("Tensor", Alias(chr(ord("a") + i), True, chr(ord("a") + i)))
              for i in range(len(names))]
     outs = tuple(Arg(kind, name, None, True) for kind, name in zip(types, names))

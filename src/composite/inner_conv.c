@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* composite/inner_conv.c: convolutions by the names that PyTorch has for its kernels. One operator
+ * computes them all, and chooses how by itself. */
+#include "gen/composites.h"
+#include "tenon/ops.h"
+
+#define LIST(NAME) const int64_t *NAME, int64_t NAME##_n
+
+tn_status tni_composite__convolution(tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
+                                     LIST(stride), LIST(padding), LIST(dilation), bool transposed,
+                                     LIST(output_padding), int64_t groups, bool benchmark,
+                                     bool deterministic, bool cudnn_enabled, bool allow_tf32,
+                                     tn_tensor **out)
+{
+    (void)benchmark;
+    (void)deterministic;
+    (void)cudnn_enabled;
+    (void)allow_tf32;
+    return tn_convolution(input, weight, bias, stride, stride_n, padding, padding_n, dilation,
+                          dilation_n, transposed, output_padding, output_padding_n, groups, out);
+}
+
+tn_status tni_composite__convolution_deprecated(tn_tensor *input, tn_tensor *weight,
+                                                tn_tensor *bias, LIST(stride), LIST(padding),
+                                                LIST(dilation), bool transposed,
+                                                LIST(output_padding), int64_t groups,
+                                                bool benchmark, bool deterministic,
+                                                bool cudnn_enabled, tn_tensor **out)
+{
+    (void)benchmark;
+    (void)deterministic;
+    (void)cudnn_enabled;
+    return tn_convolution(input, weight, bias, stride, stride_n, padding, padding_n, dilation,
+                          dilation_n, transposed, output_padding, output_padding_n, groups, out);
+}
+
+tn_status tni_composite__convolution_mode(tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
+                                          LIST(stride), const char *padding, LIST(dilation),
+                                          int64_t groups, tn_tensor **out)
+{
+    int ndim = (int)tn_tensor_ndim(weight);
+    if (ndim == 3)
+        return tn_conv1d_padding(input, weight, bias, stride, stride_n, padding, dilation,
+                                 dilation_n, groups, out);
+    if (ndim == 5)
+        return tn_conv3d_padding(input, weight, bias, stride, stride_n, padding, dilation,
+                                 dilation_n, groups, out);
+    return tn_conv2d_padding(input, weight, bias, stride, stride_n, padding, dilation, dilation_n,
+                             groups, out);
+}
+
+tn_status tni_composite_thnn_conv2d(tn_tensor *self, tn_tensor *weight, LIST(kernel_size),
+                                    tn_tensor *bias, LIST(stride), LIST(padding), tn_tensor **out)
+{
+    static const int64_t one = 1;
+    (void)kernel_size;
+    (void)kernel_size_n;
+    return tn_conv2d(self, weight, bias, stride, stride_n, padding, padding_n, &one, 1, 1, out);
+}
+
+tn_status tni_composite_slow_conv3d(tn_tensor *self, tn_tensor *weight, LIST(kernel_size),
+                                    tn_tensor *bias, LIST(stride), LIST(padding), tn_tensor **out)
+{
+    static const int64_t one = 1;
+    (void)kernel_size;
+    (void)kernel_size_n;
+    return tn_conv3d(self, weight, bias, stride, stride_n, padding, padding_n, &one, 1, 1, out);
+}
+
+tn_status tni_composite_slow_conv_dilated2d(tn_tensor *self, tn_tensor *weight, LIST(kernel_size),
+                                            tn_tensor *bias, LIST(stride), LIST(padding),
+                                            LIST(dilation), tn_tensor **out)
+{
+    (void)kernel_size;
+    (void)kernel_size_n;
+    return tn_conv2d(self, weight, bias, stride, stride_n, padding, padding_n, dilation, dilation_n,
+                     1, out);
+}
+
+tn_status tni_composite_slow_conv_dilated3d(tn_tensor *self, tn_tensor *weight, LIST(kernel_size),
+                                            tn_tensor *bias, LIST(stride), LIST(padding),
+                                            LIST(dilation), tn_tensor **out)
+{
+    (void)kernel_size;
+    (void)kernel_size_n;
+    return tn_conv3d(self, weight, bias, stride, stride_n, padding, padding_n, dilation, dilation_n,
+                     1, out);
+}
+
+tn_status tni_composite_slow_conv_transpose2d(tn_tensor *self, tn_tensor *weight, LIST(kernel_size),
+                                              tn_tensor *bias, LIST(stride), LIST(padding),
+                                              LIST(output_padding), LIST(dilation), tn_tensor **out)
+{
+    (void)kernel_size;
+    (void)kernel_size_n;
+    return tn_conv_transpose2d(self, weight, bias, stride, stride_n, padding, padding_n,
+                               output_padding, output_padding_n, 1, dilation, dilation_n, out);
+}
+
+tn_status tni_composite_slow_conv_transpose3d(tn_tensor *self, tn_tensor *weight, LIST(kernel_size),
+                                              tn_tensor *bias, LIST(stride), LIST(padding),
+                                              LIST(output_padding), LIST(dilation), tn_tensor **out)
+{
+    (void)kernel_size;
+    (void)kernel_size_n;
+    return tn_conv_transpose3d(self, weight, bias, stride, stride_n, padding, padding_n,
+                               output_padding, output_padding_n, 1, dilation, dilation_n, out);
+}
