@@ -90,6 +90,9 @@ TN_API TN_NODISCARD tn_status tn_set_tensor_handler(tn_call_mode_fn fn, void *ct
 /** Whether calls with @p t go to the handler. Set before others see the tensor. */
 TN_API TN_NODISCARD tn_status tn_tensor_set_handled(tn_tensor *t, bool on);
 TN_API bool tn_tensor_is_handled(const tn_tensor *t);
+/** Whether @p t was made by tn_tensor_from_number: a handler in another language is shown the
+ * number and not the tensor. */
+TN_API bool tn_tensor_is_number(const tn_tensor *t);
 /** A handled tensor that has sizes, strides, dtype and device, and no memory: a shell around what
  *  the handler keeps elsewhere. @p strides NULL: contiguous. @retval TN_NOMEM  @retval TN_INVALID
  */

@@ -33,17 +33,18 @@ static int distance(const char *a, const char *b, int limit)
     return row[m];
 }
 
-/* Locked. "aten::add" is near "aten::add.Tensor" whatever the distance. */
+/* Locked. "aten::add" is near "aten::add.Tensor" whatever the distance; of others the nearest come
+ * first. */
 static void suggest(const char *name, tni_str *s)
 {
     size_t n = strcspn(name, ".");
     int shown = 0;
-    for (int pass = 0; pass < 2 && shown == 0; pass++) {
+    for (int far = 0; far <= 2 && (far != 1 || shown == 0); far++) {
         for (size_t i = 0; i < tni_registry_.n_ops && shown < 6; i++) {
             const tn_op *op = tni_registry_.ops[i];
             bool same_name =
                 strncmp(op->name, name, n) == 0 && (op->name[n] == '.' || op->name[n] == '\0');
-            if (!op->defined || (pass == 0 ? !same_name : distance(name, op->name, 2) > 2))
+            if (!op->defined || (far == 0 ? !same_name : distance(name, op->name, 2) != far))
                 continue;
             tni_str_addf(s, "%s%s", shown ? ", " : " Did you mean ", op->name);
             shown++;

@@ -315,6 +315,11 @@ bool tn_tensor_is_handled(const tn_tensor *t)
     return t && (t->keys & TNI_KS_PYTHON) != 0;
 }
 
+bool tn_tensor_is_number(const tn_tensor *t)
+{
+    return t && (t->flags & TNI_WRAPPED_NUMBER);
+}
+
 tn_status tn_tensor_new_shell(int ndim, const int64_t *sizes, const int64_t *strides,
                               tn_dtype dtype, tn_device device, tn_tensor **out)
 {

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 
 enum { KEYS = 3000 };
-static char keys[KEYS][16];
+static char keys[KEYS][24];
 static int values[KEYS];
 
 static void make_keys(void)

@@ -153,6 +153,18 @@ static tn_status answer_with_first(void *ctx, tn_call *call, const tn_value *arg
     return TN_OK;
 }
 
+TEST(a_bare_number_is_known_among_tensors)
+{
+    tn_tensor *x = ones(), *number = NULL, *scalar = NULL;
+    ASSERT_OK(tn_tensor_from_number(tn_int(3), &number));
+    ASSERT_OK(tn_tensor_from_scalar(tn_int(3), TN_DTYPE_NONE, &scalar));
+    EXPECT(tn_tensor_is_number(number));
+    EXPECT(!tn_tensor_is_number(scalar) && !tn_tensor_is_number(x) && !tn_tensor_is_number(NULL));
+    tn_tensor_unref(x);
+    tn_tensor_unref(number);
+    tn_tensor_unref(scalar);
+}
+
 TEST(calls_with_a_handled_tensor_go_to_the_handler)
 {
     tn_tensor *shell = NULL, *x = ones(), *y = NULL;

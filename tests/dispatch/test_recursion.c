@@ -260,7 +260,7 @@ TEST(a_way_that_does_not_repeat_is_printed_from_its_end)
 {
     /* 1100 operators in a row. */
     kit k = kit_open();
-    static char names[1101][12];
+    static char names[1101][20];
     for (int i = 0; i <= 1100; i++)
         snprintf(names[i], sizeof names[i], "t::n%d", i);
     for (int i = 0; i < 1100; i++)
