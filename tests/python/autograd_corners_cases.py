@@ -6,7 +6,7 @@ import gc
 import warnings
 import weakref
 
-from autograd_kit import leaf, scenario
+from autograd_kit import leaf, module, scenario
 
 
 @scenario
@@ -336,3 +336,59 @@ def a_fast_check_calls_the_function_few_times(torch, log):
     log.add(torch.autograd.gradcheck(function, x, fast_mode=True), len(calls) < 50)
     calls.clear()
     log.add(torch.autograd.gradcheck(function, x), len(calls) > 100)
+
+
+# ---- what is there for the second derivative ----
+
+
+@scenario
+def products_of_nothing_can_be_differentiated_again(torch, log):
+    for sizes in ((0,), (0, 3), (3, 0), (2, 0, 3)):
+        for dim in (0, -1):
+            x = torch.zeros(sizes, dtype=torch.float64, requires_grad=True)
+            y = x.prod(dim)
+            first, = torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)
+            log.add(tuple(first.shape), first.requires_grad)
+            log.tries(lambda: tuple(torch.autograd.grad(first.sum(), x)[0].shape))
+
+
+@scenario
+def steps_of_optimizers_can_be_differentiated(torch, log):
+    optim = module(torch, "optim")
+    for name, options in (("SGD", {}), ("Adam", {}), ("AdamW", {}), ("NAdam", {}), ("RAdam", {}), ("Adamax", {}),
+                          ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}), ("Adagrad", {}), ("Adadelta", {}),
+                          ("NAdam", {"weight_decay": 0.1, "maximize": True}), ("RMSprop", {})):
+        start = leaf(torch, 1, 2)
+        p = start.clone()
+        p.retain_grad()
+        optimizer = getattr(optim, name)([p], lr=0.1, differentiable=True, **options)
+        for i in range(8):
+            p.grad = start.sin() * (i + 1)
+            optimizer.step()
+        log.add(name, p, torch.autograd.grad((p ** 3).sum(), start))
+
+
+# ---- writes of sparse tensors ----
+
+
+@scenario
+def sparse_tensors_are_written_by_the_rules(torch, log):
+    def made(requires_grad=False):
+        return torch.tensor([[1.0, 0], [0, 2]], dtype=torch.float64).to_sparse().requires_grad_(requires_grad)
+
+    for write in (lambda s: s.mul_(2), lambda s: s.div_(2), lambda s: s.neg_(), lambda s: s.zero_(), lambda s: s.add_(made()),
+                  lambda s: s.sub_(made()), lambda s: s.copy_(made()), lambda s: s.__imul__(3)):
+        plain, kept = made(), made(True)
+        log.add(write(plain) is plain, plain._version, plain.to_dense())
+        log.tries(lambda: write(made(True)))
+        with torch.no_grad():
+            write(kept)
+        log.add(kept._version, kept.is_leaf, kept.requires_grad, kept.to_dense())
+        torch.sparse.sum(kept * 2).backward()
+        log.add(kept.grad is not None)
+    for write in (lambda s: s.mul_(2), lambda s: s.neg_(), lambda s: s.zero_(), lambda s: s.add_(made())):
+        x = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
+        s = x.to_sparse()
+        write(s)
+        s.to_dense().sum().backward()
+        log.add(x.grad, s._version)

@@ -6,6 +6,7 @@ import re
 import warnings
 
 SCENARIOS = {}
+SAID_ONCE = ("Using backward() with create_graph=True", "Casting complex values to real", "Attempted to insert a get_attr Node")
 
 
 def scenario(fn):
@@ -52,7 +53,7 @@ def run(lib, name):
     for w in caught:
         message = str(w.message).split("\n")[0].split(" (Triggered internally")[0]
         # PyTorch's own code; and what is said once in a process, whoever comes first
-        if "torch.jit.script" not in message and not message.startswith("Using backward() with create_graph=True"):
+        if "torch.jit.script" not in message and not message.startswith(SAID_ONCE):
             log.add("warned", w.category.__name__, message)
     return list(log)
 

@@ -8,6 +8,7 @@ import autograd_graph_cases  # noqa: F401
 import autograd_hooks_cases  # noqa: F401
 import autograd_modes_cases  # noqa: F401
 import autograd_passes_cases  # noqa: F401
+import autograd_transforms_cases  # noqa: F401
 import autograd_writes_cases  # noqa: F401
 from autograd_kit import SCENARIOS, run
 

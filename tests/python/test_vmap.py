@@ -206,6 +206,34 @@ class Slices(unittest.TestCase):
         with self.assertRaisesRegex(ZeroDivisionError, "division"):
             vmap(lambda x: 1 // 0)(V)
 
+    def test_dimensions_of_others_are_not_taken_for_slices(self):
+        rows = rand(N, 4)  # as many as there are slices
+        for func in (lambda x: x.clone().mul_(rows), lambda x: x.clone().copy_(rows), lambda x: x.clone().lerp_(rows, 0.5)):
+            with self.assertRaisesRegex(RuntimeError, r"shape \[4\]|expanded size|number of dimensions"):
+                vmap(func)(V)
+        self.same(vmap(lambda x: x.clone().mul_(B.reshape(1, 4)))(V), V * B)  # nothing grows, as in PyTorch
+        for func in (lambda x: tenon.mm(x, A), lambda x: tenon.mv(x, B), lambda x: tenon.dot(x, A[0, :1].expand(1, 4)),
+                     lambda x: tenon.addmm(A, x, A), lambda x: tenon.addmv(rows, A, x), lambda x: tenon.bmm(x, x)):
+            with self.assertRaises(RuntimeError):
+                vmap(func)(V)
+        with self.assertRaises(RuntimeError):
+            vmap(lambda x: tenon.bmm(x, K[:1].expand(1, 4, 2)))(rand(N, 2, 3, 4))
+
+    def test_slices_of_one_number_are_added(self):
+        """What PyTorch 2.11 gives: in a vmap one number is a vector of one, where the index is not mapped."""
+        add = lambda mine, index, source: mine.index_add(0, index, source)  # noqa: E731
+        one, ones = tenon.tensor(1), tenon.ones(2)
+        self.assertEqual(vmap(add, (0, None, 0))(tenon.zeros(2, 3), one, ones).tolist(), [[0.0, 1.0, 0.0]] * 2)
+        self.assertEqual(vmap(add, (0, None, None))(tenon.zeros(2, 3), one, tenon.tensor(1.0)).tolist(), [[0.0, 1.0, 0.0]] * 2)
+        self.assertEqual(vmap(add, (0, None, 0))(tenon.zeros(2), tenon.tensor([0]), tenon.ones(2, 1)).tolist(), [1.0, 1.0])
+        for shape, index, source in (((2, 3), one, ones), ((2,), tenon.tensor([0]), ones), ((2, 3), tenon.tensor([1]), ones[:, None])):
+            mine = tenon.zeros(shape)
+            made = vmap(lambda m, i, s: m.index_add_(0, i, s), (0, None, 0))(mine, index, source)
+            self.assertEqual(made.tolist(), vmap(add, (0, None, 0))(tenon.zeros(shape), index, source).tolist())
+            self.assertEqual(mine.tolist(), made.tolist())
+        with self.assertRaisesRegex(RuntimeError, "source tensor shape must match self tensor shape"):
+            vmap(add, (0, 0, 0))(tenon.zeros(2, 3), tenon.tensor([1, 2]), ones)
+
     def test_random_numbers_are_refused_or_drawn(self):
         with self.assertRaisesRegex(RuntimeError, "called random operation"):
             vmap(lambda x: x + tenon.rand(4))(V)

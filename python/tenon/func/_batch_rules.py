@@ -75,7 +75,18 @@ def _in_place(c):
     mine = c.args[first]
     if not c.maps(mine):
         raise Unmapped("vmap: inplace arithmetic on a tensor that is not mapped is not possible")
-    c.run(**{k: _pad(c.inner(v), mine.dim()) if c.maps(v) else v for k, v in c.args.items() if isinstance(v, tenon.Tensor)})
+    rank, changed = mine.dim(), {}
+    for k, v in c.args.items():
+        if not isinstance(v, tenon.Tensor):
+            continue
+        more = max(v.dim() - rank, 0)
+        if any(s != 1 for s in v.shape[:more]):  # they would be taken for the slices
+            raise Unmapped("vmap: a slice does not grow as it is written")
+        whole = c.inner(v)
+        if more:
+            whole = whole.reshape(whole.shape[:1] * c.maps(v) + v.shape[more:])
+        changed[k] = _pad(whole, rank) if c.maps(v) else whole
+    c.run(**changed)
     return None
 
 
@@ -250,9 +261,19 @@ def _index_select(c):
 
 def _index_add(c):
     part, dim, index, source = c.get("self", "dim", "index", "source")
-    if c.maps(index) or index.dim() != 1 or part.dim() == 0 or source.dim() == 0:
+    if c.maps(index) or index.dim() > 1 or max(part.dim(), source.dim()) > 1 and min(part.dim(), source.dim()) == 0:
         return _each(c)
-    return c.run(self=c.whole(part), dim=_shift(dim, part.dim()), source=c.whole(source))
+    mine, theirs = c.whole(part), c.whole(source)
+    # One number and a vector of one are the same here, as they are in the reference's rule.
+    if source.dim() == 0:
+        theirs = theirs.unsqueeze(-1)
+    if part.dim() > 0:
+        return c.run(self=mine, dim=_shift(dim, part.dim()), index=index.reshape(-1), source=theirs)
+    return c.run(self=mine.unsqueeze(-1), dim=-1, index=index.reshape(-1), source=theirs).squeeze(-1)
+
+
+def _index_add_in_place(c):
+    return _index_add(c) if c.maps(c.args["self"]) else _each(c)
 
 
 def _embedding(c):
@@ -312,6 +333,20 @@ def _plus(product, first, second):
             bias = bias * beta
         return tenon.add(bias, made, alpha=alpha) if beta != 0 else made * alpha
     return rule
+
+
+def _of_matrices(rule, names, ranks):
+    """The rule for factors of so many dimensions, which batched products do not ask for: the operator itself says what is wrong
+    with others, slice by slice."""
+    def checked(c):
+        factors = c.get(*names)
+        fits = tuple(f.dim() for f in factors) == ranks and (ranks != (3, 3) or factors[0].shape[0] == factors[1].shape[0])
+        bias = c.args.get("self")
+        if fits and bias is not None and "self" not in names:  # it is expanded, the product is not
+            size = factors[0].shape[:-1] + factors[1].shape[ranks[1] - 1:] * (ranks[1] > 1)
+            fits = bias.dim() <= len(size) and all(b in (1, s) for b, s in zip(reversed(bias.shape), reversed(size)))
+        return rule(c) if fits else _each(c)
+    return checked
 
 
 # ---- layers
@@ -421,9 +456,13 @@ for _names, _rule in (
     ("tril triu linalg_inv_ex linalg_cholesky_ex linalg_qr linalg_matrix_exp constant_pad_nd linalg_lu_factor_ex "
      "view_as_real view_as_complex _linalg_det _linalg_eigh _linalg_slogdet", _behind),
     ("index.Tensor", _index), ("index_select", _index_select), ("index_add", _index_add),
+    ("index_add_", _index_add_in_place),
     ("embedding", _embedding),
-    ("mm", _mm), ("mv", _mv), ("dot", _dot), ("bmm", _bmm),
-    ("addmm", _plus(_mm, "mat1", "mat2")), ("addmv", _plus(_mv, "mat", "vec")), ("baddbmm", _plus(_bmm, "batch1", "batch2")),
+    ("mm", _of_matrices(_mm, ("self", "mat2"), (2, 2))), ("mv", _of_matrices(_mv, ("self", "vec"), (2, 1))),
+    ("dot", _of_matrices(_dot, ("self", "tensor"), (1, 1))), ("bmm", _of_matrices(_bmm, ("self", "mat2"), (3, 3))),
+    ("addmm", _of_matrices(_plus(_mm, "mat1", "mat2"), ("mat1", "mat2"), (2, 2))),
+    ("addmv", _of_matrices(_plus(_mv, "mat", "vec"), ("mat", "vec"), (2, 1))),
+    ("baddbmm", _of_matrices(_plus(_bmm, "batch1", "batch2"), ("batch1", "batch2"), (3, 3))),
     ("convolution", _convolution), ("native_layer_norm", _layer_norm),
     ("max_pool2d_with_indices max_pool2d_with_indices_backward avg_pool2d avg_pool2d_backward _adaptive_avg_pool2d "
      "_adaptive_avg_pool2d_backward", _images(3)),

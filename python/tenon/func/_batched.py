@@ -30,7 +30,7 @@ class Level:
 
     def __init__(self):
         self.number, self.depth, self.randomness = next(_numbers), transforms(), "error"
-        with tenon.enable_grad():  # nodes that are made from now on have at least this number
+        with tenon.inference_mode(False), tenon.enable_grad():  # nodes that are made from now on have at least this number
             mark = tenon.zeros((), requires_grad=True)
             self.before = mark.view_as(mark).grad_fn._sequence_nr()
 
@@ -67,6 +67,12 @@ class Batched(tenon.Tensor):
                        "on a Tensor")
 
     item = tolist = numpy = __int__ = __float__ = __index__ = __complex__ = __array__ = __repr__ = __format__ = _no_number
+
+    def _set_data(self, _):
+        where = "under vmap" if transforms() == self.level.depth else "inside functorch"
+        raise refused(RuntimeError("mutating directly with `.data` %s transform is not allowed." % where))
+
+    data = property(tenon.Tensor.data.__get__, _set_data)
 
     def storage_offset(self):
         return self.whole.storage_offset()

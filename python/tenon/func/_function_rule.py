@@ -4,7 +4,7 @@ take slices as they are, and so does one that says ``generate_vmap_rule``."""
 from collections import namedtuple
 
 import tenon
-from tenon.autograd import Function
+from tenon.autograd import Function, forward_ad
 from tenon.func import _batched
 from tenon.utils import _pytree
 
@@ -80,6 +80,8 @@ def apply(cls, args, kwargs):
     if cls.__module__.partition(".")[0] in ("tenon", "torch") or not _check(cls):
         return NotImplemented
     args = cls._bind_arguments(args, kwargs)
+    if any(forward_ad.unpack_dual(x).tangent is not None for x in _pytree.tree_leaves(args) if isinstance(x, tenon.Tensor)):
+        raise _batched.Unmapped("vmap: the rule of %s gives values, not tangents" % cls.__name__)
     level = max((x.level for x in _slices_in(args)), key=lambda l: l.number)
     if level.depth == _batched.transforms():
         return _by_rule(cls, args, level)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""grad, vjp, jvp, jacrev, jacfwd and hessian of functions."""
+"""grad and vjp of functions, and what other transforms that differentiate share."""
 import functools
 import threading
 
@@ -20,6 +20,12 @@ class _Level:
 
     def __exit__(self, *args):
         _levels.n -= 1
+
+
+def recording():
+    """Grad mode for a transform, whatever mode it is called in: under inference mode nothing would be recorded, and all
+    derivatives be zero."""
+    return tenon.inference_mode(False) if tenon.is_inference_mode_enabled() else tenon.enable_grad()
 
 
 def inside(func, args, kwargs={}):
@@ -49,15 +55,22 @@ def _own(value):
         return value
     if value.requires_grad:
         return value.view_as(value)
+    if value.is_inference():
+        value = value.clone()
     tangent = forward_ad.unpack_dual(value).tangent
     own = value.detach().requires_grad_(True)
-    return own if tangent is None else forward_ad.make_dual(own, tangent)
+    if tangent is None:
+        return own
+    dual = forward_ad.make_dual(own, tangent)
+    dual.own_leaf, own.made_inside = own, True
+    return dual
 
 
-def _reaches_others(outputs, own):
-    """Whether the graph of the outputs leads to leaves that are not our own."""
-    mine = [t for t in own if t.is_leaf]
-    ids = {id(t) for t in mine}
+def _reaches_others(outputs, own, inside_too=False):
+    """Whether the graph of the outputs leads to leaves that are not our own, nor (``inside_too``) those of a transform inside
+    the function."""
+    mine = [getattr(t, "own_leaf", t) for t in own]
+    ids = {id(t) for t in mine if t.is_leaf}
     seen, todo = {}, [o.grad_fn for o in outputs if o.grad_fn is not None]
     while todo:
         node = todo.pop()
@@ -69,14 +82,28 @@ def _reaches_others(outputs, own):
                 continue
             if type(following).__name__ != "AccumulateGrad":
                 todo.append(following)
-            elif id(following.variable) not in ids:
+            elif id(following.variable) not in ids and not (inside_too and hasattr(following.variable, "made_inside")):
                 return True
     return False
+
+
+def _without_inner_history(tangent):
+    """What transforms inside the function recorded of a tangent is of no use outside."""
+    if tangent is None or not tangent.requires_grad or _reaches_others([tangent], (), inside_too=True):
+        return tangent
+    return tangent.detach()
 
 
 def products(outputs, inputs, seeds):
     """The products from the left with the seeds, from which products from the right come by differentiating again."""
     rows = _gradients(outputs, inputs, seeds, True)
+    check_twice_differentiable(rows)
+    return rows
+
+
+def check_twice_differentiable(rows):
+    """Gradients that went through a backward which may not be differentiated have a history that leads to an error, or to
+    nothing where that is not asked for."""
     seen, todo = {}, [r.grad_fn for r in rows if isinstance(r, tenon.Tensor) and r.grad_fn is not None]
     while todo:
         node = todo.pop()
@@ -87,7 +114,6 @@ def products(outputs, inputs, seeds):
             raise RuntimeError("the function goes through an autograd.Function whose backward is once_differentiable: its "
                                "products from the right are found by going through backward twice; func.jvp uses its jvp")
         todo += [following for following, _ in node.next_functions if following is not None]
-    return rows
 
 
 def _gradients(outputs, inputs, seeds, create_graph):
@@ -105,6 +131,43 @@ def _gradients(outputs, inputs, seeds, create_graph):
     return out
 
 
+def _differentiable(t):
+    return isinstance(t, tenon.Tensor) and (t.is_floating_point() or t.is_complex())
+
+
+def _check_differentiable(outputs):
+    for o in outputs:
+        if not isinstance(o, tenon.Tensor):
+            raise RuntimeError(_NOT_TENSORS % ("vjp(f, *primals)", type(o)))
+        if not _differentiable(o):
+            raise RuntimeError("vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                               "torch.%s" % str(o.dtype).rpartition(".")[2])
+
+
+def _seeds_of(outputs):
+    """What products from the left are taken with, to be differentiated by; of whole numbers there are none."""
+    seeds = [tenon.zeros_like(o, requires_grad=_differentiable(o)) for o in outputs]
+    if getattr(_levels, "duals", False):
+        for s in seeds:
+            s.made_inside = True
+    return seeds
+
+
+def by_seeds(rows, seeds, tangents, **options):
+    """The derivatives of the rows by the seeds times tangents; None for a seed that they do not depend on."""
+    at = [s for s in seeds if s.requires_grad]
+    made = iter(autograd.grad(rows, at, tangents, allow_unused=True, **options) if rows and at else (None,) * len(at))
+    return [next(made) if s.requires_grad else None for s in seeds]
+
+
+_NOT_TENSORS = "%s: expected f(*primals) to return only tensors, got unsupported type %s"
+
+
+def _check_pushed(output):
+    if not isinstance(output, tenon.Tensor):
+        raise RuntimeError(_NOT_TENSORS % ("jvp(f, primals, tangents)", type(output)))
+
+
 def _forward(leaves):
     """Outputs of a function that is differentiated in forward direction: a view that was made under no_grad requires grad
     and has no history, and its tangent is zero as that of other results from there."""
@@ -119,7 +182,7 @@ def _loose(value, own):
     tensors = [t for t in leaves if isinstance(t, tenon.Tensor) and t.requires_grad]
     if not tensors or _reaches_others(tensors, own):
         return value
-    return tree_map(lambda t: t.detach() if isinstance(t, tenon.Tensor) else t, value)
+    return tree_map(_detached, value)
 
 
 def _picked(args, argnums):
@@ -171,7 +234,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
         numbers = _picked(args, argnums)
-        with _Level() as level, tenon.enable_grad():
+        with _Level() as level, recording():
             args, own, builds = _with_own(args, numbers)
             output, aux = _split_aux(inside(func, args, kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, tenon.Tensor):
@@ -180,7 +243,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
             if output.dim() != 0:
                 raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                                    "%d dims. Maybe you wanted to use the vjp or jacrev APIs instead?" % output.dim())
-            if output.is_complex():
+            if output.is_complex() and output.requires_grad:
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs but got torch.%s"
                                    % str(output.dtype).rpartition(".")[2])
             tensors = [t for t in own if isinstance(t, tenon.Tensor)]
@@ -193,7 +256,11 @@ def grad_and_value(func, argnums=0, has_aux=False):
 
 
 def _detached(t):
-    return t.detach() if isinstance(t, tenon.Tensor) else t
+    """Without history; a tangent stays, for it belongs to a transform further out."""
+    if not isinstance(t, tenon.Tensor):
+        return t
+    tangent = forward_ad.unpack_dual(t).tangent
+    return t.detach() if tangent is None else forward_ad.make_dual(t.detach(), _without_inner_history(tangent))
 
 
 def _split_aux(result, has_aux, what):
@@ -217,14 +284,12 @@ def grad(func, argnums=0, has_aux=False):
 
 def vjp(func, *primals, has_aux=False):
     """The value of ``func``, and a function that multiplies the Jacobian by vectors from the left."""
-    with _Level(), tenon.enable_grad():
+    with _Level(), recording():
         args, own, builds = _with_own(primals, tuple(range(len(primals))))
         output, aux = _split_aux(inside(func, args), has_aux, "vjp(f, *primals)")
     leaves = []
     flatten(output, leaves)
-    for o in leaves:
-        if not isinstance(o, tenon.Tensor):
-            raise RuntimeError("vjp(f, *primals): Expected f to be a function that returns only tensors, got %s" % type(o))
+    _check_differentiable(leaves)
     tensors = [t for t in own if isinstance(t, tenon.Tensor)]
     nested = getattr(_levels, "n", 0) > 0
 
@@ -235,7 +300,7 @@ def vjp(func, *primals, has_aux=False):
             raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure of outputs "
                                "to the function.")
         again = tenon.is_grad_enabled() if create_graph is None else create_graph
-        with tenon.enable_grad():
+        with recording():
             made = _rebuild(_gradients(leaves, own, seeds, again), builds, ())
         again = again and (nested or any(isinstance(s, tenon.Tensor) and s.requires_grad for s in seeds)
                            or _reaches_others([o for o in leaves if o.requires_grad], tensors))
@@ -243,207 +308,3 @@ def vjp(func, *primals, has_aux=False):
 
     shown = output if nested else _loose(output, tensors)
     return (shown, vjp_fn, tree_map(_detached, aux)) if has_aux else (shown, vjp_fn)
-
-
-class NeedsRecording(BaseException):
-    """Of something inside ``jvp`` that does not go with dual tensors, but with recording."""
-
-
-def no_duals_of_jvp():
-    """What cannot push tangents says so first: then ``jvp`` begins again, without them."""
-    if getattr(_levels, "duals", False):
-        raise NeedsRecording
-
-
-def _may_be_dual(t):
-    return type(t) in (tenon.Tensor, tenon.nn.Parameter) and t.layout == tenon.strided and (
-        t.is_floating_point() or t.is_complex()) and not t.is_inference()
-
-
-def _by_duals(func, primals, first, second, has_aux):
-    """jvp in forward mode; None where that cannot be: there is one level of it, for plain tensors, and some operators
-    have no rule."""
-    if getattr(_levels, "n", 0) or not all(_may_be_dual(t) for t in first + second):
-        return None
-
-    def pushed(*args):  # with tangents of its own, which are written together with what it writes
-        return func(*flatten(args, [])(iter([forward_ad.make_dual(p, t.clone()) for p, t in zip(first, second)])))
-
-    try:
-        forward_ad.enter_dual_level()
-    except RuntimeError:  # somebody is in it
-        return None
-    _levels.duals = True
-    try:
-        with _Level():
-            output, aux = _split_aux(inside(pushed, primals), has_aux, "jvp(f, primals, tangents)")
-            leaves = []
-            build = flatten(output, leaves)
-            for o in leaves:
-                if not isinstance(o, tenon.Tensor):
-                    raise RuntimeError("jvp(f, primals, tangents): Expected f to be a function that returns only tensors, "
-                                       "got unsupported type %s" % type(o))
-            pairs = [forward_ad.unpack_dual(o) for o in leaves]
-            made = [tenon.zeros_like(p) if t is None else t for p, t in pairs]
-            result = build(iter([p for p, _ in pairs])), build(iter(made))
-            return result + (tree_map(lambda t: forward_ad.unpack_dual(t).primal if isinstance(t, tenon.Tensor) else t,
-                                      aux),) if has_aux else result
-    except NeedsRecording:
-        return None
-    except NotImplementedError as error:
-        if "Trying to use forward AD with" not in str(error):
-            raise
-        return None
-    finally:
-        _levels.duals = False
-        forward_ad.exit_dual_level()
-
-
-def jvp(func, primals, tangents, *, strict=False, has_aux=False):
-    """The value of ``func``, and the Jacobian times the tangents: in forward mode, or else by differentiating the
-    product from the left."""
-    if not isinstance(primals, tuple):
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call "
-                           "f(*primals).")
-    first, second = [], []
-    flatten(primals, first)
-    flatten(tangents, second)
-    if len(first) != len(second):
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure.")
-    for what, leaves in (("primals", first), ("tangents", second)):
-        for leaf in leaves:
-            if not isinstance(leaf, tenon.Tensor):
-                raise RuntimeError("jvp(f, primals, tangents): Expected %s to only contain Tensors, got %s"
-                                   % (what, type(leaf)))
-    for p, t in zip(first, second):
-        if isinstance(p, tenon.Tensor) and isinstance(t, tenon.Tensor) and p.shape != t.shape:
-            raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this "
-                               f"is not supported. Tensor is of size {list(p.shape)} while the given forward gradient is of "
-                               f"size {list(t.shape)}.")
-    made = _by_duals(func, primals, first, second, has_aux)
-    if made is not None:
-        return made
-    with _Level() as level, tenon.enable_grad():
-        args, own, builds = _with_own(primals, tuple(range(len(primals))))
-        args = tree_map(_writable, args)
-        output, aux = _split_aux(inside(func, args), has_aux, "jvp(f, primals, tangents)")
-        leaves = []
-        build = flatten(output, leaves)
-        leaves = _forward(leaves)
-        seeds = [tenon.zeros_like(o, requires_grad=True) for o in leaves]
-        rows = products(leaves, own, seeds)
-        pairs = [(r, t) for r, t in zip(rows, second) if isinstance(r, tenon.Tensor) and r.requires_grad]
-        made = autograd.grad([r for r, _ in pairs], seeds, [t for _, t in pairs], create_graph=True,
-                             allow_unused=True) if pairs else (None,) * len(seeds)
-        made = [tenon.zeros_like(o) if m is None else m for m, o in zip(made, leaves)]
-    own = [t for t in own if isinstance(t, tenon.Tensor)] + seeds
-    outer = any(isinstance(t, tenon.Tensor) and t.requires_grad for t in first + second)
-    if level == 1 and not outer and not _reaches_others([o for o in leaves if o.requires_grad], own):
-        leaves, made, aux = [_detached(o) for o in leaves], [_detached(m) for m in made], tree_map(_detached, aux)
-    result = build(iter(leaves)), build(iter(made))
-    return result + (aux,) if has_aux else result
-
-
-_AT_ONCE = 32  # rows of a Jacobian from which on they are computed together: one pass of Batched costs as much as some
-
-
-def _over_basis(func, like, deep):
-    """What ``func``, a function of one tensor that gives a tuple, gives for every unit tensor like this one: stacked,
-    in the order of its elements. ``deep``: it goes through another transform, where each call costs more."""
-    n = like.numel()
-    basis = tenon.eye(n, dtype=like.dtype, device=like.device).reshape((n,) + tuple(like.shape))
-    if n >= _AT_ONCE or (n >= 4 and (deep or type(like).__name__ == "Batched")):
-        from tenon.func._vmap import vmap
-        return vmap(func)(basis)
-    return tuple(tenon.stack(column) for column in zip(*[func(row) for row in basis.unbind(0)]))
-
-
-def _rows(output, own, create_graph, deep):
-    """The Jacobian of one output: a tensor of its shape and then of the input's, for each input."""
-    if output.numel() == 0 or not output.requires_grad:
-        return [x.new_zeros(tuple(output.shape) + tuple(x.shape)) for x in own]
-    made = _over_basis(lambda seed: tuple(_gradients([output], own, [seed], create_graph)), output, deep)
-    return [m.reshape(tuple(output.shape) + tuple(x.shape)) for m, x in zip(made, own)]
-
-
-def _columns(leaves, own, seeds, row, at, deep):
-    """The Jacobian of every output by one input, whose product from the left with the seeds is ``row``."""
-    x = own[at]
-    if x.numel() == 0 or not row.requires_grad:
-        return [o.new_zeros(tuple(o.shape) + tuple(x.shape)) for o in leaves]
-
-    def push(tangent):
-        moved = autograd.grad([row], seeds, [tangent], create_graph=True, retain_graph=True, allow_unused=True)
-        return tuple(tenon.zeros_like(o) if m is None else m for m, o in zip(moved, leaves))
-
-    made = _over_basis(push, x, deep)
-    return [m.movedim(0, -1).reshape(tuple(o.shape) + tuple(x.shape)) for m, o in zip(made, leaves)]
-
-
-def _by_rows(leaves, own, builds, argnums, level, deep):
-    again = level > 1 or _reaches_others([o for o in leaves if o.requires_grad], own)
-    made = [_rebuild(_rows(o, own, again, deep), builds, argnums) for o in leaves]
-    return made if again else tree_map(_detached, made)
-
-
-def _by_columns(leaves, own, builds, argnums, level, deep, outer):
-    leaves = _forward(leaves)
-    seeds = [tenon.zeros_like(o, requires_grad=True) for o in leaves]
-    rows = products(leaves, own, seeds)
-    columns = [_columns(leaves, own, seeds, row, i, deep) for i, row in enumerate(rows)]
-    if level == 1 and not outer and not _reaches_others([o for o in leaves if o.requires_grad], own + seeds):
-        columns = tree_map(_detached, columns)
-    return [_rebuild([c[o] for c in columns], builds, argnums) for o in range(len(leaves))]
-
-
-def _check_real(name, tree, kind):
-    leaves = []
-    flatten(tree, leaves)
-    for i, t in enumerate(leaves):
-        if isinstance(t, tenon.Tensor) and t.is_complex():
-            raise RuntimeError("%s: Expected all %s to be real but received complex tensor at flattened input idx: %d"
-                               % (name, kind, i))
-
-
-def _jacobian(func, argnums, has_aux, what, is_wide, deep=False):
-    """``is_wide(outputs, inputs)``: column by column, as many as there are elements in the inputs; else row by row."""
-    @functools.wraps(func)
-    def wrapper(*args):
-        name = what.partition("(")[0]
-        _check_real(name, args, "inputs")
-        numbers = _picked(args, argnums)
-        given = []
-        flatten(tuple(args[n] for n in numbers), given)
-        outer = any(isinstance(t, tenon.Tensor) and t.requires_grad for t in given)
-        with _Level() as level, tenon.enable_grad():
-            args, own, builds = _with_own(args, numbers)
-            output, aux = _split_aux(inside(func, args), has_aux, what)
-            leaves = []
-            build = flatten(output, leaves)
-            _check_real(name, leaves, "outputs")
-            if is_wide(leaves, own):
-                made = _by_columns(leaves, own, builds, argnums, level, deep or level > 1, outer)
-            else:
-                made = _by_rows(leaves, own, builds, argnums, level, deep or level > 1)
-        made = build(iter(made))
-        return (made, tree_map(_detached, aux)) if has_aux else made
-    return wrapper
-
-
-def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
-    """A function that gives the Jacobian of ``func``, row by row."""
-    if chunk_size is not None and chunk_size <= 0:
-        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-    return _jacobian(func, argnums, has_aux, "jacrev(f)(*args)", lambda outputs, inputs: False)
-
-
-def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """A function that gives the Jacobian of ``func``, column by column: by differentiating the product from the left."""
-    return _jacobian(func, argnums, has_aux, "jacfwd", lambda outputs, inputs: True)
-
-
-def hessian(func, argnums=0):
-    """A function that gives the second derivatives of ``func``."""
-    def is_wide(outputs, inputs):  # a column costs about two rows
-        return sum(o.numel() for o in outputs) > 2 * sum(x.numel() for x in inputs)
-    return _jacobian(jacrev(func, argnums), argnums, False, "jacfwd", is_wide, True)

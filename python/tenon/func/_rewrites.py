@@ -3,25 +3,48 @@
 import functools
 
 import tenon
-from tenon import autograd
 from tenon.utils import _pytree
-from ._gradients import _detached, _forward, _Level, _with_own, inside, products
+from ._gradients import _detached, _forward, _Level, _seeds_of, _with_own, by_seeds, inside, products, recording
+from ._jacobians import jvp
 from ._tree import flatten
 
 
-def linearize(func, *primals):
-    """The value of ``func``, and a function of tangents: the Jacobian at ``primals`` times them. ``func`` is called
-    once; what its operators saved is kept for the calls to come."""
-    given, given_spec = _pytree.tree_flatten(primals)
-    with _Level(), tenon.enable_grad():
+def _products_of(func, primals):
+    """The result of ``func``, and what multiplies tangents of its arguments from the left: by the products from the right,
+    which are kept."""
+    with _Level(), recording():
         args, own, _ = _with_own(primals, tuple(range(len(primals))))
         output = inside(func, args)
         leaves = []
         build = flatten(output, leaves)
         leaves = _forward(leaves)
         outs = [o for o in leaves if isinstance(o, tenon.Tensor)]
-        seeds = [tenon.zeros_like(o, requires_grad=True) for o in outs]
+        seeds = _seeds_of(outs)
         rows = products(outs, own, seeds)
+
+    def multiply(moved):
+        pairs = [(r, t) for r, t in zip(rows, moved) if isinstance(r, tenon.Tensor) and r.requires_grad]
+        made = by_seeds([r for r, _ in pairs], seeds, [t for _, t in pairs], retain_graph=True)
+        parts = iter([tenon.zeros_like(_detached(o)) if m is None else m for m, o in zip(made, outs)])
+        return build(iter([next(parts) if isinstance(o, tenon.Tensor) else o for o in leaves]))
+
+    return build(iter([_detached(o) for o in leaves])), multiply
+
+
+def linearize(func, *primals):
+    """The value of ``func``, and a function of tangents: the Jacobian at ``primals`` times them. ``func`` is called once,
+    and what its operators saved is kept for the calls to come; where that is not all (``once_differentiable``, ``no_grad``, values
+    that were overwritten), it is called again for each tangent."""
+    given, given_spec = _pytree.tree_flatten(primals)
+    before, once = tenon._C._times_switched_off(), True
+    try:
+        output, multiply = _products_of(func, primals)
+    except RuntimeError:
+        output, once = jvp(func, primals, _pytree.tree_map(tenon.zeros_like, primals))[0], False
+    if not once or tenon._C._times_switched_off() != before:
+
+        def multiply(moved):
+            return jvp(func, primals, given_spec.unflatten(moved))[1]
 
     def jvp_fn(*tangents):
         moved, spec = _pytree.tree_flatten(tangents)
@@ -32,13 +55,9 @@ def linearize(func, *primals):
                 if a != b:
                     raise RuntimeError("tangent:%d with %s %s in flattened pytree doesn't match the %s %s of the "
                                        "corresponding primal." % (i, what, a, what, b))
-        pairs = [(r, t) for r, t in zip(rows, moved) if isinstance(r, tenon.Tensor) and r.requires_grad]
-        made = autograd.grad([r for r, _ in pairs], seeds, [t for _, t in pairs], retain_graph=True,
-                             allow_unused=True) if pairs and seeds else (None,) * len(seeds)
-        parts = iter([tenon.zeros_like(_detached(o)) if m is None else m for m, o in zip(made, outs)])
-        return build(iter([next(parts) if isinstance(o, tenon.Tensor) else o for o in leaves]))
+        return multiply(moved)
 
-    return build(iter([_detached(o) for o in leaves])), jvp_fn
+    return output, jvp_fn
 
 
 def replace_all_batch_norm_modules_(root):

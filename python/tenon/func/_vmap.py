@@ -7,7 +7,7 @@ import functools
 import tenon
 from tenon.utils import _pytree
 from tenon.func import _batched
-from tenon.func._gradients import no_duals_of_jvp
+from tenon.func._jacobians import no_duals_of_jvp
 
 _RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
            "randomness flags on vmap or perform the randomness operation out of vmap")
@@ -152,11 +152,11 @@ def _plain(leaves, dims):
 
 def _called(func, args, kwargs):
     """The function, which may not do what functions that are transformed may not."""
-    tenon._C._in_transform(1)
+    tenon._C._in_transform(2)
     try:
         return func(*args, **kwargs)
     finally:
-        tenon._C._in_transform(-1)
+        tenon._C._in_transform(-2)
 
 
 def _at_once(func, out_dims, spec, leaves, dims, n, kwargs):
