@@ -406,24 +406,6 @@ static PyObject *is_view(PyObject *self, PyObject *unused)
     return t ? PyBool_FromLong(tn_tensor_is_view(t)) : NULL;
 }
 
-static PyObject *retain_grad(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    if (tnpy_transform_refuses(
-            "You are attempting to call Tensor.retain_grad() inside of a function being "
-            "transformed by a functorch transform. This is unsupported, please attempt to use the "
-            "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() "
-            "outside of a function being transformed instead."))
-        return NULL;
-    tn_tensor *t = self_of(self);
-    if (!t)
-        return NULL;
-    tn_status status = tn_tensor_retain_grad(t);
-    if (status != TN_OK)
-        return tnpy_raise(status);
-    Py_RETURN_NONE;
-}
-
 static PyGetSetDef properties[] = {
     {"grad_fn", get_grad_fn, NULL, "The node that made the tensor; None for a leaf.", NULL},
     {"_grad_fn", get_grad_fn, set_grad_fn, NULL, NULL},
@@ -434,8 +416,6 @@ static PyMethodDef methods[] = {
     {"backward", (PyCFunction)(void (*)(void))Tensor_backward, METH_FASTCALL | METH_KEYWORDS,
      "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
      "Add the gradients to `.grad` of the leaves that the tensor came from."},
-    {"retain_grad", retain_grad, METH_NOARGS,
-     "Keep the gradient in `.grad` too, though the tensor is no leaf."},
     {"_is_view", is_view, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -513,12 +493,13 @@ static PyObject *passes_are_whole(PyObject *module, PyObject *unused)
 
 /* ---- functions that are differentiated as a whole ---- */
 
-/* In how many functions that are transformed this thread is. */
-static _Thread_local int transforms;
+/* In how many functions that are transformed this thread is, and how many of those are
+ * differentiated. */
+static _Thread_local int transforms, differentiations;
 
-bool tnpy_transform_refuses(const char *text)
+static bool refuses(int within, const char *text)
 {
-    if (TNPY_LIKELY(transforms == 0))
+    if (TNPY_LIKELY(within == 0))
         return false;
     /* Whose code calls? The package's own may. */
     PyObject *globals = PyEval_GetGlobals();
@@ -537,7 +518,18 @@ bool tnpy_transform_refuses(const char *text)
     return true;
 }
 
-/* _in_transform(1) before a function of the user's that is transformed is called, -1 after it. */
+bool tnpy_transform_refuses(const char *text)
+{
+    return refuses(transforms, text);
+}
+
+bool tnpy_differentiation_refuses(const char *text)
+{
+    return refuses(differentiations, text);
+}
+
+/* _in_transform(1) before a function of the user's that is differentiated is called, (2) before one
+ * that is mapped; (-1) and (-2) after it. */
 static PyObject *in_transform(PyObject *module, PyObject *by)
 {
     (void)module;
@@ -545,6 +537,7 @@ static PyObject *in_transform(PyObject *module, PyObject *by)
     if (n == -1 && PyErr_Occurred())
         return NULL;
     transforms += n > 0 ? 1 : -1;
+    differentiations += n == 1 ? 1 : n == -1 ? -1 : 0;
     return Py_NewRef(Py_None);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bind.c: from a call in Python to an operator and back: the signatures of its name are tried in
  * turn, the first that fits is called, and what comes back becomes Python objects. */
+#include "dimname.h"
 #include "fit.h"
 #include "override.h"
 #include "type.h"
@@ -333,7 +334,9 @@ static inline bool try_all(tnpy_call *c, PyObject **out)
     return refused && try_again(c, out);
 }
 
-/* A call that fits no signature of today: one of an old order, or an error. */
+static PyObject *perform(tnpy_call *c);
+
+/* A call that fits no signature of today: one of an old order, one with names=None, or an error. */
 static PyObject *perform_old(tnpy_call *c)
 {
     tnpy_old_call old;
@@ -345,7 +348,16 @@ static PyObject *perform_old(tnpy_call *c)
         if (called)
             return result;
     }
-    if (taken >= 0)
+    tnpy_call unnamed;
+    PyObject **room = NULL;
+    int dropped = taken < 0 || c->n_keywords == 0 ? 0 : tnpy_without_names(c, &unnamed, &room);
+    if (dropped > 0) {
+        result = perform(&unnamed);
+        PyMem_Free(room);
+        Py_DECREF(unnamed.kwnames);
+        return result;
+    }
+    if (taken >= 0 && dropped == 0)
         tnpy_explain(c);
     return NULL;
 }

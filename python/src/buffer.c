@@ -254,7 +254,7 @@ int tnpy_warn_read_only(PyObject *array)
 static PyObject *from_numpy(PyObject *module, PyObject *o)
 {
     (void)module;
-    if (!tnpy_is_array(o)) {
+    if (!tnpy_is_array(o) || tnpy_is_number(o)) {
         char name[128];
         PyErr_Format(PyExc_TypeError, "expected np.ndarray (got %s)",
                      tnpy_type_name(o, name, sizeof name));

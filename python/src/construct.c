@@ -181,7 +181,8 @@ static PyObject *as_tensor_function(PyObject *module, PyObject *const *args, Py_
         tnpy_lock(state);
         return st == TN_OK ? tnpy_wrap(out) : tnpy_raise(st);
     }
-    if (tnpy_is_array(a[0]) && !tn_fake_mode_current()) {
+    /* a number of NumPy's has a buffer that nobody may write, too: it is a number */
+    if (tnpy_is_array(a[0]) && !tnpy_is_number(a[0]) && !tn_fake_mode_current()) {
         if (tnpy_warn_read_only(a[0]) < 0)
             return NULL;
         return finish(tnpy_as_dtype(tnpy_from_buffer(a[0]), dtype, false), device, false);

@@ -307,10 +307,8 @@ static PyObject *make_wrapper(PyObject *self, PyObject *args, PyObject *kwargs)
                                      &cls, &size, &strides, &offset, &format, &dtype, &layout,
                                      &device, &pin, &grad, &policy, &ignored[0], &ignored[1]))
         return NULL;
-    if (!PyType_Check(cls) || !PyType_IsSubtype((PyTypeObject *)cls, tnpy_Tensor)) {
-        PyErr_SetString(PyExc_TypeError, "cls must be a subclass of Tensor");
+    if (tnpy_check_subclass(cls))
         return NULL;
-    }
     if (!tnpy_type_dispatches((PyTypeObject *)cls)) {
         PyObject *text = PyType_GetName((PyTypeObject *)cls);
         PyErr_Format(PyExc_RuntimeError, "%U must define __torch_dispatch__", text ? text : cls);

@@ -229,6 +229,8 @@ const char *tnpy_type_name(PyObject *o, char *room, size_t n)
         ours |= strcmp(text, with_module[i]) == 0;
     if (ours)
         snprintf(room, n, "torch.%s", text);
+    else if (!module && text && strcmp(text, "Generator") == 0)
+        snprintf(room, n, "torch._C.Generator");
     else if (where && strcmp(where, "builtins"))
         snprintf(room, n, "%s.%s", where, text ? text : "object");
     else

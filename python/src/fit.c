@@ -202,8 +202,8 @@ static int fit_index(PyObject *o, int64_t *out)
     if (t && (tn_tensor_ndim(t) || tn_tensor_requires_grad(t) ||
               !tn_dtype_is_integral(tn_tensor_dtype(t), false)))
         return 0;
-    if (PyBool_Check(o) || PyFloat_Check(o) || !PyIndex_Check(o))
-        return 0;
+    if (PyBool_Check(o) || PyFloat_Check(o) || !PyIndex_Check(o) || tnpy_is_numpy_bool(o))
+        return 0; /* older NumPys' bools have __index__ and are no integers all the same */
     PyObject *i = PyNumber_Index(o);
     if (!i) { /* an array of several numbers has __index__ too, and refuses */
         if (!PyErr_ExceptionMatches(PyExc_TypeError))
@@ -350,11 +350,8 @@ int tnpy_fit_bool(const tnpy_call *c, PyObject *o, bool *out)
         *out = o == Py_True;
         return 1;
     }
-    tn_tensor *t = tnpy_tensor(o);
-    bool tensor = t && tn_tensor_ndim(t) == 0 && tn_tensor_dtype(t) == TN_DTYPE_BOOL;
-    bool cast = c->by_schema && !t && PyNumber_Check(o);
-    if (!tensor && !cast && (t || !tnpy_is_numpy_bool(o)))
-        return 0;
+    if (!c->by_schema || (!tnpy_tensor(o) && !PyNumber_Check(o)))
+        return 0; /* a tensor or NumPy's bool may be meant for another overload, or be a mistake */
     int truth = PyObject_IsTrue(o);
     if (truth < 0)
         return -1;

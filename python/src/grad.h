@@ -95,6 +95,8 @@ PyObject *tnpy_raise_pass(tn_status status);
 /* Whether what is called may not be called by a function that is transformed (func.grad, vmap, …),
  * and one is: a RuntimeError of this text is set then. */
 bool tnpy_transform_refuses(const char *text);
+/* The same for functions that are differentiated alone: vmap may call it. */
+bool tnpy_differentiation_refuses(const char *text);
 
 /* In anomaly mode: an exception of Python code that is on its way out gets the trace of the forward
  * call as a note (anomaly.c). */

@@ -13,6 +13,23 @@ typedef struct mode_object {
     tn_inference_guard guard;
 } mode_object;
 
+/* How often this thread switched recording off. A transform that records a function asks whether
+ * the function did. */
+static _Thread_local unsigned long switched_off;
+
+static bool set_grad(bool on)
+{
+    switched_off += !on;
+    return tn_set_grad_enabled(on);
+}
+
+static PyObject *times_switched_off(PyObject *module, PyObject *nothing)
+{
+    (void)module;
+    (void)nothing;
+    return PyLong_FromUnsignedLong(switched_off);
+}
+
 enum { NO_GRAD, ENABLE_GRAD, SET_GRAD, INFERENCE, N_KINDS };
 static PyTypeObject *types[N_KINDS];
 
@@ -107,7 +124,7 @@ static PyObject *set_grad_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     }
     PyObject *o = make(type, SET_GRAD, mode == Py_True, false);
     if (o)
-        mode_of(o)->prev = tn_set_grad_enabled(mode == Py_True);
+        mode_of(o)->prev = set_grad(mode == Py_True);
     return o;
 }
 
@@ -128,7 +145,7 @@ static PyObject *inference_new(PyTypeObject *type, PyObject *args, PyObject *kwa
 static PyObject *grad_enter(PyObject *o, PyObject *nothing)
 {
     (void)nothing;
-    mode_of(o)->prev = tn_set_grad_enabled(mode_of(o)->mode);
+    mode_of(o)->prev = set_grad(mode_of(o)->mode);
     return Py_NewRef(Py_None);
 }
 
@@ -136,7 +153,7 @@ static PyObject *grad_enter(PyObject *o, PyObject *nothing)
 static PyObject *set_grad_enter(PyObject *o, PyObject *nothing)
 {
     (void)nothing;
-    tn_set_grad_enabled(mode_of(o)->mode);
+    set_grad(mode_of(o)->mode);
     return Py_NewRef(Py_None);
 }
 
@@ -144,6 +161,7 @@ static PyObject *inference_enter(PyObject *o, PyObject *nothing)
 {
     (void)nothing;
     mode_object *m = mode_of(o);
+    switched_off += m->mode;
     m->guard = tn_inference_enter(m->mode);
     m->entered = true;
     return Py_NewRef(Py_None);
@@ -302,8 +320,15 @@ static PyType_Spec specs[N_KINDS] = {
     SPEC("inference_mode", inference_slots),
 };
 
+static PyMethodDef functions[] = {
+    {"_times_switched_off", times_switched_off, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
 int tnpy_add_grad_mode(PyObject *module)
 {
+    if (PyModule_AddFunctions(module, functions))
+        return -1;
     for (int i = 0; i < N_KINDS; i++) {
         types[i] = (PyTypeObject *)PyType_FromSpec(&specs[i]);
         const char *name = strrchr(specs[i].name, '.') + 1;

@@ -214,16 +214,12 @@ static int one_at(places *p, PyObject *o, int64_t skip)
         t = tnpy_index_tensor(o);
         return t == NULL ? -1 : tensor_at(p, t);
     }
+    if (tnpy_is_numpy_bool(o)) {
+        int on = PyObject_IsTrue(o);
+        return on < 0 ? -1 : bool_at(p, on);
+    }
     if (PyIndex_Check(o))
         return select_object(p, o);
-    if (PyObject_CheckBuffer(o) && !PyFloat_Check(o)) { /* NumPy's bool */
-        t = tnpy_index_tensor(o);
-        if (t == NULL)
-            return -1;
-        if (tn_tensor_dtype(t) == TN_DTYPE_BOOL)
-            return tensor_at(p, t);
-        tn_tensor_unref(t);
-    }
     return refuse_index(o);
 }
 

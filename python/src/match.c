@@ -168,6 +168,15 @@ static int check_options(PyObject *name, PyObject *value, const tn_tensor *out)
     return -1;
 }
 
+/* Whether one of the overloads writes to out=: methods and in-place functions have none. */
+static bool takes_out(const tnpy_entry *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->sigs[i].flags & TNPY_SIG_OUT)
+            return true;
+    return false;
+}
+
 /* Keywords that are no arguments of the operator: out=None, requires_grad=, and options of a
  * factory that writes out=, which must be those of `out`. How many; -1: one does not fit, or an
  * exception. */
@@ -176,7 +185,7 @@ static int other_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
     int used = 0;
     PyObject *out = tnpy_keyword(c, tnpy_str_out);
     if (out && !(s->flags & TNPY_SIG_OUT)) {
-        if (out != Py_None)
+        if (out != Py_None || !takes_out(c->entry))
             return -1;
         used++;
     }

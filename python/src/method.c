@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* method.c: methods of Tensor that are no operators, or whose arguments no schema describes. */
+#include "dimname.h"
 #include "grad.h"
 #include "override.h"
 #include "type.h"
@@ -23,6 +24,10 @@ static PyObject *one_of(PyObject *o, PyObject *dim, const int64_t *list)
 {
     tn_tensor *t = tnpy_tensor(o);
     int64_t d, size;
+    if (PyUnicode_Check(dim)) {
+        tnpy_no_such_dimension(o, dim);
+        return NULL;
+    }
     if (tnpy_int_of(dim, &d))
         return NULL;
     tn_status st = tn_tensor_size(t, d, &size);
@@ -33,9 +38,12 @@ static PyObject *one_of(PyObject *o, PyObject *dim, const int64_t *list)
 
 static PyObject *optional_dim(PyObject *args, PyObject *kwargs, const char *format)
 {
-    static char *names[] = {"dim", NULL};
+    static char *names[] = {"dim", NULL}, *numpy_names[] = {"axis", NULL};
     PyObject *dim = Py_None;
-    return PyArg_ParseTupleAndKeywords(args, kwargs, format, names, &dim) ? dim : NULL;
+    bool axis = kwargs && PyDict_GetItemString(kwargs, "axis");
+    return PyArg_ParseTupleAndKeywords(args, kwargs, format, axis ? numpy_names : names, &dim)
+               ? dim
+               : NULL;
 }
 
 static PyObject *size(PyObject *o, PyObject *args, PyObject *kwargs)
@@ -100,20 +108,33 @@ static PyObject *data_ptr(PyObject *o, PyObject *nothing)
     return PyLong_FromVoidPtr(tn_tensor_data(tnpy_tensor(o)));
 }
 
-static int format_keyword(PyObject *args, PyObject *kwargs, const char *text, tn_memory_format *out)
+/* The only argument of method @p name, by its name alone. */
+static int format_keyword(PyObject *args, PyObject *kwargs, const char *name, tn_memory_format *out)
 {
-    static char *names[] = {"memory_format", NULL};
-    PyObject *format = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, text, names, &format))
+    Py_ssize_t n = PyTuple_Size(args), at = 0;
+    PyObject *word, *format;
+    if (n) {
+        PyErr_Format(PyExc_TypeError, "%s() takes 0 positional arguments but %zd %s given", name, n,
+                     n == 1 ? "was" : "were");
         return -1;
-    return format == Py_None ? 0 : tnpy_format_of(format, out);
+    }
+    while (kwargs && PyDict_Next(kwargs, &at, &word, &format)) {
+        if (PyUnicode_CompareWithASCIIString(word, "memory_format")) {
+            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", name,
+                         word);
+            return -1;
+        }
+        if (format != Py_None && tnpy_format_of(format, out))
+            return -1;
+    }
+    return 0;
 }
 
 static PyObject *is_contiguous(PyObject *o, PyObject *args, PyObject *kwargs)
 {
     OVERRIDE("is_contiguous", args, kwargs);
     tn_memory_format format = TN_FORMAT_CONTIGUOUS;
-    if (format_keyword(args, kwargs, "|$O:is_contiguous", &format))
+    if (format_keyword(args, kwargs, "is_contiguous", &format))
         return NULL;
     return PyBool_FromLong(tn_tensor_is_contiguous(tnpy_tensor(o), format));
 }
@@ -198,6 +219,12 @@ static PyObject *retain_grad(PyObject *o, PyObject *nothing)
 {
     OVERRIDE("retain_grad", NULL, NULL);
     (void)nothing;
+    if (tnpy_transform_refuses(
+            "You are attempting to call Tensor.retain_grad() inside of a function being "
+            "transformed by a functorch transform. This is unsupported, please attempt to use the "
+            "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() "
+            "outside of a function being transformed instead."))
+        return NULL;
     tn_status st = tn_tensor_retain_grad(tnpy_tensor(o));
     return st == TN_OK ? Py_NewRef(Py_None) : tnpy_raise(st);
 }
@@ -242,6 +269,9 @@ static PyObject *to(PyObject *o, PyObject *args, PyObject *kwargs)
              *device = Py_None, *format = Py_None;
     target to = SAME;
     tn_tensor *other = NULL;
+    bool of_value = what && PyTuple_Size(args) == 1 && (PyBool_Check(what) || PyFloat_Check(what));
+    if (of_value) /* a value stands for its own dtype, as PyTorch has it */
+        what = (PyObject *)Py_TYPE(what);
     if (what ? tnpy_is_dtype(what)
              : kwargs && !PyDict_GetItemString(kwargs, "device") &&
                    PyDict_GetItemString(kwargs, "dtype")) {
@@ -258,6 +288,8 @@ static PyObject *to(PyObject *o, PyObject *args, PyObject *kwargs)
                                             &to.non_blocking, &to.copy, &format)) {
         return NULL;
     }
+    if (of_value)
+        dtype = what;
     if (other) {
         to.dtype = tn_tensor_dtype(other);
         to.device = tn_tensor_device(other);
@@ -269,11 +301,12 @@ static PyObject *to(PyObject *o, PyObject *args, PyObject *kwargs)
     return convert(o, &to);
 }
 
-static PyObject *as_dtype(PyObject *o, PyObject *args, PyObject *kwargs, tn_dtype dtype)
+static PyObject *as_dtype(PyObject *o, PyObject *args, PyObject *kwargs, const char *name,
+                          tn_dtype dtype)
 {
     target to = SAME;
     to.dtype = dtype;
-    if (format_keyword(args, kwargs, "|$O", &to.format))
+    if (format_keyword(args, kwargs, name, &to.format))
         return NULL;
     return convert(o, &to);
 }
@@ -296,7 +329,7 @@ static PyObject *as_dtype(PyObject *o, PyObject *args, PyObject *kwargs, tn_dtyp
     static PyObject *to_##name(PyObject *o, PyObject *args, PyObject *kwargs) \
     {                                                                         \
         OVERRIDE(#name, args, kwargs);                                        \
-        return as_dtype(o, args, kwargs, TN_DTYPE_##dtype);                   \
+        return as_dtype(o, args, kwargs, #name, TN_DTYPE_##dtype);            \
     }
 CASTS(X)
 #undef X
@@ -306,7 +339,7 @@ static PyObject *cpu(PyObject *o, PyObject *args, PyObject *kwargs)
     OVERRIDE("cpu", args, kwargs);
     target to = SAME;
     to.device = TN_CPU;
-    if (format_keyword(args, kwargs, "|$O:cpu", &to.format))
+    if (format_keyword(args, kwargs, "cpu", &to.format))
         return NULL;
     return convert(o, &to);
 }
@@ -332,6 +365,8 @@ static PyObject *to_complex_number(PyObject *o, PyObject *nothing)
                         "only one element tensors can be converted to Python scalars");
         return NULL;
     }
+    if (tnpy_warn_leaves_graph(o))
+        return NULL;
     PyObject *value = PyObject_CallMethod(o, "item", NULL);
     PyObject *z =
         value ? PyObject_CallFunctionObjArgs((PyObject *)&PyComplex_Type, value, NULL) : NULL;

@@ -8,6 +8,8 @@
 #include "override.h"
 #include "type.h"
 
+#include "tenon/mode.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,6 +243,36 @@ static int is_default(PyObject *value, PyObject *fallback)
     return PyObject_RichCompareBool(value, fallback, Py_EQ);
 }
 
+/* A bare number stands as a tensor among the arguments of operators that take it so; Python gets
+ * the number back. It is read where it lies: .item() would be another call for the mode. */
+static PyObject *number_of(const tn_tensor *t)
+{
+    const void *data = tn_tensor_const_data(t);
+    switch (tn_tensor_dtype(t)) {
+    case TN_DTYPE_F64:
+        return PyFloat_FromDouble(*(const double *)data);
+    case TN_DTYPE_C128:
+        return PyComplex_FromDoubles(((const double *)data)[0], ((const double *)data)[1]);
+    case TN_DTYPE_I64:
+        return PyLong_FromLongLong(*(const int64_t *)data);
+    case TN_DTYPE_BOOL:
+        return PyBool_FromLong(*(const bool *)data);
+    default:
+        return NULL;
+    }
+}
+
+static PyObject *argument_to_python(const tnpy_operator *o, const tn_value *v, int kind)
+{
+    if (o->entry.numbers && v->tag == TN_TAG_TENSOR && tn_tensor_is_number(v->u.tensor) &&
+        tn_tensor_const_data(v->u.tensor)) {
+        PyObject *number = number_of(v->u.tensor);
+        if (number || PyErr_Occurred())
+            return number;
+    }
+    return to_python(v, kind);
+}
+
 int tnpy_arguments_to_python(const tnpy_operator *o, const tn_value *args, PyObject **tuple,
                              PyObject **kwargs)
 {
@@ -248,7 +280,7 @@ int tnpy_arguments_to_python(const tnpy_operator *o, const tn_value *args, PyObj
     PyObject *names = words && o->overload ? PyObject_GetAttrString(o->overload, "_names") : NULL;
     int failed = !names, shown = 0;
     for (int i = 0; !failed && i < o->n_args; i++) {
-        PyObject *value = to_python(&args[i], o->params[i].kind);
+        PyObject *value = argument_to_python(o, &args[i], o->params[i].kind);
         int plain = value ? is_default(value, PyTuple_GetItem(o->defaults, i)) : -1;
         failed = plain < 0;
         if (!failed && i < o->n_positional) {

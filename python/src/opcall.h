@@ -34,6 +34,8 @@ tn_status tnpy_needs_values(void);
 
 /* Does a class of tensors have a __torch_dispatch__ of its own? (dispatch.c) */
 int tnpy_type_dispatches(PyTypeObject *type);
+/* Whether @p cls is a class of tensors; -1 with torch's TypeError. */
+int tnpy_check_subclass(PyObject *cls);
 /* From now on calls with @p t go to its class. 0, or -1. */
 int tnpy_handle(tn_tensor *t);
 

@@ -339,10 +339,24 @@ static PyObject *nb_int(PyObject *a)
     return converted(a, &PyLong_Type);
 }
 
+int tnpy_warn_leaves_graph(PyObject *a)
+{
+    static bool warned; /* once a process, as PyTorch */
+    if (warned || !tn_tensor_requires_grad(tnpy_tensor(a)))
+        return 0;
+    warned = true;
+    return PyErr_WarnEx(PyExc_UserWarning,
+                        "Converting a tensor with requires_grad=True to a scalar may lead to "
+                        "unexpected behavior.\nConsider using tensor.detach() first.",
+                        1);
+}
+
 static PyObject *nb_float(PyObject *a)
 {
     if (TNPY_UNLIKELY(tnpy_function_on(a)))
         return tnpy_override_method(a, "__float__", NULL, NULL);
+    if (TNPY_UNLIKELY(tnpy_warn_leaves_graph(a)))
+        return NULL;
     return converted(a, &PyFloat_Type);
 }
 

@@ -160,14 +160,28 @@ static PyObject *types_of(PyObject *list)
     return types;
 }
 
+/* A function of C as a user writes it, "torch.add"; others as they say themselves. */
+static PyObject *shown_name(PyObject *func)
+{
+    if (!PyCFunction_Check(func))
+        return PyObject_Str(func);
+    PyObject *name = PyObject_GetAttrString(func, "__name__");
+    PyObject *text = name ? PyUnicode_FromFormat("torch.%U", name) : NULL;
+    Py_XDECREF(name);
+    return text;
+}
+
 static PyObject *nobody(PyObject *func, PyObject *list)
 {
-    PyErr_Format(PyExc_TypeError,
-                 "Multiple dispatch failed for '%S'; all __torch_function__ handlers returned "
-                 "NotImplemented:\n\n"
-                 "  - tensor subclasses %S\n\nFor more information, try re-running with "
-                 "TORCH_LOGS=not_implemented",
-                 func, list);
+    PyObject *name = shown_name(func);
+    if (name)
+        PyErr_Format(PyExc_TypeError,
+                     "Multiple dispatch failed for '%U'; all __torch_function__ handlers returned "
+                     "NotImplemented:\n\n"
+                     "  - tensor subclasses %S\n\nFor more information, try re-running with "
+                     "TORCH_LOGS=not_implemented",
+                     name, list);
+    Py_XDECREF(name);
     return NULL;
 }
 

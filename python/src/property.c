@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* property.c: what can be asked of a Tensor as an attribute. */
+#include "grad.h"
 #include "override.h"
 #include "type.h"
 
@@ -221,6 +222,9 @@ GETTER(data)
 static int set_data(PyObject *o, PyObject *value, void *closure)
 {
     TENSOR_SET("data");
+    if (tnpy_differentiation_refuses("mutating directly with `.data` inside functorch transform is "
+                                     "not allowed."))
+        return -1;
     if (!value) {
         PyErr_SetString(PyExc_RuntimeError,
                         "Deleting tensor data is not allowed. Delete tensor instead!");

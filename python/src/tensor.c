@@ -6,6 +6,8 @@
 #include "opcall.h"
 #include "type.h"
 
+#include "tenon/mode.h"
+
 #include <string.h>
 
 /* Note [Who owns whom]
@@ -242,6 +244,16 @@ static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 /* _make_subclass(cls, data, require_grad=False): a new object of a class over data without history.
  */
+int tnpy_check_subclass(PyObject *cls)
+{
+    if (PyType_Check(cls) && PyType_IsSubtype((PyTypeObject *)cls, tnpy_Tensor))
+        return 0;
+    PyErr_SetString(PyExc_TypeError,
+                    "Creating a Tensor subclass from a class that does not inherit from Tensor is "
+                    "not possible. Make sure your class inherits from Tensor.");
+    return -1;
+}
+
 static PyObject *make_subclass(PyObject *cls, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"cls",
@@ -259,12 +271,18 @@ static PyObject *make_subclass(PyObject *cls, PyObject *args, PyObject *kwargs)
                                      &grad, &policy, &unused[0], &unused[1], &device))
         return NULL;
     tn_tensor *t = tnpy_tensor(data), *alias;
-    if (!t || !PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, tnpy_Tensor)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "cls must be a type (got something else), and data a Tensor");
+    if (tnpy_check_subclass(type))
+        return NULL;
+    if (!t) {
+        char name[128];
+        PyErr_Format(PyExc_TypeError,
+                     "_make_subclass(): argument 'data' (position 2) must be Tensor, not %s",
+                     tnpy_type_name(data, name, sizeof name));
         return NULL;
     }
+    tn_call_modes_guard modes = tn_call_modes_off(); /* making an object is no call */
     tn_status st = tn_detach(t, &alias);
+    tn_call_modes_restore(modes);
     if (st != TN_OK)
         return tnpy_raise(st);
     if (grad && (st = tn_tensor_set_requires_grad(alias, true)) != TN_OK) {
@@ -276,10 +294,8 @@ static PyObject *make_subclass(PyObject *cls, PyObject *args, PyObject *kwargs)
 
 static PyObject *as_subclass(PyObject *self, PyObject *cls)
 {
-    if (!PyType_Check(cls) || !PyType_IsSubtype((PyTypeObject *)cls, tnpy_Tensor)) {
-        PyErr_Format(PyExc_TypeError, "cls must be a subclass of Tensor, but got %R", cls);
+    if (tnpy_check_subclass(cls))
         return NULL;
-    }
     tn_tensor *t = tnpy_tensor(self), *alias;
     tn_status st = tn_alias(t, &alias);
     return st == TN_OK ? tnpy_wrap_as((PyTypeObject *)cls, alias) : tnpy_raise(st);

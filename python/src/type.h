@@ -13,6 +13,8 @@ extern const PyType_Slot tnpy_tensor_items[];     /* index.c */
 PyObject *tnpy_repr(PyObject *o);                 /* values.c */
 /* Find the operators that the number protocol calls. */
 int tnpy_prepare_operators(void);
+/* A tensor that requires grad becomes a number: say so, once. -1: the warning is an exception. */
+int tnpy_warn_leaves_graph(PyObject *a);
 /* The entry of a function's or a method's name; NULL: there is none. */
 tnpy_entry *tnpy_find_entry(tnpy_entry *table, const char *name);
 

@@ -228,7 +228,8 @@ static PyObject *numpy_method(PyObject *self, PyObject *const *args, Py_ssize_t 
                      tn_device_format(tn_tensor_device(t), device, sizeof device));
         return NULL;
     }
-    if (tn_tensor_requires_grad(t)) {
+    bool recorded = tn_tensor_requires_grad(t);
+    if (recorded && tn_grad_enabled()) {
         PyErr_SetString(PyExc_RuntimeError, "Can't call numpy() on Tensor that requires grad. Use "
                                             "tensor.detach().numpy() instead.");
         return NULL;
@@ -246,7 +247,18 @@ static PyObject *numpy_method(PyObject *self, PyObject *const *args, Py_ssize_t 
             PyErr_Format(PyExc_TypeError, "Got unsupported ScalarType %s", no_array[i].text);
             return NULL;
         }
-    return as_array(self);
+    if (!recorded)
+        return as_array(self);
+    /* Nothing is recorded now, and the caller knows it: the array of the detached tensor, since a
+     * tensor that requires grad lends nobody its memory. */
+    tn_tensor *plain = NULL;
+    tn_status st = tn_detach(t, &plain);
+    if (st != TN_OK)
+        return tnpy_raise(st);
+    PyObject *lender = tnpy_wrap(plain);
+    PyObject *array = lender == NULL ? NULL : as_array(lender);
+    Py_XDECREF(lender);
+    return array;
 }
 
 /* ---- methods whose body is in Python, loaded when first called ---- */
@@ -322,6 +334,9 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(get_device, "tenon._functional", "get_device")                 \
     X(cuda, "tenon._functional", "cuda")                             \
     X(to_dense, "tenon._functional", "to_dense")                     \
+    X(__div__, "tenon._functional", "div")                           \
+    X(__idiv__, "tenon._functional", "idiv")                         \
+    X(__rdiv__, "tenon._functional", "rdiv")                         \
     X(resize, "tenon._functional", "resize")                         \
     X(resize_as, "tenon._functional", "resize_as")                   \
     X(resize_as_, "tenon._functional", "resize_as_")                 \

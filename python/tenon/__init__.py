@@ -3,6 +3,7 @@
 
 from math import e, inf, nan, pi  # noqa: F401
 
+from . import _fork  # noqa: F401  (first: what follows takes a while, and another thread may fork)
 from . import _C
 from ._C import *  # noqa: F401,F403  (types, dtypes, and functions that are no operators)
 from ._C import __version__  # noqa: F401
@@ -90,7 +91,7 @@ _NAMES = {
         "histogramdd", "eig", "lstsq", "solve", "symeig",
         "legacy_contiguous_format", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
         "zero_", "fill_", "resize_as_", "get_device",
-        "is_distributed", "empty_permuted", "conv_tbc", "native_channel_shuffle",
+        "is_distributed", "empty_permuted", "conv_tbc", "native_channel_shuffle", "embedding_renorm_", "dequantize", "to_dlpack",
         "from_file", "cond", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_",
         "feature_alpha_dropout", "feature_alpha_dropout_", "rrelu", "rrelu_", "has_lapack", "has_spectral",
         "has_openmp", "has_mkl", "get_autocast_cpu_dtype", "set_autocast_cpu_dtype", "is_autocast_cpu_enabled",

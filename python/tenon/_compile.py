@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tenon.compile: the function runs as it is written.
+"""tenon.compile: the function runs as it is written, or as a backend that is a function says.
 
 The arguments are checked as PyTorch checks them. A module is wrapped as PyTorch wraps it, so that the names in its
 state_dict begin with `_orig_mod.` and checkpoints can be exchanged.
@@ -17,12 +17,13 @@ class OptimizedModule(tenon.nn.Module):
 
     _own = ("_orig_mod", "forward", "training", "_torchdynamo_orig_callable")
 
-    def __init__(self, module):
+    def __init__(self, module, run=None):
         super().__init__()
         self._modules["_orig_mod"] = module
+        self.__dict__["_run"] = run
 
     def forward(self, *args, **kwargs):
-        return self._modules["_orig_mod"](*args, **kwargs)
+        return (self.__dict__["_run"] or self._modules["_orig_mod"])(*args, **kwargs)
 
     def __getattr__(self, name):
         if name == "_orig_mod":
@@ -70,14 +71,19 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         return model
     if isinstance(model, OptimizedModule):
         return model
-    if isinstance(model, tenon.nn.Module):
-        return OptimizedModule(model)
     if isinstance(model, type):
         return model
+    called = model
+    if callable(backend):
+        from tenon._dynamo.capture import Captured
+        told = {} if mode in (None, "default") else {"mode": mode}
+        called = Captured(model, backend, told if not options else {**told, "options": options})
+    if isinstance(model, tenon.nn.Module):
+        return OptimizedModule(model, called if called is not model else None)
 
     @functools.wraps(model)
     def run(*args, **kwargs):
-        return model(*args, **kwargs)
+        return called(*args, **kwargs)
 
     run._torchdynamo_orig_callable = model
     return run

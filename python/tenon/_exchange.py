@@ -2,6 +2,9 @@
 """How tensors meet other Python: NumPy's hooks, membership, the array-API namespace, and the
 constructors that need no C: asarray, new_tensor and the legacy tensor types."""
 
+import numbers
+import warnings
+
 import tenon
 
 
@@ -32,7 +35,7 @@ def as_bytes(t):
 
 def contains(t, what):
     """`what in t`"""
-    if isinstance(what, (tenon.Tensor, int, float, complex, bool)):
+    if isinstance(what, (tenon.Tensor, numbers.Number)):
         return bool((what == t).any().item())
     raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
                        f"{type(what)}.")
@@ -100,6 +103,9 @@ def new_tensor(t, data, *, dtype=None, device=None, requires_grad=False, layout=
                pin_memory=False):
     """`tensor()` with the dtype and device of `t`, unless said otherwise."""
     if isinstance(data, tenon.Tensor):
+        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                      "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor).",
+                      stacklevel=2)
         data = data.detach()
         return data.to(device=device or t.device, dtype=dtype or t.dtype,
                        copy=True).requires_grad_(requires_grad)
@@ -127,6 +133,8 @@ def type_of(t, dtype=None, non_blocking=False):
         dtype = getattr(tenon, found)
     elif isinstance(dtype, tensortype):
         dtype = dtype.dtype
+    elif not isinstance(dtype, (tenon.dtype, type)):
+        raise TypeError("dtype must be a type, str, or dtype object")
     elif not isinstance(dtype, tenon.dtype):
         raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
     return t.to(dtype, non_blocking=non_blocking)

@@ -94,7 +94,7 @@ def cartesian_prod(*tensors):
 @_asked
 def block_diag(*tensors):
     """Matrices along the diagonal of one."""
-    return tenon._C._VariableFunctions.block_diag(_list(tensors))
+    return tenon._C._VariableFunctions.block_diag(tensors) if tensors else tenon.empty(1, 0)
 
 
 def _each(tensors, function):
@@ -126,12 +126,20 @@ def atleast_3d(*tensors):
 
 def unravel_index(indices, shape):
     """The index in each dimension of elements that are counted in memory order."""
+    if indices.is_floating_point() or indices.is_complex() or indices.dtype is tenon.bool:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, list, tuple)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    made = []
-    for size in reversed(shape):
-        made.append(indices % size)
-        indices = tenon.div(indices, size, rounding_mode="floor")
-    return tuple(reversed(made))
+    for size in shape:
+        if not isinstance(size, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
+    if any(size < 0 for size in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+    steps = [math.prod(shape[i + 1:]) for i in range(len(shape))]
+    options = {"dtype": tenon.int64, "device": indices.device}
+    made = tenon.div(indices.unsqueeze(-1), tenon.tensor(steps, **options), rounding_mode="floor") % tenon.tensor(shape, **options)
+    return made.unbind(-1)
 
 
 # Products.
@@ -181,7 +189,9 @@ def tensordot(a, b, dims=2, out=None):
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError("tensordot expects dims >= 0, but got dims=%d" % dims)
-        dims = [list(range(a.dim() - dims, a.dim())), list(range(dims))]
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError("tensordot expects dims < ndim_a or ndim_b, but got dims=%d" % dims)
+        dims = [list(range(-dims, 0)), list(range(dims))]
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
     if out is None:
         return _ops.tensordot(a, b, first, second)
@@ -220,8 +230,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     if p is None or p == "fro":
         p = 2.0
     elif p == "nuc":
-        made = tenon.linalg.matrix_norm(input, "nuc", dim if dim is not None else (-2, -1), keepdim, dtype=dtype)
-        return out.copy_(made) if out is not None else made
+        return tenon.linalg.matrix_norm(input, "nuc", dim if dim is not None else (-2, -1), keepdim, dtype=dtype, out=out)
     elif isinstance(p, str):
         raise RuntimeError("only valid string values are 'fro' and 'nuc', found %s" % p)
     if isinstance(dim, int):
@@ -277,10 +286,9 @@ def nonzero(input, *, out=None, as_tuple=False):
                            % out.type().rpartition(".")[2][:-len("Tensor")])
     if out is not None and not as_tuple:
         return _ops.nonzero(input, out=out)
-    made = _ops.nonzero(input)
-    if not as_tuple:
-        return made
-    return (made[:, 0],) if input.dim() == 0 and made.dim() == 2 and made.shape[1] else tuple(made.unbind(1))
+    if as_tuple:
+        return tuple(_ops.nonzero(input if input.dim() else input.unsqueeze(0)).unbind(1))
+    return _ops.nonzero(input)
 
 
 # Random numbers.
@@ -303,12 +311,15 @@ def where(self, condition, other):
 
 
 def get_device(self):
-    """The number of the device, or -1 for the CPU."""
-    return -1 if self.device.type == "cpu" else self.device.index or 0
+    """The number of the device, or -1 where there is one alone: of the CPU, and of meta."""
+    return -1 if self.device.type in ("cpu", "meta") else self.device.index or 0
 
 
 def cuda(self, device=None, non_blocking=False, memory_format=None):
-    return self.to("cuda" if device is None else "cuda:%d" % device if isinstance(device, int) else device)
+    at = tenon.device("cuda") if device is None else tenon.device("cuda", device) if isinstance(device, int) else tenon.device(device)
+    if at.type != "cuda":
+        raise RuntimeError("Invalid device, must be cuda device")
+    return self.to(at)
 
 
 def to_dense(self, dtype=None, *, masked_grad=True):
@@ -328,6 +339,21 @@ def resize_as(self, other):
 
 def resize_as_(self, other, *, memory_format=None):
     return self.resize_(other.shape)
+
+
+# What `/` was called once: programs that name operators' methods still look for them.
+
+def div(self, other):
+    return self / other
+
+
+def idiv(self, other):
+    self /= other
+    return self
+
+
+def rdiv(self, other):
+    return other / self if isinstance(other, (tenon.Tensor, bool, int, float, complex)) else NotImplemented
 
 
 def apply_(self, callable):

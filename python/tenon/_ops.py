@@ -285,7 +285,8 @@ class _OpNamespace(types.ModuleType):
         self.__file__ = "%s.ops" % _C._module_name()
 
     def __getattr__(self, name):
-        if name[:2] == "__":
+        # What Python itself asks modules for is no operator, but `__and__` and its kin are.
+        if name[:2] == "__" and not _names_of(self.name, name):
             raise AttributeError("'_OpNamespace' '%s' object has no attribute '%s'" % (self.name, name))
         names = _names_of(self.name, name)
         if not names and self.name in ("aten", "profiler"):

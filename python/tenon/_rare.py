@@ -53,13 +53,74 @@ def is_set_to(self, tensor):
 
 
 def dim_order(self, *, ambiguity_check=False):
-    """Tensor.dim_order: the dimensions from the slowest to the fastest."""
-    return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
+    """Tensor.dim_order: the dimensions from the slowest to the fastest. Where strides leave it open the order of the
+    dimensions decides; `ambiguity_check` refuses such a tensor, unless one alone of the memory formats fits that it lists."""
+    if self.is_sparse:
+        raise AttributeError("Can't get dim order on sparse type: %s Use Tensor.to_dense() to convert to a dense tensor "
+                             "first." % self.type())
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, tenon.memory_format) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    if ambiguity_check is not False:
+        several = 1 in self.shape or len(set(self.stride())) != self.dim()
+        if several and sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
+            raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory "
+                               "formats.")
+    if self.dim() < 2 or (self.is_contiguous() and not _is_channels_last(self)):
+        return tuple(range(self.dim()))
+    if _is_channels_last(self) and not self.is_contiguous():
+        return (0, *range(2, self.dim()), 1)
+    return _order_of(self.shape, self.stride(), bool(ambiguity_check))
+
+
+def _is_channels_last(t):
+    return t.dim() == 4 and t.is_contiguous(memory_format=tenon.channels_last)
+
+
+def _order_of(shape, stride, unique):
+    """Dimensions are sorted from behind, by insertion: what is not comparable (a stride of 0) stays where it is."""
+    def comes_after(a, b):
+        if stride[a] == 0 or stride[b] == 0:
+            return 0
+        if stride[a] == stride[b]:
+            return int(shape[a] > shape[b] > 0)
+        return 1 if stride[a] > stride[b] else -1
+
+    order = list(reversed(range(len(shape))))
+    for i in range(1, len(order)):
+        at = i
+        for before in reversed(range(i)):
+            found = comes_after(order[before], order[at])
+            if found > 0:
+                order[before], order[at] = order[at], order[before]
+                at = before
+            elif found < 0:
+                break
+    if unique and any(comes_after(a, b) >= 0 for a, b in zip(order, order[1:])):
+        raise RuntimeError("The tensor does not have unique dim order.")
+    return tuple(reversed(order))
 
 
 def dequantize(self):
     """Tensor.dequantize: no tensor is quantized here, so that only the dtype changes."""
     return self.to(tenon.float32)
+
+
+def embedding_renorm_(input, indices, max_norm, norm_type):
+    """Scale, in place, the rows of `input` that `indices` name and whose norm is above `max_norm`."""
+    from tenon.nn.functional._sparse import _renorm
+    if indices.dtype not in (tenon.int32, tenon.int64):
+        raise RuntimeError("Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; "
+                           "but got %s instead (while checking arguments for embedding_renorm_)" % indices.type())
+    _renorm(input, indices, max_norm, norm_type)
+    return input
+
+
+def to_dlpack(tensor):
+    """A DLPack capsule of a tensor."""
+    if not isinstance(tensor, tenon.Tensor):
+        raise TypeError("_to_dlpack(): argument 'data' (position 1) must be Tensor, not %s" % type(tensor).__name__)
+    return tenon.utils.dlpack.to_dlpack(tensor)
 
 
 def record_stream(self, s):
@@ -109,9 +170,10 @@ def empty_permuted(size, physical_layout, **options):
     if len(physical_layout) != len(size):
         raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
                            "%d is not equal to len(physical_layout) = %d" % (len(size), len(physical_layout)))
-    if any(not 0 <= d < len(size) for d in physical_layout):
-        raise RuntimeError("Dimension out of range (expected to be between 0 and %d, but got %s)"
-                           % (len(size) - 1, list(physical_layout)))
+    for i, d in enumerate(physical_layout):
+        if not 0 <= d < len(size):
+            raise RuntimeError("Dimension out of range (expected to be between 0 and %d, but got %d at index %d).  NB: negative dims "
+                               "not currently supported; file an issue if you want it." % (len(size) - 1, d, i))
     if len(set(physical_layout)) != len(physical_layout):
         raise RuntimeError("Duplicate dim not allowed")
     back = [physical_layout.index(d) for d in range(len(size))]
@@ -120,6 +182,12 @@ def empty_permuted(size, physical_layout, **options):
 
 def conv_tbc(input, weight, bias, pad=0):
     """A convolution of (time, batch, channels) with weights of (taps, in, out)."""
+    if input.dim() != 3:
+        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
+    if weight.dim() != 3:
+        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+    if bias.dim() != 1:
+        raise RuntimeError("Bias must be 1-D")
     return tenon.nn.functional.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
 
 

@@ -17,7 +17,10 @@ _warn_always = [False]
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
     """Every algorithm here gives the same bits for the same input: the setting is kept and changes nothing."""
-    _deterministic[:] = [bool(mode), bool(warn_only)]
+    if not isinstance(mode, bool):
+        raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not %s"
+                        % type(mode).__name__)
+    _deterministic[:] = [mode, bool(warn_only)]
 
 
 def are_deterministic_algorithms_enabled():

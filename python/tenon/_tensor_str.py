@@ -240,13 +240,18 @@ def _str_plain(t):
             suffixes.append("dtype=" + str(t.dtype))
         body = "[]"
     else:
+        if not PRINT_OPTS.edgeitems:
+            suffixes.append("size=" + str(tuple(t.shape)))
         if t.dtype not in _default_dtypes():
             suffixes.append("dtype=" + str(t.dtype))
         body = _tensor_str(t, indent)
     grad = _grad_suffix(t)
     if grad is not None:
         suffixes.append(grad)
-    return _with_suffixes(prefix + body, suffixes, indent)
+    text = _with_suffixes(prefix + body, suffixes, indent)
+    if not _is_plain(type(t)) and isinstance(t, tenon.nn.Parameter):
+        return f"Parameter({text})"
+    return text
 
 
 def part(name, t):

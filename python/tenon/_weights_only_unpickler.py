@@ -211,12 +211,15 @@ class Unpickler:
 
     def _find(self, module, name):
         full = f"{module}.{name}"
+        if module in ("sys", "os", "posix", "nt"):  # whatever was allowed
+            raise UnpicklingError(f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked.")
         found = _allowed(full)
         if found is None:
+            full = full.removeprefix("__builtin__.").removeprefix("builtins.")
             raise UnpicklingError(
                 f"Unsupported global: GLOBAL {full} was not an allowed global by default. Please use "
-                f"`torch.serialization.add_safe_globals([{name}])` or the "
-                f"`torch.serialization.safe_globals([{name}])` context manager to allowlist this "
+                f"`torch.serialization.add_safe_globals([{full}])` or the "
+                f"`torch.serialization.safe_globals([{full}])` context manager to allowlist this "
                 "global if you trust this class/function.")
         return found
 

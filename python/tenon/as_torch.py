@@ -235,6 +235,7 @@ def install():
     for inner in ("_functorch", "_profiler"):  # modules in a module that is no package: found when they are there
         sys.modules["torch._C." + inner] = getattr(tenon._C, inner)
     sys.meta_path.insert(0, _Finder)
+    tenon._fork.names.append("torch")
     for name, module in list(sys.modules.items()):
         if name == "tenon" or (name.startswith("tenon.") and not name.startswith("tenon._C")):
             _as_torchs(module)

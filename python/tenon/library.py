@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Operators from Python: definitions, kernels, gradients and fake kernels."""
 
+import contextlib
 import functools
+import re
 
 import tenon
 from tenon import _C, _place
@@ -40,8 +42,14 @@ class Library:
     def __init__(self, ns, kind, dispatch_key=""):
         if kind not in _KINDS:
             raise ValueError("Unsupported kind: " + str(kind))
-        if ns in ("prim", "prims") and kind == "DEF":
-            raise ValueError("%s is a reserved namespace, please use a different name" % ns)
+        if ns == "prim" and kind != "IMPL":
+            raise ValueError(ns, " is a reserved namespace. Please try creating a library with another name.")
+        if ns in ("aten", "prims") and kind == "DEF":  # the library's own are its
+            raise RuntimeError("Only a single TORCH_LIBRARY can be used to register the namespace %s; please put all of your "
+                               "definitions in a single TORCH_LIBRARY block.  If you were trying to specify implementations, "
+                               "consider using TORCH_LIBRARY_IMPL (which can be duplicated).  If you really intended to "
+                               "define operators for a single namespace in a distributed way, you can use "
+                               "TORCH_LIBRARY_FRAGMENT to explicitly indicate this." % ns)
         self.ns = ns
         self.kind = kind
         self.dispatch_key = dispatch_key
@@ -123,11 +131,27 @@ def _split(qualname):
     return ns, name
 
 
+@contextlib.contextmanager
+def _scoped_library(*args, **kwargs):
+    """A library for the length of a block."""
+    library = Library(*args, **kwargs)
+    try:
+        yield library
+    finally:
+        library._destroy()
+
+
+_NAMELESS_SCHEMA = re.compile(r"\(.*\) -> .*")
+
+
 def define(qualname, schema, *, lib=None, tags=()):
     """define("ns::name", "(Tensor x) -> Tensor")"""
     if not isinstance(qualname, str):
         raise ValueError("define(qualname, schema): expected qualname to be instance of str, got %s" % type(qualname))
     ns, name = _split(qualname)
+    if not _NAMELESS_SCHEMA.fullmatch(schema):
+        raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got '
+                         '"%s"' % schema)
     (lib or _fragment(ns)).define(name + schema, tags=tags)
 
 

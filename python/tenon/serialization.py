@@ -103,12 +103,19 @@ def save(obj, f, pickle_module=None, pickle_protocol=DEFAULT_PROTOCOL,
 
 # ---- reading ----
 
-_TRUSTED_HINT = (
-    "Weights only load failed. The file names something that a restricted load does not allow. "
-    "Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can "
-    "result in arbitrary code execution. Do it only if you got the file from a trusted source. "
-    "Alternatively, allow what it names with `torch.serialization.add_safe_globals`.\n\t"
-    "WeightsUnpickler error: ")
+_UNSAFE = ("In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. "
+           "Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary code "
+           "execution. Do it only if you got the file from a trusted source.")
+
+
+def _weights_only_text(error):
+    """What a restricted load says of `error`: what can be allowed is told apart from what cannot."""
+    if "was not an allowed global by default" in error:
+        return ("Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those steps "
+                "only if you trust the source of the checkpoint\033[0m. \n\t(1) " + _UNSAFE + "\n\t(2) Alternatively, to load "
+                "with `weights_only=True` please check the recommended steps in the following error message.\n\t"
+                "WeightsUnpickler error: " + error)
+    return "Weights only load failed. " + _UNSAFE + "\n\nWeightsUnpickler error: " + error
 
 
 class _TrustedUnpickler(pickle.Unpickler):
@@ -143,7 +150,7 @@ def _unpickle(file, persistent_load, weights_only, encoding):
         try:
             return machine.load()
         except UnpicklingError as error:
-            raise UnpicklingError(_TRUSTED_HINT + str(error)) from None
+            raise UnpicklingError(_weights_only_text(str(error))) from None
     return _TrustedUnpickler(file, persistent_load, encoding=encoding).load()
 
 
@@ -163,7 +170,7 @@ def _mover(map_location):
                 return move(storage, location)
             except (RuntimeError, AssertionError, ValueError, NotImplementedError):
                 raise RuntimeError(
-                    f"Attempting to deserialize object on a {kind.upper()} device but there is none. "
+                    f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. "
                     "If you are running on a CPU-only machine, please use torch.load with "
                     "map_location=torch.device('cpu') to map your storages to the CPU.") from None
         return restore
@@ -172,7 +179,8 @@ def _mover(map_location):
         return lambda storage, location: plain(storage, map_location.get(location, location))
     if isinstance(map_location, (str, bytes, tenon.device)):
         where = map_location.decode() if isinstance(map_location, bytes) else str(map_location)
-        return lambda storage, location: move(storage, where)
+        plain = _mover(None)
+        return lambda storage, location: plain(storage, where)
 
     def call(storage, location):
         out = map_location(storage, location)
@@ -495,7 +503,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         raise ValueError("f must be a file path in order to use the mmap argument")
     with _Opened(f, "rb") as file:
         if not hasattr(file, "read") or not hasattr(file, "seek"):
-            raise AttributeError("You can only torch.load from a file that is seekable. Please "
+            lacks = "read" if hasattr(file, "seek") else "seek"
+            raise AttributeError(f"{type(file).__name__!r} object has no attribute {lacks!r}. You can only torch.load from a file that is seekable. Please "
                                  "pre-load the data into a buffer like io.BytesIO and try to load "
                                  "from it instead.")
         here = file.tell()

@@ -35,6 +35,52 @@ class Autocast(unittest.TestCase):
         self.assertEqual((x @ x).dtype, tenon.float32)
         self.assertFalse(tenon.is_autocast_enabled("cpu"))
 
+    def recurrent(self, kind, dtype=None, **options):
+        """A layer of 3 and 4 whose numbers a line of code tells, and what a region of bfloat16 makes of it."""
+        layer = kind(3, 4, **options)
+        for i, p in enumerate(layer.parameters()):
+            p.data = tenon.linspace(-1, 1, p.numel()).reshape(p.shape).roll(i).to(dtype or tenon.float32)
+        return layer
+
+    def recurrent_dtypes(self, layer, x):
+        with autocast("cpu", dtype=tenon.bfloat16):
+            y, h = layer(x)
+        y = y if isinstance(y, tenon.Tensor) else y.data
+        return [y.dtype] + [s.dtype for s in (h if isinstance(h, tuple) else (h,))]
+
+    def test_dtypes_of_recurrent_layers(self):
+        from tenon import nn
+        wide, low, x = tenon.float32, tenon.bfloat16, tenon.ones(2, 5, 3)
+        packed = nn.utils.rnn.pack_padded_sequence(x, [2, 2, 1, 1, 1])
+        for options in ({}, {"bidirectional": True, "num_layers": 2}, {"batch_first": True}, {"bias": False}):
+            self.assertEqual(self.recurrent_dtypes(self.recurrent(nn.LSTM, **options), x), [low, low, low])
+            self.assertEqual(self.recurrent_dtypes(self.recurrent(nn.GRU, **options), x), [wide, wide])
+        self.assertEqual(self.recurrent_dtypes(self.recurrent(nn.LSTM), packed), [wide, wide, wide])
+        self.assertEqual(self.recurrent_dtypes(self.recurrent(nn.GRU), packed), [wide, wide])
+        self.assertEqual(self.recurrent_dtypes(self.recurrent(nn.LSTM, proj_size=2), x), [low, low, wide])
+        self.assertEqual(self.recurrent_dtypes(self.recurrent(nn.LSTM), x[:, 0]), [low, low, low])
+        self.assertEqual(self.recurrent_dtypes(self.recurrent(nn.LSTM, tenon.float64), x.double()), [tenon.float64] * 3)
+        with autocast("cpu", dtype=low):
+            self.assertEqual(nn.GRUCell(3, 4)(x[0]).dtype, wide)
+
+    def test_values_of_recurrent_layers(self):
+        """The numbers are PyTorch 2.11's for these layers and this input; bfloat16 has 8 bits."""
+        from tenon import nn
+        for kind, values, gradient in (
+                (nn.LSTM, [-0.1875, -0.18359375, -0.1494140625, -0.05908203125, -0.1982421875, -0.0517578125, 0.0390625,
+                           0.008056640625], [0.0654296875, 0.091796875, 0.1181640625, 0.18359375, 0.2265625, 0.271484375]),
+                (nn.GRU, [-0.4448089599609375, -0.41819000244140625, -0.41127777099609375, -0.49005889892578125,
+                          0.21766406297683716, 0.288666307926178, 0.42028069496154785, 0.32918667793273926],
+                 [1.9140625, 2.15625, 2.40625, 0.83203125, 0.83984375, 0.8515625])):
+            layer = self.recurrent(kind)
+            x = tenon.linspace(-1, 1, 6).reshape(2, 1, 3).requires_grad_()
+            with autocast("cpu", dtype=tenon.bfloat16):
+                y = layer(x)[0]
+            tenon.testing.assert_close(y.flatten().float(), tenon.tensor(values), rtol=2e-2, atol=2e-3)
+            y.float().sum().backward()
+            tenon.testing.assert_close(x.grad.flatten(), tenon.tensor(gradient), rtol=2e-2, atol=2e-3)
+            self.assertEqual({p.grad.dtype for p in layer.parameters()}, {tenon.float32})
+
     def test_as_a_decorator(self):
         @autocast("cpu", dtype=tenon.bfloat16)
         def f(x):

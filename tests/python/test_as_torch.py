@@ -53,6 +53,17 @@ class Scripts(unittest.TestCase):
             "<class 'torch.nn.parameter.Parameter'>\nLinear(in_features=2, out_features=1, bias=True) "
             "torch.nn.modules.linear.Linear\n", ""))
 
+    def test_distributions_know_their_classes_under_the_other_name(self):
+        done = self.as_torch(self.write("d.py", (
+            "from torch.distributions import Gumbel, HalfNormal, InverseGamma, Kumaraswamy, Pareto, Weibull\n"
+            "for d in (Pareto(1., 2.), Weibull(1., 2.), HalfNormal(1.), Gumbel(0., 1.), InverseGamma(2., 1.), Kumaraswamy(1., 1.)):\n"
+            "    print(type(d).__name__, *d.expand((4, 3)).batch_shape)\n"
+            "class Mine(Pareto):\n    def __init__(self):\n        super().__init__(1., 2.)\n"
+            "try:\n    Mine().expand((2,))\nexcept NotImplementedError as error:\n    print(error)\n")))
+        self.assertEqual((done.stdout, done.stderr), (
+            "Pareto 4 3\nWeibull 4 3\nHalfNormal 4 3\nGumbel 4 3\nInverseGamma 4 3\nKumaraswamy 4 3\n"
+            "Subclass Mine of Pareto that defines a custom __init__ method must also define a custom .expand() method.\n", ""))
+
     def test_plain_pickles_are_those_of_pytorch(self):
         golden = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden", "plain.pkl")  # by golden/make_files.py
         done = self.as_torch(self.write("c.py", (

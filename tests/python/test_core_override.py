@@ -77,6 +77,12 @@ class Classes(unittest.TestCase):
         x.requires_grad = True
         self.assertEqual(Seen.calls[0][0], "__set__")
 
+    def test_keeping_a_gradient_is_seen(self):
+        t = tenon.ones(2, requires_grad=True).mul(2).as_subclass(Seen)
+        Seen.calls.clear()
+        t.retain_grad()
+        self.assertIn("retain_grad", [name for name, _, _ in Seen.calls])
+
     def test_what_python_asks_of_an_object_is_seen(self):
         answers = {"__len__": 77, "__repr__": "mine", "__bool__": True, "__float__": 3.5, "__int__": 4, "__contains__": True,
                    "__format__": "form", "__deepcopy__": "deep", "__reduce_ex__": (str, ("x",)), "tolist": ["mine"],

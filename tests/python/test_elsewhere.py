@@ -90,7 +90,7 @@ class Modules(unittest.TestCase):
         for name in ("_VF", "_logging", "_tensor", "cuda.nccl", "cuda.profiler", "cuda.sparse", "mtia", "signal.windows", "utils._triton",
                      "utils.backcompat", "utils.cpp_extension", "_dynamo.exc", "jit._trace", "nn.parallel._functions",
                      "onnx.operators", "_functorch.config", "_functorch.eager_transforms", "distributed.nn.functional",
-                     "distributed.fsdp.api", "distributed.fsdp.sharded_grad_scaler"):
+                     "distributed.fsdp.api", "distributed.fsdp.sharded_grad_scaler", "quantization"):
             with self.subTest(name):
                 found = importlib.import_module("torch." + name)
                 at = importlib.import_module("torch")
@@ -131,6 +131,35 @@ class Modules(unittest.TestCase):
         self.assertFalse(cuda.can_use_flash_attention(params) or cuda.can_use_efficient_attention(params)
                          or cuda.can_use_cudnn_attention(params))
 
+    def test_what_is_sent_to_cuda_names_a_cuda_device(self):
+        # Scripts pass the device that they chose; PyTorch says these texts without a GPU.
+        for device in ("cpu", "meta", tenon.device("cpu")):
+            for moved in (tenon.ones(2), tenon.nn.Linear(1, 1)):
+                with self.subTest(device), self.assertRaisesRegex(RuntimeError, "Invalid device, must be cuda device"):
+                    moved.cuda(device)
+        for device in (None, 0, "cuda", "cuda:0"):
+            with self.subTest(device), self.assertRaisesRegex(RuntimeError, "Found no NVIDIA driver"):
+                tenon.ones(2).cuda(device)
+
+    def test_what_waits_for_cuda_is_not_called(self):
+        called = []
+        self.assertIsNone(tenon.cuda._lazy_call(lambda: called.append(1), seed=True))
+        self.assertEqual(called, [])
+
+    def test_markers_for_quantization_under_their_older_name(self):
+        from tenon.quantization import DeQuantStub, QuantStub
+        self.assertIs(QuantStub, tenon.ao.quantization.QuantStub)
+        model = tenon.nn.Sequential(QuantStub(), tenon.nn.ReLU(), DeQuantStub())
+        self.assertEqual(model(tenon.tensor([-1.0, 2.0])).tolist(), [0, 2])
+
+    def test_policies_choose_modules(self):
+        from tenon.distributed.fsdp.wrap import ModuleWrapPolicy, _or_policy, lambda_auto_wrap_policy
+        layer, choose = tenon.nn.Linear(1, 1), lambda m: isinstance(m, tenon.nn.ReLU)
+        self.assertEqual([ModuleWrapPolicy([c])(layer, recurse, 3) for c in (tenon.nn.Linear, tenon.nn.ReLU) for recurse in (False, True)],
+                         [True, True, False, True])
+        self.assertEqual([lambda_auto_wrap_policy(layer, recurse, 3, choose) for recurse in (False, True)], [False, True])
+        self.assertTrue(_or_policy(layer, False, 3, [lambda **k: False, lambda **k: k["module"] is layer]))
+
     def test_operators_by_their_own_names(self):
         from tenon import _VF
         self.assertEqual([p.tolist() for p in _VF.split(tenon.arange(5), 2)], [[0, 1], [2, 3], [4]])
@@ -166,6 +195,10 @@ class Modules(unittest.TestCase):
         self.assertEqual([len(all_gather(x)), len(gather(x)), len(all_to_all([x], [x]))], [1, 1, 1])
         (all_gather(x)[0] + reduce_scatter(x, [x]) + scatter([x])).sum().backward()
         self.assertEqual(x.grad.tolist(), [3, 3])
+
+    def test_the_older_name_of_a_rank(self):
+        from tenon.distributed.distributed_c10d import _get_global_rank
+        self.assertEqual(_get_global_rank(None, 0), 0)
 
     def test_a_scaler_for_shards(self):
         from tenon.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler

@@ -29,6 +29,15 @@ class NumPy(unittest.TestCase):
         self.assertEqual(t[1, 1].item(), 7)
         self.assertEqual(b.__array_interface__["data"][0], t.data_ptr())
 
+    def test_without_recording_a_tensor_that_requires_grad_is_an_array(self):
+        w = tenon.ones(3, requires_grad=True)
+        with self.assertRaisesRegex(RuntimeError, "Can't call numpy"):
+            w.numpy()
+        for mode in (tenon.no_grad, tenon.inference_mode):
+            with mode():
+                self.assertEqual(w.numpy().__array_interface__["data"][0], w.data_ptr())
+                self.assertEqual(np.asarray(w).tolist(), [1, 1, 1])
+
     def test_each_keeps_the_other_alive(self):
         a = np.arange(100_000, dtype=np.float64)
         t = tenon.from_numpy(a)

@@ -102,9 +102,30 @@ class Reading(unittest.TestCase):
 
 class Restricted(unittest.TestCase):
     def test_code_is_refused_with_its_name(self):
-        for obj in (os.system, print, tenon.nn.Linear):
-            with self.assertRaisesRegex(pickle.UnpicklingError, "Unsupported global"):
+        """Name and remedy are PyTorch's; what runs commands cannot even be allowed."""
+        for obj, name in ((print, "print"), (Point, __name__ + ".Point"), (os.path.join, os.path.__name__ + ".join")):
+            with self.assertRaises(pickle.UnpicklingError) as caught:
                 tenon.load(io.BytesIO(saved({"x": obj})))
+            self.assertTrue(str(caught.exception).startswith(
+                "Weights only load failed. This file can still be loaded, to do so you have two options, "))
+            self.assertIn(f"Unsupported global: GLOBAL {name} was not an allowed global by default. Please use "
+                          f"`torch.serialization.add_safe_globals([{name}])` or the "
+                          f"`torch.serialization.safe_globals([{name}])` context manager", str(caught.exception))
+        with self.assertRaisesRegex(pickle.UnpicklingError, "Unsupported global"):
+            tenon.load(io.BytesIO(saved({"x": tenon.nn.Linear})))
+        with serialization.safe_globals([os.system]):
+            with self.assertRaisesRegex(pickle.UnpicklingError, r"GLOBAL \w+.system whose module \w+ is blocked\."):
+                tenon.load(io.BytesIO(saved({"x": os.system})))
+
+    def test_a_device_that_is_not_there_is_told_with_the_remedy(self):
+        with self.assertRaises(RuntimeError) as caught:
+            tenon.load(io.BytesIO(saved(tenon.ones(1))), map_location="cuda")
+        self.assertEqual(str(caught.exception),
+                         "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
+                         "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map "
+                         "your storages to the CPU.")
+        with self.assertRaisesRegex(AttributeError, "'int' object has no attribute 'seek'. You can only torch.load from"):
+            tenon.load(5)
 
     def test_no_code_runs(self):
         class Evil:

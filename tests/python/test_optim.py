@@ -294,6 +294,27 @@ class Base(unittest.TestCase):
                 steps.append(p.tolist())
             self.assertEqual(steps[0], steps[1], kind)
 
+    def test_gradients_through_differentiable_steps_are_right(self):
+        """Central differences say what they are; PyTorch's SGD loses the part through its first momentum buffer."""
+        def after_steps(start, kind, options):
+            p = start.clone()
+            optimizer = kind([p], lr=0.1, differentiable=True, **options)
+            for _ in range(3):
+                p.grad = p.clone() * p.clone() * start + p.clone()
+                optimizer.step()
+            return (p ** 2).sum()
+
+        start = tenon.tensor([0.5, -1.0, 2.0], dtype=tenon.float64, requires_grad=True)
+        for kind, options in ((optim.SGD, {}), (optim.SGD, {"momentum": 0.9}),
+                              (optim.SGD, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}), (optim.Adam, {}),
+                              (optim.AdamW, {}), (optim.RMSprop, {"momentum": 0.5}), (optim.Adagrad, {})):
+            gradient, = tenon.autograd.grad(after_steps(start, kind, options), start)
+            steps = tenon.eye(3, dtype=tenon.float64) * 1e-6
+            ends = [[after_steps((start + sign * step).detach().requires_grad_(), kind, options).item() for sign in (1, -1)]
+                    for step in steps]
+            expected = tenon.tensor([(up - down) / 2e-6 for up, down in ends], dtype=tenon.float64)
+            tenon.testing.assert_close(gradient, expected, rtol=1e-5, atol=1e-7)
+
     def test_a_differentiable_step_has_a_gradient(self):
         start = tenon.tensor([1.0, 2.0], requires_grad=True)
         p = start.clone()

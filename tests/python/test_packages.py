@@ -222,6 +222,40 @@ class Net(tenon.nn.Module):
 class Scripted(unittest.TestCase):
     """Modules that were scripted or traced, and their files."""
 
+    def test_scripted_modules_of_local_classes(self):
+        class Inner(tenon.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = tenon.nn.Linear(3, 2)
+
+            def forward(self, x):
+                return self.linear(x).relu()
+
+        class Outer(tenon.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = tenon.nn.Sequential(Inner())
+                self.scale = 3
+
+            def forward(self, x):
+                return self.parts(x) * self.scale
+
+        x, outer = tenon.ones(1, 3), Outer()
+        for model in (outer, tenon.nn.Sequential(outer, tenon.nn.ReLU())):
+            for made in (tenon.jit.script(model), tenon.jit.trace(model, x)):
+                file = io.BytesIO()
+                tenon.jit.save(made, file)
+                file.seek(0)
+                again = tenon.jit.load(file)
+                self.assertIsInstance(again, tenon.jit.ScriptModule)
+                self.assertEqual(list(again.state_dict()), list(model.state_dict()))
+                self.assertTrue(tenon.equal(again(x), model(x)))
+        self.assertIs(type(outer.parts[0]), Inner)  # saving leaves the module as it is
+        del tenon.jit._scripted._local[tenon.jit._scripted._full_name(Inner)]
+        file.seek(0)
+        with self.assertRaisesRegex(RuntimeError, "Inner, a class that a function of this program defines"):
+            tenon.jit.load(file)
+
     def test_a_scripted_module_is_the_module_and_can_be_saved(self):
         net, x = Net(), tenon.ones(1, 2)
         for made in (tenon.jit.script(net), tenon.jit.trace(net, x)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exceptions of TorchDynamo, for those who catch them. Nothing is captured, so that none is raised."""
+"""Exceptions of TorchDynamo, for those who catch them. BackendCompilerFailed is raised."""
 
 
 class TorchDynamoException(RuntimeError):

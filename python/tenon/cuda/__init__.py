@@ -143,6 +143,10 @@ def manual_seed(seed):
     int(seed)
 
 
+def _lazy_call(callable, **kwargs):
+    """For when CUDA starts, which it never does: packages that keep random states of their own put these off."""
+
+
 def manual_seed_all(seed):
     """Nothing to seed."""
     int(seed)

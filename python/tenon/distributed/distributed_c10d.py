@@ -10,4 +10,6 @@ def __getattr__(name):
         return getattr(_distributed, name)
     if name == "_get_default_group":
         return _distributed._need
+    if name == "_get_global_rank":
+        return _distributed.get_global_rank
     raise AttributeError("module %r has no attribute %r" % (__name__, name))

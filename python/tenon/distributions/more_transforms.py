@@ -59,12 +59,14 @@ class CorrCholeskyTransform(_Plain):
 
     def forward_shape(self, shape):
         n = self._size(shape[-1])
-        return tenon.Size(tuple(shape[:-1]) + (n, n))
+        return shape[:-1] + (n, n)
 
     def inverse_shape(self, shape):
+        if len(shape) < 2:
+            raise ValueError("Too few dimensions on input")
         if shape[-2] != shape[-1]:
             raise ValueError("Input is not square")
-        return tenon.Size(tuple(shape[:-2]) + (shape[-1] * (shape[-1] - 1) // 2,))
+        return shape[:-2] + (shape[-1] * (shape[-1] - 1) // 2,)
 
 
 class LowerCholeskyTransform(_Plain):
@@ -170,12 +172,21 @@ class StackTransform(Transform):
     domain = property(lambda self: constraints.stack([t.domain for t in self.transforms], self.dim))
     codomain = property(lambda self: constraints.stack([t.codomain for t in self.transforms], self.dim))
 
+    def _slices(self, value, name):
+        """One for each transform."""
+        if not -value.dim() <= self.dim < value.dim():
+            raise AssertionError(f"dim {self.dim} out of range for {name} with {value.dim()} dimensions")
+        if value.size(self.dim) != len(self.transforms):
+            raise AssertionError(f"{name}.size({self.dim}) = {value.size(self.dim)} must equal len(transforms) "
+                                 f"{len(self.transforms)}")
+        return value.unbind(self.dim)
+
     def _call(self, x):
-        return tenon.stack([t(part) for t, part in zip(self.transforms, x.unbind(self.dim))], self.dim)
+        return tenon.stack([t(part) for t, part in zip(self.transforms, self._slices(x, "x"))], self.dim)
 
     def _inverse(self, y):
-        return tenon.stack([t.inv(part) for t, part in zip(self.transforms, y.unbind(self.dim))], self.dim)
+        return tenon.stack([t.inv(part) for t, part in zip(self.transforms, self._slices(y, "y"))], self.dim)
 
     def log_abs_det_jacobian(self, x, y):
         return tenon.stack([t.log_abs_det_jacobian(a, b) for t, a, b in zip(
-            self.transforms, x.unbind(self.dim), y.unbind(self.dim))], self.dim)
+            self.transforms, self._slices(x, "x"), self._slices(y, "y"))], self.dim)

@@ -527,7 +527,7 @@ class StickBreakingTransform(_Plain):
         return (-z + tenon.nn.functional.logsigmoid(z) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape):
-        return tenon.Size(tuple(shape[:-1]) + (shape[-1] + 1,))
+        return shape[:-1] + (shape[-1] + 1,)
 
     def inverse_shape(self, shape):
-        return tenon.Size(tuple(shape[:-1]) + (shape[-1] - 1,))
+        return shape[:-1] + (shape[-1] - 1,)

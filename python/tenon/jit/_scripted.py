@@ -3,7 +3,8 @@
 
 A scripted module shares the attributes of the module that it was made of. A file holds the module, pickled; it is read
 by the machine that runs no code, which makes objects of module classes alone: those of the package, and those that the
-program has defined or imported already.
+program has defined or imported already. A class that a function defines cannot be found by its name; such classes are
+known from the moment a module of them is scripted.
 """
 
 import sys
@@ -14,6 +15,7 @@ __all__ = ["is_scripted", "load", "save", "scripted"]
 
 _KIND = "tenon_script_module"
 _classes = {}
+_local = {}  # full name -> the class that a function defined last by that name
 
 
 class Scripted:
@@ -56,6 +58,52 @@ class Scripted:
         return scripted(copy.copy(plain(self)))
 
 
+class LocalModule(tenon.nn.Module):
+    """In a file: a module of a class that a function defined, with the name of the class and the attributes."""
+
+
+def _full_name(cls):
+    return "%s.%s" % (cls.__module__, cls.__qualname__)
+
+
+def _is_local(cls):
+    return "<locals>" in cls.__qualname__ and not issubclass(cls, Scripted)
+
+
+def _with_parts(module, cls, convert, attributes=None):
+    """A module of another class with the same attributes, whose submodules are converted too."""
+    new = object.__new__(cls)
+    new.__dict__ = dict(module.__dict__ if attributes is None else attributes)
+    new.__dict__["_modules"] = {name: part if part is None else convert(part)
+                                for name, part in new.__dict__["_modules"].items()}
+    return new
+
+
+def _without_local_classes(module):
+    """The module as a file holds it."""
+    module = plain(module)
+    if not any(_is_local(type(plain(part))) for part in module.modules()):
+        return module
+    made = _with_parts(module, LocalModule if _is_local(type(module)) else type(module), _without_local_classes)
+    if _is_local(type(module)):
+        made.__dict__["_local_class"] = _full_name(type(module))
+    return made
+
+
+def _with_local_classes(module):
+    """The module of what a file holds."""
+    if not any(isinstance(part, LocalModule) for part in module.modules()):
+        return module
+    if not isinstance(module, LocalModule):
+        return _with_parts(module, type(module), _with_local_classes)
+    attributes = dict(module.__dict__)
+    name = attributes.pop("_local_class", None)
+    if name not in _local:
+        raise RuntimeError("the file names %s, a class that a function of this program defines: script a module of it "
+                           "before the file is loaded, or define the class outside of functions" % name)
+    return _with_parts(module, _local[name], _with_local_classes, attributes)
+
+
 def is_scripted(obj):
     return isinstance(obj, Scripted)
 
@@ -64,6 +112,9 @@ def scripted(module):
     """The module as a scripted one, with the same attributes."""
     if isinstance(module, Scripted):
         return module
+    for part in module.modules():
+        if _is_local(type(part)):
+            _local[_full_name(type(part))] = type(part)
     cls = type(module)
     made = _classes.get(cls)
     if made is None:
@@ -88,7 +139,7 @@ def save(m, f, _extra_files=None):
     if not isinstance(m, tenon.nn.Module):
         raise RuntimeError("only modules can be saved: a function has no state, and its code is in the program")
     files = {name: data if isinstance(data, bytes) else str(data).encode() for name, data in (_extra_files or {}).items()}
-    tenon.save({_KIND: 1, "module": plain(m), "files": files}, f)
+    tenon.save({_KIND: 1, "module": _without_local_classes(m), "files": files}, f)
 
 
 def _class(name):
@@ -137,4 +188,4 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     for name in _extra_files or {}:
         if name in found["files"]:
             _extra_files[name] = found["files"][name]
-    return scripted(found["module"])
+    return scripted(_with_local_classes(found["module"]))

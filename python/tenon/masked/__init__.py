@@ -23,7 +23,7 @@ def _filled(x, mask, value):
 
 
 def _least(x):
-    return -tenon.inf if x.is_floating_point() else False if x.dtype == tenon.bool else tenon.iinfo(x.dtype).min
+    return -tenon.inf if x.is_floating_point() or x.is_complex() else False if x.dtype == tenon.bool else tenon.iinfo(x.dtype).min
 
 
 def _largest(x):
@@ -64,25 +64,27 @@ def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     x = _typed(input, dtype)
-    return _filled(x, mask, _least(x)).argmax(dim, keepdim)
+    return _filled(x, mask, _least(x)).argmax(dim, keepdim).to(x.dtype)  # as the reference has it
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     x = _typed(input, dtype)
-    return _filled(x, mask, _largest(x)).argmin(dim, keepdim)
+    return _filled(x, mask, _largest(x)).argmin(dim, keepdim).to(x.dtype)
 
 
 def cumsum(input, dim, *, dtype=None, mask=None):
-    return _filled(_typed(input, dtype), mask, 0).cumsum(dim)
+    x = _typed(input, dtype)
+    return _filled(x, mask, 0).cumsum(dim).to(x.dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
-    return _filled(_typed(input, dtype), mask, 1).cumprod(dim)
+    x = _typed(input, dtype)
+    return _filled(x, mask, 1).cumprod(dim).to(x.dtype)
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     x = _typed(input, dtype)
-    return _filled(x, mask, -tenon.inf).logsumexp(_dims(x, dim), keepdim)
+    return _filled(x, mask, _least(x)).logsumexp(_dims(x, dim), keepdim).to(x.dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
@@ -120,7 +122,7 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     x = x if x.is_floating_point() or x.is_complex() else x.to(tenon.get_default_dtype())
     gap = x - mean(x, dim, keepdim=True, mask=mask)
     count = (_count(x, dim, keepdim, mask) - correction).clamp(min=0)
-    return sum((gap * gap.conj()).real if x.is_complex() else gap * gap, dim, keepdim=keepdim, mask=mask) / count
+    return sum(gap * gap.conj() if x.is_complex() else gap * gap, dim, keepdim=keepdim, mask=mask) / count
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):

@@ -38,7 +38,14 @@ class ListTensor(tenon.Tensor):
             return FUNCTIONS[func._opname](*args, **(kwargs or {}))
         return _each(func, args, kwargs or {})
 
-    requires_grad = property(lambda self: any(p.requires_grad for p in self._parts))
+    @property
+    def requires_grad(self):
+        return any(p.requires_grad for p in self._parts)
+
+    @requires_grad.setter
+    def requires_grad(self, on):
+        self.requires_grad_(on)
+
     is_leaf = property(lambda self: all(p.is_leaf for p in self._parts))
     grad_fn = property(lambda self: next((p.grad_fn for p in self._parts if p.grad_fn is not None), None))
 
@@ -66,6 +73,19 @@ class ListTensor(tenon.Tensor):
 
     def numel(self):
         return sum(p.numel() for p in self._parts)
+
+    nbytes = property(lambda self: sum(p.nbytes for p in self._parts))
+
+    def element_size(self):
+        return self.dtype.itemsize
+
+    def get_device(self):
+        return tenon.empty(0, device=self.device).get_device()
+
+    def __format__(self, spec):
+        if spec:
+            raise TypeError("unsupported format string passed to Tensor.__format__")
+        return repr(self)
 
     def __len__(self):
         return len(self._parts)

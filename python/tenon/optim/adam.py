@@ -179,6 +179,11 @@ class Adamax(Algorithm):
         p.addcdiv_(mean, largest, value=-rate)
 
 
+def _plus(root, group):
+    """The root plus eps; where the step is differentiated, the root itself is needed again."""
+    return root.add(group["eps"]) if group["differentiable"] else root.add_(group["eps"])
+
+
 class NAdam(Algorithm):
     """Adam with Nesterov's look ahead."""
 
@@ -217,7 +222,10 @@ class NAdam(Algorithm):
         then = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * fading))
         state["mu_product"] *= now
         mean, square = _average(grad, real, beta1, beta2)
-        denominator = square.div(1 - beta2 ** step).sqrt().add_(group["eps"])
+        denominator = square.div(1 - beta2 ** step).sqrt()
+        denominator = _plus(denominator, group)
+        if group["differentiable"]:  # the average is written by the next step
+            mean = mean.clone()
         product = state["mu_product"].item()
         p.addcdiv_(grad, denominator, value=-lr * (1.0 - now) / (1.0 - product))
         p.addcdiv_(mean, denominator, value=-lr * then / (1.0 - product * then))
@@ -260,7 +268,7 @@ class RAdam(Algorithm):
         length = longest - 2 * step * beta2 ** step / correction2
         if length > 5.0:
             rectify = ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
-            adaptive = correction2 ** 0.5 / square.sqrt().add_(group["eps"])
+            adaptive = correction2 ** 0.5 / _plus(square.sqrt(), group)
             p.add_(mean * lr * adaptive * rectify, alpha=-1.0)
         else:
             p.add_(mean * lr, alpha=-1.0)

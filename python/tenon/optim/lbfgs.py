@@ -128,6 +128,8 @@ class LBFGS(Optimizer):
     @tenon.no_grad()
     def step(self, closure):
         """Up to max_iter iterations. Returns the loss that `closure` gave first."""
+        if len(self.param_groups) != 1:
+            raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
         group = self.param_groups[0]
         lr, search = float(group["lr"]), group["line_search_fn"]
         enough, change = group["tolerance_grad"], group["tolerance_change"]

@@ -252,9 +252,10 @@ class Optimizer:
             hook(self)
         number_of = {}
         groups = []
-        for group in self.param_groups:
-            for p in group["params"]:
-                number_of.setdefault(id(p), len(number_of))
+        begin = 0
+        for group in self.param_groups:  # of a parameter that is there twice the last place counts, and both take a number
+            number_of.update({id(p): i for i, p in enumerate(group["params"], begin) if id(p) not in number_of})
+            begin += len(group["params"])
             packed = {name: value for name, value in group.items() if name != "params"}
             packed["params"] = [number_of[id(p)] for p in group["params"]]
             groups.append(packed)

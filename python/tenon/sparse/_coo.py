@@ -143,7 +143,7 @@ class SparseTensor(Shell):
         return _math.to(self, dtype if isinstance(dtype, tenon.dtype) else self._v.type(dtype).dtype)
 
     def __iter__(self):
-        return (_math.select(self, 0, i) for i in range(self.shape[0]))
+        return iter(tuple(_math.select(self, 0, i) for i in range(self.shape[0])))
 
     def __repr__(self, *, tensor_contents=None):
         from tenon import _tensor_str

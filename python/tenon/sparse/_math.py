@@ -558,8 +558,19 @@ def sparse_mask(x, mask):
 # ---- writes ----
 
 def _become(s, other):
-    """s is now what other is; its indices may be others'."""
-    s._parts, s._is_coalesced = other._parts, other._is_coalesced
+    """s is now what other is; its indices may be others'. Whoever kept the values has them as they were."""
+    parts = other._parts
+    if s.requires_grad and s.is_leaf:
+        if tenon.is_grad_enabled():
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        values = parts[-1].detach().requires_grad_()  # a write that is not recorded leaves it a leaf
+        if s._v.grad is not None and s._v.shape == values.shape:
+            values.grad = s._v.grad
+        parts = parts[:-1] + (values,)
+    s._is_coalesced = False  # another thread that looks meanwhile sorts once more, rather than not at all
+    s._parts = parts
+    s._is_coalesced = other._is_coalesced
+    tenon._C._increment_version(s)
     return s
 
 
@@ -597,7 +608,10 @@ def neg_(a):
 
 @_function("zero_")
 def zero_(s):
-    return _become(s, zeros_like(s))
+    nothing = zeros_like(s)
+    if s.requires_grad and tenon.is_grad_enabled():  # the gradient of what was there is zero, not unknown
+        nothing = _like(s, s._v[:0], s._i[:, :0])
+    return _become(s, nothing)
 
 
 @_function("copy_")

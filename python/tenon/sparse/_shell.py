@@ -37,6 +37,8 @@ class Shell(tenon.Tensor):
 
     @requires_grad.setter
     def requires_grad(self, on):
+        if not isinstance(on, bool):
+            raise RuntimeError("requires_grad must be a bool")
         self._v.requires_grad_(on)
 
     def requires_grad_(self, requires_grad=True):
@@ -58,11 +60,17 @@ class Shell(tenon.Tensor):
 
     @grad.setter
     def grad(self, value):
+        if value is not None and not isinstance(value, tenon.Tensor):
+            raise TypeError("assigned grad expected to be a Tensor or None but got grad of type %s" % type(value).__name__)
         if value is not None and value.layout is not self.layout:
             raise RuntimeError("assigned grad has data of a different layout: %s instead of %s" % (value.layout, self.layout))
         if value is not None and value.layout is tenon.sparse_coo:
             value = value.coalesce()
         self._v.grad = None if value is None else value._v
+
+    @grad.deleter
+    def grad(self):
+        self._v.grad = None
 
     def retain_grad(self):
         self._v.retain_grad()
@@ -70,6 +78,14 @@ class Shell(tenon.Tensor):
     @property
     def data(self):
         return self._with_values(self._v.detach())
+
+    @property
+    def nbytes(self):
+        if self.layout is not tenon.sparse_coo:
+            return self.numel() * self.element_size()
+        raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add "
+                           "the nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, "
+                           "multiply numel() by element_size()")
 
     def _history(self):
         if self._v.grad_fn is not None:

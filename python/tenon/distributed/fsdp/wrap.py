@@ -18,9 +18,23 @@ def size_based_auto_wrap_policy(module, recurse, nonwrapped_numel, min_num_param
     return nonwrapped_numel >= min_num_params
 
 
+def lambda_auto_wrap_policy(module, recurse, nonwrapped_numel, lambda_fn):
+    """Whether the function says so."""
+    return recurse or lambda_fn(module)
+
+
+def _or_policy(module, recurse, nonwrapped_numel, policies):
+    return any(policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel) for policy in policies)
+
+
 class ModuleWrapPolicy:
+    """Whether the module is of the classes."""
+
     def __init__(self, module_classes):
         self._module_classes = set(module_classes)
+
+    def __call__(self, module, recurse, *args, **kwargs):
+        return recurse or isinstance(module, tuple(self._module_classes))
 
 
 @contextmanager

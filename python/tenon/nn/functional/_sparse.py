@@ -9,17 +9,10 @@ from tenon.nn.functional._shared import op, overridable
 one_hot = op("one_hot")
 
 
-def _renorm(weight, input, max_norm, norm_type):
-    ids = input.reshape(-1)  # a row that is named twice is written twice with the same values
-    rows = weight[ids]
-    norms = rows.norm(norm_type, 1, keepdim=True)
-    weight[ids] = tenon.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
-
-
 def _no_grad_embedding_renorm_(weight, input, max_norm, norm_type):
     """Scale, in place, the rows that `input` names and whose norm is above `max_norm`."""
     with tenon.no_grad():
-        getattr(tenon, "embedding_renorm_", _renorm)(weight.detach(), input, max_norm, norm_type)
+        tenon.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
 
 
 @overridable

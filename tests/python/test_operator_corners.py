@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""Corners of operators: dtypes of results, indices without elements, halves, results given as lists. Values are PyTorch 2.11's."""
+import unittest
+import warnings
+
+import harness
+import tenon
+
+aten = tenon.ops.aten
+
+
+class Indices(unittest.TestCase):
+    def test_an_index_without_elements_may_be_of_any_dtype(self):
+        x, nothing = tenon.arange(5.0), tenon.zeros(0)
+        for dtype in (tenon.uint8, tenon.bool, tenon.float32, tenon.int64):
+            index = tenon.zeros(0, dtype=dtype)
+            self.assertEqual(x.gather(0, index).shape, (0,))
+            self.assertEqual(x.gather(0, index.reshape(2, 0)).shape, (2, 0))
+            for made in (x.scatter(0, index, nothing), x.scatter(0, index, 2.0), x.scatter_add(0, index, nothing),
+                         x.scatter_reduce(0, index, nothing, "sum")):
+                self.assertEqual(made.tolist(), x.tolist())
+        with self.assertRaisesRegex(RuntimeError, r"gather\(\): Expected dtype int32/int64 for index"):
+            x.gather(0, tenon.zeros(1))
+
+    def test_dimensions_of_an_index_are_looked_at_before_its_dtype(self):
+        x, index = tenon.ones(5), tenon.zeros(2, 0)
+        with self.assertRaisesRegex(IndexError, r"Index is supposed to be a vector, but got dim: 2 with type: Float"):
+            x.index_add(0, index, tenon.zeros(0))
+        with self.assertRaisesRegex(RuntimeError, "input and indices should have the same number of dimensions"):
+            tenon.take_along_dim(x, index, 0)
+
+    def test_tables_name_the_type_of_wrong_indices_as_the_reference_does(self):
+        table = tenon.ones(3, 2)
+        for dtype, name in ((tenon.bool, "CPUBoolType"), (tenon.bfloat16, "CPUBFloat16Type"), (tenon.complex64, "CPUComplexFloatType"),
+                            (tenon.float16, "torch.HalfTensor"), (tenon.int16, "torch.ShortTensor")):
+            index = tenon.zeros(2, dtype=dtype)
+            for call, which in ((lambda: tenon.embedding(table, index), "embedding"),  # noqa: B023
+                                (lambda: tenon.embedding_bag(table, index, index), "embedding_bag"),  # noqa: B023
+                                (lambda: tenon.nn.functional.embedding(index, table, max_norm=1.0), "embedding_renorm_")):  # noqa: B023
+                with self.assertRaisesRegex(RuntimeError, r"but got %s instead \(while checking arguments for %s\)" % (name, which)):
+                    call()
+
+    def test_rows_of_a_table_are_shortened(self):
+        table = tenon.tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]])
+        self.assertIs(tenon.embedding_renorm_(table, tenon.tensor([0, 1]), 1.0, 2.0), table)
+        self.assertTrue(tenon.allclose(table, tenon.tensor([[0.6, 0.8], [0.3, 0.4], [6.0, 8.0]])))
+
+    def test_places_in_dimensions_are_int64(self):
+        rows, columns = tenon.unravel_index(tenon.tensor([[5, 7], [11, 0]], dtype=tenon.uint8), (3, 4))
+        self.assertEqual((rows.dtype, rows.stride(), rows.tolist()), (tenon.int64, (4, 2), [[1, 1], [2, 0]]))
+        self.assertEqual(columns.tolist(), [[1, 3], [3, 0]])
+        for indices, shape, error, text in (
+                (tenon.ones(1), 3, TypeError, "expected 'indices' to be integer dtype, but got torch.float32"),
+                (tenon.tensor([1]), 2.5, TypeError, "expected 'shape' to be int or sequence of ints, but got <class 'float'>"),
+                (tenon.tensor([1]), (2, 1.5), TypeError, "expected 'shape' sequence to only contain ints, but got <class 'float'>"),
+                (tenon.tensor([1]), (2, -1), ValueError, "'shape' cannot have negative values, but got (2, -1)")):
+            with self.assertRaises(error) as caught:
+                tenon.unravel_index(indices, shape)
+            self.assertEqual(str(caught.exception).replace("tenon.", "torch."), text)
+
+
+class Dtypes(unittest.TestCase):
+    def test_a_sum_to_no_dimensions_is_a_sum(self):
+        for dtype in (tenon.int32, tenon.uint8, tenon.bool):
+            self.assertEqual(tenon.ones((), dtype=dtype).sum_to_size(()).dtype, tenon.int64)
+            self.assertEqual(tenon.ones(2, 3, dtype=dtype).sum_to_size(2, 3).dtype, dtype)
+
+    def test_halves_are_rounded_before_their_fraction_is_dropped(self):
+        a, b = [7.0, 6.8, 5.0, 3.3], [0.7, 0.1, 0.3, 1.1]
+        for dtype in (tenon.float16, tenon.bfloat16):
+            x, y = tenon.tensor(a, dtype=dtype), tenon.tensor(b, dtype=dtype)
+            self.assertEqual(tenon.div(x, y, rounding_mode="trunc").tolist(), [10, 68, 16, 3])
+            self.assertEqual(x.clone().div_(y, rounding_mode="trunc").tolist(), [10, 68, 16, 3])
+            out = tenon.empty(0, dtype=dtype)
+            tenon.div(x, y, rounding_mode="trunc", out=out)
+            self.assertEqual(out.tolist(), [10, 68, 16, 3])
+        number = tenon.tensor(0.7, dtype=tenon.float16)
+        self.assertEqual(tenon.div(tenon.tensor(a, dtype=tenon.float16), number, rounding_mode="trunc").tolist(), [9, 9, 7, 4])
+
+    def test_masked_functions_keep_the_dtype_of_their_input(self):
+        mask = tenon.tensor([[True, False, True], [False, True, True]])
+        x = tenon.tensor([[3, 1, 2], [4, 6, 5]], dtype=tenon.int32)
+        for name, wanted in (("argmax", [0, 1]), ("argmin", [2, 2]), ("cumsum", [[3, 3, 5], [0, 6, 11]]),
+                             ("cumprod", [[3, 3, 6], [1, 6, 30]]), ("logsumexp", [3, 6])):
+            made = getattr(tenon.masked, name)(x, 1, mask=mask)
+            self.assertEqual((made.dtype, made.tolist()), (tenon.int32, wanted), name)
+        made = tenon.masked.var(tenon.tensor([1 + 1j, 2, 3j]), 0, mask=tenon.tensor([True, True, False]))
+        self.assertEqual((made.dtype, made.item()), (tenon.complex64, 1 + 0j))
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, text, call):
+        with self.assertRaises(RuntimeError) as caught:
+            call()
+        self.assertEqual(str(caught.exception), text)
+
+    def test_weights_of_covariances_are_not_negative_nor_all_zero(self):
+        x = tenon.arange(10.0).view(2, 5)
+        self.refused("cov(): fweights cannot be negative", lambda: tenon.cov(x, fweights=tenon.tensor([1, 2, -1, 1, 1])))
+        self.refused("cov(): aweights cannot be negative", lambda: tenon.cov(x, aweights=tenon.tensor([1.0, 2, -1, 1, 1])))
+
+    def test_what_cannot_be_drawn_is_refused_in_the_words_of_the_way_it_is_drawn(self):
+        several, one = "invalid multinomial distribution (encountering probability entry %s)", \
+            "probability tensor contains either `inf`, `nan` or element < 0"
+        for bad, why in ((-1.0, "< 0"), (tenon.nan, "< 0"), (tenon.inf, "= infinity or NaN")):
+            weights = tenon.tensor([1.0, bad, 2.0])
+            self.refused(several % why, lambda: tenon.multinomial(weights, 2, True))  # noqa: B023
+            self.refused(one, lambda: tenon.multinomial(weights, 1, True))  # noqa: B023
+            self.refused(one, lambda: tenon.multinomial(weights, 2))  # noqa: B023
+        self.refused("number of categories cannot exceed 2^24", lambda: tenon.multinomial(tenon.ones(1).expand(2**24 + 1), 1))
+        self.refused("multinomial expects Long tensor out, got: Float", lambda: tenon.multinomial(tenon.ones(2), 1, out=tenon.zeros(1)))
+
+    def test_a_negative_length_and_an_order_that_is_none(self):
+        self.refused("start (0) + length (-1) exceeds dimension size (10).", lambda: tenon.narrow_copy(tenon.ones(10), 0, 0, -1))
+        self.refused("Dimension out of range (expected to be between 0 and 0, but got 3 at index 0).  NB: negative dims not currently "
+                     "supported; file an issue if you want it.", lambda: tenon.empty_permuted([2], [3]))
+
+
+class GivenResults(unittest.TestCase):
+    def test_operators_over_lists_write_given_lists(self):
+        x = [tenon.ones(2, 3), tenon.ones(4)]
+        out = [tenon.zeros(2, 3), tenon.zeros(0)]
+        self.assertIsNone(aten._foreach_add.Scalar_out(x, 2, out=out))
+        self.assertEqual([t.tolist() for t in out], [[[3.0] * 3] * 2, [3.0] * 4])
+        with self.assertRaisesRegex(RuntimeError, "expected an out= argument of size 2, got size 1"):
+            aten._foreach_add.Scalar_out(x, 2, out=out[:1])
+        kept = [tenon.zeros(5), tenon.zeros(4, dtype=tenon.float64)]
+        with self.assertRaisesRegex(RuntimeError, "Expected out tensor to have dtype float, but got double instead"):
+            aten._foreach_add.Scalar_out(x, 2, out=kept)
+        self.assertEqual([t.tolist() for t in kept], [[0.0] * 5, [0.0] * 4])  # neither resized nor written
+
+    def test_pieces_go_to_given_tensors(self):
+        x = tenon.arange(6).view(2, 3)
+        out = [tenon.empty(0, dtype=tenon.int64) for _ in range(2)]
+        self.assertIsNone(tenon.unbind_copy(x, out=out))
+        self.assertEqual([t.tolist() for t in out], [[0, 1, 2], [3, 4, 5]])
+        self.assertIsNone(tenon.split_with_sizes_copy(x, [1, 1], out=out[:2]))
+        self.assertEqual([t.tolist() for t in out], [[[0, 1, 2]], [[3, 4, 5]]])
+
+    def test_what_is_made_like_a_tensor_goes_to_a_given_one_with_a_warning_where_that_is_resized(self):
+        out = tenon.ones(5)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            self.assertIs(aten.zeros_like.out(tenon.ones(2, 3), out=out), out)
+        self.assertEqual(out.tolist(), [[0.0] * 3] * 2)
+        self.assertIn("An output with one or more elements was resized since it had shape [5]", str(told[0].message))
+        self.assertEqual(aten.full_like.out(tenon.ones(2), 2.5, out=tenon.ones(0, dtype=tenon.int64)).tolist(), [2, 2])
+        with self.assertRaisesRegex(RuntimeError, "Expected out tensor to have dtype float, but got double instead"):
+            aten.clone.out(tenon.ones(2), out=tenon.ones(2, dtype=tenon.float64))
+
+
+if __name__ == "__main__":
+    harness.main()
