@@ -16,8 +16,8 @@ import select
 import signal
 import time
 
-from operator_calls import CALLING, ROOT, arguments, compare, functions_of, torch
-from operator_differences import reason_for, reason_for_text
+from operator_calls import CALLING, ROOT, arguments, compare, functions_of, literal, torch
+from operator_differences import reason_for, reason_for_text, rules_used
 from operator_variants import variants
 
 LIMIT = 20  # seconds without an answer
@@ -117,7 +117,7 @@ def run(options):
         for tally in tallies:
             tally.rows.setdefault(family, [0, 0, 0, 0])[0] += 1
         calls = [(op, sample) for sample in samples + errors] if not options.variants_only else []
-        more = variants(op, samples) if not options.samples_only else []
+        more = variants(op, samples, options.seed) if not options.samples_only else []
         started = time.time()
         for i, ((name, text), (found, texts)) in enumerate(each(calls + more, options.forward)):
             tallies[i >= len(calls)].add(family, name, text, found, texts)
@@ -199,8 +199,11 @@ def main():
     parser.add_argument("--variants-only", action="store_true", help="those calls alone")
     parser.add_argument("--forward", action="store_true", help="tangents, too: the reference makes each once a process, so it takes long")
     parser.add_argument("--slow", type=float, metavar="SECONDS", help="name the operators that take longer")
+    parser.add_argument("--rules", action="store_true", help="how many calls each rule of operator_differences.py explained")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="other values in the tensors, and more calls of the same kinds")
     parser.add_argument("names", nargs="*", help="these operators alone")
     options = parser.parse_args()
+    literal.SHIFT = 17 * options.seed
     if options.forward:
         import torch._dynamo  # noqa: F401, PLC0415: once, and not in every child
         import tenon.autograd.forward_ad  # noqa: F401, PLC0415
@@ -209,6 +212,9 @@ def main():
             torch.nn.functional.hardsigmoid(torch.autograd.forward_ad.make_dual(one, one))
     page = report(*run(options))
     print(page)
+    if options.rules:
+        for count, (ops, *patterns, reason) in rules_used():
+            print("%6d  %s | %s | %s" % (count, ops, " | ".join(patterns), reason))
     if options.write:
         with open(options.write, "w", encoding="utf-8") as file:
             file.write(page)

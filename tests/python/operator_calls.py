@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "golden"))
 
 import numpy  # noqa: E402
 import torch  # noqa: E402
+import literal  # noqa: E402, F401
 from literal import parse, split  # noqa: E402
 import tenon  # noqa: E402
 
@@ -269,6 +270,8 @@ def chooses(op, mine, theirs, given, named):
     if len(results[1]) == 2 and same_tensor(results[0][0], results[1][0]):
         return False
     picked = array(results[0][-1]), array(results[1][-1])
+    if picked[0].shape == picked[1].shape and picked[0].ndim == whole.ndim - 1:
+        picked = tuple(numpy.expand_dims(index, place) for index in picked)
     if picked[0].shape != picked[1].shape or picked[0].ndim != whole.ndim:
         return False
     distinct = all(len(set(line)) == len(line) for line in numpy.moveaxis(picked[0], place, -1).reshape(-1, picked[0].shape[place]))
@@ -433,6 +436,25 @@ def compare_tangents(op, made):
     return None
 
 
+def compare_results(op, theirs_in, mine_in, mine, theirs):
+    """What differs between two results and what was written in place, or None; "" where they chose another of several equal elements,
+    so that gradients differ too. theirs_in, mine_in: (given, named)."""
+    given, named = theirs_in
+    values = not is_random(op, given, named)
+    among = coarse(given, named, "out" in named)
+    if SPECTRA.match(op):
+        found = same_spectrum(op, mine, theirs, given, named)
+    else:
+        found = same(mine, theirs, values=values, among=among)
+    if found and found.startswith("values") and chooses(op, mine, theirs, given, named):
+        return ""
+    if found is None:
+        before, after = list(given) + list(named.values()), list(mine_in[0]) + list(mine_in[1].values())
+        for x, y in zip(leaves(after), leaves(before)):
+            found = found or same_tensor(x, y, values=values, among=among)
+    return found
+
+
 def compare(op, made, gradient=True, forward=False):
     """What differs, or None, with the texts of both errors. made(grad): fresh (given, named), the same each time."""
     given, named = made(False)
@@ -442,17 +464,7 @@ def compare(op, made, gradient=True, forward=False):
     if my_error is not None or their_error is not None:
         texts = [str(error).split("\n")[0].strip() for error in (my_error, their_error)]
         return same_error(my_error, their_error), texts if my_error is not None and their_error is not None else None
-    among = coarse(given, named, "out" in named)
-    if SPECTRA.match(op):
-        found = same_spectrum(op, mine, theirs, given, named)
-    else:
-        found = same(mine, theirs, values=values, among=among)
-    if found and found.startswith("values") and chooses(op, mine, theirs, given, named):
-        return None, None
-    if found is None:  # what was written in place
-        before, after = list(given) + list(named.values()), list(mine_given) + list(mine_named.values())
-        for x, y in zip(leaves(after), leaves(before)):
-            found = found or same_tensor(x, y, values=values, among=among)
+    found = compare_results(op, (given, named), (mine_given, mine_named), mine, theirs)
     if found is None and gradient and values:
-        found = compare_gradients(op, lambda: made(True)) or (forward and compare_tangents(op, lambda: made(True))) or None
-    return found, None
+        found = compare_gradients(op, lambda: made(True)) or (forward and compare_tangents(op, lambda: made(True)))
+    return found or None, None

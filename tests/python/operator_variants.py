@@ -5,6 +5,7 @@ compare_operators.py, which see.
 
 A call is a text of arguments, as in the samples: the same one always makes the same tensors."""
 
+import random
 import re
 
 from literal import SHORT, split
@@ -12,7 +13,8 @@ from operator_calls import arguments, call, torch
 
 TENSOR = re.compile(r"\b(bool|bf16|f16|f32|f64|c64|c128|u8|i8|i16|i32|i64)\[([\d, ]*)\]((?:\.\w+)*)(=[^,\]\s]+)?")
 NUMBER = re.compile(r"-?\d+(\.\d*)?(e-?\d+)?$")
-DTYPES = ("f32", "f64", "f16", "bf16", "c64", "c128", "i64", "i32", "i16", "u8", "bool")
+DTYPES = ("f32", "f64", "f16", "bf16", "c64", "c128", "i64", "i32", "i16", "i8", "u8", "bool")
+MIXED = 24  # calls that a seed makes of each sample
 
 
 def tensors(text):
@@ -197,6 +199,30 @@ def in_place(op, text):
         yield twin, more
 
 
+def mixed(text, chance):
+    """Dtypes, sizes and layouts by chance, at once: equal sizes stay equal, so that most calls are valid."""
+    found = tensors(text)
+    if not found:
+        return
+    for _ in range(MIXED):
+        dtype = chance.choice(DTYPES) if chance.random() < 0.6 else None
+        sizes = {} if chance.random() < 0.7 else None
+        lead = chance.choice(("1,", "2,", "2,1,")) if chance.random() < 0.2 else ""
+
+        def another(match):
+            own = [size.strip() for size in match[2].split(",") if size.strip()]
+            if sizes is not None:  # noqa: B023
+                own = [sizes.setdefault(size, chance.choice((size, size, "0", "1", "2", "4", "7"))) for size in own]  # noqa: B023
+            words = [word for word, least in ((".t", 2), (".strided", 1), (".expanded", 1), (".offset", 1)) if len(own) >= least]
+            if len(own) + lead.count(",") in (4, 5):  # noqa: B023
+                words.append(".cl")
+            word = chance.choice(words) if words and chance.random() < 0.4 else ""
+            kind = dtype if dtype and match[1] == found[0][1] else match[1]  # noqa: B023
+            return changed(match[0], TENSOR.match(match[0]), dtype=kind, sizes=lead + ",".join(own), words=word)  # noqa: B023
+
+        yield TENSOR.sub(another, text)
+
+
 def can_be_made(text):
     try:
         arguments(text, False)
@@ -205,9 +231,12 @@ def can_be_made(text):
     return True
 
 
-def variants(op, samples):
-    """[(operator, arguments)] beyond the samples."""
+def variants(op, samples, seed=0):
+    """[(operator, arguments)] beyond the samples. With a seed also calls by chance, of all samples."""
     found = []
+    chance = random.Random("%s %d" % (op, seed))
+    for sample in [sample for sample in samples if seed and "meta " not in sample]:
+        found += [(op, text) for text in mixed(sample, chance)]
     for sample in [sample for sample in samples if "meta " not in sample][:2]:
         found += [(op, text) for make in (in_dtypes, in_layouts, in_sizes, in_numbers) for text in make(sample)]
         found += [(op, text) for text in as_other_kinds(op, sample)]
