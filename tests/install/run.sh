@@ -45,7 +45,7 @@ step "a static program builds with pkg-config and runs"
 
 for example in "$here"/../../examples/*.c; do
     # shellcheck disable=SC2046
-    "$cc" -std=c11 -Wall -Wextra -Werror "$example" $(pkg-config --cflags --libs tenon) -lm -o "$work/example"
+    "$cc" -std=c11 -Wall -Wextra -Werror "$example" $(pkg-config --cflags --libs tenon) -o "$work/example"
     LD_LIBRARY_PATH=$lib "$work/example" >/dev/null 2>"$work/log" || { cat "$work/log"; exit 1; }
 done
 step "every example builds with pkg-config and runs"

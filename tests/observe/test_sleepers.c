@@ -61,6 +61,13 @@ TEST(the_holder_of_a_lock_is_named_also_when_it_never_called_tenon)
     kit_expect(calls_beside_holder, " without Tenon, ", "\"others\": ");
 }
 
+/* From GCC 13 on the sanitizers abort where the first thread is joined, which they do not know. */
+#if (defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__) && __GNUC__ >= 13
+enum { FIRST_MAY_BE_JOINED = 0 };
+#else
+enum { FIRST_MAY_BE_JOINED = 1 };
+#endif
+
 static void *waits_for_first(void *arg)
 {
     (void)arg;
@@ -99,8 +106,9 @@ static void calls_what_joins(void *arg)
 TEST(threads_that_wait_for_each_other_are_a_deadlock_of_both)
 {
     inner = waits_for_first;
-    kit_expect(calls_what_joins, "without Tenon, waits for the end of thread ",
-               "\"kind\": \"deadlock\"");
+    if (FIRST_MAY_BE_JOINED)
+        kit_expect(calls_what_joins, "without Tenon, waits for the end of thread ",
+                   "\"kind\": \"deadlock\"");
     inner = wants_lock;
     kit_expect(calls_what_joins, "without Tenon, waits for a lock that thread ",
                "\"kind\": \"deadlock\"");
