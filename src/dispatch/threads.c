@@ -174,6 +174,7 @@ static void thread_ends(void *arg)
 
 static void before_fork(void)
 {
+    tni_watchdog_before_fork();
     tni_device_lock();
     tni_lock();
     tni_watch_lock();
@@ -186,6 +187,7 @@ static void after_fork_in_parent(void)
     tni_watch_unlock();
     tni_unlock_only();
     tni_device_unlock();
+    tni_watchdog_after_fork();
 }
 
 /* Only the forking thread lives on: the others will never leave their dispatches. */

@@ -273,7 +273,6 @@ static void *watch(void *arg)
 {
     uint64_t serial = (uint64_t)(uintptr_t)arg;
     pthread_setname_np(pthread_self(), TNI_WATCHDOG_NAME);
-    tni_native_prepare();
     am_dog = true;
     lock_dog();
     tn_watchdog_opts opts = dog.opts;
@@ -294,9 +293,12 @@ static void *watch(void *arg)
     return NULL;
 }
 
-/* Locked. It takes no signals: those belong to the application's threads. */
+/* Locked, so that no fork() comes in between: preparing loads a library, and in a child of that
+ * moment nothing could be loaded any more. It takes no signals: those belong to the application's
+ * threads. */
 static tn_status start(void)
 {
+    tni_native_prepare();
     pthread_attr_t attributes;
     TN_CHECK(pthread_attr_init(&attributes) == 0, TN_NOMEM, "cannot start the watchdog's thread");
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -363,11 +365,23 @@ void tn_watchdog_stop(void)
     unlock_dog();
 }
 
+void tni_watchdog_before_fork(void)
+{
+    if (am_dog)
+        lock_dog();
+    else
+        tni_mutex_lock_known(&dog.lock, "the watchdog");
+}
+
+void tni_watchdog_after_fork(void)
+{
+    unlock_dog();
+}
+
 bool tni_watchdog_forked(void)
 {
-    /* Another thread may have held them, and it is not here. */
-    pthread_mutex_init(&dog.lock, NULL);
-    pthread_cond_init(&dog.changed, NULL);
+    unlock_dog();
+    pthread_cond_init(&dog.changed, NULL); /* who waited for it is not here */
     dog.running = false;
     atomic_store(&dog.ending, false);
     return dog.wanted;

@@ -16,7 +16,10 @@ void tni_watchdog_set_interrupt(void (*fn)(uint32_t tid, uint64_t request));
 void tni_watchdog_finish(void);
 /* TENON_HANG_TIMEOUT and TENON_HANG_ACTION. A value that makes no sense is told once, on stderr. */
 void tni_watchdog_from_environment(void);
-/* In a child made by fork(): its thread is not there. True when one is wanted. */
+/* Around fork(): it is neither being started nor being stopped. */
+void tni_watchdog_before_fork(void);
+void tni_watchdog_after_fork(void);
+/* The latter in the child: its thread is not there. True when one is wanted. */
 bool tni_watchdog_forked(void);
 /* Start it again with what it was started with. */
 void tni_watchdog_restart(void);

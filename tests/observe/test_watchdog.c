@@ -2,6 +2,7 @@
 /* tests/observe/test_watchdog.c: a frame that does not move is reported once, and what follows is
  * what was asked for. */
 #define _GNU_SOURCE
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -112,6 +113,35 @@ static tn_status call_sleeper(void)
     if (status == TN_OK)
         tn_value_clear(&ret);
     return status;
+}
+
+static int finds(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    *(bool *)found |= strstr(info->dlpi_name, "libgcc_s") != NULL;
+    return 0;
+}
+
+static int starts_and_looks(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)info;
+    (void)size;
+    tn_watchdog_opts opts = quick(TN_HANG_REPORT);
+    EXPECT_OK(tn_watchdog_start(&opts));
+    dl_iterate_phdr(finds, found);
+    return 1;
+}
+
+/* A child made while a thread loads a library can load none. So the caller does it, not the thread
+ * that runs beside it, and which cannot while this one looks at what is loaded. */
+TEST(what_stacks_need_is_loaded_when_the_watchdog_has_started)
+{
+    if (test_sanitized())
+        SKIP("the sanitizers load it themselves");
+    bool found = false;
+    dl_iterate_phdr(starts_and_looks, &found);
+    EXPECT(found);
+    tn_watchdog_stop();
 }
 
 TEST(a_call_that_does_not_move_is_reported_once_and_goes_on)
@@ -347,6 +377,8 @@ TEST(a_child_has_a_watchdog_of_its_own)
 {
     if (test_thread_sanitized())
         SKIP("a child of several threads starts a thread, which the thread sanitizer refuses");
+    if (test_sanitized())
+        SKIP("the sanitizers' own allocator does not get over a fork while a thread starts");
     shared = shared ? shared : ones();
     (void)sleeper();
     tn_watchdog_opts opts = quick(TN_HANG_REPORT);
