@@ -78,11 +78,36 @@ static tn_status twice_apply(tni_backward *b)
 static const tni_node_class twice_class = {
     .name = "Error", .apply = twice_apply, .flags = TNI_CLASS_RUN_UNDEFINED};
 
-/* Results of a backward part that ran unrecorded: asking for their gradient is an error. */
-static tn_status refuse_twice(tn_tensor **out, uint32_t n)
+static bool any_requires_grad(tn_tensor *const *list, uint32_t n)
 {
+    for (uint32_t i = 0; i < n; i++)
+        if (tni_requires_grad(list[i]))
+            return true;
+    return false;
+}
+
+/* What the results of a backward part depend on: the function's inputs, through what it saved, and
+ * the gradients that came. So a pass that looks for any of these finds the error. */
+static tn_status edges_of_both(tni_node *twice, const tni_node *node, tn_tensor *const *grads)
+{
+    for (uint32_t i = 0; i < node->n_edges; i++)
+        tni_node_set_edge(twice, i, node->edges[i]);
+    for (uint32_t i = 0; i < node->n_inputs; i++) {
+        tni_edge edge;
+        TN_TRY(tni_gradient_edge(grads[i], &edge));
+        tni_node_set_edge(twice, node->n_edges + i, edge);
+        tni_node_unref(edge.node);
+    }
+    return TN_OK;
+}
+
+/* Results of a backward part that ran unrecorded: asking for their gradient is an error. */
+static tn_status refuse_twice(const tni_node *of, tn_tensor *const *grads, tn_tensor **out)
+{
+    uint32_t n = of->n_edges;
     TN_AUTO(tni_node) node = NULL;
-    TN_TRY(tni_node_new(&twice_class, 0, n, &node));
+    TN_TRY(tni_node_new(&twice_class, n + of->n_inputs, n, &node));
+    TN_TRY(edges_of_both(node, of, grads));
     for (uint32_t i = 0; i < n; i++) {
         if (!out[i])
             continue;
@@ -94,14 +119,6 @@ static tn_status refuse_twice(tn_tensor **out, uint32_t n)
         out[i] = TN_MOVE(alias);
     }
     return TN_OK;
-}
-
-static bool any_requires_grad(tn_tensor *const *list, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (tni_requires_grad(list[i]))
-            return true;
-    return false;
 }
 
 /* ---- its turn ---- */
@@ -117,8 +134,8 @@ static tn_status call_backward(tn_function_ctx *ctx, tn_tensor **grads, tn_tenso
         tn_set_grad_enabled(true);
     TN_TRY(status);
     TN_TRY(tni_scope_settle());
-    if (once && any_requires_grad(grads, node->n_inputs))
-        return refuse_twice(out, node->n_edges);
+    if (once && (ctx->fn->saved_history || any_requires_grad(grads, node->n_inputs)))
+        return refuse_twice(node, grads, out);
     return TN_OK;
 }
 
@@ -348,6 +365,7 @@ tn_status tni_function_save_all(tn_function_ctx *ctx)
     for (int i = 0; i < n; i++) {
         tn_tensor *t = ctx->save.v[i];
         bool result = t && is_result(ctx, t);
+        fn->saved_history |= tni_requires_grad(t);
         TN_TRY(tni_saved_fill(&fn->saved[i], t, result, result && t->view_base));
     }
     return TN_OK;

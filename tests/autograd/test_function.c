@@ -509,30 +509,82 @@ TEST(a_written_view_that_is_saved_is_let_go)
 
 /* ---- once ---- */
 
-TEST(differentiating_twice_what_allows_once_fails)
+#define TWICE "trying to differentiate twice a function that was marked with @once_differentiable"
+
+/* The gradient of the sum of @p y by @p x, to be differentiated again. */
+static tn_tensor *recorded_grad(tn_tensor *y, tn_tensor *x, tn_tensor *seed)
 {
-    tn_function once = TN_FUNCTION_INIT("Once", exp_forward, exp_backward);
-    once.name = "Exp";
-    once.flags = TN_FUNCTION_ONCE_DIFFERENTIABLE;
-    tn_tensor *x = kit_leaf(2, 1), *y = NULL, *g = kit_leaf(2, 1), *plain = kit_vector(2, 1),
-              *dx = NULL;
-    ASSERT_OK(tn_function_apply(&once, NULL, &x, 1, &y, 1));
     tn_grad_opts opts = TN_GRAD_OPTS_INIT;
     opts.create_graph = TN_BOOL_TRUE;
-    ASSERT_OK(tn_grad(&y, 1, &x, 1, &plain, &opts, &dx));
-    EXPECT(!tn_tensor_requires_grad(dx));
-    tn_tensor_unref(dx);
-    ASSERT_OK(tn_grad(&y, 1, &x, 1, &g, &opts, &dx));
-    EXPECT(tn_tensor_requires_grad(dx));
-    EXPECT_FAIL(
-        TN_INVALID,
-        "trying to differentiate twice a function that was marked with @once_differentiable",
-        backward_with(dx, 1, NULL));
-    tn_tensor_unref(dx);
+    tn_tensor *dx = NULL;
+    ASSERT_OK(tn_grad(&y, 1, &x, 1, &seed, &opts, &dx));
+    return dx;
+}
+
+TEST(differentiating_twice_what_allows_once_fails)
+{
+    tn_function once = TN_FUNCTION_INIT("Exp", exp_forward, exp_backward);
+    once.flags = TN_FUNCTION_ONCE_DIFFERENTIABLE;
+    tn_tensor *x = kit_leaf(2, 1), *y = NULL, *g = kit_leaf(2, 1), *plain = kit_vector(2, 1);
+    ASSERT_OK(tn_function_apply(&once, NULL, &x, 1, &y, 1));
+    for (int i = 0; i < 2; i++) { /* it depends on x by what it saved, and on the seed */
+        tn_tensor *dx = recorded_grad(y, x, i ? g : plain);
+        EXPECT(tn_tensor_requires_grad(dx));
+        EXPECT_FAIL(TN_INVALID, TWICE, backward_with(dx, 1, NULL));
+        tn_tensor_unref(dx);
+    }
     tn_tensor_unref(y);
     tn_tensor_unref(x);
     tn_tensor_unref(g);
     tn_tensor_unref(plain);
+}
+
+/* Another path to the same input must not hide that one is missing. */
+TEST(what_allows_once_is_found_by_a_pass_that_stops_at_inputs)
+{
+    tn_function once = TN_FUNCTION_INIT("Exp", exp_forward, exp_backward);
+    once.flags = TN_FUNCTION_ONCE_DIFFERENTIABLE;
+    tn_tensor *x = kit_leaf(2, 1), *w = kit_leaf(2, 3), *y = NULL, *z = NULL, *cube = NULL,
+              *sum = NULL, *out = NULL, *seed = kit_vector(2, 1);
+    ASSERT_OK(tn_function_apply(&once, NULL, &x, 1, &y, 1));
+    ASSERT_OK(tn_mul(y, w, &z)); /* the gradient that comes is w */
+    ASSERT_OK(tn_pow_tensor_scalar(x, tn_int(3), &cube));
+    tn_tensor *dx = recorded_grad(z, x, seed);
+    ASSERT_OK(tn_add(dx, cube, tn_int(1), &sum));
+    EXPECT_FAIL(TN_INVALID, TWICE, tn_grad(&sum, 1, &x, 1, &seed, NULL, &out));
+    EXPECT_FAIL(TN_INVALID, TWICE, tn_grad(&sum, 1, &w, 1, &seed, NULL, &out));
+    tn_tensor *all[] = {x, w, y, z, cube, sum, seed, dx};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tn_tensor_unref(all[i]);
+}
+
+static tn_status pass_forward(tn_function_ctx *ctx, tn_tensor *const *in, int n_in,
+                              tn_tensor **out, int n_out)
+{
+    (void)ctx, (void)n_in, (void)n_out;
+    return tn_sign(in[0], &out[0]);
+}
+
+static tn_status pass_backward(tn_function_ctx *ctx, tn_tensor *const *grads, int n_grads,
+                               tn_tensor **out, int n_out)
+{
+    (void)ctx, (void)n_grads, (void)n_out;
+    out[0] = tn_tensor_ref(grads[0]);
+    return TN_OK;
+}
+
+TEST(what_allows_once_and_depends_on_nothing_is_a_constant)
+{
+    tn_function once = TN_FUNCTION_INIT("Pass", pass_forward, pass_backward);
+    once.flags = TN_FUNCTION_ONCE_DIFFERENTIABLE;
+    tn_tensor *x = kit_leaf(2, 1), *y = NULL, *seed = kit_vector(2, 1);
+    ASSERT_OK(tn_function_apply(&once, NULL, &x, 1, &y, 1));
+    tn_tensor *dx = recorded_grad(y, x, seed);
+    EXPECT(!tn_tensor_requires_grad(dx));
+    tn_tensor_unref(dx);
+    tn_tensor_unref(y);
+    tn_tensor_unref(x);
+    tn_tensor_unref(seed);
 }
 
 /* ---- operators from outside ---- */

@@ -264,8 +264,14 @@ class Backward(unittest.TestCase):
         self.assertEqual(tenon.autograd.grad(Once.apply(x).sum(), x)[0].item(), 4.0)
         seed = tenon.ones(1, requires_grad=True)
         (g,) = tenon.autograd.grad(Once.apply(x), x, seed, create_graph=True)
-        with self.assertRaisesRegex(RuntimeError, "trying to differentiate twice a function that was marked with @once_differentiable"):
+        twice = "trying to differentiate twice a function that was marked with @once_differentiable"
+        with self.assertRaisesRegex(RuntimeError, twice):
             g.sum().backward()
+        # Another path to x does not hide that this one is missing, whether the gradient that came has a history or not.
+        for of in (lambda y: y.sum(), lambda y: (y * y).sum()):
+            (g,) = tenon.autograd.grad(of(Once.apply(x)), x, create_graph=True)
+            with self.assertRaisesRegex(RuntimeError, twice):
+                tenon.autograd.grad(g.sum() + (x ** 3).sum(), x)
 
     def test_needs_input_grad_is_of_the_pass(self):
         seen = []
