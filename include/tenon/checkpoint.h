@@ -24,7 +24,8 @@ typedef tn_status (*tn_checkpoint_fn)(void *ctx, tn_tensor *const *inputs, int n
 typedef struct tn_checkpoint_opts {
     uint32_t size; /**< sizeof(tn_checkpoint_opts) */
     /** The older form: the piece runs unrecorded, and backward runs a pass of its own inside. Then
-     *  only tn_backward without `inputs` will do, and at least one input must require grad. */
+     *  only tn_backward without `inputs` and `create_graph` will do, and at least one input must
+     *  require grad. */
     bool reentrant;
     bool keep_rng;   /**< the default generator gives the same numbers again; true */
     bool early_stop; /**< running again ends once what is needed is there; true. Not re-entrant. */

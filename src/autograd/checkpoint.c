@@ -181,6 +181,11 @@ static tn_status reentrant_backward(tn_function_ctx *ctx, tn_tensor *const *grad
              "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
              "passing an `inputs` parameter to .backward(). To resolve this error, you can either "
              "set use_reentrant=False, or call .backward() without passing the `inputs` argument.");
+    TN_CHECK(!tn_grad_enabled(), TN_INVALID,
+             "When use_reentrant=True, torch.utils.checkpoint is incompatible with "
+             "create_graph=True: the gradients of the pass inside have no history, and what is "
+             "computed from them would miss a term. To resolve this error, set "
+             "use_reentrant=False.");
     tni_piece *piece = *(tni_piece **)tn_function_state(ctx);
     tn_tensor **inputs = tni_calloc((size_t)(n_out + n_grads) * sizeof *inputs);
     TN_CHECK(inputs, TN_NOMEM, "cannot list %d inputs of a checkpoint", n_out);

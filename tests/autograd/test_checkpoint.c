@@ -198,6 +198,26 @@ TEST(the_reentrant_form_wants_a_whole_pass)
     tn_tensor_unref(seed);
 }
 
+TEST(the_reentrant_form_cannot_be_differentiated_twice)
+{
+    piece p = {0};
+    tn_checkpoint_opts opts = options(true);
+    tn_tensor *x = kit_leaf(4, 3), *y = kit_leaf(4, 5), *in[] = {x, y}, *z = NULL;
+    tn_tensor *seed = kit_vector(4, 1);
+    ASSERT_OK(tn_checkpoint(run, &p, in, 2, &z, 1, &opts));
+    tn_backward_opts again = TN_BACKWARD_OPTS_INIT;
+    again.create_graph = TN_BOOL_TRUE;
+    EXPECT_FAIL(TN_INVALID,
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with "
+                "create_graph=True",
+                tn_backward(&z, 1, &seed, &again));
+    EXPECT(tn_tensor_grad(x) == NULL);
+    tn_tensor_unref(z);
+    tn_tensor_unref(x);
+    tn_tensor_unref(y);
+    tn_tensor_unref(seed);
+}
+
 static tn_status no_gradient(void *ctx, tn_tensor *const *in, int n_in, tn_tensor **out, int n_out)
 {
     (void)ctx;

@@ -135,6 +135,10 @@ class Again(unittest.TestCase):
         (h,) = tenon.autograd.grad(z.sum(), x, create_graph=True)
         (hh,) = tenon.autograd.grad(h.sum(), x)
         self.assertTrue(tenon.allclose(gg, hh))
+        y = checkpoint(lambda x: (x ** 3).sin(), x, use_reentrant=True)
+        with self.assertRaisesRegex(RuntimeError, "use_reentrant=True.* incompatible with create_graph=True"):
+            y.sum().backward(create_graph=True)
+        self.assertIsNone(x.grad)
 
     def test_nested(self):
         runs = {"inner": 0, "outer": 0}

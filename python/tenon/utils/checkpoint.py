@@ -127,6 +127,10 @@ class CheckpointFunction(Function):
             raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing "
                                "an `inputs` parameter to .backward(). To resolve this error, you can either set "
                                "use_reentrant=False, or call .backward() without passing the `inputs` argument.")
+        if tenon.is_grad_enabled():
+            raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with create_graph=True: the "
+                               "gradients of the pass inside have no history, and what is computed from them would miss a "
+                               "term. To resolve this error, set use_reentrant=False.")
         inputs = list(ctx.inputs)
         for i, t in zip(ctx.tensor_indices, ctx.saved_tensors):
             inputs[i] = t
