@@ -84,7 +84,7 @@ static void stick(tn_scope *scope, tn_status status)
     if (scope->code != TN_OK)
         return;
     scope->code = status;
-    if (tn_last_status() == TN_OK)
+    if (tn_last_status() != status) /* what is there is of an earlier failure */
         (void)tni_fail(status, TNI_WHERE, "an operator failed with %s and left no message",
                        tn_status_name(status));
     scope->error = tni_alloc_unwatched(sizeof *scope->error);
