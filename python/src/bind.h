@@ -33,6 +33,7 @@ enum {
     TNPY_DEFAULT = 2,  /* may be left out */
     TNPY_KEYWORD = 4,  /* by keyword alone */
     TNPY_OUT = 8,      /* a tensor of out= */
+    TNPY_SIZE = 16,    /* SymInt: a tensor of one element serves, whatever its dimensions */
 };
 
 typedef struct tnpy_param {

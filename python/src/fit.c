@@ -195,12 +195,13 @@ static inline int give_int(PyObject *o, int64_t *out)
     return 1;
 }
 
-/* An object that says that it is an integer: NumPy's, or a tensor of one. */
-static int fit_index(PyObject *o, int64_t *out)
+/* An object that says that it is an integer: NumPy's, or a tensor of one. Where @p one is allowed,
+ * that may have dimensions: sizes come out of `randint(1, 9, (1,))`. */
+static int fit_index(PyObject *o, bool one, int64_t *out)
 {
     tn_tensor *t = tnpy_tensor(o);
-    if (t && (tn_tensor_ndim(t) || tn_tensor_requires_grad(t) ||
-              !tn_dtype_is_integral(tn_tensor_dtype(t), false)))
+    if (t && ((tn_tensor_ndim(t) && !(one && tn_tensor_numel(t) == 1)) ||
+              tn_tensor_requires_grad(t) || !tn_dtype_is_integral(tn_tensor_dtype(t), false)))
         return 0;
     if (PyBool_Check(o) || PyFloat_Check(o) || !PyIndex_Check(o) || tnpy_is_numpy_bool(o))
         return 0; /* older NumPys' bools have __index__ and are no integers all the same */
@@ -216,11 +217,21 @@ static int fit_index(PyObject *o, int64_t *out)
     return found;
 }
 
-static inline int fit_int(const tnpy_call *c, PyObject *o, int64_t *out)
+static inline int fit_int(const tnpy_call *c, PyObject *o, bool one, int64_t *out)
 {
     if (TNPY_LIKELY(is_int(o)) || (c->by_schema && PyBool_Check(o)))
         return give_int(o, out);
-    return fit_index(o, out);
+    return fit_index(o, one, out);
+}
+
+/* A size by itself: a tensor of one element is meant as a tensor first where it has dimensions, see
+ * Note [Tensors for numbers]. */
+static inline int fit_size(const tnpy_call *c, tnpy_frame *f, PyObject *o, int64_t *out)
+{
+    int found = fit_int(c, o, c->tensors, out);
+    if (TNPY_UNLIKELY(found == 0) && tnpy_tensor(o))
+        f->refused = true;
+    return found;
 }
 
 /* A list is one by its first element; what is wrong behind that is an error and no mismatch. */
@@ -269,7 +280,7 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
             if (!item) /* an item's __index__ made the list shorter: an IndexError */
                 return -1;
             Py_INCREF(item);
-            int found = fit_int(c, item, &list[i]);
+            int found = fit_int(c, item, true, &list[i]);
             if (!found)
                 found = bad_item(c, p, item, i);
             Py_DECREF(item);
@@ -282,7 +293,7 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
     if (p->size == 0 && !one)
         return 0;
     int64_t i;
-    int found = fit_int(c, o, &i);
+    int found = fit_size(c, f, o, &i);
     if (found != 1)
         return found && p->size == 0 ? bad_int(c, p, 0) : found;
     int n = p->size > 0 ? p->size : 1;
@@ -303,7 +314,7 @@ int tnpy_fit_rest(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, int fi
     if (!list)
         return -1;
     for (int i = 0; i < n; i++) {
-        int found = fit_int(c, items[i], &list[i]);
+        int found = fit_int(c, items[i], true, &list[i]);
         if (TNPY_UNLIKELY(found != 1))
             return found ? bad_int(c, p, i) : bad_item(c, p, items[i], i);
     }
@@ -527,7 +538,7 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
         return fit_tensors(c, f, p, o, out);
     case TNPY_INT:
         *out = (tn_value){.tag = TN_TAG_INT};
-        return fit_int(c, o, &out->u.i);
+        return p->flags & TNPY_SIZE ? fit_size(c, f, o, &out->u.i) : fit_int(c, o, false, &out->u.i);
     case TNPY_INTS:
         return fit_ints(c, f, p, o, one, out);
     case TNPY_FLOAT:

@@ -274,6 +274,50 @@ class Libraries(unittest.TestCase):
             tenon.ops.odd_calls.twice(tenon.ones(1))
 
 
+class Sizes(unittest.TestCase):
+    """A tensor of one whole number serves as a size, whatever its dimensions: `randint(1, 9, (1,))` makes one."""
+
+    two = tenon.tensor([2])
+
+    def test_among_the_sizes_of_a_list(self):
+        x, two = tenon.arange(4.), self.two
+        for made, shape in (
+                (tenon.rand(two, 3), (2, 3)), (tenon.rand(size=(two, 3)), (2, 3)), (tenon.zeros(1, two), (1, 2)),
+                (tenon.zeros(tenon.tensor([[2]])), (2,)), (tenon.zeros([two]), (2,)), (tenon.full((two, two), 1.), (2, 2)),
+                (x.view(two, two), (2, 2)), (x.reshape((two, -1)), (2, 2)), (x.expand(two, 4), (2, 4)),
+                (x.repeat(two, 1), (2, 4)), (x.new_zeros(two, 1), (2, 1)), (x.sum(tenon.tensor([0])), ()),
+                (x.unflatten(0, (two, 2)), (2, 2)), (tenon.randint(0, 5, (two,)), (2,)),
+                (tenon.nn.functional.pad(x, (two, 0)), (6,)), (x.split([two, 2])[1], (2,)),
+                (tenon.nn.functional.max_pool2d(x.view(1, 2, 2), two), (1, 1, 1))):
+            self.assertEqual(made.shape, shape)
+
+    def test_by_itself(self):
+        x, two = tenon.arange(4.), self.two
+        self.assertEqual(tenon.topk(x, two).indices.tolist(), [3, 2])
+        self.assertEqual([part.tolist() for part in tenon.split(x, two)], [[0, 1], [2, 3]])
+        self.assertEqual(x.select(0, two).item(), 2)
+        self.assertEqual(tenon.eye(two).shape, (2, 2))
+        self.assertEqual(tenon.randperm(two).shape, (2,))
+        self.assertEqual(x.narrow(0, 0, two).shape, (2,))
+
+    def test_where_a_tensor_is_meant(self):
+        x = tenon.arange(4)
+        self.assertEqual([part.tolist() for part in tenon.tensor_split(x, tenon.tensor([1]))], [[0], [1, 2, 3]])
+        self.assertEqual(tenon.repeat_interleave(x[:2], self.two).tolist(), [0, 0, 1, 1])
+        with self.assertRaisesRegex(RuntimeError, "start must be an 0-dim integral Tensor"):
+            x.narrow(0, self.two, 1)
+
+    def test_what_is_no_size(self):
+        x = tenon.ones(2, 2)
+        with self.assertRaisesRegex(TypeError, r"argmax\(\): argument 'dim' \(position 1\) must be int, not Tensor"):
+            x.argmax(tenon.tensor([0]))
+        for size in (tenon.tensor([2, 3]), tenon.tensor([2.]), tenon.tensor([], dtype=tenon.long)):
+            with self.assertRaises(TypeError):
+                tenon.zeros(size, 1)
+        with self.assertRaisesRegex(TypeError, r"failed to unpack the object at pos 2 with error \"type must be tuple of ints"):
+            tenon.zeros(2, tenon.tensor([2, 3]))
+
+
 class Optimizers(unittest.TestCase):
     def test_a_parameter_that_is_there_twice_has_the_last_number(self):
         p, q = tenon.ones(1, requires_grad=True), tenon.ones(1, requires_grad=True)

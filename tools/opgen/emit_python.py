@@ -121,7 +121,8 @@ class Tables:
                 # What the reference's parser makes of its own default: a loss that is called without one is not reduced.
                 value, text = "{.tag = TN_TAG_INT, .u.i = 0}", "at::Reduction::Mean"
             flags = [flag for flag, on in (("OPTIONAL", arg.type.optional), ("DEFAULT", arg.default is not None),
-                                           ("KEYWORD", arg.kw_only), ("OUT", arg.kw_only and arg.type.write)) if on]
+                                           ("KEYWORD", arg.kw_only), ("OUT", arg.kw_only and arg.type.write),
+                                           ("SIZE", arg.type.base == "SymInt" and not arg.type.is_list)) if on]
             name = "input" if is_input(arg) and not (method and i == 0) else arg.name
             rows.append("{%d, %s, %s, %d, %s, %s}" % (
                 self.name(name), kind_of(arg.type), " | ".join("TNPY_" + f for f in flags) or "0", arg.type.size or 0,
