@@ -135,6 +135,8 @@ def __getattr__(name):
                 raise
     if name == "__all__":
         return _public()
+    if name in ("math", "os", "sys", "warnings"):  # what the reference's package happens to import: torch.math.pi
+        return __import__(name)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 

@@ -6,7 +6,10 @@ loader or a storage: the projects' sources do not say whose it is.
 """
 
 import importlib
+import math
 import os
+import subprocess
+import sys
 import unittest
 
 import harness
@@ -53,6 +56,19 @@ class Names(unittest.TestCase):
         missing = [name for kind, name in NAMES
                    if kind == "method" and not any(hasattr(owner, name) for owner in owners)]
         self.assertEqual(missing, [])
+
+    def test_no_function_hides_a_module(self):
+        # In a process of its own: a module that was imported is an attribute of the package from then on.
+        code = ("import pkgutil, types, tenon\n"
+                "names = [m.name for m in pkgutil.iter_modules(tenon.__path__) if m.name[0] != '_']\n"
+                "print([n for n in names if not isinstance(getattr(tenon, n), types.ModuleType)])\n"
+                "with tenon.random.fork_rng(): tenon.random.manual_seed(0)\n")
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        self.assertEqual((run.stdout.strip(), run.stderr), ("[]", ""))
+
+    def test_modules_that_the_package_itself_imports(self):
+        self.assertEqual(resolve("torch.math.pi"), math.pi)
+        self.assertIs(resolve("torch.os.path"), os.path)
 
 
 if __name__ == "__main__":
