@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Modules that find the shapes of their parameters from the first input."""
 
-import warnings
-
 from tenon.nn.parameter import is_lazy
 
 __all__ = ["LazyModuleMixin"]
@@ -18,11 +16,6 @@ class LazyModuleMixin:
         super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
-        warnings.warn(
-            "Lazy modules are a new feature under heavy development so changes to the API or functionality can happen at any "
-            "moment.",
-            stacklevel=2,
-        )
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         # A lazy value has no data to detach: it is saved as it is.
