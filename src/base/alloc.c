@@ -272,13 +272,13 @@ static size_t list_room(size_t nbytes)
 /* The class of a block between TNI_BLOCK_MAX and TNI_LARGE_MIN, and how large its blocks are. */
 static inline size_t middle_class(size_t nbytes, size_t *rounded)
 {
-    _Static_assert(TNI_BLOCK_MAX == 1u << 10 && TNI_LARGE_MIN == TNI_BLOCK_MAX
-                                                                     << TNI_BLOCK_MIDDLE / 4,
+    _Static_assert(TNI_BLOCK_MIDDLE_MIN == 1u << 12 &&
+                       TNI_LARGE_MIN == TNI_BLOCK_MIDDLE_MIN << TNI_BLOCK_MIDDLE / 4,
                    "four classes to a power of two");
     size_t power = 63 - (size_t)__builtin_clzll(nbytes - 1);
     size_t quarter = (nbytes - 1) >> (power - 2) & 3;
     *rounded = (quarter + 5) << (power - 2);
-    return (power - 10) * 4 + quarter;
+    return (power - 12) * 4 + quarter;
 }
 
 _Thread_local tni_block_cache *tni_blocks;
@@ -329,7 +329,7 @@ static bool make_lists(void)
     for (size_t i = 0; i < TNI_BLOCK_CLASSES; i++)
         cache->list[i] = (tni_block_list){NULL, list_room((i + 1) * TNI_BLOCK_ALIGN)};
     for (size_t i = 0; i < TNI_BLOCK_MIDDLE; i++)
-        cache->middle[i] = (tni_block_list){NULL, list_room((i % 4 + 5) << (i / 4 + 8))};
+        cache->middle[i] = (tni_block_list){NULL, list_room((i % 4 + 5) << (i / 4 + 10))};
     if (pthread_setspecific(key, cache) != 0) {
         raw_free(cache);
         return false;

@@ -37,10 +37,12 @@ void tni_free_unwatched(void *ptr);
  *
  * The state of a thread is one pointer in thread-local storage: a library that is loaded at run
  * time shares about a kilobyte of fast thread-local storage with everyone else in the process. */
-#define TNI_BLOCK_MAX     1024u
-#define TNI_BLOCK_ALIGN   64u
+#define TNI_BLOCK_ALIGN      64u
+#define TNI_BLOCK_MIDDLE_MIN 4096u
+/* As much, and a header before it: 32 x 32 floats of a tensor are one block. */
+#define TNI_BLOCK_MAX     (TNI_BLOCK_MIDDLE_MIN + TNI_BLOCK_ALIGN)
 #define TNI_BLOCK_CLASSES (TNI_BLOCK_MAX / TNI_BLOCK_ALIGN)
-#define TNI_BLOCK_MIDDLE  24u /* classes from TNI_BLOCK_MAX to TNI_LARGE_MIN */
+#define TNI_BLOCK_MIDDLE  16u /* classes from TNI_BLOCK_MIDDLE_MIN to TNI_LARGE_MIN */
 
 /* The sanitizers can only see what goes through malloc. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
