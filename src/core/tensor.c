@@ -305,11 +305,10 @@ __attribute__((always_inline)) static inline tn_status new_contiguous(
     return TN_OK;
 }
 
-tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides, tn_dtype dtype,
-                         tn_device device, tn_tensor **out)
+static __attribute__((noinline)) tn_status new_otherwise(int ndim, const int64_t *sizes,
+                                                         const int64_t *strides, tn_dtype dtype,
+                                                         tn_device device, tn_tensor **out)
 {
-    if (TNI_UNLIKELY(tni_tls.faking))
-        return tni_tensor_new_fake(tni_tls.fake_mode, ndim, sizes, strides, dtype, device, out);
     if (device.type == TN_DEVICE_NONE)
         device.type = TN_DEVICE_CPU;
     if (TNI_UNLIKELY(!tni_dtype_ok(dtype) ||
@@ -320,6 +319,16 @@ tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides,
     if (strides)
         return new_strided(ndim, sizes, strides, dtype, device, NULL, out);
     return new_contiguous(ndim, sizes, dtype, device, NULL, out);
+}
+
+tn_status tni_tensor_new(int ndim, const int64_t *sizes, const int64_t *strides, tn_dtype dtype,
+                         tn_device device, tn_tensor **out)
+{
+    if (TNI_UNLIKELY(tni_tls.faking))
+        return tni_tensor_new_fake(tni_tls.fake_mode, ndim, sizes, strides, dtype, device, out);
+    if (TNI_LIKELY(device.type == TN_DEVICE_CPU && !strides && tni_dtype_ok(dtype)))
+        return new_contiguous(ndim, sizes, dtype, TN_CPU, NULL, out); /* nothing else to ask */
+    return new_otherwise(ndim, sizes, strides, dtype, device, out);
 }
 
 tn_status tni_tensor_new_real(int ndim, const int64_t *sizes, const int64_t *strides,
