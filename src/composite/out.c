@@ -32,9 +32,9 @@ static tn_status wanted(const tn_tensor *made, const tn_tensor *out, tni_geometr
 tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out)
 {
     tni_geometry g;
-    TN_AUTO(tn_tensor) target = NULL;
+    TN_AUTO(tn_tensor) beside = NULL;
     TN_TRY(wanted(made, out, &g));
-    TN_TRY(tni_out_prepare(op, &g, out, NULL, 0, &target));
+    TN_TRY(tni_out_prepare(op, &g, out, NULL, 0, &beside));
     return tn_copy_(out, made, false);
 }
 
@@ -51,13 +51,13 @@ tn_status tni_out_take_fresh(const char *op, tn_tensor *made, tn_tensor *out)
 static tn_status bring(const char *op, tn_tensor *const *made, tn_tensor *const *outs, int n)
 {
     tni_geometry g;
-    TN_AUTO(tn_tensor) target = NULL;
+    TN_AUTO(tn_tensor) beside = NULL;
     if (n == 0)
         return TN_OK;
     TN_TRY(wanted(*made, *outs, &g));
     TNI_OUT_KEPT kept;
     tni_out_keep(&kept, *outs, &g);
-    TN_TRY(tni_out_prepare(op, &g, *outs, NULL, 0, &target));
+    TN_TRY(tni_out_prepare(op, &g, *outs, NULL, 0, &beside));
     TN_TRY(bring(op, made + 1, outs + 1, n - 1));
     TN_TRY(tn_copy_(*outs, *made, false));
     kept.out = NULL;
@@ -80,10 +80,10 @@ static tn_status bring_list(const char *op, tn_tensor *const *made, tn_tensor *c
 {
     for (int64_t i = 0; i < n; i++) {
         tni_geometry g;
-        TN_AUTO(tn_tensor) target = NULL;
+        TN_AUTO(tn_tensor) beside = NULL;
         fresh_geometry(made[i], &g);
         tni_out_keep(&kept[i], outs[i], &g);
-        TN_TRY(tni_out_prepare(op, &g, outs[i], NULL, 0, &target));
+        TN_TRY(tni_out_prepare(op, &g, outs[i], NULL, 0, &beside));
     }
     for (int64_t i = 0; i < n; i++)
         TN_TRY(tn_copy_(outs[i], made[i], false));

@@ -190,7 +190,8 @@ static tn_status index_into(tn_tensor *self, const expanded *e, tn_tensor *given
         TN_TRY(tni_out_prepare("index", &g, given, &self, 1, &made));
     else
         TN_TRY(tni_tensor_from_geometry(&g, &made));
-    TN_TRY(run(&p, TNI_SLICES_READ, self, at, made, made->strides));
+    tn_tensor *to = given ? tni_out_target(given, made) : made;
+    TN_TRY(run(&p, TNI_SLICES_READ, self, at, to, to->strides));
     if (given)
         return tni_out_finish(given, made);
     *out = TN_MOVE(made);

@@ -101,16 +101,16 @@ typedef tn_status (*join_fn)(tn_tensor *const *tensors, int64_t n, int64_t dim, 
 static tn_status join_out(const char *name, tni_geometry *g, join_fn fn, tn_tensor *const *tensors,
                           int64_t n, int64_t dim, tn_tensor *out)
 {
-    TN_AUTO(tn_tensor) target = NULL;
+    TN_AUTO(tn_tensor) beside = NULL;
     if (tni_check_cast(g->dtype, (tn_dtype)out->dtype) != TN_OK)
         TN_FAIL(TN_TYPE, "torch.%s(): input types can't be cast to the desired output type %s",
                 name, tni_dtype_text((tn_dtype)out->dtype));
     g->dtype = (tn_dtype)out->dtype;
-    TN_TRY(tni_out_prepare(name, g, out, tensors, (int)n, &target));
+    TN_TRY(tni_out_prepare(name, g, out, tensors, (int)n, &beside));
     if (tni_is_meta(out))
         return TN_OK;
-    TN_TRY(fn(tensors, n, dim, target));
-    return tni_out_finish(out, target);
+    TN_TRY(fn(tensors, n, dim, tni_out_target(out, beside)));
+    return tni_out_finish(out, beside);
 }
 
 tn_status tni_kernel_cat_out(tn_call *call, tn_tensor *const *tensors, int64_t tensors_n,

@@ -170,17 +170,18 @@ tn_status tni_kernel_nonzero_out(tn_call *call, tn_tensor *self, tn_tensor *out)
              tni_dtype_text((tn_dtype)out->dtype));
     TN_TRY(tni_same_device(self, out));
     TN_AUTO(tn_tensor) made = NULL;
-    TN_AUTO(tn_tensor) target = NULL;
+    TN_AUTO(tn_tensor) beside = NULL;
     TN_TRY(tni_kernel_nonzero(call, self, &made));
     tni_geometry g;
     tni_geometry_sizes_of(&g, made);
     g.has_strides = true;
     for (int d = 0; d < g.ndim; d++)
         g.strides[d] = made->strides[d];
-    TN_TRY(tni_out_prepare("nonzero", &g, out, &self, 1, &target));
+    TN_TRY(tni_out_prepare("nonzero", &g, out, &self, 1, &beside));
+    tn_tensor *target = tni_out_target(out, beside);
     if (target->numel > 0)
         TN_TRY(tni_copy_cpu(target, made));
-    return tni_out_finish(out, target);
+    return tni_out_finish(out, beside);
 }
 
 tn_status tni_cpu_nonzero_static(tn_tensor *self, int64_t size, int64_t fill_value, tn_tensor *out)
@@ -243,14 +244,15 @@ tn_status tni_kernel_masked_select_out(tn_call *call, tn_tensor *self, tn_tensor
              "masked_select(): self and result must have the same scalar type");
     TN_TRY(tni_same_device(self, out));
     TN_AUTO(tn_tensor) made = NULL;
-    TN_AUTO(tn_tensor) target = NULL;
+    TN_AUTO(tn_tensor) beside = NULL;
     tni_geometry g;
     TN_TRY(select_masked(self, mask, &made));
     tni_geometry_sizes_of(&g, made);
-    TN_TRY(tni_out_prepare("masked_select", &g, out, NULL, 0, &target));
+    TN_TRY(tni_out_prepare("masked_select", &g, out, NULL, 0, &beside));
+    tn_tensor *target = tni_out_target(out, beside);
     if (target->numel > 0)
         TN_TRY(tni_copy_cpu(target, made));
-    return tni_out_finish(out, target);
+    return tni_out_finish(out, beside);
 }
 
 /* ---- masked_scatter ---- */

@@ -86,15 +86,15 @@ tn_status tni_cpu_amin(tn_tensor *self, const int64_t *dim, int64_t dim_n, bool 
 static tn_status reduce_out(tni_reduction what, tn_tensor *self, const int64_t *dim, int64_t dim_n,
                             const tni_geometry *g, tn_tensor *out)
 {
-    TN_AUTO(tn_tensor) target = NULL;
+    TN_AUTO(tn_tensor) beside = NULL;
     tn_tensor *const inputs[] = {self};
-    TN_TRY(tni_out_prepare(what == TNI_REDUCE_SUM ? "sum" : "mean", g, out, inputs, 1, &target));
+    TN_TRY(tni_out_prepare(what == TNI_REDUCE_SUM ? "sum" : "mean", g, out, inputs, 1, &beside));
     if (tni_is_meta(out))
         return TN_OK;
     uint64_t dims;
     TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
-    TN_TRY(sum(what, self, dims, target));
-    return tni_out_finish(out, target);
+    TN_TRY(sum(what, self, dims, tni_out_target(out, beside)));
+    return tni_out_finish(out, beside);
 }
 
 tn_status tni_kernel_sum_dim_out(tn_call *call, tn_tensor *self, const int64_t *dim, int64_t dim_n,

@@ -59,11 +59,11 @@ tn_status tni_kernel_index_out_meta(tn_call *call, tn_tensor *self, tn_tensor *c
 {
     (void)call;
     tni_geometry g;
-    TN_AUTO(tn_tensor) target = NULL;
+    TN_AUTO(tn_tensor) beside = NULL;
     TN_TRY(tni_same_device(self, out));
     TN_CHECK(self->dtype == out->dtype, TN_INVALID,
              "index_out: self (%s) and result (%s) must have the same scalar type",
              tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)out->dtype));
     TN_TRY(index_geometry(self, indices, indices_n, &g));
-    return tni_out_prepare("index", &g, out, &self, 1, &target);
+    return tni_out_prepare("index", &g, out, &self, 1, &beside);
 }

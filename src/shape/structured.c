@@ -86,7 +86,7 @@ static inline void byte_range(const tn_tensor *t, uintptr_t *first, uintptr_t *e
 }
 
 /* By address, not by storage: two storages may lie over one piece of foreign memory. */
-static bool shares_with_any(const tn_tensor *t, tn_tensor *const *others, int n)
+static inline bool shares_with_any(const tn_tensor *t, tn_tensor *const *others, int n)
 {
     uintptr_t first, end, other_first, other_end;
     if (!t->data)
@@ -141,12 +141,21 @@ static tn_status resize_out(tn_tensor *out, int ndim, const int64_t *sizes, cons
     return strides ? tni_tensor_set_geometry(out, ndim, sizes, strides, out->offset) : TN_OK;
 }
 
-tn_status tni_out_check(const char *op, const tni_geometry *g, const tn_tensor *out)
+static inline tn_status check_out(const char *op, const tni_geometry *g, const tn_tensor *out,
+                                  bool *fits)
 {
     TN_CHECK(out, TN_INVALID, "%s(): argument 'out' must be a tensor, not NULL", op);
     if (TNI_UNLIKELY(out->dtype != (int8_t)g->dtype || !same_device(out->device, g->device)))
         return bad_out(g, out);
-    return has_sizes(out, g) ? tni_check_internal_overlap(out) : TN_OK;
+    *fits = has_sizes(out, g);
+    /* One that is dense repeats nothing. */
+    return *fits && !(out->flags & TNI_DENSE) ? tni_check_internal_overlap(out) : TN_OK;
+}
+
+tn_status tni_out_check(const char *op, const tni_geometry *g, const tn_tensor *out)
+{
+    bool fits;
+    return check_out(op, g, out, &fits);
 }
 
 tn_status tni_out_check_cast(const char *op, const tni_geometry *g, const tn_tensor *out)
@@ -190,38 +199,37 @@ tn_status tni_out_tell(const tn_tensor *out, int ndim, const int64_t *sizes)
 }
 
 tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
-                          tn_tensor *const *inputs, int n, tn_tensor **target)
+                          tn_tensor *const *inputs, int n, tn_tensor **beside)
 {
-    TN_TRY(tni_out_check(op, g, out));
-    bool fits = has_sizes(out, g);
+    bool fits = false;
+    TN_TRY(check_out(op, g, out, &fits));
     if (TNI_UNLIKELY(!fits))
         TN_TRY(tni_out_tell(out, g->ndim, g->sizes));
     if (TNI_UNLIKELY(!tni_is_meta(out) && shares_with_any(out, inputs, n)))
-        return tni_tensor_from_geometry(g, target);
-    if (!fits)
+        return tni_tensor_from_geometry(g, beside);
+    if (TNI_UNLIKELY(!fits))
         TN_TRY(resize_out(out, g->ndim, g->sizes, g->has_strides ? g->strides : NULL));
-    *target = tn_tensor_ref(out);
     return TN_OK;
 }
 
 tn_status tni_out_prepare_cast(const char *op, const tni_geometry *g, tn_tensor *out,
-                               tn_tensor *const *inputs, int n, tn_tensor **target)
+                               tn_tensor *const *inputs, int n, tn_tensor **beside)
 {
     if (TNI_LIKELY(!out || out->dtype == (int8_t)g->dtype || !same_device(out->device, g->device)))
-        return tni_out_prepare(op, g, out, inputs, n, target);
+        return tni_out_prepare(op, g, out, inputs, n, beside);
     TN_TRY(tni_out_check_cast(op, g, out));
     if (tni_is_meta(out)) { /* nothing will be computed, or brought over */
         tni_geometry same = *g;
         same.dtype = (tn_dtype)out->dtype;
-        return tni_out_prepare(op, &same, out, inputs, n, target);
+        return tni_out_prepare(op, &same, out, inputs, n, beside);
     }
     if (!has_sizes(out, g))
         TN_TRY(tni_out_tell(out, g->ndim, g->sizes));
-    return tni_tensor_from_geometry(g, target);
+    return tni_tensor_from_geometry(g, beside);
 }
 
 tn_status tni_inplace_prepare(const char *op, const tni_geometry *g, tn_tensor *self,
-                              tn_tensor *const *others, int n, tn_tensor **target)
+                              tn_tensor *const *others, int n, tn_tensor **beside)
 {
     TN_CHECK(self, TN_INVALID, "%s(): argument 'self' must be a tensor, not NULL", op);
     if (TNI_UNLIKELY(!has_sizes(self, g) || self->dtype != (int8_t)g->dtype ||
@@ -229,16 +237,15 @@ tn_status tni_inplace_prepare(const char *op, const tni_geometry *g, tn_tensor *
         return bad_inplace(g, self);
     TN_TRY(tni_check_internal_overlap(self));
     if (TNI_UNLIKELY(!tni_is_meta(self) && shares_with_any(self, others, n)))
-        return tni_tensor_from_geometry(g, target);
-    *target = tn_tensor_ref(self);
+        return tni_tensor_from_geometry(g, beside);
     return TN_OK;
 }
 
-tn_status tni_out_finish(tn_tensor *out, tn_tensor *target)
+tn_status tni_out_finish(tn_tensor *out, tn_tensor *beside)
 {
-    if (TNI_LIKELY(out == target))
+    if (TNI_LIKELY(!beside))
         return TN_OK;
     /* A temporary stood in: only now may memory that the inputs share change. */
-    TN_TRY(tni_tensor_resize(out, target->ndim, target->sizes));
-    return tn_copy_(out, target, false);
+    TN_TRY(tni_tensor_resize(out, beside->ndim, beside->sizes));
+    return tn_copy_(out, beside, false);
 }

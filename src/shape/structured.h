@@ -5,10 +5,10 @@
  * The shape function says what a result must look like (tni_geometry). A kernel for `out=` or an
  * in-place operator then does
  *
- *   TN_TRY(tni_out_prepare("mm", &g, out, inputs, n, &target));   // or tni_inplace_prepare
- *   compute into target
- *   TN_TRY(tni_out_finish(out, target));
- *   tn_tensor_unref(target);
+ *   TN_AUTO(tn_tensor) beside = NULL;
+ *   TN_TRY(tni_out_prepare("mm", &g, out, inputs, n, &beside));   // or tni_inplace_prepare
+ *   compute into tni_out_target(out, beside)
+ *   TN_TRY(tni_out_finish(out, beside));
  *
  * Nothing is resized or written before all checks have passed. */
 #ifndef TNI_SHAPE_STRUCTURED_H
@@ -53,20 +53,21 @@ TN_NODISCARD tn_status tni_out_tell(const tn_tensor *out, int ndim, const int64_
 /* Make @p out ready to take a result of geometry @p g: checks dtype, device and memory, and resizes
  * it when its sizes differ (an out of the right sizes keeps its strides, whatever they are).
  * Computations may not read what they have already written: where @p out shares memory with one of
- * the @p n inputs (NULL entries are skipped), *target is a fresh tensor instead.
+ * the @p n inputs (NULL entries are skipped), a fresh tensor takes the result instead.
  *
- * @param target  a new reference: @p out itself, or the temporary
+ * @param beside  the fresh tensor; left alone when @p out itself takes the result: to hold a
+ *                reference to that would cost as much as the checks
  * @retval TN_INVALID  "Expected out tensor to have dtype float, but got double instead" */
 TN_NODISCARD tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
                                        tn_tensor *const *inputs, int n,
-                                       TN_OWNED tn_tensor **target);
-/* The same for an operator that casts its result to the dtype of @p out: where they differ, *target
+                                       TN_OWNED tn_tensor **beside);
+/* The same for an operator that casts its result to the dtype of @p out: where they differ, *beside
  * is a fresh tensor of the dtype of @p g.
  *
  * @retval TN_INVALID  "result type Float can't be cast to the desired output type Long" */
 TN_NODISCARD tn_status tni_out_prepare_cast(const char *op, const tni_geometry *g, tn_tensor *out,
                                             tn_tensor *const *inputs, int n,
-                                            TN_OWNED tn_tensor **target);
+                                            TN_OWNED tn_tensor **beside);
 /* The same for an operator that overwrites its argument @p self, which must already look like @p g
  * in sizes, dtype and device. @p others are its other inputs.
  *
@@ -74,9 +75,14 @@ TN_NODISCARD tn_status tni_out_prepare_cast(const char *op, const tni_geometry *
  * should match" */
 TN_NODISCARD tn_status tni_inplace_prepare(const char *op, const tni_geometry *g, tn_tensor *self,
                                            tn_tensor *const *others, int n,
-                                           TN_OWNED tn_tensor **target);
-/* Bring what was computed into @p target to @p out: nothing to do when they are the same tensor.
- * Borrows both. */
-TN_NODISCARD tn_status tni_out_finish(tn_tensor *out, tn_tensor *target);
+                                           TN_OWNED tn_tensor **beside);
+/* What the result is computed into. */
+static inline tn_tensor *tni_out_target(tn_tensor *out, tn_tensor *beside)
+{
+    return TNI_UNLIKELY(beside != NULL) ? beside : out;
+}
+/* Bring what was computed into @p beside to @p out: nothing to do when that is NULL. Borrows both.
+ */
+TN_NODISCARD tn_status tni_out_finish(tn_tensor *out, tn_tensor *beside);
 
 #endif

@@ -243,26 +243,22 @@ void tni_out_restore(const tni_out_kept *kept)
 }
 
 tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
-                          tn_tensor *const *inputs, int n, tn_tensor **target)
+                          tn_tensor *const *inputs, int n, tn_tensor **beside)
 {
-    (void)op, (void)g, (void)inputs;
-    TN_TRY(note_numbers("out_prepare", (int64_t[]){n}, 1));
-    *target = tn_tensor_ref(out);
-    return TN_OK;
+    (void)op, (void)g, (void)out, (void)inputs, (void)beside;
+    return note_numbers("out_prepare", (int64_t[]){n}, 1);
 }
 
 tn_status tni_inplace_prepare(const char *op, const tni_geometry *g, tn_tensor *self,
-                              tn_tensor *const *others, int n, tn_tensor **target)
+                              tn_tensor *const *others, int n, tn_tensor **beside)
 {
-    (void)op, (void)g, (void)others;
-    TN_TRY(note_numbers("inplace_prepare", (int64_t[]){n}, 1));
-    *target = tn_tensor_ref(self);
-    return TN_OK;
+    (void)op, (void)g, (void)self, (void)others, (void)beside;
+    return note_numbers("inplace_prepare", (int64_t[]){n}, 1);
 }
 
-tn_status tni_out_finish(tn_tensor *out, tn_tensor *target)
+tn_status tni_out_finish(tn_tensor *out, tn_tensor *beside)
 {
-    TNI_REQUIRE(out == target);
+    TNI_REQUIRE(out && !beside);
     return note("out_finish");
 }
 

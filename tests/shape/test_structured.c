@@ -41,7 +41,7 @@ TEST(an_out_of_the_right_sizes_is_used_with_its_own_strides)
     TN_AUTO(tn_tensor) out = view(base, 2, (int64_t[]){2, 3}, (int64_t[]){1, 2}, 0);
     TN_AUTO(tn_tensor) target = NULL;
     ASSERT_OK(tni_out_prepare("mm", &g, out, NULL, 0, &target));
-    EXPECT(target == out);
+    EXPECT(!target);
     EXPECT_EQ_INT(out->strides[0], 1);
     EXPECT_OK(tni_out_finish(out, target));
 }
@@ -55,8 +55,8 @@ TEST(an_out_of_other_sizes_is_resized)
     for (int i = 0; i < 2; i++) {
         TN_AUTO(tn_tensor) target = NULL;
         ASSERT_OK(tni_out_prepare("mm", &g, outs[i], NULL, 0, &target));
-        EXPECT(target == outs[i] && target->ndim == 2 && target->sizes[0] == 2 &&
-               target->sizes[1] == 3 && (target->flags & TNI_CONTIGUOUS) && target->data);
+        EXPECT(!target && outs[i]->ndim == 2 && outs[i]->sizes[0] == 2 && outs[i]->sizes[1] == 3 &&
+               (outs[i]->flags & TNI_CONTIGUOUS) && outs[i]->data);
     }
 }
 
@@ -85,16 +85,16 @@ TEST(a_result_that_is_cast_is_computed_beside_an_out_of_another_dtype)
     TN_AUTO(tn_tensor) nowhere = NULL;
     tn_tensor *none = NULL;
     ASSERT_OK(tni_out_prepare_cast("max", &g, same, NULL, 0, &first));
-    EXPECT(first == same && same->ndim == 2);
+    EXPECT(!first && same->ndim == 2);
     ASSERT_OK(tni_out_prepare_cast("max", &g, wide, NULL, 0, &beside));
-    EXPECT(beside != wide && beside->dtype == TN_DTYPE_F32 && wide->ndim == 1);
+    EXPECT(beside && beside != wide && beside->dtype == TN_DTYPE_F32 && wide->ndim == 1);
     for (int i = 0; i < 6; i++)
         ((float *)beside->data)[i] = (float)i + 0.5f;
     ASSERT_OK(tni_out_finish(wide, beside));
     EXPECT(wide->ndim == 2 && wide->dtype == TN_DTYPE_F64 && ((double *)wide->data)[5] == 5.5);
     g.device = TN_META;
     ASSERT_OK(tni_out_prepare_cast("max", &g, meta, NULL, 0, &nowhere));
-    EXPECT(nowhere == meta && meta->ndim == 2 && meta->dtype == TN_DTYPE_F64);
+    EXPECT(!nowhere && meta->ndim == 2 && meta->dtype == TN_DTYPE_F64);
     g.device = TN_CPU;
     EXPECT_FAIL(TN_INVALID, "result type Float can't be cast to the desired output type Long",
                 tni_out_prepare_cast("max", &g, whole, NULL, 0, &none));
@@ -141,7 +141,7 @@ TEST(an_out_whose_dimensions_meet_is_refused_and_one_that_interleaves_is_not)
     EXPECT_FAIL(TN_INVALID, "more than one element of the written-to tensor",
                 tni_out_prepare("mm", &g, meets, NULL, 0, &target));
     ASSERT_OK(tni_out_prepare("mm", &g, interleaves, NULL, 0, &target));
-    EXPECT(target == interleaves);
+    EXPECT(!target);
 }
 
 TEST(memory_shared_through_two_storages_counts_too)
@@ -153,7 +153,7 @@ TEST(memory_shared_through_two_storages_counts_too)
     ASSERT_OK(tn_tensor_from_blob(memory, 2, sizes, NULL, TN_DTYPE_F32, NULL, NULL, &out));
     ASSERT_OK(tn_tensor_from_blob(memory + 3, 2, sizes, NULL, TN_DTYPE_F32, NULL, NULL, &input));
     ASSERT_OK(tni_out_prepare("mm", &g, out, &input, 1, &target));
-    EXPECT(target != out);
+    EXPECT(target && target != out);
     tn_tensor_unref(target);
     tn_tensor_unref(input);
     tn_tensor_unref(out);
@@ -172,11 +172,11 @@ TEST(a_result_that_shares_memory_with_an_input_is_computed_beside_it)
 
     TN_AUTO(tn_tensor) apart = NULL;
     ASSERT_OK(tni_out_prepare("mm", &g, out, (tn_tensor *[]){far, NULL}, 2, &apart));
-    EXPECT(apart == out);
+    EXPECT(!apart);
 
     TN_AUTO(tn_tensor) target = NULL;
     ASSERT_OK(tni_out_prepare("mm", &g, out, (tn_tensor *[]){far, near}, 2, &target));
-    EXPECT(target != out && target->storage != out->storage);
+    EXPECT(target && target != out && target->storage != out->storage);
     for (int i = 0; i < 6; i++)
         ((float *)target->data)[i] = (float)(100 + i);
     EXPECT_NEAR(data[0], 0, 0); /* nothing is written before the end */
@@ -186,7 +186,7 @@ TEST(a_result_that_shares_memory_with_an_input_is_computed_beside_it)
 
     TN_AUTO(tn_tensor) inplace = NULL;
     ASSERT_OK(tni_inplace_prepare("addmm", &g, out, (tn_tensor *[]){near}, 1, &inplace));
-    EXPECT(inplace != out);
+    EXPECT(inplace && inplace != out);
 }
 
 TEST(an_in_place_result_must_already_look_right)

@@ -101,7 +101,7 @@ def structured(op, compute):
     results = ["made_%s" % out.name for out in op.outs] if n > 1 else ["made"]
     body = [UNUSED, "tni_geometry g[%d];" % n]
     body += ["TN_AUTO(tn_tensor) %s = NULL;" % name for name in results] + options_of_out(op)
-    prepare, finish = [], []
+    prepare, finish, targets = [], [], results
     if op.role == "function":
         prepare = ["TN_TRY(tni_tensor_from_geometry(&g[%d], &%s));" % (i, name)
                    for i, name in enumerate(results)]
@@ -109,6 +109,7 @@ def structured(op, compute):
         finish.append("return TN_OK;")
     else:
         written = [out.arg.name for out in op.outs]
+        targets = ["tni_out_target(%s, %s)" % pair for pair in zip(written, results)]
         declaration, inputs = input_list(op, written if op.role == "inplace" else [])
         body += declaration
         if family.dtype_of_written:
@@ -140,7 +141,7 @@ def structured(op, compute):
         body.append(call("TN_TRY(tni_check_limited(", ["g[0].dtype", takes(family), literal(family.label)], "));"))
     body += prepare
     if compute:
-        body.append(call("TN_TRY(tni_cpu_%s(" % family.cpu, shape_args(op) + results, "));"))
+        body.append(call("TN_TRY(tni_cpu_%s(" % family.cpu, shape_args(op) + targets, "));"))
     return body + finish
 
 
