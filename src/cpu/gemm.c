@@ -14,7 +14,7 @@
  * hand, of which sharing saves half a microsecond at best and wastes as much when they come late;
  * 25 where they would have to be woken. How many a chunk of tiles has at least. About how many a
  * tile has; less where there would be fewer than FEWEST_TILES. */
-#define ALONE        (INT64_C(1) << 18)
+#define ALONE        TNI_GEMM_ALONE
 #define SERIAL       (INT64_C(1) << 17)
 #define WAKE         (INT64_C(1) << 21)
 #define TILE         (INT64_C(1) << 23)
@@ -456,9 +456,22 @@ static inline bool run_small(tn_dtype dtype, const tni_gemm_args *g, const bool 
     return true;
 }
 
+/* Nor does a small product of a matrix and a vector. */
+static inline bool run_small_vector(tn_dtype dtype, const tni_gemm_args *g)
+{
+    static const float one_f32 = 1;
+    static const double one_f64 = 1;
+    if (g->n != 1 || !is_float(dtype) || g->batch != 1 || g->b.row != 1 || g->k < 1 ||
+        g->k > GEMV_SERIAL / 4 || g->m > GEMV_SERIAL / g->k)
+        return false;
+    tni_cpu_kernels()->gemm->gemv[dtype](
+        g, dtype == TN_DTYPE_F32 ? (const void *)&one_f32 : &one_f64, NULL);
+    return true;
+}
+
 tn_status tni_gemm_plain(tn_dtype dtype, const tni_gemm_args *g)
 {
-    if (TNI_LIKELY(run_small(dtype, g, false)))
+    if (TNI_LIKELY(run_small(dtype, g, false)) || run_small_vector(dtype, g))
         return TN_OK;
     return tni_gemm(dtype, g, tn_int(1), tn_int(0));
 }

@@ -49,6 +49,18 @@ typedef struct tni_gemm_packed_kernels {
     void (*tile)(const tni_gemm_packed *x, int64_t i0, int64_t i1);
 } tni_gemm_packed_kernels;
 
+/* C = A @ B of contiguous matrices, m x k and k x n, that stay in the first-level cache: what a
+ * call costs is as much as a product of 8 x 8. Sizes are at least 1. */
+typedef void (*tni_gemm_tiny_fn)(int64_t m, int64_t n, int64_t k, const void *a, const void *b,
+                                 void *c);
+#define TNI_GEMM_TINY  32
+#define TNI_GEMM_ALONE (INT64_C(1) << 18) /* multiply-adds that are not worth another thread */
+static inline bool tni_gemm_is_tiny(int64_t m, int64_t n, int64_t k)
+{
+    /* At least two rows and columns, else it is one of a vector. No sum of sizes overflows. */
+    return (((uint64_t)m - 2) | ((uint64_t)n - 2) | ((uint64_t)k - 1)) < TNI_GEMM_TINY;
+}
+
 typedef struct tni_gemm_table {
     tni_gemm_fn gemm[TNI_LOOP_DTYPES]; /* NULL for halves and bool */
     tni_gemv_fn gemv[TNI_LOOP_DTYPES];
@@ -56,6 +68,7 @@ typedef struct tni_gemm_table {
     tni_gemm_rows_fn by_rows[TNI_LOOP_DTYPES];              /* the same */
     /* A B that is used as it lies, see tni_gemm_is_small */
     tni_gemv_fn small[TNI_LOOP_DTYPES];
+    tni_gemm_tiny_fn tiny[TNI_LOOP_DTYPES]; /* NULL but for float and double */
     /* A and B are contiguous along k (col 1, row 1), n is at most TNI_GEMM_THIN; C and D may have
      * any strides. */
     tni_gemv_fn thin[TNI_LOOP_DTYPES];

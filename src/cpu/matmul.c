@@ -5,7 +5,7 @@
 #include "base/pool.h"
 #include "core/scalar.h"
 #include "cpu/copy.h"
-#include "cpu/gemm.h"
+#include "cpu/gemm_kernels.h"
 #include "dispatch/debug.h"
 #include "gen/cpu.h"
 #include "shape/expand.h"
@@ -84,29 +84,67 @@ static tn_status add_self(tni_gemm_args *g, tn_tensor *self, tn_scalar beta, tn_
 
 /* ---- operators ---- */
 
+/* The kernel for contiguous matrices that are so small that to describe them takes as long as to
+ * multiply them; NULL where they are not. Sizes are those of the operands: to read what was just
+ * written to a new tensor takes longer. */
+static inline tni_gemm_tiny_fn tiny_kernel(const tn_tensor *a, const tn_tensor *b,
+                                           const tn_tensor *out, int64_t m, int64_t n, int64_t k)
+{
+    if (!(a->flags & b->flags & out->flags & TNI_CONTIGUOUS) || !tni_gemm_is_tiny(m, n, k))
+        return NULL;
+    return tni_cpu_kernels()->gemm->tiny[a->dtype];
+}
+
+/* True when it was done. */
+static inline bool run_tiny_batch(const tn_tensor *a, const tn_tensor *b, tn_tensor *out)
+{
+    const int64_t batch = a->sizes[0], m = a->sizes[1], k = a->sizes[2], n = b->sizes[2];
+    tni_gemm_tiny_fn kernel = tiny_kernel(a, b, out, m, n, k);
+    if (!kernel || batch * (m * n * k) > TNI_GEMM_ALONE)
+        return false;
+    const int64_t size = (int64_t)tni_itemsize(a);
+    for (int64_t i = 0; i < batch; i++)
+        kernel(m, n, k, (const char *)a->data + i * m * k * size,
+               (const char *)b->data + i * k * n * size, (char *)out->data + i * m * n * size);
+    return true;
+}
+
 static TNI_COLD void mm_debug(const char *what)
 {
     if (tni_debug_on("aten::mm"))
         tni_debug_line("TORCH_IMPL_FUNC(mm_out_cpu)", "%s", what);
 }
 
-tn_status tni_cpu_mm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
-{
-    if (tni_observing)
-        mm_debug("========== ENTERED MM CPU FUNCTION ==========");
-    tni_gemm_args g;
-    set_product(&g, self, mat2, out);
-    tn_status status = tni_gemm_plain((tn_dtype)out->dtype, &g);
-    if (tni_observing)
-        mm_debug(status == TN_OK ? "CPU function complete" : "CPU function failed");
-    return status;
-}
-
-tn_status tni_cpu_bmm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
+static __attribute__((noinline)) tn_status mm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
 {
     tni_gemm_args g;
     set_product(&g, self, mat2, out);
     return tni_gemm_plain((tn_dtype)out->dtype, &g);
+}
+
+static TNI_COLD tn_status mm_observed(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
+{
+    mm_debug("========== ENTERED MM CPU FUNCTION ==========");
+    tn_status status = mm(self, mat2, out);
+    mm_debug(status == TN_OK ? "CPU function complete" : "CPU function failed");
+    return status;
+}
+
+tn_status tni_cpu_mm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
+{
+    if (tni_observing)
+        return mm_observed(self, mat2, out);
+    const int64_t m = self->sizes[0], k = self->sizes[1], n = mat2->sizes[1];
+    tni_gemm_tiny_fn kernel = tiny_kernel(self, mat2, out, m, n, k);
+    if (!kernel)
+        return mm(self, mat2, out);
+    kernel(m, n, k, self->data, mat2->data, out->data);
+    return TN_OK;
+}
+
+tn_status tni_cpu_bmm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
+{
+    return run_tiny_batch(self, mat2, out) ? TN_OK : mm(self, mat2, out);
 }
 
 tn_status tni_cpu_addmm(tn_tensor *self, tn_tensor *mat1, tn_tensor *mat2, tn_scalar beta,

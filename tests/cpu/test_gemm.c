@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/scalar.h"
-#include "cpu/gemm.h"
+#include "cpu/gemm_kernels.h"
 #include "cpu/loops.h"
 #include "harness/test.h"
 
@@ -344,6 +344,53 @@ TEST(thin_products_are_right_and_the_same_for_any_number_of_threads)
         free(before);
     }
     ASSERT_OK(tn_set_num_threads(threads));
+    tni_cpu_use(TNI_ISA_AVX512);
+}
+
+/* Fractions, so that the order of sums shows. */
+static void fill_fractions(void *data, tn_dtype dtype, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double x = (double)(test_random() % 2001) / 1000.0 - 1.0;
+        tni_scalar_store(tn_float(x), dtype, (char *)data + (size_t)i * tn_dtype_size(dtype));
+    }
+}
+
+/* The short way for contiguous matrices against the plan for any, whose rows of C lie apart. */
+TEST(tiny_products_have_the_bits_of_planned_ones_and_write_nothing_else)
+{
+    for (int i = 0; i < 3 * 2 * 200; i++) {
+        tni_isa isa = (tni_isa)(TNI_ISA_BASE + i % 3);
+        if (tni_cpu_use(isa) != isa)
+            continue;
+        tn_dtype dtype = i / 3 % 2 ? TN_DTYPE_F64 : TN_DTYPE_F32;
+        const size_t size = tn_dtype_size(dtype);
+        const int64_t m = 2 + pick(32), n = 2 + pick(32), k = 1 + pick(32);
+        test_note("%s %s %lldx%lldx%lld", tni_isa_name(isa), tn_dtype_name(dtype), (long long)m,
+                  (long long)n, (long long)k);
+        char *a = malloc((size_t)(m * k) * size), *b = malloc((size_t)(k * n) * size);
+        char *c = malloc((size_t)(m * n) * size + 64),
+             *spread = malloc((size_t)(m * (n + 3)) * size);
+        ASSERT(a && b && c && spread && tni_gemm_is_tiny(m, n, k));
+        fill_fractions(a, dtype, m * k);
+        fill_fractions(b, dtype, k * n);
+        memset(c, 0x5a, (size_t)(m * n) * size + 64);
+        tni_cpu_kernels()->gemm->tiny[dtype](m, n, k, a, b, c);
+        tni_gemm_args g = {.m = m, .n = n, .k = k, .batch = 1};
+        g.a = laid_out(a, ROWS, m, k);
+        g.b = laid_out(b, ROWS, k, n);
+        g.c = g.d = laid_out(spread, SPREAD_ROWS, m, n);
+        ASSERT_OK(tni_gemm_plain(dtype, &g));
+        for (int64_t r = 0; r < m; r++)
+            EXPECT(!memcmp(c + (size_t)(r * n) * size, spread + (size_t)(r * (n + 3)) * size,
+                           (size_t)n * size));
+        for (size_t q = 0; q < 64; q++)
+            EXPECT(c[(size_t)(m * n) * size + q] == 0x5a);
+        free(a);
+        free(b);
+        free(c);
+        free(spread);
+    }
     tni_cpu_use(TNI_ISA_AVX512);
 }
 

@@ -86,6 +86,7 @@ const tni_gemm_table TNI_KERN_NAME(tni_gemm) = {
     .gemv = TABLE(gemv),
     .packed = {[TN_DTYPE_F32] = &packed_f32, [TN_DTYPE_F64] = &packed_f64},
     .by_rows = {[TN_DTYPE_F32] = by_rows_f32, [TN_DTYPE_F64] = by_rows_f64},
+    .tiny = {[TN_DTYPE_F32] = tiny_f32, [TN_DTYPE_F64] = tiny_f64},
     .small = {[TN_DTYPE_F32] = small_f32, [TN_DTYPE_F64] = small_f64},
     .thin = {[TN_DTYPE_F32] = thin_f32, [TN_DTYPE_F64] = thin_f64},
 };
