@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "core/scalar.h"
 #include "cpu/copy.h"
+#include "cpu/hit_rows.h"
 #include "cpu/move.h"
 #include "cpu/ready.h"
 #include "cpu/slices.h"
@@ -309,13 +310,23 @@ static tn_status scatter(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tens
                          tni_combination op, tn_tensor *out);
 
 /* Sums of halves, rounded once: a bfloat16 would stop growing at 256 times what is added. */
-static tn_status scatter_widened(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *src,
+static tn_status scatter_widened(tn_tensor *self, int dim, tn_tensor *index, tn_tensor *src,
                                  tn_tensor *out)
 {
     TN_AUTO(tn_tensor) sums = NULL;
     TN_AUTO(tn_tensor) terms = NULL;
-    TN_TRY(tni_ready(self, TN_DTYPE_F32, &sums));
+    TN_AUTO(tn_tensor) rows = NULL;
+    TN_AUTO(tn_tensor) ranks = NULL;
     TN_TRY(tni_ready(src, TN_DTYPE_F32, &terms));
+    if (self->ndim > 0)
+        TN_TRY(tni_hit_rows_read(self, dim, index, &rows, &ranks, &sums));
+    if (rows) {
+        TN_TRY(scatter(sums, dim, ranks, terms, TNI_COMBINE_ADD, sums));
+        if (out != self)
+            TN_TRY(tni_copy_cpu(out, self));
+        return tni_hit_rows_write(rows, sums, dim, out);
+    }
+    TN_TRY(tni_ready(self, TN_DTYPE_F32, &sums));
     TN_TRY(scatter(sums, dim, index, terms, TNI_COMBINE_ADD, sums));
     return tni_copy_cpu(out, sums);
 }
@@ -329,7 +340,7 @@ static tn_status scatter(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tens
     bool half = self->dtype == TN_DTYPE_F16 || self->dtype == TN_DTYPE_BF16;
     if (half && op == TNI_COMBINE_ADD && index->ndim > 0 && index->numel > 0 &&
         index->sizes[at] > 1) /* one alone is rounded once anyway */
-        return scatter_widened(self, dim, index, src, out);
+        return scatter_widened(self, at, index, src, out);
     if (index->numel > 0 && is_same_across(index, at))
         return move_slices(op == REPLACE ? TNI_SLICES_WRITE : TNI_SLICES_COMBINE, op, out, src,
                            index, at, self);

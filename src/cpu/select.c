@@ -3,6 +3,7 @@
  * indices are checked before anything is written. */
 #include <string.h>
 #include "cpu/copy.h"
+#include "cpu/hit_rows.h"
 #include "cpu/ready.h"
 #include "cpu/slices.h"
 #include "gen/cpu.h"
@@ -67,10 +68,22 @@ tn_status tni_cpu_index_select(tn_tensor *self, int64_t dim, tn_tensor *index, t
 static tn_status index_add_widened(tn_tensor *self, int64_t dim, tn_tensor *index,
                                    tn_tensor *source, tn_scalar alpha, tn_tensor *out)
 {
+    int d;
     TN_AUTO(tn_tensor) sums = NULL;
     TN_AUTO(tn_tensor) terms = NULL;
-    TN_TRY(tni_ready(self, TN_DTYPE_F32, &sums));
+    TN_AUTO(tn_tensor) rows = NULL;
+    TN_AUTO(tn_tensor) ranks = NULL;
+    TN_TRY(tni_wrap_dim(dim, self->ndim, &d));
     TN_TRY(tni_ready(source, TN_DTYPE_F32, &terms));
+    if (self->ndim > 0)
+        TN_TRY(tni_hit_rows_read(self, d, index, &rows, &ranks, &sums));
+    if (rows) {
+        TN_TRY(tni_cpu_index_add(sums, d, ranks, terms, alpha, sums));
+        if (out != self)
+            TN_TRY(tni_copy_cpu(out, self));
+        return tni_hit_rows_write(rows, sums, d, out);
+    }
+    TN_TRY(tni_ready(self, TN_DTYPE_F32, &sums));
     TN_TRY(tni_cpu_index_add(sums, dim, index, terms, alpha, sums));
     return tni_copy_cpu(out, sums);
 }

@@ -196,6 +196,87 @@ TEST(runs_of_equal_numbers_become_one_with_their_length)
         tn_tensor_unref(all[i]);
 }
 
+/* Few slices of a large table, each named more than once, along either dimension of a table and of
+ * a transposed one: small whole numbers, so that every sum is exact. */
+TEST(sums_of_halves_into_few_slices_of_a_table_leave_the_others_alone)
+{
+    enum { DOWN = 260, ACROSS = 270, N = 6 }; /* so large that it is not widened whole */
+    static const int64_t named[N] = {7, 21, 7, 0, 21, 7};
+    const tn_dtype dtypes[] = {TN_DTYPE_BF16, TN_DTYPE_F16};
+    const int64_t n = N;
+    const tn_tensor_opts longs = tn_opts(TN_DTYPE_I64, TN_CPU);
+    tn_tensor *index = NULL;
+    ASSERT_OK(tn_zeros(&n, 1, &longs, &index));
+    memcpy(index->data, named, sizeof named);
+    for (int which = 0; which < 2 * 2 * 2 * 3; which++) {
+        const tn_tensor_opts opts = tn_opts(dtypes[which % 2], TN_CPU);
+        const int dim = which / 2 % 2, turned = which / 4 % 2, how = which / 8;
+        const int64_t sizes[] = {turned ? ACROSS : DOWN, turned ? DOWN : ACROSS};
+        int64_t of_terms[] = {dim ? DOWN : N, dim ? N : ACROSS};
+        tn_tensor *flat = NULL, *made = NULL, *whole = NULL, *table = NULL, *terms = NULL;
+        tn_tensor *line = NULL, *across = NULL, *copied = NULL, *got = NULL, *wide = NULL;
+        test_note("which %d", which);
+        ASSERT_OK(tn_arange(tn_int(DOWN * ACROSS), &longs, &flat));
+        ASSERT_OK(tn_remainder_scalar(flat, tn_int(50), &made));
+        ASSERT_OK(tn_view(made, sizes, 2, &whole));
+        ASSERT_OK(tn_to_dtype(whole, dtypes[which % 2], false, false, TN_FORMAT_NONE, &copied));
+        ASSERT_OK(turned ? tn_t(copied, &table) : tn_alias(copied, &table));
+        ASSERT_OK(tn_ones(of_terms, 2, &opts, &terms));
+        if (how == 0) {
+            ASSERT_OK(tn_index_add_(table, dim, index, terms, tn_int(2)));
+            got = tn_tensor_ref(table);
+        } else {
+            ASSERT_OK(tn_unsqueeze(index, !dim, &line));
+            ASSERT_OK(tn_expand(line, of_terms, 2, false, &across));
+            if (how == 2) {
+                tn_tensor *apart = NULL;
+                ASSERT_OK(tn_contiguous(across, TN_FORMAT_CONTIGUOUS, &apart));
+                tn_tensor_unref(across);
+                across = apart;
+            }
+            ASSERT_OK(tn_scatter_add(table, dim, across, terms, &got));
+        }
+        ASSERT_OK(tn_to_dtype(got, TN_DTYPE_F32, false, false, TN_FORMAT_CONTIGUOUS, &wide));
+        for (int64_t i = 0; i < DOWN * ACROSS; i++) {
+            const int64_t row = i / ACROSS, column = i % ACROSS, at = dim ? column : row;
+            int64_t wanted = (turned ? column * DOWN + row : i) % 50;
+            for (int k = 0; k < N; k++)
+                wanted += named[k] == at ? (how == 0 ? 2 : 1) : 0;
+            EXPECT_NEAR(((float *)wide->data)[i], (double)wanted, 0);
+        }
+        tn_tensor *all[] = {flat, made, whole, table, terms, line, across, copied, got, wide};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            tn_tensor_unref(all[i]);
+    }
+    tn_tensor_unref(index);
+}
+
+TEST(sums_of_halves_into_few_slices_leak_nothing_whichever_allocation_fails)
+{
+    const int64_t sizes[] = {1024, 80}, few[] = {3, 80}, n = 3;
+    const tn_tensor_opts opts = tn_opts(TN_DTYPE_BF16, TN_CPU);
+    const tn_tensor_opts longs = tn_opts(TN_DTYPE_I64, TN_CPU);
+    tn_tensor *table = NULL, *terms = NULL, *index = NULL, *got = NULL;
+    ASSERT_OK(tn_zeros(sizes, 2, &opts, &table));
+    ASSERT_OK(tn_ones(few, 2, &opts, &terms));
+    ASSERT_OK(tn_zeros(&n, 1, &longs, &index));
+    ASSERT_OK(tn_index_add(table, 0, index, terms, tn_int(1), &got));
+    tn_tensor_unref(got);
+    got = NULL;
+    tn_status rc = TN_INTERNAL;
+    int64_t before = tni_test_live;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        rc = tn_index_add(table, 0, index, terms, tn_int(1), &got);
+        EXPECT(rc == TN_OK || (rc == TN_NOMEM && !got && tni_test_live == before));
+    }
+    tn_tensor_unref(got);
+    EXPECT(tni_test_live == before);
+    tn_tensor_unref(table);
+    tn_tensor_unref(terms);
+    tn_tensor_unref(index);
+}
+
 /* A thousand ones for each of two places: bfloat16 alone would stop at 256. PyTorch 2.11 gives the
  * same numbers: 1000, and for means that count what was there, 1000 / 1001, rounded to 1. */
 TEST(many_halves_for_one_place_are_added_in_float32_and_rounded_once)
