@@ -330,6 +330,18 @@ void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype fro
 /* ---- past the caches ---- */
 
 #if defined(__SSE2__)
+static inline __attribute__((always_inline)) void stream_line(char *to, const char *from)
+{
+    __m128i a = _mm_loadu_si128((const __m128i *)(const void *)from);
+    __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(from + 16));
+    __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(from + 32));
+    __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(from + 48));
+    _mm_stream_si128((__m128i *)(void *)to, a);
+    _mm_stream_si128((__m128i *)(void *)(to + 16), b);
+    _mm_stream_si128((__m128i *)(void *)(to + 32), c);
+    _mm_stream_si128((__m128i *)(void *)(to + 48), d);
+}
+
 static inline __attribute__((always_inline)) void stream(void *to, const void *from, size_t nbytes,
                                                          const void *const *next, const int count)
 {
@@ -341,16 +353,9 @@ static inline __attribute__((always_inline)) void stream(void *to, const void *f
     memcpy(out, in, head);
     size_t i = head;
     for (; i + 64 <= nbytes; i += 64) {
-        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(in + i));
-        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 16));
-        __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 32));
-        __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(in + i + 48));
         for (int q = 0; q < count; q++)
             __builtin_prefetch((const char *)next[q] + i);
-        _mm_stream_si128((__m128i *)(void *)(out + i), a);
-        _mm_stream_si128((__m128i *)(void *)(out + i + 16), b);
-        _mm_stream_si128((__m128i *)(void *)(out + i + 32), c);
-        _mm_stream_si128((__m128i *)(void *)(out + i + 48), d);
+        stream_line(out + i, in + i);
     }
     memcpy(out + i, in + i, nbytes - i);
 }
@@ -365,6 +370,27 @@ void tni_stream(void *to, const void *from, size_t nbytes, const void *const *ne
         stream(to, from, nbytes, next, count);
 }
 
+void tni_stream_pair(void *const *to, const void *const *from, size_t nbytes,
+                     const void *const *next)
+{
+    char *out[2] = {to[0], to[1]};
+    const char *in[2] = {from[0], from[1]};
+    if (((uintptr_t)out[0] | (uintptr_t)out[1]) & 63) { /* lines do not begin together */
+        tni_stream(out[0], in[0], nbytes, next, 1);
+        tni_stream(out[1], in[1], nbytes, next + 1, 1);
+        return;
+    }
+    size_t i = 0;
+    for (; i + 64 <= nbytes; i += 64) {
+        __builtin_prefetch((const char *)next[0] + i);
+        __builtin_prefetch((const char *)next[1] + i);
+        stream_line(out[0] + i, in[0] + i);
+        stream_line(out[1] + i, in[1] + i);
+    }
+    memcpy(out[0] + i, in[0] + i, nbytes - i);
+    memcpy(out[1] + i, in[1] + i, nbytes - i);
+}
+
 void tni_stream_end(void)
 {
     _mm_sfence();
@@ -374,6 +400,14 @@ void tni_stream(void *to, const void *from, size_t nbytes, const void *const *ne
 {
     (void)next, (void)count;
     memcpy(to, from, nbytes);
+}
+
+void tni_stream_pair(void *const *to, const void *const *from, size_t nbytes,
+                     const void *const *next)
+{
+    (void)next;
+    memcpy(to[0], from[0], nbytes);
+    memcpy(to[1], from[1], nbytes);
 }
 
 void tni_stream_end(void) {}

@@ -25,6 +25,10 @@ void tni_convert(const tni_kernels *k, tn_dtype to_dtype, void *to, tn_dtype fro
  * first. Meanwhile as many bytes are fetched from each of @p count places: beside a stream the
  * processor does not fetch far enough by itself. Call tni_stream_end when all is written. */
 void tni_stream(void *to, const void *from, size_t nbytes, const void *const *next, int count);
+/* The same for two runs of @p nbytes each, a line of one and a line of the other: the processor
+ * waits for memory less. Each has one place to fetch from. */
+void tni_stream_pair(void *const *to, const void *const *from, size_t nbytes,
+                     const void *const *next);
 void tni_stream_end(void);
 
 #endif
