@@ -401,7 +401,6 @@ PyMethodDef tnpy_tensor_methods[] = {
     {"_is_view", is_view, METH_NOARGS, "_is_view() -> bool"},
     {"is_conj", never, METH_NOARGS, "is_conj() -> bool"},
     {"is_neg", never, METH_NOARGS, "is_neg() -> bool"},
-    {"is_pinned", never, METH_NOARGS, "is_pinned() -> bool"},
     {"requires_grad_", WITH_KEYWORDS(requires_grad_),
      "requires_grad_(requires_grad=True) -> Tensor"},
     {"retain_grad", retain_grad, METH_NOARGS, "retain_grad()"},

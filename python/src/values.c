@@ -324,7 +324,6 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(share_memory_, "tenon.storage", "share_memory_")               \
     X(is_shared, "tenon.storage", "is_shared")                       \
     X(pin_memory, "tenon.storage", "pin_memory")                     \
-    X(is_pinned, "tenon.storage", "is_pinned")                       \
     X(apply_, "tenon._functional", "apply_")                         \
     X(map_, "tenon._functional", "map_")                             \
     X(norm, "tenon._functional", "norm")                             \

@@ -457,7 +457,3 @@ def is_shared(t):
 def pin_memory(t, device=None):
     """Memory is pinned for a GPU; where there is none the tensor is returned as it is."""
     return t
-
-
-def is_pinned(t, device=None):
-    return False

@@ -393,6 +393,13 @@ tn_status tni_composite_itself(tn_tensor *self, tn_tensor **out)
     return TN_OK;
 }
 
+tn_status tni_composite_is_pinned(tn_tensor *self, tn_device device, bool *out)
+{
+    (void)self, (void)device;
+    *out = false;
+    return TN_OK;
+}
+
 tn_status tni_composite_is_same_size(tn_tensor *self, tn_tensor *other, bool *out)
 {
     bool same = self->ndim == other->ndim;

@@ -125,6 +125,24 @@ def bags(w):
         w.case("_embedding_bag", args, "cpu")
     for args in ("f32[4,3], f32[2], $o", "f32[4], $i, $o", "f32[4,3], $i, f32[2]"):
         w.case("_embedding_bag", args)
+    w.tensor("of", torch.tensor([0, 0, 2, 2, 2, 3]))
+    w.tensor("size", torch.tensor([2, 0, 3, 1]))
+    w.tensor("from", torch.tensor([[0, 2, 0], [0, 0, 0], [1, 3, 3], [1, 1, 1]]))
+    for a in ("f32", "f64", "f16", "bf16"):
+        for mode in (0, 1):
+            w.case("_embedding_bag_backward", "%s[4,3], $i, $o, $of, $size, $from, 5, False, %d, False, None" % (a, mode), LOOSE[a])
+            w.case("_embedding_bag_dense_backward", "%s[4,3], $i, $of, $size, $from, 5, False, %d, None, 3" % (a, mode), LOOSE[a])
+        w.case("_embedding_bag_dense_backward", "%s[4,3], $i, $of, $size, $from, 4, False, 0, %s[6]" % (a, a), LOOSE[a])
+        w.case("_embedding_bag_dense_backward", "%s[4,3], $i, $of, $size, $from, 4, False, 2, None" % a, LOOSE[a])
+        w.case("_embedding_bag_per_sample_weights_backward", "%s[4,3], %s[4,3], $i, $o, $of, 0" % (a, a), LOOSE[a])
+        w.case("_embedding_bag_per_sample_weights_backward", "%s[4,3], %s[4,3], $i, $o, $of, 0, 1" % (a, a), LOOSE[a])
+    w.case("_embedding_bag_backward", "f64[4,3], $i, $o, i64[0], $size, $from, 4, False, 0, False, None", LOOSE["f64"])
+    w.case("_embedding_bag_per_sample_weights_backward", "f64[4,3], f64[4,3], $i, $o, i64[0], 0", LOOSE["f64"])
+    w.case("_embedding_bag_dense_backward.out", "f64[4,3], $i, $of, $size, $from, 4, False, 1, None, out=f64[0]", LOOSE["f64"])
+    w.case("_embedding_bag_per_sample_weights_backward.out", "f64[4,3], f64[4,3], $i, $o, $of, 0, out=f64[0]", LOOSE["f64"])
+    w.case("_embedding_bag_backward", "f32[4,3], f32[6], $o, $of, $size, $from, 4, False, 0, False, None", "cpu")
+    w.case("_embedding_bag_dense_backward", "i64[4,3], $i, $of, $size, $from, 4, False, 0, None", "cpu")
+    w.case("_embedding_bag_per_sample_weights_backward", "f32[4,3], f32[4,3], $i, $o, $of, 1", "cpu")
 
 
 def fourier(w):
