@@ -137,6 +137,24 @@ class TestVmapWrites(Near):
             with self.assertRaisesRegex(RuntimeError, "not supported inside of vmap"):
                 vmap(lambda y: y[start:].as_strided((2,), (1,), offset))(y)
 
+    def test_gradients_of_writes_through_views_of_strided_memory(self):
+        x = tensor([[.3, -.2], [.1, .7]])
+        for strides, want in (((1, 2), [[.0108, 0., .0216, 0.], [0., .48, 0., 0.], [.0216, 0., .075, .0056], [0., 0., .0056, 5.8802]]),
+                              ((5, 2), [[.0108, 0., .0216, 0.], [0., .2352, 0., -.0448], [.0216, 0., .1362, 0.],
+                                        [0., -.0448, 0., 5.8832]])):
+
+            def written(x):
+                z = tenon.empty_strided((2, 2), strides, dtype=tenon.float64).copy_((x * x).t() if strides == (1, 2) else x * x)
+                z[0].mul_(x[1])
+                return (z * z).sum()
+            self.near(tenon.func.hessian(written)(x).reshape(4, 4), want)
+            at = x.clone().requires_grad_()
+            first, = backward(written(at), at, create_graph=True)
+            made = vmap(lambda g: backward(first, at, g, retain_graph=True)[0])(tenon.eye(4, dtype=tenon.float64).view(4, 2, 2))
+            self.near(made.reshape(4, 4), want)
+        part = vmap(lambda x: x.new_empty_strided((2, 3), (4, 1)))(x)
+        self.assertEqual((tuple(part.shape), part.stride()), ((2, 2, 3), (7, 4, 1)))
+
     def test_index_add_of_slices(self):
         y = tenon.arange(6., dtype=tenon.float64).view(2, 3)
         rows = tenon.tensor([0, 2, 2])

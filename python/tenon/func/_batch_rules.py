@@ -226,6 +226,13 @@ def _new(c):
     return c.run(self=c.args["self"].whole, size=[c.n] + list(c.args["size"]))
 
 
+def _new_strided(c):
+    """Each slice has the strides that were asked for: views of it are found by them."""
+    size, stride = list(c.args["size"]), list(c.args["stride"])
+    room = 1 + sum((s - 1) * d for s, d in zip(size, stride)) if 0 not in size else 1
+    return c.run(self=c.args["self"].whole, size=[c.n] + size, stride=[room] + stride)
+
+
 def _behind(c):
     """An operator that leaves all dimensions but the last ones alone."""
     tensors = {k: v for k, v in c.args.items() if isinstance(v, tenon.Tensor)}
@@ -448,7 +455,7 @@ for _names, _rule in (
     ("max", _flat(aten.amax.default, [1])), ("min", _flat(aten.amin.default, [1])), ("all", _flat(aten.all.dim, 1)),
     ("any", _flat(aten.any.dim, 1)),
     ("clone detach alias _to_copy zeros_like ones_like empty_like full_like lift_fresh positive contiguous", _alike),
-    ("new_zeros new_ones new_empty new_full", _new),
+    ("new_zeros new_ones new_empty new_full", _new), ("new_empty_strided", _new_strided),
     ("view _unsafe_view _reshape_alias reshape", _view), ("expand", _expand), ("repeat", _repeat), ("permute", _permute),
     ("t", _t), ("squeeze", _squeeze), ("as_strided", _as_strided),
     ("squeeze_.dim", _geometry("squeeze", "dim")), ("squeeze_", _geometry("squeeze")), ("t_", _geometry("t")),
