@@ -10,6 +10,10 @@ def _get_tracing_state():
     return None
 
 
+def _is_tracing():
+    return False
+
+
 def _get_privateuse1_backend_name():
     return "privateuseone"
 

@@ -527,10 +527,14 @@ class Small(unittest.TestCase):
         self.assertIn("_sparse_mm_reduce_impl", str(tenon.ops.aten._sparse_mm_reduce_impl.default))
 
     def test_what_is_not_there_says_so(self):
-        self.assertFalse(tenon.distributed.rpc.is_available())
+        rpc = tenon.distributed.rpc
+        self.assertFalse(rpc.is_available() or isinstance(tenon.ones(1), rpc.api.RRef))
+        with self.assertRaisesRegex(RuntimeError, "Current RPC agent is not set"):
+            rpc.RRef(1)
         with self.assertRaisesRegex(RuntimeError, "Class a.B not registered"):
             tenon.classes.a.B
         self.assertIsNone(tenon._C._get_tracing_state())
+        self.assertIs(tenon._C._is_tracing(), False)
         self.assertEqual(tenon._C._jit_set_profiling_mode(False), True)
         self.assertEqual(tenon._C._jit_set_profiling_mode(True), False)
         self.assertIn("CPU capability", tenon.__config__.show())
