@@ -56,6 +56,8 @@ static tn_dtype number_dtype(tn_scalar s)
 
 tn_dtype tni_result_type(const tni_operand *operands, int n)
 {
+    if (n == 1 && operands[0].tensor) /* a number that came as a tensor is as exact as that */
+        return (tn_dtype)operands[0].tensor->dtype;
     tn_dtype with_dims = TN_DTYPE_NONE, zero_dim = TN_DTYPE_NONE, number = TN_DTYPE_NONE;
     for (int i = 0; i < n; i++) {
         const tn_tensor *t = operands[i].tensor;

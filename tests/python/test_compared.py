@@ -44,6 +44,13 @@ class Values(Compared):
         for one, other in zip(grad.flatten().tolist(), wanted):
             self.assertAlmostEqual(one, other, places=14)
 
+    def test_gradients_of_products_with_a_complex_number_are_as_exact_as_the_tensor(self):
+        number = 1 / 3 + 0.1j
+        x = tenon.tensor([2 / 3 + 1j / 7], dtype=tenon.complex128, requires_grad=True)
+        for made, wanted in ((x * number, number), (x / number, 1 / number), (number / x, -number / x.item() ** 2)):
+            (grad,) = tenon.autograd.grad(made, x, tenon.ones_like(made))
+            self.assertLess(abs(grad.item() - wanted.conjugate()), 1e-14)
+
     def test_norms_but_for_a_dimension_counted_from_the_end(self):
         self.assertEqual(tenon.norm_except_dim(tenon.ones(2, 4), 2, -2).tolist(), [[2.0], [2.0]])
         self.refuses(IndexError, "Dimension out of range (expected to be in range of [-2, 1], but got 2)",
