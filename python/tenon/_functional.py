@@ -281,10 +281,12 @@ def _chosen(values, inverse, counts, return_inverse, return_counts):
 
 def nonzero(input, *, out=None, as_tuple=False):
     """Where elements are not zero: a row for each, or with as_tuple a vector for each dimension."""
-    if out is not None and out.dtype != tenon.int64:
+    if isinstance(out, tenon.Tensor) and as_tuple:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+    if isinstance(out, tenon.Tensor) and out.dtype != tenon.int64:
         raise RuntimeError("nonzero: Expected out tensor to have scalar type Long but got scalar type%s"
                            % out.type().rpartition(".")[2][:-len("Tensor")])
-    if out is not None and not as_tuple:
+    if out is not None:
         return _ops.nonzero(input, out=out)
     if as_tuple:
         return tuple(_ops.nonzero(input if input.dim() else input.unsqueeze(0)).unbind(1))

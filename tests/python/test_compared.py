@@ -63,6 +63,11 @@ class Values(Compared):
         self.refuses(RuntimeError, "tensordot: Expected the output tensor to have dtype Float, but got an output tensor with dtype Double",
                      tenon.inner, numbers(2, 2), numbers(2, 2), out=tenon.zeros(2, 2, dtype=tenon.float64))
 
+    def test_places_in_a_tuple_are_not_written_anywhere(self):
+        x, out = tenon.ones(2), tenon.zeros(2, dtype=tenon.int64)
+        self.refuses(TypeError, "nonzero(): argument 'out' must be Tensor, not tuple", tenon.nonzero, x, as_tuple=True, out=(out,))
+        self.refuses(RuntimeError, "nonzero does not support the out kwarg when as_tuple is True", tenon.nonzero, x, as_tuple=True, out=out)
+
     def test_normal_numbers_widen_what_is_given(self):
         self.assertEqual(tuple(tenon.normal(tenon.zeros(2, 3), 1.0, out=tenon.zeros(3)).shape), (2, 3))
         self.assertEqual(tuple(tenon.normal(tenon.zeros(3), 1.0, out=tenon.zeros(2, 3)).shape), (2, 3))
