@@ -11,18 +11,16 @@
 
 tn_status tni_composite__conj_copy(tn_tensor *self, tn_tensor **out)
 {
-    return tn_conj_physical(self, out);
+    TN_AUTO(tn_tensor) copy = NULL;
+    TN_TRY(tn_clone(self, TN_FORMAT_CONTIGUOUS, &copy));
+    return tn_conj_physical(copy, out);
 }
 
 tn_status tni_composite__neg_view_copy(tn_tensor *self, tn_tensor **out)
 {
-    return tn_neg(self, out);
-}
-
-tn_status tni_kernel_lift_copy(tn_call *call, tn_tensor *self, tn_tensor **out)
-{
-    (void)call;
-    return tn_clone(self, TN_FORMAT_NONE, out);
+    TN_AUTO(tn_tensor) copy = NULL;
+    TN_TRY(tn_clone(self, TN_FORMAT_CONTIGUOUS, &copy));
+    return tn_neg(copy, out);
 }
 
 tn_status tni_kernel_lift_fresh_copy(tn_call *call, tn_tensor *self, tn_tensor **out)
@@ -72,8 +70,10 @@ tn_status tni_composite_unique_dim_consecutive(tn_tensor *self, int64_t dim, boo
                                                bool return_counts, tn_tensor **out0,
                                                tn_tensor **out1, tn_tensor **out2)
 {
-    return tn_unique_consecutive(self, return_inverse, return_counts,
-                                 (tn_opt_int){.has = true, .value = dim}, out0, out1, out2);
+    (void)return_inverse; /* the reference gives both, whether they are asked for or not */
+    (void)return_counts;
+    return tn_unique_consecutive(self, true, true, (tn_opt_int){.has = true, .value = dim}, out0,
+                                 out1, out2);
 }
 
 static tn_status check_truths(const tn_tensor *self, const char *op)
@@ -124,6 +124,16 @@ static tn_status clamped(tn_tensor *self, tn_tensor *const *indices, int64_t n, 
     return TN_OK;
 }
 
+/* What stands for a tensor without elements: the number, once along each dimension that is indexed.
+ * Of the scope. */
+static tn_tensor *one_of_each(tn_tensor *self, tn_tensor *const *indices, int64_t n, tn_scalar fill)
+{
+    int64_t sizes[TN_MAX_DIMS];
+    for (int d = 0; d < self->ndim; d++)
+        sizes[d] = d < n && indices[d] ? 1 : self->sizes[d];
+    return tnx_new_full(self, sizes, self->ndim, fill, NULL);
+}
+
 tn_status tni_composite__unsafe_masked_index(tn_tensor *self, tn_tensor *mask,
                                              tn_tensor *const *indices, int64_t indices_n,
                                              tn_scalar fill, tn_tensor **out)
@@ -131,9 +141,11 @@ tn_status tni_composite__unsafe_masked_index(tn_tensor *self, tn_tensor *mask,
     tn_tensor *within[TN_MAX_DIMS];
     tn_scope *scope;
     TN_TRY(tn_scope_enter(&scope));
-    tn_status status = clamped(self, indices, indices_n, within);
+    if (self->numel == 0)
+        self = one_of_each(self, indices, indices_n, fill);
+    tn_status status = self ? clamped(self, indices, indices_n, within) : TN_OK;
     tn_tensor *made = NULL;
-    if (status == TN_OK)
+    if (self && status == TN_OK)
         made = tnx_masked_fill(tnx_index(self, within, indices_n), tnx_logical_not(mask), fill);
     tn_status left = tni_leave(scope, made, out);
     return status != TN_OK ? status : left;
@@ -170,10 +182,10 @@ tn_status tni_composite_numpy_t(tn_tensor *self, tn_tensor **out)
 
 tn_status tni_composite_mh(tn_tensor *self, tn_tensor **out)
 {
-    TN_CHECK(self->ndim > 1, TN_INVALID,
+    TN_CHECK(self->ndim != 1, TN_INVALID,
              "tensor.mH is only supported on matrices or batches of matrices. Got %d-D tensor.",
              self->ndim);
-    return tn_matrix_adjoint(self, out);
+    return self->ndim ? tn_matrix_adjoint(self, out) : tn_conj(self, out);
 }
 
 tn_status tni_composite_matrix_h(tn_tensor *self, tn_tensor **out)
@@ -231,6 +243,9 @@ static tn_status check_chunks(tn_tensor *const *tensors, int64_t n, int64_t dim,
     TN_CHECK(num_chunks >= 1, TN_INVALID, "_chunk_cat expects positive num_chunks");
     TN_CHECK(n > 0, TN_INVALID, "_chunk_cat expects a non-empty input tensor list");
     const tn_tensor *first = tensors[0];
+    for (int64_t i = 1; dim < 0 && i < n; i++)
+        TN_CHECK(tensors[i]->ndim == first->ndim, TN_INVALID,
+                 "_chunk_cat expects non-negative dim when input tensors have different ndims");
     TN_TRY(tni_wrap_dim(dim, first->ndim, at));
     for (int64_t i = 0; i < n; i++) {
         const tn_tensor *t = tensors[i];
@@ -288,6 +303,11 @@ tn_status tni_composite__chunk_cat(tn_tensor *const *tensors, int64_t tensors_n,
 tn_status tni_composite__pad_circular(tn_tensor *self, const int64_t *pad, int64_t pad_n,
                                       tn_tensor **out)
 {
+    const long long batched = 2 * ((long long)self->ndim - 2), n = pad_n;
+    TN_CHECK(n == batched || n == batched + 2, TN_INVALID,
+             "Invalid padding size, expected 1 or 2 non-padded dimensions, which would be "
+             "equivalent to padding of length %lld or %lld respectively but got %lld",
+             batched + 2, batched, n);
     return tn_pad(self, pad, pad_n, "circular", (tn_opt_float){0}, out);
 }
 

@@ -12,6 +12,10 @@ tn_status tni_composite_trace_backward(tn_tensor *grad, const int64_t *sizes, in
                                        tn_tensor **out)
 {
     TN_CHECK(sizes_n == 2, TN_INVALID, "expected matrix input");
+    TN_CHECK(grad->ndim == 0, TN_INVALID,
+             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
+             "dimension(s).",
+             grad->ndim);
     TN_AUTO(tn_tensor) made = NULL;
     TN_AUTO(tn_tensor) diagonal = NULL;
     TN_TRY(tn_new_zeros(grad, sizes, sizes_n, NULL, &made));
@@ -43,9 +47,13 @@ tn_status tni_composite_masked_select_backward(tn_tensor *grad, tn_tensor *input
     int ndim;
     tn_scope *scope;
     TN_TRY(tni_broadcast_sizes(input->ndim, input->sizes, mask->ndim, mask->sizes, &ndim, sizes));
+    TN_AUTO(tn_tensor) made = NULL;
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *zeros = tnx_zeros_like(tnx_expand(input, sizes, ndim, false), NULL, TN_FORMAT_NONE);
-    return tni_leave(scope, tnx_masked_scatter(zeros, mask, grad), out);
+    TN_TRY(tni_leave(
+        scope, tnx_zeros_like(tnx_expand(input, sizes, ndim, false), NULL, TN_FORMAT_NONE), &made));
+    TN_TRY(tn_masked_scatter_(made, mask, grad));
+    *out = TN_MOVE(made);
+    return TN_OK;
 }
 
 tn_status tni_composite_masked_scatter_backward(tn_tensor *grad_output, tn_tensor *mask,
@@ -90,7 +98,9 @@ tn_status tni_composite_gather_backward(tn_tensor *grad, tn_tensor *self, int64_
 tn_status tni_composite_cummaxmin_backward(tn_tensor *grad, tn_tensor *input, tn_tensor *indices,
                                            int64_t dim, tn_tensor **out)
 {
-    return tni_composite_gather_backward(grad, input, dim, indices, false, out);
+    TN_AUTO(tn_tensor) zeros = NULL;
+    TN_TRY(tn_new_zeros(input, input->sizes, input->ndim, NULL, &zeros));
+    return tn_scatter_add(zeros, dim, indices, grad, out);
 }
 
 tn_status tni_composite_embedding_backward(tn_tensor *grad, tn_tensor *indices, int64_t num_weights,
@@ -114,5 +124,9 @@ tn_status tni_composite_infinitely_differentiable_gelu_backward(tn_tensor *grad,
         tnx_mul_scalar(tnx_exp(tnx_mul_scalar(tnx_mul(self, self), tn_float(-0.5))),
                        tn_float(0.5 * M_2_SQRTPI * M_SQRT1_2));
     tn_tensor *slope = tnx_add(below, tnx_mul(self, density), one);
-    return tni_leave(scope, tnx_mul(grad, slope), out);
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tni_leave(scope, slope, &made));
+    TN_TRY(tn_mul_(made, grad));
+    *out = TN_MOVE(made);
+    return TN_OK;
 }
