@@ -184,6 +184,7 @@ static inline uint8_t tni_truth(uint8_t byte)
     X(K0E, 12, 2)                                                                           \
     X(K1E, 12, 3)                                                                           \
     X(SPHERICAL_J0, 12, 4)                                                                  \
+    X(AIRY_AI, 12, 5)                                                                       \
     X(POLYGAMMA, 12, 6)                                                                     \
     X(LOGADDEXP2, 12, 7)                                                                    \
     X(XLOG1PY, 12, 9)                                                                       \

@@ -51,6 +51,15 @@ class Values(Compared):
             (grad,) = tenon.autograd.grad(made, x, tenon.ones_like(made))
             self.assertLess(abs(grad.item() - wanted.conjugate()), 1e-14)
 
+    def test_the_airy_function_has_all_its_digits(self):
+        places = tenon.tensor([-12.0, -9.7, -6.6, -2.5, -2.0903121483611695, 0.0, 2.0794157063009298, 5.4, 9.4], dtype=tenon.float64)
+        wanted = [-0.06655517505437313, 0.28023750191629776, -0.16352646272772983, -0.11232506769296609, 0.16984612503459398,
+                  0.3550280538878172, 0.030922290382873658, 4.2729861694116584e-05, 7.267411770779193e-10]  # its series, in 80 digits
+        for found, one in zip(tenon.special.airy_ai(places).tolist(), wanted):
+            self.assertLess(abs(found - one), 1e-14 * abs(one))
+        self.assertEqual(tenon.special.airy_ai(tenon.tensor([110.0])).item(), 0.0)
+        self.assertTrue(tenon.special.airy_ai(tenon.tensor([float("inf"), -float("inf"), float("nan")])).isnan().all())
+
     def test_norms_but_for_a_dimension_counted_from_the_end(self):
         self.assertEqual(tenon.norm_except_dim(tenon.ones(2, 4), 2, -2).tolist(), [[2.0], [2.0]])
         self.refuses(IndexError, "Dimension out of range (expected to be in range of [-2, 1], but got 2)",

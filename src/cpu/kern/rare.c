@@ -200,6 +200,7 @@ RARE1(k1, tni_k1(x))
 RARE1(k0e, tni_k0e(x))
 RARE1(k1e, tni_k1e(x))
 RARE1(spherical_j0, spherical_j0(x))
+RARE1(airy_ai, tni_airy_ai(x))
 RARE1(polygamma, tni_polygamma(((const double *)ctx)[0], x))
 RARE2(logaddexp2, logaddexp2(x, y))
 RARE2(xlog1py, xlog1py(x, y))
@@ -333,6 +334,7 @@ const tni_loop_table tni_rare2 = {
     RARE_ROW(K0E, k0e),
     RARE_ROW(K1E, k1e),
     RARE_ROW(SPHERICAL_J0, spherical_j0),
+    RARE_ROW(AIRY_AI, airy_ai),
     RARE_ROW(POLYGAMMA, polygamma),
     RARE_ROW(LOGADDEXP2, logaddexp2),
     RARE_ROW(XLOG1PY, xlog1py),

@@ -34,4 +34,7 @@ double tni_k1(double x);
 double tni_k0e(double x);
 double tni_k1e(double x);
 
+/* airy.c */
+double tni_airy_ai(double x);
+
 #endif
