@@ -365,7 +365,9 @@ static PyObject *perform_old(tnpy_call *c)
 static PyObject *perform(tnpy_call *c)
 {
     PyObject *result;
-    return TNPY_LIKELY(try_all(c, &result)) ? result : perform_old(c);
+    if (TNPY_UNLIKELY(!try_all(c, &result)))
+        return perform_old(c);
+    return TNPY_LIKELY(result != NULL) || c->n_keywords == 0 ? result : tnpy_try_sparse(c);
 }
 
 static inline void take_keywords(tnpy_call *c, PyObject *kwnames)

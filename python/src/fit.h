@@ -65,6 +65,9 @@ static inline PyObject *tnpy_keyword_value(const tnpy_call *c, int i)
 {
     return c->args[c->n - (c->self != NULL) + i];
 }
+/* After an error: the answer of Python where the call asks for a sparse layout, else NULL and the
+ * error as it was. */
+PyObject *tnpy_try_sparse(const tnpy_call *c);
 /* Whether some of the names must be compared as texts, or mean more than a parameter: NumPy's
  * words, out=, options. Names that stand in a program are interned, as ours are: comparing
  * addresses is enough for the others. */

@@ -115,5 +115,57 @@ class Layouts(unittest.TestCase):
                 tenon.sparse_csc_tensor(crow, col, [1.0, 2, 3], (2, 2))
 
 
+class WithoutElements(unittest.TestCase):
+    """`zeros` and its kind with a sparse layout, and tensors that get other sizes: results and texts are PyTorch 2.11's."""
+
+    def test_makers_take_a_sparse_layout(self):
+        like = tenon.eye(2, dtype=tenon.float64)
+        for made, sizes in ((tenon.zeros(2, 3, layout=tenon.sparse_coo), (2, 3)), (tenon.empty((2, 3), layout=tenon.sparse_coo), (2, 3)),
+                            (tenon.zeros_like(like, layout=tenon.sparse_coo), (2, 2)), (like.new_zeros(3, layout=tenon.sparse_coo), (3,)),
+                            (like.to_sparse().new_zeros(3), (3,)), (like.to_sparse().new_empty((3, 1)), (3, 1))):
+            self.assertEqual((made.layout, tuple(made.shape), made._nnz(), made.is_coalesced()), (tenon.sparse_coo, sizes, 0, True))
+        self.assertEqual(tenon.zeros_like(like, layout=tenon.sparse_coo).dtype, tenon.float64)
+        self.assertTrue(tenon.zeros(2, layout=tenon.sparse_coo, requires_grad=True).requires_grad)
+        rows = tenon.zeros(2, 3, 4, layout=tenon.sparse_csr, dtype=tenon.int32)
+        self.assertEqual((rows.crow_indices().tolist(), tuple(rows.values().shape), rows.dtype), ([[0] * 4] * 2, (2, 0), tenon.int32))
+        self.assertEqual(tenon.zeros(2, 3, layout=tenon.sparse_csc).ccol_indices().tolist(), [0] * 4)
+        self.assertIs(tenon.zeros(2, layout=tenon.strided).layout, tenon.strided)
+
+    def test_what_has_elements_has_no_sparse_layout(self):
+        for text, call in (("full(...) is not implemented for sparse layout", lambda: tenon.ones(2, layout=tenon.sparse_coo)),
+                           ("torch.zeros: Only batched sparse compressed (non-block) tensors are supported, but got size [3]",
+                            lambda: tenon.zeros(3, layout=tenon.sparse_csr)),
+                           ("zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but got SparseBsr",
+                            lambda: tenon.zeros(3, 4, layout=tenon.sparse_bsr)),
+                           ("layout Sparse does not match layout of out parameter (Strided)",
+                            lambda: tenon.zeros(2, layout=tenon.sparse_coo, out=tenon.zeros(2)))):
+            with self.assertRaises(RuntimeError) as caught:
+                call()
+            self.assertEqual(str(caught.exception), text)
+        with self.assertRaises(NotImplementedError):
+            tenon.arange(3, layout=tenon.sparse_coo)
+
+    def test_sizes_grow_in_place(self):
+        x = tenon.eye(3).to_sparse()
+        self.assertIs(x.sparse_resize_((4, 5), 2, 0), x)
+        self.assertEqual((tuple(x.shape), x._nnz(), x.is_coalesced()), ((4, 5), 3, True))
+        self.assertEqual(x.to_dense()[:3, :3].tolist(), tenon.eye(3).tolist())
+        rows = tenon.eye(2).to_sparse(1).sparse_resize_((3, 4), 1, 1)
+        self.assertEqual(rows.to_dense().tolist(), [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
+        x.sparse_resize_and_clear_((3, 2), 1, 1)
+        self.assertEqual((tuple(x.shape), x.sparse_dim(), x.dense_dim(), x._nnz()), ((3, 2), 1, 1, 0))
+        self.assertEqual(tuple(tenon.sparse_coo_tensor((2, 3)).sparse_resize_((4, 5, 1), 2, 1).values().shape), (0, 1))
+
+    def test_elements_are_not_lost_by_other_sizes(self):
+        for text, sizes in (("shrinking the size of sparse dimensions (from [3, 3] to [2, 2]) on a non-empty sparse tensor is not supported.", ((2, 2), 2, 0)),
+                            ("changing the number of dense dimensions (from 0 to 1) on a non-empty sparse tensor is not supported.", ((3, 3, 2), 2, 1)),
+                            ("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = 3, sparse_dim = 2, dense_dim = 0", ((3, 3, 2), 2, 0))):
+            x = tenon.eye(3).to_sparse()
+            with self.assertRaises(RuntimeError) as caught:
+                x.sparse_resize_(*sizes)
+            self.assertEqual(str(caught.exception).split("\n")[0], text)
+            self.assertEqual(x.to_dense().tolist(), tenon.eye(3).tolist())
+
+
 if __name__ == "__main__":
     harness.main()

@@ -8,7 +8,7 @@ gradients of values and of dense operands come about as for any other program. S
 import tenon
 from tenon import _C
 
-from . import _math
+from . import _create, _math
 from ._shell import Shell, refuse
 
 
@@ -21,7 +21,7 @@ class SparseTensor(Shell):
     @staticmethod
     def _of(indices, values, size, coalesced=False):
         made = SparseTensor._shell((indices, values), size)
-        made._is_coalesced = bool(coalesced)
+        made._is_coalesced = bool(coalesced) or indices.shape[1] == 0
         return made
 
     def _with_values(self, values):
@@ -104,6 +104,12 @@ class SparseTensor(Shell):
 
     T = property(lambda self: _math.permute(self, *reversed(range(self.dim()))))
     mT = property(lambda self: _math.transpose(self, -2, -1))
+
+    def sparse_resize_(self, size, sparse_dim, dense_dim):
+        return _create.resize_(self, size, sparse_dim, dense_dim)
+
+    def sparse_resize_and_clear_(self, size, sparse_dim, dense_dim):
+        return _create.resize_and_clear_(self, size, sparse_dim, dense_dim)
 
     # ---- to other forms ----
 

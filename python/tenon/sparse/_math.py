@@ -548,6 +548,12 @@ def zeros_like(s, *, dtype=None, **_):
     return _like(s, s._v.detach()[:0].to(dtype or s.dtype), s._i[:, :0])
 
 
+@_function("new_zeros", "new_empty")
+def new_zeros(s, *size, dtype=None, device=None, requires_grad=False, **_):
+    size = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+    return tenon.sparse_coo_tensor(size, dtype=dtype or s.dtype, device=device or s.device, requires_grad=requires_grad)
+
+
 @_function("sparse_mask")
 def sparse_mask(x, mask):
     if _is_sparse(x):
