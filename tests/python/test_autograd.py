@@ -164,6 +164,11 @@ class Cycle(unittest.TestCase):
 
 
 class Grad(unittest.TestCase):
+    def test_gradcheck_is_the_function_whichever_check_was_asked_for_first(self):
+        code = "import tenon; tenon.autograd.gradgradcheck; assert callable(tenon.autograd.gradcheck)"
+        done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_it_touches_no_grad(self):
         x = leaf(1.0, 2.0)
         self.assertEqual(tenon.autograd.grad((x * x).sum(), [x])[0].tolist(), [2.0, 4.0])

@@ -16,6 +16,7 @@ __all__ = ["Variable", "Function", "backward", "NestedIOFunction", "detect_anoma
            "graph"]
 
 _MODULES = ("functional", "forward_ad", "profiler", "grad_mode", "function", "variable")
+_CHECKS = ("gradcheck", "gradgradcheck", "GradcheckError")
 _MODES = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
 
 
@@ -28,10 +29,10 @@ def __getattr__(name):
     import importlib
     if name in _MODES:
         return getattr(tenon, name)
-    if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
-        value = getattr(importlib.import_module(__name__ + ".gradcheck"), name)
-        globals()[name] = value  # the function, over the module of the same name
-        return value
+    if name in _CHECKS:
+        module = importlib.import_module(__name__ + ".gradcheck")
+        globals().update((each, getattr(module, each)) for each in _CHECKS)  # the function, over the module of the same name
+        return globals()[name]
     if name in ("set_multithreading_enabled", "is_multithreading_enabled"):
         return getattr(importlib.import_module(__name__ + ".grad_mode"), name)
     if name in _MODULES:
