@@ -486,5 +486,45 @@ class Averages(unittest.TestCase):
         self.assertEqual(model[0].momentum, 0.1)
 
 
+class OverLists(unittest.TestCase):
+    """A step over lists of tensors is that of the optimizer."""
+
+    def steps(self, make, run):
+        numbers = tenon.arange(1., 7.).reshape(2, 3)
+        p, q = numbers.clone().requires_grad_(), numbers.clone().requires_grad_()
+        optimizer = make([p])
+        for _ in range(3):
+            p.grad, grad = (p.detach() - 2).sin(), (q.detach() - 2).sin()
+            optimizer.step()
+            with tenon.no_grad():
+                run(q, grad)
+        self.assertEqual(q.tolist(), p.tolist())
+
+    def test_adam(self):
+        from tenon.optim import _functional
+        from tenon.optim.adam import adam
+        from tenon.optim.adamw import adamw
+        self.assertIs(_functional.adam, adam)
+        options = dict(amsgrad=True, beta1=.9, beta2=.99, lr=.1, weight_decay=.1, eps=1e-8, maximize=False)
+        for cls, function in ((tenon.optim.Adam, adam), (tenon.optim.AdamW, adamw)):
+            for foreach in (None, True):
+                state = [[tenon.zeros(2, 3)] for _ in range(3)]
+                count = tenon.tensor(0.)
+                self.steps(lambda ps: cls(ps, .1, (.9, .99), weight_decay=.1, amsgrad=True, foreach=foreach),
+                           lambda q, grad: function([q], [grad], *state, [count], foreach, **options))
+                self.assertEqual(count.item(), 3)
+        with self.assertRaisesRegex(RuntimeError, "must contain a list of singleton tensors"):
+            adam([], [], [], [], [], [1], **options)
+
+    def test_sgd(self):
+        from tenon.optim.sgd import sgd
+        for momentum in (0, .9):
+            buffers = [None]
+            self.steps(lambda ps: tenon.optim.SGD(ps, .1, momentum, weight_decay=.1),
+                       lambda q, grad: sgd([q], [grad], buffers, weight_decay=.1, momentum=momentum, lr=.1, dampening=0,
+                                           nesterov=False, maximize=False))
+            self.assertEqual(buffers[0] is None, momentum == 0)
+
+
 if __name__ == "__main__":
     harness.main()

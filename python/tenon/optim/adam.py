@@ -145,6 +145,32 @@ tenon._C._know_optimizer(Adam, 1)
 tenon._C._know_optimizer(AdamW, 1)
 
 
+def adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach=None, capturable=False,
+         differentiable=False, fused=None, grad_scale=None, found_inf=None, has_complex=False,
+         decoupled_weight_decay=False, *, amsgrad, beta1, beta2, lr, weight_decay, eps, maximize):
+    """One step of Adam over lists of tensors, for optimizers that keep their state themselves."""
+    if not all(isinstance(step, tenon.Tensor) for step in state_steps):
+        raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
+    group = dict(lr=lr, betas=(beta1, beta2), eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
+                 foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused,
+                 decoupled_weight_decay=decoupled_weight_decay)
+    states = [dict(step=step, exp_avg=mean, exp_avg_sq=square)
+              for step, mean, square in zip(state_steps, exp_avgs, exp_avg_sqs, strict=True)]
+    if amsgrad:
+        for state, largest in zip(states, max_exp_avg_sqs, strict=True):
+            state["max_exp_avg_sq"] = largest
+    algorithm = Adam.__new__(Adam)
+    algorithm.grad_scale, algorithm.found_inf = grad_scale, found_inf
+    algorithm._update_all(params, grads, states, group)
+
+
+def adamw(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach=None, capturable=False,
+          differentiable=False, fused=None, grad_scale=None, found_inf=None, has_complex=False, **options):
+    """One step of AdamW over lists of tensors."""
+    adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach, capturable, differentiable, fused,
+         grad_scale, found_inf, has_complex, True, **options)
+
+
 class Adamax(Algorithm):
     """Adam with the largest recent gradient in the place of the root of the average square."""
 

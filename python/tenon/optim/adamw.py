@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """AdamW, at the path where scripts look for it."""
 
-from tenon.optim.adam import AdamW
+from tenon.optim.adam import AdamW, adamw
 
-__all__ = ["AdamW"]
+__all__ = ["AdamW", "adamw"]

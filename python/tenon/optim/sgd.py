@@ -74,6 +74,18 @@ class SGD(Algorithm):
 tenon._C._know_optimizer(SGD, 0)
 
 
+def sgd(params, d_p_list, momentum_buffer_list, has_sparse_grad=False, foreach=None, fused=None, grad_scale=None,
+        found_inf=None, *, weight_decay, momentum, lr, dampening, nesterov, maximize):
+    """One step of SGD over lists of tensors; buffers that are None are made."""
+    group = dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov,
+                 maximize=maximize, foreach=foreach, differentiable=False, fused=fused)
+    states = [dict(momentum_buffer=buffer) for buffer in momentum_buffer_list]
+    algorithm = SGD.__new__(SGD)
+    algorithm.grad_scale, algorithm.found_inf = grad_scale, found_inf
+    algorithm._update_all(params, d_p_list, states, group)
+    momentum_buffer_list[:] = [state["momentum_buffer"] for state in states]
+
+
 class ASGD(Algorithm):
     """SGD whose state "ax" is the average of the parameter from step t0 on."""
 
