@@ -16,7 +16,7 @@ import select
 import signal
 import time
 
-from operator_calls import CALLING, ROOT, arguments, compare, functions_of, literal, torch
+from operator_calls import CALLING, ROOT, arguments, as_tenon, call, compare, functions_of, literal, tenon, torch
 from operator_differences import reason_for, reason_for_text, rules_used
 from operator_variants import variants
 
@@ -68,13 +68,24 @@ def answers(calls, answer, limit=LIMIT):
             at += 1
 
 
+def who_ended(entry, alone):
+    """Whose call ended the process: PyTorch's may have written where it should not, and Tenon's met it. alone(*entry): the call of
+    Tenon's without PyTorch's."""
+    if CALLING[:] == b"tenon" and not next(answers([entry], alone))[2]:
+        return "torch"
+    return CALLING[:].decode()
+
+
 def each(calls, forward=False):
     """What compare says of each (operator, arguments)."""
     def answer(op, text):
         return compare(op, lambda grad: arguments(text, grad), forward=forward)
 
-    for call, found, lost in answers(calls, answer):
-        yield call, ("the process %s (%s)" % (lost, CALLING[:].decode()), None) if lost else found
+    def alone(op, text):
+        call(tenon, op, *(as_tenon(part) for part in arguments(text, False)))
+
+    for entry, found, lost in answers(calls, answer):
+        yield entry, ("the process %s (%s)" % (lost, who_ended(entry, alone)), None) if lost else found
 
 
 class Tally:

@@ -10,6 +10,7 @@ PyTorch expects to be refused. Prints each kind of difference with one call that
 
 import argparse
 import collections
+import inspect
 import itertools
 import operator
 import os
@@ -19,7 +20,7 @@ import types
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import operator_calls  # noqa: E402
-from compare_operators import answers  # noqa: E402
+from compare_operators import answers, who_ended  # noqa: E402
 from operator_calls import as_tenon, coarse, compare_results, gradients, is_zero, leaves, same, same_error, same_tensor, torch  # noqa: E402
 from operator_differences import reason_for, reason_for_text  # noqa: E402
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
@@ -35,7 +36,7 @@ SHORT = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16
 
 def named(library, name):
     found = library
-    for part in name.split("."):
+    for part in name.removeprefix("torch.").split("."):
         found = getattr(found, part, None)
     return found
 
@@ -73,6 +74,9 @@ def in_tenon(value, seen=None):
         words["torch"] = tenon
         made.__kwdefaults__ = value.__kwdefaults__
         return made
+    if isinstance(value, torch.nn.Module):
+        names = inspect.signature(type(value).__init__).parameters
+        return named(tenon.nn, type(value).__name__)(**{name: getattr(value, name) for name in names if hasattr(value, name)})
     if callable(value) and getattr(value, "__name__", None):
         for home in (torch, torch.nn.functional, torch.linalg, torch.special, torch.fft, torch._C._nn, torch.Tensor, torch._C._linalg):
             if getattr(home, value.__name__, None) is value:
@@ -112,6 +116,15 @@ def copied(value, grad=False):
     if isinstance(value, dict):
         return {key: copied(item, grad) for key, item in value.items()}
     return value
+
+
+def for_tenon(value):
+    """The same arguments for Tenon, functions and modules among them."""
+    if isinstance(value, dict):
+        return {key: for_tenon(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and any(callable(item) for item in value):
+        return type(value)(for_tenon(item) for item in value)
+    return in_tenon(value) if callable(value) and not isinstance(value, torch.Tensor) else as_tenon(value)
 
 
 def shown(value):
@@ -237,9 +250,13 @@ def without_counterpart(value):
     return any(t.dtype == torch.complex32 or t.layout is not torch.strided for t in leaves([value])) or value is torch.complex32
 
 
+def call_alone(call):
+    """Tenon's call without PyTorch's, with the results that PyTorch's would be given."""
+    words = with_out(call, tried(torch, call.theirs, copied(call.given), copied(call.words))[0])
+    tried(tenon, call.mine, for_tenon(copied(call.given)), for_tenon(copied(words)))
+
+
 def compare_call(op, call):
-    if any(without_counterpart(value) for value in (*call.given, *call.words.values())):
-        return None, None
     given, words = copied(call.given), copied(call.words)
     if call.what:
         result, error = tried(torch, call.theirs, copied(call.given), copied(call.words))
@@ -247,7 +264,7 @@ def compare_call(op, call):
         if words is None or without_counterpart(words["out"]):
             return None, None
     try:
-        mine_given, mine_words = as_tenon(given), as_tenon(words)
+        mine_given, mine_words = for_tenon(given), for_tenon(words)
     except RuntimeError as error:  # a tensor that there is not: of 65 dimensions
         return same_error(error, tried(torch, call.theirs, given, words)[1]), None
     theirs, their_error = tried(torch, call.theirs, given, words)
@@ -259,7 +276,7 @@ def compare_call(op, call):
     if found is not None or not call.grad or is_random(op, given, words):
         return found or None, None
     given, words = copied(call.given, True), copied(call.words, True)
-    mine_given, mine_words = as_tenon(given), as_tenon(words)
+    mine_given, mine_words = for_tenon(given), for_tenon(words)
     if "inplace" in call.form:
         given, mine_given = (given[0] * 1, *given[1:]), (mine_given[0] * 1, *mine_given[1:])
     theirs, their_error = tried(torch, call.theirs, given, words)
@@ -299,6 +316,11 @@ def kind_of(found):
     return TYPES.sub("T", re.sub(r"-?\b\d+(\.\d+)?(e[-+]?\d+)?", "#", found))
 
 
+def names_of(op, call):
+    """What the rules call the operator."""
+    return (op + "_", op) if "inplace" in call.form else (op, op + ".out") if call.what else (op,)
+
+
 def show(name, row, kinds):
     print("%-40s %6d calls %4d on purpose %4d differ" % (name, *row))
     for _, seen in sorted(kinds.items(), key=lambda item: -len(item[1])):
@@ -307,7 +329,7 @@ def show(name, row, kinds):
 
 def run(options):
     totals, kinds = {}, {}
-    texts = [0, 0, 0]
+    texts, missing = [0, 0, 0], []
     entries = op_db
     if options.after:
         entries = entries[1 + [entry.name for entry in op_db].index(options.after):]
@@ -321,11 +343,15 @@ def run(options):
             dtype = getattr(torch, word)
             if dtype in entry.supported_dtypes("cpu"):
                 calls += calls_of(entry, dtype, options)
+        if calls and calls[0].mine is None:
+            missing.append(name)
+            continue
+        calls = [call for call in calls if not any(without_counterpart(value) for value in (*call.given, *call.words.values()))]
         row = totals.setdefault(name, [0, 0, 0])
         for (_, at), found, lost in answers([(op, i) for i in range(len(calls))], lambda op, i: compare_call(op, calls[i])):  # noqa: B023
             call = calls[at]
             text = "%s %s(%s)%s" % (call.form, name, text_of(call.given, call.words), " into out=" + AS_RULES[call.what] if call.what else "")
-            found, words = found or ("the process %s (%s)" % (lost, operator_calls.CALLING[:].decode()), None)
+            found, words = found or ("the process %s (%s)" % (lost, who_ended((op, at), lambda op, i: call_alone(calls[i]))), None)  # noqa: B023
             if found and re.match(r"the process (ended|hangs) \(torch\)", found):
                 continue
             row[0] += 1
@@ -333,19 +359,19 @@ def run(options):
                 texts[0] += 1
                 words[0] = words[0].replace("tenon.", "torch.")
                 if words[0] != words[1]:
-                    reason = reason_for_text(op, *words)
+                    reason = any(reason_for_text(one, *words) for one in names_of(op, call))
                     texts[1 if reason else 2] += 1
                     if not reason:
                         kinds.setdefault((name, "text: %s" % kind_of(words[0])), []).append((text, "%s | %s" % tuple(words)))
             if found is None:
                 continue
-            if reason_for(op, text, found):
+            if any(reason_for(one, text, found) for one in names_of(op, call)):
                 row[1] += 1
             else:
                 row[2] += 1
                 kinds.setdefault((name, call.form + " " + kind_of(found)), []).append((text, found))
         show(name, row, {kind: seen for (whose, kind), seen in kinds.items() if whose == name})
-    return totals, kinds, texts
+    return totals, missing, texts
 
 
 def main():
@@ -358,10 +384,11 @@ def main():
     parser.add_argument("names", nargs="*", help="regular expressions: these entries alone")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    totals, kinds, texts = run(options)
+    totals, missing, texts = run(options)
     count = [sum(row[i] for row in totals.values()) for i in range(3)]
     print("\n%d of %d calls of %d entries differ, %d on purpose; %d of %d errors have another text, %d for a reason"
           % (count[2], count[0], len(totals), count[1], texts[2], texts[0], texts[1]))
+    print("Without a counterpart in Tenon: %s" % (", ".join(missing) or "none"))
 
 
 if __name__ == "__main__":
