@@ -120,3 +120,12 @@ tn_status tni_kernel_mean_dim_out(tn_call *call, tn_tensor *self, const int64_t 
     }
     return reduce_out(TNI_REDUCE_MEAN, self, dim, dim_n, &g, out);
 }
+
+tn_status tni_kernel_mean_all_out(tn_call *call, tn_tensor *self, tn_dtype dtype, tn_tensor *out)
+{
+    if (tni_check_cast((tn_dtype)self->dtype, (tn_dtype)out->dtype) != TN_OK)
+        TN_FAIL(TN_INVALID,
+                "mean.dtype_out(): input types can't be cast to the desired output type %s",
+                tni_dtype_text((tn_dtype)out->dtype));
+    return tni_kernel_mean_dim_out(call, self, NULL, 0, false, dtype, out);
+}
