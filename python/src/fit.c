@@ -538,7 +538,8 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
         return fit_tensors(c, f, p, o, out);
     case TNPY_INT:
         *out = (tn_value){.tag = TN_TAG_INT};
-        return p->flags & TNPY_SIZE ? fit_size(c, f, o, &out->u.i) : fit_int(c, o, false, &out->u.i);
+        return p->flags & TNPY_SIZE ? fit_size(c, f, o, &out->u.i)
+                                    : fit_int(c, o, false, &out->u.i);
     case TNPY_INTS:
         return fit_ints(c, f, p, o, one, out);
     case TNPY_FLOAT:

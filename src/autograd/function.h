@@ -21,7 +21,7 @@ typedef struct tni_function {
     uint32_t n_saved;
     bool once, materialize;
     bool saved_history; /* something that it saved requires grad: its gradients depend on that */
-    bool *given; /* for each input: it was a tensor */
+    bool *given;        /* for each input: it was a tensor */
 } tni_function;
 
 /* A list of borrowed tensors, noted in forward. */

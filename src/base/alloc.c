@@ -272,8 +272,8 @@ static size_t list_room(size_t nbytes)
 /* The class of a block between TNI_BLOCK_MAX and TNI_LARGE_MIN, and how large its blocks are. */
 static inline size_t middle_class(size_t nbytes, size_t *rounded)
 {
-    _Static_assert(TNI_BLOCK_MIDDLE_MIN == 1u << 12 &&
-                       TNI_LARGE_MIN == TNI_BLOCK_MIDDLE_MIN << TNI_BLOCK_MIDDLE / 4,
+    _Static_assert(TNI_BLOCK_MIDDLE_MIN == 1u << 12 && TNI_LARGE_MIN == TNI_BLOCK_MIDDLE_MIN
+                                                                            << TNI_BLOCK_MIDDLE / 4,
                    "four classes to a power of two");
     size_t power = 63 - (size_t)__builtin_clzll(nbytes - 1);
     size_t quarter = (nbytes - 1) >> (power - 2) & 3;

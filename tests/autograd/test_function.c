@@ -558,8 +558,8 @@ TEST(what_allows_once_is_found_by_a_pass_that_stops_at_inputs)
         tn_tensor_unref(all[i]);
 }
 
-static tn_status pass_forward(tn_function_ctx *ctx, tn_tensor *const *in, int n_in,
-                              tn_tensor **out, int n_out)
+static tn_status pass_forward(tn_function_ctx *ctx, tn_tensor *const *in, int n_in, tn_tensor **out,
+                              int n_out)
 {
     (void)ctx, (void)n_in, (void)n_out;
     return tn_sign(in[0], &out[0]);
