@@ -110,6 +110,7 @@ static const exception never[] = {
     {"aten::nextafter_", "the reference has none"},
     {"aten::heaviside", "the reference has none"},
     {"aten::heaviside_", "the reference has none"},
+    {"aten::special_airy_ai", "the reference has none"},
     {"aten::special_bessel_*", "the reference has none"},
     {"aten::special_modified_bessel_*", "the reference has none"},
     {"aten::special_scaled_modified_bessel_*", "the reference has none"},
