@@ -20,4 +20,22 @@ TN_NODISCARD static inline tn_status tni_leave(tn_scope *scope, tn_tensor *resul
     return status;
 }
 
+/* The same of two results, of which either may be none. */
+TN_NODISCARD static inline tn_status tni_leave_two(tn_scope *scope, tn_tensor *first,
+                                                   tn_tensor *second, tn_tensor **out0,
+                                                   tn_tensor **out1)
+{
+    tn_tensor *kept = tn_scope_keep(first);
+    tn_tensor *other = tn_scope_keep(second);
+    tn_status status = tn_scope_leave(scope);
+    if (status == TN_OK) {
+        *out0 = kept;
+        *out1 = other;
+    } else {
+        tn_tensor_unref(kept);
+        tn_tensor_unref(other);
+    }
+    return status;
+}
+
 #endif

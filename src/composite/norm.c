@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/norm.c: normalisation layers in terms of the operators that do the work. */
 #include <float.h>
+#include "composite/leave.h"
 #include "composite/out.h"
 #include "core/state.h"
 #include "core/tensor.h"
@@ -85,11 +86,57 @@ tn_status tni_composite_rms_norm(tn_tensor *input, const int64_t *normalized_sha
     return rms_norm(input, normalized_shape, normalized_shape_n, weight, eps, out, &rstd);
 }
 
+/* Contiguous, and halves in float32. */
+static tn_tensor *in_float(tn_tensor *t)
+{
+    bool half = t->dtype == TN_DTYPE_F16 || t->dtype == TN_DTYPE_BF16;
+    return tnx_to_dtype(tnx_contiguous(t, TN_FORMAT_CONTIGUOUS),
+                        half ? TN_DTYPE_F32 : (tn_dtype)t->dtype, false, false, TN_FORMAT_NONE);
+}
+
 tn_status tni_composite__fused_rms_norm(tn_tensor *input, const int64_t *normalized_shape,
                                         int64_t normalized_shape_n, tn_tensor *weight,
                                         tn_opt_float eps, tn_tensor **out0, tn_tensor **out1)
 {
     return rms_norm(input, normalized_shape, normalized_shape_n, weight, eps, out0, out1);
+}
+
+/* The gradients for x and for the weight, of which x_hat * weight with x_hat = x * rstd came. The
+ * mask may leave out either, and without a weight there is no second. */
+tn_status tni_composite__fused_rms_norm_backward(tn_tensor *grad_out, tn_tensor *input,
+                                                 const int64_t *normalized_shape,
+                                                 int64_t normalized_shape_n, tn_tensor *rstd,
+                                                 tn_tensor *weight, const bool *output_mask,
+                                                 int64_t output_mask_n, tn_tensor **out0,
+                                                 tn_tensor **out1)
+{
+    int leading;
+    int64_t dims[TN_MAX_DIMS];
+    tn_dtype dtype = (tn_dtype)input->dtype;
+    (void)output_mask_n;
+    TN_TRY(
+        tni_check_normalized(input, normalized_shape, normalized_shape_n, weight, NULL, &leading));
+    TN_CHECK(tn_dtype_is_floating(dtype), TN_UNSUPPORTED, "\"rms_norm\" not implemented for '%s'",
+             tni_dtype_text(dtype));
+    for (int d = 0; d < input->ndim; d++)
+        dims[d] = d;
+    tn_scope *scope;
+    tn_tensor *for_input = NULL, *for_weight = NULL;
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *grad = in_float(grad_out), *x_hat = tnx_mul(in_float(input), rstd);
+    if (output_mask[0]) {
+        tn_tensor *scaled = weight ? tnx_mul(grad, in_float(weight)) : grad;
+        tn_tensor *mean = tnx_mean_dim(tnx_mul(scaled, x_hat), dims + leading, normalized_shape_n,
+                                       true, TN_DTYPE_NONE);
+        tn_tensor *rest = tnx_sub(scaled, tnx_mul(x_hat, mean), tn_int(1));
+        for_input = tnx_to_dtype(tnx_mul(rest, rstd), dtype, false, false, TN_FORMAT_NONE);
+    }
+    if (output_mask[1] && weight) {
+        tn_tensor *each = tnx_mul(grad, x_hat);
+        tn_tensor *all = leading ? tnx_sum_dim(each, dims, leading, false, TN_DTYPE_NONE) : each;
+        for_weight = tnx_to_dtype(all, dtype, false, false, TN_FORMAT_NONE);
+    }
+    return tni_leave_two(scope, for_input, for_weight, out0, out1);
 }
 
 /* ---- channels ---- */

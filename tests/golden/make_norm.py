@@ -3,6 +3,7 @@
 """Normalisation layers: shapes, dtypes, weights, gradients with masks, refusals."""
 
 import torch
+from torch._decomp import decomposition_table
 
 from literal import Writer
 
@@ -63,6 +64,20 @@ def rms(w):
     w.case("rms_norm", "f32[2,3], [3], f32[2]")
 
 
+def rms_backward(w):
+    op = "_fused_rms_norm_backward"
+    w.comment(op)
+    # PyTorch has it on accelerators; on the CPU it is what its own decomposition says.
+    library = torch.library.Library("aten", "IMPL")
+    library.impl(op, decomposition_table[torch.ops.aten._fused_rms_norm_backward.default], "CPU")
+    for a in CLOSE:
+        for x, shape, stat in (("[2,3]", "[3]", "[2,1]"), ("[2,3,4]", "[3,4]", "[2,1,1]"), ("[0,3]", "[3]", "[0,1]")):
+            stat = ("f64" if a == "f64" else "f32") + stat
+            for weight, mask in ((a + shape, "[True,True]"), (a + shape, "[False,True]"), ("None", "[True,False]")):
+                w.case(op, "%s%s, %s%s, %s, %s=0.5, %s, %s" % (a, x, a, x, shape, stat, weight, mask), CLOSE[a])
+
+
 with Writer("norm") as w:
     layer(w)
     rms(w)
+    rms_backward(w)

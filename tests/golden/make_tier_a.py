@@ -4,7 +4,7 @@
 
 The names are those that MLPs, convolutional networks, transformers and recurrent networks are trained with; the overloads,
 in-place and out= variants and schemas of each come from PyTorch's own table, and so do the overloads of the core opset.
-Left out: overloads over named dimensions, those that PyTorch itself has only for accelerators, and variants that it
+Left out: overloads over named dimensions, those that PyTorch itself has only for accelerators (but for that of rms_norm's gradient), and variants that it
 generates for its own functionalization.
 
 A line is a schema behind a word: `values` where a golden case must show the operator's values, `geometry` where sizes,
@@ -108,7 +108,8 @@ def kind(full, op):
 
 
 def runs_on_cpu(full):
-    return torch._C._dispatch_has_computed_kernel_for_dispatch_key("aten::" + full, "CPU")
+    """Or is wanted there all the same."""
+    return full == "_fused_rms_norm_backward" or torch._C._dispatch_has_computed_kernel_for_dispatch_key("aten::" + full, "CPU")
 
 
 def main():
