@@ -75,25 +75,6 @@ static tn_tag form_of(const tn_value *v, const tni_schema_type *type)
     return list == TN_TAG_NONE ? (tn_tag)v->tag : list;
 }
 
-/* Element i of a list or, for all i, a number that stands for all elements. */
-static tn_value element(const tn_value *v, uint32_t i)
-{
-    switch ((tn_tag)v->tag) {
-    case TN_TAG_INT_LIST:
-        return tn_value_int(v->u.ints[i]);
-    case TN_TAG_FLOAT_LIST:
-        return tn_value_float(v->u.floats[i]);
-    case TN_TAG_BOOL_LIST:
-        return tn_value_bool(v->u.bools[i]);
-    case TN_TAG_TENSOR_LIST:
-        return tn_value_tensor(v->u.tensors[i]);
-    case TN_TAG_LIST:
-        return v->u.values[i];
-    default:
-        return *v;
-    }
-}
-
 static double as_float(const tn_value *v)
 {
     return v->tag == TN_TAG_FLOAT ? v->u.f : (double)v->u.i;
@@ -109,7 +90,7 @@ static tn_status make_list(tn_value *v, tn_tag form, uint32_t n)
     void *array = tni_alloc(n * size);
     TN_CHECK(array, TN_NOMEM, "cannot allocate a list of %u elements", n);
     for (uint32_t i = 0; i < n; i++) {
-        const tn_value e = element(v, i);
+        const tn_value e = tni_value_element(v, i);
         if (form == TN_TAG_LIST)
             ((tn_value *)array)[i] = e;
         else if (form == TN_TAG_INT_LIST)

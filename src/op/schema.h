@@ -106,6 +106,26 @@ TN_NODISCARD tn_status tni_signature_check(const tni_schema *schema, const char 
 /* A schema from a name and a signature: arguments are named _0, _1, … */
 TN_NODISCARD tn_status tni_schema_infer(const char *name, const char *signature,
                                         TN_OWNED tni_schema **out);
+/* Element @p i of a list; of anything else the value itself, for a number stands for all elements
+ * of a sized list. */
+static inline tn_value tni_value_element(const tn_value *v, uint32_t i)
+{
+    switch ((tn_tag)v->tag) {
+    case TN_TAG_TENSOR_LIST:
+        return (tn_value){.tag = TN_TAG_TENSOR, .u.tensor = v->u.tensors[i]};
+    case TN_TAG_INT_LIST:
+        return (tn_value){.tag = TN_TAG_INT, .u.i = v->u.ints[i]};
+    case TN_TAG_FLOAT_LIST:
+        return (tn_value){.tag = TN_TAG_FLOAT, .u.f = v->u.floats[i]};
+    case TN_TAG_BOOL_LIST:
+        return (tn_value){.tag = TN_TAG_BOOL, .u.i = v->u.bools[i]};
+    case TN_TAG_LIST:
+        return v->u.values[i];
+    default:
+        return *v;
+    }
+}
+
 /* Whether a boxed value fits a type; the check of boxed calls. Ints pass for float and Scalar, a
  * single int for a sized list. */
 bool tni_value_fits(const tn_value *value, const tni_schema_type *type);

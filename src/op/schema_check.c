@@ -115,23 +115,6 @@ static bool has_elements(const tn_value *v)
     return v->count == 0 || v->u.pointer;
 }
 
-/* Element i of any list. */
-static tn_value list_element(const tn_value *v, uint32_t i)
-{
-    switch (v->tag) {
-    case TN_TAG_TENSOR_LIST:
-        return (tn_value){.tag = TN_TAG_TENSOR, .u.tensor = v->u.tensors[i]};
-    case TN_TAG_INT_LIST:
-        return (tn_value){.tag = TN_TAG_INT, .u.i = v->u.ints[i]};
-    case TN_TAG_FLOAT_LIST:
-        return (tn_value){.tag = TN_TAG_FLOAT, .u.f = v->u.floats[i]};
-    case TN_TAG_BOOL_LIST:
-        return (tn_value){.tag = TN_TAG_BOOL, .u.i = v->u.bools[i]};
-    default:
-        return v->u.values[i];
-    }
-}
-
 static bool list_fits(const tn_value *v, const tni_schema_type *element)
 {
     if (!is_list(v) || !has_elements(v))
@@ -141,11 +124,11 @@ static bool list_fits(const tn_value *v, const tni_schema_type *element)
         tn_value first = {0};
         if (v->count == 0)
             return true;
-        first = list_element(v, 0);
+        first = tni_value_element(v, 0);
         return tni_value_fits(&first, element);
     }
     for (uint32_t i = 0; i < v->count; i++) {
-        tn_value one = list_element(v, i);
+        tn_value one = tni_value_element(v, i);
         if (!tni_value_fits(&one, element))
             return false;
     }
@@ -157,7 +140,7 @@ static bool tuple_fits(const tn_value *v, const tni_schema_type *type)
     if (!is_list(v) || !has_elements(v) || v->count != (uint32_t)type->n_children)
         return false;
     for (uint32_t i = 0; i < v->count; i++) {
-        tn_value one = list_element(v, i);
+        tn_value one = tni_value_element(v, i);
         if (!tni_value_fits(&one, type->children[i]))
             return false;
     }

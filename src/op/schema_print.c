@@ -134,23 +134,6 @@ static void print_constant(const tn_value *v, tni_str *s)
     }
 }
 
-/* Element i of a list, itself when it is no list: a sized list of ints may be held as one. */
-static tn_value element(const tn_value *v, uint32_t i)
-{
-    switch (v->tag) {
-    case TN_TAG_INT_LIST:
-        return (tn_value){.tag = TN_TAG_INT, .u.i = v->u.ints[i]};
-    case TN_TAG_FLOAT_LIST:
-        return (tn_value){.tag = TN_TAG_FLOAT, .u.f = v->u.floats[i]};
-    case TN_TAG_BOOL_LIST:
-        return (tn_value){.tag = TN_TAG_BOOL, .u.i = v->u.bools[i]};
-    case TN_TAG_LIST:
-        return v->u.values[i];
-    default:
-        return *v;
-    }
-}
-
 /* Whether one constant stands for all elements of a sized list when it is written out: the
  * reference does so for int[2] and up, and writes SymInt[2] and int[1] as lists. */
 static bool is_short(const tni_schema_arg *arg)
@@ -173,7 +156,7 @@ static void print_default(const tni_schema_arg *arg, tni_str *s)
     uint32_t n = is_list ? v->count : (uint32_t)arg->fixed_n;
     tni_str_add(s, "[");
     for (uint32_t i = 0; i < n; i++) {
-        tn_value one = element(v, i);
+        tn_value one = tni_value_element(v, i);
         tni_str_add(s, i ? ", " : "");
         print_constant(&one, s);
     }
