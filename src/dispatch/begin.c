@@ -10,7 +10,7 @@ static __attribute__((noinline)) tni_begun described(tn_call *c, tn_typed_fn typ
                                                      const tn_tensor *second)
 {
     tni_frame_describe(c, first, second);
-    tni_stage(c, TNI_STAGE_INSIDE);
+    tni_stage(c, TNI_LIKELY(typed != NULL) ? TNI_STAGE_INSIDE : TNI_STAGE_INVOKE);
     return (tni_begun){c, typed};
 }
 
@@ -27,18 +27,11 @@ tni_begun tni_call_begin(tn_op *op, tn_keyset arg_keys, const tn_tensor *first,
     tn_keyset ks = tni_effective_keys(s, arg_keys);
     ks &= tni_table_mask(t, ks);
     tn_typed_fn typed = tni_frame_push(s, c, depth, ks, t, TN_EVENT_CALL, flags)->typed;
-    if (TNI_UNLIKELY(typed == NULL)) {
-        tni_stage(c, TNI_STAGE_ENDED);
-        if (flags)
-            tni_epoch_close(s);
-        s->depth = depth;
-        return (tni_begun){NULL, NULL};
-    }
     if (TNI_LIKELY(watching))
         return described(c, typed, first, second);
     c->stamp = 0;
     c->tensors = 0;
-    tni_stage(c, TNI_STAGE_INSIDE);
+    tni_stage(c, TNI_LIKELY(typed != NULL) ? TNI_STAGE_INSIDE : TNI_STAGE_INVOKE);
     return (tni_begun){c, typed};
 }
 

@@ -209,14 +209,13 @@ static inline const tni_kernel *tni_frame_push(tni_state *s, tn_call *c, uint32_
 /* A frame that was begun on the common path, and the entry to call: in two registers, so that the
  * call does not wait for the frame to be read back. */
 typedef struct tni_begun {
-    tn_call *call; /* NULL: this path is not for it */
-    tn_typed_fn typed;
+    tn_call *call;     /* NULL: this path is not for it */
+    tn_typed_fn typed; /* NULL: the kernel takes boxes alone; tni_run_boxed, then tni_call_end */
 } tni_begun;
 
-/* Begin a call on the common path: the thread is known, nobody watches, the kernel is typed. NULL
- * when any of that does not hold: nothing has happened then, and tni_begin does it all. @p first
- * and
- * @p second, the first tensor arguments or NULL, are for the recorder. */
+/* Begin a call on the common path: the thread is known, and nobody watches. NULL when that does not
+ * hold: nothing has happened then, and tni_begin does it all. @p first and @p second, the first
+ * tensor arguments or NULL, are for the recorder. */
 TNI_HIDDEN tni_begun tni_call_begin(tn_op *op, tn_keyset arg_keys, const tn_tensor *first,
                                     const tn_tensor *second);
 
@@ -232,8 +231,8 @@ static inline tni_begun tni_redispatch_begin(tn_call *caller, tn_op *op, tn_keys
     c->op = op;
     tn_typed_fn typed =
         tni_frame_push(s, c, depth, ks, tni_op_table(op), TN_EVENT_REDISPATCH, 0)->typed;
-    if (TNI_LIKELY(typed != NULL && c->slot < caller->slot)) {
-        tni_stage(c, TNI_STAGE_INSIDE);
+    if (TNI_LIKELY(c->slot < caller->slot)) {
+        tni_stage(c, TNI_LIKELY(typed != NULL) ? TNI_STAGE_INSIDE : TNI_STAGE_INVOKE);
         return (tni_begun){c, typed};
     }
     tni_stage(c, TNI_STAGE_ENDED);

@@ -65,14 +65,15 @@ def take(op):
 
 
 def cold_function(op):
-    """All that the common path leaves: somebody watches, the kernel has no typed entry, the thread is new, the
-    call must be refused."""
+    """All that the common path leaves: the kernel has no typed entry (then the frame may be begun), somebody
+    watches, the thread is new, the call must be refused."""
     n, n_rets = len(op.schema.args), len(op.outs)
     body = ["tn_value args[%d], rets[%d];" % (n_values(n), n_values(n_rets)), "tn_status status = TN_OK;"]
     body += [arg.fill(local) + ";" for arg in op.args for local in arg.kind.box_locals]
     body += list(box(op))
     body += ["tn_event_kind kind = caller ? TN_EVENT_REDISPATCH : TN_EVENT_CALL;",
-             "tn_call *call = tni_begin(caller, op, keys, kind, args, %d, &status);" % n,
+             "if (!call)",
+             "    call = tni_begin(caller, op, keys, kind, args, %d, &status);" % n,
              "if (!call)", "    return status;",
              "if (call->kernel->typed)", end_typed(op, 8),
              "status = tni_run_boxed(call, args, %d, rets, %d);" % (n, n_rets)]
@@ -83,12 +84,13 @@ def cold_function(op):
     if taken:
         body += ["if (status == TN_OK) {"] + ["    " + line for line in taken] + ["}"]
     body.append("return tni_call_end(call, status);")
-    return function("tn_status", "cold_SHAPE", [("tn_op *", "op")] + redispatch_params(op), body, "static TNI_COLD ")
+    params = [("tn_op *", "op"), ("tn_call *", "call")] + redispatch_params(op)
+    return function("tn_status", "cold_SHAPE", params, body, "static TNI_COLD ")
 
 
 def begin_and_run(op, whose, caller, begin, end):
-    return [begin, "tn_call *call = begun.call;", "if (TNI_UNLIKELY(!call))",
-            call("return cold_SHAPE(", [whose, caller, "keys"] + op.names, ");", 8),
+    return [begin, "tn_call *call = begun.call;", "if (TNI_UNLIKELY(!begun.typed))",
+            call("return cold_SHAPE(", [whose, "call", caller, "keys"] + op.names, ");", 8),
             call("return %s(call, ((fn_SHAPE)begun.typed)(" % end, ["call"] + op.names, "));", 4)]
 
 
