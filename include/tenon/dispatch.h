@@ -432,9 +432,11 @@ typedef enum tn_alias_analysis {
  * Define an operator by its schema: "my_op(Tensor x, int n=1) -> Tensor", optionally with a kernel
  * for CompositeImplicitAutograd. A bare name takes the schema from the kernel's signature.
  *
- * Such a kernel is made of operators, whose gradients are its gradient. One that reads or writes
- * elements itself is registered for its device instead (tn_library_impl): then a call that would
- * lose a gradient is refused, unless it brings one (tn_library_autograd).
+ * Such a kernel is made of operators, whose gradients are its gradient. One that computes with
+ * elements itself is registered for its device instead (tn_library_impl) and brings its derivative
+ * (tn_library_autograd). Either way a call that would lose a gradient is refused: one that looked
+ * at the elements of a tensor that requires grad and has floating results without a history. A
+ * kernel that means that detaches the tensor first (tn_detach), or turns grad mode off.
  * @param out  NULL: lives as long as the library; else the caller's handle, to undo it earlier
  */
 TN_API TN_NODISCARD tn_status tn_library_def(tn_library *lib, const char *schema,

@@ -3,6 +3,7 @@
  * no gradient is lost. */
 #include "autograd/fallback.h"
 #include "autograd/record.h"
+#include "dispatch/call.h"
 
 static bool any(const tn_value *v, bool (*test)(const tn_tensor *t))
 {
@@ -35,35 +36,82 @@ static TNI_COLD tn_status refuse(const tn_call *call)
         tn_op_name(tn_call_op(call)));
 }
 
-/* Run the kernel, *out_touched: it took memory of what recorded operators made, to write there for
- * all we know. Then the history of its results is that of something else. What kernels of operators
- * that it calls do, deeper, is theirs to answer for. */
-static tn_status run(tn_call *call, const tn_value *args, tn_value *rets, bool *out_touched)
+/* What a kernel did with memory, in its own frame. What kernels of operators that it calls do,
+ * deeper, is theirs to answer for. */
+typedef struct doings {
+    bool touched; /* took memory of what recorded operators made, to write there for all we know:
+                     then the history of its results is that of something else */
+    bool read;    /* looked at elements that have a gradient */
+} doings;
+
+typedef struct watch {
+    uint32_t touched, read; /* of the kernels around */
+    uint32_t own;           /* the depth at which the kernel runs */
+} watch;
+
+static watch begin_watch(uint32_t own)
 {
     tni_state *s = &tni_tls;
-    uint32_t before = s->touched, own = s->depth + 1;
-    s->touched = 0;
-    tn_status status =
-        tn_call_redispatch(call, tn_call_keys(call) & TNI_KS_AFTER_AUTOGRAD, args, rets);
-    *out_touched = s->touched != 0 && s->touched <= own;
-    s->touched = before;
-    return status;
+    watch w = {s->touched, s->read, own};
+    s->touched = s->read = 0;
+    return w;
+}
+
+static doings end_watch(watch w)
+{
+    tni_state *s = &tni_tls;
+    doings seen = {s->touched != 0 && s->touched <= w.own, s->read != 0 && s->read <= w.own};
+    s->touched = w.touched;
+    s->read = w.read;
+    return seen;
+}
+
+static bool any_argument_requires_grad(const tn_call *call, const tn_value *args)
+{
+    bool found = false;
+    for (int i = 0; i < tn_call_num_arguments(call) && !found; i++)
+        found = any(&args[i], requires_grad);
+    return found;
+}
+
+/* Something that the call returned or wrote could have a gradient and has none. */
+static bool loses(const tn_call *call, const tn_value *args, const tn_value *rets)
+{
+    bool found = false;
+    for (int i = 0; i < tn_call_num_returns(call) && !found; i++)
+        found = any(&rets[i], lost);
+    const tni_schema *schema = call->schema;
+    for (int i = 0; schema && schema->is_mutable && i < schema->nargs && !found; i++)
+        found = schema->args[i].is_write && any(&args[i], lost);
+    return found;
+}
+
+static tn_status refuse_results(const tn_call *call, tn_value *rets)
+{
+    for (int i = 0; i < tn_call_num_returns(call); i++)
+        tn_value_clear(&rets[i]);
+    return refuse(call);
 }
 
 tn_status tni_autograd_fallback(tn_call *call, const tn_value *args, tn_value *rets)
 {
-    bool recorded = false, gone = false;
-    TN_TRY(run(call, args, rets, &gone));
-    if (TNI_LIKELY(!tni_recording))
+    watch w = begin_watch(tni_tls.depth + 1);
+    tn_status status =
+        tn_call_redispatch(call, tn_call_keys(call) & TNI_KS_AFTER_AUTOGRAD, args, rets);
+    doings seen = end_watch(w);
+    TN_TRY(status);
+    if (TNI_LIKELY(!tni_recording) || !any_argument_requires_grad(call, args))
         return TN_OK;
-    for (int i = 0; i < tn_call_num_arguments(call) && !recorded; i++)
-        recorded = any(&args[i], requires_grad);
-    int n = recorded ? tn_call_num_returns(call) : 0;
-    for (int i = 0; i < n; i++)
-        gone = gone || any(&rets[i], lost);
-    if (TNI_LIKELY(!recorded || !gone))
+    return seen.touched || loses(call, args, rets) ? refuse_results(call, rets) : TN_OK;
+}
+
+tn_status tni_autograd_composite(tn_call *call, const tn_value *args, tn_value *rets)
+{
+    watch w = begin_watch(tni_tls.depth);
+    tn_status status = call->kernel->boxed(call, args, rets);
+    doings seen = end_watch(w);
+    TN_TRY(status);
+    if (TNI_LIKELY(!seen.read) || !tni_recording || !any_argument_requires_grad(call, args))
         return TN_OK;
-    for (int i = 0; i < n; i++)
-        tn_value_clear(&rets[i]);
-    return refuse(call);
+    return seen.touched || loses(call, args, rets) ? refuse_results(call, rets) : TN_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* autograd/fallback.h: the kernel of the autograd keys for operators that have none. */
+/* autograd/fallback.h: operators that have no autograd kernel: that no gradient gets lost. */
 #ifndef TNI_AUTOGRAD_FALLBACK_H
 #define TNI_AUTOGRAD_FALLBACK_H
 
@@ -11,5 +11,12 @@
  * excluded on the thread, so that operators which the backend's kernel calls still meet autograd.
  */
 TN_NODISCARD tn_status tni_autograd_fallback(tn_call *call, const tn_value *args, tn_value *rets);
+
+/* Run a kernel from outside that is registered as made of operators, whose gradients are its
+ * gradient. One that looks at elements which have a gradient, in grad mode, and gives floating
+ * results without a history computed them itself: refused likewise, and so is one that writes what
+ * operators recorded. What it does with tensors that it detached, or without grad mode, it means.
+ */
+TN_NODISCARD tn_status tni_autograd_composite(tn_call *call, const tn_value *args, tn_value *rets);
 
 #endif

@@ -41,6 +41,7 @@ typedef struct tni_state {
     struct tni_object *fake_mode; /* the fake mode that is on, else NULL; strong; see core/fake.h */
     uint32_t touched; /* least depth at which tn_tensor_data gave out what a recorded call made, 0:
                          none; see autograd/fallback.c */
+    uint32_t read;    /* the same of elements that have a gradient, read or written in grad mode */
     uint32_t transform; /* the innermost transform of a function that this thread is in, 0: none;
                            see Note [Captured tensors] */
 } tni_state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* core/storage_handle.c: storages as users hold them: tenon/storage.h. */
 #include "core/storage.h"
+#include "core/tensor.h"
 #include "tenon/storage.h"
 
 tn_status tn_storage_new(tn_device device, size_t nbytes, tn_storage **out)
@@ -12,6 +13,7 @@ tn_status tn_storage_new(tn_device device, size_t nbytes, tn_storage **out)
 
 tn_storage *tn_tensor_storage(const tn_tensor *t)
 {
+    tni_note_read(t);
     return t ? tn_storage_ref(t->storage) : NULL;
 }
 

@@ -206,6 +206,9 @@ void tni_tensor_refresh_data(tn_tensor *t);
 /* resize_: new sizes, contiguous, growing the storage when needed; keeps data. The sizes it has
  * already change nothing, strides included. */
 TN_NODISCARD tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes);
+/* Somebody is given the elements of @p t, to look or to write: noted for autograd, which asks
+ * whether a kernel computed with them by itself (autograd/fallback.c). NULL: nothing. */
+void tni_note_read(const tn_tensor *t);
 /* Whether @p t may be written: fails where two of its elements lie at one place, found by strides
  * of 0 and by two dimensions that meet. @retval TN_INVALID  "unsupported operation: more than one
  * element of the written-to tensor refers to a single memory location. …" */

@@ -65,16 +65,33 @@ tn_layout tn_tensor_layout(const tn_tensor *t)
     return t ? TN_LAYOUT_STRIDED : TN_LAYOUT_NONE;
 }
 
+/* The kernel at this depth looks into memory: autograd wants to know whose (autograd/fallback.c).
+ */
+static void note_depth(uint32_t *least, uint32_t depth)
+{
+    if (*least == 0 || *least > depth)
+        *least = depth;
+}
+
+void tni_note_read(const tn_tensor *t)
+{
+    tni_state *s = &tni_tls;
+    if (!s->no_grad && tn_tensor_requires_grad(t))
+        note_depth(&s->read, s->depth);
+}
+
 void *tn_tensor_data(const tn_tensor *t)
 {
     tni_state *s = &tni_tls;
-    if (t && t->grad_fn && (s->touched == 0 || s->touched > s->depth))
-        s->touched = s->depth;
+    tni_note_read(t);
+    if (t && t->grad_fn)
+        note_depth(&s->touched, s->depth);
     return t ? t->data : NULL;
 }
 
 const void *tn_tensor_const_data(const tn_tensor *t)
 {
+    tni_note_read(t);
     return t ? t->data : NULL;
 }
 

@@ -29,11 +29,20 @@ typedef struct tni_builtin_fallback {
     int line;
 } tni_builtin_fallback;
 
+/* The kernels of the library itself, all that tni_boot registers. */
+typedef struct tni_builtins {
+    const tni_builtin_kernel *kernels;
+    size_t n_kernels;
+    const tni_builtin_fallback *fallbacks;
+    size_t n_fallbacks;
+    /* Runs the kernel of a call (call->kernel) that somebody else registered as made of operators,
+     * where an autograd key leads to it: the one place where a gradient could get lost unseen. */
+    tn_boxed_fn composite_guard;
+} tni_builtins;
+
 /* Defined in src/runtime: register everything. Called once, by the first entry into the library. */
 TN_NODISCARD tn_status tni_boot(void);
 /* Called by tni_boot. All or nothing. */
-TN_NODISCARD tn_status tni_register_builtin(const tni_builtin_kernel *kernels, size_t n_kernels,
-                                            const tni_builtin_fallback *fallbacks,
-                                            size_t n_fallbacks);
+TN_NODISCARD tn_status tni_register_builtin(const tni_builtins *all);
 
 #endif

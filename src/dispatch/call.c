@@ -281,6 +281,14 @@ static TNI_COLD void tell_invocation(tn_call *call, unsigned stage)
     tni_debug_line("BoxedKernel::callBoxed", "About to invoke (*boxed_kernel_func_)(...)");
 }
 
+/* A kernel that somebody registered as made of operators, where autograd would have its turn. It
+ * need not be true, so autograd looks on; the kernels of the library itself are as they say. */
+static bool is_composite_from_outside(const tn_call *call)
+{
+    const tni_record *r = call->kernel->record;
+    return (call->keys & TNI_KS_AUTOGRAD) && r && r->text && r->key == TN_KEY_COMPOSITE_IMPLICIT;
+}
+
 static tn_status invoke(tn_call *call, const tn_value *args, tn_value *rets)
 {
     bool debug = tni_observing && tni_debug_on(call->op->name);
@@ -289,7 +297,10 @@ static tn_status invoke(tn_call *call, const tn_value *args, tn_value *rets)
     if (debug)
         tell_invocation(call, stage);
     tni_stage(call, stage);
-    tn_status st = call->kernel->boxed(call, args, rets);
+    tn_boxed_fn run = is_composite_from_outside(call) && tni_registry_.composite_guard
+                          ? tni_registry_.composite_guard
+                          : call->kernel->boxed;
+    tn_status st = run(call, args, rets);
     if (debug) {
         tni_debug_line("BoxedKernel::callBoxed", "(*boxed_kernel_func_)() RETURNED!");
         tni_debug_line("KernelFunction::callBoxed", "boxed_kernel_func_.callBoxed() RETURNED");

@@ -194,9 +194,9 @@ static tn_status make_builtin_tables(void)
     return TN_OK;
 }
 
-tn_status tni_register_builtin(const tni_builtin_kernel *kernels, size_t n_kernels,
-                               const tni_builtin_fallback *fallbacks, size_t n_fallbacks)
+tn_status tni_register_builtin(const tni_builtins *all)
 {
+    const size_t n_kernels = all->n_kernels, n_fallbacks = all->n_fallbacks;
     tni_record *records = tni_calloc((n_kernels + n_fallbacks) * sizeof *records);
     TN_CHECK(records, TN_NOMEM, "cannot allocate the records of the built-in kernels");
     tni_lock();
@@ -212,8 +212,9 @@ tn_status tni_register_builtin(const tni_builtin_kernel *kernels, size_t n_kerne
         op->defined = true;
         op->alias = TN_ALIAS_FROM_SCHEMA;
     }
+    tni_registry_.composite_guard = all->composite_guard;
     for (size_t i = 0; i < n_fallbacks; i++) {
-        const tni_builtin_fallback *f = &fallbacks[i];
+        const tni_builtin_fallback *f = &all->fallbacks[i];
         tni_record *r = &records[n_kernels + i];
         r->kernel = (tni_kernel){f->boxed, NULL, NULL, r};
         r->key = f->key;
@@ -223,7 +224,7 @@ tn_status tni_register_builtin(const tni_builtin_kernel *kernels, size_t n_kerne
         tni_registry_.fallbacks[tni_key_slot(f->key)] = r;
     }
     for (size_t i = 0; i < n_kernels; i++) {
-        const tni_builtin_kernel *k = &kernels[i];
+        const tni_builtin_kernel *k = &all->kernels[i];
         tni_record *r = &records[i];
         tn_boxed_fn boxed = k->boxed ? k->boxed : tni_op_unbox[k->op];
         r->kernel = (tni_kernel){boxed, k->typed, NULL, r};

@@ -111,7 +111,8 @@ typedef struct tni_registry {
     pthread_mutex_t lock;
     tni_map by_name;                      /* full name -> tn_op */
     tni_record *fallbacks[TNI_NUM_SLOTS]; /* newest first */
-    tn_op **ops;                          /* all of them, in order of creation */
+    tn_boxed_fn composite_guard; /* runs composite kernels from outside, see tni_run_kernel */
+    tn_op **ops;                 /* all of them, in order of creation */
     size_t n_ops, ops_capacity;
 } tni_registry;
 extern tni_registry tni_registry_;

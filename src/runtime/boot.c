@@ -43,6 +43,11 @@ static const tni_builtin_fallback fallbacks[] = {
 
 tn_status tni_boot(void)
 {
-    return tni_register_builtin(tni_builtin_kernels, tni_builtin_kernel_count, fallbacks,
-                                sizeof fallbacks / sizeof fallbacks[0]);
+    return tni_register_builtin(&(tni_builtins){
+        .kernels = tni_builtin_kernels,
+        .n_kernels = tni_builtin_kernel_count,
+        .fallbacks = fallbacks,
+        .n_fallbacks = sizeof fallbacks / sizeof fallbacks[0],
+        .composite_guard = tni_autograd_composite,
+    });
 }

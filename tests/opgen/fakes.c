@@ -83,8 +83,11 @@ tn_status tni_boot(void)
         {TN_KEY_ADINPLACE_OR_VIEW, tni_fallthrough_fn, "fallthrough", __FILE__, __LINE__},
         {TN_KEY_AUTOGRAD_CPU, tni_fallthrough_fn, "fallthrough", __FILE__, __LINE__},
     };
-    return tni_register_builtin(tni_builtin_kernels, tni_builtin_kernel_count, fallbacks,
-                                sizeof fallbacks / sizeof *fallbacks);
+    return tni_register_builtin(
+        &(tni_builtins){.kernels = tni_builtin_kernels,
+                        .n_kernels = tni_builtin_kernel_count,
+                        .fallbacks = fallbacks,
+                        .n_fallbacks = sizeof fallbacks / sizeof *fallbacks});
 }
 
 tn_status tni_view_made(const tn_tensor *base, tn_tensor *view)

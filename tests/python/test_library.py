@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tenon.library: operators, kernels, gradients and fake kernels from Python."""
 
+import ctypes
 import gc
 import threading
 import unittest
@@ -140,6 +141,46 @@ class Libraries(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(results, [40000.] * 4)
+
+
+class MadeOfOperators(unittest.TestCase):
+    """Kernels for CompositeImplicitAutograd, whose gradients are those of what they call."""
+
+    def setUp(self):
+        self.lib = library.Library("testmade", "DEF")
+        self.addCleanup(self.lib._destroy)
+
+    def define(self, name, kernel):
+        self.lib.define(name + "(Tensor x) -> Tensor")
+        self.lib.impl(name, kernel, "CompositeImplicitAutograd")
+        return getattr(tenon.ops.testmade, name)
+
+    def test_one_that_computes_by_itself_is_refused_where_a_gradient_would_be_lost(self):
+        def halves(x):
+            return tenon.tensor([v / 2 for v in (ctypes.c_float * x.numel()).from_address(x.data_ptr())])
+
+        op, leaf = self.define("halves", halves), tenon.ones(2, requires_grad=True)
+        self.assertEqual(op(tenon.ones(2)).tolist(), [.5, .5])
+        with self.assertRaisesRegex(RuntimeError, "derivative for testmade::halves is not implemented"):
+            op(leaf)
+        with self.assertRaisesRegex(RuntimeError, "derivative for testmade::halves is not implemented"):
+            op(leaf * 2)
+        with tenon.no_grad():
+            self.assertEqual(op(leaf).tolist(), [.5, .5])
+        self.assertEqual(op(leaf.detach()).tolist(), [.5, .5])
+
+    def test_one_that_prints_and_detaches_is_not(self):
+        def shows(x):
+            repr(x), x.tolist(), x.sum().item(), x.numpy(force=True)
+            return (x * 2).detach()
+
+        op, leaf = self.define("shows", shows), tenon.ones(2, requires_grad=True)
+        self.assertFalse(op(leaf).requires_grad)
+
+    def test_one_made_of_operators_has_their_gradients(self):
+        op, leaf = self.define("thrice", lambda x: x * 3), tenon.ones(2, requires_grad=True)
+        op(leaf).sum().backward()
+        self.assertEqual(leaf.grad.tolist(), [3., 3.])
 
 
 def _operator(name, schema, kernel, backward, setup_context=None):
