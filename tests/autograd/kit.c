@@ -155,3 +155,24 @@ tn_status kit_chain(tn_tensor *a, int64_t n, tn_tensor **out)
     *out = a;
     return TN_OK;
 }
+
+const char *const kit_second_time =
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward.";
+
+tn_status kit_backward_with(tn_tensor *t, float seed, const tn_backward_opts *opts)
+{
+    tn_tensor *g = kit_vector(tn_tensor_numel(t), seed);
+    tn_status status = tn_backward(&t, 1, &g, opts);
+    tn_tensor_unref(g);
+    return status;
+}
+
+const char *kit_node_name(tn_tensor *t)
+{
+    tn_node *node = NULL;
+    ASSERT_OK(tn_tensor_grad_fn(t, &node));
+    return node ? tn_node_name(node) : "";
+}

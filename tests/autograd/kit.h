@@ -33,6 +33,13 @@ tn_status kit_scale(tn_tensor *a, tn_tensor **out);             /* times two */
 /* Times one, @p n times over: a chain of n nodes with one edge each. Releases @p a. */
 tn_status kit_chain(TN_STOLEN tn_tensor *a, int64_t n, tn_tensor **out);
 
+/* A pass from @p t with @p seed for each of its elements; @p opts may be NULL. */
+tn_status kit_backward_with(tn_tensor *t, float seed, const tn_backward_opts *opts);
+/* The name of the node that made @p t; "" of a leaf. */
+const char *kit_node_name(tn_tensor *t);
+/* What a second pass over a graph is told. */
+extern const char *const kit_second_time;
+
 /* How often a node of kit had its turn since the program began. On this thread. */
 extern _Thread_local int64_t kit_turns;
 

@@ -12,26 +12,6 @@ static const char *const in_custom_function =
     "the autograd logic to handle view+inplace would override the custom backward associated with "
     "the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
     "this by cloning the output of the custom Function.";
-static const char *const second_time =
-    "Trying to backward through the graph a second time (or directly access saved tensors after "
-    "they have already been freed). Saved intermediate values of the graph are freed when you call "
-    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
-    "graph a second time or if you need to access saved tensors after calling backward.";
-
-static tn_status backward_with(tn_tensor *t, float seed, const tn_backward_opts *opts)
-{
-    tn_tensor *g = kit_vector(tn_tensor_numel(t), seed);
-    tn_status status = tn_backward(&t, 1, &g, opts);
-    tn_tensor_unref(g);
-    return status;
-}
-
-static const char *node_name(tn_tensor *t)
-{
-    tn_node *node = NULL;
-    ASSERT_OK(tn_tensor_grad_fn(t, &node));
-    return node ? tn_node_name(node) : "";
-}
 
 /* ---- exp, which saves its result ---- */
 
@@ -59,7 +39,7 @@ static tn_status exp_backward(tn_function_ctx *ctx, tn_tensor *const *grads, int
         return status;
     EXPECT_FAIL(TN_INDEX, "there is no saved tensor 1: ExpBackward saved 1",
                 tn_function_saved(ctx, 1, &none));
-    EXPECT_STR(node_name(y), "ExpBackward");
+    EXPECT_STR(kit_node_name(y), "ExpBackward");
     status = tn_mul(grads[0], y, &out[0]);
     tn_tensor_unref(y);
     return status;
@@ -73,15 +53,15 @@ TEST(a_function_has_the_gradient_that_it_says)
     int64_t before = tni_test_live;
     tn_tensor *x = kit_leaf(3, 0.5f), *y = NULL;
     ASSERT_OK(tn_function_apply(&exp_function, NULL, &x, 1, &y, 1));
-    EXPECT_STR(node_name(y), "ExpBackward");
+    EXPECT_STR(kit_node_name(y), "ExpBackward");
     EXPECT(tn_tensor_requires_grad(y));
     tn_backward_opts keep = TN_BACKWARD_OPTS_INIT;
     keep.retain_graph = TN_BOOL_TRUE;
-    EXPECT_OK(backward_with(y, 2, &keep));
+    EXPECT_OK(kit_backward_with(y, 2, &keep));
     EXPECT_NEAR(kit_grad(x, 1), 2 * 1.6487212707, 1e-6);
-    EXPECT_OK(backward_with(y, 1, NULL));
+    EXPECT_OK(kit_backward_with(y, 1, NULL));
     EXPECT_NEAR(kit_grad(x, 2), 3 * 1.6487212707, 1e-6);
-    EXPECT_FAIL(TN_INVALID, second_time, backward_with(y, 1, NULL));
+    EXPECT_FAIL(TN_INVALID, kit_second_time, kit_backward_with(y, 1, NULL));
     tn_tensor_unref(y);
     tn_tensor_unref(x);
     EXPECT_EQ_INT(tni_test_live, before);
@@ -115,7 +95,7 @@ TEST(a_saved_result_that_was_written_is_noticed)
                 "at version 1; expected version 0 instead. Hint: enable anomaly detection to find "
                 "the operation that failed to compute its gradient, with "
                 "torch.autograd.set_detect_anomaly(True, check_nan=False).",
-                backward_with(y, 1, NULL));
+                kit_backward_with(y, 1, NULL));
     tn_tensor_unref(y);
     tn_tensor_unref(x);
 }
@@ -177,10 +157,10 @@ TEST(each_call_has_a_state_and_gradients_that_did_not_come_are_zeros)
     ASSERT_OK(tn_function_apply(&pair, &args, in, 2, out, 4));
     EXPECT(tn_tensor_requires_grad(out[0]) && !tn_tensor_requires_grad(out[1]) &&
            !tn_tensor_requires_grad(out[2]) && out[3] == NULL);
-    EXPECT_OK(backward_with(out[0], 1, NULL));
+    EXPECT_OK(kit_backward_with(out[0], 1, NULL));
     EXPECT(seen_zeros);
     EXPECT_NEAR(kit_grad(x, 0), 3, 0);
-    EXPECT_OK(backward_with(out[0], 1, NULL)); /* it saved nothing: a second time is fine */
+    EXPECT_OK(kit_backward_with(out[0], 1, NULL)); /* it saved nothing: a second time is fine */
     EXPECT_EQ_INT(destroyed, 0);
     for (int i = 0; i < 4; i++)
         tn_tensor_unref(out[i]);
@@ -204,7 +184,7 @@ TEST(gradients_that_did_not_come_stay_none_when_that_is_wanted)
     pair.state_size = sizeof(pair_state);
     tn_tensor *x = kit_leaf(2, 1), *in[] = {x, NULL}, *out[4];
     ASSERT_OK(tn_function_apply(&pair, &args, in, 2, out, 4));
-    EXPECT_OK(backward_with(out[0], 1, NULL));
+    EXPECT_OK(kit_backward_with(out[0], 1, NULL));
     EXPECT(seen_null);
     for (int i = 0; i < 4; i++)
         tn_tensor_unref(out[i]);
@@ -232,7 +212,7 @@ TEST(a_gradient_for_no_input_is_refused)
     EXPECT_FAIL(TN_INVALID,
                 "function BadBackward returned a gradient different than None at position 2, but "
                 "the corresponding forward input was not a Variable",
-                backward_with(out[0], 1, NULL));
+                kit_backward_with(out[0], 1, NULL));
     for (int i = 0; i < 4; i++)
         tn_tensor_unref(out[i]);
     tn_tensor_unref(x);
@@ -268,13 +248,13 @@ TEST(an_input_that_is_returned_is_a_view_with_the_gradient_of_the_function)
     ASSERT_OK(kit_scale(x, &a));
     ASSERT_OK(tn_function_apply(&same, NULL, &a, 1, &y, 1));
     EXPECT(y != a && tn_tensor_is_view(y) && tn_tensor_base(y) == a);
-    EXPECT_STR(node_name(y), "IdBackward");
-    EXPECT_STR(node_name(a), "KitScale");
+    EXPECT_STR(kit_node_name(y), "IdBackward");
+    EXPECT_STR(kit_node_name(a), "KitScale");
     char text[1024];
     snprintf(text, sizeof text, "Output 0 of IdBackward is a view and is being modified inplace.%s",
              in_custom_function);
     EXPECT_FAIL(TN_INVALID, text, tni_check_inplace(y));
-    EXPECT_OK(backward_with(y, 1, NULL));
+    EXPECT_OK(kit_backward_with(y, 1, NULL));
     EXPECT_NEAR(kit_grad(x, 0), 6, 0);
     tn_set_grad_enabled(false);
     ASSERT_OK(tn_zero_(a));
@@ -350,8 +330,8 @@ TEST(a_written_input_gets_the_history_of_the_function)
     uint32_t writes = 0;
     ASSERT_OK(tn_tensor_version(a, &writes));
     EXPECT_EQ_INT(writes, 2); /* the write, and that it was said to be one */
-    EXPECT_STR(node_name(a), "IncBackward");
-    EXPECT_OK(backward_with(a, 1, NULL));
+    EXPECT_STR(kit_node_name(a), "IncBackward");
+    EXPECT_OK(kit_backward_with(a, 1, NULL));
     EXPECT_NEAR(kit_grad(x, 0), 6, 0);
     tn_tensor_unref(y);
     tn_tensor_unref(a);
@@ -441,9 +421,9 @@ TEST(a_written_view_may_be_any_input)
     tn_tensor *in[] = {w, v};
     ASSERT_OK(tn_function_apply(&write, &which, in, 2, &y, 1));
     EXPECT(y == v);
-    EXPECT_STR(node_name(a), "CopySlices");
-    EXPECT_STR(node_name(v), "AsStridedBackward0");
-    EXPECT_OK(backward_with(a, 1, NULL));
+    EXPECT_STR(kit_node_name(a), "CopySlices");
+    EXPECT_STR(kit_node_name(v), "AsStridedBackward0");
+    EXPECT_OK(kit_backward_with(a, 1, NULL));
     EXPECT_NEAR(kit_grad(x, 0), 2, 0);
     EXPECT_NEAR(kit_grad(x, 1), 6, 0);
     EXPECT_NEAR(kit_grad(w, 0), 5, 0);
@@ -495,7 +475,7 @@ TEST(a_written_view_that_is_saved_is_let_go)
         ASSERT_OK(tn_function_apply(&write, NULL, &v, 1, &y, 1));
         if (passes) {
             const double value = kit_at(v, 0);
-            EXPECT_OK(backward_with(a, 1, NULL));
+            EXPECT_OK(kit_backward_with(a, 1, NULL));
             EXPECT_NEAR(kit_grad(x, 0), 2, 0);
             EXPECT_NEAR(kit_grad(x, 1), 2 * value, 1e-5 * value);
         }
@@ -530,7 +510,7 @@ TEST(differentiating_twice_what_allows_once_fails)
     for (int i = 0; i < 2; i++) { /* it depends on x by what it saved, and on the seed */
         tn_tensor *dx = recorded_grad(y, x, i ? g : plain);
         EXPECT(tn_tensor_requires_grad(dx));
-        EXPECT_FAIL(TN_INVALID, TWICE, backward_with(dx, 1, NULL));
+        EXPECT_FAIL(TN_INVALID, TWICE, kit_backward_with(dx, 1, NULL));
         tn_tensor_unref(dx);
     }
     tn_tensor_unref(y);
@@ -585,229 +565,6 @@ TEST(what_allows_once_and_depends_on_nothing_is_a_constant)
     tn_tensor_unref(y);
     tn_tensor_unref(x);
     tn_tensor_unref(seed);
-}
-
-/* ---- operators from outside ---- */
-
-typedef struct cube_counts {
-    int setups, backwards, destroyed;
-} cube_counts;
-
-static tn_status cube_kernel(tn_call *call, const tn_value *args, tn_value *rets)
-{
-    (void)call;
-    tn_tensor *square = NULL, *cube = NULL;
-    tn_status status = tn_mul(args[0].u.tensor, args[0].u.tensor, &square);
-    if (status == TN_OK)
-        status = tn_mul(square, args[0].u.tensor, &cube);
-    tn_tensor_unref(square);
-    if (status == TN_OK)
-        rets[0] = tn_value_take_tensor(cube);
-    return status;
-}
-
-static tn_status cube_setup(tn_function_ctx *ctx, const tn_value *args, int n_args,
-                            const tn_value *rets, int n_rets)
-{
-    EXPECT(n_args == 3 && n_rets == 1 && rets[0].u.tensor != NULL);
-    ((cube_counts *)tn_function_args(ctx))->setups++;
-    *(double *)tn_function_state(ctx) = args[2].u.f;
-    return tn_function_save(ctx, &args[0].u.tensor, 1);
-}
-
-static tn_status cube_backward(tn_function_ctx *ctx, tn_tensor *const *grads, int n_grads,
-                               tn_tensor **out, int n_out)
-{
-    EXPECT(n_grads == 1 && n_out == 2);
-    EXPECT(!tn_function_needs_input_grad(ctx, 1));
-    ((cube_counts *)tn_function_args(ctx))->backwards++;
-    tn_tensor *x = NULL;
-    tn_status status = tn_function_saved(ctx, 0, &x);
-    if (status != TN_OK)
-        return status;
-    double scale = *(double *)tn_function_state(ctx);
-    tn_tensor *g = tnx_mul(tnx_mul_scalar(grads[0], tn_float(3 * scale)), tnx_mul(x, x));
-    out[0] = tn_scope_keep(g);
-    tn_tensor_unref(x);
-    return TN_OK;
-}
-
-static void cube_done(void *ctx)
-{
-    ((cube_counts *)ctx)->destroyed++;
-}
-
-TEST(an_operator_from_outside_is_differentiated_by_its_formula)
-{
-    kit_warm_up();
-    cube_counts counts = {0, 0, 0};
-    tn_library *lib = NULL;
-    tn_op *op = NULL;
-    tn_kernel kernel = TN_KERNEL_INIT(cube_kernel);
-    ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "outside", TN_KEY_NONE, __FILE__, __LINE__, &lib));
-    ASSERT_OK(tn_library_def(lib, "cube(Tensor x, Tensor? y=None, float scale=1.) -> Tensor", NULL,
-                             NULL));
-    ASSERT_OK(tn_library_def(lib, "inp(Tensor(a!) x) -> ()", NULL, NULL));
-    ASSERT_OK(tn_library_impl(lib, "cube", TN_KEY_CPU, &kernel, NULL));
-    tn_autograd_formula formula = {.size = sizeof formula,
-                                   .setup = cube_setup,
-                                   .backward = cube_backward,
-                                   .state_size = sizeof(double),
-                                   .ctx = &counts,
-                                   .destroy = cube_done};
-    ASSERT_OK(tn_library_autograd(lib, "cube", &formula, NULL));
-    EXPECT_FAIL(TN_INVALID,
-                "Cannot register autograd formula for non-functional operator outside::inp with "
-                "schema outside::inp(Tensor(a!) x) -> (). Please create a functional operator and "
-                "register an autograd formula for that.",
-                tn_library_autograd(lib, "inp", &formula, NULL));
-    EXPECT_FAIL(TN_INVALID, "outside::none", tn_library_autograd(lib, "none", &formula, NULL));
-    ASSERT_OK(tn_op_find("outside::cube", &op));
-
-    tn_tensor *x = kit_leaf(2, 2), *plain = kit_vector(2, 2);
-    tn_value args[3] = {tn_value_tensor(plain), tn_value_none(), tn_value_float(1)}, ret;
-    ASSERT_OK(tn_op_call(op, args, 3, &ret));
-    EXPECT(!tn_tensor_requires_grad(ret.u.tensor));
-    tn_value_clear(&ret);
-    args[0] = tn_value_tensor(x);
-    ASSERT_OK(tn_op_call(op, args, 3, &ret));
-    EXPECT_EQ_INT(counts.setups, 1);
-    tn_tensor *y = ret.u.tensor;
-    EXPECT_NEAR(kit_at(y, 0), 8, 0);
-    EXPECT_STR(node_name(y), "outside::cubeBackward");
-    tn_library_close(lib); /* what was recorded stays good */
-    EXPECT_OK(backward_with(y, 1, NULL));
-    EXPECT_NEAR(kit_grad(x, 0), 12, 0);
-    EXPECT_EQ_INT(counts.backwards, 1);
-    EXPECT_FAIL(TN_INVALID, second_time, backward_with(y, 1, NULL));
-    tn_value_clear(&ret);
-    EXPECT_EQ_INT(counts.destroyed, 1);
-    tn_tensor_unref(x);
-    tn_tensor_unref(plain);
-}
-
-/* Computes on memory: no operator sees it. */
-static tn_status raw_kernel(tn_call *call, const tn_value *args, tn_value *rets)
-{
-    (void)call, (void)args;
-    const float values[] = {8, 8};
-    tn_tensor *out = NULL;
-    tn_status status = tn_tensor_from_data(values, 1, (int64_t[]){2}, TN_DTYPE_F32, &out);
-    rets[0] = tn_value_take_tensor(out);
-    return status;
-}
-
-/* Writes into what an operator made: the history of that is no longer true. */
-static tn_status writing_kernel(tn_call *call, const tn_value *args, tn_value *rets)
-{
-    (void)call;
-    tn_tensor *out = NULL;
-    tn_status status = tn_clone(args[0].u.tensor, TN_FORMAT_CONTIGUOUS, &out);
-    if (status == TN_OK)
-        ((float *)tn_tensor_data(out))[0] = 8;
-    rets[0] = tn_value_take_tensor(out);
-    return status;
-}
-
-/* Reads, and computes with operators. */
-static tn_status reading_kernel(tn_call *call, const tn_value *args, tn_value *rets)
-{
-    (void)call;
-    tn_tensor *out = NULL;
-    const float *x = tn_tensor_const_data(args[0].u.tensor);
-    tn_status status = tn_mul_scalar(args[0].u.tensor, tn_float(x[0] > 0 ? 3 : 4), &out);
-    rets[0] = tn_value_take_tensor(out);
-    return status;
-}
-
-TEST(an_operator_from_outside_that_writes_what_was_recorded_is_refused)
-{
-    kit_warm_up();
-    tn_library *lib = NULL;
-    tn_op *writes = NULL, *reads = NULL;
-    tn_kernel writing = TN_KERNEL_INIT(writing_kernel), reading = TN_KERNEL_INIT(reading_kernel);
-    ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "bare2", TN_KEY_NONE, __FILE__, __LINE__, &lib));
-    ASSERT_OK(tn_library_def(lib, "writes(Tensor x) -> Tensor", NULL, NULL));
-    ASSERT_OK(tn_library_def(lib, "reads(Tensor x) -> Tensor", NULL, NULL));
-    ASSERT_OK(tn_library_impl(lib, "writes", TN_KEY_CPU, &writing, NULL));
-    ASSERT_OK(tn_library_impl(lib, "reads", TN_KEY_CPU, &reading, NULL));
-    ASSERT_OK(tn_op_find("bare2::writes", &writes));
-    ASSERT_OK(tn_op_find("bare2::reads", &reads));
-    tn_tensor *leaf = kit_leaf(2, 2), *x = NULL;
-    ASSERT_OK(tn_mul_scalar(leaf, tn_float(2), &x));
-    (void)tn_tensor_data(x); /* outside of kernels it is the caller's own business */
-    tn_value arg = tn_value_tensor(x), ret = tn_value_none();
-
-    EXPECT_FAIL(TN_UNSUPPORTED, "derivative for bare2::writes is not implemented: give it one",
-                tn_op_call(writes, &arg, 1, &ret));
-    EXPECT_OK(tn_op_call(reads, &arg, 1, &ret));
-    EXPECT(tn_tensor_requires_grad(ret.u.tensor));
-    tn_value_clear(&ret);
-    bool grad = tn_set_grad_enabled(false);
-    EXPECT_OK(tn_op_call(writes, &arg, 1, &ret));
-    tn_set_grad_enabled(grad);
-    tn_value_clear(&ret);
-    tn_tensor_unref(x);
-    tn_tensor_unref(leaf);
-    tn_library_close(lib);
-}
-
-TEST(an_operator_from_outside_without_a_formula_loses_no_gradient_silently)
-{
-    kit_warm_up();
-    tn_library *lib = NULL;
-    tn_op *made = NULL, *raw = NULL;
-    tn_kernel of_operators = TN_KERNEL_INIT(cube_kernel), of_memory = TN_KERNEL_INIT(raw_kernel);
-    ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "bare", TN_KEY_NONE, __FILE__, __LINE__, &lib));
-    ASSERT_OK(tn_library_def(lib, "made(Tensor x) -> Tensor", NULL, NULL));
-    ASSERT_OK(tn_library_def(lib, "raw(Tensor x) -> Tensor", NULL, NULL));
-    ASSERT_OK(tn_library_impl(lib, "made", TN_KEY_CPU, &of_operators, NULL));
-    ASSERT_OK(tn_library_impl(lib, "raw", TN_KEY_CPU, &of_memory, NULL));
-    ASSERT_OK(tn_op_find("bare::made", &made));
-    ASSERT_OK(tn_op_find("bare::raw", &raw));
-    tn_tensor *x = kit_leaf(2, 2);
-    tn_value arg = tn_value_tensor(x), ret = tn_value_none();
-
-    ASSERT_OK(tn_op_call(made, &arg, 1, &ret)); /* has the gradients of what it calls */
-    EXPECT(tn_tensor_requires_grad(ret.u.tensor));
-    tn_value_clear(&ret);
-    EXPECT_FAIL(TN_UNSUPPORTED, "derivative for bare::raw is not implemented: give it one",
-                tn_op_call(raw, &arg, 1, &ret));
-    bool grad = tn_set_grad_enabled(false);
-    EXPECT_OK(tn_op_call(raw, &arg, 1, &ret));
-    tn_set_grad_enabled(grad);
-    tn_value_clear(&ret);
-    EXPECT_EQ_INT(tn_tensor_use_count(x), 1);
-    tn_tensor_unref(x);
-    tn_library_close(lib);
-}
-
-static tn_status same_kernel(tn_call *call, const tn_value *args, tn_value *rets)
-{
-    (void)call;
-    rets[0] = tn_value_take_tensor(tn_tensor_ref(args[0].u.tensor));
-    return TN_OK;
-}
-
-TEST(an_operator_from_outside_must_not_return_its_argument)
-{
-    tn_library *lib = NULL;
-    tn_op *op = NULL;
-    tn_kernel kernel = TN_KERNEL_INIT(same_kernel);
-    ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "outside2", TN_KEY_NONE, __FILE__, __LINE__, &lib));
-    ASSERT_OK(tn_library_def(lib, "same(Tensor x) -> Tensor", NULL, NULL));
-    ASSERT_OK(tn_library_impl(lib, "same", TN_KEY_CPU, &kernel, NULL));
-    tn_autograd_formula formula = {.size = sizeof formula, .backward = both_backward};
-    ASSERT_OK(tn_library_autograd(lib, "same", &formula, NULL));
-    ASSERT_OK(tn_op_find("outside2::same", &op));
-    tn_tensor *x = kit_leaf(2, 2);
-    tn_value arg = tn_value_tensor(x), ret = tn_value_none();
-    EXPECT_FAIL(TN_INVALID, "outside2::same returned its argument 0",
-                tn_op_call(op, &arg, 1, &ret));
-    EXPECT(tn_tensor_is_leaf(x));
-    EXPECT_EQ_INT(tn_tensor_use_count(x), 1);
-    tn_library_close(lib);
-    tn_tensor_unref(x);
 }
 
 /* ---- memory ---- */

@@ -589,17 +589,17 @@ typedef struct turn_of_another {
 static void *take_a_turn(void *arg)
 {
     turn_of_another *t = arg;
-    tni_turn turn;
+    tni_sum_turn turn;
     atomic_store(&t->begins, true);
-    EXPECT_OK(tni_turn_take(t->meta, &turn));
+    EXPECT_OK(tni_sum_turn_take(t->meta, &turn));
     atomic_store(&t->has, true);
-    tni_turn_end(t->meta, &turn);
+    tni_sum_turn_end(t->meta, &turn);
     return NULL;
 }
 
 typedef struct forking_turn {
     tni_grad_meta *meta;
-    tni_turn turn;
+    tni_sum_turn turn;
 } forking_turn;
 
 static int go_on_in_child(void *arg)
@@ -612,11 +612,11 @@ static int go_on_in_child(void *arg)
         sched_yield();
     nanosleep(&(const struct timespec){0, 20 * 1000 * 1000}, NULL); /* for it to be wrong in */
     EXPECT(!atomic_load(&t.has));
-    tni_turn inner; /* the thread itself may go on */
-    EXPECT_OK(tni_turn_take(mine->meta, &inner));
-    tni_turn_end(mine->meta, &inner);
+    tni_sum_turn inner; /* the thread itself may go on */
+    EXPECT_OK(tni_sum_turn_take(mine->meta, &inner));
+    tni_sum_turn_end(mine->meta, &inner);
     EXPECT(!atomic_load(&t.has));
-    tni_turn_end(mine->meta, &mine->turn);
+    tni_sum_turn_end(mine->meta, &mine->turn);
     pthread_join(thread, NULL);
     EXPECT(atomic_load(&t.has));
     return 0;
@@ -629,11 +629,11 @@ TEST(a_turn_in_which_its_thread_forks_lasts_in_the_child)
     tn_tensor *x = kit_leaf(2, 1);
     forking_turn mine = {NULL, {0}};
     ASSERT_OK(tni_meta_get(x, &mine.meta));
-    ASSERT_OK(tni_turn_take(mine.meta, &mine.turn));
+    ASSERT_OK(tni_sum_turn_take(mine.meta, &mine.turn));
     EXPECT_EQ_INT(run_in_child(go_on_in_child, &mine, LIMIT), 0);
-    tni_turn_end(mine.meta, &mine.turn);
-    EXPECT_OK(tni_turn_take(mine.meta, &mine.turn)); /* the parent's are its own */
-    tni_turn_end(mine.meta, &mine.turn);
+    tni_sum_turn_end(mine.meta, &mine.turn);
+    EXPECT_OK(tni_sum_turn_take(mine.meta, &mine.turn)); /* the parent's are its own */
+    tni_sum_turn_end(mine.meta, &mine.turn);
     tn_tensor_unref(x);
 }
 

@@ -8,12 +8,6 @@
 
 #include <stdatomic.h>
 
-static const char *const second_time =
-    "Trying to backward through the graph a second time (or directly access saved tensors after "
-    "they have already been freed). Saved intermediate values of the graph are freed when you call "
-    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
-    "graph a second time or if you need to access saved tensors after calling backward.";
-
 /* ---- a node that saves one tensor ---- */
 
 static tn_status keep_apply(tni_backward *b)
@@ -205,7 +199,7 @@ TEST(a_released_value_is_gone)
     tn_tensor *x = kit_leaf(2, 1), *got = NULL;
     tni_node *node = keeper(x);
     tni_node_release(node);
-    EXPECT_MESSAGE(second_time, unpack(node, &got));
+    EXPECT_MESSAGE(kit_second_time, unpack(node, &got));
     EXPECT_EQ_INT(tn_tensor_use_count(x), 1);
     tni_node_unref(node);
     tn_tensor_unref(x);
