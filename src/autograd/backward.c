@@ -118,6 +118,19 @@ static bool is_true(int32_t option, bool otherwise)
     return option == TN_BOOL_NONE ? otherwise : option != TN_BOOL_FALSE;
 }
 
+/* The pass that a request is for, with the options (tn_opt_bool) of whoever asked. */
+static tni_execute pass_of(const request *r, int32_t retain_graph, int32_t create_graph)
+{
+    bool create = is_true(create_graph, false);
+    return (tni_execute){.roots = r->roots,
+                         .seeds = r->seeds,
+                         .n_roots = r->n_roots,
+                         .keep_graph = is_true(retain_graph, create),
+                         .create_graph = create,
+                         .targets = r->targets,
+                         .n_targets = r->n_targets};
+}
+
 /* ---- backward ---- */
 
 static tn_status backward(request *r, tn_tensor *const *tensors, tn_tensor *const *grads,
@@ -129,16 +142,7 @@ static tn_status backward(request *r, tn_tensor *const *tensors, tn_tensor *cons
         TN_TRY(tn_tensor_retain_grad(opts->inputs[i]));
         TN_TRY(target_of(opts->inputs[i], &r->targets[i]));
     }
-    bool create_graph = is_true(opts->create_graph, false);
-    tni_execute what = {
-        .roots = r->roots,
-        .seeds = r->seeds,
-        .n_roots = r->n_roots,
-        .keep_graph = is_true(opts->retain_graph, create_graph),
-        .create_graph = create_graph,
-        .targets = r->targets,
-        .n_targets = r->n_targets,
-    };
+    const tni_execute what = pass_of(r, opts->retain_graph, opts->create_graph);
     return tni_execute_pass(&what);
 }
 
@@ -210,21 +214,12 @@ static tn_status grad(request *r, tn_tensor *const *outputs, tn_tensor *const *i
                  "One of the differentiated Tensors does not require grad");
         TN_TRY(target_of(inputs[i], &r->targets[i]));
     }
-    bool create_graph = is_true(opts->create_graph, false);
     bool materialize = is_true(opts->materialize_grads, false);
-    tni_execute what = {
-        .roots = r->roots,
-        .seeds = r->seeds,
-        .n_roots = r->n_roots,
-        .keep_graph = is_true(opts->retain_graph, create_graph),
-        .create_graph = create_graph,
-        .targets = r->targets,
-        .n_targets = r->n_targets,
-        .captured = grads,
-    };
+    tni_execute what = pass_of(r, opts->retain_graph, opts->create_graph);
+    what.captured = grads;
     TN_TRY(tni_execute_pass(&what));
     return fill_unused(inputs, r->n_targets, is_true(opts->allow_unused, materialize), materialize,
-                       create_graph, grads);
+                       what.create_graph, grads);
 }
 
 tn_status tn_grad(tn_tensor *const *outputs, int64_t n_outputs, tn_tensor *const *inputs,

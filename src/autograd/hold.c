@@ -337,11 +337,11 @@ static bool is_still(tni_grad_meta *meta, const tn_tensor *had)
 static tn_status add_in_turn(attempt *a, tn_tensor *t, tni_grad_meta *meta, tn_tensor *grad,
                              tni_add_fn add, bool writes, bool is_seen)
 {
-    tni_turn turn;
-    TN_TRY(tni_turn_take(meta, &turn));
+    tni_sum_turn turn;
+    TN_TRY(tni_sum_turn_take(meta, &turn));
     tn_status status =
         is_still(meta, a->had) ? add_once(a, t, meta, grad, add, writes, is_seen) : TN_OK;
-    tni_turn_end(meta, &turn);
+    tni_sum_turn_end(meta, &turn);
     return status;
 }
 

@@ -21,8 +21,8 @@ typedef struct tni_grad_meta {
     uint8_t turn_era;        /* in which `turn` began, see Note [Locks over fork] */
     _Atomic uint32_t holder; /* who adds to `grad` now, see autograd/hold.c */
     uint32_t n_sums;         /* how often was added to it; who holds it counts */
-    struct tni_turn
-        *turn; /* of the thread whose foreign code adds to it in place; guarded by lock */
+    /* Of the thread whose foreign code adds to it in place; guarded by lock. */
+    struct tni_sum_turn *turn;
     const void *turn_thread; /* which one: after a fork() `turn` may lie on a stack that is gone */
 } tni_grad_meta;
 

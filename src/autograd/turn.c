@@ -26,12 +26,12 @@ static void watch_forks(void)
 }
 
 /* Take the turn if it is free, or this thread's. Else *seen is the number of the one that lasts. */
-static bool try_turn(tni_grad_meta *meta, tni_turn *turn, uint64_t *seen)
+static bool try_turn(tni_grad_meta *meta, tni_sum_turn *turn, uint64_t *seen)
 {
     tni_spin_lock(&meta->lock);
     /* One that began before a fork() lasts if the thread is still there. */
     const bool lasts = meta->turn_era == tni_spin_era || meta->turn_thread == survivor;
-    const tni_turn *other = meta->turn && lasts ? meta->turn : NULL;
+    const tni_sum_turn *other = meta->turn && lasts ? meta->turn : NULL;
     turn->thread = &me;
     turn->is_inner = other && other->thread == &me;
     if (!other) {
@@ -45,7 +45,7 @@ static bool try_turn(tni_grad_meta *meta, tni_turn *turn, uint64_t *seen)
     return !other || turn->is_inner;
 }
 
-static bool wait_for_turn(tni_grad_meta *meta, tni_turn *turn)
+static bool wait_for_turn(tni_grad_meta *meta, tni_sum_turn *turn)
 {
     uint64_t last = 0, seen = 0, until = 0;
     while (!try_turn(meta, turn, &seen)) {
@@ -60,7 +60,7 @@ static bool wait_for_turn(tni_grad_meta *meta, tni_turn *turn)
     return true;
 }
 
-tn_status tni_turn_take(tni_grad_meta *meta, tni_turn *turn)
+tn_status tni_sum_turn_take(tni_grad_meta *meta, tni_sum_turn *turn)
 {
     static _Atomic uint64_t n_turns;
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -81,7 +81,7 @@ tn_status tni_turn_take(tni_grad_meta *meta, tni_turn *turn)
     return TN_OK;
 }
 
-void tni_turn_end(tni_grad_meta *meta, const tni_turn *turn)
+void tni_sum_turn_end(tni_grad_meta *meta, const tni_sum_turn *turn)
 {
     if (turn->is_inner)
         return;

@@ -11,15 +11,15 @@
 #include "autograd/meta.h"
 
 /* Lies with the thread whose turn it is. */
-typedef struct tni_turn {
+typedef struct tni_sum_turn {
     const void *thread;
     uint64_t number; /* of no other turn */
     bool is_inner;   /* the thread has its turn already, further up, and ends it there */
-} tni_turn;
+} tni_sum_turn;
 
-/* Wait for the turn to add to the gradient of @p meta; then tni_turn_end it.
+/* Wait for the turn to add to the gradient of @p meta; then tni_sum_turn_end it.
  * @retval TN_INVALID  another thread had its turn for too long */
-TN_NODISCARD tn_status tni_turn_take(tni_grad_meta *meta, tni_turn *turn);
-void tni_turn_end(tni_grad_meta *meta, const tni_turn *turn);
+TN_NODISCARD tn_status tni_sum_turn_take(tni_grad_meta *meta, tni_sum_turn *turn);
+void tni_sum_turn_end(tni_grad_meta *meta, const tni_sum_turn *turn);
 
 #endif
