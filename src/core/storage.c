@@ -13,6 +13,11 @@ _Static_assert(sizeof(tni_storage) == TNI_BLOCK_ALIGN, "data behind the header m
 
 /* ---- memory of a device ---- */
 
+/* The words that programs look for, to try again with a smaller batch. */
+#define NO_CPU_MEMORY                                                                             \
+    "DefaultCPUAllocator: can't allocate memory: you tried to allocate %zu bytes. Error code 12 " \
+    "(Cannot allocate memory)"
+
 static tn_status data_alloc(tn_device device, size_t nbytes, void **out)
 {
     if (nbytes == 0 || device.type == TN_DEVICE_META) {
@@ -22,7 +27,7 @@ static tn_status data_alloc(tn_device device, size_t nbytes, void **out)
     void *data = NULL;
     if (device.type == TN_DEVICE_CPU) {
         data = tni_block_alloc(nbytes);
-        TN_CHECK(data, TN_NOMEM, "cannot allocate %zu bytes on the CPU", nbytes);
+        TN_CHECK(data, TN_NOMEM, NO_CPU_MEMORY, nbytes);
     } else {
         char name[32];
         const tn_device_vtable *v = tni_device_vtable(device);
@@ -61,7 +66,7 @@ static tn_status data_copy(tn_device device, void *to, const void *from, size_t 
     }
     const tn_device_vtable *v = tni_device_vtable(device);
     void *host = tni_block_alloc(nbytes);
-    TN_CHECK(host, TN_NOMEM, "cannot allocate %zu bytes on the CPU", nbytes);
+    TN_CHECK(host, TN_NOMEM, NO_CPU_MEMORY, nbytes);
     tn_status status = v->to_host(v->ctx, device, host, from, nbytes);
     if (status == TN_OK)
         status = v->from_host(v->ctx, device, to, host, nbytes);
@@ -98,7 +103,7 @@ tn_status tni_storage_new(tn_device device, size_t nbytes, tni_storage **out)
 {
     if (tni_storage_is_small(device, nbytes)) {
         tni_storage *s = tni_storage_small(device, nbytes);
-        TN_CHECK(s, TN_NOMEM, "cannot allocate %zu bytes on the CPU", nbytes);
+        TN_CHECK(s, TN_NOMEM, NO_CPU_MEMORY, nbytes);
         *out = s;
         return TN_OK;
     }
