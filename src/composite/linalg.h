@@ -37,6 +37,12 @@ TN_NODISCARD static inline tn_status tni_linalg_check_dtype(const char *kernel, 
     return TN_OK;
 }
 
+/* Whether a derivative may be asked for. */
+static inline bool tni_linalg_has_derivative(const tn_tensor *t)
+{
+    return (t->flags & TNI_HAS_TANGENT) || (tn_grad_enabled() && tn_tensor_requires_grad(t));
+}
+
 static inline tn_tensor *tni_linalg_adjoint(tn_tensor *t)
 {
     return tnx_conj(tnx_transpose(t, -2, -1));

@@ -176,27 +176,44 @@ tn_status tni_composite_linalg_pinv_rcond(tn_tensor *self, tn_tensor *rcond, boo
     return tni_composite_linalg_pinv_tensor(self, NULL, rcond, hermitian, out);
 }
 
+/* ---- ranks ---- */
+
+static tn_status check_rank(const tn_tensor *input)
+{
+    TN_CHECK(input->ndim >= 2, TN_INVALID,
+             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
+    return TN_OK;
+}
+
+/* Singular values, without a gradient. */
+static tn_status values_to_count(tn_tensor *input, bool hermitian, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) whole = NULL;
+    TN_AUTO(tn_tensor) plain = NULL;
+    TN_TRY(check_epsilon(input));
+    TN_TRY(hermitian ? mirrored(input, &whole) : tn_detach(input, &whole));
+    TN_TRY(tn_detach(whole, &plain));
+    return tn_linalg_svdvals(plain, NULL, out);
+}
+
+static tn_tensor *count_last(tn_tensor *flags)
+{
+    const int64_t last = -1;
+    return tnx_sum_dim(flags, &last, 1, false, TN_DTYPE_I64);
+}
+
 tn_status tni_composite_linalg_matrix_rank_tensor(tn_tensor *input, tn_tensor *atol,
                                                   tn_tensor *rtol, bool hermitian, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) s = NULL;
-    TN_AUTO(tn_tensor) whole = NULL;
-    TN_AUTO(tn_tensor) plain = NULL;
     tn_scope *scope;
-    const int64_t last = -1;
-    TN_CHECK(input->ndim >= 2, TN_INVALID,
-             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
+    TN_TRY(check_rank(input));
     TN_TRY(check_tolerance("torch.linalg.matrix_rank", "atol", atol));
     TN_TRY(check_tolerance("torch.linalg.matrix_rank", "rtol", rtol));
-    TN_TRY(check_epsilon(input));
-    TN_TRY(hermitian ? mirrored(input, &whole) : tn_detach(input, &whole));
-    TN_TRY(tn_detach(whole, &plain));
-    TN_TRY(tn_linalg_svdvals(plain, NULL, &s));
+    TN_TRY(values_to_count(input, hermitian, &s));
     TN_TRY(tn_scope_enter(&scope));
-    if (s->numel == 0)
-        return tni_leave(scope, tnx_sum_dim(s, &last, 1, false, TN_DTYPE_I64), out);
-    tn_tensor *counts = tnx_gt(s, least_values(input, s, atol, rtol));
-    return tni_leave(scope, tnx_sum_dim(counts, &last, 1, false, TN_DTYPE_I64), out);
+    tn_tensor *large = s->numel ? tnx_gt(s, least_values(input, s, atol, rtol)) : s;
+    return tni_leave(scope, count_last(large), out);
 }
 
 tn_status tni_composite_linalg_matrix_rank_tol(tn_tensor *input, tn_tensor *tol, bool hermitian,
@@ -216,22 +233,13 @@ tn_status tni_composite_linalg_matrix_rank_float(tn_tensor *self, tn_opt_float a
                                                  tn_opt_float rtol, bool hermitian, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) s = NULL;
-    TN_AUTO(tn_tensor) whole = NULL;
-    TN_AUTO(tn_tensor) plain = NULL;
     tn_scope *scope;
-    const int64_t last = -1;
-    TN_CHECK(self->ndim >= 2, TN_INVALID,
-             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
-    TN_TRY(check_epsilon(self));
-    TN_TRY(hermitian ? mirrored(self, &whole) : tn_detach(self, &whole));
-    TN_TRY(tn_detach(whole, &plain));
-    TN_TRY(tn_linalg_svdvals(plain, NULL, &s));
+    TN_TRY(check_rank(self));
+    TN_TRY(values_to_count(self, hermitian, &s));
     TN_TRY(tn_scope_enter(&scope));
-    if (s->numel == 0)
-        return tni_leave(scope, tnx_sum_dim(s, &last, 1, false, TN_DTYPE_I64), out);
-    tn_tensor *counts =
-        tnx_gt(s, least_value(s, atol.has ? atol.value : 0.0, tolerance_of(self, atol, rtol)));
-    return tni_leave(scope, tnx_sum_dim(counts, &last, 1, false, TN_DTYPE_I64), out);
+    double absolute = atol.has ? atol.value : 0.0, relative = tolerance_of(self, atol, rtol);
+    tn_tensor *large = s->numel ? tnx_gt(s, least_value(s, absolute, relative)) : s;
+    return tni_leave(scope, count_last(large), out);
 }
 
 tn_status tni_composite_linalg_matrix_rank(tn_tensor *self, double tol, bool hermitian,
@@ -241,7 +249,38 @@ tn_status tni_composite_linalg_matrix_rank(tn_tensor *self, double tol, bool her
     return tn_linalg_matrix_rank(self, atol, rtol, hermitian, out);
 }
 
-/* By the pseudo-inverse: of the least length where several fit. */
+/* Whether one kernel may have it all: nothing is empty, to be repeated or to be derived. */
+static bool is_plain(const tn_tensor *A, const tn_tensor *B)
+{
+    bool plain = tni_linalg_is_computed(A) && A->numel && B->numel && A->ndim == B->ndim &&
+                 !tni_linalg_has_derivative(A) && !tni_linalg_has_derivative(B);
+    for (int d = 0; plain && d < A->ndim - 1; d++)
+        plain = A->sizes[d] == B->sizes[d];
+    return plain;
+}
+
+/* By the pseudo-inverse: of the least length where several fit. Columns are as long as those of b,
+ * which the reference solves in place. */
+static tn_status by_inverse(tn_tensor *A, tn_tensor *B, double rtol, tn_tensor **solution,
+                            tn_tensor **rank)
+{
+    TN_AUTO(tn_tensor) inverse = NULL;
+    TN_AUTO(tn_tensor) count = NULL;
+    tn_scope *scope;
+    int64_t m = A->sizes[A->ndim - 2], n = A->sizes[A->ndim - 1];
+    TN_TRY(tn_pinv(A, 0.0, rtol, &inverse));
+    TN_TRY(tn_linalg_matrix_rank(A, (tn_opt_float){0}, (tn_opt_float){rtol, 1}, false, &count));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *found = tnx_transpose(tnx_matmul(inverse, B), -2, -1);
+    if (m > n)
+        found = tnx_constant_pad_nd(found, (const int64_t[]){0, m - n}, 2, tn_int(0));
+    else
+        found = tnx_clone(found, TN_FORMAT_CONTIGUOUS);
+    TN_TRY(tni_leave(scope, tnx_transpose(found, -2, -1), solution));
+    *rank = TN_MOVE(count);
+    return TN_OK;
+}
+
 tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float rcond,
                                      const char *driver, tn_tensor **solution,
                                      tn_tensor **residuals, tn_tensor **rank,
@@ -251,7 +290,7 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
     TN_AUTO(tn_tensor) left = NULL;
     TN_AUTO(tn_tensor) count = NULL;
     TN_AUTO(tn_tensor) values = NULL;
-    TN_AUTO(tn_tensor) inverse = NULL;
+    TN_AUTO(tn_tensor) whole = NULL;
     TN_AUTO(tn_tensor) column = NULL;
     const int64_t none = 0, rows = -2;
     tn_scope *scope;
@@ -273,21 +312,16 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
     TN_TRY(check_epsilon(self));
     const tn_tensor_opts real = tn_opts(tni_dtype_to_real((tn_dtype)self->dtype), self->device);
     double rtol = rcond.has ? rcond.value : epsilon(self) * (double)(m > n ? m : n);
-    TN_TRY(tn_pinv(self, 0.0, rtol, &inverse));
+    TN_TRY(is_plain(self, right) ? tn_least_squares(self, right, rtol, &whole, &count)
+                                 : by_inverse(self, right, rtol, &whole, &count));
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *found = tnx_transpose(tnx_matmul(inverse, right), -2, -1);
-    if (m > n) /* columns as long as those of b, which the reference solves in place */
-        found = tnx_narrow(tnx_constant_pad_nd(found, (const int64_t[]){0, m - n}, 2, tn_int(0)),
-                           -1, 0, n);
-    else
-        found = tnx_clone(found, TN_FORMAT_CONTIGUOUS);
-    found = tnx_transpose(found, -2, -1);
+    tn_tensor *found = tnx_narrow(whole, -2, 0, n);
     TN_TRY(tni_leave(scope, vectors ? tnx_squeeze_dim(found, -1) : found, &x));
-    if (driver && strcmp(driver, "gels") == 0)
+    if (driver && strcmp(driver, "gels") == 0) {
+        tn_tensor_unref(count);
+        count = NULL;
         TN_TRY(tn_new_empty(self, &none, 1, &(tn_tensor_opts){.dtype = TN_DTYPE_I64}, &count));
-    else
-        TN_TRY(
-            tn_linalg_matrix_rank(self, (tn_opt_float){0}, (tn_opt_float){rtol, 1}, false, &count));
+    }
     bool spectrum = driver && (strcmp(driver, "gelsd") == 0 || strcmp(driver, "gelss") == 0);
     if (spectrum)
         TN_TRY(tn_linalg_svdvals(self, NULL, &values));

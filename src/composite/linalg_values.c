@@ -13,22 +13,18 @@ tn_status tni_composite_linalg_eigh(tn_tensor *self, const char *UPLO, tn_tensor
     return tn__linalg_eigh(self, UPLO, true, eigenvalues, eigenvectors);
 }
 
-/* Whether a derivative may be asked for, which needs the vectors. */
-static bool needs_vectors(const tn_tensor *t)
-{
-    return (t->flags & TNI_HAS_TANGENT) || (tn_grad_enabled() && tn_tensor_requires_grad(t));
-}
-
 tn_status tni_composite_linalg_eigvalsh(tn_tensor *self, const char *UPLO, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) vectors = NULL;
-    return tn__linalg_eigh(self, UPLO, needs_vectors(self), out, &vectors);
+    return tn__linalg_eigh(self, UPLO, tni_linalg_has_derivative(self), out, &vectors);
 }
 
 tn_status tni_composite_linalg_eigvals(tn_tensor *self, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) vectors = NULL;
     TN_TRY(tni_linalg_check_square("linalg.eigvals", self));
+    if (!tni_linalg_has_derivative(self)) /* which takes the vectors */
+        return tn_eigenvalues(self, out);
     return tn_linalg_eig(self, out, &vectors);
 }
 
@@ -42,7 +38,7 @@ tn_status tni_composite_linalg_svdvals(tn_tensor *A, const char *driver, tn_tens
 {
     TN_AUTO(tn_tensor) u = NULL;
     TN_AUTO(tn_tensor) vh = NULL;
-    return tn__linalg_svd(A, false, needs_vectors(A), driver, &u, out, &vh);
+    return tn__linalg_svd(A, false, tni_linalg_has_derivative(A), driver, &u, out, &vh);
 }
 
 tn_status tni_composite_svd(tn_tensor *self, bool some, bool compute_uv, tn_tensor **U,

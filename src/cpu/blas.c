@@ -64,7 +64,7 @@ void *tni_blas_library(void)
     return blas.library;
 }
 
-static bool ready(void)
+bool tni_blas_fast(void)
 {
     return tni_blas_library() && blas.there;
 }
@@ -81,7 +81,7 @@ static bool ready(void)
  * kernels. Complex ones, which are plain loops here, go to the library from about 8 x 8 x 8 on. */
 bool tni_blas_wants(tn_dtype dtype, int64_t work)
 {
-    return tn_dtype_is_complex(dtype) && work >= 512 && ready();
+    return tn_dtype_is_complex(dtype) && work >= 512 && tni_blas_fast();
 }
 
 typedef struct operand {
@@ -134,6 +134,11 @@ bool tni_blas_gemm(tn_dtype dtype, const tni_gemm_args *g, const void *alpha, co
 void *tni_blas_library(void)
 {
     return NULL;
+}
+
+bool tni_blas_fast(void)
+{
+    return false;
 }
 
 bool tni_blas_wants(tn_dtype dtype, int64_t work)

@@ -8,6 +8,8 @@
 
 /* OpenBLAS, for dlsym, told to keep to the calling thread; NULL where there is none. */
 void *tni_blas_library(void);
+/* Whether it knows this processor: on others it is a fraction as fast. */
+bool tni_blas_fast(void);
 
 /* Whether a product of so many multiply-adds should go to the library: it is there, knows this
  * processor, and is faster than our kernels for this dtype and size. */

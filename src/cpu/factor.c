@@ -38,7 +38,7 @@ tn_status tni_factor_lu(cd *a, int64_t m, int64_t n, int32_t *pivots, bool pivot
     *info = 0;
     if (tni_real_only(a, m * n)) {
         tni_real_pack(a, m * n);
-        tn_status status = tni_real_lu((double *)a, m, n, pivots, pivot, info);
+        tn_status status = tni_real_blocks_of(TN_DTYPE_F64)->lu(a, m, n, pivots, pivot, info);
         tni_real_unpack(a, m * n);
         return status;
     }
@@ -74,7 +74,7 @@ tn_status tni_factor_cholesky(cd *a, int64_t n, int32_t *info)
     *info = 0;
     if (tni_real_only(a, n * n)) {
         tni_real_pack(a, n * n);
-        tn_status status = tni_real_cholesky((double *)a, n, info);
+        tn_status status = tni_real_blocks_of(TN_DTYPE_F64)->cholesky(a, n, info);
         tni_real_unpack(a, n * n);
         return status;
     }
@@ -164,8 +164,8 @@ tn_status tni_factor_triangle(const cd *a, int64_t n, cd *b, int64_t k, bool upp
 {
     if (tni_real_only(a, n * n) && tni_real_only(b, n * k)) {
         tni_real_pack(b, n * k);
-        tn_status status = tni_real_triangle((tni_real_view){(const double *)a, 2 * n, 2}, n,
-                                             (double *)b, k, upper, unit);
+        tn_status status = tni_real_blocks_of(TN_DTYPE_F64)
+                               ->triangle((tni_real_view){a, 2 * n, 2}, n, b, k, upper, unit);
         tni_real_unpack(b, n * k);
         return status;
     }

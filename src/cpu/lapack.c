@@ -1,80 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu/lapack.c: matrices to LAPACK and back: see lapack.h.
- *
- * LAPACK wants columns one after the other where ours has rows, and real numbers for real matrices,
- * which take a quarter of the time and have eigenvalues in exact pairs. */
+/* cpu/lapack.c: the functions of LAPACK, found and called: see lapack.h. */
 #include "cpu/lapack.h"
 #include "base/alloc.h"
 #include "base/once.h"
 #include "cpu/blas.h"
 
+#include <complex.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <math.h>
-#include <string.h>
-
-typedef tni_cd cd;
-
-/* Below this size our own algorithms are level: see docs/decisions/0009-dependencies.md. */
-enum { LEAST = 16, MOST = 16000 }; /* of which the squares are counted in ints */
-
-/* Arguments by address, and behind them the length of each text, as gfortran has them. */
-static struct {
-    bool there;
-    void (*dsyevd)(const char *, const char *, const int *, double *, const int *, double *,
-                   double *, const int *, int *, const int *, int *, size_t, size_t);
-    void (*zheevd)(const char *, const char *, const int *, cd *, const int *, double *, cd *,
-                   const int *, double *, const int *, int *, const int *, int *, size_t, size_t);
-    void (*dgesdd)(const char *, const int *, const int *, double *, const int *, double *,
-                   double *, const int *, double *, const int *, double *, const int *, int *,
-                   int *, size_t);
-    void (*zgesdd)(const char *, const int *, const int *, cd *, const int *, double *, cd *,
-                   const int *, cd *, const int *, cd *, const int *, double *, int *, int *,
-                   size_t);
-    void (*dgeev)(const char *, const char *, const int *, double *, const int *, double *,
-                  double *, double *, const int *, double *, const int *, double *, const int *,
-                  int *, size_t, size_t);
-    void (*zgeev)(const char *, const char *, const int *, cd *, const int *, cd *, cd *,
-                  const int *, cd *, const int *, cd *, const int *, double *, int *, size_t,
-                  size_t);
-} lapack;
-
-static tn_status load(void)
-{
-    void *library = tni_blas_library();
-    if (!library)
-        return TN_OK;
-    *(void **)&lapack.dsyevd = dlsym(library, "dsyevd_");
-    *(void **)&lapack.zheevd = dlsym(library, "zheevd_");
-    *(void **)&lapack.dgesdd = dlsym(library, "dgesdd_");
-    *(void **)&lapack.zgesdd = dlsym(library, "zgesdd_");
-    *(void **)&lapack.dgeev = dlsym(library, "dgeev_");
-    *(void **)&lapack.zgeev = dlsym(library, "zgeev_");
-    lapack.there = lapack.dsyevd && lapack.zheevd && lapack.dgesdd && lapack.zgesdd &&
-                   lapack.dgeev && lapack.zgeev;
-    return TN_OK;
-}
-
-static bool ready(void)
-{
-    static tni_once once = TNI_ONCE_INIT;
-    return (tni_once_done(&once) || tni_once_run(&once, load, "loading LAPACK") == TN_OK) &&
-           lapack.there;
-}
-
-/* Whether the library should have it; *out_real: no imaginary part anywhere. */
-static bool wants(const cd *a, int64_t m, int64_t n, bool *out_real)
-{
-    int64_t k = m < n ? m : n;
-    if (k < LEAST || m > MOST || n > MOST || !ready())
-        return false;
-    double sum = 0, imaginary = 0;
-    for (int64_t i = 0; i < m * n; i++) {
-        sum += creal(a[i]) * 0.0 + cimag(a[i]) * 0.0; /* NaN when one is not finite */
-        imaginary = fmax(imaginary, fabs(cimag(a[i])));
-    }
-    *out_real = imaginary == 0;
-    return sum == 0;
-}
 
 /* ---- memory ---- */
 
@@ -84,120 +18,88 @@ static void free_block(void *block)
 }
 #define ROOM __attribute__((cleanup(free_block)))
 
-static void *room(int64_t count, size_t size)
+/* Room for @p count elements, and how many these are as LAPACK counts them. */
+static tn_status make_room(int64_t count, size_t size, int *out_count, void **out)
 {
-    return tni_alloc((size_t)count * size);
+    *out_count = count < INT_MAX ? (int)count : INT_MAX;
+    *out = tni_alloc((size_t)count * size);
+    TN_CHECK(*out, TN_NOMEM, "cannot allocate %zu bytes for LAPACK", (size_t)count * size);
+    return TN_OK;
 }
 
-/* ---- Hermitian matrices and singular values ---- */
+/* ---- the four types ---- */
 
-#define T          double
-#define NAME(x)    real_##x
-#define PART(x)    creal(x)
-#define NEEDS_REAL 0
-#define CALL_HEEVD(job, n, w, values, work, lwork, rwork, lrwork, iwork, liwork, info) \
-    ((void)(lrwork),                                                                   \
-     lapack.dsyevd(job, "L", n, w, n, values, work, lwork, iwork, liwork, info, 1, 1))
-#define CALL_GESDD(job, m, n, w, s, left, right, k, work, lwork, rwork, iwork, info) \
-    lapack.dgesdd(job, m, n, w, m, s, left, m, right, k, work, lwork, iwork, info, 1)
+#define FIND(to, name) (*(void **)&(to) = dlsym(library, name))
+#define NORM(x)        (creal(x) * creal(x) + cimag(x) * cimag(x))
+/* The place of the largest of n components; of those that rounding may have made so, the first. */
+#define LARGEST(v, n)                                           \
+    ({                                                          \
+        int64_t best_ = 0;                                      \
+        for (int64_t i_ = 1; i_ < (n); i_++)                    \
+            if (NORM((v)[i_]) > NORM((v)[best_]) * (1.0 + TIE)) \
+                best_ = i_;                                     \
+        best_;                                                  \
+    })
+
+#define DOUBLE  0
+#define COMPLEX 0
+#define NAME(x) s_##x
+#define LETTER  "s"
+#define DTYPE   TN_DTYPE_F32
 #include "cpu/lapack.inc"
 
-#define T          cd
-#define NAME(x)    complex_##x
-#define PART(x)    (x)
-#define NEEDS_REAL 1
-#define CALL_HEEVD(job, n, w, values, work, lwork, rwork, lrwork, iwork, liwork, info) \
-    lapack.zheevd(job, "L", n, w, n, values, work, lwork, rwork, lrwork, iwork, liwork, info, 1, 1)
-#define CALL_GESDD(job, m, n, w, s, left, right, k, work, lwork, rwork, iwork, info) \
-    lapack.zgesdd(job, m, n, w, m, s, left, m, right, k, work, lwork, rwork, iwork, info, 1)
+#define DOUBLE  1
+#define COMPLEX 0
+#define NAME(x) d_##x
+#define LETTER  "d"
+#define DTYPE   TN_DTYPE_F64
 #include "cpu/lapack.inc"
 
-bool tni_lapack_hermitian(const cd *a, int64_t n, double *values, cd *v)
+#define DOUBLE  0
+#define COMPLEX 1
+#define NAME(x) c_##x
+#define LETTER  "c"
+#define DTYPE   TN_DTYPE_C64
+#include "cpu/lapack.inc"
+
+#define DOUBLE  1
+#define COMPLEX 1
+#define NAME(x) z_##x
+#define LETTER  "z"
+#define DTYPE   TN_DTYPE_C128
+#include "cpu/lapack.inc"
+
+/* ---- which ---- */
+
+static bool there;
+
+static tn_status load(void)
 {
-    bool real;
-    if (!wants(a, n, n, &real))
-        return false;
-    return real ? real_hermitian(a, (int)n, values, v) : complex_hermitian(a, (int)n, values, v);
+    void *library = tni_blas_library();
+    there = library && s_load(library) && d_load(library) && c_load(library) && z_load(library);
+    return TN_OK;
 }
 
-bool tni_lapack_singular(const cd *a, int64_t m, int64_t n, cd *u, double *s, cd *v)
+static bool ready(void)
 {
-    bool real;
-    if (!wants(a, m, n, &real))
-        return false;
-    return real ? real_singular(a, (int)m, (int)n, u, s, v)
-                : complex_singular(a, (int)m, (int)n, u, s, v);
+    static tni_once once = TNI_ONCE_INIT;
+    return (tni_once_done(&once) || tni_once_run(&once, load, "loading LAPACK") == TN_OK) && there;
 }
 
-/* ---- any matrix ---- */
+/* Sizes from which the library is faster, and up to which its counts fit an int; measured:
+ * docs/decisions/0009-dependencies.md. */
+enum { LEAST = 16, MOST = 16000, LONGEST = 1 << 24 };
 
-/* A pair of conjugate values has its vector in two columns: the real parts, the imaginary parts. */
-static void open_pairs(int64_t n, const double *im, const double *columns, cd *v)
+const tni_lapack *tni_lapack_for(tni_lapack_use use, tn_dtype dtype, int64_t m, int64_t n)
 {
-    for (int64_t j = 0; j < n; j++) {
-        bool pair = im[j] != 0 && j + 1 < n;
-        for (int64_t i = 0; i < n; i++) {
-            double x = columns[j * n + i], y = pair ? columns[(j + 1) * n + i] : 0;
-            v[i * n + j] = CMPLX(x, y);
-            if (pair)
-                v[i * n + j + 1] = CMPLX(x, -y);
-        }
-        j += pair;
-    }
-}
-
-static bool general_real(const cd *a, int n, cd *values, cd *v)
-{
-    const int one = 1;
-    int info = -1, lwork = -1;
-    double best = 0;
-    ROOM double *w = real_columns(a, n, n);
-    ROOM double *columns = room((int64_t)n * n, sizeof *columns);
-    ROOM double *parts = room(2 * (int64_t)n, sizeof *parts);
-    if (!w || !columns || !parts)
-        return false;
-    double *re = parts, *im = parts + n;
-    lapack.dgeev("N", "V", &n, w, &n, re, im, NULL, &one, columns, &n, &best, &lwork, &info, 1, 1);
-    lwork = (int)best;
-    ROOM double *work = info == 0 ? room(lwork, sizeof *work) : NULL;
-    if (!work)
-        return false;
-    lapack.dgeev("N", "V", &n, w, &n, re, im, NULL, &one, columns, &n, work, &lwork, &info, 1, 1);
-    if (info != 0)
-        return false;
-    for (int64_t i = 0; i < n; i++)
-        values[i] = CMPLX(re[i], im[i]);
-    open_pairs(n, im, columns, v);
-    return true;
-}
-
-static bool general_complex(const cd *a, int n, cd *values, cd *v)
-{
-    const int one = 1;
-    int info = -1, lwork = -1;
-    cd best = 0;
-    ROOM cd *w = complex_columns(a, n, n);
-    ROOM cd *columns = room((int64_t)n * n, sizeof *columns);
-    ROOM double *rwork = room(2 * (int64_t)n, sizeof *rwork);
-    if (!w || !columns || !rwork)
-        return false;
-    lapack.zgeev("N", "V", &n, w, &n, values, NULL, &one, columns, &n, &best, &lwork, rwork, &info,
-                 1, 1);
-    lwork = (int)creal(best);
-    ROOM cd *work = info == 0 ? room(lwork, sizeof *work) : NULL;
-    if (!work)
-        return false;
-    lapack.zgeev("N", "V", &n, w, &n, values, NULL, &one, columns, &n, work, &lwork, rwork, &info,
-                 1, 1);
-    if (info == 0)
-        complex_rows(columns, n, n, v);
-    return info == 0;
-}
-
-bool tni_lapack_general(const cd *a, int64_t n, cd *values, cd *v)
-{
-    bool real;
-    if (!wants(a, n, n, &real))
-        return false;
-    return real ? general_real(a, (int)n, values, v) : general_complex(a, (int)n, values, v);
+    static const tni_lapack *const all[] = {&s_table, &d_table, &c_table, &z_table};
+    int64_t k = m < n ? m : n, larger = m < n ? n : m;
+    if (k < LEAST || k > MOST || larger > LONGEST || !ready())
+        return NULL;
+    if (use == TNI_LAPACK_FACTOR && (!tn_dtype_is_complex(dtype) || !tni_blas_fast()))
+        return NULL;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i]->dtype == dtype)
+            return all[i];
+    return NULL;
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/spectrum.c: eigenvalues and singular values. Hermitian matrices and singular values by
- * Jacobi's rotations, general matrices by the QR algorithm on a Hessenberg matrix; larger ones by
- * LAPACK where there is one. See factor.h. */
+ * Jacobi's rotations, general matrices by the QR algorithm on a Hessenberg matrix. See factor.h. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 #include "cpu/factor.h"
-#include "cpu/lapack.h"
 
 typedef tni_cd cd;
 
@@ -74,11 +72,6 @@ static void unit(cd *v, int64_t n)
 
 void tni_factor_hermitian(cd *a, int64_t n, double *values, cd *v)
 {
-    if (tni_lapack_hermitian(a, n, values, v)) {
-        for (int64_t j = 0; v && j < n; j++)
-            settle(v, n, n, j);
-        return;
-    }
     unit(v, n);
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         bool turned = false;
@@ -209,7 +202,7 @@ static void tall(cd *a, int64_t m, int64_t n, double *s, cd *v)
 void tni_factor_singular(cd *a, int64_t m, int64_t n, cd *u, double *s, cd *v, cd *work)
 {
     int64_t k = m < n ? m : n;
-    if (k == 0 || tni_lapack_singular(a, m, n, u, s, v))
+    if (k == 0)
         return;
     if (m >= n) {
         memcpy(u, a, (size_t)(m * n) * sizeof *u);
@@ -419,13 +412,6 @@ static void pair_up(cd *values, cd *v, int64_t n)
 int64_t tni_factor_general(cd *a, int64_t n, cd *values, cd *v, cd *z)
 {
     bool real = is_real(a, n * n);
-    if (tni_lapack_general(a, n, values, v)) {
-        for (int64_t j = 0; j < n; j++)
-            settle(v, n, n, j);
-        if (real)
-            pair_up(values, v, n);
-        return 0;
-    }
     to_hessenberg(a, n, z);
     int64_t left = to_triangle(a, n, z);
     double largest = 0.0;

@@ -10,7 +10,7 @@
 typedef uint32_t tni_four __attribute__((vector_size(16)));
 
 /* Row i of @p to is column i of @p from. Rows are so many bytes apart; they do not overlap. */
-static inline void tni_turn_square(void *to, int64_t to_apart, const void *from, int64_t from_apart)
+static inline void tni_turn_four(void *to, int64_t to_apart, const void *from, int64_t from_apart)
 {
     tni_four a, b, c, d;
     const char *x = from;
@@ -33,29 +33,6 @@ static inline void tni_turn_square(void *to, int64_t to_apart, const void *from,
     memcpy(o + 3 * to_apart, &d, sizeof d);
 }
 
-/* n x m numbers: row y of @p to, of n numbers, is column y of @p from. The last squares of either
- * side end with it: what they share with those before is turned twice. */
-static inline void tni_turn(void *to, int64_t to_apart, const void *from, int64_t from_apart,
-                            int64_t n, int64_t m)
-{
-    char *o = to;
-    const char *x = from;
-    if (n < 4 || m < 4) {
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t y = 0; y < m; y++)
-                memcpy(o + y * to_apart + i * 4, x + i * from_apart + y * 4, 4);
-        return;
-    }
-    for (int64_t i = 0; i < n; i += 4) {
-        int64_t row = i + 4 <= n ? i : n - 4;
-        for (int64_t y = 0; y < m; y += 4) {
-            int64_t column = y + 4 <= m ? y : m - 4;
-            tni_turn_square(o + column * to_apart + row * 4, to_apart,
-                            x + row * from_apart + column * 4, from_apart);
-        }
-    }
-}
-
 typedef uint16_t tni_eight __attribute__((vector_size(16)));
 
 /* Row i of @p to is column i of @p from, of eight rows of eight halves. */
@@ -76,26 +53,42 @@ static inline void tni_turn_eight(void *to, int64_t to_apart, const void *from, 
         memcpy((char *)to + i * to_apart, &a[i], sizeof a[i]);
 }
 
-/* As tni_turn, of numbers of 16 bits. */
-static inline void tni_turn_halves(void *to, int64_t to_apart, const void *from, int64_t from_apart,
-                                   int64_t n, int64_t m)
+/* n x m numbers of @p size bytes: row y of @p to, of n numbers, is column y of @p from. Squares
+ * have 16 / size rows, which @p turn turns; the last ones of either side end with it: what they
+ * share with those before is turned twice. Every caller's @p size and @p turn are constants. */
+__attribute__((always_inline)) static inline void tni_turn_squares(
+    void *to, int64_t to_apart, const void *from, int64_t from_apart, int64_t n, int64_t m,
+    int64_t size, void (*turn)(void *, int64_t, const void *, int64_t))
 {
     char *o = to;
     const char *x = from;
-    if (n < 8 || m < 8) {
+    const int64_t side = 16 / size;
+    if (n < side || m < side) {
         for (int64_t i = 0; i < n; i++)
             for (int64_t y = 0; y < m; y++)
-                memcpy(o + y * to_apart + i * 2, x + i * from_apart + y * 2, 2);
+                memcpy(o + y * to_apart + i * size, x + i * from_apart + y * size, (size_t)size);
         return;
     }
-    for (int64_t i = 0; i < n; i += 8) {
-        int64_t row = i + 8 <= n ? i : n - 8;
-        for (int64_t y = 0; y < m; y += 8) {
-            int64_t column = y + 8 <= m ? y : m - 8;
-            tni_turn_eight(o + column * to_apart + row * 2, to_apart,
-                           x + row * from_apart + column * 2, from_apart);
+    for (int64_t i = 0; i < n; i += side) {
+        int64_t row = i + side <= n ? i : n - side;
+        for (int64_t y = 0; y < m; y += side) {
+            int64_t column = y + side <= m ? y : m - side;
+            turn(o + column * to_apart + row * size, to_apart, x + row * from_apart + column * size,
+                 from_apart);
         }
     }
+}
+
+static inline void tni_turn_words(void *to, int64_t to_apart, const void *from, int64_t from_apart,
+                                  int64_t n, int64_t m)
+{
+    tni_turn_squares(to, to_apart, from, from_apart, n, m, 4, tni_turn_four);
+}
+
+static inline void tni_turn_halves(void *to, int64_t to_apart, const void *from, int64_t from_apart,
+                                   int64_t n, int64_t m)
+{
+    tni_turn_squares(to, to_apart, from, from_apart, n, m, 2, tni_turn_eight);
 }
 
 #endif

@@ -288,6 +288,29 @@ tn_status tni_shape_linalg_eig(tni_geometry *g, tn_tensor *self)
     return TN_OK;
 }
 
+tn_status tni_shape_eigenvalues(tni_geometry *g, tn_tensor *self)
+{
+    tni_geometry both[2] = {g[0], g[0]};
+    TN_TRY(tni_shape_linalg_eig(both, self));
+    g[0] = both[0];
+    return TN_OK;
+}
+
+tn_status tni_shape_least_squares(tni_geometry *g, tn_tensor *A, tn_tensor *B, double rcond)
+{
+    (void)rcond;
+    const refusals r = {"torch.linalg.lstsq", NULL, "linalg_lstsq_cpu"};
+    TN_TRY(check_matrices(r, A));
+    TN_TRY(check_kernel(r, A));
+    bool fit = A->dtype == B->dtype && A->ndim == B->ndim;
+    for (int d = 0; fit && d < A->ndim - 1; d++)
+        fit = A->sizes[d] == B->sizes[d];
+    TN_CHECK(fit, TN_INVALID, "torch.linalg.lstsq: input.size(-2) should match other.size(-2)");
+    by_columns(&g[0], A, rows(A) > columns(A) ? rows(A) : columns(A), columns(B));
+    batch_of(&g[1], A, TN_DTYPE_I64, 0);
+    return TN_OK;
+}
+
 tn_status tni_shape__linalg_svd(tni_geometry *g, tn_tensor *A, bool full_matrices, bool compute_uv,
                                 const char *driver)
 {

@@ -5,21 +5,9 @@
 #include <string.h>
 #include "base/pool.h"
 #include "core/tensor.h"
+#include "cpu/counted.h"
 #include "harness/test.h"
 #include "tenon/ops.h"
-
-static tn_tensor *counted(int ndim, const int64_t *sizes, tn_dtype dtype)
-{
-    int64_t n = 1;
-    for (int d = 0; d < ndim; d++)
-        n *= sizes[d];
-    tn_tensor *flat = NULL, *t = NULL;
-    tn_tensor_opts opts = tn_opts(dtype, TN_CPU);
-    ASSERT_OK(tn_arange(tn_int(n), &opts, &flat));
-    ASSERT_OK(tn_view(flat, sizes, ndim, &t));
-    tn_tensor_unref(flat);
-    return t;
-}
 
 static bool equal(tn_tensor *a, tn_tensor *b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/cpu/test_spectrum.c: eigenvalues and singular values are what they are by definition, below
- * and above the size from which a library computes them (cpu/lapack.h), where there is one. */
+/* tests/cpu/test_spectrum.c: eigenvalues and singular values by our own algorithms are what they
+ * are by definition. What a library computes: test_lapack.c. */
 #include "cpu/factor.h"
 #include "harness/test.h"
 
