@@ -127,6 +127,24 @@ static tn_status complex_to_complex(tn_tensor *self, const transform *x, const c
     return tni_leave(scope, tnx__fft_c2c(t, x->dims, x->n, how, forward), out);
 }
 
+/* Along one dimension the spectrum of a real line is half of the work, and the inverse of it but
+ * for a factor its conjugate. */
+static tn_status along_one(tn_tensor *self, tn_opt_int n, int64_t dim, const char *norm,
+                           bool forward, tn_tensor **out)
+{
+    transform x;
+    int64_t how;
+    tn_scope *scope;
+    TN_TRY(one_dim(self, n, dim, false, &x));
+    if (tn_dtype_is_complex((tn_dtype)self->dtype))
+        return complex_to_complex(self, &x, norm, forward, out);
+    TN_TRY(check_halves(self));
+    TN_TRY(factor(norm, forward, &how));
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *t = tnx__fft_r2c(resized(floating(self), &x), x.dims, 1, how, false);
+    return tni_leave(scope, forward ? t : tnx_conj_physical_(t), out);
+}
+
 /* Half of the last dimension; @p hermitian: of the inverse, conjugate. */
 static tn_status real_to_complex(const char *name, tn_tensor *self, const transform *x,
                                  const char *norm, tn_tensor **out)
@@ -184,16 +202,12 @@ static tn_status complex_to_real(tn_tensor *self, transform x, bool given, const
 
 tn_status tni_composite_fft_fft(ONE)
 {
-    transform x;
-    TN_TRY(one_dim(self, n, dim, false, &x));
-    return complex_to_complex(self, &x, norm, true, out);
+    return along_one(self, n, dim, norm, true, out);
 }
 
 tn_status tni_composite_fft_ifft(ONE)
 {
-    transform x;
-    TN_TRY(one_dim(self, n, dim, false, &x));
-    return complex_to_complex(self, &x, norm, false, out);
+    return along_one(self, n, dim, norm, false, out);
 }
 
 tn_status tni_composite_fft_rfft(ONE)

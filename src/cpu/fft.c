@@ -3,6 +3,7 @@
  * into small factors; one with a great prime becomes a convolution of a length that is a power of 2
  * (Bluestein). kern/fourier.c does some lines at a time; here are plans, and how lines are dealt
  * out. What becomes of a line does not depend on the lines beside it. */
+#include <complex.h>
 #include <math.h>
 #include <string.h>
 #include "base/alloc.h"
@@ -133,6 +134,7 @@ typedef struct fft_job {
     int dim, lanes;
     int64_t lines;
     bool wide;
+    bool whole; /* spectra of real lines: the second half too */
 } fft_job;
 
 /* Where line @p i begins: its place in the dimensions but one. */
@@ -145,6 +147,27 @@ static int64_t line_at(const tn_tensor *t, const tn_tensor *sizes, int dim, int6
             i /= sizes->sizes[d];
         }
     return at;
+}
+
+/* The second half of the spectrum of a real line of @p n: the first, conjugate, from its end. */
+#define MIRROR(name, type, conjugate)                         \
+    static void name(type *line, int64_t step, int64_t n)     \
+    {                                                         \
+        for (int64_t k = 1; k < n - k; k++)                   \
+            line[(n - k) * step] = conjugate(line[k * step]); \
+    }
+MIRROR(mirror_f32, float complex, conjf)
+MIRROR(mirror_f64, double complex, conj)
+#undef MIRROR
+
+static void mirror(const fft_job *j, const tni_fft_lines *l)
+{
+    int64_t n = j->out->sizes[j->dim];
+    for (int i = 0; i < l->lanes; i++)
+        if (j->wide)
+            mirror_f64((double complex *)l->out + l->out_at[i], l->out_step, n);
+        else
+            mirror_f32((float complex *)l->out + l->out_at[i], l->out_step, n);
 }
 
 enum { ALIGN = 64 };
@@ -169,12 +192,15 @@ static tn_status some_lines(int64_t begin, int64_t end, void *arg)
             l.out_at[i] = line_at(j->out, j->out, j->dim, first + i);
         }
         (j->wide ? loops->f64 : loops->f32)(j->plan, &l, room);
+        if (j->whole)
+            mirror(j, &l);
     }
     tni_free(block);
     return TN_OK;
 }
 
-/* Transform lines of @p in along @p dim into @p out, which may be @p in. */
+/* Transform lines of @p in along @p dim into @p out, which may be @p in. A real line's spectrum is
+ * as long as the dimension: half of it and one more, or all. */
 static tn_status along(const tn_tensor *in, tn_tensor *out, int dim, tni_fft_plan *p)
 {
     enum { ROOM = 4 << 20, WORK = 1 << 15 }; /* bytes of a group of lines; numbers of a chunk */
@@ -183,6 +209,7 @@ static tn_status along(const tn_tensor *in, tn_tensor *out, int dim, tni_fft_pla
     bool wide = dtype == TN_DTYPE_C128 || dtype == TN_DTYPE_F64;
     TN_TRY(make_plan(p, wide, &tables));
     fft_job j = {.plan = p, .in = in, .out = out, .dim = dim, .wide = wide};
+    j.whole = p->kind == TNI_FFT_TO_HALF && out->sizes[dim] == p->n && p->n > 1;
     j.lines = out->numel / out->sizes[dim];
     /* As many as fill vectors: fewer leave the inner loops of the first passes short. */
     int64_t fit = TNI_FFT_LANES;
@@ -249,10 +276,7 @@ tn_status tni_cpu_fft_r2c(tn_tensor *self, const int64_t *dim, int64_t dim_n, in
         return TN_OK;
     TN_TRY(count_of(self, dim, dim_n, &last, &count));
     double factor = factor_of(normalization, count);
-    if (!onesided) {
-        TN_TRY(tni_copy_cpu(out, self));
-        return along_all(out, out, dim, dim_n, false, factor);
-    }
+    (void)onesided; /* `out` is as long as is asked for */
     tni_fft_plan p = {
         .kind = TNI_FFT_TO_HALF, .n = self->sizes[last], .factor = dim_n == 1 ? factor : 1};
     TN_TRY(along(self, out, last, &p));

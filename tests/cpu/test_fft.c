@@ -154,3 +154,29 @@ TEST(a_line_that_is_not_a_number_stays_alone)
         tn_tensor_unref(half);
     }
 }
+
+/* Of real numbers, and of the same ones as complex numbers; along a dimension of any stride. */
+TEST(whole_spectra_of_real_lines_are_those_of_complex_ones)
+{
+    for (size_t c = 0; c < 4 * sizeof lengths / sizeof lengths[0]; c++) {
+        const tn_dtype dtype = c % 2 ? TN_DTYPE_F64 : TN_DTYPE_F32;
+        const int64_t n = lengths[c / 4], across = c / 2 % 2;
+        tn_tensor *x = random_lines(21, n, dtype), *turned = NULL, *zero = NULL, *z = NULL;
+        tn_tensor *real = NULL, *whole = NULL, *apart = NULL, *sizes = NULL, *most = NULL;
+        tn_scalar largest;
+        ASSERT_OK(tn_transpose(x, across ? 0 : 1, 1, &turned));
+        ASSERT_OK(tn_zeros_like(turned, NULL, TN_FORMAT_PRESERVE, &zero));
+        ASSERT_OK(tn_make_complex(turned, zero, &z));
+        ASSERT_OK(tn__fft_r2c(turned, &across, 1, 1, false, &real));
+        ASSERT_OK(tn__fft_c2c(z, &across, 1, 1, true, &whole));
+        ASSERT_OK(tn_sub(real, whole, tn_int(1), &apart));
+        ASSERT_OK(tn_abs(apart, &sizes));
+        ASSERT_OK(tn_amax(sizes, NULL, 0, false, &most));
+        ASSERT_OK(tn_item(most, &largest));
+        test_note("%d numbers: %g", (int)n, tn_scalar_to_double(largest));
+        EXPECT(tn_scalar_to_double(largest) < (dtype == TN_DTYPE_F64 ? 2e-14 : 1e-5));
+        tn_tensor *all[] = {x, turned, zero, z, real, whole, apart, sizes, most};
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+            tn_tensor_unref(all[i]);
+    }
+}
