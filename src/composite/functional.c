@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/functional.c: operators that write their argument, as functions that write a copy, or a
  * tensor that looks like it where every element is written. */
+#include <inttypes.h>
+
+#include "base/alloc.h"
 #include "composite/leave.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
@@ -101,13 +104,55 @@ static tn_tensor *shortened(tn_tensor *self, tn_tensor *ids, double max_norm, do
     return tnx_where(tnx_gt_scalar(norms, tn_float(max_norm)), tnx_mul(rows, scale), rows);
 }
 
+/* Keep the first of those that are the same among @p count numbers from 0 to n - 1. How many stay,
+ * -1: no memory. */
+static int64_t keep_first(int64_t *id, int64_t count, int64_t n)
+{
+    bool *seen = tni_calloc((size_t)n * sizeof *seen);
+    int64_t kept = 0;
+    for (int64_t i = 0; seen && i < count; i++) {
+        if (!seen[id[i]])
+            id[kept++] = id[i];
+        seen[id[i]] = true;
+    }
+    tni_free(seen);
+    return seen ? kept : -1;
+}
+
+/* Which rows @p indices name, each once, in one dimension; they may count from the end. Of those
+ * that are not there `select` speaks, of the least. */
+static tn_status rows_named(tn_tensor *self, tn_tensor *indices, tn_tensor **out)
+{
+    const int64_t all[] = {-1}, n = self->sizes[0];
+    tn_tensor *made = NULL;
+    tn_scope *scope;
+    TN_TRY(tn_scope_enter(&scope));
+    tn_tensor *wide = tnx_to_dtype(indices, TN_DTYPE_I64, false, true, TN_FORMAT_CONTIGUOUS);
+    TN_TRY(tni_leave(scope, tnx_reshape(wide, all, 1), &made));
+    TN_AUTO(tn_tensor) ids = made;
+    int64_t *id = tn_tensor_data(ids);
+    const int64_t count = tni_is_meta(ids) ? 0 : ids->numel; /* index_select() refuses those */
+    const int64_t *missing = NULL;
+    for (int64_t i = 0; i < count; i++)
+        if ((id[i] < -n || id[i] >= n) && (!missing || id[i] < *missing))
+            missing = &id[i];
+    if (missing) {
+        TN_AUTO(tn_tensor) none = NULL;
+        return tn_select(self, 0, *missing, &none);
+    }
+    for (int64_t i = 0; i < count; i++)
+        id[i] += id[i] < 0 ? n : 0;
+    int64_t kept = count == 0 ? ids->numel : keep_first(id, count, n);
+    TN_CHECK(kept >= 0, TN_NOMEM, "embedding_renorm_: cannot allocate marks for %" PRId64 " rows",
+             n);
+    return tn_narrow(ids, 0, 0, kept, out);
+}
+
 tn_status tni_kernel_embedding_renorm_(tn_call *call, tn_tensor *self, tn_tensor *indices,
                                        double max_norm, double norm_type)
 {
     (void)call;
     char text[TNI_TYPE_TEXT];
-    const int64_t all[] = {-1};
-    tn_scope *scope;
     TN_CHECK(self->ndim == 2, TN_INVALID,
              "Expected 2-dimensional tensor, but got %d-dimensional tensor for argument #1 'self' "
              "(while checking arguments for embedding_renorm_)",
@@ -122,17 +167,14 @@ tn_status tni_kernel_embedding_renorm_(tn_call *call, tn_tensor *self, tn_tensor
     TN_TRY(tni_check_internal_overlap(self));
     if (tni_is_meta(self))
         return TN_OK;
+    TN_AUTO(tn_tensor) ids = NULL;
+    TN_TRY(rows_named(self, indices, &ids));
+    tn_tensor *made = NULL;
+    tn_scope *scope;
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *ids = tnx_reshape(indices, all, 1), *made = NULL;
-    /* A row that is named twice is written twice, with the same values. */
-    tn_status status = tni_leave(scope, shortened(self, ids, max_norm, norm_type), &made);
-    TN_TRY(status);
+    TN_TRY(tni_leave(scope, shortened(self, ids, max_norm, norm_type), &made));
     TN_AUTO(tn_tensor) rows = made;
-    TN_AUTO(tn_tensor) flat = NULL;
-    TN_AUTO(tn_tensor) wide = NULL;
-    TN_TRY(tn_reshape(indices, all, 1, &flat));
-    TN_TRY(tn_to_dtype(flat, TN_DTYPE_I64, false, false, TN_FORMAT_NONE, &wide));
-    return tn_index_copy_(self, 0, wide, rows);
+    return tn_index_copy_(self, 0, ids, rows);
 }
 
 tn_status tni_kernel_embedding_renorm(tn_call *call, tn_tensor *self, tn_tensor *indices,
