@@ -2,14 +2,13 @@
 /* autograd/formula_loss.c: gradients of losses and of softmax, written by hand. See formula.c. */
 #include "gen/gradients.h"
 
+#include "shape/loss.h"
 #include "tenon/ops.h"
-
-enum { NONE = 0, MEAN = 1, SUM = 2 };
 
 /* The share of one of @p of's elements in the loss. */
 static tn_tensor *share(tn_tensor *t, int64_t reduction, const tn_tensor *of)
 {
-    if (!t || !of || reduction != MEAN)
+    if (!t || !of || reduction != TNI_LOSS_MEAN)
         return t;
     return tnx_div_scalar(t, tn_int(of->numel));
 }

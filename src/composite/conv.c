@@ -169,3 +169,22 @@ BY_NAME(3)
 TRANSPOSED(1)
 TRANSPOSED(2)
 TRANSPOSED(3)
+
+/* The same for any number of dimensions, of batches alone. */
+tn_status tni_composite__convolution_mode(tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
+                                          const int64_t *stride, int64_t stride_n,
+                                          const char *padding, const int64_t *dilation,
+                                          int64_t dilation_n, int64_t groups, tn_tensor **out)
+{
+    const conv c = {.weight = weight,
+                    .bias = bias,
+                    .stride = stride,
+                    .stride_n = stride_n,
+                    .by_name = padding,
+                    .output_padding = no_padding,
+                    .output_padding_n = 1,
+                    .dilation = dilation,
+                    .dilation_n = dilation_n,
+                    .groups = groups};
+    return batched(input, &c, out);
+}

@@ -102,12 +102,16 @@ tn_status tni_composite_ctc_loss(tn_tensor *log_probs, tn_tensor *targets,
     TN_AUTO(tn_tensor) loss = NULL;
     TN_AUTO(tn_tensor) alpha = NULL;
     TN_AUTO(tn_tensor) batch = NULL;
+    TN_AUTO(tn_tensor) labels = NULL; /* targets of another dtype, whole */
     tn_scope *scope;
     bool alone = log_probs->ndim == 2;
     if (alone)
         TN_TRY(tn_unsqueeze(log_probs, 1, &batch));
-    TN_TRY(tn__ctc_loss(alone ? batch : log_probs, targets, input_lengths, input_lengths_n,
-                        target_lengths, target_lengths_n, blank, zero_infinity, &loss, &alpha));
+    if (targets->dtype != TN_DTYPE_I64 && targets->dtype != TN_DTYPE_I32)
+        TN_TRY(tn_to_dtype(targets, TN_DTYPE_I64, false, false, TN_FORMAT_NONE, &labels));
+    TN_TRY(tn__ctc_loss(alone ? batch : log_probs, labels ? labels : targets, input_lengths,
+                        input_lengths_n, target_lengths, target_lengths_n, blank, zero_infinity,
+                        &loss, &alpha));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *result = loss;
     if (zero_infinity)

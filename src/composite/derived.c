@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/derived.c: differences, integrals and products of tensors in terms of other operators.
  */
+#include "composite/leave.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
-
-/* What a scope was entered for. */
-static tn_status leave(tn_scope *scope, tn_tensor *result, tn_tensor **out)
-{
-    tn_tensor *kept = tn_scope_keep(result);
-    tn_status status = tn_scope_leave(scope);
-    if (status == TN_OK)
-        *out = kept;
-    else
-        tn_tensor_unref(kept);
-    return status;
-}
 
 static tn_tensor *part(tn_tensor *t, int64_t dim, int64_t from, int64_t to)
 {
@@ -61,7 +50,7 @@ tn_status tni_composite_diff(tn_tensor *self, int64_t n, int64_t dim, tn_tensor 
     }
     if (size == 0 && x == self)
         x = tnx_clone(x, TN_FORMAT_NONE);
-    return leave(scope, x, out);
+    return tni_leave(scope, x, out);
 }
 
 /* The sum over @p d of neighbours' sums, times @p width if there is one. */
@@ -99,7 +88,7 @@ tn_status tni_composite_trapezoid_dx(tn_tensor *y, tn_scalar dx, int64_t dim, tn
     tn_tensor *area = y->sizes[d] == 0 ? no_area(y, d)
                                        : tnx_mul_scalar(trapezoids(y, d, NULL),
                                                         tn_float(tn_scalar_to_double(dx) / 2));
-    return leave(scope, area, out);
+    return tni_leave(scope, area, out);
 }
 
 tn_status tni_composite_trapz_dx(tn_tensor *y, double dx, int64_t dim, tn_tensor **out)
@@ -122,7 +111,7 @@ tn_status tni_composite_trapezoid_x(tn_tensor *y, tn_tensor *x, int64_t dim, tn_
              "trapezoid: There must be one `x` value for each sample point");
     TN_TRY(tn_scope_enter(&scope));
     if (y->sizes[d] == 0)
-        return leave(scope, no_area(y, d), out);
+        return tni_leave(scope, no_area(y, d), out);
     int64_t n = x->sizes[own], sizes[TN_MAX_DIMS];
     tn_tensor *width = tnx_sub(part(x, own, 1, n), part(x, own, 0, n - 1), tn_int(1));
     if (x->ndim == 1) {
@@ -130,7 +119,7 @@ tn_status tni_composite_trapezoid_x(tn_tensor *y, tn_tensor *x, int64_t dim, tn_
             sizes[i] = i == d ? n - 1 : 1;
         width = tnx_view(width, sizes, y->ndim);
     }
-    return leave(scope, tnx_div_scalar(trapezoids(y, d, width), tn_float(2)), out);
+    return tni_leave(scope, tnx_div_scalar(trapezoids(y, d, width), tn_float(2)), out);
 }
 
 /* ---- pieces ---- */
@@ -241,7 +230,7 @@ tn_status tni_composite_kron(tn_tensor *self, tn_tensor *other, tn_tensor **out)
     }
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *product = tnx_mul(tnx_reshape(self, a, 2 * n), tnx_reshape(other, b, 2 * n));
-    return leave(scope, tnx_reshape(product, sizes, n), out);
+    return tni_leave(scope, tnx_reshape(product, sizes, n), out);
 }
 
 /* @p t as a matrix: the dimensions in @p dims last, or first, the others in order. */
@@ -323,7 +312,7 @@ tn_status tni_composite_tensordot(tn_tensor *self, tn_tensor *other, const int64
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *product = tnx_mm(as_matrix(self, a, dims_self_n, true, count),
                                 as_matrix(other, b, dims_self_n, false, count));
-    return leave(scope, tnx_reshape(product, sizes, n), out);
+    return tni_leave(scope, tnx_reshape(product, sizes, n), out);
 }
 
 static tn_status check_inner(const tn_tensor *self, const tn_tensor *other)
@@ -362,5 +351,5 @@ tn_status tni_composite_pairwise_distance(tn_tensor *x1, tn_tensor *x2, double p
     tn_scalar order = tn_float(p);
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *d = tnx_add_scalar(tnx_sub(x1, x2, tn_int(1)), tn_float(eps), tn_int(1));
-    return leave(scope, tnx_norm_scalaropt_dim(d, &order, &last, 1, keepdim), out);
+    return tni_leave(scope, tnx_norm_scalaropt_dim(d, &order, &last, 1, keepdim), out);
 }

@@ -116,7 +116,8 @@ tn_status tni_composite__unsafe_index(tn_tensor *self, tn_tensor *const *indices
  * anywhere. Of the scope. */
 static tn_status clamped(tn_tensor *self, tn_tensor *const *indices, int64_t n, tn_tensor **made)
 {
-    TN_CHECK(n <= self->ndim, TN_INDEX, "too many indices for tensor of dimension %d", self->ndim);
+    TN_CHECK(n <= self->ndim, TN_INDEX, "too many indices for tensor of dimension %d (got %lld)",
+             self->ndim, (long long)n);
     for (int64_t i = 0; i < n; i++) {
         const tn_scalar low = tn_int(-self->sizes[i]), high = tn_int(self->sizes[i] - 1);
         made[i] = indices[i] ? tnx_clamp(indices[i], &low, &high) : NULL;

@@ -103,15 +103,6 @@ tn_status tni_composite_cummaxmin_backward(tn_tensor *grad, tn_tensor *input, tn
     return tn_scatter_add(zeros, dim, indices, grad, out);
 }
 
-tn_status tni_composite_embedding_backward(tn_tensor *grad, tn_tensor *indices, int64_t num_weights,
-                                           int64_t padding_idx, bool scale_grad_by_freq,
-                                           bool sparse, tn_tensor **out)
-{
-    (void)sparse;
-    return tn_embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq,
-                                       out);
-}
-
 tn_status tni_composite_infinitely_differentiable_gelu_backward(tn_tensor *grad, tn_tensor *self,
                                                                 tn_tensor **out)
 {

@@ -33,18 +33,3 @@ tn_status tni_composite__convolution_deprecated(tn_tensor *input, tn_tensor *wei
     return tn_convolution(input, weight, bias, stride, stride_n, padding, padding_n, dilation,
                           dilation_n, transposed, output_padding, output_padding_n, groups, out);
 }
-
-tn_status tni_composite__convolution_mode(tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
-                                          LIST(stride), const char *padding, LIST(dilation),
-                                          int64_t groups, tn_tensor **out)
-{
-    int ndim = (int)tn_tensor_ndim(weight);
-    if (ndim == 3)
-        return tn_conv1d_padding(input, weight, bias, stride, stride_n, padding, dilation,
-                                 dilation_n, groups, out);
-    if (ndim == 5)
-        return tn_conv3d_padding(input, weight, bias, stride, stride_n, padding, dilation,
-                                 dilation_n, groups, out);
-    return tn_conv2d_padding(input, weight, bias, stride, stride_n, padding, dilation, dilation_n,
-                             groups, out);
-}

@@ -3,21 +3,8 @@
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
+#include "shape/loss.h"
 #include "tenon/ops.h"
-
-enum { NONE = 0, MEAN = 1, SUM = 2 };
-
-static tn_status reduce(tn_tensor **loss, int64_t reduction, tn_tensor **out)
-{
-    TN_CHECK(reduction >= NONE && reduction <= SUM, TN_INVALID,
-             "reduction is %lld, expected 0 (none), 1 (mean) or 2 (sum)", (long long)reduction);
-    if (reduction == MEAN)
-        return tn_mean(*loss, TN_DTYPE_NONE, out);
-    if (reduction == SUM)
-        return tn_sum(*loss, TN_DTYPE_NONE, out);
-    *out = TN_MOVE(*loss);
-    return TN_OK;
-}
 
 tn_status tni_composite_l1_loss(tn_tensor *self, tn_tensor *target, int64_t reduction,
                                 tn_tensor **out)
@@ -26,7 +13,7 @@ tn_status tni_composite_l1_loss(tn_tensor *self, tn_tensor *target, int64_t redu
     TN_AUTO(tn_tensor) loss = NULL;
     TN_TRY(tn_sub(self, target, tn_int(1), &difference));
     TN_TRY(tn_abs(difference, &loss));
-    return reduce(&loss, reduction, out);
+    return tni_loss_reduce(&loss, reduction, out);
 }
 
 /* (1 - target) * self - log_sigmoid(self) * (1 + (pos_weight - 1) * target) */
@@ -58,7 +45,7 @@ tn_status tni_kernel_binary_cross_entropy_with_logits(tn_call *call, tn_tensor *
     if (weight)
         TN_TRY(tn_mul_(rest, weight));
     loss = TN_MOVE(rest);
-    return reduce(&loss, reduction, out);
+    return tni_loss_reduce(&loss, reduction, out);
 }
 
 tn_status tni_composite_kl_div(tn_tensor *self, tn_tensor *target, int64_t reduction,
@@ -81,5 +68,5 @@ tn_status tni_composite_kl_div(tn_tensor *self, tn_tensor *target, int64_t reduc
         TN_TRY(tn_mul(target, self, &second));
         TN_TRY(tn_sub(first, second, tn_int(1), &loss));
     }
-    return reduce(&loss, reduction, out);
+    return tni_loss_reduce(&loss, reduction, out);
 }

@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/margin.c: losses with margins, and of the Poisson distribution. */
+#include "composite/leave.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
+#include "shape/loss.h"
 #include "shape/structured.h"
 #include "tenon/ops.h"
 
 static tn_tensor *reduced(tn_tensor *loss, int64_t reduction)
 {
-    return reduction == 1   ? tnx_mean(loss, TN_DTYPE_NONE)
-           : reduction == 2 ? tnx_sum(loss, TN_DTYPE_NONE)
-                            : loss;
-}
-
-static tn_status leave(tn_scope *scope, tn_tensor *result, tn_tensor **out)
-{
-    tn_tensor *kept = tn_scope_keep(result);
-    tn_status status = tn_scope_leave(scope);
-    if (status == TN_OK)
-        *out = kept;
-    else
-        tn_tensor_unref(kept);
-    return status;
-}
-
-static tn_status check_reduction(int64_t reduction)
-{
-    TN_CHECK(reduction >= 0 && reduction <= 2, TN_INVALID,
-             "reduction is %lld, expected 0 (none), 1 (mean) or 2 (sum)", (long long)reduction);
-    return TN_OK;
+    return reduction == TNI_LOSS_MEAN  ? tnx_mean(loss, TN_DTYPE_NONE)
+           : reduction == TNI_LOSS_SUM ? tnx_sum(loss, TN_DTYPE_NONE)
+                                       : loss;
 }
 
 /* max(0, x + margin) */
@@ -40,17 +24,17 @@ tn_status tni_composite_margin_ranking_loss(tn_tensor *input1, tn_tensor *input2
                                             double margin, int64_t reduction, tn_tensor **out)
 {
     tn_scope *scope;
-    TN_TRY(check_reduction(reduction));
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *signed_gap = tnx_mul(tnx_neg(target), tnx_sub(input1, input2, tn_int(1)));
-    return leave(scope, reduced(above_zero(signed_gap, margin), reduction), out);
+    return tni_leave(scope, reduced(above_zero(signed_gap, margin), reduction), out);
 }
 
 tn_status tni_composite_hinge_embedding_loss(tn_tensor *self, tn_tensor *target, double margin,
                                              int64_t reduction, tn_tensor **out)
 {
     tn_scope *scope;
-    TN_TRY(check_reduction(reduction));
+    TN_TRY(tni_loss_check(reduction));
     TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_INVALID,
              "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` "
              "or `logical_xor()` operator instead.");
@@ -59,7 +43,7 @@ tn_status tni_composite_hinge_embedding_loss(tn_tensor *self, tn_tensor *target,
     tn_tensor *far =
         tnx_where(tnx_ne_scalar(target, tn_int(1)), above_zero(tnx_neg(self), margin), zeros);
     tn_tensor *near = tnx_where(tnx_ne_scalar(target, tn_int(-1)), self, zeros);
-    return leave(scope, reduced(tnx_add(far, near, tn_int(1)), reduction), out);
+    return tni_leave(scope, reduced(tnx_add(far, near, tn_int(1)), reduction), out);
 }
 
 tn_status tni_composite_triplet_margin_loss(tn_tensor *anchor, tn_tensor *positive,
@@ -72,14 +56,14 @@ tn_status tni_composite_triplet_margin_loss(tn_tensor *anchor, tn_tensor *positi
              "The anchor, positive, and negative tensors are expected to have the same number of "
              "dimensions, but got: anchor %dD, positive %dD, and negative %dD inputs",
              anchor->ndim, positive->ndim, negative->ndim);
-    TN_TRY(check_reduction(reduction));
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *near = tnx_pairwise_distance(anchor, positive, p, eps, false);
     tn_tensor *far = tnx_pairwise_distance(anchor, negative, p, eps, false);
     if (swap)
         far = tnx_minimum(far, tnx_pairwise_distance(positive, negative, p, eps, false));
     tn_tensor *loss = above_zero(tnx_sub(near, far, tn_int(1)), margin);
-    return leave(scope, reduced(loss, reduction), out);
+    return tni_leave(scope, reduced(loss, reduction), out);
 }
 
 /* target * log(target) - target + log(2 pi target) / 2 above 1: Stirling's formula. */
@@ -95,7 +79,7 @@ tn_status tni_composite_poisson_nll_loss(tn_tensor *input, tn_tensor *target, bo
                                          bool full, double eps, int64_t reduction, tn_tensor **out)
 {
     tn_scope *scope;
-    TN_TRY(check_reduction(reduction));
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *logs = input, *rate = input;
     if (log_input)
@@ -105,7 +89,7 @@ tn_status tni_composite_poisson_nll_loss(tn_tensor *input, tn_tensor *target, bo
     tn_tensor *loss = tnx_sub(rate, tnx_mul(target, logs), tn_int(1));
     if (full)
         loss = tnx_add(loss, stirling(target), tn_int(1));
-    return leave(scope, reduced(loss, reduction), out);
+    return tni_leave(scope, reduced(loss, reduction), out);
 }
 
 /* ---- several targets, and signs ---- */
@@ -124,7 +108,7 @@ tn_status tni_composite_soft_margin_loss(tn_tensor *self, tn_tensor *target, int
                                          tn_tensor **out)
 {
     tn_scope *scope;
-    TN_TRY(check_reduction(reduction));
+    TN_TRY(tni_loss_check(reduction));
     TN_CHECK(!tn_grad_enabled() || !tn_tensor_requires_grad(target), TN_INVALID,
              "The function 'soft_margin_loss' is not differentiable with respect to argument "
              "'target'. This input cannot have requires_grad True.");
@@ -138,7 +122,7 @@ tn_status tni_composite_soft_margin_loss(tn_tensor *self, tn_tensor *target, int
                                                  : tnx_softplus(below, tn_int(1), tn_int(40));
     if (!tn_dtype_is_integral((tn_dtype)self->dtype, true))
         loss = tnx_to_dtype(loss, (tn_dtype)self->dtype, false, false, TN_FORMAT_NONE);
-    return leave(scope, reduced(loss, reduction), out);
+    return tni_leave(scope, reduced(loss, reduction), out);
 }
 
 tn_status tni_composite_soft_margin_loss_backward(tn_tensor *grad_output, tn_tensor *self,
@@ -146,11 +130,11 @@ tn_status tni_composite_soft_margin_loss_backward(tn_tensor *grad_output, tn_ten
                                                   tn_tensor **out)
 {
     tn_scope *scope;
-    TN_TRY(check_reduction(reduction));
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *down = tnx_neg(target);
     tn_tensor *slope = tnx_mul(down, tnx_sigmoid(tnx_mul(down, self)));
-    if (reduction == 1)
+    if (reduction == TNI_LOSS_MEAN)
         slope = tnx_div_scalar(slope, tn_int(self->numel));
-    return leave(scope, tnx_mul(slope, grad_output), out);
+    return tni_leave(scope, tnx_mul(slope, grad_output), out);
 }

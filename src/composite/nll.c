@@ -4,9 +4,8 @@
 #include <string.h>
 #include "core/tensor.h"
 #include "gen/composites.h"
+#include "shape/loss.h"
 #include "tenon/ops.h"
-
-enum { NONE = 0, MEAN = 1, SUM = 2 };
 
 tn_status tni_composite_nll_loss(tn_tensor *self, tn_tensor *target, tn_tensor *weight,
                                  int64_t reduction, int64_t ignore_index, tn_tensor **out)
@@ -48,7 +47,7 @@ static tn_status as_image(tn_tensor *self, tn_tensor *target, tn_tensor *weight,
     TN_TRY(tn_reshape(self, x_sizes, 4, &x));
     TN_TRY(tn_reshape(target, t_sizes, 3, &t));
     TN_TRY(tn_nll_loss2d(x, t, weight, reduction, ignore_index, &loss));
-    if (reduction == NONE)
+    if (reduction == TNI_LOSS_EACH)
         return tn_view(loss, sizes, self->ndim - 1, out);
     *out = TN_MOVE(loss);
     return TN_OK;
@@ -90,12 +89,12 @@ static tn_status broadcast_weight(tn_tensor *self, tn_tensor *weight, tn_tensor 
 static tn_status reduce(tn_tensor *loss, int64_t reduction, int64_t n, tn_tensor **out)
 {
     TN_AUTO(tn_tensor) sum = NULL;
-    if (reduction == NONE) {
+    if (reduction == TNI_LOSS_EACH) {
         *out = tn_tensor_ref(loss);
         return TN_OK;
     }
     TN_TRY(tn_sum(loss, TN_DTYPE_NONE, &sum));
-    if (reduction != MEAN) {
+    if (reduction != TNI_LOSS_MEAN) {
         *out = TN_MOVE(sum);
         return TN_OK;
     }
@@ -137,7 +136,7 @@ static tn_status soft_targets(tn_tensor *self, tn_tensor *target, tn_tensor *wei
     } else {
         weighted = TN_MOVE(product);
     }
-    if (reduction == NONE) {
+    if (reduction == TNI_LOSS_EACH) {
         TN_TRY(tn_sum_dim(weighted, &dim, 1, false, TN_DTYPE_NONE, &sum));
         return tn_neg(sum, out);
     }
@@ -180,7 +179,7 @@ static tn_status divisor(tn_tensor *logs, tn_tensor *target, tn_tensor *weight, 
         return tn_sum(counted, TN_DTYPE_NONE, out);
     }
     TN_TRY(tn_new_full(logs, logs->sizes, logs->ndim, tn_float(-1.0), NULL, &flat));
-    return tn_nll_loss_nd(flat, target, weight, SUM, ignore_index, out);
+    return tn_nll_loss_nd(flat, target, weight, TNI_LOSS_SUM, ignore_index, out);
 }
 
 static tn_status label_smoothing_loss(tn_tensor *self, tn_tensor *target, tn_tensor *weight,
@@ -203,11 +202,11 @@ static tn_status label_smoothing_loss(tn_tensor *self, tn_tensor *target, tn_ten
     TN_TRY(tn_nll_loss_nd(logs, target, weight, reduction, ignore_index, &loss));
     TN_TRY(tn_eq_scalar(target, tn_int(ignore_index), &ignored));
     TN_TRY(smooth_losses(logs, target, weight, ignored, &smooth));
-    if (reduction == NONE) {
+    if (reduction == TNI_LOSS_EACH) {
         mixed = TN_MOVE(smooth);
     } else {
         TN_TRY(tn_sum(smooth, TN_DTYPE_NONE, &sum));
-        if (reduction == MEAN) {
+        if (reduction == TNI_LOSS_MEAN) {
             TN_TRY(divisor(logs, target, weight, ignored, ignore_index, &weights));
             TN_TRY(tn_div(sum, weights, &mixed));
         } else {

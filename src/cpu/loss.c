@@ -4,27 +4,9 @@
 #include "cpu/run.h"
 #include "gen/cpu.h"
 #include "gen/kernels.h"
+#include "shape/loss.h"
 #include "shape/structured.h"
 #include "tenon/ops.h"
-
-enum { NONE = 0, MEAN = 1, SUM = 2 };
-
-static tn_status check_reduction(int64_t reduction)
-{
-    TN_CHECK(reduction >= NONE && reduction <= SUM, TN_INVALID,
-             "reduction is %lld, expected 0 (none), 1 (mean) or 2 (sum)", (long long)reduction);
-    return TN_OK;
-}
-
-static tn_status reduce(tn_tensor **loss, int64_t reduction, tn_tensor **out)
-{
-    if (reduction == MEAN)
-        return tn_mean(*loss, TN_DTYPE_NONE, out);
-    if (reduction == SUM)
-        return tn_sum(*loss, TN_DTYPE_NONE, out);
-    *out = TN_MOVE(*loss);
-    return TN_OK;
-}
 
 /* @p layout: by what the losses are laid out, TNI_LAYOUT_… */
 static tn_status by_element(const char *name, const char *kernel, tni_loop loop, int layout,
@@ -44,11 +26,11 @@ static tn_status difference(const char *name, const char *kernel, tni_loop loop,
     const tni_operand in[] = {{.tensor = self}, {.tensor = target}};
     const double p[TNI_LOOP_PARAMETERS] = {1.0, limit};
     TN_AUTO(tn_tensor) loss = NULL;
-    TN_TRY(check_reduction(reduction));
+    TN_TRY(tni_loss_check(reduction));
     /* The reference makes the result of this one as empty_like(self). */
     int layout = loop == TNI_LOOP_HUBER ? TNI_LAYOUT_FIRST : TNI_LAYOUT_OPERANDS;
     TN_TRY(by_element(name, kernel, loop, layout, in, 2, p, &loss));
-    return reduce(&loss, reduction, out);
+    return tni_loss_reduce(&loss, reduction, out);
 }
 
 tn_status tni_kernel_mse_loss(tn_call *call, tn_tensor *self, tn_tensor *target, int64_t reduction,
@@ -74,12 +56,13 @@ tn_status tni_kernel_huber_loss(tn_call *call, tn_tensor *self, tn_tensor *targe
     TN_AUTO(tn_tensor) wide = NULL;
     TN_AUTO(tn_tensor) loss = NULL;
     TN_CHECK(delta > 0, TN_INVALID, "huber_loss does not support non-positive values for delta.");
-    TN_TRY(check_reduction(reduction));
-    TN_TRY(difference("huber_loss", "huber_cpu", TNI_LOOP_HUBER, self, target, NONE, delta, &wide));
+    TN_TRY(tni_loss_check(reduction));
+    TN_TRY(difference("huber_loss", "huber_cpu", TNI_LOOP_HUBER, self, target, TNI_LOSS_EACH, delta,
+                      &wide));
     /* The dtype of this loss is that of self, whatever the target has. */
     TN_TRY(tni_check_cast((tn_dtype)wide->dtype, (tn_dtype)self->dtype));
     TN_TRY(tn_to_dtype(wide, (tn_dtype)self->dtype, false, false, TN_FORMAT_NONE, &loss));
-    return reduce(&loss, reduction, out);
+    return tni_loss_reduce(&loss, reduction, out);
 }
 
 /* ---- backward ---- */
@@ -87,8 +70,8 @@ tn_status tni_kernel_huber_loss(tn_call *call, tn_tensor *self, tn_tensor *targe
 static tn_status backward(tni_iter *it, tni_loop loop, int64_t reduction, double scale,
                           double limit)
 {
-    const double p[TNI_LOOP_PARAMETERS] = {reduction == MEAN ? scale / (double)it->numel : scale,
-                                           limit};
+    const double p[TNI_LOOP_PARAMETERS] = {
+        reduction == TNI_LOSS_MEAN ? scale / (double)it->numel : scale, limit};
     return tni_run(it, loop, 0, p);
 }
 
@@ -132,7 +115,7 @@ tn_status tni_kernel_binary_cross_entropy(tn_call *call, tn_tensor *self, tn_ten
     (void)call;
     const tni_operand in[] = {{.tensor = self}, {.tensor = target}};
     TN_AUTO(tn_tensor) loss = NULL;
-    TN_TRY(check_reduction(reduction));
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(tni_check_same_dtype(in, 2));
     TN_TRY(by_element("binary_cross_entropy", "binary_cross_entropy", TNI_LOOP_BCE,
                       TNI_LAYOUT_FIRST, in, 2, NULL, &loss));
@@ -140,7 +123,7 @@ tn_status tni_kernel_binary_cross_entropy(tn_call *call, tn_tensor *self, tn_ten
     TN_TRY(check_probabilities(target, "target"));
     if (weight)
         TN_TRY(tn_mul_(loss, weight));
-    return reduce(&loss, reduction, out);
+    return tni_loss_reduce(&loss, reduction, out);
 }
 
 tn_status tni_kernel_binary_cross_entropy_backward(tn_call *call, tn_tensor *grad_output,
@@ -152,9 +135,10 @@ tn_status tni_kernel_binary_cross_entropy_backward(tn_call *call, tn_tensor *gra
     /* self comes first: its layout is that of the result. */
     const tni_operand in[] = {{.tensor = self}, {.tensor = target}, {.tensor = grad_output}};
     const tni_operand given[] = {in[2], in[0], in[1]};
-    const double p[TNI_LOOP_PARAMETERS] = {reduction == MEAN ? 1.0 / (double)self->numel : 1.0};
+    const double p[TNI_LOOP_PARAMETERS] = {reduction == TNI_LOSS_MEAN ? 1.0 / (double)self->numel
+                                                                      : 1.0};
     TN_AUTO(tn_tensor) grad = NULL;
-    TN_TRY(check_reduction(reduction));
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(tni_check_same_dtype(given, 3));
     TN_TRY(by_element("binary_cross_entropy_backward", "binary_cross_entropy_backward",
                       TNI_LOOP_BCE_B, TNI_LAYOUT_OPERANDS, in, 3, p, &grad));

@@ -6,10 +6,9 @@
 #include "base/pool.h"
 #include "cpu/ready.h"
 #include "gen/cpu.h"
+#include "shape/loss.h"
 
 #define GRAIN 64 /* rows */
-
-enum { NONE, MEAN };
 
 typedef struct job {
     const double *x, *weight;
@@ -38,14 +37,14 @@ static tn_status reduce(const double *losses, const job *j, tn_tensor *out)
     TN_AUTO(tn_tensor) made = NULL;
     TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_F64, TN_CPU, &made));
     double *to = made->data, sum = 0;
-    bool each = out->ndim == 1 && j->reduction == NONE;
+    bool each = out->ndim == 1 && j->reduction == TNI_LOSS_EACH;
     for (int64_t r = 0; r < j->rows; r++) {
         if (each)
             to[r] = losses[r];
         sum += losses[r];
     }
     if (!each)
-        to[0] = j->reduction == MEAN ? sum / (double)j->rows : sum;
+        to[0] = j->reduction == TNI_LOSS_MEAN ? sum / (double)j->rows : sum;
     return out->numel ? tni_copy_cpu(out, made) : TN_OK;
 }
 
@@ -54,7 +53,7 @@ static double incoming(const job *j, int64_t row)
 {
     const double *g = j->grad->data;
     double one = g[j->grad->numel > 1 ? row : 0];
-    return (j->reduction == MEAN ? one / (double)j->rows : one) / (double)j->classes;
+    return (j->reduction == TNI_LOSS_MEAN ? one / (double)j->rows : one) / (double)j->classes;
 }
 
 /* ---- one target a row ---- */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* shape/nll.c: what classification losses give and refuse. */
+#include <inttypes.h>
+
 #include "gen/shapes.h"
 #include "shape/geometry.h"
 
@@ -59,8 +61,11 @@ static tn_status check_rows(const tn_tensor *self, const tn_tensor *target, cons
     TN_CHECK(self->ndim == 1 || self->ndim == 2, TN_INVALID, "input tensor should be 1D or 2D");
     TN_CHECK(target->ndim <= 1, TN_INVALID,
              "0D or 1D target tensor expected, multi-target not supported");
-    bool fits = self->ndim == 1 ? target->numel == 1
-                                : target->ndim == 1 && self->sizes[0] == target->sizes[0];
+    bool one = self->ndim == 1;
+    TN_CHECK(!one || backward || target->numel == 1, TN_VALUE,
+             "For 1D input, 1D target must have size 1, but got target size: %" PRId64,
+             target->numel);
+    bool fits = one ? target->numel == 1 : target->ndim == 1 && self->sizes[0] == target->sizes[0];
     TN_CHECK(fits, TN_INVALID, "size mismatch (got input: %s, target: %s)",
              tni_format_sizes(self->ndim, self->sizes, a, sizeof a),
              tni_format_sizes(target->ndim, target->sizes, b, sizeof b));
