@@ -159,15 +159,12 @@ tn_status tni_cpu_im2col(tn_tensor *self, const int64_t *kernel_size, int64_t ke
         return TN_OK;
     fill_job(&j, self);
     TN_TRY(tni_ready(self, (tn_dtype)self->dtype, &x));
-    if (out->flags & TNI_CONTIGUOUS)
-        work = tn_tensor_ref(out);
-    else
-        TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, (tn_dtype)out->dtype, TN_CPU, &work));
+    TN_TRY(tni_work_of(out, (tn_dtype)out->dtype, &work));
     j.image = x->data;
     j.columns = work->data;
     j.size = tni_itemsize(self);
     TN_TRY(tni_pool_for(planes_of(self), 1, take, &j));
-    return work == out ? TN_OK : tni_copy_cpu(out, work);
+    return tni_work_back(out, work);
 }
 
 tn_status tni_cpu_col2im(tn_tensor *self, const int64_t *output_size, int64_t output_size_n,

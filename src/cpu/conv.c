@@ -415,16 +415,34 @@ static tn_status ready_weight(const tni_conv *c, tn_tensor *weight, tn_dtype dty
     return TN_OK;
 }
 
-tn_status tni_conv_turn(const tni_conv *c, const tn_tensor *t, tn_tensor **out)
+tn_status tni_conv_turn(const tni_conv *c, tn_tensor *t, tn_tensor **out)
 {
+    if (!c->channels_last) {
+        *out = tn_tensor_ref(t);
+        return TN_OK;
+    }
     int64_t sizes[5], strides[5];
     int n = t->ndim;
     for (int d = 0; d < n; d++) {
-        int from = !c->channels_last || d == 0 ? d : d == n - 1 ? 1 : d + 1;
+        int from = d == 0 ? 0 : d == n - 1 ? 1 : d + 1;
         sizes[d] = t->sizes[from];
         strides[d] = t->strides[from];
     }
     return tni_tensor_alias(t, n, sizes, strides, t->offset, out);
+}
+
+tn_status tni_conv_ready(const tni_conv *c, tn_tensor *t, tn_dtype dtype, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) turned = NULL;
+    TN_TRY(tni_conv_turn(c, t, &turned));
+    return tni_ready(turned, dtype, out);
+}
+
+tn_status tni_conv_work(const tni_conv *c, tn_tensor *out, tn_dtype dtype, tn_tensor **turned,
+                        tn_tensor **work)
+{
+    TN_TRY(tni_conv_turn(c, out, turned));
+    return tni_work_of(*turned, dtype, work);
 }
 
 bool tni_conv_thin(const tni_conv *c)
@@ -481,26 +499,21 @@ tn_status tni_conv_run(const tni_conv *c, tn_tensor *input, tn_tensor *weight, t
                   .in_places = c->in[0] * c->in[1] * c->in[2],
                   .out_places = c->out[0] * c->out[1] * c->out[2]};
     j.length = j.in_each * c->kernel[0] * c->kernel[1] * c->kernel[2];
-    TN_AUTO(tn_tensor) x_turned = NULL;
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) w_turned = NULL;
     TN_AUTO(tn_tensor) w = NULL;
     TN_AUTO(tn_tensor) b = NULL;
-    TN_AUTO(tn_tensor) out_turned = NULL;
-    TN_AUTO(tn_tensor) fresh = NULL;
-    TN_TRY(tni_conv_turn(c, input, &x_turned));
-    TN_TRY(tni_ready(x_turned, dtype, &x));
+    TN_AUTO(tn_tensor) to = NULL;
+    TN_AUTO(tn_tensor) work = NULL;
+    TN_TRY(tni_conv_ready(c, input, dtype, &x));
     TN_TRY(tni_conv_weight(c, c->channels_last, weight, &w_turned));
     TN_TRY(ready_weight(c, w_turned, dtype, &w));
     TN_TRY(tni_ready(bias, dtype, &b));
-    TN_TRY(tni_conv_turn(c, out, &out_turned));
-    if (!(out_turned->flags & TNI_CONTIGUOUS) || out->dtype != dtype)
-        TN_TRY(
-            tni_tensor_new(out_turned->ndim, out_turned->sizes, NULL, dtype, out->device, &fresh));
+    TN_TRY(tni_conv_work(c, out, dtype, &to, &work));
     j.input = x->data;
     j.weight = w->data;
     j.bias = b ? b->data : NULL;
-    j.out = fresh ? fresh->data : out->data;
+    j.out = work->data;
     if (tni_conv_pointwise(c)) {
         if (b)
             TN_TRY(start_from_bias(&j));
@@ -508,7 +521,7 @@ tn_status tni_conv_run(const tni_conv *c, tn_tensor *input, tn_tensor *weight, t
     } else {
         TN_TRY(by_windows(&j));
     }
-    return fresh ? tni_copy_cpu(out_turned, fresh) : TN_OK;
+    return tni_work_back(to, work);
 }
 
 tn_status tni_cpu_convolution(tn_tensor *input, tn_tensor *weight, tn_tensor *bias,

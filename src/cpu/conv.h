@@ -62,9 +62,14 @@ TN_NODISCARD tn_status tni_window_tables(const tni_window *w, const tni_phase *p
 void tni_window_write(char *to, int64_t size, const char *data, const tni_gathered *x,
                       int64_t first, int64_t rows, int64_t begin, int64_t n);
 
-/* @p t with its channels where the computation wants them. */
-TN_NODISCARD tn_status tni_conv_turn(const tni_conv *c, const tn_tensor *t,
-                                     TN_OWNED tn_tensor **out);
+/* @p t with its channels where the computation wants them: itself, or an alias. */
+TN_NODISCARD tn_status tni_conv_turn(const tni_conv *c, tn_tensor *t, TN_OWNED tn_tensor **out);
+/* The same, contiguous and of @p dtype, to read. */
+TN_NODISCARD tn_status tni_conv_ready(const tni_conv *c, tn_tensor *t, tn_dtype dtype,
+                                      TN_OWNED tn_tensor **out);
+/* The same of a result: what is computed in @p work goes to @p turned with tni_work_back. */
+TN_NODISCARD tn_status tni_conv_work(const tni_conv *c, tn_tensor *out, tn_dtype dtype,
+                                     TN_OWNED tn_tensor **turned, TN_OWNED tn_tensor **work);
 /* A weight as [groups, out, in, kernel...], or [groups, out, kernel..., in] when @p last. */
 TN_NODISCARD tn_status tni_conv_weight(const tni_conv *c, bool last, const tn_tensor *weight,
                                        TN_OWNED tn_tensor **out);

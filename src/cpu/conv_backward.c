@@ -168,17 +168,13 @@ static tn_status weight_gradient(const tni_conv *c, tn_tensor *input, tn_tensor 
         pointwise && !c->channels_last && c->out[0] * c->out[1] * c->out[2] >= LARGE_IMAGE;
     last.channels_last = !by_image;
     bool turned = c->channels_last || pointwise;
-    TN_AUTO(tn_tensor) x_turned = NULL;
     TN_AUTO(tn_tensor) x = NULL;
-    TN_AUTO(tn_tensor) y_turned = NULL;
     TN_AUTO(tn_tensor) y = NULL;
     TN_AUTO(tn_tensor) to = NULL;
     TN_AUTO(tn_tensor) to_sums = NULL;
     TN_AUTO(tn_tensor) sums = NULL;
-    TN_TRY(tni_conv_turn(turned ? &last : c, input, &x_turned));
-    TN_TRY(tni_ready(x_turned, dtype, &x));
-    TN_TRY(tni_conv_turn(&last, grad, &y_turned));
-    TN_TRY(tni_ready(y_turned, dtype, &y));
+    TN_TRY(tni_conv_ready(turned ? &last : c, input, dtype, &x));
+    TN_TRY(tni_conv_ready(&last, grad, dtype, &y));
     TN_TRY(tni_conv_weight(c, turned, out, &to));
     if (!turned) { /* sums are [groups, in, kernel..., out] */
         const int64_t *n = to->sizes, *s = to->strides;
@@ -188,11 +184,9 @@ static tn_status weight_gradient(const tni_conv *c, tn_tensor *input, tn_tensor 
     } else {
         to_sums = TN_MOVE(to);
     }
-    if ((to_sums->flags & TNI_CONTIGUOUS) && out->dtype == dtype)
-        return all_weights(c, dtype, x, y, by_image, to_sums);
-    TN_TRY(tni_tensor_new(6, to_sums->sizes, NULL, dtype, out->device, &sums));
+    TN_TRY(tni_work_of(to_sums, dtype, &sums));
     TN_TRY(all_weights(c, dtype, x, y, by_image, sums));
-    return tni_copy_cpu(to_sums, sums);
+    return tni_work_back(to_sums, sums);
 }
 
 /* ---- the operator ---- */

@@ -11,6 +11,8 @@
 #include "cpu/ready.h"
 #include "cpu/taps.h"
 
+#define GRAIN 65536
+
 typedef struct depth_job {
     tni_window w;
     const tni_taps_loops *loops;
@@ -32,11 +34,10 @@ static const tni_taps_loops *loops_of(tn_dtype dtype)
     return dtype == TN_DTYPE_F64 ? &table->f64 : &table->f32;
 }
 
-/* Work of one channel of one image, to cut by. */
-static int64_t grain_of(const tni_window *w)
+/* How many pieces are one thread's, where one is so much work. */
+static int64_t grain_of(int64_t each)
 {
-    int64_t each = w->out_places * w->kernel_places * w->out_each;
-    return each < 65536 ? 65536 / (each + 1) + 1 : 1;
+    return each < GRAIN ? GRAIN / (each + 1) + 1 : 1;
 }
 
 /* Where line @p line of a phase begins: in the window, and in the result. */
@@ -103,10 +104,16 @@ static tn_status run_pieces(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
+static tn_status all_pieces(depth_job *j)
+{
+    const tni_window *w = &j->w;
+    return tni_pool_for(w->c->batch * w->c->groups,
+                        grain_of(w->out_places * w->kernel_places * w->out_each), run_pieces, j);
+}
+
 /* ---- channels last ---- */
 
 #define FEWEST_CHANNELS 8
-#define ROWS_GRAIN      65536
 
 /* Each channel of the result comes from the channel beside it. */
 static bool has_rows(const tni_conv *c)
@@ -164,15 +171,28 @@ static tn_status all_rows(depth_job *j)
         const tni_phase *phase = &j->w.phase[f];
         int64_t each = phase->count[2] * phase->taps * c->groups;
         j->phase = phase;
-        TN_TRY(tni_pool_for(c->batch * phase->count[0] * phase->count[1],
-                            each < ROWS_GRAIN ? ROWS_GRAIN / (each + 1) + 1 : 1, run_rows, j));
+        TN_TRY(tni_pool_for(c->batch * phase->count[0] * phase->count[1], grain_of(each), run_rows,
+                            j));
     }
     return TN_OK;
 }
 
-/* A weight, which has one channel of input, as [kernel..., channels]. */
-static tn_status rows_of_weight(const tni_conv *c, tn_tensor *weight, tn_tensor **out)
+/* ---- both ---- */
+
+/* The convolution as it is computed: with channels last only where that has loops of its own. */
+static tni_conv computed(const tni_conv *c)
 {
+    tni_conv own = *c;
+    own.channels_last = has_rows(c);
+    return own;
+}
+
+/* A weight, which has one channel of input, as tni_conv_weight gives it, or, with channels last, as
+ * [kernel..., channels]. */
+static tn_status turn_weight(const tni_conv *c, tn_tensor *weight, tn_tensor **out)
+{
+    if (!c->channels_last)
+        return tni_conv_weight(c, false, weight, out);
     TN_AUTO(tn_tensor) w = NULL;
     TN_TRY(tni_conv_weight(c, false, weight, &w));
     const int64_t *n = w->sizes, *s = w->strides;
@@ -180,65 +200,31 @@ static tn_status rows_of_weight(const tni_conv *c, tn_tensor *weight, tn_tensor 
                             (const int64_t[]){s[3], s[4], s[5], s[0]}, w->offset, out);
 }
 
-static tn_status run_channels_last(const tni_conv *c, tn_tensor *input, tn_tensor *weight,
-                                   tn_tensor *bias, tn_tensor *out)
-{
-    depth_job j = {.dtype = tni_conv_dtype((tn_dtype)input->dtype)};
-    j.loops = loops_of(j.dtype);
-    TN_AUTO(tn_tensor) x_turned = NULL;
-    TN_AUTO(tn_tensor) x = NULL;
-    TN_AUTO(tn_tensor) w_turned = NULL;
-    TN_AUTO(tn_tensor) w = NULL;
-    TN_AUTO(tn_tensor) b = NULL;
-    TN_AUTO(tn_tensor) out_turned = NULL;
-    TN_AUTO(tn_tensor) fresh = NULL;
-    TN_TRY(tni_conv_turn(c, input, &x_turned));
-    TN_TRY(tni_ready(x_turned, j.dtype, &x));
-    TN_TRY(rows_of_weight(c, weight, &w_turned));
-    TN_TRY(tni_ready(w_turned, j.dtype, &w));
-    TN_TRY(tni_ready(bias, j.dtype, &b));
-    TN_TRY(tni_conv_turn(c, out, &out_turned));
-    if (!(out_turned->flags & TNI_CONTIGUOUS) || out->dtype != j.dtype)
-        TN_TRY(tni_tensor_new(out_turned->ndim, out_turned->sizes, NULL, j.dtype, out->device,
-                              &fresh));
-    TN_TRY(tni_window_open(&j.w, c, j.dtype, x->data));
-    j.weight = w->data;
-    j.bias = b ? b->data : NULL;
-    j.out = fresh ? fresh->data : out->data;
-    tn_status status = all_rows(&j);
-    tni_window_close(&j.w);
-    TN_TRY(status);
-    return fresh ? tni_copy_cpu(out_turned, fresh) : TN_OK;
-}
-
 tn_status tni_depth_run(const tni_conv *given, tn_tensor *input, tn_tensor *weight, tn_tensor *bias,
                         tn_tensor *out)
 {
-    if (has_rows(given))
-        return run_channels_last(given, input, weight, bias, out);
-    tni_conv c = *given;
-    c.channels_last = false;
+    const tni_conv c = computed(given);
     depth_job j = {.dtype = tni_conv_dtype((tn_dtype)input->dtype)};
     j.loops = loops_of(j.dtype);
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) w_turned = NULL;
     TN_AUTO(tn_tensor) w = NULL;
     TN_AUTO(tn_tensor) b = NULL;
-    TN_AUTO(tn_tensor) fresh = NULL;
-    TN_TRY(tni_ready(input, j.dtype, &x));
-    TN_TRY(tni_conv_weight(&c, false, weight, &w_turned));
+    TN_AUTO(tn_tensor) to = NULL;
+    TN_AUTO(tn_tensor) work = NULL;
+    TN_TRY(tni_conv_ready(&c, input, j.dtype, &x));
+    TN_TRY(turn_weight(&c, weight, &w_turned));
     TN_TRY(tni_ready(w_turned, j.dtype, &w));
     TN_TRY(tni_ready(bias, j.dtype, &b));
-    if (!(out->flags & TNI_CONTIGUOUS) || out->dtype != j.dtype)
-        TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, j.dtype, out->device, &fresh));
+    TN_TRY(tni_conv_work(&c, out, j.dtype, &to, &work));
     TN_TRY(tni_window_open(&j.w, &c, j.dtype, x->data));
     j.weight = w->data;
     j.bias = b ? b->data : NULL;
-    j.out = fresh ? fresh->data : out->data;
-    tn_status status = tni_pool_for(c.batch * c.groups, grain_of(&j.w), run_pieces, &j);
+    j.out = work->data;
+    tn_status status = c.channels_last ? all_rows(&j) : all_pieces(&j);
     tni_window_close(&j.w);
     TN_TRY(status);
-    return fresh ? tni_copy_cpu(out, fresh) : TN_OK;
+    return tni_work_back(to, work);
 }
 
 /* ---- the gradient of the weight ---- */
@@ -289,6 +275,13 @@ static tn_status weights_of(int64_t begin, int64_t end, void *arg)
         weight_of(j, o, (double *)(void *)room, room + sums);
     tni_block_free(room, nbytes);
     return TN_OK;
+}
+
+static tn_status all_weights(depth_job *j)
+{
+    const tni_window *w = &j->w;
+    return tni_pool_for(w->c->out_channels,
+                        grain_of(w->out_places * w->kernel_places * w->c->batch), weights_of, j);
 }
 
 /* ---- the same, channels last ---- */
@@ -353,57 +346,33 @@ static tn_status weight_rows(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
-static tn_status weight_channels_last(const tni_conv *c, tn_tensor *input, tn_tensor *grad,
-                                      tn_tensor *out)
+static tn_status all_weight_rows(depth_job *j)
 {
-    depth_job j = {.dtype = tni_conv_dtype((tn_dtype)input->dtype)};
-    j.loops = loops_of(j.dtype);
-    TN_AUTO(tn_tensor) x_turned = NULL;
-    TN_AUTO(tn_tensor) x = NULL;
-    TN_AUTO(tn_tensor) g_turned = NULL;
-    TN_AUTO(tn_tensor) g = NULL;
-    TN_AUTO(tn_tensor) to = NULL;
-    TN_AUTO(tn_tensor) sums = NULL;
-    TN_TRY(tni_conv_turn(c, input, &x_turned));
-    TN_TRY(tni_ready(x_turned, j.dtype, &x));
-    TN_TRY(tni_conv_turn(c, grad, &g_turned));
-    TN_TRY(tni_ready(g_turned, j.dtype, &g));
-    TN_TRY(rows_of_weight(c, out, &to));
-    TN_TRY(tni_tensor_new(to->ndim, to->sizes, NULL, j.dtype, out->device, &sums));
-    TN_TRY(tni_window_open(&j.w, c, j.dtype, x->data));
-    j.grad = g->data;
-    j.out = sums->data;
-    int64_t each = j.w.out_places * j.w.kernel_places * c->batch * ROWS_CHANNELS;
-    tn_status status =
-        tni_pool_for((c->groups + ROWS_CHANNELS - 1) / ROWS_CHANNELS,
-                     each < ROWS_GRAIN ? ROWS_GRAIN / (each + 1) + 1 : 1, weight_rows, &j);
-    tni_window_close(&j.w);
-    TN_TRY(status);
-    return tni_copy_cpu(to, sums);
+    const tni_window *w = &j->w;
+    int64_t each = w->out_places * w->kernel_places * w->c->batch * ROWS_CHANNELS;
+    return tni_pool_for((w->c->groups + ROWS_CHANNELS - 1) / ROWS_CHANNELS, grain_of(each),
+                        weight_rows, j);
 }
+
+/* ---- both ---- */
 
 tn_status tni_depth_weight(const tni_conv *given, tn_tensor *input, tn_tensor *grad, tn_tensor *out)
 {
-    if (has_rows(given))
-        return weight_channels_last(given, input, grad, out);
-    tni_conv c = *given;
-    c.channels_last = false;
+    const tni_conv c = computed(given);
     depth_job j = {.dtype = tni_conv_dtype((tn_dtype)input->dtype)};
     j.loops = loops_of(j.dtype);
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) g = NULL;
     TN_AUTO(tn_tensor) to = NULL;
     TN_AUTO(tn_tensor) sums = NULL;
-    TN_TRY(tni_ready(input, j.dtype, &x));
-    TN_TRY(tni_ready(grad, j.dtype, &g));
-    TN_TRY(tni_conv_weight(&c, false, out, &to));
+    TN_TRY(tni_conv_ready(&c, input, j.dtype, &x));
+    TN_TRY(tni_conv_ready(&c, grad, j.dtype, &g));
+    TN_TRY(turn_weight(&c, out, &to));
     TN_TRY(tni_tensor_new(to->ndim, to->sizes, NULL, j.dtype, out->device, &sums));
     TN_TRY(tni_window_open(&j.w, &c, j.dtype, x->data));
     j.grad = g->data;
     j.out = sums->data;
-    int64_t each = j.w.out_places * j.w.kernel_places * c.batch;
-    tn_status status =
-        tni_pool_for(c.out_channels, each < 65536 ? 65536 / (each + 1) + 1 : 1, weights_of, &j);
+    tn_status status = c.channels_last ? all_weight_rows(&j) : all_weights(&j);
     tni_window_close(&j.w);
     TN_TRY(status);
     return tni_copy_cpu(to, sums);

@@ -24,26 +24,6 @@ bool tni_conv_whole(const tni_conv *c)
     return c->groups == 1 && taps > 1;
 }
 
-/* @p t, [rows, channels, places...], with the elements of a row one after the other, in the order
- * that the convolution has them. */
-static tn_status as_rows(const tni_conv *c, const tn_tensor *t, tn_dtype dtype, tn_tensor **out)
-{
-    TN_AUTO(tn_tensor) turned = NULL;
-    TN_TRY(tni_conv_turn(c, t, &turned));
-    return tni_ready(turned, dtype, out);
-}
-
-/* The same of a tensor that is written: *fresh is NULL where its own memory serves. */
-static tn_status as_written_rows(const tni_conv *c, const tn_tensor *t, tn_tensor **turned,
-                                 tn_tensor **fresh)
-{
-    TN_TRY(tni_conv_turn(c, t, turned));
-    if ((*turned)->flags & TNI_CONTIGUOUS)
-        return TN_OK;
-    return tni_tensor_new((*turned)->ndim, (*turned)->sizes, NULL, (tn_dtype)t->dtype, t->device,
-                          fresh);
-}
-
 /* A row of the result that has the bias alone. */
 static tn_status bias_row(const tni_conv *c, const tn_tensor *bias, tn_dtype dtype, tn_tensor **out)
 {
@@ -63,21 +43,21 @@ tn_status tni_whole_run(const tni_conv *c, tn_tensor *input, tn_tensor *weight, 
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) w = NULL;
     TN_AUTO(tn_tensor) b = NULL;
-    TN_AUTO(tn_tensor) turned = NULL;
-    TN_AUTO(tn_tensor) fresh = NULL;
-    TN_TRY(as_rows(c, input, dtype, &x));
-    TN_TRY(as_rows(c, weight, dtype, &w));
+    TN_AUTO(tn_tensor) to = NULL;
+    TN_AUTO(tn_tensor) work = NULL;
+    TN_TRY(tni_conv_ready(c, input, dtype, &x));
+    TN_TRY(tni_conv_ready(c, weight, dtype, &w));
     if (bias)
         TN_TRY(bias_row(c, bias, dtype, &b));
-    TN_TRY(as_written_rows(c, out, &turned, &fresh));
+    TN_TRY(tni_conv_work(c, out, dtype, &to, &work));
     tni_gemm_args g = {
         .m = c->batch, .n = out->numel / c->batch, .k = x->numel / c->batch, .batch = 1};
     g.a = (tni_matrix){x->data, g.k, 1, 0};
     g.b = c->transposed ? (tni_matrix){w->data, g.n, 1, 0} : (tni_matrix){w->data, 1, g.k, 0};
-    g.c = (tni_matrix){fresh ? fresh->data : out->data, g.n, 1, 0};
+    g.c = (tni_matrix){work->data, g.n, 1, 0};
     g.d = b ? (tni_matrix){b->data, 0, 1, 0} : g.c;
     TN_TRY(tni_gemm(dtype, &g, tn_int(1), tn_int(b ? 1 : 0)));
-    return fresh ? tni_copy_cpu(turned, fresh) : TN_OK;
+    return tni_work_back(to, work);
 }
 
 tn_status tni_whole_weight(const tni_conv *c, tn_tensor *input, tn_tensor *grad, tn_tensor *out)
@@ -85,15 +65,15 @@ tn_status tni_whole_weight(const tni_conv *c, tn_tensor *input, tn_tensor *grad,
     tn_dtype dtype = (tn_dtype)out->dtype;
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) y = NULL;
-    TN_AUTO(tn_tensor) turned = NULL;
-    TN_AUTO(tn_tensor) fresh = NULL;
-    TN_TRY(as_rows(c, input, dtype, &x));
-    TN_TRY(as_rows(c, grad, dtype, &y));
-    TN_TRY(as_written_rows(c, out, &turned, &fresh));
+    TN_AUTO(tn_tensor) to = NULL;
+    TN_AUTO(tn_tensor) work = NULL;
+    TN_TRY(tni_conv_ready(c, input, dtype, &x));
+    TN_TRY(tni_conv_ready(c, grad, dtype, &y));
+    TN_TRY(tni_conv_work(c, out, dtype, &to, &work));
     tni_gemm_args g = {.m = c->out_channels, .n = x->numel / c->batch, .k = c->batch, .batch = 1};
     g.a = (tni_matrix){y->data, 1, g.m, 0};
     g.b = (tni_matrix){x->data, g.n, 1, 0};
-    g.c = g.d = (tni_matrix){fresh ? fresh->data : out->data, g.n, 1, 0};
+    g.c = g.d = (tni_matrix){work->data, g.n, 1, 0};
     TN_TRY(tni_gemm_plain(dtype, &g));
-    return fresh ? tni_copy_cpu(turned, fresh) : TN_OK;
+    return tni_work_back(to, work);
 }

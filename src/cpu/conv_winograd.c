@@ -229,16 +229,14 @@ tn_status tni_winograd_run(const tni_conv *c, tn_tensor *input, tn_tensor *weigh
                       .wide = up(c->out[2])};
     for (int i = 0; i < 2; i++)
         j.low[i] = c->transposed ? c->padding[1 + i] - 2 : -c->padding[1 + i];
-    TN_AUTO(tn_tensor) x_turned = NULL;
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) w_turned = NULL;
     TN_AUTO(tn_tensor) w_taps = NULL;
     TN_AUTO(tn_tensor) w = NULL;
     TN_AUTO(tn_tensor) b = NULL;
     TN_AUTO(tn_tensor) to = NULL;
-    TN_AUTO(tn_tensor) fresh = NULL;
-    TN_TRY(tni_conv_turn(c, input, &x_turned));
-    TN_TRY(tni_ready(x_turned, TN_DTYPE_F32, &x));
+    TN_AUTO(tn_tensor) work = NULL;
+    TN_TRY(tni_conv_ready(c, input, TN_DTYPE_F32, &x));
     TN_TRY(tni_conv_weight(c, false, weight, &w_turned)); /* [1, out, in, 1, 3, 3] */
     const int64_t *n = w_turned->sizes, *s = w_turned->strides;
     j.panel = n[1] % PANEL == 0 ? PANEL : n[1];
@@ -247,14 +245,12 @@ tn_status tni_winograd_run(const tni_conv *c, tn_tensor *input, tn_tensor *weigh
                             &w_taps));
     TN_TRY(tni_ready(w_taps, TN_DTYPE_F32, &w));
     TN_TRY(tni_ready(bias, TN_DTYPE_F32, &b));
-    TN_TRY(tni_conv_turn(c, out, &to));
-    if (!(to->flags & TNI_CONTIGUOUS) || out->dtype != TN_DTYPE_F32)
-        TN_TRY(tni_tensor_new(to->ndim, to->sizes, NULL, TN_DTYPE_F32, out->device, &fresh));
+    TN_TRY(tni_conv_work(c, out, TN_DTYPE_F32, &to, &work));
     j.input = x->data;
     j.weight = w->data;
     j.bias = b ? b->data : NULL;
-    j.out = fresh ? fresh->data : to->data;
+    j.out = work->data;
     TN_TRY(run_all(&j));
     *done = !atomic_load_explicit(&j.odd, memory_order_relaxed);
-    return fresh && *done ? tni_copy_cpu(to, fresh) : TN_OK;
+    return *done ? tni_work_back(to, work) : TN_OK;
 }

@@ -198,20 +198,30 @@ TRANSPOSE(1, uint8_t)
 TRANSPOSE(8, uint64_t)
 TRANSPOSE(16, pair)
 
+/* The first m rows of a square, n elements of each: mostly whole ones, of a size that is known. */
+__attribute__((always_inline)) static inline void write_rows(char *dst, int64_t to,
+                                                             const void *square, int64_t n,
+                                                             int64_t m, size_t size)
+{
+    for (int64_t y = 0; y < m; y++) {
+        const char *row = (const char *)square + (size_t)y * TILE * size;
+        if (n == TILE)
+            memcpy(dst + y * to, row, TILE * size);
+        else
+            memcpy(dst + y * to, row, (size_t)n * size);
+    }
+}
+
 /* By squares of four. */
 static void transpose_4(char *dst, const char *src, int64_t n, int64_t m, int64_t to, int64_t from)
 {
     if (m <= 4 || (n >= 4 && to <= 64)) { /* few lines are written: none throws another out */
-        tni_turn(dst, to, src, from, n, m);
+        tni_turn_words(dst, to, src, from, n, m);
         return;
     }
     uint32_t square[TILE][TILE];
-    tni_turn(square, sizeof square[0], src, from, n, m);
-    for (int64_t y = 0; y < m; y++)
-        if (n == TILE)
-            memcpy(dst + y * to, square[y], sizeof square[0]);
-        else
-            memcpy(dst + y * to, square[y], (size_t)n * sizeof square[0][0]);
+    tni_turn_words(square, sizeof square[0], src, from, n, m);
+    write_rows(dst, to, square, n, m, sizeof square[0][0]);
 }
 
 /* By squares of eight. */
@@ -219,11 +229,7 @@ static void transpose_2(char *dst, const char *src, int64_t n, int64_t m, int64_
 {
     uint16_t square[TILE][TILE];
     tni_turn_halves(square, sizeof square[0], src, from, n, m);
-    for (int64_t y = 0; y < m; y++)
-        if (n == TILE)
-            memcpy(dst + y * to, square[y], sizeof square[0]);
-        else
-            memcpy(dst + y * to, square[y], (size_t)n * sizeof square[0][0]);
+    write_rows(dst, to, square, n, m, sizeof square[0][0]);
 }
 
 /* A stripe: TILE elements of the crossed dimension, all of dimension 0, tile by tile. Stripes of

@@ -304,10 +304,7 @@ static tn_status euclid(tn_tensor *x1, tn_tensor *x2, tn_tensor *out)
     TN_TRY(batched(x1, out, dtype, &a));
     TN_TRY(batched(x2, out, dtype, &b));
     TN_TRY(tni_tensor_new(b->ndim - 1, b->sizes, NULL, dtype, TN_CPU, &norms));
-    if (out->dtype == dtype && (out->flags & TNI_CONTIGUOUS))
-        work = tn_tensor_ref(out);
-    else
-        TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, dtype, TN_CPU, &work));
+    TN_TRY(tni_work_of(out, dtype, &work));
     euclid_job j = {.x1 = a->data,
                     .x2 = b->data,
                     .norms = norms->data,
@@ -328,7 +325,7 @@ static tn_status euclid(tn_tensor *x1, tn_tensor *x2, tn_tensor *out)
     TN_TRY(tni_gemm(dtype, &g, tn_int(-2), tn_int(0)));
     j.out = work->data;
     TN_TRY(tni_pool_for(rows, 16384 / j.others + 1, wide ? euclid_f64 : euclid_f32, &j));
-    return work == out ? TN_OK : tni_copy_cpu(out, work);
+    return tni_work_back(out, work);
 }
 
 /* Those that PyTorch computes so. */

@@ -306,15 +306,12 @@ static tn_status sample(tn_tensor *input, tn_tensor *grid, int64_t mode, int64_t
     tn_dtype dtype = wide ? TN_DTYPE_F64 : TN_DTYPE_F32;
     TN_TRY(tni_ready(input, dtype, &x));
     TN_TRY(tni_ready(grid, TN_DTYPE_F64, &places));
-    if (out->dtype == dtype && (out->flags & TNI_CONTIGUOUS))
-        work = tn_tensor_ref(out);
-    else
-        TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, dtype, TN_CPU, &work));
+    TN_TRY(tni_work_of(out, dtype, &work));
     job j = job_of(x, places, mode, padding, align, grid->dtype != TN_DTYPE_F64);
     j.out = work->data;
     TN_TRY(tni_pool_for(input->sizes[0] * blocks_of(&j), GRAIN / (BLOCK * (j.channels + 8)) + 1,
                         wide ? forward_f64 : forward_f32, &j));
-    return work == out ? TN_OK : tni_copy_cpu(out, work);
+    return tni_work_back(out, work);
 }
 
 /* A result like @p like, and the float64 tensor of zeros that it is computed in. */

@@ -93,21 +93,6 @@ static tn_status each_group(group_job *j, tni_pool_fn fn)
     return tni_pool_for(j->samples * j->groups, n < GRAIN ? GRAIN / (n + 1) + 1 : 1, fn, j);
 }
 
-/* A tensor to compute in for one to give out: itself when it is as the loops want it. */
-static tn_status work_for(tn_tensor *out, tn_dtype compute, tn_tensor **work)
-{
-    if (out->dtype == compute && (out->flags & TNI_CONTIGUOUS)) {
-        *work = tn_tensor_ref(out);
-        return TN_OK;
-    }
-    return tni_tensor_new(out->ndim, out->sizes, NULL, compute, out->device, work);
-}
-
-static tn_status back(tn_tensor *out, tn_tensor *work)
-{
-    return out != work && out->numel ? tni_copy_cpu(out, work) : TN_OK;
-}
-
 static tn_status check_sizes(const tn_tensor *input, int64_t n, int64_t c, int64_t pixels)
 {
     int64_t found = 1;
@@ -133,9 +118,9 @@ static tn_status compute_forward(tn_tensor *input, tn_tensor *weight, tn_tensor 
     TN_TRY(tni_ready(input, compute, &x));
     TN_TRY(tni_ready(weight, compute, &w));
     TN_TRY(tni_ready(bias, compute, &b));
-    TN_TRY(work_for(out, compute, &work));
-    TN_TRY(work_for(mean, compute, &means));
-    TN_TRY(work_for(rstd, compute, &rstds));
+    TN_TRY(tni_work_of(out, compute, &work));
+    TN_TRY(tni_work_of(mean, compute, &means));
+    TN_TRY(tni_work_of(rstd, compute, &rstds));
     j->loops = tni_rows_of(tni_cpu_kernels(), compute);
     j->is_double = compute == TN_DTYPE_F64;
     j->itemsize = (int64_t)tni_dtype_size(compute);
@@ -146,9 +131,9 @@ static tn_status compute_forward(tn_tensor *input, tn_tensor *weight, tn_tensor 
     j->mean = means->data;
     j->rstd = rstds->data;
     TN_TRY(each_group(j, forward_groups));
-    TN_TRY(back(out, work));
-    TN_TRY(back(mean, means));
-    return back(rstd, rstds);
+    TN_TRY(tni_work_back(out, work));
+    TN_TRY(tni_work_back(mean, means));
+    return tni_work_back(rstd, rstds);
 }
 
 tn_status tni_kernel_native_group_norm(tn_call *call, tn_tensor *input, tn_tensor *weight,
@@ -224,7 +209,7 @@ static tn_status compute_backward(tn_tensor *grad_out, tn_tensor *input, tn_tens
     TN_TRY(tni_ready(rstd, compute, &s));
     TN_TRY(tni_tensor_new(3, sizes, NULL, TN_DTYPE_F64, TN_CPU, &dots));
     if (dx)
-        TN_TRY(work_for(dx, compute, &work));
+        TN_TRY(tni_work_of(dx, compute, &work));
     j->loops = tni_rows_of(tni_cpu_kernels(), compute);
     j->is_double = compute == TN_DTYPE_F64;
     j->itemsize = (int64_t)tni_dtype_size(compute);
@@ -237,7 +222,7 @@ static tn_status compute_backward(tn_tensor *grad_out, tn_tensor *input, tn_tens
     j->out = work ? work->data : NULL;
     TN_TRY(each_group(j, backward_groups));
     if (dx)
-        TN_TRY(back(dx, work));
+        TN_TRY(tni_work_back(dx, work));
     return param_gradients(j, dw, db);
 }
 

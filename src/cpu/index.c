@@ -135,18 +135,8 @@ static tn_status places(const tni_index_plan *p, const tn_tensor *self, tn_tenso
 static tn_status run(const tni_index_plan *p, tni_slices_what what, tn_tensor *self,
                      const tn_tensor *at, tn_tensor *b, const int64_t *b_strides)
 {
-    tni_slices r;
+    tni_slices r = tni_slices_of(what, self, at, b);
     TN_AUTO(tn_tensor) b_at = NULL;
-    r.what = what;
-    r.op = TNI_COMBINE_ADD;
-    r.dtype = (tn_dtype)self->dtype;
-    r.itemsize = tni_itemsize(self);
-    r.a = self->data;
-    r.a_at = at->data;
-    r.b = b->data;
-    r.b_at = NULL;
-    r.n = at->numel;
-    r.ndim = 0;
     int64_t item = (int64_t)r.itemsize;
     for (int k = 0; k < p->rest_n; k++) {
         int place = k < p->first ? k : k + p->ndim;

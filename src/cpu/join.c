@@ -2,7 +2,7 @@
 /* cpu/join.c: cat, stack, constant_pad_nd, repeat, roll, flip: copies between parts of tensors. */
 #include <string.h>
 #include "base/pool.h"
-#include "cpu/copy.h"
+#include "cpu/ready.h"
 #include "gen/cpu.h"
 #include "gen/kernels.h"
 #include "gen/shapes.h"
@@ -292,20 +292,12 @@ static tn_status roll_flat(tn_tensor *self, int64_t shift, tn_tensor *out)
 {
     TN_AUTO(tn_tensor) x = NULL;
     TN_AUTO(tn_tensor) y = NULL;
-    if (self->flags & TNI_CONTIGUOUS)
-        x = tn_tensor_ref(self);
-    else {
-        TN_TRY(tni_tensor_new(self->ndim, self->sizes, NULL, (tn_dtype)self->dtype, TN_CPU, &x));
-        TN_TRY(tni_copy_cpu(x, self));
-    }
-    if (out->flags & TNI_CONTIGUOUS)
-        y = tn_tensor_ref(out);
-    else
-        TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, (tn_dtype)out->dtype, TN_CPU, &y));
+    TN_TRY(tni_ready(self, (tn_dtype)self->dtype, &x));
+    TN_TRY(tni_work_of(out, (tn_dtype)out->dtype, &y));
     size_t itemsize = tni_itemsize(self), head = (size_t)(self->numel - shift) * itemsize;
     memcpy((char *)y->data + (size_t)shift * itemsize, x->data, head);
     memcpy(y->data, (char *)x->data + head, (size_t)shift * itemsize);
-    return y == out ? TN_OK : tni_copy_cpu(out, y);
+    return tni_work_back(out, y);
 }
 
 static int64_t positive_modulo(int64_t a, int64_t n)

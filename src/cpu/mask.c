@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/pool.h"
 #include "cpu/copy.h"
+#include "cpu/ready.h"
 #include "cpu/loops.h"
 #include "cpu/pick.h"
 #include "gen/cpu.h"
@@ -269,10 +270,7 @@ tn_status tni_cpu_masked_scatter(tn_tensor *self, tn_tensor *mask, tn_tensor *so
     TN_CHECK(at->numel <= source->numel, TN_INVALID,
              "Number of elements of source < number of ones in mask");
     TN_TRY(as_run(source, source->ndim, source->sizes, (tn_dtype)source->dtype, &from));
-    if (out->flags & TNI_CONTIGUOUS)
-        run = tn_tensor_ref(out);
-    else
-        TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, (tn_dtype)out->dtype, TN_CPU, &run));
+    TN_TRY(tni_work_of(out, (tn_dtype)out->dtype, &run));
     if (run != self)
         TN_TRY(tni_copy_cpu(run, self));
     int64_t *places = at->data;
@@ -280,5 +278,5 @@ tn_status tni_cpu_masked_scatter(tn_tensor *self, tn_tensor *mask, tn_tensor *so
     for (int64_t i = 0; i < at->numel; i++)
         places[i] *= itemsize;
     tni_place(run->data, places, from->data, at->numel, (size_t)itemsize);
-    return run == out ? TN_OK : tni_copy_cpu(out, run);
+    return tni_work_back(out, run);
 }

@@ -145,16 +145,6 @@ static tn_status some_planes(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
-/* Where a result is computed: itself, or a fresh contiguous tensor of @p dtype. */
-static tn_status work_of(tn_tensor *out, tn_dtype dtype, tn_tensor **work)
-{
-    if (out->dtype == dtype && (out->flags & TNI_CONTIGUOUS)) {
-        *work = tn_tensor_ref(out);
-        return TN_OK;
-    }
-    return tni_tensor_new(out->ndim, out->sizes, NULL, dtype, out->device, work);
-}
-
 /* Compute @p out, and @p places when there are some, from @p x. @p zero: it is added to. */
 static tn_status run(plane_job *a, tn_tensor *x, tn_tensor *out, tn_tensor *places, bool zero)
 {
@@ -168,9 +158,9 @@ static tn_status run(plane_job *a, tn_tensor *x, tn_tensor *out, tn_tensor *plac
     TN_AUTO(tn_tensor) work = NULL;
     TN_AUTO(tn_tensor) work_places = NULL;
     TN_TRY(tni_ready(x, a->job.dtype, &ready));
-    TN_TRY(work_of(out, a->job.dtype, &work));
+    TN_TRY(tni_work_of(out, a->job.dtype, &work));
     if (places) {
-        TN_TRY(work_of(places, TN_DTYPE_I64, &work_places));
+        TN_TRY(tni_work_of(places, TN_DTYPE_I64, &work_places));
         a->job.indices = work_places->data;
     }
     a->zero = zero;
@@ -178,9 +168,8 @@ static tn_status run(plane_job *a, tn_tensor *x, tn_tensor *out, tn_tensor *plac
     a->job.out = work->data;
     int64_t grain = a->cost > 0 && a->cost < GRAIN ? GRAIN / a->cost : 1;
     TN_TRY(tni_pool_for(a->job.p.planes, grain, some_planes, a));
-    if (work != out)
-        TN_TRY(tni_copy_cpu(out, work));
-    return places && work_places != places ? tni_copy_cpu(places, work_places) : TN_OK;
+    TN_TRY(tni_work_back(out, work));
+    return places ? tni_work_back(places, work_places) : TN_OK;
 }
 
 /* ---- what operators do ---- */

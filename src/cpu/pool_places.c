@@ -83,13 +83,10 @@ static tn_status unpool(tn_tensor *self, tn_tensor *indices, int spatial, tn_ten
     last_sizes(out, spatial, j.to);
     j.planes = self->numel / volume(j.in);
     TN_TRY(check_places(j.places, self->numel, j.to, spatial));
-    if (out->flags & TNI_CONTIGUOUS)
-        made = tn_tensor_ref(out);
-    else
-        TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, (tn_dtype)out->dtype, TN_CPU, &made));
+    TN_TRY(tni_work_of(out, (tn_dtype)out->dtype, &made));
     j.out = made->data;
     TN_TRY(tni_pool_for(j.planes, 16, unpool_planes, &j));
-    return made == out ? TN_OK : tni_copy_cpu(out, made);
+    return tni_work_back(out, made);
 }
 
 tn_status tni_cpu_max_unpool2d(tn_tensor *self, tn_tensor *indices, const int64_t *output_size,

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/pool.h"
-#include "cpu/copy.h"
+#include "cpu/ready.h"
 #include "cpu/places.h"
 #include "cpu/pool_window.h"
 
@@ -172,9 +172,8 @@ static tn_status run(rows_job *a, const tni_pool_job *j, tn_tensor *x, tn_tensor
     int64_t n = x->sizes[0] * p->out[0] * p->out[1];
     int64_t cost = x->numel / n + out->numel / n;
     TN_TRY(tni_pool_for(n, cost < GRAIN ? GRAIN / (cost + 1) + 1 : 1, lines, a));
-    if (work != out)
-        TN_TRY(tni_copy_cpu(out, work));
-    return found && found != places ? tni_copy_cpu(places, found) : TN_OK;
+    TN_TRY(tni_work_back(out, work));
+    return places ? tni_work_back(places, found) : TN_OK;
 }
 
 tn_status tni_pool_max_rows(const tni_pool_job *j, tn_tensor *x, tn_tensor *out, tn_tensor *places)
@@ -279,5 +278,5 @@ tn_status tni_pool_back_rows(const tni_pool_job *j, tn_tensor *grad, tn_tensor *
     TN_TRY(tni_pool_for(units,
                         out->numel / units < GRAIN ? GRAIN / (out->numel / units + 1) + 1 : 1,
                         places ? max_back : average_back, &a));
-    return work != out ? tni_copy_cpu(out, work) : TN_OK;
+    return tni_work_back(out, work);
 }

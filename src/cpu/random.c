@@ -5,8 +5,8 @@
 #include <math.h>
 #include "base/pool.h"
 #include "core/generator.h"
-#include "cpu/copy.h"
 #include "cpu/move.h"
+#include "cpu/ready.h"
 #include "gen/kernels.h"
 #include "iter/random.h"
 
@@ -86,10 +86,7 @@ static tn_status fill_random(tn_tensor *self, double low, double range, bool nor
     if (self->numel == 0)
         return TN_OK;
     TN_AUTO(tn_tensor) run = NULL;
-    if (self->flags & TNI_CONTIGUOUS)
-        run = tn_tensor_ref(self);
-    else
-        TN_TRY(tni_tensor_new(self->ndim, self->sizes, NULL, (tn_dtype)self->dtype, TN_CPU, &run));
+    TN_TRY(tni_work_of(self, (tn_dtype)self->dtype, &run));
     bool complex = tn_dtype_is_complex((tn_dtype)self->dtype);
     tn_dtype dtype = tni_dtype_to_real((tn_dtype)self->dtype);
     if (complex && normal) /* the variance is that of both parts together */
@@ -103,7 +100,7 @@ static tn_status fill_random(tn_tensor *self, double low, double range, bool nor
     int64_t each = dtype == TN_DTYPE_F64 ? 2 : 4;
     j.state = tni_generator_take(generator, (uint64_t)((n + each - 1) / each));
     TN_TRY(tni_pool_for(n, GRAIN, random_run, &j));
-    return run == self ? TN_OK : tni_copy_cpu(self, run);
+    return tni_work_back(self, run);
 }
 
 tn_status tni_kernel_uniform_(tn_call *call, tn_tensor *self, double from, double to,

@@ -6,8 +6,8 @@
 #include <math.h>
 #include "base/pool.h"
 #include "core/generator.h"
-#include "cpu/copy.h"
 #include "cpu/move.h"
+#include "cpu/ready.h"
 #include "gen/cpu.h"
 #include "gen/kernels.h"
 #include "iter/iter.h"
@@ -57,16 +57,13 @@ static tn_status fill(tn_tensor *self, job *j, int each, tn_generator *generator
     TN_AUTO(tn_tensor) run = NULL;
     if (self->numel == 0)
         return TN_OK;
-    if (self->flags & TNI_CONTIGUOUS)
-        run = tn_tensor_ref(self);
-    else
-        TN_TRY(tni_tensor_new(self->ndim, self->sizes, NULL, (tn_dtype)self->dtype, TN_CPU, &run));
+    TN_TRY(tni_work_of(self, (tn_dtype)self->dtype, &run));
     j->kernels = tni_cpu_kernels();
     j->dtype = (tn_dtype)self->dtype;
     j->data = run->data;
     j->state = tni_generator_take(generator, ((uint64_t)self->numel * (uint64_t)each + 3) / 4);
     TN_TRY(tni_pool_for(self->numel, GRAIN, run_pieces, j));
-    return run == self ? TN_OK : tni_copy_cpu(self, run);
+    return tni_work_back(self, run);
 }
 
 /* ---- bernoulli ---- */

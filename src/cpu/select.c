@@ -2,7 +2,6 @@
 /* cpu/select.c: whole slices along a dimension: index_select, index_add, embeddings, take. All
  * indices are checked before anything is written. */
 #include <string.h>
-#include "cpu/copy.h"
 #include "cpu/hit_rows.h"
 #include "cpu/ready.h"
 #include "cpu/slices.h"
@@ -34,18 +33,8 @@ static void dims_but(tni_slices *r, const tn_tensor *a, const tn_tensor *b, int 
 static tni_slices slices_of(tni_slices_what what, tn_tensor *a, const tn_tensor *at, tn_tensor *b,
                             int64_t b_step)
 {
-    tni_slices r;
-    r.what = what;
-    r.op = TNI_COMBINE_ADD;
-    r.dtype = (tn_dtype)a->dtype;
-    r.itemsize = tni_itemsize(a);
-    r.a = a->data;
-    r.a_at = at->data;
-    r.b = b->data;
-    r.b_at = NULL;
+    tni_slices r = tni_slices_of(what, a, at, b);
     r.b_step = b_step * (int64_t)r.itemsize;
-    r.n = at->numel;
-    r.ndim = 0;
     return r;
 }
 
@@ -126,20 +115,12 @@ tn_status tni_cpu_take(tn_tensor *self, tn_tensor *index, tn_tensor *out)
     TN_TRY(places(index, self->numel, (int64_t)tni_itemsize(self), true, &bad, &at));
     TN_CHECK(at, TN_INDEX, "out of range: tried to access index %lld on a tensor of %lld elements.",
              (long long)bad, (long long)self->numel);
-    if (self->flags & TNI_CONTIGUOUS) {
-        flat = tn_tensor_ref(self);
-    } else {
-        TN_TRY(tni_tensor_new(self->ndim, self->sizes, NULL, (tn_dtype)self->dtype, TN_CPU, &flat));
-        TN_TRY(tni_copy_cpu(flat, self));
-    }
+    TN_TRY(tni_ready(self, (tn_dtype)self->dtype, &flat));
     TN_AUTO(tn_tensor) run = NULL;
-    if (out->flags & TNI_CONTIGUOUS)
-        run = tn_tensor_ref(out);
-    else
-        TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, (tn_dtype)out->dtype, TN_CPU, &run));
+    TN_TRY(tni_work_of(out, (tn_dtype)out->dtype, &run));
     tni_slices r = slices_of(TNI_SLICES_READ, flat, at, run, 1);
     TN_TRY(tni_slices_run(&r));
-    return run == out ? TN_OK : tni_copy_cpu(out, run);
+    return tni_work_back(out, run);
 }
 
 /* ---- embeddings ---- */
@@ -156,15 +137,12 @@ tn_status tni_cpu_embedding(tn_tensor *weight, tn_tensor *indices, int64_t paddi
     TN_TRY(places(indices, weight->sizes[0], weight->strides[0] * (int64_t)tni_itemsize(weight),
                   false, &bad, &at));
     TN_CHECK(at, TN_INDEX, "index out of range in self");
-    if (out->flags & TNI_CONTIGUOUS)
-        run = tn_tensor_ref(out);
-    else
-        TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, (tn_dtype)out->dtype, TN_CPU, &run));
+    TN_TRY(tni_work_of(out, (tn_dtype)out->dtype, &run));
     tni_slices r = slices_of(TNI_SLICES_READ, weight, at, run, weight->sizes[1]);
     tni_slices_dim(&r, weight->sizes[1], weight->strides[1] * (int64_t)r.itemsize,
                    (int64_t)r.itemsize);
     TN_TRY(tni_slices_run(&r));
-    return run == out ? TN_OK : tni_copy_cpu(out, run);
+    return tni_work_back(out, run);
 }
 
 /* grad[i] / (how often its index occurs). */

@@ -31,6 +31,25 @@ typedef struct tni_slices {
     int64_t sizes[TN_MAX_DIMS], a_strides[TN_MAX_DIMS], b_strides[TN_MAX_DIMS];
 } tni_slices;
 
+/* Slices of @p a at the places @p at, and of @p b one after the other; they have no dimensions yet,
+ * and `b_step` is for the caller to say. */
+static inline tni_slices tni_slices_of(tni_slices_what what, tn_tensor *a, const tn_tensor *at,
+                                       tn_tensor *b)
+{
+    tni_slices r;
+    r.what = what;
+    r.op = TNI_COMBINE_ADD;
+    r.dtype = (tn_dtype)a->dtype;
+    r.itemsize = tni_itemsize(a);
+    r.a = a->data;
+    r.a_at = at->data;
+    r.b = b->data;
+    r.b_at = NULL;
+    r.n = at->numel;
+    r.ndim = 0;
+    return r;
+}
+
 /* Add a dimension to the slices. */
 void tni_slices_dim(tni_slices *r, int64_t size, int64_t a_stride, int64_t b_stride);
 /* Do it. The result does not depend on the number of threads. */

@@ -409,14 +409,13 @@ static tn_status run(const tni_upsample_args *a, tn_tensor *x, tn_tensor *out, b
     TN_AUTO(tn_tensor) x_turned = NULL;
     TN_AUTO(tn_tensor) ready = NULL;
     TN_AUTO(tn_tensor) to = NULL;
-    TN_AUTO(tn_tensor) fresh = NULL;
+    TN_AUTO(tn_tensor) work = NULL;
     TN_TRY(turned(x, last, &x_turned));
     TN_TRY(tni_ready(x_turned, j.dtype, &ready));
     TN_TRY(turned(out, last, &to));
-    if (!(to->flags & TNI_CONTIGUOUS) || out->dtype != j.dtype)
-        TN_TRY(tni_tensor_new(to->ndim, to->sizes, NULL, j.dtype, out->device, &fresh));
+    TN_TRY(tni_work_of(to, j.dtype, &work));
     j.x = ready->data;
-    j.out = fresh ? fresh->data : to->data;
+    j.out = work->data;
     TN_TRY(make_tables(&j));
     for (int i = 1; bytes && i < 3; i++)
         j.bits[i] = whole_weights(&j.t[i], j.u.out[i]);
@@ -430,7 +429,7 @@ static tn_status run(const tni_upsample_args *a, tn_tensor *x, tn_tensor *out, b
                                     &j);
     tni_free(j.t[0].from);
     TN_TRY(status);
-    return fresh ? tni_copy_cpu(to, fresh) : TN_OK;
+    return tni_work_back(to, work);
 }
 
 #define ARGS(n, mode_, align_, ...)                                                              \

@@ -2,24 +2,8 @@
 /* cpu/kern/reduce.c: reductions of one run, and of runs into a run of accumulators. See Note
  * [Sums]. */
 #include <string.h>
+#include "cpu/kern/lanes.h"
 #include "cpu/kern/types.h"
-
-/* Bytes of a vector register. Lanes are 128 bytes whatever it is. */
-#if defined(__AVX512F__)
-#    define REGISTER 64
-#elif defined(__AVX2__)
-#    define REGISTER 32
-#else
-#    define REGISTER 16
-#endif
-#define LANE_BYTES 128
-#define REGISTERS  (LANE_BYTES / REGISTER)
-
-#if defined(__clang__)
-#    define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#    define UNROLL _Pragma("GCC unroll 8")
-#endif
 
 #define VECTOR(S, T)                                                                            \
     typedef T vec_of_##S __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias)); \

@@ -4,25 +4,9 @@
 #include "cpu/rows.h"
 
 #include <string.h>
+#include "cpu/kern/lanes.h"
 #include "cpu/kern/maths.h"
 #include "cpu/kern/rows_short.h"
-
-/* Bytes of a vector register. Lanes are 128 bytes whatever it is. */
-#if defined(__AVX512F__)
-#    define REGISTER 64
-#elif defined(__AVX2__)
-#    define REGISTER 32
-#else
-#    define REGISTER 16
-#endif
-#define LANE_BYTES 128
-#define REGISTERS  (LANE_BYTES / REGISTER)
-
-#if defined(__clang__)
-#    define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#    define UNROLL _Pragma("GCC unroll 8")
-#endif
 
 #define ACROSS_BLOCK 64 /* rows whose sum is not yet in double */
 

@@ -6,16 +6,12 @@
  * size. */
 #include "cpu/winograd.h"
 #include "cpu/kern/gemm_vec.h"
+#include "cpu/kern/lanes.h"
 
 #define OUT  TNI_WINOGRAD_OUT
 #define MOST 5 /* places of the input of a tile */
 typedef vec_f32 V;
 
-#if defined(__clang__)
-#    define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#    define UNROLL _Pragma("GCC unroll 8")
-#endif
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE V get(const float *p, int part)
