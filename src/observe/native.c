@@ -63,15 +63,22 @@ static void answer(int number)
     errno = error;
 }
 
-static bool blocks_signal(uint32_t tid)
+/* What the kernel says of a thread; "" where it says nothing. */
+static void read_task(uint32_t tid, const char *file, char *text, size_t size)
 {
-    char path[64], text[4096];
-    snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, file);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : -1;
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
+}
+
+static bool blocks_signal(uint32_t tid)
+{
+    char text[4096];
+    read_task(tid, "status", text, sizeof text);
     const char *line = strstr(text, "\nSigBlk:");
     return !line || (strtoull(line + 8, NULL, 16) >> (TNI_LOOK_SIGNAL - 1) & 1);
 }
@@ -79,13 +86,8 @@ static bool blocks_signal(uint32_t tid)
 /* In a call of the system that a signal may end; waiting for a lock goes on by itself. */
 static bool sleeps_in_system(uint32_t tid)
 {
-    char path[64], text[256];
-    snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
+    char text[256];
+    read_task(tid, "syscall", text, sizeof text);
     return isdigit((unsigned char)text[0]) && strtol(text, NULL, 10) != SYS_futex;
 }
 

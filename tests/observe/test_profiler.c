@@ -115,6 +115,16 @@ TEST(a_call_that_fails_says_how)
     tn_tensor_unref(b);
 }
 
+/* t::op, an operator of the user's with this kernel; gone when the library is closed. */
+static tn_library *define_op(const tn_kernel *kernel, tn_op **op)
+{
+    tn_library *lib;
+    ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "t", TN_KEY_NONE, "x.c", 1, &lib));
+    ASSERT_OK(tn_library_def(lib, "op(Tensor x) -> Tensor", kernel, NULL));
+    ASSERT_OK(tn_op_find("t::op", op));
+    return lib;
+}
+
 static tn_status users_kernel(tn_call *call, const tn_value *args, tn_value *rets)
 {
     (void)call;
@@ -123,12 +133,9 @@ static tn_status users_kernel(tn_call *call, const tn_value *args, tn_value *ret
 
 TEST(a_kernel_that_is_gone_keeps_its_name_in_the_profile)
 {
-    tn_library *lib;
     tn_kernel kernel = TN_KERNEL_INIT(users_kernel);
     tn_op *op;
-    ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "t", TN_KEY_NONE, "x.c", 1, &lib));
-    ASSERT_OK(tn_library_def(lib, "op(Tensor x) -> Tensor", &kernel, NULL));
-    ASSERT_OK(tn_op_find("t::op", &op));
+    tn_library *lib = define_op(&kernel, &op);
     tn_tensor *a = matrix(TN_CPU, 1, 1);
     tn_value arg = tn_value_tensor(a), ret;
     start(false, false, true);
@@ -222,12 +229,9 @@ static tn_status leaves_a_range_open(tn_call *call, const tn_value *args, tn_val
 
 TEST(a_range_that_is_left_open_ends_with_its_operator)
 {
-    tn_library *lib;
     tn_kernel kernel = TN_KERNEL_INIT(leaves_a_range_open);
     tn_op *op;
-    ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "t", TN_KEY_NONE, "x.c", 1, &lib));
-    ASSERT_OK(tn_library_def(lib, "op(Tensor x) -> Tensor", &kernel, NULL));
-    ASSERT_OK(tn_op_find("t::op", &op));
+    tn_library *lib = define_op(&kernel, &op);
     tn_tensor *a = matrix(TN_CPU, 1, 1);
     tn_value arg = tn_value_tensor(a), ret;
     start(false, false, false);
@@ -442,13 +446,10 @@ static tn_status starts_another(tn_call *call, const tn_value *args, tn_value *r
 
 static tn_profile *profile_of(tn_boxed_fn fn)
 {
-    tn_library *lib;
     tn_kernel kernel = TN_KERNEL_INIT(users_kernel);
     kernel.boxed = fn;
     tn_op *op;
-    ASSERT_OK(tn_library_open(TN_LIBRARY_DEF, "t", TN_KEY_NONE, "x.c", 1, &lib));
-    ASSERT_OK(tn_library_def(lib, "op(Tensor x) -> Tensor", &kernel, NULL));
-    ASSERT_OK(tn_op_find("t::op", &op));
+    tn_library *lib = define_op(&kernel, &op);
     tn_tensor *a = matrix(TN_CPU, 1, 1);
     tn_value arg = tn_value_tensor(a), ret;
     start(false, false, false);
