@@ -1,143 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What somebody who watches gets: the trace and the stage lines letter by letter, and the events of
- * observers. */
+/* What somebody who watches reads: the trace and the stage lines, letter by letter. */
 #define _GNU_SOURCE /* program_invocation_name */
-#include "dispatch/kit.h"
+#include "dispatch/watch.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "dispatch/call.h"
 #include "gen/redispatch.h"
 #include "dispatch/stages.h"
 #include "tenon/kernels.h"
 #include "tenon/ops.h"
-
-/* ---- stderr ---- */
-
-static int real_stderr = -1;
-static FILE *caught;
-
-static void release_stderr(void)
-{
-    if (real_stderr < 0)
-        return;
-    fflush(stderr);
-    dup2(real_stderr, STDERR_FILENO);
-    close(real_stderr);
-    real_stderr = -1;
-    tn_set_dispatch_trace(false);
-    (void)!tn_set_dispatch_debug(NULL);
-}
-
-static void catch_stderr(void)
-{
-    caught = tmpfile();
-    ASSERT(caught != NULL);
-    fflush(stderr);
-    real_stderr = dup(STDERR_FILENO);
-    dup2(fileno(caught), STDERR_FILENO);
-    test_at_end(release_stderr);
-}
-
-/* What was written since catch_stderr. */
-static const char *caught_text(void)
-{
-    static char text[262144];
-    release_stderr();
-    rewind(caught);
-    size_t n = fread(text, 1, sizeof text - 1, caught);
-    text[n] = '\0';
-    fclose(caught);
-    return text;
-}
-
-static const char mark_begin[] = "[DEBUG TENON] version " TN_VERSION_STRING ", process ";
-
-/* The same behind the mark that stage lines begin with. */
-static const char *caught_stages(void)
-{
-    const char *text = caught_text();
-    if (!*text)
-        return text;
-    EXPECT_EQ_INT(strncmp(text, mark_begin, sizeof mark_begin - 1), 0);
-    const char *end = strchr(text, '\n');
-    return end ? end + 1 : text;
-}
-
-/* ---- kernels of aten::neg on a device: every convention once ---- */
-
-static tn_keyset below(tn_call *call)
-{
-    tn_keyset ks = tn_call_keys(call);
-    return ks & tn_keyset_full_after(tn_keyset_highest(ks));
-}
-
-static tn_status redispatch_typed(tn_call *call, tn_tensor *self, tn_tensor **out)
-{
-    return tni_re_neg(call, below(call), self, out);
-}
-
-static tn_status redispatch_boxed(tn_call *call, const tn_value *args, tn_value *rets)
-{
-    return tn_call_redispatch(call, below(call), args, rets);
-}
-
-/* Calls t::inner boxed. */
-static tn_status backend(tn_call *call, tn_tensor *self, tn_tensor **out)
-{
-    tn_value arg = tn_value_tensor(self), ret;
-    (void)call;
-    tn_key_guard guard =
-        tn_exclude_keys(tn_keyset_of(TN_KEY_TRACER) | tn_keyset_of(TN_KEY_AUTOGRAD_FUNCTIONALITY));
-    tn_status st = tn_op_call(kit_op("t::inner"), &arg, 1, &ret);
-    tn_keys_restore(guard);
-    if (st == TN_OK)
-        *out = ret.u.tensor;
-    return st;
-}
-
-typedef struct stack_of_layers {
-    kit k;
-    tn_library *aten;
-    tn_tensor *t;
-} stack_of_layers;
-
-/* Tracer passes on boxed, AutogradPrivateUse1 typed, PrivateUse1 calls t::inner, which has a kernel
- * for PrivateUse1. */
-static stack_of_layers layers_open(void)
-{
-    stack_of_layers l = {.k = kit_open()};
-    tn_kernel tracer = TN_KERNEL_INIT(redispatch_boxed);
-    tn_kernel autograd = tn_kernel_neg(redispatch_typed, "x.c", 1);
-    tn_kernel device = tn_kernel_neg(backend, "x.c", 2);
-    kit_def(&l.k, "inner(Tensor x) -> Tensor");
-    kit_impl(&l.k, "inner", TN_KEY_PRIVATE1, "i");
-    ASSERT_OK(tn_library_open(TN_LIBRARY_IMPL, "aten", TN_KEY_NONE, "x.c", 1, &l.aten));
-    ASSERT_OK(tn_library_impl(l.aten, "neg", TN_KEY_TRACER, &tracer, NULL));
-    ASSERT_OK(tn_library_impl(l.aten, "neg", TN_KEY_AUTOGRAD_PRIVATE1, &autograd, NULL));
-    ASSERT_OK(tn_library_impl(l.aten, "neg", TN_KEY_PRIVATE1, &device, NULL));
-    l.t = kit_tensor(kit_keys(TN_KEY_PRIVATE1) | tn_keyset_of(TN_KEY_TRACER) |
-                     tn_keyset_of(TN_KEY_AUTOGRAD_PRIVATE1));
-    return l;
-}
-
-static void layers_close(stack_of_layers *l)
-{
-    tn_tensor_unref(l->t);
-    tn_library_close(l->aten);
-    kit_close(&l->k);
-}
-
-static tn_status negate(const stack_of_layers *l)
-{
-    tn_tensor *out = NULL;
-    tn_status st = tn_neg(l->t, &out);
-    tn_tensor_unref(out);
-    return st;
-}
 
 /* ---- the trace ---- */
 
@@ -284,38 +158,20 @@ TEST(a_filter_names_operators)
     }
 }
 
-/* ---- a listening observer ---- */
-
-enum { MOST_EVENTS = 64 };
-static struct {
-    tn_event events[MOST_EVENTS];
-    tn_keyset first_arg[MOST_EVENTS];
-    int n;
-} seen;
-
-static void observe(void *ctx, const tn_event *event)
-{
-    EXPECT(ctx == &seen);
-    EXPECT_EQ_INT(event->size, sizeof *event);
-    if (seen.n == MOST_EVENTS)
-        return;
-    seen.first_arg[seen.n] = event->n_args ? event->arg_keys[0] : 0;
-    seen.events[seen.n++] = *event;
-}
-
-static void stop_observing(void)
-{
-    (void)!tn_observe_thread(NULL, NULL);
-}
-
-static void start_observing(tn_observer_fn fn)
-{
-    seen.n = 0;
-    ASSERT_OK(tn_observe_thread(fn, &seen));
-    test_at_end(stop_observing);
-}
-
 /* ---- stage lines ---- */
+
+static const char mark_begin[] = "[DEBUG TENON] version " TN_VERSION_STRING ", process ";
+
+/* The same behind the mark that stage lines begin with. */
+static const char *caught_stages(void)
+{
+    const char *text = caught_text();
+    if (!*text)
+        return text;
+    EXPECT_EQ_INT(strncmp(text, mark_begin, sizeof mark_begin - 1), 0);
+    const char *end = strchr(text, '\n');
+    return end ? end + 1 : text;
+}
 
 #define ALL_KEYS   "DispatchKeySet(PrivateUse1, AutogradPrivateUse1, Tracer)"
 #define LOWER_KEYS "DispatchKeySet(PrivateUse1, AutogradPrivateUse1)"
@@ -595,174 +451,4 @@ TEST(a_filter_that_is_too_long_is_refused)
     memset(filter, 'x', sizeof filter - 1);
     filter[sizeof filter - 1] = '\0';
     EXPECT_FAIL(TN_VALUE, "shorter than 128 characters, not 199", tn_set_dispatch_debug(filter));
-}
-
-/* ---- observers ---- */
-
-TEST(an_observer_is_told_of_each_hop_and_of_each_return)
-{
-    stack_of_layers l = layers_open();
-    start_observing(observe);
-    EXPECT_OK(negate(&l));
-    stop_observing();
-    static const struct {
-        tn_event_kind kind;
-        int depth;
-        const char *op;
-        tn_key key;
-        unsigned slot;
-    } wanted[] = {
-        {TN_EVENT_CALL, 1, "aten::neg", TN_KEY_TRACER, 114},
-        {TN_EVENT_REDISPATCH_BOXED, 2, "aten::neg", TN_KEY_AUTOGRAD_PRIVATE1, 109},
-        {TN_EVENT_REDISPATCH, 3, "aten::neg", TN_KEY_PRIVATE1, 13},
-        {TN_EVENT_CALL_BOXED, 4, "t::inner", TN_KEY_PRIVATE1, 13},
-        {TN_EVENT_RETURN, 4, "t::inner", TN_KEY_PRIVATE1, 13},
-        {TN_EVENT_RETURN, 3, "aten::neg", TN_KEY_PRIVATE1, 13},
-        {TN_EVENT_RETURN, 2, "aten::neg", TN_KEY_AUTOGRAD_PRIVATE1, 109},
-        {TN_EVENT_RETURN, 1, "aten::neg", TN_KEY_TRACER, 114},
-    };
-    ASSERT_EQ_INT(seen.n, sizeof wanted / sizeof wanted[0]);
-    for (int i = 0; i < seen.n; i++) {
-        const tn_event *e = &seen.events[i];
-        test_note("event %d", i);
-        EXPECT_EQ_INT(e->kind, wanted[i].kind);
-        EXPECT_EQ_INT(e->depth, wanted[i].depth);
-        EXPECT_STR(tn_op_name(e->op), wanted[i].op);
-        EXPECT_EQ_INT(e->key, wanted[i].key);
-        EXPECT_EQ_INT(e->slot, wanted[i].slot);
-        EXPECT_EQ_INT(tn_keyset_highest(e->keys), e->key);
-        EXPECT_EQ_INT(e->included, tn_included_keys());
-        EXPECT_EQ_INT(e->status, TN_OK);
-        if (e->kind == TN_EVENT_RETURN)
-            continue;
-        EXPECT_EQ_INT(e->n_args, 1);
-        EXPECT_EQ_INT(seen.first_arg[i], tni_keys(l.t));
-        bool call = e->kind == TN_EVENT_CALL || e->kind == TN_EVENT_CALL_BOXED;
-        EXPECT(call ? e->keys ==
-                          (((tni_keys(l.t) | e->included) & ~(e->excluded & ~TNI_BACKEND_MASK)) &
-                           e->mask)
-                    : e->mask == TNI_KS_FULL);
-    }
-    /* ADInplaceOrView is included, and the mask takes it out again. */
-    EXPECT(seen.events[0].included & ~seen.events[0].mask & TNI_KS_ADINPLACE_OR_VIEW);
-    EXPECT(seen.events[3].excluded & tn_keyset_of(TN_KEY_TRACER)); /* the backend's guard */
-    EXPECT(seen.events[7].nanoseconds >= seen.events[4].nanoseconds);
-    EXPECT(seen.events[7].nanoseconds < 3600000000000u);
-    layers_close(&l);
-}
-
-TEST(an_observer_hears_how_a_call_failed)
-{
-    kit k = kit_open();
-    kit_def(&k, "op(Tensor x) -> Tensor");
-    start_observing(observe);
-    EXPECT_FAIL(TN_UNSUPPORTED, "Could not run", kit_call("t::op", kit_keys(TN_KEY_CUDA)));
-    stop_observing();
-    EXPECT_EQ_INT(seen.n, 2);
-    EXPECT_EQ_INT(seen.events[1].kind, TN_EVENT_RETURN);
-    EXPECT_EQ_INT(seen.events[1].status, TN_UNSUPPORTED);
-    kit_close(&k);
-}
-
-TEST(an_observer_gets_the_keys_of_every_tensor_of_a_list)
-{
-    kit k = kit_open();
-    tn_op *op = kit_def(&k, "op(Tensor x, int n, Tensor?[] ts, Tensor? y) -> ()");
-    kit_impl(&k, "op", TN_KEY_META, "m");
-    tn_tensor *a = kit_tensor(kit_keys(TN_KEY_CPU)), *b = kit_tensor(kit_keys(TN_KEY_META));
-    tn_tensor *const list[] = {b, NULL, a};
-    tn_value args[4] = {tn_value_tensor(a), tn_value_int(1), tn_value_tensors(list, 3),
-                        tn_value_none()};
-    start_observing(observe);
-    EXPECT_OK(tn_op_call(op, args, 4, NULL));
-    stop_observing();
-    EXPECT_EQ_INT(seen.events[0].n_args, 3);
-    EXPECT_EQ_INT(seen.first_arg[0], tni_keys(a));
-    tn_tensor_unref(a);
-    tn_tensor_unref(b);
-    kit_close(&k);
-}
-
-static void call_from_observer(void *ctx, const tn_event *event)
-{
-    observe(ctx, event);
-    int depth = tn_dispatch_depth();
-    tn_op *op;
-    EXPECT_OK(kit_call("t::other", kit_keys(TN_KEY_CPU)));
-    EXPECT_FAIL(TN_INVALID, "no::such", tn_op_find("no::such", &op));
-    EXPECT_EQ_INT(tn_dispatch_depth(), depth);
-}
-
-TEST(what_an_observer_calls_is_not_observed_and_its_failures_are_its_own)
-{
-    kit k = kit_open();
-    kit_def(&k, "op(Tensor x) -> Tensor");
-    kit_def(&k, "other(Tensor x) -> Tensor");
-    kit_impl(&k, "other", TN_KEY_CPU, "o");
-    start_observing(call_from_observer);
-    EXPECT_FAIL(TN_UNSUPPORTED, "Could not run 't::op'", kit_call("t::op", kit_keys(TN_KEY_CUDA)));
-    tn_clear_error();
-    kit_impl(&k, "op", TN_KEY_CPU, "c");
-    EXPECT_OK(kit_call("t::op", kit_keys(TN_KEY_CPU)));
-    EXPECT_EQ_INT(tn_last_status(), TN_OK);
-    stop_observing();
-    EXPECT_EQ_INT(seen.n, 4);
-    kit_close(&k);
-}
-
-static void leave_at_first_event(void *ctx, const tn_event *event)
-{
-    observe(ctx, event);
-    EXPECT_OK(tn_observe_thread(NULL, NULL));
-}
-
-TEST(an_observer_may_leave_inside_an_event)
-{
-    stack_of_layers l = layers_open();
-    start_observing(leave_at_first_event);
-    EXPECT_OK(negate(&l));
-    EXPECT_EQ_INT(seen.n, 1);
-    EXPECT_OK(negate(&l));
-    EXPECT_EQ_INT(seen.n, 1);
-    layers_close(&l);
-}
-
-static tn_status observe_from_here(tn_call *call, const tn_value *args, tn_value *rets)
-{
-    (void)call;
-    EXPECT_OK(tn_observe_thread(observe, &seen));
-    return tn_value_copy(&args[0], &rets[0]);
-}
-
-TEST(an_observer_that_comes_inside_a_call_does_not_hear_of_its_return)
-{
-    kit k = kit_open();
-    kit_def_with(&k, "op(Tensor x) -> Tensor", observe_from_here, NULL);
-    catch_stderr();
-    seen.n = 0;
-    tn_set_dispatch_trace(true); /* so that the frame is watched */
-    EXPECT_OK(kit_call("t::op", kit_keys(TN_KEY_CPU)));
-    stop_observing();
-    release_stderr();
-    fclose(caught);
-    EXPECT_EQ_INT(seen.n, 0);
-    kit_close(&k);
-}
-
-static void observe_and_end(int i, void *arg)
-{
-    (void)i;
-    (void)arg;
-    EXPECT_OK(tn_observe_thread(observe, &seen));
-}
-
-TEST(a_thread_that_ends_takes_its_observer_with_it)
-{
-    stack_of_layers l = layers_open();
-    seen.n = 0;
-    run_threads(1, observe_and_end, NULL);
-    EXPECT_OK(negate(&l));
-    EXPECT_EQ_INT(seen.n, 0);
-    EXPECT_EQ_INT((tni_watching & ~TNI_WATCH_RECORD), 0); /* and the common path is taken again */
-    layers_close(&l);
 }

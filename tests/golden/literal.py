@@ -95,6 +95,17 @@ def make_tensor(text):
 
 # ---- any literal ----
 
+def vector(dtype, values):
+    """These values as a dtype has them; a complex number has the third value after its own as imaginary part."""
+    if dtype == torch.bool:
+        return torch.tensor([v != 0 for v in values])
+    if dtype == torch.uint8:
+        return torch.tensor([int(v) % 256 for v in values], dtype=dtype)
+    if dtype.is_complex:
+        return torch.tensor([complex(v, w) for v, w in zip(values, values[3:] + values[:3])], dtype=dtype)
+    return torch.tensor(values, dtype=dtype)
+
+
 def split(text):
     """Pieces between commas that are outside brackets and quotes."""
     pieces, depth, quote, start = [], 0, False, 0

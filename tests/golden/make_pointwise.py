@@ -6,23 +6,13 @@ import random
 
 import torch
 
-from literal import DTYPES, SHORT, Writer
+from literal import DTYPES, SHORT, Writer, vector
 
 inf, nan = float("inf"), float("nan")
 REAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 7.0, -7.0, 1e-3, 100.0, inf, -inf, nan]
 OTHER = [1.0, 0.0, -0.0, 2.0, -0.5, 0.75, -3.0, 2.0, 3.0, 1e3, -inf, inf, 1.0, nan]
 WHOLE = [0, 1, -1, 7, -7, 5, 100, -100, 127, -128, 3, 2]
 WHOLE_OTHER = [3, -1, 7, 2, 2, -3, -7, 7, -1, -1, 1, 127]
-
-
-def vector(dtype, values):
-    if dtype == torch.bool:
-        return torch.tensor([v != 0 for v in values])
-    if dtype == torch.uint8:
-        return torch.tensor([int(v) % 256 for v in values], dtype=dtype)
-    if dtype.is_complex:
-        return torch.tensor([complex(v, w) for v, w in zip(values, values[3:] + values[:3])], dtype=dtype)
-    return torch.tensor(values, dtype=dtype)
 
 
 def first(dtype):

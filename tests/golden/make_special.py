@@ -5,7 +5,7 @@ points, promotion, given outputs, refusals."""
 
 import torch
 
-from literal import SHORT, Writer
+from literal import SHORT, Writer, vector
 
 inf, nan = float("inf"), float("nan")
 REAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 7.0, -7.0, 1e-3, -1e-5, 100.0, 1e-30, 0.7, -0.3, 2.5, 1.5, 20.0,
@@ -17,16 +17,6 @@ WHOLE_OTHER = [3, -1, 7, 2, 2, -3, -7, 7, -1, -1, 1, 127, 3, -3]
 COMPLEX = [0.5, -1.0, 2.0, -3.5, 0.25, 1.0, 0.0, 4.0]
 COMPLEX_OTHER = [1.5, 1.0, -2.0, 0.5, -0.75, 2.0, 3.0, 1.0]
 FLOATS = ("f16", "bf16", "f32", "f64")
-
-
-def vector(dtype, values):
-    if dtype == torch.bool:
-        return torch.tensor([v != 0 for v in values])
-    if dtype == torch.uint8:
-        return torch.tensor([int(v) % 256 for v in values], dtype=dtype)
-    if dtype.is_complex:
-        return torch.tensor([complex(v, w) for v, w in zip(values, values[3:] + values[:3])], dtype=dtype)
-    return torch.tensor(values, dtype=dtype)
 
 
 def inputs(w):
