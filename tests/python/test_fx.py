@@ -63,6 +63,12 @@ def pool(x):
 
 
 fx.wrap("pool")
+fx.wrap("max")
+
+
+@fx.wrap
+def counted(x):
+    return len(x)
 
 
 def packed(x, *args, **more):
@@ -153,6 +159,46 @@ class Trace(unittest.TestCase):
         self.assertAlmostEqual(traced(tenon.ones(2, 9)).item(), 3.0)
         self.assertIs(math.sqrt, __import__("math").sqrt)
         self.assertEqual(math.sqrt(4.0), 2.0)
+
+    def test_wrapped_functions_stay_one_node_when_a_graph_is_traced_again(self):
+        first = fx.symbolic_trace(lambda x: max(x) + counted(x))
+        self.assertEqual(first.code.split("def ")[0].replace("tenon.", "torch."), """
+torch.fx._symbolic_trace.wrap("max")
+torch.fx._symbolic_trace.wrap("__main___counted")
+
+""")
+        self.assertEqual(first(tenon.ones(3)), 4)
+        again = fx.symbolic_trace(first)
+        self.assertEqual(again.code, first.code)
+        self.assertEqual(again(tenon.ones(4)), 5)
+
+    def test_norms_are_fused_into_convolutions_and_dropouts_go(self):
+        from tenon.fx.experimental.optimization import fuse, remove_dropout
+        inner = nn.Sequential(nn.Conv2d(2, 3, 1, bias=False), nn.BatchNorm2d(3), nn.ReLU())
+        model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Dropout(0.5), inner, nn.BatchNorm2d(3)).eval()
+        with tenon.no_grad():
+            for number, t in enumerate([*model.parameters(), *(b for b in model.buffers() if b.is_floating_point())]):
+                t.copy_(tenon.cos(tenon.arange(t.numel()) + number).view_as(t).abs() + 0.1)
+        x = tenon.arange(25.0).view(1, 1, 5, 5)
+        fused = fuse(model)
+        tenon.testing.assert_close(fused(x), model(x))
+        self.assertEqual([type(m).__name__ for m in fused.modules() if isinstance(m, nn.BatchNorm2d)], ["BatchNorm2d"])
+        self.assertEqual(sum(isinstance(m, nn.BatchNorm2d) for m in model.modules()), 3)
+        self.assertEqual([n.target for n in remove_dropout(model).graph.nodes if n.op == "call_module" and n.target == "2"], [])
+        tenon.testing.assert_close(remove_dropout(model)(x), model(x))
+
+    def test_a_graph_for_one_value_refuses_others(self):
+        def f(x, flag, n=None, mode="a"):
+            return x + 1 if flag else x
+
+        made = fx.symbolic_trace(f, concrete_args={"flag": True, "n": None, "mode": "a"})
+        self.assertEqual(made(tenon.ones(1), True).tolist(), [2.0])
+        for args, name, value in (((False,), "flag", True), ((True, 3), "n", None), ((True, None, "b"), "mode", "a")):
+            with self.assertRaisesRegex(AssertionError, "^%s has been specialized to have value %s but got another value$"
+                                        % (name, value)):
+                made(tenon.ones(1), *args)
+        with self.assertRaisesRegex(TypeError, "missing 1 required positional argument: 'flag_1'"):
+            made(tenon.ones(1))
 
     def test_packed_arguments_are_inputs(self):
         traced = fx.symbolic_trace(packed)

@@ -7,6 +7,7 @@ import functools
 import inspect
 import math
 import sys
+import warnings
 
 import tenon
 from tenon import nn
@@ -69,7 +70,9 @@ def _recorded(function, name=None):
         proxy = _first_proxy(args, kwargs)
         if proxy is None:
             return function(*args, **kwargs)
-        return proxy.tracer.create_proxy("call_function", function, args, kwargs)
+        made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
+        made.node.meta["is_wrapped"] = True
+        return made
 
     return call
 
@@ -179,11 +182,11 @@ class Tracer(TracerBase):
             if p.kind is p.VAR_KEYWORD:
                 keywords["**"] = self.create_proxy("placeholder", "**" + p.name, (), {})
                 continue
+            default = () if p.default is p.empty else (p.default,)
             if concrete_args is not None and p.name in concrete_args and concrete_args[p.name] is not PH:
                 value = concrete_args[p.name]
-                self.create_proxy("placeholder", p.name + "_1", (value,) if _is_plain(value) else (None,), {})
+                self._hold(p.name, self.create_proxy("placeholder", p.name + "_1", default, {}), value)
             else:
-                default = () if p.default is p.empty else (p.default,)
                 value = self.create_proxy("placeholder", p.name, default, {},
                                           type_expr=getattr(root_fn, "__annotations__", {}).get(p.name))
             if p.kind is p.KEYWORD_ONLY:
@@ -193,6 +196,17 @@ class Tracer(TracerBase):
         if "**" in keywords or any(isinstance(a, Proxy) and a.node.target.startswith("*") for a in args):
             return _with_packed(root_fn, keywords), args
         return (functools.partial(root_fn, **keywords) if keywords else root_fn), args
+
+    def _hold(self, name, given, value):
+        """The graph fails where an argument is given another value than the one it was made for."""
+        wrong = "%s has been specialized to have value %s but got another value" % (name, value)
+        if value is None:
+            self.create_proxy("call_function", _assert_is_none, (given, wrong), {})
+        elif isinstance(value, (bool, int, float, str, complex, tenon.dtype, tenon.device)):
+            tenon._assert(given == value, wrong)
+        else:
+            warnings.warn("Was not able to add assertion to guarantee correct input %s to specialized function. It is up to the "
+                          "user to make sure that your inputs match the inputs you specialized the function with." % name)
 
     def trace(self, root, concrete_args=None):
         """The graph of a module or function."""
@@ -229,8 +243,9 @@ class Tracer(TracerBase):
         return new
 
 
-def _is_plain(value):
-    return value is None or isinstance(value, (int, float, str, bool))
+def _assert_is_none(value, message):
+    if value is not None:
+        raise AssertionError(message)
 
 
 def _with_packed(function, keywords):

@@ -155,6 +155,8 @@ class _Globals:
                 value = getattr(value, part, None)
             if value is function:
                 return path
+        if getattr(builtins, parts[-1], None) is function:
+            return parts[-1]
         return self.add(path, function)
 
     def of_value(self, value):
@@ -397,7 +399,7 @@ class Graph:
                     expanded_def=False, record_func=False, additional_meta=None):
         """The code of the graph: a function forward, whose first argument is the module."""
         known = _Globals()
-        free, lines, last = [], [], _last_uses(self)
+        free, lines, last, wrapped = [], [], _last_uses(self), {}
         for node in self.nodes:
             if node.op == "placeholder":
                 default = " = " + _text(node.args[0], known.of_value) if node.args else ""
@@ -413,6 +415,8 @@ class Graph:
                 continue
             done = last.get(node, [])
             line = _line(node, root_module, known)
+            if node.op == "call_function" and node.meta.get("is_wrapped"):
+                wrapped.setdefault(known.of_function(node.target))
             lines.append(line + (";  %s = None" % " = ".join(n.name for n in done) if done else ""))
         if self._codegen._body_transformer is not None:
             lines = self._codegen._body_transformer([line + "\n" for line in lines])
@@ -420,7 +424,9 @@ class Graph:
         for name, value in self._codegen.additional_globals():
             known.names[name] = value
         head = self._codegen.gen_fn_def(free)
-        return PythonCode("\n\n\n%s\n%s\n    " % (head, "\n".join("    " + x for x in lines or ["pass"])), known.names)
+        # what is recorded as one call stays so when the code is traced again
+        first = "".join('%s.fx._symbolic_trace.wrap("%s")\n' % (_C._module_name(), name) for name in wrapped)
+        return PythonCode("\n%s\n\n%s\n%s\n    " % (first[:-1], head, "\n".join("    " + x for x in lines or ["pass"])), known.names)
 
 
 class _Reference:
