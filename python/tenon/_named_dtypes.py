@@ -19,6 +19,26 @@ class unsupported_dtype:
         return self.name
 
 
+class qscheme:
+    """How a quantized tensor would map its numbers; observers ask for it."""
+
+    __module__ = "tenon"
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return "%s.%s" % (_C._module_name(), self.name)
+
+    def __reduce__(self):
+        return self.name
+
+
+for _name in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric",
+              "per_channel_affine_float_qparams"):
+    globals()[_name] = qscheme(_name)
+
+
 def _float8(name, is_signed=True):
     return unsupported_dtype(name, 1, True, is_signed)
 

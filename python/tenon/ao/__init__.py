@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Where models that could be quantized find their markers; Tenon quantizes nothing."""
+"""Quantization, as far as it needs no quantized tensors: observers, fake quantization, and linear layers of 8-bit weights."""
 
 from tenon._lazy import lazy_modules
 
-__getattr__ = lazy_modules(__name__, ("quantization",))
+__getattr__ = lazy_modules(__name__, ("nn", "quantization"))

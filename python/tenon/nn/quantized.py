@@ -7,6 +7,13 @@ from tenon import nn
 __all__ = ["FloatFunctional"]
 
 
+def __getattr__(name):
+    if name == "dynamic":
+        from tenon.ao.nn.quantized import dynamic
+        return dynamic
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
 class FloatFunctional(nn.Module):
     """add, mul, cat and others, with a place for what would observe their results."""
 
