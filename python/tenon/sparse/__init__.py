@@ -2,10 +2,10 @@
 """Sparse tensors: how they are made, and functions of them. Loaded when the first is made."""
 import tenon
 
-from . import _compressed, _math
+from . import _compressed, _math, _places, _shapes
 from ._coo import SparseTensor
 
-__all__ = ["addmm", "mm", "sum", "softmax", "log_softmax", "spdiags", "check_sparse_tensor_invariants"]
+__all__ = ["addmm", "mm", "sampled_addmm", "sum", "softmax", "log_softmax", "spdiags", "check_sparse_tensor_invariants"]
 
 
 def _values_of(values, dtype, device):
@@ -120,7 +120,7 @@ def to_sparse(x, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None
     """Tensor.to_sparse: the elements that are not 0."""
     if layout in _compressed.LAYOUTS:
         return _compressed.from_any(x, layout, blocksize, dense_dim)
-    return x if layout is tenon.strided else _math.from_dense(x, sparse_dim)
+    return x if layout is tenon.strided else _places.from_dense(x, sparse_dim)
 
 
 def to_sparse_csr(x, dense_dim=None):
@@ -141,7 +141,7 @@ def to_sparse_bsc(x, blocksize, dense_dim=None):
 
 def sparse_mask(x, mask):
     """Tensor.sparse_mask: the elements at the places of a sparse tensor."""
-    return _math.sparse_mask(x, mask)
+    return _shapes.sparse_mask(x, mask)
 
 
 def _no_sparse(name, text):
@@ -209,6 +209,11 @@ def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
     return _math.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
+def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0):
+    """tenon.sparse.sampled_addmm: beta * input + alpha * mat1 @ mat2 where a CSR matrix has elements, and only there."""
+    return _math.sampled_addmm(input, mat1, mat2, beta, alpha)
+
+
 def sum(input, dim=None, dtype=None):
     """The sum over some dimensions; sparse unless no sparse dimension is left."""
     return _math.sum(input, dim, dtype=dtype)
@@ -220,22 +225,22 @@ def softmax(input, dim, *, dtype=None):
 
 
 def log_softmax(input, dim, *, dtype=None, _exp=False):
-    input = _math.as_coo(input)
-    s = _math.coalesce(input if dtype is None else input.to(dtype))
-    at, n = _math._dim(s, dim), s.sparse_dim()
+    input = _places.as_coo(input)
+    s = _places.coalesce(input if dtype is None else input.to(dtype))
+    at, n = _places._dim(s, dim), s.sparse_dim()
     if at >= n:
         made = s._v.softmax(at - n + 1) if _exp else s._v.log_softmax(at - n + 1)
-        return _math._like(s, made)
+        return _places._like(s, made)
     rest = [d for d in range(n) if d != at]
-    flat = _math._flat_places(s._i[tenon.tensor(rest)], [s.shape[d] for d in rest]) if rest else s._i[0] * 0
+    flat = _places._flat_places(s._i[tenon.tensor(rest)], [s.shape[d] for d in rest]) if rest else s._i[0] * 0
     rows, to = tenon.unique(flat, return_inverse=True)
     inner = tuple(s._v.shape[1:])
     index = to.reshape((-1,) + (1,) * len(inner)).expand(s._v.shape)
     top = tenon.full((rows.shape[0],) + inner, float("-inf"), dtype=s.dtype).scatter_reduce(
         0, index, s._v.detach(), "amax", include_self=True)
     moved = s._v - top[to]
-    logs = moved - _math._sum_rows(moved.exp(), to, rows.shape[0]).log()[to]
-    return _math._like(s, logs.exp() if _exp else logs)
+    logs = moved - _places._sum_rows(moved.exp(), to, rows.shape[0]).log()[to]
+    return _places._like(s, logs.exp() if _exp else logs)
 
 
 def spdiags(diagonals, offsets, shape, layout=None):

@@ -5,14 +5,14 @@ by way of places (see _coo)."""
 import tenon
 from tenon import _C
 
-from . import _math
+from . import _math, _places, _shapes
 from ._coo import SparseTensor
 from ._shell import NAMES, Shell, refuse
 
 _ROWS, _COLUMNS = ("crow_indices", "col_indices"), ("ccol_indices", "row_indices")
 # What is done to the values alone, whatever the layout; of the second set with numbers only.
 _ON_VALUES = {"detach", "clone", "to", "cpu", "neg", "__neg__", "negative", "__abs__", "conj", "alias", *_math.KEEP_ZERO,
-              *_math.CASTS}
+              *_shapes.CASTS}
 _WITH_NUMBERS = {"mul", "__mul__", "__rmul__", "div", "__truediv__"}
 
 
@@ -40,10 +40,10 @@ class SparseCompressedTensor(Shell):
                 return s if values is s._v else s._with_values(values)
             if name in _HERE:
                 return _HERE[name](s, *args[1:], **kwargs)
-        handler = _math.FUNCTIONS.get(name)
+        handler = _places.FUNCTIONS.get(name)
         if handler is not None:
             like = next(a for a in args if isinstance(a, SparseCompressedTensor))
-            made = handler(*(_math.as_coo(a) for a in args), **kwargs)
+            made = handler(*(_places.as_coo(a) for a in args), **kwargs)
             return like._back(made) if isinstance(made, SparseTensor) else made
         with _C.DisableTorchFunctionSubclass():
             return func(*args, **kwargs)
@@ -98,7 +98,7 @@ class SparseCompressedTensor(Shell):
         if not batch:
             if cls._blocks:
                 _check_block(cls.layout, "strided", *x.shape[:2], block)
-            return cls._of_coo(_math.from_dense(x, 2), block)
+            return cls._of_coo(_places.from_dense(x, 2), block)
         made = [cls._of_dense(one, block, dense_dim) for one in x.reshape((-1,) + tuple(x.shape[len(batch):]))]
         if len({s._nnz() for s in made}) > 1:
             raise RuntimeError("Expect the same number of specified elements per batch.")
@@ -166,7 +166,7 @@ class SparseCompressedTensor(Shell):
             rows = (rows.reshape(-1, 1, 1) * high + down + along * 0).reshape(-1)
             cols = (cols.reshape(-1, 1, 1) * wide + along + down * 0).reshape(-1)
             values, flat = values.flatten(0, 2), flat.repeat_interleave(high * wide)
-        return tenon.cat([_math._places(flat, batch), rows.unsqueeze(0), cols.unsqueeze(0)]), values
+        return tenon.cat([_places._places_of(flat, batch), rows.unsqueeze(0), cols.unsqueeze(0)]), values
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
         if layout not in (None, tenon.sparse_coo):
@@ -176,7 +176,7 @@ class SparseCompressedTensor(Shell):
                                "not supported" % NAMES[self.layout])
         places, values = self._places()
         made = SparseTensor._of(places, values, self.shape, False)
-        return SparseTensor._of(places, values, self.shape, True) if self._is_in_order() else _math.coalesce(made)
+        return SparseTensor._of(places, values, self.shape, True) if self._is_in_order() else _places.coalesce(made)
 
     to_sparse_coo = to_sparse
 
@@ -198,7 +198,7 @@ class SparseCompressedTensor(Shell):
 
     def to_dense(self, dtype=None, *, masked_grad=None):
         places, values = self._places()
-        return _math.to_dense(SparseTensor._of(places, values, self.shape, False), dtype)
+        return _places.to_dense(SparseTensor._of(places, values, self.shape, False), dtype)
 
     def __repr__(self, *, tensor_contents=None):
         from tenon import _tensor_str
@@ -276,7 +276,7 @@ def _convert(s, layout, blocksize=None):
                            % (str(layout).rpartition(".")[2], NAMES[s.layout]))
     if s.dim() - s.dense_dim() > 2:
         return cls._of_dense(s.to_dense(), block or s._block(), s.dense_dim())
-    return cls._of_coo(_math.coalesce(s.to_sparse()), block or s._block())
+    return cls._of_coo(_places.coalesce(s.to_sparse()), block or s._block())
 
 
 def from_any(x, layout, blocksize=None, dense_dim=None):
@@ -286,7 +286,7 @@ def from_any(x, layout, blocksize=None, dense_dim=None):
         raise RuntimeError("%s_to_sparse: conversion from %s to %s without blocksize argument given is not supported" % (
             "dense" if x.layout is tenon.strided else "sparse", NAMES[x.layout], NAMES[layout]))
     if isinstance(x, SparseTensor):
-        return cls._of_coo(_math.coalesce(x), block)
+        return cls._of_coo(_places.coalesce(x), block)
     return cls._of_dense(x, block, dense_dim)
 
 
@@ -294,7 +294,7 @@ def from_any(x, layout, blocksize=None, dense_dim=None):
 
 def _transpose(s, dim0, dim1):
     first = s.dim() - s.dense_dim() - 2
-    a, b = sorted((_math._dim(s, dim0), _math._dim(s, dim1)))
+    a, b = sorted((_places._dim(s, dim0), _places._dim(s, dim1)))
     if (a, b) != (first, first + 1):
         if a == b:
             return s

@@ -8,7 +8,7 @@ gradients of values and of dense operands come about as for any other program. S
 import tenon
 from tenon import _C
 
-from . import _create, _math
+from . import _create, _places, _shapes
 from ._shell import Shell, refuse
 
 
@@ -29,7 +29,7 @@ class SparseTensor(Shell):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        handler = _math.FUNCTIONS.get(getattr(func, "__name__", None))
+        handler = _places.FUNCTIONS.get(getattr(func, "__name__", None))
         if handler is not None:
             return handler(*args, **(kwargs or {}))
         with _C.DisableTorchFunctionSubclass():
@@ -37,7 +37,7 @@ class SparseTensor(Shell):
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        handler = _math.FUNCTIONS.get(func._opname)
+        handler = _places.FUNCTIONS.get(func._opname)
         if handler is None:
             raise NotImplementedError(
                 "Could not run '%s' with arguments from the 'SparseCPU' backend. Sparse tensors have no kernel for it; "
@@ -91,7 +91,7 @@ class SparseTensor(Shell):
         return self
 
     def coalesce(self):
-        return _math.coalesce(self)
+        return _places.coalesce(self)
 
     def sparse_dim(self):
         return self._i.shape[0]
@@ -102,8 +102,8 @@ class SparseTensor(Shell):
     def stride(self, dim=None):
         return (0,) * self.dim() if dim is None else 0
 
-    T = property(lambda self: _math.permute(self, *reversed(range(self.dim()))))
-    mT = property(lambda self: _math.transpose(self, -2, -1))
+    T = property(lambda self: _shapes.permute(self, *reversed(range(self.dim()))))
+    mT = property(lambda self: _shapes.transpose(self, -2, -1))
 
     def sparse_resize_(self, size, sparse_dim, dense_dim):
         return _create.resize_(self, size, sparse_dim, dense_dim)
@@ -114,14 +114,14 @@ class SparseTensor(Shell):
     # ---- to other forms ----
 
     def to_dense(self, dtype=None, *, masked_grad=None):
-        return _math.to_dense(self, dtype)
+        return _places.to_dense(self, dtype)
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
         if layout not in (None, tenon.sparse_coo):
             return self._compressed(layout, blocksize)
         if sparse_dim is None or sparse_dim == self.sparse_dim():
             return self
-        return _math.to_dense(self).to_sparse(sparse_dim)
+        return _places.to_dense(self).to_sparse(sparse_dim)
 
     to_sparse_coo = to_sparse
 
@@ -146,10 +146,10 @@ class SparseTensor(Shell):
     def type(self, dtype=None, **kwargs):
         if dtype is None:
             return self._v.type().replace("torch.", "torch.sparse.", 1)
-        return _math.to(self, dtype if isinstance(dtype, tenon.dtype) else self._v.type(dtype).dtype)
+        return _shapes.to(self, dtype if isinstance(dtype, tenon.dtype) else self._v.type(dtype).dtype)
 
     def __iter__(self):
-        return iter(tuple(_math.select(self, 0, i) for i in range(self.shape[0])))
+        return iter(tuple(_shapes.select(self, 0, i) for i in range(self.shape[0])))
 
     def __repr__(self, *, tensor_contents=None):
         from tenon import _tensor_str

@@ -1,104 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Operators of sparse tensors, by the names of functions, methods and operators. What is not here is refused."""
+"""Operators of sparse tensors that compute: products, sums, reductions, and writes."""
 import tenon
 
-FUNCTIONS: dict = {}
-
-
-def _function(*names):
-    def remember(fn):
-        for name in names or (fn.__name__,):
-            FUNCTIONS[name] = fn
-        return fn
-    return remember
-
-
-def _sparse():
-    from ._coo import SparseTensor
-    return SparseTensor
-
-
-def _is_sparse(x):
-    return isinstance(x, _sparse())
-
-
-def as_coo(x):
-    """A sparse tensor of whatever layout as a list of places."""
-    from ._compressed import SparseCompressedTensor
-    return x.to_sparse() if isinstance(x, SparseCompressedTensor) else x
-
-
-def _like(s, values, indices=None, size=None, coalesced=None):
-    return _sparse()._of(s._i if indices is None else indices, values, s.shape if size is None else size,
-                         s._is_coalesced if coalesced is None else coalesced)
-
-
-def _dim(s, dim):
-    n = s.dim()
-    if not -n <= dim < n:
-        raise IndexError("Dimension out of range (expected to be in range of [%d, %d], but got %d)" % (-n, n - 1, dim))
-    return dim % n
-
-
-def _flat_places(indices, size):
-    """Of each place its number among all places of the sparse dimensions."""
-    flat = tenon.zeros(indices.shape[1], dtype=tenon.int64, device=indices.device)
-    for row, n in zip(indices, size):
-        flat = flat * n + row
-    return flat
-
-
-def _places(flat, size):
-    rows = []
-    for n in reversed(size):
-        rows.append(flat % n)
-        flat = flat // n
-    return tenon.stack(rows[::-1]) if rows else flat.new_zeros((0, flat.shape[0]))
-
-
-def _sum_rows(values, to, n):
-    """Rows of the values added up: row i to row to[i] of n."""
-    whole = values.dtype == tenon.bool
-    out = tenon.zeros((n,) + tuple(values.shape[1:]), dtype=tenon.int64 if whole else values.dtype, device=values.device)
-    out = out.index_add(0, to, values.to(out.dtype))
-    return out.bool() if whole else out
-
-
-@_function()
-def coalesce(s):
-    """Every place once, in order."""
-    if s._is_coalesced:
-        return s
-    size = s.shape[:s.sparse_dim()]
-    if s._nnz() < 2:
-        return _like(s, s._v, coalesced=True)
-    places, to = tenon.unique(_flat_places(s._i, size), return_inverse=True)
-    return _like(s, _sum_rows(s._v, to, places.shape[0]), _places(places, size), coalesced=True)
-
-
-@_function()
-def to_dense(s, dtype=None, **_):
-    n = s.sparse_dim()
-    size = s.shape[:n]
-    total = 1
-    for k in size:
-        total *= k
-    out = _sum_rows(s._v, _flat_places(s._i, size), total).reshape(s.shape)
-    return out if dtype is None else out.to(dtype)
-
-
-def from_dense(x, sparse_dim=None):
-    """The elements that are not 0; of the first dimensions, where a number of them is given."""
-    n = x.dim() if sparse_dim is None else sparse_dim
-    if not 0 <= n <= x.dim() or (x.dim() and n == 0):
-        raise RuntimeError("sparse_dim argument must be in >0 and <= the number of dimensions, but got %d for a tensor of "
-                           "%d dimensions" % (n, x.dim()))
-    there = x.detach() != 0
-    for _ in range(x.dim() - n):
-        there = there.any(-1)
-    places = there.nonzero().t().contiguous() if n else there.reshape(1).nonzero()[:, :0].t()
-    values = x[tuple(places)] if n else x.reshape(1)[there.reshape(1)]
-    return _sparse()._of(places, values, x.shape, True)
+from ._places import (FUNCTIONS, _dim, _flat_places, _function, _is_sparse, _like, _sparse,
+                      _sum_rows, as_coo, coalesce, to_dense)
+from ._shapes import transpose, select, clone, to, zeros_like
 
 
 # ---- products ----
@@ -368,199 +274,6 @@ def norm(s, p="fro", dim=None, keepdim=False, dtype=None):
     return coalesce(s)._v.norm()
 
 
-# ---- shapes ----
-
-@_function("transpose", "swapaxes")
-def transpose(s, dim0, dim1):
-    s = as_coo(s)
-    order = list(range(s.dim()))
-    a, b = _dim(s, dim0), _dim(s, dim1)
-    order[a], order[b] = order[b], order[a]
-    return permute(s, *order)
-
-
-@_function("permute")
-def permute(s, *dims):
-    if len(dims) == 1 and not isinstance(dims[0], int):
-        dims = tuple(dims[0])
-    n, dims = s.sparse_dim(), [_dim(s, d) for d in dims]
-    if sorted(dims) != list(range(s.dim())):
-        raise RuntimeError("permute(sparse): the dims must name every dimension once, got %s" % list(dims))
-    if builtin_any(d >= n for d in dims[:n]):
-        raise RuntimeError("permute(sparse): dims of sparse and dense dimensions cannot be exchanged")
-    values = s._v if s.dense_dim() == 0 else s._v.permute(0, *(d - n + 1 for d in dims[n:]))
-    moved = dims[:n] != list(range(n))
-    return _like(s, values, s._i[tenon.tensor(dims[:n])] if moved else s._i, [s.shape[d] for d in dims],
-                 False if moved else None)
-
-
-builtin_any = any
-
-
-@_function("t")
-def t(s):
-    if s.dim() > 2:
-        raise RuntimeError("t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got %d sparse and %d dense "
-                           "dimensions" % (s.sparse_dim(), s.dense_dim()))
-    return s if s.dim() < 2 else transpose(s, 0, 1)
-
-
-@_function("unsqueeze")
-def unsqueeze(s, dim):
-    at, n = dim % (s.dim() + 1), s.sparse_dim()
-    size = list(s.shape[:at]) + [1] + list(s.shape[at:])
-    if at > n:
-        return _like(s, s._v.unsqueeze(at - n + 1), size=size)
-    zeros = s._i.new_zeros((1, s._nnz()))
-    return _like(s, s._v, tenon.cat([s._i[:at], zeros, s._i[at:]]), size)
-
-
-@_function("reshape", "view_as", "flatten")
-def reshape(s, *args, **kwargs):
-    raise RuntimeError("reshape is not implemented for sparse tensors")
-
-
-@_function("select")
-def select(s, dim, index):
-    at, n = _dim(s, dim), s.sparse_dim()
-    if not -s.shape[at] <= index < s.shape[at]:
-        raise IndexError("select(): index %d out of range for tensor of size %s at dimension %d"
-                         % (index, list(s.shape), dim))
-    index %= s.shape[at]
-    size = [k for d, k in enumerate(s.shape) if d != at]
-    if at >= n:
-        return _like(s, s._v.select(at - n + 1, index), size=size)
-    keep = s._i[at] == index
-    values = s._v[keep]
-    if n == 1:
-        return values.sum(0)
-    return _like(s, values, tenon.cat([s._i[:at], s._i[at + 1:]])[:, keep], size)
-
-
-@_function("index_select")
-def index_select(s, dim, index):
-    at, n = _dim(s, dim), s.sparse_dim()
-    size = list(s.shape)
-    size[at] = index.shape[0]
-    if at >= n:
-        return _like(s, s._v.index_select(at - n + 1, index), size=size)
-    pairs = (s._i[at].unsqueeze(1) == index.unsqueeze(0)).nonzero()
-    indices = s._i[:, pairs[:, 0]].clone()
-    indices[at] = pairs[:, 1]
-    return _like(s, s._v[pairs[:, 0]], indices, size, False)
-
-
-@_function("narrow_copy", "narrow")
-def narrow_copy(s, dim, start, length):
-    at, n = _dim(s, dim), s.sparse_dim()
-    size = list(s.shape)
-    size[at] = length
-    if at >= n:
-        return _like(s, s._v.narrow(at - n + 1, start, length), size=size)
-    keep = (s._i[at] >= start) & (s._i[at] < start + length)
-    indices = s._i[:, keep].clone()
-    indices[at] -= start
-    return _like(s, s._v[keep], indices, size)
-
-
-@_function("__getitem__")
-def getitem(s, index):
-    for one in index if isinstance(index, tuple) else (index,):
-        if one is Ellipsis:
-            continue
-        if not isinstance(one, int):
-            raise NotImplementedError("Could not run 'aten::as_strided' with arguments from the 'SparseCPU' backend. "
-                                      "Sparse tensors are indexed with numbers; see index_select and narrow_copy.")
-        s = s.select(0, one)
-    return s
-
-
-@_function("cat", "concat", "concatenate")
-def cat(tensors, dim=0):
-    first = tensors[0]
-    at, n = _dim(first, dim), first.sparse_dim()
-    size, places, start = list(first.shape), [], 0
-    if builtin_any(not _is_sparse(s) or s.sparse_dim() != n for s in tensors):
-        raise RuntimeError("Concatenating sparse tensors, but a dense tensor or one of other sparse dimensions was found")
-    for s in tensors:
-        moved = s._i
-        if at < n:
-            moved = moved.clone()
-            moved[at] += start
-        places.append(moved)
-        start += s.shape[at]
-    size[at] = start
-    if at >= n:
-        raise RuntimeError("cat: concatenating sparse tensors along a dense dimension is not supported")
-    return _sparse()._of(tenon.cat(places, 1), tenon.cat([s._v for s in tensors]), size, False)
-
-
-@_function("stack")
-def stack(tensors, dim=0):
-    return cat([unsqueeze(s, dim) for s in tensors], dim)
-
-
-# ---- copies and conversions ----
-
-@_function("detach", "alias", "detach_")
-def detach(s):
-    return _like(s, s._v.detach())
-
-
-@_function("clone")
-def clone(s, *, memory_format=None):
-    return _like(s, s._v.clone(), s._i.clone())
-
-
-@_function("to", "_to_copy")
-def to(s, *args, **kwargs):
-    kwargs = {k: v for k, v in kwargs.items() if k not in ("layout", "pin_memory", "memory_format")}
-    values = s._v.to(*args, **kwargs)
-    if values is s._v:
-        return s
-    return _like(s, values, s._i.to(values.device))
-
-
-def _cast(name):
-    def function(s, *args, **kwargs):
-        values = getattr(s._v, name)()
-        return s if values is s._v else _like(s, values)
-    FUNCTIONS[name] = function
-
-
-CASTS = ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble", "cpu")
-for _name in CASTS:
-    _cast(_name)
-
-
-@_function("type_as")
-def type_as(s, other):
-    return to(s, other.dtype)
-
-
-@_function("contiguous")
-def contiguous(s, *args, **kwargs):
-    return s
-
-
-@_function("zeros_like", "empty_like")
-def zeros_like(s, *, dtype=None, **_):
-    return _like(s, s._v.detach()[:0].to(dtype or s.dtype), s._i[:, :0])
-
-
-@_function("new_zeros", "new_empty")
-def new_zeros(s, *size, dtype=None, device=None, requires_grad=False, **_):
-    size = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
-    return tenon.sparse_coo_tensor(size, dtype=dtype or s.dtype, device=device or s.device, requires_grad=requires_grad)
-
-
-@_function("sparse_mask")
-def sparse_mask(x, mask):
-    if _is_sparse(x):
-        x = to_dense(x)
-    return _like(mask, x[tuple(mask._i)])
-
-
 # ---- writes ----
 
 def _become(s, other):
@@ -645,3 +358,30 @@ def reduced_matmul(mat, dense, reduce):
     products = dense[mat.col_indices()] * mat.values().unsqueeze(-1)
     made = tenon.segment_reduce(products, reduce, offsets=ends, initial=0 if reduce == "mean" else None)
     return tenon.where(ends.diff().unsqueeze(-1) > 0, made, tenon.zeros_like(made))
+
+
+def sampled_addmm(input, mat1, mat2, beta, alpha):
+    """beta * input + alpha * mat1 @ mat2, at the places that a CSR matrix has."""
+    if getattr(input, "layout", None) is not tenon.sparse_csr:
+        raise NotImplementedError("sampled_addmm: Expected input to be a CSR matrix, but got %s" % input.layout)
+    for name, mat in (("mat1", mat1), ("mat2", mat2)):
+        if mat.layout is not tenon.strided:
+            raise RuntimeError("sampled_addmm: Expected %s to have strided layout, but got %s" % (name, mat.layout))
+        if mat.dim() < 2:
+            raise RuntimeError("sampled_addmm: Expected %s to be a matrix, got %d-D tensor" % (name, mat.dim()))
+    if mat1.dtype is not mat2.dtype or mat1.dtype is not input.dtype:
+        first, other = (mat1, mat2) if mat1.dtype is not mat2.dtype else (mat1, input)
+        raise RuntimeError("sampled_addmm: Expected mat1 and %s to have the same dtype, but got %s and %s" % (
+            "mat2" if other is mat2 else "input", *(t.type().rsplit(".", 1)[-1][:-6] for t in (first, other))))
+    if mat1.dim() > 2 or input.dim() > 2:
+        raise NotImplementedError("sampled_addmm: batches of matrices are not supported")
+    (m, inner), (rows, n) = mat1.shape, mat2.shape
+    if inner != rows:
+        raise RuntimeError("sampled_addmm: mat1 and mat2 shapes cannot be multiplied (%dx%d and %dx%d)" % (m, inner, rows, n))
+    if tuple(input.shape) != (m, n):
+        at = 0 if input.shape[0] != m else 1
+        raise RuntimeError("sampled_addmm: self.shape[%d] must match mat%d.shape[%d]" % (at - 2, at + 1, at - 2))
+    starts, at = input.crow_indices(), input.col_indices()
+    row = tenon.repeat_interleave(tenon.arange(m, device=starts.device), starts.diff())
+    values = alpha * (mat1[row] * mat2.mT[at]).sum(-1)
+    return tenon.sparse_csr_tensor(starts, at, values if beta == 0 else values + beta * input.values(), (m, n))
