@@ -117,13 +117,14 @@ static void release_owner(void *ctx)
     tnpy_release((PyObject *)ctx);
 }
 
-static bool warned_read_only;
+/* Arrays and buffers are told of once each. */
+static bool warned_of_array, warned_of_buffer;
 
-static int warn_read_only(const char *text)
+static int warn_read_only(bool *warned, const char *text)
 {
-    if (warned_read_only)
+    if (*warned)
         return 0;
-    warned_read_only = true;
+    *warned = true;
     return PyErr_WarnEx(PyExc_UserWarning, text, 1);
 }
 
@@ -244,7 +245,8 @@ int tnpy_warn_read_only(PyObject *array)
     PyBuffer_Release(&view);
     if (!readonly)
         return 0;
-    return warn_read_only("The given NumPy array is not writable, and PyTorch does not support "
+    return warn_read_only(&warned_of_array,
+                          "The given NumPy array is not writable, and PyTorch does not support "
                           "non-writable tensors. This means writing to this tensor will result in "
                           "undefined behavior. You may want to copy the array to protect its data "
                           "or make it writable before converting it to a tensor. This type of "
@@ -321,6 +323,7 @@ static PyObject *frombuffer(PyObject *module, PyObject *const *args, Py_ssize_t 
                      (long long)count, (long long)size, (long long)offset, (long long)len);
     else if (!view.readonly ||
              warn_read_only(
+                 &warned_of_buffer,
                  "The given buffer is not writable, and PyTorch does not support "
                  "non-writable tensors. This means you can write to the underlying "
                  "(supposedly non-writable) buffer using the tensor. You may want to "

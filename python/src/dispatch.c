@@ -35,15 +35,6 @@ static int is_asked(PyObject *o)
     return tnpy_is_tensor(o) && tnpy_type_dispatches(Py_TYPE(o));
 }
 
-static PyObject *types_of(PyObject *list)
-{
-    Py_ssize_t n = PyList_Size(list);
-    PyObject *types = PyTuple_New(n);
-    for (Py_ssize_t i = 0; types && i < n; i++)
-        PyTuple_SetItem(types, i, Py_NewRef((PyObject *)Py_TYPE(PyList_GetItem(list, i))));
-    return types;
-}
-
 /* ---- asking ---- */
 
 /* What a __torch_dispatch__ is shown as. Labels stay: a frame of another thread may have one. */
@@ -112,18 +103,57 @@ static PyObject *ask(tn_call *call, PyObject *who, PyObject *func, PyObject *typ
     return result;
 }
 
+static tn_status answer_mode(void *ctx, tn_call *call, const tn_value *args, tn_value *rets);
+
+static int push_mode(PyObject *mode)
+{
+    tnpy_held *held = tnpy_hold(mode);
+    tn_call_mode *made;
+    if (!held)
+        return -1;
+    tn_status st = tn_call_mode_new(answer_mode, held, tnpy_drop_any, &made);
+    if (st != TN_OK) {
+        tnpy_drop(held);
+    } else {
+        st = tn_call_mode_push(made);
+        tn_call_mode_unref(made);
+    }
+    if (st != TN_OK)
+        tnpy_raise(st);
+    return st == TN_OK ? 0 : -1;
+}
+
+/* A mode that leaves a call to the classes of its arguments is on while they answer: it sees what
+ * they are made of. */
+static PyObject *ask_classes(tn_call *call, PyObject *mode, PyObject *list, PyObject *func,
+                             PyObject *types, PyObject *args, PyObject *kwargs)
+{
+    if (mode && push_mode(mode) < 0)
+        return NULL;
+    PyObject *result = Py_NewRef(Py_NotImplemented);
+    Py_ssize_t n = PyList_Size(list);
+    for (Py_ssize_t i = 0; i < n && result == Py_NotImplemented; i++) {
+        Py_DECREF(result);
+        result = ask(call, (PyObject *)Py_TYPE(PyList_GetItem(list, i)), func, types, args, kwargs);
+    }
+    if (mode)
+        tn_call_mode_unref(tn_call_mode_pop());
+    return result;
+}
+
 /* @p mode may be NULL. */
 static PyObject *ask_all(tn_call *call, PyObject *mode, PyObject *func, PyObject *args,
                          PyObject *kwargs)
 {
-    PyObject *list = tnpy_handlers(args, kwargs, is_asked), *types = list ? types_of(list) : NULL;
+    PyObject *list = tnpy_handlers(args, kwargs, is_asked),
+             *types = list ? tnpy_types_of(list) : NULL;
     PyObject *result = !types ? NULL
                        : mode ? ask(call, mode, func, types, args, kwargs)
                               : Py_NewRef(Py_NotImplemented);
     Py_ssize_t n = types ? PyList_Size(list) : 0;
-    for (Py_ssize_t i = 0; i < n && result == Py_NotImplemented; i++) {
+    if (n && result == Py_NotImplemented) {
         Py_DECREF(result);
-        result = ask(call, (PyObject *)Py_TYPE(PyList_GetItem(list, i)), func, types, args, kwargs);
+        result = ask_classes(call, mode, list, func, types, args, kwargs);
     }
     if (result == Py_NotImplemented) {
         Py_CLEAR(result);
@@ -178,18 +208,7 @@ static tn_status answer_tensor(void *ctx, tn_call *call, const tn_value *args, t
 static PyObject *push(PyObject *self, PyObject *mode)
 {
     (void)self;
-    tnpy_held *held = tnpy_hold(mode);
-    tn_call_mode *made;
-    if (!held)
-        return NULL;
-    tn_status st = tn_call_mode_new(answer_mode, held, tnpy_drop_any, &made);
-    if (st != TN_OK) {
-        tnpy_drop(held);
-        return tnpy_raise(st);
-    }
-    st = tn_call_mode_push(made);
-    tn_call_mode_unref(made);
-    return st == TN_OK ? Py_NewRef(Py_None) : tnpy_raise(st);
+    return push_mode(mode) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *object_of(tn_call_mode *mode)

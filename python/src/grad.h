@@ -111,6 +111,7 @@ int tnpy_add_node(PyObject *module);
 int tnpy_add_hooks(PyObject *module);
 int tnpy_add_saved_tensor(PyObject *module);
 int tnpy_add_function(PyObject *module);
+int tnpy_add_transforms(PyObject *module);
 int tnpy_add_forward_ad(PyObject *module);
 int tnpy_add_anomaly(PyObject *module);
 int tnpy_add_checkpoint(PyObject *module);

@@ -296,6 +296,17 @@ static PyObject *added(tn_status status, tnpy_held *fn, tn_hook *hook)
     return tnpy_hook_handle(hook);
 }
 
+/* The tensor of @p o, which must require grad. */
+static tn_tensor *tensor_with_grad(PyObject *o)
+{
+    tn_tensor *t = tnpy_tensor(o);
+    if (t && tn_tensor_requires_grad(t))
+        return t;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "cannot register a hook on a tensor that doesn't require gradient");
+    return NULL;
+}
+
 static PyObject *register_hook(PyObject *self, PyObject *fn)
 {
     if (TNPY_UNLIKELY(tnpy_function_on(self))) {
@@ -304,13 +315,10 @@ static PyObject *register_hook(PyObject *self, PyObject *fn)
         Py_XDECREF(args);
         return result;
     }
-    tn_tensor *t = tnpy_tensor(self);
+    tn_tensor *t = tensor_with_grad(self);
     tn_hook *hook = NULL;
-    if (!t || !tn_tensor_requires_grad(t)) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "cannot register a hook on a tensor that doesn't require gradient");
+    if (!t)
         return NULL;
-    }
     tnpy_held *held = tnpy_hold(fn);
     if (!held)
         return NULL;
@@ -347,13 +355,10 @@ static PyObject *hook_in_pass(PyObject *module, PyObject *handle)
 
 static PyObject *register_post_accumulate_grad_hook(PyObject *self, PyObject *fn)
 {
-    tn_tensor *t = tnpy_tensor(self);
+    tn_tensor *t = tensor_with_grad(self);
     tn_hook *hook = NULL;
-    if (!t || !tn_tensor_requires_grad(t)) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "cannot register a hook on a tensor that doesn't require gradient");
+    if (!t)
         return NULL;
-    }
     tn_node *node = NULL;
     tn_status known = tn_tensor_grad_fn(t, &node);
     if (known != TN_OK)

@@ -20,52 +20,80 @@ static PyObject *wrapped(PyObject *o, tn_status st, tn_tensor *out)
 
 /* ---- sizes ---- */
 
-static PyObject *one_of(PyObject *o, PyObject *dim, const int64_t *list)
+/* A call of size() or stride() with something else than one dimension. */
+static PyObject *no_such_call(const char *name, PyObject *args, PyObject *kwargs)
 {
-    tn_tensor *t = tnpy_tensor(o);
-    int64_t d, size;
-    if (PyUnicode_Check(dim)) {
-        tnpy_no_such_dimension(o, dim);
-        return NULL;
-    }
-    if (tnpy_int_of(dim, &d))
-        return NULL;
-    tn_status st = tn_tensor_size(t, d, &size);
-    if (st != TN_OK)
-        return tnpy_raise(st);
-    return PyLong_FromLongLong(list[d < 0 ? d + tn_tensor_ndim(t) : d]);
+    char type[128];
+    PyObject *word, *value, *given = PyUnicode_FromString("");
+    Py_ssize_t n = PyTuple_Size(args), at = 0;
+    PyErr_Clear();
+    for (Py_ssize_t i = 0; given && i < n; i++)
+        PyUnicode_AppendAndDel(&given, PyUnicode_FromFormat("%s%s", i ? ", " : "",
+                                                            tnpy_type_name(PyTuple_GetItem(args, i),
+                                                                           type, sizeof type)));
+    while (given && kwargs && PyDict_Next(kwargs, &at, &word, &value))
+        PyUnicode_AppendAndDel(
+            &given, PyUnicode_FromFormat("%s%U=%s%s", n ? ", " : "", word,
+                                         tnpy_type_name(value, type, sizeof type), n ? "" : ", "));
+    if (given)
+        PyErr_Format(PyExc_TypeError,
+                     "%s() received an invalid combination of arguments - got (%U), but expected "
+                     "one of:\n * (int dim = None)\n * (name dim)\n",
+                     name, given);
+    Py_XDECREF(given);
+    return NULL;
 }
 
-static PyObject *optional_dim(PyObject *args, PyObject *kwargs, const char *format)
+/* The dimension that size() or stride() is asked for: 1 where it is there, 0 where it is not, -1
+ * with an error. */
+static int dimension_asked(PyObject *o, const char *name, PyObject *args, PyObject *kwargs,
+                           int64_t *out)
 {
     static char *names[] = {"dim", NULL}, *numpy_names[] = {"axis", NULL};
     PyObject *dim = Py_None;
     bool axis = kwargs && PyDict_GetItemString(kwargs, "axis");
-    return PyArg_ParseTupleAndKeywords(args, kwargs, format, axis ? numpy_names : names, &dim)
-               ? dim
-               : NULL;
+    int64_t d, size;
+    bool parsed = PyArg_ParseTupleAndKeywords(args, kwargs, "|O", axis ? numpy_names : names, &dim);
+    if (parsed && dim == Py_None)
+        return 0;
+    if (parsed && PyUnicode_Check(dim)) {
+        tnpy_no_such_dimension(o, dim);
+        return -1;
+    }
+    if (!parsed || PyBool_Check(dim) || tnpy_int_of(dim, &d)) {
+        if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError))
+            no_such_call(name, args, kwargs);
+        return -1;
+    }
+    tn_tensor *t = tnpy_tensor(o);
+    tn_status st = tn_tensor_size(t, d, &size);
+    if (st != TN_OK) {
+        tnpy_raise(st);
+        return -1;
+    }
+    *out = d < 0 ? d + tn_tensor_ndim(t) : d;
+    return 1;
 }
 
 static PyObject *size(PyObject *o, PyObject *args, PyObject *kwargs)
 {
     OVERRIDE("size", args, kwargs);
-    PyObject *dim = optional_dim(args, kwargs, "|O:size");
     tn_tensor *t = tnpy_tensor(o);
-    if (!dim)
-        return NULL;
-    return dim == Py_None ? tnpy_size(tn_tensor_sizes(t), tn_tensor_ndim(t))
-                          : one_of(o, dim, tn_tensor_sizes(t));
+    int64_t dim;
+    int asked = dimension_asked(o, "size", args, kwargs, &dim);
+    if (asked)
+        return asked < 0 ? NULL : PyLong_FromLongLong(tn_tensor_sizes(t)[dim]);
+    return tnpy_size(tn_tensor_sizes(t), tn_tensor_ndim(t));
 }
 
 static PyObject *stride(PyObject *o, PyObject *args, PyObject *kwargs)
 {
     OVERRIDE("stride", args, kwargs);
-    PyObject *dim = optional_dim(args, kwargs, "|O:stride");
     tn_tensor *t = tnpy_tensor(o);
-    if (!dim)
-        return NULL;
-    if (dim != Py_None)
-        return one_of(o, dim, tn_tensor_strides(t));
+    int64_t dim;
+    int asked = dimension_asked(o, "stride", args, kwargs, &dim);
+    if (asked)
+        return asked < 0 ? NULL : PyLong_FromLongLong(tn_tensor_strides(t)[dim]);
     int n = tn_tensor_ndim(t);
     PyObject *tuple = PyTuple_New(n);
     for (int i = 0; tuple && i < n; i++)

@@ -30,6 +30,8 @@ static inline bool tnpy_function_on(PyObject *self)
 /* The arguments, also those in lists, for which @p asked says yes: one of each class, those of
  * subclasses before those of their bases. @p kwargs may be NULL. */
 PyObject *tnpy_handlers(PyObject *args, PyObject *kwargs, int (*asked)(PyObject *));
+/* The classes of what is in a list, as a tuple. */
+PyObject *tnpy_types_of(PyObject *list);
 /* Whether an object that is no Tensor has a __torch_function__. Sets no exception. */
 int tnpy_has_torch_function(PyObject *o);
 /* Ask the mode, then the arguments, in torch's order. @p kwargs may be NULL. */
@@ -53,5 +55,11 @@ static inline PyTypeObject *tnpy_kept_class(PyObject *self)
 }
 /* tnpy_wrap, of that class (NULL: Tensor). */
 PyObject *tnpy_wrap_kept(PyTypeObject *kept, TN_STOLEN tn_tensor *t);
+
+/* Tensor.__torch_function__: call, and give results of the class (keep_class.c). */
+PyObject *tnpy_keep_class(PyObject *cls, PyObject *args, PyObject *kwargs);
+/* What a class has in its place that is treated as plain. */
+PyObject *tnpy_run_disabled(PyObject *self, PyObject *args, PyObject *kwargs);
+int tnpy_add_keep_class(PyObject *module);
 
 #endif

@@ -282,9 +282,23 @@ static PyObject *permuted(PyObject *o, bool last_two)
     return wrapped(o, st, out);
 }
 
+static bool warned_of_T;
+
 GETTER(T)
 {
     TENSOR("T");
+    int n = tn_tensor_ndim(t);
+    if (TNPY_UNLIKELY(n != 2 && n != 0 && !warned_of_T)) {
+        warned_of_T = true;
+        if (PyErr_WarnEx(
+                PyExc_UserWarning,
+                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape "
+                "is deprecated and it will throw an error in a future release. Consider "
+                "`x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim "
+                "- 1, -1, -1))` to reverse the dimensions of a tensor.",
+                1) < 0)
+            return NULL;
+    }
     return permuted(o, false);
 }
 

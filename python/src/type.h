@@ -6,7 +6,7 @@
 #include "bind.h"
 
 extern PyGetSetDef tnpy_tensor_getset[];          /* property.c */
-extern PyMethodDef tnpy_default_override[];       /* override.c */
+extern PyMethodDef tnpy_default_override[];       /* keep_class.c */
 extern PyMethodDef tnpy_tensor_methods[];         /* method.c */
 extern const PyType_Slot tnpy_tensor_operators[]; /* operator.c */
 extern const PyType_Slot tnpy_tensor_items[];     /* index.c */

@@ -147,8 +147,8 @@ static PyObject *tolist(PyObject *self, PyObject *args)
         return tnpy_override_method(self, "tolist", NULL, NULL);
     tn_tensor *t = tnpy_tensor(self), *plain = NULL;
     tn_dtype dtype = tn_tensor_dtype(t);
-    if (dtype == tnpy_plain_dtype(dtype) && tn_tensor_const_data(t) != NULL &&
-        tn_tensor_device(t).type == TN_DEVICE_CPU)
+    if (!tn_tensor_requires_grad(t) && dtype == tnpy_plain_dtype(dtype) &&
+        tn_tensor_const_data(t) != NULL && tn_tensor_device(t).type == TN_DEVICE_CPU)
         plain = tn_tensor_ref(t);
     else {
         tn_status st = plain_of(t, &plain);
@@ -201,7 +201,7 @@ static PyObject *numpy_method(PyObject *self, PyObject *const *args, Py_ssize_t 
     if (force < 0)
         return NULL;
     tn_tensor *t = tnpy_tensor(self);
-    if (!tn_tensor_const_data(t) && tn_tensor_numel(t) &&
+    if (!tn_tensor_requires_grad(t) && !tn_tensor_const_data(t) && tn_tensor_numel(t) &&
         tn_tensor_device(t).type == TN_DEVICE_CPU) {
         PyErr_SetString(PyExc_RuntimeError, ".numpy() is not supported for tensor subclasses.");
         return NULL;

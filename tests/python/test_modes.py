@@ -124,6 +124,35 @@ class Modes(unittest.TestCase):
         self.assertEqual(mode.log, ["aten.add.Tensor"])
         self.assertIsInstance(y, FakeTensor)
 
+    def test_a_mode_that_declines_is_on_while_classes_answer(self):
+        class Wrapped(tenon.Tensor):
+            @staticmethod
+            def __new__(cls, inner):
+                return tenon.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+            def __init__(self, inner):
+                self.inner = inner
+
+            __torch_function__ = tenon._C._disabled_torch_function_impl
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                return cls(func(*(a.inner if isinstance(a, cls) else a for a in args), **(kwargs or {})))
+
+        seen = []
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                seen.append((str(func), [cls.__name__ for cls in types]))
+                return NotImplemented if Wrapped in types else func(*args, **(kwargs or {}))
+
+        wrapped = Wrapped(tenon.ones(2))
+        with Mode():
+            made = wrapped + 1
+        self.assertEqual(seen, [("aten.add.Tensor", ["Wrapped"]), ("aten.add.Tensor", [])])
+        self.assertEqual(made.inner.tolist(), [2.0, 2.0])
+        self.assertEqual(tenon.utils._python_dispatch._get_current_dispatch_mode(), None)
+
     def test_a_mode_that_declines_is_an_error(self):
         class No(TorchDispatchMode):
             def __torch_dispatch__(self, func, types, args=(), kwargs=None):
