@@ -61,7 +61,8 @@ _NAMES = {
     "cpu": ("Event", "Stream"),
     "_named_dtypes": ("float8_e8m0fnu", "float4_e2m1fn_x2", "complex32", "chalf", "qint8", "qint32", "quint8",
                       "quint4x2", "quint2x4", "bit", "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2", "uint1", "uint2",
-                      "uint3", "uint4", "uint5", "uint6", "uint7", "int1", "int2", "int3", "int4", "int5", "int6", "int7"),
+                      "qscheme", "per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric",
+                      "per_channel_affine_float_qparams", "uint3", "uint4", "uint5", "uint6", "uint7", "int1", "int2", "int3", "int4", "int5", "int6", "int7"),
     "_dtype_info": ("finfo", "iinfo"),
     "_functional": _WRAPPED + (
         "broadcast_shapes", "numel", "poisson", "unique", "unravel_index"),
@@ -78,6 +79,7 @@ _NAMES = {
         "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"),
     "_tensor_str": ("set_printoptions", "get_printoptions"),
     "jit": ("ScriptFunction", "ScriptModule"),
+    "_lobpcg": ("lobpcg",),
     "_lowrank": ("pca_lowrank", "svd_lowrank"),
     "serialization": ("PyTorchFileReader", "load", "save"),
     "sparse": ("dsmm", "hsmm", "hspmm", "smm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",

@@ -101,5 +101,7 @@ class Block:
     """A block in a graph of TorchScript."""
 
 
+_TensorBase = tenon.Tensor  # the name that it had before TensorBase
+
 NAMES = frozenset(name for name in globals() if name not in ("tenon", "_C", "_clear", "_jit_setting", "_name", "_value")
                   and not name.startswith("__"))

@@ -9,6 +9,9 @@ import functools
 
 import tenon
 
+_BACKENDS = ("aot_eager", "aot_eager_decomp_partition", "aot_eager_default_partitioner", "aot_ts", "cudagraphs", "eager",
+             "eager_debug", "eager_noexcept", "inductor", "invoke_subgraph", "openxla", "openxla_eval", "pre_dispatch_eager", "ts",
+             "tvm")
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
 
@@ -69,6 +72,9 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         raise AssertionError("A callable function is expected, but %s is provided." % type(model))
     if disable:
         return model
+    if isinstance(backend, str) and backend not in _BACKENDS:
+        raise tenon._dynamo.exc.InvalidBackend("Invalid backend: %r, see `torch._dynamo.list_backends()` for available backends."
+                                               % backend)
     if isinstance(model, OptimizedModule):
         return model
     if isinstance(model, type):

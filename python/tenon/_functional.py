@@ -97,20 +97,29 @@ def block_diag(*tensors):
     return tenon._C._VariableFunctions.block_diag(tensors) if tensors else tenon.empty(1, 0)
 
 
-def _each(tensors, function):
+def _each(name, tensors, function):
     parts = _list(tensors)
+    for at, part in enumerate(parts):
+        if isinstance(part, tenon.Tensor):
+            continue
+        kind = type(part).__name__
+        if tensors[0] is part and len(tensors) == 1:
+            wrong = "      didn't match because some of the arguments have invalid types: (!%s!)\n" % kind
+            raise TypeError("%s() received an invalid combination of arguments - got (%s), but expected one of:\n"
+                            " * (Tensor input)\n%s * (tuple of Tensors tensors)\n%s" % (name, kind, wrong, wrong))
+        raise TypeError("expected Tensor as element %d in argument 0, but got %s" % (at, kind))
     made = tuple(function(t) for t in parts)
     return made if len(tensors) != 1 or isinstance(tensors[0], (list, tuple)) else made[0]
 
 
 @_asked
 def atleast_1d(*tensors):
-    return _each(tensors, lambda t: t.reshape(1) if t.dim() == 0 else t)
+    return _each("atleast_1d", tensors, lambda t: t.reshape(1) if t.dim() == 0 else t)
 
 
 @_asked
 def atleast_2d(*tensors):
-    return _each(tensors, lambda t: t.reshape(1, 1) if t.dim() == 0 else t.unsqueeze(0) if t.dim() == 1 else t)
+    return _each("atleast_2d", tensors, lambda t: t.reshape(1, 1) if t.dim() == 0 else t.unsqueeze(0) if t.dim() == 1 else t)
 
 
 @_asked
@@ -121,7 +130,7 @@ def atleast_3d(*tensors):
         if t.dim() == 1:
             return t.unsqueeze(0).unsqueeze(-1)
         return t.unsqueeze(-1) if t.dim() == 2 else t
-    return _each(tensors, three)
+    return _each("atleast_3d", tensors, three)
 
 
 def unravel_index(indices, shape):
@@ -304,7 +313,10 @@ def poisson(input, generator=None):
 # Questions and methods.
 
 
+@_asked
 def numel(input):
+    if not isinstance(input, tenon.Tensor):
+        raise TypeError("numel(): argument 'input' (position 1) must be Tensor, not %s" % type(input).__name__)
     return input.numel()
 
 

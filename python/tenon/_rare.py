@@ -457,7 +457,13 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
 _segment_reduce = segment_reduce
 
 
-_Histogram = collections.namedtuple("histogramdd", ("hist", "bin_edges"))
+class _Histogram(collections.namedtuple("histogramdd", ("hist", "bin_edges"))):
+    __slots__ = ()
+
+    def __repr__(self):
+        return "torch.return_types.histogramdd(\nhist=%r,\nbin_edges=%r)" % self
+
+
 _CPP = {tenon.float32: "float", tenon.float64: "double"}
 _KINDS = {tenon.bool: "Bool", tenon.uint8: "Byte", tenon.int8: "Char", tenon.int16: "Short", tenon.int32: "Int", tenon.int64: "Long",
           tenon.float16: "Half", tenon.bfloat16: "BFloat16", tenon.complex64: "ComplexFloat", tenon.complex128: "ComplexDouble"}

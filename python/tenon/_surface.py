@@ -96,6 +96,9 @@ def set_flush_denormal(mode):
 
 def set_default_tensor_type(t):
     """The default dtype, by the name of a type: torch.DoubleTensor or "torch.DoubleTensor"."""
+    import warnings
+    warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+                  "torch.set_default_device() as alternatives.", stacklevel=2)
     name = t if isinstance(t, str) else getattr(t, "__name__", str(t))
     kinds = {"FloatTensor": tenon.float32, "DoubleTensor": tenon.float64, "HalfTensor": tenon.float16,
              "BFloat16Tensor": tenon.bfloat16}

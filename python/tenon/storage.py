@@ -410,7 +410,18 @@ def typed_storage_of(t):
     return TypedStorage(wrap_storage=untyped_storage_of(t), dtype=t.dtype)
 
 
-storage_of = typed_storage_of
+_told_of_typed = False
+
+
+def storage_of(t):
+    global _told_of_typed
+    if not _told_of_typed:
+        import warnings
+        _told_of_typed = True
+        warnings.warn("TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only "
+                      "storage class. This should only matter to you if you are using storages directly.  To access "
+                      "UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()", stacklevel=2)
+    return typed_storage_of(t)
 
 
 def storage_type_of(t):

@@ -7,13 +7,10 @@ import warnings
 import weakref
 
 import harness
+from leaves import leaf
 import tenon
 from tenon.utils.checkpoint import (CheckpointError, CheckpointPolicy, checkpoint, checkpoint_sequential,
                                     create_selective_checkpoint_contexts)
-
-
-def leaf(*values):
-    return tenon.tensor(list(values), requires_grad=True)
 
 
 class Both(unittest.TestCase):

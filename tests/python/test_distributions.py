@@ -334,5 +334,14 @@ class OutsideTheSupport(unittest.TestCase):
         self.assertEqual(D.Kumaraswamy(one, one).cdf(one / 4).tolist(), [0.25, 0.25])
 
 
+class Shown(unittest.TestCase):
+    def test_what_was_computed_of_a_parameter_is_shown(self):
+        made = D.ContinuousBernoulli(tenon.tensor([0.3]))
+        self.assertEqual(repr(made), "ContinuousBernoulli(probs: tensor([0.3000]))")
+        made.log_prob(tenon.tensor([0.5]))
+        self.assertEqual(repr(made), "ContinuousBernoulli(probs: tensor([0.3000]), logits: tensor([-0.8473]))")
+        self.assertEqual(made.expand((2,)).logits.shape, (2,))
+
+
 if __name__ == "__main__":
     harness.main()

@@ -20,6 +20,17 @@ from tenon.utils import data
 warnings.filterwarnings("ignore", message="This DataLoader will create")
 
 
+class Gone:
+    """Cannot be unpickled: what it refers to is not there."""
+
+    def __reduce__(self):
+        return _look, ()
+
+
+def _look():
+    raise FileNotFoundError(2, "it is gone")
+
+
 class Squares(data.Dataset):
     """Sample i: a tensor and a number; `act` may do something else first."""
 
@@ -236,6 +247,23 @@ class Loader(unittest.TestCase):
                     os.kill(os.getpid(), signal.SIGUSR1)
         del loader
         self.assertFalse(any(process.is_alive() for process in workers))
+
+    def test_a_handlers_error_is_no_dead_worker(self):
+        from unittest import mock
+        for error in (TimeoutError("mine"), InterruptedError(4, "mine"), KeyboardInterrupt()):
+            loader = iter(data.DataLoader(Squares(20), batch_size=2, num_workers=2))
+            workers = [worker.process for worker in loader._workers]
+            next(loader)
+            # as a signal's handler does it that runs while a message is being read
+            with mock.patch.object(data._utils.transport, "_read", side_effect=error), self.assertRaises(type(error)) as caught:
+                for _ in loader:
+                    pass
+            self.assertIs(caught.exception, error)
+            self.assertFalse(any(process.is_alive() for process in workers))
+
+    def test_what_cannot_be_unpacked_says_why(self):
+        with self.assertRaisesRegex(FileNotFoundError, "it is gone"):
+            list(data.DataLoader([Gone()], num_workers=1, batch_size=None))
 
     def test_workers_end_when_their_parent_is_killed(self):
         script = ("import os, signal, sys, time\nfrom tenon.utils import data\n"

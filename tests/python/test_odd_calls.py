@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Arguments of unusual kinds: what is taken, and what is refused with which words. Values and texts are PyTorch 2.11's."""
 
+import re
 import subprocess
 import sys
 import unittest
@@ -213,6 +214,19 @@ class Names(unittest.TestCase):
                                                   "types: Long, Int; but got torch.FloatTensor instead"):
             tenon.embedding_renorm_(weight, tenon.ones(1), 2., 2.)
 
+    def test_embedding_renorm_counts_from_the_end_and_writes_nothing_where_a_row_is_not_there(self):
+        weight = tenon.tensor([[3., 4.], [1., 0.], [6., 8.]])
+        tenon.embedding_renorm_(weight, tenon.tensor([-1, -2], dtype=tenon.int32), 2., 2.)
+        now = tenon.tensor([[3., 4.], [1., 0.], [1.2, 1.6]])
+        tenon.testing.assert_close(weight, now)
+        for rows, least in (([3], 3), ([0, 7, 5], 5), ([[0], [-4]], -4)):
+            text = re.escape("select(): index %d out of range for tensor of size [3, 2] at dimension 0" % least)
+            with self.assertRaisesRegex(IndexError, text):
+                tenon.embedding_renorm_(weight, tenon.tensor(rows), 2., 2.)
+            with self.assertRaisesRegex(IndexError, text):
+                tenon.nn.functional.embedding(tenon.tensor(rows), weight, max_norm=2.)
+            tenon.testing.assert_close(weight, now)
+
     def test_dequantize_and_to_dlpack(self):
         self.assertEqual(tenon.dequantize(tenon.ones(1, dtype=tenon.float16)).dtype, tenon.float32)
         self.assertTrue(tenon.equal(tenon.from_dlpack(tenon.to_dlpack(tenon.arange(3))), tenon.arange(3)))
@@ -316,6 +330,18 @@ class Sizes(unittest.TestCase):
                 tenon.zeros(size, 1)
         with self.assertRaisesRegex(TypeError, r"failed to unpack the object at pos 2 with error \"type must be tuple of ints"):
             tenon.zeros(2, tenon.tensor([2, 3]))
+
+    def test_size_and_stride_of_what_is_no_dimension(self):
+        x = tenon.ones(2, 3)
+        self.assertEqual([x.size(-1), x.size(dim=0), x.stride(0), x.stride(dim=None)], [3, 2, 3, (3, 1)])
+        for name in ("size", "stride"):
+            for args, words, given in (((1.5,), {}, "float"), ((0, 1), {}, "int, int"), ((True,), {}, "bool"), (([1],), {}, "list"),
+                                       ((), {"dim": 1.5}, "dim=float, "), ((0,), {"foo": 1}, "int, foo=int")):
+                text = "%s() received an invalid combination of arguments - got (%s), but expected one of:\n * (int dim = None)" % (name, given)
+                with self.assertRaisesRegex(TypeError, re.escape(text)):
+                    getattr(x, name)(*args, **words)
+            with self.assertRaisesRegex(IndexError, r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 2\)"):
+                getattr(x, name)(2)
 
 
 class Optimizers(unittest.TestCase):

@@ -87,6 +87,17 @@ class Dtypes(unittest.TestCase):
         made = tenon.masked.var(tenon.tensor([1 + 1j, 2, 3j]), 0, mask=tenon.tensor([True, True, False]))
         self.assertEqual((made.dtype, made.item()), (tenon.complex64, 1 + 0j))
 
+    def test_places_and_remainders_of_bfloat16_are_those_of_float32(self):
+        x, tiny = tenon.tensor([-8.4375, 3.0]), tenon.tensor(2.0 ** -126)
+        for function in (tenon.fmod, tenon.remainder):
+            self.assertEqual(function(x.bfloat16(), tiny.bfloat16()).tolist(), [0.0, 0.0])
+        image = tenon.arange(200.).reshape(1, 1, 1, 200).bfloat16()
+        grid = tenon.stack([tenon.linspace(-1, 1, 333), tenon.zeros(333)], 1).reshape(1, 1, 333, 2).bfloat16()
+        for padding in ("zeros", "border", "reflection"):
+            options = {"mode": "nearest", "padding_mode": padding, "align_corners": False}
+            wanted = tenon.nn.functional.grid_sample(image.float(), grid.float(), **options)
+            self.assertEqual(tenon.nn.functional.grid_sample(image, grid, **options).tolist(), wanted.tolist())
+
 
 class Refusals(unittest.TestCase):
     def refused(self, text, call):
@@ -136,6 +147,17 @@ class GivenResults(unittest.TestCase):
         self.assertEqual([t.tolist() for t in out], [[0, 1, 2], [3, 4, 5]])
         self.assertIsNone(tenon.split_with_sizes_copy(x, [1, 1], out=out[:2]))
         self.assertEqual([t.tolist() for t in out], [[[0, 1, 2]], [[3, 4, 5]]])
+
+    def test_eigenvalues_and_vectors_are_cast_to_what_is_given(self):
+        x = tenon.tensor([[0.0, 1.0], [-1.0, 0.5]], dtype=tenon.float64)
+        wanted = tenon.linalg.eig(x)
+        for dtypes in ((tenon.complex64, tenon.complex64), (tenon.complex128, tenon.complex64)):
+            out = tuple(tenon.zeros(0, dtype=dtype) for dtype in dtypes)
+            tenon.linalg.eig(x, out=out)
+            for made, one, dtype in zip(out, wanted, dtypes):
+                self.assertTrue(tenon.equal(made, one.to(dtype)))
+        with self.assertRaisesRegex(RuntimeError, "can't be cast to the desired output type Double"):
+            tenon.linalg.eig(x, out=(tenon.zeros(2, dtype=tenon.float64), tenon.zeros(2, 2, dtype=tenon.complex128)))
 
     def test_what_is_made_like_a_tensor_goes_to_a_given_one_with_a_warning_where_that_is_resized(self):
         out = tenon.ones(5)

@@ -236,6 +236,13 @@ class Base(unittest.TestCase):
         optimizer.register_state_dict_post_hook(lambda o, state: {**state, "more": 1})
         self.assertEqual(optimizer.state_dict()["more"], 1)
 
+    def test_a_hooks_handle_is_the_one_of_modules(self):
+        optimizer = optim.SGD([tenon.ones(1, requires_grad=True)], lr=1)
+        with optimizer.register_step_pre_hook(lambda *a: None) as handle:
+            self.assertIsInstance(handle, tenon.utils.hooks.RemovableHandle)
+            self.assertIn(handle.id, optimizer._optimizer_step_pre_hooks)
+        self.assertEqual(len(optimizer._optimizer_step_pre_hooks), 0)
+
     def test_hooks_run_around_the_step_of_a_users_class(self):
         class Plain(optim.Optimizer):
             def step(self, closure=None):

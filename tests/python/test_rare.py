@@ -218,5 +218,69 @@ class Refusals(unittest.TestCase):
             tenon.device(-1)
 
 
+class Eigenpairs(unittest.TestCase):
+    def check(self, wanted, A, B=None, **options):
+        e, x = tenon.lobpcg(A, B=B, **options)
+        dense = A.to_dense() if A.is_sparse else A
+        same = x if B is None else B @ x
+        tenon.testing.assert_close(e, tenon.tensor(wanted, dtype=e.dtype).expand_as(e))
+        tenon.testing.assert_close(dense @ x, same * e.unsqueeze(-2), rtol=1e-3, atol=1e-3)
+        tenon.testing.assert_close(x.mT @ same, tenon.eye(e.shape[-1], dtype=x.dtype).expand_as(x.mT @ same), rtol=0, atol=1e-4)
+
+    def test_lobpcg_finds_the_outer_ones(self):
+        steps = tenon.arange(1, 21, dtype=tenon.float64)
+        turn = tenon.linalg.qr(tenon.cos(steps[:, None] * steps))[0]
+        A = turn @ tenon.diag(steps) @ turn.mT
+        A = (A + A.mT) / 2
+        self.check([20.0, 19.0, 18.0], A, k=3)
+        self.check([1.0, 2.0], A, k=2, largest=False)
+        self.check([1.0, 2.0], A, k=2, largest=False, iK=tenon.linalg.inv(A))
+        self.check([20.0], A)
+        self.check([20.0, 19.0], A.to_sparse(), k=2, X=tenon.sin(steps[:, None] * steps[:4] * 0.7))
+        self.check([20.0, 19.0], tenon.stack([A, A]), k=2)
+        self.check([20.0], tenon.diag(steps) @ tenon.diag(steps), tenon.diag(steps))
+
+    def test_lobpcg_wants_three_times_as_many_rows(self):
+        with self.assertRaisesRegex(ValueError, r"^LPBPCG algorithm is not applicable when the number of A rows \(=5\) is smaller "
+                                    r"than 3 x the number of requested eigenpairs \(=2\)$"):
+            tenon.lobpcg(tenon.eye(5), k=2)
+        with self.assertRaisesRegex(NotImplementedError, "linalg.eigh has a gradient"):
+            tenon.lobpcg(tenon.eye(5).requires_grad_())
+
+
+class NamesOfPackages(unittest.TestCase):
+    def test_they_lead_somewhere(self):
+        from tenon._jit_internal import BroadcastingList2, boolean_dispatch  # noqa: F401
+        from tenon.functional import F
+        self.assertIs(F, tenon.nn.functional)
+        self.assertIs(tenon._C._TensorBase, tenon.Tensor)
+        self.assertIs(tenon.jit.annotations.BroadcastingList2, BroadcastingList2)
+        both = boolean_dispatch("pair", 1, False, lambda x, pair=False: (x, x), lambda x, pair=False: x, "here", "both")
+        self.assertEqual((both(1), both(1, True), both(1, pair=True), both.__name__), (1, (1, 1), (1, 1), "both"))
+
+    def test_an_unknown_backend_of_compile(self):
+        with self.assertRaises(tenon._dynamo.exc.InvalidBackend) as caught:
+            tenon.compile(lambda x: x, backend="nope")
+        self.assertEqual(str(caught.exception),
+                         "Invalid backend: 'nope', see `torch._dynamo.list_backends()` for available backends.")
+        for name in ("inductor", "eager", "aot_eager", "cudagraphs"):
+            self.assertEqual(tenon.compile(lambda x: x, backend=name)(3), 3)
+
+
+class Sampled(unittest.TestCase):
+    def test_a_product_where_a_csr_matrix_has_elements(self):
+        at = tenon.tensor([[1.0, 0, 2], [0, 3, 0]]).to_sparse_csr()
+        one, two = tenon.arange(4.0).view(2, 2), tenon.arange(6.0).view(2, 3)
+        made = tenon.sparse.sampled_addmm(at, one, two, beta=2.0, alpha=0.5)
+        self.assertEqual((made.layout, made.values().tolist()), (tenon.sparse_csr, [3.5, 6.5, 13.0]))
+        self.assertEqual(made.col_indices().tolist(), [0, 2, 1])
+        for args, text in (((at, one, two.t()), "mat1 and mat2 shapes cannot be multiplied (2x2 and 3x2)"),
+                           ((at, one[0], two), "Expected mat1 to be a matrix, got 1-D tensor"),
+                           ((at, one.double(), two), "Expected mat1 and mat2 to have the same dtype, but got Double and Float")):
+            with self.assertRaises(RuntimeError) as caught:
+                tenon.sparse.sampled_addmm(*args)
+            self.assertEqual(str(caught.exception), "sampled_addmm: " + text)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -24,6 +24,17 @@ class Dtypes(unittest.TestCase):
         self.assertTrue(made.is_contiguous(memory_format=tenon.channels_last))
         self.assertEqual(made[1, 2].tolist(), [[0, 102, 255, 106, 7], [50, 82, 129, 114, 104], [100, 61, 3, 121, 200]])
 
+    def test_ctc_loss_takes_targets_of_any_dtype(self):
+        log_probs = tenon.zeros(5, 1, 4).log_softmax(-1).requires_grad_()
+        wanted = F.ctc_loss(log_probs, tenon.tensor([[1, 2]]), (5,), (2,))
+        self.assertAlmostEqual(wanted.item(), 1.6881, places=4)
+        for dtype in (tenon.float32, tenon.float64, tenon.float16, tenon.int16, tenon.uint8):
+            for lengths in (((5,), (2,)), (tenon.tensor([5]), tenon.tensor([2]))):
+                made = F.ctc_loss(log_probs, tenon.tensor([[1, 2]]).to(dtype), *lengths)
+                self.assertEqual(made.item(), wanted.item())
+        made.backward()
+        self.assertTrue(log_probs.grad.isfinite().all())
+
     def test_silu_takes_complex_numbers(self):
         made = F.silu(tenon.tensor([1 + 2j, -0.5j]))
         wanted = tenon.tensor([0.21453796327114105 + 2.4462695121765137j, -0.06383547931909561 - 0.25j])

@@ -37,7 +37,7 @@ class autocast:
             enabled = False
         if enabled and device_type == "cpu" and self.fast_dtype not in (tenon.bfloat16, tenon.float16):
             warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast "
-                          "only supports dtype of torch.bfloat16, torch.float16 currently.", stacklevel=2)
+                          "only supports dtypes of torch.bfloat16, torch.float16 currently.", stacklevel=2)
             enabled = False
         if enabled and device_type in _ELSEWHERE and dtype not in (tenon.bfloat16, tenon.float16):
             name = device_type.upper()

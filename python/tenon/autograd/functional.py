@@ -160,16 +160,22 @@ def _scalar_output(func, inputs, fn_name):
     return outputs[0]
 
 
+def _first_gradients(func, inputs, v, create_graph, strict, fn_name):
+    """What products with a Hessian begin with: whether there were several inputs, the inputs, the directions, the output,
+    and its gradients, which can be differentiated again."""
+    many, inputs = _as_tuple(inputs, "inputs", fn_name)
+    inputs = _inputs_of(inputs, create_graph)
+    v = _directions(v, inputs, "the input to the user-provided function is a single Tensor with a single element.", fn_name)
+    output = _scalar_output(func, inputs, fn_name)
+    _check_strict((output,), strict, _NO_GRAPH)
+    first = _zeros_for_none(_grads((output,), inputs, create_graph=True), inputs, strict)
+    return many, inputs, v, output, first
+
+
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """The output, and v times the Hessian."""
     with tenon.enable_grad():
-        many, inputs = _as_tuple(inputs, "inputs", "vhp")
-        inputs = _inputs_of(inputs, create_graph)
-        v = _directions(v, inputs, "the input to the user-provided function is a single Tensor with a single element.",
-                        "vhp")
-        output = _scalar_output(func, inputs, "vhp")
-        _check_strict((output,), strict, _NO_GRAPH)
-        first = _zeros_for_none(_grads((output,), inputs, create_graph=True), inputs, strict)
+        many, inputs, v, output, first = _first_gradients(func, inputs, v, create_graph, strict, "vhp")
     with tenon.set_grad_enabled(create_graph or tenon.is_grad_enabled()):
         made = _zeros_for_none(_grads(first, inputs, v, create_graph), inputs, strict)
     return _finish(output, create_graph), _shaped(_finish(made, create_graph), many)
@@ -178,13 +184,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
     """The output, and the Hessian times v."""
     with tenon.enable_grad():
-        many, inputs = _as_tuple(inputs, "inputs", "hvp")
-        inputs = _inputs_of(inputs, create_graph)
-        v = _directions(v, inputs, "the input to the user-provided function is a single Tensor with a single element.",
-                        "hvp")
-        output = _scalar_output(func, inputs, "hvp")
-        _check_strict((output,), strict, _NO_GRAPH)
-        first = _zeros_for_none(_grads((output,), inputs, create_graph=True), inputs, strict)
+        many, inputs, v, output, first = _first_gradients(func, inputs, v, create_graph, strict, "hvp")
         seeds = tuple(tenon.zeros_like(x, requires_grad=True) for x in inputs)
         second = _zeros_for_none(_grads(first, inputs, seeds, create_graph=True), inputs, strict)
     with tenon.set_grad_enabled(create_graph or tenon.is_grad_enabled()):

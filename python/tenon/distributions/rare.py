@@ -79,9 +79,11 @@ class ContinuousBernoulli(ExponentialFamily):
     def __getattr__(self, name):
         own = self.__dict__
         if name == "logits" and "probs" in own:
-            return tenon.log(own["probs"]) - tenon.log1p(-own["probs"])
+            own[name] = tenon.log(own["probs"]) - tenon.log1p(-own["probs"])
+            return own[name]
         if name == "probs" and "logits" in own:
-            return clamp_probs(tenon.sigmoid(own["logits"]))
+            own[name] = clamp_probs(tenon.sigmoid(own["logits"]))
+            return own[name]
         raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
 
     param_shape = property(lambda self: self._param.shape)

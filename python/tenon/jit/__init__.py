@@ -52,6 +52,9 @@ def __getattr__(name):
         cls = _ScriptModuleMeta(name, (tenon.nn.Module,), {"__doc__": "A module whose methods may be scripted."})
         globals()[name] = cls
         return cls
+    if name == "annotations":
+        from importlib import import_module
+        return import_module("tenon.jit.annotations")
     if name == "Final":
         from typing import Final
         return Final

@@ -28,6 +28,14 @@ def _decay(p, grad, group):
     return grad
 
 
+def _as_real(p, grad, state):
+    """The parameter, its gradient and its averages; complex ones as the real numbers that they are made of."""
+    if not p.is_complex():
+        return p, grad, state
+    averages = {name: tenon.view_as_real(state[name]) for name in ("exp_avg", "exp_avg_sq")}
+    return tenon.view_as_real(p), tenon.view_as_real(grad), averages
+
+
 def _average(grad, state, beta1, beta2):
     """Take the gradient into both running averages, and return them."""
     mean, square = state["exp_avg"], state["exp_avg_sq"]
@@ -237,11 +245,7 @@ class NAdam(Algorithm):
         state["step"] += 1
         step, lr = state["step"].item(), number(group["lr"])
         grad = _decay(p, grad, group)
-        if p.is_complex():
-            real = {name: tenon.view_as_real(state[name]) for name in ("exp_avg", "exp_avg_sq")}
-            p, grad = tenon.view_as_real(p), tenon.view_as_real(grad)
-        else:
-            real = state
+        p, grad, real = _as_real(p, grad, state)
         beta1, beta2 = group["betas"]
         fading = group["momentum_decay"]
         now = beta1 * (1.0 - 0.5 * 0.96 ** (step * fading))
@@ -281,11 +285,7 @@ class RAdam(Algorithm):
         state["step"] += 1
         step, lr = state["step"].item(), number(group["lr"])
         grad = _decay(p, grad, group)
-        if p.is_complex():
-            real = {name: tenon.view_as_real(state[name]) for name in ("exp_avg", "exp_avg_sq")}
-            p, grad = tenon.view_as_real(p), tenon.view_as_real(grad)
-        else:
-            real = state
+        p, grad, real = _as_real(p, grad, state)
         beta1, beta2 = group["betas"]
         mean, square = _average(grad, real, beta1, beta2)
         correction1, correction2 = 1 - beta1 ** step, 1 - beta2 ** step

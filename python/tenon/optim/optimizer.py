@@ -14,6 +14,7 @@ import warnings
 
 import tenon
 from tenon._surface import typename
+from tenon.utils.hooks import _register
 
 __all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook"]
 
@@ -31,46 +32,14 @@ _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
 
 
-class _HookHandle:
-    """Takes a hook out of the table it stands in; also a context manager, and a pickle of nothing."""
-
-    _next = 0
-
-    def __init__(self, table):
-        self.table = table
-        self.id = _HookHandle._next
-        _HookHandle._next += 1
-
-    def remove(self):
-        if self.table is not None:
-            self.table.pop(self.id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.remove()
-
-    def __reduce__(self):
-        return (_HookHandle, (None,))
-
-
-def _add_hook(table, hook, first=False):
-    handle = _HookHandle(table)
-    table[handle.id] = hook
-    if first:
-        table.move_to_end(handle.id, last=False)
-    return handle
-
-
 def register_optimizer_step_pre_hook(hook):
     """Call `hook(optimizer, args, kwargs)` before every step of every optimizer. Returns a handle with `remove()`."""
-    return _add_hook(_global_pre_hooks, hook)
+    return _register(_global_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook):
     """Call `hook(optimizer, args, kwargs)` after every step of every optimizer. Returns a handle with `remove()`."""
-    return _add_hook(_global_post_hooks, hook)
+    return _register(_global_post_hooks, hook)
 
 
 def _hooked_step(step):
@@ -222,27 +191,27 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook):
         """Call `hook(optimizer, args, kwargs)` before each step; it may return new (args, kwargs)."""
-        return _add_hook(self._optimizer_step_pre_hooks, hook)
+        return _register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook):
         """Call `hook(optimizer, args, kwargs)` after each step."""
-        return _add_hook(self._optimizer_step_post_hooks, hook)
+        return _register(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook, prepend=False):
         """Call `hook(optimizer)` before `state_dict`."""
-        return _add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
+        return _register(self._optimizer_state_dict_pre_hooks, hook, prepend=prepend)
 
     def register_state_dict_post_hook(self, hook, prepend=False):
         """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another one."""
-        return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
+        return _register(self._optimizer_state_dict_post_hooks, hook, prepend=prepend)
 
     def register_load_state_dict_pre_hook(self, hook, prepend=False):
         """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may return another one."""
-        return _add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+        return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend=prepend)
 
     def register_load_state_dict_post_hook(self, hook, prepend=False):
         """Call `hook(optimizer)` after `load_state_dict`."""
-        return _add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+        return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend=prepend)
 
     # Exchange.
 

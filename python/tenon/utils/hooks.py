@@ -57,6 +57,17 @@ class RemovableHandle(metaclass=_HandleMeta):
         self.remove()
 
 
+def _register(table, hook, *marks, prepend=False):
+    """Put a hook into a table, and its number into each of `marks`; returns the handle that takes it out."""
+    handle = RemovableHandle(table, extra_dict=list(marks) or None)
+    table[handle.id] = hook
+    for mark in marks:
+        mark[handle.id] = True
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
 def unserializable_hook(f):
     """Mark a tensor hook that pickling a tensor should warn about."""
     f.__torch_unserializable__ = True

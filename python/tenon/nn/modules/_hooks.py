@@ -7,7 +7,7 @@ import weakref
 from collections import OrderedDict
 
 import tenon
-from tenon.utils.hooks import RemovableHandle
+from tenon.utils.hooks import _register
 
 _global_backward_pre_hooks = OrderedDict()
 _global_backward_hooks = OrderedDict()
@@ -19,16 +19,6 @@ _global_buffer_registration_hooks = OrderedDict()
 _global_module_registration_hooks = OrderedDict()
 _global_parameter_registration_hooks = OrderedDict()
 _global_is_full_backward_hook = None
-
-
-def _register(table, hook, *marks, prepend=False):
-    handle = RemovableHandle(table, extra_dict=list(marks) or None)
-    table[handle.id] = hook
-    for mark in marks:
-        mark[handle.id] = True
-    if prepend:
-        table.move_to_end(handle.id, last=False)
-    return handle
 
 
 def register_module_buffer_registration_hook(hook):

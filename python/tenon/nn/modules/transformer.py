@@ -166,7 +166,7 @@ def _why_no_nested(layer):
     if layer.norm1.eps != layer.norm2.eps:
         return "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps"
     if layer.self_attn.num_heads % 2 == 1:
-        return "num_head is odd"
+        return "encoder_layer.self_attn.num_heads is odd"
     return ""
 
 

@@ -175,30 +175,31 @@ class _Amount(BasePruningMethod):
         return count
 
 
-class RandomUnstructured(_Amount):
+class _Unstructured(_Amount):
+    """Prunes single elements; a class says which `count` of them."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t, default_mask):
+        count = self._count(t.nelement())
+        mask = default_mask.clone(memory_format=tenon.contiguous_format)
+        if count != 0:
+            mask.view(-1)[self._chosen(t, count)] = 0
+        return mask
+
+
+class RandomUnstructured(_Unstructured):
     """Prunes elements at random."""
 
-    PRUNING_TYPE = "unstructured"
-
-    def compute_mask(self, t, default_mask):
-        count = self._count(t.nelement())
-        mask = default_mask.clone(memory_format=tenon.contiguous_format)
-        if count != 0:
-            mask.view(-1)[tenon.topk(tenon.rand_like(t).view(-1), k=count).indices] = 0
-        return mask
+    def _chosen(self, t, count):
+        return tenon.topk(tenon.rand_like(t).view(-1), k=count).indices
 
 
-class L1Unstructured(_Amount):
+class L1Unstructured(_Unstructured):
     """Prunes the elements nearest to zero."""
 
-    PRUNING_TYPE = "unstructured"
-
-    def compute_mask(self, t, default_mask):
-        count = self._count(t.nelement())
-        mask = default_mask.clone(memory_format=tenon.contiguous_format)
-        if count != 0:
-            mask.view(-1)[tenon.topk(tenon.abs(t).view(-1), k=count, largest=False).indices] = 0
-        return mask
+    def _chosen(self, t, count):
+        return tenon.topk(tenon.abs(t).view(-1), k=count, largest=False).indices
 
 
 def _channel_mask(t, default_mask, dim, pruned):

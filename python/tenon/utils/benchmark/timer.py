@@ -145,8 +145,15 @@ class Timer:
         return Measurement(number, times, **self._about)
 
 
+_WORDS = {"s": "seconds (s)", "ms": "milliseconds (ms)", "us": "microseconds (us)", "ns": "nanoseconds (ns)"}
+
+
+def _first_of_each(items):
+    return list(dict.fromkeys(items))
+
+
 class Compare:
-    """A table of medians: a row for each sub_label, a column for each description."""
+    """Tables of medians, one for each label: a row for each number of threads, env and sub_label, a column for each description."""
 
     def __init__(self, results):
         self._results = list(results)
@@ -160,21 +167,40 @@ class Compare:
     def colorize(self, rowwise=False):
         pass
 
+    def highlight_warnings(self):
+        pass
+
     def __str__(self):
-        rows, columns, cells = [], [], {}
-        for one in self._results:
-            row, column = one.sub_label or one.stmt, one.description or ""
-            rows += [row] if row not in rows else []
-            columns += [column] if column not in columns else []
-            cells[row, column] = one.median
-        name, unit = select_unit(min(cells.values())) if cells else ("us", 1e-6)
-        wide = max([len(row) for row in rows] + [1])
-        lines = [" " * wide + " | " + " | ".join("%12s" % column for column in columns)]
-        for row in rows:
-            values = ("%12.1f" % (cells[row, column] / unit) if (row, column) in cells else " " * 12
-                      for column in columns)
-            lines.append(row.ljust(wide) + " | " + " | ".join(values))
-        return "\n".join(lines) + "\n\nTimes are in %s.\n" % name
+        labels = _first_of_each(one.label for one in self._results)
+        return "\n".join(_table(label, [one for one in self._results if one.label == label]) for label in labels)
 
     def print(self):
         print(str(self))
+
+
+def _table(label, results):
+    unit, length = select_unit(min(one.median for one in results))
+    rows = sorted(_first_of_each((one.num_threads, one.env or "", one.sub_label or one.stmt) for one in results),
+                  key=lambda row: row[:2])
+    columns = _first_of_each(one.description for one in results)
+    cells = {(one.num_threads, one.env or "", one.sub_label or one.stmt, one.description): "%.1f" % (one.median / length)
+             for one in results}
+    named = len({env for _, env, _ in rows}) > 1
+    wide = max(len(env) for _, env, _ in rows) + 4 if named else 4
+    names = ["  " + ("(%s)" % env if named else "").ljust(wide) + name for _, env, name in rows]
+    texts = [[cells.get(row + (column,), "") for column in columns] for row in rows]
+    widths = [max(len(name) for name in names)]
+    for i, column in enumerate(columns):
+        digits = max(len(text[i]) for text in texts)
+        for text in texts:
+            text[i] = text[i].rjust(digits)
+        widths.append(max(digits, len(column or "")))
+    lines = ["  |  ".join(text.center(width) for text, width in zip([""] + [c or "" for c in columns], widths))]
+    whole, threads = len(lines[0]), None
+    for row, name, text in zip(rows, names, texts):
+        if row[0] != threads:
+            threads = row[0]
+            lines.append(("%d threads: " % threads).ljust(whole, "-"))
+        lines.append("  |  ".join([name.ljust(widths[0])] + [t.center(width) for t, width in zip(text, widths[1:])]))
+    title = "[%s]" % (" %s " % (label or "")).center(whole - 2, "-")
+    return "%s\n%s\n\nTimes are in %s.\n" % (title, "\n".join(lines), _WORDS[unit])

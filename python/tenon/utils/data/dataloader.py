@@ -368,10 +368,14 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for worker in waiting:
             if worker.results in ready or worker.results.poll():
                 try:
-                    epoch, number, batch = _utils.transport.receive(worker.results)
-                except (EOFError, OSError):
+                    message = _utils.transport.read(worker.results)
+                except EOFError:
                     dead.append(worker)
                     continue
+                except BaseException:  # half a message may have been taken: nothing that comes after it is one
+                    self._shutdown_workers(0.1)
+                    raise
+                epoch, number, batch = _utils.transport.unpacked(message)
                 if epoch == self._epoch:
                     self._arrived[number] = batch
             elif worker.process.sentinel in ready:

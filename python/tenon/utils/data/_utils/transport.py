@@ -98,14 +98,24 @@ def _padded(part):
     return bytes(part) + b"\0" * extra if extra else part
 
 
-def receive(pipe):
-    """The next message. EOFError or OSError when the worker is gone."""
+def read(pipe):
+    """The next message, for `unpacked`. EOFError when the worker is gone; after any other exception, which a signal's handler may
+    raise here, the pipe cannot be read any more."""
+    try:
+        return _read(pipe)
+    except OSError as error:  # a handler's TimeoutError is one as well
+        if isinstance(error, ConnectionError) or str(error) == "got end of file during message":
+            raise EOFError from error
+        raise
+
+
+def _read(pipe):
     prefix = pipe.recv_bytes()
     shared, count = struct.unpack_from("<?Q", prefix)
     sizes = struct.unpack_from("<%dQ" % count, prefix, 9)
     head = pipe.recv_bytes()
     if not count:
-        return pickle.loads(head)
+        return head, []
     total = sum(size + -size % _ALIGN for size in sizes)
     if shared:
         from multiprocessing import reduction
@@ -121,4 +131,10 @@ def receive(pipe):
     for size in sizes:
         views.append(whole[at:at + size])
         at += size + -size % _ALIGN
+    return head, views
+
+
+def unpacked(message):
+    """What was sent."""
+    head, views = message
     return pickle.loads(head, buffers=views)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""What people read and what programs look for: texts of errors and warnings, tables, names of results. They are PyTorch 2.11's."""
+
+import subprocess
+import sys
+import unittest
+
+import harness
+import tenon
+
+
+def first_warning(program):
+    """The first warning of a program of its own: those that come once a process."""
+    code = ("import warnings\nimport tenon\nfrom tenon import nn\nwith warnings.catch_warnings(record=True) as told:\n"
+            "    warnings.simplefilter('always')\n    %s\n"
+            "print([(w.category.__name__, str(w.message)) for w in told])" % program)
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    return eval(out)
+
+
+class Errors(unittest.TestCase):
+    def refuses(self, kind, text, call, *args, **kwargs):
+        with self.assertRaises(kind) as caught:
+            call(*args, **kwargs)
+        self.assertEqual(str(caught.exception), text)
+
+    def test_memory_that_is_not_there_in_the_words_that_programs_look_for(self):
+        # those that try again with a smaller batch look for "DefaultCPUAllocator: can't allocate memory"
+        self.refuses(RuntimeError, "DefaultCPUAllocator: can't allocate memory: you tried to allocate 4611686018427387904 bytes. "
+                     "Error code 12 (Cannot allocate memory)", tenon.empty, 1 << 60)
+
+    def test_what_is_no_tensor(self):
+        self.refuses(TypeError, "numel(): argument 'input' (position 1) must be Tensor, not int", tenon.numel, 3)
+        for name in ("atleast_1d", "atleast_2d", "atleast_3d"):
+            call = getattr(tenon, name)
+            wrong = "      didn't match because some of the arguments have invalid types: (!int!)\n"
+            self.refuses(TypeError, "%s() received an invalid combination of arguments - got (int), but expected one of:\n"
+                         " * (Tensor input)\n%s * (tuple of Tensors tensors)\n%s" % (name, wrong, wrong), call, 3)
+            self.refuses(TypeError, "expected Tensor as element 1 in argument 0, but got int", call, tenon.ones(1), 3)
+            self.assertEqual(call(), ())
+
+    def test_classes_that_refuse_a_call_are_named_one_by_one(self):
+        class One:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return NotImplemented
+
+        class Two(One):
+            pass
+
+        self.refuses(TypeError, "Multiple dispatch failed for 'torch.add'; all __torch_function__ handlers returned "
+                     "NotImplemented:\n\n  - tensor subclass %s\n  - tensor subclass %s\n\nFor more information, try "
+                     "re-running with TORCH_LOGS=not_implemented" % (Two, One), tenon.add, One(), Two())
+
+
+class Warnings(unittest.TestCase):
+    def test_old_ways_are_told_of_once(self):
+        self.assertEqual(first_warning("tenon.ones(2).T; tenon.ones(2, 3, 4).T; tenon.ones(2, 3).T"), [
+            ("UserWarning", "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
+             "will throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+             "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.")])
+        told = first_warning("import copy; copy.deepcopy(tenon.ones(2)); tenon.ones(2).storage(); tenon.ones(2).storage(); tenon.FloatStorage(3)")
+        self.assertEqual([text[:27] for _, text in told], ["TypedStorage is deprecated."])
+        self.assertEqual(first_warning("tenon.ones(()).T; tenon.ones(2, 3).T"), [])
+
+    def test_default_tensor_types(self):
+        self.assertEqual(first_warning("tenon.set_default_tensor_type('torch.FloatTensor')"), [
+            ("UserWarning", "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+             "torch.set_default_dtype() and torch.set_default_device() as alternatives.")])
+
+    def test_memory_that_is_read_only_is_told_of_for_arrays_and_for_buffers(self):
+        try:
+            import numpy  # noqa: F401
+        except ImportError:
+            self.skipTest("NumPy is not installed")
+        told = first_warning("import numpy; a = numpy.ones(2); a.flags.writeable = False; tenon.from_numpy(a); "
+                             "tenon.from_numpy(a); tenon.frombuffer(b'abcd', dtype=tenon.int32)")
+        self.assertEqual([text.split(",")[0] for _, text in told],
+                         ["The given NumPy array is not writable", "The given buffer is not writable"])
+
+    def test_why_an_encoder_is_not_nested_and_which_dtypes_autocast_has(self):
+        told = first_warning("nn.TransformerEncoder(nn.TransformerEncoderLayer(3, 3, batch_first=True), 1)")
+        self.assertEqual(told[0][1], "enable_nested_tensor is True, but self.use_nested_tensor is False because "
+                         "encoder_layer.self_attn.num_heads is odd")
+        told = first_warning("tenon.autocast('cpu', tenon.float32)")
+        self.assertEqual(told[0][1], "In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast "
+                         "only supports dtypes of torch.bfloat16, torch.float16 currently.")
+
+
+class Shown(unittest.TestCase):
+    def test_a_named_result_of_several_lists(self):
+        made = tenon.histogramdd(tenon.tensor([[0.0, 0.0], [1.0, 1.0]]), [1, 1])
+        self.assertEqual(repr(made), "torch.return_types.histogramdd(\nhist=tensor([[2.]]),\n"
+                         "bin_edges=(tensor([0., 1.]), tensor([0., 1.])))")
+
+    def test_tables_of_times(self):
+        from tenon.utils.benchmark import Compare, Measurement
+        made = Compare([Measurement(1, [seconds], label=label, sub_label=sub, description=column, num_threads=threads, stmt="x")
+                        for label, sub, column, threads, seconds in (
+                            ("L", "s1", "a", 1, 1.5e-6), ("L", "s1", "b", 1, 2e-5), ("L", "s22", "a", 1, 3.25e-6),
+                            ("L", "s1", "a", 2, 1e-6), ("M", None, "q", 1, 2e-3))])
+        self.assertEqual(str(made).split("\n"), [
+            "[---------- L -----------]", "           |   a   |   b  ", "1 threads: ---------------", "      s1   |  1.5  |  20.0",
+            "      s22  |  3.2  |      ", "2 threads: ---------------", "      s1   |  1.0  |      ", "",
+            "Times are in microseconds (us).", "",
+            "[----- M -----]", "         |   q ", "1 threads: ----", "      x  |  2.0", "", "Times are in milliseconds (ms).", ""])
+
+
+if __name__ == "__main__":
+    harness.main()
