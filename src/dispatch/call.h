@@ -132,6 +132,7 @@ static inline tn_call *tni_frame_enter(tni_state *s, uint32_t depth, tn_op *op)
 {
     tn_call *c = &s->frames[depth];
     c->op = op;
+    c->depth = depth; /* readers know a live frame by it, see find_depth in observe/reader.c */
     tni_stage(c, TNI_STAGE_ENTERING);
     return c;
 }
@@ -189,7 +190,6 @@ static inline const tni_kernel *tni_frame_push(tni_state *s, tn_call *c, uint32_
     const tni_kernel *kernel;
     uint64_t slot;
     c->keys = ks;
-    c->depth = depth;
     c->kind = (uint8_t)kind;
     c->flags = flags;
     tni_stage(c, TNI_STAGE_LOOKUP);
@@ -229,6 +229,7 @@ static inline tni_begun tni_redispatch_begin(tn_call *caller, tn_op *op, tn_keys
         return (tni_begun){NULL, NULL};
     tn_call *c = &s->frames[depth];
     c->op = op;
+    c->depth = depth;
     tn_typed_fn typed =
         tni_frame_push(s, c, depth, ks, tni_op_table(op), TN_EVENT_REDISPATCH, 0)->typed;
     if (TNI_LIKELY(c->slot < caller->slot)) {

@@ -180,7 +180,6 @@ static void enter_frame(tni_state *s, hop *h, bool is_call, const tn_value *args
     tn_call *c = &s->frames[h->depth];
     c->keys = h->keys;
     c->slot = (uint16_t)h->slot;
-    c->depth = h->depth;
     c->kind = (uint8_t)h->kind;
     c->flags = 0;
     c->stamp = 0;

@@ -160,27 +160,30 @@ static uint64_t slot_at(const tni_flight_thread *t, uint64_t i)
     return t->slots_at + i * sizeof(tni_flight_frame);
 }
 
-static bool is_live(source *s, const tni_flight_thread *t, uint64_t slot)
+/* Whether frame @p depth of the call that began at slot @p base is live. The thread may have gone on
+ * meanwhile: then other calls use these slots, with their frames at other depths. */
+static bool is_live(source *s, const tni_flight_thread *t, uint64_t base, uint32_t depth)
 {
-    uint8_t stage = 0;
-    return get(s, slot_at(t, slot) + offsetof(tni_flight_frame, stage), &stage, 1) &&
-           stage != TNI_STAGE_ENDED;
+    tni_flight_frame f;
+    size_t known = offsetof(tni_flight_frame, stage) + sizeof f.stage;
+    return get(s, slot_at(t, base + depth), &f, known) && f.stage != TNI_STAGE_ENDED &&
+           f.depth == depth;
 }
 
 /* How many frames are live: they are those before the first that is not. */
 static uint32_t find_depth(source *s, const tni_flight_thread *t, uint64_t base)
 {
     uint32_t most = t->limit < MOST_DEPTH ? t->limit : MOST_DEPTH;
-    if (most == 0 || !is_live(s, t, base))
+    if (most == 0 || !is_live(s, t, base, 0))
         return 0;
     uint32_t low = 0, high = 1; /* low is live; high is not, or is the end */
-    while (high < most && is_live(s, t, base + high)) {
+    while (high < most && is_live(s, t, base, high)) {
         low = high;
         high = high < most / 2 ? 2 * high : most;
     }
     while (low + 1 < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (is_live(s, t, base + middle))
+        if (is_live(s, t, base, middle))
             low = middle;
         else
             high = middle;

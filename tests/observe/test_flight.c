@@ -34,6 +34,12 @@ static const tni_seen_thread *myself(const tni_seen *seen)
     return NULL;
 }
 
+/* Where in the record this thread's block lies. */
+static uint64_t my_place(void)
+{
+    return (uint64_t)((char *)tni_flight_self() - (char *)tni_flight_head());
+}
+
 static tni_seen inside; /* what a kernel saw of itself */
 
 static tn_status looks_at_itself(tn_call *call, const tn_value *args, tn_value *rets)
@@ -257,6 +263,42 @@ TEST(a_saved_record_can_be_read_and_the_live_one_is_not_overwritten)
     EXPECT_FAIL(TN_INVALID, "live record", tn_recorder_save(live));
     EXPECT_FAIL(TN_INVALID, "cannot write", tn_recorder_save("/nowhere/at/all"));
     EXPECT_FAIL(TN_INVALID, "must not be empty", tn_recorder_save(""));
+    tn_tensor_unref(x);
+}
+
+/* Slots serve one call after the other: while a thread is copied, calls that came later may have
+ * begun behind the frames that are read. */
+TEST(frames_of_later_calls_are_not_taken_for_nested_ones)
+{
+    char path[] = "/tmp/tenon-test-XXXXXX";
+    int fd = mkstemp(path);
+    ASSERT(fd >= 0);
+    const int64_t s2[] = {2};
+    tn_tensor *x = ones(1, s2);
+    look(x, x);
+    const tni_seen_thread *t = myself(&inside);
+    ASSERT(t && t->depth >= 1 && t->depth < 8);
+    uint64_t first = t->block.slots_at + t->block.calls % TNI_FLIGHT_RING * sizeof *t->frames;
+    ASSERT_OK(tn_recorder_save(path));
+    int copy = open(path, O_RDWR | O_CLOEXEC);
+    ASSERT(copy >= 0);
+    ASSERT(pwrite(copy, &t->block.calls, sizeof t->block.calls,
+                  (off_t)(my_place() + offsetof(tni_flight_thread, calls))) > 0);
+    for (uint32_t i = 0; i < 16; i++) {
+        tni_flight_frame f = t->frames[i < t->depth ? i : 0];
+        ASSERT(pwrite(copy, &f, sizeof f, (off_t)(first + i * sizeof f)) == (ssize_t)sizeof f);
+    }
+    tni_seen seen;
+    ASSERT_OK(tni_seen_read(copy, true, &seen));
+    const tni_seen_thread *again = myself(&seen);
+    ASSERT(again != NULL);
+    EXPECT_EQ_INT(again->depth, t->depth);
+    EXPECT_EQ_INT(again->n_frames, t->depth);
+    tni_seen_clear(&seen);
+    tni_seen_clear(&inside);
+    close(copy);
+    close(fd);
+    unlink(path);
     tn_tensor_unref(x);
 }
 
