@@ -281,19 +281,30 @@ static TNI_COLD void tell_invocation(tn_call *call, unsigned stage)
     tni_debug_line("BoxedKernel::callBoxed", "About to invoke (*boxed_kernel_func_)(...)");
 }
 
-/* A kernel that somebody registered as made of operators, where autograd would have its turn. It
- * need not be true, so autograd looks on; the kernels of the library itself are as they say. */
+/* Note [Composites from outside]
+ * A kernel that somebody registered as made of operators stands where autograd would have its turn,
+ * and has the gradients of what it calls. That need not be true of it: it may compute with elements
+ * itself. So autograd looks on (composite_guard), at boxed arguments and results: the table has no
+ * typed entry for such a record, and its adaptor goes on to the one that was registered. The
+ * kernels of the library itself are as they say. */
 static bool is_composite_from_outside(const tn_call *call)
 {
     const tni_record *r = call->kernel->record;
     return (call->keys & TNI_KS_AUTOGRAD) && r && r->text && r->key == TN_KEY_COMPOSITE_IMPLICIT;
 }
 
+/* The boxed entry is the adaptor of a typed kernel, one of ours. */
+static bool has_adaptor(const tn_call *call)
+{
+    const tni_record *r = call->kernel->record;
+    return call->op->builtin && r && r->typed;
+}
+
 static tn_status invoke(tn_call *call, const tn_value *args, tn_value *rets)
 {
     bool debug = tni_observing && tni_debug_on(call->op->name);
     /* The boxed entry of a typed kernel of ours says itself when it enters the kernel. */
-    unsigned stage = call->kernel->typed && call->op->builtin ? TNI_STAGE_BOXED : TNI_STAGE_INSIDE;
+    unsigned stage = has_adaptor(call) ? TNI_STAGE_BOXED : TNI_STAGE_INSIDE;
     if (debug)
         tell_invocation(call, stage);
     tni_stage(call, stage);
@@ -320,7 +331,7 @@ tn_status tni_run_kernel(tn_call *call, const tni_schema *schema, const tn_value
         return tni_missing_kernel(call);
     tn_status st = invoke(call, args, rets);
     /* What a typed kernel of a built-in operator returns, its adaptor has made. */
-    bool checked = call->kernel->typed && call->op->builtin;
+    bool checked = has_adaptor(call);
     if (st == TN_OK && nrets > 0 && !checked)
         st = check_results(call, schema, args, rets);
     if (st != TN_OK) {

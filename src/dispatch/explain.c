@@ -97,7 +97,7 @@ static void describe_record(const tni_record *r, bool active, tni_str *s)
     add_site(s, &r->kernel);
     tni_str_addf(s, " :: %s [ %s%s%s]\n", r->signature ? r->signature : "(none)",
                  tni_is_fallthrough(&r->kernel) ? "fallthrough " : "",
-                 r->kernel.boxed ? "boxed " : "", r->kernel.typed ? "unboxed " : "");
+                 r->kernel.boxed ? "boxed " : "", r->typed ? "unboxed " : "");
 }
 
 tn_status tn_op_dump_state(const tn_op *op, char **out)

@@ -354,7 +354,7 @@ static tn_status choose_key(const tn_library *lib, const char *name, tn_key key,
 /* Signatures are not enough: neg and neg_ both read (Tensor) -> Tensor, and differ in C. */
 static tn_status check_typed_entry(const tn_op *op, const tni_record *record)
 {
-    TN_CHECK(!op->builtin || !record->kernel.typed ||
+    TN_CHECK(!op->builtin || !record->typed ||
                  record->kernel.boxed == tni_op_unbox[op->builtin - tni_op_defs],
              TN_INVALID,
              "%s: the typed kernel %s, registered at %s:%d, was made for another operator, whose "

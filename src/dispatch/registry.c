@@ -136,7 +136,9 @@ tn_status tni_record_new(const tn_kernel *kernel, tn_key key, tni_record **out)
         *fields[i] = memcpy(text, texts[i], n[i]);
         text += n[i];
     }
-    r->kernel = (tni_kernel){kernel->boxed, kernel->typed, kernel->ctx, r};
+    bool is_guarded = key == TN_KEY_COMPOSITE_IMPLICIT; /* see Note [Composites from outside] */
+    r->kernel = (tni_kernel){kernel->boxed, is_guarded ? NULL : kernel->typed, kernel->ctx, r};
+    r->typed = kernel->typed;
     r->key = key;
     r->line = kernel->line;
     r->destroy = kernel->destroy;
@@ -228,6 +230,7 @@ tn_status tni_register_builtin(const tni_builtins *all)
         tni_record *r = &records[i];
         tn_boxed_fn boxed = k->boxed ? k->boxed : tni_op_unbox[k->op];
         r->kernel = (tni_kernel){boxed, k->typed, NULL, r};
+        r->typed = k->typed;
         r->key = (tn_key)k->key;
         r->name = k->name;
         r->file = k->file;

@@ -17,7 +17,7 @@
 /* What a slot of a table points to. */
 typedef struct tni_kernel {
     tn_boxed_fn boxed; /* NULL: no kernel here */
-    tn_typed_fn typed; /* NULL: boxed only */
+    tn_typed_fn typed; /* what a typed call goes to; NULL: it has to go through boxes */
     void *ctx;
     const struct tni_record *record; /* who registered it; NULL for the kernels made here */
 } tni_kernel;
@@ -34,6 +34,7 @@ typedef struct tni_record {
     tni_kernel kernel; /* first: kernel.record points back here */
     tni_retired retired;
     struct tni_record *next; /* same list: by key, newest first within a key */
+    tn_typed_fn typed;       /* as registered; NULL: boxed only. See Note [Composites from outside] */
     tn_key key;
     union {
         struct {

@@ -3,6 +3,7 @@
  * made of operators: those that are have the gradients of what they call, and those that compute
  * with elements themselves lose none unseen. */
 #include "kit.h"
+#include "tenon/kernels.h"
 #include "tenon/storage.h"
 
 /* What a stranger's library registers, all as made of operators. */
@@ -238,6 +239,66 @@ TEST(a_gradient_is_not_lost_in_an_argument_that_is_written)
         EXPECT_OK(tn_op_call(op, args, 2, NULL));
     }
     tn_tensor_unref(into);
+    tn_tensor_unref(leaf);
+    tn_library_close(lib);
+}
+
+/* ---- over an operator that is built in, by typed kernels ---- */
+
+static tn_status doubles_elements(tn_call *call, tn_tensor *x, tn_tensor **out)
+{
+    (void)call;
+    tn_value ret = tn_value_none();
+    TN_TRY(double_into(tn_tensor_const_data(x), &ret));
+    *out = ret.u.tensor;
+    return TN_OK;
+}
+
+static tn_status doubles_by_operators(tn_call *call, tn_tensor *x, tn_tensor **out)
+{
+    (void)call;
+    return tn_mul_scalar(x, tn_float(2), out);
+}
+
+static tn_library *relu6_by(tn_relu6_fn fn)
+{
+    kit_warm_up();
+    tn_library *lib = NULL;
+    tn_kernel kernel = tn_kernel_relu6(fn, __FILE__, __LINE__);
+    EXPECT_OK(tn_library_open(TN_LIBRARY_IMPL, "aten", TN_KEY_NONE, __FILE__, __LINE__, &lib));
+    EXPECT_OK(tn_library_impl(lib, "relu6", TN_KEY_COMPOSITE_IMPLICIT, &kernel, NULL));
+    return lib;
+}
+
+TEST(a_typed_kernel_over_a_built_in_operator_loses_no_gradient_either)
+{
+    tn_library *lib = relu6_by(doubles_elements);
+    tn_tensor *leaf = kit_leaf(2, 3), *plain = kit_vector(2, 3), *y = NULL;
+    EXPECT_FAIL(TN_UNSUPPORTED, "derivative for aten::relu6 is not implemented",
+                tn_relu6(leaf, &y));
+    EXPECT(y == NULL);
+    EXPECT_EQ_INT(tn_tensor_use_count(leaf), 1);
+    ASSERT_OK(tn_relu6(plain, &y));
+    EXPECT(kit_at(y, 0) == 6);
+    tn_tensor_unref(y);
+    bool grad = tn_set_grad_enabled(false);
+    ASSERT_OK(tn_relu6(leaf, &y));
+    tn_set_grad_enabled(grad);
+    EXPECT(!tn_tensor_requires_grad(y));
+    tn_tensor_unref(y);
+    tn_tensor_unref(plain);
+    tn_tensor_unref(leaf);
+    tn_library_close(lib);
+}
+
+TEST(a_typed_kernel_that_is_made_of_operators_has_their_gradient)
+{
+    tn_library *lib = relu6_by(doubles_by_operators);
+    tn_tensor *leaf = kit_leaf(2, 3), *y = NULL;
+    ASSERT_OK(tn_relu6(leaf, &y));
+    ASSERT_OK(kit_backward_with(y, 1, NULL));
+    EXPECT(kit_grad(leaf, 1) == 2);
+    tn_tensor_unref(y);
     tn_tensor_unref(leaf);
     tn_library_close(lib);
 }

@@ -219,7 +219,7 @@ def unbox_function(op, shared):
     """Operators of one shape share it: parameters are named by position, messages find names in the schema."""
     op = by_position(op)
     types = ", ".join(ctype.rstrip() for ctype, _ in [CALL] + op.params + op.out_params)
-    body = ["tn_status (*fn)(%s) = (tn_status (*)(%s))call->kernel->typed;" % (types, types)]
+    body = ["tn_status (*fn)(%s) = (tn_status (*)(%s))call->kernel->record->typed;" % (types, types)]
     for arg in op.args:
         body += [declare(ctype, name) + (" = NULL;" if ctype.endswith("*") else ";")
                  for ctype, name in arg.params]
