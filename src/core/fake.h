@@ -14,6 +14,7 @@
 #ifndef TNI_CORE_FAKE_H
 #define TNI_CORE_FAKE_H
 
+#include "core/state.h"
 #include "core/tensor.h"
 
 typedef struct tni_fake_side {
@@ -25,6 +26,25 @@ static inline tni_fake_side *tni_fake_side_of(const tni_storage *s)
 {
     TNI_ASSERT(s->side == TNI_SIDE_FAKE);
     return (tni_fake_side *)(uintptr_t)(s + 1);
+}
+
+/* Switch this thread to another state around a kernel, and back. */
+typedef struct tni_fake_switch {
+    uint64_t included_xor, excluded_xor;
+    tni_object *mode;
+    uint8_t faking;
+} tni_fake_switch;
+
+static inline tni_fake_switch tni_fake_remember(const tni_state *s)
+{
+    return (tni_fake_switch){s->included_xor, s->excluded_xor, s->fake_mode, s->faking};
+}
+static inline void tni_fake_return(tni_state *s, tni_fake_switch before)
+{
+    s->included_xor = before.included_xor;
+    s->excluded_xor = before.excluded_xor;
+    s->fake_mode = before.mode;
+    s->faking = before.faking;
 }
 
 /* Bytes that a constant may have: one element of any dtype. */

@@ -27,6 +27,7 @@ typedef struct tni_builtin_fallback {
     const char *name;
     const char *file;
     int line;
+    const struct tni_gate *gate; /* NULL: none, see dispatch/gate.h */
 } tni_builtin_fallback;
 
 /* The kernels of the library itself, all that tni_boot registers. */

@@ -219,6 +219,13 @@ typedef struct tni_begun {
 TNI_HIDDEN tni_begun tni_call_begin(tn_op *op, tn_keyset arg_keys, const tn_tensor *first,
                                     const tn_tensor *second);
 
+/* Take back a frame that was begun in vain: nothing ran in it. */
+static inline void tni_redispatch_forget(tn_call *call)
+{
+    tni_stage(call, TNI_STAGE_ENDED);
+    tni_tls.depth = call->depth;
+}
+
 /* The same for a redispatch from the kernel of @p caller, whose key must get lower. Inline: there
  * are one or two in nearly every call. */
 static inline tni_begun tni_redispatch_begin(tn_call *caller, tn_op *op, tn_keyset ks)
@@ -236,8 +243,7 @@ static inline tni_begun tni_redispatch_begin(tn_call *caller, tn_op *op, tn_keys
         tni_stage(c, TNI_LIKELY(typed != NULL) ? TNI_STAGE_INSIDE : TNI_STAGE_INVOKE);
         return (tni_begun){c, typed};
     }
-    tni_stage(c, TNI_STAGE_ENDED);
-    s->depth = depth;
+    tni_redispatch_forget(c);
     return (tni_begun){NULL, NULL};
 }
 

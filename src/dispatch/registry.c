@@ -219,6 +219,7 @@ tn_status tni_register_builtin(const tni_builtins *all)
         const tni_builtin_fallback *f = &all->fallbacks[i];
         tni_record *r = &records[n_kernels + i];
         r->kernel = (tni_kernel){f->boxed, NULL, NULL, r};
+        r->gate = f->gate;
         r->key = f->key;
         r->name = f->name;
         r->file = f->file;

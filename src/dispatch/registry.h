@@ -22,6 +22,9 @@ typedef struct tni_kernel {
     const struct tni_record *record; /* who registered it; NULL for the kernels made here */
 } tni_kernel;
 
+/* How typed calls pass a fallback without boxes, see dispatch/gate.h. */
+typedef struct tni_gate tni_gate;
+
 /* Something to free once no thread can be using it; see Note [Freeing old tables]. */
 typedef struct tni_retired {
     struct tni_retired *next;
@@ -34,7 +37,8 @@ typedef struct tni_record {
     tni_kernel kernel; /* first: kernel.record points back here */
     tni_retired retired;
     struct tni_record *next; /* same list: by key, newest first within a key */
-    tn_typed_fn typed;       /* as registered; NULL: boxed only. See Note [Composites from outside] */
+    tn_typed_fn typed;    /* as registered; NULL: boxed only. See Note [Composites from outside] */
+    const tni_gate *gate; /* NULL: none, see dispatch/gate.h */
     tn_key key;
     union {
         struct {

@@ -24,8 +24,6 @@
 #include "fake/convert.h"
 #include "fake/text.h"
 
-#define META_KEYS (TNI_FBIT(TN_KEY_DENSE) | (UINT64_C(1) << TN_DEVICE_META))
-
 /* ---- composite operators ---- */
 
 static bool is_composite(const tn_op *op)
@@ -99,7 +97,7 @@ static bool was_about_data(void)
     return strstr(text, "meta") || strstr(text, "Meta");
 }
 
-static TNI_COLD tn_status explain_failure(const tn_op *op, tn_status status)
+TNI_COLD tn_status tni_fake_explain_failure(const tn_op *op, tn_status status)
 {
     char name[TNI_FAKE_NAME];
     if (status == TN_NOMEM || !was_about_data())
@@ -116,14 +114,10 @@ static TNI_COLD tn_status explain_failure(const tn_op *op, tn_status status)
 static tn_status run_meta(tn_call *call, const tni_fake_inputs *in, tn_value *rets)
 {
     tni_state *s = &tni_tls;
-    tni_fake_switch before = tni_fake_remember(s);
-    s->fake_mode = &in->mode->object;
-    s->faking = 1;
-    tni_include(s, META_KEYS);
-    tni_exclude(s, TNI_BELOW_ADINPLACE_OR_VIEW | TNI_KS_FAKE | TNI_KS_PYTHON);
-    tn_status status = tni_fake_go_on(call, in->schema, META_KEYS, in->args, rets);
+    tni_fake_switch before = tni_fake_start(s, &in->mode->object);
+    tn_status status = tni_fake_go_on(call, in->schema, TNI_FAKE_META_KEYS, in->args, rets);
     tni_fake_return(s, before);
-    return TNI_LIKELY(status == TN_OK) ? TN_OK : explain_failure(call->op, status);
+    return TNI_LIKELY(status == TN_OK) ? TN_OK : tni_fake_explain_failure(call->op, status);
 }
 
 /* ---- results ---- */
@@ -147,15 +141,10 @@ static bool is_argument(const tni_fake_inputs *in, const tn_tensor *t)
     return false;
 }
 
-/* A Meta kernel that asked for a meta tensor meant one like its arguments; one that brought a
- * tensor from elsewhere meant its geometry. */
-static __attribute__((noinline)) tn_status settle_other(const tni_fake_inputs *in,
-                                                        tn_tensor **place)
+__attribute__((noinline)) tn_status tni_fake_settle(tni_object *mode, tn_device device,
+                                                    tn_tensor **place)
 {
     tn_tensor *t = *place;
-    tn_device device = in->device.type == TN_DEVICE_NONE ? t->device : in->device;
-    if (names_device(in) || is_argument(in, t))
-        return TN_OK;
     if (tni_is_fake(t) && tn_tensor_use_count(t) == 1 &&
         tni_strong_count(&t->storage->object) == 1) {
         t->device = device;
@@ -165,11 +154,20 @@ static __attribute__((noinline)) tn_status settle_other(const tni_fake_inputs *i
     if (tni_is_fake(t))
         return TN_OK;
     tn_tensor *made = NULL;
-    TN_TRY(tni_tensor_new_fake(&in->mode->object, t->ndim, t->sizes, t->strides, (tn_dtype)t->dtype,
-                               device, &made));
+    TN_TRY(tni_tensor_new_fake(mode, t->ndim, t->sizes, t->strides, (tn_dtype)t->dtype, device,
+                               &made));
     tn_tensor_unref(t);
     *place = made;
     return TN_OK;
+}
+
+static __attribute__((noinline)) tn_status settle_other(const tni_fake_inputs *in,
+                                                        tn_tensor **place)
+{
+    if (names_device(in) || is_argument(in, *place))
+        return TN_OK;
+    tn_device device = in->device.type == TN_DEVICE_NONE ? (*place)->device : in->device;
+    return tni_fake_settle(&in->mode->object, device, place);
 }
 
 static inline tn_status settle(const tni_fake_inputs *in, tn_tensor **place)

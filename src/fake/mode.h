@@ -23,23 +23,4 @@ static inline tn_fake_mode *tni_fake_mode_of(const tn_tensor *t)
     return (tn_fake_mode *)tni_fake_side_of(t->storage)->mode;
 }
 
-/* Switch this thread to another state around a kernel, and back. */
-typedef struct tni_fake_switch {
-    uint64_t included_xor, excluded_xor;
-    tni_object *mode;
-    uint8_t faking;
-} tni_fake_switch;
-
-static inline tni_fake_switch tni_fake_remember(const tni_state *s)
-{
-    return (tni_fake_switch){s->included_xor, s->excluded_xor, s->fake_mode, s->faking};
-}
-static inline void tni_fake_return(tni_state *s, tni_fake_switch before)
-{
-    s->included_xor = before.included_xor;
-    s->excluded_xor = before.excluded_xor;
-    s->fake_mode = before.mode;
-    s->faking = before.faking;
-}
-
 #endif

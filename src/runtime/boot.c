@@ -6,6 +6,7 @@
 #include "autograd/fallback.h"
 #include "dispatch/builtin.h"
 #include "dispatch/registry.h"
+#include "fake/gate.h"
 #include "fake/kernel.h"
 #include "iter/limited.h"
 #include "meta/fallback.h"
@@ -13,17 +14,18 @@
 extern const tni_builtin_kernel tni_builtin_kernels[];
 extern const size_t tni_builtin_kernel_count;
 
-#define FALLBACK(key, fn)                                     \
-    {                                                         \
-        TN_KEY_##key, fn, #fn, "src/runtime/boot.c", __LINE__ \
+#define GATED_FALLBACK(key, fn, gate)                               \
+    {                                                               \
+        TN_KEY_##key, fn, #fn, "src/runtime/boot.c", __LINE__, gate \
     }
+#define FALLBACK(key, fn) GATED_FALLBACK(key, fn, NULL)
 
 static const tni_builtin_fallback fallbacks[] = {
     FALLBACK(META, tni_meta_fallback),
     FALLBACK(QUANTIZED_CPU, tni_limited_kernel),
     FALLBACK(QUANTIZED_META, tni_limited_kernel),
     FALLBACK(BACKEND_SELECT, tni_fallthrough_fn),
-    FALLBACK(FAKE, tni_fake_kernel),
+    GATED_FALLBACK(FAKE, tni_fake_kernel, &tni_fake_gate),
     FALLBACK(ADINPLACE_OR_VIEW, tni_fallthrough_fn),
     FALLBACK(AUTOGRAD_OTHER, tni_autograd_fallback),
     FALLBACK(AUTOGRAD_CPU, tni_autograd_fallback),

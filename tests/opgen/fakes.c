@@ -79,9 +79,9 @@ tn_status tni_boot(void)
     extern const tni_builtin_kernel tni_builtin_kernels[];
     extern const size_t tni_builtin_kernel_count;
     static const tni_builtin_fallback fallbacks[] = {
-        {TN_KEY_BACKEND_SELECT, tni_fallthrough_fn, "fallthrough", __FILE__, __LINE__},
-        {TN_KEY_ADINPLACE_OR_VIEW, tni_fallthrough_fn, "fallthrough", __FILE__, __LINE__},
-        {TN_KEY_AUTOGRAD_CPU, tni_fallthrough_fn, "fallthrough", __FILE__, __LINE__},
+        {TN_KEY_BACKEND_SELECT, tni_fallthrough_fn, "fallthrough", __FILE__, __LINE__, NULL},
+        {TN_KEY_ADINPLACE_OR_VIEW, tni_fallthrough_fn, "fallthrough", __FILE__, __LINE__, NULL},
+        {TN_KEY_AUTOGRAD_CPU, tni_fallthrough_fn, "fallthrough", __FILE__, __LINE__, NULL},
     };
     return tni_register_builtin(
         &(tni_builtins){.kernels = tni_builtin_kernels,

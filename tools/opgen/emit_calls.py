@@ -5,10 +5,12 @@ the kernel, ends; what needs boxed arguments is in one cold function beside it."
 
 import copy
 
-from cargs import POINTER, declare
+from cargs import KINDS, POINTER, declare
 from csource import Shared, banner, call, function, guard, includes, prototype, wrapped
 
 CALL = ("tn_call *", "call")
+TENSOR, OPTIONAL_TENSOR = (KINDS["Tensor", False, is_optional] for is_optional in (False, True))
+DEVICES = [KINDS["Device", False, is_optional] for is_optional in (False, True)]
 
 
 def redispatch_params(op):
@@ -88,9 +90,39 @@ def cold_function(op):
     return function("tn_status", "cold_SHAPE", params, body, "static TNI_COLD ")
 
 
+def passes_gates(op):
+    """Whether a gate can be shown the operator's tensors: see Note [Gates] in src/dispatch/gate.h."""
+    plain = all(arg.kind.keys in ("", TENSOR.keys, OPTIONAL_TENSOR.keys) and not arg.is_options
+                and arg.kind not in DEVICES for arg in op.args)
+    return (plain and any(arg.kind.keys for arg in op.args) and len(op.outs) == 1 and not op.outs[0].arg
+            and not op.outs[0].is_list and op.outs[0].take == "tni_take_tensor")
+
+
+def pass_function(op):
+    """Past a gate where there is one; otherwise whatever the common path leaves."""
+    tensors = [arg.name for arg in op.args if arg.kind.keys]
+    out = op.outs[0].name
+    body = ["const tni_gate *gate = tni_gate_of(call);", "if (gate) {",
+            "    tn_tensor *const tensors[] = {%s};" % ", ".join(tensors),
+            "    tni_passage p = {.call = call, .tensors = tensors, .n_tensors = %d};" % len(tensors),
+            "    tn_typed_fn typed = gate->enter(&p);",
+            "    if (TNI_LIKELY(typed != NULL)) {",
+            "        tn_tensor *made = NULL;",
+            call("        tn_status status = ((fn_SHAPE)typed)(", ["p.next"] + op.arg_names + ["&made"], ");", 8),
+            "        status = gate->leave(&p, status, &made);",
+            "        if (TNI_LIKELY(status == TN_OK))",
+            "            *%s = made;" % out,
+            "        return tni_call_end(call, status);",
+            "    }", "}",
+            call("return cold_SHAPE(", ["op", "call", "caller", "keys"] + op.names, ");", 4)]
+    params = [("tn_op *", "op"), ("tn_call *", "call")] + redispatch_params(op)
+    return function("tn_status", "pass_SHAPE", params, body, "static __attribute__((noinline)) ")
+
+
 def begin_and_run(op, whose, caller, begin, end):
+    other = "pass_SHAPE" if passes_gates(op) else "cold_SHAPE"
     return [begin, "tn_call *call = begun.call;", "if (TNI_UNLIKELY(!begun.typed))",
-            call("return cold_SHAPE(", [whose, "call", caller, "keys"] + op.names, ");", 8),
+            call("return %s(" % other, [whose, "call", caller, "keys"] + op.names, ");", 8),
             call("return %s(call, ((fn_SHAPE)begun.typed)(" % end, ["call"] + op.names, "));", 4)]
 
 
@@ -164,8 +196,9 @@ def call_shapes(model):
     for op in model.operators:
         twin = by_position(op)
         types = [ctype.rstrip() for ctype, _ in [CALL] + twin.params + twin.out_params]
-        text = "\n".join([wrapped("typedef tn_status (*fn_SHAPE)(", types, ");"), cold_function(twin),
-                          shared_call(twin), shared_redispatch(twin)])
+        parts = [wrapped("typedef tn_status (*fn_SHAPE)(", types, ");"), cold_function(twin)]
+        parts += [pass_function(twin)] if passes_gates(twin) else []
+        text = "\n".join(parts + [shared_call(twin), shared_redispatch(twin)])
         found.setdefault(text, CallShape(len(found), twin, text)).operators.append(op)
     return list(found.values())
 
@@ -180,7 +213,8 @@ CALLS_HEAD = """#define OP(id) (&tni_builtin_ops[TNI_OP_##id])
 #define TNI_SHARED __attribute__((noinline))
 
 /* For each shape of C parameters: call_N calls the operator that comes last; tni_re_shape_N goes on from a
- * kernel; cold_N is the rare half of both, whatever tni_call_begin and tni_redispatch_begin leave. */
+ * kernel; cold_N is the rare half of both, whatever tni_call_begin and tni_redispatch_begin leave; pass_N asks gates
+ * before it, see dispatch/gate.h. */
 
 """
 
@@ -188,7 +222,7 @@ CALLS_HEAD = """#define OP(id) (&tni_builtin_ops[TNI_OP_##id])
 def calls_c(model):
     text = banner(model, "Typed calls and redispatches of the built-in operators.", "dispatch")
     text += includes("tenon/kernels.h", "tenon/ops.h", "core/tensor.h", "dispatch/box.h", "dispatch/call.h",
-                     "gen/op_ids.h", "gen/redispatch.h")
+                     "dispatch/gate.h", "gen/op_ids.h", "gen/redispatch.h")
     text += CALLS_HEAD
     pieces = []
     for shape in call_shapes(model):
