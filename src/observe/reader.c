@@ -160,8 +160,8 @@ static uint64_t slot_at(const tni_flight_thread *t, uint64_t i)
     return t->slots_at + i * sizeof(tni_flight_frame);
 }
 
-/* Whether frame @p depth of the call that began at slot @p base is live. The thread may have gone on
- * meanwhile: then other calls use these slots, with their frames at other depths. */
+/* Whether frame @p depth of the call that began at slot @p base is live. The thread may have gone
+ * on meanwhile: then other calls use these slots, with their frames at other depths. */
 static bool is_live(source *s, const tni_flight_thread *t, uint64_t base, uint32_t depth)
 {
     tni_flight_frame f;
