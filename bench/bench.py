@@ -3,10 +3,10 @@
 """Measure Tenon beside its peers in one run, print a table, and write bench.json.
 
 usage: bench.py --build DIR [--rounds N] [--only small|large|python] [--rows NAME,NAME] (rows of large)
-The programs are run in turn, round after round, so that a change of the machine's speed meets all of them alike; small
+For each row the programs take samples in turn, so that a change of the machine's speed meets all of them alike; small
 calls pinned to one processor, large ones on --threads threads with the peer at its best setting (OpenMP's build of
-OpenBLAS, ATEN_CPU_CAPABILITY as the processor allows). A figure is the median of all samples; the spread is the middle
-half of them.
+OpenBLAS, ATEN_CPU_CAPABILITY as the processor allows). A figure is the median of all samples, the spread the middle half
+of them, and a ratio the median of the quotients of samples that were taken one right after the other.
 """
 import argparse
 import glob
@@ -17,6 +17,7 @@ import subprocess
 import sys
 
 import python_rows
+import turns
 
 # Small calls, one thread.
 ROWS = ["add4_nograd", "add4_out", "empty4", "view", "mm16_nograd", "meta_add", "meta_matmul_3d2d",
@@ -30,21 +31,18 @@ LARGE = ["add_4M", "sum_4M", "exp_4M", "gelu_4M", "softmax_4096x1024", "layer_no
          "mm_64_out", "mm_256", "mm_1024", "mm_2048", "bmm_64x128x64", "conv2d_resnet_3x3_56", "conv2d_resnet_1x1_28", "conv2d_resnet_3x3_14_s2", "softmax_8x16",
          "layer_norm_8x16", "sum_64", "sdpa_causal_T1024"]
 # Whole training steps, several threads.
-TRAINING = ["mlp_train_step_B64", "char_gpt_train_step", "char_gpt_peak_bytes"]
+TRAINING = ["mlp_train_step_B64", "char_gpt_train_step"]
+PEAK = "char_gpt_peak_bytes"  # told by the program of the second, at its end
+TURNS = {"small": 7, "large": 4, "training": 2}  # samples of a row for each of --rounds
+PAUSE = 0.002  # seconds between two samples of several threads
 
 
 def floor_row(row):
     return row[:-len("_out")] if row.startswith("mm_") and row.endswith("_out") else row
 
 
-def pin():
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-
-
-def run(path, samples, environment=None, row=None):
-    env = dict(os.environ, **(environment or {}))
-    before = pin if environment is None else None
-    text = subprocess.run([path] + ([row] if row else []), check=True, stdout=subprocess.PIPE, text=True, preexec_fn=before, env=env).stdout
+def run(path, samples):
+    text = subprocess.run([path], check=True, stdout=subprocess.PIPE, text=True, preexec_fn=turns.pin).stdout
     for line in text.splitlines():
         name, value = line.split()
         samples.setdefault(name, []).append(float(value))
@@ -93,11 +91,9 @@ def peer_environment(threads):
     return env
 
 
-def rounds(steps, n):
-    total = n * len(steps)
-    for i in range(total):
-        run(*steps[i % len(steps)])
-        show_progress(i + 1, total)
+def existing(programs):
+    """Those that were built: the peer's are where it is installed."""
+    return {key: program for key, program in programs.items() if os.path.exists(program[0][0])}
 
 
 def print_table(header, table):
@@ -120,26 +116,31 @@ def watching_costs(samples):
 
 def small(args, out):
     path = lambda name: os.path.join(args.build, "bench", name)  # noqa: E731
-    peer = path("peer_torch")
-    has_peer = os.path.exists(peer)
-    ours, watched, theirs = {}, {}, {}
-    rounds([(path("bench_tenon"), ours), (path("bench_watch"), watched), (path("bench_profile"), watched)]
-           + ([(peer, theirs)] if has_peer else []), args.rounds)
+    told = {}  # what no peer has: costs of being watched, sizes
+    steps = args.rounds * [path("bench_tenon"), path("bench_watch"), path("bench_profile")]
+    total = len(steps) + len(ROWS)
+    for i, step in enumerate(steps):
+        run(step, told)
+        show_progress(i + 1, total)
     peer_name, table = peer_version(args), []
-    for name in ROWS:
-        a = statistics.median(ours[name])
-        b = statistics.median(theirs[name]) if name in theirs else None
+    for i, name in enumerate(ROWS):
+        programs = existing({"tenon": ([path("bench_tenon"), name], {}, turns.pin), "peer": ([path("peer_torch"), name], {}, turns.pin)})
+        samples, _ = turns.take_turns(programs, TURNS["small"] * args.rounds)
+        show_progress(len(steps) + i + 1, total)
+        ours, theirs = samples["tenon"], samples.get("peer")
+        a, b = statistics.median(ours), theirs and statistics.median(theirs)
+        ratio = theirs and turns.quotient(theirs, ours)
         out.append({"name": name, "unit": "ns", "tenon": round(a, 2), "peer": b and round(b, 2),
-                    "peer_name": peer_name, "ratio": b and round(b / a, 2)})
-        table.append((name, f"{a:.1f}", spread(ours[name]), f"{b:.1f}" if b else "-",
-                      spread(theirs.get(name, [])), f"{b / a:.1f}" if b else "-"))
-    trace = max(0.0, statistics.median(watched["loop_watched"]) - statistics.median(watched["loop_plain"]))
-    cost = lambda on, off: statistics.median(ours[on]) - statistics.median(ours[off])  # noqa: E731
+                    "peer_name": peer_name, "ratio": ratio and round(ratio, 2)})
+        table.append((name, f"{a:.1f}", spread(ours), f"{b:.1f}" if b else "-", spread(theirs or []),
+                      f"{ratio:.1f}" if ratio else "-"))
+    trace = max(0.0, statistics.median(told["loop_watched"]) - statistics.median(told["loop_plain"]))
+    cost = lambda on, off: statistics.median(told[on]) - statistics.median(told[off])  # noqa: E731
     recorder = [("recorder_cost_" + what, "ns", cost(what + "_recorder_on", what + "_recorder_off"))
-                for what in ("typed", "boxed", "add4") if what + "_recorder_on" in ours]
-    facts = [("trace_off_cost", "ns", trace)] + watching_costs(watched) + [
+                for what in ("typed", "boxed", "add4") if what + "_recorder_on" in told]
+    facts = [("trace_off_cost", "ns", trace)] + watching_costs(told) + [
         ("library_stripped", "bytes", stripped_size(os.path.realpath(os.path.join(args.build, "libtenon.so")))),
-        ("table_bytes_per_op", "bytes", statistics.median(ours["table_bytes_per_op"]))]
+        ("table_bytes_per_op", "bytes", statistics.median(told["table_bytes_per_op"]))]
     for name, unit, value in recorder + facts:
         out.append({"name": name, "unit": unit, "tenon": round(value, 2), "peer": None, "peer_name": None,
                     "ratio": None})
@@ -147,36 +148,51 @@ def small(args, out):
     print_table(("name", "tenon ns", "middle half", f"{peer_name or 'peer'} ns", "middle half", "ratio"), table)
 
 
+def measure_large(args, name, peer_env):
+    """Samples of a row: "tenon", "peer" and floors by their names; and what the programs told besides."""
+    path = lambda program: os.path.join(args.build, "bench", program)  # noqa: E731
+    kind = "train" if name in TRAINING else "large"
+    programs = {"tenon": ([path(kind + "_tenon"), name], {"TENON_NUM_THREADS": str(args.threads)}, None),
+                "peer": ([path(kind + "_torch"), name], peer_env, None)}
+    for floor in ("memory", "openblas", "onednn"):
+        programs[floor] = ([path("large_floor"), f"{floor_row(name)}@{floor}"], peer_env, None)
+    n = TURNS["training" if name in TRAINING else "large"] * args.rounds
+    return turns.take_turns(existing(programs), n, PAUSE)
+
+
+def large_row(name, samples):
+    """The row of the table and of the file."""
+    ours, theirs = samples["tenon"], samples.get("peer")
+    a, b = statistics.median(ours), theirs and statistics.median(theirs)
+    best = min((key for key in samples if key not in ("tenon", "peer")), key=lambda key: statistics.median(samples[key]), default=None)
+    floor = best and statistics.median(samples[best])
+    ratio = theirs and turns.quotient(theirs, ours)
+    of_floor = best and turns.quotient(samples[best], ours)
+    record = {"name": name, "unit": "ns", "tenon": round(a, 1), "peer": b and round(b, 1), "peer_name": None,
+              "ratio": ratio and round(ratio, 2), "floor": best and round(floor, 1), "floor_name": best,
+              "of_floor": best and round(of_floor, 2)}
+    digits = 3 if a < 1e4 else 1
+    cell = lambda value: f"{value / 1e3:.{digits}f}" if value else "-"  # noqa: E731
+    return record, (name, cell(a), spread([v / 1e3 for v in ours], digits), cell(b), f"{ratio:.2f}" if ratio else "-",
+                    f"{cell(floor)} {best}" if best else "", f"{of_floor:.2f}" if best else "")
+
+
 def large(args, out):
-    path = lambda name: os.path.join(args.build, "bench", name)  # noqa: E731
     peer_env = peer_environment(args.threads)
-    ours, theirs, floors = {}, {}, {}
-    mine = {"TENON_NUM_THREADS": str(args.threads)}
-    steps = [(path("large_tenon"), ours, mine), (path("train_tenon"), ours, mine)]
-    for program, samples in (("large_torch", theirs), ("train_torch", theirs), ("large_floor", floors)):
-        if os.path.exists(path(program)):
-            steps.append((path(program), samples, peer_env))
-    if args.rows:
-        floors_of = lambda row: [f"{floor_row(row)}@{name}" for name in ("memory", "openblas", "onednn")]  # noqa: E731
-        steps = [step + (name,) for step in steps for row in args.rows.split(",")
-                 for name in (floors_of(row) if step[1] is floors else [row])
-                 if step[1] is floors or (row in TRAINING) == ("train" in os.path.basename(step[0]))]
-    rounds(steps, max(1, args.rounds // 2))
     peer_name, table = peer_version(args), []
     setting = ", ".join(f"{k}={v}" for k, v in peer_env.items() if k != "LD_LIBRARY_PATH")
-    for name in (name for name in LARGE + TRAINING if name in ours):
-        unit, scale = ("bytes", 1) if name.endswith("_bytes") else ("ns", 1e3)
-        a = statistics.median(ours[name])
-        b = statistics.median(theirs[name]) if name in theirs else None
-        best = min(((statistics.median(v), k.split("@")[1]) for k, v in floors.items() if k.startswith(floor_row(name) + "@")),
-                   default=None)
-        out.append({"name": name, "unit": unit, "tenon": round(a, 1), "peer": b and round(b, 1),
-                    "peer_name": peer_name and f"{peer_name} ({setting})", "ratio": b and round(b / a, 2),
-                    "floor": best and round(best[0], 1), "floor_name": best and best[1]})
-        digits = 3 if a / scale < 10 else 1
-        table.append((name, f"{a / scale:.{digits}f}", spread([v / scale for v in ours[name]], digits),
-                      f"{b / scale:.{digits}f}" if b else "-", f"{b / a:.2f}" if b else "-",
-                      f"{best[0] / 1e3:.{digits}f} {best[1]}" if best else "", f"{best[0] / a:.2f}" if best else ""))
+    rows = [name for name in LARGE + TRAINING if not args.rows or name in args.rows.split(",")]
+    for i, name in enumerate(rows):
+        samples, rest = measure_large(args, name, peer_env)
+        show_progress(i + 1, len(rows))
+        record, cells = large_row(name, samples)
+        records = [record]
+        table.append(cells)
+        if PEAK in rest["tenon"]:
+            a, b = rest["tenon"][PEAK], rest.get("peer", {}).get(PEAK)
+            records.append({"name": PEAK, "unit": "bytes", "tenon": a, "peer": b, "ratio": b and round(b / a, 2)})
+            table.append((PEAK, f"{a:.0f}", "", f"{b:.0f}" if b else "-", f"{b / a:.2f}" if b else "-", "", ""))
+        out += [dict(r, peer_name=peer_name and f"{peer_name} ({setting})") for r in records]
     print(f"\n{args.threads} threads; peer: {setting}; mm_N_out: into a result that is there, as libraries do")
     print_table(("name", "tenon µs", "middle half", f"{peer_name or 'peer'} µs", "ratio", "floor µs", "of floor"), table)
 

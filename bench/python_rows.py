@@ -9,16 +9,14 @@ import os
 import statistics
 import subprocess
 
+import turns
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 CALLS = ["py_add4", "py_add4_grad", "py_view", "py_mm16", "py_getitem", "py_meta_matmul", "py_meta_linear", "py_import"]
 TRAINING = ["mlp_train_step_B64", "char_gpt_train_step"]
 PYTHON = "/usr/bin/python3"
 IMPORTS = 3
 PAIRS, TURNS = 5, {1: 5, 2: 9}  # of training: pairs of processes, samples of each by the number of threads
-
-
-def pin():
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 class Package:
@@ -34,7 +32,7 @@ class Package:
     def run(self, *arguments):
         """False when it cannot run there."""
         done = subprocess.run([self.interpreter, os.path.join(HERE, "py_calls.py"), self.name, *arguments],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=pin, env=self.environment)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=turns.pin, env=self.environment)
         for line in done.stdout.splitlines():
             name, value = line.split()
             if name == "version":
@@ -91,33 +89,15 @@ def calls(build, rounds, out, print_table):
     return True
 
 
-class Paced:
-    """A program that takes a sample whenever it is told to."""
-
-    def __init__(self, command, env, before):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, preexec_fn=before)
-
-    def sample(self):
-        self.process.stdin.write(b"\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline().split()[1])
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.stdout.read()
-        if self.process.wait():
-            raise RuntimeError("a program of the benchmark failed")
-
-
 def pairs_of_samples(build, row, threads, rounds):
     """Lists of samples, from Python and from C, one of each for every pair of processes: where memory happens to lie
     counts too."""
-    env = dict(os.environ, TENON_NUM_THREADS=str(threads), BENCH_CLOCK="thread" if threads == 1 else "wall",
-               BENCH_PACED="1", PYTHONPATH=os.path.join(build, "python"))
-    before = pin if threads == 1 else None
+    env = {"TENON_NUM_THREADS": str(threads), "BENCH_CLOCK": "thread" if threads == 1 else "wall",
+           "PYTHONPATH": os.path.join(build, "python")}
+    before = turns.pin if threads == 1 else None
     for _ in range(max(rounds, PAIRS)):
-        ours = Paced([PYTHON, os.path.join(HERE, "py_train.py"), "tenon", "py_" + row], env, before)
-        theirs = Paced([os.path.join(build, "bench", "train_tenon"), row], env, before)
+        ours = turns.Paced([PYTHON, os.path.join(HERE, "py_train.py"), "tenon", "py_" + row], env, before)
+        theirs = turns.Paced([os.path.join(build, "bench", "train_tenon"), row], env, before)
         samples = [(ours.sample(), theirs.sample()) for _ in range(TURNS[threads])]
         ours.end()
         theirs.end()
