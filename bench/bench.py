@@ -4,7 +4,7 @@
 
 usage: bench.py --build DIR [--rounds N] [--only small|large|python] [--rows NAME,NAME] (rows of large)
 For each row the programs take samples in turn, so that a change of the machine's speed meets all of them alike; small
-calls pinned to one processor, large ones on --threads threads with the peer at its best setting (OpenMP's build of
+calls by processor time, on one processor, large ones on --threads threads with the peer at its best setting (OpenMP's build of
 OpenBLAS, ATEN_CPU_CAPABILITY as the processor allows). A figure is the median of all samples, the spread the middle half
 of them, and a ratio the median of the quotients of samples that were taken one right after the other.
 """
@@ -124,7 +124,8 @@ def small(args, out):
         show_progress(i + 1, total)
     peer_name, table = peer_version(args), []
     for i, name in enumerate(ROWS):
-        programs = existing({"tenon": ([path("bench_tenon"), name], {}, turns.pin), "peer": ([path("peer_torch"), name], {}, turns.pin)})
+        programs = existing({key: ([path(program), name], {"BENCH_CLOCK": "thread"}, turns.pin)
+                             for key, program in (("tenon", "bench_tenon"), ("peer", "peer_torch"))})
         samples, _ = turns.take_turns(programs, TURNS["small"] * args.rounds)
         show_progress(len(steps) + i + 1, total)
         ours, theirs = samples["tenon"], samples.get("peer")
