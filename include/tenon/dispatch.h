@@ -446,7 +446,9 @@ TN_API TN_NODISCARD tn_status tn_library_def_ex(tn_library *lib, const char *sch
                                                 const char *const *tags, int ntags,
                                                 tn_registration **out);
 /** Register a kernel of "name" or "name.overload" for @p key (NONE: the library's key, else
- *  CompositeImplicitAutograd). May come before the definition. */
+ *  CompositeImplicitAutograd). May come before the definition. A kernel for an autograd key says
+ * the derivative itself, by what it calls and what it detaches: its results are taken as they are.
+ */
 TN_API TN_NODISCARD tn_status tn_library_impl(tn_library *lib, const char *name, tn_key key,
                                               const tn_kernel *kernel, tn_registration **out);
 /** Register @p kernel for every operator that has none for @p key. IMPL libraries of "_" only. */
