@@ -108,6 +108,9 @@ def _rebuild_from_type_v2(func, new_type, args, state):
     return _set_state(out, state)
 
 
+_rebuild_from_type_v2.__module__ = "tenon._tensor"  # where PyTorch has it: plain pickles are read there
+
+
 def _set_state(obj, state):
     """Attributes from a dict, or from (dict, slots)."""
     if isinstance(state, tuple):

@@ -106,6 +106,8 @@ def save(obj, f, pickle_module=None, pickle_protocol=DEFAULT_PROTOCOL,
 _UNSAFE = ("In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. "
            "Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary code "
            "execution. Do it only if you got the file from a trusted source.")
+_DOCUMENTED = ("\n\nCheck the documentation of torch.load to learn more about types accepted by default with weights_only "
+               "https://pytorch.org/docs/stable/generated/torch.load.html.")
 
 
 def _weights_only_text(error):
@@ -114,8 +116,8 @@ def _weights_only_text(error):
         return ("Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those steps "
                 "only if you trust the source of the checkpoint\033[0m. \n\t(1) " + _UNSAFE + "\n\t(2) Alternatively, to load "
                 "with `weights_only=True` please check the recommended steps in the following error message.\n\t"
-                "WeightsUnpickler error: " + error)
-    return "Weights only load failed. " + _UNSAFE + "\n\nWeightsUnpickler error: " + error
+                "WeightsUnpickler error: " + error + _DOCUMENTED)
+    return "Weights only load failed. " + _UNSAFE + "\n\nWeightsUnpickler error: " + error + _DOCUMENTED
 
 
 class _TrustedUnpickler(pickle.Unpickler):
@@ -420,7 +422,7 @@ class _Row:
 def _load_legacy(file, map_location, weights_only, encoding):
     move = _mover(map_location)
     row = _Row(file)
-    storages = {}   # key -> [UntypedStorage, dtype, location]
+    storages = {}   # key -> [what the bytes are read into, dtype, the storage of the tensors: map_location says where]
     total = 0
 
     def persistent_load(pid):
@@ -434,14 +436,15 @@ def _load_legacy(file, map_location, weights_only, encoding):
             total += nbytes
             if total > row.end:  # their bytes are in this file, further on
                 raise RuntimeError(f"the storage {key} should have {nbytes} bytes, more than the file")
-            storages[key] = [UntypedStorage(nbytes), dtype, location]
-        entry = storages[key]
+            read = UntypedStorage(nbytes)
+            storages[key] = [read, dtype, _untyped_of(move(read, location))]
+        placed = storages[key][2]
         view = pid[5] if len(pid) > 5 else None
         if view is not None:
             view_key, offset, size = view
-            part = entry[0]._flat[offset * dtype.itemsize:(offset + size) * dtype.itemsize]
+            part = placed._flat[offset * dtype.itemsize:(offset + size) * dtype.itemsize]
             return _wrap(kind, UntypedStorage(part), dtype)
-        return _wrap(kind, entry[0], dtype)
+        return _wrap(kind, placed, dtype)
 
     def plain(pid):
         raise UnpicklingError("a persistent id where there can be none")
@@ -461,7 +464,7 @@ def _load_legacy(file, map_location, weights_only, encoding):
         for key in keys:
             if str(key) not in storages:
                 raise RuntimeError("the file has a storage that nothing names; corrupt file?")
-            untyped, dtype, location = storages[str(key)]
+            untyped, dtype, placed = storages[str(key)]
             head = file.read(8)
             if len(head) != 8 or struct.unpack("<q", head)[0] * dtype.itemsize != untyped.nbytes():
                 raise RuntimeError("a storage has another size than the file says; corrupt file?")
@@ -480,7 +483,8 @@ def _load_legacy(file, map_location, weights_only, encoding):
                 _swap(untyped, dtype)
             if dtype is tenon.bool:
                 _clean(untyped)
-            move(untyped, location)
+            if placed is not untyped and placed.device.type != "meta":
+                placed.copy_(untyped)
 
     return _utils._check_sparse_later(lambda: _unpickle(file, persistent_load, weights_only, encoding), fill)
 
@@ -512,8 +516,9 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         file.seek(here)
         if head != b"PK\x03\x04":
             if mmap:
-                raise RuntimeError("mmap can only be used with files saved with "
-                                   "`torch.save(_use_new_zipfile_serialization=True)`")
+                raise RuntimeError(f"mmap can only be used with files saved with `torch.save({f}, "
+                                   "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this "
+                                   "option in order to use mmap.")
             if not head:
                 raise EOFError("Ran out of input")
             return _load_legacy(file, map_location, weights_only, encoding)

@@ -89,6 +89,39 @@ class Reading(unittest.TestCase):
         tenon.load(io.BytesIO(saved(tenon.ones(2))), map_location=lambda s, loc: moved.append(loc))
         self.assertEqual(moved, ["cpu"])
 
+    def test_maps_of_files_in_the_old_format(self):
+        base = tenon.arange(6.)
+        data = saved([base, base[2:], tenon.tensor([True])], _use_new_zipfile_serialization=False)
+        for t in tenon.load(io.BytesIO(data), map_location="meta"):
+            self.assertEqual(t.device.type, "meta")
+        copies = []
+
+        def copy(storage, location):
+            copies.append(storage.clone())
+            return copies[-1]
+
+        whole, part, flag = tenon.load(io.BytesIO(data), map_location=copy)
+        self.assertEqual((len(copies), whole.tolist(), part.tolist(), flag.tolist()),
+                         (2, [0, 1, 2, 3, 4, 5], [2, 3, 4, 5], [True]))
+        self.assertEqual(whole.data_ptr(), copies[0].data_ptr())
+        self.assertEqual(part.data_ptr(), whole.data_ptr() + 8)
+        with self.assertRaisesRegex(TypeError, "map_location did not return a storage"):
+            tenon.load(io.BytesIO(data), map_location=lambda storage, location: 3)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.pt")
+            tenon.save(base, path, _use_new_zipfile_serialization=False)
+            with self.assertRaisesRegex(RuntimeError, "mmap can only be used with files saved with `torch.save\\(.*a.pt, "
+                                        "_use_new_zipfile_serialization=True\\), please torch.save your checkpoint"):
+                tenon.load(path, mmap=True)
+
+    def test_a_plain_pickle_names_what_pytorch_has(self):
+        """A tensor with attributes is rebuilt by a function of torch._tensor, not of torch._utils."""
+        t = tenon.ones(2)
+        t.note = "kept"
+        body = pickle.dumps(t, 2)
+        self.assertIn(b"._tensor\n_rebuild_from_type_v2\n", body)
+        self.assertEqual(pickle.loads(body).note, "kept")
+
     def test_records_are_aligned(self):
         data = saved({"x": tenon.arange(4.), "y": tenon.ones(3)})
         import zipfile
