@@ -248,6 +248,10 @@ def _str_plain(t):
     grad = _grad_suffix(t)
     if grad is not None:
         suffixes.append(grad)
+    if tenon._C._in_dual_level():
+        tangent = tenon._C._unpack_dual(t)[1]
+        if tangent is not None:
+            suffixes.append(f"tangent={tangent}")
     text = _with_suffixes(prefix + body, suffixes, indent)
     if not _is_plain(type(t)) and isinstance(t, tenon.nn.Parameter):
         return f"Parameter({text})"

@@ -56,6 +56,17 @@ class Repr(unittest.TestCase):
         with self.assertRaises(TypeError):
             f"{tenon.ones(2):.2f}"
 
+    def test_a_dual_tensor_shows_its_tangent(self):
+        from tenon.autograd import forward_ad
+
+        x = tenon.tensor([1.0, 2.0])
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, tenon.ones(2))
+            self.assertEqual(repr(dual), "tensor([1., 2.], tangent=tensor([1., 1.]))")
+            self.assertEqual(repr(dual * 3), "tensor([3., 6.], tangent=tensor([3., 3.]))")
+            self.assertEqual(repr(x), "tensor([1., 2.])")
+        self.assertEqual(repr(dual), "tensor([1., 2.])")
+
     def test_an_unknown_profile_is_refused(self):
         with self.assertRaises(ValueError):
             tenon.set_printoptions(profile="colourful")

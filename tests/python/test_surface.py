@@ -66,6 +66,11 @@ class WithoutGpu(unittest.TestCase):
         self.assertEqual((d.get_rank(), d.get_world_size(), d.get_backend(), x.tolist(), out[0].tolist()),
                          (0, 1, "nccl", [1.0, 1.0], [1.0, 1.0]))
         self.assertTrue(d.all_reduce(x, async_op=True).wait())
+        with self.assertRaisesRegex(TypeError, "Expected parameter `tensor` of type torch.Tensor\n             but got <class 'int'>"):
+            d.all_reduce(3)
+        self.assertTrue(d.is_gloo_available())
+        self.assertEqual((repr(d.ReduceOp.MAX), str(d.ReduceOp.MAX), d.ReduceOp.RedOpType.MAX is d.ReduceOp.MAX),
+                         ("<RedOpType.MAX: 4>", "RedOpType.MAX", True))
         d.destroy_process_group()
         self.assertFalse(d.is_initialized())
 

@@ -25,8 +25,13 @@ class Backend(str):
 
 
 class _Op(str):
+    name = property(lambda self: str.__str__(self))
+
     def __repr__(self):
-        return "<RedOpType.%s: %d>" % (self, _OPS.index(str(self)))
+        return "<RedOpType.%s: %d>" % (self.name, _OPS.index(self.name))
+
+    def __str__(self):
+        return "RedOpType." + self.name
 
 
 _OPS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_SUM")
@@ -40,6 +45,7 @@ class ReduceOp:
 
 for _name in _OPS:
     setattr(ReduceOp, _name, _Op(_name))
+    setattr(_Op, _name, getattr(ReduceOp, _name))
 reduce_op = ReduceOp
 
 
@@ -109,7 +115,8 @@ def is_nccl_available():
 
 
 def is_gloo_available():
-    return False
+    """Whether a world may be made by this name: one process needs no library for it."""
+    return True
 
 
 def is_mpi_available():
@@ -226,6 +233,12 @@ def new_subgroups(*args, **kwargs):
     return made, [made]
 
 
+def _check_single_tensor(param, param_name):
+    if not isinstance(param, tenon.Tensor):
+        raise TypeError("Invalid function argument. Expected parameter `%s` of type torch.Tensor\n"
+                        "             but got %s instead." % (param_name, type(param)))
+
+
 def _done(value, async_op):
     return Work(value) if async_op else None
 
@@ -242,17 +255,20 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     """The tensor stays as it is."""
+    _check_single_tensor(tensor, "tensor")
     _need()
     return _done(tensor, async_op)
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
+    _check_single_tensor(tensor, "tensor")
     _need()
     _one(dst)
     return _done(tensor, async_op)
 
 
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
+    _check_single_tensor(tensor, "tensor")
     _need()
     _one(src)
     return _done(tensor, async_op)
@@ -268,6 +284,7 @@ def _copy_into(outputs, tensor):
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
     """tensor_list[0] becomes a copy of the tensor."""
+    _check_single_tensor(tensor, "tensor")
     _need()
     _copy_into(tensor_list, tensor)
     return _done(tensor, async_op)
@@ -284,6 +301,7 @@ _all_gather_base = all_gather_into_tensor
 
 
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
+    _check_single_tensor(tensor, "tensor")
     _need()
     _one(dst)
     _copy_into(gather_list or [], tensor)
@@ -291,6 +309,7 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
 
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
+    _check_single_tensor(tensor, "tensor")
     _need()
     _one(src)
     with tenon.no_grad():
