@@ -334,6 +334,17 @@ class OutsideTheSupport(unittest.TestCase):
         self.assertEqual(D.Kumaraswamy(one, one).cdf(one / 4).tolist(), [0.25, 0.25])
 
 
+class Calls(unittest.TestCase):
+    def test_numbers_stand_for_tensors_in_inverse_functions(self):
+        self.assertAlmostEqual(D.Gumbel(0.0, 1.0).icdf(0.5).item(), 0.36651292, 6)
+        tenon.testing.assert_close(D.Weibull(tenon.tensor([1.0, 2.0]), tenon.tensor([3.0, 4.0])).icdf(0.5),
+                                   tenon.tensor([0.88499695, 1.82488878]))
+
+    def test_an_older_name_of_sampling_warns(self):
+        with self.assertWarnsRegex(FutureWarning, r"`sample_n\(n\)` will be deprecated. Use `sample\(\(n,\)\)` instead."):
+            self.assertEqual(D.Normal(tenon.zeros(2), tenon.ones(2)).sample_n(3).shape, (3, 2))
+
+
 class Shown(unittest.TestCase):
     def test_what_was_computed_of_a_parameter_is_shown(self):
         made = D.ContinuousBernoulli(tenon.tensor([0.3]))

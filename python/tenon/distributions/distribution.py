@@ -2,6 +2,7 @@
 """Distribution: shapes of batches and events, and what every distribution answers."""
 
 import numbers
+import warnings
 
 import tenon
 from tenon.distributions import constraints
@@ -147,6 +148,7 @@ class Distribution:
         raise NotImplementedError
 
     def sample_n(self, n):
+        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
         return self.sample((n,))
 
     def log_prob(self, value):

@@ -169,7 +169,7 @@ class Gumbel(_Numbers):
         return tenon.exp(-tenon.exp((self.loc - value) / self.scale))
 
     def icdf(self, value):
-        return self.loc - self.scale * tenon.log(-tenon.log(value))
+        return self.loc - self.scale * tenon.log(-tenon.log(tenon.as_tensor(value)))
 
     def entropy(self):
         return self.scale.log() + (1 + 0.57721566490153286060)
@@ -248,7 +248,7 @@ class Weibull(_Numbers):
         return 1 - tenon.exp(-time)
 
     def icdf(self, value):
-        return self.scale * (-tenon.log1p(-value)) ** self.concentration.reciprocal()
+        return self.scale * (-tenon.log1p(-tenon.as_tensor(value))) ** self.concentration.reciprocal()
 
     def entropy(self):
         k = self.concentration.reciprocal()
