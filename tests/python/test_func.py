@@ -481,6 +481,15 @@ class Statistics(unittest.TestCase):
             for mine, its in zip(one.buffers(), other.buffers()):
                 tenon.testing.assert_close(mine, its)
 
+    def test_refusals_say_what_was_given_and_what_was_wanted(self):
+        x = tenon.ones(2)
+        with self.assertRaisesRegex(RuntimeError, r"outputs to the function. cotangents: \*, primal output: \(\*, \*\)"):
+            vjp(lambda y: (y, y * 2), x)[1](x)
+        with self.assertRaisesRegex(RuntimeError, r"Got primals with structure TreeSpec\(tuple, None, \[\*\]\) and tangents"):
+            jvp(tenon.sin, (x,), (x, x))
+        with self.assertRaisesRegex(RuntimeError, "'error', 'different', or 'same'. Got some"):
+            jacfwd(tenon.sin, randomness="some")(x)
+
     def test_tangents_where_a_formula_chooses_are_the_gradients(self):
         x, one = tenon.tensor([-.5, 0., .2, 1., 1.5], dtype=tenon.float64), tenon.ones(5, dtype=tenon.float64)
         inf, nan = float("inf"), float("nan")

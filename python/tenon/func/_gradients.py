@@ -297,8 +297,10 @@ def vjp(func, *primals, has_aux=False):
         seeds = []
         flatten(cotangents, seeds)
         if len(seeds) != len(leaves):
+            pytree = tenon.utils._pytree
+            given, wanted = (pytree.treespec_pprint(pytree.tree_structure(tree)) for tree in (cotangents, output))
             raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure of outputs "
-                               "to the function.")
+                               "to the function. cotangents: %s, primal output: %s" % (given, wanted))
         again = tenon.is_grad_enabled() if create_graph is None else create_graph
         with recording():
             made = _rebuild(_gradients(leaves, own, seeds, again), builds, ())

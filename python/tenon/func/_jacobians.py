@@ -191,7 +191,10 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     flatten(primals, first)
     flatten(tangents, second)
     if len(first) != len(second):
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure.")
+        structure = tenon.utils._pytree.tree_structure
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For "
+                           "example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
+                           "%s and tangents with structure %s" % (structure(primals), structure(tangents)))
     for what, leaves in (("primals", first), ("tangents", second)):
         for leaf in leaves:
             if not isinstance(leaf, tenon.Tensor):
@@ -328,6 +331,8 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     """A function that gives the Jacobian of ``func``, column by column: in forward mode, or else by differentiating the
     product from the left."""
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError("Only allowed values for randomness are 'error', 'different', or 'same'. Got %s" % randomness)
     recorded = _jacobian(func, argnums, has_aux, "jacfwd", lambda outputs, inputs: True)
 
     @functools.wraps(func)
