@@ -90,7 +90,7 @@ _NAMES = {
         "ComplexFloatStorage", "ComplexDoubleStorage"),
     "_rare": (
         "_assert_async", "_shape_as_tensor", "lu", "_cast_Long", "_cast_Float", "_cast_Int", "_segment_reduce", "segment_reduce",
-        "histogramdd", "eig", "lstsq", "solve", "symeig",
+        "histogramdd", "eig", "lstsq", "matrix_rank", "solve", "symeig",
         "legacy_contiguous_format", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
         "zero_", "fill_", "resize_as_", "get_device",
         "is_distributed", "empty_permuted", "conv_tbc", "native_channel_shuffle", "embedding_renorm_", "dequantize", "to_dlpack",

@@ -6,6 +6,8 @@ import collections
 import math
 
 import tenon
+from tenon._linalg_utils import _symeig as symeig
+from tenon._linalg_utils import eig, lstsq, matrix_rank, solve
 
 # ---- methods as functions ----
 
@@ -314,21 +316,6 @@ def vitals_enabled():
 
 def init_num_threads():
     """Threads start when they are first needed."""
-
-
-# ---- what was taken away ----
-
-def _removed(name, hint):
-    def method(self, *args, **kwargs):
-        raise RuntimeError("This function was deprecated since version 1.9 and is now removed. " + hint)
-    method.__name__ = name
-    return method
-
-
-eig = _removed("eig", "Use `torch.linalg.eig`, which returns complex tensors.")
-solve = _removed("solve", "`torch.solve` is deprecated in favor of `torch.linalg.solve`.")
-symeig = _removed("symeig", "Use `torch.linalg.eigh`, which reads the lower triangle by default.")
-lstsq = _removed("lstsq", "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.")
 
 
 def lu(self, pivot=True, get_infos=False):

@@ -145,8 +145,10 @@ class Functions(unittest.TestCase):
         x = tenon.ones(2, 2)
         for name in "eig", "lstsq", "solve", "symeig":
             for call in getattr(tenon, name), getattr(tenon.Tensor, name):
-                with self.assertRaisesRegex(RuntimeError, "is now removed.*linalg"):
-                    call(x)
+                with self.assertRaisesRegex(RuntimeError, r"is now removed[\s\S]*should be replaced with:\n.* = torch.linalg"):
+                    call(x, x)
+        with self.assertRaisesRegex(RuntimeError, "now removed.\nPlease use the `torch.linalg.matrix_rank` function instead"):
+            tenon.matrix_rank(x)
 
     def test_data_cannot_be_deleted(self):
         x = tenon.ones(2)
