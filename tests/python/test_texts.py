@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What people read and what programs look for: texts of errors and warnings, tables, names of results. They are PyTorch 2.11's."""
 
+import pickle
 import subprocess
 import sys
 import unittest
@@ -85,6 +86,16 @@ class Warnings(unittest.TestCase):
         told = first_warning("tenon.autocast('cpu', tenon.float32)")
         self.assertEqual(told[0][1], "In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast "
                          "only supports dtypes of torch.bfloat16, torch.float16 currently.")
+
+
+class Names(unittest.TestCase):
+    def test_methods_of_modules_are_named_by_the_class_that_users_know(self):
+        module = tenon.nn.ReLU()
+        for call, name in ((module.to_empty, "to_empty"), (module.load_state_dict, "load_state_dict"),
+                           (module.register_forward_hook, "register_forward_hook")):
+            with self.assertRaisesRegex(TypeError, r"^Module\.%s\(\) missing 1 required" % name):
+                call()
+        self.assertIs(pickle.loads(pickle.dumps(tenon.nn.Module.to_empty)), tenon.nn.Module.to_empty)
 
 
 class Shown(unittest.TestCase):

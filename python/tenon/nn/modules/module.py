@@ -3,6 +3,7 @@
 
 import warnings
 from collections import OrderedDict
+from types import FunctionType
 
 import tenon
 from tenon.nn.modules import _hooks
@@ -454,6 +455,11 @@ class Module(HookMethods, StateMethods, WalkMethods, tenon._C._ModuleBase):
             return name + "\n  " + "\n  ".join(lines + children) + "\n)"
         return name + ")"
 
+
+for _part in (HookMethods, StateMethods, WalkMethods):
+    for _method in vars(_part).values():
+        if isinstance(_method, FunctionType):  # errors of calls, and pickles, name the class that users know
+            _method.__module__, _method.__qualname__ = Module.__module__, "Module." + _method.__name__
 
 tenon._C._set_module_call(
     Module._call_impl,
