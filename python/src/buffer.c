@@ -315,7 +315,7 @@ static PyObject *frombuffer(PyObject *module, PyObject *const *args, Py_ssize_t 
         PyErr_Format(PyExc_ValueError,
                      "buffer length (%lld bytes) after offset (%lld bytes) must be a multiple of "
                      "element size (%lld)",
-                     (long long)len, (long long)offset, (long long)size);
+                     (long long)(len - offset), (long long)offset, (long long)size);
     else if (count > 0 && count > (len - offset) / size)
         PyErr_Format(PyExc_ValueError,
                      "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must "

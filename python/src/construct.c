@@ -109,14 +109,25 @@ static int given(PyObject *o)
     return o != NULL && o != Py_None;
 }
 
-static int options_of(PyObject *dtype, PyObject *device, tn_dtype *out_dtype, tn_device *out_device)
+static int wrong_type(const char *function, const char *argument, const char *wanted, PyObject *o)
+{
+    char name[128];
+    PyErr_Format(PyExc_TypeError, "%s(): argument '%s' must be %s, not %s", function, argument,
+                 wanted, tnpy_type_name(o, name, sizeof name));
+    return -1;
+}
+
+static int options_of(const char *function, PyObject *dtype, PyObject *device, tn_dtype *out_dtype,
+                      tn_device *out_device)
 {
     *out_dtype = TN_DTYPE_NONE;
     *out_device = TN_NO_DEVICE;
     if (given(dtype) && tnpy_dtype_of(dtype, out_dtype) < 0)
-        return -1;
+        return wrong_type(function, "dtype", "torch.dtype", dtype);
     if (given(device) && tnpy_device_of(device, out_device) < 0)
-        return -1;
+        return PyErr_ExceptionMatches(PyExc_TypeError)
+                   ? wrong_type(function, "device", "torch.device", device)
+                   : -1; /* a name that is no device's has its own text */
     return 0;
 }
 
@@ -132,11 +143,13 @@ static PyObject *tensor_function(PyObject *module, PyObject *const *args, Py_ssi
     PyObject *a[6];
     tn_dtype dtype;
     tn_device device;
-    if (tnpy_take(&names, args, n, kwnames, a) < 0 || options_of(a[1], a[2], &dtype, &device) < 0)
+    if (tnpy_take(&names, args, n, kwnames, a) < 0 ||
+        options_of(names.function, a[1], a[2], &dtype, &device) < 0)
         return NULL;
-    int requires_grad = a[3] == NULL ? 0 : PyObject_IsTrue(a[3]);
-    if (requires_grad < 0)
+    if (a[3] != NULL && !PyBool_Check(a[3])) {
+        wrong_type(names.function, "requires_grad", "bool", a[3]);
         return NULL;
+    }
     tn_tensor *source = tnpy_tensor(a[0]);
     if (source != NULL) {
         if (PyErr_WarnEx(PyExc_UserWarning,
@@ -149,7 +162,7 @@ static PyObject *tensor_function(PyObject *module, PyObject *const *args, Py_ssi
         if (device.type == TN_DEVICE_NONE)
             device = tn_tensor_device(source);
     }
-    return finish(tnpy_from_data(a[0], dtype), device, requires_grad != 0);
+    return finish(tnpy_from_data(a[0], dtype), device, a[3] == Py_True);
 }
 
 static PyObject *as_tensor_function(PyObject *module, PyObject *const *args, Py_ssize_t n,
@@ -163,7 +176,8 @@ static PyObject *as_tensor_function(PyObject *module, PyObject *const *args, Py_
     PyObject *a[3];
     tn_dtype dtype;
     tn_device device;
-    if (tnpy_take(&names, args, n, kwnames, a) < 0 || options_of(a[1], a[2], &dtype, &device) < 0)
+    if (tnpy_take(&names, args, n, kwnames, a) < 0 ||
+        options_of(names.function, a[1], a[2], &dtype, &device) < 0)
         return NULL;
     tn_tensor *source = tnpy_tensor(a[0]);
     if (source != NULL) {

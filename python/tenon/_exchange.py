@@ -81,7 +81,10 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if dtype is not None and moved.dtype != dtype:
         moved = moved.to(dtype)
     if copy is False and moved is not out:
-        raise ValueError("can't alias tensor with a different dtype or device.")
+        if moved.device != out.device:
+            raise ValueError("can't alias tensor from device '%s' to '%s'." % (out.device, moved.device))
+        names = tuple(t.type().rpartition(".")[2][:-len("Tensor")] for t in (out, moved))
+        raise ValueError("can't alias tensor with dtype '%s' into dtype '%s'." % names)
     if copy and moved is out and source is not None:
         moved = moved.clone()
     if requires_grad and not moved.requires_grad:

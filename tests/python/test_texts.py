@@ -40,6 +40,21 @@ class Errors(unittest.TestCase):
             self.refuses(TypeError, "expected Tensor as element 1 in argument 0, but got int", call, tenon.ones(1), 3)
             self.assertEqual(call(), ())
 
+    def test_what_a_new_tensor_is_told_must_be_of_the_right_kind(self):
+        for name, make in (("tensor", tenon.tensor), ("as_tensor", tenon.as_tensor)):
+            for option, wanted, value in (("dtype", "torch.dtype", "float32"), ("device", "torch.device", 1.5)):
+                self.refuses(TypeError, "%s(): argument '%s' must be %s, not %s" % (name, option, wanted, type(value).__name__),
+                             make, [1.0], **{option: value})
+        for value in (1, "yes", None):
+            self.refuses(TypeError, "tensor(): argument 'requires_grad' must be bool, not %s" % type(value).__name__,
+                         tenon.tensor, [1.0], requires_grad=value)
+        self.refuses(ValueError, "buffer length (3 bytes) after offset (1 bytes) must be a multiple of element size (4)",
+                     tenon.frombuffer, bytearray(4), dtype=tenon.int32, offset=1)
+        x = tenon.ones(2)
+        self.refuses(ValueError, "can't alias tensor with dtype 'Float' into dtype 'Long'.",
+                     tenon.asarray, x, dtype=tenon.int64, copy=False)
+        self.refuses(ValueError, "can't alias tensor from device 'cpu' to 'meta'.", tenon.asarray, x, device="meta", copy=False)
+
     def test_classes_that_refuse_a_call_are_named_one_by_one(self):
         class One:
             @classmethod
