@@ -342,7 +342,7 @@ static PyObject *nb_int(PyObject *a)
 int tnpy_warn_leaves_graph(PyObject *a)
 {
     static bool warned; /* once a process, as PyTorch */
-    if (warned || !tn_tensor_requires_grad(tnpy_tensor(a)))
+    if (warned || !tn_grad_enabled() || !tn_tensor_requires_grad(tnpy_tensor(a)))
         return 0;
     warned = true;
     return PyErr_WarnEx(PyExc_UserWarning,

@@ -79,6 +79,13 @@ class Warnings(unittest.TestCase):
         self.assertEqual([text[:27] for _, text in told], ["TypedStorage is deprecated."])
         self.assertEqual(first_warning("tenon.ones(()).T; tenon.ones(2, 3).T"), [])
 
+    def test_a_number_of_a_graph_is_told_of_where_one_is_recorded(self):
+        made = "y = tenon.ones((), requires_grad=True) * 2; "
+        self.assertEqual(first_warning(made + "float(y)"), [
+            ("UserWarning", "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+             "Consider using tensor.detach() first.")])
+        self.assertEqual(first_warning(made + "tenon.no_grad()(lambda: (float(y), int(y), complex(y)))()"), [])
+
     def test_default_tensor_types(self):
         self.assertEqual(first_warning("tenon.set_default_tensor_type('torch.FloatTensor')"), [
             ("UserWarning", "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
