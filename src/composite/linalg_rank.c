@@ -281,6 +281,15 @@ static tn_status by_inverse(tn_tensor *A, tn_tensor *B, double rtol, tn_tensor *
     return TN_OK;
 }
 
+static bool is_driver(const char *name)
+{
+    static const char *const names[] = {"gels", "gelsy", "gelsd", "gelss"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float rcond,
                                      const char *driver, tn_tensor **solution,
                                      tn_tensor **residuals, tn_tensor **rank,
@@ -302,6 +311,8 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
              "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's "
              "dtype %s and other's dtype %s",
              tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)b->dtype));
+    TN_CHECK(!driver || is_driver(driver), TN_INVALID,
+             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
     bool vectors = tni_linalg_of_vectors(self, b) && b->ndim == self->ndim - 1;
     if (vectors)
         TN_TRY(tn_unsqueeze(b, -1, &column));

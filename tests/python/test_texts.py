@@ -55,6 +55,10 @@ class Errors(unittest.TestCase):
                      tenon.asarray, x, dtype=tenon.int64, copy=False)
         self.refuses(ValueError, "can't alias tensor from device 'cpu' to 'meta'.", tenon.asarray, x, device="meta", copy=False)
 
+    def test_a_driver_that_is_none_is_refused(self):
+        self.refuses(RuntimeError, "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)",
+                     tenon.linalg.lstsq, tenon.eye(2), tenon.eye(2), driver="gelsx")
+
     def test_classes_that_refuse_a_call_are_named_one_by_one(self):
         class One:
             @classmethod
