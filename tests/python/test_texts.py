@@ -90,6 +90,11 @@ class Warnings(unittest.TestCase):
              "Consider using tensor.detach() first.")])
         self.assertEqual(first_warning(made + "tenon.no_grad()(lambda: (float(y), int(y), complex(y)))()"), [])
 
+    def test_the_older_choice_of_attention(self):
+        self.assertEqual(first_warning("tenon.backends.cuda.sdp_kernel(enable_math=False).__enter__()"), [
+            ("FutureWarning", "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be "
+             "removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature.")])
+
     def test_default_tensor_types(self):
         self.assertEqual(first_warning("tenon.set_default_tensor_type('torch.FloatTensor')"), [
             ("UserWarning", "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """CUDA's switches: precision of products, kinds of attention. They are kept, and change nothing without a device."""
 
+import warnings
 from contextlib import contextmanager
 
 import tenon
@@ -94,9 +95,16 @@ def is_flash_attention_available():
     return False
 
 
-@contextmanager
 def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
-    """The kinds of attention that are allowed inside."""
+    """The kinds of attention that are allowed inside; the older form of nn.attention.sdpa_kernel."""
+    warnings.warn("`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. Please "
+                  "see `torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature.",
+                  FutureWarning, stacklevel=2)
+    return _allowed(enable_flash, enable_math, enable_mem_efficient, enable_cudnn)
+
+
+@contextmanager
+def _allowed(enable_flash, enable_math, enable_mem_efficient, enable_cudnn):
     before = dict(_sdp)
     _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
     try:
