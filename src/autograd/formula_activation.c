@@ -86,7 +86,7 @@ tn_tensor *tni_grad_softplus_second(tn_tensor *grad, tn_tensor *self, tn_scalar 
 {
     tn_tensor *x = tnx_mul_scalar(self, beta);
     tn_tensor *slope = tnx_mul_scalar(tnx_sigmoid_backward(grad, tnx_sigmoid(x)), beta);
-    return tnx_where_scalarother(tnx_lt_scalar(x, threshold), slope, tn_int(0));
+    return tnx_masked_fill(slope, tnx_ge_scalar(x, threshold), tn_int(0)); /* NaN stays NaN */
 }
 
 /* -s (1 - s) */

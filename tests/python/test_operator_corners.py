@@ -99,6 +99,13 @@ class Dtypes(unittest.TestCase):
             self.assertEqual(tenon.nn.functional.grid_sample(image, grid, **options).tolist(), wanted.tolist())
 
 
+class Numbers(unittest.TestCase):
+    def test_the_second_derivative_of_softplus_at_nan_is_nan(self):
+        x = tenon.tensor([float("nan"), 30.], requires_grad=True)
+        grad, = tenon.autograd.grad(tenon.nn.functional.softplus(x).sum(), x, create_graph=True)
+        self.assertEqual(repr(tenon.autograd.grad(grad.sum(), x)[0].tolist()), "[nan, 0.0]")
+
+
 class Refusals(unittest.TestCase):
     def refused(self, text, call):
         with self.assertRaises(RuntimeError) as caught:

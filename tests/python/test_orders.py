@@ -240,6 +240,43 @@ class Orders(unittest.TestCase):
                 self.check(lambda w: F.embedding_bag(at, w, starts, mode=mode, padding_idx=padding) ** 2, w)
         self.check(lambda w, s: F.embedding_bag(at, w, starts, mode="sum", per_sample_weights=s) ** 2, w, scale)
 
+    def test_quotients_with_a_hole_at_zero(self):
+        def derivatives(f, at, n):
+            x = tenon.tensor(at, dtype=tenon.float64, requires_grad=True)
+            made = [f(x)]
+            for _ in range(n):
+                made.append(tenon.autograd.grad(made[-1], x, create_graph=True)[0])
+            return [float(y) for y in made[1:]]
+
+        def near(made, wanted):
+            for a, b in zip(made, wanted):
+                self.assertAlmostEqual(a, b, delta=1e-7 * max(1., abs(b)))
+
+        pi = math.pi
+        for at in (0., 1e-30, -1e-9, 1e-6):
+            near(derivatives(tenon.special.i1, at, 5), [1 / 2, 3 / 8 * at, 3 / 8, 5 / 16 * at, 5 / 16])
+            near(derivatives(tenon.sinc, at, 4), [-pi ** 2 / 3 * at, -pi ** 2 / 3, pi ** 4 / 5 * at, pi ** 4 / 5])
+        near(derivatives(tenon.special.i1e, 0., 3), [1 / 2, 0., 3 / 8])  # the slope of abs at 0 counts as 0
+        near(derivatives(tenon.special.i1e, 1e-12, 3), [1 / 2, -1., 15 / 8])
+        around = tenon.tensor([-3., -.26, -.24, -.126, -.124, 0.01, .2, .3, 2.], dtype=tenon.float64, requires_grad=True)
+        for f in (tenon.special.i1, tenon.special.i1e, tenon.sinc):
+            self.assertTrue(tenon.autograd.gradcheck(f, around, check_forward_ad=True))
+            self.assertTrue(tenon.autograd.gradgradcheck(f, around))
+        far = tenon.tensor([1e10, -1e7, 300.], requires_grad=True)
+        for f in (tenon.special.i1e, tenon.sinc):  # where powers of what is far away overflow
+            grad, = tenon.autograd.grad(f(far).sum(), far, create_graph=True)
+            self.assertTrue(tenon.autograd.grad(grad.sum(), far)[0].isfinite().all())
+        corner = tenon.tensor([0, .1 + .05j, 1e-8j, .2 + .3j], dtype=tenon.complex128, requires_grad=True)
+        self.assertTrue(tenon.autograd.gradcheck(tenon.sinc, corner) and tenon.autograd.gradgradcheck(tenon.sinc, corner))
+
+    def test_the_logarithm_of_the_normal_distribution_far_out(self):
+        for dtype, rounding in ((tenon.float32, 1e-3), (tenon.float64, 1e-9)):
+            x = tenon.tensor([14., 40., 1e30, 10., 1., -1., -10.], dtype=dtype, requires_grad=True)
+            grad, = tenon.autograd.grad(tenon.special.log_ndtr(x).sum(), x, create_graph=True)
+            second, = tenon.autograd.grad(grad.sum(), x)
+            self.assertTrue(tenon.allclose(second, -grad * (x + grad), atol=rounding))
+            self.assertEqual(second[1:3].tolist(), [0., 0.])
+
     def test_incomplete_gamma_functions(self):
         a, x = numbers(4).abs() + 0.4, numbers(4, seed=3).abs() + 0.3
         for scale in (1, 20):
