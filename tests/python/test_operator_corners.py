@@ -100,6 +100,14 @@ class Dtypes(unittest.TestCase):
 
 
 class Numbers(unittest.TestCase):
+    def test_slopes_of_gamma_functions_vanish_at_infinity(self):
+        ends = tenon.tensor([float("inf"), float("-inf"), 1e30])
+        self.assertEqual(repr(tenon.polygamma(1, ends).tolist()), "[0.0, nan, %r]" % float(tenon.tensor(1e-30)))
+        self.assertEqual(tenon.polygamma(3, ends[:1]).tolist(), [0.])
+        self.assertEqual(tenon.special.zeta(2., ends[:1]).tolist(), [0.])
+        x = tenon.tensor([float("inf")], requires_grad=True)
+        self.assertEqual(tenon.autograd.grad(tenon.digamma(x), x)[0].tolist(), [0.])
+
     def test_the_second_derivative_of_softplus_at_nan_is_nan(self):
         x = tenon.tensor([float("nan"), 30.], requires_grad=True)
         grad, = tenon.autograd.grad(tenon.nn.functional.softplus(x).sum(), x, create_graph=True)

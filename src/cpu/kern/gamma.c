@@ -43,6 +43,8 @@ double tni_zeta(double s, double q)
         return (double)INFINITY;
     if (!(s > 1.0) || isnan(q))
         return (double)NAN;
+    if (isinf(q) && q > 0.0)
+        return 0.0;
     if (q <= 0.0) {
         if (q == floor(q))
             return (double)INFINITY;
@@ -80,7 +82,7 @@ double tni_polygamma(double n, double x)
 {
     if (n == 0.0)
         return tni_digamma(x);
-    if (n == 1.0 && x < 0.5 && x != floor(x)) { /* reflection */
+    if (n == 1.0 && x < 0.5 && (x != floor(x) || isinf(x))) { /* reflection; NaN at -inf */
         double s = sin(PI * (x - floor(x)));
         return PI * PI / (s * s) - tni_zeta(2.0, 1.0 - x);
     }
