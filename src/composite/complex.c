@@ -60,7 +60,7 @@ tn_status tni_kernel_view_as_complex(tn_call *call, tn_tensor *self, tn_tensor *
     TN_CHECK(self->strides[last] == 1, TN_INVALID,
              "Tensor must have a last dimension with stride 1");
     for (int d = 0; d < last; d++) {
-        TN_CHECK(self->strides[d] % 2 == 0, TN_INVALID,
+        TN_CHECK(self->strides[d] % 2 == 0 || self->sizes[d] == 1, TN_INVALID,
                  "Tensor must have a stride divisible by 2 for all but last dimension");
         strides[d] = self->strides[d] / 2;
     }

@@ -113,6 +113,15 @@ class Numbers(unittest.TestCase):
         grad, = tenon.autograd.grad(tenon.nn.functional.softplus(x).sum(), x, create_graph=True)
         self.assertEqual(repr(tenon.autograd.grad(grad.sum(), x)[0].tolist()), "[nan, 0.0]")
 
+    def test_pairs_in_a_dimension_of_one_may_have_any_stride(self):
+        parts = tenon.arange(20.).as_strided((1, 3, 2), (1, 1, 3))
+        self.assertEqual(tenon.complex(parts, parts)[0].tolist(), [[0, 3 + 3j], [1 + 1j, 4 + 4j], [2 + 2j, 5 + 5j]])
+        self.assertEqual(tenon.polar(parts, parts * 0).shape, (1, 3, 2))
+        pairs = tenon.view_as_complex(tenon.arange(20.).as_strided((1, 3, 2), (1, 4, 1)))
+        self.assertEqual((pairs.stride(), pairs.tolist()), ((0, 2), [[1j, 4 + 5j, 8 + 9j]]))
+        with self.assertRaisesRegex(RuntimeError, "Tensor must have a stride divisible by 2 for all but last dimension"):
+            tenon.view_as_complex(tenon.arange(20.).as_strided((2, 2), (3, 1)))
+
 
 class Refusals(unittest.TestCase):
     def refused(self, text, call):
