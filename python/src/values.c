@@ -362,7 +362,7 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(sparse_mask, "tenon.sparse", "sparse_mask")                    \
     X(to_sparse_coo, "tenon.sparse", "to_sparse")                    \
     X(polygamma, "tenon._rare", "polygamma")                         \
-    X(map2_, "tenon._rare", "map2_")                                 \
+    X(map2_, "tenon._functional", "map2_")                           \
     X(is_set_to, "tenon._rare", "is_set_to")                         \
     X(__reversed__, "tenon._rare", "reversed_")                      \
     X(dim_order, "tenon._rare", "dim_order")                         \

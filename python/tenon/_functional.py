@@ -370,17 +370,28 @@ def rdiv(self, other):
     return other / self if isinstance(other, (tenon.Tensor, bool, int, float, complex)) else NotImplemented
 
 
+def _of_elements(name, self, callable, *others):
+    """What callable makes of each element of self, and of those beside it, into self: nothing of it is recorded."""
+    if any(t.requires_grad for t in (self, *others)):
+        raise RuntimeError("Can't call %s() on Variable that requires grad. Use var.detach().%s() instead." % (name, name))
+    rows = [t.expand_as(self).reshape(-1).tolist() for t in (self, *others)]
+    made = [callable(*row) for row in zip(*rows)]
+    return self.copy_(tenon.tensor(made, dtype=self.dtype).reshape(self.shape))
+
+
 def apply_(self, callable):
     """Every element becomes callable(element). Slow: for tests."""
-    self.copy_(tenon.tensor([callable(x) for x in self.reshape(-1).tolist()], dtype=self.dtype).reshape(self.shape))
-    return self
+    return _of_elements("apply_", self, callable)
 
 
 def map_(self, tensor, callable):
-    other = tensor.expand_as(self).reshape(-1).tolist()
-    made = [callable(a, b) for a, b in zip(self.reshape(-1).tolist(), other)]
-    self.copy_(tenon.tensor(made, dtype=self.dtype).reshape(self.shape))
-    return self
+    """Every element becomes callable(element, that of tensor)."""
+    return _of_elements("map_", self, callable, tensor)
+
+
+def map2_(self, x, y, callable):
+    """Every element becomes callable(element, that of x, that of y)."""
+    return _of_elements("map2_", self, callable, x, y)
 
 
 def rename(self, *names, **renames):

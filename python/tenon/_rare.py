@@ -36,13 +36,6 @@ def polygamma(self, n):
     return tenon.polygamma(n, self)
 
 
-def map2_(self, x, y, callable):
-    """Tensor.map2_: callable(a, b, c) of each element of the three."""
-    b, c = x.expand_as(self).reshape(-1).tolist(), y.expand_as(self).reshape(-1).tolist()
-    made = [callable(*row) for row in zip(self.reshape(-1).tolist(), b, c)]
-    return self.copy_(tenon.tensor(made, dtype=self.dtype).reshape(self.shape))
-
-
 def reversed_(self):
     """reversed(tensor): its rows in the other order, as a tensor."""
     return self if self.dim() == 0 else self.flip(0)

@@ -150,6 +150,19 @@ class Refusals(unittest.TestCase):
         self.refused("Dimension out of range (expected to be between 0 and 0, but got 3 at index 0).  NB: negative dims not currently "
                      "supported; file an issue if you want it.", lambda: tenon.empty_permuted([2], [3]))
 
+    def test_functions_of_elements_are_not_recorded_and_say_so(self):
+        x, other = tenon.ones(3, requires_grad=True), tenon.arange(3.)
+        made = x.clone()
+        for name, call in (("apply_", lambda: made.apply_(lambda a: a * 2)), ("map_", lambda: made.map_(other, max)),
+                           ("map_", lambda: other.map_(x, max)), ("map2_", lambda: made.map2_(other, other, max)),
+                           ("map2_", lambda: other.map2_(other, x, max))):
+            with self.assertRaisesRegex(RuntimeError, r"Can't call %s\(\) on Variable that requires grad. Use "
+                                                      r"var.detach\(\).%s\(\) instead." % (name, name)):
+                call()
+        self.assertEqual((made.tolist(), other.tolist()), ([1.] * 3, [0., 1., 2.]))
+        self.assertEqual(other.map2_(tenon.ones(1), x.detach(), lambda a, b, c: a * 10 + b + c).tolist(), [2., 12., 22.])
+        self.assertEqual(other.map_(tenon.ones(1), max).apply_(lambda a: -a).tolist(), [-2., -12., -22.])
+
 
 class GivenResults(unittest.TestCase):
     def test_operators_over_lists_write_given_lists(self):
