@@ -14,6 +14,7 @@ static PyObject *storage_bytes(PyObject *module, PyObject *o)
     }
     int64_t n = (int64_t)(tn_tensor_storage_nbytes(t) / tn_dtype_size(tn_tensor_dtype(t)));
     int64_t one = 1;
+    (void)tn_tensor_const_data(t); /* elements are given out, as by data_ptr() */
     tn_tensor *plain = NULL, *flat = NULL, *bytes = NULL, *out = NULL;
     tn_status st = tn_detach(t, &plain);
     if (st == TN_OK)

@@ -169,6 +169,21 @@ class MadeOfOperators(unittest.TestCase):
             self.assertEqual(op(leaf).tolist(), [.5, .5])
         self.assertEqual(op(leaf.detach()).tolist(), [.5, .5])
 
+    def test_one_that_takes_the_storage_is_refused_likewise(self):
+        def again(x):
+            return tenon.tensor(x.untyped_storage().tolist()).view(tenon.uint8).float()
+
+        def over(x):
+            return tenon.empty(0).set_(x.untyped_storage(), 0, (2,), (1,)) * 2
+
+        for name, kernel in (("again", again), ("over", over)):
+            op, leaf = self.define(name, kernel), tenon.ones(2, requires_grad=True)
+            op(tenon.ones(2))
+            with self.assertRaisesRegex(RuntimeError, "derivative for testmade::%s is not implemented" % name):
+                op(leaf)
+        near = self.define("near", lambda x: x * 2 if x.untyped_storage().nbytes() == 8 else x)
+        self.assertTrue(near(leaf).requires_grad)
+
     def test_one_that_prints_and_detaches_is_not(self):
         def shows(x):
             repr(x), x.tolist(), x.sum().item(), x.numpy(force=True)
