@@ -450,6 +450,8 @@ tn_status tni_cpu_linalg_vector_norm(tn_tensor *self, tn_scalar ord, const int64
                   .dtype = in,
                   .n = tni_line_length(self, dims),
                   .ord = tn_scalar_to_double(ord)};
+    if (j.n == 1 && j.ord != 0.0) /* the size of that one, which no power takes out of range */
+        j.ord = (double)INFINITY;
     if ((j.ord == 2.0 || j.ord == 1.0) && in == real &&
         tni_compute_dtype((tn_dtype)out->dtype) == in)
         return tni_reduce(j.ord == 2.0 ? TNI_REDUCE_SQUARES : TNI_REDUCE_SIZES, self, dims, out);

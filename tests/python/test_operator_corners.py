@@ -113,6 +113,14 @@ class Numbers(unittest.TestCase):
         grad, = tenon.autograd.grad(tenon.nn.functional.softplus(x).sum(), x, create_graph=True)
         self.assertEqual(repr(tenon.autograd.grad(grad.sum(), x)[0].tolist()), "[nan, 0.0]")
 
+    def test_the_norm_of_one_number_is_its_size(self):
+        x = tenon.tensor([[1e-30], [1e30], [-3.]])
+        for order in (2, 1, 3, .5, -1, float("inf"), -float("inf")):
+            self.assertEqual(tenon.linalg.vector_norm(x, order, 1).tolist(), x.abs().flatten().tolist())
+        self.assertEqual(tenon.linalg.vector_norm(x * 0, 0, 1).tolist(), [0., 0., 0.])
+        self.assertEqual(tenon.linalg.vector_norm(tenon.tensor([[1e30 + 0j], [3 + 4j]]), 2, 1).tolist(), [float(x[1]), 5.])
+        self.assertEqual(tenon.nn.functional.normalize(x[1:]).tolist(), [[1.], [-1.]])
+
     def test_pairs_in_a_dimension_of_one_may_have_any_stride(self):
         parts = tenon.arange(20.).as_strided((1, 3, 2), (1, 1, 3))
         self.assertEqual(tenon.complex(parts, parts)[0].tolist(), [[0, 3 + 3j], [1 + 1j, 4 + 4j], [2 + 2j, 5 + 5j]])
