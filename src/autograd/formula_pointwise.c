@@ -58,7 +58,8 @@ tn_tensor *tni_grad_acosh_gradient(tn_tensor *grad, tn_tensor *self)
         return tnx_mul(grad, tnx_rsqrt(tnx_sub_scalar(square, tn_int(1), tn_int(1))));
     }
     tn_tensor *below = tnx_rsqrt(tnx_sub_scalar(self, tn_int(1), tn_int(1)));
-    tn_tensor *above = tnx_rsqrt(tnx_add_scalar(self, tn_int(1), tn_int(1)));
+    /* Minus -1: plus 1 would make a zero positive, and that is the other side of the cut. */
+    tn_tensor *above = tnx_rsqrt(tnx_sub_scalar(self, tn_int(-1), tn_int(1)));
     return tnx_mul(grad, tni_grad_conj(tnx_mul(below, above)));
 }
 

@@ -121,6 +121,12 @@ class Numbers(unittest.TestCase):
         self.assertEqual(tenon.linalg.vector_norm(tenon.tensor([[1e30 + 0j], [3 + 4j]]), 2, 1).tolist(), [float(x[1]), 5.])
         self.assertEqual(tenon.nn.functional.normalize(x[1:]).tolist(), [[1.], [-1.]])
 
+    def test_the_slope_of_acosh_is_that_of_its_side_of_the_cut(self):
+        below = tenon.tensor([complex(-3, -0.), complex(-.5, -0.), complex(.5, -0.)], dtype=tenon.complex128, requires_grad=True)
+        near = tenon.tensor([-3 - 1e-12j, -.5 - 1e-12j, .5 - 1e-12j], dtype=tenon.complex128, requires_grad=True)
+        at_cut, beside = (tenon.autograd.grad(tenon.acosh(x).real.sum(), x)[0] for x in (below, near))
+        self.assertTrue(tenon.allclose(at_cut, beside))
+
     def test_pairs_in_a_dimension_of_one_may_have_any_stride(self):
         parts = tenon.arange(20.).as_strided((1, 3, 2), (1, 1, 3))
         self.assertEqual(tenon.complex(parts, parts)[0].tolist(), [[0, 3 + 3j], [1 + 1j, 4 + 4j], [2 + 2j, 5 + 5j]])
