@@ -407,9 +407,13 @@ tn_status tni_composite_renorm(tn_tensor *self, tn_scalar p, int64_t dim, tn_sca
             others[n++] = i;
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *norm = tnx_linalg_vector_norm(self, p, others, n, true, TN_DTYPE_NONE);
+    /* Norms that stay are not divided by: in float16 that gives infinities, which would meet their
+     * gradient of 0. */
+    tn_tensor *large = tnx_gt_scalar(norm, maxnorm);
+    norm = tnx_masked_fill(norm, tnx_logical_not(large), tn_int(1));
     tn_tensor *shrink = tnx_reciprocal(tnx_add_scalar(norm, tn_float(1e-7), tn_int(1)));
-    tn_tensor *factor = tnx_where_scalarother(tnx_gt_scalar(norm, maxnorm),
-                                              tnx_mul_scalar(shrink, tn_float(most)), tn_int(1));
+    tn_tensor *factor =
+        tnx_where_scalarother(large, tnx_mul_scalar(shrink, tn_float(most)), tn_int(1));
     return tni_leave(scope, tnx_clone(tnx_mul(self, factor), TN_FORMAT_CONTIGUOUS), out);
 }
 

@@ -127,6 +127,12 @@ class Numbers(unittest.TestCase):
         at_cut, beside = (tenon.autograd.grad(tenon.acosh(x).real.sum(), x)[0] for x in (below, near))
         self.assertTrue(tenon.allclose(at_cut, beside))
 
+    def test_rows_that_renorm_leaves_have_the_gradient_of_themselves(self):
+        for dtype in (tenon.float16, tenon.bfloat16, tenon.float32):
+            x = tenon.tensor([[0., 0.], [.5, .5], [-.1, 0.]], dtype=dtype, requires_grad=True)
+            x.renorm(2, 0, 1.).sum().backward()
+            self.assertEqual(x.grad.tolist(), [[1., 1.]] * 3)
+
     def test_pairs_in_a_dimension_of_one_may_have_any_stride(self):
         parts = tenon.arange(20.).as_strided((1, 3, 2), (1, 1, 3))
         self.assertEqual(tenon.complex(parts, parts)[0].tolist(), [[0, 3 + 3j], [1 + 1j, 4 + 4j], [2 + 2j, 5 + 5j]])
