@@ -50,7 +50,10 @@ static tn_tensor *gelu_exact_second(tn_tensor *x)
 tn_tensor *tni_grad_gelu_second(tn_tensor *grad, tn_tensor *self, const char *approximate)
 {
     bool tanh_form = strcmp(approximate, "tanh") == 0;
-    return tnx_mul(grad, tanh_form ? gelu_tanh_second(self) : gelu_exact_second(self));
+    /* 0 from there on in every dtype, and powers of what is farther out overflow. */
+    tn_scalar low = tn_int(tanh_form ? -10 : -40), high = tn_int(tanh_form ? 10 : 40);
+    tn_tensor *x = tnx_clamp(self, &low, &high);
+    return tnx_mul(grad, tanh_form ? gelu_tanh_second(x) : gelu_exact_second(x));
 }
 
 /* s (1 - s) (2 + x (1 - 2 s)), s = sigmoid(x) */

@@ -133,6 +133,15 @@ class Numbers(unittest.TestCase):
             x.renorm(2, 0, 1.).sum().backward()
             self.assertEqual(x.grad.tolist(), [[1., 1.]] * 3)
 
+    def test_gelu_is_straight_far_out(self):
+        for approximate in ("none", "tanh"):
+            for dtype in (tenon.float16, tenon.bfloat16, tenon.float32, tenon.float64):
+                x = tenon.tensor([50., -300., float("inf"), 6e4, 0.], dtype=dtype, requires_grad=True)
+                grad, = tenon.autograd.grad(tenon.nn.functional.gelu(x, approximate=approximate).sum(), x, create_graph=True)
+                second = tenon.autograd.grad(grad.sum(), x)[0].tolist()
+                self.assertEqual([abs(y) for y in second[:4]], [0.] * 4)
+                self.assertAlmostEqual(second[4], .79788, delta=5e-3)
+
     def test_pairs_in_a_dimension_of_one_may_have_any_stride(self):
         parts = tenon.arange(20.).as_strided((1, 3, 2), (1, 1, 3))
         self.assertEqual(tenon.complex(parts, parts)[0].tolist(), [[0, 3 + 3j], [1 + 1j, 4 + 4j], [2 + 2j, 5 + 5j]])
