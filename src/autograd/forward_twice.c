@@ -53,6 +53,9 @@ static tn_status lay_out(twice *t, const tn_value *args, tn_tensor *const *tange
             continue;
         TN_TRY(apart(t, args[i].u.tensor, tangents[i] != NULL, &made));
         t->args[i] = tn_value_take_tensor(made);
+        /* What the call saves of it has the tangent, for a pass that pushes tangents forward. */
+        if (tangents[i] && t->recorded)
+            TN_TRY(tni_tangent_set(made, tangents[i]));
         if (tangents[i]) {
             t->inputs[t->n_inputs] = made;
             t->along[t->n_inputs++] = tangents[i];

@@ -240,6 +240,35 @@ class Orders(unittest.TestCase):
                 self.check(lambda w: F.embedding_bag(at, w, starts, mode=mode, padding_idx=padding) ** 2, w)
         self.check(lambda w, s: F.embedding_bag(at, w, starts, mode="sum", per_sample_weights=s) ** 2, w, scale)
 
+    def test_tangents_of_gradients_where_tangents_are_gradients_of_gradients(self):
+        rows = numbers(3, 3, seed=5)
+        halves = tenon.tensor([0, 0, 1])
+        for f in (lambda x: x.cumprod(0), lambda x: tenon.cdist(x.reshape(1, 3), rows, p=3.), tenon.vander,
+                  lambda x: tenon.ones(2, dtype=x.dtype).scatter_reduce(0, halves, x, "prod"),
+                  lambda x: tenon.ones(2, dtype=x.dtype).index_reduce(0, halves, x, "prod"),
+                  lambda x: F.layer_norm(x.reshape(1, 3), (3,)) * x.exp(),
+                  lambda x: F.conv1d(x.reshape(1, 1, 3), x.reshape(1, 1, 3)[..., :2]) ** 2):
+            def slope(x, **options):
+                return tenon.autograd.grad(f(x).sum(), x, **options)[0]
+
+            leaf, along = (numbers(3) + 2).requires_grad_(), numbers(3, seed=3)
+            wanted, = tenon.autograd.grad(slope(leaf, create_graph=True), leaf, along)
+            for options in ({}, {"create_graph": True}):
+                with forward_ad.dual_level():  # the Hessian is its own transpose
+                    made = forward_ad.unpack_dual(slope(forward_ad.make_dual(leaf, along), **options)).tangent
+                self.assertTrue(tenon.allclose(made, wanted))
+            nested = tenon.func.jacfwd(tenon.func.jacfwd(lambda x: f(x).sum()))(leaf.detach())
+            self.assertTrue(tenon.allclose(nested @ along, wanted))
+
+    def test_a_factor_that_is_dual_and_one_that_is_recorded(self):
+        x, w, along = numbers(1, 1, 4).requires_grad_(), numbers(1, 1, 2, seed=2), numbers(1, 1, 2, seed=3)
+        with forward_ad.dual_level():
+            grad, = tenon.autograd.grad(F.conv1d(x, forward_ad.make_dual(w, along)).square().sum(), x)
+            made = forward_ad.unpack_dual(grad).tangent
+        step = 1e-6
+        ends = [tenon.autograd.grad(F.conv1d(x, w + h * along).square().sum(), x)[0] for h in (step, -step)]
+        self.assertTrue(tenon.allclose(made, (ends[0] - ends[1]) / (2 * step), atol=1e-7))
+
     def test_quotients_with_a_hole_at_zero(self):
         def derivatives(f, at, n):
             x = tenon.tensor(at, dtype=tenon.float64, requires_grad=True)
