@@ -142,6 +142,21 @@ class Numbers(unittest.TestCase):
                 self.assertEqual([abs(y) for y in second[:4]], [0.] * 4)
                 self.assertAlmostEqual(second[4], .79788, delta=5e-3)
 
+    def test_incomplete_gamma_functions_of_large_parameters(self):
+        for a in (1e8, 1e10, 1e13, 1e30):
+            middle, root = tenon.tensor(a, dtype=tenon.float64), a ** .5
+            half = float(tenon.special.gammainc(middle, middle))
+            self.assertAlmostEqual(half, .5 + 1 / (3 * (2 * 3.141592653589793) ** .5 * root), delta=1e-12)
+            x = middle + tenon.tensor([-2., -.3, 1., 3.], dtype=tenon.float64) * root
+            lower, upper = tenon.special.gammainc(middle, x), tenon.special.gammaincc(middle, x)
+            self.assertTrue(tenon.allclose(lower + upper, tenon.ones_like(x), rtol=1e-14))
+            beyond = tenon.stack([middle / 2, middle * 2])
+            self.assertEqual(tenon.special.gammainc(middle, beyond).tolist(), [0., 1.])
+            self.assertEqual(tenon.special.gammaincc(middle, beyond).tolist(), [1., 0.])
+        a, b = (tenon.tensor(v, dtype=tenon.float64) for v in (99999999., 1e8))  # one way beside the other
+        x = b + tenon.tensor([-3., 0., 2.], dtype=tenon.float64) * 1e4
+        self.assertTrue(tenon.allclose(tenon.special.gammainc(a, x - 1), tenon.special.gammainc(b, x), rtol=1e-7))
+
     def test_pairs_in_a_dimension_of_one_may_have_any_stride(self):
         parts = tenon.arange(20.).as_strided((1, 3, 2), (1, 1, 3))
         self.assertEqual(tenon.complex(parts, parts)[0].tolist(), [[0, 3 + 3j], [1 + 1j, 4 + 4j], [2 + 2j, 5 + 5j]])

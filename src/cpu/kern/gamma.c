@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/kern/gamma.c: the gamma function's relatives. Sums by Euler and Maclaurin after the argument
- * was shifted up; incomplete forms by a series and a continued fraction. */
+ * was shifted up; incomplete forms by a series, a continued fraction, and an expansion for large
+ * parameters. */
 #include <float.h>
 #include <math.h>
 #include "cpu/kern/rare.h"
@@ -135,6 +136,25 @@ static double upper_fraction(double a, double x)
     return h * weight(a, x);
 }
 
+#define LARGE 1e8
+
+/* Temme's expansion for a >= LARGE, where series and fraction would be too long: half of erfc, and
+ * a small rest. With x = a (1 + m), eta^2 / 2 is m - log(1 + m); beyond a hundredth of m the tail
+ * is 0 in every digit. @p side: 1 for what lies above x, -1 for what lies below. */
+static double large_parameter(double a, double x, double side)
+{
+    double m = (x - a) / a;
+    if (fabs(m) > 0.01)
+        return m * side > 0.0 ? 0.0 : 1.0;
+    double sum = 0.0;
+    for (int k = 10; k >= 2; k--)
+        sum = 1.0 / k - m * sum;
+    double eta = m * sqrt(2.0 * sum);
+    double rest = -1.0 / 3 + eta * (1.0 / 12 - eta * (2.0 / 135 - eta / 864.0)) - 1.0 / (540.0 * a);
+    double density = exp(-0.5 * a * eta * eta) / sqrt(2.0 * PI * a);
+    return 0.5 * erfc(side * eta * sqrt(0.5 * a)) + side * density * rest;
+}
+
 double tni_igamma(double a, double x)
 {
     if (!(x >= 0.0) || !(a >= 0.0))
@@ -147,6 +167,8 @@ double tni_igamma(double a, double x)
         return isinf(x) ? (double)NAN : 0.0;
     if (isinf(x))
         return 1.0;
+    if (a >= LARGE)
+        return large_parameter(a, x, -1.0);
     return x < a + 1.0 ? lower_series(a, x) : 1.0 - upper_fraction(a, x);
 }
 
@@ -162,6 +184,8 @@ double tni_igammac(double a, double x)
         return isinf(x) ? (double)NAN : 1.0;
     if (isinf(x))
         return 0.0;
+    if (a >= LARGE)
+        return large_parameter(a, x, 1.0);
     return x < a + 1.0 ? 1.0 - lower_series(a, x) : upper_fraction(a, x);
 }
 
