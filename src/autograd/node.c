@@ -134,6 +134,11 @@ static tn_status grow_inputs(tni_node *node, uint32_t n)
     return TN_OK;
 }
 
+tn_status tni_node_expect_inputs(tni_node *node, uint32_t n)
+{
+    return n > node->n_inputs ? grow_inputs(node, n) : TN_OK;
+}
+
 tn_status tni_node_set_input_otherwise(tni_node *node, uint32_t i, const tn_tensor *result)
 {
     if (TNI_UNLIKELY(i >= node->n_inputs))

@@ -172,6 +172,10 @@ static inline void tni_node_set_edge(tni_node *node, uint32_t i, tni_edge to)
     tni_ref(&to.node->object);
     tni_node_take_edge(node, i, to);
 }
+/* @p node has at least @p n inputs, those that are new not described: before many of them are,
+ * which one at a time would grow it as often.
+ * @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_node_expect_inputs(tni_node *node, uint32_t n);
 /* Describe input @p i: gradients of @p result. Grows the inputs when there are fewer.
  * @retval TN_NOMEM */
 TN_NODISCARD tn_status tni_node_set_input_otherwise(tni_node *node, uint32_t i,

@@ -134,8 +134,11 @@ tn_status tni_record_only_result(tni_node **node, tn_tensor *t)
 
 tn_status tni_record_list(tni_node *node, tn_tensor **list, int64_t n)
 {
-    tn_status status = TN_OK;
-    for (int64_t i = 0; i < n && status == TN_OK; i++)
+    int64_t end = n;
+    while (end > 0 && !has_gradient(list[end - 1]))
+        end--;
+    tn_status status = tni_node_expect_inputs(node, (uint32_t)end);
+    for (int64_t i = 0; i < end && status == TN_OK; i++)
         status = tni_record_result(node, (uint32_t)i, list[i]);
     if (status != TN_OK)
         tn_tensor_list_free(list, n);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The graph from Python: nodes, edges and what they keep; anomaly mode, which says where a node was made."""
 import gc
+import time
 import unittest
 import warnings
 
@@ -103,6 +104,13 @@ class Graph(unittest.TestCase):
         self.assertFalse(x.retains_grad)
         with self.assertRaisesRegex(RuntimeError, "can't retain_grad on Tensor that has requires_grad=False"):
             tenon.ones(1).retain_grad()
+
+    def test_a_call_of_many_results_takes_time_by_their_number(self):
+        x, began = tenon.ones(100000, 1, requires_grad=True), time.monotonic()
+        many = x.unbind()
+        tenon.stack(many[::2]).sum().backward()
+        self.assertLess(time.monotonic() - began, 30)  # minutes, if each of them moved the others
+        self.assertEqual(x.grad.flatten()[:4].tolist(), [1., 0., 1., 0.])
 
     def test_variable_is_a_name_of_tensor(self):
         x = tenon.autograd.Variable(tenon.ones(2), requires_grad=True)
