@@ -270,8 +270,8 @@ def part(name, t):
 def _str(t, *, tensor_contents=None):
     """The text of repr()."""
     on = tenon.is_grad_enabled()
-    tenon._C._set_grad_enabled(False)
-    try:
+    try:  # an interrupt may come as soon as it is switched off
+        tenon._C._set_grad_enabled(False)
         if tensor_contents is not None:
             prefix = type(t).__name__ + "("
             return _with_suffixes(prefix + tensor_contents, [], len(prefix))

@@ -2,6 +2,7 @@
 """repr of tensors, character by character as PyTorch 2.11 writes it."""
 
 import unittest
+from unittest import mock
 
 import golden_check
 import harness
@@ -66,6 +67,19 @@ class Repr(unittest.TestCase):
             self.assertEqual(repr(dual * 3), "tensor([3., 6.], tangent=tensor([3., 3.]))")
             self.assertEqual(repr(x), "tensor([1., 2.])")
         self.assertEqual(repr(dual), "tensor([1., 2.])")
+    def test_an_interrupt_leaves_the_recording_of_gradients_on(self):
+        switch, left = tenon._C._set_grad_enabled, [KeyboardInterrupt]
+
+        def interrupted(on):  # as by a signal that comes the moment after
+            before = switch(on)
+            if left:
+                raise left.pop()
+            return before
+
+        self.addCleanup(switch, True)
+        with mock.patch.object(tenon._C, "_set_grad_enabled", interrupted), self.assertRaises(KeyboardInterrupt):
+            repr(tenon.ones(3))
+        self.assertTrue(tenon.is_grad_enabled())
 
     def test_an_unknown_profile_is_refused(self):
         with self.assertRaises(ValueError):
