@@ -8,20 +8,6 @@
 #include "kit.h"
 #include "observe/proc.h"
 
-/* Ask until the verdict says @p wanted, for a minute; the last report. Owned. */
-static char *wait_for(pid_t pid, const char *wanted)
-{
-    char *text = NULL;
-    for (int i = 0; i < 600; i++) {
-        tn_string_free(text);
-        text = kit_report(pid, false);
-        if (strstr(text, wanted))
-            break;
-        usleep(100000);
-    }
-    return text;
-}
-
 static tn_op *stays;
 
 static tn_status only_stays(tn_call *call, const tn_value *args, tn_value *rets)
@@ -68,21 +54,15 @@ static void run(void *arg)
 
 static void check(const char *next)
 {
-    char wanted[64];
+    char waits[64], asks[64];
     pid_t grandchild = 0;
     ASSERT(pipe(grandchildren) == 0);
     pid_t child = kit_begin(run, NULL);
     ASSERT(read(grandchildren[0], &grandchild, sizeof grandchild) == sizeof grandchild);
-    snprintf(wanted, sizeof wanted, next, (int)grandchild);
-    char *text = wait_for(child, wanted);
-    EXPECT_CONTAINS(text, wanted);
-    snprintf(wanted, sizeof wanted, "waits for the end of its child %d", (int)grandchild);
-    EXPECT_CONTAINS(text, wanted);
-    EXPECT_CONTAINS(text, "inside the kernel of kit::waits");
-    tn_string_free(text);
-    text = kit_report(child, true);
-    EXPECT_CONTAINS(text, "\"waits_for_child\": ");
-    tn_string_free(text);
+    snprintf(asks, sizeof asks, next, (int)grandchild);
+    snprintf(waits, sizeof waits, "waits for the end of its child %d", (int)grandchild);
+    KIT_EXPECT_ALL(child, false, asks, waits, "inside the kernel of kit::waits");
+    KIT_EXPECT_ALL(child, true, "\"waits_for_child\": ");
     kit_end(child);
     close(grandchildren[0]);
     close(grandchildren[1]);
