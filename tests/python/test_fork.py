@@ -8,7 +8,7 @@ import unittest
 
 import harness
 
-# The thread is in the middle of loading the module when the main thread forks. The child has half a minute.
+# The thread is in the middle of loading the module when the main thread forks. The child has five minutes.
 SCRIPT = """
 import os, signal, sys, threading, time
 {before}
@@ -17,16 +17,16 @@ class Slow:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r}:
             self.reached.set()
-            time.sleep(0.3)
+            time.sleep({takes})
 sys.meta_path.insert(0, Slow())
 def use():
     {use}
 thread = threading.Thread(target=use)
 thread.start()
-assert Slow.reached.wait(30)
+assert Slow.reached.wait(300)
 pid = os.fork()
 if pid == 0:
-    signal.alarm(30)
+    signal.alarm(300)
     use()
     os._exit(7)
 thread.join()
@@ -36,10 +36,10 @@ sys.exit(0 if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7 else 1)
 
 @unittest.skipUnless(hasattr(os, "fork"), "this system has no fork")
 class Fork(unittest.TestCase):
-    def child_can_use(self, module, use, before="import tenon"):
-        script = SCRIPT.format(module=module, use=use, before=before)
+    def child_can_use(self, module, use, before="import tenon", takes=0.3):
+        script = SCRIPT.format(module=module, use=use, before=before, takes=takes)
         done = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", script], capture_output=True, text=True,
-                              timeout=120)
+                              timeout=900)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_while_the_package_itself_is_loaded(self):
@@ -48,6 +48,9 @@ class Fork(unittest.TestCase):
 
     def test_while_a_part_is_loaded_at_first_use(self):
         self.child_can_use("tenon.nn.functional", "tenon.nn.functional.relu(tenon.ones(2))")
+
+    def test_while_a_part_is_loaded_slowly(self):
+        self.child_can_use("tenon.nn.functional", "tenon.nn.functional.relu(tenon.ones(2))", takes=6)
 
     def test_while_a_part_is_loaded_inside_a_function(self):
         self.child_can_use(
@@ -75,9 +78,9 @@ class Fork(unittest.TestCase):
                   "times = []\n"
                   "sys.meta_path.insert(0, Forks())\n"
                   "tenon.nn.functional.relu(tenon.ones(2))\n"
-                  "assert len(times) == 1 or times[1] - times[0] < 4, times\n")
+                  "assert len(times) == 1 or times[1] - times[0] < 25, times\n")
         done = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", script], capture_output=True, text=True,
-                              timeout=120)
+                              timeout=900)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
