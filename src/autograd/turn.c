@@ -45,15 +45,19 @@ static bool try_turn(tni_grad_meta *meta, tni_sum_turn *turn, uint64_t *seen)
     return !other || turn->is_inner;
 }
 
+/* Of the time between two looks no more counts than this: the process may have been stopped, and
+ * whose turn it is with it. */
+static const uint64_t most_between = 100 * 1000 * 1000;
+
 static bool wait_for_turn(tni_grad_meta *meta, tni_sum_turn *turn)
 {
-    uint64_t last = 0, seen = 0, until = 0;
+    uint64_t last = 0, seen = 0, waited = 0, looked = tni_coarse_ns();
     while (!try_turn(meta, turn, &seen)) {
-        const uint64_t now = tni_coarse_ns();
-        if (seen != last)
-            until = now + PATIENCE_S * UINT64_C(1000000000);
+        const uint64_t now = tni_coarse_ns(), passed = now - looked;
+        waited = seen == last ? waited + (passed < most_between ? passed : most_between) : 0;
         last = seen;
-        if (now > until)
+        looked = now;
+        if (waited > PATIENCE_S * UINT64_C(1000000000))
             return false;
         nanosleep(&(const struct timespec){0, 100 * 1000}, NULL);
     }

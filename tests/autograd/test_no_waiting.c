@@ -3,6 +3,7 @@
  * pass, of another thread, over the same leaf, graph or values: everybody comes to an end, and no
  * gradient is lost. */
 #include "autograd/turn.h"
+#include "base/clock.h"
 #include "kit.h"
 #include "tenon/kernels.h"
 #include "tenon/mode.h"
@@ -634,6 +635,39 @@ TEST(a_turn_in_which_its_thread_forks_lasts_in_the_child)
     tni_sum_turn_end(mine.meta, &mine.turn);
     EXPECT_OK(tni_sum_turn_take(mine.meta, &mine.turn)); /* the parent's are its own */
     tni_sum_turn_end(mine.meta, &mine.turn);
+    tn_tensor_unref(x);
+}
+
+static _Atomic int looks;
+
+enum { STOPS = 10 };
+
+/* Between two of the first looks at it an hour passes, as in a process that was stopped. */
+static int clock_of_stopped(clockid_t which, struct timespec *out)
+{
+    int failed = clock_gettime(which, out), stops = atomic_fetch_add(&looks, 1);
+    out->tv_sec += 3600 * (stops < STOPS ? stops : STOPS);
+    return failed;
+}
+
+TEST(time_in_which_the_process_is_stopped_does_not_end_the_wait_for_a_turn)
+{
+    tn_tensor *x = kit_leaf(2, 1);
+    tni_grad_meta *meta = NULL;
+    tni_sum_turn mine;
+    ASSERT_OK(tni_meta_get(x, &meta));
+    ASSERT_OK(tni_sum_turn_take(meta, &mine));
+    turn_of_another t = {meta, false, false};
+    pthread_t thread;
+    tni_clock_fn before = atomic_exchange(&tni_clock, clock_of_stopped);
+    ASSERT(pthread_create(&thread, NULL, take_a_turn, &t) == 0);
+    while (atomic_load(&looks) <= STOPS && !atomic_load(&t.has))
+        sched_yield();
+    EXPECT(!atomic_load(&t.has));
+    tni_sum_turn_end(meta, &mine);
+    pthread_join(thread, NULL);
+    atomic_store(&tni_clock, before);
+    EXPECT(atomic_load(&t.has));
     tn_tensor_unref(x);
 }
 
