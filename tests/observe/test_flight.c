@@ -398,6 +398,8 @@ TEST(names_and_marks_need_no_memory)
     const int64_t s2[] = {2};
     tn_tensor *x = ones(1, s2);
     tn_status rc;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/tenon-flight-allocations-%d", (int)getpid());
     WITH_EACH_ALLOCATION_FAILING(rc)
     {
         int64_t before = tni_test_live;
@@ -408,10 +410,10 @@ TEST(names_and_marks_need_no_memory)
         tn_wait_end();
         tn_hold_end(TN_WAIT_LOCK, &rc);
         tni_flight_name_drop(name);
-        rc = tn_recorder_save("/tmp/tenon-flight-allocations");
+        rc = tn_recorder_save(path);
         EXPECT_OK(rc);
         EXPECT_EQ_INT(tni_test_live, before);
     }
-    unlink("/tmp/tenon-flight-allocations");
+    unlink(path);
     tn_tensor_unref(x);
 }

@@ -607,6 +607,9 @@ TEST(allocations_that_fail_lose_events_at_most)
 {
     tn_tensor *a = matrix(TN_CPU, 2, 2), *out = NULL;
     tn_status rc;
+    char page[64], events[64];
+    snprintf(page, sizeof page, "/tmp/tenon_profile_allocations_%d.html", (int)getpid());
+    snprintf(events, sizeof events, "/tmp/tenon_profile_allocations_%d.json", (int)getpid());
     WITH_EACH_ALLOCATION_FAILING(rc)
     {
         tn_profile *p = NULL;
@@ -629,9 +632,9 @@ TEST(allocations_that_fail_lose_events_at_most)
         EXPECT(rc == TN_OK || (rc == TN_NOMEM && !table));
         tn_string_free(table);
         if (rc == TN_OK)
-            rc = tn_profile_write(p, "/tmp/tenon_profile_allocations.html");
+            rc = tn_profile_write(p, page);
         if (rc == TN_OK)
-            rc = tn_profile_write(p, "/tmp/tenon_profile_allocations.json");
+            rc = tn_profile_write(p, events);
         char *trace = NULL;
         if (rc == TN_OK)
             rc = tn_profile_trace(p, NULL, &trace);
@@ -640,8 +643,8 @@ TEST(allocations_that_fail_lose_events_at_most)
         EXPECT(rc == TN_OK || rc == TN_NOMEM);
         tn_profile_free(p);
     }
-    unlink("/tmp/tenon_profile_allocations.html");
-    unlink("/tmp/tenon_profile_allocations.json");
+    unlink(page);
+    unlink(events);
     tn_tensor_unref(a);
 }
 

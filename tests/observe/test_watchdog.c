@@ -293,6 +293,8 @@ static int ends(void *path)
     opts.action = TN_HANG_END;
     opts.save_path = path;
     opts.report = hear;
+    shared = shared ? shared : ones(); /* which may take its time, too */
+    (void)sleeper();
     EXPECT_OK(tn_watchdog_start(&opts));
     (void)!call_sleeper();
     sleep(3600);
