@@ -82,7 +82,7 @@ def verdict_of(name, arguments, kind, pattern):
             rest = line + process.stdout.read().decode(errors="replace") if line.startswith("refused") else line
             return line.split()[0] if line else "silent", rest, time.monotonic() - begin
         # The word is printed before the fault: another thread, a product or some frames may have to come first.
-        end = begin + PATIENCE
+        end = time.monotonic() + PATIENCE
         while True:
             begin = time.monotonic()
             answer = subprocess.run([TENON, "doctor", line.split()[1], "--json"], capture_output=True, text=True,
