@@ -10,7 +10,8 @@ import time
 from _frozen_importlib import _module_locks  # importlib itself would have to be loaded first
 from _thread import get_ident
 
-# Seconds. Loading the whole package takes less, also on a slow and busy machine; who loads may itself be waiting for the thread that forks.
+# Seconds. Loading the whole package takes less, also on a slow and busy machine; who loads may itself be waiting for the
+# thread that forks.
 _LONGEST_WAIT = 30.0
 
 # What the package is imported as; tenon.as_torch adds the other name.
