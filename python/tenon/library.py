@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Operators from Python: definitions, kernels, gradients and fake kernels."""
 
+import collections
 import contextlib
 import functools
 import re
+import weakref
 
 import tenon
 from tenon import _C, _place
@@ -36,6 +38,28 @@ def _kernel(fn, shown=None):
     return (fn,) + (shown or _place.of(fn))
 
 
+# (namespace, operator, key) -> how many libraries have a kernel for it.
+_impls: collections.Counter = collections.Counter()
+
+
+def _undo(slots):
+    """The kernels of a library are gone."""
+    _impls.subtract(slots)
+    for slot in slots:
+        if not _impls[slot]:
+            del _impls[slot]
+    slots.clear()
+
+
+def _short_name(op_name):
+    """The name of an operator without its namespace."""
+    if isinstance(op_name, tenon._ops.OpOverload):
+        op_name = op_name.name()
+    elif not isinstance(op_name, str):
+        raise RuntimeError("impl should be passed either a name or an OpOverload object as the first argument")
+    return op_name.split("::")[-1]
+
+
 class Library:
     """Registrations that go together: when the library goes, all of them are undone."""
 
@@ -54,6 +78,8 @@ class Library:
         self.kind = kind
         self.dispatch_key = dispatch_key
         self._op_defs = set()
+        self._op_impls = set()
+        weakref.finalize(self, _undo, self._op_impls).atexit = False
         self._library = _C._Library(_KINDS[kind], ns, dispatch_key if kind == "IMPL" else None, *_place.where())
 
     def __repr__(self):
@@ -71,22 +97,25 @@ class Library:
         return name
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
-        """Register a kernel."""
-        self._impl(op_name, fn, dispatch_key, with_keyset)
+        """Register a kernel. A second one for the same operator and key is an error unless it may override."""
+        name, key = _short_name(op_name), getattr(dispatch_key, "name", dispatch_key) or self.dispatch_key
+        slot = (self.ns, name, key)
+        if not allow_override and slot in _impls:
+            raise RuntimeError("This is not allowed since there's already a kernel registered from python overriding %s's "
+                               "behavior for %s dispatch key and %s namespace." % (name, key, self.ns))
+        self._impl(name, fn, key, with_keyset)
+        if slot not in self._op_impls:
+            self._op_impls.add(slot)
+            _impls[slot] += 1
 
     def _impl(self, op_name, fn, dispatch_key, with_keyset=False, shown=None):
-        """The same; `shown` is (name, file, line) where those of `fn` would say nothing."""
+        """The same, whatever is registered; `shown` is (name, file, line) where those of `fn` would say nothing."""
         if not callable(fn):
             raise TypeError("Input function is required to be a callable but found type %s" % type(fn))
         if with_keyset and fn is not fallthrough_kernel:
             fn = _with_keys(fn)
-        if isinstance(op_name, tenon._ops.OpOverload):
-            op_name = op_name.name()
-        elif not isinstance(op_name, str):
-            raise RuntimeError("impl should be passed either a name or an OpOverload object as the first argument")
-        name = op_name.split("::")[-1]
         key = getattr(dispatch_key, "name", dispatch_key) or self.dispatch_key or "CompositeImplicitAutograd"
-        self._library.impl(name, key, *_kernel(fn, shown))
+        self._library.impl(_short_name(op_name), key, *_kernel(fn, shown))
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):
         """Register a kernel for every operator that has none for a key."""
@@ -98,11 +127,12 @@ class Library:
         self._library.fallback(dispatch_key or self.dispatch_key, *_kernel(fn))
 
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
-        self.impl(op_name, fn, "Meta")
+        self._impl(op_name, fn, "Meta")
 
     def _destroy(self):
         """Undo all that was registered through it."""
         self._library.close()
+        _undo(self._op_impls)
         for name in self._op_defs:
             tenon._ops._forget(name)
         self._op_defs.clear()
@@ -189,7 +219,7 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=F
     if known is not None:
         return known.register_fake(func)
     ns, name = _split(_name_of(op))
-    (lib or _fragment(ns)).impl(name, func, "Meta")
+    (lib or _fragment(ns))._impl(name, func, "Meta")
     return func
 
 
@@ -365,7 +395,7 @@ class CustomOpDef:
 
     def register_fake(self, fn, /):
         self._fake = fn
-        self._lib.impl(self._name, fn, "Meta")
+        self._lib._impl(self._name, fn, "Meta")
         return fn
 
     def register_autocast(self, device_type, cast_inputs):

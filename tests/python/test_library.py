@@ -54,6 +54,31 @@ class Libraries(unittest.TestCase):
         with self.assertRaises(Exception):
             tenon.ops.testdef.twice(tenon.ones(1))
 
+    def test_a_second_kernel_for_a_key_is_refused_unless_it_may_override(self):
+        lib = library.Library("testtwice", "DEF")
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", lambda x: x + 1, "CPU")
+        other = library.Library("testtwice", "IMPL")
+        for one in (lib, other):
+            with self.assertRaisesRegex(RuntimeError, "^This is not allowed since there's already a kernel registered from "
+                                        "python overriding f's behavior for CPU dispatch key and testtwice namespace.$"):
+                one.impl("f", lambda x: x + 2, "CPU")
+        with self.assertRaisesRegex(RuntimeError, "already a kernel registered"):
+            library.impl("testtwice::f", "cpu", lambda x: x + 2)
+        self.assertEqual(tenon.ops.testtwice.f(tenon.ones(1)).tolist(), [2.])
+        other.impl("f", lambda x: x + 3, "CPU", allow_override=True)
+        self.assertEqual(tenon.ops.testtwice.f(tenon.ones(1)).tolist(), [4.])
+        other._destroy()
+        self.assertEqual(tenon.ops.testtwice.f(tenon.ones(1)).tolist(), [2.])
+        with self.assertRaisesRegex(RuntimeError, "already a kernel registered"):
+            library.impl("testtwice::f", "cpu", lambda x: x + 2)
+        del lib
+        gc.collect()
+        again = library.Library("testtwice", "DEF")
+        again.define("f(Tensor x) -> Tensor")
+        again.impl("f", lambda x: x + 5, "CPU")
+        self.assertEqual(tenon.ops.testtwice.f(tenon.ones(1)).tolist(), [6.])
+
     def test_a_composite_kernel_has_gradients_by_itself(self):
         library.define("testlib2::cube", "(Tensor x) -> Tensor")
         library.impl("testlib2::cube", "CompositeImplicitAutograd", lambda x: x * x * x)
