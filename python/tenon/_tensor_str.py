@@ -261,6 +261,8 @@ def _str_plain(t):
 def part(name, t):
     """A tensor that another one is made of, as it stands in the text of that one, after the name of its place."""
     head = name + "=tensor("
+    if t.is_meta:
+        return head + "..., size=" + str(tuple(t.shape)) + ")"
     if t.numel() == 0:
         return head + "[], size=" + str(tuple(t.shape)) + ")"
     with tenon.no_grad():

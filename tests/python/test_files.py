@@ -34,6 +34,25 @@ def saved(obj, **options):
 
 
 class Reading(unittest.TestCase):
+    def test_sparse_tensors_are_read_to_meta(self):
+        x = tenon.eye(4)
+        for one in (x.to_sparse(), x.to_sparse_csr(), x.to_sparse_bsc((2, 2))):
+            for options in ({}, {"_use_new_zipfile_serialization": False}):
+                read = tenon.load(io.BytesIO(saved(one, **options)), map_location="meta")
+                self.assertEqual((read.device.type, read.layout, read.shape, read.dtype, read._nnz()),
+                                 ("meta", one.layout, one.shape, one.dtype, one._nnz()))
+        self.assertEqual(repr(read).replace("tenon.", "torch."), """\
+tensor(ccol_indices=tensor(..., size=(3,)),
+       row_indices=tensor(..., size=(2,)),
+       values=tensor(..., size=(2, 2, 2)), device='meta', size=(4, 4),
+       layout=torch.sparse_bsc)""")
+        read = tenon.load(io.BytesIO(saved(x.to_sparse())), map_location="meta")
+        self.assertTrue(read.is_coalesced())
+        self.assertEqual(repr(read).replace("tenon.", "torch."), """\
+tensor(indices=tensor(..., size=(2, 4)),
+       values=tensor(..., size=(4,)),
+       device='meta', size=(4, 4), layout=torch.sparse_coo)""")
+
     def check(self, state):
         with open(golden("files.json")) as f:
             rows = json.load(f)

@@ -25,6 +25,8 @@ def _indices_of(indices, device):
 
 
 def _check_places(indices, size):
+    if indices.is_meta:  # there are none to look at
+        return
     for d, n in enumerate(size[:indices.shape[0]]):
         row = indices[d]
         if row.numel() == 0:

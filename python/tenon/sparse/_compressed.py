@@ -203,7 +203,7 @@ class SparseCompressedTensor(Shell):
     def __repr__(self, *, tensor_contents=None):
         from tenon import _tensor_str
         parts = [_tensor_str.part(name, part) for name, part in zip(self._names + ("values",), self._parts)]
-        ends = ["size=%s" % (tuple(self.shape),), "nnz=%d" % self._nnz()]
+        ends = self._sizes()
         if self.dtype not in (tenon.get_default_dtype(), tenon.int64, tenon.bool):
             ends.append("dtype=%s" % self.dtype)
         ends.append("layout=%s" % self.layout)
@@ -388,6 +388,8 @@ def check_parts(layout, compressed, plain, values, size, order):
     if tuple(values.shape[batch + 1 + 2 * cls._blocks:]) != tuple(size[batch + 2:]):
         raise RuntimeError("values dense dimensions %s do not match those of size %s" % (
             list(values.shape[batch + 1 + 2 * cls._blocks:]), list(size)))
+    if compressed.is_meta:  # there are no indices to look at
+        return
     rules = [("%s[..., 0] == 0" % names[0], compressed[..., 0] == 0),
              ("%s[..., -1] == nnz" % names[0], compressed[..., -1] == nnz),
              ("0 <= %s[..., 1:] - %s[..., :-1] <= %s" % (names[0], names[0], inside),

@@ -153,7 +153,7 @@ class SparseTensor(Shell):
 
     def __repr__(self, *, tensor_contents=None):
         from tenon import _tensor_str
-        ends = ["size=%s" % (tuple(self.shape),), "nnz=%d" % self._nnz()]
+        ends = self._sizes()
         if self.dtype not in (tenon.get_default_dtype(), tenon.int64, tenon.bool):
             ends.append("dtype=%s" % self.dtype)
         ends.append("layout=%s" % self.layout)

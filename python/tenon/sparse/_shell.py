@@ -87,6 +87,11 @@ class Shell(tenon.Tensor):
                            "the nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, "
                            "multiply numel() by element_size()")
 
+    def _sizes(self):
+        """The first words of its text after the parts."""
+        size = "size=%s" % (tuple(self.shape),)
+        return ["device='meta'", size] if self.is_meta else [size, "nnz=%d" % self._nnz()]
+
     def _history(self):
         if self._v.grad_fn is not None:
             return "grad_fn=<%s>" % type(self._v.grad_fn).__name__
