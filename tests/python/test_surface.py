@@ -9,6 +9,7 @@ import tempfile
 import unittest
 import warnings
 from collections import namedtuple
+from unittest import mock
 
 import numpy
 
@@ -57,6 +58,20 @@ class WithoutGpu(unittest.TestCase):
             d.get_rank()
         with self.assertRaisesRegex(RuntimeError, "a world of 2 processes is not supported"):
             d.init_process_group("gloo", world_size=2, rank=0)
+        with mock.patch.dict(os.environ):
+            for name in ("RANK", "WORLD_SIZE"):
+                os.environ.pop(name, None)
+            for name in ("RANK", "WORLD_SIZE"):
+                with self.assertRaisesRegex(ValueError, "^Error initializing torch.distributed using env:// rendezvous: "
+                                            "environment variable %s expected, but not set$" % name):
+                    d.init_process_group("gloo")
+                os.environ[name] = {"RANK": "0", "WORLD_SIZE": "2"}[name]
+            with self.assertRaisesRegex(RuntimeError, "a world of 2 processes is not supported"):
+                d.init_process_group()
+            with self.assertRaisesRegex(ValueError, "using tcp:// rendezvous: world size parameter missing"):
+                d.init_process_group("gloo", init_method="tcp://localhost:29500", rank=0)
+        d.init_process_group("gloo", init_method="tcp://localhost:29500?rank=0&world_size=1")
+        d.destroy_process_group()
         d.init_process_group("nccl", rank=0, world_size=1)
         self.addCleanup(lambda: d.is_initialized() and d.destroy_process_group())
         x, out = tenon.ones(2), [tenon.zeros(2)]

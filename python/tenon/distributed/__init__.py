@@ -135,16 +135,39 @@ def is_backend_available(backend):
     return False
 
 
+def _meet(url, rank, world_size):
+    """Rank and world size: as given, or as the address or the environment has them."""
+    from urllib.parse import parse_qsl, urlparse
+    parts = urlparse(url)
+    query = dict(parse_qsl(parts.query))
+
+    def find(given, name, missing):
+        if given >= 0:
+            return given
+        found = query.get(name) or (os.environ.get(name.upper()) if parts.scheme == "env" else None)
+        if not found:
+            raise ValueError("Error initializing torch.distributed using %s:// rendezvous: %s" % (parts.scheme, missing))
+        return int(found)
+
+    if parts.scheme == "env":
+        text = "environment variable %s expected, but not set"
+        return find(rank, "rank", text % "RANK"), find(world_size, "world_size", text % "WORLD_SIZE")
+    return find(rank, "rank", "rank parameter missing"), find(world_size, "world_size", "world size parameter missing")
+
+
 def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name="",
                        pg_options=None, device_id=None):
-    """Make the group of this process. WORLD_SIZE and RANK of the environment count where nothing is given."""
+    """Make the group of this process. WORLD_SIZE and RANK of the environment count where nothing is given, or those of the
+    address `init_method`. One process looks for no other: MASTER_ADDR and MASTER_PORT are not needed."""
     global _world
     if _world is not None:
         raise ValueError("trying to initialize the default process group twice!")
-    if world_size < 0:
-        world_size = int(os.environ.get("WORLD_SIZE", 1))
-    if rank < 0:
-        rank = int(os.environ.get("RANK", 0))
+    if store is None:
+        rank, world_size = _meet(init_method or "env://", rank, world_size)
+    elif world_size <= 0:
+        raise AssertionError("world_size must be positive if using store")
+    elif rank < 0:
+        raise AssertionError("rank must be non-negative if using store")
     if world_size != 1:
         raise RuntimeError("Tenon runs one process: a world of %d processes is not supported" % world_size)
     if rank != 0:

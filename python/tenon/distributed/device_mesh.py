@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A mesh of devices that has one member."""
 
+import os
+
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
@@ -70,5 +72,5 @@ def init_device_mesh(device_type, mesh_shape, *, mesh_dim_names=None, backend_ov
     """A mesh of that shape, whose sizes must all be 1."""
     from tenon import distributed
     if not distributed.is_initialized():
-        distributed.init_process_group()
+        distributed.init_process_group(rank=int(os.environ.get("RANK", 0)), world_size=int(os.environ.get("WORLD_SIZE", 1)))
     return DeviceMesh(device_type, mesh_dim_names=mesh_dim_names, _shape=tuple(mesh_shape))
