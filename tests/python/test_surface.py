@@ -90,6 +90,14 @@ class WithoutGpu(unittest.TestCase):
         self.assertFalse(d.is_initialized())
 
 
+    def test_an_object_is_told_its_module(self):
+        def f():
+            pass
+        tenon.utils.set_module(f, "a.b")
+        self.assertEqual(f.__module__, "a.b")
+        with self.assertRaisesRegex(TypeError, "The mod argument should be a string"):
+            tenon.utils.set_module(f, 3)
+
     def test_older_names_of_mixed_precision_warn_and_are_off(self):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")

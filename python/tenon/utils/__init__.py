@@ -34,3 +34,10 @@ def swap_tensors(t1, t2):
         for name, value in kept.items():
             setattr(t, name, value)
     _C._swap_tensor_impl(t1, t2)
+
+
+def set_module(obj, mod):
+    """Let an object say that it is of another module."""
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
