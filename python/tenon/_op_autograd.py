@@ -148,7 +148,21 @@ def kernel(overload, formula):
     recorded = type(name, (tenon.autograd.Function,), {"forward": staticmethod(forward),
                                                        "backward": staticmethod(backward)})
 
+    def mapped(rule, args, words):
+        """What a rule of register_vmap gives, or NotImplemented where gradients are taken inside the mapped function: the
+        rule is below them then."""
+        from tenon.func import _batched, _function_rule
+        level = _function_rule.level_of(args)
+        if level is None or level.depth != _batched.transforms():
+            return NotImplemented
+        return _function_rule.by_rule(rule, args, words, level)
+
     def autograd(*args, **words):
+        rule = tenon.library._vmap_rules.get(overload._name)
+        if rule is not None:
+            result = mapped(rule, args, words)
+            if result is not NotImplemented:
+                return result
         leaves, spec = _pytree.tree_flatten(args, _no_tensors)
         recording = tenon.is_grad_enabled()
         if recording and schema.is_mutable and formula()[0] is None:

@@ -4,6 +4,7 @@
 import collections
 import contextlib
 import functools
+import logging
 import re
 import weakref
 
@@ -12,8 +13,9 @@ from tenon import _C, _place
 
 __all__ = ["Library", "define", "impl", "custom_op", "register_kernel", "register_autograd", "register_fake",
            "impl_abstract", "infer_schema", "get_ctx", "fallthrough_kernel", "CustomOpDef", "register_autocast",
-           "triton_op", "wrap_triton", "opcheck"]
+           "register_vmap", "triton_op", "wrap_triton", "opcheck"]
 
+_log = logging.getLogger(__name__)
 _KINDS = {"DEF": 0, "FRAGMENT": 1, "IMPL": 2}
 _DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "mps": "MPS", "xpu": "XPU"}
 
@@ -40,6 +42,8 @@ def _kernel(fn, shown=None):
 
 # (namespace, operator, key) -> how many libraries have a kernel for it.
 _impls: collections.Counter = collections.Counter()
+_BATCHED = "FuncTorchBatched"  # the key of rules for vmap, which the table below has
+_vmap_rules: dict = {}  # operator -> its rule
 
 
 def _undo(slots):
@@ -48,6 +52,8 @@ def _undo(slots):
     for slot in slots:
         if not _impls[slot]:
             del _impls[slot]
+            if slot[2] == _BATCHED:
+                _vmap_rules.pop("%s::%s" % slot[:2], None)
     slots.clear()
 
 
@@ -99,14 +105,27 @@ class Library:
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
         """Register a kernel. A second one for the same operator and key is an error unless it may override."""
         name, key = _short_name(op_name), getattr(dispatch_key, "name", dispatch_key) or self.dispatch_key
-        slot = (self.ns, name, key)
-        if not allow_override and slot in _impls:
+        if not allow_override:
+            self._check_free(name, key)
+        self._impl(name, fn, key, with_keyset)
+        self._take(name, key)
+
+    def _check_free(self, name, key):
+        if (self.ns, name, key) in _impls:
             raise RuntimeError("This is not allowed since there's already a kernel registered from python overriding %s's "
                                "behavior for %s dispatch key and %s namespace." % (name, key, self.ns))
-        self._impl(name, fn, key, with_keyset)
+
+    def _take(self, name, key):
+        """From now on there is a kernel."""
+        slot = (self.ns, name, key)
         if slot not in self._op_impls:
             self._op_impls.add(slot)
             _impls[slot] += 1
+
+    def _map(self, name, rule):
+        """Register a rule for vmap."""
+        self._take(name, _BATCHED)
+        _vmap_rules["%s::%s" % (self.ns, name)] = rule
 
     def _impl(self, op_name, fn, dispatch_key, with_keyset=False, shown=None):
         """The same, whatever is registered; `shown` is (name, file, line) where those of `fn` would say nothing."""
@@ -254,6 +273,29 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     (lib or _fragment(ns))._impl(name, kernel, "Autograd", shown=_shown("autograd", backward))
 
 
+def register_vmap(op, func=None, /, *, lib=None):
+    """Register what vmap does with an operator: `func(info, in_dims, *args, **kwargs)` gets whole tensors, for each the
+    dimension that is mapped or None, and gives results and their mapped dimensions."""
+    if not isinstance(op, (str, tenon._ops.OpOverload, CustomOpDef)):
+        raise ValueError("register_vmap(%s): got unexpected type for op: %s" % (op, type(op)))
+    qualname = _name_of(op)
+    known = _custom.get(qualname)
+    if known is not None:
+        return known.register_vmap(func)
+    ns, name = _split(qualname)
+    schema = tenon._ops._overload(qualname)._schema
+    if any(a.kwarg_only and "Tensor" in str(a.type) for a in schema.arguments):
+        raise NotImplementedError("register_vmap with kwarg-only Tensor args. In the original definition of the op, please "
+                                  "make your tensors not kwarg-only. Got: %s" % schema)
+
+    def register(func):
+        library = lib or _fragment(ns)
+        library._check_free(name, _BATCHED)
+        library._map(name, func)
+
+    return register if func is None else register(func)
+
+
 def _shown(part, fn):
     """A kernel of ours that calls a user's function is shown as `autograd of fn`, where that is written."""
     name, file, line = _place.of(fn)
@@ -333,7 +375,8 @@ class CustomOpDef:
         self._schema = schema
         self._init_fn = fn
         self._fake = None
-        self._backward = self._setup_context = None
+        self._backward = self._setup_context = self._vmap_fn = None
+        self._registered, self._disabled_kernel = set(), set()  # device types, None for all
         self.__name__ = self._name
         old = _custom.pop(qualname, None)
         if old is not None:
@@ -363,20 +406,46 @@ class CustomOpDef:
 
     def register_kernel(self, device_types, fn=None, /):
         def inner(fn):
-            kinds = ("default",) if device_types is None else (
-                (device_types,) if isinstance(device_types, str) else device_types)
+            kinds = (device_types,) if device_types is None or isinstance(device_types, str) else device_types
             for kind in kinds:
-                key = "CompositeExplicitAutograd" if kind == "default" else _DEVICE_KEYS.get(kind, kind)
-                self._lib._impl(self._name, self._checked(fn), key, shown=_place.of(fn))
+                kind = None if kind == "default" else kind
+                key = "CompositeExplicitAutograd" if kind is None else _DEVICE_KEYS.get(kind, kind)
+                self._lib._impl(self._name, self._checked(fn, kind), key, shown=_place.of(fn))
+                self._registered.add(kind)
             return fn
 
         return inner if fn is None else inner(fn)
 
-    def _checked(self, fn):
+    @contextlib.contextmanager
+    def set_kernel_enabled(self, device_type, enabled=True):
+        """For the length of a block the kernel of a device type is not used, or used again; the function that the operator
+        was made of runs instead."""
+        was_disabled = device_type in self._disabled_kernel
+        if device_type not in self._registered:
+            _log.warning("Attempted to %s kernel for %s but no kernel was registered for this device type.",
+                         "enable" if enabled else "disable", device_type)
+        if was_disabled != enabled:
+            _log.warning("Attempted to enable kernel for  %s but it was already enabled." if enabled else
+                         "Attempted to disable kernel for %s but it was already disabled.", device_type)
+        (self._disabled_kernel.discard if enabled else self._disabled_kernel.add)(device_type)
+        try:
+            yield
+        finally:
+            (self._disabled_kernel.add if was_disabled else self._disabled_kernel.discard)(device_type)
+
+    def register_vmap(self, func=None):
+        """See tenon.library.register_vmap; a later rule takes the place of an earlier one."""
+        def register(func):
+            self._vmap_fn = func
+            self._lib._map(self._name, func)
+
+        return register if func is None else register(func)
+
+    def _checked(self, fn, kind=None):
         """The kernel, which must not give what it was given: a caller that writes to the one would write the other."""
         @functools.wraps(fn)
         def kernel(*args, **kwargs):
-            result = fn(*args, **kwargs)
+            result = (self._init_fn if kind in self._disabled_kernel else fn)(*args, **kwargs)
             seen = {_storage_of(t) for t in _tensors_in((args, tuple(kwargs.values())))}
             for t in _tensors_in(result):
                 storage = _storage_of(t)

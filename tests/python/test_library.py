@@ -79,6 +79,86 @@ class Libraries(unittest.TestCase):
         again.impl("f", lambda x: x + 5, "CPU")
         self.assertEqual(tenon.ops.testtwice.f(tenon.ones(1)).tolist(), [6.])
 
+    def test_vmap_calls_the_rule_of_an_operator_with_whole_tensors(self):
+        @library.custom_op("testvmap::mul", mutates_args=())
+        def mul(x: tenon.Tensor, y: tenon.Tensor, k: float = 2.0) -> tenon.Tensor:
+            return tenon.from_numpy(x.detach().numpy() * y.detach().numpy() * k)
+
+        seen = []
+
+        @library.register_vmap("testvmap::mul")
+        def rule(info, in_dims, x, y, k=2.0):
+            seen.append((info.batch_size, info.randomness, in_dims, tuple(x.shape), tuple(y.shape), k))
+            x, y = (t.unsqueeze(-1) if d is None else t.movedim(d, -1) for t, d in zip((x, y), in_dims))
+            return (x * y * k).movedim(-1, 0), 0
+
+        x, y = tenon.tensor([[1., 2., 3.], [4., 5., 6.]]), tenon.tensor([1., 10., 100.])
+        self.assertEqual(tenon.vmap(mul, in_dims=(0, None))(x, y).tolist(), [[2., 40., 600.], [8., 100., 1200.]])
+        self.assertEqual(seen.pop(), (2, "error", (0, None), (2, 3), (3,), 2.0))
+        self.assertEqual(tenon.vmap(lambda a: mul(a, a, 1.0), in_dims=1)(x).tolist(), [[1., 16.], [4., 25.], [9., 36.]])
+        self.assertEqual(seen.pop()[2:], ((1, 1, None), (2, 3), (2, 3), 1.0))
+        z = x.clone().requires_grad_()  # through the rule: the operator has no gradient
+        tenon.vmap(mul, in_dims=(0, None))(z, y).sum().backward()
+        self.assertEqual(z.grad.tolist(), [[2., 20., 200.]] * 2)
+        mul.register_vmap(lambda info, in_dims, x, y, k=2.0: 3)
+        with self.assertRaisesRegex(RuntimeError, "Expected the vmap staticmethod to have two returns"):
+            tenon.vmap(mul)(x, x)
+        with self.assertRaisesRegex(ValueError, r"register_vmap\(3\): got unexpected type for op: <class 'int'>"):
+            library.register_vmap(3, rule)
+
+    def test_a_rule_for_vmap_is_below_gradients_that_the_mapped_function_takes(self):
+        @library.custom_op("testvmap::cube", mutates_args=())
+        def cube(x: tenon.Tensor) -> tenon.Tensor:
+            return tenon.from_numpy(x.detach().numpy() ** 3)
+
+        cube.register_autograd(lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2,
+                               setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+        calls = []
+
+        @cube.register_vmap
+        def _(info, in_dims, x):
+            calls.append(in_dims)
+            return cube(x), in_dims[0]
+
+        x = tenon.tensor([[1., 2.], [3., 4.]])
+        slopes = [[3., 12.], [27., 48.]]
+        self.assertEqual(tenon.func.vmap(tenon.func.grad(lambda a: cube(a).sum()))(x).tolist(), slopes)
+        self.assertEqual(tenon.func.grad(lambda a: tenon.vmap(cube)(a).sum())(x).tolist(), slopes)
+        self.assertEqual(calls, [(0,), (0,)])
+        self.assertEqual(tenon.vmap(tenon.vmap(cube))(x).tolist(), [[1., 8.], [27., 64.]])
+
+    def test_a_rule_for_vmap_goes_with_its_library(self):
+        lib = library.Library("testvmap2", "DEF")
+        lib.define("f(Tensor x) -> Tensor")
+        lib.define("g(Tensor x, *, Tensor y) -> Tensor")
+        lib.impl("f", lambda x: x + 1, "CPU")
+        rules = library.Library("testvmap2", "FRAGMENT")
+        library.register_vmap("testvmap2::f", lambda info, in_dims, x: (x + 10, in_dims[0]), lib=rules)
+        self.assertEqual(tenon.vmap(tenon.ops.testvmap2.f)(tenon.zeros(2)).tolist(), [10., 10.])
+        with self.assertRaisesRegex(RuntimeError, "for FuncTorchBatched dispatch key and testvmap2 namespace"):
+            library.register_vmap("testvmap2::f", lambda info, in_dims, x: (x, 0))
+        with self.assertRaisesRegex(NotImplementedError, "register_vmap with kwarg-only Tensor args"):
+            library.register_vmap("testvmap2::g", lambda info, in_dims, x: (x, 0))
+        rules._destroy()
+        self.assertEqual(tenon.vmap(tenon.ops.testvmap2.f)(tenon.zeros(2)).tolist(), [1., 1.])
+
+    def test_a_kernel_is_switched_off_for_a_while(self):
+        @library.custom_op("testenabled::f", mutates_args=())
+        def f(x: tenon.Tensor) -> tenon.Tensor:
+            return tenon.zeros(1)
+
+        f.register_kernel("cpu", lambda x: tenon.ones(1))
+        x = tenon.ones(1)
+        with f.set_kernel_enabled("cpu", enabled=False):
+            self.assertEqual(f(x).item(), 0)
+            with f.set_kernel_enabled("cpu"):
+                self.assertEqual(f(x).item(), 1)
+            with self.assertLogs("tenon.library", "WARNING") as log, f.set_kernel_enabled("cpu", False):
+                self.assertEqual(f(x).item(), 0)
+            self.assertEqual(log.records[0].getMessage(), "Attempted to disable kernel for cpu but it was already disabled.")
+            self.assertEqual(f(x).item(), 0)
+        self.assertEqual(f(x).item(), 1)
+
     def test_a_composite_kernel_has_gradients_by_itself(self):
         library.define("testlib2::cube", "(Tensor x) -> Tensor")
         library.impl("testlib2::cube", "CompositeImplicitAutograd", lambda x: x * x * x)

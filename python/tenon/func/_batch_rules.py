@@ -539,6 +539,10 @@ def _check_out(func, kwargs):
 
 def call(func, args, kwargs):
     """The operator on slices."""
+    given = tenon.library._vmap_rules.get(func._name)
+    if given is not None:
+        from ._function_rule import by_rule, level_of
+        return by_rule(given, args, kwargs, level_of(args))
     if func in _found:
         rule, written_by, takes_out = _found[func]
     else:

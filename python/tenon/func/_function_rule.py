@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How vmap treats a user's Function: its static method ``vmap`` is called with whole tensors. Functions of this package
-take slices as they are, and so does one that says ``generate_vmap_rule``."""
+take slices as they are, and so does one that says ``generate_vmap_rule``. Rules of ``library.register_vmap`` are called
+alike."""
 from collections import namedtuple
 
 import tenon
@@ -52,7 +53,7 @@ def _results(result, level):
                           for p, d in zip(parts, dims))
 
 
-def _by_rule(cls, args, level):
+def by_rule(rule, args, kwargs, level):
     """The rule's results for arguments with slices of this level."""
     leaves, spec = _pytree.tree_flatten(args)
     dims, n = [], None
@@ -64,7 +65,7 @@ def _by_rule(cls, args, level):
         dims.append(x.given_at)
         leaves[i] = _batched.joined(x, n, level).movedim(0, x.given_at)
     try:
-        return _results(cls.vmap(VmapInfo(n, level.randomness), spec.unflatten(dims), *spec.unflatten(leaves)), level)
+        return _results(rule(VmapInfo(n, level.randomness), spec.unflatten(dims), *spec.unflatten(leaves), **kwargs), level)
     except _batched.Unmapped:  # of a level further out
         raise
     except Exception as e:
@@ -75,6 +76,11 @@ def _slices_in(args):
     return [x for x in _pytree.tree_leaves(args) if isinstance(x, _batched.Batched)]
 
 
+def level_of(args):
+    """The innermost level that has slices among the arguments; None where there are no slices."""
+    return max((x.level for x in _slices_in(args)), key=lambda level: level.number, default=None)
+
+
 def apply(cls, args, kwargs):
     """``cls.apply`` where an argument is a slice; NotImplemented: as if it were a tensor like others."""
     if cls.__module__.partition(".")[0] in ("tenon", "torch") or not _check(cls):
@@ -82,11 +88,11 @@ def apply(cls, args, kwargs):
     args = cls._bind_arguments(args, kwargs)
     if any(forward_ad.unpack_dual(x).tangent is not None for x in _pytree.tree_leaves(args) if isinstance(x, tenon.Tensor)):
         raise _batched.Unmapped("vmap: the rule of %s gives values, not tangents" % cls.__name__)
-    level = max((x.level for x in _slices_in(args)), key=lambda l: l.number)
+    level = level_of(args)
     if level.depth == _batched.transforms():
-        return _by_rule(cls, args, level)
+        return by_rule(cls.vmap, args, {}, level)
     # A gradient is taken inside the mapped function: it is what the function's own backward makes of slices, and the
     # rule is below it.
-    inside = type(cls)(cls.__name__, (cls,), {"forward": staticmethod(lambda *given: _by_rule(cls, given, level)),
+    inside = type(cls)(cls.__name__, (cls,), {"forward": staticmethod(lambda *given: by_rule(cls.vmap, given, {}, level)),
                                               "__module__": __name__})
     return inside.apply(*args)
