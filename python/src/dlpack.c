@@ -253,8 +253,15 @@ static PyObject *from_capsule(PyObject *capsule)
 static PyObject *capsule_of(PyObject *o, PyObject *device, PyObject *copy)
 {
     PyObject *method = PyObject_GetAttrString(o, "__dlpack__");
-    if (method == NULL)
+    if (method == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_AttributeError))
+            PyErr_Format(PyExc_RuntimeError,
+                         "from_dlpack received an invalid capsule. Note that DLTensor capsules can "
+                         "be consumed only once, so you might have already constructed a tensor "
+                         "from it once. (it is %R)",
+                         (PyObject *)Py_TYPE(o));
         return NULL;
+    }
     PyObject *none = PyTuple_New(0), *kw = Py_BuildValue("{s:(ii)}", "max_version", 1, 0);
     PyObject *capsule = NULL;
     if (none != NULL && kw != NULL &&

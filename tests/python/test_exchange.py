@@ -214,6 +214,8 @@ class DLPack(unittest.TestCase):
         tenon.from_dlpack(c)
         with self.assertRaisesRegex(RuntimeError, "consumed only once"):
             tenon.from_dlpack(c)
+        with self.assertRaisesRegex(RuntimeError, r"from_dlpack received an invalid capsule.*\(it is <class 'int'>\)"):
+            tenon.from_dlpack(3)
 
     def test_what_cannot_be_described_is_refused(self):
         with self.assertRaises(BufferError):
