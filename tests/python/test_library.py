@@ -79,6 +79,13 @@ class Libraries(unittest.TestCase):
         again.impl("f", lambda x: x + 5, "CPU")
         self.assertEqual(tenon.ops.testtwice.f(tenon.ones(1)).tolist(), [6.])
 
+    def test_an_operator_named_like_a_built_in_one_is_mapped_as_itself(self):
+        lib = library.Library("testnamed", "DEF")
+        lib.define("t(Tensor self) -> Tensor")
+        lib.impl("t", lambda x: tenon.tensor(x.tolist()[::-1]), "CPU")
+        x = tenon.arange(12.).reshape(3, 2, 2)
+        self.assertEqual(tenon.vmap(tenon.ops.testnamed.t)(x).tolist(), [rows[::-1] for rows in x.tolist()])
+
     def test_vmap_calls_the_rule_of_an_operator_with_whole_tensors(self):
         @library.custom_op("testvmap::mul", mutates_args=())
         def mul(x: tenon.Tensor, y: tenon.Tensor, k: float = 2.0) -> tenon.Tensor:

@@ -481,7 +481,10 @@ _found = {}
 
 
 def _rule_of(func):
-    name = func._schema.name.rpartition("::")[2] + "." + (func._schema.overload_name or "default")
+    namespace, _, name = func._schema.name.rpartition("::")
+    name += "." + (func._schema.overload_name or "default")
+    if namespace not in ("aten", "tenon"):  # an operator from outside, whatever it is called
+        name = ""
     rule = _rules.get(name)
     if rule is None and any(tag.name == "pointwise" for tag in func.tags):
         writes = [a.name for a in func._schema.arguments if a.is_write]
