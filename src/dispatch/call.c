@@ -349,5 +349,6 @@ tn_status tni_run_boxed(tn_call *call, const tn_value *args, int nargs, tn_value
     TNI_ASSERT(schema->nargs == nargs && schema->nrets == nrets);
     (void)nargs;
     (void)nrets;
+    call->schema = schema; /* the frame may have been a boxed call of something else before */
     return tni_run_kernel(call, schema, args, rets);
 }

@@ -236,3 +236,35 @@ TEST(an_operator_from_outside_must_not_return_its_argument)
     tn_library_close(lib);
     tn_tensor_unref(x);
 }
+
+/* The gradient of anything, ten times over. */
+static tn_status tenfold_backward(tn_function_ctx *ctx, tn_tensor *const *grads, int n_grads,
+                                  tn_tensor **out, int n_out)
+{
+    (void)ctx, (void)n_grads, (void)n_out;
+    return tn_mul_scalar(grads[0], tn_float(10), &out[0]);
+}
+
+/* A typed call takes a frame that no boxed call need have had before. */
+TEST(a_formula_from_outside_is_asked_by_typed_calls_of_a_built_in_operator)
+{
+    tn_library *lib = NULL;
+    tn_op *op = NULL;
+    ASSERT_OK(tn_library_open(TN_LIBRARY_IMPL, "aten", TN_KEY_NONE, __FILE__, __LINE__, &lib));
+    tn_autograd_formula formula = {.size = sizeof formula, .backward = tenfold_backward};
+    ASSERT_OK(tn_library_autograd(lib, "exp", &formula, NULL));
+    ASSERT_OK(tn_op_find("aten::exp", &op));
+    tn_tensor *x = kit_leaf(2, 0), *typed = NULL;
+    tn_value arg = tn_value_tensor(x), boxed = tn_value_none();
+    ASSERT_OK(tn_exp(x, &typed));
+    EXPECT_STR(kit_node_name(typed), "aten::expBackward");
+    EXPECT_OK(kit_backward_with(typed, 1, NULL));
+    EXPECT_NEAR(kit_grad(x, 0), 10, 0);
+    ASSERT_OK(tn_op_call(op, &arg, 1, &boxed));
+    EXPECT_OK(kit_backward_with(boxed.u.tensor, 1, NULL));
+    EXPECT_NEAR(kit_grad(x, 0), 20, 0);
+    tn_value_clear(&boxed);
+    tn_tensor_unref(typed);
+    tn_tensor_unref(x);
+    tn_library_close(lib);
+}
