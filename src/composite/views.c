@@ -209,6 +209,7 @@ tn_status tni_composite_lift_fresh(tn_tensor *self, tn_tensor **out)
 /* Sizes and strides of larger or smaller elements over the same bytes. */
 static tn_status view_as_dtype(const tn_tensor *self, tn_dtype dtype, tni_geometry *g)
 {
+    TN_CHECK(tn_dtype_valid(dtype), TN_TYPE, "%d is not a dtype", (int)dtype);
     int64_t from = (int64_t)tni_itemsize(self), to = (int64_t)tn_dtype_size(dtype);
     int last = self->ndim - 1;
     const char *old = tni_dtype_text((tn_dtype)self->dtype), *new = tni_dtype_text(dtype);

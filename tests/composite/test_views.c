@@ -205,3 +205,15 @@ TEST(lists_of_views_leak_nothing_whichever_allocation_fails)
     tn_tensor_unref(empty);
     tn_tensor_unref(t);
 }
+
+TEST(a_number_that_is_no_dtype_is_nothing_to_view_as)
+{
+    const int numbers[] = {-1, 31, 99, INT32_MAX, INT32_MIN};
+    tn_tensor *x = ones(1, (int64_t[]){4}), *y = NULL;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        EXPECT_FAIL(TN_TYPE, "is not a dtype", tn_view_dtype(x, (tn_dtype)numbers[i], &y));
+        EXPECT_FAIL(TN_TYPE, "is not a dtype", tn_view_copy_dtype(x, (tn_dtype)numbers[i], &y));
+    }
+    EXPECT(!y);
+    tn_tensor_unref(x);
+}
