@@ -49,6 +49,7 @@ static tn_typed_fn enter(tni_passage *p)
         tni_redispatch_forget(below.call);
         return NULL;
     }
+    tni_stage(call, TNI_STAGE_INSIDE); /* for the recorder: the fallback has begun */
     p->next = below.call;
     p->before = tni_fake_start(&tni_tls, p->mode);
     return below.typed;

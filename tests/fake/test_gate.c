@@ -3,9 +3,11 @@
  * can tell: a call that goes through its kernel gives the same tensor or the same refusal. */
 #include <stdio.h>
 
+#include "dispatch/call.h"
 #include "kit.h"
 #include "tenon/autograd.h"
 #include "tenon/dispatch.h"
+#include "tenon/kernels.h"
 
 /* A thread that is watched takes no short ways. */
 static void ignores(void *ctx, const tn_event *event)
@@ -132,4 +134,37 @@ TEST(each_allocation_of_a_passing_call_may_fail)
     UNREF(x, warm);
     tn_fake_leave(guard);
     tn_fake_mode_unref(mode);
+}
+
+/* A Meta kernel looks at the frame that it was called from, as the doctor does. */
+static unsigned stage_of_caller;
+
+static tn_status looks_up(tn_call *call, tn_tensor *self, tn_tensor *mat2, tn_tensor **out)
+{
+    stage_of_caller = atomic_load(&call[-1].stage);
+    return tn_mul(self, mat2, out);
+}
+
+TEST(who_passes_is_seen_inside_the_kernel)
+{
+    tn_library *lib = NULL;
+    tn_kernel kernel = tn_kernel_mm(looks_up, __FILE__, __LINE__);
+    ASSERT_OK(tn_library_open(TN_LIBRARY_IMPL, "aten", TN_KEY_NONE, __FILE__, __LINE__, &lib));
+    ASSERT_OK(tn_library_impl(lib, "mm", TN_KEY_META, &kernel, NULL));
+    tn_fake_mode *mode = new_mode(false);
+    tn_fake_guard guard = tn_fake_enter(mode);
+    tn_tensor *x = ones(2, cuda(0));
+    for (int boxes = 0; boxes < 2; boxes++) {
+        tn_tensor *y = NULL;
+        stage_of_caller = TNI_STAGE_ENDED;
+        go_through_boxes(boxes);
+        EXPECT_OK(tn_mm(x, x, &y));
+        go_through_boxes(false);
+        EXPECT_EQ_INT(stage_of_caller, TNI_STAGE_INSIDE);
+        UNREF(y);
+    }
+    UNREF(x);
+    tn_fake_leave(guard);
+    tn_fake_mode_unref(mode);
+    tn_library_close(lib);
 }
