@@ -357,9 +357,10 @@ static tn_status check_typed_entry(const tn_op *op, const tni_record *record)
     TN_CHECK(!op->builtin || !record->typed ||
                  record->kernel.boxed == tni_op_unbox[op->builtin - tni_op_defs],
              TN_INVALID,
-             "%s: the typed kernel %s, registered at %s:%d, was made for another operator, whose "
+             "%s: the typed kernel%s%s, registered at %s:%d, was made for another operator, whose "
              "functions may take other arguments; make it with tn_kernel_%s",
-             op->name, record->name, record->file, record->line, op->builtin->c_name + 3);
+             op->name, record->name[0] ? " " : "", record->name, record->file, record->line,
+             op->builtin->c_name + 3);
     return TN_OK;
 }
 
