@@ -142,7 +142,7 @@ tn_value tni_box_generator(tn_generator *x)
 
 tn_value tni_box_number(int x)
 {
-    return x < 0 ? tn_value_none() : tn_value_int(x);
+    return x == -1 ? tn_value_none() : tn_value_int(x);
 }
 
 tn_value tni_box_device(tn_device x)

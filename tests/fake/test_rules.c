@@ -602,3 +602,16 @@ TEST(threads_that_convert_views_of_one_base_find_one_base)
         tn_fake_mode_unref(f.mode);
     }
 }
+
+TEST(a_number_that_is_no_dtype_is_not_taken_for_none)
+{
+    tn_fake_mode *mode = new_mode(false);
+    tn_fake_guard guard = tn_fake_enter(mode);
+    tn_tensor *x = ones(2, TN_CPU), *y = NULL;
+    EXPECT(tn_softmax(x, 0, (tn_dtype)-7, &y) == TN_TYPE);
+    EXPECT(tn_to_dtype(x, (tn_dtype)-7, false, false, TN_FORMAT_NONE, &y) == TN_TYPE);
+    EXPECT_OK(tn_softmax(x, 0, TN_DTYPE_NONE, &y));
+    UNREF(x, y);
+    tn_fake_leave(guard);
+    tn_fake_mode_unref(mode);
+}
