@@ -105,6 +105,17 @@ tn_status tni_record_begin(const tni_node_class *cls, tn_tensor *const *inputs,
     return TN_OK;
 }
 
+TNI_COLD tn_status tni_check_made_slow(const tn_call *call, tn_tensor *const *inputs, int n,
+                                       const tn_tensor *t)
+{
+    for (int i = 0; i < n; i++)
+        TN_CHECK(!t || inputs[i] != t, TN_INVALID,
+                 "%s returned its argument %d: a kernel below autograd returns tensors of its own, "
+                 "for example a clone",
+                 tn_op_name(tn_call_op(call)), i);
+    return TN_OK;
+}
+
 static inline bool has_gradient(const tn_tensor *t)
 {
     return t && tni_dtype_is_inexact((tn_dtype)t->dtype);

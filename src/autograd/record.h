@@ -12,6 +12,7 @@
 #include "core/scope.h"
 #include "core/state.h"
 #include "dispatch/call.h"
+#include "dispatch/library.h"
 
 #define tni_recording (!tni_tls.no_grad)
 /* The recording half of a kernel: out of the way of calls that record nothing. */
@@ -34,6 +35,16 @@ static inline bool tni_any_requires_grad(tn_tensor *const *list, int64_t n)
 TN_NODISCARD tn_status tni_record_begin(const tni_node_class *cls, tn_tensor *const *inputs,
                                         tn_tensor *const *list, int64_t list_n, uint32_t n_results,
                                         uint32_t rewritten, TN_OWNED tni_node **out);
+/* A kernel of ours makes its results. One from outside may hand an argument back, whose own history
+ * would become that of this call: refused. The @p n @p inputs are those of tni_record_begin.
+ * @retval TN_INVALID  "aten::exp returned its argument …" */
+TN_NODISCARD tn_status tni_check_made_slow(const tn_call *call, tn_tensor *const *inputs, int n,
+                                           const tn_tensor *t);
+TN_NODISCARD static inline tn_status tni_check_made(const tn_call *call, tn_tensor *const *inputs,
+                                                    int n, const tn_tensor *t)
+{
+    return tni_foreign_kernels() ? tni_check_made_slow(call, inputs, n, t) : TN_OK;
+}
 /* @p t is result @p i of the call. Only floating and complex results have a gradient; NULL: a
  * result that was not asked for. */
 TN_NODISCARD tn_status tni_record_result(tni_node *node, uint32_t i, tn_tensor *t);

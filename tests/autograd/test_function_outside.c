@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "tenon/function.h"
+#include "tenon/kernels.h"
 
 typedef struct cube_counts {
     int setups, backwards, destroyed;
@@ -235,6 +236,42 @@ TEST(an_operator_from_outside_must_not_return_its_argument)
     EXPECT_EQ_INT(tn_tensor_use_count(x), 1);
     tn_library_close(lib);
     tn_tensor_unref(x);
+}
+
+static tn_status same_exp(tn_call *call, tn_tensor *self, tn_tensor **out)
+{
+    (void)call;
+    *out = tn_tensor_ref(self);
+    return TN_OK;
+}
+
+static tn_status second_factor(tn_call *call, tn_tensor *self, tn_tensor *other, tn_tensor **out)
+{
+    (void)call, (void)self;
+    *out = tn_tensor_ref(other);
+    return TN_OK;
+}
+
+TEST(nor_may_a_kernel_from_outside_for_a_built_in_operator)
+{
+    tn_library *lib = NULL;
+    tn_kernel exp = tn_kernel_exp(same_exp, __FILE__, __LINE__);
+    tn_kernel mul = tn_kernel_mul(second_factor, __FILE__, __LINE__);
+    ASSERT_OK(tn_library_open(TN_LIBRARY_IMPL, "aten", TN_KEY_CPU, __FILE__, __LINE__, &lib));
+    ASSERT_OK(tn_library_impl(lib, "exp", TN_KEY_NONE, &exp, NULL));
+    ASSERT_OK(tn_library_impl(lib, "mul.Tensor", TN_KEY_NONE, &mul, NULL));
+    tn_tensor *x = kit_leaf(2, 2), *plain = kit_vector(2, 3), *y = NULL;
+    EXPECT_FAIL(TN_INVALID, "aten::exp returned its argument 0", tn_exp(x, &y));
+    EXPECT_FAIL(TN_INVALID, "aten::mul.Tensor returned its argument 1", tn_mul(x, plain, &y));
+    EXPECT(!y && tn_tensor_is_leaf(x) && !tn_tensor_requires_grad(plain));
+    EXPECT_OK(tn_exp(plain, &y)); /* nothing is recorded */
+    EXPECT(y == plain);
+    tn_tensor_unref(y);
+    EXPECT_EQ_INT(tn_tensor_use_count(x), 1);
+    EXPECT_EQ_INT(tn_tensor_use_count(plain), 1);
+    tn_library_close(lib);
+    tn_tensor_unref(x);
+    tn_tensor_unref(plain);
 }
 
 /* The gradient of anything, ten times over. */

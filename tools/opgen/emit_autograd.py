@@ -112,6 +112,8 @@ def record(op, gradient, leave):
     else:
         for index in gradient.differentiable:
             name = result_name(op, index)
+            if inputs and not inplace and not op.outs[index].is_list:
+                body.append("TN_TRY(tni_check_made(call, inputs, %d, %s));" % (len(inputs), name))
             if op.outs[index].is_list:
                 body.append("TN_TRY(tni_record_list(node, %s, %s_n));" % (name, name))
             elif len(op.outs) == 1 and not gradient.saved_results:
