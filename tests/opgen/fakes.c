@@ -139,6 +139,13 @@ tn_status tni_record_result(tni_node *node, uint32_t i, tn_tensor *t)
     return note("record_result");
 }
 
+tn_status tni_check_made_slow(const tn_call *call, tn_tensor *const *inputs, int n,
+                              const tn_tensor *t)
+{
+    (void)call, (void)inputs, (void)n, (void)t;
+    return TN_OK;
+}
+
 tn_status tni_record_only_result(tni_node **node, tn_tensor *t)
 {
     return tni_record_result(*node, 0, t);
