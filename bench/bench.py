@@ -34,7 +34,6 @@ LARGE = ["add_4M", "sum_4M", "exp_4M", "gelu_4M", "softmax_4096x1024", "layer_no
 TRAINING = ["mlp_train_step_B64", "char_gpt_train_step"]
 PEAK = "char_gpt_peak_bytes"  # told by the program of the second, at its end
 TURNS = {"small": 7, "large": 4, "training": 2}  # samples of a row for each of --rounds
-PAUSE = 0.002  # seconds between two samples of several threads
 
 
 def floor_row(row):
@@ -158,7 +157,7 @@ def measure_large(args, name, peer_env):
     for floor in ("memory", "openblas", "onednn"):
         programs[floor] = ([path("large_floor"), f"{floor_row(name)}@{floor}"], peer_env, None)
     n = TURNS["training" if name in TRAINING else "large"] * args.rounds
-    return turns.take_turns(existing(programs), n, PAUSE)
+    return turns.take_turns(existing(programs), n)
 
 
 def large_row(name, samples):

@@ -2,9 +2,9 @@
 """Programs of the benchmark that take turns: a sample of one, a sample of the next, and so on. What slows the machine
 down for a while slows all of them down, so that quotients of neighbours mean something where figures alone do not."""
 import os
+import signal
 import statistics
 import subprocess
-import time
 
 
 def pin():
@@ -20,17 +20,21 @@ class Paced:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, preexec_fn=before)
 
     def sample(self):
-        """None: the program has no such row, and has ended."""
+        """None: the program has no such row, and has ended. Between two samples it is stopped: threads that wait for more
+        work, as OpenMP's do, would take the processors from whoever has its turn."""
+        self.process.send_signal(signal.SIGCONT)
         try:
             self.process.stdin.write(b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             return None
         line = self.process.stdout.readline()
+        self.process.send_signal(signal.SIGSTOP)
         return float(line.split()[1]) if line else None
 
     def end(self):
         """What else it had to tell: {name: figure}."""
+        self.process.send_signal(signal.SIGCONT)
         try:
             self.process.stdin.close()
         except BrokenPipeError:
@@ -41,10 +45,10 @@ class Paced:
         return {name: float(value) for name, value in map(str.split, rest.splitlines())}
 
 
-def take_turns(programs, n, pause=0.0):
+def take_turns(programs, n):
     """Samples of each of PROGRAMS, {key: (command, environment, what to do in the child first)}, and what they told
     besides. Each warms up and takes a sample that does not count before the next one starts; what has no such row is left
-    out. PAUSE: seconds in which threads that still wait for work of theirs go to sleep."""
+    out."""
     players, rest = {}, {}
     for key, program in programs.items():
         player = Paced(*program)
@@ -55,7 +59,6 @@ def take_turns(programs, n, pause=0.0):
     samples = {key: [] for key in players}
     for _ in range(n if players else 0):
         for key, player in players.items():
-            time.sleep(pause)
             samples[key].append(player.sample())
     for key, player in players.items():
         rest[key] = player.end()
