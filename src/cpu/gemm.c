@@ -393,7 +393,7 @@ static tn_status run_any(product *p)
         x->col = g->gather_a ? 1 : 0;
         bool large = times(times(g->m, g->n), g->k) >= GATHERED && g->a.col == 1 && g->m >= 32;
         if (g->gather_b && large)
-            return tni_gemm_run_by_rows(p->kernels->by_rows[p->dtype], g, p->alpha, p->beta,
+            return tni_gemm_run_by_rows(&p->kernels->large[p->dtype], g, p->alpha, p->beta,
                                         (size_t)p->itemsize);
         return run(p);
     }
@@ -418,7 +418,7 @@ static tn_status run_any(product *p)
     if (is_float(p->dtype) && !p->blas && g->c.col == 1 && (!p->beta || g->d.col == 1)) {
         tni_gemm_way way = tni_gemm_choose_way(g, p->beta);
         if (way == TNI_GEMM_BY_ROWS)
-            return tni_gemm_run_by_rows(p->kernels->by_rows[p->dtype], g, p->alpha, p->beta,
+            return tni_gemm_run_by_rows(&p->kernels->large[p->dtype], g, p->alpha, p->beta,
                                         (size_t)p->itemsize);
         if (way == TNI_GEMM_TURNED)
             return tni_gemm_run_turned(p->kernels->packed[p->dtype], g, p->alpha, p->beta,

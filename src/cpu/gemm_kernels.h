@@ -19,8 +19,13 @@ typedef enum tni_gemm_copies {
     TNI_GEMM_COPY_KEEP, /* all of B, to stay in the room */
     TNI_GEMM_KEPT,      /* it is there: a call with the same B left it */
 } tni_gemm_copies;
-typedef void (*tni_gemm_rows_fn)(const tni_gemm_args *g, const void *alpha, const void *beta,
-                                 void *room, tni_gemm_copies copies, bool spreads);
+typedef void (*tni_gemm_large_fn)(const tni_gemm_args *g, const void *alpha, const void *beta,
+                                  void *room, tni_gemm_copies copies, bool spreads);
+typedef struct tni_gemm_large {
+    tni_gemm_large_fn run;
+    int mr;        /* rows of a strip of C */
+    bool copies_a; /* always, unless B is used as it lies; see kern/gemm_panels.inc */
+} tni_gemm_large;
 /* One column: n is 1, B is contiguous (row 1); C and D may have any stride. */
 typedef void (*tni_gemv_fn)(const tni_gemm_args *g, const void *alpha, const void *beta);
 
@@ -65,7 +70,7 @@ typedef struct tni_gemm_table {
     tni_gemm_fn gemm[TNI_LOOP_DTYPES]; /* NULL for halves and bool */
     tni_gemv_fn gemv[TNI_LOOP_DTYPES];
     const tni_gemm_packed_kernels *packed[TNI_LOOP_DTYPES]; /* float and double */
-    tni_gemm_rows_fn by_rows[TNI_LOOP_DTYPES];              /* the same */
+    tni_gemm_large large[TNI_LOOP_DTYPES];                  /* the same */
     /* A B that is used as it lies, see tni_gemm_is_small */
     tni_gemv_fn small[TNI_LOOP_DTYPES];
     tni_gemm_tiny_fn tiny[TNI_LOOP_DTYPES]; /* NULL but for float and double */
@@ -132,12 +137,16 @@ static inline bool tni_gemm_is_short(const tni_gemm_args *g)
 /* Elements between rows of A that were copied to lie apart: a line. There is room for many more of
  * them than are copied at once. */
 #define TNI_GEMM_APART(itemsize) ((int64_t)(64 / (itemsize)))
-static inline size_t tni_gemm_deep_room(const tni_gemm_args *g, bool keeps, bool spreads,
-                                        size_t itemsize)
+/* Rows of a block of A, KC deep, that was copied in panels. */
+#define TNI_GEMM_PANEL_ROWS 144
+static inline size_t tni_gemm_deep_room(const tni_gemm_large *kernel, const tni_gemm_args *g,
+                                        bool keeps, bool spreads, size_t itemsize)
 {
     int64_t kc = g->k < TNI_GEMM_DEEP(itemsize) ? g->k : TNI_GEMM_DEEP(itemsize);
     int64_t columns = (g->n + TNI_GEMM_PANEL - 1) / TNI_GEMM_PANEL * TNI_GEMM_PANEL;
     int64_t of_a = g->a.col == 1 && !spreads ? 0 : kc * TNI_GEMM_MC;
+    if (kernel->copies_a && !tni_gemm_is_short(g))
+        of_a = TNI_GEMM_KC(itemsize) * TNI_GEMM_PANEL_ROWS;
     int64_t of_b = tni_gemm_is_short(g) ? 0 : (keeps ? g->k : kc) * columns;
     return (size_t)(of_a + of_b) * itemsize + TNI_GATHER_SLACK;
 }

@@ -121,7 +121,7 @@ tn_status tni_gemm_run_turned(const tni_gemm_packed_kernels *kernels, const tni_
     tni_gemm_packed x = {.m = g->n,
                          .n = g->m,
                          .a_row = g->b.col,
-                         .spreads = tni_gemm_rows_collide(g->b.col, size),
+                         .spreads = tni_gemm_rows_collide(g->b.col, size, kernels->mr),
                          .c = turn(&g->c),
                          .d = turn(&g->d),
                          .alpha = alpha,

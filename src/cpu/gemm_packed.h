@@ -18,11 +18,11 @@ tni_gemm_way tni_gemm_choose_way(const tni_gemm_args *g, const void *beta);
 /* Rows of A that lie a multiple of the size of a way apart share its lines: where the first-level
  * cache has fewer ways than a strip has rows they push each other out, which takes a tenth of the
  * time of a large product and a third of that of one with few rows. With 12 ways there is room for
- * them. @p row in elements */
-bool tni_gemm_rows_collide(int64_t row, int64_t itemsize);
+ * them. @p row in elements, @p rows of a strip */
+bool tni_gemm_rows_collide(int64_t row, int64_t itemsize, int rows);
 /* One product, for the way that was chosen; by rows also a batch of them, and of a gathered B.
  * @retval TN_NOMEM */
-TN_NODISCARD tn_status tni_gemm_run_by_rows(tni_gemm_rows_fn kernel, const tni_gemm_args *g,
+TN_NODISCARD tn_status tni_gemm_run_by_rows(const tni_gemm_large *kernel, const tni_gemm_args *g,
                                             const void *alpha, const void *beta, size_t itemsize);
 TN_NODISCARD tn_status tni_gemm_run_turned(const tni_gemm_packed_kernels *kernels,
                                            const tni_gemm_args *g, const void *alpha,

@@ -4,7 +4,8 @@
  * A is read as it lies where its rows are contiguous: to copy it takes as long as to copy B, and
  * what was copied is fetched once more. Some rows of it stay in the first-level cache while they go
  * over a block of B. That block is copied by the thread that uses it and stays in its second-level
- * cache, so nobody waits for anybody.
+ * cache, so nobody waits for anybody. Kernels of narrow vectors copy A as well: see
+ * kern/gemm_panels.inc.
  *
  * The sum over k runs in blocks of the same depth however the product is cut, so the cut may depend
  * on the number of threads. */
@@ -25,8 +26,6 @@
 #define FEWEST   INT64_C(64)
 #define FEW_ROWS INT64_C(96)
 #define KEPT     INT64_C(4194304)
-/* Rows of A that a strip of C has at most. */
-#define MOST_ROWS 12
 
 /* What a thread has copied: it may do the next rows with it. */
 typedef struct holder {
@@ -37,7 +36,7 @@ typedef struct holder {
 enum { HOLDERS = 32 };
 
 typedef struct pieces {
-    tni_gemm_rows_fn kernel;
+    const tni_gemm_large *kernel;
     const tni_gemm_args *g;
     const void *alpha, *beta;
     size_t itemsize;
@@ -65,7 +64,7 @@ static tn_status make_room(const pieces *w, holder *h)
 {
     tni_gemm_args g = *w->g;
     g.n = tni_pieces_of(tni_pieces_of(g.n, TNI_GEMM_PANEL), w->across) * TNI_GEMM_PANEL;
-    h->nbytes = tni_gemm_deep_room(&g, w->keeps, w->spreads, w->itemsize);
+    h->nbytes = tni_gemm_deep_room(w->kernel, &g, w->keeps, w->spreads, w->itemsize);
     h->room = tni_block_alloc(h->nbytes);
     h->block = -1;
     TN_CHECK(h->room, TN_NOMEM, "cannot allocate %zu bytes of scratch memory for a matrix product",
@@ -95,7 +94,7 @@ static tn_status run_piece(pieces *w, int64_t block, int64_t i)
     tni_gemm_copies copies = !w->keeps           ? TNI_GEMM_COPY
                              : h->block == block ? TNI_GEMM_KEPT
                                                  : TNI_GEMM_COPY_KEEP;
-    w->kernel(&g, w->alpha, w->beta, h->room, copies, w->spreads);
+    w->kernel->run(&g, w->alpha, w->beta, h->room, copies, w->spreads);
     h->block = block;
     tni_block_free(own.room, own.nbytes);
     return TN_OK;
@@ -132,12 +131,12 @@ static int64_t most_columns(int64_t depth)
     return n < 128 ? 128 : n > MOST_COLUMNS ? MOST_COLUMNS : n;
 }
 
-bool tni_gemm_rows_collide(int64_t row, int64_t itemsize)
+bool tni_gemm_rows_collide(int64_t row, int64_t itemsize, int rows)
 {
     static _Atomic int64_t size, ways;
     const int64_t of_ways = ask(_SC_LEVEL1_DCACHE_ASSOC, 8, &ways);
     const int64_t way = ask(_SC_LEVEL1_DCACHE_SIZE, 32768, &size) / of_ways;
-    return of_ways < MOST_ROWS && way > 0 && row * itemsize % way == 0;
+    return of_ways < rows && way > 0 && row * itemsize % way == 0;
 }
 
 /* One for each thread or more, a whole number for each where they are few. A cut along rows copies
@@ -150,7 +149,9 @@ static void choose_pieces(pieces *w)
     int64_t depth = w->g->k < deep ? w->g->k : deep;
     if (w->spreads) /* the more columns, the less often */
         depth = TNI_GEMM_DEPTH(deep, w->g->k);
-    w->across = tni_pieces_of(n, most_columns(depth * (int64_t)w->itemsize));
+    /* What goes over a copy of A should be wide; elsewhere a block of B stays in a cache. */
+    const bool wide = w->kernel->copies_a && !tni_gemm_is_short(w->g);
+    w->across = tni_pieces_of(n, wide ? MOST_COLUMNS : most_columns(depth * (int64_t)w->itemsize));
     w->down = tni_pieces_of(m, ROWS);
     for (;;) {
         int64_t blocks = w->g->batch * w->across, all = blocks * w->down;
@@ -171,13 +172,13 @@ static void choose_pieces(pieces *w)
         w->down *= 2;
 }
 
-tn_status tni_gemm_run_by_rows(tni_gemm_rows_fn kernel, const tni_gemm_args *g, const void *alpha,
-                               const void *beta, size_t itemsize)
+tn_status tni_gemm_run_by_rows(const tni_gemm_large *kernel, const tni_gemm_args *g,
+                               const void *alpha, const void *beta, size_t itemsize)
 {
     pieces w = {
         .kernel = kernel, .g = g, .alpha = alpha, .beta = beta, .itemsize = itemsize, .down = 1};
-    w.spreads =
-        g->a.col == 1 && g->m >= FEWEST && tni_gemm_rows_collide(g->a.row, (int64_t)itemsize);
+    w.spreads = g->a.col == 1 && g->m >= FEWEST &&
+                tni_gemm_rows_collide(g->a.row, (int64_t)itemsize, kernel->mr);
     choose_pieces(&w);
     tn_status status = tni_pool_for(g->batch * w.down * w.across, 1, run_pieces, &w);
     for (int i = 0; i < HOLDERS; i++)

@@ -7,9 +7,11 @@
 
 /* Registers decide: two vectors for each row, two of B and one of A must fit. */
 #if defined(__AVX512F__)
-#    define ROWS 12
+#    define VECTORS_OF_64_BYTES 1
+#    define ROWS                12
 #else
-#    define ROWS 6
+#    define VECTORS_OF_64_BYTES 0
+#    define ROWS                6
 #endif
 
 #define T  float
@@ -81,11 +83,23 @@
         [TN_DTYPE_C64] = kernel##_c64, [TN_DTYPE_C128] = kernel##_c128                           \
     }
 
+#if VECTORS_OF_64_BYTES
+#    define LARGE(S)                                          \
+        {                                                     \
+            .run = by_rows_##S, .mr = ROWS, .copies_a = false \
+        }
+#else
+#    define LARGE(S)                                           \
+        {                                                      \
+            .run = by_panels_##S, .mr = ROWS, .copies_a = true \
+        }
+#endif
+
 const tni_gemm_table TNI_KERN_NAME(tni_gemm) = {
     .gemm = TABLE(gemm),
     .gemv = TABLE(gemv),
     .packed = {[TN_DTYPE_F32] = &packed_f32, [TN_DTYPE_F64] = &packed_f64},
-    .by_rows = {[TN_DTYPE_F32] = by_rows_f32, [TN_DTYPE_F64] = by_rows_f64},
+    .large = {[TN_DTYPE_F32] = LARGE(f32), [TN_DTYPE_F64] = LARGE(f64)},
     .tiny = {[TN_DTYPE_F32] = tiny_f32, [TN_DTYPE_F64] = tiny_f64},
     .small = {[TN_DTYPE_F32] = small_f32, [TN_DTYPE_F64] = small_f64},
     .thin = {[TN_DTYPE_F32] = thin_f32, [TN_DTYPE_F64] = thin_f64},
