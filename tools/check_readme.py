@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check that the programs shown in README.md and docs/user are the programs in examples/, which the tests run.
+"""Check that the programs shown in README.md and docs/user are the programs in examples/, which the tests run, and that
+the page of each layer names every file of its folder.
 
 A block that must agree is preceded by a comment naming its file:
 
@@ -10,9 +11,13 @@ A block that must agree is preceded by a comment naming its file:
     ```
 
 `--fix` copies the files into the blocks.
+
+Files are named in the first column of a table: `plan.c`, `iter.[ch]`, `kern/gemm*`, `kern/{exp,log}64.h`, or `alloc` for
+alloc.c and alloc.h.
 """
 
 import argparse
+import fnmatch
 import os
 import re
 import sys
@@ -52,6 +57,40 @@ def check(root, name, fix, wrong):
     return n
 
 
+def named(page):
+    """The names, or patterns of names, in the first columns of the tables of a page."""
+    with open(page, encoding="utf-8") as file:
+        cells = [line.split("|")[1] for line in file if line.startswith("|")]
+    for name in re.findall(r"`([^`]+)`", "\n".join(cells)):
+        several = re.match(r"(.*)\{(.*)\}(.*)", name)
+        if several:
+            before, choices, after = several.groups()
+            yield from (before + choice + after for choice in choices.split(","))
+        else:
+            yield name
+
+
+def check_files(root, folder, page, wrong):
+    """Each source file of a folder must be named on its page, and what is named like a file must be there."""
+    top = os.path.join(root, folder)
+    files = [os.path.relpath(os.path.join(where, name), top)
+             for where, _, names in os.walk(top) for name in names if name.endswith((".c", ".h", ".inc"))]
+    if not os.path.isfile(os.path.join(root, page)):
+        wrong.append("%s has no %s" % (folder, page))
+        return
+    names = set(named(os.path.join(root, page)))
+
+    def fits(file, name):
+        return fnmatch.fnmatchcase(file, name) or os.path.splitext(file)[0] == name
+
+    for file in sorted(files):
+        if not any(fits(file, name) for name in names):
+            wrong.append("%s does not name %s" % (page, os.path.join(folder, file)))
+    for name in sorted(names):
+        if re.fullmatch(r"[\w/*]+\.(c|h|inc|\[ch\])", name) and not any(fits(file, name) for file in files):
+            wrong.append("%s names %s, which is not in %s" % (page, name, folder))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--root", default=ROOT)
@@ -65,6 +104,12 @@ def main():
     for name in sorted(os.listdir(guides)) if os.path.isdir(guides) else []:
         if name.endswith(".md"):
             n += check(args.root, "docs/user/" + name, args.fix, wrong)
+    layers = os.path.join(args.root, "src")
+    for layer in sorted(os.listdir(layers)) if os.path.isdir(layers) else []:
+        folder = "src/" + layer
+        check_files(args.root, folder, folder + "/README.md", wrong)
+    if os.path.isdir(os.path.join(args.root, "python", "src")):
+        check_files(args.root, "python/src", "docs/dev/python.md", wrong)
     for line in wrong:
         print(line)
     print("readme: %d blocks, %d wrong" % (n, len(wrong)))

@@ -159,6 +159,13 @@ class Text(Tree):
 
 
 class Readme(Tree):
+    def setUp(self):
+        super().setUp()
+        self.write("README.md", "<!-- file: examples/hello.c -->\n```c\nint main(void);\n```\n")
+        self.write("examples/hello.c", "int main(void);\n")
+        for layer in ("base", "core"):
+            self.write("src/%s/README.md" % layer, "| `a.[ch]` | job |\n")
+
     def run_check(self, *arguments):
         old = sys.argv
         sys.argv = ["check_readme.py", "--root", self.root] + list(arguments)
@@ -176,6 +183,24 @@ class Readme(Tree):
         self.assertEqual(self.run_check(), 0)
         with open(os.path.join(self.root, "README.md"), encoding="utf-8") as file:
             self.assertIn("```c\nint main(void);\n```\nend\n", file.read())
+
+    def test_a_file_must_be_named_by_the_page_of_its_layer(self):
+        self.write("src/base/kern/b64.h", "")
+        self.assertEqual(self.run_check(), 1)
+        for name in ("kern/b64.h", "kern/b*", "{a,kern/b64}.h", "kern/b64"):
+            self.write("src/base/README.md", "| file | job |\n|---|---|\n| `a.h`, `%s` | job |\n" % name)
+            self.assertEqual(self.run_check(), 0, name)
+        self.write("src/base/README.md", "`kern/b64.h` in a sentence is no job.\n\n| `a.h` | `kern/b64.h` |\n")
+        self.assertEqual(self.run_check(), 1)
+
+    def test_a_layer_needs_a_page(self):
+        self.assertEqual(self.run_check(), 0)
+        os.remove(os.path.join(self.root, "src/core/README.md"))
+        self.assertEqual(self.run_check(), 1)
+
+    def test_a_page_must_not_name_a_file_that_is_gone(self):
+        self.write("src/base/README.md", "| `a.h`, `gone.[ch]` | job |\n")
+        self.assertEqual(self.run_check(), 1)
 
 
 class Totals(unittest.TestCase):
