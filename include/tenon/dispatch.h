@@ -477,8 +477,8 @@ TN_API TN_NODISCARD tn_status tn_find_dangling(TN_OWNED char **out);
 
 /* ---- asking why ---- */
 
-/** State of an operator: schema, kernels newest first (format of spec 2.6, with the names of
- *  kernels that were registered at run time). */
+/** State of an operator as text: name, schema, who defined it, alias analysis, then its kernels,
+ * the newest of a key first, with the names of those that were registered at run time. */
 TN_API TN_NODISCARD tn_status tn_op_dump_state(const tn_op *op, TN_OWNED char **out);
 /** Its computed table: one line a valid slot, "KEY: [fallthrough ]where [provenance]". */
 TN_API TN_NODISCARD tn_status tn_op_dump_table(const tn_op *op, TN_OWNED char **out);

@@ -366,7 +366,7 @@ bool tni_keyset_next(tn_keyset ks, unsigned *cursor, tn_key *out)
 
 /* ---- what a tensor carries ---- */
 
-/* Autocast key of each backend, 0 where there is none; spec 1.6. */
+/* Autocast key of each backend, 0 where there is none, as in the reference. */
 static const uint8_t autocast_keys[TNI_NUM_BACKENDS] = {
     [0] = TN_KEY_AUTOCAST_CPU,       [1] = TN_KEY_AUTOCAST_CUDA,  [3] = TN_KEY_AUTOCAST_XLA,
     [4] = TN_KEY_AUTOCAST_MPS,       [5] = TN_KEY_AUTOCAST_IPU,   [6] = TN_KEY_AUTOCAST_XPU,

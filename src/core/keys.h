@@ -2,9 +2,9 @@
 /* core/keys.h: dispatch keys and key sets, as bits. The public half is tenon/dispatch.h.
  *
  * A set is one word: bits 0..15 say which backends, bit 15+f says functionality f (1..47). The
- * layout, the order and the slot numbers are the reference's (design decision 1). Removing a key
- * clears its functionality bit only; backend bits survive (a set cannot say "autograd for CUDA,
- * dense for CPU"). */
+ * layout, the order and the slot numbers are the reference's. Removing a key clears its
+ * functionality bit only; backend bits survive (a set cannot say "autograd for CUDA, dense for
+ * CPU"). */
 #ifndef TNI_CORE_KEYS_H
 #define TNI_CORE_KEYS_H
 

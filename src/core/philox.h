@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* core/philox.h: Philox4x32-10, the one source of random bits (design decision 11). A block of four
- * words is a pure function of seed and counter, so eager and compiled code, CPU and GPU, and any
- * number of threads give the same bits. Salmon et al., "Parallel random numbers: as easy as 1, 2,
- * 3". */
+/* core/philox.h: Philox4x32-10, the one source of random bits. A block of four words is a pure
+ * function of seed and counter, so any number of threads, on any machine, gives the same bits.
+ * Salmon et al., "Parallel random numbers: as easy as 1, 2, 3". */
 #ifndef TNI_CORE_PHILOX_H
 #define TNI_CORE_PHILOX_H
 

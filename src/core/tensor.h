@@ -249,7 +249,7 @@ static inline bool tni_keys_are_inference(tn_keyset ks)
  * the device is not. */
 TN_NODISCARD tn_status tni_geometry_check(int ndim, const int64_t *sizes, const int64_t *strides,
                                           tn_dtype dtype, tni_geometry *out, size_t *out_nbytes);
-/* TNI_CONTIGUOUS | … for sizes and strides, spec 1.3. */
+/* TNI_CONTIGUOUS | … for sizes and strides. */
 uint32_t tni_geometry_flags(int ndim, const int64_t *sizes, const int64_t *strides);
 void tni_contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides);
 /* Strides of a fresh tensor in this format; PRESERVE is not a format here.

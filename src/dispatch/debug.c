@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch/debug.c: who watches: the dispatch trace and observers, and the switches of the
- * environment. The trace has the reference's format (spec 3.9). */
+ * environment. The trace has the reference's format. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dispatch/explain.c: what is registered, what the table says, and why; formats of spec 2.6. */
+/* dispatch/explain.c: what is registered, what the table says, and why, in the
+ * reference's formats. */
 #include "base/alloc.h"
 #include "dispatch/explain.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch/stage_filter.c: which operators the stage lines are wanted for.
  *
- * A plain word stands for the names that end with it: `mm` for mm, addmm and bmm, as in the
- * documents that this project was asked to implement, and not for hamming_window. A name with its
- * namespace is that name; `*` and `?` stand for any text and any character. Overloads and the
- * in-place form are meant too unless the pattern has them. */
+ * A plain word stands for the names that end with it: `mm` for mm, addmm and bmm, and not for
+ * hamming_window. A name with its namespace is that name; `*` and `?` stand for any text and any
+ * character. Overloads and the in-place form are meant too unless the pattern has them. */
 #include <string.h>
 
 #include "dispatch/stages.h"

@@ -2,9 +2,9 @@
 /* dispatch/stages.c: the stage lines: what each step of a dispatch or of a registration says while
  * somebody watches it, TENON_DISPATCH_DEBUG.
  *
- * The lines are those of the documents that this project was asked to implement. Each is printed by
- * the stage that it names, when that stage happens: the last line of a program that hangs is where
- * it is. `tenon diagnose` reads them. */
+ * The lines are those with which PyTorch was instrumented for the report of a hang
+ * (docs/user/diagnose.md). Each is printed by the stage that it names, when that stage happens: the
+ * last line of a program that hangs is where it is. `tenon diagnose` reads them. */
 #define _GNU_SOURCE /* gettid */
 #include <pthread.h>
 #include <stdarg.h>
@@ -298,7 +298,7 @@ void tni_tell_slot(const tn_op *op, unsigned slot)
                    op->name, tn_key_name(tni_slot_key(slot)));
 }
 
-/* The numbers are those of spec 2.2, which the documents use too. */
+/* The numbers are those of the report. */
 static const char *path_taken(const tni_kernel *k, tni_provenance why)
 {
     switch (why) {

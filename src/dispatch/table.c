@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch/table.c: what each slot of an operator's table holds, from its registrations alone.
  *
- * The rules and their order are spec section 2.2. A table is always computed whole, so the order of
- * registrations cannot matter (design decision 4). */
+ * The rules and their order are the reference's (docs/user/explain.md has them as a table). A table
+ * is always computed whole, so the order of registrations cannot matter: see
+ * docs/decisions/0007-dispatch-tables.md. */
 #include "base/alloc.h"
 #include "dispatch/debug.h"
 #include "dispatch/stages.h"
@@ -124,7 +125,7 @@ void tni_records_by_key(const tn_op *op, const tni_record **newest)
     }
 }
 
-/* The slot of @p key falls through: calls skip it (spec 1.10). */
+/* The slot of @p key falls through: calls skip it. */
 static void note_fallthrough(tn_keyset *masks, tn_key key)
 {
     int backend = tni_key_backend(key);

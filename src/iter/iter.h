@@ -171,7 +171,7 @@ TN_NODISCARD tn_status tni_check_same_dtype(const tni_operand *in, int n);
 
 /* ---- pieces, for operators that are not pointwise ---- */
 
-/* The common dtype of some inputs, spec 5.5. */
+/* The common dtype of some inputs: see Note [Elementwise rules] in types.c. */
 tn_dtype tni_result_type(const tni_operand *operands, int n);
 /* "unsupported operation: some elements of the input tensor and the written-to tensor refer to a
  * single memory location. …"; *copy_first is set where the two may share elements and nothing cheap

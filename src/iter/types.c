@@ -6,10 +6,10 @@
 #include "core/scalar.h"
 
 /* Note [Elementwise rules]
- * Spec sections 5.3 to 5.5. Inputs fall into three buckets: tensors with dimensions, 0-dim tensors,
- * bare numbers. Each bucket promotes among itself; a stronger bucket gives way to a weaker one only
- * where the weaker is of a higher kind (bool < integer < floating < complex). Sizes broadcast from
- * the last dimension. A fresh result is laid out as its inputs are: see layout.c. */
+ * Inputs fall into three buckets: tensors with dimensions, 0-dim tensors, bare numbers. Each bucket
+ * promotes among itself; a stronger bucket gives way to a weaker one only where the weaker is of a
+ * higher kind (bool < integer < floating < complex). Sizes broadcast from the last dimension. A
+ * fresh result is laid out as its inputs are: see layout.c. */
 static tn_dtype promote(tn_dtype a, tn_dtype b)
 {
     if (a == TN_DTYPE_NONE)

@@ -8,8 +8,7 @@
 #include "core/keys.h"
 #include "observe/verdict.h"
 
-/* The vocabulary of the table "Last Print -> What It Means" of the documents that this project was
- * asked to implement. */
+/* The words of the table of last lines in the report of a hang: docs/user/diagnose.md. */
 static const char *const stages[TNI_STAGE_LIMIT] = {
     [TNI_STAGE_ENDED] = "ended",
     [TNI_STAGE_ENTERING] = "entering the dispatcher",
