@@ -126,7 +126,8 @@ static const char *const trace_labels[] = {
 void tni_trace_line(const tn_op *op, tn_event_kind kind, unsigned slot, int depth)
 {
     begin_line();
-    mark_thread(false);
+    /* Stage lines will name the thread: not only behind this line. */
+    mark_thread((tni_watch_bits() & TNI_WATCH_DEBUG) != 0);
     fprintf(stderr, "%*s%s op=[%s], key=[%s]\n", depth, "", trace_labels[kind], op->name,
             tn_key_name(tni_slot_key(slot)));
     end_line();

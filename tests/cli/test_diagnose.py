@@ -49,6 +49,11 @@ class Diagnose(Command):
         self.assertTrue(data["threads"][0]["at_rest"])
         self.assertEqual(data["threads"][0]["open"], [])
 
+    def test_trace_lines_before_the_first_stage_line_belong_to_the_same_thread(self):
+        trace = run("trace", "aten::mm", "meta f32[2,3]", "meta f32[3,2]", "--debug").stderr.encode()
+        self.assertIn(b"[callBoxed] op=[aten::mm]", trace)
+        self.assertTrue(self.one(trace)["at_rest"])
+
     def test_every_point_at_which_a_trace_may_end_has_its_reading(self):
         lines = corpus("tenon_whole.txt").decode().splitlines(keepends=True)
         expected = {
