@@ -12,7 +12,7 @@ static int run_run(const command *self, int argc, char **argv);
 
 const command command_trace = {
     .name = "trace",
-    .usage = "OP ARG... [--fake] [--debug[=TEXT]]",
+    .usage = "OP ARG... [--fake] [--debug[=NAMES]]",
     .summary = "call an operator with the dispatch trace on stderr",
     .help = "Every dispatch prints one line before its kernel is looked up, so the last line of a "
             "call\n"
@@ -20,9 +20,10 @@ const command command_trace = {
             "   [call] op=[aten::mm], key=[AutogradMeta]\n"
             "    [redispatch] op=[aten::mm], key=[Meta]\n\n"
             "  --debug         also print the stages of each dispatch of OP\n"
-            "  --debug=TEXT    of each operator whose name contains TEXT; * for all\n"
+            "  --debug=NAMES   of these: aten::mm, mm (names that end so), aten::conv*;\n"
+            "                  * for all\n"
             "  --fake          with fake tensors\n\n"
-            "In a program of your own: TENON_SHOW_DISPATCH_TRACE=1 and TENON_DISPATCH_DEBUG=TEXT.\n"
+            "In a program of your own: TENON_SHOW_DISPATCH_TRACE=1, TENON_DISPATCH_DEBUG=NAMES.\n"
             "OP and ARG are as in `tenon explain`.\n",
     .run = run_trace,
 };
@@ -67,7 +68,7 @@ static int run_trace(const command *self, int argc, char **argv)
     if (n < 0)
         return EXIT_USAGE;
     if (filter && !filter[0])
-        return usage_error(self, "--debug= needs a part of an operator's name");
+        return usage_error(self, "--debug= needs the name of an operator, its end, or a pattern");
     opcall c;
     int code = opcall_read(self, n, argv, fake, &c);
     if (code != EXIT_OK)

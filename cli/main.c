@@ -37,7 +37,7 @@ static void print_overview(FILE *file)
         fprintf(file, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     fputs(
         "\n`tenon help COMMAND` says more about one. Environment: TENON_SHOW_DISPATCH_TRACE=1 and\n"
-        "TENON_DISPATCH_DEBUG=TEXT watch every dispatch; NO_COLOR=1 leaves colours away.\n",
+        "TENON_DISPATCH_DEBUG=NAMES watch dispatches; NO_COLOR=1 leaves colours away.\n",
         file);
 }
 

@@ -339,7 +339,7 @@ class Trace(Command):
         errors = self.succeeds("trace", *MATMUL, "--debug=_unsafe_view").stderr
         self.assertIn("op=aten::_unsafe_view", errors)
         self.assertNotIn("op=aten::mm", errors)
-        self.fails(2, "needs a part", "trace", *MATMUL, "--debug=")
+        self.fails(2, "needs the name of an operator", "trace", *MATMUL, "--debug=")
 
     def test_without_watching_nothing_is_printed_to_stderr(self):
         self.assertEqual(self.succeeds("run", *MATMUL).stderr, "")
