@@ -425,6 +425,13 @@ class Manual(Command):
             for word in re.findall(r"--\w+", self.succeeds("help", name).stdout):
                 self.assertIn(word, text, name)
 
+    def test_pages_name_every_public_header(self):
+        for page in ("docs/man/tenon.3", "docs/user/c-api.md"):
+            with open(os.path.join(SOURCE, page), encoding="utf-8") as file:
+                text = file.read()
+            for header in os.listdir(os.path.join(SOURCE, "include/tenon")) + ["ops.h", "kernels.h"]:
+                self.assertIn("tenon/" + header, text, page)
+
     @unittest.skipUnless(shutil.which("cc"), "needs cc")
     def test_the_program_in_the_manual_compiles(self):
         with open(os.path.join(SOURCE, "docs/man/tenon.3"), encoding="utf-8") as file:
