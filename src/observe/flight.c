@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* observe/flight.c: the record's memory: mapping it, growing it, giving threads their blocks, and
- * what fork() does to it. See Note [The record] in flight.h. */
+/* observe/flight.c: the record's memory: mapping it, growing it, giving threads their blocks,
+ * asking one of them to stop, and what fork() does to it. See Note [The record] in flight.h. */
 #define _GNU_SOURCE /* memfd_create, gettid, program_invocation_short_name */
 #include "observe/flight.h"
 
@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,20 +70,11 @@ static void remember_file(void)
     record.inode = st.st_ino;
 }
 
-/* Who goes beyond the limit on the size of files (ulimit -f) is ended by a signal, also in memory.
- */
-static bool is_within_limit(uint64_t nbytes)
-{
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-           nbytes <= limit.rlim_cur;
-}
-
 /* Let file @p fd reach @p nbytes; 0 or an errno. A file on a disk gets its blocks now: were the
  * disk full later, a store would end the program. */
 static int reserve(int fd, uint64_t nbytes)
 {
-    if (!is_within_limit(nbytes))
+    if (!tni_record_file_may_have(nbytes))
         return EFBIG;
     return record.in_file                      ? posix_fallocate(fd, 0, (off_t)nbytes)
            : ftruncate(fd, (off_t)nbytes) == 0 ? 0
@@ -383,7 +373,6 @@ static tni_thread_marks *find_place(void)
     return t ? &t->marks : NULL;
 }
 
-/* Without a record: block and frames in one piece of the heap. */
 static void count_unplaced(int by)
 {
     tni_mutex_lock_known(&record.lock, "the recorder's threads");
@@ -392,6 +381,7 @@ static void count_unplaced(int by)
     tni_mutex_unlock(&record.lock);
 }
 
+/* Without a record: block and frames in one piece of the heap. */
 static tni_flight_thread *join_on_heap(uint32_t limit, void **slots)
 {
     uint64_t at = round_up(sizeof(tni_flight_thread));
@@ -552,51 +542,12 @@ bool tni_flight_is_asked(uint32_t tid)
 
 /* ---- saving ---- */
 
-/* Page by page, without those that hold nothing: most of a record was never touched. */
-static bool copy_file(int to, uint64_t nbytes)
-{
-    static const char nothing[TNI_FLIGHT_PAGE];
-    char page[TNI_FLIGHT_PAGE];
-    for (uint64_t at = 0; at < nbytes; at += sizeof page) {
-        ssize_t n = pread(record.fd, page, sizeof page, (off_t)at);
-        if (n < 0)
-            return false;
-        if (n == 0)
-            break;
-        if (memcmp(page, nothing, (size_t)n) != 0 && pwrite(to, page, (size_t)n, (off_t)at) != n)
-            return false;
-    }
-    uint64_t now = tni_coarse_ns();
-    return pwrite(to, &now, sizeof now, offsetof(tni_flight_header, saved_at)) == sizeof now &&
-           ftruncate(to, (off_t)nbytes) == 0;
-}
-
 tn_status tni_flight_save(const char *path)
 {
     TN_CHECK(path && path[0], TN_INVALID, "tn_recorder_save: 'path' must not be empty");
     TN_CHECK(record.base && record.fd >= 0 && still_ours(), TN_UNSUPPORTED,
              "there is no record to save: TENON_RECORDER=0, or the system gave no memory for one");
-    uint64_t nbytes = __atomic_load_n(&HEAD->nbytes, __ATOMIC_ACQUIRE);
-    TN_CHECK(is_within_limit(nbytes), TN_INVALID, "tn_recorder_save: cannot write %s: %s", path,
-             strerror(EFBIG));
-    struct stat st;
-    TN_CHECK(stat(path, &st) != 0 || st.st_dev != record.device || st.st_ino != record.inode,
-             TN_INVALID, "tn_recorder_save: %s is the live record of this program", path);
-    char temporary[4096];
-    int n = snprintf(temporary, sizeof temporary, "%s.%d.new", path, (int)getpid());
-    TN_CHECK(n > 0 && (size_t)n < sizeof temporary, TN_INVALID,
-             "tn_recorder_save: the path is too long");
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    TN_CHECK(fd >= 0, TN_INVALID, "tn_recorder_save: cannot write %s: %s", temporary,
-             strerror(errno));
-    bool fine = copy_file(fd, nbytes);
-    int why = errno;
-    fine = close(fd) == 0 && fine;
-    if (fine && rename(temporary, path) == 0)
-        return TN_OK;
-    why = fine ? errno : why;
-    unlink(temporary);
-    TN_FAIL(TN_INVALID, "tn_recorder_save: cannot write %s: %s", path, strerror(why));
+    return tni_record_file_save(record.fd, __atomic_load_n(&HEAD->nbytes, __ATOMIC_ACQUIRE), path);
 }
 
 /* ---- fork ---- */

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/env.h"
@@ -164,4 +165,11 @@ void tni_record_file_publish(int fd)
     snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     if (clear_name(file.path) == FREE)
         (void)!linkat(AT_FDCWD, self, AT_FDCWD, file.path, AT_SYMLINK_FOLLOW);
+}
+
+bool tni_record_file_may_have(uint64_t nbytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           nbytes <= limit.rlim_cur;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* observe/record_file.h: the files that TENON_RECORD asks for: which name, whose, and when. */
+/* observe/record_file.h: records in files: those that TENON_RECORD asks for (which name, whose, and
+ * when), and copies that a program makes. */
 #ifndef TNI_OBSERVE_RECORD_FILE_H
 #define TNI_OBSERVE_RECORD_FILE_H
 
@@ -19,5 +20,12 @@ void tni_record_file_publish(int fd);
 /* @p pattern with %p as the number of this process; where there is none and @p own is wanted, with
  * the number behind it. False when there is no room. */
 bool tni_record_path(const char *pattern, bool own, char *to, size_t room);
+
+/* Whether a file may have @p nbytes. Who goes beyond the limit (ulimit -f) is ended by a signal,
+ * also in memory. */
+bool tni_record_file_may_have(uint64_t nbytes);
+/* Copy the record in file @p from, of @p nbytes, to a file named @p path (record_save.c).
+ * @retval TN_INVALID  it is the record's own file, or cannot be written */
+TN_NODISCARD tn_status tni_record_file_save(int from, uint64_t nbytes, const char *path);
 
 #endif
