@@ -409,47 +409,6 @@ static tn_status impl_commit(const char *name, tni_record *record, tn_registrati
     return TN_OK;
 }
 
-tn_status tn_library_impl(tn_library *lib, const char *name, tn_key key, const tn_kernel *kernel,
-                          tn_registration **out)
-{
-    TN_CHECK(lib && name, TN_INVALID, "tn_library_impl: '%s' must not be NULL",
-             lib ? "name" : "lib");
-    TN_TRY(check_kernel(kernel, name));
-    TN_TRY(choose_key(lib, name, key, &key));
-    TN_TRY(tni_ready());
-    tni_schema *schema = NULL;
-    char *bare = NULL, *full = NULL;
-    tni_record *record = NULL;
-    tn_registration *r = NULL;
-    tn_status st = tni_schema_parse_or_name(name, &schema, &bare);
-    if (st == TN_OK && schema)
-        st = tni_fail(TN_INVALID, TNI_WHERE,
-                      "tn_library_impl: '%s' is a schema; give the operator's name alone", name);
-    if (st == TN_OK)
-        st = full_name(lib, bare, &full);
-    if (st == TN_OK)
-        st = tni_record_new(kernel, key, &record);
-    if (st == TN_OK)
-        st = tni_registration_new(TNI_REGISTERED_IMPL, &r);
-    if (st == TN_OK) {
-        tni_lock();
-        st = impl_commit(full, record, r);
-        if (st == TN_OK)
-            adopt(lib, r, out);
-        tni_unlock();
-    }
-    if (st != TN_OK) {
-        if (record)
-            tni_record_free_now(record);
-        tni_free(r);
-    }
-    if (schema)
-        tni_schema_free(schema);
-    tni_free(bare);
-    tni_free(full);
-    return st;
-}
-
 /* Locked. Fallbacks are for runtime keys; an alias stands for each of its keys. */
 static tn_status fallback_commit(tni_record *record, tn_registration *r)
 {
@@ -474,6 +433,50 @@ static tn_status fallback_commit(tni_record *record, tn_registration *r)
     return TN_OK;
 }
 
+/* Put @p kernel where it belongs: to the operator @p name, or, NULL, as the fallback of its key. */
+static tn_status register_kernel(tn_library *lib, const char *name, tn_key key,
+                                 const tn_kernel *kernel, tn_registration **out)
+{
+    tni_record *record = NULL;
+    tn_registration *r = NULL;
+    TN_TRY(tni_record_new(kernel, key, &record));
+    tn_status st = tni_registration_new(name ? TNI_REGISTERED_IMPL : TNI_REGISTERED_FALLBACK, &r);
+    if (st == TN_OK) {
+        tni_lock();
+        st = name ? impl_commit(name, record, r) : fallback_commit(record, r);
+        if (st == TN_OK)
+            adopt(lib, r, out);
+        tni_unlock();
+    }
+    if (st != TN_OK) {
+        tni_record_free_now(record);
+        tni_free(r);
+    }
+    return st;
+}
+
+tn_status tn_library_impl(tn_library *lib, const char *name, tn_key key, const tn_kernel *kernel,
+                          tn_registration **out)
+{
+    TN_CHECK(lib && name, TN_INVALID, "tn_library_impl: '%s' must not be NULL",
+             lib ? "name" : "lib");
+    TN_TRY(check_kernel(kernel, name));
+    TN_TRY(choose_key(lib, name, key, &key));
+    TN_TRY(tni_ready());
+    TN_AUTO(tni_schema) schema = NULL;
+    char *bare = NULL, *full = NULL;
+    TN_TRY(tni_schema_parse_or_name(name, &schema, &bare));
+    tn_status st =
+        schema ? tni_fail(TN_INVALID, TNI_WHERE,
+                          "tn_library_impl: '%s' is a schema; give the operator's name alone", name)
+               : full_name(lib, bare, &full);
+    tni_free(bare);
+    if (st == TN_OK)
+        st = register_kernel(lib, full, key, kernel, out);
+    tni_free(full);
+    return st;
+}
+
 tn_status tn_library_fallback(tn_library *lib, tn_key key, const tn_kernel *kernel,
                               tn_registration **out)
 {
@@ -491,24 +494,7 @@ tn_status tn_library_fallback(tn_library *lib, tn_key key, const tn_kernel *kern
              "tn_library_fallback: %s is an alias key; register each runtime key by itself",
              tn_key_name(key));
     TN_TRY(tni_ready());
-    tni_record *record = NULL;
-    tn_registration *r = NULL;
-    tn_status st = tni_record_new(kernel, key, &record);
-    if (st == TN_OK)
-        st = tni_registration_new(TNI_REGISTERED_FALLBACK, &r);
-    if (st == TN_OK) {
-        tni_lock();
-        st = fallback_commit(record, r);
-        if (st == TN_OK)
-            adopt(lib, r, out);
-        tni_unlock();
-    }
-    if (st != TN_OK) {
-        if (record)
-            tni_record_free_now(record);
-        tni_free(r);
-    }
-    return st;
+    return register_kernel(lib, NULL, key, kernel, out);
 }
 
 /* ---- undoing ---- */
