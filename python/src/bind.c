@@ -292,10 +292,7 @@ static bool is_overridden(const tnpy_frame *f)
 static inline bool try_each(tnpy_call *c, PyObject **out, bool *refused)
 {
     tnpy_frame f;
-    f.heap = NULL;
-    f.n_made = 0;
-    f.held = NULL;
-    f.refused = false;
+    tnpy_frame_begin(&f);
     tnpy_entry *e = c->entry;
     c->numbers = e->numbers;
     for (int i = 0; i < e->n; i++) {

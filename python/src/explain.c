@@ -169,12 +169,8 @@ static void put_signature(text *t, const view *v)
 static bool fits(const tnpy_call *c, const tnpy_param *p, PyObject *o, bool one)
 {
     tnpy_frame f;
-    f.heap = NULL;
-    f.n_made = 0;
-    f.held = NULL;
-    f.used = 0;
-    f.work = 0;
-    f.kept = NULL;
+    tnpy_frame_begin(&f);
+    tnpy_frame_forget(&f);
     tn_value value;
     int found = tnpy_fit(c, &f, p, o, one, &value);
     PyErr_Clear();

@@ -31,7 +31,7 @@ typedef struct tnpy_frame {
     size_t used;  /* of `room` */
     void *heap;   /* longer lists: a chain of blocks */
     int n_made;
-    bool refused;       /* a tensor where a number was wanted; the caller sets it to false */
+    bool refused;       /* a tensor where a number was wanted, in any signature that was tried */
     PyObject *held;     /* copies of lists of tensors; NULL: none */
     bool overridden;    /* an argument has a __torch_function__ of its own */
     PyTypeObject *kept; /* the class that results get; NULL: Tensor */
@@ -41,6 +41,22 @@ typedef struct tnpy_frame {
     char room[TNPY_ROOM];
 } tnpy_frame;
 
+/* A frame that holds nothing. */
+static inline void tnpy_frame_begin(tnpy_frame *f)
+{
+    f->heap = NULL;
+    f->n_made = 0;
+    f->held = NULL;
+    f->refused = false;
+}
+/* Nothing is known about the arguments yet: before the first of them, tnpy_match does it. */
+static inline void tnpy_frame_forget(tnpy_frame *f)
+{
+    f->used = 0;
+    f->work = 0;
+    f->overridden = f->requires_grad = false;
+    f->kept = NULL;
+}
 /* 1: the call fits, and the frame is filled; 0: it does not; -1: an exception, no other signature
  * is tried. The frame must be dropped in any case. */
 int tnpy_match(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s);

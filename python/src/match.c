@@ -263,10 +263,7 @@ static int fit_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s, in
 
 int tnpy_match(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
 {
-    f->used = 0;
-    f->work = 0;
-    f->overridden = f->requires_grad = false;
-    f->kept = NULL;
+    tnpy_frame_forget(f);
     int first = c->self != NULL, n = c->n;
     bool list = s->flags & TNPY_SIG_LIST;
     int found = 1;

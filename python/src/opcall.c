@@ -338,13 +338,8 @@ static PyObject *call_with(PyObject *o, PyObject *args, const tn_keyset *keys)
         return NULL;
     }
     tnpy_frame f;
-    f.heap = NULL;
-    f.held = NULL;
-    f.n_made = 0;
-    f.used = 0;
-    f.work = 0;
-    f.overridden = f.requires_grad = false;
-    f.kept = NULL;
+    tnpy_frame_begin(&f);
+    tnpy_frame_forget(&f);
     tnpy_call c = {.entry = &self->entry,
                    .numbers = self->entry.numbers,
                    .tensors = true,
@@ -432,11 +427,8 @@ tn_status tnpy_results_of(const tnpy_operator *o, PyObject *result, tn_value *re
     if (o->n_rets == 0)
         return TN_OK;
     tnpy_frame f;
-    f.heap = NULL;
-    f.held = NULL;
-    f.n_made = 0;
-    f.used = 0;
-    f.work = 0;
+    tnpy_frame_begin(&f);
+    tnpy_frame_forget(&f);
     tn_value made[TNPY_MAX_ARGS];
     int n = 0;
     tn_status st = TN_OK;
