@@ -372,8 +372,6 @@ static PyObject *subscript(PyObject *object, PyObject *index)
     return st == TN_OK ? tnpy_wrap(out) : tnpy_raise(st);
 }
 
-/* ---- writing ---- */
-
 /* ---- what is assigned ---- */
 
 static bool is_half(tn_dtype dtype)
@@ -449,6 +447,8 @@ static tn_status strip_ones(tn_tensor **t, int64_t limit)
     }
     return st;
 }
+
+/* ---- writing ---- */
 
 /* With a gradient, a tensor without dimensions is filled in where there are some, and copied where
  * there are none: that is what the result shows as its function. */
