@@ -24,6 +24,10 @@ tnpy_operator *tnpy_operator_of(tn_op *op);
  * stand apart. */
 int tnpy_arguments_to_python(const tnpy_operator *o, const tn_value *args, PyObject **tuple,
                              PyObject **kwargs);
+/* Whether an argument is what it would be if nobody had given it; -1: an exception. */
+int tnpy_is_default(PyObject *value, PyObject *fallback);
+/* What a call gave, as Python sees it. The values are cleared. */
+PyObject *tnpy_results_to_python(const tnpy_operator *o, tn_value *rets);
 /* What a Python kernel gave, as results of the operator: owned values. */
 tn_status tnpy_results_of(const tnpy_operator *o, PyObject *result, tn_value *rets);
 /* A registered kernel in Python: tn_call_context is the function (a tnpy_held). */
@@ -40,6 +44,7 @@ int tnpy_check_subclass(PyObject *cls);
 int tnpy_handle(tn_tensor *t);
 
 int tnpy_add_opcall(PyObject *module);
+int tnpy_add_opvalue(PyObject *module);
 int tnpy_add_dispatch(PyObject *module);
 int tnpy_add_library(PyObject *module);
 int tnpy_add_fake(PyObject *module);
