@@ -15,8 +15,6 @@ static PyTypeObject *operator_type;
 static PyObject *misfit; /* raised with a position, for _ops.py to explain */
 static PyObject *known;  /* {address of the tn_op: its object} */
 
-enum { LONG_WORK = 8192 };
-
 static tnpy_operator *self_of(PyObject *o)
 {
     return (tnpy_operator *)(void *)o;
@@ -200,7 +198,7 @@ static PyObject *call_with(PyObject *o, PyObject *args, const tn_keyset *keys)
         goto out;
     }
     tn_value rets[TNPY_MAX_ARGS];
-    PyThreadState *state = f.work >= LONG_WORK ? tnpy_unlock() : NULL;
+    PyThreadState *state = f.work >= TNPY_LONG_WORK ? tnpy_unlock() : NULL;
     tn_status st = keys ? tn_op_call_with_keys(self->op, *keys, f.v, (int)n, rets)
                         : tn_op_call(self->op, f.v, (int)n, rets);
     if (state)
