@@ -4,8 +4,8 @@
  * @brief Status codes, the error record, versions, and the words that every other header uses.
  *
  * Conventions of the whole C API:
- *  - A function that can fail returns a tn_status and is marked TN_NODISCARD. Its results go
- * through parameters named `out`, which are written only when it returns TN_OK.
+ *  - A function that can fail returns a tn_status and is marked TN_NODISCARD. Its results go to
+ *    parameters named `out`, which are written only when it returns TN_OK.
  *  - TN_OWNED: the caller receives a reference and must release it. TN_BORROWED: the callee keeps
  *    ownership. TN_STOLEN: the callee takes the reference, also when it fails.
  *  - The library never prints, aborts or exits because of bad input.

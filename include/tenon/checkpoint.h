@@ -5,6 +5,9 @@
  *
  * A checkpointed piece of a model keeps its inputs and forgets what its operators would save; the
  * backward pass runs the piece again when it needs that.
+ *
+ * Threads: the piece runs on the thread that calls tn_checkpoint, and again on that of a backward
+ * pass; passes on several threads may run it at once. No lock is held meanwhile.
  */
 #ifndef TN_CHECKPOINT_H
 #define TN_CHECKPOINT_H

@@ -7,6 +7,10 @@
  * the gradients of its results and gives those of its inputs. Between the two it keeps tensors
  * (tn_function_save) and bytes of its own (tn_function_state). Backward parts made of
  * differentiable operators can be differentiated again.
+ *
+ * Threads: the forward part runs on the thread that calls, the backward part on that of the pass;
+ * passes on several threads may run it at once. State is destroyed on the thread that lets the last
+ * of the graph go. No lock is held while any of them runs.
  */
 #ifndef TN_FUNCTION_H
 #define TN_FUNCTION_H

@@ -5,7 +5,8 @@
  *        what the function computes?
  *
  * For the derivatives of operators and of functions of one's own. Slow by nature: the function runs
- * twice for each number that goes in, a backward pass for each number that comes out.
+ * twice for each number that goes in, a backward pass for each number that comes out. Everything
+ * runs on the calling thread.
  */
 #ifndef TN_GRADCHECK_H
 #define TN_GRADCHECK_H
