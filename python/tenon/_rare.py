@@ -400,6 +400,20 @@ def _check_segments(data, reduce, given, indices, axis):
         raise NotImplementedError("\"_segment_reduce_lengths_cpu_kernel1\" not implemented for '%s'" % _kind(given.dtype))
 
 
+def _reduce_with_nans(out, which, flat, how):
+    """A NaN is an element like others for the gradient: it is the one that max and min pick, and has the product of the others."""
+    nans = flat.isnan()
+    others = flat.masked_fill(nans, 1.0 if how == "prod" else -math.inf if how == "amax" else math.inf)
+    reduced = out.scatter_reduce(0, which.unsqueeze(-1).expand_as(flat), others, how)
+    count = tenon.zeros_like(out).index_add(0, which, nans.to(flat.dtype))
+    picked = tenon.zeros_like(out).index_add(0, which, flat.masked_fill(~nans, 0.0))
+    if how == "prod":
+        picked = reduced * picked * tenon.ones_like(out).masked_fill(count > 1, math.nan)
+    else:
+        picked = picked / count.clamp(min=1)
+    return tenon.where(count > 0, picked, reduced)
+
+
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Neighbours along an axis, reduced together: "sum", "mean", "max", "min" or "prod" of each segment, whose lengths
     (or where each begins and the last ends) are given for each part of the dimensions before the axis."""
@@ -423,6 +437,8 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     out = tenon.full((rows * (n + 1), inner), float(start), dtype=data.dtype, device=data.device)
     if how in ("sum", "mean"):
         out = out.index_add(0, which, flat)
+    elif data.requires_grad and not data.is_meta and not tenon._C._is_fake(data) and bool(flat.isnan().any()):
+        out = _reduce_with_nans(out, which, flat, how)
     else:
         out = out.scatter_reduce(0, which.unsqueeze(-1).expand_as(flat), flat, how)
         if initial is not None and how in ("amax", "amin"):  # of equals, the elements take the gradient
@@ -506,7 +522,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     """How many points, the last dimension of `input`, are in each box of a grid: (hist, bin_edges). `bins` is a number, one
     number a dimension, or the edges of each dimension. The last bin of a dimension has its upper edge too; what is outside counts nothing."""
     _check_histogram(input, weight)
-    points = input.detach().reshape(-1, input.shape[-1])
+    points = input.detach().reshape(math.prod(input.shape[:-1]), input.shape[-1])
     if isinstance(bins, int):
         bins = [bins] * points.shape[1]
     if len(bins) and isinstance(bins[0], tenon.Tensor):
@@ -515,7 +531,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
         edges = _even_edges(points, bins, range)
     sizes = [edge.numel() - 1 for edge in edges]
     place = tenon.zeros(points.shape[0], dtype=tenon.int64)
-    inside = tenon.ones(points.shape[0], dtype=tenon.bool)
+    inside = tenon.full((points.shape[0],), bool(edges))  # without dimensions there is no box to be in
     for d, edge in enumerate(edges):
         x = points[:, d].contiguous()
         inside &= (x >= edge[0]) & (x <= edge[-1])

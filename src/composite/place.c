@@ -495,10 +495,19 @@ tn_status tni_composite_gradient_tensorarray(tn_tensor *self, tn_tensor *const *
 
 /* ---- histograms ---- */
 
+/* Numbers with digits after the point: edges of bins of whole ones would fall together. */
+static tn_status histogram_takes(const tn_tensor *self)
+{
+    TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_UNSUPPORTED,
+             "\"histogramdd\" not implemented for '%s'", tni_dtype_text((tn_dtype)self->dtype));
+    return TN_OK;
+}
+
 tn_status tni_composite_histogram(tn_tensor *self, tn_tensor *bins, tn_tensor *weight, bool density,
                                   tn_tensor **hist, tn_tensor **bin_edges)
 {
     tn_scope *scope;
+    TN_TRY(histogram_takes(self));
     TN_CHECK(self->dtype == bins->dtype, TN_INVALID,
              "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got "
              "input with dtype %s and bins for dimension 0 with dtype %s",
@@ -538,6 +547,7 @@ tn_status tni_composite_histogram_count(tn_tensor *self, int64_t bins, const dou
                                         tn_tensor **hist, tn_tensor **bin_edges)
 {
     double low = 0, high = 1;
+    TN_TRY(histogram_takes(self));
     TN_CHECK(bins > 0, TN_INVALID,
              "torch.histogram(): bins must be > 0, but got %lld for dimension 0", (long long)bins);
     TN_CHECK(!range || range_n == 2, TN_INVALID,

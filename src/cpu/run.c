@@ -118,18 +118,24 @@ static void move_rows(const tni_iter *it, const operand *o, const place *start, 
     }
 }
 
+/* n elements of @p dtype, rounded to the common dtype, which is narrower. */
+static void round_elements(const job *j, tn_dtype dtype, void *elements, int64_t n)
+{
+    uint32_t narrow[256];
+    const size_t itemsize = tni_dtype_size(dtype);
+    for (int64_t i = 0; i < n; i += 256) {
+        int64_t m = n - i < 256 ? n - i : 256;
+        char *x = (char *)elements + (size_t)i * itemsize;
+        tni_convert(j->kernels, j->it->dtype, narrow, dtype, x, m);
+        tni_convert(j->kernels, dtype, x, j->it->dtype, narrow, m);
+    }
+}
+
 static void convert_input(const job *j, const operand *o, void *to, const void *from, int64_t n)
 {
     tni_convert(j->kernels, o->want, to, o->have, from, n);
-    if (o->via_dtype) {
-        uint16_t half[256];
-        float *x = to;
-        for (int64_t i = 0; i < n; i += 256) {
-            int64_t m = n - i < 256 ? n - i : 256;
-            tni_convert(j->kernels, j->it->dtype, half, TN_DTYPE_F32, x + i, m);
-            tni_convert(j->kernels, TN_DTYPE_F32, x + i, j->it->dtype, half, m);
-        }
-    }
+    if (o->via_dtype)
+        round_elements(j, o->want, to, n);
 }
 
 /* The input's next n elements as a run of what the loop wants. */
@@ -215,6 +221,8 @@ static tn_status run_range(int64_t begin, int64_t end, void *arg)
                        (size_t)n * itemsize, next, count);
         } else {
             j->fn(result, in, n, j->ctx);
+            if (j->out.via_dtype)
+                round_elements(j, j->out.want, result, n);
             char *from = result, *run = run_at(j, &p);
             if (j->out.have != j->out.want) {
                 from = run ? run : raw;
@@ -375,6 +383,9 @@ static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags, tni_
                                                     : compute;
     size_t widest = tni_dtype_size(compute);
     operand_set(it, &j->out, it->out_data, 0, it->out_dtype, result);
+    /* What is asked for in another dtype is the result that there is without asking. */
+    j->out.via_dtype = compute != it->dtype && result == compute && it->out_dtype != it->dtype &&
+                       tni_dtype_size(it->dtype) <= sizeof(uint32_t);
     for (int i = 0; i < it->n; i++) {
         operand *o = &j->in[i];
         tn_dtype have = (tn_dtype)it->in_dtype[i];

@@ -76,15 +76,23 @@ static double log_add(double a, double b)
     return low == high && isinf(low) ? low : high + log1p(exp(low - high));
 }
 
+/* log(1 + z) where |z| is at most 1, and may be small. */
+static double complex log1p_inside(double complex z)
+{
+    double re = creal(z), im = cimag(z), more = re * (re + 2.0) + im * im;
+    double size = more > -0.5 ? 0.5 * log1p(more) : log(hypot(1.0 + re, im));
+    return CMPLX(size, atan2(im, 1.0 + re));
+}
+
 static double complex log_add_complex(double complex a, double complex b)
 {
     bool ordered = creal(a) < creal(b);
     double complex low = ordered ? a : b, high = ordered ? b : a;
-    if (isnan(creal(a)) || isnan(creal(b)))
+    if (isnan(creal(a)) || isnan(cimag(a)) || isnan(creal(b)) || isnan(cimag(b)))
         return CMPLX((double)NAN, (double)NAN);
     if (isinf(creal(low)) && creal(low) == creal(high))
         return creal(low) < 0 ? low : clog(cexp(low) + cexp(high));
-    return high + clog(1 + cexp(low - high));
+    return high + log1p_inside(cexp(low - high));
 }
 
 static tn_status log_line(void *const *line, void *scratch, void *ctx)
@@ -93,9 +101,9 @@ static tn_status log_line(void *const *line, void *scratch, void *ctx)
     (void)scratch;
     if (j->imaginary) {
         const double complex *x = line[1];
-        double complex *o = line[0];
+        double complex *o = line[0], sum = CMPLX(-(double)INFINITY, 0.0); /* 0 has no angle */
         for (int64_t i = 0; i < j->n; i++)
-            o[i] = i ? log_add_complex(o[i - 1], x[i]) : x[i];
+            o[i] = sum = log_add_complex(x[i], sum);
     } else {
         const double *x = line[1];
         double *o = line[0];

@@ -170,18 +170,36 @@ tn_status tni_kernel_bincount(tn_call *call, tn_tensor *self, tn_tensor *weights
 
 /* ---- histc ---- */
 
-/* Which of n parts of [from, to] has x; -1: none. Computed as the reference does, in the
- * dtype of the elements. */
-#define PART(T, NAME)                                            \
-    static int64_t part_##NAME(T x, T from, T to, int64_t n)     \
-    {                                                            \
-        if (!(x >= from && x <= to))                             \
-            return -1;                                           \
-        int64_t at = (int64_t)((x - from) * (T)n / (to - from)); \
-        return at == n ? n - 1 : at;                             \
+/* Which of n parts of [from, to] has x; -1: none. Computed as the reference does, in the dtype of
+ * the elements; where that is too small for what is on the way, by halves. */
+#define PART(T, NAME)                                             \
+    static int64_t part_##NAME(T x, T from, T to, int64_t n)      \
+    {                                                             \
+        if (!(x >= from && x <= to))                              \
+            return -1;                                            \
+        T at = (x - from) * (T)n / (to - from);                   \
+        if (!isfinite((x - from) * (T)n) || !isfinite(to - from)) \
+            at = (x / 2 - from / 2) / (to / 2 - from / 2) * (T)n; \
+        return at >= (T)n ? n - 1 : (int64_t)at;                  \
     }
 PART(double, f64)
 PART(float, f32)
+
+/* A range for elements that are all alike: one more to each side, or as far as the dtype has
+ * numbers. */
+static void range_around(double value, bool wide, double *from, double *to)
+{
+    *from = wide ? value - 1 : (double)(float)(value - 1);
+    *to = wide ? value + 1 : (double)(float)(value + 1);
+    if (*from == *to) {
+        *from = wide ? nextafter(value, (double)-INFINITY)
+                     : (double)nextafterf((float)value, -INFINITY);
+        *to =
+            wide ? nextafter(value, (double)INFINITY) : (double)nextafterf((float)value, INFINITY);
+        *from = isinf(*from) ? value : *from;
+        *to = isinf(*to) ? value : *to;
+    }
+}
 
 tn_status tni_cpu_histc(tn_tensor *self, int64_t bins, tn_scalar min, tn_scalar max, tn_tensor *out)
 {
@@ -204,10 +222,8 @@ tn_status tni_cpu_histc(tn_tensor *self, int64_t bins, tn_scalar min, tn_scalar 
         TN_CHECK(isfinite(from) && isfinite(to), TN_INVALID,
                  "torch.histc: range of [%g, %g] is not finite", from, to);
     }
-    if (from == to) {
-        from -= 1;
-        to += 1;
-    }
+    if (from == to)
+        range_around(from, wide, &from, &to);
     for (int64_t i = 0; i < x->numel; i++) {
         int64_t at = wide ? part_f64(((const double *)x->data)[i], from, to, bins)
                           : part_f32(((const float *)x->data)[i], (float)from, (float)to, bins);

@@ -188,11 +188,11 @@ tn_status tni_shape_histc(tni_geometry *g, tn_tensor *self, int64_t bins, tn_sca
     double from = tn_scalar_to_double(min), to = tn_scalar_to_double(max);
     TN_CHECK(bins > 0, TN_INVALID,
              "torch.histogram(): bins must be > 0, but got %lld for dimension 0", (long long)bins);
-    if (!tn_dtype_is_floating((tn_dtype)self->dtype))
-        return no_kernel("histogram_cpu", self);
     TN_CHECK(isfinite(from) && isfinite(to), TN_INVALID,
              "torch.histc: range of [%g, %g] is not finite", from, to);
     TN_CHECK(from <= to, TN_INVALID, "torch.histc: max must be larger than min");
+    if (!tn_dtype_is_floating((tn_dtype)self->dtype))
+        return no_kernel("histogram_cpu", self);
     tni_reduced_geometry(g, self, ALL, false);
     g->dtype = (tn_dtype)self->dtype;
     g->ndim = 1;

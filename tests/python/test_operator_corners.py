@@ -167,6 +167,35 @@ class Numbers(unittest.TestCase):
             tenon.view_as_complex(tenon.arange(20.).as_strided((2, 2), (3, 1)))
 
 
+    def test_log1p_of_large_complex_numbers(self):
+        for z, wanted in ((1e250 + 1e250j, 575.9928468387914 + 0.7853981633974483j), (-1 + 1e250j, 575.6462732485114 + 1.5707963267948966j),
+                          (1e250 + 1e-250j, 575.6462732485114 + 0j), (1e-250 + 2e-250j, 1e-250 + 2e-250j)):
+            made = tenon.log1p(tenon.tensor(z, dtype=tenon.complex128)).item()
+            self.assertAlmostEqual(made.real / wanted.real, 1.0, places=12)
+            self.assertAlmostEqual(made.imag, wanted.imag, places=12)
+
+    def test_running_logarithms_of_complex_numbers_that_are_zero_or_none(self):
+        inf, nan = float("inf"), float("nan")
+        made = tenon.logcumsumexp(tenon.tensor([complex(-inf, inf), complex(-inf, 1), 1.2 + 2.1j, complex(2.4, inf)]), 0)
+        self.assertEqual(made[:2].tolist(), [complex(-inf, 0)] * 2)
+        self.assertTrue(tenon.allclose(made[2], tenon.tensor(1.2 + 2.1j)))
+        for values in ([1 + 1j, complex(1, nan)], [complex(nan, 1)], [complex(-inf, nan), 1 + 1j]):
+            last = tenon.logcumsumexp(tenon.tensor(values), 0)[-1]
+            self.assertTrue(last.real.isnan() and last.imag.isnan())
+        small = tenon.logcumsumexp(tenon.tensor([1 + 0j, -30 + 0j, -30 + 0j], dtype=tenon.complex128), 0)
+        self.assertAlmostEqual((small[2] - 1).real.item() / 6.885106e-14, 1.0, places=2)
+
+    def test_histc_counts_elements_that_are_large_or_all_alike(self):
+        most = tenon.finfo(tenon.float32).max
+        for value, wanted in ((1e10, [0, 0, 3, 0]), (-1e30, [0, 0, 3, 0]), (most, [0, 0, 0, 3]), (-most, [3, 0, 0, 0]), (3.0, [0, 0, 3, 0])):
+            self.assertEqual(tenon.histc(tenon.full((3,), value), bins=4).tolist(), wanted)
+        self.assertEqual(tenon.histc(tenon.tensor([-most, most, 0.0]), bins=4).tolist(), [1, 0, 1, 1])
+
+    def test_histograms_of_no_dimensions_count_nothing(self):
+        for shape in ((3, 0), (0, 0)):
+            self.assertEqual(tenon.histogramdd(tenon.empty(shape), bins=[]).hist.item(), 0.0)
+
+
 class Refusals(unittest.TestCase):
     def refused(self, text, call):
         with self.assertRaises(RuntimeError) as caught:
@@ -208,7 +237,29 @@ class Refusals(unittest.TestCase):
         self.assertEqual(other.map_(tenon.ones(1), max).apply_(lambda a: -a).tolist(), [-2., -12., -22.])
 
 
+    def test_histograms_of_whole_numbers(self):
+        with self.assertRaisesRegex(RuntimeError, "torch.histc: max must be larger than min"):
+            tenon.histc(tenon.tensor([1, 2]), bins=4, min=5, max=1)
+        for bins in (4, tenon.tensor([0, 1])):
+            with self.assertRaisesRegex(NotImplementedError, "\"histogramdd\" not implemented for 'Long'"):
+                tenon.histogram(tenon.tensor([1, 2]), bins)
+
+
 class GivenResults(unittest.TestCase):
+    def test_a_given_result_of_another_dtype_gets_what_there_is_without_it(self):
+        for dtype in (tenon.float16, tenon.bfloat16, tenon.float8_e5m2, tenon.uint16):
+            x = tenon.tensor([33000.0, 1.0009765625, 3.001]).to(dtype)
+            for given in (tenon.float32, tenon.float64, tenon.complex64):
+                for call in ((tenon.add, x, x), (tenon.mul, x, x), (tenon.exp, x), (tenon.div, x, x[2]), (tenon.add, x, 0.1),
+                             (tenon.addcmul, x, x, x)):
+                    try:
+                        wanted = call[0](*call[1:]).to(given)
+                    except NotImplementedError:
+                        continue
+                    self.assertEqual(call[0](*call[1:], out=tenon.empty(0, dtype=given)).tolist(), wanted.tolist(), (call[0].__name__, dtype))
+        x = tenon.tensor([33000.0] * 5000, dtype=tenon.float16).reshape(50, 100)
+        self.assertTrue(tenon.add(x, x, out=tenon.zeros(100, 50).t()).isinf().all())
+
     def test_operators_over_lists_write_given_lists(self):
         x = [tenon.ones(2, 3), tenon.ones(4)]
         out = [tenon.zeros(2, 3), tenon.zeros(0)]

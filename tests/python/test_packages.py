@@ -420,6 +420,13 @@ class Small(unittest.TestCase):
             tenon.segment_reduce(x, "sum", lengths=lengths, axis=2)
         self.assertEqual(tenon.segment_reduce(tenon.empty(0, 3), "sum", lengths=tenon.tensor([0, 0])).tolist(), [[0.0] * 3] * 2)
         self.assertEqual(tenon.segment_reduce(x.to("meta"), "mean", lengths=lengths.to("meta")).shape, (4, 2))
+        nan = float("nan")
+        for reduce, wanted in (("max", [1, 1, 0, 0.5, 0.5]), ("min", [1, 1, 0, 0.5, 0.5]), ("prod", [1, 3, nan, 5, 5])):
+            z = tenon.tensor([1.0, nan, 3.0, 5.0, 5.0], requires_grad=True)
+            made = tenon.segment_reduce(z, reduce, lengths=tenon.tensor([1, 2, 2, 0]))
+            made.sum().backward()
+            self.assertEqual([str(v) for v in z.grad.tolist()], [str(float(v)) for v in wanted])
+            self.assertTrue(made[1].isnan())
         tied = tenon.tensor([2.0, 3.0], requires_grad=True)
         tenon.segment_reduce(tied, "min", lengths=tenon.tensor([2]), initial=2.0).sum().backward()
         self.assertEqual(tied.grad.tolist(), [1.0, 0.0])

@@ -48,9 +48,12 @@ COMMON(asinh)
 COMMON(acosh)
 COMMON(atanh)
 
-/* |1 + x|^2 - 1 is small where log1p is needed; near -1 it is the other number that is. */
+/* |1 + x|^2 - 1 is small where log1p is needed; near -1 it is the other number that is. The square
+ * of a large number may be none. */
 static cd log1p_complex(cd x)
 {
+    if (fabs(creal(x)) > 1e100 || fabs(cimag(x)) > 1e100)
+        return clog(1.0 + x);
     double re = creal(x), im = cimag(x), more = re * (re + 2.0) + im * im;
     double size = more > -0.5 ? 0.5 * log1p(more) : log(hypot(1.0 + re, im));
     return CMPLX(size, atan2(im, 1.0 + re));
