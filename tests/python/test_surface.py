@@ -346,6 +346,18 @@ class Assertions(unittest.TestCase):
         for dtype in (tenon.bool, tenon.uint8, tenon.int64, tenon.float16, tenon.float32, tenon.complex64):
             x = tenon.testing.make_tensor(3, 4, dtype=dtype, device="cpu", noncontiguous=True)
             self.assertEqual((x.dtype, x.shape, x.is_contiguous()), (dtype, (3, 4), False))
+            self.assertEqual(x.storage_offset(), 1)
+        make = tenon.testing.make_tensor
+        for dtype in (tenon.uint16, tenon.uint32, tenon.uint64, tenon.float8_e4m3fn, tenon.float8_e5m2fnuz):
+            x = make((50,), dtype=dtype, device="cpu").to(tenon.float64)
+            self.assertTrue(-9 <= x.min() < x.max() <= 9)
+        self.assertIsNone(make(4, dtype=tenon.complex64, device="cpu")._base)
+        most = tenon.finfo(tenon.float32).max
+        self.assertTrue(make(9, dtype=tenon.float32, device="cpu", low=-most, high=most).isfinite().all())
+        with self.assertWarnsRegex(FutureWarning, "Passing `low==high`"):
+            self.assertEqual(make(2, dtype=tenon.float32, device="cpu", low=2, high=2).tolist(), [2.0, 2.0])
+        with self.assertRaisesRegex(ValueError, r"is \[300, 400\), but .*uint8 only supports \[0, 256\)"):
+            make(2, dtype=tenon.uint8, device="cpu", low=300, high=400)
 
 
 class Refusals(unittest.TestCase):
