@@ -31,14 +31,14 @@ tn_status tni_composite_diff(tn_tensor *self, int64_t n, int64_t dim, tn_tensor 
     TN_TRY(check_joined(self, append));
     TN_CHECK(n >= 0, TN_INVALID, "order must be non-negative but got %lld", (long long)n);
     tn_tensor *pieces[3];
-    int64_t count = 0, size = self->sizes[d];
+    int64_t count = 0, size = 0;
     if (prepend)
         pieces[count++] = prepend;
     pieces[count++] = self;
     if (append)
         pieces[count++] = append;
     for (int64_t i = 0; i < count; i++)
-        size += pieces[i] == self ? 0 : pieces[i]->sizes[d];
+        size += pieces[i]->sizes[d];
     if (n == 0) /* nothing is joined either */
         return tn_clone(self, TN_FORMAT_NONE, out);
     TN_TRY(tn_scope_enter(&scope));

@@ -274,7 +274,7 @@ tn_status tni_composite_fill_diagonal_(tn_tensor *self, tn_scalar fill_value, bo
 
 /* How far apart the points are: a number, or their places. */
 typedef struct distance {
-    double step;
+    tn_scalar step; /* a real or complex number */
     tn_tensor *places;
 } distance;
 
@@ -290,21 +290,23 @@ static tn_tensor *minus(tn_tensor *a, tn_tensor *b)
 
 /* (a f0 + b f1 + c f2) / h */
 static tn_tensor *weighted(tn_tensor *f0, double a, tn_tensor *f1, double b, tn_tensor *f2,
-                           double c, double h)
+                           double c, tn_scalar h)
 {
     tn_tensor *sum =
         tnx_add(tnx_mul_scalar(f0, tn_float(a)), tnx_mul_scalar(f1, tn_float(b)), tn_int(1));
-    return tnx_div_scalar(tnx_add(sum, tnx_mul_scalar(f2, tn_float(c)), tn_int(1)), tn_float(h));
+    return tnx_div_scalar(tnx_add(sum, tnx_mul_scalar(f2, tn_float(c)), tn_int(1)), h);
 }
 
-static tn_tensor *even_slope(tn_tensor *f, int d, int64_t n, double h, int64_t edge)
+static tn_tensor *even_slope(tn_tensor *f, int d, int64_t n, tn_scalar h, int64_t edge)
 {
-    tn_tensor *inner =
-        tnx_div_scalar(minus(part(f, d, 2, n), part(f, d, 0, n - 2)), tn_float(2.0 * h));
+    tn_scalar twice = h;
+    twice.v.f *= 2.0;
+    twice.imag *= 2.0;
+    tn_tensor *inner = tnx_div_scalar(minus(part(f, d, 2, n), part(f, d, 0, n - 2)), twice);
     tn_tensor *low, *high;
     if (edge == 1) {
-        low = tnx_div_scalar(minus(part(f, d, 1, 2), part(f, d, 0, 1)), tn_float(h));
-        high = tnx_div_scalar(minus(part(f, d, n - 1, n), part(f, d, n - 2, n - 1)), tn_float(h));
+        low = tnx_div_scalar(minus(part(f, d, 1, 2), part(f, d, 0, 1)), h);
+        high = tnx_div_scalar(minus(part(f, d, n - 1, n), part(f, d, n - 2, n - 1)), h);
     } else {
         low = weighted(part(f, d, 0, 1), -1.5, part(f, d, 1, 2), 2.0, part(f, d, 2, 3), -0.5, h);
         high = weighted(part(f, d, n - 3, n - 2), 0.5, part(f, d, n - 2, n - 1), -2.0,
@@ -427,17 +429,19 @@ static tn_status slopes(tn_tensor *self, const distance *s, int64_t s_n, bool li
 static tn_status number_slopes(tn_tensor *self, const tn_scalar *spacings, int64_t s_n, bool listed,
                                const int64_t *dim, int64_t dim_n, bool all, int64_t edge, LIST)
 {
-    distance s[TN_MAX_DIMS] = {{.step = 1.0}};
+    distance s[TN_MAX_DIMS] = {{.step = tn_float(1.0)}};
     TN_CHECK(s_n <= TN_MAX_DIMS, TN_INVALID, "torch.gradient: too many spacings");
     for (int64_t i = 0; i < s_n; i++)
-        s[i].step = tn_scalar_to_double(spacings[i]);
+        s[i].step = spacings[i].kind == TN_SCALAR_COMPLEX
+                        ? spacings[i]
+                        : tn_float(tn_scalar_to_double(spacings[i]));
     return slopes(self, s, s_n, listed, dim, dim_n, all, edge, out, out_n);
 }
 
 static tn_status place_slopes(tn_tensor *self, tn_tensor *const *places, int64_t s_n,
                               const int64_t *dim, int64_t dim_n, bool all, int64_t edge, LIST)
 {
-    distance s[TN_MAX_DIMS] = {{.step = 1.0}};
+    distance s[TN_MAX_DIMS] = {{.step = tn_float(1.0)}};
     TN_CHECK(s_n > 0 && s_n <= TN_MAX_DIMS, TN_INVALID,
              "torch.gradient expected a list of coordinates");
     for (int64_t i = 0; i < s_n; i++)

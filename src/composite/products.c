@@ -491,6 +491,7 @@ tn_status tni_composite__weight_norm_interface(tn_tensor *v, tn_tensor *g, int64
 
 static tn_tensor *neighbours(tn_tensor *y, int d, int64_t n, bool difference)
 {
+    n = n ? n : 1; /* nothing has no neighbours either */
     tn_tensor *before = tnx_slice(y, d, tn_some_int(0), tn_some_int(n - 1), 1);
     tn_tensor *after = tnx_slice(y, d, tn_some_int(1), tn_some_int(n), 1);
     return difference ? tnx_sub(after, before, tn_int(1)) : tnx_add(after, before, tn_int(1));
@@ -511,13 +512,13 @@ tn_status tni_composite_cumulative_trapezoid_x(tn_tensor *y, tn_tensor *x, int64
         y->dtype != TN_DTYPE_BOOL && x->dtype != TN_DTYPE_BOOL, TN_INVALID,
         "cumulative_trapezoid: received a bool input for `x` or `y`, but bool is not supported");
     int own = x->ndim == 1 ? 0 : d - (y->ndim - x->ndim);
-    TN_CHECK(own >= 0 && x->sizes[own] == y->sizes[d] && y->sizes[d] > 0, TN_INVALID,
+    TN_CHECK(own >= 0 && x->sizes[own] == y->sizes[d], TN_INVALID,
              "cumulative_trapezoid: There must be one `x` value for each sample point");
     TN_TRY(tn_scope_enter(&scope));
     int64_t n = y->sizes[d], sizes[TN_MAX_DIMS];
     tn_tensor *width = neighbours(x, own, n, true);
     for (int i = 0; i < y->ndim; i++)
-        sizes[i] = i == d ? n - 1 : 1;
+        sizes[i] = i == d && n > 0 ? n - 1 : i == d ? 0 : 1;
     if (x->ndim == 1)
         width = tnx_view(width, sizes, y->ndim);
     tn_tensor *parts = tnx_mul(neighbours(y, d, n, false), width);
@@ -533,8 +534,6 @@ tn_status tni_composite_cumulative_trapezoid_dx(tn_tensor *y, tn_scalar dx, int6
     TN_CHECK(y->dtype != TN_DTYPE_BOOL, TN_INVALID,
              "cumulative_trapezoid: received a bool input for `y`, but bool is not supported");
     TN_CHECK(y->ndim > 0, TN_INDEX, "slice() cannot be applied to a 0-dim tensor.");
-    TN_CHECK(y->sizes[d] > 0, TN_INVALID,
-             "cumulative_trapezoid: y must have a dimension with elements");
     TN_CHECK(dx.kind != TN_SCALAR_COMPLEX && dx.kind != TN_SCALAR_BOOL, TN_INVALID,
              "cumulative_trapezoid: Currently, we only support dx as a real number.");
     TN_TRY(tn_scope_enter(&scope));

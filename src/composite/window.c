@@ -179,9 +179,35 @@ tn_status tni_kernel_range_step(tn_call *call, tn_scalar start, tn_scalar end, t
              "upper bound and lower bound inconsistent with step sign");
     double count = floor((b - a) / by) + 1;
     TN_CHECK(count < 0x1p62, TN_INVALID, "range is too long");
+    if (tn_dtype_is_integral(o.dtype, true)) { /* whole numbers, whatever was given */
+        int64_t first = tn_scalar_to_int(start), last = tn_scalar_to_int(end);
+        start = tn_int(first);
+        step = tn_int(tn_scalar_to_int(step));
+        TN_CHECK(step.v.i != 0, TN_INVALID, "step must be nonzero");
+        if (fabs(a) >= 0x1p53 || fabs(b) >= 0x1p53) /* doubles have not these */
+            count = (double)((int64_t)((uint64_t)last - (uint64_t)first) / step.v.i) + 1;
+        else
+            count = floor((double)(last - first) / (double)step.v.i) + 1;
+    }
+    tn_tensor_opts wide = o; /* places in a half are few */
+    if (tn_dtype_is_floating(o.dtype))
+        wide.dtype = TN_DTYPE_F64;
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *x = tnx_arange(tn_int((int64_t)count), &o);
-    return tni_leave(scope, tnx_add_scalar(tnx_mul_scalar(x, step), start, tn_int(1)), out);
+    tn_tensor *x = tnx_arange(tn_int((int64_t)count), &wide);
+    x = tnx_add_scalar(tnx_mul_scalar(x, step), start, tn_int(1));
+    if (wide.dtype != o.dtype)
+        x = tnx_to_dtype(x, o.dtype, false, false, TN_FORMAT_NONE);
+    return tni_leave(scope, x, out);
+}
+
+/* A given tensor with as many elements keeps its sizes. */
+static tn_status line_to(const char *name, tn_tensor *line, tn_tensor *out)
+{
+    if (out->numel != line->numel || out->ndim == 1)
+        return tni_out_take(name, line, out);
+    TN_AUTO(tn_tensor) shaped = NULL;
+    TN_TRY(tn_view(line, out->sizes, out->ndim, &shaped));
+    return tni_out_take(name, shaped, out);
 }
 
 tn_status tni_kernel_range(tn_call *call, tn_scalar start, tn_scalar end,
@@ -196,7 +222,7 @@ tn_status tni_kernel_range_out(tn_call *call, tn_scalar start, tn_scalar end, tn
     TN_AUTO(tn_tensor) made = NULL;
     const tn_tensor_opts o = tn_opts(tn_tensor_dtype(out), tn_tensor_device(out));
     TN_TRY(tni_kernel_range_step(call, start, end, step, &o, &made));
-    return tni_out_take("range", made, out);
+    return line_to("range", made, out);
 }
 
 tn_status tni_kernel_logspace(tn_call *call, tn_scalar start, tn_scalar end, int64_t steps,
@@ -227,5 +253,5 @@ tn_status tni_kernel_logspace_out(tn_call *call, tn_scalar start, tn_scalar end,
     TN_AUTO(tn_tensor) made = NULL;
     const tn_tensor_opts o = tn_opts(tn_tensor_dtype(out), tn_tensor_device(out));
     TN_TRY(tni_kernel_logspace(call, start, end, steps, base, &o, &made));
-    return tni_out_take("logspace", made, out);
+    return line_to("logspace", made, out);
 }

@@ -191,6 +191,34 @@ class Numbers(unittest.TestCase):
             self.assertEqual(tenon.histc(tenon.full((3,), value), bins=4).tolist(), wanted)
         self.assertEqual(tenon.histc(tenon.tensor([-most, most, 0.0]), bins=4).tolist(), [1, 0, 1, 1])
 
+    def test_differences_between_a_tensor_and_itself_joined_to_it(self):
+        x = tenon.tensor([1.0, 4.0, 9.0])
+        self.assertEqual(tenon.diff(x, prepend=x, append=x).tolist(), [3, 5, -8, 3, 5, -8, 3, 5])
+        self.assertEqual(tenon.diff(x, n=8, append=x, prepend=x).shape, (1,))
+
+    def test_slopes_by_complex_distances(self):
+        x = tenon.tensor([1.0, 4.0, 9.0])
+        self.assertEqual(tenon.gradient(x, spacing=2j)[0].tolist(), [-1.5j, -2j, -2.5j])
+        self.assertEqual(tenon.gradient(x * 1j, spacing=[2j], edge_order=2)[0].tolist(), [1, 2, 3])
+
+    def test_integrals_over_nothing_are_nothing(self):
+        for shape, dim in (((0, 2), 0), ((2, 0), 1), ((0,), 0), ((1, 2), 0)):
+            y, wanted = tenon.ones(shape), [n if d != dim else 0 for d, n in enumerate(shape)]
+            self.assertEqual(list(tenon.cumulative_trapezoid(y, dim=dim).shape), wanted)
+            self.assertEqual(list(tenon.cumulative_trapezoid(y, y, dim=dim).shape), wanted)
+
+    def test_ranges_of_halves_and_of_whole_numbers(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = tenon.range(-300, 10, dtype=tenon.bfloat16)
+            self.assertEqual(made.tolist(), tenon.arange(-300, 11).to(tenon.bfloat16).tolist())
+            made = tenon.range(0, 2 ** 52, 2.0 ** 51, dtype=tenon.int64)
+            self.assertEqual((made.tolist(), made.dtype), ([0, 2 ** 51, 2 ** 52], tenon.int64))
+            self.assertEqual(tenon.range(2 ** 53 + 1, 2 ** 53 + 3, dtype=tenon.int64).tolist(), [2 ** 53 + i for i in (1, 2, 3)])
+            self.assertEqual(tenon.range(0.5, 3.5, dtype=tenon.int32).tolist(), [0, 1, 2, 3])
+            with self.assertRaisesRegex(RuntimeError, "step must be nonzero"):
+                tenon.range(-3, 3, 0.7, dtype=tenon.int32)
+
     def test_histograms_of_no_dimensions_count_nothing(self):
         for shape in ((3, 0), (0, 0)):
             self.assertEqual(tenon.histogramdd(tenon.empty(shape), bins=[]).hist.item(), 0.0)
@@ -271,6 +299,14 @@ class GivenResults(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "Expected out tensor to have dtype float, but got double instead"):
             aten._foreach_add.Scalar_out(x, 2, out=kept)
         self.assertEqual([t.tolist() for t in kept], [[0.0] * 5, [0.0] * 4])  # neither resized nor written
+
+    def test_a_given_tensor_with_as_many_elements_keeps_its_sizes(self):
+        for make, wanted in ((lambda out: tenon.range(1, 4, out=out), [1, 2, 3, 4]), (lambda out: tenon.logspace(0, 3, 4, base=2, out=out), [1, 2, 4, 8])):
+            x = tenon.zeros(2, 3)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.assertEqual(make(x.narrow(1, 1, 2)).tolist(), [wanted[:2], wanted[2:]])
+            self.assertEqual(x.tolist(), [[0] + wanted[:2], [0] + wanted[2:]])
 
     def test_pieces_go_to_given_tensors(self):
         x = tenon.arange(6).view(2, 3)
