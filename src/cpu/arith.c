@@ -21,33 +21,33 @@ PLAIN(logical_or, LOGICAL_OR, TNI_RUN_BOOL_RESULT)
 PLAIN(logical_xor, LOGICAL_XOR, TNI_RUN_BOOL_RESULT)
 PLAIN(isnan, ISNAN, TNI_RUN_BOOL_RESULT)
 PLAIN(isinf, ISINF, TNI_RUN_BOOL_RESULT)
-PLAIN(lerp, LERP, 0)
+PLAIN(lerp, LERP, TNI_RUN_EXACT_THIRD)
 
 /* ---- division ---- */
 
-static tn_status divided(tni_iter *it, tni_loop loop)
+static tn_status divided(tni_iter *it, tni_loop loop, unsigned flags)
 {
     if (tn_dtype_is_integral(it->dtype, false)) {
         bool has_zero;
         TN_TRY(tni_run_find_zero(it, 1, &has_zero));
         TN_CHECK(!has_zero, TN_INVALID, "ZeroDivisionError");
     }
-    return tni_run(it, loop, TNI_RUN_EXACT_SECOND, NULL);
+    return tni_run(it, loop, flags, NULL);
 }
 
 tn_status tni_cpu_remainder(tni_iter *it)
 {
-    return divided(it, TNI_LOOP_REMAINDER);
+    return divided(it, TNI_LOOP_REMAINDER, 0);
 }
 
 tn_status tni_cpu_fmod(tni_iter *it)
 {
-    return divided(it, TNI_LOOP_FMOD);
+    return divided(it, TNI_LOOP_FMOD, 0);
 }
 
 tn_status tni_cpu_floor_divide(tni_iter *it)
 {
-    return divided(it, TNI_LOOP_DIV_FLOOR);
+    return divided(it, TNI_LOOP_DIV_FLOOR, TNI_RUN_EXACT_SECOND);
 }
 
 /* ---- sums ---- */

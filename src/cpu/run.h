@@ -16,6 +16,7 @@ enum {
     TNI_RUN_REAL_RESULT = 1u << 4, /* of complex numbers */
     /* Elements are moved, not computed with: float16 stays float16. */
     TNI_RUN_RAW = 1u << 3,
+    TNI_RUN_EXACT_THIRD = 1u << 5, /* as the second one */
 };
 
 /* Threads share out work in pieces of about this many elements. Up to ALONE one thread does it all;

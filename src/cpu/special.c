@@ -106,7 +106,7 @@ tn_status tni_cpu_nan_to_num(tni_iter *it, tn_opt_float nan, tn_opt_float posinf
 tn_status tni_cpu_pow(tni_iter *it)
 {
     bool whole = tn_dtype_is_integral(it->dtype, false);
-    return tni_run(it, whole ? TNI_LOOP_POW_WHOLE : TNI_LOOP_POW, TNI_RUN_EXACT_SECOND, NULL);
+    return tni_run(it, whole ? TNI_LOOP_POW_WHOLE : TNI_LOOP_POW, 0, NULL);
 }
 
 /* Forget the second input, a number. */

@@ -92,7 +92,12 @@ static double most(tn_dtype dtype)
         return INT16_MAX;
     case TN_DTYPE_I32:
         return INT32_MAX;
+    case TN_DTYPE_U16:
+        return UINT16_MAX;
+    case TN_DTYPE_U32:
+        return UINT32_MAX;
     case TN_DTYPE_I64:
+    case TN_DTYPE_U64: /* bounds are int64 */
         return 0x1p63;
     default:
         return tni_dtype_largest(dtype);
@@ -101,7 +106,8 @@ static double most(tn_dtype dtype)
 
 static double least(tn_dtype dtype)
 {
-    if (dtype == TN_DTYPE_BOOL || dtype == TN_DTYPE_U8)
+    if (dtype == TN_DTYPE_BOOL || dtype == TN_DTYPE_U8 || dtype == TN_DTYPE_U16 ||
+        dtype == TN_DTYPE_U32 || dtype == TN_DTYPE_U64)
         return 0;
     return tn_dtype_is_integral(dtype, false) ? -most(dtype) - (dtype != TN_DTYPE_I64)
                                               : -most(dtype);
@@ -120,6 +126,7 @@ static uint64_t default_end(tn_dtype dtype)
     case TN_DTYPE_F64:
         return (UINT64_C(1) << 53) + 1;
     case TN_DTYPE_I64:
+    case TN_DTYPE_U64:
         return UINT64_C(1) << 63;
     default:
         return (uint64_t)most(dtype) + 1;

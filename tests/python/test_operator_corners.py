@@ -77,6 +77,27 @@ class Dtypes(unittest.TestCase):
         number = tenon.tensor(0.7, dtype=tenon.float16)
         self.assertEqual(tenon.div(tenon.tensor(a, dtype=tenon.float16), number, rounding_mode="trunc").tolist(), [9, 9, 7, 4])
 
+    def test_a_number_beside_halves_is_rounded_or_not_as_its_operator_does(self):
+        x = tenon.tensor([-3.0, 1.5, 2.703125])
+        for dtype in (tenon.float16, tenon.bfloat16):
+            h, v = x.to(dtype), tenon.tensor(2.1, dtype=dtype)
+            for rounds in (tenon.remainder, tenon.fmod, tenon.pow):
+                self.assertEqual(str(rounds(h, 2.1).tolist()), str(rounds(h, v).tolist()))
+            self.assertEqual(tenon.lerp(h, h + 1, 0.3).tolist(), tenon.lerp(h.float(), (h + 1).float(), 0.3).to(dtype).tolist())
+        start, end = tenon.tensor([0.0], dtype=tenon.float16), tenon.tensor([0.1], dtype=tenon.float16)
+        self.assertEqual(tenon.lerp(start, end, 70000).tolist(), [7000.0])
+
+    def test_random_numbers_without_a_sign(self):
+        tenon.manual_seed(0)
+        for dtype, bits in ((tenon.uint16, 16), (tenon.uint32, 32), (tenon.uint64, 63)):
+            for args in ((), (0, None)):
+                x = tenon.empty(5000, dtype=dtype).random_(*args).to(tenon.float64)
+                self.assertTrue(x.max() > 0.9 * 2.0 ** bits and x.min() < 0.1 * 2.0 ** bits)
+            with self.assertRaisesRegex(RuntimeError, "from is out of bounds for .*unsigned"):
+                tenon.empty(2, dtype=dtype).random_(-1, 5)
+        with self.assertRaisesRegex(RuntimeError, "to - 1 is out of bounds for .*unsigned"):
+            tenon.randint(0, 2 ** 16 + 1, (2,), dtype=tenon.uint16)
+
     def test_masked_functions_keep_the_dtype_of_their_input(self):
         mask = tenon.tensor([[True, False, True], [False, True, True]])
         x = tenon.tensor([[3, 1, 2], [4, 6, 5]], dtype=tenon.int32)
