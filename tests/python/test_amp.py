@@ -35,6 +35,19 @@ class Autocast(unittest.TestCase):
         self.assertEqual((x @ x).dtype, tenon.float32)
         self.assertFalse(tenon.is_autocast_enabled("cpu"))
 
+    def test_a_device_may_stand_with_its_number(self):  # scripts pass str(device)
+        x = tenon.ones(4, 4)
+        with autocast("cpu:0") as region:
+            self.assertEqual(((x @ x).dtype, region.device), (tenon.bfloat16, "cpu:0"))
+        self.assertEqual(autocast("cpu:0")(lambda: (x @ x).dtype)(), tenon.bfloat16)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # there is no CUDA here
+            with autocast("cuda:1"):
+                self.assertEqual((x @ x).dtype, tenon.float32)
+        self.assertTrue(tenon.amp.is_autocast_available("cuda:0"))
+        with self.assertRaisesRegex(RuntimeError, "^Expected one of cpu, cuda, .* device type at start of device string: gpu$"):
+            autocast("gpu")
+
     def recurrent(self, kind, dtype=None, **options):
         """A layer of 3 and 4 whose numbers a line of code tells, and what a region of bfloat16 makes of it."""
         layer = kind(3, 4, **options)

@@ -10,8 +10,9 @@ __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 
 def is_autocast_available(device_type):
-    """Whether autocast can be asked for on this kind of device."""
-    return device_type in ("cpu", "cuda") or device_type in _ELSEWHERE
+    """Whether autocast can be asked for on this kind of device, which may stand with its number: ``cuda:0``."""
+    kind = tenon.device(device_type).type
+    return kind in ("cpu", "cuda") or kind in _ELSEWHERE
 
 
 #: Devices that this build has not, and the dtype that a region for them has: one changes nothing here.
@@ -28,6 +29,7 @@ class autocast:
         self.device = device_type
         if not is_autocast_available(device_type):
             raise RuntimeError("User specified an unsupported autocast device_type '%s'" % device_type)
+        self._kind = device_type = tenon.device(device_type).type
         if dtype is None:
             dtype = _ELSEWHERE.get(device_type) or _C.get_autocast_dtype(device_type)
         self.fast_dtype = dtype
@@ -47,11 +49,11 @@ class autocast:
         self._enabled = bool(enabled)
 
     def __enter__(self):
-        if self.device in _ELSEWHERE:
+        if self._kind in _ELSEWHERE:
             self._guard = None
             return self
         dtype = self.fast_dtype if self.fast_dtype in (tenon.bfloat16, tenon.float16, tenon.float32) else None
-        self._guard = _C._autocast_enter(self.device, self._enabled, dtype, self._cache_enabled)
+        self._guard = _C._autocast_enter(self._kind, self._enabled, dtype, self._cache_enabled)
         return self
 
     def __exit__(self, *args):
