@@ -343,10 +343,20 @@ static bool explain_one(const tnpy_call *c, const view *v)
 
 /* ---- several could have been ---- */
 
-/* Only then is it worth saying which of them are of the wrong type. */
+/* Does the text of the signature have a "*"? */
+static bool has_star(const view *v)
+{
+    for (int i = v->first; i < v->s->n; i++)
+        if (v->s->params[i].flags & TNPY_KEYWORD)
+            return true;
+    return v->outs || (v->s->flags & TNPY_SIG_OPTIONS);
+}
+
+/* Only then is it worth saying which of them are of the wrong type. The reference counts what stands
+   between the commas of the signature, "*" among it. */
 static bool counts_agree(const tnpy_call *c, const view *v)
 {
-    return c->n - v->first + c->n_keywords == v->max;
+    return c->n - v->first + c->n_keywords == v->max + has_star(v);
 }
 
 /* The keywords that the only signature does not know, and whether there are any. */

@@ -72,6 +72,43 @@ class Errors(unittest.TestCase):
                      "NotImplemented:\n\n  - tensor subclass %s\n  - tensor subclass %s\n\nFor more information, try "
                      "re-running with TORCH_LOGS=not_implemented" % (Two, One), tenon.add, One(), Two())
 
+    def test_reasons_are_given_where_the_arguments_count_as_many_as_the_signature_s_words(self):
+        # between the commas, "*" among them
+        wrong = "      didn't match because some of the %s\n"
+        self.refuses(TypeError, "max() received an invalid combination of arguments - got (Tensor, float), but expected one of:\n"
+                     " * (Tensor input, *, Tensor out = None)\n * (Tensor input, Tensor other, *, Tensor out = None)\n"
+                     " * (Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)\n",
+                     tenon.max, tenon.ones(2), 3.0)
+        self.refuses(TypeError, "min() received an invalid combination of arguments - got (Tensor, float, float), but expected one "
+                     "of:\n * (Tensor input, *, Tensor out = None)\n" + wrong %
+                     "arguments have invalid types: (Tensor, !float!, !float!)" +
+                     " * (Tensor input, Tensor other, *, Tensor out = None)\n"
+                     " * (Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)\n",
+                     tenon.min, tenon.ones(2), 2.0, 3.0)
+        self.refuses(TypeError, "sum() received an invalid combination of arguments - got (keep_dim=bool, ), but expected one of:\n"
+                     " * (*, %s.dtype dtype = None)\n * (tuple of ints dim, bool keepdim = False, *, %s.dtype dtype = None)\n" %
+                     (tenon.__name__, tenon.__name__), tenon.ones(2).sum, keep_dim=True)
+
+    def test_a_missing_argument_is_one_of_the_class_that_was_called(self):
+        nn = tenon.nn
+        for cls, name in ((nn.Conv2d, "Conv2d"), (nn.ConvTranspose1d, "ConvTranspose1d"), (nn.AvgPool2d, "AvgPool2d"),
+                          (nn.BatchNorm2d, "_BatchNorm"), (nn.ZeroPad2d, "ZeroPad2d"), (nn.ReflectionPad1d, "ReflectionPad1d"),
+                          (nn.ConstantPad3d, "ConstantPad3d"), (nn.MaxUnpool2d, "MaxUnpool2d"), (nn.LazyConv2d, "LazyConv2d"),
+                          (nn.FractionalMaxPool3d, "FractionalMaxPool3d"), (nn.MaxPool2d, "_MaxPoolNd"), (nn.Linear, "Linear")):
+            with self.assertRaisesRegex(TypeError, r"^%s\.__init__\(\) missing" % name):
+                cls()
+        self.refuses(TypeError, "Conv2d.__init__() missing 1 required positional argument: 'kernel_size'", nn.Conv2d, 3, 8)
+        self.assertEqual(repr(nn.Conv2d(3, 8, 3, padding="same")), "Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1), padding=same)")
+
+    def test_what_is_missing_is_found_where_it_is_given(self):
+        p = tenon.ones(2, requires_grad=True)
+        for optimizer in (tenon.optim.Adam, tenon.optim.AdamW, tenon.optim.NAdam, tenon.optim.RAdam, tenon.optim.Adamax):
+            self.refuses(IndexError, "tuple index out of range", optimizer, [p], betas=(0.9,))
+        before = tenon.is_anomaly_enabled()
+        self.refuses(TypeError, "set_anomaly_enabled(): argument 'enabled' (position 1) must be bool, not str",
+                     tenon.autograd.set_detect_anomaly, "yes")
+        self.assertEqual(tenon.is_anomaly_enabled(), before)
+
 
 class Warnings(unittest.TestCase):
     def test_old_ways_are_told_of_once(self):

@@ -21,6 +21,10 @@ class set_detect_anomaly:
     """Switch anomaly mode, as a function or as a context manager. ``check_forward`` is that of detect_anomaly."""
 
     def __init__(self, mode, check_nan=True, *, check_forward=False):
+        for at, (name, value) in enumerate((("enabled", mode), ("check_nan", check_nan)), 1):
+            if not isinstance(value, bool):
+                raise TypeError("set_anomaly_enabled(): argument '%s' (position %d) must be bool, not %s" %
+                                (name, at, type(value).__name__))
         bits = _forward_bits(check_forward)
         self._before = _now()
         self.prev, self.prev_check_nan = self._before[:2]

@@ -8,8 +8,8 @@ __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
 
 def _check_betas(betas):
-    for i, beta in enumerate(betas):
-        check(0.0 <= beta < 1.0, "Invalid beta parameter at index %d" % i, beta)
+    for i in range(2):  # by index: one that is missing is an IndexError here, not at the first step
+        check(0.0 <= betas[i] < 1.0, "Invalid beta parameter at index %d" % i, betas[i])
 
 
 def _moments(state, p):

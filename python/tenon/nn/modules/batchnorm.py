@@ -4,6 +4,7 @@
 import tenon
 import tenon.nn.functional as F
 from tenon.nn import init
+from tenon.nn.modules._own import own_constructor
 from tenon.nn.modules.lazy import LazyModuleMixin
 from tenon.nn.modules.module import Module
 from tenon.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -88,6 +89,7 @@ class _NormBase(Module):
         )
 
 
+@own_constructor
 class _BatchNorm(_NormBase):
     """The call of batch normalization; a class says which inputs it takes."""
 

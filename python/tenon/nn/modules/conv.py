@@ -6,6 +6,7 @@ import math
 import tenon
 import tenon.nn.functional as F
 from tenon.nn import init
+from tenon.nn.modules._own import own_constructor
 from tenon.nn.modules.lazy import LazyModuleMixin
 from tenon.nn.modules.module import Module
 from tenon.nn.modules.utils import _ntuple, _reverse_repeat_tuple
@@ -184,6 +185,7 @@ class _Convolution(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
 
+@own_constructor
 class Conv1d(_Convolution):
     """A convolution of (N, C, L) or (C, L)."""
 
@@ -191,6 +193,7 @@ class Conv1d(_Convolution):
     _conv = staticmethod(F.conv1d)
 
 
+@own_constructor
 class Conv2d(_Convolution):
     """A convolution of (N, C, H, W) or (C, H, W)."""
 
@@ -198,6 +201,7 @@ class Conv2d(_Convolution):
     _conv = staticmethod(F.conv2d)
 
 
+@own_constructor
 class Conv3d(_Convolution):
     """A convolution of (N, C, D, H, W) or (C, D, H, W)."""
 
@@ -278,6 +282,7 @@ class _ConvTransposeNd(_ConvNd):
         )
 
 
+@own_constructor
 class ConvTranspose1d(_ConvTransposeNd):
     """A transposed convolution of (N, C, L) or (C, L)."""
 
@@ -285,6 +290,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     _conv = staticmethod(F.conv_transpose1d)
 
 
+@own_constructor
 class ConvTranspose2d(_ConvTransposeNd):
     """A transposed convolution of (N, C, H, W) or (C, H, W)."""
 
@@ -292,6 +298,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     _conv = staticmethod(F.conv_transpose2d)
 
 
+@own_constructor
 class ConvTranspose3d(_ConvTransposeNd):
     """A transposed convolution of (N, C, D, H, W) or (C, D, H, W)."""
 
@@ -391,7 +398,7 @@ def _lazy(base, transposed):
             "cls_to_become": base,
         },
     )
-    return made
+    return own_constructor(made)
 
 
 LazyConv1d, LazyConv2d, LazyConv3d = (_lazy(c, False) for c in (Conv1d, Conv2d, Conv3d))

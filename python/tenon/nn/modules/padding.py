@@ -2,6 +2,7 @@
 """Padding layers. `padding` is one number for all sides, or pairs (before, after) from the last dimension on."""
 
 import tenon.nn.functional as F
+from tenon.nn.modules._own import own_constructor
 from tenon.nn.modules.module import Module
 from tenon.nn.modules.utils import _ntuple
 
@@ -90,7 +91,7 @@ def _make(name, base, n, **more):
     made = type(
         f"{name}{n}d", (base,), {"__module__": __name__, "__doc__": f"{base.__doc__} {n}d.", "_n": n, **more}
     )
-    globals()[made.__name__] = made
+    globals()[made.__name__] = own_constructor(made)
     return made
 
 
@@ -116,9 +117,11 @@ class _ZeroPadNd:
 
 
 for _n in (1, 2, 3):
-    globals()[f"ZeroPad{_n}d"] = type(
-        f"ZeroPad{_n}d",
-        (_ZeroPadNd, globals()[f"ConstantPad{_n}d"]),
-        {"__module__": __name__, "__doc__": f"{_ZeroPadNd.__doc__} {_n}d."},
+    globals()[f"ZeroPad{_n}d"] = own_constructor(
+        type(
+            f"ZeroPad{_n}d",
+            (_ZeroPadNd, globals()[f"ConstantPad{_n}d"]),
+            {"__module__": __name__, "__doc__": f"{_ZeroPadNd.__doc__} {_n}d."},
+        )
     )
 del _n

@@ -3,6 +3,7 @@
 
 import tenon.nn.functional as F
 from tenon.nn.modules._kept import Kept
+from tenon.nn.modules._own import own_constructor
 from tenon.nn.modules.module import Module
 from tenon.nn.modules.utils import _ntuple, _single
 
@@ -236,7 +237,7 @@ for _name, _base, _function, _dims in (
     ("AdaptiveAvgPool", _AdaptiveAvgPoolNd, "adaptive_avg_pool", (1, 2, 3)),
 ):
     for _n in _dims:
-        globals()[f"{_name}{_n}d"] = type(
+        _made = globals()[f"{_name}{_n}d"] = type(
             f"{_name}{_n}d",
             (_base,),
             {
@@ -246,4 +247,6 @@ for _name, _base, _function, _dims in (
                 "_run": staticmethod(getattr(F, f"{_function}{_n}d")),
             },
         )
-del _name, _base, _function, _dims, _n
+        if _base in (_MaxUnpoolNd, _AvgPoolDivided, _FractionalMaxPoolNd):  # the others' text names the base, as PyTorch's
+            own_constructor(_made)
+del _name, _base, _function, _dims, _n, _made
