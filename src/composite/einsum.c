@@ -266,10 +266,25 @@ static int put(int64_t *list, int n, const dims *d)
 
 /* Multiply two tensors of the same number of dimensions and sum over those marked in @p summed,
  * which both have; they stay with size 1. */
-static tn_status pair(tn_tensor *left, tn_tensor *right, uint64_t summed, tn_tensor **out)
+/* Whether the first dimension that one of the two has alone is the right one's. */
+static bool right_leads(const tn_tensor *left, const tn_tensor *right, uint64_t summed)
+{
+    for (int d = 0; d < left->ndim; d++)
+        if (!(summed >> d & 1) && (left->sizes[d] != 1) != (right->sizes[d] != 1))
+            return right->sizes[d] != 1;
+    return false;
+}
+
+static tn_status pair(tn_tensor *left, tn_tensor *right, uint64_t summed, bool may_turn,
+                      tn_tensor **out)
 {
     if (!summed)
         return tn_mul(left, right, out);
+    if (may_turn && right_leads(left, right, summed)) { /* the product then lies as it is wanted */
+        tn_tensor *other = left;
+        left = right;
+        right = other;
+    }
     dims both = {.size = 1}, lo = {.size = 1}, ro = {.size = 1}, sum = {.size = 1};
     int ndim = left->ndim;
     for (int d = 0; d < ndim; d++) {
@@ -350,7 +365,7 @@ static tn_status contract(const plan *p, tn_tensor **list, int64_t *n, int64_t i
     if (status == TN_OK)
         status = sum_away(&y, sum_b);
     if (status == TN_OK)
-        status = pair(x, y, sum, &product);
+        status = pair(x, y, sum, !(sum_a | sum_b), &product);
     tn_tensor_unref(x);
     tn_tensor_unref(y);
     TN_TRY(status);

@@ -90,6 +90,8 @@ tn_status tni_composite_linalg_matrix_norm(tn_tensor *self, tn_scalar ord, const
              "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
     TN_TRY(check_norm(self, dtype));
     TN_TRY(two_dims("linalg.matrix_norm", self, dim, dim_n, &a, &b));
+    TN_CHECK(ord.kind != TN_SCALAR_COMPLEX, TN_INVALID,
+             "linalg.matrix_norm: Expected a non-complex scalar as the order of norm.");
     TN_CHECK(size == 2.0 || size == 1.0 || isinf(size), TN_INVALID,
              "linalg.matrix_norm: Order %g not supported.", p);
     if (size == 2.0)

@@ -368,12 +368,15 @@ static tn_status norms(tn_tensor *self, const tn_scalar *p, const char *name, tn
     TN_AUTO(tn_tensor) info = NULL;
     TN_TRY(tn_linalg_inv_ex(self, false, &inverse, &info));
     TN_TRY(tn_scope_enter(&scope));
+    /* What stands for the inverse of a singular matrix has no singular values. */
+    tn_tensor *singular = tnx_gt_scalar(info, tn_int(0));
+    tn_tensor *finite =
+        tnx_masked_fill(inverse, tnx_unsqueeze(tnx_unsqueeze(singular, -1), -1), tn_float(0.0));
     for (int i = 0; i < 2; i++) {
-        tn_tensor *t = i ? inverse : self;
+        tn_tensor *t = i ? finite : self;
         each[i] = p ? tnx_linalg_matrix_norm(t, *p, both, 2, false, TN_DTYPE_NONE)
                     : tnx_linalg_matrix_norm_str_ord(t, name, both, 2, false, TN_DTYPE_NONE);
     }
-    tn_tensor *singular = tnx_gt_scalar(info, tn_int(0));
     return tni_leave(
         scope, tnx_masked_fill(tnx_mul(each[0], each[1]), singular, tn_float((double)INFINITY)),
         out);

@@ -146,6 +146,18 @@ static tn_status check_ormqr(const tn_tensor *self, const tn_tensor *tau, const 
     TN_CHECK(tau->sizes[tau->ndim - 1] == (rows < k ? rows : k), TN_INVALID,
              "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[%d], input.shape[-1])",
              left ? -2 : -1);
+    for (int i = 0; i < 2; i++) {
+        const int batch = self->ndim - 2;
+        bool same = both[i]->ndim - (i ? 2 : 1) == batch;
+        for (int d = 0; same && d < batch; d++)
+            same = both[i]->sizes[d] == self->sizes[d];
+        char text[256];
+        TN_CHECK(same, TN_INVALID,
+                 "torch.ormqr: Expected batch dimensions of %s to be equal to input.shape[:-2], "
+                 "but got %s",
+                 i ? "other" : "tau",
+                 tni_format_sizes(both[i]->ndim - (i ? 2 : 1), both[i]->sizes, text, sizeof text));
+    }
     for (int i = 0; i < 2; i++)
         TN_CHECK(both[i]->dtype == self->dtype, TN_INVALID,
                  "torch.ormqr: Expected input and %s to have the same dtype, but input has dtype%s "

@@ -174,11 +174,16 @@ tn_status tni_kernel_addr(tn_call *call, tn_tensor *self, tn_tensor *vec1, tn_te
         alpha = tn_bool(tn_scalar_to_double(alpha) != 0);
         beta = tn_bool(!no_self);
     }
-    TN_TRY(tn_unsqueeze(vec1, 1, &column));
+    /* A number makes int64 of truth values: they are of the result's dtype before. */
+    TN_AUTO(tn_tensor) first = NULL;
+    TN_AUTO(tn_tensor) base = NULL;
+    TN_TRY(tn_to_dtype(vec1, dtype, false, false, TN_FORMAT_NONE, &first));
+    TN_TRY(tn_unsqueeze(first, 1, &column));
     TN_TRY(tn_mul_scalar(column, alpha, &scaled));
     TN_TRY(tn_mul(scaled, vec2, &product));
     if (no_self)
         return tn_to_dtype(product, dtype, false, false, TN_FORMAT_NONE, out);
-    TN_TRY(tn_mul_scalar(wide, beta, &own));
+    TN_TRY(tn_to_dtype(wide, dtype, false, false, TN_FORMAT_NONE, &base));
+    TN_TRY(tn_mul_scalar(base, beta, &own));
     return tn_add(own, product, tn_int(1), out);
 }

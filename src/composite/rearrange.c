@@ -292,6 +292,9 @@ static tn_status check_grid(tn_tensor *const *tensors, int64_t n)
                  tensors[i]->ndim);
         TN_CHECK(tensors[i]->dtype == tensors[0]->dtype, TN_INVALID,
                  "meshgrid expects all tensors to have the same dtype");
+        TN_CHECK(tensors[i]->device.type == tensors[0]->device.type &&
+                     tensors[i]->device.index == tensors[0]->device.index,
+                 TN_INVALID, "meshgrid expects all tensors to have the same device");
     }
     return TN_OK;
 }

@@ -225,7 +225,7 @@ static tn_status check_permutation(int64_t n, tn_dtype dtype)
     TN_CHECK(dtype != TN_DTYPE_BOOL && !tn_dtype_is_complex(dtype), TN_UNSUPPORTED,
              "\"randperm\" not implemented for '%s'", tni_dtype_text(dtype));
     if (tn_dtype_is_integral(dtype, false))
-        return tni_check_number(tn_int(n), dtype);
+        return tni_check_number(tn_int(n > 0 ? n - 1 : 0), dtype); /* the largest of them */
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         TN_CHECK(dtype != limits[i].dtype || n <= limits[i].most, TN_INVALID,
                  "n cannot be greater than %lld for %s type.", (long long)limits[i].most,

@@ -240,6 +240,35 @@ class Numbers(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "step must be nonzero"):
                 tenon.range(-3, 3, 0.7, dtype=tenon.int32)
 
+    def test_the_condition_of_a_singular_matrix_is_infinite_in_every_norm(self):
+        x = tenon.eye(3).repeat(3, 1, 1)
+        x[1, 2, 2] = 0
+        for p in (1, -1, float("inf"), "fro", "nuc"):
+            self.assertTrue(tenon.linalg.cond(x, p)[1].isinf())
+        self.assertAlmostEqual(tenon.linalg.cond(x, "nuc")[0].item(), 9.0, places=4)
+
+    def test_einsum_lays_its_result_out_as_it_is_asked_for(self):
+        w, x = tenon.ones(5, 3), tenon.ones(2, 3)
+        self.assertEqual(tenon.einsum("fd,bd->bf", w, x).stride(), (5, 1))
+        self.assertEqual(tenon.einsum("fd,bd->fb", w, x).stride(), (2, 1))
+        self.assertEqual(tenon.einsum("bij,bjk->kib", tenon.ones(4, 2, 3), tenon.ones(4, 3, 5)).stride(), (2, 1, 10))
+        self.assertEqual(tenon.einsum("dc,fcb->fd", tenon.ones(5, 4), tenon.ones(6, 4, 3)).stride(), (1, 6))
+
+    def test_sizes_and_dtypes_that_are_asked_for(self):
+        self.assertIs(type(() + tenon.Size([1])), tenon.Size)
+        with self.assertRaisesRegex(TypeError, r"can only concatenate tuple \(not list\) to torch.Size"):
+            tenon.Size([1]) + [2]
+        truth, small = tenon.ones(2, dtype=tenon.bool), tenon.ones(2, 2, dtype=tenon.uint8)
+        self.assertIs(tenon.addr(small, truth, truth).dtype, tenon.uint8)
+        self.assertIs(tenon.addr(small > 0, truth, small[0], alpha=2).dtype, tenon.uint8)
+        self.assertEqual(tenon.randperm(256, dtype=tenon.uint8).sum().item(), 32640)
+        with self.assertRaisesRegex(RuntimeError, "Unknown Complex ScalarType for Long"):
+            tenon.int64.to_complex()
+        self.assertFalse(tenon.linspace(tenon.tensor(0.0, requires_grad=True), 3, 4).requires_grad)
+        self.assertFalse(tenon.logspace(0, tenon.tensor(3.0, requires_grad=True), 4).requires_grad)
+        last = tenon.ones(2, 3, 4, 5).contiguous(memory_format=tenon.channels_last)
+        self.assertEqual(tenon.ones(120).resize_as_(last, memory_format=tenon.preserve_format).stride(), last.stride())
+
     def test_histograms_of_no_dimensions_count_nothing(self):
         for shape in ((3, 0), (0, 0)):
             self.assertEqual(tenon.histogramdd(tenon.empty(shape), bins=[]).hist.item(), 0.0)
@@ -285,6 +314,20 @@ class Refusals(unittest.TestCase):
         self.assertEqual(other.map2_(tenon.ones(1), x.detach(), lambda a, b, c: a * 10 + b + c).tolist(), [2., 12., 22.])
         self.assertEqual(other.map_(tenon.ones(1), max).apply_(lambda a: -a).tolist(), [-2., -12., -22.])
 
+
+    def test_norms_of_complex_orders_batches_and_devices_that_do_not_fit(self):
+        x = tenon.ones(2, 2, 2)
+        with self.assertRaisesRegex(RuntimeError, "Expected a non-complex scalar as the order of norm"):
+            tenon.linalg.matrix_norm(x, ord=1 + 2j)
+        for tau, other, name in ((2, 1, "tau"), (1, 2, "other")):
+            with self.assertRaisesRegex(RuntimeError, r"batch dimensions of %s to be equal to input.shape\[:-2\], but got \[2\]" % name):
+                tenon.ormqr(x[:1], tenon.ones(tau, 2), tenon.ones(other, 2, 2))
+        with self.assertRaisesRegex(RuntimeError, "meshgrid expects all tensors to have the same device"):
+            tenon.meshgrid(tenon.ones(2), tenon.ones(2, device="meta"), indexing="ij")
+        with self.assertRaisesRegex(TypeError, "argument 'warn_only' must be bool, not str"):
+            tenon.use_deterministic_algorithms(True, warn_only="x")
+        with self.assertRaisesRegex(RuntimeError, r"form torch.Tensor\(tensor, device=device\) is not supported"):
+            tenon.Tensor(tenon.ones(2), device="cpu")
 
     def test_histograms_of_whole_numbers(self):
         with self.assertRaisesRegex(RuntimeError, "torch.histc: max must be larger than min"):
