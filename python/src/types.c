@@ -135,12 +135,42 @@ static PyObject *dtype_itemsize(PyObject *o, void *closure)
     return PyLong_FromSize_t(tn_dtype_size(value_of(o)));
 }
 
+/* The name that errors have for a dtype of whole numbers. */
+static const char *whole_name(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_DTYPE_BOOL:
+        return "Bool";
+    case TN_DTYPE_U8:
+        return "Byte";
+    case TN_DTYPE_I8:
+        return "Char";
+    case TN_DTYPE_I16:
+        return "Short";
+    case TN_DTYPE_I32:
+        return "Int";
+    case TN_DTYPE_I64:
+        return "Long";
+    case TN_DTYPE_U16:
+        return "UInt16";
+    case TN_DTYPE_U32:
+        return "UInt32";
+    default:
+        return "UInt64";
+    }
+}
+
 static PyObject *dtype_to_complex(PyObject *o, PyObject *nothing)
 {
     (void)nothing;
     tn_dtype d = complex_of(value_of(o));
     if (d == TN_DTYPE_NONE && value_of(o) == TN_DTYPE_F16) {
         PyErr_SetString(PyExc_RuntimeError, "ComplexHalf is not supported");
+        return NULL;
+    }
+    if (d == TN_DTYPE_NONE && tn_dtype_is_integral(value_of(o), true)) {
+        PyErr_Format(PyExc_RuntimeError, "Unknown Complex ScalarType for %s",
+                     whole_name(value_of(o)));
         return NULL;
     }
     return tnpy_dtype(d == TN_DTYPE_NONE ? TN_DTYPE_C64 : d);
@@ -314,8 +344,24 @@ static PyObject *size_numel(PyObject *o, PyObject *nothing)
 
 static PyObject *size_concat(PyObject *a, PyObject *b)
 {
+    if (!PyTuple_Check(b)) {
+        PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(b), "__name__");
+        if (name)
+            PyErr_Format(PyExc_TypeError, "can only concatenate tuple (not %U) to torch.Size",
+                         name);
+        Py_XDECREF(name);
+        return NULL;
+    }
     binaryfunc base = (binaryfunc)PyType_GetSlot(&PyTuple_Type, Py_sq_concat);
     return size_of_tuple(base(a, b));
+}
+
+/* With a plain tuple on the left, whose own concatenation would give a plain one. */
+static PyObject *size_add(PyObject *a, PyObject *b)
+{
+    if (!PyTuple_Check(a) || !PyTuple_Check(b))
+        Py_RETURN_NOTIMPLEMENTED;
+    return size_concat(a, b);
 }
 
 static PyObject *size_repeat(PyObject *a, Py_ssize_t n)
@@ -351,6 +397,7 @@ static PyType_Slot size_slots[] = {
     {Py_tp_new, size_new},
     {Py_tp_repr, size_repr},
     {Py_tp_methods, size_methods},
+    {Py_nb_add, size_add},
     {Py_sq_concat, size_concat},
     {Py_sq_repeat, size_repeat},
     {Py_mp_subscript, size_subscript},

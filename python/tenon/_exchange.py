@@ -56,6 +56,9 @@ def array_namespace(t, *, api_version=None):
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """A tensor of `obj`, sharing its memory where `copy` is not True and that is possible."""
+    if copy is False and hasattr(obj, "dtype") and hasattr(obj, "ndim") and type(obj).__module__ == "numpy" and \
+            type(obj).__name__ != "ndarray":
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
     if tenon._C._has_torch_function(()):
         return tenon._C._override_call(asarray, (obj,), {
             "dtype": dtype, "device": device, "copy": copy, "requires_grad": requires_grad})
@@ -64,7 +67,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         out = obj
         if out.requires_grad and not requires_grad:
             out = out.detach()
-    elif hasattr(type(obj), "__dlpack__") and not hasattr(type(obj), "__array_interface__"):
+    elif type(obj).__name__ == "PyCapsule" or hasattr(type(obj), "__dlpack__") and not hasattr(type(obj), "__array_interface__"):
         out = tenon.from_dlpack(obj)
     elif hasattr(type(obj), "__array_interface__"):
         out = tenon.as_tensor(obj)
@@ -116,9 +119,9 @@ def new_tensor(t, data, *, dtype=None, device=None, requires_grad=False, layout=
                         requires_grad=requires_grad)
 
 
-def new(t, *args, device=None):
+def new(t, *args, size=None, device=None):
     """`t.new(…)`: like `Tensor(…)`, with the dtype of `t`."""
-    return legacy_new(t.dtype, args, device)
+    return legacy_new(t.dtype, args if size is None else (tenon.Size(size),), device)
 
 
 def type_of(t, dtype=None, non_blocking=False):
@@ -138,6 +141,8 @@ def type_of(t, dtype=None, non_blocking=False):
         dtype = dtype.dtype
     elif not isinstance(dtype, (tenon.dtype, type)):
         raise TypeError("dtype must be a type, str, or dtype object")
+    elif dtype is tenon.Tensor:
+        dtype = tenon.get_default_dtype()
     elif not isinstance(dtype, tenon.dtype):
         raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
     return t.to(dtype, non_blocking=non_blocking)
@@ -168,6 +173,9 @@ def legacy_new(dtype, args, device=None):
     first = args[0]
     if len(args) == 1:
         if isinstance(first, tenon.Tensor):
+            if device is not None:
+                raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  "
+                                   "Use torch.tensor(...) or torch.as_tensor(...) instead.")
             return first.detach()
         if isinstance(first, tenon.Size):
             return tenon.empty(tuple(first), dtype=dtype)

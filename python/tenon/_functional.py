@@ -352,7 +352,14 @@ def resize_as(self, other):
 
 
 def resize_as_(self, other, *, memory_format=None):
-    return self.resize_(other.shape)
+    """The size of another tensor; with preserve_format its order of dimensions, too, where it is one of the formats."""
+    if memory_format is None:
+        return self.resize_(other.shape)
+    if memory_format == tenon.preserve_format:
+        memory_format = next((f for f in (tenon.channels_last, tenon.channels_last_3d)
+                              if other.dim() == (4 if f == tenon.channels_last else 5) and other.is_contiguous(memory_format=f)
+                              and not other.is_contiguous()), tenon.contiguous_format)
+    return self.resize_(other.shape, memory_format=memory_format)
 
 
 # What `/` was called once: programs that name operators' methods still look for them.

@@ -20,7 +20,9 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
     if not isinstance(mode, bool):
         raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not %s"
                         % type(mode).__name__)
-    _deterministic[:] = [mode, bool(warn_only)]
+    if not isinstance(warn_only, bool):
+        raise TypeError("_set_deterministic_algorithms(): argument 'warn_only' must be bool, not %s" % type(warn_only).__name__)
+    _deterministic[:] = [mode, warn_only]
 
 
 def are_deterministic_algorithms_enabled():

@@ -256,6 +256,9 @@ class TypedStorage:
     def nbytes(self):
         return self._untyped_storage.nbytes()
 
+    def __sizeof__(self):
+        return object.__sizeof__(self) + self.nbytes()
+
     def element_size(self):
         return self._itemsize()
 

@@ -372,5 +372,22 @@ class Checks(unittest.TestCase):
                 tenon.autograd.gradcheck(lambda a: a.to_dense(), (x,))
 
 
+class WrittenInPlace(unittest.TestCase):
+    def test_a_write_keeps_the_dtype_or_is_refused(self):
+        for name in ("add_", "sub_", "mul_"):
+            s = tenon.eye(2, dtype=tenon.uint8).to_sparse()
+            getattr(s, name)(tenon.eye(2, dtype=tenon.int8).to_sparse())
+            self.assertIs(s.to_dense().dtype, tenon.uint8)
+            with self.assertRaisesRegex(RuntimeError, "Can't convert result type Float to output Byte in (add|mul) operation"):
+                getattr(s, name)(tenon.eye(2).to_sparse())
+
+    def test_one_value_without_dimensions_and_views_of_complex_values(self):
+        s = tenon.sparse_coo_tensor(tenon.tensor([[0], [1]]), tenon.tensor(2 + 3j), (2, 2))
+        self.assertEqual(s.to_dense().tolist(), [[0, 2 + 3j], [0, 0]])
+        pairs = tenon.view_as_real(s)
+        self.assertEqual((pairs.shape, pairs.to_dense()[0, 1].tolist()), ((2, 2, 2), [2, 3]))
+        self.assertEqual(tenon.view_as_complex(pairs).to_dense().tolist(), s.to_dense().tolist())
+
+
 if __name__ == "__main__":
     harness.main()

@@ -47,6 +47,8 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
         indices = tenon.zeros((len(size), 0), dtype=tenon.int64, device=device)
         values = tenon.zeros(0, dtype=dtype, device=device)
     indices, values = _indices_of(indices, device), _values_of(values, dtype, device)
+    if values.dim() == 0:  # the value of the one element
+        values = values.unsqueeze(0)
     if indices.dim() != 2:
         raise RuntimeError("indices must be sparse_dim x nnz, but got: %s" % list(indices.shape))
     if values.dim() < 1 or indices.shape[1] != values.shape[0]:

@@ -236,6 +236,18 @@ def neg(s):
     return _like(s, -s._v)
 
 
+@_function("view_as_real")
+def view_as_real(s):
+    values = tenon.view_as_real(s._v)
+    return tenon.sparse_coo_tensor(s._i, values, (*s.shape, 2), is_coalesced=s._is_coalesced)
+
+
+@_function("view_as_complex")
+def view_as_complex(s):
+    values = tenon.view_as_complex(s._v)
+    return tenon.sparse_coo_tensor(s._i, values, s.shape[:-1], is_coalesced=s._is_coalesced)
+
+
 @_function("__abs__")
 def absolute(s):
     return FUNCTIONS["abs"](s)
@@ -276,8 +288,13 @@ def norm(s, p="fro", dim=None, keepdim=False, dtype=None):
 
 # ---- writes ----
 
-def _become(s, other):
+def _become(s, other, name="add"):
     """s is now what other is; its indices may be others'. Whoever kept the values has them as they were."""
+    if other.dtype != s.dtype:
+        if not tenon.can_cast(other.dtype, s.dtype):
+            kinds = tuple(tenon.empty(0, dtype=d).type().rpartition(".")[2][:-len("Tensor")] for d in (other.dtype, s.dtype))
+            raise RuntimeError("Can't convert result type %s to output %s in %s operation" % (kinds + (name,)))
+        other = other.to(s.dtype)
     parts = other._parts
     if s.requires_grad and s.is_leaf:
         if tenon.is_grad_enabled():
@@ -311,13 +328,13 @@ def sub_(a, b, *, alpha=1):
 @_function("mul_", "__imul__")
 def mul_(a, b):
     if _is_sparse(a):
-        return _become(a, mul(a, b))
+        return _become(a, mul(a, b), "mul")
     return a.mul_(to_dense(b))
 
 
 @_function("div_", "__itruediv__")
 def div_(a, b, *, rounding_mode=None):
-    return _become(a, div(a, b, rounding_mode=rounding_mode))
+    return _become(a, div(a, b, rounding_mode=rounding_mode), "div")
 
 
 @_function("neg_")
