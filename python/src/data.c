@@ -482,6 +482,17 @@ static tn_tensor *pretended(tn_tensor *real)
     return fake;
 }
 
+/* A copy of an object of another library with __dlpack__. */
+static tn_tensor *from_exporter(PyObject *o, tn_dtype dtype)
+{
+    PyObject *module = PyImport_ImportModule("tenon._C");
+    PyObject *view = module ? PyObject_CallMethod(module, "from_dlpack", "O", o) : NULL;
+    tn_tensor *out = view ? tnpy_from_data(view, dtype) : NULL;
+    Py_XDECREF(view);
+    Py_XDECREF(module);
+    return out;
+}
+
 tn_tensor *tnpy_from_data(PyObject *o, tn_dtype dtype)
 {
     tn_tensor *self = tnpy_tensor(o);
@@ -504,6 +515,9 @@ tn_tensor *tnpy_from_data(PyObject *o, tn_dtype dtype)
         tn_fake_leave(real);
         return copy ? pretended(copy) : NULL;
     }
+    if (!PyList_Check(o) && !PyTuple_Check(o) && !PyLong_Check(o) && !PyFloat_Check(o) &&
+        PyObject_HasAttrString(o, "__dlpack__"))
+        return from_exporter(o, dtype);
     target t;
     t.ndim = sizes_of(o, t.sizes);
     if (t.ndim < 0)

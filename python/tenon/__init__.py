@@ -87,7 +87,7 @@ _NAMES = {
     "storage": (
         "is_storage", "StorageBase", "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
         "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage",
-        "ComplexFloatStorage", "ComplexDoubleStorage"),
+        "ComplexFloatStorage", "ComplexDoubleStorage", "Storage"),
     "_rare": (
         "_assert_async", "_shape_as_tensor", "lu", "_cast_Long", "_cast_Float", "_cast_Int", "_segment_reduce", "segment_reduce",
         "histogramdd", "eig", "lstsq", "matrix_rank", "solve", "symeig",

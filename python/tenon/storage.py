@@ -5,6 +5,9 @@ A storage is seen through a tensor of bytes that covers all of it, so it stays a
 tensors and the other way round.
 """
 
+import operator
+import sys
+
 import tenon
 
 _NAMES = {
@@ -214,19 +217,38 @@ class TypedStorage:
         if wrap_storage is not None:
             self._untyped_storage = wrap_storage
             return
-        if args and not isinstance(args[0], int):
+        if args and not hasattr(args[0], "__index__"):
             t = tenon.tensor(list(args[0]), dtype=self.dtype)
             self._untyped_storage = untyped_storage_of(t)
         else:
-            n = args[0] if args else 0
+            n = operator.index(args[0]) if args else 0
             self._untyped_storage = UntypedStorage(n * self._itemsize(), device=device)
 
     def _itemsize(self):
         return self.dtype.itemsize
 
     @classmethod
-    def from_buffer(cls, buffer, *args, dtype=None, **kwargs):
-        return cls(wrap_storage=UntypedStorage(bytes(buffer)), dtype=dtype)
+    def from_buffer(cls, buffer, byte_order=None, count=-1, offset=0, *, dtype=None, device=None):
+        """The elements that bytes have in an order ("big", "little" or "native"), copied."""
+        dtype = cls.dtype or dtype or tenon.get_default_dtype()
+        data, size = bytes(memoryview(buffer).cast("B")), dtype.itemsize
+        if size > 1 and byte_order not in ("big", "little", "native"):
+            raise ValueError("invalid byte_order '%s' (expected 'big', 'little', or 'native')" % byte_order
+                             if byte_order is not None else "function missing required argument 'byte_order' (pos 2)")
+        if offset < 0 or offset > len(data):
+            raise ValueError("offset must be non-negative and no greater than buffer length (%d), but got %d" % (len(data), offset))
+        if count < 0 and (len(data) - offset) % size:
+            raise ValueError("buffer size (%d) must be a multiple of element size (%d)" % (len(data), size))
+        if count >= 0 and offset + count * size > len(data):
+            raise ValueError("buffer has only %d elements after offset %d, but specified a size of %d"
+                             % ((len(data) - offset) // size, offset, count))
+        data = data[offset:] if count < 0 else data[offset:offset + count * size]
+        if dtype == tenon.bool:
+            data = bytes(byte != 0 for byte in data)
+        part = size // 2 if dtype.is_complex else size
+        if part > 1 and byte_order not in ("native", sys.byteorder):
+            data = b"".join(data[at:at + part][::-1] for at in range(0, len(data), part))
+        return cls(wrap_storage=UntypedStorage(data), dtype=dtype)
 
     def _tensor(self):
         return self._untyped_storage.tensor_of(self.dtype)
@@ -326,6 +348,50 @@ class TypedStorage:
             return "torch." + _class_name(self.dtype)
         raise NotImplementedError("convert the tensor instead of the storage")
 
+    def _as(self, dtype):
+        if dtype == self.dtype:
+            return self
+        return storage_class(_class_name(dtype))(wrap_storage=untyped_storage_of(self._tensor().to(dtype)))
+
+    def double(self):
+        return self._as(tenon.float64)
+
+    def float(self):
+        return self._as(tenon.float32)
+
+    def half(self):
+        return self._as(tenon.float16)
+
+    def bfloat16(self):
+        return self._as(tenon.bfloat16)
+
+    def long(self):
+        return self._as(tenon.int64)
+
+    def int(self):
+        return self._as(tenon.int32)
+
+    def short(self):
+        return self._as(tenon.int16)
+
+    def char(self):
+        return self._as(tenon.int8)
+
+    def byte(self):
+        return self._as(tenon.uint8)
+
+    def bool(self):
+        return self._as(tenon.bool)
+
+    def complex_double(self):
+        return self._as(tenon.complex128)
+
+    def complex_float(self):
+        return self._as(tenon.complex64)
+
+    def resizable(self):
+        return not self.is_shared()
+
     def __copy__(self):
         return self.clone()
 
@@ -384,6 +450,8 @@ _classes = {}
 
 def storage_class(name):
     """FloatStorage and such; None when there is no such name."""
+    if name == "Storage":
+        name = "FloatStorage"
     if name not in _NAMES:
         return None
     if name not in _classes:

@@ -117,8 +117,8 @@ tn_status tn_to_dlpack(tn_tensor *t, DLManagedTensorVersioned **out)
     exported *e = tni_alloc(sizeof *e + 2 * n * sizeof(int64_t));
     TN_CHECK(e, TN_NOMEM, "cannot allocate a DLPack struct for %zu dimensions", n);
     memcpy(e->dims, t->sizes, n * sizeof(int64_t));
-    for (size_t d = 0; d < n; d++) /* readers may trust strides of size 1 dimensions */
-        e->dims[n + d] = t->sizes[d] < 2 ? 1 : t->strides[d];
+    for (size_t d = 0; d < n; d++)
+        e->dims[n + d] = t->strides[d];
     e->storage = tn_storage_ref(t->storage);
     e->managed = (DLManagedTensorVersioned){
         .version = {TNI_DLPACK_MAJOR, TNI_DLPACK_MINOR},

@@ -371,5 +371,42 @@ class Namespaces(unittest.TestCase):
         np.testing.assert_allclose(xp.fft.irfft(xp.fft.rfft(x)).numpy(), a, atol=1e-12)
 
 
+class Exporter:
+    """An object of another library, which has nothing but DLPack."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **words):
+        return self.tensor.__dlpack__(**words)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+class Exporters(unittest.TestCase):
+    def test_tensors_are_made_of_what_has_dlpack(self):
+        x = tenon.arange(4.0)
+        for made in (tenon.tensor(Exporter(x)), tenon.as_tensor(Exporter(x)), tenon.tensor(Exporter(x), dtype=tenon.int64)):
+            self.assertEqual(made.tolist(), x.tolist())
+            self.assertNotEqual(made.data_ptr(), x.data_ptr())
+        self.assertEqual(tenon.asarray(x.__dlpack__()).data_ptr(), x.data_ptr())
+
+    def test_strides_of_single_elements_stay(self):
+        self.assertEqual(tenon.from_dlpack(tenon.rand(16)[::3][:1]).stride(), (3,))
+
+    def test_storages_of_one_dtype_from_bytes_and_from_others(self):
+        short = tenon.ShortStorage
+        self.assertEqual(short.from_buffer(b"\x01\x02\x03\x04", "big").tolist(), [258, 772])
+        self.assertEqual(short.from_buffer(b"\x01\x02\x03\x04", "little").tolist(), [513, 1027])
+        self.assertEqual(tenon.BoolStorage.from_buffer(b"\x01\x02\x00", "big").tolist(), [True, True, False])
+        for bad, text in (((b"\x01\x02\x03", "native"), "must be a multiple of element size"), ((b"\x01\x02", "abc"), "invalid byte_order 'abc'")):
+            with self.assertRaisesRegex(ValueError, text):
+                short.from_buffer(*bad)
+        self.assertIs(tenon.Storage, tenon.FloatStorage)
+        made = tenon.Storage([1, 2.5]).int()
+        self.assertEqual((made.tolist(), type(made).__name__), ([1, 2], "IntStorage"))
+
+
 if __name__ == "__main__":
     harness.main()
