@@ -75,7 +75,7 @@ static tn_status plain_step(const tni_rnn_cell *cell, tn_tensor *gates, tn_tenso
 /* r, z = sigmoid(input + state); n = tanh(input + r * state); h' = n + z * (h - n) */
 static tn_status gru_step(const tni_rnn_cell *cell, tn_tensor *gates, tn_tensor *h, tn_tensor **out)
 {
-    const int64_t width = h->sizes[1], parts[] = {2 * width, width};
+    const int64_t width = h->sizes[1], parts[] = {2 * width, width}, halves[] = {width, width};
     TN_AUTO(tn_tensor) sum = NULL;
     TN_AUTO(tn_tensor) fresh = NULL;
     PIECES mine = {0}, theirs = {0}, rz = {0};
@@ -87,7 +87,7 @@ static tn_status gru_step(const tni_rnn_cell *cell, tn_tensor *gates, tn_tensor 
     TN_TRY(tn_unsafe_split_with_sizes(sum, parts, 2, 1, &mine.at, &mine.n));
     TN_TRY(tn_add_(mine.at[0], theirs.at[0], tn_int(1)));
     TN_TRY(tn_sigmoid_(mine.at[0]));
-    TN_TRY(tn_unsafe_split(mine.at[0], width, 1, &rz.at, &rz.n));
+    TN_TRY(tn_unsafe_split_with_sizes(mine.at[0], halves, 2, 1, &rz.at, &rz.n));
     TN_TRY(tn_addcmul(theirs.at[1], rz.at[0], mine.at[1], tn_int(1), &fresh));
     TN_TRY(tn_tanh_(fresh));
     if (fresh->dtype == h->dtype)
@@ -106,6 +106,7 @@ static tn_status lstm_step(const tni_rnn_cell *cell, tn_tensor *gates, const tni
                            tni_rnn_state *out)
 {
     const int64_t width = state->c->sizes[1], parts[] = {2 * width, width, width};
+    const int64_t halves[] = {width, width};
     TN_AUTO(tn_tensor) sum = NULL;
     TN_AUTO(tn_tensor) c = NULL;
     TN_AUTO(tn_tensor) squashed = NULL;
@@ -116,7 +117,7 @@ static tn_status lstm_step(const tni_rnn_cell *cell, tn_tensor *gates, const tni
     TN_TRY(tn_sigmoid_(all.at[0]));
     TN_TRY(tn_tanh_(all.at[1]));
     TN_TRY(tn_sigmoid_(all.at[2]));
-    TN_TRY(tn_unsafe_split(all.at[0], width, 1, &i_f.at, &i_f.n));
+    TN_TRY(tn_unsafe_split_with_sizes(all.at[0], halves, 2, 1, &i_f.at, &i_f.n));
     TN_TRY(tn_mul(i_f.at[1], state->c, &c));
     TN_TRY(tn_addcmul_(c, i_f.at[0], all.at[1], tn_int(1)));
     TN_TRY(tn_tanh(c, &squashed));

@@ -78,5 +78,12 @@ class Grids(unittest.TestCase):
             self.assertEqual(found, left, (n, align))
 
 
+class Empty(unittest.TestCase):
+    def test_cells_without_hidden_units(self):
+        for kind in (tenon.nn.GRUCell, tenon.nn.LSTMCell, tenon.nn.RNNCell):
+            out = kind(10, 0)(tenon.randn(3, 10))
+            self.assertEqual((out[0] if isinstance(out, tuple) else out).shape, (3, 0))
+
+
 if __name__ == "__main__":
     harness.main()
