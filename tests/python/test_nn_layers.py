@@ -84,6 +84,17 @@ class Empty(unittest.TestCase):
             out = kind(10, 0)(tenon.randn(3, 10))
             self.assertEqual((out[0] if isinstance(out, tuple) else out).shape, (3, 0))
 
+    def test_attention_over_no_batch(self):
+        for batch_first, size in ((False, (10, 0, 8)), (True, (0, 10, 8)), (False, (0, 10, 8))):
+            x = tenon.randn(size, requires_grad=True)
+            for need_weights in (True, False):
+                layer = tenon.nn.MultiheadAttention(8, 2, batch_first=batch_first)
+                if size[0] == 0 and not batch_first and need_weights:
+                    continue
+                out, _ = layer(x, x, x, need_weights=need_weights)
+                self.assertEqual(out.shape, size)
+        self.assertEqual(tenon.nn.TransformerEncoderLayer(8, 2, 16)(tenon.randn(10, 0, 8)).shape, (10, 0, 8))
+
 
 if __name__ == "__main__":
     harness.main()

@@ -232,7 +232,7 @@ def multi_head_attention_forward(
         if dropout_p > 0.0:
             weights = dropout(weights, p=dropout_p)
         out = tenon.bmm(weights, v).transpose(0, 1).reshape(tgt_len * bsz, embed_dim)
-        out = linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
+        out = linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, out_proj_weight.size(0))
         weights = weights.view(bsz, num_heads, tgt_len, src_len)
         if average_attn_weights:
             weights = weights.mean(dim=1)
@@ -240,11 +240,11 @@ def multi_head_attention_forward(
 
     if attn_mask is not None:
         one = attn_mask.size(0) == 1 and attn_mask.dim() == 3
-        attn_mask = attn_mask.unsqueeze(0) if one else attn_mask.view(bsz, num_heads, -1, src_len)
+        attn_mask = attn_mask.unsqueeze(0) if one else attn_mask.view(bsz, num_heads, attn_mask.size(1), src_len)
     q = q.view(bsz, num_heads, tgt_len, head_dim)
     k = k.view(bsz, num_heads, src_len, head_dim)
     v = v.view(bsz, num_heads, src_len, head_dim)
     out = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
     out = out.permute(2, 0, 1, 3).reshape(bsz * tgt_len, embed_dim)
-    out = linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
+    out = linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, out_proj_weight.size(0))
     return (out, None) if batched else (out.squeeze(1), None)
