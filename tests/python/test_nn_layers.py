@@ -95,6 +95,24 @@ class Empty(unittest.TestCase):
                 self.assertEqual(out.shape, size)
         self.assertEqual(tenon.nn.TransformerEncoderLayer(8, 2, 16)(tenon.randn(10, 0, 8)).shape, (10, 0, 8))
 
+    def test_sparse_rows_of_an_embedding_without_columns(self):
+        for rows, ids in ((0, []), (10, [[2, 2]])):
+            layer = tenon.nn.Embedding(rows, 0, sparse=True)
+            layer(tenon.tensor(ids, dtype=tenon.int64)).sum().backward()
+            self.assertEqual(layer.weight.grad.shape, (rows, 0))
+            self.assertEqual(layer.weight.grad._nnz(), 0)
+
+
+class Rows(unittest.TestCase):
+    def test_a_sparse_gradient_does_not_follow_the_indices(self):
+        layer = tenon.nn.Embedding(10, 3, sparse=True)
+        ids = tenon.tensor([7, 1, 3])
+        layer(ids).sum().backward()
+        ids[0] = 8
+        self.assertEqual(layer.weight.grad._indices().tolist(), [[7, 1, 3]])
+        layer(ids).sum().backward()
+        self.assertEqual(layer.weight.grad._indices().tolist(), [[7, 1, 3, 8, 1, 3]])
+
 
 if __name__ == "__main__":
     harness.main()

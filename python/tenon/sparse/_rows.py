@@ -17,8 +17,11 @@ class Rows(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        ids = ctx.saved_tensors[0].reshape(-1).to(tenon.int64)
-        rows = grad.reshape(-1, ctx.size[1])
+        # A copy: the caller may fill the tensor with the next batch while the gradient is still in use.
+        ids = ctx.saved_tensors[0].reshape(-1).to(tenon.int64, copy=True)
+        if grad.numel() == 0:
+            ids = ids[:0]
+        rows = grad.reshape(ids.numel(), ctx.size[1])
         if ctx.padding_idx >= 0:
             keep = ids != ctx.padding_idx
             ids, rows = ids[keep], rows[keep]
