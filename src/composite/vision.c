@@ -55,7 +55,10 @@ tn_status tni_composite_pixel_shuffle(tn_tensor *self, int64_t upscale_factor, t
              n);
     TN_CHECK(r > 0, TN_INVALID, "pixel_shuffle expects a positive upscale_factor, but got %lld",
              (long long)r);
-    TN_CHECK(r < INT32_MAX, TN_INVALID, "pixel_shuffle: upscale_factor is too large");
+    int64_t square;
+    TN_CHECK(!__builtin_mul_overflow(r, r, &square), TN_VALUE,
+             "upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor=%lld",
+             (long long)r);
     int64_t c = self->sizes[n - 3], h = self->sizes[n - 2], w = self->sizes[n - 1];
     TN_CHECK(c % (r * r) == 0, TN_INVALID,
              "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "

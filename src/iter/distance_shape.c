@@ -150,11 +150,15 @@ tn_status tni_shape_embedding_bag(tni_geometry *g, tn_tensor *weight, tn_tensor 
     if (per_sample_weights) {
         TN_CHECK(mode == 0, TN_INVALID,
                  "embedding_bag: per_sample_weights only supported with mode='sum'");
-        TN_CHECK(per_sample_weights->ndim == 1 && per_sample_weights->numel == indices->numel &&
-                     per_sample_weights->dtype == weight->dtype,
-                 TN_INVALID,
-                 "embedding_bag: per_sample_weights must have the shape of indices and the dtype "
-                 "of weight");
+        char other[TNI_TYPE_TEXT];
+        TN_CHECK(per_sample_weights->dtype == weight->dtype, TN_INVALID,
+                 "Expected tensor for argument #1 'weight' to have the same type as tensor for "
+                 "argument #1 'per_sample_weights'; but type %s does not equal %s (while checking "
+                 "arguments for embedding_bag)",
+                 tni_type_text(dtype, text),
+                 tni_type_text((tn_dtype)per_sample_weights->dtype, other));
+        TN_CHECK(per_sample_weights->ndim == 1 && per_sample_weights->numel == indices->numel,
+                 TN_INVALID, "embedding_bag: per_sample_weights must have the shape of indices");
         TN_TRY(tni_same_device(weight, per_sample_weights));
     }
     TN_CHECK(!include_last_offset || offsets->sizes[0] >= 1, TN_INVALID,

@@ -113,6 +113,15 @@ class Rows(unittest.TestCase):
         layer(ids).sum().backward()
         self.assertEqual(layer.weight.grad._indices().tolist(), [[7, 1, 3, 8, 1, 3]])
 
+    def test_weights_of_samples_have_the_dtype_of_the_table(self):
+        with self.assertRaisesRegex(RuntimeError, "to have the same type as tensor .* torch.FloatTensor does not equal torch.DoubleTensor"):
+            tenon.nn.functional.embedding_bag(tenon.tensor([[1, 2]]), tenon.ones(4, 3), mode="sum",
+                                              per_sample_weights=tenon.ones(1, 2, dtype=tenon.float64))
+
+    def test_a_factor_of_pixel_shuffle_whose_square_overflows(self):
+        with self.assertRaisesRegex(ValueError, "overflowed: upscale_factor=545460846592"):
+            tenon.pixel_shuffle(tenon.randn(2, 16, 9, 3), 545460846592)
+
 
 if __name__ == "__main__":
     harness.main()
