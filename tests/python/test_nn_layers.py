@@ -123,5 +123,25 @@ class Rows(unittest.TestCase):
             tenon.pixel_shuffle(tenon.randn(2, 16, 9, 3), 545460846592)
 
 
+class ComplexWeights(unittest.TestCase):
+    def test_orthogonal(self):
+        for shape in ((4, 4), (5, 3), (3, 5)):
+            for kind in ("matrix_exp", "cayley"):
+                layer = tenon.nn.Linear(*shape, dtype=tenon.complex64)
+                tenon.nn.utils.parametrizations.orthogonal(layer, orthogonal_map=kind)
+                w = layer.weight if layer.weight.size(0) >= layer.weight.size(1) else layer.weight.mT
+                tenon.testing.assert_close(w.mH @ w, tenon.eye(w.size(1), dtype=w.dtype), atol=1e-5, rtol=0)
+        made = tenon.nn.init.orthogonal_(tenon.empty(5, 3, dtype=tenon.complex64))
+        tenon.testing.assert_close(made.mH @ made, tenon.eye(3, dtype=made.dtype), atol=1e-5, rtol=0)
+
+    def test_spectral_norm(self):
+        layer = tenon.nn.Linear(2, 2, dtype=tenon.complex64)
+        with tenon.no_grad():
+            diagonal = tenon.tensor([3 + 4j, 1 - 1j])
+            layer.weight.copy_(tenon.diag(diagonal))
+            tenon.nn.utils.parametrizations.spectral_norm(layer)
+            tenon.testing.assert_close(layer.weight.detach(), tenon.diag(diagonal / 5), atol=1e-5, rtol=0)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -225,7 +225,7 @@ def _orthonormal(a):
         v = a[..., j : j + 1]
         done = q[..., :j]
         for _ in range(2 if j else 0):
-            v = v - done @ (done.transpose(-2, -1) @ v)
+            v = v - done @ (done.mH @ v)
         q[..., j : j + 1] = v / v.norm(2, -2, keepdim=True)
     return q
 

@@ -86,6 +86,7 @@ class _Orthogonal(Module):
         one = X.new_ones(*X.shape[:-2], 1)
         return tenon.cat([head, one, X[..., j + 1 :, j]], dim=-1)
 
+    @tenon.no_grad()
     def right_inverse(self, Q):
         if Q.shape != self.shape:
             raise ValueError(
@@ -212,7 +213,7 @@ class _SpectralNorm(Module):
             self._power_method(mat, self.n_power_iterations)
         u = self._u.clone()
         v = self._v.clone()
-        return weight / tenon.dot(u, tenon.mv(mat, v))
+        return weight / tenon.vdot(u, tenon.mv(mat, v))
 
     def right_inverse(self, value):
         return value
