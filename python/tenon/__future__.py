@@ -17,7 +17,8 @@ def get_overwrite_module_params_on_conversion():
 
 
 def set_swap_module_params_on_conversion(value):
-    """Kept and reported; parameters keep their identity here without swapping."""
+    """Whether `module.to()` and its kin, and `load_state_dict`, swap parameters with new ones by `utils.swap_tensors`: whoever
+    holds a parameter then sees the new one, also of another class or on another device."""
     global _swap_module_params_on_conversion
     _swap_module_params_on_conversion = value
 

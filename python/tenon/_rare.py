@@ -148,6 +148,8 @@ def reinforce(self, reward):
 
 def module_load(self, other, assign=False):
     """Tensor.module_load: what Module.load_state_dict puts in the place of ``self``, whose value is ``other``."""
+    if tenon.overrides.has_torch_function((self, other)):  # the class of the value has its say, too
+        return tenon.overrides.handle_torch_function(tenon.Tensor.module_load, (self, other), self, other, assign=assign)
     return other.detach() if assign else self.copy_(other).detach()
 
 

@@ -143,5 +143,99 @@ class ComplexWeights(unittest.TestCase):
             tenon.testing.assert_close(layer.weight.detach(), tenon.diag(diagonal / 5), atol=1e-5, rtol=0)
 
 
+class Holding(unittest.TestCase):
+    """What a module holds, and how it is put there."""
+
+    def setUp(self):
+        self.addCleanup(tenon.__future__.set_swap_module_params_on_conversion, False)
+
+    def test_a_row_of_numbers_is_no_scalar(self):
+        module = tenon.nn.Module()
+        module.t = tenon.nn.Parameter(tenon.tensor(0.0))
+        with self.assertRaisesRegex(RuntimeError, "size mismatch for t: .*Size\\(\\[3\\]\\) from checkpoint"):
+            module.load_state_dict({"t": tenon.ones(3)})
+        module.load_state_dict({"t": tenon.tensor([2.0])})
+        self.assertEqual(module.t.item(), 2.0)
+
+    def test_loading_leaves_no_cycle(self):
+        import gc
+        module = tenon.nn.Sequential(tenon.nn.Linear(2, 2), tenon.nn.Linear(2, 2))
+        state = {k: v.clone() for k, v in module.state_dict().items()}
+        gc.collect()
+        gc.disable()
+        try:
+            module.load_state_dict(state)
+            self.assertEqual(gc.collect(), 0)
+        finally:
+            gc.enable()
+
+    def test_swapping(self):
+        tenon.__future__.set_swap_module_params_on_conversion(True)
+        module = tenon.nn.Linear(2, 3)
+        weight = module.weight
+        module(tenon.ones(1, 2)).sum().backward()
+        module.double()
+        self.assertIs(module.weight, weight)
+        self.assertEqual((weight.dtype, weight.grad.dtype), (tenon.float64, tenon.float64))
+        module.to("meta")
+        self.assertIs(module.weight, weight)
+        self.assertEqual(weight.device.type, "meta")
+        module.load_state_dict({"weight": tenon.ones(3, 2), "bias": tenon.zeros(3)}, assign=True)
+        self.assertIs(module.weight, weight)
+        self.assertEqual(weight.tolist(), [[1.0, 1.0]] * 3)
+        self.assertIsInstance(weight, tenon.nn.Parameter)
+
+        class Keeps(tenon.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                if func is tenon.Tensor.module_load:
+                    return args[1]
+                return super().__torch_function__(func, types, args, kwargs)
+
+        with self.assertRaisesRegex(RuntimeError, "module_load returned one of self or other"):
+            module.load_state_dict({"weight": Keeps(tenon.ones(3, 2)), "bias": tenon.zeros(3)})
+
+    def test_buffers(self):
+        module = tenon.nn.Module()
+        module.taken = 5
+        with self.assertRaisesRegex(KeyError, "already exists"):
+            module.taken = tenon.nn.Buffer(tenon.ones(2))
+
+        class Like:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                raise NotImplementedError
+
+        module.register_buffer("b", Like())
+        module.b = other = Like()
+        self.assertIs(module.b, other)
+
+        class Older(tenon.nn.Module):
+            def register_buffer(self, name, value):
+                super().register_buffer(name, value, True)
+
+        older = Older()
+        older.b = tenon.nn.Buffer(tenon.ones(2))
+        self.assertEqual(list(older.state_dict()), ["b"])
+        with self.assertRaisesRegex(RuntimeError, "without the persistent argument is not allowed"):
+            older.c = tenon.nn.Buffer(tenon.ones(2), persistent=False)
+
+    def test_arguments_of_to(self):
+        module = tenon.nn.Linear(1, 1)
+        with self.assertRaisesRegex(RuntimeError, "does not accept copy argument"):
+            module.to("cpu", copy=True)
+        for args, kwargs, text in (((["cpu"],), {}, "got \\(list\\)"), (("cpu",), {"no": 1}, "got \\(str, no=int\\)"),
+                                   (("cpu", False, False), {}, "got \\(str, bool, bool\\)"), (("cpu",), {"device": "cpu"}, "got")):
+            with self.assertRaisesRegex(TypeError, text):
+                module.to(*args, **kwargs)
+        self.assertIs(module.to(tenon.ones(1), non_blocking=True), module)
+        self.assertIs(module.to("cpu", tenon.float64).weight.dtype, tenon.float64)
+        self.assertIs(module.to(None, tenon.float32).weight.dtype, tenon.float32)
+
+    def test_text_of_parameters_on_meta(self):
+        held = tenon.nn.ParameterList([tenon.nn.Parameter(tenon.ones(1, device="meta"))])
+        self.assertEqual(str(held), "ParameterList(  (0): Parameter containing: [%s of size 1])" % tenon.float32)
+
+
 if __name__ == "__main__":
     harness.main()

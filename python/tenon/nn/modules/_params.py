@@ -20,7 +20,7 @@ def _kept(value):
 def _line(key, value, kind_of):
     if not isinstance(value, tenon.Tensor):
         return f"({key}): Object of type: {type(value).__name__}"
-    where = "" if value.device.type == "cpu" else f" ({value.device})"
+    where = "" if value.device.type in ("cpu", "meta") else f" ({value.device})"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     return f"({key}): {kind} containing: [{kind_of(value)} of size {'x'.join(map(str, value.size()))}{where}]"
 

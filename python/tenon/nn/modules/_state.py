@@ -6,7 +6,9 @@ import warnings
 from collections import OrderedDict, namedtuple
 
 import tenon
+from tenon.__future__ import get_swap_module_params_on_conversion
 from tenon.nn.parameter import Parameter, is_lazy
+from tenon.utils import swap_tensors
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
@@ -22,6 +24,21 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
         return super().__repr__()
 
     __str__ = __repr__
+
+
+def _to_swap_in(param, value, assign):
+    """What takes the place of `param` where parameters are swapped: its class decides, by `module_load`."""
+    loaded = param.module_load(value, assign=assign)
+    if loaded is value or loaded is param:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in "
+            "module_load"
+        )
+    if not isinstance(param, Parameter):
+        return loaded
+    if isinstance(loaded, Parameter):
+        return loaded.requires_grad_(param.requires_grad)
+    return Parameter(loaded, requires_grad=param.requires_grad)
 
 
 def _never(which):
@@ -100,7 +117,7 @@ class StateMethods:
             )
             return
         lazy = is_lazy(param)
-        if not lazy and len(param.shape) == 0 and len(value.shape) == 1:
+        if not lazy and len(param.shape) == 0 and tuple(value.shape) == (1,):
             value = value[0]  # files of very old versions hold one-element tensors for scalars
         if not lazy and value.shape != param.shape:
             error_msgs.append(
@@ -115,8 +132,12 @@ class StateMethods:
                 "corresponding key in the module instead of copying them in place?)",
                 stacklevel=2,
             )
+        swap = get_swap_module_params_on_conversion()
         try:
             with tenon.no_grad():
+                if swap:
+                    swap_tensors(param, _to_swap_in(param, value, assign))
+                    return
                 if not assign:
                     param.copy_(value)
                     return
@@ -128,7 +149,7 @@ class StateMethods:
                 setattr(self, name, value)
         except Exception as ex:
             error_msgs.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are {param.size()} and whose '
+                f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in the model are {param.size()} and whose '
                 f"dimensions in the checkpoint are {value.size()}, an exception occurred : {ex.args}."
             )
 
@@ -179,7 +200,7 @@ class StateMethods:
         if metadata is not None:
             state_dict._metadata = metadata
 
-        def load(module, local, prefix):
+        def load(module, local, prefix, load):  # itself as an argument: a closure would be a cycle that holds the tensors
             local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
             if assign:
                 local_metadata["assign_to_params_buffers"] = assign
@@ -187,7 +208,7 @@ class StateMethods:
             for name, child in module._modules.items():
                 if child is not None:
                     below = prefix + name + "."
-                    load(child, {k: v for k, v in local.items() if k.startswith(below)}, below)
+                    load(child, {k: v for k, v in local.items() if k.startswith(below)}, below, load)
             keys = _IncompatibleKeys(missing, unexpected)
             for hook in module._load_state_dict_post_hooks.values():
                 if hook(module, keys) is not None:
@@ -196,7 +217,7 @@ class StateMethods:
                         "if incompatible_keys need to be modified,it should be done inplace."
                     )
 
-        load(self, state_dict, "")
+        load(self, state_dict, "", load)
         if strict:
             if unexpected:
                 errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")

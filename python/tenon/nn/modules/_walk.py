@@ -7,6 +7,7 @@ import warnings
 import tenon
 import tenon.__future__ as _future
 from tenon.nn.parameter import Parameter
+from tenon.utils import swap_tensors
 
 
 class WalkMethods:
@@ -86,6 +87,7 @@ class WalkMethods:
             for module in self.children():
                 module._apply(fn)
         overwrite = _future.get_overwrite_module_params_on_conversion()
+        swap = _future.get_swap_module_params_on_conversion()
         for key, param in self._parameters.items():
             if param is None:
                 continue
@@ -93,6 +95,9 @@ class WalkMethods:
                 new = fn(param)
                 grad = param.grad
                 out = param
+                if swap:
+                    self._swap_in(key, param, new, grad, fn)
+                    continue
                 if overwrite or param.is_meta != new.is_meta:
                     out = self._parameters[key] = Parameter(new, param.requires_grad)
                 elif new is not param:
@@ -107,6 +112,23 @@ class WalkMethods:
             if buf is not None:
                 self._buffers[key] = fn(buf)
         return self
+
+    def _swap_in(self, key, param, new, grad, fn):
+        """Let `param` become `new`, and its gradient `fn` of it, by swapping what is behind the objects."""
+        try:
+            param.grad = None  # it would go with what is swapped out
+            swap_tensors(param, Parameter(new, requires_grad=param.requires_grad))
+        except Exception as error:
+            param.grad = grad
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{key}") from error
+        if grad is None:
+            return
+        grad_new = fn(grad).requires_grad_(grad.requires_grad)
+        try:
+            swap_tensors(grad, grad_new)
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{key}.grad") from error
+        param.grad = grad
 
     def cuda(self, device=None):
         """Move everything to a CUDA device."""
@@ -233,24 +255,41 @@ class WalkMethods:
         return self._apply(lambda t: t.share_memory_())
 
 
-def _parse_to(*args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None):
+_TO = """to() received an invalid combination of arguments - got (%s), but expected one of:
+ * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, \
+torch.memory_format memory_format = None)
+ * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)
+ * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)
+"""
+_TO_NAMES = ("device", "dtype", "non_blocking", "copy", "memory_format", "tensor")
+
+
+def _parse_to(*args, **kwargs):
     """The argument rules of `Tensor.to`: (device, dtype, non_blocking, memory_format)."""
-    args = list(args)
-    if args and isinstance(args[0], tenon.Tensor):
-        other = args.pop(0)
-        device, dtype = other.device, other.dtype
+    rest = list(args)
+    if rest and isinstance(rest[0], tenon.Tensor):
+        names = ["tensor", "non_blocking", "copy"]
+    elif rest and isinstance(rest[0], tenon.dtype):
+        names = ["dtype", "non_blocking", "copy"]
     else:
-        if args and (args[0] is None or isinstance(args[0], (str, int, tenon.device))) and not isinstance(args[0], bool):
-            device = args.pop(0)
-        if args and (args[0] is None or isinstance(args[0], tenon.dtype)):
-            dtype = args.pop(0)
-    if args:
-        non_blocking = args.pop(0)
-    if args:
-        copy = args.pop(0)
-    if args or copy or not (dtype is None or isinstance(dtype, tenon.dtype)):
-        what = "copy" if copy else args[0] if args else dtype
-        raise TypeError(f"to() received an invalid combination of arguments (got {what!r})")
+        names = ["device", "dtype", "non_blocking", "copy"]
+    given = dict(zip(names, rest))
+    kinds = {"device": (str, int, tenon.device), "dtype": tenon.dtype, "non_blocking": bool, "copy": bool,
+             "memory_format": tenon.memory_format, "tensor": tenon.Tensor}
+    fits = len(rest) <= len(names) and not given.keys() & kwargs.keys() and all(name in _TO_NAMES for name in kwargs)
+    given.update(kwargs)
+    for name, value in given.items() if fits else ():
+        optional = name in ("device", "dtype", "memory_format")
+        fits = fits and (isinstance(value, kinds[name]) or (optional and value is None)) and \
+            not (name == "device" and isinstance(value, bool))
+    if not fits or ("tensor" in given and ("device" in given or "dtype" in given)):
+        words = [type(value).__name__ for value in args] + [f"{name}={type(value).__name__}" for name, value in kwargs.items()]
+        raise TypeError(_TO % ", ".join(words))
+    if given.get("copy"):
+        raise RuntimeError(".to() does not accept copy argument")
+    device, dtype = given.get("device"), given.get("dtype")
+    if "tensor" in given:
+        device, dtype = given["tensor"].device, given["tensor"].dtype
     if device is not None and not isinstance(device, tenon.device):
         device = tenon.device(device)
-    return device, dtype, non_blocking, memory_format
+    return device, dtype, given.get("non_blocking", False), given.get("memory_format")

@@ -281,7 +281,7 @@ class Module(HookMethods, StateMethods, WalkMethods, tenon._C._ModuleBase):
         object.__setattr__(self, name, value)
 
     def _set_buffer(self, name, value, buffers):
-        if value is not None and not isinstance(value, tenon.Tensor):
+        if value is not None and not (isinstance(value, tenon.Tensor) or hasattr(value, "__torch_function__")):
             raise TypeError(
                 f"cannot assign '{_typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
             )
@@ -290,11 +290,26 @@ class Module(HookMethods, StateMethods, WalkMethods, tenon._C._ModuleBase):
         persistent = name in buffers and name not in self._non_persistent_buffers_set
         if isinstance(value, Buffer):
             persistent = value.persistent
-            self._forget(name, self.__dict__, self._parameters, self._modules, self._non_persistent_buffers_set)
-        if type(self).register_buffer is Module.register_buffer or name not in buffers:
+        if type(self).register_buffer is Module.register_buffer:
             self.register_buffer(name, value, persistent)
+        elif name not in buffers:
+            self._register_by_own_method(name, value, persistent)
         else:  # a subclass that renames or transforms buffers when they are registered must not see a plain assignment
             buffers[name] = _run_registration_hooks(_hooks._global_buffer_registration_hooks, self, name, value)
+
+    def _register_by_own_method(self, name, value, persistent):
+        """Through a `register_buffer` of a subclass, which may be older than the argument `persistent`."""
+        import inspect
+
+        if "persistent" in inspect.signature(self.register_buffer).parameters:
+            self.register_buffer(name, value, persistent)
+        elif persistent:
+            self.register_buffer(name, value)
+        else:
+            raise RuntimeError(
+                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the "
+                "persistent argument is not allowed."
+            )
 
     def __delattr__(self, name):
         if name in self._parameters:
