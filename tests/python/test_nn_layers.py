@@ -237,5 +237,43 @@ class Holding(unittest.TestCase):
         self.assertEqual(str(held), "ParameterList(  (0): Parameter containing: [%s of size 1])" % tenon.float32)
 
 
+class Calls(unittest.TestCase):
+    """functional_call with names that the module does not have, and with what is no tensor."""
+
+    def test_a_new_name_is_an_attribute_for_the_call(self):
+        class Adds(tenon.nn.Module):
+            def forward(self, x):
+                return x + self.extra
+
+        module = Adds()
+        self.assertEqual(tenon.func.functional_call(module, {"extra": tenon.tensor(2.0)}, tenon.tensor(1.0)).item(), 3.0)
+        self.assertFalse(hasattr(module, "extra"))
+
+    def test_a_tensor_that_the_call_replaced_is_given_back(self):
+        class Counts(tenon.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("n", tenon.tensor([0.0]))
+
+            def forward(self):
+                self.n = self.n + 1
+
+        given = {"n": tenon.tensor([2.0])}
+        module = Counts()
+        tenon.func.functional_call(module, given, ())
+        self.assertEqual((given["n"].item(), module.n.item()), (3.0, 0.0))
+
+    def test_refusals(self):
+        module, x = tenon.nn.Linear(1, 1), tenon.ones(1, 1)
+        before = module.weight
+        for given, error, text in (({"weight": x, "foo.bar": x}, AttributeError, "Linear has no attribute `foo`"),
+                                   ({"weight.bar": x}, TypeError, "submodule `weight`"),
+                                   ({"weight": 3}, TypeError, "3 is not an instance of torch.Tensor"),
+                                   ({"in_features": x}, TypeError, "attribute `in_features`: 1 is not an instance")):
+            with self.assertRaisesRegex(error, text):
+                tenon.func.functional_call(module, given, x)
+            self.assertIs(module.weight, before)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -6,7 +6,7 @@ import tenon
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """Call the module with other parameters and buffers in the place of its own."""
     if isinstance(parameter_and_buffer_dicts, dict):
-        given = dict(parameter_and_buffer_dicts)
+        given = parameter_and_buffer_dicts  # itself: what the call puts in the place of a tensor is put there too
     elif isinstance(parameter_and_buffer_dicts, (list, tuple)):
         counts = {}
         for each in parameter_and_buffer_dicts:

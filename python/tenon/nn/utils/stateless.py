@@ -3,22 +3,48 @@
 
 import contextlib
 
+import tenon
 from tenon.nn.modules.module import Module
 
 __all__ = ["functional_call"]
 
 
-def _slot(module, name):
-    """The table and key that hold the tensor of a dotted name; None where the module has no such tensor."""
-    path, _, leaf = name.rpartition(".")
-    try:
-        owner = module.get_submodule(path)
-    except AttributeError:
-        return None
-    for table in (owner._parameters, owner._buffers, owner.__dict__):
+_NOTHING = object()
+
+
+def _owner(module, path):
+    """The module of a dotted name, in the words of PyTorch's accessor where there is none."""
+    for name in path.split(".") if path else ():
+        below = getattr(module, name, _NOTHING)
+        if below is _NOTHING:
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        if not isinstance(below, Module):
+            raise TypeError(f"submodule `{name}`: {below} is not an instance of torch.nn.Module")
+        module = below
+    return module
+
+
+def _put(owner, leaf, value):
+    """Put a tensor in the place that a module has for this name, and return what was there. A name that it does not have is
+    made an attribute; `_NOTHING` takes it away again."""
+    if value is not _NOTHING and value is not None and not isinstance(value, tenon.Tensor):
+        raise TypeError(f"{value} is not an instance of torch.Tensor")
+    for table in (owner._parameters, owner._buffers):
         if leaf in table:
-            return owner, table, leaf
-    return None
+            before = table[leaf]
+            if value is _NOTHING:
+                del table[leaf]
+            else:
+                table[leaf] = value
+            return before
+    before = getattr(owner, leaf, _NOTHING)
+    if before is not _NOTHING and before is not None and not isinstance(before, tenon.Tensor):
+        raise TypeError(f"attribute `{leaf}`: {before} is not an instance of torch.Tensor")
+    if value is not _NOTHING:
+        setattr(owner, leaf, value)
+    elif before is not _NOTHING:
+        delattr(owner, leaf)
+    return before
 
 
 def _tied(module, given):
@@ -47,7 +73,6 @@ def _tied(module, given):
 def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False, stack_weights=False):
     """Hold the given tensors for the length of a block."""
     given = _tied(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
-    slots = {name: _slot(module, name) for name in given}
     if strict:
         own = {n for n, _ in module.named_parameters(remove_duplicate=False)}
         own |= {n for n, _ in module.named_buffers(remove_duplicate=False)}
@@ -60,21 +85,20 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
             texts.append(f"Missing key(s): {', '.join(map(repr, missing))}.")
         if texts:
             raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(texts))
-    slots = {name: slot for name, slot in slots.items() if slot is not None}  # unknown names are let be unless strict
     before = []
     try:
-        for name, (owner, table, leaf) in slots.items():
-            before.append((owner, table, leaf, table[leaf]))
-            table[leaf] = given[name]
+        for name, value in given.items():
+            path, _, leaf = name.rpartition(".")
+            owner = _owner(module, path)
+            before.append((name, owner, leaf, _put(owner, leaf, value)))
             if hasattr(owner, "_init_flat_weights"):
                 owner._init_flat_weights()
         yield
     finally:
-        for name, (owner, table, leaf) in slots.items():
-            if name in parameters_and_buffers and table.get(leaf) is not given[name]:
-                parameters_and_buffers[name] = table.get(leaf)  # a buffer that the call replaced is the caller's to keep
-        for owner, table, leaf, value in reversed(before):
-            table[leaf] = value
+        for name, owner, leaf, value in reversed(before):
+            now = _put(owner, leaf, value)
+            if name in parameters_and_buffers and now is not given[name] and now is not _NOTHING:
+                parameters_and_buffers[name] = now  # a tensor that the call replaced is the caller's to keep
             if hasattr(owner, "_init_flat_weights"):
                 owner._init_flat_weights()
 
