@@ -25,8 +25,9 @@ def reduce_ex(t, protocol):
 
 
 def _state(t):
-    own = getattr(t, "__dict__", None)
-    return dict(own) if own else {}
+    """What is there beside the elements: attributes, slots, or what a class of its own says; empty where there is nothing."""
+    state = t.__getstate__()
+    return dict(state) if isinstance(state, dict) else state or {}
 
 
 def _reduce_plain(t):
@@ -72,6 +73,7 @@ def deepcopy(t, memo):
     if id(t) in memo:
         return memo[id(t)]
     import copy
+    import copyreg
 
     with tenon.no_grad():
         kind = type(t)
@@ -92,7 +94,10 @@ def deepcopy(t, memo):
         memo[id(t)] = new
         if t.grad is not None:
             new.grad = copy.deepcopy(t.grad, memo)
-        for key, value in _state(t).items():
+        for slot in copyreg._slotnames(kind):
+            if hasattr(t, slot):
+                setattr(new, slot, copy.deepcopy(getattr(t, slot), memo))
+        for key, value in dict(getattr(t, "__dict__", ())).items():
             setattr(new, key, copy.deepcopy(value, memo))
     return new
 

@@ -7,8 +7,10 @@ nothing is allocated that the file's own bytes did not pay for.
 """
 
 import struct
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
 from pickle import UnpicklingError
+from types import BuiltinMethodType, MethodType
 
 import tenon
 from tenon import _utils
@@ -51,13 +53,19 @@ class _DimRange:
         pass
 
 
+def _check_state(state):
+    """Attributes alone, or with slots beside them: no name may be one that Python itself asks for."""
+    for part in state if isinstance(state, tuple) else (state,):
+        if isinstance(part, dict) and any(str(k).startswith("__") for k in part):
+            raise UnpicklingError("a tensor's state may not set special attributes")
+
+
 def _from_type(func, new_type, args, state):
     if not _is_one_of(func, _functions.values()):
         raise UnpicklingError("_rebuild_from_type_v2 of a function that is not allowed")
     if not (isinstance(new_type, type) and issubclass(new_type, tenon.Tensor)):
         raise UnpicklingError("_rebuild_from_type_v2 of something that is no tensor type")
-    if isinstance(state, dict) and any(str(k).startswith("__") for k in state):
-        raise UnpicklingError("a tensor's state may not set special attributes")
+    _check_state(state)
     return _utils._rebuild_from_type_v2(func, new_type, args, state)
 
 
@@ -123,7 +131,15 @@ def _allowed(name):
 def _callable(func):
     """May REDUCE call it?"""
     return (_is_one_of(func, _functions.values()) or func is tenon.device or func is tenon.Size
-            or _is_one_of(func, _marked_safe.values()))
+            or _is_one_of(func, _marked_safe.values()) or _is_method_of(func, _marked_safe.values()))
+
+
+def _is_method_of(func, candidates):
+    """Methods are made anew each time they are asked for: one is another if its function and its object are."""
+    if type(func) not in (MethodType, BuiltinMethodType):
+        return False
+    return any(type(c) is type(func) and c.__self__ is func.__self__ and c.__name__ == func.__name__ and c == func
+               for c in candidates)
 
 
 def _is_one_of(obj, candidates):
@@ -142,8 +158,19 @@ def _check_key(key):
     return key
 
 
+def _name_now(module, name):
+    """The full name of what pickles of the older protocols name as Python 2 did: files are written by protocol 2."""
+    if (module, name) in NAME_MAPPING:
+        module, name = NAME_MAPPING[module, name]
+    elif module in IMPORT_MAPPING:
+        module = IMPORT_MAPPING[module]
+    return f"{module}.{name}"
+
+
 def full_name(obj):
     module = obj.__module__
+    if module is None:  # a method in C: its class says
+        module = getattr(obj.__self__, "__module__", type(obj.__self__).__module__)
     if module == "tenon" or module.startswith("tenon."):
         module = "torch" + module[5:]
     return f"{module}.{obj.__qualname__}"
@@ -213,7 +240,7 @@ class Unpickler:
         full = f"{module}.{name}"
         if module in ("sys", "os", "posix", "nt"):  # whatever was allowed
             raise UnpicklingError(f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked.")
-        found = _allowed(full)
+        found = _allowed(full) or _marked_safe.get(_name_now(module, name))
         if found is None:
             full = full.removeprefix("__builtin__.").removeprefix("builtins.")
             raise UnpicklingError(
@@ -263,8 +290,7 @@ class Unpickler:
                 raise UnpicklingError("a state that is no dict of attributes")
             inst.__dict__.update(state)
         elif isinstance(inst, tenon.Tensor):
-            if isinstance(state, dict) and any(str(k).startswith("__") for k in state):
-                raise UnpicklingError("a tensor's state may not set special attributes")
+            _check_state(state)
             inst.__setstate__(state)
         elif type(inst) is _DimRange:
             pass

@@ -489,6 +489,26 @@ def _load_legacy(file, map_location, weights_only, encoding):
     return _utils._check_sparse_later(lambda: _unpickle(file, persistent_load, weights_only, encoding), fill)
 
 
+def _weights_only(said, pickle_module):
+    """Whether a load is restricted: as the call says, unless the environment insists."""
+    yes = ("1", "y", "yes", "true")
+    force = os.environ.get("TORCH_FORCE_WEIGHTS_ONLY_LOAD") in yes
+    force_no = os.environ.get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD") in yes
+    if force and force_no:
+        raise RuntimeError("Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, "
+                           "but both were set.")
+    if force:
+        return True
+    if said is not None:
+        return said
+    if force_no:
+        import warnings
+        warnings.warn("Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not "
+                      "explicitly passed to `torch.load`, forcing weights_only=False.", UserWarning, stacklevel=3)
+        return False
+    return pickle_module is None
+
+
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **options):
     """Read what save() or torch.save wrote.
 
@@ -499,8 +519,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     encoding = options.pop("encoding", "utf-8")
     if options:
         raise TypeError(f"load() got an unexpected keyword argument {next(iter(options))!r}")
-    if weights_only is None:
-        weights_only = pickle_module is None
+    weights_only = _weights_only(weights_only, pickle_module)
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if mmap and not isinstance(f, (str, os.PathLike)):

@@ -502,5 +502,98 @@ class Fuzz(unittest.TestCase):
         self.attack(data, safetensors.load, 4)
 
 
+class Slotted(tenon.Tensor):
+    """A tensor that holds another in a slot."""
+
+    __slots__ = ["elem"]
+
+    @staticmethod
+    def __new__(cls, elem):
+        made = tenon.Tensor._make_subclass(cls, elem.to("meta"), False)
+        made.elem = elem
+        return made
+
+
+class Telling(Slotted):
+    def __getstate__(self):
+        return ("told", self.elem, self.__dict__)
+
+    def __setstate__(self, state):
+        marker, self.elem, self.__dict__ = state
+        self.marker = marker
+
+
+def greet(name):
+    return "hello " + name
+
+
+class Greeting:
+    def __reduce__(self):
+        return (greet, ("you",))
+
+
+class Measured:
+    def __reduce__(self):
+        return (len, ([1, 2, 3],))
+
+
+class Keyed:
+    def __reduce__(self):
+        return (dict.fromkeys, (("a",), 1))
+
+
+class Holder:
+    class Inner:
+        pass
+
+
+class Allowed(unittest.TestCase):
+    """What a class of tensors keeps beside the elements, and what a restricted load may call."""
+
+    def through(self, obj, allowed, **how):
+        file = io.BytesIO()
+        tenon.save(obj, file)
+        file.seek(0)
+        with serialization.safe_globals(allowed):
+            return tenon.load(file, **how)
+
+    def test_slots_and_states(self):
+        import copy
+        for kind in (Slotted, Telling):
+            t = kind(tenon.arange(3.0))
+            t.note = "kept"
+            for new in (self.through(t, [kind]), copy.deepcopy(t)):
+                self.assertIs(type(new), kind)
+                self.assertEqual((new.elem.tolist(), new.note), ([0.0, 1.0, 2.0], "kept"))
+        self.assertEqual(self.through(Telling(tenon.ones(1)), [Telling]).marker, "told")
+
+    def test_functions_of_python_itself(self):
+        self.assertEqual(self.through(Greeting(), [greet]), "hello you")
+        self.assertEqual(self.through(Measured(), [len]), 3)
+        self.assertIsInstance(self.through(Holder.Inner(), [getattr, Holder, Holder.Inner]), Holder.Inner)
+        with self.assertRaisesRegex(pickle.UnpicklingError, "GLOBAL len was not an allowed global"):
+            self.through(Measured(), [])
+
+    def test_methods(self):
+        self.assertEqual(self.through(Keyed(), [getattr, dict, dict.fromkeys]), {"a": 1})
+        with self.assertRaisesRegex(pickle.UnpicklingError, "unrecognized function fromkeys"):
+            self.through(Keyed(), [getattr, dict])
+
+    def test_the_environment_may_insist(self):
+        def under(name, **how):
+            os.environ[name] = "1"
+            try:
+                return self.through(Measured(), [], **how)
+            finally:
+                del os.environ[name]
+
+        with self.assertRaisesRegex(pickle.UnpicklingError, "Weights only load failed"):
+            under("TORCH_FORCE_WEIGHTS_ONLY_LOAD", weights_only=False)
+        with self.assertWarnsRegex(UserWarning, "forcing weights_only=False"):
+            self.assertEqual(under("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"), 3)
+        with self.assertRaisesRegex(pickle.UnpicklingError, "Weights only load failed"):
+            under("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", weights_only=True)
+
+
 if __name__ == "__main__":
     harness.main()
