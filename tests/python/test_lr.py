@@ -118,5 +118,24 @@ class Warnings(unittest.TestCase):
         self.assertEqual(rate.item(), 0.25)
 
 
+class Parts(unittest.TestCase):
+    def test_a_chain_in_a_sequence(self):
+        optimizer = optim.SGD([tenon.nn.Parameter(tenon.ones(1))], lr=1.0)
+        chain = lr_scheduler.ChainedScheduler([lr_scheduler.ExponentialLR(optimizer, 0.9), lr_scheduler.ConstantLR(optimizer, 0.1, 2)])
+        schedule = lr_scheduler.SequentialLR(optimizer, [chain, lr_scheduler.ExponentialLR(optimizer, 0.5)], milestones=[3])
+        rates = []
+        for _ in range(6):
+            rates.append(round(optimizer.param_groups[0]["lr"], 5))
+            optimizer.step()
+            schedule.step()
+        self.assertEqual(rates, [0.09, 0.081, 0.729, 1.0, 0.5, 0.25])  # PyTorch's
+
+    def test_a_factor_that_is_no_function(self):
+        optimizer = optim.SGD([tenon.nn.Parameter(tenon.ones(1))], lr=1.0)
+        for wrong in (0.5, [0.5]):
+            with self.assertRaisesRegex(TypeError, "lr_lambda should be a function, but got float"):
+                lr_scheduler.MultiplicativeLR(optimizer, wrong)
+
+
 if __name__ == "__main__":
     harness.main()

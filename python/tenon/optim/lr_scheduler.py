@@ -64,6 +64,12 @@ class LambdaLR(_LambdaSchedule):
 class MultiplicativeLR(_LambdaSchedule):
     """Each epoch, rate * lr_lambda(epoch)."""
 
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        for function in lr_lambda if isinstance(lr_lambda, (list, tuple)) else (lr_lambda,):
+            if not callable(function):
+                raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
+        super().__init__(optimizer, lr_lambda, last_epoch)
+
     def get_lr(self):
         _warn_if_direct(self)
         if self._is_initial:
@@ -339,8 +345,7 @@ class SequentialLR(_Composite):
         # Each part has set the rates when it was made: go back, then let the first one alone do so.
         for group in optimizer.param_groups:
             _update_param_group_val(group, "lr", group["initial_lr"])
-        for scheduler in schedulers:
-            scheduler.last_epoch -= 1
+        _undo_first_steps(schedulers)
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
 
@@ -353,6 +358,15 @@ class SequentialLR(_Composite):
         else:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
+
+
+def _undo_first_steps(schedulers):
+    """Take back the epoch that each schedule counted when it was made, also those that others are made of."""
+    for scheduler in schedulers:
+        if hasattr(scheduler, "_schedulers"):
+            _undo_first_steps(scheduler._schedulers)
+        else:
+            scheduler.last_epoch -= 1
 
 
 def _restart(scheduler):
