@@ -533,5 +533,56 @@ class OverLists(unittest.TestCase):
             self.assertEqual(buffers[0] is None, momentum == 0)
 
 
+class Differentiable(unittest.TestCase):
+    """Gradients of steps with respect to their options: the numbers are PyTorch's."""
+
+    def slopes(self, kind, **options):
+        d = tenon.float64
+        made = {name: tenon.tensor(value, dtype=d, requires_grad=True) for name, value in options.items()}
+        given = dict(made)
+        if "beta1" in given:
+            given["betas"] = (given.pop("beta1"), given.pop("beta2"))
+        p = tenon.tensor([1.0, 2.0, 3.0], dtype=d, requires_grad=True).clone()
+        optimizer = kind([p], differentiable=True, **given)
+        for _ in range(3):
+            grad, = tenon.autograd.grad((p.sum() - 2) ** 2, p, create_graph=True)
+            p.grad = grad.clone()
+            optimizer.step()
+        return [round(g.item(), 4) for g in tenon.autograd.grad((p ** 2).sum(), list(made.values()))]
+
+    def test_options(self):
+        optim = tenon.optim
+        self.assertEqual(self.slopes(optim.SGD, lr=0.1, weight_decay=0.9), [-17.2841, -1.2059])
+        self.assertEqual(self.slopes(optim.AdamW, lr=0.1, weight_decay=0.9), [-57.4183, -4.1865])
+        self.assertEqual(self.slopes(optim.AdamW, lr=0.1, beta1=0.8, beta2=0.9), [-30.9038, -0.0934, 0.084])
+        self.assertEqual(self.slopes(optim.Adam, lr=0.1, weight_decay=0.9, beta1=0.8, beta2=0.9),
+                         [-30.3785, -0.0011, -0.0831, 0.0748])
+
+    def test_the_product_of_nadam(self):
+        d = tenon.float64
+        grad = tenon.tensor([0.3, -0.5], dtype=d)
+
+        def step(start, product):
+            p = start.clone()
+            optimizer = tenon.optim.NAdam([p], lr=0.9, differentiable=True)
+            optimizer.state[p].update(step=tenon.tensor(10.0), exp_avg=tenon.tensor([0.2, 0.1], dtype=d),
+                                      exp_avg_sq=tenon.tensor([0.4, 0.3], dtype=d), mu_product=product.clone())
+            p.grad = grad.clone()
+            optimizer.step()
+            return p
+
+        inputs = (tenon.tensor([1.0, 2.0], dtype=d, requires_grad=True), tenon.tensor(0.7, dtype=d, requires_grad=True))
+        self.assertTrue(tenon.autograd.gradcheck(step, inputs))
+
+    def test_gradcheck_of_a_function_that_runs_backward(self):
+        def slope(x):
+            w = x * 1
+            return tenon.autograd.grad((w ** 3).sum(), w, create_graph=True)[0]
+
+        x = tenon.tensor([1.0, 2.0], dtype=tenon.float64, requires_grad=True)
+        for fast in (False, True):
+            self.assertTrue(tenon.autograd.gradcheck(slope, (x,), fast_mode=fast))
+
+
 if __name__ == "__main__":
     harness.main()

@@ -2,7 +2,7 @@
 """The family of Adam: Adam, AdamW, Adamax, NAdam and RAdam."""
 
 import tenon
-from tenon.optim.optimizer import Algorithm, can_fuse, check, check_fused, check_rate, like, new_step, number, scalar_dtype
+from tenon.optim.optimizer import Algorithm, can_fuse, check, check_fused, check_rate, like, new_step, number, option, scalar_dtype
 
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
@@ -19,10 +19,12 @@ def _moments(state, p):
 
 def _decay(p, grad, group):
     """Weight decay, on the parameter itself or through the gradient; returns the gradient to use."""
-    decay = group["weight_decay"]
+    decay = option(group["weight_decay"], group)
     if decay != 0:
         if group.get("decoupled_weight_decay"):
-            p.mul_(1 - number(group["lr"]) * decay)
+            p.mul_(1 - option(group["lr"], group) * decay)
+        elif isinstance(decay, tenon.Tensor):
+            grad = grad.addcmul(p.clone(), decay)  # the step writes p
         else:
             grad = grad.add(p, alpha=decay)
     return grad
@@ -40,7 +42,10 @@ def _average(grad, state, beta1, beta2):
     """Take the gradient into both running averages, and return them."""
     mean, square = state["exp_avg"], state["exp_avg_sq"]
     mean.lerp_(grad, 1 - beta1)
-    square.mul_(beta2).addcmul_(grad, grad.conj(), value=1 - beta2)
+    if isinstance(beta2, tenon.Tensor):
+        square.mul_(beta2).addcmul_(grad, grad.conj() * (1 - beta2))
+    else:
+        square.mul_(beta2).addcmul_(grad, grad.conj(), value=1 - beta2)
     return mean, square
 
 
@@ -107,7 +112,7 @@ class Adam(Algorithm):
         lr, (beta1, beta2) = group["lr"], group["betas"]
         if not keep:
             lr, beta1, beta2 = number(lr), number(beta1), number(beta2)
-        step = state["step"] if keep else state["step"].item()
+        step = state["step"].clone() if keep else state["step"].item()  # the next step writes it
         if p.is_complex():
             _adam_complex(p, grad, state, group, lr, beta1, beta2, step)
             return
@@ -254,8 +259,11 @@ class NAdam(Algorithm):
         mean, square = _average(grad, real, beta1, beta2)
         denominator = square.div(1 - beta2 ** step).sqrt()
         denominator = _plus(denominator, group)
-        if group["differentiable"]:  # the average is written by the next step
-            mean = mean.clone()
+        if group["differentiable"]:  # the next step writes the average and the product, which has a gradient too
+            product = state["mu_product"].clone()
+            p.addcdiv_(grad * (-lr * (1.0 - now) / (1.0 - product)), denominator)
+            p.addcdiv_(mean * (-lr * then / (1.0 - product * then)), denominator)
+            return
         product = state["mu_product"].item()
         p.addcdiv_(grad, denominator, value=-lr * (1.0 - now) / (1.0 - product))
         p.addcdiv_(mean, denominator, value=-lr * then / (1.0 - product * then))

@@ -428,6 +428,13 @@ def number(value):
     return value.item() if isinstance(value, tenon.Tensor) else value
 
 
+def option(value, group):
+    """A number, or in a step that is to be differentiated a tensor that has a gradient of its own."""
+    if group["differentiable"] and isinstance(value, tenon.Tensor) and value.requires_grad:
+        return value
+    return number(value)
+
+
 def can_fuse(params, grads, group):
     """Whether C does the whole step and gives what the separate operators give: floats and doubles on the CPU, no
     subclass whose operators must be seen, no graph wanted. The kernels take any strides."""

@@ -2,7 +2,7 @@
 """Gradient descent: SGD with momentum, averaged SGD, and Rprop, which looks at signs alone."""
 
 import tenon
-from tenon.optim.optimizer import (Algorithm, can_fuse, check, check_fused, check_rate, like, new_step, number,
+from tenon.optim.optimizer import (Algorithm, can_fuse, check, check_fused, check_rate, like, new_step, number, option,
                                    scalar_dtype)
 
 __all__ = ["SGD", "ASGD", "Rprop"]
@@ -54,8 +54,11 @@ class SGD(Algorithm):
                           grad_scale=getattr(self, "grad_scale", None), found_inf=getattr(self, "found_inf", None))
 
     def _update(self, p, grad, state, group):
-        if group["weight_decay"] != 0:
-            grad = grad.add(p, alpha=number(group["weight_decay"]))
+        decay = option(group["weight_decay"], group)
+        if isinstance(decay, tenon.Tensor):
+            grad = grad.addcmul(p.clone(), decay)  # the step writes p
+        elif decay != 0:
+            grad = grad.add(p, alpha=decay)
         momentum = group["momentum"]
         if momentum != 0:
             buffer = state.get("momentum_buffer")
@@ -64,11 +67,11 @@ class SGD(Algorithm):
             else:
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        lr = group["lr"]
-        if isinstance(lr, tenon.Tensor) and group["differentiable"]:
-            p.addcmul_(grad, lr, value=-1)
+        lr = option(group["lr"], group)
+        if isinstance(lr, tenon.Tensor):
+            p.addcmul_(grad.clone() if momentum != 0 else grad, lr, value=-1)  # the next step writes the buffer
         else:
-            p.add_(grad, alpha=-number(lr))
+            p.add_(grad, alpha=-lr)
 
 
 tenon._C._know_optimizer(SGD, 0)
