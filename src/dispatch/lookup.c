@@ -33,18 +33,26 @@ static int distance(const char *a, const char *b, int limit)
     return row[m];
 }
 
+static const char *behind_namespace(const char *name)
+{
+    const char *colons = strstr(name, "::");
+    return colons ? colons + 2 : name;
+}
+
 /* Locked. "aten::add" is near "aten::add.Tensor" whatever the distance; of others the nearest come
- * first. */
+ * first, and of a short name two edits are another word. A name without a namespace may be in any.
+ */
 static void suggest(const char *name, tni_str *s)
 {
+    bool is_bare = behind_namespace(name) == name;
     size_t n = strcspn(name, ".");
-    int shown = 0;
-    for (int far = 0; far <= 2 && (far != 1 || shown == 0); far++) {
+    int shown = 0, most = strlen(behind_namespace(name)) < 5 ? 1 : 2;
+    for (int far = 0; far <= most && (far != 1 || shown == 0); far++) {
         for (size_t i = 0; i < tni_registry_.n_ops && shown < 6; i++) {
             const tn_op *op = tni_registry_.ops[i];
-            bool same_name =
-                strncmp(op->name, name, n) == 0 && (op->name[n] == '.' || op->name[n] == '\0');
-            if (!op->defined || (far == 0 ? !same_name : distance(name, op->name, 2) != far))
+            const char *theirs = is_bare ? behind_namespace(op->name) : op->name;
+            bool same_name = strncmp(theirs, name, n) == 0 && (theirs[n] == '.' || !theirs[n]);
+            if (!op->defined || (far == 0 ? !same_name : distance(name, theirs, 2) != far))
                 continue;
             tni_str_addf(s, "%s%s", shown ? ", " : " Did you mean ", op->name);
             shown++;

@@ -287,6 +287,9 @@ TEST(a_name_that_is_nearly_right_gets_a_suggestion)
     EXPECT_FAIL(TN_INVALID, "Could not find schema for aten::matmull. Did you mean aten::matmul?",
                 tn_op_find("aten::matmull", &op));
     EXPECT_FAIL(TN_INVALID, "Did you mean aten::add.Tensor", tn_op_find("aten::add", &op));
+    EXPECT_FAIL(TN_INVALID, "Could not find schema for mm. Did you mean aten::mm",
+                tn_op_find("mm", &op));
+    EXPECT_FAIL(TN_INVALID, "Did you mean aten::matmul", tn_op_find("matmull", &op));
     EXPECT_FAIL(TN_INVALID, "Could not find schema for nothing::like.this.",
                 tn_op_find("nothing::like.this", &op));
     EXPECT(op == NULL);
