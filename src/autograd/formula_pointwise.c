@@ -112,6 +112,9 @@ tn_tensor *tni_grad_pow_exponent(tn_tensor *grad, tn_tensor *self, tn_tensor *ex
 tn_tensor *tni_grad_pow_of_number(tn_tensor *grad, tn_scalar base, tn_tensor *exponent,
                                   tn_tensor *result)
 {
+    bool complex = result && tn_dtype_is_complex((tn_dtype)result->dtype);
+    if (complex && base.kind != TN_SCALAR_COMPLEX && tn_scalar_to_double(base) < 0)
+        base = tn_complex(tn_scalar_to_double(base), 0); /* whose logarithm is no real number */
     if (base.kind == TN_SCALAR_COMPLEX) {
         double argument = atan2(base.imag, base.v.f);
         tn_scalar number = tn_complex(log(hypot(base.v.f, base.imag)), argument);
