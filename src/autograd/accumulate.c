@@ -43,7 +43,7 @@ static bool same_sizes(const tn_tensor *a, const tn_tensor *b)
  * What a program handles itself may have no memory to add to: a sparse gradient, when an ordinary
  * one comes, would have to become dense. So the sum of the two is a new tensor, `new + .grad`, of
  * the kind that its handler decides; and a copy of one is what its handler copies. */
-static bool is_shell(const tn_tensor *t)
+bool tni_is_shell(const tn_tensor *t)
 {
     return (t->keys & TNI_FBIT(TN_KEY_PYTHON)) && t->device.type != TN_DEVICE_META &&
            t->numel > 0 && !tn_tensor_data(t);
@@ -55,7 +55,7 @@ static tn_status copy_to_layout(const tn_tensor *variable, tn_tensor *grad, tn_t
     TN_AUTO(tn_tensor) copy = NULL;
     if (!(variable->flags & TNI_DENSE))
         return tn_clone(grad, TN_FORMAT_CONTIGUOUS, out);
-    if (TNI_UNLIKELY(is_shell(grad) && !tni_tls.no_grad))
+    if (TNI_UNLIKELY(tni_is_shell(grad) && !tni_tls.no_grad))
         return tn_clone(grad, TN_FORMAT_NONE, out);
     if ((variable->flags & TNI_CONTIGUOUS) && variable->numel > 0 && tni_tls.no_grad &&
         same_sizes(variable, grad)) {
@@ -105,7 +105,7 @@ static tn_status add_to(tn_tensor *variable, tn_tensor *had, tn_tensor *grad, bo
 {
     if (!had)
         return first_gradient(variable, grad, out);
-    if (TNI_UNLIKELY(is_shell(had) && !is_shell(grad)))
+    if (TNI_UNLIKELY(tni_is_shell(had) && !tni_is_shell(grad)))
         return tn_add(grad, had, tn_int(1), out);
     if (may_write)
         return tn_add_(had, grad, tn_int(1));

@@ -26,6 +26,11 @@ TN_NODISCARD tn_status tni_grad_add(tn_tensor *t, tn_tensor *grad, tni_add_fn ad
 /* Make @p grad the gradient; the old one, a reference. */
 TN_OWNED tn_tensor *tni_grad_swap(tni_grad_meta *meta, TN_STOLEN tn_tensor *grad);
 
+/* Whether @p t has no memory of its own that could be added to; see Note [Gradients without
+ * memory].
+ */
+TNI_COLD bool tni_is_shell(const tn_tensor *t);
+
 /* The same as below of a tensor that shares its memory: with a tensor of as many elements, which
  * nobody but itself, a view of that, keeps? So come gradients of what was transposed. */
 TNI_COLD bool tni_is_alone_with_base(const tn_tensor *t);

@@ -150,8 +150,11 @@ tn_status tni_gradient_add(tn_tensor **slot, tn_tensor *grad)
         !(grad->keys & TNI_FBIT(TN_KEY_PYTHON))) {
         status = tn_add_(old, grad, tn_int(1));
     } else {
+        /* A sparse one is added to a dense one, whichever came first. */
+        bool swap =
+            (old->keys & TNI_FBIT(TN_KEY_PYTHON)) && tni_is_shell(old) && !tni_is_shell(grad);
         tn_tensor *sum = NULL;
-        status = tn_add(old, grad, tn_int(1), &sum);
+        status = swap ? tn_add(grad, old, tn_int(1), &sum) : tn_add(old, grad, tn_int(1), &sum);
         if (status == TN_OK) {
             *slot = sum;
             tn_tensor_unref(old);

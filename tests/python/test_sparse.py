@@ -341,6 +341,18 @@ class Embeddings(Case):
             tenon.optim.SparseAdam([w]).step()
 
 
+    def test_gradients_meet_dense_ones_in_either_order(self):
+        index = tenon.tensor([1, 2, 2])
+        for sparse_first in (False, True):
+            w = tenon.ones(4, 2, requires_grad=True)
+            rows = tenon.nn.functional.embedding(index, w, sparse=True) if not sparse_first else None
+            dense = (w * 2).sum()
+            if rows is None:  # recorded last: its gradient comes first
+                rows = tenon.nn.functional.embedding(index, w, sparse=True)
+            (rows.sum() + dense).backward()
+            self.assertEqual(w.grad.tolist(), [[2.0, 2.0], [3.0, 3.0], [4.0, 4.0], [2.0, 2.0]])
+
+
 class Checks(unittest.TestCase):
     """gradcheck and gradgradcheck of sparse inputs: of their stored elements."""
 
