@@ -6,6 +6,7 @@
 #include "autograd/accumulate.h"
 #include "tenon/autograd.h"
 #include "autograd/extra.h"
+#include "autograd/validate.h"
 #include "core/state.h"
 
 #include <string.h>
@@ -246,11 +247,28 @@ static TNI_COLD tn_status new_accumulator(tn_tensor *t, tni_node **out)
     return TN_OK;
 }
 
+/* A leaf that was given elements of other sizes (set_, .data) while a graph led to it: gradients of
+ * the new kind are no sums of the old one. Hooks of the node, which nobody else knows of, keep it. */
+static TNI_COLD tni_node *leave_accumulator(tni_grad_meta *meta, tni_node *node)
+{
+    if (atomic_load_explicit(&node->extra, memory_order_acquire))
+        return node;
+    tni_spin_lock(&meta->lock);
+    tni_node *old = meta->accumulator == node ? TN_MOVE(meta->accumulator) : NULL;
+    tni_spin_unlock(&meta->lock);
+    if (old)
+        tni_weak_unref(&old->object);
+    tni_node_unref(node);
+    return NULL;
+}
+
 tn_status tni_accumulator(tn_tensor *t, tni_node **out)
 {
     TNI_REQUIRE(!(t->flags & TNI_HAS_GRAD_FN));
     tni_grad_meta *meta = tni_meta(t);
     tni_node *node = meta ? live_accumulator(meta, t, NULL) : NULL;
+    if (TNI_UNLIKELY(node && !tni_gradient_fits(t, &node->inputs[0])))
+        node = leave_accumulator(meta, node);
     if (TNI_UNLIKELY(!node))
         return new_accumulator(t, out);
     *out = node;

@@ -138,6 +138,42 @@ class Backward(unittest.TestCase):
             tenon.autograd.backward([x * 1], [tenon.ones(2), tenon.ones(2)])
 
 
+class OtherSizes(unittest.TestCase):
+    """A leaf that is given elements of other sizes while a graph still leads to it."""
+
+    def give(self, x, other):
+        with tenon.no_grad():
+            x.set_(other)
+
+    def set_data(self, x, other):
+        x.data = other
+
+    def test_gradients_are_those_of_the_new_sizes(self):
+        for way in (self.give, self.set_data):
+            for before, after in ((4, 3), (1, 3), (3, 1)):
+                x = tenon.ones(before, requires_grad=True)
+                seen = []
+                x.register_hook(lambda g, seen=seen: seen.append(tuple(g.shape)))
+                old = x * 2
+                old.sum().backward()
+                way(x, tenon.ones(after))
+                x.grad = None
+                (x * 2).sum().backward()
+                self.assertEqual(x.grad.tolist(), [2.0] * after)
+                self.assertEqual(seen, [(before,), (after,)])
+
+    def test_what_was_recorded_before_gives_what_it_gave(self):
+        x = tenon.ones(1, requires_grad=True)
+        old = (x * tenon.ones(3)).sum()
+        self.give(x, tenon.ones(3))
+        new = (x * 2).sum()
+        old.backward()
+        self.assertEqual(x.grad.tolist(), [3.0])
+        x.grad = None
+        new.backward()
+        self.assertEqual(x.grad.tolist(), [2.0, 2.0, 2.0])
+
+
 class Cycle(unittest.TestCase):
     def test_recorded_gradients_in_leaves_are_warned_of_once(self):
         code = ("import warnings, tenon\n"
