@@ -194,6 +194,27 @@ class Grad(unittest.TestCase):
         done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_gradcheck_calls_functions_that_take_gradients(self):
+        def slope(x):
+            self.assertTrue(x.requires_grad)
+            return tenon.autograd.grad((x * x * x).sum(), x, create_graph=True)[0]
+        x = tenon.tensor([0.5, -2.0], dtype=tenon.float64, requires_grad=True)
+        for fast in (False, True):
+            self.assertTrue(tenon.autograd.gradcheck(slope, (x,), fast_mode=fast))
+            self.assertTrue(tenon.autograd.gradgradcheck(slope, (x,), fast_mode=fast))
+
+    def test_gradcheck_refuses_outputs_that_depend_on_the_place(self):
+        x = tenon.ones(1, dtype=tenon.float64, requires_grad=True)
+        for what, other in (("shape", lambda x: tenon.cat([x, x])), ("dtype", lambda x: x.to(tenon.float32))):
+            for fast in (False, True):
+                with self.assertRaisesRegex(AssertionError, "return outputs with the same %s when inputs are perturbed by 1e-06" % what):
+                    tenon.autograd.gradcheck(lambda x, other=other: other(x) if bool((x >= 1).all()) else x * 1, (x,), fast_mode=fast)
+
+    def test_a_negative_number_to_a_complex_power(self):
+        e = tenon.tensor([0.5 + 1j, 0.2 - 1j], dtype=tenon.complex128, requires_grad=True)
+        for base in (-1, -2.5, tenon.tensor(-2.5, dtype=tenon.float64)):
+            self.assertTrue(tenon.autograd.gradcheck(lambda e, base=base: tenon.pow(base, e), (e,), check_forward_ad=True))
+
     def test_it_touches_no_grad(self):
         x = leaf(1.0, 2.0)
         self.assertEqual(tenon.autograd.grad((x * x).sum(), [x])[0].tolist(), [2.0, 4.0])

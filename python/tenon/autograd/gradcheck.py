@@ -47,8 +47,20 @@ def _check_inputs(inputs):
 # ---- Jacobians: rows are elements of the input, columns of the output ----
 
 def _copy(o):
-    return o.detach().clone().reshape(-1)
+    return o.detach().clone()
 
+
+def _difference(plus, minus, eps):
+    """The slopes of the outputs, which must be the same ones on both sides."""
+    for a, b in zip(plus, minus):
+        for what, of in (("shape", a.shape), ("dtype", a.dtype)):
+            if of != getattr(b, what):
+                raise AssertionError("Expected `func` to return outputs with the same %s when inputs are perturbed by %s, but got: "
+                                     "%ss %s and %s." % (what, eps, what, getattr(b, what), of))
+    return [(a - b) / (2 * eps) for a, b in zip(plus, minus)]
+
+
+# The function runs in the grad mode that the caller is in: it may take gradients itself, or ask what requires grad.
 
 def _numerical(fn, inputs, x, eps):
     """One matrix for each output, by central differences. Recording stays on: a function may run backward inside itself."""
@@ -66,7 +78,7 @@ def _numerical(fn, inputs, x, eps):
             data[index] = old - step
             minus = [_copy(o) for o in _tuple_of(fn(*inputs))]
             data[index] = old
-            slopes.append([(a - b) / (2 * eps) for a, b in zip(plus, minus)])
+            slopes.append([s.reshape(-1) for s in _difference(plus, minus, eps)])
         for i in range(count):
             columns[i].append([s[i] for s in slopes])
     return columns
@@ -195,7 +207,7 @@ def _directional(fn, inputs, x, direction, eps):
         data.copy_(old + sign * eps * direction)
         sides.append([_moving(o).detach().clone() for o in _tuple_of(fn(*inputs))])
         data.copy_(old)
-    return [(a - b) / (2 * eps) for a, b in zip(*sides)]
+    return _difference(*sides, eps)
 
 
 def _moving(o):
