@@ -212,6 +212,7 @@ static tn_status first_run(tni_piece *piece, tn_tensor *const *inputs, tn_tensor
     tni_error error;
     tni_error_take(&error); /* taking the hooks off must not replace what went wrong */
     tn_status popped = tn_saved_hooks_pop();
+    piece->ran = true;
     if (status != TN_OK) {
         (void)tni_error_raise(&error);
         return status;

@@ -24,6 +24,7 @@ typedef struct tni_piece {
     int n_inputs, n_outputs;
     tn_generator_state rng;
     bool keep_rng, early_stop, check;
+    bool ran; /* the first run has ended: `n` is all that it saves */
     /* Not re-entrant: what its operators saved the first time. */
     tni_look *looks;
     uint32_t n, capacity;

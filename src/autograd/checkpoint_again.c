@@ -18,6 +18,7 @@ typedef struct tni_again {
     uint32_t pass;
     uint32_t n, n_seen; /* how many were saved the first time, and this time */
     bool early_stop, stopped, too_many;
+    bool whole; /* those were all: the first run had ended */
     tn_tensor *values[];
 } tni_again;
 
@@ -49,6 +50,7 @@ static tn_status again_new(const tni_piece *piece, uint32_t pass, tni_again **ou
     again->pass = pass;
     again->n = piece->n;
     again->early_stop = piece->early_stop;
+    again->whole = piece->ran;
     *out = again;
     return TN_OK;
 }
@@ -59,6 +61,9 @@ static tn_status again_pack(void *ctx, tn_tensor *t, void **out)
 {
     tni_again *again = ctx;
     uint32_t i = again->n_seen++;
+    if (i >= again->n &&
+        !again->whole) /* a pass inside the first run, which will save this later */
+        return tni_detached(t, (tn_tensor **)out);
     if (i >= again->n) {
         again->too_many = true;
         TN_FAIL(TN_INVALID,
@@ -161,11 +166,11 @@ static void describe(tni_str *text, const char *what, tn_dtype dtype, tn_device 
 
 static tn_status check(const tni_piece *piece, const tni_again *again)
 {
-    TN_CHECK(again->n_seen == piece->n, TN_INVALID,
+    TN_CHECK(again->n_seen == again->n || (!again->whole && again->n_seen > again->n), TN_INVALID,
              "torch.utils.checkpoint: A different number of tensors was saved during the original "
              "forward and recomputation.\nNumber of tensors saved during forward: %u\nNumber of "
              "tensors saved during recomputation: %u.",
-             piece->n, again->n_seen);
+             again->n, again->n_seen);
     tni_str text = TNI_STR_INIT;
     bool same = true;
     for (uint32_t i = 0; i < again->n && piece->check; i++) {
@@ -306,7 +311,7 @@ static tn_status first_unpack(void *ctx, void *packed, tn_tensor **out)
     tni_piece *piece = ctx;
     uint32_t i = (uint32_t)(uintptr_t)packed, pass = tni_current_pass();
     TN_AUTO(tni_again) again = pass ? find(piece, pass) : NULL;
-    if (!again || !again->values[i]) {
+    if (!again || i >= again->n || !again->values[i]) { /* saved since, inside the first run */
         if (again)
             again_unref(TN_MOVE(again));
         TN_TRY(again_new(piece, pass, &again));

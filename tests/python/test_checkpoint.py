@@ -182,6 +182,55 @@ class Again(unittest.TestCase):
         checkpoint(f, leaf(1.0), use_reentrant=False).sum().backward()
         self.assertEqual(steps, ["saved", "after"])  # the second run ended inside exp
 
+    def test_passes_inside_the_piece(self):
+        def slope(x):
+            y = x.sin().exp().sin()
+            a, = tenon.autograd.grad(y.sum(), x, create_graph=True)
+            b, = tenon.autograd.grad(x.cos().sum(), x, create_graph=True)
+            return a * b.exp()
+        x = leaf(0.5, -2.0)
+        wanted, = tenon.autograd.grad(slope(x).sum(), x)
+        for stop in (True, False):
+            y = checkpoint(slope, x, use_reentrant=False, early_stop=stop)
+            self.assertEqual(tenon.autograd.grad(y.sum(), x)[0].tolist(), wanted.tolist())
+            y = checkpoint(lambda x, stop=stop: checkpoint(slope, x, use_reentrant=False, early_stop=stop), x,
+                           use_reentrant=False, early_stop=stop)
+            self.assertEqual(tenon.autograd.grad(y.sum(), x)[0].tolist(), wanted.tolist())
+
+    def test_what_a_pass_inside_the_piece_saves_can_be_seen_in_it(self):
+        seen = []
+
+        def slope(x):
+            y = x.exp()
+
+            def look(g):
+                made = g * g.exp()
+                seen.append(made.grad_fn._saved_self.tolist())
+            y.register_hook(look)
+            return tenon.autograd.grad((y * y).sum(), x, create_graph=True)[0]
+        x = leaf(0.0, 0.0)
+        y = checkpoint(slope, x, use_reentrant=False, early_stop=False)
+        self.assertEqual(y.tolist(), [2.0, 2.0])
+        self.assertEqual(seen[-1], [2.0, 2.0])
+
+    def test_the_context_says_more_than_the_argument(self):
+        from tenon.utils.checkpoint import set_checkpoint_early_stop
+
+        def count(**told):
+            calls = [0]
+
+            def function(x):
+                y = x.sin()
+                calls[0] += 1 if y.requires_grad else 0
+                return y * 1
+            checkpoint(function, leaf(1.0), use_reentrant=False, **told).sum().backward()
+            return calls[0]
+        self.assertEqual((count(), count(early_stop=False)), (1, 2))
+        with set_checkpoint_early_stop(True):
+            self.assertEqual(count(early_stop=False), 1)
+            with set_checkpoint_early_stop(False):
+                self.assertEqual(count(early_stop=True), 2)
+
     def test_differences_are_found(self):
         runs = []
 

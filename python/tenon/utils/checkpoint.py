@@ -15,7 +15,7 @@ __all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "Checkpoint
            "detach_variable", "get_device_states", "set_device_states", "noop_context_fn",
            "set_checkpoint_early_stop", "set_checkpoint_debug_enabled", "DefaultDeviceType"]
 
-_early_stop = True
+_early_stop = None  # whatever checkpoint() was told
 _SELECTIVE = ("CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
               "create_selective_checkpoint_contexts")
 __all__ += _SELECTIVE
@@ -228,7 +228,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve, *args)
     return _checkpoint_again(function, args, kwargs, preserve, context_fn, determinism_check,
-                             early_stop and _early_stop)
+                             early_stop if _early_stop is None else _early_stop)
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
