@@ -247,11 +247,12 @@ static TNI_COLD tn_status new_accumulator(tn_tensor *t, tni_node **out)
     return TN_OK;
 }
 
-/* A leaf that was given elements of other sizes (set_, .data) while a graph led to it: gradients of
- * the new kind are no sums of the old one. Hooks of the node, which nobody else knows of, keep it. */
+/* A leaf that set_ gave elements of other sizes while a graph led to it: gradients of the new kind
+ * are no sums of the old one. What sets `.data` may set it back before gradients come, and has
+ * hooks on the node: that one stays. */
 static TNI_COLD tni_node *leave_accumulator(tni_grad_meta *meta, tni_node *node)
 {
-    if (atomic_load_explicit(&node->extra, memory_order_acquire))
+    if (atomic_load_explicit(&meta->keeps_accumulator, memory_order_relaxed))
         return node;
     tni_spin_lock(&meta->lock);
     tni_node *old = meta->accumulator == node ? TN_MOVE(meta->accumulator) : NULL;

@@ -17,6 +17,7 @@ typedef struct tni_grad_meta {
     tn_tensor *tangent;     /* strong; forward mode */
     struct tni_meta_extra *_Atomic extra; /* hooks and the like; NULL for nearly all */
     _Atomic bool retains_grad;
+    _Atomic bool keeps_accumulator; /* `.data` was set to other sizes: see leave_accumulator */
     tni_spin lock;
     uint8_t turn_era;        /* in which `turn` began, see Note [Locks over fork] */
     _Atomic uint32_t holder; /* who adds to `grad` now, see autograd/hold.c */

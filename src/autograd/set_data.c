@@ -49,6 +49,8 @@ tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source)
     if (leaves)
         TN_TRY(tni_view_refresh(t));
     bool other = t->dtype != source->dtype || t->device.type != source->device.type;
+    if (tni_meta(t) && !other)
+        atomic_store_explicit(&tni_meta(t)->keeps_accumulator, true, memory_order_relaxed);
     TN_TRY(tni_tensor_set_data(t, source));
     if (leaves)
         leave_base(t);
