@@ -503,5 +503,42 @@ class Statistics(unittest.TestCase):
             tenon.testing.assert_close(tangent, tenon.tensor([0., 1., 0., 0., 0.], dtype=tenon.float64))
 
 
+class WithoutRecording(unittest.TestCase):
+    """What a transform gives under no_grad is a constant to those around it; tangents go through."""
+
+    INSIDE = {
+        "grad": lambda x: grad(lambda x: x ** 3)(x),
+        "value": lambda x: grad_and_value(lambda x: x ** 3)(x)[1],
+        "aux": lambda x: grad(lambda x: (x ** 3, x ** 2), has_aux=True)(x)[1],
+        "vjp": lambda x: vjp(lambda x: x ** 3, x)[0],
+        "jacrev": lambda x: jacrev(lambda x: x ** 3)(x),
+        "hessian": lambda x: hessian(lambda x: x ** 3)(x),
+        "jvp": lambda x: jvp(lambda x: x ** 3, (x,), (tenon.ones(()),))[1],
+    }
+
+    def test_transforms_around_do_not_see_it(self):
+        for name, made in self.INSIDE.items():
+            def around(x, made=made):
+                with tenon.no_grad():
+                    constant = made(x)
+                return x ** 2 - constant
+            x = tenon.tensor(1.5, requires_grad=True)
+            self.assertEqual(grad(around)(x).item(), 3.0, name)
+            with tenon.no_grad():
+                self.assertFalse(made(x).requires_grad, name)
+
+    def test_tangents_in_the_forward_of_a_function(self):
+        class Cos(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return jvp(tenon.sin, (x,), (tenon.ones_like(x),))[1] + jacfwd(tenon.sin)(x)
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+        x = tenon.tensor(0.5, requires_grad=True)
+        self.assertAlmostEqual(Cos.apply(x).item(), 2 * x.cos().item(), places=6)
+
+
 if __name__ == "__main__":
     harness.main()

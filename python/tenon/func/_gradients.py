@@ -28,6 +28,12 @@ def recording():
     return tenon.inference_mode(False) if tenon.is_inference_mode_enabled() else tenon.enable_grad()
 
 
+def seen_outside(value, recorded):
+    """Results as they are behind the transform: where recording was off there (``recorded``), they are constants as those of any
+    other function, and only what the transform itself computes was recorded."""
+    return value if recorded else tree_map(_detached, value)
+
+
 def inside(func, args, kwargs={}):
     """Call a function that is differentiated as a whole: it may write what it is given and what it makes, and nothing
     that was there before."""
@@ -233,7 +239,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     """A function that gives the gradient and the value of ``func``, whose value is one number."""
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        numbers = _picked(args, argnums)
+        numbers, recorded = _picked(args, argnums), tenon.is_grad_enabled()
         with _Level() as level, recording():
             args, own, builds = _with_own(args, numbers)
             output, aux = _split_aux(inside(func, args, kwargs), has_aux, "grad_and_value(f)(*args)")
@@ -249,8 +255,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
             tensors = [t for t in own if isinstance(t, tenon.Tensor)]
             again = level > 1 or _reaches_others([output] if output.requires_grad else [], tensors)
             made = _rebuild(_gradients([output], own, [tenon.ones_like(output)], again), builds, argnums)
-        if not again:
-            made, output, aux = tree_map(_detached, made), _detached(output), tree_map(_detached, aux)
+        made, output, aux = seen_outside((made, output, aux), again and recorded)
         return (made, (output, aux)) if has_aux else (made, output)
     return wrapper
 
@@ -284,6 +289,7 @@ def grad(func, argnums=0, has_aux=False):
 
 def vjp(func, *primals, has_aux=False):
     """The value of ``func``, and a function that multiplies the Jacobian by vectors from the left."""
+    recorded = tenon.is_grad_enabled()
     with _Level(), recording():
         args, own, builds = _with_own(primals, tuple(range(len(primals))))
         output, aux = _split_aux(inside(func, args), has_aux, "vjp(f, *primals)")
@@ -308,5 +314,5 @@ def vjp(func, *primals, has_aux=False):
                            or _reaches_others([o for o in leaves if o.requires_grad], tensors))
         return made if again else tree_map(_detached, made)
 
-    shown = output if nested else _loose(output, tensors)
+    shown = seen_outside(output if nested else _loose(output, tensors), recorded)
     return (shown, vjp_fn, tree_map(_detached, aux)) if has_aux else (shown, vjp_fn)

@@ -7,7 +7,7 @@ import tenon
 from tenon.autograd import forward_ad
 from ._gradients import (_Level, _check_differentiable, _check_pushed, _detached, _forward, _gradients, _levels, _picked,
                          _reaches_others, _rebuild, _seeds_of, _split_aux, _with_own, _without_inner_history, _writable,
-                         by_seeds, check_twice_differentiable, inside, products, recording)
+                         by_seeds, check_twice_differentiable, inside, products, recording, seen_outside)
 from ._tree import flatten, tree_map
 
 
@@ -43,6 +43,7 @@ class _Duals:
             self.entered = False
         if self.entered:
             _levels.duals = True
+            self.forward = tenon._C._set_fwd_grad_enabled(True)  # off in the forward of a Function, say
             if self.mode is not None:
                 self.mode.__enter__()
         return self
@@ -51,6 +52,7 @@ class _Duals:
         if self.entered:
             if self.mode is not None:
                 self.mode.__exit__(*args)
+            tenon._C._set_fwd_grad_enabled(self.forward)
             _levels.duals = False
             forward_ad.exit_dual_level()
 
@@ -208,6 +210,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     made = _by_duals(func, primals, first, second, has_aux)
     if made is not None:
         return made
+    recorded = tenon.is_grad_enabled()
     with _Level() as level, recording():
         args, own, builds = _with_own(primals, tuple(range(len(primals))))
         args = tree_map(_writable, args)
@@ -227,7 +230,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     if level == 1 and not outer and not _reaches_others([o for o in leaves if o.requires_grad], own):
         leaves, made, aux = [_detached(o) for o in leaves], [_detached(m) for m in made], tree_map(_detached, aux)
     result = build(iter(leaves)), build(iter(made))
-    return result + (aux,) if has_aux else result
+    return seen_outside(result + (aux,) if has_aux else result, recorded)
 
 
 _AT_ONCE = 32  # rows of a Jacobian from which on they are computed together: one pass of Batched costs as much as some
@@ -303,6 +306,7 @@ def _jacobian(func, argnums, has_aux, what, is_wide, deep=False):
         given = []
         flatten(tuple(args[n] for n in numbers), given)
         outer = any(isinstance(t, tenon.Tensor) and t.requires_grad for t in given)
+        recorded = tenon.is_grad_enabled()
         with _Level() as level, recording():
             args, own, builds = _with_own(args, numbers)
             output, aux = _split_aux(inside(func, args), has_aux, what)
@@ -316,7 +320,7 @@ def _jacobian(func, argnums, has_aux, what, is_wide, deep=False):
                 if deep:
                     check_twice_differentiable(leaves)
                 made = _by_rows(leaves, own, builds, argnums, level, deep or level > 1)
-        made = build(iter(made))
+        made = seen_outside(build(iter(made)), recorded)
         return (made, tree_map(_detached, aux)) if has_aux else made
     return wrapper
 
