@@ -3,6 +3,7 @@
  * jvp get, and which is what `grad_fn` shows of the node: the node holds the context, the context
  * knows the node as long as it lives. */
 #include "function.h"
+#include "override.h"
 
 #include <string.h>
 
@@ -58,14 +59,24 @@ tn_node *tnpy_function_node(PyObject *self)
 /* ---- apply ---- */
 
 /* The results in the place of what forward returned. */
+/* What stands for a result: an input that was returned is a view now, which keeps its class as the
+ * result of any function does. */
+static PyObject *wrap_output(PyObject *given, tn_tensor *made)
+{
+    if (!made)
+        return Py_NewRef(given);
+    if (tnpy_is_tensor(given) && tnpy_tensor(given) != made)
+        return tnpy_wrap_kept(tnpy_kept_class(given), tn_tensor_ref(made));
+    return tnpy_wrap_borrowed(made);
+}
+
 static PyObject *wrap_outputs(PyObject *output, tn_tensor **made, int n)
 {
     if (!PyTuple_Check(output))
-        return made[0] ? tnpy_wrap_borrowed(made[0]) : Py_NewRef(output);
+        return wrap_output(output, made[0]);
     PyObject *all = PyTuple_New(n);
     for (int i = 0; i < n && all; i++) {
-        PyObject *item =
-            made[i] ? tnpy_wrap_borrowed(made[i]) : Py_NewRef(PyTuple_GetItem(output, i));
+        PyObject *item = wrap_output(PyTuple_GetItem(output, i), made[i]);
         if (item)
             PyTuple_SetItem(all, i, item);
         else

@@ -107,8 +107,14 @@ static tn_status give_tangents(const tn_function_ctx *ctx, const given *g,
     for (int i = 0; i < n; i++) {
         tn_tensor *result = outputs[i];
         if (!result || !tni_dtype_is_inexact((tn_dtype)result->dtype) ||
-            is_listed(result, &ctx->plain))
+            is_listed(result, &ctx->plain)) {
+            TN_CHECK(!tangents[i], TN_INVALID,
+                     "Function's jvp returned a gradient at position %d, but  the corresponding "
+                     "forward output is not a differentiable Tensor.You should return None at that "
+                     "position instead.",
+                     i);
             continue;
+        }
         if (tangents[i])
             TN_TRY(check_tangent(ctx, i, result, tangents[i]));
         if (is_listed(result, &ctx->dirty)) {

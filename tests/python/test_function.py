@@ -233,6 +233,30 @@ class Forward(unittest.TestCase):
 
 
 class Backward(unittest.TestCase):
+    def test_an_edge_keeps_the_node(self):
+        x = leaf(1.0, 2.0)
+        z = Square.apply(x * 1)
+        edge = tenon.autograd.graph.get_gradient_edge(z)
+        del z
+        tenon.autograd.backward(edge, tenon.ones(2))
+        self.assertEqual(x.grad.tolist(), [2.0, 4.0])
+
+    def test_an_input_that_is_returned_keeps_its_class(self):
+        class Kind(tenon.Tensor):
+            pass
+
+        class Same(Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+        for x in (tenon.ones(2), leaf(1.0, 2.0)):
+            self.assertIs(type(Same.apply(x.as_subclass(Kind))), Kind)
+        self.assertIs(type(Same.apply(tenon.nn.Parameter(tenon.ones(2)))), tenon.Tensor)
+
     def test_twice(self):
         x = leaf(2.0)
         (g,) = tenon.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
@@ -504,6 +528,22 @@ class Backward(unittest.TestCase):
 
 
 class ForwardMode(unittest.TestCase):
+    def test_jvp_gives_nothing_for_what_has_no_gradient(self):
+        class Two(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                other = x.clone()
+                ctx.mark_non_differentiable(other)
+                return x.clone(), other
+
+            @staticmethod
+            def jvp(ctx, tangent):
+                return tangent, tangent.clone()
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(tenon.ones(2), tenon.ones(2))
+            with self.assertRaisesRegex(RuntimeError, "returned a gradient at position 1.*You should return None at that position"):
+                Two.apply(dual)
+
     def test_jvp_writes_and_views_what_forward_writes_and_views(self):
         def tangent(forward, jvp, prepare=lambda x: x):
             class Made(tenon.autograd.Function):

@@ -77,6 +77,9 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                                "`backward()`. Please only use `grad_tensors`.")
         grad_tensors = grad_variables
     tensors, grads = _tuple_of(tensors), _tuple_of(grad_tensors)
+    if _C._has_torch_function(tensors):
+        return _C._override_call(backward, (tensors,), dict(
+            grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs))
     _check_gradients(grad_tensors, grads, tensors)
     if inputs is not None:
         inputs = _tuple_of(inputs)

@@ -42,7 +42,10 @@ def get_gradient_edge(tensor):
     """The edge that the gradient of ``tensor`` would take."""
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    return GradientEdge(*_C._gradient_edge(tensor))
+    edge = GradientEdge(*_C._gradient_edge(tensor))
+    if isinstance(edge.node, _C._FunctionBase):  # a Function does not keep its node: the graph does
+        return GradientEdge(edge.node, edge.output_nr, _C._tensor_at_edge(edge.node, edge.output_nr))
+    return edge
 
 
 def increment_version(tensor):
