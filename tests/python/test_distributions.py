@@ -354,5 +354,40 @@ class Shown(unittest.TestCase):
         self.assertEqual(made.expand((2,)).logits.shape, (2,))
 
 
+SLOPES = ((0.5, 0.001, 100.0, 9.947460433272),
+          (0.3, 0.01, 100.0, 1.017026837088652),
+          (0.1, 0.001, 10.0, 62.80856458810792),
+          (0.9, 30.0, 0.5, 0.03186682020182054),
+          (0.999, 0.01, 10.0, 10.28035187681451),
+          (1e-10, 0.01, 0.01, 7.300975478257549e-7))
+
+
+class SmallNumbers(unittest.TestCase):
+    def test_shares_of_small_gamma_numbers_are_not_lost(self):
+        tenon.manual_seed(1)
+        for dtype in (tenon.float32, tenon.float64):
+            small = tenon.tensor(0.01, dtype=dtype)
+            for drawn in (tenon.distributions.Beta(small, small).sample((20000,)),
+                          tenon.distributions.Dirichlet(small.expand(2)).sample((20000,))[:, 0]):
+                self.assertFalse(((drawn == 0) | (drawn == 1)).any())
+                self.assertTrue(abs((drawn < 0.1).double().mean().item() - 0.5) < 0.03)
+                self.assertTrue(abs((drawn > 0.9).double().mean().item() - 0.5) < 0.03)
+
+    def test_slopes_of_shares_far_from_their_mean(self):
+        # By mpmath, with 50 digits.
+        for x, a, b, wanted in SLOPES:
+            x, a, b = (tenon.tensor([v], dtype=tenon.float64) for v in (x, a, b))
+            self.assertAlmostEqual(tenon._dirichlet_grad(x, a, a + b).item() / wanted, 1.0, places=8)
+
+    def test_counts_are_of_the_dtype_of_the_odds(self):
+        for odds in (0.5, tenon.tensor([0.2, 0.5]), tenon.tensor([0.2, 0.5], dtype=tenon.float64)):
+            made = tenon.distributions.Binomial(tenon.tensor([3, 4]), odds)
+            self.assertIs(made.total_count.dtype, getattr(odds, "dtype", tenon.float32))
+            self.assertTrue((made.sample((9,)) <= made.total_count).all())
+        zero = tenon.tensor(0.0, requires_grad=True)
+        tenon.distributions.Binomial(1.0, logits=zero).log_prob(tenon.tensor(0.0)).backward()
+        self.assertEqual(zero.grad.item(), -0.5)
+
+
 if __name__ == "__main__":
     harness.main()

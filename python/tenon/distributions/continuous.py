@@ -282,8 +282,9 @@ class Beta(_Scalar, ExponentialFamily):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        a, b = standard_gamma(self.concentration1.expand(shape)), standard_gamma(self.concentration0.expand(shape))
-        return a / (a + b)
+        # Not by two gamma numbers: small ones are too small for their dtype, and their share is lost.
+        both = tenon.stack((self.concentration1.expand(shape), self.concentration0.expand(shape)), -1)
+        return tenon._sample_dirichlet(both).select(-1, 0)
 
     def log_prob(self, value):
         self._validate_sample(value)

@@ -126,6 +126,9 @@ class Binomial(_Binary):
     has_enumerate_support = True
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+        if isinstance(total_count, tenon.Tensor) and not total_count.is_floating_point():
+            odds = logits if probs is None else probs
+            total_count = total_count.to(odds.dtype if isinstance(odds, tenon.Tensor) else tenon.get_default_dtype())
         self._init(probs, logits, validate_args, total_count=total_count)
 
     support = constraints.dependent_property(lambda self: constraints.integer_interval(0, self.total_count),
@@ -142,7 +145,7 @@ class Binomial(_Binary):
     def log_prob(self, value):
         self._validate_sample(value)
         n, k, logits = self.total_count, value, self.logits
-        positive = logits.clamp(min=0)
+        positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2  # its slope at 0 is a half
         base = n * positive + n * tenon.log1p(tenon.exp(-logits.abs()))
         return k * logits - base + tenon.lgamma(n + 1) - tenon.lgamma(k + 1) - tenon.lgamma(n - k + 1)
 

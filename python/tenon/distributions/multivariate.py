@@ -5,7 +5,6 @@ import math
 
 import tenon
 from tenon.distributions import constraints
-from tenon.distributions.continuous import standard_gamma
 from tenon.distributions.distribution import (Distribution, ExponentialFamily, _standard_normal, lazy_property,
                                               sum_rightmost)
 
@@ -61,8 +60,7 @@ class Dirichlet(ExponentialFamily):
         return self.concentration * (total - self.concentration) / (total ** 2 * (total + 1))
 
     def rsample(self, sample_shape=()):
-        made = standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
-        return made / made.sum(-1, keepdim=True)
+        return tenon._sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
         self._validate_sample(value)

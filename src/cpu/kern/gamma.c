@@ -4,6 +4,7 @@
  * parameters. */
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include "cpu/kern/rare.h"
 
 #define PI 3.14159265358979323846
@@ -214,43 +215,27 @@ double tni_gamma_slope(double a, double x)
     return density > 0.0 ? d / (12.0 * h) / density : 1.0;
 }
 
-/* The same for the beta distribution of alpha and total - alpha, divided by 1 - x. */
-static double beta_series(double a, double b, double x, double *slope)
-{
-    /* I(x; a, b) = x^a / (a B) * sum (1 - b)_k / k! a / (a + k) x^k: the sum and its slope in a,
-     * with a + b fixed elsewhere (b moves apart). */
-    double term = 1.0, sum = 0.0, moved = 0.0;
-    for (int k = 0; k < TERMS; k++) {
-        double part = term / (a + k);
-        sum += part;
-        moved -= part / (a + k);
-        if (k > b && fabs(part) < 0.5 * DBL_EPSILON * fabs(sum))
-            break;
-        term *= (k + 1 - b) * x / (k + 1);
-    }
-    *slope = moved;
-    return sum;
-}
-
+/* The same for the beta distribution of alpha and total - alpha, divided by 1 - x. With w = x^a
+ * (1 - x)^b / B(a, b), the lower tail is w times the sum of (a + b)_k x^k / (a)_(k + 1), and the
+ * upper one the same with both sides exchanged: sums of positive terms. The tail that is small at x
+ * is the one that is differentiated, term by term; w cancels with the density's. */
 double tni_dirichlet_slope(double x, double alpha, double total)
 {
     double b = total - alpha;
     if (!(x > 0.0 && x < 1.0) || !(alpha > 0.0) || !(b > 0.0))
         return x == 0.0 || x == 1.0 ? 0.0 : (double)NAN;
-    if (x <= 0.5) {
-        double slope, sum = beta_series(alpha, b, x, &slope);
-        double rate = log(x) - tni_digamma(alpha) + tni_digamma(total);
-        /* -(dI/da) / density, over 1 - x; the weight x^a / B cancels with the density's. */
-        return -(rate * sum + slope) * x * pow(1.0 - x, 1.0 - b) / (1.0 - x);
+    bool lower = x < (alpha + 1.0) / (total + 2.0);
+    double own = lower ? alpha : b, ratio = lower ? x : 1.0 - x;
+    double term = 1.0 / own, slope = lower ? -term : 0.0, sum = 0.0, moved = 0.0;
+    for (int k = 0; k < TERMS; k++) {
+        sum += term;
+        moved += term * slope;
+        double next = term * (total + k) * ratio / (own + k + 1);
+        if (next < term && next < 0.5 * DBL_EPSILON * (1.0 - ratio) * sum)
+            break;
+        slope += 1.0 / (total + k) - (lower ? 1.0 / (own + k + 1) : 0.0);
+        term = next;
     }
-    /* By I(x; a, b) = 1 - I(1 - x; b, a): a difference in the second parameter, of fourth order. */
-    double h = 1e-3 * alpha, y = 1.0 - x, value[4], step[] = {h, -h, 2.0 * h, -2.0 * h}, unused;
-    for (int i = 0; i < 4; i++) {
-        double a = alpha + step[i], scale = lgamma(a + b) - lgamma(a) - lgamma(b);
-        value[i] = exp(b * log(y) + scale) * beta_series(b, a, y, &unused);
-    }
-    double d = (8.0 * (value[0] - value[1]) - (value[2] - value[3])) / (12.0 * h);
-    double density = exp((alpha - 1.0) * log(x) + (b - 1.0) * log(y) + lgamma(total) -
-                         lgamma(alpha) - lgamma(b));
-    return density > 0.0 ? d / density / y : 0.0;
+    double rate = log(x) - tni_digamma(alpha) + tni_digamma(total);
+    return (lower ? -1.0 : 1.0) * (rate * sum + moved) * x;
 }
