@@ -443,8 +443,8 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         out = _reduce_with_nans(out, which, flat, how)
     else:
         out = out.scatter_reduce(0, which.unsqueeze(-1).expand_as(flat), flat, how)
-        if initial is not None and how in ("amax", "amin"):  # of equals, the elements take the gradient
-            out = tenon.where(out < initial if how == "amax" else out > initial, float(initial), out)
+    if initial is not None and how in ("amax", "amin"):  # of equals, the elements take the gradient
+        out = tenon.where(out < initial if how == "amax" else out > initial, float(initial), out)
     out = out.reshape(rows, n + 1, inner).narrow(1, 0, n)
     if how == "mean":
         count = ends.diff(dim=-1).unsqueeze(-1)

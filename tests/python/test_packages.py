@@ -427,6 +427,8 @@ class Small(unittest.TestCase):
             made.sum().backward()
             self.assertEqual([str(v) for v in z.grad.tolist()], [str(float(v)) for v in wanted])
             self.assertTrue(made[1].isnan())
+            made = tenon.segment_reduce(z, reduce, lengths=tenon.tensor([1, 2, 2, 0]), initial=2.0)
+            self.assertEqual(made[2:].tolist(), {"max": [5, 2], "min": [2, 2], "prod": [50, 2]}[reduce])
         tied = tenon.tensor([2.0, 3.0], requires_grad=True)
         tenon.segment_reduce(tied, "min", lengths=tenon.tensor([2]), initial=2.0).sum().backward()
         self.assertEqual(tied.grad.tolist(), [1.0, 0.0])
