@@ -384,6 +384,8 @@ class SmallNumbers(unittest.TestCase):
             made = tenon.distributions.Binomial(tenon.tensor([3, 4]), odds)
             self.assertIs(made.total_count.dtype, getattr(odds, "dtype", tenon.float32))
             self.assertTrue((made.sample((9,)) <= made.total_count).all())
+        made = tenon.distributions.NegativeBinomial(tenon.tensor([3, 4]), tenon.tensor([0.2, 0.5]))
+        self.assertEqual((made.sample((9,)).shape, made.total_count.dtype), ((9, 2), tenon.float32))
         zero = tenon.tensor(0.0, requires_grad=True)
         tenon.distributions.Binomial(1.0, logits=zero).log_prob(tenon.tensor(0.0)).backward()
         self.assertEqual(zero.grad.item(), -0.5)

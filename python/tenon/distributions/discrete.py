@@ -119,6 +119,13 @@ class Geometric(_Binary):
                                                                     reduction="none") / self.probs
 
 
+def _count(total, odds):
+    """How many trials, in the dtype of the odds."""
+    if not isinstance(total, tenon.Tensor) or total.is_floating_point():
+        return total
+    return total.to(odds.dtype if isinstance(odds, tenon.Tensor) else tenon.get_default_dtype())
+
+
 class Binomial(_Binary):
     """How many successes in total_count trials."""
 
@@ -126,10 +133,7 @@ class Binomial(_Binary):
     has_enumerate_support = True
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
-        if isinstance(total_count, tenon.Tensor) and not total_count.is_floating_point():
-            odds = logits if probs is None else probs
-            total_count = total_count.to(odds.dtype if isinstance(odds, tenon.Tensor) else tenon.get_default_dtype())
-        self._init(probs, logits, validate_args, total_count=total_count)
+        self._init(probs, logits, validate_args, total_count=_count(total_count, logits if probs is None else probs))
 
     support = constraints.dependent_property(lambda self: constraints.integer_interval(0, self.total_count),
                                              is_discrete=True, event_dim=0)
@@ -176,7 +180,7 @@ class NegativeBinomial(_Binary):
     support = constraints.nonnegative_integer
 
     def __init__(self, total_count, probs=None, logits=None, validate_args=None):
-        self._init(probs, logits, validate_args, total_count=total_count)
+        self._init(probs, logits, validate_args, total_count=_count(total_count, logits if probs is None else probs))
 
     mean = property(lambda self: self.total_count * tenon.exp(self.logits))
     mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))
