@@ -311,6 +311,7 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(__array_namespace__, "tenon._exchange", "array_namespace")     \
     X(__bytes__, "tenon._exchange", "as_bytes")                      \
     X(__format__, "tenon._tensor_str", "format_tensor")              \
+    X(__repr__, "tenon._tensor_str", "_str")                         \
     X(__reduce_ex__, "tenon._pickling", "reduce_ex")                 \
     X(__setstate__, "tenon._pickling", "setstate")                   \
     X(__deepcopy__, "tenon._pickling", "deepcopy")                   \

@@ -30,7 +30,17 @@ def _state(t):
     return dict(state) if isinstance(state, dict) else state or {}
 
 
+def _is_wrapper(t):
+    """Whether a class answers for all operators, and the tensor itself has no elements."""
+    kind = type(t)
+    return (kind is not tenon.Tensor and kind.__torch_dispatch__ is not tenon.Tensor.__torch_dispatch__
+            and t.layout == tenon.strided and t.data_ptr() == 0)
+
+
 def _reduce_plain(t):
+    if _is_wrapper(t):
+        return (_utils._rebuild_wrapper_subclass,
+                (type(t), t.dtype, tuple(t.size()), t.stride(), t.storage_offset(), t.layout, t.device, t.requires_grad))
     if t.device.type == "meta":
         return (_utils._rebuild_meta_tensor_no_storage,
                 (t.dtype, tuple(t.size()), tuple(t.stride()), t.requires_grad))

@@ -217,7 +217,8 @@ def _grad_suffix(t):
     return "requires_grad=True" if t.requires_grad else None
 
 
-def _str_plain(t):
+def _str_plain(t, contents=None):
+    """`contents`, of a class that says itself what is in it, stands for the elements."""
     fake = tenon._C._is_fake(t)
     if fake:
         prefix = "FakeTensor("
@@ -232,19 +233,19 @@ def _str_plain(t):
         suffixes.append("size=" + str(tuple(t.shape)))
         if t.dtype != tenon.get_default_dtype():
             suffixes.append("dtype=" + str(t.dtype))
-        body = "..."
+        body = "..." if contents is None else contents
     elif t.numel() == 0:
         if t.dim() != 1:
             suffixes.append("size=" + str(tuple(t.shape)))
         if t.dtype != tenon.get_default_dtype():
             suffixes.append("dtype=" + str(t.dtype))
-        body = "[]"
+        body = "[]" if contents is None else contents
     else:
         if not PRINT_OPTS.edgeitems:
             suffixes.append("size=" + str(tuple(t.shape)))
         if t.dtype not in _default_dtypes():
             suffixes.append("dtype=" + str(t.dtype))
-        body = _tensor_str(t, indent)
+        body = _tensor_str(t, indent) if contents is None else contents
     grad = _grad_suffix(t)
     if grad is not None:
         suffixes.append(grad)
@@ -274,10 +275,7 @@ def _str(t, *, tensor_contents=None):
     on = tenon.is_grad_enabled()
     try:  # an interrupt may come as soon as it is switched off
         tenon._C._set_grad_enabled(False)
-        if tensor_contents is not None:
-            prefix = type(t).__name__ + "("
-            return _with_suffixes(prefix + tensor_contents, [], len(prefix))
-        return _str_plain(t)
+        return _str_plain(t, tensor_contents)
     finally:
         tenon._C._set_grad_enabled(on)
 

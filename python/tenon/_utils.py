@@ -44,6 +44,11 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
                                requires_grad=requires_grad)
 
 
+def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, device, requires_grad):
+    return tenon.Tensor._make_wrapper_subclass(cls, tuple(size), strides=tuple(stride), storage_offset=storage_offset,
+                                               dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+
+
 # Thread -> sparse tensors of an old file that is being read: their storages are filled after all objects are made, and only
 # then can places be looked at.
 _unchecked: dict = {}

@@ -69,6 +69,12 @@ def _from_type(func, new_type, args, state):
     return _utils._rebuild_from_type_v2(func, new_type, args, state)
 
 
+def _wrapper(cls, *args):
+    if not (isinstance(cls, type) and issubclass(cls, tenon.Tensor)):
+        raise UnpicklingError("_rebuild_wrapper_subclass of something that is no tensor type")
+    return _utils._rebuild_wrapper_subclass(cls, *args)
+
+
 _functions = {
     "collections.OrderedDict": OrderedDict,
     "collections.Counter": Counter,
@@ -89,6 +95,7 @@ _functions = {
     "torch._utils._rebuild_nested_tensor": _utils._rebuild_nested_tensor,
     "torch.nested._internal.nested_tensor._rebuild_njt": _nested,
     "torch.serialization._get_layout": lambda name: tenon.serialization._get_layout(name),
+    "torch._utils._rebuild_wrapper_subclass": _wrapper,
     "torch._utils._rebuild_device_tensor_from_cpu_tensor":
         _utils._rebuild_device_tensor_from_cpu_tensor,
     "torch.storage._load_from_bytes": _load_from_bytes,

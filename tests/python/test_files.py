@@ -523,6 +523,21 @@ class Telling(Slotted):
         self.marker = marker
 
 
+class Wrapper(tenon.Tensor):
+    """A tensor without elements that answers for another one."""
+
+    @staticmethod
+    def __new__(cls, elem):
+        made = tenon.Tensor._make_wrapper_subclass(cls, elem.size(), dtype=elem.dtype, requires_grad=True)
+        made.elem = elem
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        inner = [a.elem if isinstance(a, cls) else a for a in args]
+        return cls(func(*inner, **(kwargs or {})))
+
+
 def greet(name):
     return "hello " + name
 
@@ -566,6 +581,13 @@ class Allowed(unittest.TestCase):
                 self.assertIs(type(new), kind)
                 self.assertEqual((new.elem.tolist(), new.note), ([0.0, 1.0, 2.0], "kept"))
         self.assertEqual(self.through(Telling(tenon.ones(1)), [Telling]).marker, "told")
+
+    def test_wrappers(self):
+        new = self.through(Wrapper(tenon.arange(3.0)), [Wrapper])
+        self.assertIs(type(new), Wrapper)
+        self.assertEqual((new.elem.tolist(), new.shape, new.requires_grad), ([0.0, 1.0, 2.0], (3,), True))
+        with self.assertRaisesRegex(pickle.UnpicklingError, "Wrapper was not an allowed global"):
+            self.through(Wrapper(tenon.ones(1)), [])
 
     def test_functions_of_python_itself(self):
         self.assertEqual(self.through(Greeting(), [greet]), "hello you")

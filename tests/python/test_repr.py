@@ -86,5 +86,22 @@ class Repr(unittest.TestCase):
             tenon.set_printoptions(profile="colourful")
 
 
+class Contents(unittest.TestCase):
+    """The text of a class that says itself what is in it, as PyTorch writes it."""
+
+    def test_contents(self):
+        class Says(tenon.Tensor):
+            def __repr__(self):
+                return super().__repr__(tensor_contents="hello")
+
+        t = tenon.ones(2).as_subclass(Says)
+        double = str(tenon.float64)
+        for made, text in ((t, "Says(hello)"), (t.double(), "Says(hello, dtype=%s)" % double),
+                           (tenon.nn.Parameter(t), "Parameter(Says(hello, requires_grad=True))"),
+                           (tenon.ones(2, device="meta").as_subclass(Says), "Says(hello, device='meta', size=(2,))")):
+            self.assertEqual(repr(made), text)
+        self.assertEqual(tenon.Tensor.__repr__(tenon.ones(2), tensor_contents="x"), "tensor(x)")
+
+
 if __name__ == "__main__":
     harness.main()
