@@ -448,6 +448,13 @@ class ForPackages(unittest.TestCase):
             self.assertEqual(_device.CURRENT_DEVICE, tenon.device("meta"))
             self.assertEqual(tenon.ones(1).device.type, "meta")
         self.assertEqual(_device.set_device("meta")(tenon.zeros)(2).device.type, "meta")
+
+        @_device.set_device("meta")
+        def some():
+            yield tenon.zeros(1)
+            yield tenon.zeros(2)
+
+        self.assertEqual([t.device.type for t in some()], ["meta", "meta"])
         self.assertTrue({tenon.ones, tenon.tensor, tenon.randn} <= _device._device_constructors())
 
     def test_arguments_of_to_are_read(self):

@@ -29,14 +29,9 @@ class DeviceContext:
 
 def device_decorator(device, func):
     """`func`, whose new tensors are made on a device."""
-    import functools
+    from tenon.utils._contextlib import context_decorator
 
-    @functools.wraps(func)
-    def inside(*args, **kwargs):
-        with tenon.device(device):
-            return func(*args, **kwargs)
-
-    return inside
+    return context_decorator(lambda: tenon.device(device), func)
 
 
 def set_device(device):
