@@ -57,6 +57,8 @@ static tn_status again_new(const tni_piece *piece, uint32_t pass, tni_again **ou
 
 /* ---- running again ---- */
 
+static const char all_there[] = "all that a checkpoint needs was computed again";
+
 static tn_status again_pack(void *ctx, tn_tensor *t, void **out)
 {
     tni_again *again = ctx;
@@ -73,7 +75,7 @@ static tn_status again_pack(void *ctx, tn_tensor *t, void **out)
     TN_TRY(tni_detached(t, &again->values[i]));
     if (again->early_stop && again->n_seen == again->n) {
         again->stopped = true;
-        TN_FAIL(TN_INTERNAL, "all that a checkpoint needs was computed again");
+        TN_FAIL(TN_INTERNAL, "%s", all_there);
     }
     *out = tn_tensor_ref(again->values[i]);
     return TN_OK;
@@ -113,7 +115,9 @@ static tn_status run_hooked(tni_piece *piece, tni_again *again, tn_tensor *const
     if (status != TN_OK)
         tni_error_take(&error);
     tn_status popped = tn_saved_hooks_pop();
-    if (status != TN_OK && again->stopped) {
+    /* Only our own failure is none: on its way out the piece may have failed by itself, or been
+     * interrupted. */
+    if (status != TN_OK && again->stopped && strstr(error.message, all_there)) {
         tni_error_drop(&error);
         return popped;
     }

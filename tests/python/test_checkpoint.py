@@ -231,6 +231,28 @@ class Again(unittest.TestCase):
             with set_checkpoint_early_stop(False):
                 self.assertEqual(count(early_stop=True), 2)
 
+    def test_what_fails_while_a_run_stops_early_comes_through(self):
+        # Ctrl+C that came then was lost
+        for failure in (KeyboardInterrupt, ZeroDivisionError("on the way out")):
+            runs = []
+
+            def f(x):
+                runs.append(1)
+                try:
+                    return x.exp().sin()
+                finally:
+                    if len(runs) == 2:
+                        raise failure
+
+            x = leaf(0.5)
+            y = checkpoint(f, x, use_reentrant=False)
+            with self.assertRaises(KeyboardInterrupt if failure is KeyboardInterrupt else ZeroDivisionError):
+                y.sum().backward()
+            self.assertIsNone(x.grad)
+            checkpoint(f, x, use_reentrant=False).sum().backward()
+            self.assertEqual(len(runs), 4)
+            self.assertTrue(tenon.allclose(x.grad, x.detach().exp() * x.detach().exp().cos()))
+
     def test_differences_are_found(self):
         runs = []
 
