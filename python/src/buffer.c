@@ -180,6 +180,22 @@ static int layout_of(const Py_buffer *view, PyObject *shown, int64_t *sizes, int
     return 0;
 }
 
+/* Do elements of @p dtype lie where the processor wants them? A tensor's always do. */
+static bool is_aligned(const void *data, tn_dtype dtype)
+{
+    size_t size = tn_dtype_size(dtype);
+    return (uintptr_t)data % (tn_dtype_is_complex(dtype) ? size / 2 : size) == 0;
+}
+
+/* Of an array whose memory is not aligned: one whose memory is. NULL: an exception is set. */
+static tn_tensor *from_copy(PyObject *array)
+{
+    PyObject *copy = PyObject_CallMethod(array, "copy", NULL);
+    tn_tensor *out = copy == NULL ? NULL : tnpy_from_buffer(copy);
+    Py_XDECREF(copy);
+    return out;
+}
+
 static tn_tensor *from_view(PyObject *o, PyObject *owner, const Py_buffer *view)
 {
     int64_t sizes[TN_MAX_DIMS], strides[TN_MAX_DIMS];
@@ -199,6 +215,8 @@ static tn_tensor *from_view(PyObject *o, PyObject *owner, const Py_buffer *view)
         PyErr_SetString(PyExc_ValueError, "the buffer has a form that no tensor can have");
         return NULL;
     }
+    if (!is_aligned(view->buf, dtype) && tnpy_is_array(o))
+        return from_copy(o);
     PyObject *shown = strides_shown(o, view);
     int bad = layout_of(view, shown, sizes, strides);
     Py_XDECREF(shown);
@@ -253,6 +271,25 @@ int tnpy_warn_read_only(PyObject *array)
                           "warning will be suppressed for the rest of this program.");
 }
 
+/* from_numpy promises that writes are seen on both sides: an array that can be written and that no
+ * tensor can lie over is refused. What nobody writes may be copied. */
+static int must_share(PyObject *array)
+{
+    Py_buffer view;
+    if (PyObject_GetBuffer(array, &view, PyBUF_FULL_RO) < 0) {
+        PyErr_Clear(); /* told of where the tensor is made */
+        return 0;
+    }
+    bool swapped;
+    tn_dtype dtype = dtype_of_format(view.format, view.itemsize, &swapped);
+    bool refused = dtype != TN_DTYPE_NONE && !view.readonly && !is_aligned(view.buf, dtype);
+    PyBuffer_Release(&view);
+    if (refused)
+        PyErr_SetString(PyExc_ValueError, "given numpy array is not aligned for its dtype. Copy the "
+                                          "numpy array to reallocate the memory.");
+    return refused ? -1 : 0;
+}
+
 static PyObject *from_numpy(PyObject *module, PyObject *o)
 {
     (void)module;
@@ -262,7 +299,7 @@ static PyObject *from_numpy(PyObject *module, PyObject *o)
                      tnpy_type_name(o, name, sizeof name));
         return NULL;
     }
-    if (tnpy_warn_read_only(o) < 0)
+    if (tnpy_warn_read_only(o) < 0 || must_share(o) < 0)
         return NULL;
     /* Inside a fake mode memory is not looked at: what it holds is known where it is one number. */
     tn_tensor *t = tn_fake_mode_current() ? tnpy_from_data(o, TN_DTYPE_NONE) : tnpy_from_buffer(o);
@@ -331,10 +368,23 @@ static PyObject *frombuffer(PyObject *module, PyObject *const *args, Py_ssize_t 
                  "converting it to a tensor. This type of warning will be suppressed for "
                  "the rest of this program.") == 0) {
         int64_t elements = count < 0 ? (len - offset) / size : count;
-        tn_status st = tn_tensor_from_blob((char *)view.buf + offset, 1, &elements, NULL, dtype,
-                                           release_owner, owner, &out);
-        if (st == TN_OK) {
-            Py_INCREF(owner);
+        char *data = (char *)view.buf + offset;
+        PyObject *held = owner;
+        Py_INCREF(held);
+        if (view.readonly && !is_aligned(data, dtype)) { /* nobody writes it: a copy is as good */
+            Py_DECREF(held);
+            held = PyBytes_FromStringAndSize(data, elements * size);
+            data = held == NULL ? NULL : PyBytes_AsString(held);
+        }
+        if (data == NULL) {
+            PyBuffer_Release(&view);
+            Py_DECREF(owner);
+            return NULL;
+        }
+        tn_status st = tn_tensor_from_blob(data, 1, &elements, NULL, dtype, release_owner, held, &out);
+        if (st != TN_OK)
+            Py_DECREF(held);
+        else {
             if (requires_grad)
                 st = tn_tensor_set_requires_grad(out, true);
         }

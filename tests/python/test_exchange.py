@@ -7,6 +7,7 @@ import gc
 import subprocess
 import sys
 import unittest
+import warnings
 
 import harness
 import tenon
@@ -55,6 +56,29 @@ class NumPy(unittest.TestCase):
         with self.assertRaises(ValueError):
             a.resize(400)
         self.assertEqual(t.tolist(), [0, 1, 2, 3])
+
+    def test_memory_that_is_not_aligned_is_copied_where_that_cannot_be_seen(self):
+        raw = b"\x07" + np.arange(4, dtype=np.float32).tobytes()  # a file with one byte before its numbers
+        for fixed in (np.frombuffer(raw, np.float32, offset=1), np.frombuffer(raw, np.float32, offset=1).reshape(2, 2).T):
+            for make in (tenon.from_numpy, tenon.tensor, tenon.as_tensor, tenon.asarray, tenon.Tensor, tenon.ones(1).new_tensor):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # it is read-only
+                    self.assertEqual(make(fixed).tolist(), fixed.tolist())
+            t = tenon.zeros(fixed.shape)
+            t[:] = fixed
+            self.assertEqual(t.tolist(), fixed.tolist())
+            self.assertEqual(tenon.utils.data.default_collate([fixed, fixed])[1].tolist(), fixed.tolist())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.assertEqual(tenon.frombuffer(raw, dtype=tenon.float32, offset=1).tolist(), [0, 1, 2, 3])
+            self.assertEqual(tenon.frombuffer(raw, dtype=tenon.float32, offset=1, count=2).tolist(), [0, 1])
+        written = np.frombuffer(bytearray(raw), np.float32, offset=1)
+        self.assertEqual(tenon.tensor(written).tolist(), [0, 1, 2, 3])
+        with self.assertRaisesRegex(ValueError, "not aligned for its dtype. Copy the numpy array"):
+            tenon.from_numpy(written)  # writes could not be seen on both sides
+        with self.assertRaisesRegex(RuntimeError, "not aligned"):
+            tenon.frombuffer(bytearray(raw), dtype=tenon.float32, offset=1)
+        self.assertEqual(tenon.from_numpy(written.copy()).tolist(), [0, 1, 2, 3])
 
     def test_the_array_is_given_back_when_the_tensor_goes(self):
         a = np.arange(4.)
