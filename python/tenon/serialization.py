@@ -368,7 +368,10 @@ def _load_zip(file, map_location, weights_only, encoding, mapped):
     archive = _Archive(file)
     move = _mover(map_location)
     done = {}
-    swap = archive.has("byteorder") and archive.read("byteorder")[:8] != sys.byteorder.encode()
+    order = archive.read("byteorder")[:8] if archive.has("byteorder") else sys.byteorder.encode()
+    if order not in (b"little", b"big"):
+        raise ValueError("Unknown endianness type: " + order.decode(errors="replace"))
+    swap = order != sys.byteorder.encode()
 
     def persistent_load(pid):
         kind, key, location, numel = _parse_id(pid, (5, 6))

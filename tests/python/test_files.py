@@ -216,6 +216,12 @@ class Restricted(unittest.TestCase):
                 got = self.run_pickle(pickle.dumps(thing, protocol))
                 self.assertEqual((type(got), got), (type(thing), thing))
 
+    def test_an_order_of_bytes_that_is_none_is_refused(self):
+        data = saved(tenon.arange(3.0))
+        self.assertEqual(data.count(b"little"), 1)
+        with self.assertRaisesRegex(ValueError, "Unknown endianness type: middle"):
+            tenon.load(io.BytesIO(data.replace(b"little", b"middle")))
+
     def test_nasty_pickles_are_refused(self):
         deep = b"\x80\x02)" + b"\x85" * 200_000
         for body in (
