@@ -352,8 +352,8 @@ static bool has_star(const view *v)
     return v->outs || (v->s->flags & TNPY_SIG_OPTIONS);
 }
 
-/* Only then is it worth saying which of them are of the wrong type. The reference counts what stands
-   between the commas of the signature, "*" among it. */
+/* Only then is it worth saying which of them are of the wrong type. The reference counts what
+   stands between the commas of the signature, "*" among it. */
 static bool counts_agree(const tnpy_call *c, const view *v)
 {
     return c->n - v->first + c->n_keywords == v->max + has_star(v);
