@@ -285,8 +285,9 @@ static int must_share(PyObject *array)
     bool refused = dtype != TN_DTYPE_NONE && !view.readonly && !is_aligned(view.buf, dtype);
     PyBuffer_Release(&view);
     if (refused)
-        PyErr_SetString(PyExc_ValueError, "given numpy array is not aligned for its dtype. Copy the "
-                                          "numpy array to reallocate the memory.");
+        PyErr_SetString(PyExc_ValueError,
+                        "given numpy array is not aligned for its dtype. Copy the "
+                        "numpy array to reallocate the memory.");
     return refused ? -1 : 0;
 }
 
@@ -381,7 +382,8 @@ static PyObject *frombuffer(PyObject *module, PyObject *const *args, Py_ssize_t 
             Py_DECREF(owner);
             return NULL;
         }
-        tn_status st = tn_tensor_from_blob(data, 1, &elements, NULL, dtype, release_owner, held, &out);
+        tn_status st =
+            tn_tensor_from_blob(data, 1, &elements, NULL, dtype, release_owner, held, &out);
         if (st != TN_OK)
             Py_DECREF(held);
         else {

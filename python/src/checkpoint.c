@@ -39,8 +39,12 @@ static tn_status run_piece(void *ctx, tn_tensor *const *inputs, int n_inputs, tn
             Py_CLEAR(args);
     }
     PyObject *users = args ? PyObject_GetAttrString(p->fn->object, "__wrapped__") : NULL;
-    if (args && !users)
-        PyErr_Clear();
+    if (args && !users) {
+        if (PyErr_ExceptionMatches(PyExc_AttributeError))
+            PyErr_Clear();
+        else /* Ctrl+C, which the text of the other one looked for */
+            Py_CLEAR(args);
+    }
     PyObject *result =
         args ? tnpy_call_named(users ? users : p->fn->object, p->fn->object, args) : NULL;
     Py_XDECREF(args);

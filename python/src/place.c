@@ -62,6 +62,16 @@ static void describe(PyObject *fn, PyObject *key, bool has_code, char *to, size_
     Py_XDECREF(line_object);
 }
 
+/* Forgets that an attribute is missing. To say so Python formats a text, and formatting looks for
+ * signals: what a handler raised then (Ctrl+C) is no answer to the question, and stays set. */
+static bool only_missing(void)
+{
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
+        return false;
+    PyErr_Clear();
+    return true;
+}
+
 /* The function inside of what wraps one, as functools does; NULL when there is none. */
 static PyObject *inside_of(PyObject *fn)
 {
@@ -70,10 +80,11 @@ static PyObject *inside_of(PyObject *fn)
         !strcmp(text_of((PyObject *)Py_TYPE(fn), "__name__", &name_object), "partial");
     PyObject *inside = PyObject_GetAttrString(fn, is_partial ? "func" : "__wrapped__");
     Py_XDECREF(name_object);
-    PyErr_Clear();
+    (void)only_missing();
     return inside;
 }
 
+/* NULL: an exception is set. */
 static const char *place_of(PyObject *fn)
 {
     static PyObject *s_code;
@@ -83,10 +94,13 @@ static const char *place_of(PyObject *fn)
     }
     PyObject *code = PyObject_GetAttr(fn, s_code), *inside = NULL;
     if (!code) {
-        PyErr_Clear();
-        inside = inside_of(fn);
+        inside = only_missing() ? inside_of(fn) : NULL;
         code = inside ? PyObject_GetAttr(inside, s_code) : NULL;
-        PyErr_Clear();
+        if (!only_missing()) {
+            Py_XDECREF(code);
+            Py_XDECREF(inside);
+            return NULL;
+        }
         fn = code ? inside : fn;
     }
     PyObject *key = code ? code : Py_NewRef((PyObject *)Py_TYPE(fn));
@@ -112,6 +126,8 @@ PyObject *tnpy_call_user(PyObject *fn, PyObject *args)
 PyObject *tnpy_call_named(PyObject *named, PyObject *fn, PyObject *args)
 {
     const char *place = place_of(named);
+    if (!place)
+        return NULL;
     tn_code_begin(place);
     PyObject *result = PyObject_Call(fn, args, NULL);
     tn_code_end(place);
@@ -121,6 +137,8 @@ PyObject *tnpy_call_named(PyObject *named, PyObject *fn, PyObject *args)
 PyObject *tnpy_call_hook(PyObject *fn, PyObject *first, PyObject *second)
 {
     const char *place = place_of(fn);
+    if (!place)
+        return NULL;
     tn_code_begin(place);
     PyObject *result = PyObject_CallFunctionObjArgs(fn, first, second, NULL);
     tn_code_end(place);

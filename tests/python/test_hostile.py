@@ -205,6 +205,26 @@ class Interpreters(unittest.TestCase):
             """)
         self.assertEqual(said, ["end"])
 
+    def test_an_interrupt_while_a_hook_is_asked_for_its_place_arrives(self):
+        # Python looks for signals where it says that an attribute is missing, which was forgotten with it
+        class Hook:
+            def __call__(self, grad):
+                return None
+
+            def __getattr__(self, name):
+                raise KeyboardInterrupt if name == asked else AttributeError(name)
+
+        for asked in ("__code__", "__wrapped__"):
+            w = tenon.ones(3, requires_grad=True)
+            w.register_hook(Hook())
+            with self.assertRaises(KeyboardInterrupt, msg=asked):
+                w.sum().backward()
+        asked = None
+        w = tenon.ones(3, requires_grad=True)
+        w.register_hook(Hook())
+        w.sum().backward()
+        self.assertEqual(w.grad.tolist(), [1, 1, 1])
+
     def test_interrupts_arrive_and_leave_everything_usable(self):
         said = self.run_text("""
             import os
