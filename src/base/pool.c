@@ -231,6 +231,25 @@ static uint32_t wait_for_seat(tni_patience *patience, bool beside)
     return gate;
 }
 
+/* Leave processor @p cpu, on which the caller runs, for another one. The system moves threads when
+ * it next looks, milliseconds later, and until then two take as long as one; a virtual machine's
+ * leaves them there for 20 ms and more. @p moved: when this thread last did so. */
+static TNI_COLD void move_away(int cpu, uint64_t *moved)
+{
+    enum { SELDOM_NS = 5000000 };
+    cpu_set_t allowed, others;
+    uint64_t now = tni_patience_now();
+    if (now - *moved < SELDOM_NS || !atomic_load_explicit(&pool.room, memory_order_relaxed))
+        return;
+    *moved = now;
+    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    others = allowed;
+    CPU_CLR((size_t)cpu, &others);
+    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
+        (void)sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 static void *worker(void *number)
 {
     char name[16];
@@ -241,6 +260,7 @@ static void *worker(void *number)
         own->is_worker = 1;
     tni_patience patience = {0};
     bool beside = false;
+    uint64_t moved = 0;
     for (;;) {
         uint32_t gate = wait_for_seat(&patience, beside);
         if (gate & CLOSING)
@@ -250,8 +270,11 @@ static void *worker(void *number)
             continue;
         loop *job = pool.loop;
         beside = sched_getcpu() == job->cpu;
-        if (TNI_UNLIKELY(beside))
-            atomic_store_explicit(&job->beside, true, memory_order_relaxed);
+        if (TNI_UNLIKELY(beside)) {
+            move_away(job->cpu, &moved);
+            beside = sched_getcpu() == job->cpu;
+            atomic_store_explicit(&job->beside, beside, memory_order_relaxed);
+        }
         tni_thread_marks *marks = tni_marks_self();
         if (marks) {
             marks->works_since = tni_coarse_ns();
