@@ -416,7 +416,7 @@ static tn_status run_any(product *p)
         transpose_all(g);
     p->blas = tni_blas_wants(p->dtype, times(times(g->m, g->n), g->k));
     if (is_float(p->dtype) && !p->blas && g->c.col == 1 && (!p->beta || g->d.col == 1)) {
-        tni_gemm_way way = tni_gemm_choose_way(g, p->beta);
+        tni_gemm_way way = tni_gemm_choose_way(&p->kernels->large[p->dtype], g, p->beta);
         if (way == TNI_GEMM_BY_ROWS)
             return tni_gemm_run_by_rows(&p->kernels->large[p->dtype], g, p->alpha, p->beta,
                                         (size_t)p->itemsize);

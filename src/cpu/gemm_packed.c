@@ -21,7 +21,8 @@
 /* Panels that are copied as one piece of work: about this many elements. */
 #define COPY_ELEMENTS INT64_C(65536)
 
-tni_gemm_way tni_gemm_choose_way(const tni_gemm_args *g, const void *beta)
+tni_gemm_way tni_gemm_choose_way(const tni_gemm_large *kernel, const tni_gemm_args *g,
+                                 const void *beta)
 {
     if (g->batch != 1 || g->gather_a || g->gather_b || g->m < 8 || g->n < 16 || g->k < 16)
         return TNI_GEMM_TILES;
@@ -32,8 +33,9 @@ tni_gemm_way tni_gemm_choose_way(const tni_gemm_args *g, const void *beta)
     if (g->m <= TNI_GEMM_FEW_ROWS)
         return turns && g->n >= 2 * g->m && work >= (double)TURNED ? TNI_GEMM_TURNED
                                                                    : TNI_GEMM_TILES;
-    bool copies =
-        work >= (double)LARGE && (tni_gemm_is_short(g) || !(tni_gemm_is_near(g) && g->a.col == 1));
+    /* Nothing need be copied, and kernels that go over copies are no better at it. */
+    bool lies = tni_gemm_is_near(g) && g->a.col == 1 && !kernel->copies_a;
+    bool copies = work >= (double)LARGE && (tni_gemm_is_short(g) || !lies);
     return g->n < 64 || !copies ? TNI_GEMM_TILES : TNI_GEMM_BY_ROWS;
 }
 

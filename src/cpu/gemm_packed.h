@@ -6,14 +6,16 @@
 
 #include "cpu/gemm_kernels.h"
 
-/* What the product's shape calls for. Depends on sizes, strides and dtype alone. */
+/* What the product's shape calls for. Depends on sizes, strides, dtype and instruction set alone.
+ */
 typedef enum tni_gemm_way {
     TNI_GEMM_TILES,   /* not these files: each tile makes its own copies, or none */
     TNI_GEMM_BY_ROWS, /* copies of some columns of B (gemm_rows.c) */
     TNI_GEMM_TURNED,  /* few rows of A, and B's columns contiguous, as in x @ w.t(): the transposed
                          product, which reads w as it lies (gemm_packed.c) */
 } tni_gemm_way;
-tni_gemm_way tni_gemm_choose_way(const tni_gemm_args *g, const void *beta);
+tni_gemm_way tni_gemm_choose_way(const tni_gemm_large *kernel, const tni_gemm_args *g,
+                                 const void *beta);
 
 /* Rows of A that lie a multiple of the size of a way apart share its lines: where the first-level
  * cache has fewer ways than a strip has rows they push each other out, which takes a tenth of the

@@ -141,7 +141,8 @@ bool tni_gemm_rows_collide(int64_t row, int64_t itemsize, int rows)
 
 /* One for each thread or more, a whole number for each where they are few. A cut along rows copies
  * B once more, one along columns reads A once more, which is less: so pieces should be large both
- * ways, and rather have many rows; but where B is not copied, many columns. */
+ * ways, and rather have many rows; but where B is not copied, or A is as well, which takes longer,
+ * many columns. */
 static void choose_pieces(pieces *w)
 {
     const int64_t m = w->g->m, n = w->g->n, threads = tn_num_threads();
@@ -160,7 +161,7 @@ static void choose_pieces(pieces *w)
         int64_t rows = m / (w->down + 1), columns = n / (w->across + 1);
         if (rows < FEWEST && columns < FEWEST)
             break;
-        const int64_t even = tni_gemm_is_short(w->g) ? columns / 2 : 2 * columns;
+        const int64_t even = tni_gemm_is_short(w->g) || wide ? columns / 2 : 2 * columns;
         if (columns < FEWEST || rows > even)
             w->down++;
         else

@@ -101,9 +101,10 @@ TEST(each_way_of_a_large_product_is_taken)
     operands o = make();
     tni_gemm_args rows = product(&o, 0, 2);
     tni_gemm_args few = product(&o, 4, 2), lying = product(&o, 4, 0);
-    EXPECT(tni_gemm_choose_way(&rows, NULL) == TNI_GEMM_BY_ROWS);
-    EXPECT(tni_gemm_choose_way(&few, NULL) == TNI_GEMM_TURNED);
-    EXPECT(tni_gemm_choose_way(&lying, NULL) == TNI_GEMM_TILES);
+    const tni_gemm_large *kernel = &tni_cpu_kernels()->gemm->large[TN_DTYPE_F32];
+    EXPECT(tni_gemm_choose_way(kernel, &rows, NULL) == TNI_GEMM_BY_ROWS);
+    EXPECT(tni_gemm_choose_way(kernel, &few, NULL) == TNI_GEMM_TURNED);
+    EXPECT(tni_gemm_choose_way(kernel, &lying, NULL) == TNI_GEMM_TILES);
     release(&o);
 }
 

@@ -197,6 +197,20 @@ static inline void turn_square_f32(float *to, int64_t to_row, const float *from,
     *(quad_f32 *)(to + 3 * to_row) = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
 }
 
+/* Two rows of four columns: the rest of six rows. */
+static inline void turn_pair_f32(float *to, int64_t to_row, const float *from, int64_t from_row)
+{
+    typedef float two __attribute__((vector_size(8), aligned(4), may_alias));
+    quad_f32 a = *(const quad_f32 *)from, b = *(const quad_f32 *)(from + from_row);
+    quad_f32 lo = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    quad_f32 hi = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    *(two *)to = __builtin_shufflevector(lo, lo, 0, 1);
+    *(two *)(to + to_row) = __builtin_shufflevector(lo, lo, 2, 3);
+    *(two *)(to + 2 * to_row) = __builtin_shufflevector(hi, hi, 0, 1);
+    *(two *)(to + 3 * to_row) = __builtin_shufflevector(hi, hi, 2, 3);
+}
+#define turn_pair_f64 turn_square_f64
+
 /* Transpose four columns of a vector's number of rows: to[q][i] = from[i][q]. */
 #if VL_f32 >= 8
 #    define LANE_LO(l) 4 * (l), VL_f32 + 4 * (l), 4 * (l) + 1, VL_f32 + 4 * (l) + 1
