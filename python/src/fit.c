@@ -492,11 +492,32 @@ static int fit_generator(PyObject *o, tn_value *out)
     return 1;
 }
 
+/* Whether a storage of elements has those of the tensor that is to get it; bytes are any. */
+static bool is_of_dtype(const tn_value *self, PyObject *storage)
+{
+    PyObject *o = PyObject_GetAttrString(storage, "dtype");
+    PyErr_Clear();
+    tn_dtype dtype;
+    bool fits = !o || !tnpy_is_dtype(o) || self->tag != TN_TAG_TENSOR || tnpy_dtype_of(o, &dtype) ||
+                dtype == tn_tensor_dtype(self->u.tensor);
+    if (!fits)
+        PyErr_Format(PyExc_RuntimeError,
+                     "Expected a Storage of type %s or an UntypedStorage, but got type %s for "
+                     "argument 1 'storage'",
+                     tn_dtype_name(tn_tensor_dtype(self->u.tensor)), tn_dtype_name(dtype));
+    Py_XDECREF(o);
+    return fits;
+}
+
 /* A storage is seen through a tensor of its bytes, see tenon/storage.py. */
-static int fit_storage(PyObject *o, tn_value *out)
+static int fit_storage(const tnpy_frame *f, PyObject *o, tn_value *out)
 {
     PyObject *untyped = PyObject_GetAttrString(o, "_untyped_storage");
     PyErr_Clear();
+    if (untyped && !is_of_dtype(&f->v[0], o)) {
+        Py_DECREF(untyped);
+        return -1;
+    }
     PyObject *bytes = PyObject_GetAttrString(untyped ? untyped : o, "_flat");
     PyErr_Clear();
     tn_tensor *t = bytes ? tnpy_tensor(bytes) : NULL;
@@ -565,7 +586,7 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
     case TNPY_GENERATOR:
         return fit_generator(o, out);
     case TNPY_STORAGE:
-        return fit_storage(o, out);
+        return fit_storage(f, o, out);
     default:
         return fit_constant(c, p, o, out);
     }

@@ -419,6 +419,14 @@ class Exporters(unittest.TestCase):
     def test_strides_of_single_elements_stay(self):
         self.assertEqual(tenon.from_dlpack(tenon.rand(16)[::3][:1]).stride(), (3,))
 
+    def test_a_tensor_takes_no_storage_of_other_elements(self):
+        whole = tenon.IntStorage([1, 2])
+        for more in ((), (0, (2,), (1,))):
+            with self.assertRaisesRegex(RuntimeError, "Expected a Storage of type .* or an UntypedStorage, but got type"):
+                tenon.ones(2).set_(whole, *more)
+            self.assertEqual(tenon.ones(2, dtype=tenon.int32).set_(whole, *more).tolist(), [1, 2])
+        self.assertEqual(tenon.ones(2).set_(whole.untyped()).view(tenon.int32).tolist(), [1, 2])
+
     def test_storages_of_one_dtype_from_bytes_and_from_others(self):
         short = tenon.ShortStorage
         self.assertEqual(short.from_buffer(b"\x01\x02\x03\x04", "big").tolist(), [258, 772])

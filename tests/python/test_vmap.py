@@ -234,6 +234,16 @@ class Slices(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "source tensor shape must match self tensor shape"):
             vmap(add, (0, 0, 0))(tenon.zeros(2, 3), tenon.tensor([1, 2]), ones)
 
+    def test_the_same_numbers_come_from_a_generator_too(self):
+        g = tenon.Generator().manual_seed(3)
+        for draw in (lambda: tenon.rand(4, generator=g), lambda: tenon.zeros(4).bernoulli_(0.5, generator=g),
+                     lambda: tenon.randperm(9, generator=g), lambda: tenon.rand(2, generator=g) + tenon.rand(2)):
+            same = vmap(lambda x, draw=draw: draw(), randomness="same")(tenon.zeros(3, 2))
+            self.assertTrue(tenon.equal(same[0], same[1]) and tenon.equal(same[0], same[2]))
+            self.assertFalse(tenon.equal(same[0], draw()))  # it goes on
+        other = vmap(lambda x: tenon.rand(4, generator=g), randomness="different")(tenon.zeros(3, 2))
+        self.assertFalse(tenon.equal(other[0], other[1]))
+
     def test_random_numbers_are_refused_or_drawn(self):
         with self.assertRaisesRegex(RuntimeError, "called random operation"):
             vmap(lambda x: x + tenon.rand(4))(V)

@@ -2,9 +2,11 @@
 """vmap: a function of slices as a function of the whole. The function is called once, with tensors that stand for all
 slices (`_batched`); where it looks into one, asks for random numbers, or does what cannot be done so, it is called once
 for each slice."""
+import contextlib
 import functools
 
 import tenon
+from tenon.overrides import TorchFunctionMode
 from tenon.utils import _pytree
 from tenon.func import _batched
 from tenon.func._jacobians import no_duals_of_jvp
@@ -128,15 +130,32 @@ def _join(func, rows, out_dims, n):
     return spec.unflatten(made)
 
 
+class _Generators(TorchFunctionMode):
+    """Notes the state of each generator that is handed to a call, before its first one."""
+
+    def __init__(self):
+        super().__init__()
+        self.starts = {}
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        for x in (*args, *(kwargs or {}).values()):
+            if isinstance(x, tenon.Generator) and x not in self.starts:
+                self.starts[x] = x.get_state()
+        return func(*args, **(kwargs or {}))
+
+
 class _Random:
     """What random operators may do in the calls of one vmap."""
 
     def __init__(self, rule):
         self.rule, self.start = rule, None if rule == "different" else tenon.get_rng_state()
+        self.generators = _Generators() if rule == "same" else contextlib.nullcontext()
 
     def before(self):
         if self.rule == "same":
             tenon.set_rng_state(self.start)
+            for generator, start in self.generators.starts.items():
+                generator.set_state(start)
 
     def after(self):
         if self.rule == "error" and not tenon.equal(self.start, tenon.get_rng_state()):
@@ -207,7 +226,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         for i in range(n or 1):
             random.before()
             args = spec.unflatten(x if d is None else _slice(x, d, i) for x, d in zip(leaves, dims))
-            rows.append(_called(func, args, kwargs))
+            with random.generators:
+                rows.append(_called(func, args, kwargs))
             random.after()
         return _join(func, rows, out_dims, n)
 
