@@ -45,6 +45,8 @@ typedef struct tn_saved_hooks {
 TN_API TN_NODISCARD tn_status tn_saved_hooks_push(const tn_saved_hooks *hooks);
 /** Take the topmost pair off. What it packed stays packed. @retval TN_INVALID  there is none */
 TN_API TN_NODISCARD tn_status tn_saved_hooks_pop(void);
+/** Whether there are hooks on this thread's stack: what is saved now goes through the topmost. */
+TN_API bool tn_saved_hooks_on(void);
 /**
  * From now on tn_saved_hooks_push on this thread fails with @p message; NULL allows it again.
  *

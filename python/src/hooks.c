@@ -507,6 +507,12 @@ static PyObject *pop_saved_hooks(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *saved_hooks_on(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(tn_saved_hooks_on());
+}
+
 /* _disable_saved_hooks(message or None): the message so far */
 static PyObject *disable_saved_hooks(PyObject *module, PyObject *message)
 {
@@ -526,6 +532,7 @@ static PyObject *disable_saved_hooks(PyObject *module, PyObject *message)
 static PyMethodDef functions[] = {
     {"_push_saved_hooks", push_saved_hooks, METH_VARARGS, NULL},
     {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, NULL},
+    {"_saved_hooks_on", saved_hooks_on, METH_NOARGS, NULL},
     {"_disable_saved_hooks", disable_saved_hooks, METH_O, NULL},
     {"_mark_gradient", mark_gradient, METH_O, NULL},
     {"_hook_in_pass", hook_in_pass, METH_O, NULL},

@@ -93,6 +93,11 @@ tn_status tn_saved_hooks_pop(void)
     return TN_OK;
 }
 
+bool tn_saved_hooks_on(void)
+{
+    return tni_hook_stack && tni_hook_stack->top;
+}
+
 tn_status tn_saved_hooks_disable(const char *message, char **out_old)
 {
     TN_CHECK(!message || !tni_hook_stack || !tni_hook_stack->top, TN_INVALID, "%s", message);

@@ -59,9 +59,12 @@ TEST(what_hooks_give_back_is_what_backward_uses)
     tn_saved_hooks hooks = hooks_of(&l);
     tn_tensor *x = kit_leaf(1, 3), *y = kit_leaf(1, 5), *a = NULL, *z = NULL;
     ASSERT_OK(kit_scale(y, &a));
+    EXPECT(!tn_saved_hooks_on());
     ASSERT_OK(tn_saved_hooks_push(&hooks));
+    EXPECT(tn_saved_hooks_on());
     ASSERT_OK(kit_mul(x, a, &z));
     ASSERT_OK(tn_saved_hooks_pop());
+    EXPECT(!tn_saved_hooks_on());
     EXPECT_EQ_INT(l.packed, 2);
     EXPECT(!l.grad_enabled);
     EXPECT_EQ_INT(l.destroyed, 0);

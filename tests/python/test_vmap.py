@@ -234,6 +234,19 @@ class Slices(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "source tensor shape must match self tensor shape"):
             vmap(add, (0, 0, 0))(tenon.zeros(2, 3), tenon.tensor([1, 2]), ones)
 
+    def test_hooks_of_what_is_saved_see_ordinary_tensors(self):
+        from tenon.utils.checkpoint import checkpoint
+        x = tenon.rand(3, 2, requires_grad=True)
+        for stop in (True, False):
+            y = checkpoint(lambda x: vmap(tenon.sin)(x).sum(), x, use_reentrant=False, early_stop=stop)
+            made, = tenon.autograd.grad(y, x)
+            self.same(made, x.detach().cos())
+        seen = []
+        with tenon.autograd.graph.saved_tensors_hooks(lambda t: (seen.append(type(t)), t)[1], lambda t: t):
+            made, = tenon.autograd.grad(vmap(tenon.sin)(x).sum(), x)
+        self.assertEqual(set(seen), {tenon.Tensor})
+        self.same(made, x.detach().cos())
+
     def test_the_same_numbers_come_from_a_generator_too(self):
         g = tenon.Generator().manual_seed(3)
         for draw in (lambda: tenon.rand(4, generator=g), lambda: tenon.zeros(4).bernoulli_(0.5, generator=g),

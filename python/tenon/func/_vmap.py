@@ -232,8 +232,9 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         return _join(func, rows, out_dims, n)
 
     def all_slices(spec, leaves, dims, n, kwargs):
-        # One call for all does not push every tangent.
-        if n == 0 or randomness != "error" or not _plain(leaves, dims) or tenon._C._in_dual_level():
+        # One call for all does not push every tangent, and what it saves is of no use to hooks that keep it.
+        if (n == 0 or randomness != "error" or not _plain(leaves, dims) or tenon._C._in_dual_level()
+                or tenon._C._saved_hooks_on()):
             return each(spec, leaves, dims, n, kwargs)
         random = _Random(randomness)
         try:
