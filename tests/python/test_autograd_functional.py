@@ -45,6 +45,50 @@ class Matrices(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "The inputs given to jacobian must be either a Tensor or a tuple of Tensors"):
             functional.jacobian(lambda x: x, 3)
 
+    def test_strict_products_want_derivatives_that_depend_on_inputs(self):
+        x, v = tenon.rand(2, requires_grad=True), tenon.rand(2)
+        linear, cut = lambda x: x.clone(), lambda x: x.detach().requires_grad_().clone()
+        for product in (functional.vjp, functional.jvp):
+            with self.subTest(product.__name__):
+                with self.assertRaisesRegex(RuntimeError, "^The jacobian of the user-provided function is independent of input 0. "
+                                            "This is not allowed in strict mode when create_graph=True.$"):
+                    product(linear, x, v, create_graph=True, strict=True)
+                with self.assertRaisesRegex(RuntimeError, "^The output of the user-provided function is independent of input 0. "):
+                    product(cut, x, v, strict=True)
+                close(self, product(linear, x, v, strict=True)[1], v)
+                close(self, product(linear, x, v, create_graph=True)[1], v)
+        for product in (functional.vhp, functional.hvp):
+            with self.subTest(product.__name__):
+                with self.assertRaisesRegex(RuntimeError, "found that the jacobian of the user-provided function with respect to input 0 "
+                                            "is independent of the input"):
+                    product(lambda x: (2 * x).sum(), x, v, strict=True)
+                with self.assertRaisesRegex(RuntimeError, "^The output of the user-provided function is independent of input 0. "):
+                    product(lambda x: cut(x).sum(), x, v, strict=True)
+                with self.assertRaisesRegex(RuntimeError, "^The hessian of the user-provided function is independent of input 0. "
+                                            "This is not allowed in strict mode when create_graph=True.$"):
+                    product(lambda x: (x * x).sum(), x, v, create_graph=True, strict=True)
+                close(self, product(lambda x: (x * x).sum(), x, v, strict=True)[1], 2 * v)
+
+    def test_strict_goes_with_neither_vectorize_nor_forward_mode(self):
+        x = tenon.rand(2)
+        for call in (lambda: functional.jacobian(lambda x: x * x, x, strict=True, vectorize=True),
+                     lambda: functional.jacobian(lambda x: x * x, x, strict=True, strategy="forward-mode", vectorize=True),
+                     lambda: functional.hessian(lambda x: (x ** 3).sum(), x, strict=True, vectorize=True)):
+            with self.assertRaisesRegex(RuntimeError, "`strict=True` and .* are not supported together"):
+                call()
+
+    def test_what_is_said_of_directions_that_do_not_fit(self):
+        x = tenon.rand(2)
+        for product in (functional.vjp, functional.jvp):
+            with self.assertRaisesRegex(RuntimeError, "^The given v should contain a single Tensor.$"):
+                product(lambda x: x * x, x, (x, x))
+            with self.assertRaisesRegex(RuntimeError, "^v is a tuple of invalid length: should be 1 but got 2.$"):
+                product(lambda x: (x * x,), (x,), (x, x))
+            with self.assertRaisesRegex(RuntimeError, "^v has invalid size: should be "):
+                product(lambda x: x * x, x, x[:1])
+            with self.assertRaisesRegex(RuntimeError, "^Entry 0 in v has invalid size: should be "):
+                product(lambda x: (x * x,), (x,), (x[:1],))
+
     def test_strict_wants_derivatives_that_depend_on_inputs(self):
         x, y = tenon.ones(2), tenon.ones(2)
         text = ("The jacobian of the user-provided function is independent of input %d. This is not allowed in strict mode "

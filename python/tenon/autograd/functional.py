@@ -55,31 +55,34 @@ def _finish(values, create_graph):
 
 
 def _check_strict(values, strict, message):
+    """In strict mode, that all are there and have a history."""
     if not strict:
         return
     for i, v in enumerate(values):
+        if v is None:
+            raise RuntimeError(_INDEPENDENT % i)
         if not v.requires_grad:
             raise RuntimeError(message % i)
 
 
-def _check_directions(v, wanted, is_v_tuple, what):
+def _check_directions(v, wanted, many):
     if len(v) != len(wanted):
-        if is_v_tuple:
+        if many:
             raise RuntimeError("v is a tuple of invalid length: should be %d but got %d." % (len(wanted), len(v)))
         raise RuntimeError("The given v should contain a single Tensor.")
     for i, (a, b) in enumerate(zip(v, wanted)):
         if a.shape != b.shape:
-            prefix = "Entry %d in " % i if len(v) > 1 else ""
+            prefix = "Entry %d in " % i if many else ""
             raise RuntimeError("%sv has invalid size: should be %s but got %s." % (prefix, b.shape, a.shape))
 
 
-def _directions(v, wanted, what, fn_name):
+def _directions(v, wanted, many, what, fn_name):
     if v is None:
         if len(wanted) != 1 or wanted[0].numel() != 1:
             raise RuntimeError("The vector v can only be None if %s" % what)
         return tuple(tenon.ones_like(w) for w in wanted)
-    given, v = _as_tuple(v, "v", fn_name)
-    _check_directions(v, wanted, given, what)
+    _, v = _as_tuple(v, "v", fn_name)
+    _check_directions(v, wanted, many)
     return v
 
 
@@ -93,14 +96,17 @@ def _grads(outputs, inputs, seeds=None, create_graph=False):
                 retain_graph=True)
 
 
-def _zeros_for_none(values, like, strict=False, what="input"):
+def _zeros_for_none(values, like, strict=False, missing=None, constant=None):
+    """Zeros where there is no gradient. In strict mode that is an error, whose text is `missing`; so is, where `constant`
+    says that, a gradient without history."""
     out = []
     for i, (v, x) in enumerate(zip(values, like)):
         if v is None:
             if strict:
-                raise RuntimeError("The output of the user-provided function is independent of %s %d. This is not "
-                                   "allowed in strict mode." % (what, i))
+                raise RuntimeError(missing % i)
             v = tenon.zeros_like(x)
+        elif strict and constant and not v.requires_grad:
+            raise RuntimeError(constant % i)
         out.append(v)
     return tuple(out)
 
@@ -112,10 +118,31 @@ def _call(func, inputs, arg_name, fn_name):
 _NO_GRAPH = ("Output %d of the user-provided function does not require gradients. The outputs must be computed in a "
              "differentiable manner from the input when running in strict mode.")
 
+_INDEPENDENT = "The output of the user-provided function is independent of input %d. This is not allowed in strict mode."
+
+_CONSTANT = ("The %s of the user-provided function is independent of input %%d. This is not allowed in strict mode when "
+             "create_graph=True.")
+
+_NO_FIRST = ("The gradient with respect to input %d is independent of the inputs of the user-provided function. This is not "
+             "allowed in strict mode.")
+
+_NO_TRICK = ("The gradient with respect to the input is independent of entry %d in the grad_outputs when using the double "
+             "backward trick to compute forward mode gradients. This is not allowed in strict mode.")
+
+_NO_JACOBIAN = ("The jacobian of the user-provided function is independent of input %d. This is not allowed in strict mode.")
+
+_NO_HESSIAN = ("The hessian of the user-provided function is independent of entry %d in the grad_jacobian. This is not allowed "
+               "in strict mode as it prevents from using the double backward trick to replace forward mode AD.")
+
 _NO_SECOND = ("While computing the hessian, found that the jacobian of the user-provided function with respect to input %d is "
               "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
               "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for "
               "example).")
+
+
+def _constant(what, create_graph):
+    """The text for a derivative without history, where one is asked for."""
+    return _CONSTANT % what if create_graph else None
 
 
 # ---- products ----
@@ -127,10 +154,10 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
         inputs = _inputs_of(inputs, create_graph)
         many_out, outputs = _call(func, inputs, "outputs of the user-provided function", "vjp")
         _check_strict(outputs, strict, _NO_GRAPH)
-        v = _directions(v, outputs, "the user-provided function returns a single Tensor with a single element.", "vjp")
+        v = _directions(v, outputs, many_out, "the user-provided function returns a single Tensor with a single element.", "vjp")
     with tenon.set_grad_enabled(create_graph or tenon.is_grad_enabled()):
         made = _grads(outputs, inputs, v, create_graph)
-        made = _zeros_for_none(made, inputs, strict)
+        made = _zeros_for_none(made, inputs, strict, _INDEPENDENT, _constant("jacobian", create_graph))
     return _shaped(_finish(outputs, create_graph), many_out), _shaped(_finish(made, create_graph), many_in)
 
 
@@ -139,15 +166,16 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
     with tenon.enable_grad():
         many_in, inputs = _as_tuple(inputs, "inputs", "jvp")
         inputs = _inputs_of(inputs, create_graph)
-        v = _directions(v, inputs, "the input to the user-provided function is a single Tensor with a single element.",
-                        "jvp")
+        v = _directions(v, inputs, many_in, "the input to the user-provided function is a single Tensor with a single "
+                        "element.", "jvp")
         many_out, outputs = _call(func, inputs, "outputs of the user-provided function", "jvp")
         _check_strict(outputs, strict, _NO_GRAPH)
         seeds = tuple(tenon.zeros_like(o, requires_grad=True) for o in outputs)
-        first = _zeros_for_none(_grads(outputs, inputs, seeds, create_graph=True), inputs, strict)
+        first = _grads(outputs, inputs, seeds, create_graph=True)
+        _check_strict(first, strict, _NO_FIRST)
     with tenon.set_grad_enabled(create_graph or tenon.is_grad_enabled()):
         made = _grads(first, seeds, v, create_graph)
-        made = _zeros_for_none(made, outputs)
+        made = _zeros_for_none(made, outputs, strict, _NO_TRICK, _constant("jacobian", create_graph))
     return _shaped(_finish(outputs, create_graph), many_out), _shaped(_finish(made, create_graph), many_out)
 
 
@@ -165,10 +193,12 @@ def _first_gradients(func, inputs, v, create_graph, strict, fn_name):
     and its gradients, which can be differentiated again."""
     many, inputs = _as_tuple(inputs, "inputs", fn_name)
     inputs = _inputs_of(inputs, create_graph)
-    v = _directions(v, inputs, "the input to the user-provided function is a single Tensor with a single element.", fn_name)
+    v = _directions(v, inputs, many, "the input to the user-provided function is a single Tensor with a single element.",
+                    fn_name)
     output = _scalar_output(func, inputs, fn_name)
     _check_strict((output,), strict, _NO_GRAPH)
-    first = _zeros_for_none(_grads((output,), inputs, create_graph=True), inputs, strict)
+    first = _grads((output,), inputs, create_graph=True)
+    _check_strict(first, strict, _NO_SECOND)
     return many, inputs, v, output, first
 
 
@@ -177,7 +207,8 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     with tenon.enable_grad():
         many, inputs, v, output, first = _first_gradients(func, inputs, v, create_graph, strict, "vhp")
     with tenon.set_grad_enabled(create_graph or tenon.is_grad_enabled()):
-        made = _zeros_for_none(_grads(first, inputs, v, create_graph), inputs, strict)
+        made = _zeros_for_none(_grads(first, inputs, v, create_graph), inputs, strict, _NO_JACOBIAN,
+                               _constant("hessian", create_graph))
     return _finish(output, create_graph), _shaped(_finish(made, create_graph), many)
 
 
@@ -186,9 +217,10 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     with tenon.enable_grad():
         many, inputs, v, output, first = _first_gradients(func, inputs, v, create_graph, strict, "hvp")
         seeds = tuple(tenon.zeros_like(x, requires_grad=True) for x in inputs)
-        second = _zeros_for_none(_grads(first, inputs, seeds, create_graph=True), inputs, strict)
+        second = _grads(first, inputs, seeds, create_graph=True)
     with tenon.set_grad_enabled(create_graph or tenon.is_grad_enabled()):
-        made = _zeros_for_none(_grads(second, seeds, v, create_graph), inputs, strict)
+        made = _zeros_for_none(_grads(second, seeds, v, create_graph), inputs, strict, _NO_HESSIAN,
+                               _constant("hessian", create_graph))
     return _finish(output, create_graph), _shaped(_finish(made, create_graph), many)
 
 
@@ -246,6 +278,9 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
                              "function has more outputs than inputs, \"forward-mode\" tends to be more performant. "
                              "Otherwise, prefer to use \"reverse-mode\".")
     if strategy == "forward-mode":
+        if strict and not create_graph:
+            raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are not "
+                               "supported together (yet). Please either set `strict=False` or `strategy=\"reverse-mode\"`.")
         many_in, inputs = _as_tuple(inputs, "inputs", "jacobian")
         return _jacobian_forward(func, inputs, many_in, create_graph)
     with tenon.enable_grad():
@@ -253,6 +288,9 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         inputs = _inputs_of(inputs, create_graph)
         many_out, outputs = _call(func, inputs, "outputs of the user-provided function", "jacobian")
         _check_strict(outputs, strict, _NO_GRAPH)
+        if vectorize and strict:
+            raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported "
+                               "together. Please either set `strict=False` or `vectorize=False`.")
         made = tuple(_rows(o, inputs, create_graph, strict, i) for i, o in enumerate(outputs))
     return _shaped(_finish(made, create_graph), many_out, many_in)
 
