@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """functional (jacobian, hessian and products), forward mode, gradcheck. Values are closed forms."""
+import subprocess
+import sys
 import unittest
 import warnings
 
@@ -219,6 +221,18 @@ class Gradcheck(unittest.TestCase):
         with self.assertRaisesRegex(GradcheckError, "Jacobian mismatch for output 0 with respect to input 0,"):
             gradcheck(Wrong.apply, (x,))
         self.assertFalse(gradcheck(Wrong.apply, (x,), raise_exception=False))
+
+    def test_importing_the_module_leaves_the_function_its_name(self):
+        program = ("import sys, %s as t\n"
+                   "from %s.autograd.gradcheck import GradcheckError\n"
+                   "assert t.autograd.gradcheck(lambda x: x * x, t.ones(2, dtype=t.float64, requires_grad=True))\n"
+                   "from %s.autograd import gradcheck\n"
+                   "assert gradcheck is t.autograd.gradcheck is sys.modules[gradcheck.__globals__['__name__']].gradcheck\n")
+        for name, before in (("tenon", ""), ("torch", "import tenon.as_torch\ntenon.as_torch.install()\n")):
+            with self.subTest(name):
+                done = subprocess.run([sys.executable, "-c", before + program % (name, name, name)], capture_output=True,
+                                      text=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_inputs_that_are_not_fit(self):
         with self.assertRaisesRegex(ValueError, "gradcheck expects at least one input tensor to require gradient"):

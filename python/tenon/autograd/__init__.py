@@ -3,6 +3,9 @@
 
 What is rarely needed (functional, gradcheck, forward_ad, profiler) is loaded on first use.
 """
+import sys
+import types
+
 import tenon
 from tenon import _C
 
@@ -18,6 +21,17 @@ __all__ = ["Variable", "Function", "backward", "NestedIOFunction", "detect_anoma
 _MODULES = ("functional", "forward_ad", "profiler", "grad_mode", "function", "variable")
 _CHECKS = ("gradcheck", "gradgradcheck", "GradcheckError")
 _MODES = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
+
+
+class _Autograd(types.ModuleType):
+    def __setattr__(self, name, value):
+        """Whoever imports from the module gradcheck leaves its name here to the function."""
+        if name == "gradcheck" and isinstance(value, types.ModuleType):
+            value = value.gradcheck
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Autograd
 
 
 def __dir__():
