@@ -166,6 +166,12 @@ class Products(unittest.TestCase):
 
 
 class ForwardMode(unittest.TestCase):
+    def test_whether_it_is_on(self):
+        self.assertTrue(forward_ad._is_fwd_grad_enabled())
+        with forward_ad._set_fwd_grad_enabled(False):
+            self.assertFalse(forward_ad._is_fwd_grad_enabled())
+        self.assertTrue(forward_ad._is_fwd_grad_enabled())
+
     def test_tangents(self):
         with forward_ad.dual_level():
             d = forward_ad.make_dual(tenon.tensor([2.0]), tenon.tensor([3.0]))

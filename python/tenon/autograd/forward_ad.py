@@ -5,6 +5,7 @@ from .grad_mode import _set_fwd_grad_enabled
 
 __all__ = ["UnpackedDualTensor", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual", "dual_level"]
 
+_is_fwd_grad_enabled = _C._is_fwd_grad_enabled
 _level = -1
 
 
