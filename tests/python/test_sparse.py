@@ -320,6 +320,26 @@ class Embeddings(Case):
                 self.assertEqual(w.grad.layout, tenon.sparse_coo)
         self.assertEqual(w.grad.to_dense().tolist(), [[0, 0], [3, 3], [1, 1], [1, 1]])
 
+    def test_a_pass_for_some_inputs_knows_sparse_ones(self):
+        for layout in (tenon.sparse_coo, tenon.sparse_csr, tenon.sparse_csc):
+            with self.subTest(layout):
+                x = tenon.tensor([[2.0, 0.0], [0.0, 5.0]]).to_sparse(layout=layout).requires_grad_()
+                unused = tenon.eye(2).to_sparse(layout=layout).requires_grad_()
+                w = tenon.ones(2, 2, requires_grad=True)
+                y = (x.to_dense() ** 2 * w).sum()
+                by_x, by_unused, by_w = tenon.autograd.grad(y, (x, unused, w), allow_unused=True, create_graph=True)
+                self.assertIs(by_x.layout, layout)
+                self.assertEqual(by_x.to_dense().tolist(), [[4.0, 0.0], [0.0, 10.0]])
+                self.assertIsNone(by_unused)
+                self.assertEqual((type(by_w), by_w.tolist()), (tenon.Tensor, [[4.0, 0.0], [0.0, 25.0]]))
+                twice = tenon.autograd.grad(by_x.to_dense().sum(), x)[0]
+                self.assertEqual(twice.to_dense().tolist(), [[2.0, 0.0], [0.0, 2.0]])
+                (x.to_dense() * w).sum().backward(inputs=[x])
+                self.assertEqual(x.grad.to_dense().tolist(), [[1.0, 0.0], [0.0, 1.0]])
+                self.assertIsNone(w.grad)
+        with self.assertRaisesRegex(RuntimeError, "One of the differentiated Tensors does not require grad"):
+            tenon.autograd.grad(w.sum(), x.detach())
+
     def test_gradients_add_up(self):
         m = tenon.nn.Embedding(5, 2, sparse=True, padding_idx=0)
         m(tenon.tensor([1, 3, 0])).sum().backward()

@@ -67,6 +67,15 @@ def _at_edges(tensors):
     return tuple(_C._tensor_at_edge(t.node, t.output_nr) if type(t) is graph.GradientEdge else t for t in tensors)
 
 
+def _is_sparse(tensor):
+    return hasattr(type(tensor), "_with_values")
+
+
+def _with_history(tensors):
+    """In the place of sparse tensors their values, whose history is theirs."""
+    return tuple(t._v if _is_sparse(t) else t for t in tensors)
+
+
 def _check_gradients(given, grads, tensors):
     if given is not None and not grads and tensors:
         raise RuntimeError("got %d tensors and 0 gradients" % len(tensors))
@@ -100,7 +109,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         _check_inputs(inputs)
-        inputs = _at_edges(inputs)
+        inputs = _at_edges(_with_history(inputs))
     _C._run_backward(_at_edges(tensors), grads or None, retain_graph, create_graph, inputs)
 
 
@@ -120,6 +129,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             is_grads_batched=is_grads_batched, materialize_grads=materialize_grads))
     _check_gradients(grad_outputs, grads, outputs)
     _check_inputs(inputs)
+    if not is_grads_batched and any(_is_sparse(t) for t in inputs):
+        made = grad(outputs, _with_history(inputs), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
+                    is_grads_batched, materialize_grads)
+        return tuple(t._with_values(g) if g is not None and _is_sparse(t) else g for t, g in zip(inputs, made))
     outputs, inputs = _at_edges(outputs), _at_edges(inputs)
     if not only_inputs:
         import warnings
