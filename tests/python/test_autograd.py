@@ -237,6 +237,8 @@ class Grad(unittest.TestCase):
             tenon.autograd.grad(x.sum(), [x, w])
         self.assertIsNone(tenon.autograd.grad(x.sum(), [x, w], allow_unused=True)[1])
         self.assertEqual(tenon.autograd.grad(x.sum(), [x, w], materialize_grads=True)[1].tolist(), [0.0])
+        edge = tenon.autograd.graph.get_gradient_edge(w)
+        self.assertEqual(tenon.autograd.grad(x.sum(), [x, edge], materialize_grads=True)[1].tolist(), [0.0])
         with self.assertRaisesRegex(ValueError, "Expected allow_unused to be True or not passed"):
             tenon.autograd.grad(x.sum(), x, allow_unused=False, materialize_grads=True)
         with self.assertRaisesRegex(RuntimeError, "One of the differentiated Tensors does not require grad"):
