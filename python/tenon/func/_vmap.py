@@ -6,7 +6,6 @@ import contextlib
 import functools
 
 import tenon
-from tenon.overrides import TorchFunctionMode
 from tenon.utils import _pytree
 from tenon.func import _batched
 from tenon.func._jacobians import no_duals_of_jvp
@@ -130,26 +129,15 @@ def _join(func, rows, out_dims, n):
     return spec.unflatten(made)
 
 
-class _Generators(TorchFunctionMode):
-    """Notes the state of each generator that is handed to a call, before its first one."""
-
-    def __init__(self):
-        super().__init__()
-        self.starts = {}
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        for x in (*args, *(kwargs or {}).values()):
-            if isinstance(x, tenon.Generator) and x not in self.starts:
-                self.starts[x] = x.get_state()
-        return func(*args, **(kwargs or {}))
-
-
 class _Random:
     """What random operators may do in the calls of one vmap."""
 
     def __init__(self, rule):
         self.rule, self.start = rule, None if rule == "different" else tenon.get_rng_state()
-        self.generators = _Generators() if rule == "same" else contextlib.nullcontext()
+        self.generators = contextlib.nullcontext()
+        if rule == "same":
+            from tenon.func._generators import Generators
+            self.generators = Generators()
 
     def before(self):
         if self.rule == "same":
