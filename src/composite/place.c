@@ -511,11 +511,11 @@ tn_status tni_composite_histogram(tn_tensor *self, tn_tensor *bins, tn_tensor *w
                                   tn_tensor **hist, tn_tensor **bin_edges)
 {
     tn_scope *scope;
-    TN_TRY(histogram_takes(self));
     TN_CHECK(self->dtype == bins->dtype, TN_INVALID,
              "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got "
              "input with dtype %s and bins for dimension 0 with dtype %s",
              tni_dtype_cpp((tn_dtype)self->dtype), tni_dtype_cpp((tn_dtype)bins->dtype));
+    TN_TRY(histogram_takes(self));
     TN_CHECK(bins->ndim == 1 && bins->numel > 0, TN_INVALID,
              "torch.histogram(): expected a vector of bin edges with elements");
     TN_CHECK(!weight || weight->numel == self->numel, TN_INVALID,
