@@ -49,14 +49,17 @@ static inline uint8_t tni_truth(uint8_t byte)
     X(ABS, 0, 10)                                                                           \
     X(RELU, 0, 11)                                                                          \
     X(RECIPROCAL, 0, 12)                                                                    \
+    X(ADD_PAST, 0, 13) /* ADD, SUB, MUL and EXP past the caches, where the … */           \
+    X(SUB_PAST, 0, 14) /* … instruction set has it: see tni_loop_past */                  \
+    X(MUL_PAST, 0, 15)                                                                      \
     X(SQRT, 1, 0)                                                                           \
     X(RSQRT, 1, 1)                                                                          \
     X(EXP, 1, 2)                                                                            \
     X(LOG, 1, 3)                                                                            \
     X(SIGMOID, 1, 4)                                                                        \
     X(TANH, 1, 5)                                                                           \
-    X(EXP_PAST, 1, 6) /* EXP past the caches, where the instruction set has it */           \
-    X(EQ, 2, 0)       /* the result of this family is bool … */                           \
+    X(EXP_PAST, 1, 6)                                                                       \
+    X(EQ, 2, 0) /* the result of this family is bool … */                                 \
     X(NE, 2, 1)                                                                             \
     X(LT, 2, 2)                                                                             \
     X(LE, 2, 3)                                                                             \
@@ -297,6 +300,24 @@ static inline tni_loop_fn tni_loop_find(const tni_kernels *k, tni_loop loop, tn_
     if (TNI_UNLIKELY(dtype >= TNI_LOOP_DTYPES))
         return NULL;
     return (*k->loops[loop / TNI_FAMILY_LOOPS])[loop % TNI_FAMILY_LOOPS][dtype];
+}
+
+/* The loop that does the same and stores past the caches, straight from the registers, or NULL:
+ * the result must lie on a multiple of its itemsize, and is in memory when the loop returns. */
+static inline tni_loop_fn tni_loop_past(const tni_kernels *k, tni_loop loop, tn_dtype dtype)
+{
+    switch (loop) {
+    case TNI_LOOP_ADD:
+        return tni_loop_find(k, TNI_LOOP_ADD_PAST, dtype);
+    case TNI_LOOP_SUB:
+        return tni_loop_find(k, TNI_LOOP_SUB_PAST, dtype);
+    case TNI_LOOP_MUL:
+        return tni_loop_find(k, TNI_LOOP_MUL_PAST, dtype);
+    case TNI_LOOP_EXP:
+        return tni_loop_find(k, TNI_LOOP_EXP_PAST, dtype);
+    default:
+        return NULL;
+    }
 }
 
 /* Names of what a file of kern/ defines, one set for each instruction set: TNI_KERN is base, avx2

@@ -415,7 +415,10 @@ static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags, tni_
         }
     }
     bool streams = wants_stream(it, j);
-    if (streams && past && it->n == 1 && j->in[0].how == AS_IT_IS) {
+    bool whole = past && (uintptr_t)j->out.data % tni_dtype_size(it->out_dtype) == 0;
+    for (int i = 0; i < it->n; i++)
+        whole = whole && j->in[i].how == AS_IT_IS && j->in[i].linear;
+    if (streams && whole) {
         j->fn = past;
     } else if (streams) {
         j->out.how = PAST_CACHES;
@@ -483,9 +486,7 @@ tn_status tni_run_general(tni_iter *it, tni_loop loop, unsigned flags, const voi
     tn_status status = copy_inputs(it, copies);
     if (status == TN_OK) {
         job j = {.it = it, .kernels = k, .fn = fn, .ctx = ctx, .n = it->n};
-        tni_loop_fn past =
-            loop == TNI_LOOP_EXP ? tni_loop_find(k, TNI_LOOP_EXP_PAST, compute) : NULL;
-        job_set(&j, it, compute, flags, past);
+        job_set(&j, it, compute, flags, tni_loop_past(k, loop, compute));
         status = go(&j);
     }
     for (int i = 0; i < it->n; i++)

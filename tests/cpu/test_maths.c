@@ -185,25 +185,47 @@ TEST(exp_of_ordinary_numbers_has_the_same_bits_in_every_instruction_set)
     best();
 }
 
-TEST(exp_past_the_caches_has_the_same_bits)
+static void check_past(tni_loop loop, tn_dtype dtype, const void *x, const void *y, size_t itemsize)
 {
-    static float x[N], wanted[N];
-    static _Alignas(64) float got[N + 32];
-    best();
-    tni_loop_fn past = tni_loop_find(tni_cpu_kernels(), TNI_LOOP_EXP_PAST, TN_DTYPE_F32);
+    static _Alignas(64) char wanted[N * 8], got[N * 8 + 256];
+    tni_loop_fn past = tni_loop_past(tni_cpu_kernels(), loop, dtype);
     if (!past)
         return; /* this instruction set has no such loop, and none is used */
+    const void *in[] = {x, y};
+    tni_loop_find(tni_cpu_kernels(), loop, dtype)(wanted, in, N, NULL);
+    for (size_t at = 0; at < 16; at += 5)
+        for (int n = 0; n <= N; n = n < 200 ? n + 1 : 2 * n) {
+            char *begin = got + at * itemsize;
+            memset(got, 0x11, sizeof got);
+            past(begin, in, n, NULL);
+            test_note("loop %d, %d elements from %zu on", (int)loop, n, at);
+            EXPECT(memcmp(begin, wanted, (size_t)n * itemsize) == 0);
+            EXPECT_EQ_INT(begin[(size_t)n * itemsize], 0x11); /* nothing behind it … */
+            EXPECT(at == 0 || begin[-1] == 0x11);             /* … and nothing before */
+        }
+}
+
+TEST(loops_past_the_caches_have_the_same_bits)
+{
+    static float x[N], y[N];
+    static double a[N], b[N];
+    static const tni_loop two[] = {TNI_LOOP_ADD, TNI_LOOP_SUB, TNI_LOOP_MUL};
     fill_ordinary(x, N);
     x[N / 2] = NAN;
     x[N / 3] = INFINITY;
-    tni_loop_find(tni_cpu_kernels(), TNI_LOOP_EXP, TN_DTYPE_F32)(wanted, (const void *const[]){x},
-                                                                 N, NULL);
-    for (int at = 0; at < 16; at += 5)
-        for (int n = 0; n <= N; n = n < 200 ? n + 1 : 2 * n) {
-            memset(got, 0x11, sizeof got);
-            past(got + at, (const void *const[]){x}, n, NULL);
-            test_note("%d from %d on", n, at);
-            EXPECT(memcmp(got + at, wanted, (size_t)n * sizeof *got) == 0);
-            EXPECT_EQ_INT(((const unsigned char *)(got + at + n))[0], 0x11); /* nothing behind it */
+    for (int i = 0; i < N; i++) {
+        y[i] = x[N - 1 - i] * 0.7f;
+        a[i] = (double)x[i] * 1.1;
+        b[i] = (double)y[i] * 1.3;
+    }
+    for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
+        if (tni_cpu_use((tni_isa)isa) != (tni_isa)isa)
+            continue;
+        check_past(TNI_LOOP_EXP, TN_DTYPE_F32, x, NULL, sizeof *x);
+        for (int i = 0; i < 3; i++) {
+            check_past(two[i], TN_DTYPE_F32, x, y, sizeof *x);
+            check_past(two[i], TN_DTYPE_F64, a, b, sizeof *a);
         }
+    }
+    best();
 }
