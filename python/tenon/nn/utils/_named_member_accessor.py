@@ -16,6 +16,18 @@ def _table(module, name):
     return None
 
 
+def submodule(module, path):
+    """The module of a dotted name, or the module itself for none."""
+    for name in path.split(".") if path else ():
+        below = getattr(module, name, _MISSING)
+        if below is _MISSING:
+            raise AttributeError("%s has no attribute `%s`" % (module._get_name(), name))
+        if not isinstance(below, tenon.nn.Module):
+            raise TypeError("submodule `%s`: %s is not an instance of torch.nn.Module" % (name, below))
+        module = below
+    return module
+
+
 def set_tensor(module, name, tensor):
     """Put a tensor in a module under a name of its own, whatever was there."""
     if "." in name:
@@ -37,6 +49,8 @@ def swap_tensor(module, name, tensor, allow_missing=False):
         raise KeyError("tensor name can't be empty string \"\"")
     if "." in name:
         raise KeyError("tensor name can't contain \".\"")
+    if tensor is not _MISSING and tensor is not None and not isinstance(tensor, tenon.Tensor):
+        raise TypeError("%s is not an instance of torch.Tensor" % (tensor,))
     table = _table(module, name)
     if table is not None:
         old = table[name]
@@ -48,7 +62,7 @@ def swap_tensor(module, name, tensor, allow_missing=False):
     old = getattr(module, name, _MISSING)
     if old is _MISSING and not allow_missing:
         raise AttributeError("%s has no attribute `%s`" % (module._get_name(), name))
-    if old is not _MISSING and not isinstance(old, tenon.Tensor):
+    if old is not _MISSING and old is not None and not isinstance(old, tenon.Tensor):
         raise TypeError("attribute `%s`: %s is not an instance of torch.Tensor" % (name, old))
     if tensor is _MISSING:
         if old is not _MISSING:
@@ -66,10 +80,10 @@ class NamedMemberAccessor:
 
     def _at(self, name):
         path, _, last = name.rpartition(".")
-        return self.module.get_submodule(path) if path else self.module, last
+        return submodule(self.module, path), last
 
     def get_submodule(self, name):
-        return self.module.get_submodule(name)
+        return submodule(self.module, name)
 
     def get_tensor(self, name):
         module, last = self._at(name)

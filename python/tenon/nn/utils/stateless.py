@@ -3,48 +3,10 @@
 
 import contextlib
 
-import tenon
 from tenon.nn.modules.module import Module
+from tenon.nn.utils._named_member_accessor import _MISSING, submodule, swap_tensor
 
 __all__ = ["functional_call"]
-
-
-_NOTHING = object()
-
-
-def _owner(module, path):
-    """The module of a dotted name, in the words of PyTorch's accessor where there is none."""
-    for name in path.split(".") if path else ():
-        below = getattr(module, name, _NOTHING)
-        if below is _NOTHING:
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        if not isinstance(below, Module):
-            raise TypeError(f"submodule `{name}`: {below} is not an instance of torch.nn.Module")
-        module = below
-    return module
-
-
-def _put(owner, leaf, value):
-    """Put a tensor in the place that a module has for this name, and return what was there. A name that it does not have is
-    made an attribute; `_NOTHING` takes it away again."""
-    if value is not _NOTHING and value is not None and not isinstance(value, tenon.Tensor):
-        raise TypeError(f"{value} is not an instance of torch.Tensor")
-    for table in (owner._parameters, owner._buffers):
-        if leaf in table:
-            before = table[leaf]
-            if value is _NOTHING:
-                del table[leaf]
-            else:
-                table[leaf] = value
-            return before
-    before = getattr(owner, leaf, _NOTHING)
-    if before is not _NOTHING and before is not None and not isinstance(before, tenon.Tensor):
-        raise TypeError(f"attribute `{leaf}`: {before} is not an instance of torch.Tensor")
-    if value is not _NOTHING:
-        setattr(owner, leaf, value)
-    elif before is not _NOTHING:
-        delattr(owner, leaf)
-    return before
 
 
 def _tied(module, given):
@@ -89,15 +51,15 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
     try:
         for name, value in given.items():
             path, _, leaf = name.rpartition(".")
-            owner = _owner(module, path)
-            before.append((name, owner, leaf, _put(owner, leaf, value)))
+            owner = submodule(module, path)
+            before.append((name, owner, leaf, swap_tensor(owner, leaf, value, allow_missing=True)))
             if hasattr(owner, "_init_flat_weights"):
                 owner._init_flat_weights()
         yield
     finally:
         for name, owner, leaf, value in reversed(before):
-            now = _put(owner, leaf, value)
-            if name in parameters_and_buffers and now is not given[name] and now is not _NOTHING:
+            now = swap_tensor(owner, leaf, value, allow_missing=True)
+            if name in parameters_and_buffers and now is not given[name] and now is not _MISSING:
                 parameters_and_buffers[name] = now  # a tensor that the call replaced is the caller's to keep
             if hasattr(owner, "_init_flat_weights"):
                 owner._init_flat_weights()
