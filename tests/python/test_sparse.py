@@ -218,6 +218,46 @@ class Gradients(Case):
         self.assertEqual((s.grad.is_sparse, s.grad._values().tolist(), s.grad._indices().tolist()),
                          (True, [2, 2, 2], I.tolist()))
 
+    def test_of_a_place_that_is_named_twice_counts_once(self):
+        d, w = tenon.arange(1.0, 7.0).reshape(3, 2), tenon.arange(1.0, 7.0).reshape(2, 3)
+        other = tenon.sparse_coo_tensor([[0, 1, 0, 0], [1, 0, 1, 2]], [3.0, 4.0, 5.0, -2.0], (2, 3))
+        for name, fn, first, second, third in (  # those at (0, 1), (0, 2), (1, 0) in PyTorch
+                ("to_dense", lambda s: s.to_dense(), 2, 3, 4), ("coalesce", lambda s: s.coalesce(), 2, 3, 4),
+                ("values", lambda s: s.coalesce().values(), 1, 2, 3), ("sum", lambda s: tenon.sparse.sum(s), 1, 1, 1),
+                ("sum of rows", lambda s: tenon.sparse.sum(s, 0), 2, 3, 1), ("mm", lambda s: tenon.sparse.mm(s, d), 11, 17, 11),
+                ("dense factor", lambda s: s * w, 4, 9, 16), ("number", lambda s: s * 2, 4, 6, 8),
+                ("sparse factor", lambda s: s * other, 16, -6, 16), ("square", lambda s: s * s, 32, -12, 32),
+                ("add", lambda s: s + s, 4, 6, 8), ("t", lambda s: s.t(), 3, 5, 2), ("clone", lambda s: s.clone(), 2, 3, 4),
+                ("sparse.mm", lambda s: tenon.sparse.mm(s, s.t()), 16, -4, 32), ("pow", lambda s: s ** 2, 32, -12, 32),
+                ("csr", lambda s: s.to_sparse_csr(), 2, 3, 4)):
+            with self.subTest(name):
+                s = other.detach().requires_grad_()
+                made = fn(s)
+                made = made.to_dense() if made.layout is not tenon.strided else made
+                loss = (made * tenon.arange(1.0, 1 + made.numel()).reshape(made.shape)).sum()
+                by_s, = tenon.autograd.grad(loss, s, retain_graph=True)
+                loss.backward()
+                for grad in (by_s, s.grad):
+                    self.assertEqual(grad.to_dense().tolist(), [[0, first, second], [third, 0, 0]])
+
+    def test_of_entries_of_a_leaf_that_names_a_place_twice_is_none(self):
+        s = tenon.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,)).requires_grad_()
+        self.assertFalse(s._values().requires_grad)
+
+    def test_that_is_assigned_goes_by_places(self):
+        s = tenon.sparse_coo_tensor([[2, 0, 2]], [1.0, 2.0, 3.0], (3,)).requires_grad_()
+        s.grad = tenon.sparse_coo_tensor([[2]], [7.0], (3,))
+        self.same(s.grad, tenon.tensor([0.0, 0.0, 7.0]))
+        (s.to_dense() * 2).sum().backward()
+        self.same(s.grad, tenon.tensor([2.0, 0.0, 9.0]))
+        with self.assertRaisesRegex(RuntimeError, "assigned grad has places that the tensor has not"):
+            s.grad = tenon.sparse_coo_tensor([[1]], [7.0], (3,))
+        with self.assertRaisesRegex(RuntimeError, "assigned grad has data of a different size"):
+            s.grad = tenon.sparse_coo_tensor([[1]], [7.0], (4,))
+        csr = DENSE.to_sparse_csr().requires_grad_()
+        with self.assertRaisesRegex(RuntimeError, "assigned grad has other places than the tensor"):
+            csr.grad = E.to_sparse_csr()
+
     def test_twice(self):
         v = V.double().requires_grad_()
         tenon.autograd.gradgradcheck(lambda v: (tenon.sparse_coo_tensor(I, v, (2, 3)) @ D.double()).pow(2), (v,))

@@ -132,7 +132,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if not is_grads_batched and any(_is_sparse(t) for t in inputs):
         made = grad(outputs, _with_history(inputs), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
                     is_grads_batched, materialize_grads)
-        return tuple(t._with_values(g) if g is not None and _is_sparse(t) else g for t, g in zip(inputs, made))
+        return tuple(t._gradient(g) if g is not None and _is_sparse(t) else g for t, g in zip(inputs, made))
     outputs, inputs = _at_edges(outputs), _at_edges(inputs)
     if not only_inputs:
         import warnings

@@ -27,6 +27,30 @@ class SparseTensor(Shell):
     def _with_values(self, values):
         return SparseTensor._of(self._i, values, self.shape, self._is_coalesced)
 
+    def _gradient(self, values):
+        # Entries of one place are terms of a sum: each has the gradient of the place, which counts once.
+        if self._is_coalesced or self._nnz() < 2:
+            return self._with_values(values)
+        size = self.shape[:self.sparse_dim()]
+        places, to = tenon.unique(_places._flat_places(self._i, size), return_inverse=True)
+        first = tenon.full_like(places, self._nnz()).scatter_reduce(0, to, tenon.arange(self._nnz(), device=to.device), "amin")
+        return SparseTensor._of(_places._places_of(places, size), values[first], self.shape, True)
+
+    def _entries(self, grad):
+        grad = grad.coalesce()
+        if grad.sparse_dim() != self.sparse_dim():
+            raise RuntimeError("assigned grad has %d sparse dimensions instead of %d" % (grad.sparse_dim(), self.sparse_dim()))
+        if self._is_coalesced and tenon.equal(self._i, grad._i):
+            return grad._v
+        size = self.shape[:self.sparse_dim()]
+        mine, its = _places._flat_places(self._i, size), _places._flat_places(grad._i, size)
+        if not tenon.isin(its, mine).all():
+            raise RuntimeError("assigned grad has places that the tensor has not")
+        values = tenon.zeros_like(self._v, dtype=grad.dtype, requires_grad=False)
+        there = tenon.isin(mine, its)
+        values[there] = grad._v[tenon.searchsorted(its, mine[there])]
+        return values
+
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         handler = _places.FUNCTIONS.get(getattr(func, "__name__", None))
@@ -43,7 +67,7 @@ class SparseTensor(Shell):
                 "Could not run '%s' with arguments from the 'SparseCPU' backend. Sparse tensors have no kernel for it; "
                 "Tensor.to_dense() gives an ordinary tensor." % func.name())
         if tenon.is_grad_enabled() and func._opname not in ("detach", "alias") and any(
-                isinstance(a, SparseTensor) and a._values().requires_grad for a in args):
+                isinstance(a, SparseTensor) and a._v.requires_grad for a in args):
             raise NotImplementedError("%s of a sparse tensor whose values require grad is not differentiable: use the "
                                       "functions of torch, torch.Tensor and torch.sparse" % func.name())
         return handler(*args, **(kwargs or {}))
@@ -78,7 +102,8 @@ class SparseTensor(Shell):
         return self._i
 
     def _values(self):
-        return self._v
+        # The gradient of a place is that of its sum: entries of a leaf have none of their own.
+        return self._v if self._is_coalesced or not self._v.is_leaf else self._v.detach()
 
     def _nnz(self):
         return self._i.shape[1]

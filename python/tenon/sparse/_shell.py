@@ -27,6 +27,16 @@ class Shell(tenon.Tensor):
         """The same places with other values."""
         raise NotImplementedError
 
+    def _gradient(self, values):
+        """The gradient of the tensor, where `values` is that of its entries."""
+        return self._with_values(values)
+
+    def _entries(self, grad):
+        """What _gradient made `grad` of."""
+        if not all(tenon.equal(mine, its) for mine, its in zip(self._parts[:-1], grad._parts)):
+            raise RuntimeError("assigned grad has other places than the tensor")
+        return grad._v
+
     _v = property(lambda self: self._parts[-1])
 
     # ---- history ----
@@ -56,7 +66,7 @@ class Shell(tenon.Tensor):
     @property
     def grad(self):
         grad = self._v.grad
-        return None if grad is None else self._with_values(grad)
+        return None if grad is None else self._gradient(grad)
 
     @grad.setter
     def grad(self, value):
@@ -64,9 +74,9 @@ class Shell(tenon.Tensor):
             raise TypeError("assigned grad expected to be a Tensor or None but got grad of type %s" % type(value).__name__)
         if value is not None and value.layout is not self.layout:
             raise RuntimeError("assigned grad has data of a different layout: %s instead of %s" % (value.layout, self.layout))
-        if value is not None and value.layout is tenon.sparse_coo:
-            value = value.coalesce()
-        self._v.grad = None if value is None else value._v
+        if value is not None and value.shape != self.shape:
+            raise RuntimeError("assigned grad has data of a different size")
+        self._v.grad = None if value is None else self._entries(value)
 
     @grad.deleter
     def grad(self):
