@@ -258,6 +258,22 @@ class Gradients(Case):
         with self.assertRaisesRegex(RuntimeError, "assigned grad has other places than the tensor"):
             csr.grad = E.to_sparse_csr()
 
+    def test_that_is_written_is_the_leafs(self):
+        two = tenon.sparse_coo_tensor([[1]], [2.0], (2,))
+        for leaf in (tenon.sparse_coo_tensor([[0, 1, 1]], [3.0, 4.0, 5.0], (2,)), tenon.tensor([3.0, 9.0]).to_sparse()):
+            s = leaf.requires_grad_()
+            for write, wanted in ((lambda g: g.zero_(), [0, 0]), (lambda g: g.mul_(2), [6, 8]), (lambda g: g.div_(2), [1.5, 2]),
+                                  (lambda g: g.add_(two), [3, 6]), (lambda g: g.copy_(two), [0, 2])):
+                s.grad = None
+                s.to_dense().backward(tenon.tensor([3.0, 4.0]))
+                old = s.grad
+                write(old)
+                self.assertEqual(s.grad.to_dense().tolist(), wanted)
+                s.grad = None
+                s.to_dense().backward(tenon.tensor([3.0, 4.0]))
+                write(old)  # no longer its gradient
+                self.assertEqual(s.grad.to_dense().tolist(), [3, 4])
+
     def test_twice(self):
         v = V.double().requires_grad_()
         tenon.autograd.gradgradcheck(lambda v: (tenon.sparse_coo_tensor(I, v, (2, 3)) @ D.double()).pow(2), (v,))

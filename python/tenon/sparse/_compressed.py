@@ -322,6 +322,7 @@ def _copy(s, other, non_blocking=False):
         raise RuntimeError("torch.copy_: copy of sparse compressed tensors having different layouts or sizes is not "
                            "supported. self layout is %s and src layout is %s" % (NAMES[s.layout], NAMES[other.layout]))
     s._parts = tuple(part.clone() for part in other._parts[:2]) + (other._v.to(s.dtype, copy=True),)
+    s._wrote()
     return s
 
 

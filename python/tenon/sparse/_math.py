@@ -307,6 +307,7 @@ def _become(s, other, name="add"):
     s._parts = parts
     s._is_coalesced = other._is_coalesced
     tenon._C._increment_version(s)
+    s._wrote()
     return s
 
 

@@ -38,6 +38,14 @@ class Shell(tenon.Tensor):
         return grad._v
 
     _v = property(lambda self: self._parts[-1])
+    _written_to = None  # of a gradient: whose it is, and that of the values which it shows
+
+    def _wrote(self):
+        """Its parts are others now: so are those of what it shows."""
+        of, grad = self._written_to or (None, None)
+        if of is not None and of._v.grad is grad:
+            of.grad = self
+            self._written_to = (of, of._v.grad)
 
     # ---- history ----
 
@@ -66,7 +74,11 @@ class Shell(tenon.Tensor):
     @property
     def grad(self):
         grad = self._v.grad
-        return None if grad is None else self._gradient(grad)
+        if grad is None:
+            return None
+        made = self._gradient(grad)
+        made._written_to = (self, grad)
+        return made
 
     @grad.setter
     def grad(self, value):
