@@ -37,7 +37,8 @@ typedef struct tn_saved_hooks {
 } tn_saved_hooks;
 
 /**
- * Put @p hooks, which is copied, on this thread's stack.
+ * Put @p hooks, which is copied, on this thread's stack. What a node of a backward pass or a hook
+ * of one does to the stack is undone after its turn.
  *
  * @retval TN_INVALID  a function is missing; or hooks are disabled, with the text given then
  * @retval TN_NOMEM    `destroy` was not called

@@ -264,6 +264,8 @@ static tn_status run(tni_pass *pass, const tni_execute *what, bool caller_no_gra
     while (pass->n_ready) {
         TN_TRY(may_go_on());
         TN_TRY(take_turn(pass, &pass->turns[tni_pass_pop(pass)]));
+        if (TNI_UNLIKELY(tni_hook_stack))
+            TN_TRY(tni_hooks_mark_return(&pass->saved_hooks));
     }
     pass->running = NULL;
     tni_tell_no_turn(pass);
@@ -286,6 +288,7 @@ static TNI_COLD tn_status fail(tni_pass *pass, tn_status status)
     tni_error error; /* cleaning up must not change it */
     tni_error_take(&error);
     tni_pass_clear(pass);
+    tni_hooks_mark_leave(&pass->saved_hooks);
     tn_status ignored = tn_scope_leave(pass->scope);
     (void)ignored;
     return tni_error_raise(&error);
@@ -299,7 +302,13 @@ static tn_status execute(const tni_execute *what, uint32_t depth)
     pass.depth = depth;
     pass.keep_graph = what->keep_graph;
     pass.create_graph = what->create_graph;
-    TN_TRY(tn_scope_enter(&pass.scope));
+    if (TNI_UNLIKELY(tni_hook_stack))
+        TN_TRY(tni_hooks_mark_set(&pass.saved_hooks));
+    tn_status entered = tn_scope_enter(&pass.scope);
+    if (TNI_UNLIKELY(entered != TN_OK)) {
+        tni_hooks_mark_leave(&pass.saved_hooks);
+        return entered;
+    }
     uint8_t no_grad = tni_tls.no_grad;
     uint32_t differentiating = tni_differentiating; /* see Note [Captured tensors] */
     tni_differentiating = 0;
@@ -311,6 +320,7 @@ static tn_status execute(const tni_execute *what, uint32_t depth)
         for (uint32_t i = 0; what->captured && i < what->n_targets; i++)
             what->captured[i] = TN_MOVE(pass.captures[i].grad);
         tni_pass_clear(&pass);
+        tni_hooks_mark_leave(&pass.saved_hooks);
         status = tn_scope_leave(pass.scope);
     }
     tni_tell_end(&pass);

@@ -14,6 +14,7 @@
 #define TNI_AUTOGRAD_PASS_H
 
 #include "autograd/node.h"
+#include "autograd/saved_hooks.h"
 
 #include <string.h>
 
@@ -89,6 +90,7 @@ typedef struct tni_pass {
     } map;
     tni_callback *callbacks;
     uint32_t n_callbacks, callback_capacity;
+    tni_hooks_mark saved_hooks; /* see Note [Hooks of a turn] */
     /* Where turns and block lie in a pass over few nodes. */
     tni_turn few_turns[TNI_FEW_TURNS];
     uint64_t small_block[TNI_FEW_TURNS * 4];

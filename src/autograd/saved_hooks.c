@@ -6,6 +6,8 @@
 #include "base/mark.h"
 #include "core/state.h"
 
+#include <string.h>
+
 _Thread_local struct tni_hook_stack *tni_hook_stack;
 
 /* ---- pairs ---- */
@@ -13,7 +15,8 @@ _Thread_local struct tni_hook_stack *tni_hook_stack;
 struct tni_hook_pair {
     tni_object object;
     tn_saved_hooks hooks;
-    tni_hook_pair *below; /* strong, while on a stack */
+    tni_hook_pair *below; /* while on a stack; see Note [Hooks of a turn] */
+    uint32_t held; /* by the stack, marks, and pairs above; together they have one reference */
 };
 
 static void pair_release(void *object)
@@ -44,6 +47,7 @@ static tn_status pair_new(const tn_saved_hooks *hooks, tni_hook_pair **out)
     tni_object_init(&pair->object, &pair_type);
     pair->hooks = *hooks;
     pair->below = NULL;
+    pair->held = 0;
     *out = pair;
     return TN_OK;
 }
@@ -61,8 +65,26 @@ static tn_status stack_need(void)
 /* A thread without hooks has no stack. */
 static void stack_settle(void)
 {
-    if (!tni_hook_stack->top && !tni_hook_stack->disabled)
+    if (!tni_hook_stack->top && !tni_hook_stack->disabled && !tni_hook_stack->marks)
         tni_free(TN_MOVE(tni_hook_stack));
+}
+
+/* Its thread's alone, as the stack is. */
+static tni_hook_pair *hold(tni_hook_pair *pair)
+{
+    if (pair)
+        pair->held++;
+    return pair;
+}
+
+static void let_go(tni_hook_pair *pair)
+{
+    while (pair && --pair->held == 0) {
+        tni_hook_pair *below = pair->below;
+        pair->below = NULL;
+        tni_hook_pair_unref(pair);
+        pair = below;
+    }
 }
 
 tn_status tn_saved_hooks_push(const tn_saved_hooks *hooks)
@@ -77,7 +99,7 @@ tn_status tn_saved_hooks_push(const tn_saved_hooks *hooks)
         return status;
     }
     pair->below = tni_hook_stack->top;
-    tni_hook_stack->top = pair;
+    tni_hook_stack->top = hold(pair);
     return TN_OK;
 }
 
@@ -86,10 +108,9 @@ tn_status tn_saved_hooks_pop(void)
     TN_CHECK(tni_hook_stack && tni_hook_stack->top, TN_INVALID,
              "there are no saved-tensor hooks on this thread");
     tni_hook_pair *pair = tni_hook_stack->top;
-    tni_hook_stack->top = pair->below;
-    pair->below = NULL;
+    tni_hook_stack->top = hold(pair->below);
     stack_settle();
-    tni_hook_pair_unref(pair);
+    let_go(pair);
     return TN_OK;
 }
 
@@ -121,6 +142,67 @@ tn_status tn_saved_hooks_disable(const char *message, char **out_old)
     else
         tni_free(old);
     return TN_OK;
+}
+
+/* ---- marks ---- */
+
+tn_status tni_hooks_mark_set(tni_hooks_mark *mark)
+{
+    const char *disabled = tni_hook_stack->disabled;
+    char *copy = disabled ? tni_strdup(disabled) : NULL;
+    TN_CHECK(!disabled || copy, TN_NOMEM, "cannot keep a message of saved-tensor hooks");
+    tni_hook_stack->marks++;
+    *mark = (tni_hooks_mark){hold(tni_hook_stack->top), copy, true};
+    return TN_OK;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static void return_pairs(tni_hook_pair *top)
+{
+    tni_hook_pair *old = tni_hook_stack->top;
+    if (old == top)
+        return;
+    tni_hook_stack->top = hold(top);
+    let_go(old);
+}
+
+tn_status tni_hooks_mark_return(const tni_hooks_mark *mark)
+{
+    struct tni_hook_stack *stack = tni_hook_stack;
+    if (!stack)
+        return TN_OK; /* as it was: a mark keeps the stack */
+    if (!same_text(stack->disabled, mark->disabled)) {
+        char *copy = mark->disabled ? tni_strdup(mark->disabled) : NULL;
+        TN_CHECK(!mark->disabled || copy, TN_NOMEM, "cannot keep a message of saved-tensor hooks");
+        tni_free(stack->disabled);
+        stack->disabled = copy;
+    }
+    stack->marks++; /* releasing a pair may push and pop */
+    return_pairs(mark->top);
+    stack->marks--;
+    stack_settle();
+    return TN_OK;
+}
+
+void tni_hooks_mark_leave(tni_hooks_mark *mark)
+{
+    struct tni_hook_stack *stack = tni_hook_stack;
+    if (!stack)
+        return;
+    if (!same_text(stack->disabled, mark->disabled)) {
+        tni_free(stack->disabled);
+        stack->disabled = TN_MOVE(mark->disabled);
+    }
+    tni_free(TN_MOVE(mark->disabled));
+    stack->marks += !mark->set;
+    return_pairs(mark->top);
+    let_go(TN_MOVE(mark->top));
+    stack->marks--;
+    stack_settle();
 }
 
 /* ---- packing ---- */

@@ -269,6 +269,133 @@ TEST(hooks_can_be_disabled_with_a_message)
     EXPECT_EQ_INT(tni_test_live, before);
 }
 
+/* ---- inside a pass ---- */
+
+typedef struct change {
+    const tn_saved_hooks *push; /* else pops, or disables */
+    bool pop;
+    const char *disable;
+    bool fail;
+    int on; /* what the hook found */
+} change;
+
+static tn_status on_grad(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)grad;
+    (void)out;
+    change *c = ctx;
+    c->on = tn_saved_hooks_on();
+    if (c->push)
+        TN_TRY(tn_saved_hooks_push(c->push));
+    if (c->pop)
+        TN_TRY(tn_saved_hooks_pop());
+    if (c->disable)
+        TN_TRY(tn_saved_hooks_disable(c->disable, NULL));
+    return c->fail ? tn_fail(TN_INVALID, "this hook fails") : TN_OK;
+}
+
+/* A pass whose first node makes the change and whose second one looks. */
+static tn_status changing_pass(change *first, change *second)
+{
+    tn_tensor *x = kit_leaf(1, 3), *a = NULL, *b = NULL;
+    tn_status status = kit_scale(x, &a);
+    if (status == TN_OK)
+        status = kit_scale(a, &b);
+    if (status == TN_OK)
+        status = tn_tensor_add_hook(b, on_grad, first, NULL, NULL);
+    if (status == TN_OK)
+        status = tn_tensor_add_hook(a, on_grad, second, NULL, NULL);
+    if (status == TN_OK)
+        status = tn_tensor_backward(b);
+    tn_tensor_unref(b);
+    tn_tensor_unref(a);
+    tn_tensor_unref(x);
+    return status;
+}
+
+TEST(hooks_that_are_pushed_in_a_turn_are_gone_with_it)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    log l = {0};
+    tn_saved_hooks hooks = hooks_of(&l);
+    change first = {.push = &hooks}, second = {0};
+    ASSERT_OK(changing_pass(&first, &second));
+    EXPECT(!second.on);
+    EXPECT(!tn_saved_hooks_on());
+    EXPECT_EQ_INT(l.destroyed, 1);
+    first.fail = true;
+    EXPECT_FAIL(TN_INVALID, "this hook fails", changing_pass(&first, &second));
+    EXPECT(!tn_saved_hooks_on());
+    EXPECT_EQ_INT(l.destroyed, 2);
+    EXPECT_EQ_INT(tni_test_live, before);
+}
+
+TEST(hooks_that_are_popped_in_a_turn_are_there_again)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    log outer = {0}, inner = {0};
+    tn_saved_hooks a = hooks_of(&outer), b = hooks_of(&inner);
+    ASSERT_OK(tn_saved_hooks_push(&a));
+    ASSERT_OK(tn_saved_hooks_push(&b));
+    change first = {.pop = true}, second = {.pop = true};
+    ASSERT_OK(changing_pass(&first, &second));
+    first.fail = true;
+    EXPECT_FAIL(TN_INVALID, "this hook fails", changing_pass(&first, &second));
+    EXPECT_EQ_INT(inner.destroyed, 0);
+    ASSERT_OK(tn_saved_hooks_pop());
+    EXPECT_EQ_INT(inner.destroyed, 1);
+    EXPECT_EQ_INT(outer.destroyed, 0);
+    first = (change){.pop = true};
+    ASSERT_OK(changing_pass(&first, &(change){0})); /* the last one: the stack is empty meanwhile */
+    ASSERT_OK(tn_saved_hooks_pop());
+    EXPECT_EQ_INT(outer.destroyed, 1);
+    EXPECT_EQ_INT(tni_test_live, before);
+}
+
+TEST(hooks_that_are_disabled_in_a_turn_are_allowed_again)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    log l = {0};
+    tn_saved_hooks hooks = hooks_of(&l);
+    change first = {.disable = "not here"}, second = {.push = &hooks};
+    ASSERT_OK(changing_pass(&first, &second));
+    ASSERT_OK(tn_saved_hooks_disable("nor there", NULL));
+    ASSERT_OK(changing_pass(&first, &(change){0}));
+    EXPECT_FAIL(TN_INVALID, "nor there", tn_saved_hooks_push(&hooks));
+    ASSERT_OK(tn_saved_hooks_disable(NULL, NULL));
+    EXPECT_EQ_INT(tni_test_live, before);
+}
+
+TEST(a_pass_with_hooks_leaks_nothing_whichever_allocation_fails)
+{
+    kit_warm_up();
+    change c = {.disable = "not here"};
+    tn_tensor *x = kit_leaf(1, 3), *a = NULL;
+    ASSERT_OK(kit_scale(x, &a));
+    ASSERT_OK(tn_tensor_add_hook(a, on_grad, &c, NULL, NULL));
+    ASSERT_OK(tn_saved_hooks_disable("nor there", NULL));
+    log l = {0};
+    tn_saved_hooks hooks = hooks_of(&l);
+    tn_backward_opts opts = TN_BACKWARD_OPTS_INIT;
+    opts.retain_graph = TN_BOOL_TRUE;
+    int64_t before = tni_test_live;
+    tn_status rc;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        rc = tn_backward(&a, 1, NULL, &opts);
+        tn_status cleared = tn_tensor_set_grad(x, NULL);
+        EXPECT(cleared == TN_OK);
+        EXPECT_FAIL(TN_INVALID, "nor there", tn_saved_hooks_push(&hooks));
+        EXPECT(tni_test_live <= before);
+    }
+    ASSERT_OK(tn_saved_hooks_disable(NULL, NULL));
+    tn_tensor_unref(a);
+    tn_tensor_unref(x);
+}
+
 TEST(one_saved_value_can_have_hooks_of_its_own)
 {
     kit_warm_up();

@@ -191,6 +191,32 @@ class SavedHooks(unittest.TestCase):
         self.assertEqual(len(packed), 2)
         self.assertEqual(x.grad.tolist(), [40.0, 60.0])
 
+    def test_those_of_a_turn_are_gone_with_it(self):  # as in PyTorch
+        def pair():
+            return graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+
+        outer, found = pair(), []
+
+        def run(change):
+            x = leaf(2.0)
+            a = x * 2
+            b = a * 3
+            b.register_hook(lambda g: change())
+            a.register_hook(lambda g: found.append(tenon._C._saved_hooks_on()))
+            b.backward()
+            found.append(tenon._C._saved_hooks_on())
+
+        run(lambda: pair().__enter__())
+        self.assertEqual(found, [False, False])
+        with outer:
+            run(lambda: outer.__exit__())
+        self.assertEqual(found[2:], [True, True])
+        run(lambda: graph.disable_saved_tensors_hooks("no").__enter__())
+        with outer:
+            pass
+        run(lambda: tenon.autograd.Variable._execution_engine.queue_callback(lambda: pair().__enter__()))
+        self.assertFalse(tenon._C._saved_hooks_on())
+
     def test_errors(self):
         x = leaf(2.0)
         with graph.saved_tensors_hooks(lambda t: t, lambda t: 3):
