@@ -217,6 +217,37 @@ class Gradcheck(unittest.TestCase):
         self.assertTrue(gradgradcheck(lambda x, w: (x @ w).tanh(), (x, w)))
         self.assertTrue(gradcheck(lambda x: x.argmax(), (x,)))
 
+    def test_inputs_that_stay_have_tangents_of_zero_and_then_none(self):  # as in PyTorch
+        class Product(tenon.autograd.Function):
+            careful = wrong = False
+
+            @staticmethod
+            def forward(ctx, a, b):
+                ctx.save_for_forward(a, b)
+                ctx.set_materialize_grads(False)
+                return a * b
+
+            @staticmethod
+            def jvp(ctx, ta, tb):
+                a, b = ctx.saved_tensors
+                if not Product.careful or ta is not None and tb is not None:
+                    return ta * b + tb * a
+                return a * 3 if Product.wrong else tb * a if ta is None else ta * b
+
+        inputs = self.double(3), self.double(3)
+        for fast in (False, True):
+            def check(**options):
+                return gradcheck(Product.apply, inputs, check_forward_ad=True, check_backward_ad=False, fast_mode=fast, **options)
+            Product.careful = Product.wrong = False
+            self.assertTrue(check(check_undefined_grad=False))
+            self.assertTrue(check(check_undefined_grad=False, check_batched_forward_grad=True))
+            self.assertRaises(TypeError, check)
+            Product.careful = True
+            self.assertTrue(check())
+            Product.wrong = True
+            with self.assertRaisesRegex(GradcheckError, "Mismatch in tangent values for output with index: 0 when input"):
+                check()
+
     def test_complex_gradients_pass(self):
         z = tenon.view_as_complex(tenon.rand(3, 2, dtype=tenon.float64)).requires_grad_(True)
         self.assertTrue(gradcheck(lambda z: z * z, (z,)))

@@ -290,11 +290,36 @@ def _of_stored(func, inputs, masked):
 # ---- several gradients at once ----
 
 def _tangents(fn, inputs, j, direction):
-    """Of every output, for input j; inside a dual level."""
+    """Of every output, for input j, where the others stay as they are: have tangents of zero; inside a dual level."""
     from . import forward_ad
-    duals = [forward_ad.make_dual(y.detach(), direction) if i == j else y.detach() if isinstance(y, tenon.Tensor) else y
-             for i, y in enumerate(inputs)]
+    duals = [forward_ad.make_dual(y.detach(), direction if i == j else tenon.zeros_like(y.detach())) if _differentiable(y)
+             else y.detach() if isinstance(y, tenon.Tensor) else y for i, y in enumerate(inputs)]
     return [forward_ad.unpack_dual(o)[1] if isinstance(o, tenon.Tensor) else None for o in _tuple_of(fn(*duals))]
+
+
+def _check_undefined_forward(fn, inputs):
+    """An input without a tangent counts as one whose tangent is zero."""
+    from . import forward_ad
+    generator = tenon.Generator().manual_seed(0)
+    directions = [_random_like(x.detach(), generator) if _differentiable(x) else None for x in inputs]
+    for j, x in enumerate(inputs):
+        if not _differentiable(x):
+            continue
+        made = []
+        for tangent in (tenon.zeros_like(x.detach()), None):
+            with forward_ad.dual_level():
+                duals = [y.detach() if i == j and tangent is None else
+                         forward_ad.make_dual(y.detach(), tangent if i == j else directions[i]) if _differentiable(y) else y
+                         for i, y in enumerate(inputs)]
+                made.append([forward_ad.unpack_dual(o) if isinstance(o, tenon.Tensor) else (None, None)
+                             for o in _tuple_of(fn(*duals))])
+        for i, ((primal, zero), (_, undefined)) in enumerate(zip(*made)):
+            if zero is None and undefined is None:
+                continue
+            zero, undefined = (tenon.zeros_like(primal) if t is None else t for t in (zero, undefined))
+            if not tenon.allclose(zero, undefined):
+                raise GradcheckError("Mismatch in tangent values for output with index: %d when input: %s has an undefined "
+                                     "tangent value.  Got: %s but expected: %s" % (i, x, zero, undefined))
 
 
 def _compare_batched(kind, where, one_by_one, batched):
@@ -409,6 +434,8 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
                              "of fn for gradcheck.")
         if check_forward_ad:
             (_fast_forward if fast_mode else _check_forward)(func, inputs, eps, atol, rtol)
+            if check_undefined_grad:
+                _check_undefined_forward(func, inputs)
             if check_batched_forward_grad:
                 _check_batched_forward(func, inputs)
         if not outputs:
