@@ -215,7 +215,9 @@ GETTER(data)
 {
     TENSOR("data");
     tn_tensor *out = NULL;
-    tn_status st = tn_tensor_data_alias(t, &out);
+    /* What a class with a __torch_dispatch__ is made of, it alone knows. */
+    bool asks = tn_keyset_has(tn_tensor_keys(t), TN_KEY_PYTHON);
+    tn_status st = asks ? tn_detach(t, &out) : tn_tensor_data_alias(t, &out);
     return wrapped(o, st, out);
 }
 

@@ -121,6 +121,12 @@ class Subclasses(unittest.TestCase):
         self.assertIs(type(d), Quantized)
         self.assertTrue(tenon.equal(d.values, q.values))
 
+    def test_the_data_of_a_wrapper_is_what_its_class_detaches(self):
+        for requires_grad in (False, True):
+            data = Doubled(tenon.tensor([1.0, 2.0]), requires_grad).data
+            self.assertIs(type(data), Doubled)
+            self.assertEqual((data.inner.tolist(), data.requires_grad), ([1.0, 2.0], False))
+
     def test_as_subclass_and_a_class_without_a_handler(self):
         x = tenon.ones(2).as_subclass(Logged)
         Logged.log.clear()
