@@ -181,9 +181,24 @@ def given_results(op, text):
     for other in ("f64", "i64", "c64", "f16", "bool"):
         if other != dtype:
             yield "%s, out=%s[%s]" % (text, other, sizes)
+    yield from cast_results(op, text)
     if result.dim() > 1:
         yield "%s, out=%s[%s].t" % (text, dtype, sizes)
         yield "%s, out=%s[%s].expanded" % (text, dtype, sizes)
+
+
+def cast_results(op, text):
+    """In halves, doubles and complex numbers, into a tensor of another inexact dtype."""
+    main = tensors(text)[0][1] if tensors(text) else ""
+    for dtype, others in (("f16", ("f32", "bf16")), ("bf16", ("f32",)), ("f64", ("f32", "c128")), ("c64", ("c128", "f32"))):
+        more = TENSOR.sub(lambda match: match[0].replace(main + "[", dtype + "[", 1) if match[1] == main else match[0], text)  # noqa: B023
+        if not main or not can_be_made(more):
+            continue
+        given, named = arguments(more, False)
+        result, error = call(torch, op, given, named, operator=False)
+        if error is None and isinstance(result, torch.Tensor) and SHORT.get(result.dtype) == dtype:
+            for other in others:
+                yield "%s, out=%s[%s]" % (more, other, ",".join(str(size) for size in result.size()))
 
 
 def in_place(op, text):
