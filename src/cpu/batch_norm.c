@@ -160,7 +160,7 @@ static tn_status forward(tn_tensor *input, tn_tensor *const *params, bool traini
     TN_AUTO(tn_tensor) mean = NULL;
     TN_AUTO(tn_tensor) rstd = NULL;
     int64_t channels = training ? input->sizes[1] : 0;
-    TN_TRY(tni_norm_result(input, (tn_dtype)input->dtype, &out));
+    TN_TRY(tni_batch_norm_result(input, &out));
     TN_TRY(tni_tensor_new(1, &channels, NULL, statistics, input->device, &mean));
     TN_TRY(tni_tensor_new(1, &channels, NULL, statistics, input->device, &rstd));
     const tni_norm_columns columns = {.x = input,

@@ -163,6 +163,14 @@ tn_status tni_norm_result(const tn_tensor *like, tn_dtype dtype, tn_tensor **out
     return tni_tensor_new(like->ndim, like->sizes, strides, dtype, like->device, out);
 }
 
+tn_status tni_batch_norm_result(const tn_tensor *like, tn_tensor **out)
+{
+    if (tn_tensor_is_contiguous(like, TN_FORMAT_CONTIGUOUS))
+        return tni_tensor_new(like->ndim, like->sizes, NULL, (tn_dtype)like->dtype, like->device,
+                              out);
+    return tni_norm_result(like, (tn_dtype)like->dtype, out);
+}
+
 /* ---- group normalisation ---- */
 
 tn_status tni_check_groups(const tn_tensor *input, int64_t groups, const tn_tensor *weight,

@@ -27,5 +27,7 @@ TN_NODISCARD tn_status tni_check_groups(const tn_tensor *input, int64_t groups,
  * row-major. */
 TN_NODISCARD tn_status tni_norm_result(const tn_tensor *like, tn_dtype dtype,
                                        TN_OWNED tn_tensor **out);
+/* The same for batch normalisation: what is row-major and channels-last at once stays row-major. */
+TN_NODISCARD tn_status tni_batch_norm_result(const tn_tensor *like, TN_OWNED tn_tensor **out);
 
 #endif

@@ -184,6 +184,29 @@ tn_status tni_pool_refuse(const char *kernel, const tn_tensor *t, bool fits)
     return TN_OK;
 }
 
+/* One image without a batch keeps its channels last only where it has them so without gaps. */
+static void thin_planes(tni_geometry *g, const tn_tensor *like)
+{
+    int64_t strides[TN_MAX_DIMS], step = like->ndim ? like->sizes[0] : 0;
+    if (like->ndim != 4 || tn_tensor_is_contiguous(like, TN_FORMAT_CONTIGUOUS))
+        return;
+    strides[0] = 1;
+    for (int d = 3; d > 0; d--) {
+        strides[d] = step;
+        step *= like->sizes[d];
+    }
+    for (int d = 0; d < 4; d++)
+        if (like->sizes[d] != 1 && like->strides[d] != strides[d])
+            return;
+    g->has_strides = true;
+    g->strides[0] = 1;
+    step = g->sizes[0];
+    for (int d = 3; d > 0; d--) {
+        g->strides[d] = step;
+        step *= g->sizes[d];
+    }
+}
+
 static bool is_float(const tn_tensor *t)
 {
     return tn_dtype_is_floating((tn_dtype)t->dtype);
@@ -226,8 +249,13 @@ static tn_status max_forward(int spatial, tni_geometry *g, const tn_tensor *self
     TN_TRY(tni_pool_check(spatial, self, l, &p));
     bool fits = self->dtype != TN_DTYPE_BOOL && !tn_dtype_is_complex((tn_dtype)self->dtype);
     TN_TRY(tni_pool_refuse(spatial == 2 ? "max_pool2d" : "max_pool3d", self, fits));
-    TN_TRY(tni_pool_planes(&g[0], spatial, self, (tn_dtype)self->dtype, p.out, true));
-    return tni_pool_planes(&g[1], spatial, self, TN_DTYPE_I64, p.out, true);
+    for (int i = 0; i < 2; i++) {
+        tn_dtype dtype = i ? TN_DTYPE_I64 : (tn_dtype)self->dtype;
+        TN_TRY(tni_pool_planes(&g[i], spatial, self, dtype, p.out, true));
+        if (spatial == 3)
+            thin_planes(&g[i], self);
+    }
+    return TN_OK;
 }
 
 static tn_status max_backward(int spatial, tni_geometry *g, const tn_tensor *grad,
@@ -243,7 +271,10 @@ static tn_status max_backward(int spatial, tni_geometry *g, const tn_tensor *gra
              tni_dtype_text((tn_dtype)indices->dtype));
     TN_TRY(tni_pool_refuse(spatial == 2 ? "max_pool2d_backward" : "max_pool3d_backward", self,
                            is_float(self)));
-    return tni_pool_planes(g, spatial, self, (tn_dtype)self->dtype, p.in, true);
+    TN_TRY(tni_pool_planes(g, spatial, self, (tn_dtype)self->dtype, p.in, true));
+    if (spatial == 3)
+        thin_planes(g, grad);
+    return TN_OK;
 }
 
 static tn_status avg_check(int spatial, const tn_tensor *self, const tni_pool_lists *l,

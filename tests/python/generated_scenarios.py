@@ -351,3 +351,20 @@ def differences_of_no_order_and_slopes_along_one_dimension_twice(lib, log):
     log.add(lib.diff(a, 0, 0, lib.ones(1, 3)), lib.diff(a, n=0, append=lib.ones(2, 2)))
     for dims in ((1, 1), (1, -1), (0, 0)):
         log.tries(lib.gradient, a, dim=dims)
+
+
+@scenario
+def results_keep_channels_last_where_pytorch_keeps_them(lib, log):
+    bn = lib.nn.functional.batch_norm
+    for sizes in ((2, 5, 6, 3), (2, 5, 6, 1), (2, 1, 1, 3), (1, 5, 6, 3)):
+        x = wave(lib, *sizes).permute(0, 3, 1, 2)
+        c = sizes[3]
+        log.add(bn(x, lib.zeros(c), lib.ones(c)).stride(), bn(x, None, None, training=True).stride() if sizes[1] > 1 else None)
+    images = (wave(lib, 6, 6, 6, 3).permute(3, 0, 1, 2), wave(lib, 6, 6, 6, 6).permute(3, 0, 1, 2)[::2], wave(lib, 6, 6, 6, 1).permute(3, 0, 1, 2),
+              wave(lib, 2, 6, 6, 6, 3).permute(0, 4, 1, 2, 3), wave(lib, 3, 6, 6, 6))
+    for x in images:
+        for dtype in (lib.float32, lib.bfloat16):
+            found, at = lib.nn.functional.max_pool3d(x.to(dtype), 2, return_indices=True)
+            back = lib.ops.aten.max_pool3d_with_indices_backward
+            grad = back(found, x.to(dtype), [2, 2, 2], [2, 2, 2], [0, 0, 0], [1, 1, 1], False, at)
+            log.add(found.stride(), at.stride(), grad.stride(), found.float().sum(), grad.float().reshape(-1)[:9])
