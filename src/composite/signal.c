@@ -121,7 +121,8 @@ static tn_status check_signal(const frames *f)
     CHECK(self->ndim == 1 || self->ndim == 2, ": expected a 1D or 2D tensor");
     int64_t length = self->sizes[self->ndim - 1];
     CHECK(f->n_fft > 0 && f->n_fft <= length, ": expected 0 < n_fft < %lld, but got n_fft=%lld",
-          (long long)length, (long long)f->n_fft);
+          (long long)length,
+          (long long)(f->align_to_window == TN_BOOL_TRUE ? f->length : f->n_fft));
     CHECK(f->hop > 0, ": expected hop_length > 0, but got hop_length=%lld", (long long)f->hop);
     CHECK(f->length > 0 && f->length <= f->n_fft,
           ": expected 0 < win_length <= n_fft, but got win_length=%lld", (long long)f->length);
@@ -158,8 +159,8 @@ tn_status tni_composite_stft_center(tn_tensor *self, int64_t n_fft, tn_opt_int h
     TN_AUTO(tn_tensor) padded = NULL;
     bool complex = tn_dtype_is_complex((tn_dtype)self->dtype) ||
                    (window && tn_dtype_is_complex((tn_dtype)window->dtype));
-    TN_CHECK(align_to_window != TN_BOOL_TRUE, TN_UNSUPPORTED,
-             "stft: align_to_window is not supported");
+    TN_CHECK(!center || align_to_window == TN_BOOL_NONE, TN_INVALID,
+             "stft align_to_window should only be set when center = false");
     if (center)
         TN_TRY(centered(self, n_fft, pad_mode, &padded));
     tn_tensor *signal = center ? padded : self;
@@ -184,7 +185,12 @@ tn_status tni_composite_stft_center(tn_tensor *self, int64_t n_fft, tn_opt_int h
              "Cannot have onesided output if window or input is complex");
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *w = wide_window(signal, window, &f);
-    tn_tensor *x = tnx_unfold(signal, -1, n_fft, f.hop);
+    tn_tensor *x = signal;
+    if (align_to_window == TN_BOOL_TRUE && n_fft > f.length) { /* windows reach both ends */
+        int64_t left = (n_fft - f.length) / 2;
+        x = tnx_constant_pad_nd(x, (const int64_t[]){left, n_fft - f.length - left}, 2, tn_int(0));
+    }
+    x = tnx_unfold(x, -1, n_fft, f.hop);
     if (w)
         x = tnx_mul(x, w);
     const int64_t last = signal->ndim; /* [batch,] frames, points */

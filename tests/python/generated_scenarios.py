@@ -368,3 +368,15 @@ def results_keep_channels_last_where_pytorch_keeps_them(lib, log):
             back = lib.ops.aten.max_pool3d_with_indices_backward
             grad = back(found, x.to(dtype), [2, 2, 2], [2, 2, 2], [0, 0, 0], [1, 1, 1], False, at)
             log.add(found.stride(), at.stride(), grad.stride(), found.float().sum(), grad.float().reshape(-1)[:9])
+
+
+@scenario
+def frames_of_a_signal_begin_where_the_window_does(lib, log):
+    x = wave(lib, 2, 40)
+    for n, length in ((16, 12), (16, 16), (15, 11)):
+        for align in (True, False, None):
+            found = lib.stft(x, n, 4, length, window=lib.ones(length), center=False, return_complex=True, align_to_window=align)
+            log.add(found.shape, lib.view_as_real(found[:, :, 0]))
+    for align in (True, False):
+        log.tries(lib.stft, x, 16, 4, 12, window=lib.ones(12), return_complex=True, align_to_window=align)
+    log.tries(lib.stft, x[:, :12], 16, 4, 10, window=lib.ones(10), center=False, return_complex=True, align_to_window=True)
