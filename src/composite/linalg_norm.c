@@ -126,12 +126,12 @@ tn_status tni_composite_linalg_matrix_norm_str(tn_tensor *self, const char *ord,
     int a, b;
     tn_scope *scope;
     const int64_t last = -1;
+    TN_CHECK(strcmp(ord, "fro") == 0 || strcmp(ord, "nuc") == 0, TN_INVALID,
+             "linalg.matrix_norm: Order %s not supported.", ord);
     TN_CHECK(self->ndim >= 2, TN_INVALID,
              "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
     TN_TRY(check_norm(self, dtype));
     TN_TRY(two_dims("linalg.matrix_norm", self, dim, dim_n, &a, &b));
-    TN_CHECK(strcmp(ord, "fro") == 0 || strcmp(ord, "nuc") == 0, TN_INVALID,
-             "linalg.matrix_norm: Order %s not supported.", ord);
     if (ord[0] == 'f')
         return tn_linalg_vector_norm(self, tn_int(2), dim, dim_n, keepdim, dtype, out);
     TN_TRY(check_precision(self, dtype));
@@ -141,13 +141,22 @@ tn_status tni_composite_linalg_matrix_norm_str(tn_tensor *self, const char *ord,
                      out);
 }
 
+/* The dimensions of a vector or a matrix, if any are given. */
+static tn_status one_or_two(const int64_t *dim, int64_t dim_n)
+{
+    char text[TNI_SIZES_TEXT];
+    int shown = dim_n < TN_MAX_DIMS ? (int)dim_n : TN_MAX_DIMS;
+    TN_CHECK(!dim || dim_n == 1 || dim_n == 2, TN_INVALID,
+             "linalg.norm: If dim is specified, it must be of length 1 or 2. Got %s",
+             tni_format_sizes(shown, dim, text, sizeof text));
+    return TN_OK;
+}
+
 tn_status tni_composite_linalg_norm(tn_tensor *self, const tn_scalar *ord, const int64_t *dim,
                                     int64_t dim_n, bool keepdim, tn_dtype dtype, tn_tensor **out)
 {
     const int64_t all[] = {0, 1};
-    TN_CHECK(!dim || dim_n == 1 || dim_n == 2, TN_INVALID,
-             "linalg.norm: If dim is specified, it must be of length 1 or 2. Got %lld",
-             (long long)dim_n);
+    TN_TRY(one_or_two(dim, dim_n));
     TN_CHECK(
         dim || !ord || self->ndim == 1 || self->ndim == 2, TN_INVALID,
         "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got %dD.",
@@ -162,16 +171,13 @@ tn_status tni_composite_linalg_norm_str(tn_tensor *self, const char *ord, const 
                                         tn_tensor **out)
 {
     const int64_t all[] = {0, 1};
-    TN_CHECK(!dim || dim_n == 2, TN_INVALID,
-             "linalg.norm: If dim is specified, it mut be of length 2 when 'ord' is '%s'", ord);
+    TN_TRY(one_or_two(dim, dim_n));
     TN_CHECK(
         dim || self->ndim == 1 || self->ndim == 2, TN_INVALID,
         "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got %dD.",
         self->ndim);
-    TN_CHECK(dim || self->ndim == 2, TN_INVALID,
-             "linalg.norm: If dim is not specified but ord is '%s', the input must be 2D. Got %dD.",
-             ord, self->ndim);
-    return tn_linalg_matrix_norm_str_ord(self, ord, dim ? dim : all, 2, keepdim, dtype, out);
+    return tn_linalg_matrix_norm_str_ord(self, ord, dim ? dim : all, dim ? dim_n : 2, keepdim,
+                                         dtype, out);
 }
 
 tn_status tni_composite_nuclear_norm_dim(tn_tensor *self, const int64_t *dim, int64_t dim_n,

@@ -500,10 +500,10 @@ tn_status tni_composite_gradient_tensorarray(tn_tensor *self, tn_tensor *const *
 /* ---- histograms ---- */
 
 /* Numbers with digits after the point: edges of bins of whole ones would fall together. */
-static tn_status histogram_takes(const tn_tensor *self)
+static tn_status histogram_takes(const char *kernel, const tn_tensor *self)
 {
     TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_UNSUPPORTED,
-             "\"histogramdd\" not implemented for '%s'", tni_dtype_text((tn_dtype)self->dtype));
+             "\"%s\" not implemented for '%s'", kernel, tni_dtype_text((tn_dtype)self->dtype));
     return TN_OK;
 }
 
@@ -515,7 +515,7 @@ tn_status tni_composite_histogram(tn_tensor *self, tn_tensor *bins, tn_tensor *w
              "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got "
              "input with dtype %s and bins for dimension 0 with dtype %s",
              tni_dtype_cpp((tn_dtype)self->dtype), tni_dtype_cpp((tn_dtype)bins->dtype));
-    TN_TRY(histogram_takes(self));
+    TN_TRY(histogram_takes("histogram_cpu", self));
     TN_CHECK(bins->ndim == 1 && bins->numel > 0, TN_INVALID,
              "torch.histogram(): expected a vector of bin edges with elements");
     TN_CHECK(!weight || weight->numel == self->numel, TN_INVALID,
@@ -551,9 +551,10 @@ tn_status tni_composite_histogram_count(tn_tensor *self, int64_t bins, const dou
                                         tn_tensor **hist, tn_tensor **bin_edges)
 {
     double low = 0, high = 1;
-    TN_TRY(histogram_takes(self));
     TN_CHECK(bins > 0, TN_INVALID,
              "torch.histogram(): bins must be > 0, but got %lld for dimension 0", (long long)bins);
+    if (!range)
+        TN_TRY(histogram_takes("histogramdd", self));
     TN_CHECK(!range || range_n == 2, TN_INVALID,
              "torch.histogramdd: for a 1-dimensional histogram range should have 2 elements");
     if (range) {

@@ -230,12 +230,13 @@ tn_status tni_composite_linalg_multi_dot(tn_tensor *const *tensors, int64_t tens
     TN_CHECK(tensors_n <= LONGEST, TN_INVALID, "multi_dot(): at most %d tensors are possible",
              LONGEST);
     bool first = tensors[0]->ndim == 1, last = tensors[n - 1]->ndim == 1;
-    for (int i = 0; i < n; i++)
-        TN_CHECK(tensors[i]->ndim == 2 || ((i == 0 || i == n - 1) && tensors[i]->ndim == 1),
-                 TN_INVALID,
-                 i == 0 || i == n - 1 ? "multi_dot(): the %s tensor must be 1D or 2D but got %dD"
-                                      : "multi_dot(): tensor %s must be 2D but got %dD",
+    for (int i = 0; i < n; i += n - 1)
+        TN_CHECK(tensors[i]->ndim == 2 || tensors[i]->ndim == 1, TN_INVALID,
+                 "multi_dot(): the %s tensor must be 1D or 2D but got %dD",
                  i == 0 ? "first" : "last", tensors[i]->ndim);
+    for (int i = 1; i < n - 1; i++)
+        TN_CHECK(tensors[i]->ndim == 2, TN_INVALID, "multi_dot(): tensor %d must be 2D but got %dD",
+                 i, tensors[i]->ndim);
     for (int i = 1; i < n; i++)
         TN_CHECK(
             tensors[i]->dtype == tensors[0]->dtype, TN_INVALID,

@@ -309,7 +309,7 @@ static tn_status run_even(rnn *r, tn_tensor *input, tn_tensor *h, tn_tensor *c, 
                           tn_tensor **out, tn_tensor **out_h, tn_tensor **out_c)
 {
     int d;
-    TN_TRY(tni_wrap_dim(2, input->ndim, &d));
+    TN_TRY(tni_wrap_dim(input->ndim < 2 ? 1 : 2, input->ndim, &d));
     TN_CHECK(input->ndim == 3, TN_INVALID, "Expected input to have 3 dimensions, but it has %d",
              input->ndim);
     r->steps = input->sizes[batch_first ? 1 : 0];

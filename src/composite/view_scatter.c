@@ -65,6 +65,7 @@ tn_status tni_kernel_unfold_backward(tn_call *call, tn_tensor *grad_in, const in
     (void)call;
     TN_AUTO(tn_tensor) grad = NULL;
     TN_AUTO(tn_tensor) windows = NULL;
+    TN_CHECK(step > 0, TN_VALUE, "step is %lld but must be > 0", (long long)step);
     TN_TRY(zeros_for(grad_in, input_sizes, input_sizes_n, &grad));
     TN_TRY(tn_unfold(grad, dim, size, step, &windows));
     for (int64_t i = 0; i < size; i++) {

@@ -191,8 +191,13 @@ tn_status tni_shape_histc(tni_geometry *g, tn_tensor *self, int64_t bins, tn_sca
     TN_CHECK(isfinite(from) && isfinite(to), TN_INVALID,
              "torch.histc: range of [%g, %g] is not finite", from, to);
     TN_CHECK(from <= to, TN_INVALID, "torch.histc: max must be larger than min");
-    if (!tn_dtype_is_floating((tn_dtype)self->dtype))
+    if (!tn_dtype_is_floating((tn_dtype)self->dtype)) {
+        if (from < to) {
+            TN_TRY(tni_check_number(min, (tn_dtype)self->dtype));
+            TN_TRY(tni_check_number(max, (tn_dtype)self->dtype));
+        }
         return no_kernel("histogram_cpu", self);
+    }
     tni_reduced_geometry(g, self, ALL, false);
     g->dtype = (tn_dtype)self->dtype;
     g->ndim = 1;

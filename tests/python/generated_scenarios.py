@@ -380,3 +380,43 @@ def frames_of_a_signal_begin_where_the_window_does(lib, log):
     for align in (True, False):
         log.tries(lib.stft, x, 16, 4, 12, window=lib.ones(12), return_complex=True, align_to_window=align)
     log.tries(lib.stft, x[:, :12], 16, 4, 10, window=lib.ones(10), center=False, return_complex=True, align_to_window=True)
+
+
+@scenario
+def refusals_name_what_pytorch_names(lib, log):
+    v, m = wave(lib, 4), wave(lib, 3, 3)
+    log.tries(lib.linalg.multi_dot, [m, v, m])
+    log.tries(lib.linalg.multi_dot, [m, wave(lib, 3, 3, 3), m])
+    log.tries(lib.linalg.multi_dot, [m, v, wave(lib, 3, 3, 3)])
+    for order in ("fro", "nuc", "foo"):
+        log.tries(lib.linalg.norm, v, order)
+        log.tries(lib.linalg.norm, m, order, 0)
+        log.tries(lib.linalg.norm, wave(lib, 2, 2, 2), order, (0, 1, 2))
+        log.tries(lib.linalg.matrix_norm, v, order)
+    log.tries(lib.linalg.norm, wave(lib, 2, 2, 2), 2, (0, 1, 2))
+    for step in (0, -1):
+        log.tries(lib.ops.aten.unfold_backward, wave(lib, 4, 2), [5], 0, 2, step)
+    f, at = lib.nn.functional, lib.tensor([0, 9])
+    for mode in ("sum", "mean", "max"):
+        for weight, pad in ((wave(lib, 4, 3), None), (wave(lib, 3, 4).t(), None), (wave(lib, 4, 3), 1), (wave(lib, 4, 3).double(), None)):
+            log.tries(f.embedding_bag, at, weight, lib.tensor([0]), mode=mode, padding_idx=pad)
+    log.tries(lib.embedding_renorm_, wave(lib, 4, 3), at, 1.0, 2.0)
+    whole = lib.tensor([1, 2, 3], dtype=lib.uint8)
+    for low, high in ((0.0, 300.0), (-1.0, 3.0), (0.0, 30.0), (30.0, 3.0)):
+        log.tries(lib.histogram, whole, 4, range=(low, high))
+    log.tries(lib.histogram, whole, 4)
+    log.tries(lib.histogram, whole, 0)
+    log.tries(lib.histogram, whole, whole)
+    log.tries(lib.histc, whole, 4, 0, 300)
+    log.tries(lib.histc, whole, 4, 0, 30)
+
+
+@scenario
+def bags_leave_their_padding_out(lib, log):
+    at, start = lib.tensor([0, 1, 2, 1, 1, 3]), lib.tensor([0, 3, 3, 4])
+    for mode in ("sum", "mean", "max"):
+        for pad in (1, -4, None):
+            w = wave(lib, 4, 3).requires_grad_()
+            found = lib.nn.functional.embedding_bag(at, w, start, mode=mode, padding_idx=pad)
+            (found * wave(lib, 4, 3)).sum().backward()
+            log.add(found, w.grad)

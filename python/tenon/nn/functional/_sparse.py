@@ -136,11 +136,13 @@ def embedding_bag(
                 f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}"
             )
         padding_idx = padding_idx + rows if padding_idx < 0 else padding_idx
-        input, offsets, per_sample_weights = _without_padding(
-            input, offsets, padding_idx, per_sample_weights, include_last_offset
-        )
+        if sparse:
+            input, offsets, per_sample_weights = _without_padding(
+                input, offsets, padding_idx, per_sample_weights, include_last_offset
+            )
+            padding_idx = None
     if sparse and weight.requires_grad and tenon.is_grad_enabled():
         weight, input = _rows_of_bags(weight, input, offsets, scale_grad_by_freq)
     return tenon.embedding_bag(
-        weight, input, offsets, scale_grad_by_freq, number, sparse, per_sample_weights, include_last_offset
+        weight, input, offsets, scale_grad_by_freq, number, sparse, per_sample_weights, include_last_offset, padding_idx
     )[0]
