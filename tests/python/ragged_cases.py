@@ -100,6 +100,20 @@ M.masked_tensor([1.0], m)
 M.masked_tensor(d, m, requires_grad=True), M.as_masked_tensor(d, m)
 leaf_gradient()
 choice()
+L.where(m, x, d), L.where(m, d, x), L.where(m, x, 0.0)
+L.where(x)
+F.softmin(x, dim=-1)
+M.masked_tensor(x, m)
+M.masked_tensor(d.to_sparse(), m)
+M.masked_tensor(L.tensor([123456.5, 2.0]), L.tensor([True, False]))
+x.to_sparse(), x.to_sparse_coo(), x.to_sparse_csr(), x.is_sparse_coo(), x.is_sparse_csr(), x.to_sparse_csr().is_sparse_csr()
+x.to_sparse().get_data().to_dense(), x.to_sparse().get_mask().to_dense(), x.to_sparse_csr().get_data().to_dense(), x.to_sparse().to_dense()
+x.to_sparse().sin(), x.to_sparse() * x.to_sparse(), x.to_sparse_csr() + x.to_sparse_csr(), x.to_sparse_csr().pow(2.0), x.to_sparse().is_sparse
+x.to_sparse() + x.to_sparse_csr()
+x.to_sparse().amax(), x.to_sparse().prod(), x.to_sparse().sum()
+M.masked_tensor(d.to_sparse(), m.to_sparse()), M.masked_tensor(d.to_sparse_csr(), m.to_sparse_csr())
+M.masked_tensor(d.to_sparse(), (d == 2).to_sparse())
+M.sum(x, 1), M.softmax(x, 1), M.amax(x, 0), M.prod(x), M.norm(x, 2.0, 1), M.logsumexp(x, 1), M.cumsum(x, 1), M.median(x, 1)
 """
 
 

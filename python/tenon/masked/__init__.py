@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reductions and normalisations that leave out what a mask says: True means that an element counts."""
 
+import functools
+
 import tenon
 
 __all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
@@ -32,6 +34,18 @@ def _largest(x):
 
 def _typed(input, dtype):
     return input if dtype is None else input.to(dtype)
+
+
+def _unwrapped(function):
+    """The function, taking masked tensors too: their masks count, together with one that is given; the result is ordinary."""
+    @functools.wraps(function)
+    def call(input, *args, mask=None, **kwargs):
+        if hasattr(input, "_masked_mask"):
+            input = input.to_dense()
+            mask = input._masked_mask if mask is None else input._masked_mask & mask
+            input = input._masked_data
+        return function(input, *args, mask=mask, **kwargs)
+    return call
 
 
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -144,6 +158,11 @@ def softmin(input, dim, *, dtype=None, mask=None):
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     x = _filled(_typed(input, dtype), mask, 0)
     return x / norm(x, ord, dim, keepdim=True).clamp(min=eps)
+
+
+for _name in __all__:
+    if _name != "logaddexp":
+        globals()[_name] = _unwrapped(globals()[_name])
 
 
 def __getattr__(name):
