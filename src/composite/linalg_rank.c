@@ -290,6 +290,37 @@ static bool is_driver(const char *name)
     return false;
 }
 
+/* Which singular values count, as a part of the largest: each driver has its own idea of numbers
+ * that are no such part, and gels takes the matrix to have full rank. */
+static double counts_from(const tn_tensor *self, const char *driver, tn_opt_float rcond)
+{
+    int64_t m = self->sizes[self->ndim - 2], n = self->sizes[self->ndim - 1];
+    bool divides = driver && strcmp(driver, "gelsd") == 0;
+    if (driver && strcmp(driver, "gels") == 0)
+        return 0;
+    if (!rcond.has)
+        return epsilon(self) * (double)(m > n ? m : n);
+    if (rcond.value < 0 || (divides && (rcond.value == 0 || rcond.value >= 1)))
+        return epsilon(self);
+    return rcond.value;
+}
+
+/* Whether every matrix of the batch has this rank; where nobody knows, yes. */
+static tn_status all_have_rank(tn_tensor *rank, int64_t n, bool *out)
+{
+    tn_scope *scope;
+    TN_AUTO(tn_tensor) same = NULL;
+    tn_scalar answer;
+    *out = true;
+    if (tni_is_meta(rank))
+        return TN_OK;
+    TN_TRY(tn_scope_enter(&scope));
+    TN_TRY(tni_leave(scope, tnx_all(tnx_eq_scalar(rank, tn_int(n))), &same));
+    TN_TRY(tn_item(same, &answer));
+    *out = tn_scalar_to_double(answer) != 0;
+    return TN_OK;
+}
+
 tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float rcond,
                                      const char *driver, tn_tensor **solution,
                                      tn_tensor **residuals, tn_tensor **rank,
@@ -322,7 +353,7 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
              "torch.linalg.lstsq: input.size(-2) should match other.size(-2)");
     TN_TRY(check_epsilon(self));
     const tn_tensor_opts real = tn_opts(tni_dtype_to_real((tn_dtype)self->dtype), self->device);
-    double rtol = rcond.has ? rcond.value : epsilon(self) * (double)(m > n ? m : n);
+    double rtol = counts_from(self, driver, rcond);
     TN_TRY(is_plain(self, right) ? tn_least_squares(self, right, rtol, &whole, &count)
                                  : by_inverse(self, right, rtol, &whole, &count));
     TN_TRY(tn_scope_enter(&scope));
@@ -338,7 +369,10 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
         TN_TRY(tn_linalg_svdvals(self, NULL, &values));
     else
         TN_TRY(tn_new_empty(self, &none, 1, &real, &values));
-    if (m > n && driver && strcmp(driver, "gelsy") != 0) {
+    bool residual = m > n && driver && strcmp(driver, "gelsy") != 0;
+    if (residual && spectrum)
+        TN_TRY(all_have_rank(count, n, &residual));
+    if (residual) {
         TN_TRY(tn_scope_enter(&scope));
         tn_tensor *error =
             tnx_sub(tnx_matmul(self, vectors ? tnx_unsqueeze(x, -1) : x), right, tn_int(1));

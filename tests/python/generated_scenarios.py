@@ -420,3 +420,13 @@ def bags_leave_their_padding_out(lib, log):
             found = lib.nn.functional.embedding_bag(at, w, start, mode=mode, padding_idx=pad)
             (found * wave(lib, 4, 3)).sum().backward()
             log.add(found, w.grad)
+
+
+@scenario
+def each_driver_of_lstsq_counts_singular_values_in_its_way(lib, log):
+    for sizes in ((5, 3), (3, 5), (2, 5, 3)):
+        a, b = wave(lib, *sizes).double(), wave(lib, *sizes[:-1], 2, by=0.3).double()
+        for rcond in (None, 1e-3, 0.3, 0.5, 0.7, 1.0, 1.5, 0.0, -1.0):
+            for driver in ("gelsd", "gelss", "gels"):
+                found = lib.linalg.lstsq(a, b, rcond=rcond, driver=driver)
+                log.add(driver, rcond, found.solution.float(), found.residuals.float(), found.rank, found.singular_values.float())
