@@ -114,6 +114,26 @@ class Nested(unittest.TestCase):
                 call()
 
 
+class Lists(unittest.TestCase):
+    """Nested tensors of the strided layout."""
+
+    def test_reshape_and_view_keep_the_batch_and_what_is_minus_one(self):
+        a, b = tenon.arange(6.0).reshape(1, 6), tenon.arange(12.0).reshape(2, 6)
+        n = tenon.nested.nested_tensor([a, b], requires_grad=True)
+        for out in (n.reshape(2, -1, 2, 3), n.view(2, -1, 2, 3), tenon.reshape(n, (2, -1, 2, 3)), n.reshape([2, -1, 2, 3])):
+            self.assertEqual([p.shape for p in out.unbind()], [(1, 2, 3), (2, 2, 3)])
+        self.assertEqual([p.shape for p in n.reshape(2, -1, -1).unbind()], [(1, 6), (2, 6)])
+        n.reshape(2, -1, 2, 3).to_padded_tensor(0.0).sum().backward()
+        self.assertEqual([g.tolist() for g in n.grad.unbind()], [[[1.0] * 6], [[1.0] * 6] * 2])
+        for shape, text in (((3, -1, 6), "reshape: For now nested reshape cannot change or infer the implicit batch dimension"),
+                            ((2, -1, 6, -1), "nested tensor does not infer shape"),
+                            ((2, -1, -1, 6), "only one dimension can be inferred"),
+                            ((2, -1, 2, 4), "shape '[2, -1, 2, 4]' is invalid for input of size 6")):
+            with self.assertRaises(RuntimeError) as caught:
+                n.reshape(*shape)
+            self.assertEqual(str(caught.exception), text)
+
+
 class Masked(unittest.TestCase):
     def test_gradients_of_what_does_not_count_are_0(self):
         x, mask = tenon.tensor([1.0, 2.0, 3.0], requires_grad=True), tenon.tensor([True, False, True])

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The strided layout of nested tensors: a list of tensors of one number of dimensions. Any operator on it is the operator on
 each of the list."""
+import math
+
 import tenon
 from tenon import _C
 
@@ -167,7 +169,32 @@ def _getitem(x, index):
     return x._parts[index]
 
 
+def _reshaped(name):
+    """`reshape` and `view`: the first size is that of the batch; -1 is what a part has there."""
+    def reshape(x, *shape, **kwargs):
+        shape = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape or kwargs.get("shape") or kwargs["size"])
+        if not x._parts:
+            raise RuntimeError("empty nested tensor cannot be reshaped")
+        if shape[:1] != [len(x._parts)]:
+            raise RuntimeError("%s: For now nested %s cannot change or infer the implicit batch dimension" % (name, name))
+        made = []
+        for part in x._parts:
+            rest = shape[1:]
+            if len(rest) > part.dim():
+                if -1 in rest[part.dim():]:
+                    raise RuntimeError("nested tensor does not infer shape")
+                if rest.count(-1) > 1:
+                    raise RuntimeError("only one dimension can be inferred")
+            sizes = [part.shape[d] if n == -1 and d < part.dim() else n for d, n in enumerate(rest)]
+            if min(sizes, default=0) >= 0 and math.prod(sizes) != part.numel():
+                raise RuntimeError("shape '%s' is invalid for input of size %d" % (shape, part.numel()))
+            made.append(getattr(part, name)(sizes))
+        return ListTensor._of(made)
+    return reshape
+
+
 FUNCTIONS = {
+    "reshape": _reshaped("reshape"), "view": _reshaped("view"),
     "unbind": lambda x, dim=0: tuple(x._parts), "to_padded_tensor": _padded, "__getitem__": _getitem,
     "select": lambda x, dim, index: x._parts[index],
 }
