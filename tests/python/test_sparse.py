@@ -187,6 +187,14 @@ class Arithmetic(Case):
         tenon.testing.assert_close(s, s.coalesce())
         with self.assertRaisesRegex(AssertionError, "Mismatched elements: 3 / 3"):
             tenon.testing.assert_close(s, s * 2)
+        twice, once = (tenon.sparse_coo_tensor([at], values, (4,)) for at, values in (([0, 0], [1.0, 2.0]), ([0], [3.0])))
+        with self.assertRaisesRegex(AssertionError, "^The number of specified values in sparse COO tensors does not match: 2 != 1$"):
+            tenon.testing.assert_close(twice, once)
+        tenon.testing.assert_close(twice, once.coalesce())
+        eye = tenon.eye(3)
+        tenon.testing.assert_close(eye.to_sparse_csr(), eye.to_sparse(), check_layout=False)
+        with self.assertRaisesRegex(AssertionError, "^The values for attribute 'layout' do not match: .*sparse_csr != .*sparse_coo"):
+            tenon.testing.assert_close(eye.to_sparse_csr(), eye.to_sparse())
         self.same(tenon.bmm(tenon.stack([s, s]), tenon.stack([D, D])), tenon.stack([DENSE @ D, DENSE @ D]))
         with self.assertRaisesRegex(TypeError, "can't convert Sparse layout tensor to numpy"):
             s.numpy()

@@ -75,8 +75,9 @@ def _compare(actual, expected, options, where):
             _compare_numbers(actual, expected, options, where)
             return
     if _is_array(actual) and _is_array(expected):
-        related = issubclass(type(actual), type(expected)) or issubclass(type(expected), type(actual))
-        if related and (options.allow_subclasses or type(actual) is type(expected)):
+        kinds = [tenon.Tensor if isinstance(a, tenon.Tensor) and a.layout in _INDICES else type(a) for a in (actual, expected)]
+        related = issubclass(kinds[0], kinds[1]) or issubclass(kinds[1], kinds[0])
+        if related and (options.allow_subclasses or kinds[0] is kinds[1]):
             _compare_tensors(tenon.as_tensor(actual), tenon.as_tensor(expected), options, where)
             return
     elif isinstance(actual, Mapping) and isinstance(expected, Mapping):
@@ -169,17 +170,19 @@ _INDICES = {
 
 
 def _compare_sparse(actual, expected, options, rtol, atol, where):
-    """Two tensors of one sparse layout: as many values, at the same indices, and each as the other."""
+    """Two tensors of one sparse layout: as many values, at the same indices, and each as the other; COO tensors as they are
+    written, unless one alone is coalesced."""
     kind, names = _INDICES[actual.layout]
-    if kind == "COO":
+    if kind == "COO" and actual.is_coalesced() != expected.is_coalesced():
         actual, expected = actual.coalesce(), expected.coalesce()
     if actual._nnz() != expected._nnz():
         raise _Mismatch("The number of specified values in sparse %s tensors does not match: %d != %d"
                         % (kind, actual._nnz(), expected._nnz()), where)
+    mark = "_" if kind == "COO" else ""
     for name in names:
-        _compare_values(getattr(actual, name)(), getattr(expected, name)(), options, 0.0, 0.0, where,
+        _compare_values(getattr(actual, mark + name)(), getattr(expected, mark + name)(), options, 0.0, 0.0, where,
                         "Sparse %s %s" % (kind, name))
-    _compare_values(actual.values(), expected.values(), options, rtol, atol, where, "Sparse %s values" % kind)
+    _compare_values(getattr(actual, mark + "values")(), getattr(expected, mark + "values")(), options, rtol, atol, where, "Sparse %s values" % kind)
 
 
 def _compare_values(actual, expected, options, rtol, atol, where, name):
