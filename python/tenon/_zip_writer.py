@@ -14,7 +14,9 @@ _DATE = 1 << 5 | 1  # 1980-01-01
 class ZipWriter:
     """For a file that is written from its position on, which `tell` gives. Names are plain."""
 
-    def __init__(self, file, alignment):
+    def __init__(self, file, alignment, checked=True):
+        """`checked`: records have check sums; without them they are 0."""
+        self._checked = checked
         self._write, self._at, self._alignment = file.write, file.tell(), alignment
         self._records = []  # (name, crc, size, place)
 
@@ -25,7 +27,7 @@ class ZipWriter:
     def write(self, name, data):
         """A record; `data` is bytes, or a memory of bytes."""
         data = memoryview(data).cast("B") if len(data) else b""
-        name, size, crc, place = name.encode(), len(data), crc32(data), self._at
+        name, size, crc, place = name.encode(), len(data), crc32(data) if self._checked else 0, self._at
         long = struct.pack("<2H2Q", 1, 16, size, size) if size >= _LIMIT else b""
         shown = min(size, _LIMIT)
         pad = -(place + _LOCAL.size + len(name) + len(long) + 4) % self._alignment

@@ -11,6 +11,7 @@ import os
 import pickle
 import struct
 import sys
+import threading
 
 import tenon
 from tenon import _utils
@@ -57,6 +58,38 @@ class safe_globals:
         _restricted._marked_safe.update(self._old)
 
 
+# ---- switches ----
+
+_crc32 = True
+_skipping = threading.local()  # .how: the skip_data that this thread is in
+
+
+def get_crc32_options():
+    """Whether save() writes check sums of its records."""
+    return _crc32
+
+
+def set_crc32_options(compute_crc32):
+    """Without check sums save() is faster; load() reads such files, programs that unpack archives may refuse them."""
+    global _crc32
+    _crc32 = compute_crc32
+
+
+class skip_data:
+    """Inside, save() leaves room for the bytes of storages, which somebody else fills, and load() makes storages that nobody
+    fills. materialize_fake_tensors: fake tensors are written as ordinary ones."""
+
+    def __init__(self, materialize_fake_tensors=False):
+        self.materialize_fake_tensors = materialize_fake_tensors
+
+    def __enter__(self):
+        self._old = getattr(_skipping, "how", None)
+        _skipping.how = self
+
+    def __exit__(self, *unused):
+        _skipping.how = self._old
+
+
 # ---- files ----
 
 class _Opened:
@@ -90,14 +123,17 @@ def save(obj, f, pickle_module=None, pickle_protocol=DEFAULT_PROTOCOL,
         parent = os.path.dirname(os.fspath(f))
         if parent and not os.path.isdir(parent):
             raise RuntimeError(f"Parent directory {parent} does not exist.")
+    skip = getattr(_skipping, "how", None) is not None
+    if skip and not _use_new_zipfile_serialization:
+        raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     with _Opened(f, "wb") as file:
         if not _use_new_zipfile_serialization:
             _save_legacy(obj, file, pickle_protocol)
         elif hasattr(file, "seek") and hasattr(file, "tell"):
-            _save_zip(obj, file, pickle_protocol, name)
+            _save_zip(obj, file, pickle_protocol, name, _crc32, skip)
         else:
             whole = io.BytesIO()
-            _save_zip(obj, whole, pickle_protocol, name)
+            _save_zip(obj, whole, pickle_protocol, name, _crc32, skip)
             file.write(whole.getvalue())
 
 
@@ -385,6 +421,8 @@ def _load_zip(file, map_location, weights_only, encoding, mapped):
                     map_location if isinstance(map_location, (str, tenon.device)) else "cpu"
             ).type == "meta":
                 untyped = UntypedStorage(nbytes, device="meta")
+            elif getattr(_skipping, "how", None) is not None:
+                untyped = UntypedStorage(nbytes)
             elif mapped is not None and nbytes:
                 untyped = UntypedStorage(
                     tenon.frombuffer(mapped, dtype=tenon.uint8, count=nbytes, offset=start))

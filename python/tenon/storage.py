@@ -343,10 +343,14 @@ class TypedStorage:
 
     _pickle_storage_type = pickle_storage_type
 
-    def type(self, dtype=None):
+    def type(self, dtype=None, non_blocking=False):
         if dtype is None:
             return "torch." + _class_name(self.dtype)
-        raise NotImplementedError("convert the tensor instead of the storage")
+        if isinstance(dtype, str):
+            dtype = getattr(tenon, dtype.rpartition(".")[2])
+        if not hasattr(dtype, "dtype"):
+            raise TypeError("type() takes a class of storages or the name of one, not %s" % (dtype,))
+        return self._as(dtype.dtype)
 
     def _as(self, dtype):
         if dtype == self.dtype:

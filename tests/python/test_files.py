@@ -10,6 +10,7 @@ import random
 import struct
 import tempfile
 import unittest
+import zipfile
 
 import harness
 import tenon
@@ -445,6 +446,51 @@ class Archives(unittest.TestCase):
             self.assertIs(got["base"], got["again"])
             self.assertEqual(got["view"].untyped_storage().data_ptr(), got["base"].untyped_storage().data_ptr())
             self.assertEqual(got["odd"].note, "kept")
+
+
+class Switches(unittest.TestCase):
+    def test_files_without_check_sums_are_written_and_read(self):
+        self.assertIs(serialization.get_crc32_options(), True)
+        serialization.set_crc32_options(False)
+        try:
+            self.assertIs(serialization.get_crc32_options(), False)
+            file = io.BytesIO()
+            tenon.save({"a": tenon.ones(3)}, file)
+        finally:
+            serialization.set_crc32_options(True)
+        self.assertEqual({record.CRC for record in zipfile.ZipFile(file).infolist()}, {0})
+        file.seek(0)
+        self.assertEqual(tenon.load(file)["a"].tolist(), [1.0] * 3)
+
+    def test_skip_data_leaves_room_and_reads_nothing(self):
+        with tenon._subclasses.FakeTensorMode():
+            fake = tenon.ones(5)
+        file, whole = io.BytesIO(), io.BytesIO()
+        tenon.save({"a": tenon.ones(300)}, whole)
+        with serialization.skip_data():
+            tenon.save({"a": tenon.ones(300)}, file)
+        self.assertEqual(len(file.getvalue()), len(whole.getvalue()))
+        file.seek(0)
+        self.assertEqual(tenon.load(file)["a"].tolist(), [0.0] * 300)
+        whole.seek(0)
+        with serialization.skip_data():
+            self.assertEqual(tenon.load(whole)["a"].shape, (300,))
+            with self.assertRaisesRegex(RuntimeError, "^Cannot use skip_data=True with _use_new_zipfile_serialization=False$"):
+                tenon.save(tenon.ones(2), io.BytesIO(), _use_new_zipfile_serialization=False)
+        file = io.BytesIO()
+        with serialization.skip_data(materialize_fake_tensors=True):
+            tenon.save(fake, file)
+        file.seek(0)
+        self.assertEqual(tenon.load(file).shape, (5,))
+
+    def test_a_storage_becomes_one_of_another_type(self):
+        import warnings
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            storage = tenon.tensor([1.5, 2.5]).storage()
+            for kind in ("torch.DoubleStorage", tenon.DoubleStorage):
+                self.assertEqual((storage.type(kind).type(), storage.type(kind).tolist()), ("torch.DoubleStorage", [1.5, 2.5]))
+            self.assertIs(storage.type("torch.FloatStorage"), storage)
 
 
 class Fuzz(unittest.TestCase):

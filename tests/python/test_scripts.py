@@ -173,6 +173,11 @@ class Programs(unittest.TestCase):
             tenon.nn.parallel.parallel_apply([a], [x, x])
 
     def test_a_timer_takes_statements_with_a_margin(self):
+        language = tenon.utils.benchmark.Language
+        self.assertEqual([(kind.name, kind.value) for kind in language], [("PYTHON", 0), ("CPP", 1)])
+        tenon.utils.benchmark.Timer("1 + 1", language=language.PYTHON).timeit(1)
+        with self.assertRaisesRegex(ValueError, "^Invalid language `rust`.$"):
+            tenon.utils.benchmark.Timer("1 + 1", language="rust")
         timer = tenon.utils.benchmark.Timer("""
             y = x + 1
             y * 2

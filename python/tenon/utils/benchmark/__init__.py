@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Measure statements: Timer, Measurement, Compare."""
 
-from tenon.utils.benchmark.timer import Compare, Measurement, Timer, timer
+from tenon.utils.benchmark.timer import Compare, Language, Measurement, Timer, timer
 
-__all__ = ["Compare", "Measurement", "Timer", "timer"]
+__all__ = ["Compare", "Language", "Measurement", "Timer", "timer"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Timer, as timeit.Timer with a median over blocks; Measurement, what it found; Compare, a table of several."""
 
+import enum
 import statistics
 import time
 import timeit
@@ -77,13 +78,20 @@ def _dedent(text):
     return textwrap.dedent(text).strip("\n ")
 
 
+class Language(enum.Enum):
+    PYTHON = 0
+    CPP = 1
+
+
 class Timer:
     """Measures a statement, with num_threads threads."""
 
     def __init__(self, stmt="pass", setup="pass", global_setup="", timer=timer, globals=None, label=None,
                  sub_label=None, description=None, env=None, num_threads=1, language="python"):
-        if str(language).lower().rsplit(".", 1)[-1] not in ("python", "py"):
-            raise NotImplementedError("Timer measures Python statements, not %s" % (language,))
+        if language not in (Language.PYTHON, "py", "python"):
+            if language not in (Language.CPP, "cpp", "c++"):
+                raise ValueError("Invalid language `%s`." % (language,))
+            raise NotImplementedError("Timer measures Python statements, not C++")
         stmt, setup = (_dedent(text) if isinstance(text, str) else text for text in (stmt, setup))
         names = dict(globals or {})
         import tenon
