@@ -115,6 +115,53 @@ class Layouts(unittest.TestCase):
                 tenon.sparse_csc_tensor(crow, col, [1.0, 2, 3], (2, 2))
 
 
+class Writes(unittest.TestCase):
+    WRITES = (("mul_", 3), ("div_", 4), ("neg_",), ("sin_",), ("relu_",), ("zero_",), ("__imul__", 2))
+
+    def test_each_reaches_the_tensor_whatever_its_layout(self):
+        for at in range(4):
+            for name, *rest in self.WRITES:
+                s, dense = layouts()[at], A.clone()
+                with self.subTest(layout=s.layout, write=name):
+                    version = s._version
+                    self.assertIs(getattr(s, name)(*rest), s)
+                    getattr(dense, name)(*rest)
+                    self.assertEqual(s.to_dense().tolist(), dense.tolist())
+                    self.assertGreater(s._version, version)
+
+    def test_with_another_tensor(self):
+        for s, other in zip(layouts(), layouts()):
+            s += other
+            self.assertEqual(s.to_dense().tolist(), (A + A).tolist())
+            s.sub_(other).mul_(other)
+            self.assertEqual(s.to_dense().tolist(), (A * A).tolist())
+
+    def test_values_alone_are_filled(self):
+        s = A.to_sparse_csr()
+        self.assertIs(s.fill_(7), s)
+        self.assertEqual(s.to_dense().tolist(), (7 * (A != 0)).float().tolist())
+
+    def test_history(self):
+        leaf = A.to_sparse_csr().requires_grad_()
+        with self.assertRaisesRegex(RuntimeError, "a leaf Variable that requires grad is being used in an in-place operation"):
+            leaf.mul_(2)
+        self.assertEqual(leaf.to_dense().tolist(), A.tolist())
+        s = leaf * 2
+        s.mul_(3)
+        s.to_dense().sum().backward()
+        self.assertEqual(leaf.grad.values().tolist(), [6.0] * 4)
+        with tenon.no_grad():
+            leaf.mul_(2)
+        self.assertTrue(leaf.requires_grad)
+        self.assertEqual(leaf.to_dense().tolist(), (A * 2).tolist())
+
+    def test_a_result_that_does_not_fit_is_refused(self):
+        s = A.to_sparse_csr().to(tenon.int64)
+        with self.assertRaisesRegex(RuntimeError, "Can't convert result type Float to output Long"):
+            s.mul_(0.5)
+        self.assertEqual(s.to_dense().tolist(), A.long().tolist())
+
+
 class WithoutElements(unittest.TestCase):
     """`zeros` and its kind with a sparse layout, and tensors that get other sizes: results and texts are PyTorch 2.11's."""
 

@@ -14,6 +14,12 @@ _ROWS, _COLUMNS = ("crow_indices", "col_indices"), ("ccol_indices", "row_indices
 _ON_VALUES = {"detach", "clone", "to", "cpu", "neg", "__neg__", "negative", "__abs__", "conj", "alias", *_math.KEEP_ZERO,
               *_shapes.CASTS}
 _WITH_NUMBERS = {"mul", "__mul__", "__rmul__", "div", "__truediv__"}
+_ASSIGNMENTS = {"__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div"}
+
+
+def _written_as(name):
+    """The operator whose result a write in place puts there, or None."""
+    return _ASSIGNMENTS.get(name) or (name[:-1] if name and name.endswith("_") and not name.endswith("__") else None)
 
 
 class SparseCompressedTensor(Shell):
@@ -40,6 +46,9 @@ class SparseCompressedTensor(Shell):
                 return s if values is s._v else s._with_values(values)
             if name in _HERE:
                 return _HERE[name](s, *args[1:], **kwargs)
+            computed = _written_as(name)
+            if computed in _ON_VALUES or computed in _places.FUNCTIONS:
+                return s._become(cls.__torch_function__(getattr(tenon.Tensor, computed), types, args, kwargs), computed)
         handler = _places.FUNCTIONS.get(name)
         if handler is not None:
             like = next(a for a in args if isinstance(a, SparseCompressedTensor))
@@ -53,6 +62,16 @@ class SparseCompressedTensor(Shell):
         raise NotImplementedError(
             "Could not run '%s' with arguments from the 'SparseCsrCPU' backend. Sparse tensors have no kernel for it; "
             "Tensor.to_dense() gives an ordinary tensor." % func.name())
+
+    def _become(self, made, name):
+        """The result of an operator, written in place. Whoever kept the values has them as they were."""
+        if made.layout is not self.layout or made.shape != self.shape:
+            raise RuntimeError("%s_: the result has layout %s and size %s, which a tensor of layout %s and size %s cannot take"
+                               % (name, NAMES[made.layout], list(made.shape), NAMES[self.layout], list(self.shape)))
+        self._parts = _math.written_parts(self, made, name)
+        _C._increment_version(self)
+        self._wrote()
+        return self
 
     def _back(self, made):
         """A result that was computed as places, in this layout where it has one."""
@@ -326,8 +345,19 @@ def _copy(s, other, non_blocking=False):
     return s
 
 
+def _zero(s):
+    """No place holds anything; those of a tensor with a history stay, so that what was there has a gradient of zero."""
+    nothing = s._with_values(s._v.clone().zero_()) if s.requires_grad and tenon.is_grad_enabled() else _zeros_like(s)
+    return s._become(nothing, "zero")
+
+
+def _fill(s, value):
+    return s._become(s._with_values(s._v.clone().fill_(value)), "fill")
+
+
 _HERE = {"transpose": _transpose, "swapaxes": _transpose, "t": _t, "zeros_like": _zeros_like, "empty_like": _zeros_like,
-         "copy_": _copy, "contiguous": lambda s, *_, **__: s, "type_as": lambda s, other: s.to(other.dtype)}
+         "copy_": _copy, "zero_": _zero, "fill_": _fill, "contiguous": lambda s, *_, **__: s,
+         "type_as": lambda s, other: s.to(other.dtype)}
 
 
 # ---- making one of its parts ----

@@ -288,8 +288,8 @@ def norm(s, p="fro", dim=None, keepdim=False, dtype=None):
 
 # ---- writes ----
 
-def _become(s, other, name="add"):
-    """s is now what other is; its indices may be others'. Whoever kept the values has them as they were."""
+def written_parts(s, other, name):
+    """The parts of other, as a write by the operator of this name puts them in the place of those of s."""
     if other.dtype != s.dtype:
         if not tenon.can_cast(other.dtype, s.dtype):
             kinds = tuple(tenon.empty(0, dtype=d).type().rpartition(".")[2][:-len("Tensor")] for d in (other.dtype, s.dtype))
@@ -303,6 +303,12 @@ def _become(s, other, name="add"):
         if s._v.grad is not None and s._v.shape == values.shape:
             values.grad = s._v.grad
         parts = parts[:-1] + (values,)
+    return parts
+
+
+def _become(s, other, name="add"):
+    """s is now what other is; its indices may be others'. Whoever kept the values has them as they were."""
+    parts = written_parts(s, other, name)
     s._is_coalesced = False  # another thread that looks meanwhile sorts once more, rather than not at all
     s._parts = parts
     s._is_coalesced = other._is_coalesced
