@@ -34,6 +34,48 @@ class Gradients(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "to return a scalar Tensor, got tensor with 1 dims"):
             grad(lambda x: x)(tenon.ones(2))
 
+    def test_arguments_are_chosen_once_and_by_number(self):
+        x, y = tenon.tensor(2.0), tenon.tensor(3.0)
+        for transform in (grad, grad_and_value, jacrev, jacfwd, hessian):
+            for chosen, text in (((0, 0), "argnums elements must be unique, got \\(0, 0\\)"), ((0, -2), "must be unique"), (
+                    [0], "argnums must be int or Tuple\\[int, ...\\], got: <class 'list'>"), (("0",), "argnum must be int, got")):
+                with self.assertRaisesRegex(RuntimeError, text):
+                    transform(tenon.mul, argnums=chosen)(x, y)
+
+    def test_functions_return_tensors_and_at_least_one(self):
+        x = tenon.ones(2)
+        calls = (("vjp\\(f, \\*primals\\)", lambda f, **k: vjp(f, x, **k)), ("vjp\\(f, \\*primals\\)", lambda f, **k: jacrev(f, **k)(x)),
+                 ("jvp\\(f, primals, tangents\\)", lambda f, **k: jvp(f, (x,), (x,), **k)),
+                 ("jvp\\(f, primals, tangents\\)", lambda f, **k: jacfwd(f, **k)(x)))
+        for what, call in calls:
+            for nothing, shown in (((), "\\[\\]"), (None, "\\[None\\]")):
+                with self.assertRaisesRegex(RuntimeError, what + ": Expected f to be a function that has non-empty output "
+                                            "\\(got output = " + shown + "\\)"):
+                    call(lambda x: nothing)
+            for aux in 1, "a", [x, 1.0]:
+                with self.assertRaisesRegex(RuntimeError, "Expected tensors, got unsupported type <class '(int|str|float)'>"):
+                    call(lambda x: (x.sin(), aux), has_aux=True)
+        with self.assertRaisesRegex(RuntimeError, "Expected tensors, got unsupported type <class 'int'>"):
+            grad(lambda x: (x.sum(), 1), has_aux=True)(x)
+
+    def test_vectors_have_the_structure_of_what_they_are_for(self):
+        x = tenon.ones(2)
+        back = vjp(lambda x: (x, (x, x)), x)[1]
+        with self.assertRaisesRegex(RuntimeError, "^Expected pytree structure of cotangents to be the same as pytree structure"):
+            back((x, x, x))
+        for primals, tangents in (((x,), x), ((x,), [x]), (((x, x), x), (x, (x, x)))):
+            with self.assertRaisesRegex(RuntimeError, "Expected primals and tangents to have the same python structure"):
+                jvp(lambda *a: x, primals, tangents)
+        for nothing in (), ((),):
+            with self.assertRaisesRegex(RuntimeError, "Expected primals to contain at least one Tensor."):
+                jvp(tenon.sin, nothing, nothing)
+
+    def test_parameters_that_are_stacked_all_require_grad_or_none(self):
+        models = [tenon.nn.Linear(2, 2) for _ in range(3)]
+        models[0].weight.requires_grad_(False)
+        with self.assertRaisesRegex(RuntimeError, "^Expected weight from each model to have the same .requires_grad$"):
+            stack_module_state(models)
+
     def test_nested(self):
         x = tenon.tensor(2.0)
         self.assertEqual(grad(grad(grad(lambda x: x ** 4)))(x).item(), 48.0)

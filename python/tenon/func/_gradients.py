@@ -141,7 +141,13 @@ def _differentiable(t):
     return isinstance(t, tenon.Tensor) and (t.is_floating_point() or t.is_complex())
 
 
+def _check_some(outputs, what):
+    if not outputs or (len(outputs) == 1 and outputs[0] is None):
+        raise RuntimeError("%s: Expected f to be a function that has non-empty output (got output = %s)" % (what, outputs))
+
+
 def _check_differentiable(outputs):
+    _check_some(outputs, "vjp(f, *primals)")
     for o in outputs:
         if not isinstance(o, tenon.Tensor):
             raise RuntimeError(_NOT_TENSORS % ("vjp(f, *primals)", type(o)))
@@ -169,9 +175,11 @@ def by_seeds(rows, seeds, tangents, **options):
 _NOT_TENSORS = "%s: expected f(*primals) to return only tensors, got unsupported type %s"
 
 
-def _check_pushed(output):
-    if not isinstance(output, tenon.Tensor):
-        raise RuntimeError(_NOT_TENSORS % ("jvp(f, primals, tangents)", type(output)))
+def _check_pushed(outputs):
+    _check_some(outputs, "jvp(f, primals, tangents)")
+    for o in outputs:
+        if not isinstance(o, tenon.Tensor):
+            raise RuntimeError(_NOT_TENSORS % ("jvp(f, primals, tangents)", type(o)))
 
 
 def _forward(leaves):
@@ -192,15 +200,20 @@ def _loose(value, own):
 
 
 def _picked(args, argnums):
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError("argnums must be int or Tuple[int, ...], got: %s" % type(argnums))
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
     if not numbers:
         raise RuntimeError("argnums must be non-empty")
     for n in numbers:
         if not isinstance(n, int):
-            raise RuntimeError("argnums must be int or Tuple[int, ...], got: %s" % type(n))
+            raise RuntimeError("argnum must be int, got: %s" % type(n))
         if not -len(args) <= n < len(args):
             raise RuntimeError("Got argnum=%d, but only %d positional inputs" % (n, len(args)))
-    return tuple(n % len(args) for n in numbers)
+    picked = tuple(n % len(args) for n in numbers)
+    if len(set(picked)) != len(picked):
+        raise RuntimeError("argnums elements must be unique, got %s" % (picked,))
+    return picked
 
 
 def _with_own(args, numbers):
@@ -273,6 +286,11 @@ def _split_aux(result, has_aux, what):
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError("%s: output of function f should be a tuple: (output, aux) if has_aux is True" % what)
+    leaves = []
+    flatten(result[1], leaves)
+    for leaf in leaves:
+        if not isinstance(leaf, tenon.Tensor):
+            raise RuntimeError("Expected tensors, got unsupported type %s" % type(leaf))
     return result
 
 
@@ -300,11 +318,11 @@ def vjp(func, *primals, has_aux=False):
     nested = getattr(_levels, "n", 0) > 0
 
     def vjp_fn(cotangents, retain_graph=True, create_graph=None):
-        seeds = []
+        seeds, pytree = [], tenon.utils._pytree
         flatten(cotangents, seeds)
-        if len(seeds) != len(leaves):
-            pytree = tenon.utils._pytree
-            given, wanted = (pytree.treespec_pprint(pytree.tree_structure(tree)) for tree in (cotangents, output))
+        given, wanted = pytree.tree_structure(cotangents), pytree.tree_structure(output)
+        if given != wanted:
+            given, wanted = pytree.treespec_pprint(given), pytree.treespec_pprint(wanted)
             raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure of outputs "
                                "to the function. cotangents: %s, primal output: %s" % (given, wanted))
         again = tenon.is_grad_enabled() if create_graph is None else create_graph

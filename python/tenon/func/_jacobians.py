@@ -71,8 +71,7 @@ def _push(func, args, duals, has_aux, what):
     output, aux = _split_aux(inside(pushed, args), has_aux, what)
     leaves = []
     build = flatten(output, leaves)
-    for o in leaves:
-        _check_pushed(o)
+    _check_pushed(leaves)
     aux = tree_map(lambda t: forward_ad.unpack_dual(t).primal if isinstance(t, tenon.Tensor) else t, aux)
     return build, [(p, _without_inner_history(t)) for p, t in map(forward_ad.unpack_dual, leaves)], aux
 
@@ -192,12 +191,14 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     first, second = [], []
     flatten(primals, first)
     flatten(tangents, second)
-    if len(first) != len(second):
-        structure = tenon.utils._pytree.tree_structure
+    structure = tenon.utils._pytree.tree_structure
+    if structure(primals) != structure(tangents):
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For "
                            "example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
                            "%s and tangents with structure %s" % (structure(primals), structure(tangents)))
     for what, leaves in (("primals", first), ("tangents", second)):
+        if not leaves:
+            raise RuntimeError("jvp(f, primals, tangents): Expected %s to contain at least one Tensor." % what)
         for leaf in leaves:
             if not isinstance(leaf, tenon.Tensor):
                 raise RuntimeError("jvp(f, primals, tangents): Expected %s to only contain Tensors, got %s"
@@ -218,8 +219,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         leaves = []
         build = flatten(output, leaves)
         leaves = _forward(leaves)
-        for o in leaves:
-            _check_pushed(o)
+        _check_pushed(leaves)
         seeds = _seeds_of(leaves)
         rows = products(leaves, own, seeds)
         pairs = [(r, t) for r, t in zip(rows, second) if isinstance(r, tenon.Tensor) and r.requires_grad]
@@ -277,8 +277,7 @@ def _by_rows(leaves, own, builds, argnums, level, deep):
 
 def _by_columns(leaves, own, builds, argnums, level, deep, outer):
     leaves = _forward(leaves)
-    for o in leaves:
-        _check_pushed(o)
+    _check_pushed(leaves)
     seeds = _seeds_of(leaves)
     rows = products(leaves, own, seeds)
     columns = [_columns(leaves, own, seeds, row, i, deep) for i, row in enumerate(rows)]

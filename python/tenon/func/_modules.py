@@ -36,8 +36,10 @@ def stack_module_state(models):
         made = {}
         for name in tables[0]:
             parts = [t[name] for t in tables]
+            if len({p.requires_grad for p in parts}) > 1:
+                raise RuntimeError("Expected %s from each model to have the same .requires_grad" % name)
             together = tenon.stack([p.detach() for p in parts])
-            if all(p.requires_grad for p in parts):
+            if parts[0].requires_grad:
                 together.requires_grad_(True)
             made[name] = together
         return made
