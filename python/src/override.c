@@ -110,14 +110,13 @@ PyObject *tnpy_handlers(PyObject *args, PyObject *kwargs, int (*asked)(PyObject 
 
 /* ---- asking ---- */
 
+/* @p kwargs may be NULL: then it is not given at all. */
 static PyObject *ask(PyObject *who, PyObject *func, PyObject *types, PyObject *args,
                      PyObject *kwargs)
 {
     PyObject *method = PyObject_GetAttr(who, str_torch_function);
     if (!method)
         return NULL;
-    if (PyDict_Size(kwargs) == 0)
-        kwargs = NULL; /* as torch: not given at all */
     PyObject *all = PyTuple_Pack(kwargs ? 4 : 3, func, types, args, kwargs);
     PyObject *result = all ? tnpy_call_user(method, all) : NULL;
     Py_XDECREF(all);
@@ -216,16 +215,21 @@ static PyObject *ask_all(PyObject *func, PyObject *list, PyObject *types, PyObje
     return nobody(func, types);
 }
 
-PyObject *tnpy_override_call(PyObject *func, PyObject *args, PyObject *kwargs)
+/* Takes the list of who is asked. */
+static PyObject *call_of(PyObject *func, PyObject *list, PyObject *args, PyObject *kwargs)
 {
-    PyObject *words = kwargs ? Py_NewRef(kwargs) : PyDict_New();
-    PyObject *list = words ? tnpy_handlers(args, words, overriding) : NULL;
     PyObject *types = list ? tnpy_types_of(list) : NULL;
-    PyObject *result = types ? ask_all(func, list, types, args, words) : NULL;
-    Py_XDECREF(words);
+    PyObject *result = types ? ask_all(func, list, types, args, kwargs) : NULL;
     Py_XDECREF(list);
     Py_XDECREF(types);
     return result;
+}
+
+PyObject *tnpy_override_call(PyObject *func, PyObject *args, PyObject *kwargs)
+{
+    if (kwargs && PyDict_Size(kwargs) == 0)
+        kwargs = NULL; /* as torch: not given at all */
+    return call_of(func, tnpy_handlers(args, kwargs, overriding), args, kwargs);
 }
 
 /* ---- calls of generated functions ---- */
@@ -337,8 +341,11 @@ static PyObject *has_torch_function(PyObject *self, PyObject *args)
     (void)self;
     bool found = tnpy_function_modes && tnpy_function_off < 2;
     Py_ssize_t n = PySequence_Size(args);
-    if (n < 0)
+    if (n < 0) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError))
+            PyErr_SetString(PyExc_TypeError, "expected a sequence");
         return NULL;
+    }
     for (Py_ssize_t i = 0; i < n && !found; i++) {
         PyObject *item = PySequence_GetItem(args, i);
         if (!item)
@@ -364,15 +371,18 @@ static PyObject *has_torch_function_variadic(PyObject *self, PyObject *const *ar
     return PyBool_FromLong(found);
 }
 
-/* _override_call(func, args, kwargs): what handle_torch_function does. */
+/* _override_call(func, args, kwargs); with `relevant`, what handle_torch_function does: these are
+   asked, whatever the arguments are, and keyword arguments are always given. */
 static PyObject *override_call(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *func, *a, *k = NULL;
-    if (!PyArg_ParseTuple(args, "OO!|O!:_override_call", &func, &PyTuple_Type, &a, &PyDict_Type,
-                          &k))
+    PyObject *func, *a, *k = NULL, *relevant = NULL;
+    if (!PyArg_ParseTuple(args, "OO!|O!O!:_override_call", &func, &PyTuple_Type, &a, &PyDict_Type,
+                          &k, &PyTuple_Type, &relevant))
         return NULL;
-    return tnpy_override_call(func, a, k);
+    if (!relevant)
+        return tnpy_override_call(func, a, k);
+    return call_of(func, tnpy_handlers(relevant, NULL, overriding), a, k);
 }
 
 static PyObject *push_mode(PyObject *self, PyObject *mode)
@@ -431,7 +441,7 @@ static PyMethodDef functions[] = {
     {"_has_torch_function_variadic", (PyCFunction)(void (*)(void))has_torch_function_variadic,
      METH_FASTCALL, "_has_torch_function_variadic(*args) -> bool"},
     {"_override_call", override_call, METH_VARARGS,
-     "_override_call(func, args, kwargs={})\n\nAsk modes and arguments."},
+     "_override_call(func, args, kwargs={}, relevant=args)\n\nAsk modes and arguments."},
     {"_push_on_torch_function_stack", push_mode, METH_O, NULL},
     {"_pop_torch_function_stack", pop_mode, METH_NOARGS, NULL},
     {"_len_torch_function_stack", len_modes, METH_NOARGS, NULL},

@@ -19,8 +19,8 @@ has_torch_function_variadic = _C._has_torch_function_variadic
 
 
 def handle_torch_function(public_api, relevant_args, *args, **kwargs):
-    """Give a call to the modes and classes that override it."""
-    return _C._override_call(public_api, args, kwargs)
+    """Give a call to the modes, and to those of the relevant arguments that override it."""
+    return _C._override_call(public_api, args, kwargs, tuple(relevant_args))
 
 
 def wrap_torch_function(dispatcher):

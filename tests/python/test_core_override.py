@@ -156,6 +156,41 @@ class Classes(unittest.TestCase):
         self.assertEqual(tenon.matmul(tenon.ones(2), Duck()), ("duck", "matmul"))
         self.assertEqual(tenon.stack([tenon.ones(2), Duck()]), ("duck", "stack"))
 
+    def test_those_who_are_said_to_matter_are_asked(self):
+        asked = []
+
+        class Like:
+            @classmethod
+            def __torch_function__(cls, func, types, args, kwargs):  # both, always
+                asked.append((func, types, args, kwargs))
+                return "answered"
+
+        class Other(Like):
+            pass
+
+        like, box = Like(), {"inside": Like()}
+        for relevant, args in (((like,), (like,)), ((box["inside"],), (box,)), ((like,), (like, Other()))):
+            self.assertEqual(tenon.overrides.handle_torch_function(len, relevant, *args), "answered")
+            self.assertEqual(asked.pop(), (len, (Like,), args, {}))
+
+        @tenon.overrides.wrap_torch_function(lambda box: (box["inside"],))
+        def first(box):
+            return box
+
+        self.assertEqual(first(box), "answered")
+        self.assertEqual(first({"inside": 1}), {"inside": 1})
+        with self.assertRaisesRegex(TypeError, "^expected a sequence$"):
+            tenon.overrides.has_torch_function(object())
+
+    def test_gradients_of_what_is_no_tensor_are_asked_for(self):
+        class Like:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return args
+
+        x = Like()
+        self.assertEqual(tenon.autograd.grad(x, x), ((x,), (x,)))
+
     def test_disabled_blocks(self):
         x = tenon.ones(2).as_subclass(Seen)
         Seen.calls.clear()

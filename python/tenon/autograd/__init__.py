@@ -57,7 +57,8 @@ def __getattr__(name):
 def _tuple_of(tensors):
     if tensors is None:
         return ()
-    return (tensors,) if isinstance(tensors, (tenon.Tensor, graph.GradientEdge)) else tuple(tensors)
+    one = isinstance(tensors, (tenon.Tensor, graph.GradientEdge)) or hasattr(type(tensors), "__torch_function__")
+    return (tensors,) if one else tuple(tensors)
 
 
 def _at_edges(tensors):
