@@ -105,6 +105,12 @@ class Slices(unittest.TestCase):
             self.assertIs(type(m), tenon.Tensor)
             self.same(m, tenon.stack(column), "function %d" % i)
 
+    def test_the_same_numbers_are_the_same_in_all_chunks(self):
+        generator = tenon.Generator()
+        for call in (lambda x: x + tenon.rand(3), lambda x: x + tenon.rand(3, generator=generator)):
+            rows = tenon.func.vmap(call, randomness="same", chunk_size=2)(tenon.zeros(5, 3))
+            self.assertTrue(all(tenon.equal(rows[0], row) for row in rows), rows)
+
     def test_all_slices_at_once_give_what_each_gives(self):
         for i, (f, args) in enumerate(AT_ONCE + FORWARD_AT_ONCE):
             self.check(i, f, args)

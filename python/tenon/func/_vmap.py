@@ -206,11 +206,11 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     if chunk_size is not None and not (isinstance(chunk_size, int) and chunk_size > 0):
         raise ValueError("vmap: chunk_size should be None or greater than 0. (got %s)" % chunk_size)
 
-    def each(spec, leaves, dims, n, kwargs):
+    def each(spec, leaves, dims, n, kwargs, random=None):
         if n == 0:  # one call tells what the results look like
             leaves = [x if d is None else x.new_zeros(x.shape[:d] + (1,) + x.shape[d + 1:])
                       for x, d in zip(leaves, dims)]
-        random, rows = _Random(randomness), []
+        random, rows = random or _Random(randomness), []
         for i in range(n or 1):
             random.before()
             args = spec.unflatten(x if d is None else _slice(x, d, i) for x, d in zip(leaves, dims))
@@ -219,11 +219,11 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
             random.after()
         return _join(func, rows, out_dims, n)
 
-    def all_slices(spec, leaves, dims, n, kwargs):
+    def all_slices(spec, leaves, dims, n, kwargs, random=None):
         # One call for all does not push every tangent, and what it saves is of no use to hooks that keep it.
         if (n == 0 or randomness != "error" or not _plain(leaves, dims) or tenon._C._in_dual_level()
                 or tenon._C._saved_hooks_on()):
-            return each(spec, leaves, dims, n, kwargs)
+            return each(spec, leaves, dims, n, kwargs, random)
         random = _Random(randomness)
         try:
             made = _at_once(func, out_dims, spec, leaves, dims, n, kwargs)
@@ -244,11 +244,11 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         n = _size(leaves, dims)
         if chunk_size is None or n <= chunk_size:
             return all_slices(spec, leaves, dims, n, kwargs)
-        chunks = []
+        chunks, same = [], _Random(randomness) if randomness == "same" else None  # the same in all chunks
         for i in range(0, n, chunk_size):
             some = min(chunk_size, n - i)
             made = all_slices(spec, [x if d is None else x.narrow(d, i, some) for x, d in zip(leaves, dims)], dims, some,
-                              kwargs)
+                              kwargs, same)
             parts, out_spec = _pytree.tree_flatten(made)
             chunks.append(parts)
         out = _flat_out_dims(func, out_dims, out_spec, chunks[0])
