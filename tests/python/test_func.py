@@ -70,6 +70,15 @@ class Gradients(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "Expected primals to contain at least one Tensor."):
                 jvp(tenon.sin, nothing, nothing)
 
+    def test_strict_products_want_results_that_depend_on_the_inputs(self):
+        x, y = tenon.ones(2), tenon.zeros(2)
+        self.assertEqual(jvp(lambda x: (x, y), (x,), (x,))[1][1].tolist(), [0.0, 0.0])
+        for f in (lambda x: (x, y), lambda x: jvp(lambda z: (z, y), (x,), (x,), strict=True)):
+            with self.assertRaisesRegex(RuntimeError, r"^jvp\(f, primals, tangents, strict=True\): The output of f is independent "
+                                        r"of the inputs\. This is not allowed with strict=True\.$"):
+                jvp(f, (x,), (x,), strict=True)
+        close(self, jvp(lambda x: x * 2, (x,), (x,), strict=True)[1], 2 * x)
+
     def test_parameters_that_are_stacked_all_require_grad_or_none(self):
         models = [tenon.nn.Linear(2, 2) for _ in range(3)]
         models[0].weight.requires_grad_(False)

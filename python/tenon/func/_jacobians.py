@@ -76,7 +76,13 @@ def _push(func, args, duals, has_aux, what):
     return build, [(p, _without_inner_history(t)) for p, t in map(forward_ad.unpack_dual, leaves)], aux
 
 
-def _by_duals(func, primals, first, second, has_aux):
+def _check_strict(strict, tangents):
+    if strict and any(t is None for t in tangents):
+        raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                           "allowed with strict=True.")
+
+
+def _by_duals(func, primals, first, second, has_aux, strict):
     """jvp in forward mode; None where that cannot be: there is one level of it, for plain tensors, and some operators
     have no rule."""
     if not all(_may_be_dual(t) for t in first + second):
@@ -96,6 +102,7 @@ def _by_duals(func, primals, first, second, has_aux):
             if not _has_no_rule(error):
                 raise
             return None
+        _check_strict(strict, [t for _, t in pairs])
         made = [tenon.zeros_like(p) if t is None else t for p, t in pairs]
         result = build(iter([p for p, _ in pairs])), build(iter(made))
         return result + (aux,) if has_aux else result
@@ -208,7 +215,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this "
                                f"is not supported. Tensor is of size {list(p.shape)} while the given forward gradient is of "
                                f"size {list(t.shape)}.")
-    made = _by_duals(func, primals, first, second, has_aux)
+    made = _by_duals(func, primals, first, second, has_aux, strict)
     if made is not None:
         return made
     recorded = tenon.is_grad_enabled()
@@ -224,6 +231,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         rows = products(leaves, own, seeds)
         pairs = [(r, t) for r, t in zip(rows, second) if isinstance(r, tenon.Tensor) and r.requires_grad]
         made = by_seeds([r for r, _ in pairs], seeds, [t for _, t in pairs], create_graph=True)
+        _check_strict(strict, made)
         made = [tenon.zeros_like(o) if m is None else m for m, o in zip(made, leaves)]
     own = [t for t in own if isinstance(t, tenon.Tensor)] + seeds
     outer = any(isinstance(t, tenon.Tensor) and t.requires_grad for t in first + second)
