@@ -237,6 +237,19 @@ class Holding(unittest.TestCase):
         self.assertEqual(str(held), "ParameterList(  (0): Parameter containing: [%s of size 1])" % tenon.float32)
 
 
+class Encoders(unittest.TestCase):
+    def test_padded_places_are_computed_where_there_is_a_mask_too(self):
+        layer = tenon.nn.TransformerEncoderLayer(8, 2, 12, 0.0, batch_first=True)
+        encoder = tenon.nn.TransformerEncoder(layer, 2).eval()
+        x = tenon.arange(80.0).reshape(2, 5, 8).sin()
+        padding = tenon.tensor([[False] * 5, [False] * 3 + [True] * 2])
+        mask = tenon.nn.Transformer.generate_square_subsequent_mask(5)
+        for given, zero in ((None, True), (mask, False)):
+            with tenon.no_grad():
+                out = encoder(x, mask=given, src_key_padding_mask=padding.float().masked_fill(padding, float("-inf")))
+            self.assertEqual(bool((out[1, 3:] == 0).all()), zero)
+
+
 class Calls(unittest.TestCase):
     """functional_call with names that the module does not have, and with what is no tensor."""
 
