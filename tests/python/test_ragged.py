@@ -32,6 +32,54 @@ class Expressions(unittest.TestCase):
                 self.assertEqual(list(ours), theirs)
 
 
+class Attention(unittest.TestCase):
+    """Attention and encoders of nested tensors: each part by itself, with and without gradients."""
+
+    PARTS = (3, 1, 5)
+
+    def parts(self):
+        return [tenon.arange(8.0 * n).add(n).sin().reshape(n, 8).requires_grad_() for n in self.PARTS]
+
+    def test_an_encoder_gives_each_part_what_it_gives_it_alone(self):
+        encoder = tenon.nn.TransformerEncoder(tenon.nn.TransformerEncoderLayer(8, 2, 12, 0.0, batch_first=True), 2)
+        for training in (True, False):
+            encoder.train(training)
+            parts, alone = self.parts(), self.parts()
+            out = encoder(tenon.nested.as_nested_tensor(parts))
+            self.assertTrue(out.is_nested)
+            for made, part in zip(out.unbind(), alone, strict=True):
+                wanted = encoder(part)
+                self.assertTrue(tenon.allclose(made, wanted, atol=1e-6))
+                wanted.sin().sum().backward()
+            tenon.cat([made.reshape(-1) for made in out.unbind()]).sin().sum().backward()
+            for got, wanted in zip(parts, alone, strict=True):
+                self.assertTrue(tenon.allclose(got.grad, wanted.grad, atol=1e-5))
+
+    def test_weights_are_padded_with_zeros(self):
+        attention = tenon.nn.MultiheadAttention(8, 2, batch_first=True)
+        given = tenon.nested.nested_tensor([part.detach() for part in self.parts()])
+        for average, shape in ((True, (3, 5, 5)), (False, (3, 2, 5, 5))):
+            weights = attention(given, given, given, average_attn_weights=average)[1]
+            self.assertEqual(tuple(weights.shape), shape)
+            for weight, n in zip(weights, self.PARTS):
+                self.assertTrue(tenon.allclose(weight[..., :n, :n].sum(-1), tenon.ones(())))
+                self.assertEqual(weight[..., n:, :].abs().sum().item() + weight[..., n:].abs().sum().item(), 0.0)
+        self.assertIsNone(attention(given, given, given, need_weights=False)[1])
+
+    def test_what_parts_have_no_place_for_is_refused(self):
+        given = tenon.nested.nested_tensor([part.detach() for part in self.parts()])
+        dense = tenon.ones(3, 5, 8)
+        ours = tenon.nn.MultiheadAttention(8, 2, batch_first=True)
+        for attention, others, masks, why in (
+            (ours, (given, given), {"attn_mask": tenon.zeros(5, 5)}, "not supported with NestedTensor input"),
+            (ours, (given, given), {"key_padding_mask": tenon.zeros(3, 5)}, "not supported with NestedTensor input"),
+            (ours, (dense, dense), {}, "non-self attention was used"),
+            (tenon.nn.MultiheadAttention(8, 2), (given, given), {}, "batch_first was not True"),
+        ):
+            with self.assertRaisesRegex(AssertionError, "outside of its fast path.*" + why):
+                attention(given, *others, **masks)
+
+
 class Files(unittest.TestCase):
     PARTS = [[[0.0, 1, 2], [3, 4, 5]], [[10.0, 11, 12], [13, 14, 15], [16, 17, 18]]]
 

@@ -14,7 +14,8 @@ _PROJECTIONS = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
 class MultiheadAttention(Module):
     """Attention of `num_heads` heads with projections: query (L, N, E), key (S, N, kdim), value (S, N, vdim) to (L, N, E).
 
-    With `batch_first` the batch stands first; inputs may have no batch at all.
+    With `batch_first` the batch stands first; inputs may have no batch at all, or be nested of
+    the strided layout, without masks.
     """
 
     __constants__ = ["batch_first"]
@@ -100,6 +101,9 @@ class MultiheadAttention(Module):
 
         `key_padding_mask` (N, S) and `attn_mask` (L, S) or (N * heads, L, S) are True, or -inf, where attention may not look.
         """
+        if any(given.is_nested and given.layout is tenon.strided for given in (query, key, value)):
+            self._refuse_nested(query, key, value, key_padding_mask, attn_mask)
+            return self._attend_parts(query, key, value, need_weights, average_attn_weights)
         batched = query.dim() == 3
         mask_type = F._none_or_dtype(attn_mask)
         key_padding_mask = F._canonical_mask(key_padding_mask, "key_padding_mask", mask_type, "attn_mask", query.dtype)
@@ -142,6 +146,33 @@ class MultiheadAttention(Module):
         if self.batch_first and batched:
             out = out.transpose(1, 0)
         return out, weights
+
+    def _refuse_nested(self, query, key, value, key_padding_mask, attn_mask):
+        """Raises unless the three are nested alike and nothing is asked that their parts have no place for."""
+        if not (query.is_nested and key.is_nested and value.is_nested):
+            why = "non-self attention was used (query, key, and value are not the same Tensor)"
+        elif not self.batch_first:
+            why = "batch_first was not True"
+        elif key_padding_mask is not None or attn_mask is not None:
+            why = "supplying src_key_padding_mask or src_mask is not supported with NestedTensor input"
+        else:
+            return
+        raise AssertionError(
+            "MultiheadAttention does not support NestedTensor outside of its fast path. "
+            f"The fast path was not hit because {why}"
+        )
+
+    def _attend_parts(self, query, key, value, need_weights, average_attn_weights):
+        """Attention of nested tensors: each part looks at its own alone; weights are padded with zeros."""
+        made = [
+            self.forward(q, k, v, need_weights=need_weights, average_attn_weights=average_attn_weights)
+            for q, k, v in zip(query.unbind(), key.unbind(), value.unbind(), strict=True)
+        ]
+        out = tenon.nested.as_nested_tensor([part for part, _ in made])
+        if not need_weights:
+            return out, None
+        weights = tenon.nested.as_nested_tensor([weight for _, weight in made])
+        return out, weights.to_padded_tensor(0.0)
 
     def merge_masks(self, attn_mask, key_padding_mask, query):
         """The two masks as one (N, heads, L, S), and the kind: 0 attention alone, 1 padding alone, 2 both."""

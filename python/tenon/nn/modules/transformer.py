@@ -173,8 +173,8 @@ def _why_no_nested(layer):
 class TransformerEncoder(Module):
     """`num_layers` copies of a layer, one after the other, and a last norm.
 
-    Where padded places need not be computed (in evaluation, without gradients, with `enable_nested_tensor`), they come out zero
-    before that norm.
+    Where padded places need not be computed (in evaluation, without gradients and mask, with `enable_nested_tensor`), they come
+    out zero before that norm.
     """
 
     __constants__ = ["norm"]
@@ -193,9 +193,11 @@ class TransformerEncoder(Module):
                 f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}", stacklevel=2
             )
 
-    def _skips_padding(self, src, padding):
+    def _skips_padding(self, src, padding, mask):
         """Whether the places that `padding` (N, S, float) masks come out zero: the rule of the library we follow."""
-        if not self.use_nested_tensor or padding is None or src.dim() != 3 or self.layers[0].training or src.is_meta:
+        if not self.use_nested_tensor or not tenon.backends.mha.get_fastpath_enabled() or self.layers[0].training:
+            return False
+        if padding is None or mask is not None or src.dim() != 3 or src.is_meta or src.is_nested:
             return False
         if getattr(tenon, "is_autocast_enabled", bool)():
             return False
@@ -209,7 +211,7 @@ class TransformerEncoder(Module):
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         src_key_padding_mask = _both(src_key_padding_mask, "src_key_padding_mask", mask, "mask", src.dtype)
         mask = F._canonical_mask(mask, "mask", None, "", src.dtype, False)
-        skips = self._skips_padding(src, src_key_padding_mask)
+        skips = self._skips_padding(src, src_key_padding_mask, mask)
         seq_len = _get_seq_len(src, self.layers[0].self_attn.batch_first)
         is_causal = _detect_is_causal_mask(mask, is_causal, seq_len)
         output = src
