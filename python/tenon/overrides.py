@@ -118,10 +118,17 @@ def resolve_name(f):
         return "%s.Tensor.%s.%s" % (module, owner.__name__, name)
     if getattr(tenon.Tensor, name, None) is f:
         return "%s.Tensor.%s" % (module, name)
-    for space, prefix in ((tenon, module), (tenon.nn.functional, module + ".nn.functional")):
-        if getattr(space, name, None) is f:
-            return "%s.%s" % (prefix, name)
+    for prefix, space in [("", tenon), *_function_modules()]:
+        for own in (name, name.removeprefix(prefix + "_")):  # linalg.norm is the operator linalg_norm
+            if getattr(space, own, None) is f:
+                return ".".join(part for part in (module, prefix, own) if part)
     return None
+
+
+def _function_modules():
+    """[(name, module)]: those beside the package itself whose functions ask modes and classes."""
+    return [("nn.functional", tenon.nn.functional), ("functional", tenon.functional), ("linalg", tenon.linalg),
+            ("fft", tenon.fft), ("special", tenon.special)]
 
 
 class TorchFunctionMode:

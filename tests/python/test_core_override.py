@@ -287,5 +287,12 @@ class Composed(unittest.TestCase):
             self.assertEqual(seen[:1], [(func, n)])
 
 
+class Names(unittest.TestCase):
+    def test_functions_of_modules_are_named_by_their_module(self):
+        for f, name in ((tenon.fft.fft, "fft.fft"), (tenon.linalg.norm, "linalg.norm"), (tenon.special.erf, "special.erf"),
+                        (tenon.add, "add"), (tenon.Tensor.add, "Tensor.add"), (tenon.nn.functional.relu, "nn.functional.relu")):
+            self.assertEqual(tenon.overrides.resolve_name(f), "tenon." + name)
+
+
 if __name__ == "__main__":
     harness.main()
