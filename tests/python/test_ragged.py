@@ -78,6 +78,14 @@ class Attention(unittest.TestCase):
         ):
             with self.assertRaisesRegex(AssertionError, "outside of its fast path.*" + why):
                 attention(given, *others, **masks)
+        with self.assertRaisesRegex(RuntimeError, "is_causal"):
+            ours(given, given, given, need_weights=False, is_causal=True)  # a hint about a mask that is not there
+        fewer = tenon.nested.nested_tensor([tenon.ones(2, 8)])
+        with self.assertRaisesRegex(AssertionError, "3, 1 and 1 parts"):
+            ours(given, fewer, fewer)
+        jagged = tenon.nested.nested_tensor([part.detach() for part in self.parts()], layout=tenon.jagged)
+        with self.assertRaisesRegex(AssertionError, "non-self attention was used"):
+            ours(given, jagged, jagged)
 
 
 class Files(unittest.TestCase):

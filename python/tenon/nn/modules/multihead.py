@@ -11,6 +11,11 @@ from tenon.nn.parameter import Parameter
 _PROJECTIONS = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
 
 
+def _in_parts(given):
+    """Whether it is a nested tensor of the strided layout: its parts are attended one by one."""
+    return given.is_nested and given.layout is tenon.strided
+
+
 class MultiheadAttention(Module):
     """Attention of `num_heads` heads with projections: query (L, N, E), key (S, N, kdim), value (S, N, vdim) to (L, N, E).
 
@@ -101,9 +106,9 @@ class MultiheadAttention(Module):
 
         `key_padding_mask` (N, S) and `attn_mask` (L, S) or (N * heads, L, S) are True, or -inf, where attention may not look.
         """
-        if any(given.is_nested and given.layout is tenon.strided for given in (query, key, value)):
-            self._refuse_nested(query, key, value, key_padding_mask, attn_mask)
-            return self._attend_parts(query, key, value, need_weights, average_attn_weights)
+        if _in_parts(query) or _in_parts(key) or _in_parts(value):
+            self._check_parts(query, key, value, key_padding_mask, attn_mask)
+            return self._attend_parts(query, key, value, need_weights, average_attn_weights, is_causal)
         batched = query.dim() == 3
         mask_type = F._none_or_dtype(attn_mask)
         key_padding_mask = F._canonical_mask(key_padding_mask, "key_padding_mask", mask_type, "attn_mask", query.dtype)
@@ -147,14 +152,16 @@ class MultiheadAttention(Module):
             out = out.transpose(1, 0)
         return out, weights
 
-    def _refuse_nested(self, query, key, value, key_padding_mask, attn_mask):
+    def _check_parts(self, query, key, value, key_padding_mask, attn_mask):
         """Raises unless the three are nested alike and nothing is asked that their parts have no place for."""
-        if not (query.is_nested and key.is_nested and value.is_nested):
+        if not (_in_parts(query) and _in_parts(key) and _in_parts(value)):
             why = "non-self attention was used (query, key, and value are not the same Tensor)"
         elif not self.batch_first:
             why = "batch_first was not True"
         elif key_padding_mask is not None or attn_mask is not None:
             why = "supplying src_key_padding_mask or src_mask is not supported with NestedTensor input"
+        elif not len(query) == len(key) == len(value):
+            why = f"query, key and value have {len(query)}, {len(key)} and {len(value)} parts"
         else:
             return
         raise AssertionError(
@@ -162,10 +169,11 @@ class MultiheadAttention(Module):
             f"The fast path was not hit because {why}"
         )
 
-    def _attend_parts(self, query, key, value, need_weights, average_attn_weights):
+    def _attend_parts(self, query, key, value, need_weights, average_attn_weights, is_causal):
         """Attention of nested tensors: each part looks at its own alone; weights are padded with zeros."""
+        asked = {"need_weights": need_weights, "average_attn_weights": average_attn_weights, "is_causal": is_causal}
         made = [
-            self.forward(q, k, v, need_weights=need_weights, average_attn_weights=average_attn_weights)
+            self.forward(q, k, v, **asked)
             for q, k, v in zip(query.unbind(), key.unbind(), value.unbind(), strict=True)
         ]
         out = tenon.nested.as_nested_tensor([part for part, _ in made])
