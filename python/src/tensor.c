@@ -236,10 +236,13 @@ static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *kwargs)
     PyObject *plain = make(args, kwargs);
     if (!plain || type == tnpy_Tensor)
         return plain;
-    tn_tensor *t = tnpy_tensor(plain), *alias = NULL;
-    tn_status st = t ? tn_alias(t, &alias) : TN_INVALID;
+    /* Of another tensor it is a view, with its history; what was made of numbers is nobody's. */
+    tn_tensor *t = tnpy_tensor(plain), *mine = NULL;
+    tn_status st = !t                     ? TN_INVALID
+                   : tn_tensor_is_view(t) ? tn_alias(t, &mine)
+                                          : tn_detach(t, &mine);
     Py_DECREF(plain);
-    return st == TN_OK ? tnpy_wrap_as(type, alias) : tnpy_raise(st);
+    return st == TN_OK ? tnpy_wrap_as(type, mine) : tnpy_raise(st);
 }
 
 /* _make_subclass(cls, data, require_grad=False): a new object of a class over data without history.

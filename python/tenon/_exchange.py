@@ -176,7 +176,8 @@ def legacy_new(dtype, args, device=None):
             if device is not None:
                 raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  "
                                    "Use torch.tensor(...) or torch.as_tensor(...) instead.")
-            return first.detach()
+            with tenon._C.DisableTorchFunctionSubclass():
+                return tenon.alias(first)
         if isinstance(first, tenon.Size):
             return tenon.empty(tuple(first), dtype=dtype)
         if isinstance(first, (bool, float, complex)):

@@ -84,6 +84,84 @@ class Quantized(tenon.Tensor):
         return return_and_correct_aliasing(func, args, kwargs, func(*args, **kwargs))
 
 
+class Boxed(tenon.Tensor):
+    """A wrapper around one tensor; results are wrappers."""
+    __torch_function__ = tenon._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, inner):
+        return tenon.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __tensor_flatten__(self):
+        return ["inner"], None
+
+    @staticmethod
+    def __tensor_unflatten__(parts, context, outer_size, outer_stride):
+        return Boxed(parts["inner"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        inner = tree_map(lambda x: x.inner if isinstance(x, Boxed) else x, (args, kwargs or {}))
+        out = tree_map(lambda x: Boxed(x) if isinstance(x, tenon.Tensor) else x, func(*inner[0], **inner[1]))
+        return return_and_correct_aliasing(func, args, kwargs or {}, out)
+
+
+class WrappersInModules(unittest.TestCase):
+    """A parameter that is a wrapper is another wrapper after a conversion: the tensors in it go along."""
+
+    def boxed(self):
+        module = tenon.nn.Linear(2, 2, bias=False)
+        module.weight = tenon.nn.Parameter(Boxed(module.weight.detach()))
+        return module, module.weight
+
+    def test_a_conversion_reaches_what_is_wrapped(self):
+        module, weight = self.boxed()
+        module(tenon.ones(1, 2)).sum().backward()
+        grad = weight.grad
+        module.double()
+        self.assertIs(module.weight, weight)
+        self.assertIs(type(weight), Boxed)
+        self.assertIsInstance(weight, tenon.nn.Parameter)
+        self.assertEqual((weight.dtype, weight.inner.dtype), (tenon.float64, tenon.float64))
+        self.assertIs(weight.grad, grad)
+        self.assertEqual((grad.dtype, grad.inner.dtype), (tenon.float64, tenon.float64))
+
+    def test_a_parameter_becomes_a_wrapper(self):
+        module = tenon.nn.Linear(2, 2)
+        weight = module.weight
+        module._apply(lambda t: Boxed(t.detach()))
+        self.assertIs(module.weight, weight)
+        self.assertIs(type(weight), Boxed)
+        self.assertTrue(weight.requires_grad)
+
+    def test_parametrizations_put_wrappers_on_and_take_them_off(self):
+        class Unbox(tenon.nn.Module):
+            def forward(self, x):
+                return x.inner
+
+        class Box(tenon.nn.Module):
+            def forward(self, x):
+                return Boxed(x)
+
+        parametrize = tenon.nn.utils.parametrize
+        module, weight = self.boxed()
+        parametrize.register_parametrization(module, "weight", Unbox())
+        self.assertIs(type(module.weight), tenon.Tensor)
+        self.assertIs(type(module.parametrizations.weight.original), Boxed)
+        parametrize.remove_parametrizations(module, "weight", leave_parametrized=False)
+        self.assertIs(module.weight, weight)
+        module = tenon.nn.Linear(2, 2)
+        weight = module.weight
+        parametrize.register_parametrization(module, "weight", Box())
+        self.assertIs(type(module.weight), Boxed)
+        parametrize.remove_parametrizations(module, "weight", leave_parametrized=True)
+        self.assertIs(module.weight, weight)
+        self.assertIs(type(weight), Boxed)
+
+
 class Subclasses(unittest.TestCase):
     def test_a_class_sees_calls_with_its_tensors(self):
         Logged.log.clear()
@@ -138,6 +216,31 @@ class Subclasses(unittest.TestCase):
 
         with self.assertRaisesRegex(RuntimeError, "must define __torch_dispatch__"):
             tenon.Tensor._make_wrapper_subclass(Plain, (2,))
+
+    def test_a_tensor_made_of_a_tensor_is_a_view_of_it_and_passes_its_gradient(self):
+        class Named(tenon.Tensor):
+            pass
+
+        p = tenon.ones(2, requires_grad=True)
+        for make in (tenon.Tensor, tenon.FloatTensor, p.new, Named):
+            x = make(p)
+            self.assertEqual((x.requires_grad, x.is_leaf, x.grad_fn.name()), (True, False, "AliasBackward0"))
+            self.assertIs(x._base, p)
+            self.assertEqual(tenon.autograd.grad((x * 3).sum(), p)[0].tolist(), [3, 3])
+        self.assertIs(type(tenon.Tensor(Named(p))), tenon.Tensor)
+        q = tenon.ones(2)
+        Named(q).mul_(2)
+        self.assertEqual((q.tolist(), q._version), ([2, 2], 1))
+
+    def test_a_tensor_of_a_class_made_of_numbers_is_no_view(self):
+        class Named(tenon.Tensor):
+            pass
+
+        for x in (Named([1.0, 2.0]), Named(2, 3)):
+            self.assertIs(type(x), Named)
+            self.assertIsNone(x._base)
+            x.requires_grad_()
+            self.assertTrue(x.is_leaf)
 
     def test_the_class_of_a_subclass_is_asked_before_its_base(self):
         asked = []

@@ -10,6 +10,12 @@ from tenon.nn.parameter import Parameter
 from tenon.utils import swap_tensors
 
 
+def _is_wrapper(t):
+    """Whether a tensor is put together of others."""
+    return type(t) is not tenon.Tensor and type(t) is not Parameter and hasattr(t, "__tensor_flatten__") and hasattr(
+        t, "__tensor_unflatten__")
+
+
 class WalkMethods:
     """The part of `Module` that visits everything below it."""
 
@@ -95,7 +101,7 @@ class WalkMethods:
                 new = fn(param)
                 grad = param.grad
                 out = param
-                if swap:
+                if swap or _is_wrapper(new):  # setting its data would leave the tensors in it as they are
                     self._swap_in(key, param, new, grad, fn)
                     continue
                 if overwrite or param.is_meta != new.is_meta:

@@ -8,9 +8,12 @@ from copy import deepcopy
 
 import tenon
 from tenon import Tensor
+from tenon.__future__ import get_swap_module_params_on_conversion
 from tenon.nn.modules.container import ModuleDict, ModuleList
 from tenon.nn.modules.module import Module
 from tenon.nn.parameter import Parameter
+from tenon.utils import swap_tensors
+from tenon.utils._python_dispatch import is_traceable_wrapper_subclass
 
 __all__ = [
     "cached",
@@ -47,8 +50,14 @@ def _register_parameter_or_buffer(module, name, X):
 
 
 def _maybe_set(dest, src):
-    """`dest` takes the data of `src`, keeping its identity."""
-    if dest.data_ptr() != src.data_ptr() or dest.shape != src.shape or dest.dtype != src.dtype:
+    """`dest` takes the data of `src`, keeping its identity. Where one of them wraps other tensors, those are what it takes."""
+    if dest is src:
+        return
+    if get_swap_module_params_on_conversion() or is_traceable_wrapper_subclass(dest) or is_traceable_wrapper_subclass(src):
+        if isinstance(dest, Parameter) and not isinstance(src, Parameter):
+            src = Parameter(src, requires_grad=dest.requires_grad)
+        swap_tensors(dest, src)
+    elif dest.data_ptr() != src.data_ptr() or dest.shape != src.shape or dest.dtype != src.dtype:
         dest.data = src.data
 
 
@@ -253,7 +262,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
         if leave_parametrized:
             with tenon.no_grad():
                 value = getattr(module, tensor_name)
-            original.data = value
+            _maybe_set(original, value)
     elif leave_parametrized:
         value = getattr(module, tensor_name)
         original = Parameter(value) if value.requires_grad else value
