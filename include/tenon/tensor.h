@@ -47,6 +47,12 @@ static inline tn_tensor_opts tn_opts(tn_dtype dtype, tn_device device)
     return o;
 }
 
+/** Whether tensors that nobody wrote (those of empty, and what resize_ adds) are filled on the CPU:
+ *  with NaN, or the largest number of a dtype without one. Off unless changed for this process.
+ *  A program that reads such memory by mistake then does the same in every run. */
+TN_API bool tn_fill_empty(void);
+TN_API void tn_set_fill_empty(bool on);
+
 /* ---- handles ---- */
 
 /** Add a reference and return @p t, so that calls nest. NULL gives NULL. */

@@ -482,7 +482,16 @@ static PyObject *can_cast(PyObject *self, PyObject *args, PyObject *kwargs)
     return PyBool_FromLong(category(from) <= category(to));
 }
 
+static PyObject *set_fill_empty(PyObject *self, PyObject *on)
+{
+    (void)self;
+    tn_set_fill_empty(on == Py_True);
+    return Py_NewRef(Py_None);
+}
+
 static PyMethodDef functions[] = {
+    {"_set_fill_empty", set_fill_empty, METH_O,
+     "_set_fill_empty(on)\n\nWhether memory that nobody wrote is marked."},
     {"get_default_dtype", get_default_dtype, METH_NOARGS, "get_default_dtype() -> dtype"},
     {"set_default_dtype", set_default_dtype, METH_O,
      "set_default_dtype(d)\n\nWhat a bare float becomes."},

@@ -16,13 +16,19 @@ _warn_always = [False]
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Every algorithm here gives the same bits for the same input: the setting is kept and changes nothing."""
+    """Every algorithm here gives the same bits for the same input, so that none is refused. What it changes: tensors that
+    nobody wrote are filled, see utils.deterministic."""
     if not isinstance(mode, bool):
         raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not %s"
                         % type(mode).__name__)
     if not isinstance(warn_only, bool):
         raise TypeError("_set_deterministic_algorithms(): argument 'warn_only' must be bool, not %s" % type(warn_only).__name__)
     _deterministic[:] = [mode, warn_only]
+    _fill_empty()
+
+
+def _fill_empty():
+    tenon._C._set_fill_empty(_deterministic[0] and tenon.utils.deterministic.fill_uninitialized_memory)
 
 
 def are_deterministic_algorithms_enabled():

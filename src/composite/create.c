@@ -70,6 +70,14 @@ static tn_dtype default_of(tn_dtype dtype)
 
 /* ---- memory ---- */
 
+/* What the operators of this part give: memory as it was found, or marked (tn_set_fill_empty). */
+static tn_status unset(tn_status status, tn_tensor **out)
+{
+    if (TNI_UNLIKELY(tn_fill_empty()) && status == TN_OK)
+        tni_fill_unset(*out, 0);
+    return status;
+}
+
 tn_status tni_kernel_empty(tn_call *call, const int64_t *size, int64_t size_n,
                            const tn_tensor_opts *opts, tn_memory_format memory_format,
                            tn_tensor **out)
@@ -80,11 +88,11 @@ tn_status tni_kernel_empty(tn_call *call, const int64_t *size, int64_t size_n,
     TN_TRY(check_count(size_n));
     w.dtype = default_of(w.dtype);
     if (TNI_LIKELY(memory_format <= TN_FORMAT_CONTIGUOUS) || has_negative(size, size_n))
-        return tni_tensor_new((int)size_n, size, NULL, w.dtype, w.device, out);
+        return unset(tni_tensor_new((int)size_n, size, NULL, w.dtype, w.device, out), out);
     int64_t strides[TN_MAX_DIMS];
     TN_CHECK(memory_format != TN_FORMAT_PRESERVE, TN_INVALID, "unsupported memory format Preserve");
     TN_TRY(tni_format_strides(memory_format, (int)size_n, size, strides));
-    return tni_tensor_new((int)size_n, size, strides, w.dtype, w.device, out);
+    return unset(tni_tensor_new((int)size_n, size, strides, w.dtype, w.device, out), out);
 }
 
 tn_status tni_kernel_empty_strided(tn_call *call, const int64_t *size, int64_t size_n,
@@ -98,8 +106,9 @@ tn_status tni_kernel_empty_strided(tn_call *call, const int64_t *size, int64_t s
     TN_CHECK(size_n == stride_n, TN_INVALID,
              "dimensionality of sizes (%lld) must match dimensionality of strides (%lld)",
              (long long)size_n, (long long)stride_n);
-    return tni_tensor_new((int)size_n, size, size_n ? stride : NULL, default_of(w.dtype), w.device,
-                          out);
+    return unset(tni_tensor_new((int)size_n, size, size_n ? stride : NULL, default_of(w.dtype),
+                                w.device, out),
+                 out);
 }
 
 static tn_status empty_like(tn_tensor *self, const tn_tensor_opts *opts, tn_memory_format format,
@@ -121,7 +130,7 @@ tn_status tni_kernel_empty_like(tn_call *call, tn_tensor *self, const tn_tensor_
                                 tn_memory_format memory_format, tn_tensor **out)
 {
     (void)call;
-    return empty_like(self, opts, memory_format, out);
+    return unset(empty_like(self, opts, memory_format, out), out);
 }
 
 static tn_status new_empty(tn_tensor *self, const int64_t *size, int64_t size_n,
@@ -137,7 +146,7 @@ tn_status tni_kernel_new_empty(tn_call *call, tn_tensor *self, const int64_t *si
                                const tn_tensor_opts *opts, tn_tensor **out)
 {
     (void)call;
-    return new_empty(self, size, size_n, opts, out);
+    return unset(new_empty(self, size, size_n, opts, out), out);
 }
 
 tn_status tni_kernel_new_empty_strided(tn_call *call, tn_tensor *self, const int64_t *size,

@@ -76,11 +76,15 @@ tn_status tni_kernel_resize_(tn_call *call, tn_tensor *self, const int64_t *size
     TN_CHECK(size_n <= TN_MAX_DIMS, TN_INVALID, "resize_(): size has 0 to %d entries, but got %lld",
              TN_MAX_DIMS, (long long)size_n);
     int ndim = (int)size_n;
-    if (memory_format == TN_FORMAT_NONE)
-        return tni_tensor_resize(self, ndim, size);
     int64_t strides[TN_MAX_DIMS];
-    TN_TRY(tni_format_strides(memory_format, ndim, size, strides));
+    if (memory_format != TN_FORMAT_NONE)
+        TN_TRY(tni_format_strides(memory_format, ndim, size, strides));
+    size_t before = self->storage->nbytes;
     TN_TRY(tni_tensor_resize(self, ndim, size));
+    if (TNI_UNLIKELY(tn_fill_empty()) && self->storage->nbytes > before)
+        tni_fill_unset(self, before);
+    if (memory_format == TN_FORMAT_NONE)
+        return TN_OK;
     return tni_tensor_set_geometry(self, ndim, size, strides, self->offset);
 }
 

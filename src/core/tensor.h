@@ -206,6 +206,9 @@ void tni_tensor_refresh_data(tn_tensor *t);
 /* resize_: new sizes, contiguous, growing the storage when needed; keeps data. The sizes it has
  * already change nothing, strides included. */
 TN_NODISCARD tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes);
+/* Mark the bytes of the CPU storage of @p t from @p from on as ones that nobody wrote
+ * (tn_set_fill_empty); a tensor without memory is left as it is. */
+void tni_fill_unset(tn_tensor *t, size_t from);
 /* Somebody is given the elements of @p t, to look or to write: noted for autograd, which asks
  * whether a kernel computed with them by itself (autograd/fallback.c). NULL: nothing. */
 void tni_note_read(const tn_tensor *t);

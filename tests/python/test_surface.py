@@ -51,6 +51,46 @@ class WithoutGpu(unittest.TestCase):
         self.assertEqual(tenon.get_deterministic_debug_mode(), 1)
         tenon.use_deterministic_algorithms(False)
 
+    def test_deterministic_algorithms_fill_what_nobody_wrote(self):
+        largest = {tenon.int64: 2 ** 63 - 1, tenon.int8: 127, tenon.uint8: 255, tenon.uint16: 65535, tenon.bool: True}
+        x = tenon.ones(2)
+        makers = {
+            "empty": lambda: tenon.empty(300), "empty_like": lambda: tenon.empty_like(x), "new_empty": lambda: x.new_empty(2),
+            "empty_strided": lambda: tenon.empty_strided((2, 2), (1, 2)), "Tensor": lambda: tenon.Tensor(3),
+            "empty_permuted": lambda: tenon.empty_permuted((2, 2), (1, 0)), "FloatTensor": lambda: tenon.FloatTensor(2),
+            "new_empty_strided": lambda: x.new_empty_strided((2,), (1,)),
+            "channels_last": lambda: tenon.empty(1, 2, 2, 2, memory_format=tenon.channels_last)}
+        fill = tenon.utils.deterministic
+        try:
+            tenon.use_deterministic_algorithms(True)
+            for name, make in makers.items():
+                with self.subTest(name):
+                    self.assertTrue(make().isnan().all())
+            for dtype in (tenon.float16, tenon.bfloat16, tenon.float64, tenon.float8_e4m3fn, tenon.float8_e5m2):
+                with self.subTest(dtype):
+                    self.assertTrue(tenon.empty(3, dtype=dtype).float().isnan().all())
+            for dtype, number in largest.items():
+                with self.subTest(dtype):
+                    self.assertEqual(tenon.empty(2, dtype=dtype).tolist(), [number, number])
+            z = tenon.empty(2, dtype=tenon.complex64)
+            self.assertTrue(z.real.isnan().all() and (z.imag == 0).all())
+            self.assertEqual(tenon.ones(2).resize_(5).nan_to_num(7.0).tolist(), [1.0, 1.0, 7.0, 7.0, 7.0])
+            self.assertEqual(tenon.ones(5).resize_(2).resize_(5).tolist(), [1.0] * 5)
+            self.assertEqual(tenon.zeros(3).tolist() + tenon.full_like(x, 2.0).tolist(), [0.0] * 3 + [2.0] * 2)
+            self.assertEqual(tenon.empty(2, device="meta").shape, (2,))
+            fill.fill_uninitialized_memory = False
+            kept = tenon.full((64,), 3.0)
+            del kept
+            self.assertFalse(tenon.empty(64).isnan().all())
+            with self.assertRaisesRegex(RuntimeError, "^expected a bool, but got int$"):
+                fill.fill_uninitialized_memory = 3
+        finally:
+            fill.fill_uninitialized_memory = True
+            tenon.use_deterministic_algorithms(False)
+        kept = tenon.full((64,), 3.0)
+        del kept
+        self.assertFalse(tenon.empty(64).isnan().all())
+
     def test_one_process_is_a_world(self):
         d = tenon.distributed
         self.assertTrue(d.is_available() and not d.is_initialized())
