@@ -376,12 +376,14 @@ static tn_tensor *self_of(PyObject *self)
     return t;
 }
 
+/* Two attributes: their name is the closure. */
 static PyObject *get_grad_fn(PyObject *self, void *closure)
 {
-    (void)closure;
     tn_tensor *t = self_of(self);
     if (!t)
         return NULL;
+    if (TNPY_UNLIKELY(tnpy_function_on(self)))
+        return tnpy_override_get(self, closure);
     tn_node *node = NULL;
     tn_status status = tn_tensor_grad_fn(t, &node);
     return status == TN_OK ? tnpy_node(tn_node_ref(node)) : tnpy_raise(status);
@@ -399,16 +401,9 @@ static int set_grad_fn(PyObject *self, PyObject *value, void *closure)
     return done ? 0 : -1;
 }
 
-static PyObject *is_view(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    tn_tensor *t = self_of(self);
-    return t ? PyBool_FromLong(tn_tensor_is_view(t)) : NULL;
-}
-
 static PyGetSetDef properties[] = {
-    {"grad_fn", get_grad_fn, NULL, "The node that made the tensor; None for a leaf.", NULL},
-    {"_grad_fn", get_grad_fn, set_grad_fn, NULL, NULL},
+    {"grad_fn", get_grad_fn, NULL, "The node that made the tensor; None for a leaf.", "grad_fn"},
+    {"_grad_fn", get_grad_fn, set_grad_fn, NULL, "_grad_fn"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -416,7 +411,6 @@ static PyMethodDef methods[] = {
     {"backward", (PyCFunction)(void (*)(void))Tensor_backward, METH_FASTCALL | METH_KEYWORDS,
      "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
      "Add the gradients to `.grad` of the leaves that the tensor came from."},
-    {"_is_view", is_view, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -130,6 +130,8 @@ static int device_number(tn_device device)
 static PyObject *dlpack_device(PyObject *self, PyObject *args)
 {
     (void)args;
+    if (TNPY_UNLIKELY(tnpy_function_on(self)))
+        return tnpy_override_method(self, "__dlpack_device__", NULL, NULL);
     tn_device device = tn_tensor_device(tnpy_tensor(self));
     int number = device_number(device);
     if (number < 0) {

@@ -307,14 +307,19 @@ static tn_tensor *tensor_with_grad(PyObject *o)
     return NULL;
 }
 
+/* The class of a tensor, or a mode, is told that a hook is added. */
+static PyObject *told(PyObject *self, const char *method, PyObject *fn)
+{
+    PyObject *args = PyTuple_Pack(1, fn);
+    PyObject *result = args ? tnpy_override_method(self, method, args, NULL) : NULL;
+    Py_XDECREF(args);
+    return result;
+}
+
 static PyObject *register_hook(PyObject *self, PyObject *fn)
 {
-    if (TNPY_UNLIKELY(tnpy_function_on(self))) {
-        PyObject *args = PyTuple_Pack(1, fn);
-        PyObject *result = args ? tnpy_override_method(self, "register_hook", args, NULL) : NULL;
-        Py_XDECREF(args);
-        return result;
-    }
+    if (TNPY_UNLIKELY(tnpy_function_on(self)))
+        return told(self, "register_hook", fn);
     tn_tensor *t = tensor_with_grad(self);
     tn_hook *hook = NULL;
     if (!t)
@@ -355,6 +360,8 @@ static PyObject *hook_in_pass(PyObject *module, PyObject *handle)
 
 static PyObject *register_post_accumulate_grad_hook(PyObject *self, PyObject *fn)
 {
+    if (TNPY_UNLIKELY(tnpy_function_on(self)))
+        return told(self, "register_post_accumulate_grad_hook", fn);
     tn_tensor *t = tensor_with_grad(self);
     tn_hook *hook = NULL;
     if (!t)

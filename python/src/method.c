@@ -203,12 +203,18 @@ static PyObject *is_view(PyObject *o, PyObject *nothing)
     return PyBool_FromLong(tn_tensor_is_view(tnpy_tensor(o)));
 }
 
-static PyObject *never(PyObject *o, PyObject *nothing)
-{
-    (void)o;
-    (void)nothing;
-    return Py_NewRef(Py_False);
-}
+/* What no tensor is. */
+#define NEVER(name)                                       \
+    static PyObject *name(PyObject *o, PyObject *nothing) \
+    {                                                     \
+        OVERRIDE(#name, NULL, NULL);                      \
+        (void)nothing;                                    \
+        return Py_NewRef(Py_False);                       \
+    }
+NEVER(is_conj)
+NEVER(is_neg)
+NEVER(has_names)
+NEVER(is_distributed)
 
 /* ---- gradients ---- */
 
@@ -379,14 +385,20 @@ static PyObject *is_nonzero(PyObject *o, PyObject *nothing)
     return truth < 0 ? NULL : PyBool_FromLong(truth);
 }
 
-static PyObject *same(PyObject *o, PyObject *nothing)
-{
-    (void)nothing;
-    return Py_NewRef(o);
-}
+/* What is done already. */
+#define SAME(name)                                        \
+    static PyObject *name(PyObject *o, PyObject *nothing) \
+    {                                                     \
+        OVERRIDE(#name, NULL, NULL);                      \
+        (void)nothing;                                    \
+        return Py_NewRef(o);                              \
+    }
+SAME(resolve_conj)
+SAME(resolve_neg)
 
 static PyObject *to_complex_number(PyObject *o, PyObject *nothing)
 {
+    OVERRIDE("__complex__", NULL, NULL);
     (void)nothing;
     if (tn_tensor_numel(tnpy_tensor(o)) != 1) {
         PyErr_SetString(PyExc_ValueError,
@@ -427,17 +439,17 @@ PyMethodDef tnpy_tensor_methods[] = {
     {"is_signed", is_signed, METH_NOARGS, "is_signed() -> bool"},
     {"is_inference", is_inference, METH_NOARGS, "is_inference() -> bool"},
     {"_is_view", is_view, METH_NOARGS, "_is_view() -> bool"},
-    {"is_conj", never, METH_NOARGS, "is_conj() -> bool"},
-    {"is_neg", never, METH_NOARGS, "is_neg() -> bool"},
+    {"is_conj", is_conj, METH_NOARGS, "is_conj() -> bool"},
+    {"is_neg", is_neg, METH_NOARGS, "is_neg() -> bool"},
     {"requires_grad_", WITH_KEYWORDS(requires_grad_),
      "requires_grad_(requires_grad=True) -> Tensor"},
     {"retain_grad", retain_grad, METH_NOARGS, "retain_grad()"},
     {"to", WITH_KEYWORDS(to), "to(dtype_or_device_or_other, …) -> Tensor"},
     {"is_nonzero", is_nonzero, METH_NOARGS, "is_nonzero() -> bool"},
-    {"resolve_conj", same, METH_NOARGS, "resolve_conj() -> Tensor"},
-    {"resolve_neg", same, METH_NOARGS, "resolve_neg() -> Tensor"},
-    {"has_names", never, METH_NOARGS, "has_names() -> bool"},
-    {"is_distributed", never, METH_NOARGS, "is_distributed() -> bool"},
+    {"resolve_conj", resolve_conj, METH_NOARGS, "resolve_conj() -> Tensor"},
+    {"resolve_neg", resolve_neg, METH_NOARGS, "resolve_neg() -> Tensor"},
+    {"has_names", has_names, METH_NOARGS, "has_names() -> bool"},
+    {"is_distributed", is_distributed, METH_NOARGS, "is_distributed() -> bool"},
     {"__complex__", to_complex_number, METH_NOARGS, NULL},
     {"_use_count", use_count, METH_NOARGS, NULL},
     {"cpu", WITH_KEYWORDS(cpu), "cpu() -> Tensor"},

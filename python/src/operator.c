@@ -24,47 +24,64 @@ static tn_status sub(tn_tensor *a, tn_tensor *b, tn_tensor **out)
  * calls see the operator that they see there. */
 #define AS_TENSOR NULL
 
+/* The names by which classes and modes that are asked are told of x op y, y op x and x op= y, with
+ * the tensor as the first argument; NULL: that of the method. They are torch's: some operators are
+ * methods under a second name there, others are functions of Python's. */
+#define AS_METHOD        \
+    {                    \
+        NULL, NULL, NULL \
+    }
+#define TOLD(name)                                       \
+    {                                                    \
+        "__" name "__", "__r" name "__", "__i" name "__" \
+    }
+#define TOLD_LEFT(name)                       \
+    {                                         \
+        "__" name "__", NULL, "__i" name "__" \
+    }
+
 /* name, function, its typed form, that with a number on the right, what it is when the tensor is on
  * the right: a function that takes (tensor, other), or NULL: the function itself with (other,
- * tensor) */
-#define BINARY(X)                                                               \
-    X(add, "add", add, AS_TENSOR, "add")                                        \
-    X(subtract, "sub", sub, AS_TENSOR, "rsub")                                  \
-    X(multiply, "mul", tn_mul, AS_TENSOR, "mul")                                \
-    X(true_divide, "div", tn_div, AS_TENSOR, NULL)                              \
-    X(floor_divide, "floor_divide", tn_floor_divide, AS_TENSOR, NULL)           \
-    X(remainder, "remainder", tn_remainder, tn_remainder_scalar, NULL)          \
-    X(and, "bitwise_and", tn_bitwise_and, tn_bitwise_and_scalar, "bitwise_and") \
-    X(or, "bitwise_or", tn_bitwise_or, tn_bitwise_or_scalar, "bitwise_or")      \
-    X(xor, "bitwise_xor", tn_bitwise_xor, tn_bitwise_xor_scalar, "bitwise_xor") \
-    X(lshift, "bitwise_left_shift", tn_bitwise_left_shift, AS_TENSOR, NULL)     \
-    X(rshift, "bitwise_right_shift", tn_bitwise_right_shift, AS_TENSOR, NULL)   \
-    X(matrix_multiply, "matmul", tn_matmul, AS_TENSOR, NULL)                    \
-    X(power, "pow", tn_pow, tn_pow_tensor_scalar, NULL)
+ * tensor); how it is told */
+#define BINARY(X)                                                                                 \
+    X(add, "add", add, AS_TENSOR, "add", AS_METHOD)                                               \
+    X(subtract, "sub", sub, AS_TENSOR, "rsub", {NULL, "__rsub__", NULL})                          \
+    X(multiply, "mul", tn_mul, AS_TENSOR, "mul", AS_METHOD)                                       \
+    X(true_divide, "div", tn_div, AS_TENSOR, NULL, {NULL, "__rtruediv__", NULL})                  \
+    X(floor_divide, "floor_divide", tn_floor_divide, AS_TENSOR, NULL,                             \
+      {"__floordiv__", "__rfloordiv__", NULL})                                                    \
+    X(remainder, "remainder", tn_remainder, tn_remainder_scalar, NULL, {NULL, "__rmod__", NULL})  \
+    X(and, "bitwise_and", tn_bitwise_and, tn_bitwise_and_scalar, "bitwise_and", TOLD_LEFT("and")) \
+    X(or, "bitwise_or", tn_bitwise_or, tn_bitwise_or_scalar, "bitwise_or", TOLD_LEFT("or"))       \
+    X(xor, "bitwise_xor", tn_bitwise_xor, tn_bitwise_xor_scalar, "bitwise_xor", TOLD_LEFT("xor")) \
+    X(lshift, "bitwise_left_shift", tn_bitwise_left_shift, AS_TENSOR, NULL, TOLD("lshift"))       \
+    X(rshift, "bitwise_right_shift", tn_bitwise_right_shift, AS_TENSOR, NULL, TOLD("rshift"))     \
+    X(matrix_multiply, "matmul", tn_matmul, AS_TENSOR, NULL, AS_METHOD)                           \
+    X(power, "pow", tn_pow, tn_pow_tensor_scalar, NULL, TOLD("pow"))
 
-#define COMPARE(X)                         \
-    X(lt, "lt", tn_lt, tn_lt_scalar, NULL) \
-    X(le, "le", tn_le, tn_le_scalar, NULL) \
-    X(eq, "eq", tn_eq, tn_eq_scalar, NULL) \
-    X(ne, "ne", tn_ne, tn_ne_scalar, NULL) \
-    X(gt, "gt", tn_gt, tn_gt_scalar, NULL) \
-    X(ge, "ge", tn_ge, tn_ge_scalar, NULL)
+#define COMPARE(X)                                     \
+    X(lt, "lt", tn_lt, tn_lt_scalar, NULL, AS_METHOD)  \
+    X(le, "le", tn_le, tn_le_scalar, NULL, AS_METHOD)  \
+    X(eq, "eq", tn_eq, tn_eq_scalar, NULL, {"__eq__"}) \
+    X(ne, "ne", tn_ne, tn_ne_scalar, NULL, AS_METHOD)  \
+    X(gt, "gt", tn_gt, tn_gt_scalar, NULL, AS_METHOD)  \
+    X(ge, "ge", tn_ge, tn_ge_scalar, NULL, AS_METHOD)
 
 enum {
-#define X(name, function, typed, scalar, reflected) OP_##name,
+#define X(name, function, typed, scalar, reflected, ...) OP_##name,
     COMPARE(X) BINARY(X)
 #undef X
         N_OPS
 };
 
 static struct {
-    const char *function, *reflected_name;
+    const char *function, *reflected_name, *told[3];
     binary_fn typed;
     number_fn scalar;
     tnpy_entry *entry, *reflected, *method, *inplace;
 } ops[N_OPS] = {
-#define X(name, function, typed, scalar, reflected) \
-    [OP_##name] = {function, reflected, typed, scalar, NULL, NULL, NULL, NULL},
+#define X(name, function, typed, scalar, reflected, ...) \
+    [OP_##name] = {function, reflected, __VA_ARGS__, typed, scalar, NULL, NULL, NULL, NULL},
     COMPARE(X) BINARY(X)
 #undef X
 };
@@ -152,6 +169,22 @@ static PyObject *divided_by(PyObject *a, PyObject *b)
     return result;
 }
 
+/* Is a class or a mode asked? */
+static bool is_asked(PyObject *o)
+{
+    return tnpy_is_tensor(o) ? tnpy_function_on(o)
+                             : !tnpy_function_off && tnpy_has_torch_function(o);
+}
+
+/* Tell of an operator by its name, with the tensor first. */
+static PyObject *tell(const char *name, PyObject *tensor, PyObject *other)
+{
+    PyObject *args = PyTuple_Pack(1, other);
+    PyObject *result = args ? or_not(tnpy_override_method(tensor, name, args, NULL)) : NULL;
+    Py_XDECREF(args);
+    return result;
+}
+
 static PyObject *binary_slow(int op, PyObject *a, PyObject *b)
 {
     PyObject *array = array_operand(tnpy_is_tensor(a) ? b : a);
@@ -166,10 +199,17 @@ static PyObject *binary_slow(int op, PyObject *a, PyObject *b)
         Py_DECREF(array);
         return result;
     }
+    const bool told = is_asked(a) || is_asked(b);
     if (tnpy_is_tensor(a)) {
+        if (told && ops[op].told[0])
+            return tell(ops[op].told[0], a, b);
         PyObject *args[] = {b};
         return or_not(tnpy_call_method(ops[op].method, a, args, 1, NULL));
     }
+    if (told && ops[op].told[1])
+        return tell(ops[op].told[1], b, a);
+    if (told && ops[op].reflected == ops[op].entry) /* the other way round is the same */
+        return or_not(tnpy_call_method(ops[op].method, b, &a, 1, NULL));
     if (op == OP_true_divide)
         return divided_by(a, b);
     if (ops[op].reflected) {
@@ -204,11 +244,13 @@ static PyObject *inplace(int op, PyObject *a, PyObject *b)
 {
     if (!ops[op].inplace)
         return Py_NewRef(Py_NotImplemented);
+    if (ops[op].told[2] && (is_asked(a) || is_asked(b)))
+        return tell(ops[op].told[2], a, b);
     PyObject *args[] = {b};
     return or_not(tnpy_call_method(ops[op].inplace, a, args, 1, NULL));
 }
 
-#define X(name, function, typed, scalar, reflected)                               \
+#define X(name, ...)                                                              \
     static PyObject *nb_##name(PyObject *a, PyObject *b)                          \
     {                                                                             \
         return binary(OP_##name, a, b);                                           \
@@ -256,6 +298,8 @@ static PyObject *nb_absolute(PyObject *a)
 
 static PyObject *nb_invert(PyObject *a)
 {
+    if (TNPY_UNLIKELY(tnpy_function_on(a)))
+        return tnpy_override_method(a, "__invert__", NULL, NULL);
     if (!tn_dtype_is_integral(tn_tensor_dtype(tnpy_tensor(a)), true)) {
         PyErr_SetString(
             PyExc_TypeError,
@@ -267,6 +311,8 @@ static PyObject *nb_invert(PyObject *a)
 
 static PyObject *nb_positive(PyObject *a)
 {
+    if (TNPY_UNLIKELY(tnpy_function_on(a)))
+        return tnpy_override_method(a, "positive", NULL, NULL);
     if (tn_tensor_dtype(tnpy_tensor(a)) == TN_DTYPE_BOOL) {
         PyErr_SetString(PyExc_RuntimeError, "The `+` operator, on a bool tensor is not supported.");
         return NULL;

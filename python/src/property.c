@@ -401,33 +401,34 @@ static int set_imag(PyObject *o, PyObject *value, void *closure)
     return set_part(o, value, get_imag(o, NULL), "imag");
 }
 
-static PyObject *on_device(PyObject *o, int type)
+static PyObject *on_device(const tn_tensor *t, int type)
 {
-    return PyBool_FromLong(tn_tensor_device(tnpy_tensor(o)).type == type);
+    return PyBool_FromLong(tn_tensor_device(t).type == type);
 }
 
 GETTER(is_cpu)
 {
-    (void)closure;
-    return on_device(o, TN_DEVICE_CPU);
+    TENSOR("is_cpu");
+    return on_device(t, TN_DEVICE_CPU);
 }
 
 GETTER(is_cuda)
 {
-    (void)closure;
-    return on_device(o, TN_DEVICE_CUDA);
+    TENSOR("is_cuda");
+    return on_device(t, TN_DEVICE_CUDA);
 }
 
 GETTER(is_meta)
 {
-    (void)closure;
-    return on_device(o, TN_DEVICE_META);
+    TENSOR("is_meta");
+    return on_device(t, TN_DEVICE_META);
 }
 
+/* Several attributes: their name is the closure. */
 GETTER(never)
 {
-    (void)o;
-    (void)closure;
+    const char *name = closure;
+    TENSOR(name);
     return Py_NewRef(Py_False);
 }
 
@@ -443,8 +444,7 @@ GETTER(names)
 
 GETTER(name)
 {
-    (void)o;
-    (void)closure;
+    TENSOR("name");
     return Py_NewRef(Py_None);
 }
 
@@ -498,18 +498,18 @@ PyGetSetDef tnpy_tensor_getset[] = {
     {"is_cpu", get_is_cpu, NULL, NULL, NULL},
     {"is_cuda", get_is_cuda, NULL, NULL, NULL},
     {"is_meta", get_is_meta, NULL, NULL, NULL},
-    {"is_sparse", get_never, NULL, NULL, NULL},
-    {"is_sparse_csr", get_never, NULL, NULL, NULL},
-    {"is_quantized", get_never, NULL, NULL, NULL},
-    {"is_mkldnn", get_never, NULL, NULL, NULL},
-    {"is_nested", get_never, NULL, NULL, NULL},
-    {"is_mps", get_never, NULL, NULL, NULL},
-    {"is_xpu", get_never, NULL, NULL, NULL},
-    {"is_xla", get_never, NULL, NULL, NULL},
-    {"is_mtia", get_never, NULL, NULL, NULL},
-    {"is_ipu", get_never, NULL, NULL, NULL},
-    {"is_vulkan", get_never, NULL, NULL, NULL},
-    {"is_maia", get_never, NULL, NULL, NULL},
+    {"is_sparse", get_never, NULL, NULL, "is_sparse"},
+    {"is_sparse_csr", get_never, NULL, NULL, "is_sparse_csr"},
+    {"is_quantized", get_never, NULL, NULL, "is_quantized"},
+    {"is_mkldnn", get_never, NULL, NULL, "is_mkldnn"},
+    {"is_nested", get_never, NULL, NULL, "is_nested"},
+    {"is_mps", get_never, NULL, NULL, "is_mps"},
+    {"is_xpu", get_never, NULL, NULL, "is_xpu"},
+    {"is_xla", get_never, NULL, NULL, "is_xla"},
+    {"is_mtia", get_never, NULL, NULL, "is_mtia"},
+    {"is_ipu", get_never, NULL, NULL, "is_ipu"},
+    {"is_vulkan", get_never, NULL, NULL, "is_vulkan"},
+    {"is_maia", get_never, NULL, NULL, "is_maia"},
     {"names", get_names, NULL, NULL, NULL},
     {"name", get_name, NULL, NULL, NULL},
     {"__dict__", get_dict, set_dict, NULL, NULL},

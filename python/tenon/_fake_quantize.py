@@ -2,6 +2,7 @@
 """Numbers as if they were kept in few bits, for training that allows for it. Loaded when a function is first named."""
 
 import tenon
+from tenon._asking import overridable
 
 __all__ = ["fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"]
 
@@ -28,6 +29,7 @@ def _check_range(zero_points, quant_min, quant_max):
         raise RuntimeError("`zero_point` must be between `quant_min` and `quant_max`.")
 
 
+@overridable
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max):
     """Each value as the nearest of those that whole numbers from quant_min to quant_max stand for."""
     scale = scale.item() if isinstance(scale, tenon.Tensor) else scale
@@ -36,6 +38,7 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
     return _FakeQuantize.apply(input, scale, zero_point, quant_min, quant_max)
 
 
+@overridable
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
     """The same with a scale and a zero for each slice of a dimension."""
     if scale.dim() != 1 or scale.shape != zero_point.shape or scale.shape[0] != input.shape[axis]:

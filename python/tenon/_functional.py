@@ -6,6 +6,7 @@ import functools
 import math
 
 import tenon
+from tenon._asking import overridable
 
 _ops = tenon._C._VariableFunctions
 
@@ -133,6 +134,7 @@ def atleast_3d(*tensors):
     return _each("atleast_3d", tensors, three)
 
 
+@overridable
 def unravel_index(indices, shape):
     """The index in each dimension of elements that are counted in memory order."""
     if indices.is_floating_point() or indices.is_complex() or indices.dtype is tenon.bool:

@@ -6,6 +6,7 @@ import collections
 import math
 
 import tenon
+from tenon._asking import overridable
 from tenon._linalg_utils import _symeig as symeig
 from tenon._linalg_utils import eig, lstsq, matrix_rank, solve
 
@@ -177,6 +178,7 @@ def empty_permuted(size, physical_layout, **options):
     return tenon.empty([size[d] for d in physical_layout], **options).permute(back)
 
 
+@overridable
 def conv_tbc(input, weight, bias, pad=0):
     """A convolution of (time, batch, channels) with weights of (taps, in, out)."""
     if input.dim() != 3:
@@ -520,6 +522,7 @@ def _given_edges(points, bins):
     return list(bins)
 
 
+@overridable
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
     """How many points, the last dimension of `input`, are in each box of a grid: (hist, bin_edges). `bins` is a number, one
     number a dimension, or the edges of each dimension. The last bin of a dimension has its upper edge too; what is outside counts nothing."""
@@ -547,6 +550,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     return _Histogram(hist, tuple(edges))
 
 
+@overridable
 def lu(A, pivot=True, get_infos=False, out=None):
     """The older name of linalg.lu_factor_ex: (LU, pivots), and where an elimination failed when asked for."""
     from tenon._functional import _once

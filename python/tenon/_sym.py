@@ -6,6 +6,7 @@ import math
 import operator
 
 import tenon
+from tenon._asking import overridable
 
 
 class SymInt:
@@ -86,34 +87,42 @@ def _assert(condition, message):
         raise AssertionError(message)
 
 
+@overridable
 def sym_int(a):
     return math.trunc(a)
 
 
+@overridable
 def sym_float(a):
     return float(a)
 
 
+@overridable
 def sym_not(a):
     return operator.not_(a)
 
 
+@overridable
 def sym_ite(b, t, f):
     return t if b else f
 
 
+@overridable
 def sym_max(a, b):
     return type(a + b)(max(a, b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
 
 
+@overridable
 def sym_min(a, b):
     return type(a + b)(min(a, b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
 
 
+@overridable
 def sym_sqrt(a):
     return math.sqrt(a)
 
 
+@overridable
 def sym_sum(args):
     return sum(args)
 

@@ -68,17 +68,29 @@ def get_ignored_functions():
     return {getattr(tenon, name) for name in names if hasattr(tenon, name)}
 
 
+# What Python does with every object: no function of tensors.
+_OBJECTS_OWN = {"__class__", "__delattr__", "__dir__", "__doc__", "__getattribute__", "__getstate__", "__init__", "__init_subclass__", "__new__",
+                "__setattr__", "__sizeof__", "__str__", "__subclasshook__", "__torch_function__", "__torch_dispatch__", "__weakref__",
+                "__dict__", "__module__", "__dictoffset__", "__weaklistoffset__"}
+
+
 def get_overridable_functions():
-    """{module or class: its functions that ask modes and classes}"""
+    """{module, class or attribute: its functions that ask modes and classes}"""
     ignored = get_ignored_functions()
-    functional = tenon.nn.functional
-    spaces = (tenon, vars(_C._VariableFunctions)), (functional, vars(functional)), (
-        tenon.Tensor, {name: getattr(tenon.Tensor, name) for name in dir(tenon.Tensor)})
     found = {}
-    for space, names in spaces:
-        found[space] = [f for name, f in names.items()
-                        if callable(f) and not name.startswith("__") and not isinstance(f, type) and
-                        not (f.__hash__ and f in ignored)]
+
+    def take(space, functions):
+        found[space] = [f for f in functions if callable(f) and not isinstance(f, type) and not (f.__hash__ and f in ignored)]
+
+    take(tenon, [f for name, f in vars(_C._VariableFunctions).items() if not name.startswith("__")])
+    for name, module in reversed(_function_modules()):
+        listed = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+        take(module, [getattr(module, n) for n in listed])
+    take(tenon.Tensor, [getattr(tenon.Tensor, name) for name in dir(tenon.Tensor) if name not in _OBJECTS_OWN])
+    for name in dir(tenon.Tensor):
+        attribute = getattr(tenon.Tensor, name)
+        if name not in _OBJECTS_OWN and not callable(attribute) and hasattr(attribute, "__get__"):
+            take(attribute, [attribute.__get__])
     return found
 
 
@@ -118,7 +130,7 @@ def resolve_name(f):
         return "%s.Tensor.%s.%s" % (module, owner.__name__, name)
     if getattr(tenon.Tensor, name, None) is f:
         return "%s.Tensor.%s" % (module, name)
-    for prefix, space in [("", tenon), *_function_modules()]:
+    for prefix, space in [*_function_modules(), ("", tenon)]:
         for own in (name, name.removeprefix(prefix + "_")):  # linalg.norm is the operator linalg_norm
             if getattr(space, own, None) is f:
                 return ".".join(part for part in (module, prefix, own) if part)
@@ -126,9 +138,9 @@ def resolve_name(f):
 
 
 def _function_modules():
-    """[(name, module)]: those beside the package itself whose functions ask modes and classes."""
-    return [("nn.functional", tenon.nn.functional), ("functional", tenon.functional), ("linalg", tenon.linalg),
-            ("fft", tenon.fft), ("special", tenon.special)]
+    """[(name, module)]: those beside the package itself whose functions ask modes and classes; the first that has one names it."""
+    return [("special", tenon.special), ("fft", tenon.fft), ("linalg", tenon.linalg), ("nn.init", tenon.nn.init),
+            ("nn.functional", tenon.nn.functional), ("functional", tenon.functional)]
 
 
 class TorchFunctionMode:

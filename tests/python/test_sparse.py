@@ -121,6 +121,15 @@ class Arithmetic(Case):
         with self.assertRaisesRegex(NotImplementedError, "takes a CSR matrix"):
             tenon.sparse.mm(a.to_sparse(), a.t(), "mean")
 
+    def test_quotients_are_rounded_down(self):
+        d = tenon.tensor([[0., 5.], [-3., 0.]])
+        self.same(d.to_sparse() // 2, tenon.tensor([[0., 2.], [-2., 0.]]))
+        s = d.to_sparse()
+        s //= 2
+        self.same(s, tenon.tensor([[0., 2.], [-2., 0.]]))
+        with self.assertRaisesRegex(RuntimeError, "Sparse division requires a scalar or zero-dim dense tensor divisor"):
+            s // s
+
     def test_products(self):
         s = sample()
         for made in (tenon.mm(s, D), s @ D, tenon.spmm(s, D), tenon.dsmm(s, D), tenon.sparse.mm(s, D), tenon.matmul(s, D)):

@@ -209,6 +209,11 @@ def div(a, b, *, rounding_mode=None):
     return _like(a, tenon.div(a._v, b, rounding_mode=rounding_mode))
 
 
+@_function("floor_divide", "__floordiv__")
+def floor_divide(a, b):
+    return div(a, b, rounding_mode="floor")
+
+
 @_function("pow", "__pow__")
 def pow(s, exponent):
     if isinstance(exponent, tenon.Tensor) or exponent == 0:
@@ -342,6 +347,11 @@ def mul_(a, b):
 @_function("div_", "__itruediv__")
 def div_(a, b, *, rounding_mode=None):
     return _become(a, div(a, b, rounding_mode=rounding_mode), "div")
+
+
+@_function("floor_divide_")
+def floor_divide_(a, b):
+    return div_(a, b, rounding_mode="floor")
 
 
 @_function("neg_")

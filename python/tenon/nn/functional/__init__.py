@@ -47,10 +47,7 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
     return tenon._C._override_call(public_api, args, kwargs)
 
 
-def conv_tbc(input, weight, bias, pad=0):
-    """A convolution over time of (T, N, C) with a weight (kernel, C, out): (T', N, out)."""
-    out = tenon.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
-    return out.permute(2, 0, 1)
+conv_tbc = tenon.conv_tbc
 
 
 del give_way, one_overridden, op, overridable, overridden, reduce_by, resolve, get_enum, legacy_get_string  # noqa: F821

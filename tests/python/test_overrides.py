@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Which function a class or a mode is told of, where Python has an operator and where the package has a function of its own. The
+names are those that PyTorch 2.11 tells."""
+
+import operator
+import unittest
+
+import harness
+import tenon
+from tenon.overrides import get_overridable_functions, get_testing_overrides, resolve_name
+
+# operator of Python: what x op y, 2 op x and x op= 2 are told as
+OPERATORS = {
+    "add": ("add", "add", "add_"),
+    "sub": ("sub", "__rsub__", "sub_"),
+    "mul": ("mul", "mul", "mul_"),
+    "truediv": ("div", "__rtruediv__", "div_"),
+    "floordiv": ("__floordiv__", "__rfloordiv__", "floor_divide_"),
+    "mod": ("remainder", "__rmod__", "remainder_"),
+    "pow": ("__pow__", "__rpow__", "__ipow__"),
+    "and": ("__and__", "bitwise_and", "__iand__"),
+    "or": ("__or__", "bitwise_or", "__ior__"),
+    "xor": ("__xor__", "bitwise_xor", "__ixor__"),
+    "lshift": ("__lshift__", "__rlshift__", "__ilshift__"),
+    "rshift": ("__rshift__", "__rrshift__", "__irshift__"),
+    "lt": ("lt", "gt", None),
+    "eq": ("__eq__", "__eq__", None),
+    "ne": ("ne", "ne", None),
+}
+
+
+class Like:
+    """No tensor, and asked all the same."""
+    told = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.told.append((func, args))
+        return -1
+
+
+class Told(tenon.Tensor):
+    told = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.told.append((func, args))
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def told(cls, call):
+    """(the first function that a class is told of, its arguments), and the result."""
+    cls.told.clear()
+    result = call()
+    return cls.told[0] if cls.told else (None, None), result
+
+
+class Operators(unittest.TestCase):
+    def test_operators_are_told_by_pytorchs_names_with_the_tensor_first(self):
+        x = tenon.tensor([3, 5]).as_subclass(Told)
+        plain = tenon.tensor([3, 5])
+        for name, (forward, reflected, inplace) in OPERATORS.items():
+            f = getattr(operator, "__%s__" % name)
+            for call, expected, wanted, other in ((lambda: f(x, 2), forward, f(plain, 2), 2), (lambda: f(2, x), reflected, f(2, plain), 2),
+                                                  (lambda: f(x, plain), forward, f(plain, plain), plain)):
+                (func, args), result = told(Told, call)
+                self.assertEqual((name, resolve_name(func)), (name, "tenon.Tensor." + expected))
+                self.assertIs(args[0], x)
+                self.assertIs(args[1], other)
+                self.assertIs(type(result), Told)
+                self.assertEqual(result.tolist(), wanted.tolist())
+            if inplace and name != "truediv":
+                y = tenon.tensor([3, 5]).as_subclass(Told)
+                (func, args), result = told(Told, lambda: getattr(operator, "__i%s__" % name)(y, 2))
+                self.assertEqual((name, resolve_name(func)), (name, "tenon.Tensor." + inplace))
+                self.assertIs(result, y)
+                self.assertEqual(result.tolist(), f(plain, 2).tolist())
+
+    def test_operators_with_something_else_that_is_asked(self):
+        for f, name in ((operator.pow, "__pow__"), (operator.and_, "__and__"), (operator.eq, "__eq__"), (operator.add, "add")):
+            (func, args), result = told(Like, lambda: f(tenon.tensor([1]), Like()))
+            self.assertEqual((resolve_name(func), result), ("tenon.Tensor." + name, -1))
+
+    def test_operators_of_one(self):
+        x = tenon.tensor([3, 5]).as_subclass(Told)
+        half = tenon.tensor([0.5]).as_subclass(Told)
+        for call, name in ((lambda: ~x, "__invert__"), (lambda: +x, "positive"), (lambda: -x, "neg"), (lambda: abs(x), "abs"),
+                           (lambda: complex(half), "__complex__"), (lambda: x.is_cuda, "is_cuda.__get__"),
+                           (lambda: x.is_sparse, "is_sparse.__get__"), (lambda: half.grad_fn, "grad_fn.__get__"),
+                           (lambda: x.is_conj(), "is_conj"), (lambda: x.resolve_neg(), "resolve_neg"), (lambda: x._is_view(), "_is_view"),
+                           (lambda: x.__dlpack_device__(), "__dlpack_device__")):
+            (func, _), _ = told(Told, call)
+            self.assertEqual(resolve_name(func), "tenon.Tensor." + name)
+        (func, _), _ = told(Told, lambda: self.assertRaisesRegex(TypeError, "only implemented on integer", lambda: ~half))
+        self.assertIs(func, tenon.Tensor.__invert__)
+
+    def test_a_mode_is_told_of_operators(self):
+        seen = []
+
+        class Mode(tenon.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append(resolve_name(func))
+                return func(*args, **(kwargs or {}))
+
+        x = tenon.tensor([3, 5])
+        with Mode():
+            results = [x ** 2, 2 ** x, 1 - x, x & 1, x == 3, +x]
+        self.assertEqual(seen, ["tenon.Tensor." + n for n in ("__pow__", "__rpow__", "__rsub__", "__and__", "__eq__", "positive")])
+        self.assertEqual([r.tolist() for r in results], [[9, 25], [8, 32], [-2, -4], [1, 1], [True, False], [3, 5]])
+
+
+class Functions(unittest.TestCase):
+    def test_functions_that_are_written_in_python_ask(self):
+        e = Like()
+        for call, func in ((lambda: tenon.lu(e), tenon.lu), (lambda: tenon.split(e, 2), tenon.split), (lambda: tenon.stft(e, 4), tenon.stft),
+                           (lambda: tenon.unravel_index(e, (2, 2)), tenon.unravel_index), (lambda: tenon.conv_tbc(e, e, e), tenon.conv_tbc),
+                           (lambda: tenon.histogramdd(e, 1), tenon.histogramdd), (lambda: tenon.sym_not(e), tenon.sym_not),
+                           (lambda: tenon.sym_float(e), tenon.sym_float), (lambda: tenon.sym_max(e, e), tenon.sym_max)):
+            (seen, _), result = told(Like, call)
+            self.assertEqual((seen, result), (func, -1))
+
+    def test_the_list_of_functions_has_operators_attributes_and_modules(self):
+        listed = get_overridable_functions()
+        for space in (tenon, tenon.functional, tenon.nn.functional, tenon.Tensor, tenon.linalg, tenon.fft, tenon.special):
+            self.assertTrue(space in listed, space)
+        for space, func in ((tenon.Tensor, tenon.Tensor.__add__), (tenon.Tensor, tenon.Tensor.__getitem__), (tenon.Tensor, tenon.Tensor.__len__),
+                            (tenon.functional, tenon.functional.einsum), (tenon.linalg, tenon.linalg.norm), (tenon.fft, tenon.fft.fft),
+                            (tenon.Tensor.shape, tenon.Tensor.shape.__get__), (tenon.Tensor.is_cuda, tenon.Tensor.is_cuda.__get__)):
+            self.assertTrue(func in listed[space], func)
+        overrides = get_testing_overrides()
+        for func in (tenon.Tensor.__add__, tenon.Tensor.grad.__get__, tenon.einsum, tenon.linalg.norm, tenon.nn.functional.linear):
+            self.assertEqual(overrides[func](1, 2, 3), -1)
+
+    def test_functions_are_named_by_the_last_module_that_has_them(self):
+        for func, name in ((tenon.einsum, "functional.einsum"), (tenon.linalg.norm, "linalg.norm"), (tenon.nn.functional.linear, "nn.functional.linear"),
+                           (tenon.nn.functional.one_hot, "nn.functional.one_hot"), (tenon.special.expit, "special.expit"), (tenon.add, "add"),
+                           (tenon.nn.init.normal_, "nn.init.normal_"), (tenon.Tensor.__pow__, "Tensor.__pow__")):
+            self.assertEqual(resolve_name(func), "tenon." + name)
+
+
+if __name__ == "__main__":
+    harness.main()
