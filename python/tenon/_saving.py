@@ -141,6 +141,18 @@ _Pickler._plain = {kind: _Pickler.dispatch[kind] for kind in (int, float, bool, 
 _Pickler._plain[tenon.Tensor] = _Pickler._save_tensor
 
 
+def _pickler(pickle_module, file, protocol, storages):
+    """A pickler; with a module that was given, one of its own, under which classes keep the names that they have."""
+    if pickle_module is None or pickle_module.Pickler is pickle.Pickler:
+        return _Pickler(file, protocol, storages)
+
+    class Given(pickle_module.Pickler):
+        def persistent_id(self, obj):
+            return storages.persistent_id(obj)
+
+    return Given(file, protocol=protocol)
+
+
 class _Storages:
     """Gives a storage its key, and remembers which there are."""
 
@@ -184,13 +196,13 @@ def _bytes_of(untyped):
     return memoryview(flat) if flat.numel() else b""
 
 
-def _save_zip(obj, file, protocol, name, checked=True, skip=False):
+def _save_zip(obj, file, protocol, name, checked=True, skip=False, pickle_module=None):
     """`checked`: with check sums. `skip`: room for the bytes of storages, zeros in it."""
     from tenon._zip_writer import ZipWriter
 
     storages = _Storages(legacy=False)
     body = io.BytesIO()
-    _Pickler(body, protocol, storages).dump(obj)
+    _pickler(pickle_module, body, protocol, storages).dump(obj)
     archive = ZipWriter(file, _ALIGNMENT, checked)
     for record, data in (("data.pkl", body.getbuffer()), (".format_version", b"1"),
                          (".storage_alignment", b"%d" % _ALIGNMENT), ("byteorder", sys.byteorder.encode())):
@@ -201,14 +213,14 @@ def _save_zip(obj, file, protocol, name, checked=True, skip=False):
     archive.close()
 
 
-def _save_legacy(obj, file, protocol):
+def _save_legacy(obj, file, protocol, pickle_module=None):
     storages = _Storages(legacy=True)
     pickle.dump(MAGIC_NUMBER, file, protocol)
     pickle.dump(PROTOCOL_VERSION, file, protocol)
     pickle.dump({"protocol_version": PROTOCOL_VERSION, "little_endian": sys.byteorder == "little",
                  "type_sizes": {"short": 2, "int": 4, "long": 4}}, file, protocol)
     body = io.BytesIO()
-    _Pickler(body, protocol, storages).dump(obj)
+    _pickler(pickle_module, body, protocol, storages).dump(obj)
     file.write(body.getvalue())
     pickle.dump([key for key, unused in storages.found], file, protocol)
     for key, untyped in storages.found:

@@ -14,8 +14,10 @@ import sys
 import threading
 
 import tenon
-from tenon import _utils
+from tenon import _load_options, _utils
 from tenon import _weights_only_unpickler as _restricted
+from tenon._load_options import (  # noqa: F401
+    LoadEndianness, get_default_load_endianness, get_default_mmap_options, set_default_load_endianness, set_default_mmap_options)
 from tenon._saving import (  # noqa: F401
     MAGIC_NUMBER, PROTOCOL_VERSION, _get_layout, _save_legacy, _save_zip, location_tag, normalize_storage_type)
 from tenon.storage import TypedStorage, UntypedStorage
@@ -128,12 +130,12 @@ def save(obj, f, pickle_module=None, pickle_protocol=DEFAULT_PROTOCOL,
         raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     with _Opened(f, "wb") as file:
         if not _use_new_zipfile_serialization:
-            _save_legacy(obj, file, pickle_protocol)
+            _save_legacy(obj, file, pickle_protocol, pickle_module)
         elif hasattr(file, "seek") and hasattr(file, "tell"):
-            _save_zip(obj, file, pickle_protocol, name, _crc32, skip)
+            _save_zip(obj, file, pickle_protocol, name, _crc32, skip, pickle_module)
         else:
             whole = io.BytesIO()
-            _save_zip(obj, whole, pickle_protocol, name, _crc32, skip)
+            _save_zip(obj, whole, pickle_protocol, name, _crc32, skip, pickle_module)
             file.write(whole.getvalue())
 
 
@@ -156,8 +158,8 @@ def _weights_only_text(error):
     return "Weights only load failed. " + _UNSAFE + "\n\nWeightsUnpickler error: " + error + _DOCUMENTED
 
 
-class _TrustedUnpickler(pickle.Unpickler):
-    """Runs what the pickle says; PyTorch's names mean Tenon's."""
+class _NamesOfTorch:
+    """The part of an unpickler that runs what the pickle says: PyTorch's names mean Tenon's."""
 
     def __init__(self, file, persistent_load, **options):
         super().__init__(file, **options)
@@ -181,7 +183,18 @@ class _TrustedUnpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def _unpickle(file, persistent_load, weights_only, encoding):
+class _TrustedUnpickler(_NamesOfTorch, pickle.Unpickler):
+    pass
+
+
+def _trusted(pickle_module):
+    """The class of unpicklers, over that of a module which was given."""
+    if pickle_module is None or pickle_module.Unpickler is pickle.Unpickler:
+        return _TrustedUnpickler
+    return type("Unpickler", (_NamesOfTorch, pickle_module.Unpickler), {})
+
+
+def _unpickle(file, persistent_load, weights_only, encoding, pickle_module=None):
     if weights_only:
         machine = _restricted.Unpickler(file, encoding=encoding)
         machine.persistent_load = persistent_load
@@ -189,7 +202,7 @@ def _unpickle(file, persistent_load, weights_only, encoding):
             return machine.load()
         except UnpicklingError as error:
             raise UnpicklingError(_weights_only_text(str(error))) from None
-    return _TrustedUnpickler(file, persistent_load, encoding=encoding).load()
+    return _trusted(pickle_module)(file, persistent_load, encoding=encoding).load()
 
 
 def _mover(map_location):
@@ -283,7 +296,7 @@ def _wrap(kind, untyped, dtype):
 def _read_into_new(file, nbytes):
     """A storage with the next bytes of a file; what is not there is not allocated."""
     flat = tenon.empty(nbytes, dtype=tenon.uint8, device="cpu")
-    if nbytes:
+    if nbytes and not tenon._C._is_fake(flat):
         view = memoryview(flat)
         done = 0
         while done < nbytes:
@@ -400,11 +413,11 @@ class PyTorchFileReader:
         return tenon.frombuffer(bytearray(data), dtype=dtype, count=numel)
 
 
-def _load_zip(file, map_location, weights_only, encoding, mapped):
+def _load_zip(file, map_location, weights_only, encoding, mapped, pickle_module):
     archive = _Archive(file)
     move = _mover(map_location)
     done = {}
-    order = archive.read("byteorder")[:8] if archive.has("byteorder") else sys.byteorder.encode()
+    order = archive.read("byteorder")[:8] if archive.has("byteorder") else _default_order()
     if order not in (b"little", b"big"):
         raise ValueError("Unknown endianness type: " + order.decode(errors="replace"))
     swap = order != sys.byteorder.encode()
@@ -423,20 +436,31 @@ def _load_zip(file, map_location, weights_only, encoding, mapped):
                 untyped = UntypedStorage(nbytes, device="meta")
             elif getattr(_skipping, "how", None) is not None:
                 untyped = UntypedStorage(nbytes)
-            elif mapped is not None and nbytes:
+            elif mapped is not None and nbytes and not _making_fakes():
                 untyped = UntypedStorage(
                     tenon.frombuffer(mapped, dtype=tenon.uint8, count=nbytes, offset=start))
             else:
                 file.seek(start)
                 untyped = _read_into_new(file, nbytes)
-            if swap:
-                _swap(untyped, dtype)
-            if dtype is tenon.bool and mapped is None:
-                _clean(untyped)
+            if not tenon._C._is_fake(untyped._flat):
+                if swap:
+                    _swap(untyped, dtype)
+                if dtype is tenon.bool and mapped is None:
+                    _clean(untyped)
             done[key] = _untyped_of(move(untyped, location))
         return _wrap(kind, done[key], dtype)
 
-    return _unpickle(io.BytesIO(archive.read("data.pkl")), persistent_load, weights_only, encoding)
+    return _unpickle(io.BytesIO(archive.read("data.pkl")), persistent_load, weights_only, encoding, pickle_module)
+
+
+def _default_order():
+    kind = _load_options.get_default_load_endianness()
+    return {LoadEndianness.LITTLE: b"little", LoadEndianness.BIG: b"big"}.get(kind, sys.byteorder.encode())
+
+
+def _making_fakes():
+    """Whether what is made now is a fake tensor: then nothing is read."""
+    return tenon._C._is_fake(tenon.empty(0))
 
 
 def _untyped_of(storage):
@@ -460,7 +484,7 @@ class _Row:
         return self.end - self.file.tell()
 
 
-def _load_legacy(file, map_location, weights_only, encoding):
+def _load_legacy(file, map_location, weights_only, encoding, pickle_module):
     move = _mover(map_location)
     row = _Row(file)
     storages = {}   # key -> [what the bytes are read into, dtype, the storage of the tensors: map_location says where]
@@ -511,6 +535,9 @@ def _load_legacy(file, map_location, weights_only, encoding):
                 raise RuntimeError("a storage has another size than the file says; corrupt file?")
             if untyped.nbytes() > row.left():
                 raise RuntimeError("unexpected EOF: the file is shorter than its storages")
+            if tenon._C._is_fake(untyped._flat):
+                file.seek(untyped.nbytes(), 1)
+                continue
             if untyped.nbytes():
                 view = memoryview(untyped._flat)
                 done = 0
@@ -527,7 +554,7 @@ def _load_legacy(file, map_location, weights_only, encoding):
             if placed is not untyped and placed.device.type != "meta":
                 placed.copy_(untyped)
 
-    return _utils._check_sparse_later(lambda: _unpickle(file, persistent_load, weights_only, encoding), fill)
+    return _utils._check_sparse_later(lambda: _unpickle(file, persistent_load, weights_only, encoding, pickle_module), fill)
 
 
 def _weights_only(said, pickle_module):
@@ -581,11 +608,6 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
                                    "option in order to use mmap.")
             if not head:
                 raise EOFError("Ran out of input")
-            return _load_legacy(file, map_location, weights_only, encoding)
-        mapped = None
-        if mmap:
-            from mmap import ACCESS_COPY
-            from mmap import mmap as map_file
-
-            mapped = map_file(file.fileno(), 0, access=ACCESS_COPY)
-        return _load_zip(file, map_location, weights_only, encoding, mapped)
+            return _load_legacy(file, map_location, weights_only, encoding, pickle_module)
+        mapped = _load_options.map_file(f) if mmap else None
+        return _load_zip(file, map_location, weights_only, encoding, mapped, pickle_module)

@@ -8,7 +8,9 @@ import os
 import pickle
 import random
 import struct
+import sys
 import tempfile
+import types
 import unittest
 import zipfile
 
@@ -482,6 +484,96 @@ class Switches(unittest.TestCase):
             tenon.save(fake, file)
         file.seek(0)
         self.assertEqual(tenon.load(file).shape, (5,))
+
+    def test_a_pickle_module_of_ones_own_reads_and_writes(self):
+        class Renaming(pickle.Unpickler):
+            """Finds classes that have moved, as scripts for old checkpoints do."""
+
+            def find_class(self, module, name):
+                return Point if module == "moved.away" else super().find_class(module, name)
+
+        class Counting(pickle.Pickler):
+            points = 0
+
+            def reducer_override(self, obj):
+                Counting.points += isinstance(obj, Point)
+                return NotImplemented
+
+        module = types.SimpleNamespace(Unpickler=Renaming, Pickler=Counting, load=pickle.load, dump=pickle.dump, dumps=pickle.dumps)
+        point = Point(tenon.arange(3.))
+        for new in (True, False):
+            file = io.BytesIO()
+            Counting.points = 0
+            tenon.save({"p": point, "n": 3}, file, pickle_module=module, _use_new_zipfile_serialization=new)
+            self.assertEqual(Counting.points, 1)
+            for data in (file.getvalue(), file.getvalue().replace(b"c__main__\nPoint", b"cmoved.away\nPoint")):
+                if new and b"moved" in data:
+                    continue  # its sums of bytes are checked
+                made = tenon.load(io.BytesIO(data), pickle_module=module, weights_only=False)
+                self.assertEqual((type(made["p"]), made["p"].x.tolist(), made["n"]), (Point, [0, 1, 2], 3))
+
+        class Refusing(pickle.Unpickler):
+            def load(self):
+                raise RuntimeError("mine")
+
+        for new in (True, False):
+            file = io.BytesIO()
+            tenon.save(tenon.ones(2), file, _use_new_zipfile_serialization=new)
+            file.seek(0)
+            with self.assertRaisesRegex(RuntimeError, "mine"):
+                tenon.load(file, pickle_module=types.SimpleNamespace(Unpickler=Refusing), weights_only=False)
+
+    def test_a_file_is_read_as_fake_tensors_where_the_mode_is_on(self):
+        from tenon._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.pt")
+            base = tenon.arange(6.)
+            for new in (True, False):
+                tenon.save({"a": base[2:], "b": base.view(2, 3).t(), "c": tenon.nn.Parameter(tenon.ones(2)), "d": tenon.tensor([True])}, path,
+                           _use_new_zipfile_serialization=new)
+                for options in ({}, {"weights_only": False}, {"map_location": "cuda"}) + (({"mmap": True},) if new else ()):
+                    with FakeTensorMode():
+                        made = tenon.load(path, **options)
+                    for t in made.values():
+                        self.assertIsInstance(t, FakeTensor)
+                        self.assertEqual(t.device.type, options.get("map_location", "cpu"))
+                    self.assertEqual((made["a"].shape, made["a"].storage_offset(), made["b"].stride(), made["c"].requires_grad, made["d"].dtype),
+                                     ((4,), 2, (1, 3), True, tenon.bool))
+                self.assertEqual(tenon.load(path)["a"].tolist(), [2, 3, 4, 5])
+
+    def test_the_order_of_bytes_of_files_that_do_not_say_it(self):
+        from tenon.serialization import LoadEndianness, get_default_load_endianness, set_default_load_endianness
+        file = io.BytesIO(saved(tenon.tensor([1., 2.])).replace(b"/byteorder", b"/bytefolder"[:10]))
+        self.assertIsNone(get_default_load_endianness())
+        try:
+            for order, wanted in ((LoadEndianness.LITTLE, [1, 2]), (LoadEndianness.NATIVE, [1, 2] if sys.byteorder == "little" else None),
+                                  (LoadEndianness.BIG, tenon.tensor([32831, 64], dtype=tenon.int32).view(tenon.float32).tolist())):
+                set_default_load_endianness(order)
+                file.seek(0)
+                if wanted:
+                    self.assertEqual(tenon.load(file).tolist(), wanted)
+        finally:
+            set_default_load_endianness(None)
+        with self.assertRaisesRegex(TypeError, "Invalid argument type in function set_default_load_endianness"):
+            set_default_load_endianness("big")
+
+    def test_files_can_be_mapped_so_that_writes_reach_them(self):
+        import mmap
+
+        from tenon.serialization import get_default_mmap_options, set_default_mmap_options
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.pt")
+            tenon.save(tenon.zeros(3), path)
+            self.assertEqual(get_default_mmap_options(), mmap.MAP_PRIVATE)
+            tenon.load(path, mmap=True).fill_(7)
+            self.assertEqual(tenon.load(path).tolist(), [0, 0, 0])
+            with set_default_mmap_options(mmap.MAP_SHARED):
+                self.assertEqual(get_default_mmap_options(), mmap.MAP_SHARED)
+                tenon.load(path, mmap=True).fill_(7)
+            self.assertEqual(get_default_mmap_options(), mmap.MAP_PRIVATE)
+            self.assertEqual(tenon.load(path).tolist(), [7, 7, 7])
+        with self.assertRaisesRegex(ValueError, "Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED"):
+            set_default_mmap_options(99)
 
     def test_a_storage_becomes_one_of_another_type(self):
         import warnings
