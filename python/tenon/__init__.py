@@ -88,9 +88,10 @@ _NAMES = {
         "is_storage", "StorageBase", "UntypedStorage", "TypedStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "BFloat16Storage",
         "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage",
         "ComplexFloatStorage", "ComplexDoubleStorage", "Storage"),
+    "_segments": ("_segment_reduce", "segment_reduce"),
+    "_histogram": ("histogramdd",),
     "_rare": (
-        "_assert_async", "_shape_as_tensor", "lu", "_cast_Long", "_cast_Float", "_cast_Int", "_segment_reduce", "segment_reduce",
-        "histogramdd", "eig", "lstsq", "matrix_rank", "solve", "symeig",
+        "_assert_async", "_shape_as_tensor", "lu", "_cast_Long", "_cast_Float", "_cast_Int", "eig", "lstsq", "matrix_rank", "solve", "symeig",
         "legacy_contiguous_format", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
         "zero_", "fill_", "resize_as_", "get_device",
         "is_distributed", "empty_permuted", "conv_tbc", "native_channel_shuffle", "embedding_renorm_", "dequantize", "to_dlpack",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""finfo and iinfo: the limits of a dtype."""
+"""finfo and iinfo: the limits of a dtype; its name in messages."""
 
 import tenon
 
@@ -22,8 +22,18 @@ _WHOLE = {"uint8": (8, False), "int8": (8, True), "int16": (16, True), "int32": 
           "uint16": (16, False), "uint32": (32, False), "uint64": (64, False)}
 
 
+_TEXTS = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
+          "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
+
+
 def _name(dtype):
     return str(dtype).rsplit(".", 1)[-1]
+
+
+def text_of(dtype):
+    """Its name in messages of operators: Long."""
+    name = _name(dtype)
+    return _TEXTS.get(name, name)
 
 
 def _is_named(dtype):
