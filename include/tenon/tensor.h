@@ -24,9 +24,9 @@ typedef struct tn_generator tn_generator;
 typedef struct tn_storage tn_storage; /**< the memory behind tensors, see tenon/storage.h */
 typedef uint64_t tn_keyset;           /**< set of dispatch keys, see tenon/dispatch.h */
 
-/** Options of factories. Start from TN_TENSOR_OPTS_INIT; NULL means the same. */
+/** Options of factories. Start from TN_TENSOR_OPTS_INIT or tn_opts(); NULL means the first. */
 typedef struct tn_tensor_opts {
-    uint32_t size;      /**< sizeof(tn_tensor_opts) */
+    uint32_t size;      /**< sizeof(tn_tensor_opts); any other is refused with TN_INVALID */
     int32_t dtype;      /**< tn_dtype; NONE: the default dtype, or what the operator infers */
     int32_t layout;     /**< tn_layout */
     tn_device device;   /**< NONE: the CPU, or the input's device for *_like */

@@ -39,6 +39,13 @@ tn_status tni_bad_list_argument(const tn_op *op, int position, const void *list,
             (long long)at, argument);
 }
 
+tn_status tni_bad_opts_argument(const tn_op *op, const tn_tensor_opts *opts)
+{
+    TN_FAIL(TN_INVALID,
+            "%s: opts->size is %u, wanted %zu: begin with tn_opts() or TN_TENSOR_OPTS_INIT",
+            name_of(op), opts->size, sizeof *opts);
+}
+
 tn_status tni_null_string_argument(const tn_op *op, int position)
 {
     TN_FAIL(TN_INVALID, "%s: argument '%s' must be a string, not NULL", name_of(op),

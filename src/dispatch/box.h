@@ -29,9 +29,15 @@ static inline bool tni_bad_tensor_list(tn_tensor *const *list, int64_t n)
     }
     return false;
 }
-/* Fail for a list that one of these refused. */
+/* Options that do not begin with their own size: nobody knows what is in them. */
+static inline bool tni_bad_opts(const tn_tensor_opts *opts)
+{
+    return opts && opts->size != sizeof *opts;
+}
+/* Fail for what one of these refused. */
 TNI_COLD tn_status tni_bad_list_argument(const tn_op *op, int position, const void *list,
                                          int64_t n);
+TNI_COLD tn_status tni_bad_opts_argument(const tn_op *op, const tn_tensor_opts *opts);
 TNI_COLD tn_status tni_null_string_argument(const tn_op *op, int position);
 TNI_COLD tn_status tni_null_storage_argument(const tn_op *op, int position);
 /* Fail for the first NULL of @p pointers; @p positions are theirs, results after the arguments. */

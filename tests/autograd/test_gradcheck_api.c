@@ -13,7 +13,7 @@ static tn_tensor *leaf(int64_t n, tn_dtype dtype)
 {
     static const double values[] = {0.5, -1.25, 2.0, 0.75, -0.3, 1.5, 0.1, -2.0};
     tn_tensor *wide = NULL, *t = NULL;
-    tn_tensor_opts opts = {.dtype = dtype, .device = TN_CPU};
+    tn_tensor_opts opts = tn_opts(dtype, TN_CPU);
     ASSERT_OK(tn_tensor_from_data(values, 1, &n, TN_DTYPE_F64, &wide));
     ASSERT_OK(tn__to_copy(wide, &opts, false, TN_FORMAT_NONE, &t));
     ASSERT_OK(tn_tensor_set_requires_grad(t, true));

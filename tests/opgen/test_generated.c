@@ -256,6 +256,21 @@ TEST(null_arguments_and_results_are_refused_by_name)
     tn_tensor_unref(a);
 }
 
+TEST(options_that_do_not_begin_with_their_size_are_refused)
+{
+    const int64_t size = 2;
+    tn_tensor *out = NULL;
+    tn_tensor_opts zeros;
+    memset(&zeros, 0, sizeof zeros); /* {0}: else this would ask for uint8 */
+    EXPECT_FAIL(TN_INVALID, "aten::empty.memory_format: opts->size is 0, wanted",
+                tn_empty(&size, 1, &zeros, TN_FORMAT_NONE, &out));
+    tn_tensor_opts newer = TN_TENSOR_OPTS_INIT;
+    newer.size += 8;
+    EXPECT_FAIL(TN_INVALID, "begin with tn_opts() or TN_TENSOR_OPTS_INIT",
+                tn_empty(&size, 1, &newer, TN_FORMAT_NONE, &out));
+    EXPECT(out == NULL);
+}
+
 /* ---- failures ---- */
 
 TEST(a_failure_anywhere_leaves_out_and_the_thread_as_they_were)

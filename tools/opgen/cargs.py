@@ -100,7 +100,8 @@ TENSORS = {  # Tensor[]: no element is NULL; Tensor?[]: NULL is None
                   keys="tni_keys_of_list({n}, {n}_n)"),
 }
 OPTIONS = Kind((("const tn_tensor_opts *", ""),), "",
-               "tni_unbox_opts(call, &args[{i}], {i}, &{n}_value, &{n})", locals=("tn_tensor_opts {n}_value",))
+               "tni_unbox_opts(call, &args[{i}], {i}, &{n}_value, &{n})", locals=("tn_tensor_opts {n}_value",),
+               check=("tni_bad_opts({n})", "tni_bad_opts_argument(op, {n})"))
 
 # Results: the C type behind the pointer, how a boxed result is made of it, how it is taken out of one.
 RESULTS = {
