@@ -68,11 +68,10 @@ const tni_schema *tni_op_get_schema(tn_op *op)
     if (TNI_LIKELY(schema != NULL))
         return schema;
     if (!op->builtin) {
-        tni_fail(
-            TN_INVALID, TNI_WHERE,
-            "Could not find schema for %s. It has been registered a kernel, but no definition: "
-            "define it with tn_library_def",
-            op->name);
+        tni_fail(TN_INVALID, TNI_WHERE,
+                 "Could not find schema for %s. It is not defined, or not any more: define it with "
+                 "tn_library_def",
+                 op->name);
         return NULL;
     }
     tni_schema *parsed;
