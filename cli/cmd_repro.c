@@ -278,8 +278,8 @@ static int run_repro(const command *self, int argc, char **argv)
         if (left_out)
             printf("%d scripts in Python were left out: %s\n", left_out,
                    s.python ? "they are not there"
-                            : "the Python package is not built (python3 cannot import "
-                              "tenon.as_torch)");
+                            : "python3 cannot import tenon.as_torch (build the Python package, and "
+                              "set PYTHONPATH to its folder)");
     }
     return s.failed ? EXIT_FAILED : EXIT_OK;
 }
