@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* composite/products.c: products of several tensors, covariances, norms and integrals in terms of
- * other operators. */
+/* composite/products.c: products of several tensors, covariances and norms in terms of other
+ * operators. */
 #include <math.h>
-#include <string.h>
 #include "base/warn.h"
 #include "composite/leave.h"
 #include "core/tensor.h"
@@ -486,58 +485,4 @@ tn_status tni_composite__weight_norm_interface(tn_tensor *v, tn_tensor *g, int64
     TN_TRY(tn_detach(norms, out1)); /* for the backward pass of the first */
     *out0 = TN_MOVE(made);
     return TN_OK;
-}
-
-/* ---- running integrals ---- */
-
-static tn_tensor *neighbours(tn_tensor *y, int d, int64_t n, bool difference)
-{
-    n = n ? n : 1; /* nothing has no neighbours either */
-    tn_tensor *before = tnx_slice(y, d, tn_some_int(0), tn_some_int(n - 1), 1);
-    tn_tensor *after = tnx_slice(y, d, tn_some_int(1), tn_some_int(n), 1);
-    return difference ? tnx_sub(after, before, tn_int(1)) : tnx_add(after, before, tn_int(1));
-}
-
-tn_status tni_composite_cumulative_trapezoid_x(tn_tensor *y, tn_tensor *x, int64_t dim,
-                                               tn_tensor **out)
-{
-    int d;
-    tn_scope *scope;
-    TN_TRY(tni_wrap_dim(dim, y->ndim, &d));
-    TN_CHECK(y->ndim > 0, x->ndim == 1 ? TN_INDEX : TN_INVALID, "%s",
-             x->ndim == 1 ? "Dimension specified as 0 but tensor has no dimensions"
-                          : "slice() cannot be applied to a 0-dim tensor.");
-    TN_CHECK(x->ndim > 0 && x->ndim <= y->ndim, TN_INVALID,
-             "cumulative_trapezoid: x must have as many dimensions as y, or one");
-    TN_CHECK(
-        y->dtype != TN_DTYPE_BOOL && x->dtype != TN_DTYPE_BOOL, TN_INVALID,
-        "cumulative_trapezoid: received a bool input for `x` or `y`, but bool is not supported");
-    int own = x->ndim == 1 ? 0 : d - (y->ndim - x->ndim);
-    TN_CHECK(own >= 0 && x->sizes[own] == y->sizes[d], TN_INVALID,
-             "cumulative_trapezoid: There must be one `x` value for each sample point");
-    TN_TRY(tn_scope_enter(&scope));
-    int64_t n = y->sizes[d], sizes[TN_MAX_DIMS];
-    tn_tensor *width = neighbours(x, own, n, true);
-    for (int i = 0; i < y->ndim; i++)
-        sizes[i] = i == d && n > 0 ? n - 1 : i == d ? 0 : 1;
-    if (x->ndim == 1)
-        width = tnx_view(width, sizes, y->ndim);
-    tn_tensor *parts = tnx_mul(neighbours(y, d, n, false), width);
-    return tni_leave(scope, tnx_div_scalar(tnx_cumsum(parts, d, TN_DTYPE_NONE), tn_float(2)), out);
-}
-
-tn_status tni_composite_cumulative_trapezoid_dx(tn_tensor *y, tn_scalar dx, int64_t dim,
-                                                tn_tensor **out)
-{
-    int d;
-    tn_scope *scope;
-    TN_TRY(tni_wrap_dim(dim, y->ndim, &d));
-    TN_CHECK(y->dtype != TN_DTYPE_BOOL, TN_INVALID,
-             "cumulative_trapezoid: received a bool input for `y`, but bool is not supported");
-    TN_CHECK(y->ndim > 0, TN_INDEX, "slice() cannot be applied to a 0-dim tensor.");
-    TN_CHECK(dx.kind != TN_SCALAR_COMPLEX && dx.kind != TN_SCALAR_BOOL, TN_INVALID,
-             "cumulative_trapezoid: Currently, we only support dx as a real number.");
-    TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *sums = tnx_cumsum(neighbours(y, d, y->sizes[d], false), d, TN_DTYPE_NONE);
-    return tni_leave(scope, tnx_mul_scalar(sums, tn_float(tn_scalar_to_double(dx) / 2)), out);
 }
