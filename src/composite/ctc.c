@@ -2,6 +2,7 @@
 /* composite/ctc.c: the loss of sequences without an alignment: lengths in tensors, reductions. */
 #include "base/alloc.h"
 #include "composite/leave.h"
+#include "core/at_hand.h"
 #include "core/fake.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
@@ -36,6 +37,8 @@ static tn_status lengths(tn_tensor *inputs, tn_tensor *targets, int64_t **out)
         status = tn_to_dtype(both[i], TN_DTYPE_I64, false, false, TN_FORMAT_NONE, &wide);
         if (status == TN_OK)
             status = tn_contiguous(wide, TN_FORMAT_CONTIGUOUS, &dense);
+        if (status == TN_OK && dense->numel > 0 && !dense->data)
+            status = tni_fail(TN_INVALID, TNI_WHERE, TNI_NOT_AT_HAND);
         if (status == TN_OK)
             for (int64_t k = 0; k < dense->numel; k++)
                 *to++ = ((const int64_t *)dense->data)[k];

@@ -2,6 +2,7 @@
 /* composite/pack.c: sequences of several lengths, padded to one, to the rows that count and back.
  * Packed rows are ordered by step, then by sequence; batch_sizes says how many sequences each step
  * has. One list of places in the padded tensor serves all three operators. */
+#include "core/at_hand.h"
 #include "core/fake.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
@@ -101,6 +102,7 @@ tn_status tni_kernel__pack_padded_sequence(tn_call *call, tn_tensor *input, tn_t
     TN_AUTO(tn_tensor) rows = NULL;
     TN_AUTO(tn_tensor) sizes = NULL;
     TN_TRY(tn_contiguous(lengths, TN_FORMAT_CONTIGUOUS, &sorted));
+    TN_CHECK(tni_is_at_hand(sorted), TN_INVALID, TNI_NOT_AT_HAND);
     const int64_t *length = sorted->data, batch = sorted->numel;
     const int64_t padded = input->sizes[batch_first ? 1 : 0], steps = length[0];
     TN_TRY(check_values(length, batch, padded));
@@ -191,6 +193,7 @@ tn_status tni_composite__pack_padded_sequence_backward(tn_tensor *grad, const in
     TN_AUTO(tn_tensor) zeros = NULL;
     TN_AUTO(tn_tensor) rows = NULL;
     TN_TRY(tn_contiguous(batch_sizes, TN_FORMAT_CONTIGUOUS, &counts));
+    TN_CHECK(tni_is_at_hand(counts), TN_INVALID, TNI_NOT_AT_HAND);
     const int64_t *sizes = counts->data;
     TN_TRY(check_batch_sizes(sizes, counts->numel, grad));
     TN_CHECK(counts->numel <= p.sizes[0] && (counts->numel == 0 || sizes[0] <= p.sizes[1]),
@@ -236,6 +239,7 @@ tn_status tni_composite__pad_packed_sequence(tn_tensor *data, tn_tensor *batch_s
     TN_AUTO(tn_tensor) rows = NULL;
     TN_AUTO(tn_tensor) lengths = NULL;
     TN_TRY(tn_contiguous(batch_sizes, TN_FORMAT_CONTIGUOUS, &counts));
+    TN_CHECK(tni_is_at_hand(counts), TN_INVALID, TNI_NOT_AT_HAND);
     const int64_t *sizes = counts->data, steps = counts->numel;
     TN_TRY(check_batch_sizes(sizes, steps, data));
     TN_CHECK(total_length <= 0 || total_length >= steps, TN_INVALID,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "composite/leave.h"
-#include "core/fake.h"
+#include "core/at_hand.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "iter/iter.h"
@@ -12,17 +12,19 @@
 
 /* ---- slices at an index ---- */
 
-/* The first of @p index that is not one of @p size places, where its values are at hand: indices of
- * other devices are looked at there. Negative ones count from the end if @p wraps. */
+/* The first of @p index that is not one of @p size places, where its values are at hand: others are
+ * looked at where they are used. Negative ones count from the end if @p wraps. */
 static tn_status find_outside(tn_tensor *index, int64_t size, bool wraps, bool *found, int64_t *bad)
 {
     TN_AUTO(tn_tensor) whole = NULL;
     TN_AUTO(tn_tensor) line = NULL;
     *found = false;
-    if (index->device.type != TN_DEVICE_CPU || tni_is_fake(index))
+    if (!tni_is_at_hand(index))
         return TN_OK;
     TN_TRY(tn_to_dtype(index, TN_DTYPE_I64, false, false, TN_FORMAT_NONE, &whole));
     TN_TRY(tn_contiguous(whole, TN_FORMAT_CONTIGUOUS, &line));
+    if (!tni_is_at_hand(line))
+        return TN_OK;
     const int64_t *value = line->data;
     for (int64_t i = 0; i < line->numel; i++)
         if (value[i] >= size || value[i] < (wraps ? -size : 0)) {

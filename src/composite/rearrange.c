@@ -2,6 +2,7 @@
 /* composite/rearrange.c: joining, repeating, splitting and reshaping in terms of other operators.
  */
 #include <string.h>
+#include "core/at_hand.h"
 #include "core/fake.h"
 #include "core/tensor.h"
 #include "core/scalar.h"
@@ -235,6 +236,7 @@ tn_status tni_composite_tensor_split_tensor(tn_tensor *self, tn_tensor *tensor_i
              "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on %s",
              tn_device_format(by->device, name, sizeof name));
     TN_TRY(tn_contiguous(by, TN_FORMAT_CONTIGUOUS, &plain));
+    TN_CHECK(tni_is_at_hand(plain), TN_INVALID, TNI_NOT_AT_HAND);
     const int64_t *numbers = plain->data;
     return by->ndim == 0 ? tn_tensor_split(self, numbers[0], dim, out, out_n)
                          : tn_tensor_split_indices(self, numbers, by->numel, dim, out, out_n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/rnn.c: recurrent layers: steps through time, forwards and backwards, stacked, over
  * sequences of one length or packed ones. The steps are those of rnn_cell.c. */
+#include "core/at_hand.h"
 #include "core/fake.h"
 #include "composite/rnn.h"
 #include "gen/composites.h"
@@ -339,6 +340,7 @@ static tn_status run_packed(rnn *r, tn_tensor *data, tn_tensor *batch_sizes, tn_
              batch_sizes->ndim, tni_dtype_text((tn_dtype)batch_sizes->dtype));
     TN_AUTO(tn_tensor) sizes = NULL;
     TN_TRY(tn_contiguous(batch_sizes, TN_FORMAT_CONTIGUOUS, &sizes));
+    TN_CHECK(tni_is_at_hand(sizes), TN_INVALID, TNI_NOT_AT_HAND);
     r->batch_sizes = sizes->data;
     r->steps = sizes->numel;
     int64_t total = 0, most = h->ndim > 1 ? h->sizes[1] : 0;

@@ -105,6 +105,17 @@ class Slices(unittest.TestCase):
             self.assertIs(type(m), tenon.Tensor)
             self.same(m, tenon.stack(column), "function %d" % i)
 
+    def test_indices_of_a_slice_are_not_looked_at_where_none_lies(self):
+        i = I[:, :2]
+        for f, args in ((lambda x, i: x.index_fill(0, i, 9.0), (V, i)), (lambda x, i: x.index_fill(0, i, B[0]), (V, i)),
+                        (lambda x, i: x.index_copy(0, i, B[:2]), (V, tenon.tensor([[0, 1], [1, 2], [3, 0], [2, 1], [1, 0]]))),
+                        (lambda x, i: x.index_reduce(0, i, B[:2], "prod"), (V, i)),
+                        (lambda x, i: tenon.tensor_split(x, i)[0].sum(), (V, tenon.ones(N, 2, dtype=tenon.int64)))):
+            rows = [f(*(a[k] for a in args)) for k in range(N)]
+            self.same(vmap(f)(*args), tenon.stack(rows))
+        with self.assertRaisesRegex(IndexError, "index 5 is out of bounds"):
+            vmap(lambda x, i: x.index_fill(0, i, 9.0))(V, i + 5)
+
     def test_the_same_numbers_are_the_same_in_all_chunks(self):
         generator = tenon.Generator()
         for call in (lambda x: x + tenon.rand(3), lambda x: x + tenon.rand(3, generator=generator)):

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* core/at_hand.h: may what looks at numbers beside the dispatcher read them where a tensor says? */
+#ifndef TNI_CORE_AT_HAND_H
+#define TNI_CORE_AT_HAND_H
+
+#include "core/tensor.h"
+
+/* Not where @p t is meta, fake or of another device, nor where a class of its own keeps its numbers
+ * elsewhere: a wrapper has no memory. */
+static inline bool tni_is_at_hand(const tn_tensor *t)
+{
+    return t->device.type == TN_DEVICE_CPU && (t->numel == 0 || t->data);
+}
+#define TNI_NOT_AT_HAND "Cannot access data pointer of Tensor that doesn't have storage"
+
+#endif
