@@ -97,6 +97,20 @@ class Gradients(unittest.TestCase):
         g.backward()
         self.assertEqual(w.grad.item(), 4.0)
 
+    def test_nothing_of_an_inner_transform_outlives_the_outer_one(self):
+        x, w = tenon.tensor(2.0), tenon.tensor(3.0, requires_grad=True)
+        inner = lambda x: grad(lambda y: x * y * y)(x.detach())  # noqa: E731: the gradient by y is 2 x y, of which y is constant
+        found = grad(inner)(x)
+        self.assertEqual((found.item(), found.requires_grad), (4.0, False))
+        out, fn = vjp(inner, x)
+        self.assertEqual((out.requires_grad, fn(x)[0].item(), fn(x)[0].requires_grad), (False, 8.0, False))
+        for make in (jacrev, jacfwd):
+            found = make(inner)(x)
+            self.assertEqual((found.item(), found.requires_grad), (4.0, False))
+        by_w = grad(lambda x: w * inner(x))(x)
+        by_w.backward()
+        self.assertEqual((by_w.item(), w.grad.item()), (12.0, 4.0))
+
     def test_products(self):
         x, v = tenon.tensor([1.0, 2.0]), tenon.tensor([1.0, 10.0])
         out, fn = vjp(lambda x: x * x, x)

@@ -65,6 +65,7 @@ def _own(value):
         value = value.clone()
     tangent = forward_ad.unpack_dual(value).tangent
     own = value.detach().requires_grad_(True)
+    own.of_transform = True
     if tangent is None:
         return own
     dual = forward_ad.make_dual(own, tangent)
@@ -72,9 +73,9 @@ def _own(value):
     return dual
 
 
-def _reaches_others(outputs, own, inside_too=False):
+def _reaches_others(outputs, own, inside_too=False, outermost=False):
     """Whether the graph of the outputs leads to leaves that are not our own, nor (``inside_too``) those of a transform inside
-    the function."""
+    the function, nor (``outermost``) of any: around the outermost transform all others have ended."""
     mine = [getattr(t, "own_leaf", t) for t in own]
     ids = {id(t) for t in mine if t.is_leaf}
     seen, todo = {}, [o.grad_fn for o in outputs if o.grad_fn is not None]
@@ -88,7 +89,9 @@ def _reaches_others(outputs, own, inside_too=False):
                 continue
             if type(following).__name__ != "AccumulateGrad":
                 todo.append(following)
-            elif id(following.variable) not in ids and not (inside_too and hasattr(following.variable, "made_inside")):
+            elif id(following.variable) in ids or inside_too and hasattr(following.variable, "made_inside"):
+                continue
+            elif not (outermost and hasattr(following.variable, "of_transform")):
                 return True
     return False
 
@@ -194,7 +197,7 @@ def _loose(value, own):
     leaves = []
     flatten(value, leaves)
     tensors = [t for t in leaves if isinstance(t, tenon.Tensor) and t.requires_grad]
-    if not tensors or _reaches_others(tensors, own):
+    if not tensors or _reaches_others(tensors, own, outermost=True):
         return value
     return tree_map(_detached, value)
 
@@ -266,7 +269,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs but got torch.%s"
                                    % str(output.dtype).rpartition(".")[2])
             tensors = [t for t in own if isinstance(t, tenon.Tensor)]
-            again = level > 1 or _reaches_others([output] if output.requires_grad else [], tensors)
+            again = level > 1 or _reaches_others([output] if output.requires_grad else [], tensors, outermost=True)
             made = _rebuild(_gradients([output], own, [tenon.ones_like(output)], again), builds, argnums)
         made, output, aux = seen_outside((made, output, aux), again and recorded)
         return (made, (output, aux)) if has_aux else (made, output)
@@ -329,7 +332,7 @@ def vjp(func, *primals, has_aux=False):
         with recording():
             made = _rebuild(_gradients(leaves, own, seeds, again), builds, ())
         again = again and (nested or any(isinstance(s, tenon.Tensor) and s.requires_grad for s in seeds)
-                           or _reaches_others([o for o in leaves if o.requires_grad], tensors))
+                           or _reaches_others([o for o in leaves if o.requires_grad], tensors, outermost=True))
         return made if again else tree_map(_detached, made)
 
     shown = seen_outside(output if nested else _loose(output, tensors), recorded)

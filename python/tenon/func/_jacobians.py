@@ -15,6 +15,10 @@ class NeedsRecording(BaseException):
     """Of something inside ``jvp`` that does not go with dual tensors, but with recording."""
 
 
+# How messages about has_aux call what these are made of.
+_AUX_OF = {"jacrev(f)(*args)": "vjp(f, *primals)", "jacfwd": "jvp(f, primals, tangents)"}
+
+
 def no_duals_of_jvp():
     """What cannot push tangents says so first: then ``jvp`` begins again, without them."""
     if getattr(_levels, "duals", False):
@@ -68,7 +72,7 @@ def _push(func, args, duals, has_aux, what):
         return func(*duals(args))
 
     # no _Level: tangents go through gradients that are taken inside without these being recorded
-    output, aux = _split_aux(inside(pushed, args), has_aux, what)
+    output, aux = _split_aux(inside(pushed, args), has_aux, _AUX_OF.get(what, what))
     leaves = []
     build = flatten(output, leaves)
     _check_pushed(leaves)
@@ -235,7 +239,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         made = [tenon.zeros_like(o) if m is None else m for m, o in zip(made, leaves)]
     own = [t for t in own if isinstance(t, tenon.Tensor)] + seeds
     outer = any(isinstance(t, tenon.Tensor) and t.requires_grad for t in first + second)
-    if level == 1 and not outer and not _reaches_others([o for o in leaves if o.requires_grad], own):
+    if level == 1 and not outer and not _reaches_others([o for o in leaves if o.requires_grad], own, outermost=True):
         leaves, made, aux = [_detached(o) for o in leaves], [_detached(m) for m in made], tree_map(_detached, aux)
     result = build(iter(leaves)), build(iter(made))
     return seen_outside(result + (aux,) if has_aux else result, recorded)
@@ -278,7 +282,7 @@ def _columns(leaves, own, seeds, row, at, deep):
 
 
 def _by_rows(leaves, own, builds, argnums, level, deep):
-    again = level > 1 or _reaches_others([o for o in leaves if o.requires_grad], own)
+    again = level > 1 or _reaches_others([o for o in leaves if o.requires_grad], own, outermost=True)
     made = [_rebuild(_rows(o, own, again, deep), builds, argnums) for o in leaves]
     return made if again else tree_map(_detached, made)
 
@@ -289,7 +293,7 @@ def _by_columns(leaves, own, builds, argnums, level, deep, outer):
     seeds = _seeds_of(leaves)
     rows = products(leaves, own, seeds)
     columns = [_columns(leaves, own, seeds, row, i, deep) for i, row in enumerate(rows)]
-    if level == 1 and not outer and not _reaches_others([o for o in leaves if o.requires_grad], own + seeds):
+    if level == 1 and not outer and not _reaches_others([o for o in leaves if o.requires_grad], own + seeds, outermost=True):
         columns = tree_map(_detached, columns)
     return [_rebuild([c[o] for c in columns], builds, argnums) for o in range(len(leaves))]
 
@@ -316,7 +320,7 @@ def _jacobian(func, argnums, has_aux, what, is_wide, deep=False):
         recorded = tenon.is_grad_enabled()
         with _Level() as level, recording():
             args, own, builds = _with_own(args, numbers)
-            output, aux = _split_aux(inside(func, args), has_aux, what)
+            output, aux = _split_aux(inside(func, args), has_aux, _AUX_OF.get(what, what))
             leaves = []
             build = flatten(output, leaves)
             _check_real(name, leaves, "outputs")
