@@ -446,6 +446,45 @@ class Embeddings(Case):
             self.assertEqual(w.grad.tolist(), [[2.0, 2.0], [3.0, 3.0], [4.0, 4.0], [2.0, 2.0]])
 
 
+class Outputs(unittest.TestCase):
+    """A pass may begin at a sparse tensor, with a gradient that is sparse or not."""
+
+    def test_the_gradient_enters_at_the_places_of_the_tensor(self):
+        for make in ("to_sparse", "to_sparse_csr", "to_sparse_csc"):
+            for given in (E + 1, getattr(E + 1, make)(), (E + 1).to_sparse()):
+                x = DENSE.clone().requires_grad_()
+                (getattr(x, make)() * 2).backward(given)
+                self.assertEqual(x.grad.tolist(), [[0.0, 0.0, 6.0], [8.0, 0.0, 12.0]])
+
+    def test_entries_of_one_place_have_its_gradient_each(self):
+        i, v = tenon.tensor([[0, 1, 1]]), tenon.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        for s in (tenon.sparse_coo_tensor(i, v, (3,)), tenon.sparse_coo_tensor(i, v, (3,)).coalesce()):
+            grad, = tenon.autograd.grad(s, v, tenon.tensor([5.0, 7.0, 9.0]).to_sparse())
+            self.assertEqual(grad.tolist(), [5.0, 7.0, 7.0])
+
+    def test_places_that_a_sparse_gradient_leaves_out_are_zero(self):
+        x = DENSE.clone().requires_grad_()
+        x.to_sparse().backward(tenon.sparse_coo_tensor([[1], [2]], [4.0], (2, 3)))
+        self.assertEqual(x.grad.tolist(), [[0.0, 0.0, 0.0], [0.0, 0.0, 4.0]])
+
+    def test_the_pass_can_be_differentiated(self):
+        v, g = V.clone().requires_grad_(), (E + 1).requires_grad_()
+        s = tenon.sparse_coo_tensor(I, v ** 2, (2, 3))
+        first, = tenon.autograd.grad(s, v, g, create_graph=True)
+        found = tenon.autograd.grad(first.sum(), (v, g))
+        self.assertEqual(found[0].tolist(), [6.0, 8.0, 12.0])
+        self.assertEqual(found[1].tolist(), [[0.0, 0.0, 6.0], [8.0, 0.0, 10.0]])
+
+    def test_a_gradient_is_wanted_and_has_the_shape(self):
+        s = DENSE.clone().requires_grad_().to_sparse()
+        with self.assertRaisesRegex(RuntimeError, "grad can be implicitly created only for scalar outputs"):
+            s.backward()
+        with self.assertRaisesRegex(RuntimeError, r"Mismatch in shape: grad_output\[0\] has a shape of .*\[3\].* and output\[0\]"):
+            s.backward(tenon.ones(3))
+        with self.assertRaisesRegex(RuntimeError, "does not require grad and does not have a grad_fn"):
+            DENSE.to_sparse().backward(DENSE)
+
+
 class Checks(unittest.TestCase):
     """gradcheck and gradgradcheck of sparse inputs: of their stored elements."""
 

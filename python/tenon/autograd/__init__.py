@@ -77,6 +77,25 @@ def _with_history(tensors):
     return tuple(t._v if _is_sparse(t) else t for t in tensors)
 
 
+def _entering(outputs, grads):
+    """The values of sparse outputs in their place, and gradients of values in the place of theirs."""
+    if not any(_is_sparse(t) for t in outputs):
+        return outputs, grads
+    made = []
+    for i, (out, g) in enumerate(zip(outputs, grads or (None,) * len(outputs))):
+        if _is_sparse(out):
+            if g is None and out.numel() == 1:
+                g = tenon.ones(out.shape, dtype=out.dtype, device=out.device)
+            if g is None:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if g.shape != out.shape:
+                raise RuntimeError("Mismatch in shape: grad_output[%d] has a shape of %s and output[%d] has a shape of %s."
+                                   % (i, g.shape, i, out.shape))
+            g = out._seed(g)
+        made.append(g)
+    return _with_history(outputs), tuple(made) + tuple(grads[len(made):])
+
+
 def _check_gradients(given, grads, tensors):
     if given is not None and not grads and tensors:
         raise RuntimeError("got %d tensors and 0 gradients" % len(tensors))
@@ -111,6 +130,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         _check_inputs(inputs)
         inputs = _at_edges(_with_history(inputs))
+    tensors, grads = _entering(tensors, grads)
     _C._run_backward(_at_edges(tensors), grads or None, retain_graph, create_graph, inputs)
 
 
@@ -134,6 +154,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         made = grad(outputs, _with_history(inputs), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
                     is_grads_batched, materialize_grads)
         return tuple(t._gradient(g) if g is not None and _is_sparse(t) else g for t, g in zip(inputs, made))
+    if not is_grads_batched:
+        outputs, grads = _entering(outputs, grads)
     outputs, inputs = _at_edges(outputs), _at_edges(inputs)
     if not only_inputs:
         import warnings

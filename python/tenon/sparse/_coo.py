@@ -36,6 +36,9 @@ class SparseTensor(Shell):
         first = tenon.full_like(places, self._nnz()).scatter_reduce(0, to, tenon.arange(self._nnz(), device=to.device), "amin")
         return SparseTensor._of(_places._places_of(places, size), values[first], self.shape, True)
 
+    def _has_each_place_once(self):
+        return self._is_coalesced
+
     def _entries(self, grad):
         grad = grad.coalesce()
         if grad.sparse_dim() != self.sparse_dim():

@@ -37,6 +37,20 @@ class Shell(tenon.Tensor):
             raise RuntimeError("assigned grad has other places than the tensor")
         return grad._v
 
+    def _seed(self, grad):
+        """The gradient of the values, where `grad` is that of the tensor, sparse or not."""
+        if grad.layout is self.layout and self._has_each_place_once() and len(grad._parts) == len(self._parts) and all(
+                tenon.equal(mine, its) for mine, its in zip(self._parts[:-1], grad._parts)):
+            return grad._v
+        grad = grad if grad.layout is tenon.strided else grad.to_dense()
+        with tenon.enable_grad():
+            values = self._v.detach().requires_grad_()
+            whole = self._with_values(values).to_dense()
+        return tenon.autograd.grad(whole, values, grad, create_graph=tenon.is_grad_enabled() and grad.requires_grad)[0]
+
+    def _has_each_place_once(self):
+        return True
+
     _v = property(lambda self: self._parts[-1])
     _written_to = None  # of a gradient: whose it is, and that of the values which it shows
 
@@ -96,6 +110,9 @@ class Shell(tenon.Tensor):
 
     def retain_grad(self):
         self._v.retain_grad()
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        tenon.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     @property
     def data(self):
