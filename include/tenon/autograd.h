@@ -246,6 +246,11 @@ TN_API int tn_tensor_visit_hooks(const tn_tensor *t, void (*release)(void *ctx),
 /** Take away all hooks of the leaf @p t, when nobody but the caller keeps @p t; else nothing is
  *  done. Contexts are released, those of hooks with a handle together with that. */
 TN_API void tn_tensor_clear_hooks(tn_tensor *t);
+/** The same for the hooks of a node, and of the result whose gradient comes to it, when the one
+ *  reference to @p node is the caller's. */
+TN_API int tn_node_visit_hooks(tn_node *node, void (*release)(void *ctx),
+                               int (*visit)(void *ctx, void *arg), void *arg);
+TN_API void tn_node_clear_hooks(tn_node *node);
 
 /* ---- looking at the graph; NULL gives 0 or NULL ---- */
 

@@ -61,6 +61,8 @@ PyObject *tnpy_node_register_hook(PyObject *self, PyObject *fn);
 PyObject *tnpy_node_register_prehook(PyObject *self, PyObject *fn);
 /* For a tp_traverse: the functions of the hooks of a leaf that nobody but the caller keeps. */
 int tnpy_visit_hooks(const tn_tensor *t, visitproc visit, void *arg);
+/* The same for a node. */
+int tnpy_visit_node_hooks(tn_node *node, visitproc visit, void *arg);
 /* Saved-tensor hooks of a tuple (pack, unpack), which they take once they are registered. */
 tn_saved_hooks tnpy_saved_hooks_of(tnpy_held *pair);
 

@@ -430,6 +430,12 @@ int tnpy_visit_hooks(const tn_tensor *t, visitproc visit, void *arg)
     return tn_tensor_visit_hooks(t, tnpy_drop_any, visit_hook, &v);
 }
 
+int tnpy_visit_node_hooks(tn_node *node, visitproc visit, void *arg)
+{
+    visitor v = {visit, arg};
+    return tn_node_visit_hooks(node, tnpy_drop_any, visit_hook, &v);
+}
+
 /* ---- saved-tensor hooks: ctx is a tuple (pack, unpack) ---- */
 
 static tn_status saved_pack(void *ctx, tn_tensor *t, void **out)

@@ -135,14 +135,21 @@ tn_node *tnpy_node_of(PyObject *o)
 
 static int node_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    Py_VISIT(((node_object *)self)->dict);
+    node_object *o = (node_object *)self;
+    Py_VISIT(o->dict);
+    int rc = tnpy_all_locked() ? tnpy_visit_node_hooks(o->node, visit, arg) : 0;
+    if (rc)
+        return rc;
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
 
+/* See Note [Garbage through C]. */
 static int node_clear(PyObject *self)
 {
-    Py_CLEAR(((node_object *)self)->dict);
+    node_object *o = (node_object *)self;
+    Py_CLEAR(o->dict);
+    tn_node_clear_hooks(o->node);
     return 0;
 }
 

@@ -188,7 +188,8 @@ static void dealloc(PyObject *o)
 
 /* Note [Garbage through C]
  * What hangs on a C tensor that nobody but its object keeps hangs on the object: a Python Function
- * that made it, and hooks of a leaf. They may lead back to the object. A collector looks at objects
+ * that made it, hooks of a leaf, and those of a node that nobody else keeps. So do the hooks of a
+ * node on the node's object. They may lead back to the object. A collector looks at objects
  * more than once and must see the same each time; who keeps a tensor can only change without the
  * lock while another thread is inside a call that gave it away. Then nothing is shown: what is
  * garbage waits for another collection. */
@@ -197,10 +198,11 @@ static int traverse(PyObject *o, visitproc visit, void *arg)
     tnpy_tensor_object *self = self_of(o);
     Py_VISIT(self->dict);
     if (self->t && !self->owned_by_c && tnpy_all_locked()) {
-        const tn_node *node = tn_tensor_own_node(self->t);
+        tn_node *node = tn_tensor_own_node(self->t);
         PyObject *function = node ? tnpy_function_of(node) : NULL;
         Py_VISIT(function);
-        int rc = tnpy_visit_hooks(self->t, visit, arg);
+        int rc = tnpy_visit_node_hooks(node, visit, arg);
+        rc = rc ? rc : tnpy_visit_hooks(self->t, visit, arg);
         if (rc)
             return rc;
     }
@@ -212,8 +214,10 @@ static int clear(PyObject *o)
 {
     tnpy_tensor_object *self = self_of(o);
     Py_CLEAR(self->dict);
-    if (self->t && !self->owned_by_c)
+    if (self->t && !self->owned_by_c) {
+        tn_node_clear_hooks(tn_tensor_own_node(self->t));
         tn_tensor_clear_hooks(self->t);
+    }
     return 0;
 }
 

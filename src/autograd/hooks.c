@@ -455,17 +455,40 @@ void tn_hook_remove(tn_hook *hook)
 
 /* ---- collecting garbage ---- */
 
+static int visit_list(const tni_hook_list *list, void (*release)(void *ctx),
+                      int (*visit)(void *ctx, void *arg), void *arg)
+{
+    int rc = 0;
+    for (uint32_t i = 0; list && i < list->n && rc == 0; i++)
+        if (list->hooks[i]->release == release)
+            rc = visit(list->hooks[i]->ctx, arg);
+    return rc;
+}
+
+/* @p list, which was an owner's: its hooks are no more, also where handles hold them. */
+static void end_list(TN_STOLEN tni_hook_list *list)
+{
+    for (uint32_t i = 0; list && i < list->n; i++)
+        atomic_store_explicit(&list->hooks[i]->removed, true, memory_order_relaxed);
+    tni_hook_list_unref(list);
+}
+
 int tn_tensor_visit_hooks(const tn_tensor *t, void (*release)(void *ctx),
                           int (*visit)(void *ctx, void *arg), void *arg)
 {
     if (!t || tni_strong_count(&t->object) != 1)
         return 0;
     TN_AUTO(tni_hook_list) list = tni_tensor_hooks(t);
-    int rc = 0;
-    for (uint32_t i = 0; list && i < list->n && rc == 0; i++)
-        if (list->hooks[i]->release == release)
-            rc = visit(list->hooks[i]->ctx, arg);
-    return rc;
+    return visit_list(list, release, visit, arg);
+}
+
+int tn_node_visit_hooks(tn_node *node, void (*release)(void *ctx),
+                        int (*visit)(void *ctx, void *arg), void *arg)
+{
+    if (!node || tni_strong_count(&node->object) != 1)
+        return 0;
+    TN_AUTO(tni_hook_list) list = tni_node_hooks(node);
+    return visit_list(list, release, visit, arg);
 }
 
 void tn_tensor_clear_hooks(tn_tensor *t)
@@ -476,8 +499,19 @@ void tn_tensor_clear_hooks(tn_tensor *t)
     struct tni_meta_extra *extra = meta_extra(meta);
     if (!extra)
         return;
-    tni_hook_list *list = take_list(meta, extra);
-    for (uint32_t i = 0; list && i < list->n; i++)
-        atomic_store_explicit(&list->hooks[i]->removed, true, memory_order_relaxed);
-    tni_hook_list_unref(list);
+    end_list(take_list(meta, extra));
+}
+
+void tn_node_clear_hooks(tn_node *node)
+{
+    if (!node || tni_strong_count(&node->object) != 1)
+        return;
+    struct tni_node_extra *extra = atomic_load_explicit(&node->extra, memory_order_acquire);
+    if (!extra)
+        return;
+    tni_spin_lock(&node->lock);
+    tni_hook_list *list = extra->hooks;
+    extra->hooks = NULL;
+    tni_spin_unlock(&node->lock);
+    end_list(list);
 }

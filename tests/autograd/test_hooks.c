@@ -490,3 +490,41 @@ TEST(hooks_of_a_leaf_are_its_owners_while_nobody_else_holds_it)
     EXPECT(a.released == 1 && a.visited == 2 && b.visited == 1);
     tn_tensor_unref(x);
 }
+
+static tn_status hung_pre(void *ctx, tn_node *node, tn_tensor *const *grads, int64_t n,
+                          tn_tensor **out)
+{
+    (void)ctx, (void)node, (void)grads, (void)n, (void)out;
+    return TN_OK;
+}
+
+TEST(hooks_of_a_node_are_its_owners_while_nobody_else_holds_it)
+{
+    tn_tensor *x = kit_leaf(1, 3), *y = NULL;
+    hung a = {0}, b = {0};
+    tn_hook *handle = NULL;
+    tn_node *node = NULL;
+    int go_on = 0, stop = 7;
+    ASSERT_OK(kit_scale(x, &y));
+    ASSERT_OK(tn_tensor_grad_fn(y, &node));
+    EXPECT_EQ_INT(tn_node_visit_hooks(node, hung_release, hung_visit, &stop), 0);
+    tn_node_clear_hooks(node);
+    ASSERT_OK(tn_node_add_pre_hook(node, hung_pre, &a, hung_release, &handle));
+    ASSERT_OK(tn_tensor_add_hook(y, hung_hook, &b, hung_release, NULL));
+    EXPECT_EQ_INT(tn_node_visit_hooks(node, hung_release, hung_visit, &go_on), 0);
+    EXPECT(a.visited == 1 && b.visited == 1);
+    tn_node_ref(node);
+    EXPECT_EQ_INT(tn_node_visit_hooks(node, hung_release, hung_visit, &stop), 0);
+    tn_node_clear_hooks(node);
+    EXPECT(a.visited == 1 && a.released == 0 && b.released == 0);
+    tn_node_unref(node);
+    EXPECT_EQ_INT(tn_node_visit_hooks(node, hung_release, hung_visit, &stop), 7);
+    tn_node_clear_hooks(node);
+    EXPECT(b.released == 1 && a.released == 0);
+    tn_hook_remove(handle);
+    EXPECT_EQ_INT(a.released, 1);
+    tn_tensor_unref(y);
+    tn_tensor_unref(x);
+    EXPECT_EQ_INT(tn_node_visit_hooks(NULL, hung_release, hung_visit, &stop), 0);
+    tn_node_clear_hooks(NULL);
+}

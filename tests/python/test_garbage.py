@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hooks of leaves that lead back to the leaf are garbage when nothing else leads to it, and never before."""
+"""Hooks of leaves and nodes that lead back to them are garbage when nothing else leads there, and never before."""
 import functools
 import gc
 import threading
@@ -80,6 +80,40 @@ class Garbage(unittest.TestCase):
         gone, handle = self.goes(keep)
         self.assertTrue(gone)
         handle.remove()
+
+    def test_hooks_that_hold_the_result_or_the_node_that_they_are_of_go(self):
+        def of_result(thing):
+            y = leaf() * 2
+            y.register_hook(lambda g: (thing, y) and None)
+
+        def of_its_node(thing):
+            y = leaf() * 2
+            y.grad_fn.register_hook(lambda i, o: (thing, y) and None)
+
+        def by_the_node(thing):
+            node = (leaf() * 2).grad_fn
+            node.register_prehook(lambda o: (thing, node) and None)
+            node.register_hook(lambda i, o: (thing, node) and None)
+
+        def of_an_accumulator(thing):
+            node = tenon.autograd.graph.get_gradient_edge(leaf()).node
+            node.register_hook(lambda i, o: (thing, node) and None)
+        for tie in (of_result, of_its_node, by_the_node, of_an_accumulator):
+            with self.subTest(tie.__name__):
+                self.assertTrue(self.goes(tie)[0])
+
+    def test_hooks_of_a_node_that_a_graph_leads_to_stay(self):
+        seen = []
+
+        def tie(thing):
+            y = leaf() * 2
+            node = y.grad_fn
+            node.register_hook(lambda i, o: seen.append((type(thing), type(node).__name__)))
+            return y.sum()
+        gone, z = self.goes(tie)
+        self.assertFalse(gone)
+        z.backward()
+        self.assertEqual(seen, [(Thing, "MulBackward0")])
 
     def test_what_a_graph_leads_to_stays(self):
         seen = []
