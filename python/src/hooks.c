@@ -180,18 +180,19 @@ static tn_status accumulated_hook(void *ctx, tn_tensor *t)
     PyGILState_STATE state = tnpy_lock_any();
     PyObject *arg = tnpy_wrap_borrowed(t);
     PyObject *result = arg ? tnpy_call_hook(function_of(ctx), arg, NULL) : NULL;
-    Py_XDECREF(arg);
     tn_status status = TN_OK;
-    if (result && tnpy_tensor(result)) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "Tensor post accumulate grad hooks should return None.");
-    } else if (result && result != Py_None) {
-        PyObject *name = PyType_GetName(Py_TYPE(result));
-        PyErr_Format(PyExc_TypeError, "expected Variable, but hook returned '%U'", name);
-        Py_XDECREF(name);
-    }
-    if (!result || result != Py_None)
+    if (!result || (result != Py_None && result != arg)) {
+        if (result && tnpy_tensor(result)) {
+            PyErr_SetString(PyExc_RuntimeError,
+                            "Tensor post accumulate grad hooks should return None.");
+        } else if (result) {
+            PyObject *name = PyType_GetName(Py_TYPE(result));
+            PyErr_Format(PyExc_TypeError, "expected Variable, but hook returned '%U'", name);
+            Py_XDECREF(name);
+        }
         status = tnpy_failed();
+    }
+    Py_XDECREF(arg);
     Py_XDECREF(result);
     tnpy_unlock_any(state);
     return status;

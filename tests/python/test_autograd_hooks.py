@@ -12,6 +12,18 @@ from tenon.autograd import graph
 
 
 class Hooks(unittest.TestCase):
+    def test_a_hook_after_accumulating_may_return_its_tensor_and_nothing_else(self):
+        for give, error in ((lambda p: p, None), (lambda p: None, None), (lambda p: p.grad, "should return None"),
+                            (lambda p: 3, "expected Variable, but hook returned 'int'")):
+            x = tenon.ones(2, requires_grad=True)
+            x.register_post_accumulate_grad_hook(give)
+            if error is None:
+                (x * 2).sum().backward()
+                self.assertEqual(x.grad.tolist(), [2.0, 2.0])
+            else:
+                with self.assertRaisesRegex((RuntimeError, TypeError), error):
+                    (x * 2).sum().backward()
+
     def test_order(self):
         order = []
         x = leaf(1.0)
