@@ -260,6 +260,17 @@ TN_API TN_OWNED tn_node *tn_node_ref(tn_node *node);
 TN_API TN_OWNED tn_node *tn_node_try_ref(tn_node *node);
 /** The last reference frees the graph behind it, however long. */
 TN_API void tn_node_unref(TN_STOLEN tn_node *node);
+/**
+ * What @p node makes of gradients, outside of a pass: no hook is called, what it saved stays, and
+ * the call is recorded when grad mode is on. An accumulator adds to `.grad`.
+ *
+ * @param grads  one for each input (tn_node_num_inputs), NULL for undefined ones
+ * @param out    one for each edge (tn_node_num_edges), NULL where nothing flows; all are written on
+ *               success, none otherwise
+ * @retval TN_INVALID  another number of gradients; one does not fit; what the node saved is freed
+ */
+TN_API TN_NODISCARD tn_status tn_node_call(tn_node *node, tn_tensor *const *grads, int64_t n,
+                                           TN_OWNED tn_tensor **out);
 /** "MulBackward0", "AccumulateGrad" … */
 TN_API TN_BORROWED const char *tn_node_name(const tn_node *node);
 /** Counts the nodes of the thread that made it: larger ones run first. UINT64_MAX: an accumulator.

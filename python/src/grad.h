@@ -52,6 +52,9 @@ tn_node *tnpy_node_of(PyObject *o);
 /* Give a type the attributes that every such object has. 0, or -1. */
 int tnpy_add_node_parts(PyTypeObject *type);
 
+/* A tp_call: what the node makes of gradients, outside of a pass (node_call.c). */
+PyObject *tnpy_node_call(PyObject *self, PyObject *args, PyObject *kwargs);
+
 /* ---- hooks (hooks.c) ---- */
 
 /* A handle that takes the hook away: remove(), or as a context manager. */

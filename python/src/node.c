@@ -487,9 +487,11 @@ static PyMemberDef members[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_dealloc, node_dealloc}, {Py_tp_traverse, node_traverse}, {Py_tp_clear, node_clear},
-    {Py_tp_repr, node_repr},       {Py_tp_getattro, node_getattro}, {Py_tp_methods, own_methods},
-    {Py_tp_getset, own_getset},    {Py_tp_members, members},        {0, NULL},
+    {Py_tp_dealloc, node_dealloc},   {Py_tp_traverse, node_traverse},
+    {Py_tp_clear, node_clear},       {Py_tp_repr, node_repr},
+    {Py_tp_getattro, node_getattro}, {Py_tp_methods, own_methods},
+    {Py_tp_getset, own_getset},      {Py_tp_members, members},
+    {Py_tp_call, tnpy_node_call},    {0, NULL},
 };
 
 static PyType_Spec spec = {

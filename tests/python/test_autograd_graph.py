@@ -32,6 +32,33 @@ class Graph(unittest.TestCase):
         with self.assertRaises(AttributeError):
             mul.variable
 
+    def test_a_node_is_a_function_of_gradients(self):
+        a, b, calls = tenon.tensor([1.0, 2.0], requires_grad=True), tenon.tensor([3.0, 5.0], requires_grad=True), []
+        y = a * b
+        y.register_hook(calls.append)
+        for scale in (1.0, 2.0):
+            made = y.grad_fn(tenon.full((2,), scale))
+            self.assertEqual([g.tolist() for g in made], [[3 * scale, 5 * scale], [scale, 2 * scale]])
+        self.assertTrue(made[0].requires_grad)
+        with tenon.no_grad():
+            self.assertFalse(y.grad_fn(tenon.ones(2))[0].requires_grad)
+        self.assertEqual((y.sin().grad_fn(None), calls, a.grad), (None, [], None))
+        first, second = a.unbind()
+        self.assertEqual(first.grad_fn(None, tenon.tensor(4.0)).tolist(), [0.0, 4.0])
+        leaf = y.grad_fn.next_functions[0][0]
+        with tenon.no_grad():
+            self.assertEqual(leaf(tenon.ones(2)), ())
+        self.assertEqual(a.grad.tolist(), [1.0, 1.0])
+        with self.assertRaisesRegex(TypeError, "expected 1 arguments, got 2 instead"):
+            y.grad_fn(tenon.ones(2), tenon.ones(2))
+        with self.assertRaisesRegex(TypeError, "expected Variable argument 0"):
+            y.grad_fn(3.0)
+        with self.assertRaisesRegex(RuntimeError, r"got \[3\] but expected shape compatible with \[2\]"):
+            y.grad_fn(tenon.ones(3))
+        y.sum().backward()
+        with self.assertRaisesRegex(RuntimeError, "Trying to backward through the graph a second time"):
+            y.grad_fn(tenon.ones(2))
+
     def test_saved_values(self):
         x = leaf(1.0, 2.0)
         y = x.exp()
