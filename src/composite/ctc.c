@@ -7,6 +7,7 @@
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
+#include "shape/loss.h"
 #include "tenon/ops.h"
 
 /* ---- lengths ---- */
@@ -108,6 +109,7 @@ tn_status tni_composite_ctc_loss(tn_tensor *log_probs, tn_tensor *targets,
     TN_AUTO(tn_tensor) labels = NULL; /* targets of another dtype, whole */
     tn_scope *scope;
     bool alone = log_probs->ndim == 2;
+    TN_TRY(tni_loss_check(reduction));
     if (alone)
         TN_TRY(tn_unsqueeze(log_probs, 1, &batch));
     if (targets->dtype != TN_DTYPE_I64 && targets->dtype != TN_DTYPE_I32)
@@ -120,9 +122,9 @@ tn_status tni_composite_ctc_loss(tn_tensor *log_probs, tn_tensor *targets,
     if (zero_infinity)
         result = tnx_where(tnx_eq_scalar(result, tn_float(__builtin_inf())),
                            tnx_zeros_like(result, NULL, TN_FORMAT_NONE), result);
-    if (reduction == 1)
+    if (reduction == TNI_LOSS_MEAN)
         result = mean_by_length(result, target_lengths, target_lengths_n);
-    else if (reduction == 2)
+    else if (reduction == TNI_LOSS_SUM)
         result = tnx_sum(result, TN_DTYPE_NONE);
     else if (alone)
         result = tnx_squeeze_dim(result, 0);

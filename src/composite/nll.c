@@ -223,6 +223,7 @@ tn_status tni_composite_cross_entropy_loss(tn_tensor *self, tn_tensor *target, t
                                            int64_t reduction, int64_t ignore_index,
                                            double label_smoothing, tn_tensor **out)
 {
+    TN_TRY(tni_loss_check(reduction));
     if (self->ndim == target->ndim &&
         memcmp(self->sizes, target->sizes, (size_t)self->ndim * sizeof(int64_t)) == 0) {
         TN_CHECK(tn_dtype_is_floating((tn_dtype)target->dtype), TN_INVALID,
@@ -261,6 +262,7 @@ tn_status tni_composite_cosine_embedding_loss(tn_tensor *input1, tn_tensor *inpu
 {
     char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
     int dim = target->ndim;
+    TN_TRY(tni_loss_check(reduction));
     TN_CHECK(dim <= 1, TN_INVALID, "0D or 1D target tensor expected, multi-target not supported");
     TN_CHECK(input1->ndim == dim + 1 && input2->ndim == dim + 1, TN_INVALID,
              "%dD target tensor expects %dD input tensors, but found inputs with sizes %s and %s.",

@@ -2,6 +2,7 @@
 /* shape/margin.c: what losses with margins and of sequences give and refuse. */
 #include "gen/shapes.h"
 #include "shape/index.h"
+#include "shape/loss.h"
 
 static TNI_COLD tn_status other_type(const char *want, const tn_tensor *found)
 {
@@ -53,8 +54,9 @@ tn_status tni_shape_multi_margin_loss(tni_geometry *g, tn_tensor *self, tn_tenso
                                       int64_t reduction)
 {
     (void)margin;
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(check_multi(self, target, p, weight, "multi_margin_loss_cpu_kernel"));
-    tni_geometry_fresh(g, self, reduction == 0 ? target->ndim : 0);
+    tni_geometry_fresh(g, self, reduction == TNI_LOSS_EACH ? target->ndim : 0);
     g->sizes[0] = target->numel;
     return TN_OK;
 }
@@ -64,7 +66,7 @@ static tn_status check_grad(const tn_tensor *grad, const tn_tensor *self, int64_
                             int64_t rows)
 {
     char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
-    bool each = reduction == 0 && rows >= 0;
+    bool each = reduction == TNI_LOSS_EACH && rows >= 0;
     TN_CHECK(each ? grad->numel == rows && grad->ndim <= 1 : grad->numel == 1, TN_INVALID,
              "expected grad_output of size %s, but got %s",
              tni_format_sizes(each ? 1 : 0, &rows, a, sizeof a),
@@ -80,6 +82,7 @@ tn_status tni_shape_multi_margin_loss_backward(tni_geometry *g, tn_tensor *grad_
                                                int64_t reduction)
 {
     (void)margin;
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(check_multi(self, target, p, weight, "multi_margin_loss_backward_cpu_kernel"));
     TN_TRY(check_grad(grad_output, self, reduction, target->numel));
     tni_geometry_sizes_of(g, self);
@@ -105,8 +108,9 @@ static tn_status check_labels(const tn_tensor *self, const tn_tensor *target, co
 tn_status tni_shape_multilabel_margin_loss_forward(tni_geometry *g, tn_tensor *self,
                                                    tn_tensor *target, int64_t reduction)
 {
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(check_labels(self, target, "multilabel_margin_loss_forward_out_frame"));
-    tni_geometry_fresh(&g[0], self, reduction == 0 && target->ndim == 2 ? 1 : 0);
+    tni_geometry_fresh(&g[0], self, reduction == TNI_LOSS_EACH && target->ndim == 2 ? 1 : 0);
     g[0].sizes[0] = target->ndim == 2 ? target->sizes[0] : 1;
     tni_geometry_sizes_of(&g[1], target);
     g[1].dtype = (tn_dtype)self->dtype;
@@ -118,6 +122,7 @@ tn_status tni_shape_multilabel_margin_loss_backward(tni_geometry *g, tn_tensor *
                                                     int64_t reduction, tn_tensor *is_target)
 {
     char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(check_labels(self, target, "multilabel_margin_loss_backward_out_frame"));
     bool same = is_target->ndim == target->ndim;
     for (int d = 0; same && d < target->ndim; d++)

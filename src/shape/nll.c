@@ -4,6 +4,7 @@
 
 #include "gen/shapes.h"
 #include "shape/geometry.h"
+#include "shape/loss.h"
 
 static void row_major(tni_geometry *g, const tn_tensor *like, int ndim, const int64_t *sizes)
 {
@@ -86,9 +87,10 @@ tn_status tni_shape_nll_loss_forward(tni_geometry *g, tn_tensor *self, tn_tensor
                                      tn_tensor *weight, int64_t reduction, int64_t ignore_index)
 {
     (void)ignore_index;
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(check_rows(self, target, weight, false));
     TN_TRY(check_dtypes("nll_loss_out_frame", self, target, weight, true));
-    row_major(&g[0], self, reduction == 0 && self->ndim == 2 ? 1 : 0, self->sizes);
+    row_major(&g[0], self, reduction == TNI_LOSS_EACH && self->ndim == 2 ? 1 : 0, self->sizes);
     row_major(&g[1], self, 0, NULL);
     return TN_OK;
 }
@@ -98,9 +100,10 @@ tn_status tni_shape_nll_loss_backward(tni_geometry *g, tn_tensor *grad_output, t
                                       int64_t ignore_index, tn_tensor *total_weight)
 {
     (void)ignore_index;
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(check_rows(self, target, weight, true));
     TN_TRY(check_total(total_weight));
-    if (reduction == 0 && self->ndim == 2) {
+    if (reduction == TNI_LOSS_EACH && self->ndim == 2) {
         TN_CHECK(grad_output->ndim == 1 && grad_output->sizes[0] == self->sizes[0], TN_INVALID,
                  "Expected a tensor of dimension 1 and tensor.size[0] == %lld but got: dimension "
                  "%d and tensor.size[0] = %lld",
@@ -144,9 +147,10 @@ tn_status tni_shape_nll_loss2d_forward(tni_geometry *g, tn_tensor *self, tn_tens
                                        tn_tensor *weight, int64_t reduction, int64_t ignore_index)
 {
     (void)ignore_index;
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(check_images(self, target, weight));
     TN_TRY(check_dtypes("nll_loss2d_forward_out_frame", self, target, weight, false));
-    row_major(&g[0], self, reduction == 0 ? 3 : 0, target->sizes);
+    row_major(&g[0], self, reduction == TNI_LOSS_EACH ? 3 : 0, target->sizes);
     row_major(&g[1], self, 0, NULL);
     return TN_OK;
 }
@@ -157,9 +161,10 @@ tn_status tni_shape_nll_loss2d_backward(tni_geometry *g, tn_tensor *grad_output,
 {
     char text[TNI_SIZES_TEXT];
     (void)ignore_index;
+    TN_TRY(tni_loss_check(reduction));
     TN_TRY(check_images(self, target, weight));
     TN_TRY(check_total(total_weight));
-    if (reduction == 0) {
+    if (reduction == TNI_LOSS_EACH) {
         bool fits = grad_output->ndim == 3;
         TN_CHECK(fits, TN_INVALID,
                  "grad_output must have same dimension as target (3) but got dimension: %s",

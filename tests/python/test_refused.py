@@ -34,6 +34,25 @@ class Refused(unittest.TestCase):
         made = F.embedding_bag(tenon.tensor([0, 1]), numbers(3, 3), tenon.tensor([0]), padding_idx=-3)
         self.assertEqual(made.tolist(), [[4.0, 5.0, 6.0]])
 
+    def test_a_loss_names_a_reduction_that_is_none(self):
+        ops, x, classes, sign = tenon.ops.aten, numbers(4, 3), tenon.tensor([0, 1, 2, 0]), tenon.ones(4)
+        image, labels, whole = numbers(2, 3, 2, 2), tenon.zeros(2, 2, 2, dtype=tenon.int64), tenon.zeros(4, 3, dtype=tenon.int64)
+        one, lengths = tenon.ones(()), (tenon.tensor([[1, 2]]), tenon.tensor([5]), tenon.tensor([2]))
+        for bad in (-1, 3):
+            for call in (
+                    lambda r: ops.nll_loss(x, classes, None, r), lambda r: ops.nll_loss2d(image, labels, None, r),
+                    lambda r: ops.nll_loss_backward(one, x, classes, None, r, -100, one),
+                    lambda r: ops.nll_loss2d_backward(one, image, labels, None, r, -100, one),
+                    lambda r: ops.cross_entropy_loss(x, classes, None, r), lambda r: ops.cross_entropy_loss(x, x, None, r),
+                    lambda r: ops.cross_entropy_loss(x, classes, None, r, -100, 0.1),
+                    lambda r: ops.cosine_embedding_loss(x, x, sign, 0.0, r), lambda r: ops.ctc_loss(numbers(5, 1, 3), *lengths, 0, r),
+                    lambda r: ops.multi_margin_loss(x, classes, 1, 1, None, r),
+                    lambda r: ops.multi_margin_loss_backward(one, x, classes, 1, 1, None, r),
+                    lambda r: ops.multilabel_margin_loss(x, whole, r),
+                    lambda r: ops.multilabel_margin_loss_backward(one, x, whole, r, x),
+                    lambda r: ops.mse_loss(x, x, r)):
+                self.refuses(RuntimeError, "reduction is %d, expected 0 (none), 1 (mean) or 2 (sum)" % bad, call, bad)
+
     def test_a_bag_names_the_row_that_is_not_there(self):
         for at in (3, -1, 2**40):
             index = tenon.tensor([0, at])
