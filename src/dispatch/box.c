@@ -46,6 +46,24 @@ tn_status tni_bad_opts_argument(const tn_op *op, const tn_tensor_opts *opts)
             name_of(op), opts->size, sizeof *opts);
 }
 
+tn_status tni_bad_dtype_argument(const tn_op *op, int position, int dtype)
+{
+    TN_FAIL(TN_TYPE, "%s: argument '%s': %d is not a dtype", name_of(op),
+            argument_name(op, position), dtype);
+}
+
+tn_status tni_bad_format_argument(const tn_op *op, int position, int format)
+{
+    TN_FAIL(TN_INVALID, "%s: argument '%s': unsupported memory format option %d", name_of(op),
+            argument_name(op, position), format);
+}
+
+tn_status tni_bad_scalar_argument(const tn_op *op, int position, const tn_scalar *x)
+{
+    TN_FAIL(TN_TYPE, "%s: argument '%s': %d is not a kind of scalar", name_of(op),
+            argument_name(op, position), (int)x->kind);
+}
+
 tn_status tni_null_string_argument(const tn_op *op, int position)
 {
     TN_FAIL(TN_INVALID, "%s: argument '%s' must be a string, not NULL", name_of(op),

@@ -7,6 +7,7 @@
 #ifndef TNI_DISPATCH_BOX_H
 #define TNI_DISPATCH_BOX_H
 
+#include "core/dtype.h"
 #include "dispatch/call.h"
 
 /* Boxed entries of the built-in operators' typed kernels, indexed by TNI_OP_…; gen/boxing.c. */
@@ -34,10 +35,26 @@ static inline bool tni_bad_opts(const tn_tensor_opts *opts)
 {
     return opts && opts->size != sizeof *opts;
 }
+/* Numbers that stand for no dtype, memory format or kind of scalar. */
+static inline bool tni_bad_dtype(tn_dtype dtype)
+{
+    return dtype != TN_DTYPE_NONE && !tni_dtype_ok((int)dtype);
+}
+static inline bool tni_bad_format(tn_memory_format format)
+{
+    return (int)format < TN_FORMAT_NONE || (int)format > TN_FORMAT_CHANNELS_LAST_3D;
+}
+static inline bool tni_bad_scalar(const tn_scalar *x)
+{
+    return x && (unsigned)x->kind > TN_SCALAR_COMPLEX;
+}
 /* Fail for what one of these refused. */
 TNI_COLD tn_status tni_bad_list_argument(const tn_op *op, int position, const void *list,
                                          int64_t n);
 TNI_COLD tn_status tni_bad_opts_argument(const tn_op *op, const tn_tensor_opts *opts);
+TNI_COLD tn_status tni_bad_dtype_argument(const tn_op *op, int position, int dtype);
+TNI_COLD tn_status tni_bad_format_argument(const tn_op *op, int position, int format);
+TNI_COLD tn_status tni_bad_scalar_argument(const tn_op *op, int position, const tn_scalar *x);
 TNI_COLD tn_status tni_null_string_argument(const tn_op *op, int position);
 TNI_COLD tn_status tni_null_storage_argument(const tn_op *op, int position);
 /* Fail for the first NULL of @p pointers; @p positions are theirs, results after the arguments. */

@@ -44,6 +44,12 @@ def listing(ctype, box, unbox, check="tni_bad_list", room="", **more):
                 check=check, **more)
 
 
+def numbered(ctype, unbox, name):
+    """A number that stands for something: one that does not is refused."""
+    return simple(ctype, "tni_box_number({n})", unbox,
+                  check=("tni_bad_%s({n})" % name, "tni_bad_%s_argument(op, {i}, (int)({n}))" % name))
+
+
 POINTER = "pointer"  # refused when NULL, together with the other pointers of a call
 ROOM = ("int64_t {n}_room[{size}]",)
 LIST_ROOM = ("TNI_LIST_ROOM {n}_room = {{NULL, 0, {{0}}}}",)
@@ -65,21 +71,23 @@ KINDS = {
     ("bool", False, False): simple("bool", "tn_value_bool({n})", "bool"),
     ("bool", False, True): simple("tn_opt_bool", "tni_box_opt_bool({n})", "opt_bool"),
     ("bool", True, False): listing("const bool *", "tn_value_bools({n}, {n}_n)", "bools"),
-    ("Scalar", False, False): simple("tn_scalar", "tn_value_scalar({n})", "scalar"),
+    ("Scalar", False, False): simple("tn_scalar", "tn_value_scalar({n})", "scalar",
+                                     check=("tni_bad_scalar(&{n})", "tni_bad_scalar_argument(op, {i}, &{n})")),
     ("Scalar", False, True): Kind((("const tn_scalar *", ""),), "tni_box_opt_scalar({n})",
                                   "tni_unbox_opt_scalar(call, &args[{i}], {i}, &{n}_value, &{n})",
-                                  locals=("tn_scalar {n}_value",)),
+                                  locals=("tn_scalar {n}_value",),
+                                  check=("tni_bad_scalar({n})", "tni_bad_scalar_argument(op, {i}, {n})")),
     ("Scalar", True, False): listing("const tn_scalar *", "tni_box_scalars({n}, {n}_n, &{n}_room)", "scalars",
                                      room="&{n}_room", locals=LIST_ROOM, box_locals=LIST_ROOM),
     ("str", False, False): simple("const char *", "tni_box_string({n})", "string",
                                   check=("!{n}", "tni_null_string_argument(op, {i})")),
     ("str", False, True): simple("const char *", "tni_box_string({n})", "opt_string"),
-    ("ScalarType", False, False): simple("tn_dtype", "tni_box_number({n})", "dtype"),
-    ("ScalarType", False, True): simple("tn_dtype", "tni_box_number({n})", "opt_dtype"),
+    ("ScalarType", False, False): numbered("tn_dtype", "dtype", "dtype"),
+    ("ScalarType", False, True): numbered("tn_dtype", "opt_dtype", "dtype"),
     ("Layout", False, False): simple("tn_layout", "tni_box_number({n})", "layout"),
     ("Layout", False, True): simple("tn_layout", "tni_box_number({n})", "opt_layout"),
-    ("MemoryFormat", False, False): simple("tn_memory_format", "tni_box_number({n})", "format"),
-    ("MemoryFormat", False, True): simple("tn_memory_format", "tni_box_number({n})", "opt_format"),
+    ("MemoryFormat", False, False): numbered("tn_memory_format", "format", "format"),
+    ("MemoryFormat", False, True): numbered("tn_memory_format", "opt_format", "format"),
     ("Device", False, False): simple("tn_device", "tni_box_device({n})", "device"),
     ("Device", False, True): simple("tn_device", "tni_box_device({n})", "opt_device"),
     ("Generator", False, True): simple("tn_generator *", "tni_box_generator({n})", "opt_generator",
