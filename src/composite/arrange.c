@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/arrange.c: tensors put beside each other, turned round and taken apart. */
 #include "composite/leave.h"
+#include "core/at_hand.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
@@ -269,7 +270,7 @@ tn_status tni_composite_combinations(tn_tensor *self, int64_t r, bool with_repla
     int64_t many = count * r;
     tn_tensor_opts opts = tn_opts(TN_DTYPE_I64, self->device);
     TN_TRY(tn_new_empty(self, &many, 1, &opts, &here));
-    if (!tni_is_meta(here)) {
+    if (!tni_is_hollow(here)) {
         TN_TRY(tni_tensor_new(1, &many, NULL, TN_DTYPE_I64, TN_CPU, &places));
         choose(self->numel, r, with_replacement, at, places->data);
         TN_TRY(tn_copy_(here, places, false));

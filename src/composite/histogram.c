@@ -2,6 +2,7 @@
 /* composite/histogram.c: histograms over edges in terms of other operators. */
 #include <math.h>
 #include "composite/leave.h"
+#include "core/at_hand.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
@@ -69,7 +70,7 @@ tn_status tni_composite_histogram_count(tn_tensor *self, int64_t bins, const dou
     if (range) {
         low = range[0];
         high = range[1];
-    } else if (self->numel > 0 && !tni_is_meta(self)) {
+    } else if (self->numel > 0 && !tni_is_hollow(self)) {
         TN_AUTO(tn_tensor) least = NULL;
         TN_AUTO(tn_tensor) most = NULL;
         tn_scalar a, b;

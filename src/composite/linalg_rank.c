@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "composite/linalg.h"
+#include "core/at_hand.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
 
@@ -312,7 +313,7 @@ static tn_status all_have_rank(tn_tensor *rank, int64_t n, bool *out)
     TN_AUTO(tn_tensor) same = NULL;
     tn_scalar answer;
     *out = true;
-    if (tni_is_meta(rank))
+    if (tni_is_hollow(rank))
         return TN_OK;
     TN_TRY(tn_scope_enter(&scope));
     TN_TRY(tni_leave(scope, tnx_all(tnx_eq_scalar(rank, tn_int(n))), &same));

@@ -4,6 +4,7 @@
 #include <math.h>
 #include "base/warn.h"
 #include "composite/leave.h"
+#include "core/at_hand.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
@@ -123,7 +124,7 @@ static tn_status largest_column(tn_tensor *t, double *out)
     tn_scope *scope;
     TN_AUTO(tn_tensor) norm = NULL;
     *out = 0.0;
-    if (tni_is_meta(t) || t->numel == 0)
+    if (tni_is_hollow(t) || t->numel == 0)
         return TN_OK;
     TN_TRY(tn_scope_enter(&scope));
     const int64_t rows = -2;

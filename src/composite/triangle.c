@@ -2,6 +2,7 @@
 /* composite/triangle.c: matrices and indices that follow from the diagonal: eye, tril_indices,
  * triu_indices, and linspace, which like them makes its numbers from none. */
 #include "composite/range.h"
+#include "core/at_hand.h"
 #include "core/state.h"
 #include "core/tensor.h"
 #include "gen/kernels.h"
@@ -122,7 +123,7 @@ static tn_status triangle(const char *name, bool lower, int64_t row, int64_t col
     TN_CHECK(n <= INT64_MAX / 16, TN_INVALID, "%s: the triangle has too many elements", name);
     const int64_t sizes[2] = {2, (int64_t)n};
     TN_TRY(tn_empty(sizes, 2, &o, TN_FORMAT_NONE, &t));
-    if (!tni_is_meta(t)) {
+    if (!tni_is_hollow(t)) {
         TN_TRY(tni_tensor_new(2, sizes, NULL, TN_DTYPE_I64, TN_CPU, &host));
         write_triangle(row, col, offset, lower, sizes[1], host->data);
         uint64_t saved = tni_exclude(&tni_tls, TNI_BELOW_ADINPLACE_OR_VIEW);

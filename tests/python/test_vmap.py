@@ -116,6 +116,16 @@ class Slices(unittest.TestCase):
         with self.assertRaisesRegex(IndexError, "index 5 is out of bounds"):
             vmap(lambda x, i: x.index_fill(0, i, 9.0))(V, i + 5)
 
+    def test_what_looks_at_numbers_sees_those_of_the_slice(self):
+        big = 8 * S
+        for f, x in ((tenon.linalg.matrix_exp, big), (lambda x: tenon.histogram(x, 3)[0], V), (tenon.combinations, V)):
+            for _ in range(3):  # of memory that others have written before
+                self.same(vmap(f)(x), tenon.stack([f(row) for row in x]))
+        tall = tenon.cat([S, S], 1)
+        tall[1] = 0
+        solved = tenon.linalg.lstsq
+        self.same(vmap(lambda a, b: solved(a, b).solution)(tall, tall), tenon.stack([solved(a, a).solution for a in tall]))
+
     def test_the_same_numbers_are_the_same_in_all_chunks(self):
         generator = tenon.Generator()
         for call in (lambda x: x + tenon.rand(3), lambda x: x + tenon.rand(3, generator=generator)):
