@@ -9,7 +9,10 @@
 
 static PyTypeObject *FunctionBase, *FunctionClass;
 struct tnpy_fn_names tnpy_fn;
-static PyObject *slice_type, *slice_apply; /* NULL until vmap is used */
+/* Arguments of which a call is another one: slices of vmap, tensors made of tensors. NULL until
+ * there are some. */
+enum { N_KINDS = 2, DEPTH = 4 };
+static PyObject *kind_types[N_KINDS], *kind_applies[N_KINDS];
 
 int tnpy_is_function(PyObject *o)
 {
@@ -224,30 +227,31 @@ static PyObject *apply_plainly(PyObject *cls, PyObject *args, PyObject *kwargs)
     return result;
 }
 
-/* Whether slices of vmap are among arguments, also in tuples and lists of them. */
-static bool has_slices(PyObject *o, int depth)
+/* Whether a tensor of the type is among arguments, also in tuples and lists of them. */
+static bool has_kind(PyObject *o, PyObject *type, int depth)
 {
-    if (PyObject_TypeCheck(o, (PyTypeObject *)slice_type))
+    if (PyObject_TypeCheck(o, (PyTypeObject *)type))
         return true;
     bool tuple = PyTuple_Check(o), found = false;
     if (depth == 0 || (!tuple && !PyList_Check(o)))
         return false;
     Py_ssize_t n = tuple ? PyTuple_Size(o) : PyList_Size(o);
     for (Py_ssize_t i = 0; i < n && !found; i++)
-        found = has_slices(tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i), depth - 1);
+        found = has_kind(tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i), type, depth - 1);
     return found;
 }
 
 static PyObject *function_apply(PyObject *cls, PyObject *args, PyObject *kwargs)
 {
-    enum { DEPTH = 4 };
-    if (TNPY_LIKELY(!slice_type) || !has_slices(args, DEPTH))
-        return apply_plainly(cls, args, kwargs);
-    PyObject *result =
-        PyObject_CallFunctionObjArgs(slice_apply, cls, args, kwargs ? kwargs : Py_None, NULL);
-    if (result != Py_NotImplemented)
-        return result;
-    Py_DECREF(result);
+    for (int i = 0; i < N_KINDS; i++) {
+        if (TNPY_LIKELY(!kind_types[i]) || !has_kind(args, kind_types[i], DEPTH))
+            continue;
+        PyObject *result = PyObject_CallFunctionObjArgs(kind_applies[i], cls, args,
+                                                        kwargs ? kwargs : Py_None, NULL);
+        if (result != Py_NotImplemented)
+            return result;
+        Py_DECREF(result);
+    }
     return apply_plainly(cls, args, kwargs);
 }
 
@@ -342,21 +346,27 @@ static PyObject *set_function_defaults(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* _set_function_slices(type, apply): where an argument of a function is of the type, apply(cls,
- * args, kwargs or None) is called; NotImplemented: it is an argument like others */
-static PyObject *set_function_slices(PyObject *module, PyObject *args)
+/* _set_function_kind(which, type, apply): where an argument of a function is of the type,
+ * apply(cls, args, kwargs or None) is called; NotImplemented: it is an argument like others. 0 are
+ * slices of vmap, 1 tensors made of tensors. */
+static PyObject *set_function_kind(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *type, *apply;
-    if (!PyArg_ParseTuple(args, "O!O", &PyType_Type, &type, &apply))
+    int which;
+    if (!PyArg_ParseTuple(args, "iO!O", &which, &PyType_Type, &type, &apply))
         return NULL;
-    tnpy_fn_put(&slice_apply, Py_NewRef(apply));
-    tnpy_fn_put(&slice_type, Py_NewRef(type));
+    if (which < 0 || which >= N_KINDS) {
+        PyErr_SetString(PyExc_ValueError, "there is no such kind of arguments");
+        return NULL;
+    }
+    tnpy_fn_put(&kind_applies[which], Py_NewRef(apply));
+    tnpy_fn_put(&kind_types[which], Py_NewRef(type));
     Py_RETURN_NONE;
 }
 
 static PyMethodDef functions[] = {
-    {"_set_function_slices", set_function_slices, METH_VARARGS, NULL},
+    {"_set_function_kind", set_function_kind, METH_VARARGS, NULL},
     {"_set_function_defaults", set_function_defaults, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

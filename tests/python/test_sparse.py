@@ -479,6 +479,8 @@ class Outputs(unittest.TestCase):
         s = DENSE.clone().requires_grad_().to_sparse()
         with self.assertRaisesRegex(RuntimeError, "grad can be implicitly created only for scalar outputs"):
             s.backward()
+        with self.assertRaisesRegex(RuntimeError, "grad can be implicitly created only for scalar outputs"):
+            tenon.tensor([0.0, 1.0], requires_grad=True).to_sparse().backward()  # of one element, of two places
         with self.assertRaisesRegex(RuntimeError, r"Mismatch in shape: grad_output\[0\] has a shape of .*\[3\].* and output\[0\]"):
             s.backward(tenon.ones(3))
         with self.assertRaisesRegex(RuntimeError, "does not require grad and does not have a grad_fn"):

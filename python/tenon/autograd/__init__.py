@@ -9,7 +9,7 @@ import types
 import tenon
 from tenon import _C
 
-from . import anomaly_mode, graph
+from . import _in_parts, anomaly_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function, NestedIOFunction
 from .variable import Variable
@@ -68,34 +68,6 @@ def _at_edges(tensors):
     return tuple(_C._tensor_at_edge(t.node, t.output_nr) if type(t) is graph.GradientEdge else t for t in tensors)
 
 
-def _is_sparse(tensor):
-    return hasattr(type(tensor), "_with_values")
-
-
-def _with_history(tensors):
-    """In the place of sparse tensors their values, whose history is theirs."""
-    return tuple(t._v if _is_sparse(t) else t for t in tensors)
-
-
-def _entering(outputs, grads):
-    """The values of sparse outputs in their place, and gradients of values in the place of theirs."""
-    if not any(_is_sparse(t) for t in outputs):
-        return outputs, grads
-    made = []
-    for i, (out, g) in enumerate(zip(outputs, grads or (None,) * len(outputs))):
-        if _is_sparse(out):
-            if g is None and out.numel() == 1:
-                g = tenon.ones(out.shape, dtype=out.dtype, device=out.device)
-            if g is None:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if g.shape != out.shape:
-                raise RuntimeError("Mismatch in shape: grad_output[%d] has a shape of %s and output[%d] has a shape of %s."
-                                   % (i, g.shape, i, out.shape))
-            g = out._seed(g)
-        made.append(g)
-    return _with_history(outputs), tuple(made) + tuple(grads[len(made):])
-
-
 def _check_gradients(given, grads, tensors):
     if given is not None and not grads and tensors:
         raise RuntimeError("got %d tensors and 0 gradients" % len(tensors))
@@ -120,7 +92,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                                "`backward()`. Please only use `grad_tensors`.")
         grad_tensors = grad_variables
     tensors, grads = _tuple_of(tensors), _tuple_of(grad_tensors)
-    if _C._has_torch_function(tensors):
+    if _C._has_torch_function(_in_parts.whole(tensors)):
         return _C._override_call(backward, (tensors,), dict(
             grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs))
     _check_gradients(grad_tensors, grads, tensors)
@@ -129,8 +101,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         _check_inputs(inputs)
-        inputs = _at_edges(_with_history(inputs))
-    tensors, grads = _entering(tensors, grads)
+        inputs = _at_edges(_in_parts.inputs_of(inputs))
+    tensors, grads = _in_parts.spread(tensors, grads)
     _C._run_backward(_at_edges(tensors), grads or None, retain_graph, create_graph, inputs)
 
 
@@ -143,19 +115,17 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     outputs, inputs, grads = _tuple_of(outputs), _tuple_of(inputs), _tuple_of(grad_outputs)
     if not inputs:
         raise ValueError("grad requires non-empty inputs.")
-    if _C._has_torch_function(outputs + inputs):
+    if _C._has_torch_function(_in_parts.whole(outputs + inputs)):
         return _C._override_call(grad, (outputs, inputs), dict(
             grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs,
             allow_unused=materialize_grads if allow_unused is None else allow_unused,
             is_grads_batched=is_grads_batched, materialize_grads=materialize_grads))
     _check_gradients(grad_outputs, grads, outputs)
     _check_inputs(inputs)
-    if not is_grads_batched and any(_is_sparse(t) for t in inputs):
-        made = grad(outputs, _with_history(inputs), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
-                    is_grads_batched, materialize_grads)
-        return tuple(t._gradient(g) if g is not None and _is_sparse(t) else g for t, g in zip(inputs, made))
-    if not is_grads_batched:
-        outputs, grads = _entering(outputs, grads)
+    if not is_grads_batched and any(map(_in_parts.is_in_parts, outputs + inputs)):
+        outputs, grads = _in_parts.spread(outputs, grads)
+        return _in_parts.gathered(inputs, grad(outputs, _in_parts.inputs_of(inputs), grads or None, retain_graph, create_graph,
+                                               only_inputs, allow_unused, False, materialize_grads))
     outputs, inputs = _at_edges(outputs), _at_edges(inputs)
     if not only_inputs:
         import warnings

@@ -171,4 +171,4 @@ def _apply_function(cls, args, kwargs):
     return apply(cls, args, kwargs or {})
 
 
-tenon._C._set_function_slices(Batched, _apply_function)
+tenon._C._set_function_kind(0, Batched, _apply_function)

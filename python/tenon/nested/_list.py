@@ -5,9 +5,10 @@ import math
 
 import tenon
 from tenon import _C
+from tenon.autograd._in_parts import InParts
 
 
-class ListTensor(tenon.Tensor):
+class ListTensor(InParts, tenon.Tensor):
     """What ``tenon.nested.nested_tensor`` makes."""
 
     is_nested = True
@@ -39,6 +40,21 @@ class ListTensor(tenon.Tensor):
         if func._opname in FUNCTIONS:
             return FUNCTIONS[func._opname](*args, **(kwargs or {}))
         return _each(func, args, kwargs or {})
+
+    def _history_parts(self):
+        return tuple(self._parts)
+
+    def _gradient_from(self, grads):
+        return ListTensor._of(grads)
+
+    def _gradient_to(self, grad):
+        parts = grad._parts if isinstance(grad, ListTensor) else ()
+        if [p.shape for p in parts] != [p.shape for p in self._parts]:
+            raise RuntimeError("the gradient of a nested tensor has parts of other sizes")
+        return tuple(parts)
+
+    register_hook = tenon.Tensor.register_hook  # of each part
+    register_post_accumulate_grad_hook = tenon.Tensor.register_post_accumulate_grad_hook
 
     @property
     def requires_grad(self):

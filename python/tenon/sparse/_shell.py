@@ -2,6 +2,7 @@
 """What sparse tensors of all layouts share: a shell (sizes, a dtype, a device, no memory) around the ordinary tensors that
 it holds in `_parts`, of which the last are the values. Its history is that of the values."""
 import tenon
+from tenon.autograd._in_parts import InParts
 
 NAMES = {tenon.strided: "Strided", tenon.sparse_coo: "Sparse", tenon.sparse_csr: "SparseCsr", tenon.sparse_csc: "SparseCsc",
          tenon.sparse_bsr: "SparseBsr", tenon.sparse_bsc: "SparseBsc"}  # as messages call the layouts
@@ -15,7 +16,7 @@ def refuse(name, kind):
     return method
 
 
-class Shell(tenon.Tensor):
+class Shell(InParts, tenon.Tensor):
     @classmethod
     def _shell(cls, parts, size):
         values = parts[-1]
@@ -108,11 +109,22 @@ class Shell(tenon.Tensor):
     def grad(self):
         self._v.grad = None
 
-    def retain_grad(self):
-        self._v.retain_grad()
+    def _history_parts(self):
+        return self._parts[-1:]
 
-    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        tenon.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    def _gradient_from(self, grads):
+        return self._gradient(grads[0])
+
+    def _from_parts(self, parts):
+        return self._with_values(parts[0])
+
+    def _gradient_to(self, grad):
+        return (self._seed(grad),)
+
+    def _first_gradient(self):
+        if self.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        return tenon.ones(self.shape, dtype=self.dtype, device=self.device)
 
     @property
     def data(self):

@@ -7,6 +7,7 @@ known by the tag of its declaration; what moves elements moves both; reductions 
 both be sparse, with the same indices: elementwise operators then work on the values, reductions on the dense tensor."""
 import tenon
 from tenon import _C
+from tenon.autograd._in_parts import InParts
 from tenon.nested._internal.nested_tensor import _is_elementwise
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
@@ -63,7 +64,7 @@ def _at_places_of(sparse, dense):
     return _with_values(sparse, dense[rows, sparse.col_indices()])
 
 
-class MaskedTensor(tenon.Tensor):
+class MaskedTensor(InParts, tenon.Tensor):
     @staticmethod
     def __new__(cls, data, mask, requires_grad=False):
         data, mask = _check(data, mask)
@@ -126,6 +127,15 @@ class MaskedTensor(tenon.Tensor):
     T = property(lambda self: _moved(lambda t: t.T, (self,), {}))
     mT = property(lambda self: _moved(lambda t: t.mT, (self,), {}))
 
+    def _history_parts(self):
+        return (self._masked_data,)
+
+    def _gradient_from(self, grads):
+        return MaskedTensor._of(grads[0], self._masked_mask)
+
+    def _gradient_to(self, grad):
+        return (getattr(grad, "_masked_data", grad),)
+
     def requires_grad_(self, requires_grad=True):
         self._masked_data.requires_grad_(requires_grad)
         return self
@@ -186,9 +196,6 @@ class MaskedTensor(tenon.Tensor):
 
     def item(self):
         return self._masked_data.item()
-
-    def backward(self, gradient=None, *args, **kwargs):
-        self._masked_data.backward(getattr(gradient, "_masked_data", gradient), *args, **kwargs)
 
     def __bool__(self):
         return bool(self._masked_data)

@@ -9,6 +9,7 @@ import functools
 
 import tenon
 from tenon import _C
+from tenon.autograd._in_parts import InParts
 
 _count = 0
 
@@ -33,7 +34,7 @@ def ragged_of(lengths):
     return made
 
 
-class NestedTensor(tenon.Tensor):
+class NestedTensor(InParts, tenon.Tensor):
     """What ``tenon.nested.nested_tensor(…, layout=tenon.jagged)`` makes."""
 
     is_nested = True
@@ -98,8 +99,17 @@ class NestedTensor(tenon.Tensor):
     def grad(self, value):
         self._v.grad = None if value is None else value._v
 
-    def retain_grad(self):
-        self._v.retain_grad()
+    def _history_parts(self):
+        return (self._v,)
+
+    def _gradient_from(self, grads):
+        return self._with(grads[0])
+
+    def _gradient_to(self, grad):
+        if not isinstance(grad, NestedTensor) or grad.shape != self.shape or grad._ragged_idx != self._ragged_idx:
+            raise RuntimeError("the gradient of a nested tensor of size %s cannot be a tensor of size %s"
+                               % (tuple(self.shape), tuple(grad.shape)))
+        return (grad._v,)
 
     # ---- sizes ----
 
