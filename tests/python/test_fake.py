@@ -9,6 +9,32 @@ import tenon
 from tenon._subclasses import FakeTensor, FakeTensorMode
 from tenon._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException,
                                            unset_fake_temporarily)
+from tenon.utils._python_dispatch import return_and_correct_aliasing
+from tenon.utils._pytree import tree_map_only
+
+
+class Pair(tenon.Tensor):
+    """Two tensors, of which each operator is that of either."""
+
+    @staticmethod
+    def __new__(cls, a, b, tag, size=None, stride=None):
+        return tenon.Tensor._make_wrapper_subclass(cls, size or a.shape, strides=stride or a.stride(), dtype=a.dtype,
+                                                   device=a.device, requires_grad=a.requires_grad)
+
+    def __init__(self, a, b, tag, size=None, stride=None):
+        self.a, self.b, self.tag = a, b, tag
+
+    def __tensor_flatten__(self):
+        return ["a", "b"], self.tag
+
+    @staticmethod
+    def __tensor_unflatten__(parts, tag, size, stride):
+        return Pair(parts["a"], parts["b"], tag, size, stride)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        a, b = (func(*tree_map_only(Pair, lambda p: getattr(p, name), args), **(kwargs or {})) for name in "ab")
+        return return_and_correct_aliasing(func, args, kwargs or {}, Pair(a, b, "made"))
 
 
 class Fake(unittest.TestCase):
@@ -183,6 +209,43 @@ class Fake(unittest.TestCase):
             self.assertTrue(t.is_set_to(t[:]))
             self.assertFalse(t.is_set_to(t.clone()))
             self.assertFalse(t.is_set_to(t[1:]))
+
+    def test_what_is_made_of_tensors_becomes_one_made_of_fake_ones(self):
+        mode, real = FakeTensorMode(), Pair(tenon.ones(2, 3), tenon.zeros(2, 3), "tag")
+        fake = mode.from_tensor(real)
+        self.assertEqual((type(fake), fake.tag, fake.shape, fake.stride(), fake.device), (Pair, "tag", (2, 3), (3, 1), real.device))
+        self.assertTrue(isinstance(fake.a, FakeTensor) and isinstance(fake.b, FakeTensor))
+        self.assertNotIsInstance(fake, FakeTensor)
+        self.assertIs(mode.from_tensor(real), fake)
+        self.assertEqual((type(fake * 2), (fake * 2).tag, type((fake * 2).a.fake_mode)), (Pair, "made", FakeTensorMode))
+        turned = mode.from_tensor(real.t())
+        self.assertEqual((turned.shape, turned.stride()), ((3, 2), (1, 3)))
+        within = mode.from_tensor(Pair(real, tenon.zeros(2, 3), "outer"))
+        self.assertTrue(type(within.a) is Pair and isinstance(within.a.a, FakeTensor))
+
+    def test_the_history_of_what_is_made_of_tensors_comes_with_it(self):
+        mode = FakeTensorMode()
+        leaf = mode.from_tensor(Pair(tenon.ones(2, 3), tenon.zeros(2, 3), "tag").requires_grad_())
+        self.assertEqual((leaf.requires_grad, leaf.is_leaf, leaf.a.requires_grad), (True, True, False))
+        parameter = mode.from_tensor(tenon.nn.Parameter(Pair(tenon.ones(2), tenon.zeros(2), "tag")))
+        self.assertEqual((type(parameter), isinstance(parameter, tenon.nn.Parameter)), (Pair, True))
+        with mode:
+            (leaf * leaf).sum().backward()
+        self.assertIs(type(leaf.grad), Pair)
+
+    def test_sparse_and_nested_tensors_keep_their_layout(self):
+        mode = FakeTensorMode()
+        for real in (tenon.eye(3).to_sparse(), tenon.eye(3).to_sparse_csr(), tenon.eye(3).to_sparse_csc()):
+            fake = mode.from_tensor(real)
+            self.assertEqual((fake.layout, fake.shape), (real.layout, (3, 3)))
+            self.assertIsInstance(fake, FakeTensor)
+            self.assertNotIsInstance(real, FakeTensor)
+            self.assertIsInstance(fake * 2, FakeTensor)
+        parts = [tenon.ones(2, 3), tenon.ones(4, 3)]
+        for layout in (tenon.jagged, tenon.strided):
+            fake = mode.from_tensor(tenon.nested.nested_tensor(parts, layout=layout))
+            self.assertEqual((fake.layout, fake.is_nested), (layout, True))
+        self.assertEqual((fake * 2).unbind()[1].shape, (4, 3))
 
 
 if __name__ == "__main__":

@@ -3,9 +3,13 @@
 gives them the names that they have in PyTorch."""
 
 import contextlib
+import weakref
 
 import tenon
 from tenon import _C
+from tenon.autograd._in_parts import InParts
+from tenon.utils._python_dispatch import is_traceable_wrapper_subclass, transform_subclass
+from tenon.utils.weak import WeakIdKeyDictionary
 
 
 class UnsupportedFakeTensorException(RuntimeError):
@@ -57,7 +61,8 @@ def _exception(text):
 
 class _FakeMeta(type(tenon.Tensor)):
     def __instancecheck__(cls, instance):
-        return _C._is_fake(instance)
+        return _C._is_fake(instance) or isinstance(instance, InParts) and instance.layout not in (
+            tenon.strided, tenon.jagged) and all(map(_C._is_fake, instance._history_parts()))
 
 
 class FakeTensor(tenon.Tensor, metaclass=_FakeMeta):
@@ -90,6 +95,7 @@ class FakeTensorMode:
         self._mode = _C._FakeMode(allow_non_fake_inputs)
         self._mode.belongs_to(self)
         self._guards = []
+        self._made = WeakIdKeyDictionary()  # of tensors made of others
 
     def __enter__(self):
         import threading
@@ -106,11 +112,34 @@ class FakeTensorMode:
         raise RuntimeError("this thread is not inside the mode")
 
     def from_tensor(self, tensor, *, static_shapes=None, source=None, symbolic_context=None, trace=True):
-        """The fake tensor that stands for a tensor; the same one while somebody holds it."""
-        fake = self._mode.from_tensor(tensor)
+        """The fake tensor that stands for a tensor; the same one while somebody holds it. What is made of tensors becomes one
+        made of fake ones, of its class."""
+        if type(tensor) in (tenon.Tensor, tenon.nn.Parameter):
+            fake = self._mode.from_tensor(tensor)
+        elif isinstance(tensor, InParts) or is_traceable_wrapper_subclass(tensor):
+            fake = self._of_parts(tensor)
+        else:
+            fake = self._mode.from_tensor(tensor)
         if isinstance(tensor, tenon.nn.Parameter) and not isinstance(fake, tenon.nn.Parameter):
             fake._is_param = True
         return fake
+
+    def _of_parts(self, tensor):
+        made = self._made.get(tensor, lambda: None)()
+        if made is not None:
+            return made
+        if not isinstance(tensor, InParts):
+            made = transform_subclass(tensor, lambda name, part: self.from_tensor(part))
+        elif hasattr(tensor, "__tensor_flatten__"):
+            names, context = tensor.__tensor_flatten__()
+            made = type(tensor).__tensor_unflatten__({n: self.from_tensor(getattr(tensor, n)) for n in names}, context,
+                                                     tensor.shape, None)
+        else:
+            made = tensor._from_fakes([self.from_tensor(part) for part in tensor._parts])
+        if tensor.requires_grad and not made.requires_grad:
+            made.requires_grad_()
+        self._made[tensor] = weakref.ref(made)
+        return made
 
     def fake_tensor_converter(self, tensor):
         return self.from_tensor(tensor)

@@ -36,6 +36,9 @@ class SparseCompressedTensor(Shell):
     def _with_values(self, values):
         return type(self)._of(*self._parts[:2], values, self.shape)
 
+    def _from_fakes(self, parts):
+        return type(self)._of(*parts, self.shape)
+
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         name, kwargs = getattr(func, "__name__", None), kwargs or {}
