@@ -134,6 +134,9 @@ class Passes(unittest.TestCase):
             with self.assertRaises(RuntimeError):
                 (n * 2).backward(wrong)
             self.assertIsNone(n.grad)
+        for make in (jagged, masked, sparse):
+            with self.assertRaisesRegex(RuntimeError, r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[7\]\)"):
+                (make() * 2).backward(tenon.ones(7))
         with self.assertRaisesRegex(RuntimeError, "got 1 tensors and 2 gradients"):
             tenon.autograd.backward([jagged()], [None, None])
         with self.assertRaisesRegex(RuntimeError, "only for scalar outputs"):
@@ -170,6 +173,16 @@ class Hooks(unittest.TestCase):
             total(x * 3).backward()
             self.assertEqual(kinds, [type(x)])
             self.assertEqual(total(x.grad).item(), 10 * total(y.grad).item())
+
+    def test_a_hook_may_not_give_what_is_no_gradient_of_the_tensor(self):
+        for given, error, text in ((tenon.ones(2), RuntimeError, "hook '<lambda>' has changed the size of value"),
+                                   (jagged(), RuntimeError, "has changed the size of value"),
+                                   ("text", TypeError, "expected Variable, but hook returned 'str'")):
+            x = jagged()
+            x.register_hook(lambda grad, given=given: given)
+            with self.assertRaisesRegex(error, text):
+                (x * 3).values().sum().backward()
+            self.assertIsNone(x.grad)
 
     def test_a_hook_that_was_removed_is_not_called(self):
         x = jagged()

@@ -44,7 +44,11 @@ class InParts:
 
         def of_part(grad):
             made = hook(like._gradient_from((grad,)))
-            return None if made is None else like._gradient_to(made)[0]
+            if not isinstance(made, tenon.Tensor):
+                return made
+            if made.shape != like.shape:
+                raise RuntimeError("hook '%s' has changed the size of value" % getattr(hook, "__name__", "<unknown>"))
+            return like._gradient_to(made)[0]
         return part.register_hook(of_part)
 
     def register_post_accumulate_grad_hook(self, hook):
@@ -68,12 +72,23 @@ def spread(tensors, grads):
     if grads and len(grads) != len(tensors):
         raise RuntimeError("got %d tensors and %d gradients" % (len(tensors), len(grads)))
     pairs = []
-    for tensor, grad in zip(tensors, grads or (None,) * len(tensors)):
+    for i, (tensor, grad) in enumerate(zip(tensors, grads or (None,) * len(tensors))):
+        if grad is not None and is_in_parts(tensor) and _has_sizes(tensor) and _has_sizes(grad) and grad.shape != tensor.shape:
+            raise RuntimeError("Mismatch in shape: grad_output[%d] has a shape of %s and output[%d] has a shape of %s."
+                               % (i, _text(grad.shape), i, _text(tensor.shape)))
         if grad is None and is_in_parts(tensor) and tensor.requires_grad:
             grad = tensor._first_gradient()
         held = list(zip(inputs_of((tensor,)), _apart(tensor, grad)))
         pairs += [pair for pair in held if pair[0].requires_grad] if is_in_parts(tensor) and tensor.requires_grad else held
     return tuple(t for t, _ in pairs), () if all(g is None for _, g in pairs) else tuple(g for _, g in pairs)
+
+
+def _has_sizes(tensor):
+    return not tensor.is_nested or tensor.layout is tenon.jagged
+
+
+def _text(size):
+    return "torch.Size([%s])" % ", ".join(map(str, size))
 
 
 def _apart(tensor, grad):
