@@ -330,7 +330,7 @@ static PyObject *make_wrapper(PyObject *self, PyObject *args, PyObject *kwargs)
         return NULL;
     if (!tnpy_type_dispatches((PyTypeObject *)cls)) {
         PyObject *text = PyType_GetName((PyTypeObject *)cls);
-        PyErr_Format(PyExc_RuntimeError, "%U must define __torch_dispatch__", text ? text : cls);
+        PyErr_Format(PyExc_TypeError, "%U must define __torch_dispatch__", text ? text : cls);
         Py_XDECREF(text);
         return NULL;
     }
