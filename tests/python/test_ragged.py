@@ -136,6 +136,11 @@ class Nested(unittest.TestCase):
                 self.assertTrue(tenon.allclose(o, F.scaled_dot_product_attention(p[None], p[None], p[None],
                                                                                  is_causal=causal)[0]))
 
+    def test_attention_between_nested_and_dense_tensors_is_refused(self):
+        q = nested(3, 1).unflatten(-1, [2, 1]).transpose(1, 2)
+        with self.assertRaisesRegex(ValueError, "to be nested tensors, but got query.is_nested: True, key.is_nested: False"):
+            F.scaled_dot_product_attention(q, tenon.ones(2, 2, 4, 1), q)
+
     def test_sizes_that_scripts_read_can_be_given_back(self):
         n = nested(2, 3)
         self.assertEqual(n.view(n.size(0), n.size(1), 1, 2).shape, (2, n.size(1), 1, 2))

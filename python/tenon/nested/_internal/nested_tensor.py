@@ -499,6 +499,9 @@ def _embedding(input, weight, *args, **kwargs):
 def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
     if attn_mask is not None:
         raise ValueError("Masks are not yet supported!")
+    if not all(isinstance(x, NestedTensor) for x in (query, key, value)):
+        raise ValueError("Expected query, key, and value to be nested tensors, but got query.is_nested: %s, key.is_nested: %s, "
+                         "and value.is_nested: %s instead." % (query.is_nested, key.is_nested, value.is_nested))
     if not (query._ragged_idx == key._ragged_idx == value._ragged_idx == query._v.dim() - 1):
         raise RuntimeError("scaled_dot_product_attention: expected nested tensors of shape (batch, heads, ragged, size)")
     attend = tenon.nn.functional.scaled_dot_product_attention
