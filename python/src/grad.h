@@ -62,6 +62,8 @@ PyObject *tnpy_hook_handle(TN_STOLEN tn_hook *hook);
 /* Methods of nodes. */
 PyObject *tnpy_node_register_hook(PyObject *self, PyObject *fn);
 PyObject *tnpy_node_register_prehook(PyObject *self, PyObject *fn);
+/* How many of the @p n inputs of a node users see. */
+int64_t tnpy_shown_inputs(const tn_node *node, int64_t n);
 /* For a tp_traverse: the functions of the hooks of a leaf that nobody but the caller keeps. */
 int tnpy_visit_hooks(const tn_tensor *t, visitproc visit, void *arg);
 /* The same for a node. */

@@ -247,7 +247,7 @@ static tn_status take_results(PyObject *fn, PyObject *result, tn_tensor *const *
 
 /* How many gradients a node is shown as having: the results behind its last one with a gradient,
  * whole numbers that say where something was found, have none. */
-static int64_t shown(const tn_node *node, int64_t n)
+int64_t tnpy_shown_inputs(const tn_node *node, int64_t n)
 {
     tn_node_input in = {.size = sizeof in};
     while (n > 1 && tn_node_get_input(node, (uint32_t)(n - 1), &in) != TN_OK)
@@ -259,7 +259,7 @@ static int64_t shown(const tn_node *node, int64_t n)
 static tn_status pre_hook(void *ctx, tn_node *node, tn_tensor *const *grads, int64_t n,
                           tn_tensor **out)
 {
-    n = shown(node, n);
+    n = tnpy_shown_inputs(node, n);
     PyGILState_STATE state = tnpy_lock_any();
     PyObject *arg = wrap_tuple(grads, n);
     PyObject *result = arg ? tnpy_call_hook(function_of(ctx), arg, NULL) : NULL;
@@ -273,7 +273,7 @@ static tn_status pre_hook(void *ctx, tn_node *node, tn_tensor *const *grads, int
 static tn_status post_hook(void *ctx, tn_node *node, tn_tensor *const *results, int64_t n_results,
                            tn_tensor *const *grads, int64_t n_grads, tn_tensor **out)
 {
-    n_grads = shown(node, n_grads);
+    n_grads = tnpy_shown_inputs(node, n_grads);
     PyGILState_STATE state = tnpy_lock_any();
     PyObject *made = wrap_tuple(results, n_results), *given = wrap_tuple(grads, n_grads);
     PyObject *result = made && given ? tnpy_call_hook(function_of(ctx), made, given) : NULL;

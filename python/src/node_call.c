@@ -5,7 +5,8 @@
 /* One gradient for each of the node's inputs. 0, or -1 with an exception. */
 static int take_grads(const tn_node *node, PyObject *args, tnpy_list *grads)
 {
-    Py_ssize_t n = PyTuple_Size(args), wanted = (Py_ssize_t)tn_node_num_inputs(node);
+    Py_ssize_t n = PyTuple_Size(args);
+    Py_ssize_t wanted = (Py_ssize_t)tnpy_shown_inputs(node, tn_node_num_inputs(node));
     if (n != wanted) {
         PyErr_Format(PyExc_TypeError, "expected %zd arguments, got %zd instead", wanted, n);
         return -1;
@@ -43,7 +44,7 @@ PyObject *tnpy_node_call(PyObject *self, PyObject *args, PyObject *kwargs)
     tnpy_list grads;
     tn_node *node = tnpy_node_of(self);
     if (node && kwargs && PyDict_Size(kwargs) > 0) {
-        PyErr_SetString(PyExc_TypeError, "a node takes no keyword arguments");
+        PyErr_SetString(PyExc_TypeError, "keyword arguments are not supported");
         tn_node_unref(node);
         return NULL;
     }
@@ -51,12 +52,15 @@ PyObject *tnpy_node_call(PyObject *self, PyObject *args, PyObject *kwargs)
         tn_node_unref(node);
         return NULL;
     }
-    uint32_t n = tn_node_num_edges(node);
-    tn_tensor **out = PyMem_Calloc((size_t)n + 1, sizeof *out);
+    uint32_t n = tn_node_num_edges(node), n_in = tn_node_num_inputs(node);
+    tn_tensor **out = PyMem_Calloc((size_t)n + n_in + 1, sizeof *out);
     tn_status status = out ? TN_OK : TN_NOMEM;
     if (out) {
+        tn_tensor **in = out + n;
+        for (int64_t i = 0; i < grads.n; i++)
+            in[i] = grads.v[i];
         PyThreadState *state = tnpy_unlock();
-        status = tn_node_call(node, grads.v, grads.n, out);
+        status = tn_node_call(node, in, n_in, out);
         tnpy_lock(state);
     }
     PyObject *result = !out              ? PyErr_NoMemory()

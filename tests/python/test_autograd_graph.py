@@ -45,12 +45,15 @@ class Graph(unittest.TestCase):
         self.assertEqual((y.sin().grad_fn(None), calls, a.grad), (None, [], None))
         first, second = a.unbind()
         self.assertEqual(first.grad_fn(None, tenon.tensor(4.0)).tolist(), [0.0, 4.0])
+        self.assertEqual(a.max(0).values.grad_fn(tenon.tensor(4.0)).tolist(), [0.0, 4.0])  # places have no gradient
         leaf = y.grad_fn.next_functions[0][0]
         with tenon.no_grad():
             self.assertEqual(leaf(tenon.ones(2)), ())
         self.assertEqual(a.grad.tolist(), [1.0, 1.0])
         with self.assertRaisesRegex(TypeError, "expected 1 arguments, got 2 instead"):
             y.grad_fn(tenon.ones(2), tenon.ones(2))
+        with self.assertRaisesRegex(TypeError, "keyword arguments are not supported"):
+            y.grad_fn(gradient=tenon.ones(2))
         with self.assertRaisesRegex(TypeError, "expected Variable argument 0"):
             y.grad_fn(3.0)
         with self.assertRaisesRegex(RuntimeError, r"got \[3\] but expected shape compatible with \[2\]"):
