@@ -109,7 +109,8 @@ static tn_status slices(tn_tensor *self, int dim, bool sort, bool want_inverse, 
     TN_AUTO(tn_tensor) values = NULL;
     TN_AUTO(tn_tensor) lengths = NULL;
     TN_AUTO(tn_tensor) chosen = NULL;
-    TN_TRY(tn_transpose(self, 0, dim, &moved));
+    /* The other dimensions stay in their order, by which slices compare. */
+    TN_TRY(tn_movedim_int(self, dim, 0, &moved));
     TN_TRY(tni_ready(moved, floating ? TN_DTYPE_F64 : TN_DTYPE_I64, &rows));
     TN_TRY(tni_tensor_new(1, &n, NULL, TN_DTYPE_I64, TN_CPU, &order));
     TN_TRY(tni_tensor_new(1, &n, NULL, TN_DTYPE_I64, TN_CPU, &first));
@@ -127,7 +128,7 @@ static tn_status slices(tn_tensor *self, int dim, bool sort, bool want_inverse, 
                                 : group_wholes(t.rows, n, first->data, inverse->data, counts->data);
     TN_TRY(shortened(first, groups, &kept));
     TN_TRY(tn_index_select(moved, 0, kept, &picked));
-    TN_TRY(tn_transpose(picked, 0, dim, &values));
+    TN_TRY(tn_movedim_int(picked, 0, dim, &values));
     TN_TRY(shortened(counts, want_counts ? groups : 0, &lengths));
     if (want_inverse)
         chosen = tn_tensor_ref(inverse);

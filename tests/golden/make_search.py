@@ -115,10 +115,12 @@ def counting(w):
 def unique(w):
     w.comment("unique slices, runs of equal elements")
     w.tensor("u", torch.tensor([[1, 2], [0, 5], [1, 2], [0, 4]]))
+    w.tensor("u3", torch.tensor([[[0, 0, 0], [1, 0, 1]], [[0, 1, 0], [0, 0, 0]]]))
     w.tensor("runs", torch.tensor([[1.0, 1], [2, 2], [2, nan], [nan, 1]]))
-    for args in ("$u, 0", "$u, 0, True, True, True", "$u, 1, True, True, True", "$u, 0, False, True, False", "f32[3,2].t, 1, True, True, True", "f32[0,3], 0, True, True, True", "bool[4], 0, True, True, True", "f32[2,0], 0"):
+    for args in ("$u, 0", "$u, 0, True, True, True", "$u, 1, True, True, True", "$u, 0, False, True, False", "f32[3,2].t, 1, True, True, True", "f32[0,3], 0, True, True, True", "bool[4], 0, True, True, True", "f32[2,0], 0",
+                 "$u3, 0, True, True, True", "$u3, 1, True, True, True", "$u3, 2, True, True, True", "$u3, -1, False, True, False"):
         w.case("unique_dim", args, "cpu")
-    for args in ("$runs", "$runs, True, True", "$u, True, True", "$u, True, True, 0", "$u, True, True, 1", "f32[0]", "f32[0], True, True", "f32[]", "bool[5], False, True", "i64[2,2].t, True", "$runs, True, True, 0"):
+    for args in ("$runs", "$runs, True, True", "$u, True, True", "$u, True, True, 0", "$u, True, True, 1", "f32[0]", "f32[0], True, True", "f32[]", "bool[5], False, True", "i64[2,2].t, True", "$runs, True, True, 0", "$u3, True, True, 2"):
         w.case("unique_consecutive", args, "cpu")
     w.comment("isin")
     w.tensor("some", torch.tensor([1, 4, 7]))
