@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/arrange.c: tensors put beside each other, turned round and taken apart. */
+#include <string.h>
+#include "base/alloc.h"
 #include "composite/leave.h"
 #include "core/at_hand.h"
 #include "core/tensor.h"
@@ -231,16 +233,29 @@ tn_status tni_composite_block_diag(tn_tensor *const *tensors, int64_t tensors_n,
     return tni_leave(scope, all, out);
 }
 
-/* Places of @p r of n elements in order, as [combinations, r], filled row by row. */
-static int64_t choose(int64_t n, int64_t r, bool replacement, int64_t *at, int64_t *rows)
+/* How many ways there are to take @p r of @p n elements, @p r at least 1. False: with r elements
+ * each, they are more than 64 bits count. */
+static bool count_ways(int64_t n, int64_t r, bool replacement, int64_t *count)
 {
-    int64_t count = 0;
+    *count = n > 0 && (replacement || r <= n);
+    /* Each step's product is r times a count or less, and divided without a rest. */
+    for (int64_t i = 1; *count && i <= r; i++) {
+        if (!tni_i64_mul(*count, replacement ? n - 1 + i : n - r + i, count))
+            return false;
+        *count /= i;
+    }
+    int64_t elements;
+    return tni_i64_mul(*count, r, &elements);
+}
+
+/* The places of @p r of @p n elements in order, in @p count rows of @p r. */
+static void choose(int64_t n, int64_t r, bool replacement, int64_t count, int64_t *rows)
+{
+    int64_t at[64];
     for (int64_t i = 0; i < r; i++)
         at[i] = replacement ? 0 : i;
-    while (n > 0 && (replacement || r <= n)) {
-        for (int64_t i = 0; rows && i < r; i++)
-            rows[count * r + i] = at[i];
-        count++;
+    for (int64_t row = 0; row < count; row++) {
+        memcpy(rows + row * r, at, (size_t)r * sizeof *at);
         int64_t i = r - 1;
         while (i >= 0 && at[i] == (replacement ? n - 1 : n - r + i))
             i--;
@@ -250,7 +265,6 @@ static int64_t choose(int64_t n, int64_t r, bool replacement, int64_t *at, int64
         for (int64_t j = i + 1; j < r; j++)
             at[j] = replacement ? at[i] : at[j - 1] + 1;
     }
-    return count;
 }
 
 tn_status tni_composite_combinations(tn_tensor *self, int64_t r, bool with_replacement,
@@ -263,7 +277,9 @@ tn_status tni_composite_combinations(tn_tensor *self, int64_t r, bool with_repla
     if (r == 0)
         return tn_new_empty(self, (const int64_t[]){0}, 1, NULL, out);
     TN_CHECK(r <= 64, TN_INVALID, "combinations of %lld elements are too many", (long long)r);
-    int64_t at[64], count = choose(self->numel, r, with_replacement, at, NULL);
+    int64_t count;
+    TN_CHECK(count_ways(self->numel, r, with_replacement, &count), TN_INVALID,
+             "combinations(): the result has more elements than 64 bits count");
     TN_AUTO(tn_tensor) places = NULL;
     TN_AUTO(tn_tensor) here = NULL;
     TN_AUTO(tn_tensor) flat = NULL;
@@ -272,7 +288,7 @@ tn_status tni_composite_combinations(tn_tensor *self, int64_t r, bool with_repla
     TN_TRY(tn_new_empty(self, &many, 1, &opts, &here));
     if (!tni_is_hollow(here)) {
         TN_TRY(tni_tensor_new(1, &many, NULL, TN_DTYPE_I64, TN_CPU, &places));
-        choose(self->numel, r, with_replacement, at, places->data);
+        choose(self->numel, r, with_replacement, count, places->data);
         TN_TRY(tn_copy_(here, places, false));
     }
     TN_TRY(tn_index_select(self, 0, here, &flat));

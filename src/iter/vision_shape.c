@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* iter/vision_shape.c: what windows as columns and sampling by a grid give. */
+#include "base/alloc.h"
 #include "gen/shapes.h"
 #include "iter/iter.h"
 #include "shape/index.h"
@@ -95,8 +96,10 @@ tn_status tni_shape_im2col(tni_geometry *g, tn_tensor *self, const int64_t *kern
     tni_geometry_sizes_of(g, self);
     g->has_strides = false;
     g->ndim = n - 1;
-    g->sizes[n - 3] = self->sizes[n - 3] * kernel_size[0] * kernel_size[1];
-    g->sizes[n - 2] = h * w;
+    int64_t *rows = &g->sizes[n - 3], *columns = &g->sizes[n - 2];
+    TN_CHECK(tni_i64_mul(self->sizes[n - 3], kernel_size[0], rows) &&
+                 tni_i64_mul(*rows, kernel_size[1], rows) && tni_i64_mul(h, w, columns),
+             TN_INVALID, "im2col(): a size of the result is too large");
     return TN_OK;
 }
 
@@ -127,7 +130,9 @@ tn_status tni_shape_col2im(tni_geometry *g, tn_tensor *self, const int64_t *outp
         TN_CHECK(output_size[i] <= INT32_MAX && output_size[i] >= INT32_MIN, TN_INVALID,
                  "integer out of range");
     int64_t h = windows(&l, 0, output_size[0]), w = windows(&l, 1, output_size[1]);
-    TN_CHECK(columns == h * w && h > 0 && w > 0, TN_INVALID,
+    int64_t places;
+    TN_CHECK(tni_i64_mul(h, w, &places), TN_INVALID, "col2im(): more windows than 64 bits count");
+    TN_CHECK(columns == places && h > 0 && w > 0, TN_INVALID,
              "Given output_size=(%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, %lld), "
              "padding=(%lld, %lld), stride=(%lld, %lld), expected size of input's dimension 2 to "
              "match the calculated number of sliding blocks %lld * %lld = %lld, but got "
@@ -135,7 +140,7 @@ tn_status tni_shape_col2im(tni_geometry *g, tn_tensor *self, const int64_t *outp
              (long long)output_size[0], (long long)output_size[1], (long long)kernel_size[0],
              (long long)kernel_size[1], (long long)dilation[0], (long long)dilation[1],
              (long long)padding[0], (long long)padding[1], (long long)stride[0],
-             (long long)stride[1], (long long)h, (long long)w, (long long)(h * w),
+             (long long)stride[1], (long long)h, (long long)w, (long long)places,
              (long long)columns);
     if (!can_add(self))
         return no_kernel("col2im_out_cpu", self);
