@@ -197,8 +197,8 @@ tn_status tni_shape_nansum(tni_geometry *g, tn_tensor *self, const int64_t *dim,
     tn_dtype x = (tn_dtype)self->dtype;
     TN_CHECK(!tn_dtype_is_complex(x), TN_INVALID, "nansum on CPU does not support complex inputs");
     TN_TRY(tni_reduced_dims(dim, dim_n, self->ndim, &dims));
-    bool whole = dtype != TN_DTYPE_NONE && tn_dtype_is_integral(dtype, true);
-    TN_CHECK(!whole || tn_dtype_is_integral(x, true), TN_UNSUPPORTED,
+    bool real = dtype == TN_DTYPE_NONE || tn_dtype_is_floating(dtype);
+    TN_CHECK(real || tn_dtype_is_integral(x, true), TN_UNSUPPORTED,
              "\"nansum_cpu\" not implemented for '%s'", tni_dtype_text(dtype));
     tni_reduced_geometry(g, self, dims, keepdim);
     g->dtype = prod_dtype(self, dtype);
