@@ -58,7 +58,7 @@ static tn_status rms_norm(tn_tensor *input, const int64_t *shape, int64_t n, tn_
     TN_AUTO(tn_tensor) rstd = NULL;
     TN_AUTO(tn_tensor) scaled = NULL;
     TN_AUTO(tn_tensor) weighted = NULL;
-    TN_TRY(tn_contiguous(input, TN_FORMAT_CONTIGUOUS, &dense));
+    TN_TRY(tn_contiguous(input, tni_suggest_format(input), &dense));
     TN_TRY(tn_to_dtype(dense, half ? TN_DTYPE_F32 : dtype, false, false, TN_FORMAT_NONE, &x));
     TN_TRY(tn_mul(x, x, &square));
     TN_TRY(tn_mean_dim(square, dims, n, true, TN_DTYPE_NONE, &mean));

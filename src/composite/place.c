@@ -182,7 +182,9 @@ tn_status tni_composite_index_fill(tn_tensor *self, int64_t dim, tn_tensor *inde
              "index_fill_(): Converting complex Scalar to non-complex type is not supported");
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *v = tnx_new_full(self, NULL, 0, value, NULL);
-    return tni_leave(scope, put_slices(self, d, index, v), out);
+    /* Written as a copy would be, whose layout is that of dense tensors alone. */
+    tn_tensor *to = self->flags & TNI_DENSE ? self : tnx_clone(self, TN_FORMAT_PRESERVE);
+    return tni_leave(scope, to ? put_slices(to, d, index, v) : NULL, out);
 }
 
 tn_status tni_composite_index_reduce(tn_tensor *self, int64_t dim, tn_tensor *index,

@@ -62,6 +62,9 @@ def rms(w):
                 for eps in ("None", "1e-5", "0.5"):
                     w.case("rms_norm", "%s%s, %s, %s, %s" % (a, x, shape, weight, eps), CLOSE[a])
     w.case("rms_norm", "f32[2,3], [3], f32[2]")
+    w.comment("rms_norm: channels last stay so, other layouts do not")
+    for args in ("f32[2,3,4,5].cl, [5], f32[5]", "f32[2,3,4,5].cl, [4,5], None", "f32[2,3,2,2,2].cl, [2], None", "f32[2,3,4,5].t, [5], None"):
+        w.case("rms_norm", args, CLOSE["f32"])
 
 
 def rms_backward(w):

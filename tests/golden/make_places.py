@@ -24,7 +24,8 @@ def copies(w):
 
 def fills(w):
     w.comment("index_fill: places are counted from the end, too")
-    for args in ("f32[3,4], 0, i64[1]=-1, 2.5", "f32[3,4], 1, i64[2]=-4, 2.5", "i64[3], 0, i64[]=1, 7", "f32[], 0, i64[1]=-1, 7", "f32[3,0], 0, i64[1]=2, 7"):
+    for args in ("f32[3,4], 0, i64[1]=-1, 2.5", "f32[3,4], 1, i64[2]=-4, 2.5", "i64[3], 0, i64[]=1, 7", "f32[], 0, i64[1]=-1, 7", "f32[3,0], 0, i64[1]=2, 7",
+                 "f32[3,4].expanded, 1, i64[1]=2, 7", "f32[3,4].t, 1, i64[1]=2, 7", "f32[3,4].strided, 0, i64[1]=2, 7"):
         w.case("index_fill.int_Scalar", args)
     for args in ("f32[3,4], 0, i64[1]=3, 1", "f32[3,4], 1, i64[1]=-5, 1", "f32[], 0, i64[1]=-2, 1"):
         w.case("index_fill.int_Scalar", args, "cpu")
