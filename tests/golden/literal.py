@@ -126,8 +126,10 @@ def split(text):
 def parse(text, named=None):
     text = text.strip()
     if text.startswith("$"):
-        name, _, grad = text[1:].partition(".")
-        return named[name].requires_grad_() if grad else named[name]
+        name, _, word = text[1:].partition(".")
+        if word == "storage":
+            return named[name].untyped_storage()
+        return named[name].requires_grad_() if word else named[name]
     if TENSOR.match(text):
         return make_tensor(text)
     if text.startswith("["):

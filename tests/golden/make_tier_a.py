@@ -71,8 +71,6 @@ _foreach_neg _foreach_norm _foreach_zero _foreach_copy _fused_sgd_ _fused_adam_ 
 """
 # Random numbers, and memory that nobody has written.
 NO_VALUES = ("bernoulli", "multinomial", "normal_", "rand", "uniform_", "empty", "new_empty", "resize_")
-# What Tenon does otherwise on purpose: see docs/differences.md.
-REFUSED = ("set_.source_Storage_storage_offset",)
 NAMED_DIMENSIONS = re.compile(r"dimname|names|(^|\.)named_", re.I)
 
 
@@ -97,8 +95,7 @@ def wanted(table):
                       if torch.Tag.generated not in op.tags and not NAMED_DIMENSIONS.search(full)
                       and runs_on_cpu(full))
     chosen.update((full, op) for full, op in table.items() if torch.Tag.core in op.tags)
-    return {full: op for full, op in chosen.items()
-            if full not in REFUSED}
+    return chosen
 
 
 def kind(full, op):

@@ -117,6 +117,12 @@ def in_place(w):
         w.case("unsqueeze_", t + ", -1", "same")
     w.case("as_strided_", "f32[6], [2, 2], [2, 1], 1", "same")
     w.case("as_strided_", "f32[6], [9], [1]")
+    w.comment("set_: a storage under other sizes")
+    w.tensor("held", torch.arange(1.0, 7.0)[1:])
+    for args in ("$held.storage, 1, [2, 2], [2, 1]", "$held.storage, 0, [2, 3]", "$held.storage, 5, [], []", "$held.storage, 2, [3, 4], [1, 0]", "$held.storage, 6, [0], [1]"):
+        w.case("set_.source_Storage_storage_offset", "f32[2,2], " + args, "same")
+    w.case("set_.source_Storage", "f32[2,2], $held.storage", "same")
+    w.comment("resize_")
     w.case("resize_", "f32[6], [2, 3]", "same")
     w.case("resize_", "f32[2,3], [2]", "same")
     w.case("resize_", "f32[2,3].t, [2, 3]", "same")

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/scalar.h"
+#include "dispatch/box.h"
 #include "harness/test.h"
 #include "tenon/ops.h"
 
@@ -358,8 +359,20 @@ static bool named_list(const golden_file *file, golden_call *call, const char *t
     return tn_value_copy(&borrowed, out) == TN_OK;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
 static bool read_argument(const golden_file *file, golden_call *call, int i, const char *text)
 {
+    if (text[0] == '$' && ends_with(text, ".storage")) {
+        tn_tensor *made = tensor_of(file, call, text + 1, strlen(text + 1) - strlen(".storage"));
+        if (made)
+            call->args[i] = tni_box_storage(made->storage);
+        return made != NULL;
+    }
     if (text[0] == '$') {
         tn_tensor *made = tensor_of(file, call, text + 1, strlen(text + 1));
         if (made)
@@ -396,6 +409,24 @@ static tn_status to_meta(tn_tensor *t, moved *storages, int *n, tn_tensor **out)
     return TN_OK;
 }
 
+/* A storage that is an argument, which a tensor of the call keeps alive. */
+static tn_status storage_to_meta(golden_call *call, tn_value *value, moved *storages, int *n)
+{
+    tn_tensor *from = NULL, *to = NULL;
+    int64_t none = 0, one = 1;
+    TN_CHECK(call->n_named < 64, TN_INVALID, "too many tensors in a case");
+    TN_TRY(tni_tensor_over(value->u.pointer, 1, &none, &one, 0, TN_DTYPE_U8,
+                           tni_tensor_keys_for(TN_DEVICE_CPU, false), TN_CPU, &from));
+    tn_status status = to_meta(from, storages, n, &to);
+    tn_tensor_unref(from);
+    if (status == TN_OK) {
+        *value = tni_box_storage(to->storage);
+        call->named[call->n_named].of = NULL;
+        call->named[call->n_named++].made = to;
+    }
+    return status;
+}
+
 /* One tensor stays one tensor: a name that is given twice is moved once. */
 static tn_status values_to_meta(golden_call *call)
 {
@@ -406,6 +437,8 @@ static tn_status values_to_meta(golden_call *call)
     for (int i = 0; i < call->schema->nargs && status == TN_OK; i++) {
         tn_value *value = &call->args[i];
         bool list = value->tag == TN_TAG_TENSOR_LIST;
+        if (value->tag == TN_TAG_POINTER)
+            status = storage_to_meta(call, value, storages, &n_storages);
         if (!list && (value->tag != TN_TAG_TENSOR || !value->u.tensor))
             continue;
         uint32_t count = list ? value->count : 1;
