@@ -363,7 +363,8 @@ tn_status tni_composite_linalg_lstsq(tn_tensor *self, tn_tensor *b, tn_opt_float
     if (driver && strcmp(driver, "gels") == 0) {
         tn_tensor_unref(count);
         count = NULL;
-        TN_TRY(tn_new_empty(self, &none, 1, &(tn_tensor_opts){.dtype = TN_DTYPE_I64}, &count));
+        const tn_tensor_opts whole_numbers = tn_opts(TN_DTYPE_I64, self->device);
+        TN_TRY(tn_new_empty(self, &none, 1, &whole_numbers, &count));
     }
     bool spectrum = driver && (strcmp(driver, "gelsd") == 0 || strcmp(driver, "gelss") == 0);
     if (spectrum)
