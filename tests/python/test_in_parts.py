@@ -78,6 +78,63 @@ class SparseProduct(tenon.autograd.Function):
         return (grad @ b.t()).sparse_mask(a.coalesce()), a.t() @ grad
 
 
+MADE_OF = {  # a vector's squares as tensors made of parts, and the place of each in what they are when dense
+    "coo": lambda v: tenon.sparse_coo_tensor(tenon.tensor([[0, 1, 2], [1, 0, 2]]), v, (3, 3)),
+    "csr": lambda v: tenon.sparse_csr_tensor(tenon.tensor([0, 1, 2, 3]), tenon.tensor([1, 0, 2]), v, (3, 3)),
+    "jagged": lambda v: tenon.nested.nested_tensor_from_jagged(v, tenon.tensor([0, 1, 3])),
+    "strided": lambda v: tenon.nested.as_nested_tensor([v[:1], v[1:]]),
+    "masked": lambda v: tenon.masked.masked_tensor(v.clone(), tenon.tensor([True, True, True])),
+}
+
+
+def entries(tensor):
+    """The vector of which one of MADE_OF was made."""
+    if tensor.is_nested:
+        return tenon.cat(list(tensor.unbind()))
+    if isinstance(tensor, tenon.masked.MaskedTensor):
+        return tensor.get_data()
+    return tensor.to_dense()[[0, 1, 2], [1, 0, 2]]
+
+
+class Squares(tenon.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, kind):
+        ctx.kind, ctx.given = kind, []
+        ctx.save_for_backward(x)
+        return MADE_OF[kind](x * x), x * 2
+
+    @staticmethod
+    def backward(ctx, grad, grad_double):
+        x, = ctx.saved_tensors
+        ctx.given.append(type(grad) is type(MADE_OF[ctx.kind](x.detach())))
+        assert ctx.given == [True] * len(ctx.given)
+        return 2 * x * entries(grad) + 2 * grad_double, None
+
+
+class SquaresApart(tenon.autograd.Function):
+    @staticmethod
+    def forward(x, kind):
+        return MADE_OF[kind](x * x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * ctx.saved_tensors[0] * entries(grad), None
+
+
+class Itself(tenon.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, kind):
+        return MADE_OF[kind](x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return tenon.tensor([5.0, 6, 7]), None
+
+
 class Passes(unittest.TestCase):
     def test_the_gradient_of_a_nested_tensor_is_a_nested_tensor(self):
         for make, total in ((jagged, lambda n: n.values().sum()), (strided, lambda n: sum(p.sum() for p in n.unbind()))):
@@ -240,6 +297,37 @@ class Functions(unittest.TestCase):
         SparseProduct.apply(x, d).sum().backward()
         self.assertEqual((x.grad.layout, x.grad.to_dense().tolist()), (tenon.sparse_coo, (2 * tenon.eye(3)).tolist()))
         self.assertEqual(d.grad.tolist(), tenon.ones(3, 2).tolist())
+
+    def test_a_result_made_of_parts_has_the_gradient_that_backward_gives(self):
+        for kind in MADE_OF:
+            x = tenon.tensor([1.0, 2, 3], requires_grad=True)
+            with self.subTest(kind=kind):
+                made, double = Squares.apply(x, kind)
+                self.assertEqual((made.requires_grad, made.is_leaf, made.grad_fn.name()), (True, False, "SquaresBackward"))
+                ((entries(made) ** 2).sum() + double.sum()).backward()
+                self.assertEqual(x.grad.tolist(), [6.0, 34.0, 110.0])
+                made = SquaresApart.apply(x, kind)
+                self.assertEqual(tenon.autograd.grad((entries(made) ** 2).sum(), x)[0].tolist(), [4.0, 32.0, 108.0])
+                self.assertEqual(SquaresApart.apply(x.detach(), kind).requires_grad, False)
+
+    def test_a_result_that_holds_the_argument_has_the_gradient_that_backward_gives(self):
+        for kind in MADE_OF:
+            x = tenon.tensor([1.0, 2, 3], requires_grad=True)
+            with self.subTest(kind=kind):
+                entries(Itself.apply(x, kind)).sum().backward()
+                self.assertEqual(x.grad.tolist(), [5.0, 6.0, 7.0])
+
+    def test_a_result_made_of_parts_is_differentiated_twice_and_again(self):
+        for kind in MADE_OF:
+            x = tenon.tensor([1.0, 2, 3], requires_grad=True)
+            with self.subTest(kind=kind), tenon.autograd.detect_anomaly(check_nan=True):
+                made, double = Squares.apply(x, kind)
+                total = (entries(made) ** 2).sum()
+                first, = tenon.autograd.grad(total, x, create_graph=True)
+                self.assertEqual(tenon.autograd.grad(first.sum(), x, retain_graph=True)[0].tolist(), [12.0, 48.0, 108.0])
+                (total + (entries(made) ** 2).sum()).backward(retain_graph=True)
+                double.sum().backward()
+                self.assertEqual(x.grad.tolist(), [10.0, 66.0, 218.0])
 
 
 if __name__ == "__main__":

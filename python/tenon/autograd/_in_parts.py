@@ -3,6 +3,7 @@
 pass sees those parts; gradients are put together on their way out, and taken apart on their way in."""
 import tenon
 from tenon import _C
+from .function import Function
 
 
 class InParts:
@@ -10,6 +11,7 @@ class InParts:
 
     def __init_subclass__(cls):
         _C._set_function_kind(1, InParts, _apply)
+        Function.apply = classmethod(_apply_any)
 
     def _history_parts(self):
         """The tensors that have the history."""
@@ -126,9 +128,10 @@ def gathered(tensors, parts, method="_gradient_from"):
 
 def _apply(cls, args, kwargs):
     """The call of a Function some of whose arguments are made of parts: of one over the parts, which sees tensors again."""
-    from .function import Function
     with_context = cls.setup_context is Function.setup_context
     if with_context and kwargs or not tenon.is_grad_enabled() or not any(is_in_parts(a) and a.requires_grad for a in args):
+        return NotImplemented
+    if cls.forward is _take_parts:
         return NotImplemented
     args = args if with_context else cls._bind_arguments(args, kwargs or {})
     formula = cls.backward if cls.backward is not Function.backward else cls.vjp
@@ -155,3 +158,79 @@ def _apply(cls, args, kwargs):
         own["setup_context"] = staticmethod(lambda ctx, inputs, output: cls.setup_context(ctx, args, given[0]))
     made = gathered(outputs, type(cls)(cls.__name__, (cls,), own).apply(*inputs_of(args)), "_from_parts")
     return made if isinstance(given.pop(), tuple) else made[0]
+
+
+# Note [Results made of parts]
+# The call itself gives such a result a node of its own, as any other; nothing leads there, since what is done with the result
+# is done with its parts. So another function takes the parts out of it: what it gives is what the program sees, and in a
+# backward pass it puts their gradients together for the first one's node. Between the two there is no layout that a gradient
+# must have: it travels in a Parcel.
+
+class Parcel(tenon.Tensor):
+    """A gradient made of parts, on its way to the node that knows it: `held`."""
+
+    @staticmethod
+    def of(whole, like):
+        made = tenon.Tensor._make_wrapper_subclass(Parcel, tuple(_OWN_SHAPE(like)), dtype=like.dtype, device=like.device)
+        made.held = whole
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        raise RuntimeError("the gradient of a result of a Function that is made of parts takes no part in %s" % func)
+
+
+_OWN_SHAPE = tenon.Tensor.shape.__get__
+_OWN_REQUIRES_GRAD = tenon.Tensor.requires_grad.__get__
+_OWN_GRAD_FN = tenon.Tensor.grad_fn.__get__
+
+
+def _take_parts(ctx, whole):
+    ctx.like = whole.detach()
+    ctx.set_materialize_grads(False)
+    return tuple(part.detach() for part in inputs_of((whole,)))
+
+
+def _parcel(ctx, *grads):
+    made, = gathered((ctx.like,), grads)
+    return None if made is None else Parcel.of(made, ctx.like)
+
+
+def _tangents_of_parts(ctx, tangent):
+    return None if tangent is None else _apart(ctx.like, tangent)
+
+
+def _opening(cls, likes):
+    """The class with a backward part that gets what is in a Parcel, and zeros made of parts where there is none."""
+    name = "backward" if cls.vjp is Function.vjp else "vjp"
+    formula = getattr(cls, name)
+
+    def opened(grad, like):
+        if isinstance(grad, Parcel):
+            return grad.held
+        if grad is None or like is None or is_in_parts(grad):
+            return grad
+        return like._gradient_from([tenon.zeros_like(part) for part in like._history_parts()])
+    own = {name: staticmethod(lambda ctx, *grads: formula(ctx, *map(opened, grads, likes))), "__module__": cls.__module__}
+    return type(cls)(cls.__name__, (cls,), own)
+
+
+def _has_node(result):
+    return isinstance(result, InParts) and _OWN_REQUIRES_GRAD(result)
+
+
+def _apply_any(cls, *args, **kwargs):
+    """Function.apply, once there are such tensors: see Note [Results made of parts]."""
+    result = super(Function, cls).apply(*args, **kwargs)
+    if isinstance(result, tuple):
+        return _with_their_nodes(cls, result) if any(map(_has_node, result)) else result
+    return _with_their_nodes(cls, (result,))[0] if _has_node(result) else result
+
+
+def _with_their_nodes(cls, results):
+    node = _OWN_GRAD_FN(next(filter(_has_node, results)))
+    node._forward_cls = _opening(cls, [r.detach() if _has_node(r) else None for r in results])
+    own = {"forward": staticmethod(_take_parts), "backward": staticmethod(_parcel), "jvp": staticmethod(_tangents_of_parts),
+           "__module__": cls.__module__}
+    taking = type(cls)(cls.__name__, (Function,), own)
+    return tuple(gathered((r.detach(),), iter(taking.apply(r)), "_from_parts")[0] if _has_node(r) else r for r in results)
