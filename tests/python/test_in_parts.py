@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Nested, masked and sparse tensors in backward passes: as roots, as inputs, in hooks and in functions. Numbers are PyTorch's."""
 import gc
+import subprocess
+import sys
 import unittest
 import weakref
 
@@ -133,6 +135,19 @@ class Itself(tenon.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         return tenon.tensor([5.0, 6, 7]), None
+
+
+class Exponential(tenon.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, kind):
+        made = MADE_OF[kind](x.exp())
+        ctx.save_for_backward(made)
+        return made
+
+    @staticmethod
+    def backward(ctx, grad):
+        made, = ctx.saved_tensors
+        return entries(grad) * entries(made), None
 
 
 class Passes(unittest.TestCase):
@@ -316,6 +331,42 @@ class Functions(unittest.TestCase):
             with self.subTest(kind=kind):
                 entries(Itself.apply(x, kind)).sum().backward()
                 self.assertEqual(x.grad.tolist(), [5.0, 6.0, 7.0])
+
+    def test_a_saved_result_made_of_parts_has_its_history(self):
+        for kind in MADE_OF:
+            x = tenon.zeros(3, requires_grad=True)
+            with self.subTest(kind=kind):
+                first, = tenon.autograd.grad(entries(Exponential.apply(x, kind)).sum(), x, create_graph=True)
+                self.assertEqual(tenon.autograd.grad(first.sum(), x)[0].tolist(), [1.0, 1.0, 1.0])
+
+    def test_a_result_made_of_parts_does_not_keep_itself(self):
+        for kind in MADE_OF:
+            x = tenon.zeros(3, requires_grad=True)
+            with self.subTest(kind=kind):
+                made = Exponential.apply(x, kind)
+                refs = weakref.ref(x), weakref.ref(made)
+                del x, made
+                gc.collect()
+                self.assertEqual([ref() for ref in refs], [None, None])
+
+    def test_a_second_derivative_through_a_function_that_has_one_is_refused_for_parts_too(self):
+        class Once(Exponential):
+            backward = staticmethod(once_differentiable(Exponential.backward))
+        x = tenon.zeros(3, requires_grad=True)
+        first, = tenon.autograd.grad((entries(Once.apply(x, "coo")) ** 2).sum(), x, create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "once_differentiable"):
+            tenon.autograd.grad(first.sum(), x)
+
+    def test_the_first_sparse_tensor_of_a_program_may_be_made_in_a_function(self):
+        code = ("import tenon\n"
+                "class F(tenon.autograd.Function):\n"
+                "    forward = staticmethod(lambda ctx, x: x.to_sparse())\n"
+                "    backward = staticmethod(lambda ctx, grad: grad.to_dense() * 3)\n"
+                "x = tenon.ones(2, requires_grad=True)\n"
+                "tenon.sparse.sum(F.apply(x)).backward()\n"
+                "print(x.grad.tolist())")
+        made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        self.assertEqual(made.stdout.strip(), "[3.0, 3.0]")
 
     def test_a_result_made_of_parts_is_differentiated_twice_and_again(self):
         for kind in MADE_OF:

@@ -11,7 +11,6 @@ class InParts:
 
     def __init_subclass__(cls):
         _C._set_function_kind(1, InParts, _apply)
-        Function.apply = classmethod(_apply_any)
 
     def _history_parts(self):
         """The tensors that have the history."""
@@ -220,8 +219,10 @@ def _has_node(result):
 
 
 def _apply_any(cls, *args, **kwargs):
-    """Function.apply, once there are such tensors: see Note [Results made of parts]."""
+    """Function.apply: see Note [Results made of parts]."""
     result = super(Function, cls).apply(*args, **kwargs)
+    if type(result) is tenon.Tensor:
+        return result
     if isinstance(result, tuple):
         return _with_their_nodes(cls, result) if any(map(_has_node, result)) else result
     return _with_their_nodes(cls, (result,))[0] if _has_node(result) else result
@@ -230,7 +231,21 @@ def _apply_any(cls, *args, **kwargs):
 def _with_their_nodes(cls, results):
     node = _OWN_GRAD_FN(next(filter(_has_node, results)))
     node._forward_cls = _opening(cls, [r.detach() if _has_node(r) else None for r in results])
+    kind = type(node)
+    node.__class__ = type(kind.__name__, (kind,), {"saved_tensors": property(_saved), "_saved": kind.saved_tensors})
+    return _with_history(cls, results)
+
+
+def _saved(ctx):
+    """What a context saved: a result, too, has its history."""
+    return _with_history(ctx._forward_cls, ctx._saved)
+
+
+def _with_history(cls, tensors):
     own = {"forward": staticmethod(_take_parts), "backward": staticmethod(_parcel), "jvp": staticmethod(_tangents_of_parts),
            "__module__": cls.__module__}
     taking = type(cls)(cls.__name__, (Function,), own)
-    return tuple(gathered((r.detach(),), iter(taking.apply(r)), "_from_parts")[0] if _has_node(r) else r for r in results)
+    return tuple(gathered((t.detach(),), iter(taking.apply(t)), "_from_parts")[0] if _has_node(t) else t for t in tensors)
+
+
+Function.apply = classmethod(_apply_any)

@@ -62,6 +62,8 @@ class SparseCompressedTensor(Shell):
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        if func._opname in ("detach", "alias"):  # of a result that a Function saves
+            return args[0]._with_values(args[0]._v.detach())
         raise NotImplementedError(
             "Could not run '%s' with arguments from the 'SparseCsrCPU' backend. Sparse tensors have no kernel for it; "
             "Tensor.to_dense() gives an ordinary tensor." % func.name())
