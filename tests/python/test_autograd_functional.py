@@ -259,6 +259,41 @@ class Gradcheck(unittest.TestCase):
             gradcheck(Wrong.apply, (x,))
         self.assertFalse(gradcheck(Wrong.apply, (x,), raise_exception=False))
 
+    def test_a_failure_shows_the_whole_jacobian(self):
+        class Thrice(tenon.autograd.Function):
+            forward = staticmethod(lambda x: x * x)
+            setup_context = staticmethod(lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+            backward = staticmethod(lambda ctx, grad: 2 * ctx.saved_tensors[0].conj() * grad)
+            jvp = staticmethod(lambda ctx, tangent: 3 * tangent)
+        for values, begins, numerical, analytical in (
+                ([1.0, 2.0], "", "[[2., 0.],\n        [0., 4.]]", "[[3., 0.],\n        [0., 3.]]"),
+                ([1 + 1j], "While considering the imaginary part of complex inputs only, ", "[[-2.+2.j]]", "[[0.+3.j]]")):
+            x = tenon.tensor(values, dtype=tenon.complex128 if begins else tenon.float64, requires_grad=True)
+            with self.assertRaises(GradcheckError) as caught:
+                gradcheck(Thrice.apply, (x,), eps=2.0 ** -10, check_forward_ad=True)
+            dtype = ", dtype=%s)\n" % x.dtype
+            self.assertEqual(str(caught.exception), begins + "Jacobian computed with forward mode mismatch for output 0 with respect to "
+                             "input 0,\nnumerical:tensor(" + numerical + dtype + "analytical:tensor(" + analytical + dtype)
+
+    def test_the_parts_of_complex_results_are_told_apart(self):
+        class Double(tenon.autograd.Function):
+            forward = staticmethod(lambda ctx, z: z * 2)
+            backward = staticmethod(lambda ctx, grad: grad.real * 2 + grad.imag * 5j)
+        z = tenon.tensor([1 + 1j], dtype=tenon.complex128, requires_grad=True)
+        with self.assertRaisesRegex(GradcheckError, r"^While considering the imaginary part of complex outputs only, Jacobian mismatch"):
+            gradcheck(Double.apply, (z,))
+
+    def test_what_is_checked_must_be_there(self):
+        x = self.double(2)
+        for options, text in (({"check_rev_over_rev": False}, "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"),
+                              ({"check_rev_over_rev": False, "check_fwd_over_rev": True},
+                               "Setting check_undefined_grad=True requires check_rev_over_rev to be True")):
+            with self.assertRaisesRegex(AssertionError, text):
+                gradgradcheck(tenon.sin, (x,), **options)
+        with self.assertRaisesRegex(AssertionError, "Setting check_batched_grad=True requires check_backward_ad to be True"):
+            gradcheck(tenon.sin, (x,), check_batched_grad=True, check_forward_ad=True, check_backward_ad=False)
+        self.assertTrue(gradgradcheck(tenon.sin, (x,), check_fwd_over_rev=True, check_rev_over_rev=False, check_undefined_grad=False))
+
     def test_importing_the_module_leaves_the_function_its_name(self):
         program = ("import sys, %s as t\n"
                    "from %s.autograd.gradcheck import GradcheckError\n"

@@ -120,9 +120,17 @@ def _expected(columns, k, value, x):
     return made.to(x.dtype)
 
 
-def _mismatch(kind, i, j, numerical, analytical, more=""):
-    return GradcheckError("Jacobian %smismatch for output %d with respect to input %d,\nnumerical:%s\nanalytical:%s\n%s"
-                          % (kind, i, j, numerical, analytical, more))
+def _mismatch(kind, i, j, numerical, analytical, more="", within=""):
+    return GradcheckError("%sJacobian %smismatch for output %d with respect to input %d,\nnumerical:%s\nanalytical:%s\n%s"
+                          % (within, kind, i, j, numerical, analytical, more))
+
+
+def _halves(is_complex, what):
+    """What is compared on its own: (0 along the real axis or 1 along the other, how a failure begins)."""
+    if not is_complex:
+        return ((0, ""),)
+    return tuple((step, "While considering the %s part of complex %s only, " % (name, what))
+                 for step, name in ((1, "imaginary"), (0, "real")))
 
 
 def _check_reentrant(found, again, nondet_tol):
@@ -151,30 +159,36 @@ def _check_backward(fn, inputs, outputs, eps, atol, rtol, nondet_tol):
                 found_all.append(found.reshape(-1))
             if not wanted_all:
                 continue
-            wanted, found = tenon.stack(wanted_all, 1), tenon.stack(found_all, 1)
-            if not tenon.allclose(found, wanted, rtol=rtol, atol=atol):
-                raise _mismatch("", n, j, wanted, found)
+            for step, within in _halves(output.is_complex(), "outputs"):
+                some = slice(step, None, 2 if within else 1)
+                wanted, found = tenon.stack(wanted_all[some], 1), tenon.stack(found_all[some], 1)
+                if not tenon.allclose(found, wanted, rtol=rtol, atol=atol):
+                    raise _mismatch("", n, j, wanted, found.detach(), within=within)
 
 
 def _check_forward(fn, inputs, eps, atol, rtol):
+    wanted = {j: _numerical(fn, inputs, x, eps) for j, x in enumerate(inputs) if _differentiable(x)}
+    for step, within in _halves(any(inputs[j].is_complex() for j in wanted), "inputs"):
+        for j, columns in wanted.items():
+            x = inputs[j]
+            step = step if x.is_complex() else 0
+            rows = [_row(fn, inputs, j, row, 1j if step else 1) for row in range(x.numel())]
+            for i in range(len(columns) if rows else 0):
+                slopes = tenon.stack([slopes[step] for slopes in columns[i]])
+                if not _moves(slopes):
+                    continue
+                found = tenon.stack([tenon.zeros_like(slopes[0]) if tangents[i] is None else tangents[i] for tangents in rows])
+                if not tenon.allclose(found, slopes, rtol=rtol, atol=atol):
+                    raise _mismatch("computed with forward mode ", i, j, slopes, found, within=within)
+
+
+def _row(fn, inputs, j, row, value):
+    """Of each output the tangent along one element of input j, as a vector."""
     from . import forward_ad
-    for j, x in enumerate(inputs):
-        if not _differentiable(x):
-            continue
-        columns = _numerical(fn, inputs, x, eps)
-        for row in range(x.numel()):
-            for step, value in enumerate((1, 1j) if x.is_complex() else (1,)):
-                direction = tenon.zeros(x.numel(), dtype=x.dtype)
-                direction[row] = value
-                with forward_ad.dual_level():
-                    tangents = _tangents(fn, inputs, j, direction.reshape(x.shape))
-                for i, t in enumerate(tangents):
-                    wanted = columns[i][row][step]
-                    if not (wanted.is_floating_point() or wanted.is_complex()):
-                        continue
-                    found = tenon.zeros_like(wanted) if t is None else t.reshape(-1)
-                    if not tenon.allclose(found, wanted, rtol=rtol, atol=atol):
-                        raise _mismatch("computed with forward mode ", i, j, wanted, found)
+    direction = tenon.zeros(inputs[j].numel(), dtype=inputs[j].dtype)
+    direction[row] = value
+    with forward_ad.dual_level():
+        return [None if t is None else t.detach().reshape(-1) for t in _tangents(fn, inputs, j, direction.reshape(inputs[j].shape))]
 
 
 # ---- in one direction: fast mode ----
@@ -210,8 +224,12 @@ def _directional(fn, inputs, x, direction, eps):
     return _difference(*sides, eps)
 
 
+def _moves(o):
+    return o.is_floating_point() or o.is_complex()
+
+
 def _moving(o):
-    return o if o.is_floating_point() or o.is_complex() else o.to(tenon.float64)
+    return o if _moves(o) else o.to(tenon.float64)
 
 
 def _weight(direction):
@@ -415,16 +433,21 @@ def _no_outputs(fn, inputs, eps):
                         raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
+def _require(held, text):
+    if not held:
+        raise AssertionError(text)
+
+
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
               check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
               check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
               masked=None):
     """Compare the gradients of ``func`` with central differences: of every element, or in ``fast_mode`` in one random direction
     for each input and output."""
-    if not (check_forward_ad or check_backward_ad):
-        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
-    if check_batched_forward_grad and not check_forward_ad:
-        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    _require(check_forward_ad or check_backward_ad, "Expected at least one of check_forward_ad or check_backward_ad to be True")
+    _require(check_backward_ad or not check_batched_grad, "Setting check_batched_grad=True requires check_backward_ad to be True")
+    _require(check_forward_ad or not check_batched_forward_grad,
+             "Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     func, inputs = _of_stored(func, _tuple_of(inputs), masked)
     try:
         _check_inputs(inputs)
@@ -432,12 +455,6 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
         if any(o.layout != tenon.strided for o in outputs):
             raise ValueError("Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output "
                              "of fn for gradcheck.")
-        if check_forward_ad:
-            (_fast_forward if fast_mode else _check_forward)(func, inputs, eps, atol, rtol)
-            if check_undefined_grad:
-                _check_undefined_forward(func, inputs)
-            if check_batched_forward_grad:
-                _check_batched_forward(func, inputs)
         if not outputs:
             _no_outputs(func, inputs, eps)
         elif check_backward_ad:
@@ -447,6 +464,12 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
             if check_undefined_grad:
                 _check_undefined(outputs, inputs)
             _check_zeros(outputs, inputs, check_grad_dtypes)
+        if check_forward_ad:
+            (_fast_forward if fast_mode else _check_forward)(func, inputs, eps, atol, rtol)
+            if check_undefined_grad:
+                _check_undefined_forward(func, inputs)
+            if check_batched_forward_grad:
+                _check_batched_forward(func, inputs)
     except GradcheckError:
         if raise_exception:
             raise
@@ -459,6 +482,9 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
                   check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False,
                   masked=False):
     """The same for the gradients of the gradients."""
+    _require(check_fwd_over_rev or check_rev_over_rev, "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    for name, on in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
+        _require(check_rev_over_rev or not on, "Setting %s=True requires check_rev_over_rev to be True" % name)
     func, inputs = _of_stored(func, _tuple_of(inputs), masked)
     n = len(inputs)
     if grad_outputs is None:
