@@ -36,13 +36,14 @@ tn_tensor *tni_grad_smooth_l1_second(tn_tensor *grad, tn_tensor *difference, int
                                      double beta, bool negative)
 {
     tn_tensor *bent = where_small(tnx_div_scalar(grad, tn_float(beta)), difference, beta);
-    return signed_as(share(bent, reduction, grad), negative);
+    return signed_as(share(bent, reduction, bent), negative);
 }
 
 tn_tensor *tni_grad_huber_second(tn_tensor *grad, tn_tensor *difference, int64_t reduction,
                                  double delta, bool negative)
 {
-    return signed_as(share(where_small(grad, difference, delta), reduction, grad), negative);
+    tn_tensor *bent = where_small(grad, difference, delta);
+    return signed_as(share(bent, reduction, bent), negative);
 }
 
 /* ---- binary cross entropy: -(t log x + (1 - t) log(1 - x)) w ---- */

@@ -270,6 +270,14 @@ class Numbers(unittest.TestCase):
         last = tenon.ones(2, 3, 4, 5).contiguous(memory_format=tenon.channels_last)
         self.assertEqual(tenon.ones(120).resize_as_(last, memory_format=tenon.preserve_format).stride(), last.stride())
 
+    def test_tangents_of_slopes_of_losses_count_the_elements_of_the_result(self):
+        few, many = tenon.tensor([0.5], dtype=tenon.float64), tenon.arange(3, dtype=tenon.float64)
+        for op, options in ((tenon.ops.aten.mse_loss, ()), (tenon.ops.aten.smooth_l1_loss, (1, 1.0)), (tenon.ops.aten.huber_loss, (1, 1.0))):
+            for first in (True, False):
+                slope = tenon.func.grad(lambda x: op(*((x, many) if first else (many, x)), *options))  # noqa: B023
+                found = tenon.func.jvp(slope, (few,), (tenon.ones_like(few),))[1]
+                self.assertEqual(found.tolist(), [2.0 if op is tenon.ops.aten.mse_loss else 2 / 3])
+
     def test_histograms_of_no_dimensions_count_nothing(self):
         for shape in ((3, 0), (0, 0)):
             self.assertEqual(tenon.histogramdd(tenon.empty(shape), bins=[]).hist.item(), 0.0)
