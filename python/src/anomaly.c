@@ -3,6 +3,7 @@
  * the message of a failure in its turn goes on with that. */
 #include "grad.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static PyObject *format_stack; /* traceback.format_stack */
@@ -78,6 +79,9 @@ void tnpy_note_anomaly(void)
     PyErr_Restore(type, value, where);
 }
 
+/* What was last said of NaN, also while the mode is off. */
+static atomic_bool looks_for_nan = true;
+
 /* _set_anomaly(on, check_nan, forward bits) */
 static PyObject *set_anomaly(PyObject *module, PyObject *args)
 {
@@ -98,6 +102,7 @@ static PyObject *set_anomaly(PyObject *module, PyObject *args)
     if (on)
         bits |= forward & (TN_ANOMALY_FORWARD_NAN | TN_ANOMALY_FORWARD_INF);
     tn_set_anomaly_mode(bits);
+    atomic_store(&looks_for_nan, check_nan != 0);
     Py_RETURN_NONE;
 }
 
@@ -110,7 +115,9 @@ static PyObject *is_anomaly(PyObject *module, PyObject *unused)
 static PyObject *is_check_nan(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    return PyBool_FromLong(tn_anomaly_mode() & TN_ANOMALY_CHECK_NAN);
+    uint32_t mode = tn_anomaly_mode();
+    bool on = mode & TN_ANOMALY_TRACE;
+    return PyBool_FromLong(on ? (mode & TN_ANOMALY_CHECK_NAN) != 0 : atomic_load(&looks_for_nan));
 }
 
 /* The forward bits: 4 NaN, 8 Inf. */
@@ -126,7 +133,7 @@ static PyMethodDef functions[] = {
     {"_set_anomaly", set_anomaly, METH_VARARGS, NULL},
     {"is_anomaly_enabled", is_anomaly, METH_NOARGS, "Whether anomaly mode is on."},
     {"is_anomaly_check_nan_enabled", is_check_nan, METH_NOARGS,
-     "Whether anomaly mode looks for NaN."},
+     "Whether anomaly mode looks for NaN, or would if it was on."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -204,6 +204,12 @@ class Anomaly(unittest.TestCase):
             x.sqrt().sum().backward()
         self.assertTrue(x.grad.isnan().all())
 
+    def test_what_was_said_of_nan_is_kept_while_the_mode_is_off(self):
+        self.assertTrue(tenon.is_anomaly_check_nan_enabled())
+        with tenon.autograd.set_detect_anomaly(False, check_nan=False):
+            self.assertEqual((tenon.is_anomaly_enabled(), tenon.is_anomaly_check_nan_enabled()), (False, False))
+        self.assertTrue(tenon.is_anomaly_check_nan_enabled())
+
     def test_exceptions_of_hooks_keep_their_type(self):
         x = leaf(1.0)
         with warnings.catch_warnings():
