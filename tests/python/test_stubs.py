@@ -2,6 +2,7 @@
 """The stubs that type checkers read: they are Python, they have every operator, and they take what users write."""
 
 import ast
+import inspect
 import os
 import unittest
 
@@ -24,6 +25,12 @@ def members(body):
         if name:
             found.setdefault(name, []).append(node)
     return found
+
+
+def parameters(node):
+    """[(name, whether it takes the rest of the positional ones)]"""
+    plain = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+    return [(a.arg, False) for a in plain] + ([(node.args.vararg.arg, True)] if node.args.vararg else [])
 
 
 def signature(node):
@@ -103,6 +110,18 @@ class Stubs(unittest.TestCase):
         public = [n for n in dir(tenon.Tensor) if not n.startswith("_") and n not in dir(object)]
         ours = {"constant", "fake_device", "fake_mode"}  # of fake tensors
         self.assertEqual([n for n in public if n not in known and n not in ours], [])
+
+    def test_functions_that_take_more_forms_than_their_operator_are_typed_as_they_are_written(self):
+        for name in tenon._WRAPPED:
+            self.assertNotIn(name, FUNCTIONS, "the operator's form would hide the function's")
+            written = inspect.signature(getattr(tenon, name)).parameters
+            typed = [p for node in OTHERS[name] for p in parameters(node)]
+            for p in written.values():
+                if name != "einsum":  # its `args` have two forms
+                    self.assertIn((p.name, p.kind is p.VAR_POSITIONAL), typed, name)
+        for name in "norm", "nonzero", "unique_consecutive":
+            self.assertNotIn(name, OWN)
+            self.assertIn(name, COMMON)
 
     def test_no_two_forms_are_the_same_and_several_are_overloads(self):
         for found in FUNCTIONS, OWN, COMMON:
