@@ -6,6 +6,7 @@ import unittest
 import harness
 import tenon
 from tenon import nn
+from tenon._subclasses.fake_tensor import FakeTensorMode
 from tenon.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 
 
@@ -41,6 +42,19 @@ class MakeFx(unittest.TestCase):
         made = make_fx(lambda x: x + tenon.tensor([1.0, 2.0]).add_(1))(tenon.zeros(2))
         for _ in range(2):
             self.assertEqual(made(tenon.zeros(2)).tolist(), [2.0, 3.0])
+
+    def test_numbers_beside_fake_tensors_are_numbers_of_the_graph(self):
+        def numbers(x):
+            return ((x * 2 + 0.5) / 3 - 2j).abs().sum() * 1.5
+
+        mode = FakeTensorMode()
+        fake = mode.from_tensor(tenon.ones(3))
+        with mode:
+            made = make_fx(numbers)(fake)
+        self.assertEqual(lines(made), lines(make_fx(numbers)(tenon.ones(3))))
+        self.assertEqual(list(made.named_buffers()), [])
+        x = tenon.tensor([1.0, 2.0, 4.0])
+        tenon.testing.assert_close(made(x), numbers(x))
 
     def test_gradients_and_slices_are_operators(self):
         self.same(tenon.func.grad(lambda x: (x.sin() * x).sum()), tenon.ones(3), again=(tenon.tensor([1.0, 2.0, 3.0]),))

@@ -6,6 +6,7 @@ import operator
 
 import tenon
 from tenon import nn
+from tenon._subclasses.fake_tensor import FakeTensor
 from tenon.overrides import TorchFunctionMode
 from tenon.utils import _pytree as pytree
 from tenon.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -36,6 +37,9 @@ def _place(t):
     except (RuntimeError, NotImplementedError):
         return None
     return (at, t.dtype, tuple(t.shape), t.stride()) if at else None
+
+
+_OF_NUMBERS = frozenset((tenon.bool, tenon.int64, tenon.float64, tenon.complex128))  # the dtypes of numbers as tensors
 
 
 class _Recorder(TorchDispatchMode):
@@ -71,7 +75,19 @@ class _Recorder(TorchDispatchMode):
         return node
 
     def as_argument(self, value):
-        return pytree.tree_map(lambda x: self.node_of(x) if isinstance(x, tenon.Tensor) else x, value)
+        def argument(x):
+            if not isinstance(x, tenon.Tensor):
+                return x
+            number = self.number_of(x)
+            return self.node_of(x) if number is None else number
+        return pytree.tree_map(argument, value)
+
+    def number_of(self, t):
+        """The number that the function wrote beside a fake tensor: there it has become a fake tensor whose value is known."""
+        if t.dim() or not isinstance(t, FakeTensor) or t.constant is None or t.dtype not in _OF_NUMBERS or self.known(t) is not None:
+            return None
+        with _disable_current_modes():
+            return t.constant.item()
 
     def note(self, node, value):
         """What a node gives: lists and tuples are taken apart."""
