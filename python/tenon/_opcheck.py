@@ -2,12 +2,12 @@
 """library.opcheck: whether an operator does what its schema, its gradient and its fake kernel say."""
 import tenon
 from tenon import _C
-from tenon.utils._pytree import tree_leaves, tree_map
+from tenon.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["OpCheckError", "opcheck"]
 
 _ALL = ("test_schema", "test_autograd_registration", "test_faketensor")
-_NOT_HERE = ("test_aot_dispatch_static", "test_aot_dispatch_dynamic")
+_WHEN_ASKED = ("test_aot_dispatch_static", "test_aot_dispatch_dynamic")
 
 
 class OpCheckError(Exception):
@@ -85,6 +85,52 @@ def _check_fake(op, args, kwargs):
                 raise RuntimeError(head + "%s %s and %s are not equal!" % (what, x, y))
 
 
+def _call_with_gradients(op, leaves, spec, places):
+    """A function of the tensors of one call alone: its results, their gradients, and the tensors as the call left them."""
+    def call(*tensors):
+        given = list(leaves)
+        for place, t in zip(places, tensors):
+            given[place] = t
+        args, kwargs = tree_unflatten(given, spec)
+        results = _tensors(op(*args, **kwargs))
+        outs, wanted = [t for t in results if t.requires_grad], [t for t in tensors if t.requires_grad]
+        grads = []
+        if outs and wanted:
+            grads = tenon.autograd.grad(outs, wanted, [tenon.ones_like(t) for t in outs], allow_unused=True)
+        return results, list(grads), list(tensors)
+    return call
+
+
+def _check_traced(op, args, kwargs, atol, rtol):
+    """What is traced from fake tensors, the call and its gradients, gives on real ones what the call gives. The sizes are
+    those of the call, also for the dynamic check: a graph for other sizes is traced again."""
+    from tenon._subclasses.fake_tensor import FakeTensorMode
+    from tenon.fx.experimental.proxy_tensor import make_fx
+    leaves, spec = tree_flatten((args, kwargs))
+    places = [i for i, x in enumerate(leaves) if isinstance(x, tenon.Tensor)]
+    call = _call_with_gradients(op, leaves, spec, places)
+
+    def fresh():
+        return _copies([leaves[i] for i in places])
+
+    mode = FakeTensorMode()
+    fakes = [mode.from_tensor(t) for t in fresh()]
+    with mode:
+        graph = make_fx(call)(*fakes)
+    state = tenon.get_rng_state()
+    expected = call(*fresh())
+    tenon.set_rng_state(state)
+    found = graph(*fresh())
+    for what, ours, theirs in zip(("Outputs", "Gradients", "Inputs after the call"), expected, found):
+        def head(text, what=what):
+            return "%s of the traced operator are not those of the operator: %s" % (what, text)
+        if [t is None for t in ours] != [t is None for t in theirs]:
+            raise RuntimeError(head("%d and %d tensors" % (len(theirs), len(ours))))
+        for a, b in zip(ours, theirs):
+            if a is not None:
+                tenon.testing.assert_close(b.detach(), a.detach(), atol=atol, rtol=rtol, equal_nan=True, msg=head)
+
+
 _CHECKS = {"test_schema": _check_schema, "test_autograd_registration": _check_autograd, "test_faketensor": _check_fake}
 
 
@@ -96,15 +142,16 @@ def opcheck(op, args, kwargs=None, *, test_utils=_ALL, raise_exception=True, ato
         raise ValueError("opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, "
                          "got %s" % type(op))
     chosen = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
-    if not set(chosen) <= set(_ALL + _NOT_HERE):
+    if not set(chosen) <= set(_ALL + _WHEN_ASKED):
         raise ValueError("opcheck(op, ..., test_utils=%s), expected test_utils to be subset of %s but it was not"
-                         % (chosen, _ALL + _NOT_HERE))
+                         % (chosen, _ALL + _WHEN_ASKED))
     results = {}
     for name in chosen:
-        if name in _NOT_HERE:
-            raise NotImplementedError("opcheck: %s needs ahead-of-time autograd from Python, which there is none of" % name)
         try:
-            _CHECKS[name](op, args, kwargs or {})
+            if name in _WHEN_ASKED:
+                _check_traced(op, args, kwargs or {}, atol, rtol)
+            else:
+                _CHECKS[name](op, args, kwargs or {})
             results[name] = "SUCCESS"
         except Exception as error:
             if raise_exception:

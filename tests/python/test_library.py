@@ -10,7 +10,7 @@ from typing import List, Optional, Tuple
 import harness
 import tenon
 from tenon import library
-from tenon._subclasses import FakeTensorMode
+from tenon._subclasses import FakeTensor, FakeTensorMode
 from tenon.utils._python_dispatch import TorchDispatchMode
 
 
@@ -594,6 +594,47 @@ class Checks(unittest.TestCase):
         lib._destroy()
         with self.assertRaisesRegex(ValueError, "expected test_utils to be subset of"):
             tenon.library.opcheck(op, (tenon.ones(1),), test_utils="nope")
+
+    def traced(self, op, *args):
+        """What the two checks of tracing say, which are one: None where they pass."""
+        static, dynamic = "test_aot_dispatch_static", "test_aot_dispatch_dynamic"
+        found = tenon.library.opcheck(op, args, test_utils=(static, dynamic), raise_exception=False)
+        self.assertEqual(str(found[static]), str(found[dynamic]))
+        return None if found[static] == "SUCCESS" else str(found[static])
+
+    def test_an_operator_that_can_be_traced_gives_the_same_in_the_graph(self):
+        scaled = tenon.library.custom_op("checks::scaled", lambda x, k: x.detach() ** 2 * k, mutates_args=(),
+                                         schema="(Tensor x, float k) -> Tensor")
+        scaled.register_fake(lambda x, k: tenon.empty_like(x))
+        scaled.register_autograd(lambda ctx, g: (g * 2 * ctx.k * ctx.saved_tensors[0], None),
+                                 setup_context=lambda ctx, inputs, output: (
+                                     ctx.save_for_backward(inputs[0]), setattr(ctx, "k", inputs[1])))
+
+        def write(x, y):
+            x.add_(y)
+
+        x = tenon.arange(6.0).reshape(2, 3)
+        wanted = x.clone().requires_grad_()
+        for op, args in ((scaled, (wanted, 2.0)), (scaled, (x, 2.0)), (tenon.ops.aten.add_.Tensor, (x, x.clone())),
+                         (tenon.ops.aten.matmul.default, (wanted, x.t())), (tenon.ops.aten.split.Tensor, (wanted, 2)),
+                         (tenon.ops.aten.bernoulli.default, (x / 6,))):
+            self.assertIsNone(self.traced(op, *args), op)
+        written = tenon.library.custom_op("checks::written", write, mutates_args={"x"}, schema="(Tensor(a!) x, Tensor y) -> ()")
+        self.assertIsNone(self.traced(written, x.clone(), x.clone()))
+
+    def test_one_that_cannot_be_traced_is_found_out(self):
+        by_hand = self.made("by_hand", lambda x: x * 3)
+        by_hand.register_autograd(lambda ctx, g: tenon.tensor(g.tolist()) * 3)
+        self.assertIsNone(self.traced(by_hand, tenon.ones(2)))
+        self.assertRegex(self.traced(by_hand, tenon.ones(2, requires_grad=True)), "_local_scalar_dense")
+        no_fake = tenon.library.custom_op("checks::no_fake", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
+        self.assertRegex(self.traced(no_fake, tenon.ones(2)), "There was no fake impl registered")
+        lib = tenon.library.Library("checks_lib", "FRAGMENT")
+        lib.define("other(Tensor x) -> Tensor")
+        lib.impl("other", lambda x: x * (2 if isinstance(x, FakeTensor) else 3), "CompositeImplicitAutograd")
+        self.assertRegex(self.traced(tenon.ops.checks_lib.other.default, tenon.ones(2)),
+                         "Outputs of the traced operator are not those of the operator: ")
+        lib._destroy()
 
     def test_autocast_of_an_operator(self):
         op = self.made("cast", lambda x: x.clone())
