@@ -368,7 +368,7 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(__reversed__, "tenon._rare", "reversed_")                      \
     X(dim_order, "tenon._rare", "dim_order")                         \
     X(module_load, "tenon._rare", "module_load")                     \
-    X(rename_, "tenon._rare", "rename_")                             \
+    X(rename_, "tenon._dimension_names", "rename_")                  \
     X(eig, "tenon._rare", "eig")                                     \
     X(solve, "tenon._rare", "solve")                                 \
     X(symeig, "tenon._rare", "symeig")                               \
@@ -381,9 +381,9 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(to_mkldnn, "tenon._rare", "to_mkldnn")                         \
     X(chalf, "tenon._rare", "chalf")                                 \
     X(reinforce, "tenon._rare", "reinforce")                         \
-    X(refine_names, "tenon._functional", "rename")                   \
-    X(align_to, "tenon._functional", "rename")                       \
-    X(rename, "tenon._functional", "rename")                         \
+    X(refine_names, "tenon._dimension_names", "named")               \
+    X(align_to, "tenon._dimension_names", "named")                   \
+    X(rename, "tenon._dimension_names", "rename")                    \
     X(where, "tenon._functional", "where")
 
 #define X(name, module, function)                                                  \

@@ -401,7 +401,3 @@ def map_(self, tensor, callable):
 def map2_(self, x, y, callable):
     """Every element becomes callable(element, that of x, that of y)."""
     return _of_elements("map2_", self, callable, x, y)
-
-
-def rename(self, *names, **renames):
-    raise RuntimeError("Tenon has no named tensors")

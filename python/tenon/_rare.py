@@ -151,13 +151,6 @@ def module_load(self, other, assign=False):
     return other.detach() if assign else self.copy_(other).detach()
 
 
-def rename_(self, *names, **rename_map):
-    """Tensor.rename_: dimensions have no names here."""
-    if rename_map or any(name is not None for name in names):
-        raise NotImplementedError("named dimensions are not supported")
-    return self
-
-
 # ---- numbers ----
 
 def empty_permuted(size, physical_layout, **options):

@@ -62,6 +62,19 @@ class DimensionNames(unittest.TestCase):
         with self.assertRaises(TypeError):
             tenon.arange(2, names=None)
 
+    def test_names_can_be_taken_away_and_not_given(self):
+        for made in (A.rename(None), A.rename(None, None)):
+            self.assertEqual((made.tolist(), made.names, made.data_ptr()), (A.tolist(), (None, None), A.data_ptr()))
+        self.assertIs(A.rename_(None), A)
+        self.assert_error(lambda: A.rename(None, None, None), RuntimeError,
+                          "Number of names (3) and number of dimensions in tensor (2) do not match. Attempted to create a "
+                          "tensor with names [None, None, None]")
+        self.assert_error(lambda: A.rename(x="y"), RuntimeError, "rename: Tried to rename dim 'x' to dim y in "
+                          "Tensor[(None, None)] but dim 'x' does not exist")
+        for give in (A.rename, A.rename_, A.refine_names, A.align_to):
+            with self.assertRaisesRegex(RuntimeError, "no named tensors"):
+                give("x", "y")
+
     def test_axis(self):
         self.assertEqual((A.stride(axis=0), A.stride(axis=None), A.size(axis=1), A.size(axis=None)), (3, (3, 1), 3, (2, 3)))
         self.assert_error(lambda: A.size(axis=5), IndexError,
