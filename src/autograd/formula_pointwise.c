@@ -49,6 +49,16 @@ tn_tensor *tni_grad_sgn_gradient(tn_tensor *grad, tn_tensor *self, tn_tensor *re
     return tnx_masked_fill(slope, tnx_eq_scalar(result, tn_int(0)), tn_int(0));
 }
 
+/* Zero where the parts of SELF are NaN or infinite: each part of a complex number stands for
+ * itself there. */
+tn_tensor *tni_grad_where_numbers(tn_tensor *grad, tn_tensor *self)
+{
+    if (!tn_dtype_is_complex((tn_dtype)self->dtype))
+        return tnx_mul(grad, tnx_isfinite(self));
+    tn_tensor *kept = tnx_isfinite(tnx_view_as_real(self));
+    return tnx_view_as_complex(tnx_mul(tnx_view_as_real(grad), kept));
+}
+
 /* The roots of z - 1 and z + 1 have the branch of acosh; that of their product has another where
  * the real part of z is negative. */
 tn_tensor *tni_grad_acosh_gradient(tn_tensor *grad, tn_tensor *self)

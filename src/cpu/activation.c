@@ -256,9 +256,8 @@ tn_status tni_kernel_prelu_backward(tn_call *call, tn_tensor *grad_output, tn_te
     static const tni_pointwise_attr attr = {"prelu_backward", TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS,
                                             0, "prelu_backward_cpu"};
     const double p[TNI_LOOP_PARAMETERS] = {0};
-    /* self comes first: its layout is that of the results. */
+    /* self comes first: its layout is that of the results. Both have the sizes of all three. */
     const tni_operand in[] = {{.tensor = self}, {.tensor = weight}, {.tensor = grad_output}};
-    const tni_operand both[] = {in[0], in[2]};
     TN_AUTO(tn_tensor) of_self = NULL;
     TN_AUTO(tn_tensor) of_weight = NULL;
     tni_iter it;
@@ -267,8 +266,8 @@ tn_status tni_kernel_prelu_backward(tn_call *call, tn_tensor *grad_output, tn_te
     TN_TRY(tni_iter_begin(&it, &attr, in, 3, NULL, TNI_ITER_NEW));
     tn_status status = tni_is_meta(it.out) ? TN_OK : tni_run(&it, TNI_LOOP_PRELU_B, 0, p);
     TN_TRY(tni_iter_end(&it, status, &of_self));
-    TN_TRY(tni_iter_begin(&it, &attr, both, 2, NULL, TNI_ITER_NEW));
-    status = tni_is_meta(it.out) ? TN_OK : tni_run(&it, TNI_LOOP_PRELU_WEIGHT_B, 0, NULL);
+    TN_TRY(tni_iter_begin(&it, &attr, in, 3, NULL, TNI_ITER_NEW));
+    status = tni_is_meta(it.out) ? TN_OK : tni_run(&it, TNI_LOOP_PRELU_WEIGHT_B, 0, p);
     TN_TRY(tni_iter_end(&it, status, &of_weight));
     *out0 = TN_MOVE(of_self);
     *out1 = TN_MOVE(of_weight);

@@ -3,6 +3,8 @@
  * gradients are those of PyTorch 2.11. */
 #include "kit.h"
 
+#include <math.h>
+
 /* 1 + 2i and 3 - i, or these numbers as two pairs. */
 static tn_tensor *leaf(bool complex)
 {
@@ -70,6 +72,19 @@ TEST(writing_pairs_rebuilds_the_history_of_the_complex_numbers)
     tn_tensor *x = leaf(false), *y = tnx_clone(x, TN_FORMAT_NONE), *z = tnx_view_as_complex(y);
     (void)tnx_mul_scalar_(tnx_select(y, 0, 1), tn_int(3));
     expect_grad(scope, x, weighted(tnx_view_as_real(z)), (float[]){10, 20, 90, 120});
+}
+
+/* As for the pairs of real numbers that they are. */
+TEST(a_part_that_is_no_number_takes_no_gradient_from_the_other_when_it_is_replaced)
+{
+    tn_scope *scope;
+    ASSERT_OK(tn_scope_enter(&scope));
+    tn_tensor *z = NULL;
+    const float numbers[] = {1, NAN, INFINITY, -1};
+    ASSERT_OK(tn_tensor_from_data(numbers, 1, (int64_t[]){2}, TN_DTYPE_C64, &z));
+    ASSERT_OK(tn_tensor_set_requires_grad(tn_scope_own(z), true));
+    tn_tensor *replaced = tnx_nan_to_num(z, tn_no_float(), tn_no_float(), tn_no_float());
+    expect_grad(scope, z, weighted(tnx_view_as_real(replaced)), (float[]){10, 0, 0, 40});
 }
 
 TEST(the_square_of_the_absolute_value_has_twice_the_number_as_gradient)

@@ -91,6 +91,42 @@ TEST(a_product_with_two_zeros_is_differentiated_again)
     tn_tensor_unref(inputs[1]);
 }
 
+static tn_status prelu_backward(void *ctx, tn_tensor *const *inputs, int64_t n_inputs,
+                                tn_tensor **outputs, int64_t *n_outputs)
+{
+    (void)ctx, (void)n_inputs;
+    TN_TRY(tn__prelu_kernel_backward(inputs[0], inputs[1], inputs[2], &outputs[0], &outputs[1]));
+    *n_outputs = 2;
+    return TN_OK;
+}
+
+TEST(both_gradients_of_prelu_have_the_sizes_of_all_their_arguments)
+{
+    const double numbers[] = {0.7, -1.3, 0.4, -0.9};
+    const int64_t sizes[][2] = {{1, 1}, {1, 2}, {2, 1}, {2, 2}};
+    for (int i = 0; i < 64; i++) {
+        tn_tensor *inputs[3];
+        int64_t wanted[2] = {1, 1};
+        for (int k = 0, of = i; k < 3; k++, of /= 4) {
+            const int64_t *size = sizes[of % 4];
+            ASSERT_OK(tn_tensor_from_data(numbers, 2, size, TN_DTYPE_F64, &inputs[k]));
+            ASSERT_OK(tn_tensor_set_requires_grad(inputs[k], true));
+            for (int d = 0; d < 2; d++)
+                wanted[d] = size[d] > wanted[d] ? size[d] : wanted[d];
+        }
+        tn_tensor *both[2];
+        ASSERT_OK(tn__prelu_kernel_backward(inputs[0], inputs[1], inputs[2], &both[0], &both[1]));
+        for (int k = 0; k < 2; k++) {
+            EXPECT_EQ_INT(tn_tensor_sizes(both[k])[0], wanted[0]);
+            EXPECT_EQ_INT(tn_tensor_sizes(both[k])[1], wanted[1]);
+            tn_tensor_unref(both[k]);
+        }
+        EXPECT_OK(tn_gradcheck(prelu_backward, NULL, inputs, 3, NULL));
+        for (int k = 0; k < 3; k++)
+            tn_tensor_unref(inputs[k]);
+    }
+}
+
 static tn_status ctc_of_scores(void *ctx, tn_tensor *const *inputs, int64_t n_inputs,
                                tn_tensor **outputs, int64_t *n_outputs)
 {

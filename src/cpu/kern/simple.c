@@ -54,7 +54,7 @@ LOOP1_WITH(round_decimals_f64, double, p[1] != 0 ? rint(x * p[0]) / p[0] : rint(
     LOOP2_WITH(hardtanh_b_##S, T, (y <= p[0]) | (y >= p[1]) ? (T)0 : x)                   \
     LOOP2(prelu_##S, T, x > (T)0 ? x : x * y)                                             \
     LOOP3_WITH(prelu_b_##S, T, ((void)p, x > (T)0 ? z : z * y))                           \
-    LOOP2(prelu_weight_b_##S, T, x > (T)0 ? (T)0 : x * y)                                 \
+    LOOP3_WITH(prelu_weight_b_##S, T, ((void)p, (void)y, x > (T)0 ? (T)0 : x * z))        \
     LOOP2(sigmoid_b_##S, T, x *((T)1 - y) * y)                                            \
     LOOP2(tanh_b_##S, T, x *((T)1 - y * y))
 FLOATS(PIECES)
