@@ -26,6 +26,9 @@
 #define FEWEST   INT64_C(64)
 #define FEW_ROWS INT64_C(96)
 #define KEPT     INT64_C(4194304)
+/* Pieces for each thread from which on it does not matter that one has one more: eleven for two
+ * threads are a twelfth of the time in which one waits for the other. */
+#define MANY 16
 
 /* What a thread has copied: it may do the next rows with it. */
 typedef struct holder {
@@ -147,16 +150,14 @@ static void choose_pieces(pieces *w)
 {
     const int64_t m = w->g->m, n = w->g->n, threads = tn_num_threads();
     const int64_t deep = TNI_GEMM_DEEP((int64_t)w->itemsize);
-    int64_t depth = w->g->k < deep ? w->g->k : deep;
-    if (w->spreads) /* the more columns, the less often */
-        depth = TNI_GEMM_DEPTH(deep, w->g->k);
+    const int64_t depth = TNI_GEMM_DEPTH(deep, w->g->k);
     /* What goes over a copy of A should be wide; elsewhere a block of B stays in a cache. */
     const bool wide = w->kernel->copies_a && !tni_gemm_is_short(w->g);
     w->across = tni_pieces_of(n, wide ? MOST_COLUMNS : most_columns(depth * (int64_t)w->itemsize));
     w->down = tni_pieces_of(m, ROWS);
     for (;;) {
         int64_t blocks = w->g->batch * w->across, all = blocks * w->down;
-        if (all % threads == 0 || all >= 4 * threads)
+        if (all % threads == 0 || all >= MANY * threads)
             break;
         int64_t rows = m / (w->down + 1), columns = n / (w->across + 1);
         if (rows < FEWEST && columns < FEWEST)
