@@ -171,7 +171,7 @@ tn_status tni_kernel_range_step(tn_call *call, tn_scalar start, tn_scalar end, t
     tn_tensor_opts o = floating(opts);
     double a = tn_scalar_to_double(start), b = tn_scalar_to_double(end),
            by = tn_scalar_to_double(step);
-    TN_CHECK(!tn_dtype_is_complex(o.dtype), TN_UNSUPPORTED,
+    TN_CHECK(!tn_dtype_is_complex(o.dtype) && o.dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED,
              "\"range_cpu\" not implemented for '%s'", tni_dtype_text(o.dtype));
     TN_CHECK(by > 0 || by < 0, TN_INVALID, "step must be nonzero");
     TN_CHECK(isfinite(a) && isfinite(b), TN_INVALID, "unsupported range: %g -> %g", a, b);
