@@ -13,6 +13,11 @@ foreach(section 1 3 7)
     install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
   endif()
 endforeach()
+# Pages that describe several commands are found under each of their names.
+foreach(command trace run)
+  file(WRITE ${CMAKE_BINARY_DIR}/man/tenon-${command}.1 ".so man1/tenon-explain.1\n")
+  install(FILES ${CMAKE_BINARY_DIR}/man/tenon-${command}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endforeach()
 install(TARGETS tenon RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # A program that links libtenon.a links these as well; libtenon.so brings them itself.

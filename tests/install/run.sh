@@ -32,6 +32,15 @@ step "nothing that was installed names the build folder"
 [ -f "$prefix/include/tenon/base.h" ] && [ -e "$lib/libtenon.so.0" ] && [ -f "$lib/libtenon.a" ]
 step "headers and both libraries are there"
 
+# Each command has a page of its name; one that only leads to another page leads to one that is there.
+for command in ops explain trace run doctor profile diagnose repro; do
+    page=$prefix/share/man/man1/tenon-$command.1
+    [ -s "$page" ]
+    read -r first <"$page"
+    [[ $first != .so* ]] || [ -s "$prefix/share/man/${first#.so }" ]
+done
+step "every command has a manual page"
+
 # shellcheck disable=SC2046  # flags are words
 "$cc" -std=c11 -Wall -Werror "$here/user.c" $(pkg-config --cflags --libs tenon) -o "$work/shared"
 LD_LIBRARY_PATH=$lib "$work/shared"
@@ -55,7 +64,10 @@ cmake -S "$here" -B "$work/cmake" -G Ninja --log-level=WARNING -DCMAKE_PREFIX_PA
 cmake --build "$work/cmake"
 "$work/cmake/user_shared"
 "$work/cmake/user_static"
-step "find_package(Tenon) gives Tenon::tenon and Tenon::tenon_static"
+for example in "$work"/cmake/example_*; do
+    "$example" >/dev/null 2>"$work/log" || { cat "$work/log"; exit 1; }
+done
+step "find_package(Tenon) gives Tenon::tenon and Tenon::tenon_static, and builds every example"
 
 if [ -x "$prefix/bin/tenon" ]; then
     "$prefix/bin/tenon" --version >/dev/null
