@@ -59,7 +59,7 @@ bench:
 	@cmake --build $(BUILD) -j $(JOBS) --target bench
 
 install: all
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 lint:
 	@$(PYTHON) -B tools/lint.py --build $(BUILD)
