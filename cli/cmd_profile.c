@@ -79,6 +79,22 @@ static uint64_t written_at(const char *path)
     return (uint64_t)info.st_mtim.tv_sec * 1000000000u + (uint64_t)info.st_mtim.tv_nsec;
 }
 
+/* Whether a file can be made in the folder of @p path. Looked at before the program runs: it may
+ * run for hours. A folder that has %p in its name is not known yet. */
+static bool folder_takes_files(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[8192] = ".";
+    size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+    if (n >= sizeof folder)
+        return true;
+    if (slash) {
+        memcpy(folder, path, n);
+        folder[n] = '\0';
+    }
+    return strstr(folder, "%p") || access(folder, W_OK | X_OK) == 0;
+}
+
 static int profile_program(const command *self, const settings *s, char **argv)
 {
     const char *file = s->file ? s->file : "profile.html";
@@ -90,6 +106,10 @@ static int profile_program(const command *self, const settings *s, char **argv)
                      s->max ? s->max : "");
     if (n < 0 || (size_t)n >= sizeof variable)
         return usage_error(self, "the name of FILE is too long");
+    if (!folder_takes_files(file)) {
+        fprintf(stderr, "tenon %s: cannot write %s: %s\n", self->name, file, strerror(errno));
+        return EXIT_FAILED;
+    }
     uint64_t before = written_at(file);
     fflush(stdout);
     pid_t pid = fork();

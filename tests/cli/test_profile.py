@@ -278,6 +278,12 @@ class CommandLine(Profile):
         self.fails(1, r"was not written: true uses no Tenon", "profile", "-o", self.path("a.html"), "--", "true")
         self.fails(127, r"cannot run nothing-like-it", "profile", "-o", self.path("a.html"), "--", "nothing-like-it")
 
+    def test_a_folder_that_takes_no_files_is_refused_before_the_program_runs(self):
+        mark = self.path("it-ran")
+        result = self.fails(1, r"^tenon profile: cannot write /nonexistent/a\.html: No such file or directory\n$",
+                            "profile", "-o", "/nonexistent/a.html", "--", "touch", mark)
+        self.assertEqual((result.stdout, os.path.exists(mark)), ("", False))
+
     def test_wrong_options_are_refused(self):
         self.fails(2, r"unknown option '--shape'", "profile", "--shape", *MATMUL)
         self.fails(2, r"must end in \.html, \.json or \.txt, not 'a\.png'", "profile", "-o", "a.png", *MATMUL)
