@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd_demo.c: `tenon demo`: what Tenon does, shown by doing it. Each part is a user's program
  * in small; docs/user/c-api.md has the same as separate examples. */
+#define _GNU_SOURCE /* program_invocation_name */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -258,8 +260,10 @@ static int run_demo(const command *self, int argc, char **argv)
     heading("A network of 48 tanh units, fitted to sin(2x) + x/2 by gradient descent");
     if (demo_fit() != TN_OK)
         return library_error(self);
-    printf("\nTry: tenon explain aten::linear 'meta f32[2,4,16]' 'meta f32[8,16]' 'meta f32[8]'\n"
-           "     tenon ops aten::mm\n"
-           "     tenon help\n");
+    const char *me = program_invocation_name; /* as it was called: build/tenon is not in PATH */
+    printf("\nTry: %s explain aten::linear 'meta f32[2,4,16]' 'meta f32[8,16]' 'meta f32[8]'\n"
+           "     %s ops aten::mm\n"
+           "     %s help\n",
+           me, me, me);
     return EXIT_OK;
 }

@@ -368,6 +368,7 @@ class Demo(Command):
         self.assertIn("winner    AutogradMeta, slot 112", result.stdout)
         self.assertIn("[2, 4, 16]", result.stdout)
         self.assertRegex(result.stdout, r"After its library was closed: .*demo::shifted_square")
+        self.assertIn("\nTry: %s explain aten::linear " % TENON, result.stdout)
         error = re.search(r"mean squared error (\S+)", result.stdout)
         self.assertLess(float(error.group(1)), 0.02)
         self.assertLess(float(re.search(r"by definition is (\S+)\.\n", result.stdout).group(1)), 1e-4)
