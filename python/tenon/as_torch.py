@@ -306,6 +306,13 @@ def _fresh_main(**names):
     return main.__dict__
 
 
+def _only_in(traceback, file):
+    """Whether all frames of a traceback are of one file: that of runpy, where there is no such module to run."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename == file:
+        traceback = traceback.tb_next
+    return traceback is None
+
+
 def main(arguments):
     """What `python3 -m tenon.as_torch` does with its arguments."""
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -322,7 +329,13 @@ def main(arguments):
     if kind == "-m":
         import runpy
         sys.argv = rest
-        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        try:
+            runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        except ImportError as error:
+            if not _only_in(error.__traceback__.tb_next, runpy.run_module.__code__.co_filename):
+                raise
+            sys.stderr.write("%s: %s\n" % (sys.executable, error))
+            return 1
     elif kind == "-c":
         sys.argv = ["-c"] + rest[1:]
         exec(compile(rest[0], "<string>", "exec", dont_inherit=True), _fresh_main())

@@ -126,6 +126,13 @@ class Scripts(unittest.TestCase):
         done = self.as_torch("nowhere.py", cwd=self.folder)
         self.assertEqual(done.returncode, 2)
         self.assertIn("can't open file", done.stderr)
+        # A module that is not there is a line, as from Python itself; one that fails inside has its traceback.
+        self.write("modi.py", "import runpy\nrunpy.run_module('nowhere')")
+        for module in ("nowhere", "json", "modi"):
+            ours, plain = self.as_torch("-m", module, cwd=self.folder), self.run_python("-m", module, cwd=self.folder)
+            self.assertEqual((ours.returncode, ours.stderr.splitlines()[-1]),
+                             (plain.returncode, plain.stderr.splitlines()[-1]))
+            self.assertEqual("Traceback" in ours.stderr, module == "modi", ours.stderr)
         self.assertEqual(self.as_torch().returncode, 2)
 
     def test_missing_names_say_where_the_list_stands(self):
