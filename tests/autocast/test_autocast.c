@@ -151,6 +151,27 @@ TEST(casts_of_parameters_are_kept_while_they_are_good)
     tn_tensor_unref(x);
 }
 
+/* docs/user/autocast.md: a loss of bfloat16 and float32 has no gradient outside of the region. */
+TEST(a_loss_inside_of_the_region_has_gradients)
+{
+    tn_tensor *x = matrix(TN_DTYPE_F32, 1), *w = parameter(2), *target = matrix(TN_DTYPE_F32, 0);
+    tn_tensor *y = NULL, *loss = NULL;
+    tn_autocast_guard guard = enter(true, TN_DTYPE_BF16);
+    ASSERT_OK(tn_linear(x, w, NULL, &y));
+    ASSERT_OK(tn_mse_loss(y, target, 1, &loss));
+    tn_autocast_leave(guard);
+    ASSERT_OK(tn_tensor_backward(loss));
+    EXPECT_EQ_INT(tn_tensor_dtype(tn_tensor_grad(w)), TN_DTYPE_F32);
+    EXPECT(((const float *)tn_tensor_data(tn_tensor_grad(w)))[0] == 4);
+    tn_tensor_unref(loss);
+
+    ASSERT_OK(tn_mse_loss(y, target, 1, &loss));
+    EXPECT_FAIL(TN_INVALID, "Found dtype Float but expected BFloat16", tn_tensor_backward(loss));
+    tn_tensor *all[] = {loss, y, target, w, x};
+    for (int i = 0; i < 5; i++)
+        tn_tensor_unref(all[i]);
+}
+
 TEST(other_devices_and_dtypes_are_refused)
 {
     tn_autocast_guard guard;
