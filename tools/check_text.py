@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Check what every text file of the tree promises: a licence line, no marks of unfinished work, no tabs
-in C, no space at line ends, notes that exist when they are cited, switches that are always 0 or 1.
+in C, no space at line ends, notes that exist when they are cited, switches that are always 0 or 1; and that the pages
+and public headers which it names are there, and what its pages link to.
 
   /* Note [Counts] … */ is written once, and cited elsewhere as: see Note [Counts]
 """
@@ -35,17 +36,46 @@ def tracked(root):
     return sorted(name for name in set(names) if os.path.isfile(os.path.join(root, name)))
 
 
+# A page, or a header as users include it.
+NAMED = re.compile(r"(?<![\w./-])(docs/[\w/-]+\.md|tenon/\w+\.h)\b")
+GENERATED = ("tenon/ops.h", "tenon/kernels.h")
+LINK = re.compile(r"(?<![\w\]])\[[^\]]*\]\((?!\w+:)([^)#\s]+)[^)\s]*\)")
+QUOTED = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+PAGES = (".md", ".1", ".3")
+
+
+def check_names(root, name, text):
+    """What the file names or links to, and is not there."""
+    if name.startswith(("tools/check_", "tools/test_checks")):
+        return
+    found = [(match.start(), match.group(1)) for match in NAMED.finditer(text)]
+    for start, other in found:
+        folder = "include" if other.startswith("tenon/") else ""
+        if other not in GENERATED and not os.path.isfile(os.path.join(root, folder, other)):
+            yield "%s:%d: %s does not exist" % (name, text.count("\n", 0, start) + 1, other)
+    if name.endswith(".md"):
+        plain = QUOTED.sub(lambda quoted: re.sub(r"[^\n]", " ", quoted.group(0)), text)
+        for match in LINK.finditer(plain):
+            if not os.path.exists(os.path.join(root, os.path.dirname(name), match.group(1))):
+                yield "%s:%d: the link to %s leads nowhere" % (
+                    name, plain.count("\n", 0, match.start()) + 1, match.group(1))
+
+
 def check(root):
     written, cited = set(), []
     for name in tracked(root):
         is_code = name.endswith(CODE) or os.path.basename(name) in ("CMakeLists.txt", "Makefile")
         # Golden data is written by the script beside it, which carries the line.
-        if not is_code or name.startswith("third_party/") or (
-                name.startswith("tests/golden/") and not name.endswith(".py")):
+        is_page = name.endswith(PAGES)
+        if not (is_code or is_page) or name.startswith("third_party/") or (
+                name.startswith("tests/golden/") and not name.endswith((".py", ".md"))):
             continue
         with open(os.path.join(root, name), encoding="utf-8") as file:
             text = file.read()
         if not text:
+            continue
+        yield from check_names(root, name, text)
+        if not is_code:
             continue
         lines = text.split("\n")
         if not any("SPDX-License-Identifier: MIT" in line for line in lines[:3]):

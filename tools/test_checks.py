@@ -158,6 +158,21 @@ class Text(Tree):
             self.assertEqual(len(self.check()), 1, text)
 
 
+    def test_what_is_named_or_linked_to_must_be_there(self):
+        first = "/* SPDX-License-Identifier: MIT */\n"
+        self.write("docs/user/a.md", "[b](b.md#part) [out](https://x.y/z) [up](../../include/tenon) x[1](2,3) `[no](where)`\n"
+                                     "```c\na[i](j);\n```\n")
+        self.write("docs/user/b.md", "tenon/base.h, `tenon/ops.h`\n")
+        self.write("src/base/t.c", first + "/* docs/user/a.md and tenon/base.h */\n")
+        self.assertEqual(self.check(), [])
+        self.write("docs/user/b.md", "\nsee [c](c.md)\n")
+        self.write("docs/man/t.1", "tenon/gone.h\n")
+        self.write("src/base/t.c", first + "/* docs/user/gone.md */\n")
+        self.assertEqual(self.check(), ["docs/man/t.1:1: tenon/gone.h does not exist",
+                                        "docs/user/b.md:2: the link to c.md leads nowhere",
+                                        "src/base/t.c:2: docs/user/gone.md does not exist"])
+
+
 class Readme(Tree):
     def setUp(self):
         super().setUp()

@@ -2,7 +2,7 @@
 /* dispatch/call.h: the path of every call. Included by generated code.
  *
  * A call begins a frame, runs the kernel that the table names, and ends the frame. Between begin
- * and end nothing is allocated, locked or counted; see docs/dev/dispatch.md for the steps. */
+ * and end nothing is allocated, locked or counted; see src/dispatch/README.md for the steps. */
 #ifndef TNI_DISPATCH_CALL_H
 #define TNI_DISPATCH_CALL_H
 

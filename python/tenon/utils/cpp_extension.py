@@ -18,7 +18,7 @@ IS_WINDOWS = False
 IS_MACOS = False
 IS_LINUX = True
 _TEXT = ("Tenon cannot build %r: C++ extensions are compiled against PyTorch's headers. A kernel in C can be registered with "
-         "tenon.library or through tenon/library.h")
+         "tenon.library or through tenon/dispatch.h")
 
 
 def load(name, sources=None, *args, **options):
