@@ -4,7 +4,7 @@
 
   PYTHONPATH=build/python python3 examples/char_gpt.py [--seconds 60] [--out build/char_gpt] [text files]
 
-Without files it reads README.md and everything under docs/. A bar on stderr shows the way; when stderr is no terminal, a
+Without files it reads README.md and what people wrote under docs/. A bar on stderr shows the way; when stderr is no terminal, a
 line for every tenth. The curve of the loss goes to OUT.svg, the weights to OUT.pt. `import torch as tenon` works as well.
 """
 
@@ -105,7 +105,8 @@ def read_text(paths):
         paths = [os.path.join(ROOT, "README.md")]
         for folder, folders, names in os.walk(os.path.join(ROOT, "docs")):
             folders.sort()
-            paths += [os.path.join(folder, name) for name in sorted(names) if name.endswith(".md")]
+            paths += [os.path.join(folder, name) for name in sorted(names)
+                      if name.endswith(".md") and not name.startswith("torch-")]  # lists that programs wrote
     parts = []
     for path in paths:
         with open(path, encoding="utf-8") as file:
