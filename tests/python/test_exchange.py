@@ -335,24 +335,6 @@ class ArrayAPI(unittest.TestCase):
             x.__array_namespace__(api_version="1999.01")
 
 
-@unittest.skipIf(np is None, "there is no numpy")
-class Documentation(unittest.TestCase):
-    def test_the_examples_of_the_manual_run(self):
-        import os
-        import re
-
-        page = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                            "../../docs/user/python-exchange.md")
-        with open(page) as f:
-            blocks = re.findall(r"```python\n(.*?)```", f.read(), re.S)
-        self.assertGreater(len(blocks), 5)
-        space = {"__name__": "example"}
-        sys.modules["example"] = type(sys)("example")
-        sys.modules["example"].__dict__.update(space)
-        for block in blocks:
-            exec(compile(block, page, "exec"), sys.modules["example"].__dict__)
-
-
 @unittest.skipIf(np is None, "numpy is not installed")
 class Namespaces(unittest.TestCase):
     """The standard's linalg and fft: NumPy's values."""

@@ -3,9 +3,7 @@
 import copy
 import functools
 import io
-import os
 import pickle
-import re
 import unittest
 import warnings
 
@@ -323,16 +321,6 @@ class Modules(Case):
         self.same(other.graph, DENSE)
         net(D).sum().backward()
         self.assertIsNotNone(net.linear.weight.grad)
-
-
-class Documentation(Case):
-    def test_the_example_of_the_manual_runs(self):
-        page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/user/python-sparse.md")
-        with open(page, encoding="utf-8") as file:
-            blocks = re.findall(r"```python\n(.*?)```", file.read(), re.S)
-        self.assertTrue(blocks)
-        for block in blocks:
-            exec(compile(block, page, "exec"), {})
 
 
 class Embeddings(Case):
