@@ -390,6 +390,20 @@ class SmallNumbers(unittest.TestCase):
         tenon.distributions.Binomial(1.0, logits=zero).log_prob(tenon.tensor(0.0)).backward()
         self.assertEqual(zero.grad.item(), -0.5)
 
+    def test_what_is_like_a_tensor_can_be_a_parameter(self):
+        class Like:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return func, args
+
+        from tenon.distributions.utils import broadcast_all
+        x, like = tenon.ones(3), Like()
+        self.assertEqual(broadcast_all(like, x), (tenon.broadcast_tensors, (like, x)))
+        func, args = broadcast_all(like, 2)
+        self.assertEqual((func, args[0], args[1].item()), (tenon.broadcast_tensors, like, 2.0))
+        with self.assertRaisesRegex(ValueError, "objects implementing __torch_function__"):
+            broadcast_all(x, "a")
+
 
 if __name__ == "__main__":
     harness.main()

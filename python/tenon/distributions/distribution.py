@@ -6,20 +6,21 @@ import warnings
 
 import tenon
 from tenon.distributions import constraints
+from tenon.overrides import is_tensor_like
 
 __all__ = ["Distribution", "ExponentialFamily"]
 
 
 def broadcast_all(*values):
     """Numbers and tensors as tensors of one shape, and of the dtype of the tensors."""
-    tensors = [value for value in values if isinstance(value, tenon.Tensor)]
     for value in values:
-        if not isinstance(value, (tenon.Tensor, numbers.Number)):
+        if not (is_tensor_like(value) or isinstance(value, numbers.Number)):
             raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing "
                              "__torch_function__.")
+    tensors = [value for value in values if isinstance(value, tenon.Tensor)]
     options = {"dtype": tensors[0].dtype, "device": tensors[0].device} if tensors else {
         "dtype": tenon.get_default_dtype()}
-    made = [value if isinstance(value, tenon.Tensor) else tenon.tensor(value, **options) for value in values]
+    made = [value if is_tensor_like(value) else tenon.tensor(value, **options) for value in values]
     return tenon.broadcast_tensors(*made)
 
 
