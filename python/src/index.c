@@ -234,6 +234,9 @@ static int64_t dims_of(PyObject *o)
     return 1;
 }
 
+/* A list as long as this is one of numbers, whatever is in it. */
+enum { LIST_OF_NUMBERS = 32 };
+
 /* A list is a tuple of indices when it has a slice, None, Ellipsis, tensor or list in it. NumPy did
  * so once; both warn. -1: an exception. */
 static int list_is_tuple(PyObject *o)
@@ -243,7 +246,7 @@ static int list_is_tuple(PyObject *o)
     if (!PyList_Check(o)) /* arrays, ranges and what else has items that are all alike */
         return 0;
     Py_ssize_t n = PyList_Size(o);
-    if (n >= 32)
+    if (n >= LIST_OF_NUMBERS)
         return 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PyList_GetItem(o, i);
@@ -313,16 +316,39 @@ static int places_find(places *p, tn_tensor *self, PyObject *index)
 static tnpy_entry getitem = {.name = "__getitem__", .method = 1};
 static tnpy_entry setitem = {.name = "__setitem__", .method = 1};
 
-/* Does a mode, or the class of an object, want to see the call? */
-static bool seen_by_others(PyObject *self, PyObject *other)
+/* Has an object a __torch_function__ that is asked, or its class a say in what comes out? */
+static bool is_asked(PyObject *o)
+{
+    if (Py_TYPE(o) == tnpy_Tensor || PyLong_CheckExact(o) || PySlice_Check(o) || o == Py_None ||
+        o == Py_Ellipsis)
+        return false;
+    return tnpy_is_tensor(o) ? tnpy_overrides(o) : tnpy_has_torch_function(o);
+}
+
+/* Does a mode, or the class of an object, want to see the call? `index` and `value` may be NULL.
+ * What stands in a tuple or a list of indices counts, what stands in a slice does not. */
+static bool seen_by_others(PyObject *self, PyObject *index, PyObject *value)
 {
     if (TNPY_UNLIKELY(tnpy_function_modes != 0) && tnpy_function_off < 2)
         return true;
-    if (Py_TYPE(self) == tnpy_Tensor &&
-        (other == NULL || Py_TYPE(other) == tnpy_Tensor || !tnpy_is_tensor(other)))
+    if (TNPY_UNLIKELY(tnpy_function_off))
         return false;
-    return !tnpy_function_off && (tnpy_overrides(self) || (other != NULL && tnpy_is_tensor(other) &&
-                                                           tnpy_overrides(other)));
+    if (is_asked(self) || (value != NULL && is_asked(value)))
+        return true;
+    if (index == NULL)
+        return false;
+    bool list = PyList_Check(index);
+    if (!list && !PyTuple_Check(index))
+        return is_asked(index);
+    Py_ssize_t n = PySequence_Size(index);
+    if (list && n >= LIST_OF_NUMBERS)
+        return false;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = list ? PyList_GetItem(index, i) : PyTuple_GetItem(index, i);
+        if (item != NULL && is_asked(item))
+            return true;
+    }
+    return false;
 }
 
 /* ---- reading ---- */
@@ -330,7 +356,7 @@ static bool seen_by_others(PyObject *self, PyObject *other)
 static PyObject *subscript(PyObject *object, PyObject *index)
 {
     tn_tensor *self = tnpy_tensor(object);
-    if (TNPY_UNLIKELY(seen_by_others(object, index)))
+    if (TNPY_UNLIKELY(seen_by_others(object, index, NULL)))
         return tnpy_override(&getitem, object, &index, 1, NULL);
     tn_tensor *out = NULL;
     tn_status st = TN_OK;
@@ -528,7 +554,7 @@ static int assign(PyObject *object, PyObject *index, PyObject *what)
         PyErr_SetString(PyExc_TypeError, "Tensor does not support deleting items");
         return -1;
     }
-    if (TNPY_UNLIKELY(seen_by_others(object, what))) {
+    if (TNPY_UNLIKELY(seen_by_others(object, index, what))) {
         PyObject *args[2] = {index, what};
         PyObject *out = tnpy_override(&setitem, object, args, 2, NULL);
         Py_XDECREF(out);
@@ -565,7 +591,7 @@ static int assign(PyObject *object, PyObject *index, PyObject *what)
 static PyObject *iter(PyObject *object)
 {
     tn_tensor *self = tnpy_tensor(object);
-    if (TNPY_UNLIKELY(seen_by_others(object, NULL))) { /* the class sees these, and gives its own */
+    if (TNPY_UNLIKELY(seen_by_others(object, NULL, NULL))) { /* the class sees these, and gives its own */
         PyObject *dim = PyObject_CallMethod(object, "dim", NULL);
         int none = dim ? PyObject_Not(dim) : -1;
         Py_XDECREF(dim);

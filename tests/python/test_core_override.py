@@ -156,6 +156,37 @@ class Classes(unittest.TestCase):
         self.assertEqual(tenon.matmul(tenon.ones(2), Duck()), ("duck", "matmul"))
         self.assertEqual(tenon.stack([tenon.ones(2), Duck()]), ("duck", "stack"))
 
+    def test_what_is_among_indices_takes_part(self):
+        seen = []
+
+        def noted(cls, func, types, args=(), kwargs=None):
+            seen.append((func.__name__, [t.__name__ for t in types]))
+            return -1
+
+        Other = type("Other", (), {"__torch_function__": classmethod(noted)})
+        Logged = type("Logged", (tenon.Tensor,), {"__torch_function__": classmethod(noted)})
+        Kept = type("Kept", (tenon.Tensor,), {})
+        x = tenon.tensor([[5, 6], [7, 8]])
+        logged, kept = tenon.tensor([1]).as_subclass(Logged), tenon.tensor([1]).as_subclass(Kept)
+        for o in (logged, Other()):
+            for index in (o, (0, o), (o, slice(None)), [o]):
+                with self.subTest(index=str(type(index)), o=type(o).__name__):
+                    del seen[:]
+                    self.assertEqual(x[index], -1)
+                    x[index] = 1
+                    x[0] = o
+                    self.assertEqual(seen, [("__getitem__", [type(o).__name__])] + 2 * [("__setitem__", [type(o).__name__])])
+        self.assertEqual(x.tolist(), [[5, 6], [7, 8]])
+        for index, wanted in ((kept, [[7, 8]]), ((0, kept), [6]), ((slice(None), kept), [[6], [8]])):
+            self.assertIs(type(x[index]), Kept)
+            self.assertEqual(x[index].tolist(), wanted)
+        with tenon._C.DisableTorchFunctionSubclass():
+            self.assertIs(type(x[0, kept]), tenon.Tensor)
+            x[0, logged] = 3
+        self.assertEqual(x.tolist(), [[5, 3], [7, 8]])
+        with self.assertRaisesRegex(TypeError, "can't assign a object to a torch.LongTensor"):
+            x[0] = object()
+
     def test_those_who_are_said_to_matter_are_asked(self):
         asked = []
 
