@@ -58,8 +58,11 @@ int tnpy_has_torch_function(PyObject *o)
     return kind_of(type) != TNPY_PLAIN;
 }
 
+/* Nobody is while classes are not asked: a mode is not told of them then. */
 static int overriding(PyObject *o)
 {
+    if (tnpy_function_off)
+        return 0;
     return tnpy_is_tensor(o) ? tnpy_overrides(o) : tnpy_has_torch_function(o);
 }
 
@@ -135,12 +138,28 @@ static int put_on(PyObject *mode)
     return 0;
 }
 
+/* -1 where a mode's __torch_function__ is a class method, which would get everything but the mode. */
+static int refuse_class_method(PyObject *mode)
+{
+    PyObject *method = PyObject_GetAttr(mode, str_torch_function);
+    PyObject *bound = method ? PyObject_GetAttrString(method, "__self__") : NULL;
+    PyErr_Clear(); /* what has no such attribute is called, and says itself what is wrong */
+    int is_class = bound == (PyObject *)Py_TYPE(mode);
+    Py_XDECREF(bound);
+    Py_XDECREF(method);
+    if (is_class)
+        PyErr_SetString(PyExc_RuntimeError,
+                        "Defining your mode's `__torch_function__` as a classmethod is not supported, please "
+                        "make it a plain method");
+    return -is_class;
+}
+
 /* The innermost mode, with itself off. */
 static PyObject *ask_mode(PyObject *func, PyObject *types, PyObject *args, PyObject *kwargs)
 {
     PyObject *mode = Py_NewRef(PyList_GetItem(modes, --tnpy_function_modes));
     answering++;
-    PyObject *result = ask(mode, func, types, args, kwargs);
+    PyObject *result = refuse_class_method(mode) ? NULL : ask(mode, func, types, args, kwargs);
     answering--;
     if (put_on(mode))
         Py_CLEAR(result);

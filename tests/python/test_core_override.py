@@ -262,6 +262,36 @@ class Modes(unittest.TestCase):
                 tenon.ones(2) + 1
             self.assertEqual(tenon._C._len_torch_function_stack(), 1)
 
+    def test_a_mode_is_not_told_of_classes_that_are_not_asked(self):
+        told = []
+
+        class Wary(tenon.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                told.append(types)
+                return NotImplemented if types else func(*args, **(kwargs or {}))
+
+        class Kept(tenon.Tensor):
+            pass
+
+        x = tenon.ones(2).as_subclass(Kept)
+        with Wary():
+            self.assertIs(type(tenon.neg(x)), Kept)
+            self.assertEqual(told, [(Kept,), ()])
+            with tenon._C.DisableTorchFunctionSubclass():
+                self.assertIs(type(x + 1), tenon.Tensor)
+        self.assertEqual(told[2:], [()])
+
+    def test_a_mode_whose_method_is_of_the_class_is_refused(self):
+        class Mode(tenon.overrides.TorchFunctionMode):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return func(*args, **(kwargs or {}))
+
+        x = tenon.ones(2)
+        with self.assertRaisesRegex(RuntimeError, "as a classmethod is not supported, please make it a plain method"), Mode():
+            x + x
+        self.assertEqual((x + x).tolist(), [2, 2])
+
     def test_all_disabled_means_modes_too(self):
         x = tenon.ones(2)
         with Mode() as mode, tenon._C.DisableTorchFunction():
