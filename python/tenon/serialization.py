@@ -28,6 +28,10 @@ UnpicklingError = pickle.UnpicklingError
 MAP_LOCATION = object  # for annotations: a function, a device, its name, a dict, or None
 
 
+class SourceChangeWarning(Warning):
+    """Nothing gives it: no source is kept with a module. Programs filter it."""
+
+
 # ---- names that a restricted load may use ----
 
 def add_safe_globals(safe_globals):

@@ -284,5 +284,32 @@ class Sampled(unittest.TestCase):
             self.assertEqual(str(caught.exception), "sampled_addmm: " + text)
 
 
+class Masks(unittest.TestCase):
+    def test_causal_masks_know_what_they_are(self):
+        from tenon.nn.attention.bias import CausalBias, CausalVariant, causal_lower_right, causal_upper_left
+        low, up = causal_lower_right(3, 4), causal_upper_left(3, 4)
+        self.assertEqual(low.int().tolist(), [[1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]])
+        self.assertEqual(up.int().tolist(), [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0]])
+        self.assertIsInstance(low, CausalBias)
+        self.assertEqual((low.variant, low.seq_len_q, low.seq_len_kv), (CausalVariant.LOWER_RIGHT, 3, 4))
+        self.assertIs(type(low._materialize()), tenon.Tensor)
+        self.assertTrue(repr(low).startswith("tensor([[ True,  True, False"))
+        q, k = tenon.ones(1, 3, 2), tenon.arange(8.0).view(1, 4, 2)
+        attend = tenon.nn.functional.scaled_dot_product_attention
+        out = attend(q, k, k, low)
+        self.assertIs(type(out), tenon.Tensor)
+        self.assertTrue(tenon.equal(out, attend(q, k, k, low._materialize())))
+        for refused in (lambda: attend(q, k, k, low, is_causal=True), lambda: attend(q, k, k, low, 0.0, True)):
+            with self.assertRaisesRegex(ValueError, "CausalBias should not be used with causal=True"):
+                refused()
+        with self.assertRaisesRegex(AssertionError, "only supports 2D tensors"):
+            causal_upper_left(3)
+
+
+class Warnings(unittest.TestCase):
+    def test_programs_filter_warnings_about_sources(self):
+        self.assertTrue(issubclass(tenon.serialization.SourceChangeWarning, Warning))
+
+
 if __name__ == "__main__":
     harness.main()
