@@ -3,6 +3,7 @@
 names are those that PyTorch 2.11 tells."""
 
 import operator
+import pickle
 import unittest
 
 import harness
@@ -130,6 +131,29 @@ class Functions(unittest.TestCase):
         overrides = get_testing_overrides()
         for func in (tenon.Tensor.__add__, tenon.Tensor.grad.__get__, tenon.einsum, tenon.linalg.norm, tenon.nn.functional.linear):
             self.assertEqual(overrides[func](1, 2, 3), -1)
+
+    def test_a_function_is_the_one_that_programs_name(self):
+        told = []
+
+        class Told(tenon.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                told.append(func)
+                return NotImplemented
+
+        F, x = tenon.nn.functional, tenon.ones(1, 1, 2, 2).as_subclass(Told)
+        for func, args in ((F.linear, (x, x)), (F.gelu, (x,)), (F.conv2d, (x, x)), (F.avg_pool2d, (x, 2)), (F.one_hot, (x,)),
+                           (F.scaled_dot_product_attention, (x, x, x)), (F.cosine_similarity, (x, x)), (F.softplus, (x,)),
+                           (F.bilinear, (x, x, x)), (F.relu, (x,)), (tenon.add, (x, 1)), (tenon.linalg.inv, (x,)),
+                           (tenon.fft.fft, (x,)), (tenon.special.erf, (x,)), (tenon.special.softmax, (x, 0))):
+            del told[:]
+            with self.assertRaisesRegex(TypeError, "Multiple dispatch failed"):
+                func(*args)
+            self.assertIs(told[0], func)
+        self.assertIs(tenon.conv2d, F.conv2d)
+        for func in (F.linear, F.conv2d, tenon.linalg.inv, tenon.add):
+            self.assertIs(pickle.loads(pickle.dumps(func)), func)
+        self.assertEqual((F.gelu.__module__, tenon.conv2d.__module__), ("tenon._C._nn", "tenon"))
 
     def test_functions_are_named_by_the_last_module_that_has_them(self):
         for func, name in ((tenon.einsum, "functional.einsum"), (tenon.linalg.norm, "linalg.norm"), (tenon.nn.functional.linear, "nn.functional.linear"),
