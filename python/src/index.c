@@ -591,7 +591,8 @@ static int assign(PyObject *object, PyObject *index, PyObject *what)
 static PyObject *iter(PyObject *object)
 {
     tn_tensor *self = tnpy_tensor(object);
-    if (TNPY_UNLIKELY(seen_by_others(object, NULL, NULL))) { /* the class sees these, and gives its own */
+    if (TNPY_UNLIKELY(
+            seen_by_others(object, NULL, NULL))) { /* the class sees these, and gives its own */
         PyObject *dim = PyObject_CallMethod(object, "dim", NULL);
         int none = dim ? PyObject_Not(dim) : -1;
         Py_XDECREF(dim);

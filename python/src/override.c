@@ -138,7 +138,8 @@ static int put_on(PyObject *mode)
     return 0;
 }
 
-/* -1 where a mode's __torch_function__ is a class method, which would get everything but the mode. */
+/* -1 where a mode's __torch_function__ is a class method, which would get everything but the mode.
+ */
 static int refuse_class_method(PyObject *mode)
 {
     PyObject *method = PyObject_GetAttr(mode, str_torch_function);
@@ -148,9 +149,10 @@ static int refuse_class_method(PyObject *mode)
     Py_XDECREF(bound);
     Py_XDECREF(method);
     if (is_class)
-        PyErr_SetString(PyExc_RuntimeError,
-                        "Defining your mode's `__torch_function__` as a classmethod is not supported, please "
-                        "make it a plain method");
+        PyErr_SetString(
+            PyExc_RuntimeError,
+            "Defining your mode's `__torch_function__` as a classmethod is not supported, please "
+            "make it a plain method");
     return -is_class;
 }
 
