@@ -116,14 +116,19 @@ def _public():
     """What `from tenon import *` gives: as in PyTorch all that is public, but no operator with the name of a builtin or
     of a module of Python's, nor those that PyTorch has elsewhere (in special, fft, linalg) or keeps to itself."""
     module = type(_C)
-    hidden = {"alias", "copy", "functools", "graph", "index", "lift_fresh", "operator", "repeat", "slice"}
+    hidden = {"TYPE_CHECKING", "alias", "copy", "functools", "graph", "index", "lift_fresh", "operator", "repeat", "slice"}
     return sorted(
         name for name in {*globals(), *_HOME}
         if name[0] != "_" and name not in hidden and not isinstance(globals().get(name), module)
         and not name.startswith(("fft_", "linalg_", "special_")) and not name.endswith(("_backward", "_forward")))
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     home = _HOME.get(name)
     if home is not None:
         module = __import__("tenon." + home, None, None, ["*"])

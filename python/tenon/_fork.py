@@ -7,7 +7,7 @@ for it. A fork therefore waits until other threads have loaded what they are loa
 
 import os
 import time
-from _frozen_importlib import _module_locks  # importlib itself would have to be loaded first
+from _frozen_importlib import _module_locks  # type: ignore  # importlib itself would have to be loaded first
 from _thread import get_ident
 
 # Seconds. Loading the whole package takes less, also on a slow and busy machine; who loads may itself be waiting for the

@@ -3,6 +3,10 @@
 
 import sys
 
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def lazy_modules(package, names):
     """A `__getattr__` for a package: its modules in `names` are imported at first use. `dir` of the package, and so what
@@ -11,7 +15,7 @@ def lazy_modules(package, names):
     own = vars(sys.modules[package])
     own.setdefault("__dir__", lambda: sorted({*own, *names}))
 
-    def __getattr__(name):
+    def __getattr__(name) -> "Any":
         if name in names:
             full = "%s.%s" % (package, name)
             __import__(full)

@@ -4,7 +4,12 @@
 from ._C import _return_type
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     found = _return_type(name)
     if found is None:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))

@@ -464,7 +464,12 @@ def storage_class(name):
     return _classes[name]
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     found = storage_class(name)
     if found is None:
         raise AttributeError(f"module 'tenon.storage' has no attribute {name!r}")

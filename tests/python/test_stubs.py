@@ -141,6 +141,24 @@ class Stubs(unittest.TestCase):
             for field in members(FUNCTIONS[types.pop()][0].body):
                 self.assertTrue(hasattr(result, field), (name, field))
 
+    def test_names_that_are_found_later_may_be_anything(self):
+        # Without this a checker takes what __getattr__ gives, a module perhaps, for the type of every name.
+        for name in ("", "autograd", "cuda", "fft", "jit", "linalg", "masked", "nn", "nn.attention", "nn.modules", "nn.utils",
+                     "optim.optimizer", "special", "storage", "utils.checkpoint"):
+            path = os.path.join(os.path.dirname(tenon.__file__), *name.split("."))
+            found = [node for node in ast.walk(read(os.path.join(path, "__init__.py") if os.path.isdir(path) else path + ".py"))
+                     if getattr(node, "name", None) == "__getattr__"]
+            self.assertEqual([getattr(node.returns, "value", getattr(node.returns, "id", None)) for node in found], ["Any"], name)
+
+    def test_datasets_are_named_with_what_they_give(self):
+        data = tenon.utils.data
+        self.assertFalse(tenon.utils.data._of.TYPE_CHECKING)
+        for cls in (data.Dataset, data.IterableDataset, data.Subset, data.Sampler, data.DataLoader):
+            self.assertIs(cls[int], cls)
+            file = inspect.getsourcefile(cls)
+            node = [n for n in read(file).body if getattr(n, "name", None) == cls.__name__]
+            self.assertIn("T_co", ast.unparse(node[0].bases[0]), cls)
+
     def test_types_are_shipped(self):
         self.assertTrue(os.path.exists(os.path.join(FOLDER, "py.typed")))
 

@@ -39,7 +39,12 @@ def __dir__():
                    "set_multithreading_enabled"})
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     import importlib
     if name in _MODES:
         return getattr(tenon, name)

@@ -351,7 +351,12 @@ _LEGACY = ("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteT
 _modules = lazy_modules(__name__, ("amp", "comm", "memory", "nccl", "nvtx", "profiler", "random", "sparse", "streams"))
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     if name in _LEGACY:
         value = _LegacyTensor(name)
         setattr(sys.modules[__name__], name, value)

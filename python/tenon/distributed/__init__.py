@@ -466,7 +466,12 @@ _modules = lazy_modules(__name__, ("_tensor", "checkpoint", "rpc", "device_mesh"
                                    "fsdp", "nn", "tensor"))
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     if name in ("DeviceMesh", "init_device_mesh"):
         return getattr(_modules("device_mesh"), name)
     return _modules(name)

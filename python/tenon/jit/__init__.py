@@ -47,7 +47,12 @@ def _module(obj):
     return _scripted.scripted(obj)
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     if name in ("ScriptModule", "RecursiveScriptModule"):  # a class of tenon.nn, made when somebody needs it
         cls = _ScriptModuleMeta(name, (tenon.nn.Module,), {"__doc__": "A module whose methods may be scripted."})
         globals()[name] = cls

@@ -165,7 +165,12 @@ for _name in __all__:
         globals()[_name] = _unwrapped(globals()[_name])
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     if name in ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"):
         from tenon.masked import maskedtensor
         return getattr(maskedtensor, name)

@@ -40,7 +40,12 @@ def factory_kwargs(kwargs):
     return made
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     from importlib import import_module
 
     found = _find(name)

@@ -469,7 +469,12 @@ def check_fused(fused, foreach, differentiable):
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     """What optimizers of others import from here and those of this package do without."""
     from tenon.optim import _custom
     if name.startswith("__") or name not in _custom.__dict__:

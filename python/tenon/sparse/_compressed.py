@@ -27,7 +27,7 @@ class SparseCompressedTensor(Shell):
 
     _names = _ROWS  # of its two index tensors
     _blocks = False
-    _twin = None  # the layout of a transposed one
+    _twin: "type[SparseCompressedTensor]"  # the layout of a transposed one
 
     @classmethod
     def _of(cls, compressed, plain, values, size):

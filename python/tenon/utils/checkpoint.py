@@ -21,7 +21,12 @@ _SELECTIVE = ("CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext
 __all__ += _SELECTIVE
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     if name not in _SELECTIVE:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
     from tenon.utils import _selective_checkpoint

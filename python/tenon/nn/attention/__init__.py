@@ -60,7 +60,12 @@ def sdpa_kernel(backends, set_priority=False):
         _allowed = before
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     if name not in ("bias", "flex_attention"):
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from importlib import import_module

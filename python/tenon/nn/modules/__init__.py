@@ -8,7 +8,12 @@ from tenon.nn.modules._names import find as _find
 __all__ = sorted(_WHERE)
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     found = _find(name)
     if found is None:
         if name not in _FILES:

@@ -53,7 +53,12 @@ def __dir__():
     return sorted({*globals(), *_MODULES})
 
 
-def __getattr__(name):
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name) -> "Any":
     if name not in _MODULES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from importlib import import_module

@@ -11,11 +11,17 @@ import warnings
 
 import tenon
 from tenon.utils.data import _utils
+from tenon.utils.data._of import Of
 from tenon.utils.data._utils.collate import default_collate, default_convert
 from tenon.utils.data._utils.fetch import fetcher
 from tenon.utils.data._utils.worker import get_worker_info
 from tenon.utils.data.dataset import IterableDataset
 from tenon.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from tenon.utils.data._of import T_co
+    from tenon.utils.data.dataset import Dataset
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
@@ -35,17 +41,14 @@ class _InfiniteConstantSampler(Sampler):
         return itertools.repeat(None)
 
 
-class DataLoader:
+class DataLoader(Of["T_co"]):
     """Goes through a dataset in batches. Each `iter()` is one epoch."""
 
     _fixed = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
     _iterator = None
     __initialized = False
 
-    def __class_getitem__(cls, item):
-        return cls
-
-    def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0,
+    def __init__(self, dataset: "Dataset[T_co]", batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0,
                  collate_fn=None, pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None,
                  multiprocessing_context=None, generator=None, *, prefetch_factor=None, persistent_workers=False,
                  pin_memory_device="", in_order=True):

@@ -8,26 +8,29 @@ import math
 import warnings
 
 import tenon
+from tenon.utils.data._of import Of
 
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
            "random_split"]
 
 
-class Dataset:
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from tenon.utils.data._of import T_co
+
+
+class Dataset(Of["T_co"]):
     """A map from keys to samples: a subclass has `__getitem__`, and `__len__` for most samplers. `__getitems__`, which
     takes a list of keys, is used for batches where it is there."""
 
-    def __class_getitem__(cls, item):
-        return cls
-
-    def __getitem__(self, index):
+    def __getitem__(self, index) -> "T_co":
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
     def __add__(self, other):
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset, collections.abc.Iterable):
+class IterableDataset(Dataset["T_co"], collections.abc.Iterable):
     """A stream of samples: a subclass has `__iter__`. In a worker, get_worker_info() says which part is its own."""
 
     def __add__(self, other):
@@ -145,10 +148,10 @@ class ChainDataset(IterableDataset):
         return total
 
 
-class Subset(Dataset):
+class Subset(Dataset["T_co"]):
     """Some samples of a dataset, by their indices."""
 
-    def __init__(self, dataset, indices):
+    def __init__(self, dataset: "Dataset[T_co]", indices):
         self.dataset = dataset
         self.indices = indices
 

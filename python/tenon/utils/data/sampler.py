@@ -4,16 +4,19 @@
 import itertools
 
 import tenon
+from tenon.utils.data._of import Of
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
            "WeightedRandomSampler"]
 
 
-class Sampler:
-    """A subclass has `__iter__`, which gives keys, and mostly `__len__`."""
+TYPE_CHECKING = False  # type checkers take it for True
+if TYPE_CHECKING:
+    from tenon.utils.data._of import T_co
 
-    def __class_getitem__(cls, item):
-        return cls
+
+class Sampler(Of["T_co"]):
+    """A subclass has `__iter__`, which gives keys, and mostly `__len__`."""
 
     def __init__(self, data_source=None):
         pass
