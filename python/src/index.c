@@ -331,6 +331,9 @@ static bool seen_by_others(PyObject *self, PyObject *index, PyObject *value)
 {
     if (TNPY_UNLIKELY(tnpy_function_modes != 0) && tnpy_function_off < 2)
         return true;
+    if (Py_TYPE(self) == tnpy_Tensor && value == NULL && index != NULL &&
+        (PyLong_CheckExact(index) || Py_TYPE(index) == tnpy_Tensor))
+        return false; /* what most calls are */
     if (TNPY_UNLIKELY(tnpy_function_off))
         return false;
     if (is_asked(self) || (value != NULL && is_asked(value)))
