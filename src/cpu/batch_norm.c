@@ -156,6 +156,9 @@ static tn_status forward(tn_tensor *input, tn_tensor *const *params, bool traini
     TN_CHECK(!training || input->numel > 0, TN_INVALID,
              "input tensor must have at least one element, but got input_sizes = %s",
              tni_format_sizes(input->ndim, input->sizes, text, sizeof text));
+    for (int i = 2; i < 4 && training; i++) /* the running statistics, which are written */
+        if (params[i])
+            TN_TRY(tni_check_internal_overlap(params[i]));
     TN_AUTO(tn_tensor) out = NULL;
     TN_AUTO(tn_tensor) mean = NULL;
     TN_AUTO(tn_tensor) rstd = NULL;

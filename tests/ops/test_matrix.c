@@ -406,6 +406,20 @@ static bool writes(const tni_sample *s)
     return some;
 }
 
+/* Running statistics of a batch that is trained with, which the schema does not say are written: in
+ * any layout whose elements do not share memory. */
+static void own_statistics(const tni_sample *s, bundle *b)
+{
+    if (strcmp(s->op, "aten::native_batch_norm") != 0 && strcmp(s->op, "aten::batch_norm") != 0)
+        return;
+    for (int i = 3; i < 5; i++)
+        if (b->v[5].u.i && b->v[i].tag == TN_TAG_TENSOR && b->v[i].u.tensor) {
+            bundle one = {.n = 1, .v = {b->v[i]}};
+            bundle_reform(&one, contiguous, NULL);
+            b->v[i] = one.v[0];
+        }
+}
+
 TEST(a_layout_changes_no_value)
 {
     for (int i = 0; i < tni_num_samples; i++) {
@@ -414,7 +428,9 @@ TEST(a_layout_changes_no_value)
             writes(s))
             continue;
         for (int k = 0; k < N_LAYOUTS; k++) {
-            bundle a = formed(s, &layouts[k]), b = bundle_copy(&a), x = {0}, y = {0};
+            bundle a = formed(s, &layouts[k]), b, x = {0}, y = {0};
+            own_statistics(s, &a);
+            b = bundle_copy(&a);
             bundle_reform(&b, contiguous, NULL);
             sample_note(s, layouts[k].name);
             EXPECT_EQ_INT(sample_call(s->op, &a, &x), sample_call(s->op, &b, &y));
