@@ -199,8 +199,10 @@ static tn_status running(const tn_tensor *self, int64_t dim, bool product, tn_te
             : tn_dtype_is_floating(dtype) ? TN_DTYPE_F64
                                           : TN_DTYPE_I64;
     uint64_t dims = UINT64_C(1) << d;
+    TN_AUTO(tn_tensor) rounded = NULL;
+    TN_TRY(tni_in_dtype(self, (tn_dtype)out->dtype, dtype, &rounded));
     running_job j = {.dtype = dtype, .n = tni_line_length(self, dims), .product = product};
-    tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ}};
+    tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {rounded, dtype, TNI_LINE_READ}};
     return tni_lines(self, dims, lines, 2, 0, running_line, &j);
 }
 

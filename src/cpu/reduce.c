@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/pool.h"
 #include "core/scalar.h"
+#include "cpu/copy.h"
 #include "cpu/move.h"
 #include "cpu/rows.h"
 
@@ -590,6 +591,56 @@ static tn_status reduce_go(reduce_job *j)
                             : tni_pool_for(outputs, grain, runs_of_outputs, j);
 }
 
+static bool adds_up(tni_reduction what)
+{
+    return what <= TNI_REDUCE_KNOWN || what == TNI_REDUCE_PRODUCT;
+}
+
+/* Bits that a dtype has for the digits of a number, or of a part of one. */
+static int digits(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_DTYPE_F16:
+        return 11;
+    case TN_DTYPE_BF16:
+        return 8;
+    case TN_DTYPE_F32:
+    case TN_DTYPE_C64:
+        return 24;
+    case TN_DTYPE_F64:
+    case TN_DTYPE_C128:
+        return 53;
+    case TN_DTYPE_BOOL:
+        return 1;
+    default:
+        return 8 * (int)tni_dtype_size(dtype);
+    }
+}
+
+/* Whether each element of dtype @p x is one of @p dtype, but for bits of whole numbers that fall
+ * away from a sum as well, and bool, for which elements are compared. */
+static bool holds(tn_dtype dtype, tn_dtype x)
+{
+    if (dtype == x || dtype == TN_DTYPE_BOOL)
+        return true;
+    if (tn_dtype_is_integral(dtype, true))
+        return tn_dtype_is_integral(x, true);
+    return digits(x) <= digits(dtype) && !(dtype == TN_DTYPE_F16 && x == TN_DTYPE_BF16);
+}
+
+tn_status tni_in_dtype(const tn_tensor *x, tn_dtype dtype, tn_dtype read, tn_tensor **made)
+{
+    if (TNI_LIKELY(dtype == read || holds(dtype, (tn_dtype)x->dtype))) {
+        *made = tn_tensor_ref((tn_tensor *)(uintptr_t)x);
+        return TN_OK;
+    }
+    TN_AUTO(tn_tensor) rounded = NULL;
+    TN_TRY(tni_tensor_new(x->ndim, x->sizes, NULL, dtype, TN_CPU, &rounded));
+    TN_TRY(tni_copy_cpu(rounded, x));
+    *made = TN_MOVE(rounded);
+    return TN_OK;
+}
+
 tn_status tni_reduce(tni_reduction what, const tn_tensor *x, uint64_t dims, tn_tensor *out)
 {
     if (out->numel == 0)
@@ -598,6 +649,12 @@ tn_status tni_reduce(tni_reduction what, const tn_tensor *x, uint64_t dims, tn_t
     j.x_dtype = (tn_dtype)x->dtype;
     j.out_dtype = (tn_dtype)out->dtype;
     j.read = j.dtype = accumulation(what, j.x_dtype, j.out_dtype);
+    TN_AUTO(tn_tensor) rounded = NULL;
+    if (TNI_UNLIKELY(j.read != j.out_dtype && adds_up(what))) {
+        TN_TRY(tni_in_dtype(x, j.out_dtype, j.read, &rounded));
+        x = rounded;
+        j.x_dtype = (tn_dtype)x->dtype;
+    }
     if (what == TNI_REDUCE_PRODUCT && j.dtype != TN_DTYPE_I64)
         j.dtype = TN_DTYPE_F64;
     j.x_size = tni_dtype_size(j.x_dtype);

@@ -24,4 +24,9 @@ typedef enum tni_reduction {
 TN_NODISCARD tn_status tni_reduce(tni_reduction what, const tn_tensor *x, uint64_t dims,
                                   tn_tensor *out);
 
+/* What is added or multiplied up in @p dtype is rounded to it before. Loops that read @p read do
+ * that themselves, or cannot be told from it: then @p made is @p x. Else it is a rounded copy. */
+TN_NODISCARD tn_status tni_in_dtype(const tn_tensor *x, tn_dtype dtype, tn_dtype read,
+                                    tn_tensor **made);
+
 #endif

@@ -158,7 +158,9 @@ static tn_status prod(const tn_tensor *self, uint64_t dims, tn_tensor *out)
     stat_job j = {.dtype = dtype, .n = tni_line_length(self, dims)};
     if (j.n > 0 && dtype != TN_DTYPE_C128 && dtype != TN_DTYPE_BOOL)
         return tni_reduce(TNI_REDUCE_PRODUCT, self, dims, out);
-    tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {self, dtype, TNI_LINE_READ_ANY}};
+    TN_AUTO(tn_tensor) rounded = NULL;
+    TN_TRY(tni_in_dtype(self, (tn_dtype)out->dtype, dtype, &rounded));
+    tni_line lines[] = {{out, dtype, TNI_LINE_WRITE}, {rounded, dtype, TNI_LINE_READ_ANY}};
     return tni_lines(self, dims, lines, 2, 0, multiply, &j);
 }
 

@@ -134,6 +134,23 @@ class Numbers(unittest.TestCase):
         grad, = tenon.autograd.grad(tenon.nn.functional.softplus(x).sum(), x, create_graph=True)
         self.assertEqual(repr(tenon.autograd.grad(grad.sum(), x)[0].tolist()), "[nan, 0.0]")
 
+    def test_a_dtype_to_add_in_rounds_each_number_first(self):
+        x, half = tenon.full((1000,), 1.003), tenon.float16
+        for made in (tenon.sum(x, dtype=tenon.bfloat16), tenon.sum(x, 0, dtype=tenon.bfloat16), tenon.nansum(x, dtype=tenon.bfloat16),
+                     tenon.sum(x, 0, out=tenon.zeros((), dtype=tenon.bfloat16)), x.view(10, 100).sum(0, dtype=tenon.bfloat16).sum()):
+            self.assertEqual((made.dtype, made.item()), (tenon.bfloat16, 1000.0))
+        for made in (tenon.mean(x, dtype=tenon.bfloat16), tenon.mean(x.double(), 0, dtype=tenon.bfloat16),
+                     tenon.prod(x, dtype=tenon.bfloat16), tenon.prod(x, 0, dtype=tenon.bfloat16)):
+            self.assertEqual(made.item(), 1.0)
+        self.assertEqual(tenon.cumsum(x[:3], 0, dtype=tenon.bfloat16).tolist(), [1.0, 2.0, 3.0])
+        self.assertEqual(tenon.cumprod(x[:3], 0, dtype=tenon.bfloat16).tolist(), [1.0, 1.0, 1.0])
+        self.assertTrue(tenon.sum(tenon.tensor([7e4, -7e4]), dtype=half).isnan())
+        self.assertTrue(tenon.prod(tenon.tensor([10 ** 6, 0]), dtype=half).isnan())
+        self.assertTrue(tenon.cumprod(tenon.tensor([1e10, 0j]), 0, dtype=half)[1].isnan())
+        least = -(2 ** 31)
+        self.assertEqual(tenon.sum(tenon.tensor([1e10]), dtype=tenon.int32).item(), least)
+        self.assertEqual(tenon.cumsum(tenon.tensor([1e10, 1.0]), 0, dtype=tenon.int32).tolist(), [least, least + 1])
+
     def test_the_norm_of_one_number_is_its_size(self):
         x = tenon.tensor([[1e-30], [1e30], [-3.]])
         for order in (2, 1, 3, .5, -1, float("inf"), -float("inf")):
