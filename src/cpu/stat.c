@@ -425,6 +425,13 @@ static tn_status norm_line(void *const *line, void *scratch, void *ctx)
         /* Squares in the dtype of the line: they may overflow, as the reference's do. */
         int64_t parts = tn_dtype_is_complex(j->dtype) ? 2 : 1;
         norm = sqrt(j->loops->squares(line[1], parts * j->n));
+        if (parts == 2 &&
+            isnan(norm)) { /* a number with an infinite part is infinite, whatever the other */
+            norm = 0;
+            for (int64_t i = 0; i < j->n; i++)
+                norm += size_at(j, line[1], i) * size_at(j, line[1], i);
+            norm = sqrt(norm);
+        }
     } else if (j->ord == 0.0) {
         for (int64_t i = 0; i < j->n; i++)
             norm += size_at(j, line[1], i) != 0.0 ? 1.0 : 0.0;

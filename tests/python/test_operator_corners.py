@@ -151,6 +151,36 @@ class Numbers(unittest.TestCase):
         self.assertEqual(tenon.sum(tenon.tensor([1e10]), dtype=tenon.int32).item(), least)
         self.assertEqual(tenon.cumsum(tenon.tensor([1e10, 1.0]), 0, dtype=tenon.int32).tolist(), [least, least + 1])
 
+    def test_variances_of_large_numbers_are_numbers(self):
+        most, inf = tenon.finfo(tenon.float64).max, float("inf")
+        for values in ([most, 0, 0, 0], [1e308, -1e308, 1e308]):
+            x = tenon.tensor(values, dtype=tenon.float64)
+            self.assertEqual((tenon.var(x).item(), tenon.std(x).item()), (inf, inf))
+        self.assertEqual(tenon.var(tenon.tensor([3e38, -3e38, 3e38])).item(), inf)
+        self.assertTrue(tenon.var(tenon.tensor([3e38, inf])).isnan())
+        same = tenon.full((2, 8), 3e38)
+        for made in (tenon.layer_norm(same, (8,)), tenon.group_norm(same, 1)):  # NaN in the reference, and so are those two
+            self.assertEqual(made.tolist(), [[0.0] * 8] * 2)
+        self.assertEqual([t.tolist() for t in tenon.var_mean(same, 1)], [[0.0, 0.0], same[:, 0].tolist()])
+
+    def test_a_number_with_an_infinite_part_has_an_infinite_norm(self):
+        x = tenon.tensor([complex(float("inf"), float("nan")), 1])
+        for order in (2, 1, 3, float("inf")):
+            self.assertEqual(tenon.linalg.vector_norm(x, order).item(), float("inf"))
+
+    def test_common_multiples_that_wrap_are_positive(self):
+        self.assertEqual(tenon.lcm(tenon.tensor([2 ** 62, 2 ** 31 - 1, 100]), tenon.tensor([3, 6, 99])).tolist(), [2 ** 62, 12884901882, 9900])
+        for dtype, a, b, wanted in ((tenon.int32, 2 ** 31 - 1, 6, 6), (tenon.int8, 100, 99, -84)):
+            self.assertEqual(tenon.lcm(tenon.tensor([a], dtype=dtype), tenon.tensor([b], dtype=dtype)).tolist(), [wanted])
+
+    def test_special_functions_reach_the_ends_of_double_precision(self):
+        x = tenon.tensor([2.2250738585072014e-308, 1e-300, 5e-324], dtype=tenon.float64)
+        wanted = tenon.tensor([-37.5193793471445, -37.0470962993612, -38.467405617144344], dtype=tenon.float64)
+        self.assertTrue(tenon.allclose(tenon.special.ndtri(x), wanted, rtol=1e-14, atol=0))
+        far = tenon.tensor([1.7e308, -1.7e308], dtype=tenon.float64)
+        for made, sign in ((tenon.special.i0e(far), 1), (tenon.special.i1e(far), -1)):
+            self.assertTrue(tenon.allclose(made * 1e154, tenon.tensor([0.3059747616388294, sign * 0.3059747616388294], dtype=tenon.float64)))
+
     def test_the_norm_of_one_number_is_its_size(self):
         x = tenon.tensor([[1e-30], [1e30], [-3.]])
         for order in (2, 1, 3, .5, -1, float("inf"), -float("inf")):

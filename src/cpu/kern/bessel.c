@@ -32,7 +32,7 @@ static double asymptotic(double x, int order)
         if (fabs(term) < 0.25 * DBL_EPSILON)
             break;
     }
-    return sum / sqrt(2.0 * PI * x);
+    return sum / (sqrt(2.0 * PI) * sqrt(x)); /* twice pi times x may overflow */
 }
 
 double tni_i0e(double x)

@@ -14,8 +14,14 @@ static double inverse_erfc(double q)
     double y = ROOT_HALF * (t - (2.515517 + t * (0.802853 + t * 0.010328)) /
                                     (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
     for (int i = 0; i < 3; i++) {
+        if (y > 20.0) { /* exp(y^2) comes to its end, and erfc(y) is subnormal before: Newton's
+                           steps for the logarithm. */
+            double scaled = tni_erfcx(y);
+            y += (log(scaled) - y * y - log(q)) * HALF_ROOT_PI * scaled;
+            continue;
+        }
         /* The error over the slope, both divided by exp(-y^2) so that nothing vanishes. */
-        double u = (q - erfc(y)) * (y > 26.0 ? 0.0 : HALF_ROOT_PI * exp(y * y));
+        double u = (q - erfc(y)) * HALF_ROOT_PI * exp(y * y);
         y -= u / (1.0 + u * y);
     }
     return y;

@@ -285,9 +285,11 @@ static uint64_t lcm(int64_t x, int64_t y)
     return d ? magnitude(x) / d * magnitude(y) : 0;
 }
 
+/* A multiple that is too large wraps in the dtype or, if that is shorter, in 32 bits, and is then
+ * made positive: the reference's result. */
 #define GCD(S, C)                   \
     LOOP2(gcd_##S, C, (C)gcd(x, y)) \
-    LOOP2(lcm_##S, C, (C)lcm(x, y))
+    LOOP2(lcm_##S, C, (C)(sizeof(C) < 8 ? magnitude((int32_t)lcm(x, y)) : magnitude((C)lcm(x, y))))
 WHOLE(GCD)
 /* @p y at 0; NaN is no number above 0. */
 #define STEP(S, C) LOOP2(heaviside_##S, C, x == 0 ? y : (C)(x > 0))
