@@ -340,7 +340,7 @@ tn_status tni_composite_cov(tn_tensor *self, int64_t correction, tn_tensor *fwei
                    : fweights           ? fweights
                                         : aweights;
     tn_tensor *sum = w ? tnx_sum(w, TN_DTYPE_NONE) : NULL, *mean, *norm = NULL;
-    if (tn_dtype_is_integral((tn_dtype)self->dtype, true))
+    if (tn_dtype_is_integral((tn_dtype)self->dtype, true) && !aweights)
         x = tnx_to_dtype(x, tn_default_dtype(), false, false, TN_FORMAT_NONE);
     if (w) {
         mean = tnx_div(tnx_sum_dim(tnx_mul(x, w), &along, 1, true, TN_DTYPE_NONE), sum);

@@ -11,6 +11,14 @@ static tn_tensor *part(tn_tensor *t, int64_t dim, int64_t from, int64_t to)
     return tnx_slice(t, dim, tn_some_int(from), tn_some_int(to), 1);
 }
 
+/* Whole numbers in 64 bits: sums and differences of short ones need more bits than those have. */
+static tn_tensor *wide(tn_tensor *t)
+{
+    if (!tn_dtype_is_integral((tn_dtype)t->dtype, false) || t->dtype == TN_DTYPE_I64)
+        return t;
+    return tnx_to_dtype(t, TN_DTYPE_I64, false, false, TN_FORMAT_NONE);
+}
+
 /* ---- differences ---- */
 
 static tn_status check_joined(const tn_tensor *self, const tn_tensor *t)
@@ -59,6 +67,7 @@ tn_status tni_composite_diff(tn_tensor *self, int64_t n, int64_t dim, tn_tensor 
 static tn_tensor *trapezoids(tn_tensor *y, int d, tn_tensor *width)
 {
     int64_t n = y->sizes[d], dim = d;
+    y = wide(y);
     tn_tensor *sides = tnx_add(part(y, d, 0, n - 1), part(y, d, 1, n), tn_int(1));
     return tnx_sum_dim(width ? tnx_mul(sides, width) : sides, &dim, 1, false, TN_DTYPE_NONE);
 }
@@ -115,6 +124,7 @@ tn_status tni_composite_trapezoid_x(tn_tensor *y, tn_tensor *x, int64_t dim, tn_
     if (y->sizes[d] == 0)
         return tni_leave(scope, no_area(y, d), out);
     int64_t n = x->sizes[own], sizes[TN_MAX_DIMS];
+    x = wide(x);
     tn_tensor *width = tnx_sub(part(x, own, 1, n), part(x, own, 0, n - 1), tn_int(1));
     if (x->ndim == 1) {
         for (int i = 0; i < y->ndim; i++)
@@ -129,6 +139,7 @@ tn_status tni_composite_trapezoid_x(tn_tensor *y, tn_tensor *x, int64_t dim, tn_
 static tn_tensor *neighbours(tn_tensor *y, int d, int64_t n, bool difference)
 {
     n = n ? n : 1; /* nothing has no neighbours either */
+    y = wide(y);
     tn_tensor *before = tnx_slice(y, d, tn_some_int(0), tn_some_int(n - 1), 1);
     tn_tensor *after = tnx_slice(y, d, tn_some_int(1), tn_some_int(n), 1);
     return difference ? tnx_sub(after, before, tn_int(1)) : tnx_add(after, before, tn_int(1));
@@ -226,6 +237,7 @@ static tn_tensor *uneven_slope(tn_tensor *f, int d, int ndim, int64_t n, tn_tens
     int64_t sizes[TN_MAX_DIMS];
     for (int i = 0; i < ndim; i++)
         sizes[i] = i == d ? -1 : 1;
+    places = wide(places);
     tn_tensor *w =
         tnx_reshape(minus(part(places, 0, 1, n), part(places, 0, 0, n - 1)), sizes, ndim);
     tn_tensor *w1 = part(w, d, 0, n - 2), *w2 = part(w, d, 1, n - 1);
@@ -265,9 +277,7 @@ static tn_status slope(tn_tensor *self, int d, distance s, int64_t edge, tn_tens
              "torch.gradient expected coordinates to have as many elements as the dimension, %lld",
              (long long)n);
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *f = tn_dtype_is_integral((tn_dtype)self->dtype, true)
-                       ? tnx_to_dtype(self, tn_default_dtype(), false, false, TN_FORMAT_NONE)
-                       : self;
+    tn_tensor *f = wide(self);
     return tni_leave(scope,
                      s.places ? uneven_slope(f, d, self->ndim, n, s.places, edge)
                               : even_slope(f, d, n, s.step, edge),

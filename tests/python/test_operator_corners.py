@@ -163,6 +163,26 @@ class Numbers(unittest.TestCase):
             self.assertEqual(made.tolist(), [[0.0] * 8] * 2)
         self.assertEqual([t.tolist() for t in tenon.var_mean(same, 1)], [[0.0, 0.0], same[:, 0].tolist()])
 
+    def test_areas_and_slopes_of_short_whole_numbers_do_not_wrap(self):
+        y, x = tenon.tensor([200, 250, 100], dtype=tenon.uint8), tenon.tensor([9, 3, 1], dtype=tenon.uint8)
+        self.assertEqual((tenon.trapezoid(y).item(), tenon.trapezoid(y, x).item()), (400.0, -1700.0))
+        self.assertEqual(tenon.cumulative_trapezoid(y).tolist(), [225.0, 400.0])
+        self.assertEqual(tenon.cumulative_trapezoid(y, x).tolist(), [-1350.0, -1700.0])
+        self.assertEqual(tenon.gradient(tenon.tensor([-128, 0, 127], dtype=tenon.int8))[0].tolist(), [128.0, 127.5, 127.0])
+        self.assertEqual(tenon.gradient(tenon.tensor([0., 6., 8.]), spacing=(x,))[0].tolist(), [-1.0, -1.0, -1.0])
+        last = 2 ** 62
+        self.assertEqual(tenon.gradient(tenon.tensor([last, last + 1, last + 3]))[0].tolist(), [1.0, 1.5, 2.0])
+
+    def test_weights_of_observations_promote_whole_numbers(self):
+        x, weights = tenon.tensor([1, 2, 5], dtype=tenon.uint8), tenon.tensor([1, .5, 2], dtype=tenon.float16)
+        self.assertEqual(tenon.cov(x, aweights=weights).dtype, tenon.float16)
+        self.assertEqual(tenon.cov(x).dtype, tenon.float32)
+
+    def test_the_median_of_a_repeated_row_is_that_row(self):
+        row = tenon.tensor([1e10, 2., float("inf"), 1., 3.])
+        for median in (tenon.median, tenon.nanmedian):
+            self.assertEqual(median(row.expand(3, 5), 0)[0].tolist(), row.tolist())
+
     def test_a_number_with_an_infinite_part_has_an_infinite_norm(self):
         x = tenon.tensor([complex(float("inf"), float("nan")), 1])
         for order in (2, 1, 3, float("inf")):
