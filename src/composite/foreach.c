@@ -148,6 +148,8 @@ static tn_status try_one(tn_tensor *const *self, int64_t i, write_fn fn, const o
     if (o->lists > 0) {
         if (!o->moves)
             TN_TRY(tni_same_device(self[i], o->a[i]));
+        TN_CHECK(!tni_is_meta(o->a[i]) || tni_is_meta(self[i]), TN_UNSUPPORTED,
+                 "Cannot copy out of meta tensor; no data!");
         TN_TRY(without_memory(o->a[i], &a));
     }
     if (o->lists > 1) {

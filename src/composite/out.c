@@ -5,6 +5,7 @@
 #include "iter/iter.h"
 #include "shape/geometry.h"
 #include "shape/structured.h"
+#include "tenon/autograd.h"
 #include "tenon/ops.h"
 
 /* What a tensor that takes @p made must look like. */
@@ -15,12 +16,27 @@ static void fresh_geometry(const tn_tensor *made, tni_geometry *g)
     g->has_strides = false;
 }
 
+/* What tn_copy_ would refuse when it has been resized. */
+static tn_status check_leaf(tn_tensor *out)
+{
+    if (!out || !tn_grad_enabled())
+        return TN_OK;
+    tn_tensor *base = out->view_base;
+    TN_CHECK(
+        !base || !tn_tensor_requires_grad(base) || !tn_tensor_is_leaf(base), TN_INVALID,
+        "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    TN_CHECK(!tn_tensor_requires_grad(out) || !tn_tensor_is_leaf(out), TN_INVALID,
+             "a leaf Variable that requires grad is being used in an in-place operation.");
+    return TN_OK;
+}
+
 /* What @p out must look like: the dtype is its own where the result can be cast to it. */
-static tn_status wanted(const tn_tensor *made, const tn_tensor *out, tni_geometry *g)
+static tn_status wanted(const tn_tensor *made, tn_tensor *out, tni_geometry *g)
 {
     TN_CHECK(made, TN_INVALID,
              "Expected out tensor to have dtype nullptr (uninitialized), but got %s instead",
              out ? tni_dtype_cpp((tn_dtype)out->dtype) : "nothing");
+    TN_TRY(check_leaf(out));
     fresh_geometry(made, g);
     if (out && out->dtype != made->dtype) { /* cast, as what it is made of would */
         TN_TRY(tni_check_cast((tn_dtype)made->dtype, (tn_dtype)out->dtype));
@@ -48,17 +64,18 @@ tn_status tni_out_take_fresh(const char *op, tn_tensor *made, tn_tensor *out)
 }
 
 /* All are resized before the first is written. */
-static tn_status bring(const char *op, tn_tensor *const *made, tn_tensor *const *outs, int n)
+static tn_status bring(const char *op, tn_tensor *const *made, tn_tensor *const *outs, int n,
+                       int all)
 {
     tni_geometry g;
     TN_AUTO(tn_tensor) beside = NULL;
     if (n == 0)
-        return TN_OK;
+        return tni_outs_apart(outs - all, all);
     TN_TRY(wanted(*made, *outs, &g));
     TNI_OUT_KEPT kept;
     tni_out_keep(&kept, *outs, &g);
     TN_TRY(tni_out_prepare(op, &g, *outs, NULL, 0, &beside));
-    TN_TRY(bring(op, made + 1, outs + 1, n - 1));
+    TN_TRY(bring(op, made + 1, outs + 1, n - 1, all));
     TN_TRY(tn_copy_(*outs, *made, false));
     kept.out = NULL;
     return TN_OK;
@@ -71,7 +88,7 @@ tn_status tni_out_take_all(const char *op, tn_tensor *const *made, tn_tensor *co
         TN_TRY(wanted(made[i], outs[i], &g));
         TN_TRY(tni_out_check(op, &g, outs[i]));
     }
-    return bring(op, made, outs, n);
+    return bring(op, made, outs, n, n);
 }
 
 /* All are resized before the first is written; what was resized is as it was when one cannot be. */
@@ -85,6 +102,7 @@ static tn_status bring_list(const char *op, tn_tensor *const *made, tn_tensor *c
         tni_out_keep(&kept[i], outs[i], &g);
         TN_TRY(tni_out_prepare(op, &g, outs[i], NULL, 0, &beside));
     }
+    TN_TRY(tni_outs_apart(outs, n));
     for (int64_t i = 0; i < n; i++)
         TN_TRY(tn_copy_(outs[i], made[i], false));
     return TN_OK;

@@ -2,9 +2,12 @@
 /* composite/view_copy.c: what a view shows, in memory of its own, contiguous: the view's operator
  * and a clone of its result. */
 #include "composite/out.h"
+
+#include <string.h>
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "shape/expand.h"
+#include "shape/structured.h"
 #include "tenon/ops.h"
 
 /* Takes the view over. */
@@ -137,6 +140,17 @@ COPIES_INTO(split_with_sizes_copy_out, split_with_sizes,
             split_sizes, split_sizes_n, dim)
 COPIES_INTO(unbind_copy_int_out, unbind, (SELF, int64_t dim, OUTS), self, dim)
 
+/* What is copied into @p out may be repeated, @p out may not, and nothing in it. */
+static tn_status check_takes(const tn_tensor *out, int ndim, const int64_t *sizes)
+{
+    char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
+    TN_CHECK(ndim == out->ndim && memcmp(sizes, out->sizes, (size_t)ndim * sizeof *sizes) == 0,
+             TN_INVALID, "output with shape %s doesn't match the broadcast shape %s",
+             tni_format_sizes(out->ndim, out->sizes, a, sizeof a),
+             tni_format_sizes(ndim, sizes, b, sizeof b));
+    return tni_check_internal_overlap(out);
+}
+
 /* The one of the three that neither resizes nor looks at dtypes: it copies as `copy_` does. */
 tn_status tni_composite_split_copy_Tensor_out(SELF, int64_t split_size, int64_t dim, OUTS)
 {
@@ -145,9 +159,14 @@ tn_status tni_composite_split_copy_Tensor_out(SELF, int64_t split_size, int64_t 
     int ndim;
     TN_TRY(tn_split(self, split_size, dim, &shown, &n));
     tn_status status = check_outs_count("split_copy_Tensor_out()", n, out_n);
-    for (int64_t i = 0; status == TN_OK && i < n; i++) /* all of them before any is written */
+    if (status == TN_OK)
+        status = tni_outs_apart(out, n);
+    for (int64_t i = 0; status == TN_OK && i < n; i++) { /* all of them before any is written */
         status = tni_broadcast_sizes(out[i]->ndim, out[i]->sizes, shown[i]->ndim, shown[i]->sizes,
                                      &ndim, sizes);
+        if (status == TN_OK)
+            status = check_takes(out[i], ndim, sizes);
+    }
     for (int64_t i = 0; status == TN_OK && i < n; i++)
         status = tn_copy_(out[i], shown[i], false);
     tn_tensor_list_free(shown, n);

@@ -148,22 +148,28 @@ size_t tni_storage_room(const tni_storage *s)
     return s->inline_data ? s->block_nbytes - sizeof *s : s->capacity;
 }
 
-tn_status tni_storage_resize(tni_storage *s, size_t nbytes)
+tn_status tni_storage_check_resize(const tni_storage *s, size_t nbytes, bool *stay)
 {
     TN_CHECK(s->resizable, TN_INVALID, "Trying to resize storage that is not resizable");
     bool alone = tni_strong_count(&s->object) == 1;
     /* Memory of its own goes back when it shrinks; others may still look at shared memory. */
-    bool stay =
-        nbytes <= tni_storage_room(s) && (s->capacity == 0 || !alone || nbytes == s->capacity);
+    *stay = nbytes <= tni_storage_room(s) && (s->capacity == 0 || !alone || nbytes == s->capacity);
+    bool has_memory = s->side == TNI_SIDE_FAKE ? s->capacity != 0 : s->data != NULL;
+    TN_CHECK(*stay || alone || !has_memory, TN_INVALID,
+             "Trying to resize a storage of %zu bytes to %zu while %" PRIu32
+             " tensors share it: it would move away from under the others",
+             s->nbytes, nbytes, tni_strong_count(&s->object));
+    return TN_OK;
+}
+
+tn_status tni_storage_resize(tni_storage *s, size_t nbytes)
+{
+    bool stay;
+    TN_TRY(tni_storage_check_resize(s, nbytes, &stay));
     if (stay) {
         s->nbytes = nbytes;
         return TN_OK;
     }
-    bool has_memory = s->side == TNI_SIDE_FAKE ? s->capacity != 0 : s->data != NULL;
-    TN_CHECK(alone || !has_memory, TN_INVALID,
-             "Trying to resize a storage of %zu bytes to %zu while %" PRIu32
-             " tensors share it: it would move away from under the others",
-             s->nbytes, nbytes, tni_strong_count(&s->object));
     void *data;
     TN_TRY(data_alloc(s->device, nbytes, &data));
     tn_status status = data_copy(s->device, data, s->data, nbytes < s->nbytes ? nbytes : s->nbytes);

@@ -589,6 +589,17 @@ tn_status tni_tensor_set_data(tn_tensor *t, const tn_tensor *source)
     return TN_OK;
 }
 
+tn_status tni_tensor_check_resize(const tn_tensor *t, int ndim, const int64_t *sizes)
+{
+    int64_t pair[2 * TN_MAX_DIMS], numel;
+    size_t need;
+    bool stay;
+    TN_TRY(collect_dims(ndim, sizes, NULL, pair, &numel));
+    if (!tni_required_bytes(ndim, pair, pair + ndim, t->offset, tni_itemsize(t), &need))
+        return bad_geometry(ndim, sizes, NULL);
+    return need > t->storage->nbytes ? tni_storage_check_resize(t->storage, need, &stay) : TN_OK;
+}
+
 tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes)
 {
     if (ndim == t->ndim &&

@@ -152,6 +152,8 @@ void tni_storage_set_release(tni_storage *s, void (*release)(void *ctx), void *c
  * @retval TN_INVALID  not resizable, or shared and would have to move; @retval TN_NOMEM, TN_DEVICE
  */
 TN_NODISCARD tn_status tni_storage_resize(tni_storage *s, size_t nbytes);
+/* Whether it will, but for memory that cannot be had; *stay: without new memory. */
+TN_NODISCARD tn_status tni_storage_check_resize(const tni_storage *s, size_t nbytes, bool *stay);
 /* How many bytes fit where the data already is; of a fake storage, where it would be. */
 size_t tni_storage_room(const tni_storage *s);
 
@@ -206,6 +208,8 @@ void tni_tensor_refresh_data(tn_tensor *t);
 /* resize_: new sizes, contiguous, growing the storage when needed; keeps data. The sizes it has
  * already change nothing, strides included. */
 TN_NODISCARD tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes);
+/* Whether it will, but for memory that cannot be had. */
+TN_NODISCARD tn_status tni_tensor_check_resize(const tn_tensor *t, int ndim, const int64_t *sizes);
 /* Mark the bytes of the CPU storage of @p t from @p from on as ones that nobody wrote
  * (tn_set_fill_empty); a tensor without memory is left as it is. */
 void tni_fill_unset(tn_tensor *t, size_t from);

@@ -85,10 +85,14 @@ static inline void byte_range(const tn_tensor *t, uintptr_t *first, uintptr_t *e
     *end = *first + (size_t)(last + 1) * tni_itemsize(t);
 }
 
-/* By address, not by storage: two storages may lie over one piece of foreign memory. */
+/* By address, not by storage: two storages may lie over one piece of foreign memory. An input that
+ * is the output itself would change its sizes with it, also where it has no elements. */
 static inline bool shares_with_any(const tn_tensor *t, tn_tensor *const *others, int n)
 {
     uintptr_t first, end, other_first, other_end;
+    for (int i = 0; i < n; i++)
+        if (TNI_UNLIKELY(others[i] == t))
+            return true;
     if (!t->data)
         return false;
     byte_range(t, &first, &end);
@@ -184,6 +188,31 @@ void tni_out_restore(const tni_out_kept *kept)
     (void)status;
 }
 
+/* Where neither has gaps this is exact; columns of one matrix may lie beside each other. */
+static bool overlap(const tn_tensor *a, const tn_tensor *b)
+{
+    tn_tensor *other = (tn_tensor *)(uintptr_t)b;
+    if (a == b)
+        return true;
+    if (a->numel == 0 || b->numel == 0)
+        return false;
+    if (!a->data)
+        return a->storage == b->storage && a->offset == b->offset;
+    return (a->data == b->data || (a->flags & b->flags & TNI_DENSE)) &&
+           shares_with_any(a, &other, 1);
+}
+
+tn_status tni_outs_apart(tn_tensor *const *outs, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++)
+        for (int64_t k = 0; outs[i] && k < i; k++)
+            TN_CHECK(!outs[k] || !overlap(outs[i], outs[k]), TN_INVALID,
+                     "unsupported operation: some elements of two written-to tensors refer to a "
+                     "single memory "
+                     "location. Please clone() one of them before performing the operation.");
+    return TN_OK;
+}
+
 tn_status tni_out_tell(const tn_tensor *out, int ndim, const int64_t *sizes)
 {
     char have[TNI_SIZES_TEXT], want[TNI_SIZES_TEXT];
@@ -198,6 +227,14 @@ tn_status tni_out_tell(const tn_tensor *out, int ndim, const int64_t *sizes)
                     tni_format_sizes(ndim, sizes, want, sizeof want));
 }
 
+/* What stands in for @p out, which is resized when other results may have been written already. */
+static tn_status make_beside(const tni_geometry *g, const tn_tensor *out, tn_tensor **beside)
+{
+    if (!has_sizes(out, g))
+        TN_TRY(tni_tensor_check_resize(out, g->ndim, g->sizes));
+    return tni_tensor_from_geometry(g, beside);
+}
+
 tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
                           tn_tensor *const *inputs, int n, tn_tensor **beside)
 {
@@ -206,7 +243,7 @@ tn_status tni_out_prepare(const char *op, const tni_geometry *g, tn_tensor *out,
     if (TNI_UNLIKELY(!fits))
         TN_TRY(tni_out_tell(out, g->ndim, g->sizes));
     if (TNI_UNLIKELY(!tni_is_meta(out) && shares_with_any(out, inputs, n)))
-        return tni_tensor_from_geometry(g, beside);
+        return make_beside(g, out, beside);
     if (TNI_UNLIKELY(!fits))
         TN_TRY(resize_out(out, g->ndim, g->sizes, g->has_strides ? g->strides : NULL));
     return TN_OK;
@@ -225,7 +262,7 @@ tn_status tni_out_prepare_cast(const char *op, const tni_geometry *g, tn_tensor 
     }
     if (!has_sizes(out, g))
         TN_TRY(tni_out_tell(out, g->ndim, g->sizes));
-    return tni_tensor_from_geometry(g, beside);
+    return make_beside(g, out, beside);
 }
 
 tn_status tni_inplace_prepare(const char *op, const tni_geometry *g, tn_tensor *self,

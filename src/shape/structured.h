@@ -47,6 +47,10 @@ typedef struct tni_out_kept {
 void tni_out_keep(tni_out_kept *kept, tn_tensor *out, const tni_geometry *g);
 void tni_out_restore(const tni_out_kept *kept);
 
+/* Several results that are given must not share memory, or be one tensor: the second would
+ * overwrite the first. To be asked when they have the sizes of the results. */
+TN_NODISCARD tn_status tni_outs_apart(tn_tensor *const *outs, int64_t n);
+
 /* Tells that @p out, which has elements, will be resized (tni_warn). */
 TN_NODISCARD tn_status tni_out_tell(const tn_tensor *out, int ndim, const int64_t *sizes);
 

@@ -5,6 +5,7 @@ import warnings
 
 import harness
 import tenon
+from tenon._subclasses import FakeTensorMode
 
 aten = tenon.ops.aten
 
@@ -455,6 +456,48 @@ class GivenResults(unittest.TestCase):
         self.assertEqual([t.tolist() for t in out], [[0, 1, 2], [3, 4, 5]])
         self.assertIsNone(tenon.split_with_sizes_copy(x, [1, 1], out=out[:2]))
         self.assertEqual([t.tolist() for t in out], [[[0, 1, 2]], [[3, 4, 5]]])
+
+    def test_a_result_may_be_given_for_the_input_without_elements(self):
+        for shown in (lambda x: x, lambda x: x.detach()):
+            x = tenon.zeros(2, 0)
+            self.assertEqual(tenon.mv(x, tenon.zeros(0), out=shown(x)).tolist(), [0.0, 0.0])
+
+    def test_results_that_share_memory_are_refused(self):
+        text = "some elements of two written-to tensors refer to a single memory location"
+        x, one, all_of_it = tenon.tensor([[2.0, 1.0], [0.0, 3.0]]), tenon.zeros(2, 2), tenon.zeros(3, 2)
+        nothing = tenon.zeros(100)[:0]
+        for call in (lambda: tenon.svd(x, out=(one, one[0], one)), lambda: tenon.svd(x, out=(one, nothing, nothing.detach())),
+                     lambda: tenon.linalg.qr(x, out=(all_of_it[:2], all_of_it[1:])),
+                     lambda: tenon.aminmax(x, dim=0, out=(one[0], one[0])),
+                     lambda: aten.unbind_copy.int_out(x, out=[one[0], one[0]]),
+                     lambda: aten.split_copy.Tensor_out(x, 1, out=[one[:1], one[:1]])):
+            with self.assertRaisesRegex(RuntimeError, text):
+                call()
+            self.assertEqual((one.tolist(), all_of_it.tolist(), nothing.shape), ([[0.0] * 2] * 2, [[0.0] * 2] * 3, (0,)))
+        tenon.aminmax(x, dim=0, out=(one[0], one[1]))
+        self.assertEqual(one.tolist(), [[0.0, 1.0], [2.0, 3.0]])
+        beside = tenon.zeros(2, 4)
+        tenon.linalg.qr(x, out=(beside[:, :2], beside[:, 2:]))
+        self.assertTrue(tenon.allclose(beside[:, :2] @ beside[:, 2:], x))
+
+    def test_what_is_refused_late_leaves_every_result_as_it_was(self):
+        x, first = tenon.ones(3, 3), tenon.zeros(2)
+        for out in (tenon.zeros(5, requires_grad=True), tenon.zeros(5, requires_grad=True)[1:]):
+            with self.assertRaisesRegex(RuntimeError, "leaf Variable that requires grad is being used in an in-place operation"):
+                aten.linalg_matrix_power.out(x, 3, out=out)
+            self.assertEqual(out.dim(), 1)
+        with self.assertRaisesRegex(RuntimeError, "doesn't match the broadcast shape"):
+            aten.split_copy.Tensor_out(x[0], 2, out=[first, tenon.zeros(())])
+        self.assertEqual(first.tolist(), [0.0, 0.0])
+        with self.assertRaisesRegex(NotImplementedError, "Cannot copy out of meta tensor"):
+            tenon._foreach_copy_([first, tenon.zeros(2)], [tenon.ones(2), tenon.ones(2, device="meta")])
+        self.assertEqual(first.tolist(), [0.0, 0.0])
+        with FakeTensorMode(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            small, kept = tenon.zeros(2, 2), tenon.zeros(3)[:1]
+            with self.assertRaisesRegex(RuntimeError, "it would move away from under the others"):
+                tenon.linalg.qr(tenon.ones(3, 3), out=(small, kept))
+            self.assertEqual((small.shape, kept.shape), ((2, 2), (1,)))
 
     def test_eigenvalues_and_vectors_are_cast_to_what_is_given(self):
         x = tenon.tensor([[0.0, 1.0], [-1.0, 0.5]], dtype=tenon.float64)

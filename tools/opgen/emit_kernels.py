@@ -121,13 +121,15 @@ def structured(op, compute):
         if op.role == "out" and n > 1:  # one that is refused leaves the others as they are
             prepare += [call("TN_TRY(%s(" % how.replace("prepare", "check"), [op_label(op), "&g[%d]" % i, to], "));")
                         for i, to in enumerate(written)]
-        kept = ["kept_%s" % to for to in written] if op.role == "out" and compute else []
+        kept = ["kept_%s" % to for to in written] if op.role == "out" and (compute or n > 1) else []
         for i, (name, to) in enumerate(zip(kept, written)):
             prepare += ["TNI_OUT_KEPT %s;" % name, "tni_out_keep(&%s, %s, &g[%d]);" % (name, to, i)]
         prepare += [call("TN_TRY(%s(" % how, [op_label(op), "&g[%d]" % i, to, inputs, "&" + name], "));")
                     for i, (to, name) in enumerate(zip(written, results))]
         if op.role == "inplace":
             prepare += apart(op)
+        elif n > 1:
+            prepare += ["tn_tensor *const written[] = {%s};" % ", ".join(written), "TN_TRY(tni_outs_apart(written, %d));" % n]
         if compute:
             finish = ["TN_TRY(tni_out_finish(%s, %s));" % pair for pair in zip(written, results)]
             if kept:
@@ -135,7 +137,7 @@ def structured(op, compute):
             else:
                 finish[-1] = finish[-1].replace("TN_TRY(", "return ", 1).replace("));", ");")
         else:
-            finish = ["return TN_OK;"]
+            finish = ["%s.out = NULL;" % name for name in kept] + ["return TN_OK;"]
     body.append(call("TN_TRY(tni_shape_%s(" % family.fn, ["g"] + shape_args(op), "));"))
     if any(param == ("tn_dtype", "dtype") for arg in family.base.args for param in arg.params):
         body.append(call("TN_TRY(tni_check_limited(", ["g[0].dtype", takes(family), literal(family.label)], "));"))
