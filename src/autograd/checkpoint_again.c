@@ -11,6 +11,17 @@
 #include "tenon/ops.h"
 #include "tenon/saved_hooks.h"
 
+/* One saved value, as its operator saved it. */
+typedef struct value {
+    tn_tensor *tensor; /* strong; NULL: not there yet, or handed out */
+    uint32_t version;
+} value;
+
+static uint32_t version_of(const tn_tensor *t)
+{
+    return t->versions ? atomic_load_explicit(t->versions, memory_order_relaxed) : 0;
+}
+
 /* What one pass computed again. */
 typedef struct tni_again {
     tni_object object;
@@ -19,14 +30,14 @@ typedef struct tni_again {
     uint32_t n, n_seen; /* how many were saved the first time, and this time */
     bool early_stop, stopped, too_many;
     bool whole; /* those were all: the first run had ended */
-    tn_tensor *values[];
+    value values[];
 } tni_again;
 
 static void again_release(void *object)
 {
     tni_again *again = object;
     for (uint32_t i = 0; i < again->n; i++)
-        tn_tensor_unref(again->values[i]);
+        tn_tensor_unref(again->values[i].tensor);
 }
 
 static void again_destroy(void *object)
@@ -44,7 +55,7 @@ TNI_DEFINE_AUTO(tni_again, again_unref)
 
 static tn_status again_new(const tni_piece *piece, uint32_t pass, tni_again **out)
 {
-    tni_again *again = tni_calloc(sizeof *again + piece->n * sizeof(tn_tensor *));
+    tni_again *again = tni_calloc(sizeof *again + piece->n * sizeof(value));
     TN_CHECK(again, TN_NOMEM, "cannot allocate what a checkpoint computes again");
     tni_object_init(&again->object, &again_type);
     again->pass = pass;
@@ -72,12 +83,13 @@ static tn_status again_pack(void *ctx, tn_tensor *t, void **out)
                 "torch.utils.checkpoint: trying to save more tensors during recomputation than "
                 "during the original forward pass.");
     }
-    TN_TRY(tni_detached(t, &again->values[i]));
+    TN_TRY(tni_detached(t, &again->values[i].tensor));
+    again->values[i].version = version_of(t);
     if (again->early_stop && again->n_seen == again->n) {
         again->stopped = true;
         TN_FAIL(TN_INTERNAL, "%s", all_there);
     }
-    *out = tn_tensor_ref(again->values[i]);
+    *out = tn_tensor_ref(again->values[i].tensor);
     return TN_OK;
 }
 
@@ -178,7 +190,7 @@ static tn_status check(const tni_piece *piece, const tni_again *again)
     tni_str text = TNI_STR_INIT;
     bool same = true;
     for (uint32_t i = 0; i < again->n && piece->check; i++) {
-        const tn_tensor *t = again->values[i];
+        const tn_tensor *t = again->values[i].tensor;
         const tni_look *look = &piece->looks[i];
         if (looks_like(look, t))
             continue;
@@ -315,7 +327,8 @@ static tn_status first_unpack(void *ctx, void *packed, tn_tensor **out)
     tni_piece *piece = ctx;
     uint32_t i = (uint32_t)(uintptr_t)packed, pass = tni_current_pass();
     TN_AUTO(tni_again) again = pass ? find(piece, pass) : NULL;
-    if (!again || i >= again->n || !again->values[i]) { /* saved since, inside the first run */
+    if (!again || i >= again->n ||
+        !again->values[i].tensor) { /* saved since, inside the first run */
         if (again)
             again_unref(TN_MOVE(again));
         TN_TRY(again_new(piece, pass, &again));
@@ -324,8 +337,14 @@ static tn_status first_unpack(void *ctx, void *packed, tn_tensor **out)
         if (pass)
             TN_TRY(keep_for_pass(piece, again));
     }
+    /* The piece may have gone on to overwrite it: an operator that saved it without a checkpoint
+     * would find that, too. */
+    value *v = &again->values[i];
+    uint32_t now = version_of(v->tensor);
+    if (TNI_UNLIKELY(now != v->version))
+        return tni_written_error(v->tensor, NULL, 0, now, v->version);
     /* Asked for once in nearly every pass: handing it out lets go of it. */
-    *out = TN_MOVE(again->values[i]);
+    *out = TN_MOVE(v->tensor);
     return TN_OK;
 }
 

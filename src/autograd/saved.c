@@ -60,8 +60,8 @@ static const char *type_name(const tn_tensor *t, char *buffer, size_t n)
     return buffer;
 }
 
-static TNI_COLD tn_status written_since(const tn_tensor *t, const tni_node *fn, uint32_t output,
-                                        uint32_t now, uint32_t then)
+tn_status tni_written_error(const tn_tensor *t, const tni_node *fn, uint32_t output, uint32_t now,
+                            uint32_t then)
 {
     char type[64], sizes[TNI_SIZES_TEXT], from[192] = "";
     if (fn) /* two have their names from C++ in the reference */
@@ -242,7 +242,7 @@ static tn_status unpack(tni_node *owner, tni_saved *saved, asker who, tn_tensor 
     if (TNI_UNLIKELY(now != saved->version)) {
         if (!is_result)
             TN_TRY(tni_grad_fn(t, &fn, &output));
-        return written_since(t, fn, output, now, saved->version);
+        return tni_written_error(t, fn, output, now, saved->version);
     }
     if (is_result && who != PLAIN_FORMULA)
         return as_result(fn, saved, t, out);

@@ -48,6 +48,10 @@ TN_NODISCARD tn_status tni_detached(const tn_tensor *t, TN_OWNED tn_tensor **out
 TN_NODISCARD tn_status tni_ordinary(const tn_tensor *t, TN_OWNED tn_tensor **out);
 /* "Trying to backward through the graph a second time ..." */
 TNI_COLD tn_status tni_freed_error(void);
+/* "one of the variables needed for gradient computation has been modified by an inplace operation
+ * ...": @p t, result @p output of @p fn (NULL: nobody knows), counts @p now writes, not @p then. */
+TNI_COLD tn_status tni_written_error(const tn_tensor *t, const tni_node *fn, uint32_t output,
+                                     uint32_t now, uint32_t then);
 
 /* For backward functions: saved value @p i of the node, owned by the scope. A failure sticks to the
  * scope, and NULL is returned. */

@@ -299,6 +299,51 @@ TEST(second_derivatives_go_through_a_piece)
     EXPECT_EQ_INT(tni_test_live, before);
 }
 
+/* ---- a piece that overwrites what it saved ---- */
+
+/* h = tanh(x * y), written before another operator saves something, where `ctx` says so. */
+static tn_status overwrites(void *ctx, tn_tensor *const *in, int n_in, tn_tensor **out, int n_out)
+{
+    (void)n_in;
+    (void)n_out;
+    tn_scope *scope = NULL;
+    tn_status status = tn_scope_enter(&scope);
+    if (status != TN_OK)
+        return status;
+    tn_tensor *h = tnx_tanh(tnx_mul(in[0], in[1])), *sum = tnx_sum(h, TN_DTYPE_NONE);
+    if (*(const bool *)ctx)
+        (void)tnx_mul_scalar_(h, tn_int(2));
+    tn_tensor *result = tn_scope_keep(tnx_mul(sum, in[0]));
+    status = tn_scope_leave(scope);
+    if (status == TN_OK)
+        out[0] = result;
+    return status;
+}
+
+TEST(what_the_piece_wrote_after_it_was_saved_is_not_differentiated)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    for (int early = 0; early < 2; early++) {
+        bool writes = true;
+        tn_checkpoint_opts opts = TN_CHECKPOINT_OPTS_INIT;
+        opts.early_stop = early;
+        tn_tensor *x = kit_leaf(2, 0.3f), *y = kit_leaf(2, 0.7f), *in[] = {x, y}, *z = NULL;
+        tn_tensor *seed = kit_vector(2, 1);
+        ASSERT_OK(tn_checkpoint(overwrites, &writes, in, 2, &z, 1, &opts));
+        EXPECT_FAIL(TN_INVALID,
+                    "one of the variables needed for gradient computation has been modified by "
+                    "an inplace operation: [torch.FloatTensor [2]] is at version 1; expected "
+                    "version 0 instead.",
+                    tn_backward(&z, 1, &seed, NULL));
+        tn_tensor *all[] = {x, y, z, seed};
+        for (int i = 0; i < 4; i++)
+            tn_tensor_unref(all[i]);
+        tn_clear_error();
+    }
+    EXPECT_EQ_INT(tni_test_live, before);
+}
+
 /* ---- one in another ---- */
 
 static piece inside;
