@@ -227,12 +227,17 @@ TN_API TN_NODISCARD tn_status tn_from_dlpack_legacy(struct DLManagedTensor *m,
 /**
  * Between tn_scope_enter and tn_scope_leave the functions tnx_* of tenon/ops.h return tensors that
  * belong to the scope. The first failure sticks: from then on tnx_* return NULL at once, and
- * tn_scope_leave says what went wrong. Scopes nest and belong to the thread that entered them.
+ * tn_scope_leave says what went wrong. Scopes nest and belong to the thread that entered them:
+ * leaving one leaves those that were entered after it and are still open, whose handles are gone
+ * then. A hook, a node or a function with a gradient of its own cannot leave a scope around the
+ * pass that calls it.
  */
 typedef struct tn_scope tn_scope;
 /** @retval TN_NOMEM */
 TN_API TN_NODISCARD tn_status tn_scope_enter(TN_OWNED tn_scope **out);
-/** Release the scope's tensors; returns the first failure inside, and makes it the last error. */
+/** Release the scope's tensors; returns the first failure inside, and makes it the last error: the
+ *  scope's own, or else that of a scope inside that was still open. @retval TN_INVALID  also: it is
+ *  not open on this thread, or around the pass that runs; then nothing is left */
 TN_API TN_NODISCARD tn_status tn_scope_leave(TN_STOLEN tn_scope *scope);
 /** The failure so far, TN_OK when none. */
 TN_API tn_status tn_scope_status(const tn_scope *scope);

@@ -57,7 +57,7 @@ static tn_status in_scope(tni_node *node, tn_tensor *const *grads, tn_tensor **m
 {
     tn_scope *scope;
     tni_backward b = {node, grads, made, NULL};
-    TN_TRY(tn_scope_enter(&scope));
+    TN_TRY(tni_scope_enter_fenced(&scope));
     tn_status status = apply(&b);
     if (status == TN_OK)
         status = tni_scope_settle();

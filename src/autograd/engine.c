@@ -304,7 +304,7 @@ static tn_status execute(const tni_execute *what, uint32_t depth)
     pass.create_graph = what->create_graph;
     if (TNI_UNLIKELY(tni_hook_stack))
         TN_TRY(tni_hooks_mark_set(&pass.saved_hooks));
-    tn_status entered = tn_scope_enter(&pass.scope);
+    tn_status entered = tni_scope_enter_fenced(&pass.scope);
     if (TNI_UNLIKELY(entered != TN_OK)) {
         tni_hooks_mark_leave(&pass.saved_hooks);
         return entered;

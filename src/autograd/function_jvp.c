@@ -149,7 +149,7 @@ static tn_status call_jvp(tn_function_ctx *ctx, tn_function_jvp jvp, tn_tensor *
                           tn_tensor **made, int n_out)
 {
     tn_scope *scope;
-    TN_TRY(tn_scope_enter(&scope));
+    TN_TRY(tni_scope_enter_fenced(&scope));
     tn_status status = jvp(ctx, tangents, n_in, made, n_out);
     if (status == TN_OK)
         return tn_scope_leave(scope);

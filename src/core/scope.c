@@ -14,6 +14,7 @@ tn_status tn_scope_enter(tn_scope **out)
     scope->tensors = scope->few;
     scope->n = 0;
     scope->capacity = TNI_SCOPE_FEW;
+    scope->fence = false;
     scope->code = TN_OK;
     scope->error = NULL;
     tni_tls.scope = scope;
@@ -60,10 +61,14 @@ tn_status tni_scope_close_inner(tn_scope *scope)
 
 tn_status tn_scope_leave(tn_scope *scope)
 {
-    const tn_scope *s = tni_tls.scope;
-    while (s && s != scope)
+    const tn_scope *s = tni_tls.scope, *fence = NULL;
+    while (s && s != scope) {
+        fence = s->fence ? s : fence;
         s = s->outer;
+    }
     TN_CHECK(s && scope, TN_INVALID, "tn_scope_leave: the scope is not open on this thread");
+    TN_CHECK(!fence, TN_INVALID,
+             "tn_scope_leave: the scope is around the backward pass or function that runs");
     /* Scopes inside that were forgotten end too; the failure of an inner one is not lost. */
     tn_status inner = tni_scope_close_inner(scope);
     tn_status status = leave_innermost(scope);

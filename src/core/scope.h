@@ -18,6 +18,7 @@ struct tn_scope {
     tn_scope *outer;
     tn_tensor **tensors; /* `few`, or a block of its own */
     size_t n, capacity;
+    bool fence;       /* opened around code of others, who cannot leave what is around it */
     tn_status code;   /* of the first failure, TN_OK while there is none */
     tni_error *error; /* what failed, in words; NULL also when there was no memory to keep that */
     tn_tensor *few[TNI_SCOPE_FEW];
@@ -44,6 +45,15 @@ TN_NODISCARD static inline tn_status tni_scope_settle(void)
 /* Move what failed in @p scope to this thread's record; the scope is as before it failed.
  * @retval TN_OK  nothing did, and the record was left alone */
 tn_status tni_scope_raise(tn_scope *scope);
+/* tn_scope_enter by those who call code of others inside, and keep the scope meanwhile: that code
+ * leaves the scopes that it entered alone. */
+TN_NODISCARD static inline tn_status tni_scope_enter_fenced(tn_scope **out)
+{
+    tn_status status = tn_scope_enter(out);
+    if (TNI_LIKELY(status == TN_OK))
+        (*out)->fence = true;
+    return status;
+}
 /* End the scopes inside @p scope that were forgotten; the first failure of one. */
 TN_NODISCARD tn_status tni_scope_close_inner(tn_scope *scope);
 /* Release its tensors, newest first; the scope stays open, and keeps its memory. */

@@ -528,3 +528,34 @@ TEST(hooks_of_a_node_are_its_owners_while_nobody_else_holds_it)
     EXPECT_EQ_INT(tn_node_visit_hooks(NULL, hung_release, hung_visit, &stop), 0);
     tn_node_clear_hooks(NULL);
 }
+
+/* ---- scopes ---- */
+
+static tn_status leaves_scope(void *ctx, tn_tensor *grad, tn_tensor **out)
+{
+    (void)grad;
+    tn_scope *mine = NULL;
+    tn_status status = tn_scope_enter(&mine);
+    if (status != TN_OK)
+        return status;
+    EXPECT_FAIL(TN_INVALID,
+                "tn_scope_leave: the scope is around the backward pass or function that runs",
+                tn_scope_leave(ctx));
+    *out = tn_scope_keep(tnx_mul_scalar(grad, tn_int(2)));
+    return tn_scope_leave(mine);
+}
+
+TEST(what_a_pass_calls_leaves_no_scope_around_it)
+{
+    kit_warm_up();
+    int64_t before = tni_test_live;
+    tn_scope *around = NULL;
+    ASSERT_OK(tn_scope_enter(&around));
+    tn_tensor *x = tn_scope_own(kit_leaf(2, 3)), *seed = tn_scope_own(kit_vector(2, 1));
+    tn_tensor *y = tnx_mul(x, x);
+    ASSERT_OK(tn_tensor_add_hook(y, leaves_scope, around, NULL, NULL));
+    EXPECT_OK(tn_backward(&y, 1, &seed, NULL));
+    EXPECT_NEAR(kit_grad(x, 0), 12, 0);
+    EXPECT_OK(tn_scope_leave(around));
+    EXPECT_EQ_INT(tni_test_live, before);
+}
