@@ -104,6 +104,14 @@ static tn_status differentiate(twice *t, tn_tensor **made)
     return TN_OK;
 }
 
+/* What was recorded may hold our leaves on: no pass has a gradient for them. */
+static void let_go(tn_value *arg)
+{
+    if (!(arg->u.tensor->flags & TNI_HAS_GRAD_FN))
+        arg->u.tensor->flags &= ~(uint32_t)TNI_REQUIRES_GRAD;
+    tn_value_clear(arg);
+}
+
 tn_status tni_forward_twice(tn_op *op, const tn_value *args, tn_tensor *const *tangents,
                             tn_value *rets, tn_tensor **made)
 {
@@ -129,6 +137,6 @@ tn_status tni_forward_twice(tn_op *op, const tn_value *args, tn_tensor *const *t
         tn_tensor_unref(t.grads[i]);
     for (int i = 0; i < t.schema->nargs; i++)
         if (t.args[i].flags & TN_VALUE_OWNED)
-            tn_value_clear(&t.args[i]);
+            let_go(&t.args[i]);
     return status;
 }

@@ -91,6 +91,8 @@ def _reaches_others(outputs, own, inside_too=False, outermost=False):
                 todo.append(following)
             elif id(following.variable) in ids or inside_too and hasattr(following.variable, "made_inside"):
                 continue
+            elif not following.variable.requires_grad:  # made for a tangent
+                continue
             elif not (outermost and hasattr(following.variable, "of_transform")):
                 return True
     return False
