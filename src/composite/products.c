@@ -411,6 +411,11 @@ tn_status tni_composite_renorm(tn_tensor *self, tn_scalar p, int64_t dim, tn_sca
     /* Norms that stay are not divided by: in float16 that gives infinities, which would meet their
      * gradient of 0. */
     tn_tensor *large = tnx_gt_scalar(norm, maxnorm);
+    /* A NaN norm is not above anything, but 0 times its slope would be NaN: its place is taken by
+     * that of other numbers. */
+    if (tn_grad_enabled() && tn_tensor_requires_grad(self))
+        norm = tnx_linalg_vector_norm(tnx_masked_fill(self, tnx_isnan(norm), tn_int(1)), p, others,
+                                      n, true, TN_DTYPE_NONE);
     norm = tnx_masked_fill(norm, tnx_logical_not(large), tn_int(1));
     tn_tensor *shrink = tnx_reciprocal(tnx_add_scalar(norm, tn_float(1e-7), tn_int(1)));
     tn_tensor *factor =

@@ -392,3 +392,13 @@ def sparse_tensors_are_written_by_the_rules(torch, log):
         write(s)
         s.to_dense().sum().backward()
         log.add(x.grad, s._version)
+
+
+@scenario
+def rows_of_renorm_without_a_number_keep_their_gradients(torch, log):
+    nan = float("nan")
+    for p in 1, 2, 3, float("inf"), 0.5:
+        x = torch.tensor([[nan, 1.0, 2.0], [3.0, 4.0, 5.0], [0.1, 0.2, 0.1]], dtype=torch.float64, requires_grad=True)
+        weight = torch.arange(1.0, 10, dtype=torch.float64).reshape(3, 3)
+        y = torch.renorm(x, p, 0, 2.0)
+        log.add(y, torch.autograd.grad((y * weight).sum(), x)[0])
