@@ -402,3 +402,38 @@ def rows_of_renorm_without_a_number_keep_their_gradients(torch, log):
         weight = torch.arange(1.0, 10, dtype=torch.float64).reshape(3, 3)
         y = torch.renorm(x, p, 0, 2.0)
         log.add(y, torch.autograd.grad((y * weight).sum(), x)[0])
+
+
+@scenario
+def a_check_in_one_direction_that_fails_shows_whole_jacobians(torch, log):
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return x * y, x + y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, a, b):
+            x, y = ctx.saved_tensors
+            return (a * y + b) * torch.tensor([1, 1, 2], dtype=torch.float64), a * x + b
+
+        @staticmethod
+        def jvp(ctx, a, b):
+            x, y = ctx.saved_tensors
+            return a * y + b * x * torch.tensor([1, 1, 2], dtype=torch.float64), a + b
+
+    check = module(torch, "autograd.gradcheck").gradcheck
+    inputs = leaf(torch, 0.5, 1.5, 2.5), leaf(torch, 0.3, 0.7, -0.2)
+    for options in {}, {"check_forward_ad": True, "check_backward_ad": False}:
+        try:
+            log.add(check(Wrong.apply, inputs, fast_mode=True, check_undefined_grad=False, **options))
+        except RuntimeError as error:
+            lines = str(error).split("\n")
+            log.add(type(error).__name__, lines[0], lines[1].partition(":")[0], lines[2].partition(":")[0])
+            for line in lines[3:]:
+                if "e-" not in line and not line.startswith("The max"):
+                    log.add(line.replace(", grad_fn=<CopySlices>", "").rstrip())

@@ -141,6 +141,18 @@ def _check_reentrant(found, again, nondet_tol):
                              "%s." % nondet_tol)
 
 
+def _backward_columns(outputs, output, inputs, x, columns, nondet_tol):
+    """The gradients of each element of the output: as differences say, and as passes give."""
+    wanted_all, found_all = [], []
+    for k, value, seed in _seeds(output):
+        found = _analytical(outputs, output, inputs, x, seed)
+        again = _analytical(outputs, output, inputs, x, seed)
+        _check_reentrant(found, again, nondet_tol)
+        wanted_all.append(_expected(columns, k, value, x))
+        found_all.append(found.reshape(-1))
+    return wanted_all, found_all
+
+
 def _check_backward(fn, inputs, outputs, eps, atol, rtol, nondet_tol):
     for j, x in enumerate(inputs):
         if not _differentiable(x):
@@ -150,13 +162,7 @@ def _check_backward(fn, inputs, outputs, eps, atol, rtol, nondet_tol):
         at = [i for i, o in enumerate(plain) if _differentiable(o)]
         for n, i in enumerate(at):
             output = outputs[n]
-            wanted_all, found_all = [], []
-            for k, value, seed in _seeds(output):
-                found = _analytical(outputs, output, inputs, x, seed)
-                again = _analytical(outputs, output, inputs, x, seed)
-                _check_reentrant(found, again, nondet_tol)
-                wanted_all.append(_expected(columns[i], k, value, x))
-                found_all.append(found.reshape(-1))
+            wanted_all, found_all = _backward_columns(outputs, output, inputs, x, columns[i], nondet_tol)
             if not wanted_all:
                 continue
             for step, within in _halves(output.is_complex(), "outputs"):
@@ -193,8 +199,29 @@ def _row(fn, inputs, j, row, value):
 
 # ---- in one direction: fast mode ----
 
-_FAST = ("\nThe above quantities relating the numerical and analytical jacobians are computed in fast mode, of one random "
-         "direction. Without fast_mode every element is compared.")
+_FAST = """
+The above quantities relating the numerical and analytical jacobians are computed\x20
+in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more background
+about fast mode. Below, we recompute numerical and analytical jacobians in slow mode:
+
+Numerical:
+ %s
+Analytical:
+%s
+
+The max per-element difference (slow mode) is: %s.
+"""
+
+_ONLY_FAST = """
+Fast gradcheck failed but element-wise differences are small. This means that the
+test might've passed in slow_mode!
+"""
+
+
+def _slowly(wanted, found, atol, rtol):
+    """What a failure goes on with: the whole Jacobians, which tell which elements are wrong."""
+    text = _FAST % (wanted, found, (wanted - found).abs().max().item())
+    return text + _ONLY_FAST if tenon.allclose(found, wanted, rtol=rtol, atol=atol) else text
 
 
 def _random_like(t, generator):
@@ -261,7 +288,9 @@ def _fast_backward(fn, inputs, outputs, eps, atol, rtol, nondet_tol):
             _check_reentrant(first, again, nondet_tol)
             found, wanted = _along(first, direction), _along(seed, slopes[i])
             if not _near(found, wanted, atol * _weight(seed) * _weight(direction), rtol):
-                raise _mismatch("", n, j, wanted, found, _FAST)
+                columns = _backward_columns(outputs, outputs[n], inputs, x, _numerical(fn, inputs, x, eps)[i], nondet_tol)
+                more = _slowly(*(tenon.stack(made, 1).detach() for made in columns), atol, rtol)
+                raise _mismatch("", n, j, wanted, found, more)
 
 
 def _fast_forward(fn, inputs, eps, atol, rtol):
@@ -273,7 +302,10 @@ def _fast_forward(fn, inputs, eps, atol, rtol):
         for i, (t, slope) in enumerate(zip(tangents, slopes)):
             found = tenon.zeros_like(slope) if t is None else t
             if not tenon.allclose(found, slope, rtol=rtol, atol=atol * _weight(direction)):
-                raise _mismatch("computed with forward mode ", i, j, slope, found, _FAST)
+                whole = tenon.stack([slopes[0] for slopes in _numerical(fn, inputs, x, eps)[i]])
+                rows = [_row(fn, inputs, j, row, 1)[i] for row in range(x.numel())]
+                rows = tenon.stack([tenon.zeros_like(whole[0]) if t is None else t for t in rows])
+                raise _mismatch("computed with forward mode ", i, j, slope, found, _slowly(whole, rows, atol, rtol))
 
 
 # ---- sparse inputs ----
