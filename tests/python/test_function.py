@@ -294,6 +294,30 @@ class Backward(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, twice):
                 tenon.autograd.grad(g.sum() + (x ** 3).sum(), x)
 
+    def test_once_also_when_it_is_said_later(self):
+        class Square(Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2 * ctx.saved_tensors[0]
+
+        class Derived(Square):
+            pass
+
+        plain, x = Square.backward, leaf(2.0)
+        Square.backward = staticmethod(once_differentiable(plain))
+        for function in (Square, Derived):
+            (g,) = tenon.autograd.grad(function.apply(x), x, create_graph=True)
+            with self.assertRaisesRegex(RuntimeError, "trying to differentiate twice a function that was marked"):
+                tenon.autograd.grad(g, x)
+        Square.backward = staticmethod(plain)
+        (g,) = tenon.autograd.grad(Derived.apply(x), x, create_graph=True)
+        self.assertEqual(tenon.autograd.grad(g, x)[0].item(), 2.0)
+
     def test_needs_input_grad_is_of_the_pass(self):
         seen = []
 

@@ -47,8 +47,16 @@ class FunctionMeta(type):
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls})
         fn = attrs.get("backward", attrs.get("vjp"))
         if fn is not None:
-            cls._once_differentiable = getattr(getattr(fn, "__func__", fn), "_once_differentiable", False)
+            cls._note_once(fn)
         super().__init__(name, bases, attrs)
+
+    def __setattr__(cls, name, value):
+        super().__setattr__(name, value)
+        if name in ("backward", "vjp"):
+            cls._note_once(value)
+
+    def _note_once(cls, fn):
+        cls._once_differentiable = getattr(getattr(fn, "__func__", fn), "_once_differentiable", False)
 
 
 def _default_of(parameter, forward):
