@@ -184,6 +184,44 @@ class Gradients(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, r"tangent:0 with shape .*\[2\]\) in flattened pytree"):
             linearize(lambda x: x * x, tenon.ones(3))[1](tenon.ones(2))
 
+    def test_what_is_linearized_is_differentiated_again(self):
+        x, t = tenon.tensor([0.3, 0.7]), tenon.tensor([1.0, 2.0])
+
+        def f(a):
+            return a.sin() * a
+        slope, bend = x.cos() * x + x.sin(), 2 * x.cos() - x.sin() * x
+        close(self, grad(lambda a: linearize(f, a)[0].sum())(x), slope)
+        close(self, grad(lambda a: linearize(f, a)[1](t).sum())(x), bend * t)
+        _, moves = linearize(f, x)
+        close(self, grad(lambda u: moves(u).sum())(t), slope)
+        close(self, jacrev(moves)(t), tenon.diag(slope))
+        close(self, vmap(moves)(tenon.stack([t, x])), tenon.stack([slope * t, slope * x]))
+        close(self, vmap(grad(lambda u: moves(u).sum()))(tenon.stack([t, x])), tenon.stack([slope, slope]))
+        x.requires_grad_()
+        out, moves = linearize(f, x)
+        for _ in range(2):
+            close(self, tenon.autograd.grad(moves(t).sum(), x)[0], (bend * t).detach())
+        close(self, tenon.autograd.grad(out.sum(), x)[0], slope.detach())
+
+    def test_what_is_linearized_stays_the_same_function(self):
+        x, t = tenon.ones(50), tenon.ones(50)
+        _, moves = linearize(lambda a: a * tenon.rand(50), x)
+        close(self, grad(lambda u: moves(u).sum())(t), moves(t))
+        x.mul_(2)
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            grad(lambda u: moves(u).sum())(t)
+
+    def test_slices_inside_slices_that_come_later(self):
+        x = tenon.tensor([[0.3, 0.7, 0.2], [0.9, 0.4, 1.1]])
+        for inner in (lambda a: vmap(lambda t: t.sin())(a).sum(0), lambda a: vmap(lambda t: (t * t.sin()).sum(), 1)(a),
+                      lambda a: vmap(lambda s: vmap(lambda t: t.sin() * s.cos())(a))(a).sum((0, 1))):
+            plain = jacrev(jacrev(inner))(x).sum((0, 1, 2))
+            for outer in (jacfwd, jacrev):
+                close(self, grad(lambda b, outer=outer, inner=inner: outer(inner)(b).sum())(x), plain)
+        one = grad(lambda b: jacfwd(lambda a: vmap(lambda t: t.sin())(a).sum(0))(b).sum())(x)
+        self.assertIs(type(one), tenon.Tensor)
+        close(self, one, -x.sin())
+
     def test_batch_norms_without_statistics(self):
         net = tenon.nn.Sequential(tenon.nn.BatchNorm1d(3))
         self.assertIsNone(replace_all_batch_norm_modules_(net)[0].running_mean)

@@ -81,13 +81,37 @@ class Batched(tenon.Tensor):
         raise Unmapped("vmap: a slice cannot be copied out of its function")
 
 
+# Note [The order of levels]
+# A slice of a slice has the level with the highest number outside. A pass may come through the slices of a function whose call
+# has ended while a later one maps what it gives: then the level that is cut or joined is not the outermost one, and it is
+# done inside the others.
+
+def holds(part, level):
+    """Whether it is a slice at this level, whatever others it is a slice at."""
+    while isinstance(part, Batched) and part.level.number > level.number:
+        part = part.whole
+    return isinstance(part, Batched) and part.level is level
+
+
+def _slice_of(whole, dim, level):
+    if isinstance(whole, Batched) and whole.level.number > level.number:
+        return Batched(_slice_of(whole.whole, dim % whole.dim() + 1, level), whole.level)
+    return Batched(whole.movedim(dim, 0) if dim else whole, level)
+
+
+def _whole_of(part, level):
+    if part.level is level:
+        return part.whole
+    return Batched(_whole_of(part.whole, level).movedim(1, 0), part.level)
+
+
 class _Cut(Function):
     """The whole as slices, the dimension `dim` being mapped; back: the gradients of all slices."""
 
     @staticmethod
     def forward(ctx, whole, dim, level):
         ctx.dim, ctx.level, ctx.n = dim, level, whole.shape[dim]
-        return Batched(whole.movedim(dim, 0), level)
+        return _slice_of(whole, dim, level)
 
     @staticmethod
     def backward(ctx, grad):
@@ -100,7 +124,8 @@ class _Join(Function):
     @staticmethod
     def forward(ctx, part, level):
         ctx.level = level
-        return part.whole.view_as(part.whole)
+        whole = _whole_of(part, level)
+        return whole.view_as(whole)
 
     @staticmethod
     def backward(ctx, grad):
@@ -111,8 +136,7 @@ def cut(whole, dim, level):
     if whole.requires_grad and tenon.is_grad_enabled():
         made = _Cut.apply(whole, dim, level)
     else:
-        plain = whole.detach()
-        made = Batched(plain.movedim(dim, 0) if dim else plain, level)
+        made = _slice_of(whole.detach(), dim, level)
     made.given_at = dim % whole.dim()
     return made
 
@@ -120,10 +144,10 @@ def cut(whole, dim, level):
 def joined(part, n, level, walked=False):
     """All slices, the batch in front; of something that is the same for all, n times that. `walked`: what slices share
     was looked for already."""
-    if not isinstance(part, Batched) or part.level is not level:
+    if not holds(part, level):
         return part.expand((n,) + tuple(part.shape))
     if not part.requires_grad or not tenon.is_grad_enabled():
-        return part.whole
+        return _whole_of(part, level)
     if not walked:
         sum_what_is_shared([part], level)
     return _Join.apply(part, level)
@@ -160,7 +184,7 @@ def _summing(places, level):
         made = list(grads)
         for i in places:
             g = made[i]
-            if isinstance(g, Batched) and g.level is level:
+            if holds(g, level):
                 made[i] = joined(g, None, level).sum(0)
         return tuple(made)
     return hook

@@ -185,7 +185,7 @@ def _at_once(func, out_dims, spec, leaves, dims, n, kwargs):
     made = []
     for part, d in zip(parts, _flat_out_dims(func, out_dims, spec, parts)):
         if d is None:
-            if isinstance(part, _batched.Batched) and part.level is level:
+            if _batched.holds(part, level):
                 raise ValueError("vmap(%s, ...): `%s` can not return a BatchedTensor when out_dim is None"
                                  % (_name(func), _name(func)))
             made.append(part)
