@@ -522,6 +522,18 @@ class Vmap(unittest.TestCase):
         made = vmap(lambda x, y: x + y)(tenon.arange(2), y=tenon.tensor([10, 20]))
         self.assertEqual(made.tolist(), [[10, 20], [11, 21]])
 
+    def test_sizes_that_change_in_place_are_those_of_slices(self):
+        x = tenon.arange(24.0).reshape(2, 3, 4)
+
+        def through_a_view(a):
+            a = a.clone()
+            a.view(-1)[2:4].mul_(10)
+            return a
+        for f in (lambda a: a.clone().resize_(2), lambda a: a.clone().resize_as_(tenon.ones(2, 2)), through_a_view,
+                  lambda a: a.clone().unsqueeze(0).squeeze_((0, 1))):
+            for d in range(3):
+                self.assertEqual(vmap(f, d)(x).tolist(), tenon.stack([f(a) for a in x.unbind(d)]).tolist())
+
     def test_no_slice_has_the_shape_of_one(self):
         self.assertEqual(vmap(lambda x: x.sum(), out_dims=0)(tenon.ones(0, 3)).shape, (0,))
 

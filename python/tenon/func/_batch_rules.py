@@ -157,10 +157,16 @@ def _flat(op, *more):
 
 def _view(c):
     whole, size = c.args["self"].whole, [c.n] + list(c.args["size"] if "size" in c.args else c.args["shape"])
+    if c.func is not aten.view.default:
+        return whole.reshape(size)
     try:
         return whole.view(size)
-    except RuntimeError:  # the slices could be viewed so, all of them together cannot
-        return whole.reshape(size)
+    except RuntimeError as error:  # each slice by itself may lie otherwise; a copy would not be written with it
+        raise Unmapped(str(error)) from error
+
+
+def _resize(c):
+    raise Unmapped("vmap: a slice cannot be resized in its place among others")
 
 
 def _expand(c):
@@ -458,8 +464,8 @@ for _names, _rule in (
     ("new_zeros new_ones new_empty new_full", _new), ("new_empty_strided", _new_strided),
     ("view _unsafe_view _reshape_alias reshape", _view), ("expand", _expand), ("repeat", _repeat), ("permute", _permute),
     ("t", _t), ("squeeze", _squeeze), ("as_strided", _as_strided),
-    ("squeeze_.dim", _geometry("squeeze", "dim")), ("squeeze_", _geometry("squeeze")), ("t_", _geometry("t")),
-    ("unsqueeze_", _geometry("unsqueeze")), ("transpose_", _geometry("transpose", "int")),
+    ("squeeze_.dim", _geometry("squeeze", "dim")), ("squeeze_.dims", _geometry("squeeze", "dims")), ("squeeze_", _geometry("squeeze")), ("t_", _geometry("t")),
+    ("resize_ resize_as_", _resize), ("unsqueeze_", _geometry("unsqueeze")), ("transpose_", _geometry("transpose", "int")),
     ("tril triu linalg_inv_ex linalg_cholesky_ex linalg_qr linalg_matrix_exp constant_pad_nd linalg_lu_factor_ex "
      "view_as_real view_as_complex _linalg_det _linalg_eigh _linalg_slogdet", _behind),
     ("index.Tensor", _index), ("index_select", _index_select), ("index_add", _index_add),
