@@ -118,7 +118,7 @@ def python_asan():
     sanitizer is loaded before it, and what CPython keeps until the end is no leak of ours."""
     subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "--log-level=WARNING", "-DCMAKE_BUILD_TYPE=Release"]
                    + os.environ.get("CMAKE_ARGS", "").split(), check=True)
-    subprocess.run(["cmake", "--build", BUILD, "-j", JOBS, "--target", "tn_python_asan"], check=True)
+    subprocess.run(["cmake", "--build", BUILD, "-j", JOBS, "--target", "tn_python_asan", "tenon"], check=True)
     folder = os.path.abspath(BUILD)
     libraries = [subprocess.run(["cc", "-print-file-name=" + name], check=True, stdout=subprocess.PIPE,
                                 text=True).stdout.strip() for name in ("libasan.so", "libubsan.so")]
