@@ -432,46 +432,14 @@ static PyMethodDef own_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Names that PyTorch has in torch._C._nn and not in torch: so pickles and packages name them. Those
- * of linalg, fft and special, whose names begin so, are there too. */
-static const char kept_in_nn[] =
-    " _pad_circular _pad_enum _upsample_bicubic2d_aa _upsample_bilinear2d_aa "
-    "_upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d "
-    "adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d "
-    "avg_pool2d avg_pool3d binary_cross_entropy col2im cross_entropy_loss elu elu_ "
-    "fractional_max_pool2d fractional_max_pool3d gelu gelu_ glu hardsigmoid "
-    "hardsigmoid_ hardswish hardswish_ hardtanh hardtanh_ huber_loss im2col l1_loss "
-    "leaky_relu leaky_relu_ linear log_sigmoid max_pool2d_with_indices "
-    "max_pool3d_with_indices max_unpool2d max_unpool3d mish mish_ mse_loss "
-    "multi_margin_loss multilabel_margin_loss nll_loss nll_loss2d nll_loss_nd one_hot "
-    "pad reflection_pad1d reflection_pad2d reflection_pad3d relu6 relu6_ "
-    "replication_pad1d replication_pad2d replication_pad3d rrelu_with_noise "
-    "rrelu_with_noise_ scaled_dot_product_attention silu silu_ smooth_l1_loss "
-    "soft_margin_loss softplus softshrink upsample_bicubic2d upsample_bilinear2d "
-    "upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d "
-    "upsample_trilinear3d ";
-
-static bool is_kept_in_nn(const char *name)
-{
-    if (strncmp(name, "linalg_", 7) == 0 || strncmp(name, "fft_", 4) == 0 ||
-        strncmp(name, "special_", 8) == 0)
-        return true;
-    size_t n = strlen(name);
-    for (const char *at = strstr(kept_in_nn, name); at != NULL; at = strstr(at + 1, name))
-        if (at[-1] == ' ' && at[n] == ' ')
-            return true;
-    return false;
-}
-
 /* A name has one function, whichever module it is looked up in: a __torch_function__ compares what
  * it is given with torch.nn.functional.linear. */
 static int share_functions(PyObject *nn, PyObject *functions)
 {
-    for (const PyMethodDef *f = tnpy_functions; f->ml_name != NULL; f++) {
-        bool kept = is_kept_in_nn(f->ml_name);
-        PyObject *one = PyObject_GetAttrString(kept ? nn : functions, f->ml_name);
+    for (const tnpy_entry *e = tnpy_function_entries; e->name != NULL; e++) {
+        PyObject *one = PyObject_GetAttrString(e->in_nn ? nn : functions, e->name);
         int failed =
-            one == NULL || PyObject_SetAttrString(kept ? functions : nn, f->ml_name, one) < 0;
+            one == NULL || PyObject_SetAttrString(e->in_nn ? functions : nn, e->name, one) < 0;
         Py_XDECREF(one);
         if (failed)
             return -1;

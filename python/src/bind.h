@@ -75,6 +75,7 @@ typedef struct tnpy_entry {
     uint16_t n;
     uint8_t method;
     uint8_t numbers;      /* a number may stand for a tensor */
+    uint8_t in_nn;        /* PyTorch has the function in torch._C._nn: so pickles name it */
     PyObject *function;   /* what overrides get as `func`; made when first needed */
     tn_op **ops;          /* one a signature, found when first needed */
     PyTypeObject **types; /* of named results, one a signature, made when first needed */

@@ -535,7 +535,7 @@ ERRORS = {
     "a dtype of a result that is not given": (HEAD + "  dtype exact \"x\"\n  shape f\n  cpu f\n}\n", "2: want `dtype exact"),
     "a new result of what is no composite": (HEAD + "  shape f\n  cpu f\n  result new\n}\n", "4: want `result new`"),
     "a node without gradients": (HEAD + "  shape f\n  cpu f\n  node FBackward0\n}\n", "4: want `node NAMEBackward0`"),
-    "a word for Python that nobody knows": (HEAD + "  python words\n  shape f\n  cpu f\n}\n", "2: want `python numbers`"),
+    "a word for Python that nobody knows": (HEAD + "  python words\n  shape f\n  cpu f\n}\n", "2: want `python numbers`, `python functional`, `python ops` or `python nn`"),
     "operands without a tensor": ("op f(Scalar s) -> Tensor {\n  pointwise f\n  operands s\n}\n",
                                   "3: a pointwise operator wants a Tensor among its operands"),
     "a tensor that is no operand": ("op f(Tensor x, Tensor y) -> Tensor {\n  pointwise f\n  operands x\n}\n",

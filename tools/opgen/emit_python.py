@@ -311,11 +311,12 @@ def section(tables, title, prefix, found, method):
         sigs = tables.array("tnpy_sig", "sigs", [signature(tables, op, method) for op in ops])
         i = len(entries)
         numbers = any(op.family.numbers for op in ops)
-        entries.append("    {%s, %s, %d, %d, %d, NULL, NULL, NULL},\n" % (literal(name), sigs, len(ops), method, numbers))
+        in_nn = any(op.family.in_nn for op in ops) or name.startswith(("fft_", "linalg_", "special_"))
+        entries.append("    {%s, %s, %d, %d, %d, %d, NULL, NULL, NULL},\n" % (literal(name), sigs, len(ops), method, numbers, in_nn))
         functions.append("TNPY_%s(%s_%s, %d)\n" % (title.upper(), prefix, name, i))
         rows.append("    {%s, (PyCFunction)(void (*)(void))%s_%s, METH_FASTCALL | METH_KEYWORDS,\n     %s},\n" % (
             literal(name), prefix, name, literal(doc_of(ops, method))))
-    return ("tnpy_entry tnpy_%s_entries[] = {\n%s    {NULL, NULL, 0, 0, 0, NULL, NULL, NULL},\n};\n" % (title, "".join(entries)),
+    return ("tnpy_entry tnpy_%s_entries[] = {\n%s    {NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL},\n};\n" % (title, "".join(entries)),
             "".join(functions),
             "PyMethodDef tnpy_%ss[] = {\n%s    {NULL, NULL, 0, NULL},\n};\n" % (title, "".join(rows)))
 

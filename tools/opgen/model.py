@@ -121,6 +121,7 @@ class Family:
         self.node = None  # name of the node in the graph, where it is not the default
         self.numbers = False  # in Python a number may stand for a tensor
         self.functional = False  # in Python the out variant is reached through `ops` alone
+        self.in_nn = False  # in Python it is a function of `_C._nn`, as in the reference
         self.ops_alone = False  # in Python all of it is
         self.apart = []  # arguments that may not share memory with what the in-place variant writes
         self.no_view = False  # a composite whose results are no views, though what makes them may be
@@ -368,11 +369,14 @@ class Builder:
             self.fail(node.where, "want `node NAMEBackward0`, of an operator with gradients, found '%s'" % node.rest)
         family.node = node.rest if node else None
         python = declaration.one("python")
-        if python and python.rest not in ("numbers", "functional", "ops"):
-            self.fail(python.where, "want `python numbers`, `python functional` or `python ops`, found '%s'" % python.rest)
-        family.numbers = python is not None and python.rest == "numbers"
-        family.functional = python is not None and python.rest == "functional"
-        family.ops_alone = python is not None and python.rest == "ops"
+        words = python.rest.split() if python else []
+        for word in words:
+            if word not in ("numbers", "functional", "ops", "nn"):
+                self.fail(python.where, "want `python numbers`, `python functional`, `python ops` or `python nn`, found '%s'" % word)
+        family.numbers = "numbers" in words
+        family.functional = "functional" in words
+        family.ops_alone = "ops" in words
+        family.in_nn = "nn" in words
         result = declaration.one("result")
         if result and (result.rest != "new" or family.kind != "composite"):
             self.fail(result.where, "want `result new`, of a composite operator, found '%s'" % result.rest)
