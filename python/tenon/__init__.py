@@ -7,6 +7,7 @@ from . import _fork  # noqa: F401  (first: what follows takes a while, and anoth
 from . import _C
 from ._C import *  # noqa: F401,F403  (types, dtypes, and functions that are no operators)
 from ._C import __version__  # noqa: F401
+from ._typing import Any as _Any
 
 _C._check_interpreter()
 
@@ -116,19 +117,14 @@ def _public():
     """What `from tenon import *` gives: as in PyTorch all that is public, but no operator with the name of a builtin or
     of a module of Python's, nor those that PyTorch has elsewhere (in special, fft, linalg) or keeps to itself."""
     module = type(_C)
-    hidden = {"TYPE_CHECKING", "alias", "copy", "functools", "graph", "index", "lift_fresh", "operator", "repeat", "slice"}
+    hidden = {"alias", "copy", "functools", "graph", "index", "lift_fresh", "operator", "repeat", "slice"}
     return sorted(
         name for name in {*globals(), *_HOME}
         if name[0] != "_" and name not in hidden and not isinstance(globals().get(name), module)
         and not name.startswith(("fft_", "linalg_", "special_")) and not name.endswith(("_backward", "_forward")))
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     home = _HOME.get(name)
     if home is not None:
         module = __import__("tenon." + home, None, None, ["*"])

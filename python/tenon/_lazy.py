@@ -3,9 +3,7 @@
 
 import sys
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
+from tenon._typing import Any as _Any
 
 
 def lazy_modules(package, names):
@@ -15,7 +13,7 @@ def lazy_modules(package, names):
     own = vars(sys.modules[package])
     own.setdefault("__dir__", lambda: sorted({*own, *names}))
 
-    def __getattr__(name) -> "Any":
+    def __getattr__(name) -> _Any:
         if name in names:
             full = "%s.%s" % (package, name)
             __import__(full)

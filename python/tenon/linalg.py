@@ -2,13 +2,11 @@
 """Linear algebra: the operators whose names begin with linalg_, and norms."""
 
 import tenon
+from tenon._typing import TYPE_CHECKING, Any
 
 _operators = {name[7:]: f for name, f in vars(tenon._C._nn).items() if name.startswith("linalg_")}
 globals().update(_operators)
-TYPE_CHECKING = False  # type checkers take it for True
 if TYPE_CHECKING:
-    from typing import Any
-
     def __getattr__(name: str) -> Any: ...  # the operators
 LinAlgError = tenon._C._LinAlgError
 

@@ -9,6 +9,7 @@ import operator
 import sys
 
 import tenon
+from tenon._typing import Any as _Any
 
 _NAMES = {
     "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16",
@@ -464,12 +465,7 @@ def storage_class(name):
     return _classes[name]
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     found = storage_class(name)
     if found is None:
         raise AttributeError(f"module 'tenon.storage' has no attribute {name!r}")

@@ -13,6 +13,7 @@ from . import _in_parts, anomaly_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function, NestedIOFunction
 from .variable import Variable
+from tenon._typing import Any as _Any
 
 # Without what is loaded on first use: importing a name from here would load it.
 __all__ = ["Variable", "Function", "backward", "NestedIOFunction", "detect_anomaly", "grad", "set_detect_anomaly",
@@ -39,12 +40,7 @@ def __dir__():
                    "set_multithreading_enabled"})
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     import importlib
     if name in _MODES:
         return getattr(tenon, name)

@@ -6,6 +6,7 @@ import sys
 
 import tenon
 from tenon._lazy import lazy_modules
+from tenon._typing import Any as _Any
 
 _TEXT = "Torch not compiled with CUDA enabled"
 
@@ -351,12 +352,7 @@ _LEGACY = ("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteT
 _modules = lazy_modules(__name__, ("amp", "comm", "memory", "nccl", "nvtx", "profiler", "random", "sparse", "streams"))
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     if name in _LEGACY:
         value = _LegacyTensor(name)
         setattr(sys.modules[__name__], name, value)

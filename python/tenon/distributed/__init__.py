@@ -8,6 +8,7 @@ import os
 
 import tenon
 from tenon._lazy import lazy_modules
+from tenon._typing import Any as _Any
 
 _NOT_READY = "Default process group has not been initialized, please make sure to call init_process_group."
 
@@ -466,12 +467,7 @@ _modules = lazy_modules(__name__, ("_tensor", "checkpoint", "rpc", "device_mesh"
                                    "fsdp", "nn", "tensor"))
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     if name in ("DeviceMesh", "init_device_mesh"):
         return getattr(_modules("device_mesh"), name)
     return _modules(name)

@@ -4,6 +4,7 @@
 from contextlib import contextmanager
 
 import tenon
+from tenon._typing import Any as _Any
 
 __all__ = ["Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TracerWarning",
            "annotate", "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
@@ -47,12 +48,7 @@ def _module(obj):
     return _scripted.scripted(obj)
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     if name in ("ScriptModule", "RecursiveScriptModule"):  # a class of tenon.nn, made when somebody needs it
         cls = _ScriptModuleMeta(name, (tenon.nn.Module,), {"__doc__": "A module whose methods may be scripted."})
         globals()[name] = cls

@@ -4,6 +4,7 @@
 import functools
 
 import tenon
+from tenon._typing import Any as _Any
 
 __all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
            "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
@@ -165,12 +166,7 @@ for _name in __all__:
         globals()[_name] = _unwrapped(globals()[_name])
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     if name in ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"):
         from tenon.masked import maskedtensor
         return getattr(maskedtensor, name)

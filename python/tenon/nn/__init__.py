@@ -3,6 +3,7 @@
 
 from tenon.nn.modules._names import WHERE as _WHERE
 from tenon.nn.modules._names import find as _find
+from tenon._typing import Any as _Any
 
 _PARAMETERS = ("Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter")
 _MODULES = (
@@ -40,12 +41,7 @@ def factory_kwargs(kwargs):
     return made
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     from importlib import import_module
 
     found = _find(name)

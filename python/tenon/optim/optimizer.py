@@ -15,6 +15,7 @@ import warnings
 import tenon
 from tenon._surface import typename
 from tenon.utils.hooks import _register
+from tenon._typing import Any as _Any
 
 __all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook"]
 
@@ -469,12 +470,7 @@ def check_fused(fused, foreach, differentiable):
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     """What optimizers of others import from here and those of this package do without."""
     from tenon.optim import _custom
     if name.startswith("__") or name not in _custom.__dict__:

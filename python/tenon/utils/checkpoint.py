@@ -10,6 +10,7 @@ import warnings
 import tenon
 from tenon import _C
 from tenon.autograd import Function
+from tenon._typing import Any as _Any
 
 __all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "check_backward_validity",
            "detach_variable", "get_device_states", "set_device_states", "noop_context_fn",
@@ -21,12 +22,7 @@ _SELECTIVE = ("CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext
 __all__ += _SELECTIVE
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     if name not in _SELECTIVE:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
     from tenon.utils import _selective_checkpoint

@@ -4,6 +4,7 @@ reported, and nothing else depends on it."""
 
 from contextlib import contextmanager
 from enum import IntEnum
+from tenon._typing import Any as _Any
 
 __all__ = ["SDPBackend", "sdpa_kernel", "WARN_FOR_UNFUSED_KERNELS"]
 
@@ -60,12 +61,7 @@ def sdpa_kernel(backends, set_priority=False):
         _allowed = before
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     if name not in ("bias", "flex_attention"):
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from importlib import import_module

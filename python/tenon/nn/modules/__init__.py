@@ -4,16 +4,12 @@
 from tenon.nn.modules._names import FILES as _FILES
 from tenon.nn.modules._names import WHERE as _WHERE
 from tenon.nn.modules._names import find as _find
+from tenon._typing import Any as _Any
 
 __all__ = sorted(_WHERE)
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     found = _find(name)
     if found is None:
         if name not in _FILES:

@@ -19,6 +19,7 @@ from tenon.nn.utils.init import skip_init
 from tenon.nn.utils.memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
 from tenon.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from tenon.nn.utils.weight_norm import remove_weight_norm, weight_norm
+from tenon._typing import Any as _Any
 
 __all__ = [
     "clip_grad_norm",
@@ -53,12 +54,7 @@ def __dir__():
     return sorted({*globals(), *_MODULES})
 
 
-TYPE_CHECKING = False  # type checkers take it for True
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def __getattr__(name) -> "Any":
+def __getattr__(name) -> _Any:
     if name not in _MODULES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from importlib import import_module

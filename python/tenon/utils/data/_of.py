@@ -2,7 +2,8 @@
 """Classes that are named together with what they have in them, `Dataset[int]`: so for type checkers; when a program runs,
 it is the class itself, and what costs time to import stays out."""
 
-TYPE_CHECKING = False  # type checkers take it for True
+from tenon._typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Generic, TypeVar
 

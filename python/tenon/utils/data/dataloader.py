@@ -10,6 +10,7 @@ import itertools
 import warnings
 
 import tenon
+from tenon._typing import TYPE_CHECKING
 from tenon.utils.data import _utils
 from tenon.utils.data._of import Of
 from tenon.utils.data._utils.collate import default_collate, default_convert
@@ -18,7 +19,6 @@ from tenon.utils.data._utils.worker import get_worker_info
 from tenon.utils.data.dataset import IterableDataset
 from tenon.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
-TYPE_CHECKING = False  # type checkers take it for True
 if TYPE_CHECKING:
     from tenon.utils.data._of import T_co
     from tenon.utils.data.dataset import Dataset

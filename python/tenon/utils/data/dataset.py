@@ -8,13 +8,13 @@ import math
 import warnings
 
 import tenon
+from tenon._typing import TYPE_CHECKING
 from tenon.utils.data._of import Of
 
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
            "random_split"]
 
 
-TYPE_CHECKING = False  # type checkers take it for True
 if TYPE_CHECKING:
     from tenon.utils.data._of import T_co
 

@@ -4,13 +4,13 @@
 import itertools
 
 import tenon
+from tenon._typing import TYPE_CHECKING
 from tenon.utils.data._of import Of
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
            "WeightedRandomSampler"]
 
 
-TYPE_CHECKING = False  # type checkers take it for True
 if TYPE_CHECKING:
     from tenon.utils.data._of import T_co
 
