@@ -268,19 +268,25 @@ GETTER(base)
 }
 
 /* .T of torch: all dimensions in reverse order. */
-static PyObject *permuted(PyObject *o, bool last_two)
+static PyObject *reversed(PyObject *o)
 {
     tn_tensor *t = tnpy_tensor(o);
     int n = tn_tensor_ndim(t);
     int64_t dims[TN_MAX_DIMS];
     for (int i = 0; i < n; i++)
-        dims[i] = last_two ? i : n - 1 - i;
-    if (last_two && n >= 2) {
-        dims[n - 2] = n - 1;
-        dims[n - 1] = n - 2;
-    }
+        dims[i] = n - 1 - i;
     tn_tensor *out = NULL;
     tn_status st = tn_permute(t, dims, n, &out);
+    return wrapped(o, st, out);
+}
+
+/* The last two dimensions exchanged; there are two, or none. */
+static PyObject *transposed(PyObject *o)
+{
+    tn_tensor *t = tnpy_tensor(o), *out = NULL;
+    if (tn_tensor_ndim(t) < 2)
+        return reversed(o);
+    tn_status st = tn_transpose(t, -2, -1, &out);
     return wrapped(o, st, out);
 }
 
@@ -301,7 +307,7 @@ GETTER(T)
                 1) < 0)
             return NULL;
     }
-    return permuted(o, false);
+    return reversed(o);
 }
 
 static int at_least_matrix(tn_tensor *t, const char *name)
@@ -317,7 +323,7 @@ static int at_least_matrix(tn_tensor *t, const char *name)
 GETTER(mT)
 {
     TENSOR("mT");
-    return at_least_matrix(t, "mT") ? NULL : permuted(o, true);
+    return at_least_matrix(t, "mT") ? NULL : transposed(o);
 }
 
 static PyObject *conjugated(PyObject *transposed)
@@ -344,13 +350,13 @@ GETTER(H)
                                            : "");
         return NULL;
     }
-    return conjugated(permuted(o, false));
+    return conjugated(transposed(o));
 }
 
 GETTER(mH)
 {
     TENSOR("mH");
-    return at_least_matrix(t, "mH") ? NULL : conjugated(permuted(o, true));
+    return at_least_matrix(t, "mH") ? NULL : conjugated(transposed(o));
 }
 
 GETTER(real)

@@ -32,6 +32,11 @@ class Graph(unittest.TestCase):
         with self.assertRaises(AttributeError):
             mul.variable
 
+    def test_transposed_matrices_are_recorded_as_transposes(self):
+        x = tenon.ones(2, 3, requires_grad=True)
+        self.assertEqual([made.grad_fn.name() for made in (x.mT, x.mH, x.H, x.t()[None].mT, x.T)],
+                         ["TransposeBackward0"] * 4 + ["PermuteBackward0"])
+
     def test_a_node_is_a_function_of_gradients(self):
         a, b, calls = tenon.tensor([1.0, 2.0], requires_grad=True), tenon.tensor([3.0, 5.0], requires_grad=True), []
         y = a * b
