@@ -310,7 +310,8 @@ static tn_status execute(const tni_execute *what, uint32_t depth)
         return entered;
     }
     uint8_t no_grad = tni_tls.no_grad;
-    uint32_t differentiating = tni_differentiating; /* see Note [Captured tensors] */
+    uint64_t excluded = tni_exclude(&tni_tls, TNI_KS_NAMED); /* gradients have no names */
+    uint32_t differentiating = tni_differentiating;          /* see Note [Captured tensors] */
     tni_differentiating = 0;
     current = &pass;
     tn_status status = run(&pass, what, no_grad);
@@ -326,6 +327,7 @@ static tn_status execute(const tni_execute *what, uint32_t depth)
     tni_tell_end(&pass);
     current = pass.outer;
     tni_tls.no_grad = no_grad;
+    tni_tls.excluded_xor = excluded;
     tni_differentiating = differentiating;
     return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "autograd/formula_view.h"
 #include "base/alloc.h"
+#include "core/names.h"
 #include "tenon/ops.h"
 
 /* ---- the level, and who has a tangent in it ---- */
@@ -516,6 +517,10 @@ tn_status tn_make_dual(tn_tensor *primal, tn_tensor *tangent, tn_tensor **out)
 {
     TN_CHECK(out, TN_INVALID, "tn_make_dual: out is NULL");
     TN_TRY(check_dual(primal, tangent));
+    TN_CHECK(!tni_names_of(primal) && !tni_names_of(tangent), TN_INVALID,
+             "aten::_has_same_storage_numel is not yet supported with named tensors. Please drop "
+             "names via `tensor = tensor.rename(None)`, call the op with an unnamed tensor, and "
+             "set names on the result of the operation.");
     TN_AUTO(tn_tensor) dual = NULL;
     TN_AUTO(tn_tensor) laid = NULL;
     TN_AUTO(tn_tensor) ordinary = NULL;

@@ -19,6 +19,8 @@ static void meta_destroy(tni_autograd_meta *base)
         tn_tensor_unref(meta->tangent);
     if (TNI_UNLIKELY(atomic_load_explicit(&meta->extra, memory_order_relaxed) != NULL))
         tni_meta_extra_free(meta);
+    if (TNI_UNLIKELY(meta->base.names != NULL))
+        tni_names_unref(meta->base.names);
     tni_block_free(meta, sizeof *meta);
 }
 
@@ -40,6 +42,24 @@ tn_status tni_meta_get(tn_tensor *t, tni_grad_meta **out)
         }
     }
     *out = meta;
+    return TN_OK;
+}
+
+void tni_meta_set_names(tn_tensor *t, tni_names *names)
+{
+    tni_names *old = t->autograd->names;
+    t->autograd->names = names ? tni_names_ref(names) : NULL;
+    t->keys = names ? t->keys | TNI_KS_NAMED : t->keys & ~TNI_KS_NAMED;
+    tni_names_unref(old);
+}
+
+tn_status tni_meta_same_names(tn_tensor *t, const tn_tensor *like)
+{
+    tni_grad_meta *meta;
+    if (!((t->keys | like->keys) & TNI_KS_NAMED))
+        return TN_OK;
+    TN_TRY(tni_meta_get(t, &meta));
+    tni_meta_set_names(t, like->keys & TNI_KS_NAMED ? like->autograd->names : NULL);
     return TN_OK;
 }
 

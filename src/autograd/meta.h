@@ -9,6 +9,7 @@
 #define TNI_AUTOGRAD_META_H
 
 #include "autograd/node.h"
+#include "core/names.h"
 
 typedef struct tni_grad_meta {
     tni_autograd_meta base; /* destroy */
@@ -34,6 +35,11 @@ static inline tni_grad_meta *tni_meta(const tn_tensor *t)
 }
 /* The meta, made when there is none. @retval TN_NOMEM */
 TN_NODISCARD tn_status tni_meta_get(tn_tensor *t, TN_BORROWED tni_grad_meta **out);
+/* Name the dimensions of @p t, which has a meta: as @p names say (a reference is taken), or NULL:
+ * not at all. */
+void tni_meta_set_names(tn_tensor *t, tni_names *names);
+/* The same names as @p like, if it has any, whatever the thread looks at. @retval TN_NOMEM */
+TN_NODISCARD tn_status tni_meta_same_names(tn_tensor *t, const tn_tensor *like);
 
 /* True for a leaf that was told so, for a result of recorded calls, and for a view of either. NULL:
  * false. */

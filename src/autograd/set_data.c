@@ -7,7 +7,11 @@
 tn_status tn_tensor_data_alias(tn_tensor *t, tn_tensor **out)
 {
     TN_CHECK(t && out, TN_INVALID, "tn_tensor_data_alias: t or out is NULL");
-    return tni_tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset, out);
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(tni_tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset, &made));
+    TN_TRY(tni_meta_same_names(made, t));
+    *out = TN_MOVE(made);
+    return TN_OK;
 }
 
 /* Gradients of the old kind were what it added up. */
@@ -34,7 +38,8 @@ static void leave_base(tn_tensor *t)
 tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source)
 {
     TN_CHECK(t && source, TN_INVALID, "tn_tensor_set_data: t or source is NULL");
-    const tn_keyset apart = TNI_KS_AUTOGRAD | TNI_KS_ADINPLACE_OR_VIEW | TNI_FBIT(TN_KEY_QUANTIZED);
+    const tn_keyset apart =
+        TNI_KS_AUTOGRAD | TNI_KS_ADINPLACE_OR_VIEW | TNI_FBIT(TN_KEY_QUANTIZED) | TNI_KS_NAMED;
     TN_CHECK(tni_keyset_minus(t->keys, apart) == tni_keyset_minus(source->keys, apart), TN_INVALID,
              "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
              "incompatible tensor type.");
@@ -45,6 +50,10 @@ tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source)
              "dtype");
     if (t == source)
         return TN_OK;
+    bool named = ((t->keys | source->keys) & TNI_KS_NAMED) != 0;
+    tni_grad_meta *meta;
+    if (TNI_UNLIKELY(named))
+        TN_TRY(tni_meta_get(t, &meta));
     bool leaves = t->view_base && t->storage != source->storage;
     if (leaves)
         TN_TRY(tni_view_refresh(t));
@@ -52,6 +61,8 @@ tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *source)
     if (tni_meta(t) && !other)
         atomic_store_explicit(&tni_meta(t)->keeps_accumulator, true, memory_order_relaxed);
     TN_TRY(tni_tensor_set_data(t, source));
+    if (TNI_UNLIKELY(named))
+        tni_meta_set_names(t, source->keys & TNI_KS_NAMED ? source->autograd->names : NULL);
     if (leaves)
         leave_base(t);
     if (other)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "core/at_hand.h"
 #include "core/fake.h"
+#include "core/names.h"
 #include "core/tensor.h"
 #include "core/scalar.h"
 #include "gen/composites.h"
@@ -371,6 +372,8 @@ tn_status tni_composite_unflatten(tn_tensor *self, int64_t dim, const int64_t *s
     bool fits = true;
     TN_TRY(tni_wrap_dim(dim, self->ndim, &at));
     TN_CHECK(sizes_n > 0, TN_INVALID, "unflatten: sizes must be non-empty");
+    TN_CHECK(!tni_names_of(self), TN_INVALID,
+             "unflatten: input is a named tensor but no names were given for unflattened sizes");
     TN_CHECK(self->ndim > 0, TN_INVALID, "unflatten: self must have at least 1 dimension");
     TN_CHECK(self->ndim - 1 + sizes_n <= TN_MAX_DIMS, TN_INVALID,
              "unflatten: the result would have %lld dimensions, at most %d are possible",

@@ -28,6 +28,8 @@
 #define TNI_KS_AUTOCAST          (UINT64_C(0x3ff) << 40)
 /* Every key below f, and PythonDispatcher always. */
 #define TNI_KS_AFTER(f)                ((TNI_FBIT(f) - 1) | TNI_FBIT(TN_KEY_PYTHON_DISPATCHER))
+#define TNI_KS_NAMED                   TNI_FBIT(TN_KEY_NAMED)
+#define TNI_KS_NAMED_ON                TNI_KS_AFTER(TN_KEY_CONJUGATE) /* Named and what is below */
 #define TNI_KS_AFTER_AUTOGRAD          TNI_KS_AFTER(TN_KEY_AUTOGRAD_OTHER)
 #define TNI_KS_AFTER_ADINPLACE_OR_VIEW TNI_KS_AFTER(TN_KEY_ADINPLACE_OR_VIEW)
 #define TNI_KS_AFTER_FUNCTIONALIZE     (TNI_KS_AFTER(TN_KEY_FUNCTIONALIZE) & ~TNI_KS_ADINPLACE_OR_VIEW)
@@ -84,12 +86,13 @@ tn_keyset tni_backend_autocast_set(int backend);
 extern const tn_keyset tni_fresh_keys[2][TNI_NUM_BACKENDS];
 tn_keyset tni_tensor_keys_for(int backend, bool inference);
 /* The same with the key of dtypes that few kernels of the CPU and Meta take: see Note [Limited
- * dtypes] in iter/limited.c. */
+ * dtypes] in iter/limited.c. Never with that of names: whoever gives a tensor names adds it. */
 static inline tn_keyset tni_keys_of_dtype(tn_keyset keys, int dtype)
 {
     const tn_keyset limited = (tn_keyset)1 << (15 + TN_KEY_QUANTIZED);
     const tn_keyset guarded = 1u << TN_DEVICE_CPU | 1u << TN_DEVICE_META;
-    return dtype < 16 || !(keys & guarded) ? keys & ~limited : keys | limited;
+    return dtype < 16 || !(keys & guarded) ? keys & ~(limited | TNI_KS_NAMED)
+                                           : (keys & ~TNI_KS_NAMED) | limited;
 }
 /* What a key is called where backends have the names @p backends ("": the built-in one), whatever
  * they are called in this process. Borrowed, or written into @p room. */

@@ -5,6 +5,7 @@
 #include "core/print.h"
 
 #include "core/device.h"
+#include "core/names.h"
 #include "core/scalar.h"
 #include "core/tensor.h"
 
@@ -259,6 +260,13 @@ static void write_suffixes(const tn_tensor *t, const tni_print_options *o, bool 
         write_suffix(s, text, indent, &line);
     } else if (tn_tensor_requires_grad(t)) {
         write_suffix(s, "requires_grad=True", indent, &line);
+    }
+    if (TNI_UNLIKELY(tni_names_of(t) != NULL)) {
+        char names[TNI_NAMES_TEXT], suffix[TNI_NAMES_TEXT + 16];
+        tni_names_format_of(t, names);
+        snprintf(suffix, sizeof suffix, "names=(%.*s%s)", (int)strlen(names) - 2, names + 1,
+                 t->ndim == 1 ? "," : "");
+        write_suffix(s, suffix, indent, &line);
     }
     tni_str_add(s, ")");
 }

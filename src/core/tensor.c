@@ -3,6 +3,7 @@
  * core/tensor_info.c; what sizes and strides mean is in core/shape.c. */
 #include "core/device.h"
 #include "core/fake.h"
+#include "core/names.h"
 #include "core/state.h"
 #include "core/storage.h"
 
@@ -550,6 +551,8 @@ tn_status tni_tensor_set_geometry(tn_tensor *t, int ndim, const int64_t *sizes,
     int64_t *dims = dims_room(t, ndim);
     if (!dims)
         return no_memory();
+    if (TNI_UNLIKELY((t->keys & TNI_KS_NAMED) && ndim != t->ndim))
+        tni_names_drop(t);
     replace_dims(t, dims, ndim, pair);
     t->numel = numel;
     t->offset = offset;
@@ -578,6 +581,7 @@ tn_status tni_tensor_set_data(tn_tensor *t, const tn_tensor *source)
         tni_tensor_set_geometry(t, source->ndim, source->sizes, source->strides, source->offset));
     if (t->storage != source->storage) /* else others go on seeing what is written */
         own_version(t);
+    tni_names_drop(t);
     tni_storage *old = t->storage;
     tni_ref(&source->storage->object);
     t->storage = source->storage;
@@ -605,6 +609,8 @@ tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes)
     if (ndim == t->ndim &&
         (ndim == 0 || (sizes && memcmp(sizes, t->sizes, (size_t)ndim * sizeof *sizes) == 0)))
         return TN_OK;
+    if (TNI_UNLIKELY(t->keys & TNI_KS_NAMED))
+        return tni_names_refuse_resize(t, ndim, sizes);
     int64_t pair[2 * TN_MAX_DIMS], numel;
     size_t need;
     TN_TRY(collect_dims(ndim, sizes, NULL, pair, &numel));

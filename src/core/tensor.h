@@ -81,6 +81,7 @@ enum {
 /* What autograd hangs on a tensor begins with this, so that the tensor can let go of it. */
 typedef struct tni_autograd_meta {
     void (*destroy)(struct tni_autograd_meta *meta);
+    struct tni_names *names; /* owned; not NULL exactly when the tensor has the key Named */
 } tni_autograd_meta;
 
 struct tn_tensor {

@@ -6,6 +6,7 @@
  * what counts writes together goes on doing so. See Note [Version counters] in core/tensor.h. */
 #include "fake/convert.h"
 
+#include "autograd/meta.h"
 #include "base/alloc.h"
 #include "base/mark.h"
 #include "fake/history.h"
@@ -117,6 +118,7 @@ static tn_status build_plain(tn_fake_mode *mode, tn_tensor *real, tn_tensor **ou
                            (tn_dtype)real->dtype, real->keys | TNI_KS_FAKE, real->device, &fake));
     fake->flags |= real->flags & TNI_WRAPPED_NUMBER;
     TN_TRY(set_counter(mode, real, fake));
+    TN_TRY(tni_meta_same_names(fake, real));
     if (real->flags & TNI_HAS_GRAD_FN)
         TN_TRY(tni_fake_give_history(fake));
     else

@@ -18,6 +18,27 @@ enum {
     TNI_OP_NOT_IMPLEMENTED = 1u << 8, /* its derivative, as it declares itself */
 };
 
+/* What the dimensions of its results are called, where those of an argument have names: rules of
+ * src/names. */
+typedef enum tni_name_rule {
+    TNI_NAMES_REFUSED = 0,
+    TNI_NAMES_NONE,
+    TNI_NAMES_UNIFY,
+    TNI_NAMES_SAME,
+    TNI_NAMES_REDUCE,
+    TNI_NAMES_TRANSPOSE,
+    TNI_NAMES_EXPAND,
+    TNI_NAMES_SQUEEZE,
+    TNI_NAMES_DIAGONAL,
+    TNI_NAMES_PRODUCT,
+    TNI_NAMES_DISTANCE,
+    TNI_NAMES_CAT,
+    TNI_NAMES_MASK,
+    TNI_NAMES_MASKED,
+    TNI_NAMES_EQUAL,
+    TNI_NUM_NAME_RULES
+} tni_name_rule;
+
 typedef struct tni_op_def {
     const char *name; /* "aten::add.Tensor" */
     const char
@@ -29,6 +50,7 @@ typedef struct tni_op_def {
     const char *file;  /* "ops/pointwise.op" */
     int line;
     uint32_t flags; /* TNI_OP_… */
+    uint8_t names;  /* tni_name_rule */
 } tni_op_def;
 
 /* Indexed by the TNI_OP_… numbers of gen/op_ids.h. */

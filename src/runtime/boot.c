@@ -10,6 +10,7 @@
 #include "fake/kernel.h"
 #include "iter/limited.h"
 #include "meta/fallback.h"
+#include "names/kernel.h"
 
 extern const tni_builtin_kernel tni_builtin_kernels[];
 extern const size_t tni_builtin_kernel_count;
@@ -26,6 +27,7 @@ static const tni_builtin_fallback fallbacks[] = {
     FALLBACK(QUANTIZED_META, tni_limited_kernel),
     FALLBACK(BACKEND_SELECT, tni_fallthrough_fn),
     GATED_FALLBACK(FAKE, tni_fake_kernel, &tni_fake_gate),
+    FALLBACK(NAMED, tni_named_kernel),
     FALLBACK(ADINPLACE_OR_VIEW, tni_fallthrough_fn),
     FALLBACK(AUTOGRAD_OTHER, tni_autograd_fallback),
     FALLBACK(AUTOGRAD_CPU, tni_autograd_fallback),

@@ -459,7 +459,7 @@ static void destroy_meta(tni_autograd_meta *meta)
 
 TEST(a_tensor_lets_go_of_its_autograd_record_once)
 {
-    tni_autograd_meta meta = {destroy_meta};
+    tni_autograd_meta meta = {.destroy = destroy_meta};
     tn_tensor *t = make(0, NULL, TN_DTYPE_F32), *view = NULL;
     t->autograd = &meta;
     ASSERT_OK(tni_tensor_alias(t, 0, NULL, NULL, 0, &view));

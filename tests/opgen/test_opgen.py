@@ -543,6 +543,9 @@ ERRORS = {
     "operands of a structured operator": (HEAD + "  shape f\n  cpu f\n  operands self\n}\n",
                                           "4: 'operands' is for pointwise operators"),
     "an unknown type rule": (HEAD + "  pointwise f\n  type widen\n}\n", "3: unknown type rule 'widen'"),
+    "an unknown rule for names": (HEAD + "  names widen\n" + FINE, "2: unknown rule 'widen' for names of dimensions; known are: none"),
+    "names of no variant": (HEAD + "  names same method\n" + FINE, "2: 'names' is for the variants function, inplace and out, found "
+                            "'method'"),
     "an unknown kind of autograd": (HEAD + "  autograd off\n" + FINE, "2: unknown kind of autograd 'off'"),
     "doc without quotes": (HEAD + "  doc hello\n" + FINE, "2: want a text in quotes, found hello"),
     "an error without arguments": (HEAD + "  error TYPE \"x\"\n" + FINE, "2: want `error STATUS \"text\" : "),

@@ -281,19 +281,27 @@ def composite(op):
             + ["status = tni_no_view(status, %s);" % out.name for out in fresh] + ["return status;"])
 
 
+def names_first(op):
+    """A composite with a rule for names of dimensions lets that go first, which comes back here without them."""
+    if not op.name_rule or not op.composite:
+        return []
+    return ["if (TNI_UNLIKELY(call->keys & TNI_KS_NAMED))",
+            "    " + call("return tni_re_%s(" % op.id, ["call", "call->keys & TNI_KS_NAMED_ON"] + op.names, ");")]
+
+
 def composite_kernels_c(model):
     pieces = []
     for op in model.operators:
         if op.has_kernel_function("tni_gen_out_"):
             pieces.append(kernel(op, "tni_gen_out_", computed_out(op)))
         elif op.has_kernel_function("tni_gen_inplace_"):
-            pieces.append(kernel(op, "tni_gen_inplace_", computed_inplace(op)))
+            pieces.append(kernel(op, "tni_gen_inplace_", names_first(op) + computed_inplace(op)))
         elif op.family.kind == "composite":
-            pieces.append(kernel(op, "tni_gen_composite_", composite(op)))
+            pieces.append(kernel(op, "tni_gen_composite_", names_first(op) + composite(op)))
         elif op.family.kind == "alias":
             pieces.append(kernel(op, "tni_gen_composite_", [
                 UNUSED, call("return tn_%s(" % op.family.alias_of(op), op.names, ");")]))
     return (banner(model, "Composite operators as kernels.", "composite")
-            + includes("composite/out.h", "core/tensor.h", "gen/composites.h", "gen/kernels.h", "shape/structured.h",
-                       "tenon/ops.h")
+            + includes("composite/out.h", "core/tensor.h", "dispatch/call.h", "gen/composites.h", "gen/kernels.h", "gen/redispatch.h",
+                       "shape/structured.h", "tenon/ops.h")
             + "\n".join(pieces))

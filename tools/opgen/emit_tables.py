@@ -45,9 +45,11 @@ def op_table_c(model):
             "        .file = %s,\n"
             "        .line = %d,\n"
             "        .flags = %s,\n"
+            "        .names = %s,\n"
             "    },\n" % (op.id, literal(op.schema.full), literal(str(op.schema)),
                           literal("tn_" + op.c_name), literal_lines(op.family.doc, 15),
-                          literal(" ".join(op.family.tags)), literal(op.family.label), literal(op.where[0]), op.where[1], flags(op)))
+                          literal(" ".join(op.family.tags)), literal(op.family.label), literal(op.where[0]), op.where[1], flags(op),
+                          "TNI_NAMES_%s" % (op.name_rule or "refused").upper()))
     return (banner(model, "The built-in operators as data.", "op") + includes("op/def.h", "gen/op_ids.h")
             + "/* One row more than there are, so that a build without operators has an array too. */\n"
             + "const tni_op_def tni_op_defs[TNI_NUM_BUILTIN_OPS + 1] = {\n%s};\n" % "".join(rows))

@@ -13,8 +13,8 @@ from parse import unquote
 from problems import Problem
 
 ONCE = ("variants", "inplace", "out", "dtype", "c", "tags", "shape", "cpu", "pointwise", "operands", "type", "dtypes",
-        "layout", "takes", "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "node", "python", "result",
-        "apart")
+        "layout", "takes", "check", "view", "composite", "alias", "autograd", "autocast", "jvp", "names", "node", "python",
+        "result", "apart")
 MANY = ("doc", "grad", "kernel", "sample", "error")
 VARIANTS = ("function", "method", "inplace", "out")
 RULES = {"promote": "TNI_PW_PROMOTE", "float": "TNI_PW_FLOAT", "bool": "TNI_PW_BOOL", "same": "TNI_PW_SAME",
@@ -28,6 +28,9 @@ DTYPES = {"float": "TNI_PW_FLOATS", "inexact": "TNI_PW_INEXACT", "real": "TNI_PW
 TAKES = {"any": ("UNSIGNED", "FLOAT8"), "unsigned": ("UNSIGNED",), "float8": ("FLOAT8",), "none": ()}
 TAKES_LINE = re.compile(r'(\w+)(?:\s+("(?:[^"\\]|\\.)*"))?$')
 AUTOCAST = ("lower", "float32", "promote", "lower_lstm")
+# What the dimensions of results are called: a rule of src/names.
+NAMES = ("none", "unify", "same", "reduce", "transpose", "expand", "squeeze", "diagonal", "product", "distance", "cat", "mask",
+         "masked", "equal")
 KINDS = ("shape", "pointwise", "view", "composite", "alias")
 NAME = re.compile(r"[A-Za-z_]\w*$")
 OUT_DTYPE = re.compile(r'(exact|safe|float)\s+(?:(TYPE)\s+)?("(?:[^"\\]|\\.)*")$')
@@ -52,6 +55,7 @@ class Operator:
         self.kernels = []
         self.gradient = None  # a Gradient, "none" (takes no part), or None: nobody said
         self.tangent = None  # a Tangent: what forward mode does; None: it refuses
+        self.name_rule = None  # one of NAMES: what becomes of names of dimensions; None: they are refused
 
     # Parameters of C functions, as (type, name).
     @property
@@ -115,6 +119,7 @@ class Family:
         self.takes, self.label = (), None  # of the limited dtypes, and the name in the text that refuses the others
         self.autograd = True
         self.autocast = None  # one of AUTOCAST
+        self.names = None  # (one of NAMES, the variants that it is for)
         self.dtype_of_written = False
         self.cast_out = False  # a given result may be of another dtype
         self.out_dtype = None  # ("exact" or "safe", the text of a refusal)
@@ -399,6 +404,8 @@ class Builder:
         if autocast and any(arg.type.write for arg in schema.args):
             self.fail(autocast.where, "'autocast' is about operators that write none of their arguments")
         family.autocast = autocast.rest if autocast else None
+        names = declaration.one("names")
+        family.names = self.name_rule(names) if names else None
         family.formulas = gradients.parse(declaration.all("grad"), schema)
         family.not_implemented = any(line.rest == gradients.NOT_IMPLEMENTED for line in declaration.all("grad"))
         family.inplace_formulas = gradients.parse(declaration.all("grad"), schema, inplace=True)
@@ -412,6 +419,15 @@ class Builder:
         if lists and len(tensors) > 1 and family.kind == "shape" and "out" in family.variants:
             self.fail(declaration.one("variants").where, "variant 'out' cannot be derived with a list of "
                       "tensors beside other tensors: declare it as an operator of its own")
+
+    def name_rule(self, line):
+        rule, *roles = line.rest.split()
+        if rule not in NAMES:
+            self.fail(line.where, "unknown rule '%s' for names of dimensions; known are: %s" % (rule, " ".join(NAMES)))
+        for role in roles:
+            if role not in ("function", "inplace", "out"):
+                self.fail(line.where, "'names' is for the variants function, inplace and out, found '%s'" % role)
+        return rule, roles
 
     def dtype_of_out(self, family, dtype):
         """`dtype exact "TEXT"`, `dtype safe "TEXT"`: which dtypes a given result may have."""
@@ -466,6 +482,8 @@ class Builder:
             if twice:
                 self.fail(family.where, "%s has two C parameters '%s'" % (variant.full, twice))
             self.add_kernels(family, op)
+            if family.names and (not family.names[1] or its_role in family.names[1]):
+                op.name_rule = family.names[0]
             family.operators.append(op)
 
     def add_kernels(self, family, op):

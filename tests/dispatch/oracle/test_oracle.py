@@ -17,10 +17,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import dispatcher_model as model  # noqa: E402
 
 NAMES = {"fb": "tni_autograd_fallback", "fallthrough": "tni_fallthrough_fn", "metaerr": "tni_meta_fallback",
-         "fake": "tni_fake_kernel", "limited": "tni_limited_kernel", "error": "-", None: "-"}
-# What Tenon has beyond the reference: the key that leads calls on fake tensors to their shape functions, and what stands before
-# kernels that do not know a dtype.
-model.FALLBACKS.update(Fake="fake", QuantizedCPU="limited", QuantizedMeta="limited")
+         "fake": "tni_fake_kernel", "limited": "tni_limited_kernel",
+         "named": "tni_named_kernel", "error": "-", None: "-"}
+# What Tenon has beyond the reference: the key that leads calls on fake tensors to their shape functions, what stands before
+# kernels that do not know a dtype, and names of dimensions in one place.
+model.FALLBACKS.update(Fake="fake", QuantizedCPU="limited", QuantizedMeta="limited", Named="named")
 SLOT_KEYS = ["Undefined"] + model.ALL_KEYS
 POOL = (model.ALL_KEYS + list(model.ALIAS) * 6 +
         ["CPU", "Meta", "CUDA", "FPGA", "SparseCPU", "QuantizedCUDA", "NestedTensorCPU", "AutogradCPU",
