@@ -331,9 +331,7 @@ static inline bool try_all(tnpy_call *c, PyObject **out)
     return refused && try_again(c, out);
 }
 
-static PyObject *perform(tnpy_call *c);
-
-/* A call that fits no signature of today: one of an old order, one with names=None, or an error. */
+/* A call that fits no signature of today: one of an old order, one with names, or an error. */
 static PyObject *perform_old(tnpy_call *c)
 {
     tnpy_old_call old;
@@ -345,16 +343,9 @@ static PyObject *perform_old(tnpy_call *c)
         if (called)
             return result;
     }
-    tnpy_call unnamed;
-    PyObject **room = NULL;
-    int dropped = taken < 0 || c->n_keywords == 0 ? 0 : tnpy_without_names(c, &unnamed, &room);
-    if (dropped > 0) {
-        result = perform(&unnamed);
-        PyMem_Free(room);
-        Py_DECREF(unnamed.kwnames);
+    if (taken >= 0 && tnpy_call_with_names(c, &result))
         return result;
-    }
-    if (taken >= 0 && dropped == 0)
+    if (taken >= 0)
         tnpy_explain(c);
     return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* python/src/construct.c: tensor() and as_tensor(), and the taking of arguments by functions that
  * are no operators. */
+#include "dimname.h"
 #include "data.h"
 #include "override.h"
 #include "tenon/fake.h"
@@ -150,6 +151,10 @@ static PyObject *tensor_function(PyObject *module, PyObject *const *args, Py_ssi
         wrong_type(names.function, "requires_grad", "bool", a[3]);
         return NULL;
     }
+    if (a[5] != NULL && a[5] != Py_None && !PyTuple_Check(a[5]) && !PyList_Check(a[5])) {
+        wrong_type(names.function, "names", "tuple of names", a[5]);
+        return NULL;
+    }
     tn_tensor *source = tnpy_tensor(a[0]);
     if (source != NULL) {
         if (PyErr_WarnEx(PyExc_UserWarning,
@@ -162,7 +167,11 @@ static PyObject *tensor_function(PyObject *module, PyObject *const *args, Py_ssi
         if (device.type == TN_DEVICE_NONE)
             device = tn_tensor_device(source);
     }
-    return finish(tnpy_from_data(a[0], dtype), device, a[3] == Py_True);
+    PyObject *made = finish(tnpy_from_data(a[0], dtype), device, a[3] == Py_True);
+    if (made != NULL && a[5] != NULL && a[5] != Py_None &&
+        tnpy_set_names(tnpy_tensor(made), a[5], NULL) < 0)
+        Py_CLEAR(made);
+    return made;
 }
 
 static PyObject *as_tensor_function(PyObject *module, PyObject *const *args, Py_ssize_t n,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* dimname.h: names where dimensions are wanted. */
+/* dimname.h: names of dimensions. */
 #ifndef TNPY_DIMNAME_H
 #define TNPY_DIMNAME_H
 
 #include "fit.h"
 
-/* The RuntimeError of a name that a tensor's dimensions do not have. */
-void tnpy_no_such_dimension(PyObject *tensor, PyObject *name);
+/* Of a call that fits no signature: the answer of Python where names of dimensions are given, or
+ * tensors made with names; 1 with *out (NULL: an exception), 0 where there is none of that. */
+int tnpy_call_with_names(const tnpy_call *c, PyObject **out);
 
-/* Of a call that fits no signature: when a name stands where PyTorch takes one, set its error, and
- * say so. */
-bool tnpy_explain_dimname(const tnpy_call *c);
-
-/* The call without `names=None`, where PyTorch takes names of dimensions: 1 when there was one, 0
- * when not, -1 with an exception. The caller frees @p room (PyMem_Free) and the `kwnames` of @p
- * out. */
-int tnpy_without_names(const tnpy_call *c, tnpy_call *out, PyObject ***room);
+/* A tuple of the names of a tensor's dimensions, None for one that has none. */
+PyObject *tnpy_names_of(const tn_tensor *t);
+/* Name the dimensions of a tensor: a sequence of texts and None, or None: none has a name. @p wrong
+ * (may be NULL): the text of the RuntimeError where it is neither. */
+int tnpy_set_names(tn_tensor *t, PyObject *names, const char *wrong);
+/* The dimension that is called so. */
+int tnpy_find_name(const tn_tensor *t, PyObject *name, int64_t *out);
 
 #endif

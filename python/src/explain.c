@@ -2,7 +2,6 @@
 /* explain.c: what is wrong with a call that fits no signature, in torch's words. When one signature
  * alone could have been meant, by the number of arguments, the message says what is wrong with it;
  * otherwise all of them are listed. */
-#include "dimname.h"
 #include "fit.h"
 
 #include <stdarg.h>
@@ -389,7 +388,7 @@ static void put_reason(text *t, const tnpy_call *c, const view *v)
 
 void tnpy_explain(const tnpy_call *c)
 {
-    if (PyErr_Occurred() || tnpy_explain_dimname(c))
+    if (PyErr_Occurred())
         return;
     const tnpy_entry *e = c->entry;
     int given = c->n - (c->self != NULL) + c->n_keywords, shown = 0, plausible = 0;

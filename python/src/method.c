@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* method.c: methods of Tensor that are no operators, or whose arguments no schema describes. */
 #include "dimname.h"
+#include "tenon/names.h"
 #include "grad.h"
 #include "override.h"
 #include "type.h"
@@ -56,10 +57,8 @@ static int dimension_asked(PyObject *o, const char *name, PyObject *args, PyObje
     bool parsed = PyArg_ParseTupleAndKeywords(args, kwargs, "|O", axis ? numpy_names : names, &dim);
     if (parsed && dim == Py_None)
         return 0;
-    if (parsed && PyUnicode_Check(dim)) {
-        tnpy_no_such_dimension(o, dim);
-        return -1;
-    }
+    if (parsed && PyUnicode_Check(dim))
+        return tnpy_find_name(tnpy_tensor(o), dim, out) ? -1 : 1;
     if (!parsed || PyBool_Check(dim) || tnpy_int_of(dim, &d)) {
         if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError))
             no_such_call(name, args, kwargs);
@@ -213,8 +212,14 @@ static PyObject *is_view(PyObject *o, PyObject *nothing)
     }
 NEVER(is_conj)
 NEVER(is_neg)
-NEVER(has_names)
 NEVER(is_distributed)
+
+static PyObject *has_names(PyObject *o, PyObject *nothing)
+{
+    OVERRIDE("has_names", NULL, NULL);
+    (void)nothing;
+    return PyBool_FromLong(tn_tensor_has_names(tnpy_tensor(o)));
+}
 
 /* ---- gradients ---- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* property.c: what can be asked of a Tensor as an attribute. */
+#include "dimname.h"
 #include "grad.h"
 #include "override.h"
 #include "type.h"
@@ -441,11 +442,14 @@ GETTER(never)
 GETTER(names)
 {
     TENSOR("names");
-    int n = tn_tensor_ndim(t);
-    PyObject *tuple = PyTuple_New(n);
-    for (int i = 0; tuple && i < n; i++)
-        PyTuple_SetItem(tuple, i, Py_NewRef(Py_None));
-    return tuple;
+    return tnpy_names_of(t);
+}
+
+static int set_names(PyObject *o, PyObject *value, void *closure)
+{
+    TENSOR_SET("names");
+    return tnpy_set_names(t, value ? value : Py_None,
+                          "names must either be None or a tuple of dim names");
 }
 
 GETTER(name)
@@ -516,7 +520,7 @@ PyGetSetDef tnpy_tensor_getset[] = {
     {"is_ipu", get_never, NULL, NULL, "is_ipu"},
     {"is_vulkan", get_never, NULL, NULL, "is_vulkan"},
     {"is_maia", get_never, NULL, NULL, "is_maia"},
-    {"names", get_names, NULL, NULL, NULL},
+    {"names", get_names, set_names, NULL, NULL},
     {"name", get_name, NULL, NULL, NULL},
     {"__dict__", get_dict, set_dict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},

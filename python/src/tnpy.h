@@ -198,6 +198,7 @@ int tnpy_add_grad_mode(PyObject *module);
 int tnpy_add_optim(PyObject *module);
 int tnpy_add_layer(PyObject *module);
 int tnpy_add_step(PyObject *module);
+int tnpy_add_names(PyObject *module);
 int tnpy_add_forward(PyObject *module);
 
 #endif

@@ -381,8 +381,9 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(to_mkldnn, "tenon._rare", "to_mkldnn")                         \
     X(chalf, "tenon._rare", "chalf")                                 \
     X(reinforce, "tenon._rare", "reinforce")                         \
-    X(refine_names, "tenon._dimension_names", "named")               \
-    X(align_to, "tenon._dimension_names", "named")                   \
+    X(refine_names, "tenon._dimension_names", "refine_names")        \
+    X(align_to, "tenon._dimension_names", "align_to")                \
+    X(align_as, "tenon._dimension_names", "align_as")                \
     X(rename, "tenon._dimension_names", "rename")                    \
     X(where, "tenon._functional", "where")
 

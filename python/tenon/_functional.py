@@ -355,6 +355,9 @@ def resize_as(self, other):
 
 def resize_as_(self, other, *, memory_format=None):
     """The size of another tensor; with preserve_format its order of dimensions, too, where it is one of the formats."""
+    if self.has_names() or other.has_names():
+        from tenon import _dimension_names
+        return _dimension_names.resize_as_(self, other)
     if memory_format is None:
         return self.resize_(other.shape)
     if memory_format == tenon.preserve_format:
@@ -383,7 +386,7 @@ def _of_elements(name, self, callable, *others):
     """What callable makes of each element of self, and of those beside it, into self: nothing of it is recorded."""
     if any(t.requires_grad for t in (self, *others)):
         raise RuntimeError("Can't call %s() on Variable that requires grad. Use var.detach().%s() instead." % (name, name))
-    rows = [t.expand_as(self).reshape(-1).tolist() for t in (self, *others)]
+    rows = [t.detach().rename_(None).expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
     made = [callable(*row) for row in zip(*rows)]
     return self.copy_(tenon.tensor(made, dtype=self.dtype).reshape(self.shape))
 

@@ -10,6 +10,9 @@ from tenon.storage import has_typed_storage, typed_storage_of, untyped_storage_o
 
 def reduce_ex(t, protocol):
     """What pickle stores: the storage, where in it the tensor lies, and its attributes."""
+    if t.has_names():
+        raise RuntimeError("NYI: Named tensors don't support serialization. Please drop names via `tensor = tensor.rename(None)` "
+                           "before serialization.")
     state = _state(t)
     kind = type(t)
     if kind.__name__ == "Parameter" and issubclass(kind, tenon.nn.Parameter):
@@ -82,6 +85,9 @@ def deepcopy(t, memo):
             "https://github.com/pytorch/pytorch/pull/103001")
     if id(t) in memo:
         return memo[id(t)]
+    if t.has_names():
+        raise RuntimeError("aten::new_empty is not yet supported with named tensors. Please drop names via `tensor = "
+                           "tensor.rename(None)`, call the op with an unnamed tensor, and set names on the result of the operation.")
     import copy
     import copyreg
 

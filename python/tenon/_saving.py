@@ -78,7 +78,8 @@ class _Pickler(pickle._Pickler):
 
     def _save_tensor(self, t):
         """What save would write for a tensor without anything unusual, at once: a checkpoint has many small ones."""
-        if self.proto != 2 or getattr(t, "__dict__", None) or t.device.type != "cpu" or not tenon.storage.has_typed_storage(t.dtype):
+        if (self.proto != 2 or getattr(t, "__dict__", None) or t.device.type != "cpu" or t.has_names()
+                or not tenon.storage.has_typed_storage(t.dtype)):
             super().save(t)
             return
         storage = tenon.storage.untyped_storage_of(t)

@@ -172,7 +172,7 @@ def _tensor_str(t, indent):
     """The numbers in their brackets, nothing else."""
     if t.numel() == 0:
         return "[]"
-    t = t.detach()
+    t = t.detach().rename_(None)
     summarize = t.numel() > PRINT_OPTS.threshold
     shape = tuple(t.shape)
     values = (_corners(t, PRINT_OPTS.edgeitems) if summarize else t).tolist()
@@ -253,6 +253,8 @@ def _str_plain(t, contents=None):
         tangent = tenon._C._unpack_dual(t)[1]
         if tangent is not None:
             suffixes.append(f"tangent={tangent}")
+    if t.has_names():
+        suffixes.append(f"names={t.names}")
     text = _with_suffixes(prefix + body, suffixes, indent)
     if not _is_plain(type(t)) and isinstance(t, tenon.nn.Parameter):
         return f"Parameter({text})"

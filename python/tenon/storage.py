@@ -513,12 +513,12 @@ def share_memory_(t):
         return t
     from tenon.multiprocessing import reductions
 
-    old = untyped_storage_of(t)
+    old, names = untyped_storage_of(t), t.names if t.has_names() else None
     new = shared_storage(reductions.Mapping.of_size(old.nbytes()))
     new.copy_(old)
     tenon._C._set_data(t, new.tensor_of(t.dtype, t.storage_offset(), tuple(t.size()),
                                         tuple(t.stride())))
-    return t
+    return tenon._C._set_names(t, names)
 
 
 def shared_storage(mapped):
