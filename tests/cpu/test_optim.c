@@ -113,6 +113,34 @@ TEST(strides_and_threads_change_nothing)
     tn_tensor_unref(step);
 }
 
+TEST(every_element_of_many_tensors_takes_its_step_once)
+{
+    static const int64_t sizes[] = {0, 1, 15, 4096, 100001, 8191, 8192, 12288, 3, 65537, 40000};
+    enum { N = sizeof sizes / sizeof *sizes };
+    const int threads[] = {1, 2, 3, 5, 64};
+    const int before = tn_num_threads();
+    for (int k = 0; k < 5; k++) {
+        tn_tensor *t[N], *grads[N];
+        ASSERT_OK(tn_set_num_threads(threads[k]));
+        for (int i = 0; i < N; i++) {
+            ASSERT_OK(tn_arange(tn_float((double)sizes[i]), NULL, &t[i]));
+            ASSERT_OK(tn_ones(&sizes[i], 1, NULL, &grads[i]));
+        }
+        ASSERT_OK(
+            tn__fused_sgd_(t, N, grads, N, NULL, 0, 0, 0, 1, 0, false, false, false, NULL, NULL));
+        for (int i = 0; i < N; i++) {
+            const float *values = tn_tensor_data(t[i]);
+            int64_t wrong = 0;
+            for (int64_t at = 0; at < sizes[i]; at++)
+                wrong += values[at] != (float)(at - 1);
+            EXPECT_EQ_INT(wrong, 0);
+        }
+        drop(t, N);
+        drop(grads, N);
+    }
+    ASSERT_OK(tn_set_num_threads(before));
+}
+
 TEST(what_is_refused_writes_nothing)
 {
     tn_tensor *t[LISTS + 1], *step = one(1), *kept = NULL;
