@@ -343,7 +343,7 @@ static bool seen_by_others(PyObject *self, PyObject *index, PyObject *value)
     bool list = PyList_Check(index);
     if (!list && !PyTuple_Check(index))
         return is_asked(index);
-    Py_ssize_t n = PySequence_Size(index);
+    Py_ssize_t n = list ? PyList_Size(index) : PyTuple_Size(index); /* no __len__ is asked */
     if (list && n >= LIST_OF_NUMBERS)
         return false;
     for (Py_ssize_t i = 0; i < n; i++) {
