@@ -16,16 +16,20 @@ static void fresh_geometry(const tn_tensor *made, tni_geometry *g)
     g->has_strides = false;
 }
 
+static bool is_trained_leaf(const tn_tensor *t)
+{
+    return tn_tensor_requires_grad(t) && !(t->flags & TNI_HAS_GRAD_FN);
+}
+
 /* What tn_copy_ would refuse when it has been resized. */
-static tn_status check_leaf(tn_tensor *out)
+static tn_status check_leaf(const tn_tensor *out)
 {
     if (!out || !tn_grad_enabled())
         return TN_OK;
-    tn_tensor *base = out->view_base;
     TN_CHECK(
-        !base || !tn_tensor_requires_grad(base) || !tn_tensor_is_leaf(base), TN_INVALID,
+        !out->view_base || !is_trained_leaf(out->view_base), TN_INVALID,
         "a view of a leaf Variable that requires grad is being used in an in-place operation.");
-    TN_CHECK(!tn_tensor_requires_grad(out) || !tn_tensor_is_leaf(out), TN_INVALID,
+    TN_CHECK(!is_trained_leaf(out), TN_INVALID,
              "a leaf Variable that requires grad is being used in an in-place operation.");
     return TN_OK;
 }
