@@ -195,6 +195,7 @@ int tnpy_add_dlpack(PyObject *module);
 int tnpy_add_storage(PyObject *module);
 int tnpy_add_autograd(PyObject *module);
 int tnpy_add_grad_mode(PyObject *module);
+int tnpy_add_scope(PyObject *module);
 int tnpy_add_optim(PyObject *module);
 int tnpy_add_layer(PyObject *module);
 int tnpy_add_step(PyObject *module);

@@ -6,6 +6,41 @@ import sys
 import unittest
 
 
+def interruptions(call):
+    """Do `call` again and again, with a KeyboardInterrupt at another place of the package's own Python code each time: wherever
+    Ctrl+C could be noticed. Yields after each that came."""
+    import itertools
+    import os
+    import sys
+
+    import tenon
+    inside = os.path.dirname(tenon.__file__) + os.sep
+    for at in itertools.count():
+        left, came = at, False
+
+        def trace(frame, event, argument):
+            nonlocal left, came
+            code = frame.f_code  # Python prints what a finalizer or a generator that is closed raises, and goes on
+            if code.co_filename.startswith(inside) and code.co_name not in ("_abandon", "<genexpr>"):
+                if left == 0:
+                    came = True
+                    raise KeyboardInterrupt
+                left -= 1
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            call()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        if not came:
+            return
+        yield at
+
+
 def main(module="__main__"):
     suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[module])
     if len(sys.argv) > 1:  # names that tests must contain

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """autocast on the CPU, GradScaler, custom_fwd and custom_bwd. The dtypes are those that PyTorch 2.11 gives."""
+import threading
 import unittest
 import warnings
 
@@ -9,6 +10,36 @@ from tenon.amp import GradScaler, autocast, custom_bwd, custom_fwd
 
 
 class Autocast(unittest.TestCase):
+    def test_one_region_is_entered_again_and_by_threads(self):
+        region = autocast("cpu", dtype=tenon.bfloat16)
+        with region:
+            with region:
+                self.assertTrue(tenon.is_autocast_enabled("cpu"))
+            self.assertTrue(tenon.is_autocast_enabled("cpu"))
+        self.assertFalse(tenon.is_autocast_enabled("cpu"))
+        found = []
+
+        def other():
+            with region:
+                found.append(tenon.is_autocast_enabled("cpu"))
+            found.append(tenon.is_autocast_enabled("cpu"))
+
+        with region:
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join()
+        self.assertEqual(found + [tenon.is_autocast_enabled("cpu")], [True, False, False])
+
+    def test_ctrl_c_leaves_no_region_on(self):
+        region = autocast("cpu", dtype=tenon.bfloat16)
+
+        def call():
+            with region, autocast("cpu", enabled=False):
+                pass
+
+        for at in harness.interruptions(call):
+            self.assertFalse(tenon.is_autocast_enabled("cpu"), at)
+
     def test_dtypes(self):
         x, h, d = tenon.ones(4, 4), tenon.ones(4, 4, dtype=tenon.bfloat16), tenon.ones(4, 4, dtype=tenon.float64)
         image, kernel = tenon.ones(1, 1, 4, 4), tenon.ones(1, 1, 3, 3)

@@ -247,6 +247,18 @@ class Fake(unittest.TestCase):
             self.assertEqual((fake.layout, fake.is_nested), (layout, True))
         self.assertEqual((fake * 2).unbind()[1].shape, (4, 3))
 
+    def test_ctrl_c_leaves_no_mode_on(self):
+        mode = FakeTensorMode()
+
+        def call():
+            with mode, mode:
+                pass
+
+        for at in harness.interruptions(call):
+            self.assertEqual(tenon.ones(2).tolist(), [1.0, 1.0], at)
+        with self.assertRaisesRegex(RuntimeError, "not inside"):
+            mode.__exit__(None, None, None)
+
 
 if __name__ == "__main__":
     harness.main()

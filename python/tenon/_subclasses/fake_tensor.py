@@ -82,8 +82,10 @@ def _on(mode, t, device):
         return tenon.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device)
 
 
-class FakeTensorMode:
+class FakeTensorMode(_C._Scope):
     """Inside it factories make fake tensors, and operators run on their shapes alone."""
+
+    _leaves = _C._fake_leave
 
     def __init__(self, *, allow_fallback_kernels=True, allow_non_fake_inputs=False, shape_env=None,
                  static_shapes=None, export=False):
@@ -94,22 +96,9 @@ class FakeTensorMode:
         self.export = export
         self._mode = _C._FakeMode(allow_non_fake_inputs)
         self._mode.belongs_to(self)
+        self._enters = self._mode.enter
         self._guards = []
         self._made = WeakIdKeyDictionary()  # of tensors made of others
-
-    def __enter__(self):
-        import threading
-        self._guards.append((threading.get_ident(), self._mode.enter()))
-        return self
-
-    def __exit__(self, kind, value, trace):
-        import threading
-        here = threading.get_ident()
-        for at in range(len(self._guards) - 1, -1, -1):
-            if self._guards[at][0] == here:
-                _C._fake_leave(self._guards.pop(at)[1])
-                return
-        raise RuntimeError("this thread is not inside the mode")
 
     def from_tensor(self, tensor, *, static_shapes=None, source=None, symbolic_context=None, trace=True):
         """The fake tensor that stands for a tensor; the same one while somebody holds it. What is made of tensors becomes one

@@ -20,8 +20,10 @@ _ELSEWHERE = {"mps": tenon.float16, "xpu": tenon.float16, "mtia": tenon.float16,
               "hpu": tenon.bfloat16, "xla": tenon.bfloat16}
 
 
-class autocast:
+class autocast(_C._Scope):
     """A region: as a with statement, or in front of a function."""
+
+    _leaves = _C._autocast_leave
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         if not isinstance(device_type, str):
@@ -47,19 +49,11 @@ class autocast:
                           "supports dtypes of torch.bfloat16, torch.float16 currently." % (name, name), stacklevel=2)
             enabled = False
         self._enabled = bool(enabled)
-
-    def __enter__(self):
-        if self._kind in _ELSEWHERE:
-            self._guard = None
-            return self
-        dtype = self.fast_dtype if self.fast_dtype in (tenon.bfloat16, tenon.float16, tenon.float32) else None
-        self._guard = _C._autocast_enter(self._kind, self._enabled, dtype, self._cache_enabled)
-        return self
-
-    def __exit__(self, *args):
-        if self._guard is not None:
-            _C._autocast_leave(self._guard)
-        return False
+        self._guards = []
+        self._enters = None
+        if device_type not in _ELSEWHERE:
+            dtype = self.fast_dtype if self.fast_dtype in (tenon.bfloat16, tenon.float16, tenon.float32) else None
+            self._enters = functools.partial(_C._autocast_enter, device_type, self._enabled, dtype, self._cache_enabled)
 
     def __call__(self, func):
         @functools.wraps(func)
