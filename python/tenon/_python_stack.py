@@ -33,6 +33,7 @@ class PythonStacks:
     def __init__(self):
         self.names, self.outer = set(), []
         self._known, self._local = {}, threading.local()
+        self._before = sys.getprofile()
         self._prefixes = sorted({os.path.join(os.path.abspath(p or "."), "") for p in sys.path}, key=len, reverse=True)
 
     def start(self):
@@ -42,7 +43,6 @@ class PythonStacks:
             if frame.f_code.co_filename not in _OWN:
                 self.outer.append(self._name(frame.f_code))
             frame = frame.f_back
-        self._before = sys.getprofile()
         self.names.add("")  # a range without a name tells which thread began
         _C._profiler_range_begin("")
         _C._profiler_range_end()

@@ -3,6 +3,7 @@
 
 import json
 import os
+import sys
 import tempfile
 import unittest
 
@@ -313,6 +314,37 @@ class Torchs(unittest.TestCase):
             prof.export_memory_timeline("x.json")
         trace = self.trace(self.record(profile_memory=True))
         self.assertIn("tensor bytes", [e["name"] for e in trace["traceEvents"] if e["ph"] == "C"])
+
+    def test_ctrl_c_leaves_no_recording_behind(self):
+        def call():
+            with profile(with_stack=True):
+                tenon.ones(2).relu()
+            with tenon.autograd.profiler.profile():
+                tenon.ones(2).relu()
+
+        times = 0
+        for times in harness.interruptions(call):
+            with tenon.autograd.profiler.profile() as prof:  # one that was left would be in its way
+                tenon.ones(2).relu()
+            self.assertIn("aten::relu", [e.name for e in prof.events()])
+            self.assertIsNone(sys.getprofile())
+        self.assertGreater(times, 20)
+
+    def test_ctrl_c_ends_a_recording_that_somebody_keeps(self):
+        kept = None
+
+        def call():
+            nonlocal kept
+            kept = profile()
+            kept.start()
+            tenon.ones(2).relu()
+            kept.stop()
+
+        for at in harness.interruptions(call):
+            if not tenon._C._profiler_running():
+                continue
+            kept.stop()  # it came before stop() did anything
+            self.assertFalse(tenon._C._profiler_running(), at)
 
 
 if __name__ == "__main__":

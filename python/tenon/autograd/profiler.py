@@ -269,23 +269,44 @@ class profile:
             return self
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
-        self.entered = True
-        _C._profiler_start(self.record_shapes, self.profile_memory, self.with_stack, self.with_flops)
-        if self.with_stack:
+        self.entered = self._runs = True  # before it does: Ctrl+C may come as soon as it runs
+        try:
             try:
+                _C._profiler_start(self.record_shapes, self.profile_memory, self.with_stack, self.with_flops)
+            except Exception:
+                self._runs = False
+                raise
+            if self.with_stack:
                 self._python = _python_stack.PythonStacks()
                 self._python.start()
-            except BaseException:
-                _C._profiler_stop()
-                raise
+        except BaseException:
+            self._abandon()
+            raise
         return self
+
+    _runs = False
+
+    def _abandon(self):
+        """Nobody will end this recording: it would be in the way of every other."""
+        if self._runs:
+            self._runs = False
+            if _C._profiler_running():
+                _C._profiler_stop()
+            if self._python is not None:
+                self._python.stop()
+
+    __del__ = _abandon
 
     def __exit__(self, *args):
         if not self.enabled:
             return False
-        if self._python is not None:
-            self._python.stop()
-        self._recording = _C._profiler_stop()
+        try:
+            if self._python is not None:
+                self._python.stop()
+            self._runs, self._recording = False, _C._profiler_stop()
+        except BaseException:
+            self._abandon()
+            raise
         events = [FunctionEvent(i, r) for i, r in enumerate(self._recording.events())]
         for e in events if self.with_flops else ():
             e.flops = _flops_of(e.name, e.input_shapes, e._integers)

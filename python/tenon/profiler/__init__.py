@@ -96,8 +96,12 @@ class profile:
         self._range = None
 
     def start(self):
-        self.current_action = self.schedule(self.step_num)
-        self._go()
+        try:
+            self.current_action = self.schedule(self.step_num)
+            self._go()
+        except BaseException:
+            self._abandon()
+            raise
 
     def _go(self):
         if self.current_action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
@@ -136,8 +140,17 @@ class profile:
         self._go()
 
     def stop(self):
-        self._end_range()
-        self._finish()
+        try:
+            self._end_range()
+            self._finish()
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _abandon(self):
+        if self.profiler is not None:
+            self.profiler._abandon()
+            self._done = True
 
     def __enter__(self):
         self.start()
