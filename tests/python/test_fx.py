@@ -231,6 +231,16 @@ class Pickled(unittest.TestCase):
             self.assertIs(pickle.loads(pickle.dumps(function)), function)
         self.assertEqual((tenon.relu.__module__, tenon.relu.__name__), ("tenon", "relu"))
 
+    def test_the_text_of_a_graph_goes_with_its_module(self):
+        import gc
+        import linecache
+        module = fx.symbolic_trace(lambda x: x + 1)
+        file = type(module).forward.__code__.co_filename
+        self.assertIn("return add", "".join(linecache.getlines(file)))
+        del module
+        gc.collect()
+        self.assertEqual(linecache.getlines(file), [])
+
 
 if __name__ == "__main__":
     harness.main()

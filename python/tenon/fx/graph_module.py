@@ -3,6 +3,7 @@
 
 import copy
 import linecache
+import weakref
 
 from tenon import nn
 
@@ -13,14 +14,16 @@ _written = 0
 
 
 def _compiled(code, names):
-    """The function of a text. Tracebacks show its lines."""
+    """The function of a text. Tracebacks show its lines, which are kept as long as its code is."""
     global _written
     _written += 1
     file = "<eval_with_key>.%d" % _written
     linecache.cache[file] = (len(code), None, [line + "\n" for line in code.splitlines()], file)
     found = dict(names)
     exec(compile(code, file, "exec"), found)
-    return found["forward"]
+    forward = found["forward"]
+    weakref.finalize(forward.__code__, linecache.cache.pop, file, None).atexit = False
+    return forward
 
 
 def _holder(module, target, make):
