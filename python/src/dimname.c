@@ -143,6 +143,11 @@ int tnpy_call_with_names(const tnpy_call *c, PyObject **out)
     if (!has_names(c))
         return 0;
     *out = call_python(c);
+    if (*out == Py_Ellipsis) { /* a class or a mode is asked before names are looked up */
+        Py_DECREF(*out);
+        *out = tnpy_override(c->entry, c->self, c->args, c->n - (c->self != NULL), c->kwnames);
+        return 1;
+    }
     if (*out != Py_NotImplemented)
         return 1;
     Py_CLEAR(*out);

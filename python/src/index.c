@@ -313,9 +313,6 @@ static int places_find(places *p, tn_tensor *self, PyObject *index)
 
 /* ---- __torch_function__ ---- */
 
-static tnpy_entry getitem = {.name = "__getitem__", .method = 1};
-static tnpy_entry setitem = {.name = "__setitem__", .method = 1};
-
 /* Has an object a __torch_function__ that is asked, or its class a say in what comes out? */
 static bool is_asked(PyObject *o)
 {
@@ -325,8 +322,27 @@ static bool is_asked(PyObject *o)
     return tnpy_is_tensor(o) ? tnpy_overrides(o) : tnpy_has_torch_function(o);
 }
 
+/* Is one of a sequence asked? Of those in a sequence in it, where it is `deep`? */
+static bool one_is_asked(PyObject *o, bool deep)
+{
+    bool list = PyList_Check(o);
+    Py_ssize_t n = list ? PyList_Size(o) : PyTuple_Size(o);
+    if (list && n >= LIST_OF_NUMBERS)
+        return false;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = list ? PyList_GetItem(o, i) : PyTuple_GetItem(o, i);
+        if (item == NULL || PyLong_CheckExact(item) || PySlice_Check(item))
+            continue;
+        bool sequence = deep && (PyList_Check(item) || PyTuple_Check(item));
+        if (sequence ? one_is_asked(item, false) : is_asked(item))
+            return true;
+    }
+    return false;
+}
+
 /* Does a mode, or the class of an object, want to see the call? `index` and `value` may be NULL.
- * What stands in a tuple or a list of indices counts, what stands in a slice does not. */
+ * What stands in a tuple or a list of indices counts, and in a sequence in it; what stands in a
+ * slice, or in a sequence of values, does not. */
 static bool seen_by_others(PyObject *self, PyObject *index, PyObject *value)
 {
     if (TNPY_UNLIKELY(tnpy_function_modes != 0) && tnpy_function_off < 2)
@@ -340,18 +356,34 @@ static bool seen_by_others(PyObject *self, PyObject *index, PyObject *value)
         return true;
     if (index == NULL)
         return false;
-    bool list = PyList_Check(index);
-    if (!list && !PyTuple_Check(index))
+    if (!PyList_Check(index) && !PyTuple_Check(index))
         return is_asked(index);
-    Py_ssize_t n = list ? PyList_Size(index) : PyTuple_Size(index); /* no __len__ is asked */
-    if (list && n >= LIST_OF_NUMBERS)
-        return false;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = list ? PyList_GetItem(index, i) : PyTuple_GetItem(index, i);
-        if (item != NULL && is_asked(item))
-            return true;
-    }
-    return false;
+    return one_is_asked(index, true);
+}
+
+/* self[index], or self[index] = value where there is a value, for those who want to see it. */
+static PyObject *ask_others(PyObject *self, PyObject *index, PyObject *value)
+{
+    static PyObject *get, *set; /* what they get as `func` */
+    PyObject **func = value ? &set : &get;
+    if (!*func)
+        *func =
+            PyObject_GetAttrString((PyObject *)tnpy_Tensor, value ? "__setitem__" : "__getitem__");
+    if (!*func)
+        return NULL;
+    PyObject *args = value ? PyTuple_Pack(3, self, index, value) : PyTuple_Pack(2, self, index);
+    PyObject *items = PyList_Check(index) || PyTuple_Check(index) ? PySequence_List(index)
+                                                                  : Py_BuildValue("[O]", index);
+    PyObject *asked = NULL, *result = NULL;
+    if (args && items && PyList_Insert(items, 0, self) == 0 &&
+        (!value || PyList_Check(value) || PyTuple_Check(value) || PyList_Append(items, value) == 0))
+        asked = PyList_AsTuple(items);
+    if (asked)
+        result = tnpy_override_among(*func, asked, args);
+    Py_XDECREF(args);
+    Py_XDECREF(items);
+    Py_XDECREF(asked);
+    return result;
 }
 
 /* ---- reading ---- */
@@ -360,7 +392,7 @@ static PyObject *subscript(PyObject *object, PyObject *index)
 {
     tn_tensor *self = tnpy_tensor(object);
     if (TNPY_UNLIKELY(seen_by_others(object, index, NULL)))
-        return tnpy_override(&getitem, object, &index, 1, NULL);
+        return ask_others(object, index, NULL);
     tn_tensor *out = NULL;
     tn_status st = TN_OK;
     if (PyLong_CheckExact(index)) {
@@ -558,8 +590,7 @@ static int assign(PyObject *object, PyObject *index, PyObject *what)
         return -1;
     }
     if (TNPY_UNLIKELY(seen_by_others(object, index, what))) {
-        PyObject *args[2] = {index, what};
-        PyObject *out = tnpy_override(&setitem, object, args, 2, NULL);
+        PyObject *out = ask_others(object, index, what);
         Py_XDECREF(out);
         return out == NULL ? -1 : 0;
     }

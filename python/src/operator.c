@@ -56,15 +56,15 @@ static tn_status sub(tn_tensor *a, tn_tensor *b, tn_tensor **out)
     X(xor, "bitwise_xor", tn_bitwise_xor, tn_bitwise_xor_scalar, "bitwise_xor", TOLD_LEFT("xor")) \
     X(lshift, "bitwise_left_shift", tn_bitwise_left_shift, AS_TENSOR, NULL, TOLD("lshift"))       \
     X(rshift, "bitwise_right_shift", tn_bitwise_right_shift, AS_TENSOR, NULL, TOLD("rshift"))     \
-    X(matrix_multiply, "matmul", tn_matmul, AS_TENSOR, NULL, AS_METHOD)                           \
+    X(matrix_multiply, "matmul", tn_matmul, AS_TENSOR, NULL, {NULL, "__rmatmul__", NULL})         \
     X(power, "pow", tn_pow, tn_pow_tensor_scalar, NULL, TOLD("pow"))
 
-#define COMPARE(X)                                     \
-    X(lt, "lt", tn_lt, tn_lt_scalar, NULL, AS_METHOD)  \
-    X(le, "le", tn_le, tn_le_scalar, NULL, AS_METHOD)  \
-    X(eq, "eq", tn_eq, tn_eq_scalar, NULL, {"__eq__"}) \
-    X(ne, "ne", tn_ne, tn_ne_scalar, NULL, AS_METHOD)  \
-    X(gt, "gt", tn_gt, tn_gt_scalar, NULL, AS_METHOD)  \
+#define COMPARE(X)                                    \
+    X(lt, "lt", tn_lt, tn_lt_scalar, NULL, AS_METHOD) \
+    X(le, "le", tn_le, tn_le_scalar, NULL, AS_METHOD) \
+    X(eq, "eq", tn_eq, tn_eq_scalar, NULL, AS_METHOD) \
+    X(ne, "ne", tn_ne, tn_ne_scalar, NULL, AS_METHOD) \
+    X(gt, "gt", tn_gt, tn_gt_scalar, NULL, AS_METHOD) \
     X(ge, "ge", tn_ge, tn_ge_scalar, NULL, AS_METHOD)
 
 enum {
@@ -185,6 +185,20 @@ static PyObject *tell(const char *name, PyObject *tensor, PyObject *other)
     return result;
 }
 
+/* x == y: the class of x answers alone. Where it does not want to, the method `eq` asks both. */
+static PyObject *tell_equal(PyObject *tensor, PyObject *other)
+{
+    static PyObject *func; /* Tensor.__eq__ */
+    if (!func)
+        func = PyObject_GetAttrString((PyObject *)tnpy_Tensor, "__eq__");
+    PyObject *args = func ? PyTuple_Pack(2, tensor, other) : NULL;
+    PyObject *relevant = args ? PyTuple_Pack(1, tensor) : NULL;
+    PyObject *result = relevant ? or_not(tnpy_override_among(func, relevant, args)) : NULL;
+    Py_XDECREF(relevant);
+    Py_XDECREF(args);
+    return result;
+}
+
 static PyObject *binary_slow(int op, PyObject *a, PyObject *b)
 {
     PyObject *array = array_operand(tnpy_is_tensor(a) ? b : a);
@@ -199,7 +213,9 @@ static PyObject *binary_slow(int op, PyObject *a, PyObject *b)
         Py_DECREF(array);
         return result;
     }
-    const bool told = is_asked(a) || is_asked(b);
+    if (op == OP_eq && tnpy_is_tensor(a) && is_asked(a))
+        return tell_equal(a, b);
+    const bool told = op != OP_eq && (is_asked(a) || is_asked(b));
     if (tnpy_is_tensor(a)) {
         if (told && ops[op].told[0])
             return tell(ops[op].told[0], a, b);
@@ -329,7 +345,13 @@ static int nb_bool(PyObject *a)
 {
     if (TNPY_UNLIKELY(tnpy_function_on(a))) {
         PyObject *answer = tnpy_override_method(a, "__bool__", NULL, NULL);
-        int is = answer ? PyObject_IsTrue(answer) : -1;
+        int is = answer ? answer == Py_True : -1;
+        if (answer && !PyBool_Check(answer)) {
+            char type[128];
+            PyErr_Format(PyExc_TypeError, "__bool__ should return bool, returned %s",
+                         tnpy_type_name(answer, type, sizeof type));
+            is = -1;
+        }
         Py_XDECREF(answer);
         return is;
     }
@@ -425,6 +447,8 @@ static Py_ssize_t length(PyObject *a)
         PyObject *answer = tnpy_override_method(a, "__len__", NULL, NULL);
         Py_ssize_t n = answer ? PyNumber_AsSsize_t(answer, PyExc_OverflowError) : -1;
         Py_XDECREF(answer);
+        if (n < 0 && !PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "__len__() should return >= 0");
         return n;
     }
     tn_tensor *t = tnpy_tensor(a);

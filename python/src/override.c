@@ -66,6 +66,12 @@ static int overriding(PyObject *o)
     return tnpy_is_tensor(o) ? tnpy_overrides(o) : tnpy_has_torch_function(o);
 }
 
+/* What a function in Python is asked with: a plain tensor is one of the classes, too. */
+static int taking_part(PyObject *o)
+{
+    return overriding(o) || (Py_TYPE(o) == tnpy_Tensor && !tnpy_function_off);
+}
+
 /* Add @p o to the list, before the first whose class is a base of its own; once a class. */
 static int note(PyObject *list, PyObject *o, int (*asked)(PyObject *))
 {
@@ -87,6 +93,8 @@ static int note_any(PyObject *list, PyObject *o, int (*asked)(PyObject *))
     if (!PyTuple_Check(o) && !PyList_Check(o))
         return note(list, o, asked);
     Py_ssize_t n = PySequence_Size(o);
+    if (n < 0)
+        return -1; /* a class of its own */
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_GetItem(o, i);
         int failed = item ? note(list, item, asked) : -1;
@@ -253,6 +261,11 @@ PyObject *tnpy_override_call(PyObject *func, PyObject *args, PyObject *kwargs)
     return call_of(func, tnpy_handlers(args, kwargs, overriding), args, kwargs);
 }
 
+PyObject *tnpy_override_among(PyObject *func, PyObject *relevant, PyObject *args)
+{
+    return call_of(func, tnpy_handlers(relevant, NULL, overriding), args, NULL);
+}
+
 /* ---- calls of generated functions ---- */
 
 /* What overrides get as `func`: tenon.add, or Tensor.add. */
@@ -302,6 +315,62 @@ out:
 
 /* ---- methods and attributes written by hand ---- */
 
+/* Methods that are functions of Python's in torch: these give keywords to whom they ask even where
+ * there are none, and count plain tensors among the types. */
+static bool is_of_python(const char *name)
+{
+    static const char *const names[] = {"__rsub__",
+                                        "__rtruediv__",
+                                        "__floordiv__",
+                                        "__rfloordiv__",
+                                        "__rmod__",
+                                        "__rlshift__",
+                                        "__rrshift__",
+                                        "__pow__",
+                                        "__ipow__",
+                                        "__rpow__",
+                                        "__rmatmul__",
+                                        "__len__",
+                                        "__contains__",
+                                        "__deepcopy__",
+                                        "__reduce_ex__",
+                                        "__reversed__",
+                                        "__format__",
+                                        "__repr__",
+                                        "__setstate__",
+                                        "__array__",
+                                        "__dlpack__",
+                                        "__dlpack_device__",
+                                        "align_to",
+                                        "dim_order",
+                                        "is_shared",
+                                        "module_load",
+                                        "refine_names",
+                                        "register_hook",
+                                        "register_post_accumulate_grad_hook",
+                                        "rename",
+                                        "rename_",
+                                        "resize",
+                                        "resize_as",
+                                        "share_memory_",
+                                        "storage",
+                                        "storage_type",
+                                        "unflatten"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static PyObject *method_of_python(PyObject *func, PyObject *args, PyObject *kwargs)
+{
+    PyObject *given = kwargs ? Py_NewRef(kwargs) : PyDict_New();
+    PyObject *result =
+        given ? call_of(func, tnpy_handlers(args, given, taking_part), args, given) : NULL;
+    Py_XDECREF(given);
+    return result;
+}
+
 PyObject *tnpy_override_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs)
 {
     PyObject *func = PyObject_GetAttrString((PyObject *)tnpy_Tensor, name);
@@ -311,7 +380,8 @@ PyObject *tnpy_override_method(PyObject *self, const char *name, PyObject *args,
         PyTuple_SetItem(all, 0, Py_NewRef(self));
         for (Py_ssize_t i = 0; i < n; i++)
             PyTuple_SetItem(all, i + 1, Py_NewRef(PyTuple_GetItem(args, i)));
-        result = tnpy_override_call(func, all, kwargs);
+        result = is_of_python(name) ? method_of_python(func, all, kwargs)
+                                    : tnpy_override_call(func, all, kwargs);
     }
     Py_XDECREF(all);
     Py_XDECREF(func);
@@ -349,6 +419,13 @@ static PyObject *is_enabled(PyObject *self, PyObject *nothing)
     (void)self;
     (void)nothing;
     return PyBool_FromLong(tnpy_function_off == 0);
+}
+
+static PyObject *is_all_disabled(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    return PyBool_FromLong(tnpy_function_off == 2);
 }
 
 static bool any_overrides(PyObject *o)
@@ -403,7 +480,7 @@ static PyObject *override_call(PyObject *self, PyObject *args)
         return NULL;
     if (!relevant)
         return tnpy_override_call(func, a, k);
-    return call_of(func, tnpy_handlers(relevant, NULL, overriding), a, k);
+    return call_of(func, tnpy_handlers(relevant, NULL, taking_part), a, k);
 }
 
 static PyObject *push_mode(PyObject *self, PyObject *mode)
@@ -419,7 +496,7 @@ static PyObject *pop_mode(PyObject *self, PyObject *nothing)
     (void)self;
     (void)nothing;
     if (tnpy_function_modes == 0) {
-        PyErr_SetString(PyExc_RuntimeError, "no function mode is on");
+        PyErr_SetString(PyExc_RuntimeError, "trying to pop from empty mode stack");
         return NULL;
     }
     int n = --tnpy_function_modes;
@@ -444,7 +521,7 @@ static PyObject *mode_at(PyObject *self, PyObject *o)
     if (tnpy_int_of(o, &i))
         return NULL;
     if (i < 0 || i >= tnpy_function_modes) {
-        PyErr_SetString(PyExc_IndexError, "there is no such mode");
+        PyErr_SetString(PyExc_RuntimeError, "Tried to get stack at idx that's too big");
         return NULL;
     }
     return Py_NewRef(PyList_GetItem(modes, (Py_ssize_t)i));
@@ -456,6 +533,7 @@ static PyMethodDef disabled_def = {
     "For a class: its tensors are treated as plain ones, and results are plain."};
 static PyMethodDef functions[] = {
     {"_is_torch_function_enabled", is_enabled, METH_NOARGS, NULL},
+    {"_is_torch_function_all_disabled", is_all_disabled, METH_NOARGS, NULL},
     {"_has_torch_function", has_torch_function, METH_O, "_has_torch_function(args) -> bool"},
     {"_has_torch_function_unary", has_torch_function_unary, METH_O,
      "_has_torch_function_unary(arg) -> bool"},

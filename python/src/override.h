@@ -36,6 +36,8 @@ PyObject *tnpy_types_of(PyObject *list);
 int tnpy_has_torch_function(PyObject *o);
 /* Ask the mode, then the arguments, in torch's order. @p kwargs may be NULL. */
 PyObject *tnpy_override_call(PyObject *func, PyObject *args, PyObject *kwargs);
+/* The same, where only those of @p relevant, a tuple, are asked. */
+PyObject *tnpy_override_among(PyObject *func, PyObject *relevant, PyObject *args);
 /* The same for a call of a function, or of a method (@p self not NULL), as CPython makes it. */
 PyObject *tnpy_override(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
                         PyObject *kwnames);

@@ -166,15 +166,31 @@ def _make(name, args, kwargs):
     return made if names is None else _C._set_names(made, names)
 
 
+OWN = {"transpose": _transpose, "diagonal": _diagonal, "flatten": _flatten, "unflatten": _unflatten}
+
+
+def _names_given(name, args, kwargs):
+    """Whether a call has a name where a function takes one, whatever its tensors are."""
+    if name in LOOKING:
+        place, several = LOOKING[name]
+        given = [*args[place:place + 1], *(kwargs[word] for word in ("dim", "axis") if word in kwargs)]
+        return any(isinstance(v, str) or (several and _is_list_of_names(v)) for v in given)
+    return any(isinstance(v, str) for v in [*args[1:3], *kwargs.values()])
+
+
 def call(name, is_method, args, kwargs):
-    """What a call with names of dimensions gives; NotImplemented: it takes none there."""
+    """What a call with names of dimensions gives; NotImplemented: it takes none there; `...`: classes and modes are asked
+    first."""
+    if name in LOOKING or name in REFUSING or name in OWN:
+        tensors = args[0] if args and isinstance(args[0], (tuple, list)) else args
+        if _C._has_torch_function([*tensors, *kwargs.values()]) and _names_given(name, args, kwargs):
+            return ...
     if name in MAKERS:
         return _make(name, args, kwargs) if "names" in kwargs and not is_method else NotImplemented
     if name in LOOKING:
         return _look_up(name, is_method, args, kwargs)
-    own = {"transpose": _transpose, "diagonal": _diagonal, "flatten": _flatten, "unflatten": _unflatten}.get(name)
-    if own:
-        return own(is_method, args, kwargs)
+    if name in OWN:
+        return OWN[name](is_method, args, kwargs)
     if name in REFUSING and _tensor_of(args, kwargs) is not None and any(
             isinstance(v, str) for v in list(args[1:3]) + [kwargs.get("dim"), kwargs.get("axis")]):
         raise RuntimeError("%s: You passed a dimname (string) to this op in place of a dimension index but it does not yet "

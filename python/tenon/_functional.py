@@ -6,7 +6,7 @@ import functools
 import math
 
 import tenon
-from tenon._asking import overridable
+from tenon._asking import hand_over, overridable
 
 _ops = tenon._C._VariableFunctions
 
@@ -15,8 +15,8 @@ _overridden = tenon._C._has_torch_function
 
 
 def _asked(function):
-    """The function, after classes and modes that take calls over were asked: they see this call, with the arguments as
-    they were given, and not the operators that it is made of."""
+    """The function, after classes and modes that take calls over were asked: they see this call,
+    and not the operators that it is made of."""
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
         given = args if not kwargs else args + tuple(kwargs.values())
@@ -25,7 +25,7 @@ def _asked(function):
                 given = [x for a in given for x in (a if type(a) in (list, tuple) else (a,))]
                 break
         if _overridden(given):
-            return tenon.overrides.handle_torch_function(wrapper, given, *args, **kwargs)
+            return hand_over(wrapper, function, tuple(given), args, kwargs)
         return function(*args, **kwargs)
     return wrapper
 

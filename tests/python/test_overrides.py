@@ -78,7 +78,7 @@ class Operators(unittest.TestCase):
                 self.assertEqual(result.tolist(), f(plain, 2).tolist())
 
     def test_operators_with_something_else_that_is_asked(self):
-        for f, name in ((operator.pow, "__pow__"), (operator.and_, "__and__"), (operator.eq, "__eq__"), (operator.add, "add")):
+        for f, name in ((operator.pow, "__pow__"), (operator.and_, "__and__"), (operator.eq, "eq"), (operator.add, "add")):
             (func, args), result = told(Like, lambda: f(tenon.tensor([1]), Like()))
             self.assertEqual((resolve_name(func), result), ("tenon.Tensor." + name, -1))
 
@@ -108,6 +108,80 @@ class Operators(unittest.TestCase):
             results = [x ** 2, 2 ** x, 1 - x, x & 1, x == 3, +x]
         self.assertEqual(seen, ["tenon.Tensor." + n for n in ("__pow__", "__rpow__", "__rsub__", "__and__", "__eq__", "positive")])
         self.assertEqual([r.tolist() for r in results], [[9, 25], [8, 32], [-2, -4], [1, 1], [True, False], [3, 5]])
+
+
+class Calls(unittest.TestCase):
+    """What __torch_function__ is given, as PyTorch 2.11 gives it."""
+
+    def setUp(self):
+        case = self
+        self.calls = []
+
+        class Own(tenon.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                case.calls.append((func, tuple(t.__name__ for t in types), args, kwargs))
+                return -1
+
+        self.x = tenon.ones(2, 2).as_subclass(Own)
+
+    def called(self, call):
+        self.calls.clear()
+        call()
+        self.assertEqual(len(self.calls), 1)
+        return self.calls[0]
+
+    def test_a_function_in_python_gives_every_argument_one_way(self):
+        F, x, plain = tenon.nn.functional, self.x, tenon.ones(2, 2)
+        defaults = {"size_average": None, "reduce": None, "reduction": "sum"}
+        for call in (lambda: F.kl_div(x, plain, None, None, "sum"), lambda: F.kl_div(target=plain, input=x, reduction="sum")):
+            func, types, args, kwargs = self.called(call)
+            self.assertIs(func, F.kl_div)
+            self.assertEqual(types, ("Own", "Tensor"))
+            self.assertTrue(len(args) == 2 and args[0] is x and args[1] is plain)
+            self.assertEqual(kwargs, {**defaults, "log_target": False})
+        _, _, args, kwargs = self.called(lambda: tenon.meshgrid(x, plain))
+        self.assertEqual((len(args), kwargs), (2, {"indexing": None}))
+        self.assertRaisesRegex(TypeError, "unexpected keyword argument 'out'", lambda: tenon.atleast_1d(x, out=x))
+
+    def test_types_of_a_function_in_c_are_those_that_override(self):
+        _, types, _, kwargs = self.called(lambda: tenon.add(self.x, tenon.ones(2, 2)))
+        self.assertEqual((types, kwargs), (("Own",), None))
+
+    def test_operators_that_are_python_in_pytorch(self):
+        x, plain = self.x, tenon.ones(2, 2)
+        for call, name in ((lambda: 2 - x, "__rsub__"), (lambda: 2 @ x, "__rmatmul__"), (lambda: x // 2, "__floordiv__"),
+                           (lambda: x ** 2, "__pow__"), (lambda: 2 % x, "__rmod__"), (lambda: reversed(x), "__reversed__")):
+            func, types, args, kwargs = self.called(call)
+            self.assertEqual((resolve_name(func), types, kwargs), ("tenon.Tensor." + name, ("Own",), {}))
+            self.assertIs(args[0], x)
+        self.assertEqual(self.called(lambda: plain // x)[1], ("Own", "Tensor"))
+
+    def test_equality_asks_the_left_side_alone(self):
+        class Other(type(self.x)):
+            pass
+
+        func, types, _, _ = self.called(lambda: tenon.ones(2).as_subclass(Other) == self.x)
+        self.assertEqual((func, types), (tenon.Tensor.__eq__, ("Other",)))
+
+    def test_indices_are_seen_two_deep(self):
+        like, t = Like(), tenon.ones(2, 2)
+        for index in ((0, [like]), (0, (like,)), [like], ((like,),)):
+            (func, args), result = told(Like, lambda: t[index])
+            self.assertEqual((func, result), (tenon.Tensor.__getitem__, -1))
+            self.assertIs(args[1], index)
+        (func, _), _ = told(Like, lambda: operator.setitem(t, (0, [like]), 1))
+        self.assertIs(func, tenon.Tensor.__setitem__)
+
+    def test_names_of_dimensions_are_looked_up_after_asking(self):
+        func, _, args, _ = self.called(lambda: tenon.sum(self.x, "N"))
+        self.assertIs(func, tenon.sum)
+        self.assertEqual(args[1], "N")
+        self.assertIs(self.called(lambda: self.x.max("N"))[0], tenon.Tensor.max)
+
+    def test_a_length_and_a_truth_must_be_such(self):
+        self.assertRaisesRegex(ValueError, r"__len__\(\) should return >= 0", lambda: len(self.x))
+        self.assertRaisesRegex(TypeError, "__bool__ should return bool, returned int", lambda: bool(self.x))
 
 
 class Functions(unittest.TestCase):

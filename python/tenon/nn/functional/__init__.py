@@ -44,7 +44,7 @@ has_torch_function_variadic = tenon._C._has_torch_function_variadic
 
 def handle_torch_function(public_api, relevant_args, *args, **kwargs):
     """Let the argument or mode that overrides `public_api` answer the call."""
-    return tenon._C._override_call(public_api, args, kwargs)
+    return tenon._C._override_call(public_api, args, kwargs, tuple(relevant_args))
 
 
 conv_tbc = tenon.conv_tbc
