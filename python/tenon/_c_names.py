@@ -29,7 +29,7 @@ def _get_accelerator(check=False):
 
 
 def _is_torch_function_mode_enabled():
-    return _C._len_torch_function_stack() > 0
+    return _C._len_torch_function_stack() > 0 and not _C._is_torch_function_all_disabled()
 
 
 def _is_alias_of(self, other):

@@ -184,6 +184,34 @@ class Calls(unittest.TestCase):
         self.assertRaisesRegex(TypeError, "__bool__ should return bool, returned int", lambda: bool(self.x))
 
 
+class Lists(unittest.TestCase):
+    def test_what_cannot_be_overridden_is_not_listed(self):
+        listed, ignored = get_testing_overrides(), tenon.overrides.get_ignored_functions()
+        for name in ("__hash__", "__delitem__", "__iter__", "__reduce__", "new_ones", "as_subclass", "stride"):
+            self.assertNotIn(getattr(tenon.Tensor, name), listed, name)
+        self.assertFalse([f for f in listed if getattr(f, "__name__", None) in ("__del__", "__bytes__")])
+        for f in (tenon.abs_, tenon.result_type, tenon.nn.functional.sigmoid, tenon.nn.functional.has_torch_function, tenon.nn.init.zeros_):
+            self.assertNotIn(f, listed)
+        for f in (tenon.Tensor.new_ones, tenon.ones, tenon.result_type, tenon.nn.functional.sigmoid):
+            self.assertIn(f, ignored)
+        for f in (tenon.nn.init.uniform_, tenon.sym_int, tenon.Tensor.__len__, tenon.Tensor.shape.__get__, tenon.nn.functional.relu):
+            self.assertIn(f, listed)
+
+    def test_methods_and_properties(self):
+        is_one = tenon.overrides.is_tensor_method_or_property
+        self.assertTrue(is_one(tenon.Tensor.add) and is_one(tenon.Tensor.shape.__get__))
+        for f in (tenon.Tensor.grad.__set__, tenon.Tensor.__hash__, tenon.Tensor.new, tenon.add):
+            self.assertFalse(is_one(f))
+
+    def test_what_is_switched_off(self):
+        c = tenon._C
+        with c.DisableTorchFunctionSubclass():
+            self.assertEqual((c._is_torch_function_enabled(), c._is_torch_function_all_disabled()), (False, False))
+        with c.DisableTorchFunction():
+            self.assertEqual((c._is_torch_function_enabled(), c._is_torch_function_all_disabled()), (False, True))
+        self.assertFalse(c._is_torch_function_all_disabled())
+
+
 class Functions(unittest.TestCase):
     def test_functions_that_are_written_in_python_ask(self):
         e = Like()
