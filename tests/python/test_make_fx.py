@@ -22,6 +22,30 @@ class MakeFx(unittest.TestCase):
             tenon.testing.assert_close(made(*given), f(*given))
         return made
 
+    def test_fake_traces_with_fake_tensors(self):
+        from tenon._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+        seen = []
+
+        def f(x):
+            y = x.sin() * 2
+            seen.append((isinstance(x, FakeTensor), isinstance(y, FakeTensor)))
+            return y + tenon.tensor([1.0, 2.0]) + tenon.ones(2)
+
+        x = tenon.ones(2)
+        traced = make_fx(f, tracing_mode="fake")(x)
+        self.assertEqual(seen, [(True, True)])
+        self.assertEqual(traced(x).tolist(), f(x).tolist())
+        nodes = [n for n in traced.graph.nodes if n.op != "output"]
+        self.assertEqual([n.name for n in nodes], ["x_1", "sin", "mul", "_tensor_constant0", "lift_fresh_copy", "add", "ones", "add_1"])
+        self.assertTrue(all(isinstance(n.meta["val"], FakeTensor) for n in nodes))
+        self.assertFalse(isinstance(traced._tensor_constant0, FakeTensor))
+        with self.assertRaisesRegex(AssertionError, "^Please convert all Tensors to FakeTensors first"):
+            make_fx(lambda t: t + x, tracing_mode="fake")(x)
+        with FakeTensorMode() as mode:
+            own = tenon.ones(2)
+        given = make_fx(lambda t: t + 1, tracing_mode="fake")(own)
+        self.assertEqual([n.meta["val"].fake_mode is mode for n in given.graph.nodes if n.op != "output"], [True, True])
+
     def test_operators_are_nodes(self):
         made = self.same(lambda x: (x.sin() + x @ x).sum(), tenon.ones(2, 2), again=(tenon.eye(2) * 3,))
         self.assertEqual(lines(made), [

@@ -3,10 +3,11 @@
 
 import inspect
 import operator
+from contextlib import nullcontext
 
 import tenon
 from tenon import nn
-from tenon._subclasses.fake_tensor import FakeTensor
+from tenon._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from tenon.overrides import TorchFunctionMode
 from tenon.utils import _pytree as pytree
 from tenon.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -26,7 +27,6 @@ def get_proxy_mode():
 
 
 def maybe_disable_fake_tensor_mode():
-    from contextlib import nullcontext
     return nullcontext()
 
 
@@ -133,8 +133,12 @@ class _Literals(TorchFunctionMode):
         made = func(*args, **(kwargs or {}))
         if func is tenon.tensor and isinstance(made, tenon.Tensor):
             with _disable_current_modes():
-                copy = made.detach().clone()
+                if isinstance(made, FakeTensor) and not any(isinstance(x, FakeTensor) for x in pytree.tree_leaves(args)):
+                    copy = func(*args, **(kwargs or {})).detach()  # what is written down is known
+                else:
+                    copy = made.detach().clone()
             written = self.recorder.node_of(copy)
+            written.meta["val"] = made
             self.recorder.note(self.recorder.graph.create_node(
                 "call_function", tenon.ops.aten.lift_fresh_copy.default, (written,), {}, "lift_fresh_copy"), made)
         return made
@@ -162,13 +166,16 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
 
     def traced(*args):
         graph, made = Graph(), None
+        fake = nullcontext()
+        if tracing_mode == "fake":
+            fake, args = _fakes(args, _allow_non_fake_inputs)
         recorder = _Recorder(graph, dict(decomposition_table or {}))
         for name, value in zip(_names(f, len(args)), args):
             node = graph.create_node("placeholder", name + "_1", (), {}, name + "_1")
             _inputs(recorder, node, value)
         _running.append(recorder)
         try:
-            with recorder, _Literals(recorder):
+            with fake, recorder, _Literals(recorder):
                 made = f(*args)
             graph.create_node("output", "output", (recorder.as_argument(made),), {})
             graph.eliminate_dead_code()
@@ -183,6 +190,13 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
         return GraphModule(root, graph, getattr(f, "__name__", type(f).__name__))
 
     return traced
+
+
+def _fakes(args, allow_non_fake_inputs):
+    """(a fake mode, the arguments with fake tensors of it): the mode of a fake tensor among them, where there is one."""
+    known = [x.fake_mode for x in pytree.tree_leaves(args) if isinstance(x, FakeTensor)]
+    mode = known[0] if known else FakeTensorMode(allow_non_fake_inputs=allow_non_fake_inputs)
+    return mode, pytree.tree_map(lambda x: mode.from_tensor(x) if isinstance(x, tenon.Tensor) else x, args)
 
 
 def _inputs(recorder, node, value):
