@@ -329,6 +329,8 @@ static PyObject *to(PyObject *o, PyObject *args, PyObject *kwargs)
     }
     if (of_value)
         dtype = what;
+    if (other && TNPY_UNLIKELY(tnpy_function_on(what)))
+        return tnpy_override_method(o, "to", args, kwargs);
     if (other) {
         to.dtype = tn_tensor_dtype(other);
         to.device = tn_tensor_device(other);

@@ -3,6 +3,7 @@
  * operator's schema: the arguments of a kernel in Python, and the results of both sides. */
 #include "opcall.h"
 
+#include "tenon/fake.h"
 #include "tenon/mode.h"
 
 #include <string.h>
@@ -129,11 +130,26 @@ static PyObject *number_of(const tn_tensor *t)
     }
 }
 
+/* The same, where it stands beside a fake tensor and has become one, whose value is known. NULL
+ * without an exception: it is not. */
+static PyObject *number_of_fake(tn_tensor *t)
+{
+    tn_tensor *known = NULL;
+    tn_status st = tn_fake_constant(t, &known);
+    if (st != TN_OK)
+        return tnpy_raise(st);
+    PyObject *number = known ? number_of(known) : NULL;
+    tn_tensor_unref(known);
+    return number;
+}
+
 static PyObject *argument_to_python(const tnpy_operator *o, const tn_value *v, int kind)
 {
-    if (o->entry.numbers && v->tag == TN_TAG_TENSOR && tn_tensor_is_number(v->u.tensor) &&
-        tn_tensor_const_data(v->u.tensor)) {
-        PyObject *number = number_of(v->u.tensor);
+    if (o->entry.numbers && v->tag == TN_TAG_TENSOR && tn_tensor_is_number(v->u.tensor)) {
+        tn_tensor *t = v->u.tensor;
+        PyObject *number = tn_is_fake(t)             ? number_of_fake(t)
+                           : tn_tensor_const_data(t) ? number_of(t)
+                                                     : NULL;
         if (number || PyErr_Occurred())
             return number;
     }

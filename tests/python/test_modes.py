@@ -124,6 +124,21 @@ class Modes(unittest.TestCase):
         self.assertEqual(mode.log, ["aten.add.Tensor"])
         self.assertIsInstance(y, FakeTensor)
 
+    def test_a_number_beside_a_fake_tensor_is_the_number(self):
+        seen = []
+
+        class Arguments(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                seen.append([a for a in args if not isinstance(a, tenon.Tensor)])
+                return func(*args, **(kwargs or {}))
+
+        with FakeTensorMode():
+            x = tenon.ones(2)
+            with Arguments():
+                results = [x + 1, 2 * x, x.mul(2.5), x * True, x / (1 + 2j), x.add_(1)]
+        self.assertEqual(seen, [[1], [2], [2.5], [True], [1 + 2j], [1]])
+        self.assertTrue(all(isinstance(r, FakeTensor) for r in results))
+
     def test_a_mode_that_declines_is_on_while_classes_answer(self):
         class Wrapped(tenon.Tensor):
             @staticmethod

@@ -173,6 +173,11 @@ class Calls(unittest.TestCase):
         (func, _), _ = told(Like, lambda: operator.setitem(t, (0, [like]), 1))
         self.assertIs(func, tenon.Tensor.__setitem__)
 
+    def test_to_asks_the_tensor_whose_like_is_wanted(self):
+        func, types, args, _ = self.called(lambda: tenon.ones(2).to(self.x))
+        self.assertEqual((func, types), (tenon.Tensor.to, ("Own",)))
+        self.assertIs(args[1], self.x)
+
     def test_names_of_dimensions_are_looked_up_after_asking(self):
         func, _, args, _ = self.called(lambda: tenon.sum(self.x, "N"))
         self.assertIs(func, tenon.sum)

@@ -39,9 +39,6 @@ def _place(t):
     return (at, t.dtype, tuple(t.shape), t.stride()) if at else None
 
 
-_OF_NUMBERS = frozenset((tenon.bool, tenon.int64, tenon.float64, tenon.complex128))  # the dtypes of numbers as tensors
-
-
 class _Recorder(TorchDispatchMode):
     """Makes nodes of operators. All tensors are kept while it runs: neither an id nor memory turns up twice."""
 
@@ -75,19 +72,7 @@ class _Recorder(TorchDispatchMode):
         return node
 
     def as_argument(self, value):
-        def argument(x):
-            if not isinstance(x, tenon.Tensor):
-                return x
-            number = self.number_of(x)
-            return self.node_of(x) if number is None else number
-        return pytree.tree_map(argument, value)
-
-    def number_of(self, t):
-        """The number that the function wrote beside a fake tensor: there it has become a fake tensor whose value is known."""
-        if t.dim() or not isinstance(t, FakeTensor) or t.constant is None or t.dtype not in _OF_NUMBERS or self.known(t) is not None:
-            return None
-        with _disable_current_modes():
-            return t.constant.item()
+        return pytree.tree_map(lambda x: self.node_of(x) if isinstance(x, tenon.Tensor) else x, value)
 
     def note(self, node, value):
         """What a node gives: lists and tuples are taken apart."""
