@@ -7,6 +7,7 @@
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
+#include "shape/index.h"
 #include "shape/loss.h"
 #include "tenon/ops.h"
 
@@ -77,8 +78,11 @@ tn_status tni_kernel_ctc_loss_backward_tensor(tn_call *call, tn_tensor *grad, tn
     int64_t *x;
     (void)call;
     TN_TRY(check_lengths(input_lengths, target_lengths));
-    if (tni_is_meta(input_lengths) || tni_is_meta(target_lengths)) /* their values say no size */
+    if (tni_is_meta(input_lengths) || tni_is_meta(target_lengths)) { /* their values say no size */
+        TN_TRY(tni_same_device(log_probs,
+                               tni_is_meta(input_lengths) ? input_lengths : target_lengths));
         return tn_empty_like(log_probs, NULL, TN_FORMAT_CONTIGUOUS, out);
+    }
     TN_TRY(lengths(input_lengths, target_lengths, &x));
     tn_status status = tn__ctc_loss_backward(
         grad, log_probs, targets, x, input_lengths->numel, x + input_lengths->numel,

@@ -106,13 +106,17 @@ tn_status tni_kernel_randint_like_tensor_generator(tn_call *call, tn_tensor *sel
                                                    const tn_tensor_opts *opts,
                                                    tn_memory_format memory_format, tn_tensor **out)
 {
+    TN_AUTO(tn_tensor) t = NULL;
     tn_scalar s = tn_int(1);
-    TN_CHECK(high->ndim == 0 && (high->device.type == TN_DEVICE_CPU || tni_is_meta(high)),
+    (void)call;
+    TN_TRY(tn_empty_like(self, opts, memory_format, &t));
+    /* Where it has no value, no numbers are drawn either. */
+    TN_CHECK(high->ndim == 0 &&
+                 (tni_is_meta(high) ? tni_is_meta(t) : high->device.type == TN_DEVICE_CPU),
              TN_INVALID, "high must be a scalar tensor and on CPU");
-    if (!tni_is_meta(high)) /* where it has no value, no numbers are drawn either */
+    if (!tni_is_meta(high))
         TN_TRY(tn_item(high, &s));
-    return tni_kernel_randint_like_low_generator(call, self, 0, tn_scalar_to_int(s), generator,
-                                                 opts, memory_format, out);
+    return randint(0, tn_scalar_to_int(s), generator, TN_MOVE(t), out);
 }
 
 tn_status tni_kernel_randint_like_tensor(tn_call *call, tn_tensor *self, tn_tensor *high,

@@ -5,6 +5,7 @@
 #include "cpu/run.h"
 #include "gen/kernels.h"
 #include "shape/expand.h"
+#include "shape/index.h"
 #include "tenon/ops.h"
 
 /* ---- clamp ---- */
@@ -118,13 +119,13 @@ static tn_status check_mask(const tn_tensor *mask)
     return TN_OK;
 }
 
-static tn_status check_value(const tn_tensor *value)
+static tn_status check_value(const tn_tensor *self, const tn_tensor *value)
 {
     TN_CHECK(value->ndim == 0, TN_INVALID,
              "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
              "dimension(s).",
              value->ndim);
-    return TN_OK;
+    return tni_is_meta(value) ? tni_same_device(self, value) : TN_OK;
 }
 
 /* The number as one of the tensor's own kind, so that it has no say in the dtype. */
@@ -226,7 +227,7 @@ tn_status tni_kernel_masked_fill_tensor(tn_call *call, tn_tensor *self, tn_tenso
                                         tn_tensor *value, tn_tensor **out)
 {
     (void)call;
-    TN_TRY(check_value(value));
+    TN_TRY(check_value(self, value));
     TN_TRY(check_mask(mask));
     return fill_new(self, mask, value_of(value), out);
 }
@@ -235,7 +236,7 @@ tn_status tni_kernel_masked_fill_tensor_(tn_call *call, tn_tensor *self, tn_tens
                                          tn_tensor *value)
 {
     (void)call;
-    TN_TRY(check_value(value));
+    TN_TRY(check_value(self, value));
     TN_TRY(check_mask(mask));
     return fill_self(self, mask, value_of(value));
 }

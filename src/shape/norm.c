@@ -69,6 +69,10 @@ tn_status tni_check_norm_dtypes(const char *kernel, const tn_tensor *input, cons
     tn_dtype x = (tn_dtype)input->dtype;
     const tn_tensor *first = weight ? weight : bias;
     *statistics = x;
+    if (weight)
+        TN_TRY(tni_same_device(input, weight));
+    if (bias)
+        TN_TRY(tni_same_device(input, bias));
     if (TNI_UNLIKELY(first && first->dtype != x)) {
         TN_CHECK((!weight || weight->dtype == TN_DTYPE_F32) &&
                      (!bias || bias->dtype == TN_DTYPE_F32),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* shape/optim.c: what the step of an optimiser refuses. */
 #include "shape/optim.h"
+#include "shape/index.h"
 
 static tn_status check_like(const tni_optim_lists *l, int list, int64_t i)
 {
@@ -24,6 +25,13 @@ static tn_status check_number(const char *what, const tn_tensor *t)
     TN_CHECK(!t || t->numel == 1, TN_INVALID, "Expected %s to have one element, but it has %lld",
              what, (long long)t->numel);
     return TN_OK;
+}
+
+/* A number may be on another device than the tensors, but not without a value where those have
+ * some. */
+static tn_status check_value(const tn_tensor *p, const tn_tensor *number)
+{
+    return number && tni_is_meta(number) ? tni_same_device(p, number) : TN_OK;
 }
 
 static tn_status check_count(const char *label, int64_t n, int64_t wanted)
@@ -55,8 +63,13 @@ tn_status tni_optim_check(const tni_optim_lists *l)
         for (int k = 0; k < l->n; k++)
             if (k != 1 || l->grad_scale) /* gradients are written where they are scaled */
                 TN_TRY(tni_check_internal_overlap(l->at[k][i]));
-        if (l->steps_n >= 0)
+        TN_TRY(check_value(l->at[0][i], l->rate));
+        TN_TRY(check_value(l->at[0][i], l->grad_scale));
+        TN_TRY(check_value(l->at[0][i], l->found_inf));
+        if (l->steps_n >= 0) {
             TN_TRY(check_number("each of state_steps", l->steps[i]));
+            TN_TRY(check_value(l->at[0][i], l->steps[i]));
+        }
     }
     return TN_OK;
 }

@@ -3,6 +3,7 @@
  * temporaries where memory is shared. */
 #include "shape/structured.h"
 #include "base/warn.h"
+#include "core/state.h"
 #include "shape/geometry.h"
 #include "tenon/ops.h"
 
@@ -59,6 +60,17 @@ tn_status tni_check_exact(tn_dtype from, const tn_tensor *out, const char *text)
     if (TNI_LIKELY(!out || out->dtype == (int8_t)from))
         return TN_OK;
     return refuse_dtype(TN_INVALID, from, (tn_dtype)out->dtype, text);
+}
+
+tn_status tni_check_meta(const tni_geometry *g, int n)
+{
+    char device[32];
+    for (int i = 0; i < n && !tni_tls.faking; i++)
+        TN_CHECK(g[i].device.type == TN_DEVICE_META, TN_INVALID,
+                 "Expected all tensors to be on the same device, but found at least two devices, "
+                 "%s and meta!",
+                 tn_device_format(g[i].device, device, sizeof device));
+    return TN_OK;
 }
 
 static bool has_sizes(const tn_tensor *t, const tni_geometry *g)

@@ -34,6 +34,12 @@ TN_NODISCARD tn_status tni_out_check(const char *op, const tni_geometry *g, cons
 TN_NODISCARD tn_status tni_out_check_cast(const char *op, const tni_geometry *g,
                                           const tn_tensor *out);
 
+/* What a Meta kernel makes or writes has no memory. A result that would have some, because an
+ * argument beside the one that says its device is on Meta, could only be left as it lies there.
+ * @retval TN_INVALID  "Expected all tensors to be on the same device, but found at least two
+ * devices, cpu and meta!" */
+TN_NODISCARD tn_status tni_check_meta(const tni_geometry *g, int n);
+
 /* The sizes of a tensor that will be resized: it gets them back when the variable goes, unless the
  * result was computed and .out set to NULL. What a kernel finds wrong only when it looks at values
  * (an index that points nowhere) leaves `out` as it was. */

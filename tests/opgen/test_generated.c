@@ -53,11 +53,11 @@ TEST(meta_runs_the_shape_alone)
     tn_tensor *a = tensor_on(TN_META), *out = NULL;
     fake_reset();
     ASSERT_OK(tn_mm(a, a, &out));
-    EXPECT_STR(fake_log(), "shape_mm");
+    EXPECT_STR(fake_log(), "shape_mm check_meta");
     EXPECT_EQ_INT(tn_tensor_device(out).type, TN_DEVICE_META);
     fake_reset();
     ASSERT_OK(tn_mm_out(a, a, out));
-    EXPECT_STR(fake_log(), "shape_mm out_prepare:2");
+    EXPECT_STR(fake_log(), "shape_mm out_check check_meta out_prepare:2");
     tn_tensor_unref(out);
     tn_tensor_unref(a);
 }

@@ -102,8 +102,9 @@ def structured(op, compute):
     body = [UNUSED, "tni_geometry g[%d];" % n]
     body += ["TN_AUTO(tn_tensor) %s = NULL;" % name for name in results] + options_of_out(op)
     prepare, finish, targets = [], [], results
+    real = [] if compute or any(arg.is_options for arg in family.base.args) else ["TN_TRY(tni_check_meta(g, %d));" % n]
     if op.role == "function":
-        prepare = ["TN_TRY(tni_tensor_from_geometry(&g[%d], &%s));" % (i, name)
+        prepare = real + ["TN_TRY(tni_tensor_from_geometry(&g[%d], &%s));" % (i, name)
                    for i, name in enumerate(results)]
         finish = ["*%s = TN_MOVE(%s);" % (out.name, name) for out, name in zip(op.outs, results)]
         finish.append("return TN_OK;")
@@ -118,9 +119,10 @@ def structured(op, compute):
             prepare = [call("TN_TRY(tni_check_exact(", ["g[%d].dtype" % i, to, literal(family.out_dtype[1])], "));")
                        for i, to in enumerate(written)]
         how = "tni_inplace_prepare" if op.role == "inplace" else "tni_out_prepare" + "_cast" * family.cast_out
-        if op.role == "out" and n > 1:  # one that is refused leaves the others as they are
+        if op.role == "out" and (n > 1 or real):  # one that is refused leaves the others as they are
             prepare += [call("TN_TRY(%s(" % how.replace("prepare", "check"), [op_label(op), "&g[%d]" % i, to], "));")
                         for i, to in enumerate(written)]
+        prepare += real
         kept = ["kept_%s" % to for to in written] if op.role == "out" and (compute or n > 1) else []
         for i, (name, to) in enumerate(zip(kept, written)):
             prepare += ["TNI_OUT_KEPT %s;" % name, "tni_out_keep(&%s, %s, &g[%d]);" % (name, to, i)]
