@@ -164,9 +164,37 @@ static tn_status try_one(tn_tensor *const *self, int64_t i, write_fn fn, const o
     return fn(x, &one, 0);
 }
 
+/* Whether some tensors are fake and others real. */
+static bool are_mixed(tn_tensor *const *self, int64_t n, const others *o)
+{
+    bool fake = tni_is_fake(self[0]), mixed = o->tensor && tni_is_fake(o->tensor) != fake;
+    mixed |= o->packed && tni_is_fake(o->packed) != fake;
+    for (int64_t i = 0; i < n && !mixed; i++) {
+        mixed = tni_is_fake(self[i]) != fake;
+        for (int k = 0; k < o->lists; k++)
+            mixed |= tni_is_fake((k ? o->b : o->a)[i]) != fake;
+    }
+    return mixed;
+}
+
+/* The operator on copies: what a mode refuses that real tensors come to. */
+static tn_status try_copies(tn_tensor *const *self, int64_t n, write_fn fn, const others *o)
+{
+    for (int64_t i = 0; i < n; i++) {
+        TN_AUTO(tn_tensor) plain = NULL;
+        TN_AUTO(tn_tensor) x = NULL;
+        TN_TRY(tn_detach(self[i], &plain));
+        TN_TRY(tn_clone(plain, TN_FORMAT_PRESERVE, &x));
+        TN_TRY(fn(x, o, i));
+    }
+    return TN_OK;
+}
+
 /* All of the list are asked for before the first is written. */
 static tn_status try_each(tn_tensor *const *self, int64_t n, write_fn fn, const others *o)
 {
+    if (TNI_UNLIKELY(are_mixed(self, n, o)))
+        return try_copies(self, n, fn, o);
     if (self[0]->device.type != TN_DEVICE_CPU || tni_is_fake(self[0]) || are_alike(self, n, o))
         return TN_OK;
     for (int64_t i = 0; i < n; i++)

@@ -12,6 +12,7 @@
  *   4. T has no elements; or
  *   5. the leading dimensions of T collapse to one without a copy.
  * Everything else is broadcast to a batch on both sides and goes to bmm. */
+#include "composite/out.h"
 #include "core/state.h"
 #include "core/tensor.h"
 #include "dispatch/debug.h"
@@ -334,12 +335,15 @@ static tn_status make_room(tn_tensor *out, int ndim, const int64_t *sizes)
     return status;
 }
 
-/* True when computing cannot fail but for memory, so that @p out may be resized before. */
+/* True when computing cannot fail but for memory, so that @p out may be resized before: it is
+ * neither operand, whose sizes would change with it. */
 static bool goes_together(const tn_tensor *a, const tn_tensor *b, const tn_tensor *out)
 {
-    return a->dtype == b->dtype && a->dtype == out->dtype && a->dtype != TN_DTYPE_BOOL &&
-           a->device.type == b->device.type && a->device.index == b->device.index &&
-           a->device.type == out->device.type && a->device.index == out->device.index &&
+    return out != a && out != b && a->dtype == b->dtype && a->dtype == out->dtype &&
+           a->dtype != TN_DTYPE_BOOL && a->device.type == b->device.type &&
+           a->device.index == b->device.index && a->device.type == out->device.type &&
+           a->device.index == out->device.index && tni_is_fake(a) == tni_is_fake(b) &&
+           tni_is_fake(a) == tni_is_fake(out) &&
            a->sizes[a->ndim - 1] == b->sizes[b->ndim > 1 ? b->ndim - 2 : 0];
 }
 
@@ -356,9 +360,9 @@ static TNI_COLD tn_status refuse_out(tn_tensor *a, tn_tensor *b, tn_tensor *out)
              TN_INVALID, "Expected out tensor to have device %s, but got %s instead",
              tn_device_format(result->device, want, sizeof want),
              tn_device_format(out->device, have, sizeof have));
-    /* Operands without elements of a dtype that has no products: nothing to compute. */
-    TN_TRY(make_room(out, result->ndim, result->sizes));
-    return tn_copy_(out, result, false);
+    /* Operands without elements of a dtype that has no products: nothing to compute. Or a real
+     * tensor beside fake ones. */
+    return tni_out_take("matmul", result, out);
 }
 
 /* Make @p out a tensor of these sizes and see it as @p flat. When no view does that, *out_flat is a

@@ -34,6 +34,15 @@ static tn_status check_noise(const tn_tensor *self, const tn_tensor *noise)
     return TN_OK;
 }
 
+/* What a write of @p noise would refuse, before @p self or what stands for it is written. */
+static tn_status check_written(const tn_tensor *self, tn_tensor *noise)
+{
+    TN_TRY(tni_check_leaf(noise));
+    TN_TRY(tni_check_real(self, noise));
+    TN_TRY(tni_check_real(noise, self));
+    return tni_check_internal_overlap(noise);
+}
+
 static bool is_followed(const tn_tensor *t)
 {
     return tn_grad_enabled() && tn_tensor_requires_grad(t);
@@ -135,7 +144,7 @@ tn_status tni_composite_rrelu_with_noise_(tn_tensor *self, tn_tensor *noise, tn_
         return tn_leaky_relu_(self, middle(lower, upper));
     TN_TRY(check_noise(self, noise));
     TN_TRY(tni_check_internal_overlap(self)); /* before either is written */
-    TN_TRY(tni_check_internal_overlap(noise));
+    TN_TRY(check_written(self, noise));
     TN_TRY(tni_inplace_begin(self, &old));
     TN_TRY(tn_scope_enter(&scope));
     TN_TRY(tni_leave(scope, slopes(old, lower, upper, generator), &made));
@@ -153,7 +162,7 @@ tn_status tni_composite_rrelu_with_noise_out(tn_tensor *self, tn_tensor *noise, 
     TN_TRY(check_noise(self, noise));
     if (!training)
         return tn_leaky_relu_out(self, middle(lower, upper), out);
-    TN_TRY(tni_check_internal_overlap(noise)); /* before out is written */
+    TN_TRY(check_written(self, noise)); /* before out is written */
     tn_scope *scope;
     TN_TRY(tn_scope_enter(&scope));
     TN_TRY(tni_leave(scope, slopes(self, lower, upper, generator), &made));

@@ -21,8 +21,7 @@ static bool is_trained_leaf(const tn_tensor *t)
     return tn_tensor_requires_grad(t) && !(t->flags & TNI_HAS_GRAD_FN);
 }
 
-/* What tn_copy_ would refuse when it has been resized. */
-static tn_status check_leaf(const tn_tensor *out)
+tn_status tni_check_leaf(const tn_tensor *out)
 {
     if (!out || !tn_grad_enabled())
         return TN_OK;
@@ -34,13 +33,23 @@ static tn_status check_leaf(const tn_tensor *out)
     return TN_OK;
 }
 
+tn_status tni_check_real(const tn_tensor *made, const tn_tensor *out)
+{
+    TN_CHECK(!tni_is_fake(made) || tni_is_fake(out), TN_INVALID,
+             "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with "
+             "'allow_non_fake_inputs'.");
+    return TN_OK;
+}
+
 /* What @p out must look like: the dtype is its own where the result can be cast to it. */
 static tn_status wanted(const tn_tensor *made, tn_tensor *out, tni_geometry *g)
 {
     TN_CHECK(made, TN_INVALID,
              "Expected out tensor to have dtype nullptr (uninitialized), but got %s instead",
              out ? tni_dtype_cpp((tn_dtype)out->dtype) : "nothing");
-    TN_TRY(check_leaf(out));
+    TN_TRY(tni_check_leaf(out)); /* what tn_copy_ would refuse */
+    if (out)
+        TN_TRY(tni_check_real(made, out));
     fresh_geometry(made, g);
     if (out && out->dtype != made->dtype) { /* cast, as what it is made of would */
         TN_TRY(tni_check_cast((tn_dtype)made->dtype, (tn_dtype)out->dtype));
@@ -54,8 +63,12 @@ tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out)
     tni_geometry g;
     TN_AUTO(tn_tensor) beside = NULL;
     TN_TRY(wanted(made, out, &g));
+    TNI_OUT_KEPT kept;
+    tni_out_keep(&kept, out, &g);
     TN_TRY(tni_out_prepare(op, &g, out, NULL, 0, &beside));
-    return tn_copy_(out, made, false);
+    TN_TRY(tn_copy_(out, made, false));
+    kept.out = NULL;
+    return TN_OK;
 }
 
 tn_status tni_out_take_fresh(const char *op, tn_tensor *made, tn_tensor *out)
@@ -63,8 +76,12 @@ tn_status tni_out_take_fresh(const char *op, tn_tensor *made, tn_tensor *out)
     tni_geometry g;
     TN_TRY(wanted(made, out, &g));
     TN_TRY(tni_out_check(op, &g, out));
+    TNI_OUT_KEPT kept;
+    tni_out_keep(&kept, out, &g);
     TN_TRY(tni_tensor_resize(out, g.ndim, g.sizes));
-    return tn_copy_(out, made, false);
+    TN_TRY(tn_copy_(out, made, false));
+    kept.out = NULL;
+    return TN_OK;
 }
 
 /* All are resized before the first is written. */

@@ -6,6 +6,11 @@
 
 #include "core/tensor.h"
 
+/* What a write of @p out would refuse: a leaf that requires grad, or a view of one, while gradients
+ * are recorded. NULL is none. */
+TN_NODISCARD tn_status tni_check_leaf(const tn_tensor *out);
+/* What is fake cannot be brought to a tensor with memory. */
+TN_NODISCARD tn_status tni_check_real(const tn_tensor *made, const tn_tensor *out);
 /* Bring what operator @p op computed to @p out, which is resized when its sizes differ. Nothing is
  * resized or written when @p out cannot take it.
  *
