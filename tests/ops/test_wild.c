@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/ops/test_wild.c: every sample of every declaration, in each of its forms, with up to four
+ * wrong arguments at once (see wrong.h), and beside that with what callers mix: strided arguments,
+ * arguments that share memory with each other or with what is written, leaves that require grad,
+ * fake tensors among real ones. A call may work or be refused. It does not end the process or hang
+ * (the harness has a clock, the sanitizers look for what it must not touch); one that is refused
+ * says why and has written nothing; what one that works gave can be read.
+ *
+ * The same calls in every run. For others, or more of them:
+ *   WILD_ROUNDS=100   calls a sample, instead of 6
+ *   WILD_SEED=7       where the random numbers begin
+ *   WILD_OP=foreach   only operators with this in their name
+ *   WILD_TELL=1       each call is told before it is made: the last one is what ended the process
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/test.h"
+#include "ops/wrong.h"
+#include "tenon/autograd.h"
+#include "tenon/fake.h"
+#include "tenon/ops.h"
+
+enum { PARTS = 4, MOST_WRONG = 4, LARGEST = 1 << 22 };
+
+static tn_fake_mode *mode;
+
+/* ---- what is done to arguments that fit ---- */
+
+/* Another view of the memory of @p t, or itself. */
+static tn_tensor *related(tn_tensor *t)
+{
+    tn_tensor *made = NULL;
+    tn_status status = TN_OK;
+    const int64_t two[] = {2, 2}, one[] = {1, 1};
+    int64_t last = t->ndim ? t->sizes[t->ndim - 1] : 0;
+    switch (wrong_pick(7)) {
+    case 0:
+        return tn_tensor_ref(t);
+    case 1:
+        status = tn_transpose(t, 0, -1, &made);
+        break;
+    case 2:
+        status = last > 1 ? tn_narrow(t, -1, 0, last - 1, &made) : TN_INVALID;
+        break;
+    case 3: /* a place further */
+        status = last > 1 ? tn_narrow(t, -1, 1, last - 1, &made) : TN_INVALID;
+        break;
+    case 4: /* windows that overlap */
+        status = tn_as_strided(t, two, 2, one, 2, tn_no_int(), &made);
+        break;
+    case 5:
+        status = tn_unsqueeze(t, 0, &made);
+        break;
+    default:
+        status = tn_detach(t, &made);
+    }
+    return status == TN_OK ? made : tn_tensor_ref(t);
+}
+
+static tn_tensor *at_times_related(tn_tensor *t, void *arg)
+{
+    (void)arg;
+    return wrong_pick(4) == 0 ? related(t) : tn_tensor_ref(t);
+}
+
+/* The same elements, each second one of memory. */
+static tn_tensor *strided(tn_tensor *t, void *arg)
+{
+    int64_t sizes[TN_MAX_DIMS];
+    tn_tensor *wide = NULL, *made = NULL;
+    (void)arg;
+    if (t->ndim == 0 || t->numel == 0 || t->numel > 10000 || t->device.type != TN_DEVICE_CPU)
+        return tn_tensor_ref(t);
+    for (int d = 0; d < t->ndim; d++)
+        sizes[d] = t->sizes[d];
+    sizes[t->ndim - 1] *= 2;
+    wide = wrong_fresh(t->ndim, sizes, (tn_dtype)t->dtype, TN_CPU);
+    ASSERT_OK(tn_slice(wide, -1, tn_some_int(1), tn_no_int(), 2, &made));
+    ASSERT_OK(tn_copy_(made, t, false));
+    tn_tensor_unref(wide);
+    return made;
+}
+
+static tn_tensor *faked(tn_tensor *t, void *arg)
+{
+    const bool *mixed = arg;
+    tn_tensor *made = NULL;
+    if ((*mixed && wrong_pick(4) == 0) || tn_fake_from_real(mode, t, &made) != TN_OK)
+        return tn_tensor_ref(t);
+    return made;
+}
+
+static tn_tensor *at_times_leaf(tn_tensor *t, void *arg)
+{
+    tn_tensor *made = NULL;
+    (void)arg;
+    if (wrong_pick(2) || tn_detach(t, &made) != TN_OK)
+        return tn_tensor_ref(t);
+    if (tn_tensor_set_requires_grad(made, true) == TN_OK)
+        return made;
+    tn_tensor_unref(made);
+    return tn_tensor_ref(t);
+}
+
+/* ---- a call ---- */
+
+typedef struct wild {
+    const char *op;
+    tni_schema *schema;
+    bundle args;
+    bool fake;
+    char how[256];
+} wild;
+
+static void tell(wild *w, const char *what)
+{
+    size_t n = strlen(w->how);
+    snprintf(w->how + n, sizeof w->how - n, " %s", what);
+}
+
+static void give_places(wild *w)
+{
+    const int64_t sizes[] = {(int64_t)wrong_pick(4), 3, 2, 2};
+    tn_tensor *first = NULL;
+    for (int i = 0; i < w->args.n && !first; i++)
+        first = w->args.v[i].tag == TN_TAG_TENSOR ? w->args.v[i].u.tensor : NULL;
+    for (int k = 0; k < w->schema->nargs; k++) {
+        if (!w->schema->args[k].is_out || w->schema->args[k].type->kind != TNI_TYPE_TENSOR)
+            continue;
+        tn_dtype dtype = first && wrong_pick(4) ? (tn_dtype)first->dtype : TN_DTYPE_F32;
+        tn_tensor *t = first && wrong_pick(2)
+                           ? related(first)
+                           : wrong_fresh((int)wrong_pick(4), sizes, dtype, TN_CPU);
+        w->args.v[k] = tn_value_take_tensor(t);
+    }
+}
+
+static void make_wrong(wild *w)
+{
+    bool list = false;
+    for (uint64_t n = w->schema->nargs ? wrong_pick(MOST_WRONG + 1) : 0; n; n--) {
+        int at = (int)wrong_pick((uint64_t)w->schema->nargs);
+        const tni_schema_arg *arg = &w->schema->args[at];
+        bool is_list = wrong_kind(arg->type) == TNI_TYPE_LIST;
+        if (is_list && list)
+            continue;
+        list |= is_list;
+        tn_value wrong = wrong_value(&w->args.v[at], arg);
+        tn_value_clear(&w->args.v[at]);
+        w->args.v[at] = wrong;
+        tell(w, arg->name);
+    }
+}
+
+/* One argument takes the place of another. */
+static void relate_two(bundle *args)
+{
+    int a = args->n ? (int)wrong_pick((uint64_t)args->n) : 0;
+    int b = args->n ? (int)wrong_pick((uint64_t)args->n) : 0;
+    if (a == b || args->v[a].tag != TN_TAG_TENSOR || !args->v[a].u.tensor ||
+        args->v[b].tag != TN_TAG_TENSOR)
+        return;
+    tn_tensor *t = related(args->v[a].u.tensor);
+    tn_value_clear(&args->v[b]);
+    args->v[b] = tn_value_take_tensor(t);
+}
+
+static void mix(wild *w)
+{
+    if (wrong_pick(4) == 0) {
+        bundle_reform(&w->args, strided, NULL);
+        tell(w, "+strided");
+    }
+    if (wrong_pick(4) == 0) {
+        bundle_reform(&w->args, at_times_related, NULL);
+        relate_two(&w->args);
+        tell(w, "+related");
+    }
+    if (wrong_pick(5) == 0) {
+        bundle_reform(&w->args, at_times_leaf, NULL);
+        tell(w, "+leaves");
+    }
+    w->fake = wrong_pick(6) == 0;
+    bool mixed = wrong_pick(4) == 0;
+    if (w->fake) {
+        bundle_reform(&w->args, faked, &mixed);
+        tell(w, mixed ? "+some fake" : "+fake");
+    }
+}
+
+static void read_all(const bundle *b)
+{
+    for (int i = 0; i < b->n; i++) {
+        const tn_value *v = &b->v[i];
+        uint32_t n = v->tag == TN_TAG_TENSOR ? 1 : v->tag == TN_TAG_TENSOR_LIST ? v->count : 0;
+        for (uint32_t k = 0; k < n; k++) {
+            tn_tensor *t = v->tag == TN_TAG_TENSOR ? v->u.tensor : v->u.tensors[k], *copy = NULL;
+            if (t && t->numel <= LARGEST && tn_clone(t, TN_FORMAT_CONTIGUOUS, &copy) == TN_OK)
+                tn_tensor_unref(copy);
+        }
+    }
+}
+
+static void call_wild(wild *w)
+{
+    wrong_kept all[WRONG_KEPT];
+    bundle rets = {0};
+    tn_fake_guard guard = {0};
+    bool inside = w->fake && wrong_pick(2);
+    int n = wrong_keep(&w->args, all);
+    if (inside)
+        guard = tn_fake_enter(mode);
+    tn_status status = sample_call(w->op, &w->args, &rets);
+    if (inside)
+        tn_fake_leave(guard);
+    if (status != TN_OK) {
+        EXPECT(tn_last_error()[0] != 0);
+        EXPECT(status != TN_INTERNAL);
+        EXPECT(wrong_unwritten(all, n));
+    } else {
+        read_all(&rets);
+        read_all(&w->args);
+    }
+    wrong_forget(all, n);
+    bundle_clear(&rets);
+}
+
+static void try_wild(const tni_sample *s, bool loud)
+{
+    uint64_t form = wrong_pick(4);
+    wild w = {.op = form == 1 && s->inplace[0] ? s->inplace
+                    : form == 2 && s->out[0]   ? s->out
+                                               : s->op};
+    w.schema = sample_schema(w.op);
+    w.args = w.op == s->out ? sample_arguments_of(s, w.op) : sample_arguments(s);
+    if (w.op == s->out)
+        give_places(&w);
+    make_wrong(&w);
+    mix(&w);
+    test_note("%s:%d: %s(%s), wrong:%s", s->file, s->line, w.op, s->args, w.how);
+    if (loud)
+        fprintf(stderr, "%s:%d: %s(%s), wrong:%s\n", s->file, s->line, w.op, s->args, w.how);
+    call_wild(&w);
+    bundle_clear(&w.args);
+    tni_schema_free(w.schema);
+}
+
+/* ---- all of them ---- */
+
+static uint64_t setting(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static void free_mode(void)
+{
+    tn_fake_mode_unref(mode);
+    mode = NULL;
+}
+
+static void try_part(int part)
+{
+    uint64_t rounds = setting("WILD_ROUNDS", 6), seed = setting("WILD_SEED", 1);
+    const char *only = getenv("WILD_OP");
+    bool loud = getenv("WILD_TELL") != NULL;
+    ASSERT_OK(tn_fake_mode_new(NULL, &mode));
+    test_at_end(free_mode);
+    for (int i = part; i < tni_num_samples; i += PARTS) {
+        if (only && !strstr(tni_samples[i].op, only))
+            continue;
+        for (uint64_t k = 0; k < rounds; k++) {
+            wrong_begin(&tni_samples[i], seed * UINT64_C(1000003) + k * 7919 + 1);
+            try_wild(&tni_samples[i], loud);
+        }
+    }
+}
+
+TEST(a_wild_call_works_or_is_refused_and_a_refusal_writes_nothing_1)
+{
+    try_part(0);
+}
+TEST(a_wild_call_works_or_is_refused_and_a_refusal_writes_nothing_2)
+{
+    try_part(1);
+}
+TEST(a_wild_call_works_or_is_refused_and_a_refusal_writes_nothing_3)
+{
+    try_part(2);
+}
+TEST(a_wild_call_works_or_is_refused_and_a_refusal_writes_nothing_4)
+{
+    try_part(3);
+}
