@@ -183,6 +183,7 @@ static tn_status try_copies(tn_tensor *const *self, int64_t n, write_fn fn, cons
     for (int64_t i = 0; i < n; i++) {
         TN_AUTO(tn_tensor) plain = NULL;
         TN_AUTO(tn_tensor) x = NULL;
+        TN_TRY(tni_check_internal_overlap(self[i])); /* which the copy has not */
         TN_TRY(tn_detach(self[i], &plain));
         TN_TRY(tn_clone(plain, TN_FORMAT_PRESERVE, &x));
         TN_TRY(fn(x, o, i));
