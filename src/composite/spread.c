@@ -23,11 +23,16 @@ static tn_status check_floating(const char *kernel, const tn_tensor *self)
     return TN_OK;
 }
 
-/* A tensor like @p self, of a floating dtype, to be filled. */
+/* A tensor like @p self, to be filled, of a dtype with digits enough: uniform numbers of half a
+ * float are so few that what is made of them has another mean. */
 static tn_status fresh(tn_tensor *self, tn_tensor **out)
 {
-    bool floating = tn_dtype_is_floating((tn_dtype)self->dtype);
-    tn_tensor_opts opts = tn_opts(floating ? (tn_dtype)self->dtype : TN_DTYPE_F64, self->device);
+    tn_dtype dtype = (tn_dtype)self->dtype;
+    if (dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16)
+        dtype = TN_DTYPE_F32;
+    else if (!tn_dtype_is_floating(dtype))
+        dtype = TN_DTYPE_F64;
+    tn_tensor_opts opts = tn_opts(dtype, self->device);
     return tn_empty_like(self, &opts, TN_FORMAT_CONTIGUOUS, out);
 }
 

@@ -522,5 +522,13 @@ class GivenResults(unittest.TestCase):
             aten.clone.out(tenon.ones(2), out=tenon.ones(2, dtype=tenon.float64))
 
 
+class Distributions(unittest.TestCase):
+    def test_the_mean_of_geometric_numbers_does_not_hang_on_the_dtype(self):
+        for dtype in (tenon.bfloat16, tenon.float16, tenon.float32, tenon.int64):
+            tenon.manual_seed(1)
+            mean = tenon.empty(1 << 18, dtype=dtype).geometric_(0.3).double().mean().item()
+            self.assertAlmostEqual(mean, 1 / 0.3, delta=0.03, msg=dtype)  # five deviations
+
+
 if __name__ == "__main__":
     harness.main()
