@@ -93,7 +93,9 @@ tn_status tni_composite_histogram_count(tn_tensor *self, int64_t bins, const dou
         high += 0.5;
     }
     TN_AUTO(tn_tensor) edges = NULL;
-    int64_t n = bins + 1;
+    int64_t n;
+    TN_CHECK(tni_i64_add(bins, 1, &n), TN_INVALID, "torch.histogramdd: too many bins: %lld",
+             (long long)bins);
     TN_TRY(tn_new_empty(self, &n, 1, NULL, &edges));
     TN_TRY(tn_linspace_out(tn_float(low), tn_float(high), n, edges));
     return tn_histogram(self, edges, weight, density, hist, bin_edges);

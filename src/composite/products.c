@@ -329,7 +329,7 @@ tn_status tni_composite_cov(tn_tensor *self, int64_t correction, tn_tensor *fwei
                  name, (long long)(weights[i] ? weights[i]->numel : 0), (long long)count);
         TN_TRY(check_weights(name, weights[i]));
     }
-    if (!fweights && !aweights && count - correction <= 0)
+    if (!fweights && !aweights && count <= correction)
         TN_TRY(
             tni_warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than "
                      "the number of observations."));
@@ -360,7 +360,9 @@ tn_status tni_composite_cov(tn_tensor *self, int64_t correction, tn_tensor *fwei
     }
     x = tnx_sub(x, mean, tn_int(1));
     tn_tensor *c = tnx_mm(x, tnx_conj(tnx_t(w ? tnx_mul(x, w) : x)));
-    int64_t free = count - correction > 0 ? count - correction : 0;
+    int64_t free = 0;
+    if (count > correction && __builtin_sub_overflow(count, correction, &free))
+        free = INT64_MAX;
     c = norm ? tnx_div(c, norm) : tnx_div_scalar(c, tn_int(free));
     return tni_leave(scope, tnx_squeeze(c), out);
 }

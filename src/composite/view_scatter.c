@@ -245,8 +245,8 @@ tn_status tni_kernel_rot90(tn_call *call, tn_tensor *self, int64_t k, const int6
     TN_CHECK(self->ndim >= 2, TN_INVALID, "expected total dims >= 2, but got total dims = %d",
              self->ndim);
     int64_t n = self->ndim, a = dims[0], b = dims[1];
-    int64_t gap = a > b ? a - b : b - a;
-    TN_CHECK(a != b && gap != n, TN_INVALID,
+    uint64_t gap = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+    TN_CHECK(a != b && gap != (uint64_t)n, TN_INVALID,
              "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
              (long long)a, (long long)b);
     TN_CHECK(a >= -n && a < n, TN_INVALID, "Rotation dim0 out of range, dim0 = %lld", (long long)a);

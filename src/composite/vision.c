@@ -175,7 +175,8 @@ tn_status tni_composite_affine_grid_generator(tn_tensor *theta, const int64_t *s
     int64_t places = 1, grid[5] = {size[0]}, ones_size[4];
     tn_tensor *parts[4] = {NULL};
     for (int i = 0; i < n; i++) {
-        places *= size[2 + i];
+        TN_CHECK(tni_i64_mul(places, size[2 + i], &places), TN_INVALID,
+                 "affine_grid_generator: more places than 64 bits count");
         grid[1 + i] = ones_size[i] = size[2 + i];
     }
     grid[n + 1] = n;

@@ -142,7 +142,7 @@ static tn_status frequencies(int64_t n, double d, bool half, const tn_tensor_opt
     tn_tensor *x = tnx_arange(tn_int(count), &o);
     if (!half) {
         tn_tensor *low = tnx_sub_scalar(x, tn_int(n), tn_int(1));
-        x = tnx_where(tnx_lt_scalar(x, tn_int((n + 1) / 2)), x, low);
+        x = tnx_where(tnx_lt_scalar(x, tn_int(n / 2 + n % 2)), x, low);
     }
     return tni_leave(scope, tnx_mul_scalar(x, tn_float(1.0 / ((double)n * d))), out);
 }
