@@ -249,6 +249,10 @@ tn_status tni_composite_instance_norm(tn_tensor *input, tn_tensor *weight, tn_te
     TN_AUTO(tn_tensor) dense = NULL;
     TN_AUTO(tn_tensor) channels = NULL;
     TN_AUTO(tn_tensor) result = NULL;
+    if (running_mean) /* before either is written */
+        TN_TRY(tni_check_internal_overlap(running_mean));
+    if (running_var)
+        TN_TRY(tni_check_internal_overlap(running_var));
     TN_TRY(repeat(weight, samples, &w));
     TN_TRY(repeat(bias, samples, &b));
     /* Both are cast where the mean needs it; a variance alone of another dtype is refused. */
