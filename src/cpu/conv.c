@@ -462,7 +462,8 @@ tn_status tni_conv_thin_input(tni_conv *c, const tn_tensor *input, tn_tensor **o
     for (int d = 0; d < input->ndim; d++) {
         int i = d - 2 + 3 - c->spatial;
         sizes[d] = d < 2 ? input->sizes[d] : c->out[i];
-        strides[d] = input->strides[d] * (d < 2 ? 1 : c->stride[i]);
+        /* Of one element there is no next one, and the stride may be any number. */
+        strides[d] = input->strides[d] * (d < 2 || sizes[d] < 2 ? 1 : c->stride[i]);
     }
     for (int i = 0; i < 3; i++) {
         c->in[i] = c->out[i];
