@@ -57,7 +57,7 @@ static nll_job job_of(const tn_tensor *x, const tn_tensor *target, const tn_tens
             j.target_strides[d] = target->strides[d];
         }
     }
-    j.weight_stride = weight && weight->ndim ? weight->strides[0] : 0;
+    j.weight_stride = weight && weight->ndim == 1 ? weight->strides[0] : 1;
     return j;
 }
 

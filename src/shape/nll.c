@@ -55,6 +55,12 @@ static tn_status check_single(const tn_tensor *grad)
 
 /* ---- rows of classes ---- */
 
+/* A weight for each class: in a row, or of any sizes that lie as one does. */
+static bool weighs_each(const tn_tensor *weight, int64_t classes)
+{
+    return weight->numel == classes && (weight->ndim == 1 || (weight->flags & TNI_CONTIGUOUS));
+}
+
 static tn_status check_rows(const tn_tensor *self, const tn_tensor *target, const tn_tensor *weight,
                             bool backward)
 {
@@ -71,7 +77,7 @@ static tn_status check_rows(const tn_tensor *self, const tn_tensor *target, cons
              tni_format_sizes(self->ndim, self->sizes, a, sizeof a),
              tni_format_sizes(target->ndim, target->sizes, b, sizeof b));
     int64_t classes = self->sizes[self->ndim - 1];
-    bool weighs = !weight || (backward ? weight->numel == classes
+    bool weighs = !weight || (backward ? weighs_each(weight, classes)
                                        : weight->ndim == 1 && weight->sizes[0] == classes);
     if (backward)
         TN_CHECK(weighs, TN_INVALID,
@@ -133,7 +139,7 @@ static tn_status check_images(const tn_tensor *self, const tn_tensor *target,
              "only batches of spatial inputs supported (4D tensors), but got input of dimension: "
              "%d",
              self->ndim);
-    TN_CHECK(!weight || weight->numel == self->sizes[1], TN_INVALID,
+    TN_CHECK(!weight || weighs_each(weight, self->sizes[1]), TN_INVALID,
              "weight tensor should be defined either for all or no classes");
     bool fits = self->sizes[0] == target->sizes[0] && self->sizes[2] == target->sizes[1] &&
                 self->sizes[3] == target->sizes[2];

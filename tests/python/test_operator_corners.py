@@ -522,6 +522,18 @@ class GivenResults(unittest.TestCase):
             aten.clone.out(tenon.ones(2), out=tenon.ones(2, dtype=tenon.float64))
 
 
+class Weights(unittest.TestCase):
+    def test_weights_of_classes_in_more_dimensions_are_read_in_order(self):
+        x, target = tenon.ones(2, 3), tenon.tensor([2, 0])
+        weight = tenon.tensor([[2.0, 3.0, 5.0]])
+        backward = tenon.ops.aten.nll_loss_backward
+        grad = backward(tenon.ones(()), x, target, weight, 2, -100, tenon.ones(()))
+        self.assertEqual(grad.tolist(), [[0, 0, -5.0], [-2.0, 0, 0]])
+        apart = tenon.zeros(1, 6)[:, ::2]
+        with self.assertRaisesRegex(RuntimeError, "either for all or no classes"):
+            backward(tenon.ones(()), x, target, apart, 2, -100, tenon.ones(()))
+
+
 class Distributions(unittest.TestCase):
     def test_the_mean_of_geometric_numbers_does_not_hang_on_the_dtype(self):
         for dtype in (tenon.bfloat16, tenon.float16, tenon.float32, tenon.int64):
