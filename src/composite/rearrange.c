@@ -469,7 +469,7 @@ tn_status tni_composite_one_hot(tn_tensor *self, int64_t num_classes, tn_tensor 
         TN_TRY(class_range(self, &least, &most));
     }
     TN_CHECK(least >= 0, TN_INVALID, "Class values must be non-negative.");
-    if (num_classes == -1)
+    if (num_classes == -1 && most < INT64_MAX)
         num_classes = most + 1;
     TN_CHECK(num_classes > most && num_classes > 0, TN_INVALID,
              "Class values must be smaller than num_classes.");
