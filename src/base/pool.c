@@ -23,6 +23,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "base/env.h"
 #include "base/futex.h"
@@ -30,6 +31,7 @@
 #include "base/patience.h"
 
 enum { MAX_THREADS = 1024 };
+enum { TIMED = 8 }; /* of so many loops one is timed: that takes some 40 ns */
 
 #define SEAT_OPEN         UINT32_C(1)
 #define SEAT_TAKEN        (UINT32_C(1) << 15)
@@ -48,6 +50,7 @@ typedef struct loop {
     uint32_t caller;              /* its thread number, for marks */
     uint32_t forks;               /* pool.forks when it began */
     int cpu;                      /* where the caller began it */
+    uint64_t opened;              /* when; 0: not timed */
     _Atomic bool beside;          /* a worker runs on that very processor */
     _Atomic int64_t failed_chunk; /* the lowest that did */
     pthread_mutex_t lock; /* of the error and of setting the above; never held while a chunk runs */
@@ -62,19 +65,33 @@ typedef struct share {
 
 static struct {
     _Atomic uint32_t gate;
-    _Atomic uint32_t sleepers; /* workers that sleep or are about to */
-    _Atomic bool busy;         /* a caller owns what follows */
-    _Atomic uint32_t forks;    /* how often the workers were forgotten, see Note [Forks] */
-    _Atomic int process;       /* whose workers these are */
-    _Atomic bool room;         /* there are workers, and each may have a processor */
-    _Atomic int wishes;        /* for a worker, in quick succession, while they sleep */
-    _Atomic uint64_t wished;   /* when last */
+    _Atomic uint32_t sleepers;  /* workers that sleep or are about to */
+    _Atomic bool caller_sleeps; /* or is about to */
     loop *loop;
-    tni_patience patience; /* of callers */
+    /* What callers alone write: its line stays with their processor. */
+    _Alignas(64) _Atomic bool busy; /* a caller owns the loop, the shares and what follows */
     int nworkers;
+    uint32_t loops;          /* so far; some are timed */
+    tni_patience patience;   /* of callers */
+    _Atomic int wishes;      /* for a worker, in quick succession, while they sleep */
+    _Atomic uint64_t wished; /* when last */
+    _Atomic uint32_t doubts; /* how often to hand over took too long, see Note [Handing over] */
+    /* What is seldom written. */
+    _Alignas(64) _Atomic uint32_t forks; /* how often the workers were forgotten: Note [Forks] */
+    _Atomic int process;                 /* whose workers these are */
+    _Atomic bool room;                   /* there are workers, and each may have a processor */
+    _Atomic uint32_t handoff_ns; /* until a worker that looks for a loop begins it, lately */
     pthread_t workers[MAX_THREADS];
     share shares[MAX_THREADS]; /* of the loop, one for each thread */
 } pool;
+
+/* Memory that the system clears in every child, a page of it: whether these are the workers of this
+ * process. Stays false where there is no such memory. */
+enum { PAGE = 4096 };
+static union {
+    _Atomic bool ours;
+    char page[PAGE];
+} wiped_by_fork __attribute__((aligned(PAGE)));
 
 static _Atomic int num_threads; /* 0: not asked for yet */
 
@@ -203,9 +220,22 @@ static bool is_called(uint32_t gate)
     return OPEN_SEATS(gate) || gate & CLOSING;
 }
 
+/* How long it took this worker to get here, if that was timed and nobody had its processor. */
+static void note_handoff(const loop *job)
+{
+    enum { TAKEN_AWAY_NS = 5000 };
+    if (!job->opened)
+        return;
+    int64_t seen = (int64_t)(tni_patience_now() - job->opened);
+    int64_t old = atomic_load_explicit(&pool.handoff_ns, memory_order_relaxed);
+    if (seen < TAKEN_AWAY_NS)
+        atomic_store_explicit(&pool.handoff_ns, (uint32_t)(old + (seen - old) / 4),
+                              memory_order_relaxed);
+}
+
 /* The value of the gate once it has an open seat or closes. @p beside: the caller of the last loop
- * waits for this very processor. See Note [Patience]. */
-static uint32_t wait_for_seat(tni_patience *patience, bool beside)
+ * waits for this very processor. @p slept: whether it did. See Note [Patience]. */
+static uint32_t wait_for_seat(tni_patience *patience, bool beside, bool *slept)
 {
     uint32_t gate = 0;
     for (int i = 0; i < (beside ? 1 : TNI_PATIENCE_SPINS); i++) {
@@ -220,6 +250,7 @@ static uint32_t wait_for_seat(tni_patience *patience, bool beside)
         gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
     } while (!is_called(gate) && tni_patience_lasts(patience));
     while (!is_called(gate)) {
+        *slept = true;
         /* The caller opens seats and then looks for sleepers; we do it the other way round. */
         atomic_fetch_add(&pool.sleepers, 1);
         tni_futex_wait(&pool.gate, gate, WORKERS);
@@ -262,13 +293,16 @@ static void *worker(void *number)
     bool beside = false;
     uint64_t moved = 0;
     for (;;) {
-        uint32_t gate = wait_for_seat(&patience, beside);
+        bool slept = false;
+        uint32_t gate = wait_for_seat(&patience, beside, &slept);
         if (gate & CLOSING)
             return NULL;
         if (!atomic_compare_exchange_weak_explicit(&pool.gate, &gate, gate - SEAT_OPEN + SEAT_TAKEN,
                                                    memory_order_acquire, memory_order_relaxed))
             continue;
         loop *job = pool.loop;
+        if (!slept)
+            note_handoff(job);
         beside = sched_getcpu() == job->cpu;
         if (TNI_UNLIKELY(beside)) {
             move_away(job->cpu, &moved);
@@ -287,8 +321,10 @@ static void *worker(void *number)
             marks->works_for = 0;
         if (atomic_load(&pool.forks) != job->forks)
             return NULL; /* a chunk called fork() and came back here in the child */
-        gate = atomic_fetch_sub_explicit(&pool.gate, SEAT_TAKEN, memory_order_acq_rel);
-        if (TAKEN_SEATS(gate) == 1 && !OPEN_SEATS(gate))
+        gate = atomic_fetch_sub(&pool.gate, SEAT_TAKEN);
+        /* The caller says that it sleeps and then looks at the seats; we do it the other way round.
+         * To wake nobody would take as long as to begin the next loop. */
+        if (TAKEN_SEATS(gate) == 1 && !OPEN_SEATS(gate) && atomic_load(&pool.caller_sleeps))
             tni_futex_wake(&pool.gate, 1, CALLER);
     }
 }
@@ -297,23 +333,29 @@ static void *worker(void *number)
  * A child has one thread, the one that called fork(): the workers and whoever owned the pool are
  * not there. The handler puts the pool right. It is not enough: a handler that another thread
  * registers while fork() is under way does not run in that child. So whoever takes the pool also
- * looks whether it is the pool of this process. */
+ * looks whether it is the pool of this process: by a word that the system clears in every child,
+ * since to ask for the number of the process takes 100 ns, a tenth of a short loop. */
+static bool can_wipe;
 static void forget_workers(void)
 {
     atomic_store(&pool.gate, 0);
     atomic_store(&pool.sleepers, 0);
+    atomic_store(&pool.caller_sleeps, false);
     atomic_store(&pool.room, false);
     pool.nworkers = 0;
     atomic_fetch_add(&pool.forks, 1);
     atomic_store(&pool.busy, false);
     atomic_store(&pool.process, getpid());
+    atomic_store(&wiped_by_fork.ours, can_wipe);
 }
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static bool fork_safe;
 static void watch_forks(void)
 {
+    can_wipe = sysconf(_SC_PAGESIZE) == PAGE && madvise(&wiped_by_fork, PAGE, MADV_WIPEONFORK) == 0;
     atomic_store(&pool.process, getpid());
+    atomic_store(&wiped_by_fork.ours, can_wipe);
     fork_safe = pthread_atfork(NULL, NULL, forget_workers) == 0;
 }
 
@@ -323,12 +365,14 @@ static bool take_pool(void)
     pthread_once(&fork_once, watch_forks);
     if (!fork_safe)
         return false;
-    int process = atomic_load(&pool.process);
-    if (TNI_UNLIKELY(process != getpid())) {
+    if (TNI_UNLIKELY(!atomic_load_explicit(&wiped_by_fork.ours, memory_order_relaxed))) {
+        int process = atomic_load(&pool.process);
         /* 0 while one thread puts it right: the others run their loops serially. */
-        if (process == 0 || !atomic_compare_exchange_strong(&pool.process, &process, 0))
-            return false;
-        forget_workers();
+        if (process != getpid()) {
+            if (process == 0 || !atomic_compare_exchange_strong(&pool.process, &process, 0))
+                return false;
+            forget_workers();
+        }
     }
     return !atomic_exchange_explicit(&pool.busy, true, memory_order_acquire);
 }
@@ -399,23 +443,43 @@ static void clear_seats(const loop *job)
     tni_patience_begin(&pool.patience,
                        alone && atomic_load_explicit(&pool.room, memory_order_relaxed));
     while (TAKEN_SEATS(gate)) {
-        if (!tni_patience_lasts(&pool.patience))
-            tni_futex_wait(&pool.gate, gate, CALLER);
+        if (!tni_patience_lasts(&pool.patience)) {
+            atomic_store(&pool.caller_sleeps, true);
+            gate = atomic_load(&pool.gate);
+            if (TAKEN_SEATS(gate))
+                tni_futex_wait(&pool.gate, gate, CALLER);
+        }
         gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
     }
+    atomic_store_explicit(&pool.caller_sleeps, false, memory_order_relaxed);
     tni_patience_end(&pool.patience);
     tni_wait_end();
 }
 
-bool tni_pool_is_near(void)
+/* Note [Handing over]
+ * A loop of two pieces begins when a worker sees that, and ends when its caller sees it, and what
+ * either has written reaches the other a line at a time: 40 ns each where the two processors share
+ * a cache, 250 and more where they do not, and a virtual machine's are one today and the other
+ * tomorrow. So some loops are timed, and a short one is shared out where that was quick. */
+static bool is_quick(int64_t ns)
 {
-    enum { MANY = 32, SOON_NS = 20000 };
+    return ns > 6 * (int64_t)atomic_load_explicit(&pool.handoff_ns, memory_order_relaxed) + 300;
+}
+
+bool tni_pool_is_near(int64_t ns)
+{
+    enum { MANY = 32, SOON_NS = 20000, DOUBTS = 4096, TRIES = 64 };
     if (inside || tn_num_threads() == 1)
         return false;
+    /* Callers that meet here only spoil the counts. */
+    if (TNI_UNLIKELY(!is_quick(ns))) { /* alone, but for some that show whether it still is so */
+        uint32_t doubts = atomic_load_explicit(&pool.doubts, memory_order_relaxed) + 1;
+        atomic_store_explicit(&pool.doubts, doubts, memory_order_relaxed);
+        return doubts % DOUBTS < TRIES;
+    }
     if (atomic_load_explicit(&pool.room, memory_order_relaxed) &&
         !atomic_load_explicit(&pool.sleepers, memory_order_relaxed))
         return true;
-    /* Callers that meet here only spoil the count. */
     uint64_t now = tni_patience_now();
     uint64_t last = atomic_exchange_explicit(&pool.wished, now, memory_order_relaxed);
     int wishes = atomic_load_explicit(&pool.wishes, memory_order_relaxed) + 1;
@@ -480,6 +544,7 @@ tn_status tni_pool_for(int64_t n, int64_t grain, tni_pool_fn fn, void *arg)
         .caller = own_number(),
         .forks = atomic_load(&pool.forks),
         .cpu = sched_getcpu(),
+        .opened = pool.loops++ % TIMED == 0 ? tni_patience_now() : 0,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .failed_chunk = INT64_MAX,
     };

@@ -10,10 +10,10 @@
 #include "cpu/loops.h"
 #include "cpu/move.h"
 
-/* Multiply-adds up to which a product stays on one thread: 3.5 µs or so where other threads are at
- * hand, of which sharing saves half a microsecond at best and wastes as much when they come late;
- * 25 where they would have to be woken. How many a chunk of tiles has at least. About how many a
- * tile has; less where there would be fewer than FEWEST_TILES. */
+/* Multiply-adds up to which a product stays on one thread: a microsecond or so where other threads
+ * are at hand, see Note [Handing over]; 25 where they would have to be woken. How many a chunk of
+ * tiles has at least. About how many a tile has; less where there would be fewer than FEWEST_TILES.
+ */
 #define ALONE        TNI_GEMM_ALONE
 #define SERIAL       (INT64_C(1) << 17)
 #define WAKE         (INT64_C(1) << 21)
@@ -180,17 +180,20 @@ static void choose_tiles(product *p)
         p->tiles_n++;
 }
 
-/* Whether a product of a few microseconds is shared out. That depends on what other threads do, so
- * nothing else may: the sum over k is one block however it is cut. */
-static bool is_shared(const product *p)
+/* Whether a product of a few microseconds, which works in one piece on one thread, is shared out.
+ * That depends on what other threads do, so nothing else may: the sum over k is one block however
+ * it is cut. */
+static inline bool is_shared(tn_dtype dtype, int64_t k, int64_t work)
 {
-    return is_float(p->dtype) && p->g.k <= TNI_GEMM_KC(p->itemsize) && tni_pool_is_near();
+    enum { PER_NS = 128 }; /* multiply-adds of float, of the fastest processors that were seen */
+    return is_float(dtype) && k <= TNI_GEMM_KC((int64_t)tni_dtype_size(dtype)) &&
+           tni_pool_is_near(work / PER_NS);
 }
 
 static tn_status run(product *p)
 {
     int64_t work = times(times(p->g.m, p->g.n), p->g.k);
-    if (p->g.batch == 1 && (work <= ALONE || (work <= WAKE && !is_shared(p))))
+    if (p->g.batch == 1 && (work <= ALONE || (work <= WAKE && !is_shared(p->dtype, p->g.k, work))))
         return run_kernel(p, &p->g);
     choose_tiles(p);
     int64_t tiles = p->tiles_m * p->tiles_n, each = work / tiles;
@@ -446,13 +449,16 @@ static inline bool run_small(tn_dtype dtype, const tni_gemm_args *g, const bool 
         return false;
     const tni_gemm_table *kernels = tni_cpu_kernels()->gemm;
     const void *beta = keeps ? one : NULL;
-    if (g->m <= ALONE && tni_gemm_is_small(g) && g->m * (g->n * g->k) <= ALONE) {
-        kernels->small[dtype](g, one, beta);
-        return true;
-    }
-    if (tni_gemm_blocked(g) || g->m > ALONE || g->m * (g->n * g->k) > ALONE)
+    const bool small = tni_gemm_is_small(g);
+    if (!small && tni_gemm_blocked(g))
         return false;
-    kernels->gemm[dtype](g, one, beta, NULL);
+    const int64_t work = times(g->m, times(g->n, g->k));
+    if (work > ALONE && (work > WAKE || is_shared(dtype, g->k, work)))
+        return false;
+    if (small)
+        kernels->small[dtype](g, one, beta);
+    else
+        kernels->gemm[dtype](g, one, beta, NULL);
     return true;
 }
 

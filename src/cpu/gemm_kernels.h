@@ -59,7 +59,7 @@ typedef struct tni_gemm_packed_kernels {
 typedef void (*tni_gemm_tiny_fn)(int64_t m, int64_t n, int64_t k, const void *a, const void *b,
                                  void *c);
 #define TNI_GEMM_TINY  32
-#define TNI_GEMM_ALONE (INT64_C(1) << 18) /* multiply-adds that are not worth another thread */
+#define TNI_GEMM_ALONE (INT64_C(1) << 17) /* multiply-adds that are not worth another thread */
 static inline bool tni_gemm_is_tiny(int64_t m, int64_t n, int64_t k)
 {
     /* At least two rows and columns, else it is one of a vector. No sum of sizes overflows. */

@@ -462,7 +462,7 @@ static int64_t piece_of(int64_t n)
 static tn_status go(job *j)
 {
     int64_t n = j->it->numel;
-    if (n <= TNI_ALONE || (n <= TNI_GRAIN && !tni_pool_is_near()))
+    if (n <= TNI_ALONE || (n <= TNI_GRAIN && !tni_pool_is_near(n / 16)))
         return run_range(0, n, j);
     return tni_pool_for(n, piece_of(n), run_range, j);
 }

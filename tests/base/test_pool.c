@@ -410,6 +410,30 @@ TEST(many_small_loops_in_a_row_are_right)
     }
 }
 
+/* The last element is slow, and taken by a worker where one comes in time. */
+static tn_status end_slowly(int64_t begin, int64_t end, void *arg)
+{
+    const int64_t *n = arg;
+    (void)begin;
+    usleep(end == *n ? 3000 : 300);
+    return TN_OK;
+}
+
+static void wait_for_slow_workers(int i, void *arg)
+{
+    (void)i;
+    for (int round = 0; round < 100; round++)
+        *(tn_status *)arg |= tni_pool_for(4, 1, end_slowly, &(int64_t){4});
+}
+
+TEST(a_caller_that_sleeps_while_a_worker_works_is_woken)
+{
+    ASSERT_OK(tn_set_num_threads(2));
+    tn_status status = TN_OK;
+    EXPECT_WITHIN_SECONDS(20, run_threads(1, wait_for_slow_workers, &status));
+    EXPECT_OK(status);
+}
+
 static double cpu_seconds(void)
 {
     struct timespec ts;
