@@ -40,6 +40,9 @@ typedef __m512d vec_f64;
         }
 VEC_OPS(f32, float, vec_f32, ps, __mmask16)
 VEC_OPS(f64, double, vec_f64, pd, __mmask8)
+/* Numbers of lanes, for __builtin_shuffle. */
+typedef int32_t lanes_f32 __attribute__((vector_size(64)));
+typedef int64_t lanes_f64 __attribute__((vector_size(64)));
 #elif defined(__AVX2__) && defined(__FMA__)
 #    include <immintrin.h>
 #    define VL_f32 8
