@@ -84,8 +84,9 @@ static bool has_sizes(const tn_tensor *t, const tni_geometry *g)
     return true;
 }
 
-/* Addresses of the first byte, and past the last one, that a tensor with elements can touch. */
-static inline void byte_range(const tn_tensor *t, uintptr_t *first, uintptr_t *end)
+/* The address past the last byte that a tensor with elements can touch; its first one is its data.
+ */
+static inline uintptr_t end_of(const tn_tensor *t)
 {
     int64_t last = t->numel - 1;
     if (TNI_UNLIKELY(!(t->flags & TNI_CONTIGUOUS))) {
@@ -93,28 +94,23 @@ static inline void byte_range(const tn_tensor *t, uintptr_t *first, uintptr_t *e
         for (int i = 0; i < t->ndim; i++)
             last += (t->sizes[i] - 1) * t->strides[i];
     }
-    *first = (uintptr_t)t->data;
-    *end = *first + (size_t)(last + 1) * tni_itemsize(t);
+    return (uintptr_t)t->data + (size_t)(last + 1) * tni_itemsize(t);
 }
 
 /* By address, not by storage: two storages may lie over one piece of foreign memory. An input that
  * is the output itself would change its sizes with it, also where it has no elements. */
 static inline bool shares_with_any(const tn_tensor *t, tn_tensor *const *others, int n)
 {
-    uintptr_t first, end, other_first, other_end;
     for (int i = 0; i < n; i++)
         if (TNI_UNLIKELY(others[i] == t))
             return true;
     if (!t->data)
         return false;
-    byte_range(t, &first, &end);
-    for (int i = 0; i < n; i++) {
-        if (!others[i] || !others[i]->data)
-            continue;
-        byte_range(others[i], &other_first, &other_end);
-        if (first < other_end && other_first < end)
+    const uintptr_t first = (uintptr_t)t->data, end = end_of(t);
+    for (int i = 0; i < n; i++)
+        if (others[i] && others[i]->data && (uintptr_t)others[i]->data < end &&
+            end_of(others[i]) > first)
             return true;
-    }
     return false;
 }
 
