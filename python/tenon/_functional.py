@@ -170,9 +170,13 @@ def einsum(*args):
         equation = ",".join(_letters(subscripts) for _, subscripts in pairs)
         if len(args) % 2 == 1:
             equation += "->" + _letters(args[-1])
-        return _ops.einsum(equation, [operand for operand, _ in pairs])
-    operands = _list(args[1:])
-    return _ops.einsum(args[0], operands) if operands else einsum(args[0])
+        operands = [operand for operand, _ in pairs]
+    else:
+        equation, operands = args[0], _list(args[1:])
+        if not operands:
+            return einsum(equation)
+    path = tenon.backends.opt_einsum.contraction_path(equation, operands) if len(operands) > 2 else None
+    return _ops.einsum(equation, operands, path=path)
 
 
 def _letters(subscripts):

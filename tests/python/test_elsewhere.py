@@ -2,12 +2,64 @@
 """Modules that scripts import for one name, and names for optimizers that are written elsewhere. What they answer is what
 PyTorch 2.11 answers on a machine without a GPU, unless a test says otherwise."""
 
+import contextlib
 import importlib
+import sys
+import types
 import unittest
+from unittest import mock
 
 import harness
 import tenon
 import tenon.as_torch
+
+
+class Contractions(unittest.TestCase):
+    """The order of einsum, which the package opt_einsum finds where it is installed: here one stands in for it."""
+
+    EQUATION = "ab,bc,cd->ad"
+
+    def setUp(self):
+        self.switch = importlib.import_module("tenon.backends.opt_einsum")
+        self.operands = [tenon.arange(6.).reshape(2, 3), tenon.arange(12.).reshape(3, 4), tenon.arange(8.).reshape(4, 2)]
+        self.wanted = [[324., 422.], [1008., 1304.]]  # numpy.linalg.multi_dot
+
+    def standing_in(self, asked):
+        def contract_path(equation, *operands, optimize):
+            asked.append((equation, [tuple(x.shape) for x in operands], optimize))
+            return [(1, 2), (0, 1)], "what a person reads"
+        package = types.SimpleNamespace(contract_path=contract_path)
+        stack = contextlib.ExitStack()
+        for name, value in (("_available", True), ("enabled", True), ("strategy", "auto")):
+            stack.enter_context(mock.patch.object(self.switch, name, value))
+        stack.enter_context(mock.patch.dict(sys.modules, {"opt_einsum": package}))
+        return stack
+
+    def test_einsum_goes_the_way_that_the_package_finds(self):
+        asked = []
+        with self.standing_in(asked):
+            self.assertEqual(tenon.einsum(self.EQUATION, *self.operands).tolist(), self.wanted)
+            with self.switch.flags(strategy="greedy"):
+                self.assertEqual(tenon.einsum(self.operands[0], [0, 1], self.operands[1], [1, 2], self.operands[2], [2, 3]).tolist(),
+                                 self.wanted)
+            with self.switch.flags(enabled=False):
+                self.assertEqual(tenon.einsum(self.EQUATION, self.operands).tolist(), self.wanted)
+            tenon.einsum("ab,bc", *self.operands[:2])
+        shapes = [(2, 3), (3, 4), (4, 2)]
+        self.assertEqual(asked, [(self.EQUATION, shapes, "auto"), ("AB,BC,CD", shapes, "greedy")])
+
+    def test_switches_say_what_cannot_be_set(self):
+        with self.standing_in([]):
+            self.assertEqual(self.switch.set_flags(), (True, "auto"))
+            with self.assertRaisesRegex(ValueError, r"one of the following: \[auto, greedy, optimal\] but is best"):
+                self.switch.set_flags(True, "best")
+            with self.switch.flags(enabled=False):
+                with self.assertRaisesRegex(ValueError, "^opt_einsum is not enabled, so setting a `strategy` to auto"):
+                    self.switch.set_flags(_strategy="auto")
+        with mock.patch.object(self.switch, "_available", False):
+            with self.assertRaisesRegex(ValueError, "^opt_einsum is not available, so setting `enabled` to True"):
+                self.switch.set_flags(True)
+            self.assertEqual(tenon.einsum(self.EQUATION, *self.operands).tolist(), self.wanted)
 
 
 class Optimizers(unittest.TestCase):
