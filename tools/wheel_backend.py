@@ -91,6 +91,14 @@ def sources():
                 yield os.path.relpath(path, top), path
 
 
+def guides():
+    """The same of the guides, which messages name."""
+    top = os.path.join(ROOT, "docs")
+    paths = [os.path.join(top, "differences.md")]
+    paths += [os.path.join(top, "user", name) for name in sorted(os.listdir(os.path.join(top, "user")))]
+    return [("tenon/docs/" + os.path.relpath(path, top), path) for path in paths]
+
+
 class Wheel:
     """A wheel that is being written, with the record of what is in it."""
 
@@ -154,7 +162,7 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    files = [(name, read(path), 0o644) for name, path in sources()]
+    files = [(name, read(path), 0o644) for name, path in [*sources(), *guides()]]
     extension = build_extension()
     files.append(("tenon/" + EXTENSION, read(extension), 0o755))
     files.append(("tenon/_C.pyi", read(os.path.join(os.path.dirname(extension), "_C.pyi")), 0o644))

@@ -12,9 +12,10 @@ A module has one object under both names: `torch.nn is tenon.nn`. A name that Te
 that Python raises for any missing name, and its text says where the list of what is covered stands.
 """
 
+import os
 import sys
 
-COVERAGE = "docs/user/torch-coverage.md"
+COVERAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "docs", "user", "torch-coverage.md")
 VERSION = "2.11.0+tenon"
 
 _Function = type(lambda: None)

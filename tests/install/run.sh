@@ -41,6 +41,10 @@ for command in ops explain trace run doctor profile diagnose repro; do
 done
 step "every command has a manual page"
 
+guides=$(dirname "$(find "$prefix" -name differences.md)")
+[ -f "$guides/user/torch-coverage.md" ] && [ -f "$guides/user/c-api.md" ]
+step "the guides are there"
+
 # shellcheck disable=SC2046  # flags are words
 "$cc" -std=c11 -Wall -Werror "$here/user.c" $(pkg-config --cflags --libs tenon) -o "$work/shared"
 LD_LIBRARY_PATH=$lib "$work/shared"

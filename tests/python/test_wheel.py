@@ -6,6 +6,8 @@ import csv
 import hashlib
 import io
 import os
+import posixpath
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,6 +53,17 @@ class Wheel(unittest.TestCase):
                     found = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
                     self.assertEqual((digest, int(size)), ("sha256=" + found, len(data)))
             self.assertIn("Name: tenon", wheel.read(info + "METADATA").decode())
+
+    def test_the_guides_are_inside_where_their_links_find_each_other(self):
+        with zipfile.ZipFile(self.path) as wheel:
+            names = wheel.namelist()
+            self.assertIn("tenon/docs/differences.md", names)
+            for name in names:
+                if not name.endswith(".md"):
+                    continue
+                for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", wheel.read(name).decode()):
+                    if "user/" in link or "/" not in link or link.endswith("differences.md"):
+                        self.assertIn(posixpath.normpath(posixpath.join(posixpath.dirname(name), link)), names, name)
 
     def test_it_runs_from_where_it_is_unpacked(self):
         with tempfile.TemporaryDirectory() as place:
