@@ -287,6 +287,18 @@ static bool is_overridden(const tnpy_frame *f)
     return (f->overridden && !tnpy_function_off) || (tnpy_function_modes && tnpy_function_off < 2);
 }
 
+static __attribute__((noinline)) PyObject *override_match(const tnpy_call *c, const tnpy_frame *f)
+{
+    PyObject *const *args = c->args;
+    Py_ssize_t n = c->n - (c->self != NULL);
+    if (f->n_asking == TNPY_MANY_ASKING)
+        return tnpy_override(c->entry, c->self, args, n, c->kwnames);
+    if (c->self && c->entry->n == 1 && c->entry->sigs[0].n == 1)
+        return tnpy_override_by(c->entry, c->self, args, n, c->kwnames, &c->self, 1);
+    return tnpy_override_by(c->entry, c->self, args, n, c->kwnames, f->asking,
+                            tnpy_function_off ? 0 : f->n_asking);
+}
+
 /* The first signature that fits is called; @p refused: whether a tensor was not taken for a number.
  * Whether one does; if none, no exception is set. */
 static inline bool try_each(tnpy_call *c, PyObject **out, bool *refused)
@@ -300,7 +312,7 @@ static inline bool try_each(tnpy_call *c, PyObject **out, bool *refused)
         PyObject *result = NULL;
         if (TNPY_LIKELY(found == 1)) {
             if (TNPY_UNLIKELY(f.overridden || tnpy_function_modes) && is_overridden(&f))
-                result = tnpy_override(e, c->self, c->args, c->n - (c->self != NULL), c->kwnames);
+                result = override_match(c, &f);
             else
                 result = invoke(c, &f, i);
         }

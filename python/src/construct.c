@@ -132,6 +132,18 @@ static int options_of(const char *function, PyObject *dtype, PyObject *device, t
     return 0;
 }
 
+/* One of the options has a __torch_function__; the data has no say. */
+static PyObject *ask_options(tnpy_entry *e, PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
+                             PyObject *const *options, int n_options)
+{
+    PyObject *asking[8];
+    int n_asking = 0;
+    for (int i = 0; i < n_options; i++)
+        if (tnpy_stranger_in(&options[i], 1))
+            asking[n_asking++] = options[i];
+    return tnpy_override_by(e, NULL, args, n, kwnames, asking, n_asking);
+}
+
 static PyObject *tensor_function(PyObject *module, PyObject *const *args, Py_ssize_t n,
                                  PyObject *kwnames)
 {
@@ -144,8 +156,11 @@ static PyObject *tensor_function(PyObject *module, PyObject *const *args, Py_ssi
     PyObject *a[6];
     tn_dtype dtype;
     tn_device device;
-    if (tnpy_take(&names, args, n, kwnames, a) < 0 ||
-        options_of(names.function, a[1], a[2], &dtype, &device) < 0)
+    if (tnpy_take(&names, args, n, kwnames, a) < 0)
+        return NULL;
+    if (TNPY_UNLIKELY(tnpy_stranger_in(a + 1, 5)))
+        return ask_options(&entry, args, n, kwnames, a + 1, 5);
+    if (options_of(names.function, a[1], a[2], &dtype, &device) < 0)
         return NULL;
     if (a[3] != NULL && !PyBool_Check(a[3])) {
         wrong_type(names.function, "requires_grad", "bool", a[3]);
@@ -185,8 +200,11 @@ static PyObject *as_tensor_function(PyObject *module, PyObject *const *args, Py_
     PyObject *a[3];
     tn_dtype dtype;
     tn_device device;
-    if (tnpy_take(&names, args, n, kwnames, a) < 0 ||
-        options_of(names.function, a[1], a[2], &dtype, &device) < 0)
+    if (tnpy_take(&names, args, n, kwnames, a) < 0)
+        return NULL;
+    if (TNPY_UNLIKELY(tnpy_stranger_in(a + 1, 2)))
+        return ask_options(&entry, args, n, kwnames, a + 1, 2);
+    if (options_of(names.function, a[1], a[2], &dtype, &device) < 0)
         return NULL;
     tn_tensor *source = tnpy_tensor(a[0]);
     if (source != NULL) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device.c: tenon.device, also as a context manager, and the default device. */
+#include "override.h"
 #include "tnpy.h"
 
 #include <stdio.h>
@@ -141,6 +142,9 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:device", by_type ? typed : names, &what,
                                      &index))
         return NULL;
+    if (TNPY_UNLIKELY(tnpy_function_modes && tnpy_function_off < 2) ||
+        tnpy_stranger_among(args, kwargs))
+        return tnpy_override_call((PyObject *)device_type, args, kwargs);
     if (!what || (index == Py_None && !PyUnicode_Check(what) && !tnpy_is_device(what) &&
                   (!PyLong_Check(what) || PyBool_Check(what))))
         return refuse(what);

@@ -95,15 +95,62 @@ static int number_as_tensor(tnpy_frame *f, PyObject *o, tn_value *out)
     return 1;
 }
 
-/* What the class of an argument means for the call. */
+/* Its class is asked about the call. */
+static void note_asking(tnpy_frame *f, PyObject *o)
+{
+    for (int i = 0; i < f->n_asking && i < TNPY_MAX_ASKING; i++)
+        if (Py_TYPE(f->asking[i]) == Py_TYPE(o) && !PyType_Check(o))
+            return;
+    if (f->n_asking < TNPY_MAX_ASKING)
+        f->asking[f->n_asking++] = o;
+    else
+        f->n_asking = TNPY_MANY_ASKING;
+}
+
+/* What the class of a tensor means for the call. */
 static inline void note_class(tnpy_frame *f, PyObject *o)
 {
     int kind = tnpy_overrides(o);
     if (TNPY_LIKELY(kind == TNPY_PLAIN))
         return;
+    note_asking(f, o);
     if (kind == TNPY_CUSTOM || (f->kept && f->kept != Py_TYPE(o)))
         f->overridden = true; /* of several classes the Python way decides */
     f->kept = Py_TYPE(o);
+}
+
+/* Note [Strangers]
+ * An object that is no tensor and has a __torch_function__ fits every parameter, whatever it wants:
+ * its class is asked. It is looked for where nothing else fits, so that an int that has one is an
+ * int; but among the elements of a list of numbers each is looked at, ints and tensors too. */
+static bool is_stranger(const tnpy_call *c, tnpy_frame *f, PyObject *o)
+{
+    if (Py_TYPE(o) == &PyLong_Type || Py_TYPE(o) == tnpy_Tensor || c->by_schema ||
+        tnpy_function_off || tnpy_tensor(o) || !tnpy_has_torch_function(o))
+        return false;
+    note_asking(f, o);
+    return f->overridden = true;
+}
+
+static bool looks_asking(const tnpy_call *c, tnpy_frame *f, PyObject *item)
+{
+    if (!tnpy_tensor(item))
+        return is_stranger(c, f, item);
+    if (c->by_schema || tnpy_function_off || tnpy_overrides(item) == TNPY_PLAIN)
+        return false;
+    note_class(f, item);
+    return true;
+}
+
+/* An element of a list of numbers that is no int or float itself; see Note [Strangers]. It is kept:
+ * another one's __index__ may take it out of the list. */
+static bool asks(const tnpy_call *c, tnpy_frame *f, PyObject *item)
+{
+    int before = f->n_asking;
+    bool found = looks_asking(c, f, item);
+    if (f->n_asking != before && f->n_asking <= TNPY_MAX_ASKING)
+        tnpy_frame_hold(f, Py_NewRef(item));
+    return found;
 }
 
 static int fit_tensor(const tnpy_call *c, tnpy_frame *f, PyObject *o, tn_value *out)
@@ -115,13 +162,13 @@ static int fit_tensor(const tnpy_call *c, tnpy_frame *f, PyObject *o, tn_value *
         *out = (tn_value){.tag = TN_TAG_TENSOR, .u.tensor = t};
         return 1;
     }
-    if (c->numbers && tnpy_is_number(o))
-        return number_as_tensor(f, o, out);
-    if (!tnpy_has_torch_function(o))
+    if (!c->numbers || !tnpy_is_number(o))
         return 0;
-    f->overridden = true;
-    *out = (tn_value){.tag = TN_TAG_NONE};
-    return 1;
+    if (!PyLong_CheckExact(o) && !PyFloat_CheckExact(o) && is_stranger(c, f, o)) {
+        *out = (tn_value){.tag = TN_TAG_NONE};
+        return 1; /* it stands for a tensor, and so does what is asked */
+    }
+    return number_as_tensor(f, o, out);
 }
 
 /* The number of a parameter as messages count it: from 0, without self. */
@@ -159,9 +206,7 @@ static int fit_tensors(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, P
         if (list[i]) {
             f->work += tn_tensor_numel(list[i]);
             note_class(f, item);
-        } else if (tnpy_has_torch_function(item)) {
-            f->overridden = true;
-        } else {
+        } else if (!is_stranger(c, f, item)) {
             char name[128];
             PyErr_Format(PyExc_TypeError,
                          "expected Tensor as element %zd in argument %d, but got %s", i,
@@ -205,7 +250,10 @@ static int fit_index(PyObject *o, bool one, int64_t *out)
         return 0;
     if (PyBool_Check(o) || PyFloat_Check(o) || !PyIndex_Check(o) || tnpy_is_numpy_bool(o))
         return 0; /* older NumPys' bools have __index__ and are no integers all the same */
+    int off = tnpy_function_off;
+    tnpy_function_off = t ? 2 : off; /* a tensor is read: nobody is asked about that */
     PyObject *i = PyNumber_Index(o);
+    tnpy_function_off = off;
     if (!i) { /* an array of several numbers has __index__ too, and refuses */
         if (!PyErr_ExceptionMatches(PyExc_TypeError))
             return -1;
@@ -234,11 +282,15 @@ static inline int fit_size(const tnpy_call *c, tnpy_frame *f, PyObject *o, int64
     return found;
 }
 
-/* A list is one by its first element; what is wrong behind that is an error and no mismatch. */
-static int bad_item(const tnpy_call *c, const tnpy_param *p, PyObject *item, Py_ssize_t i)
+/* A list is one by its first element; what is wrong behind that is an error and no mismatch, unless
+ * somebody is asked about the call, who may know better. */
+static int bad_item(const tnpy_call *c, const tnpy_frame *f, const tnpy_param *p, PyObject *item,
+                    Py_ssize_t i)
 {
     if (i == 0)
         return 0;
+    if (f->overridden || (tnpy_function_modes && tnpy_function_off < 2))
+        return 1;
     char name[128];
     PyErr_Format(PyExc_TypeError,
                  "%s(): argument '%U' failed to unpack the object at pos %zd with error \"type "
@@ -261,6 +313,16 @@ static int bad_int(const tnpy_call *c, const tnpy_param *p, Py_ssize_t i)
     return -1;
 }
 
+static int fit_item(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *item,
+                    Py_ssize_t i, int64_t *out)
+{
+    *out = 0;
+    if (asks(c, f, item) && f->overridden)
+        return 1;
+    int found = fit_int(c, item, true, out);
+    return found < 0 ? bad_int(c, p, i) : found;
+}
+
 static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
                     tn_value *out)
 {
@@ -272,7 +334,7 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
             return -1;
         for (Py_ssize_t i = 0; i < n; i++) {
             PyObject *item = tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
-            if (TNPY_LIKELY(item && is_int(item))) {
+            if (TNPY_LIKELY(item && PyLong_CheckExact(item))) {
                 if (TNPY_UNLIKELY(give_int(item, &list[i]) != 1))
                     return bad_int(c, p, i);
                 continue;
@@ -280,9 +342,11 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
             if (!item) /* an item's __index__ made the list shorter: an IndexError */
                 return -1;
             Py_INCREF(item);
-            int found = fit_int(c, item, true, &list[i]);
+            int found = fit_item(c, f, p, item, i, &list[i]);
+            for (Py_ssize_t k = i + 1; found == 0 && i > 0 && k < n; k++)
+                asks(c, f, tuple ? PyTuple_GetItem(o, k) : PyList_GetItem(o, k));
             if (!found)
-                found = bad_item(c, p, item, i);
+                found = bad_item(c, f, p, item, i);
             Py_DECREF(item);
             if (found != 1)
                 return found;
@@ -292,7 +356,11 @@ static int fit_ints(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
     }
     if (p->size == 0 && !one)
         return 0;
-    int64_t i;
+    int64_t i = 0;
+    if (p->size == 0 && !PyLong_CheckExact(o) && asks(c, f, o) && f->overridden) {
+        *out = (tn_value){.tag = TN_TAG_NONE};
+        return 1; /* the one of a list: x.view(n) */
+    }
     int found = fit_size(c, f, o, &i);
     if (found != 1)
         return found && p->size == 0 ? bad_int(c, p, 0) : found;
@@ -314,9 +382,15 @@ int tnpy_fit_rest(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, int fi
     if (!list)
         return -1;
     for (int i = 0; i < n; i++) {
-        int found = fit_int(c, items[i], true, &list[i]);
+        int found = TNPY_LIKELY(PyLong_CheckExact(items[i]))
+                        ? give_int(items[i], &list[i]) == 1 ? 1 : bad_int(c, p, i)
+                        : fit_item(c, f, p, items[i], i, &list[i]);
+        for (int k = i + 1; found == 0 && i > 0 && k < n; k++)
+            asks(c, f, items[k]);
+        if (found == 0)
+            found = bad_item(c, f, p, items[i], i);
         if (TNPY_UNLIKELY(found != 1))
-            return found ? bad_int(c, p, i) : bad_item(c, p, items[i], i);
+            return found;
     }
     *out = (tn_value){.tag = TN_TAG_INT_LIST, .count = (uint32_t)n, .u.ints = list};
     return 1;
@@ -400,7 +474,9 @@ static int fit_list(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyOb
         if (!item)
             return -1;
         int found;
-        if (p->kind == TNPY_FLOATS)
+        if (p->kind != TNPY_BOOLS && !PyFloat_CheckExact(item) && asks(c, f, item) && f->overridden)
+            found = 1;
+        else if (p->kind == TNPY_FLOATS)
             found = fit_float(c, f, item, &((double *)(void *)values)[i]);
         else if (p->kind == TNPY_BOOLS)
             found = tnpy_fit_bool(c, item, &((bool *)(void *)values)[i]);
@@ -543,11 +619,9 @@ static int fit_none(const tnpy_param *p, tn_value *out)
 
 /* ---- one argument ---- */
 
-int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
-             tn_value *out)
+static inline int fit_kind(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o,
+                           bool one, tn_value *out)
 {
-    if (o == Py_None)
-        return fit_none(p, out);
     int found;
     double x;
     bool b;
@@ -559,6 +633,8 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
         return fit_tensors(c, f, p, o, out);
     case TNPY_INT:
         *out = (tn_value){.tag = TN_TAG_INT};
+        if (!PyLong_Check(o) && !(p->flags & TNPY_SIZE) && is_stranger(c, f, o))
+            return 1; /* even if it has an __index__ */
         return p->flags & TNPY_SIZE ? fit_size(c, f, o, &out->u.i)
                                     : fit_int(c, o, false, &out->u.i);
     case TNPY_INTS:
@@ -590,4 +666,21 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
     default:
         return fit_constant(c, p, o, out);
     }
+}
+
+int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
+             tn_value *out)
+{
+    if (o == Py_None)
+        return fit_none(p, out);
+    int found = fit_kind(c, f, p, o, one, out);
+    return TNPY_LIKELY(found != 0) ? found : tnpy_fit_stranger(c, f, o, out);
+}
+
+int tnpy_fit_stranger(const tnpy_call *c, tnpy_frame *f, PyObject *o, tn_value *out)
+{
+    if (!is_stranger(c, f, o))
+        return 0;
+    *out = (tn_value){.tag = TN_TAG_NONE};
+    return 1;
 }

@@ -6,9 +6,11 @@
 #include "bind.h"
 
 enum {
-    TNPY_MAX_ARGS = 64, /* of a schema */
-    TNPY_ROOM = 1024,   /* bytes for lists */
-    TNPY_MAX_MADE = 4,  /* tensors that are made of numbers for one call */
+    TNPY_MAX_ARGS = 64,  /* of a schema */
+    TNPY_ROOM = 1024,    /* bytes for lists */
+    TNPY_MAX_MADE = 4,   /* tensors that are made of numbers for one call */
+    TNPY_MAX_ASKING = 8, /* classes that are asked in one call, beyond which all arguments are */
+    TNPY_MANY_ASKING = TNPY_MAX_ASKING + 1,
 };
 
 /* A call as CPython makes it. Of a method `self` is argument 0. */
@@ -34,9 +36,11 @@ typedef struct tnpy_frame {
     bool refused;       /* a tensor where a number was wanted, in any signature that was tried */
     PyObject *held;     /* copies of lists of tensors; NULL: none */
     bool overridden;    /* an argument has a __torch_function__ of its own */
+    int n_asking;       /* of `asking`; TNPY_MANY_ASKING: there are more */
     PyTypeObject *kept; /* the class that results get; NULL: Tensor */
     bool requires_grad;
-    tn_tensor *made[TNPY_MAX_MADE]; /* of numbers, to be released */
+    PyObject *asking[TNPY_MAX_ASKING]; /* who has a __torch_function__, one a class, as found */
+    tn_tensor *made[TNPY_MAX_MADE];    /* of numbers, to be released */
     tn_value v[TNPY_MAX_ARGS];
     char room[TNPY_ROOM];
 } tnpy_frame;
@@ -55,6 +59,7 @@ static inline void tnpy_frame_forget(tnpy_frame *f)
     f->used = 0;
     f->work = 0;
     f->overridden = f->requires_grad = false;
+    f->n_asking = 0;
     f->kept = NULL;
 }
 /* 1: the call fits, and the frame is filled; 0: it does not; -1: an exception, no other signature
@@ -71,6 +76,8 @@ int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o
              tn_value *out);
 /* All positional arguments from @p first on as one list: x.view(2, 3). */
 int tnpy_fit_rest(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, int first, tn_value *out);
+/* 1: its class is asked, see Note [Strangers]; 0: not. */
+int tnpy_fit_stranger(const tnpy_call *c, tnpy_frame *f, PyObject *o, tn_value *out);
 int tnpy_fit_bool(const tnpy_call *c, PyObject *o, bool *out);
 /* Keep an object until the frame is dropped. The reference is taken over. */
 int tnpy_frame_hold(tnpy_frame *f, PyObject *o);

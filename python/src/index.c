@@ -357,7 +357,7 @@ static bool seen_by_others(PyObject *self, PyObject *index, PyObject *value)
     if (index == NULL)
         return false;
     if (!PyList_Check(index) && !PyTuple_Check(index))
-        return is_asked(index);
+        return (!PyLong_Check(index) || PyBool_Check(index)) && is_asked(index);
     return one_is_asked(index, true);
 }
 

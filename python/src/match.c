@@ -124,7 +124,9 @@ static int fit_out(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s, PyObjec
     int n = s->n - first;
     if (n == 1)
         return tnpy_fit(c, f, &s->params[first], out, false, &f->v[first]);
-    if ((!PyTuple_Check(out) && !PyList_Check(out)) || PySequence_Size(out) != n)
+    if (!PyTuple_Check(out) && !PyList_Check(out))
+        return tnpy_fit_stranger(c, f, out, &f->v[first]);
+    if (PySequence_Size(out) != n)
         return 0;
     out = PySequence_Tuple(out);
     if (tnpy_frame_hold(f, out))
@@ -193,7 +195,9 @@ static int other_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
                          ? tnpy_keyword(c, tnpy_str_requires_grad)
                          : NULL;
     if (grad) {
-        if (grad != Py_None && tnpy_fit_bool(c, grad, &f->requires_grad) != 1)
+        tn_value none;
+        if (grad != Py_None && tnpy_fit_bool(c, grad, &f->requires_grad) != 1 &&
+            !tnpy_fit_stranger(c, f, grad, &none))
             return -1;
         used++;
     }
@@ -207,7 +211,10 @@ static int other_keywords(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
             if (PyUnicode_CompareWithASCIIString(name, options[i]))
                 continue;
             used++;
-            if (given && check_options(name, tnpy_keyword_value(c, k), given))
+            tn_value none;
+            PyObject *value = tnpy_keyword_value(c, k);
+            if (!tnpy_fit_stranger(c, f, value, &none) && given &&
+                check_options(name, value, given))
                 return -1;
         }
     }
@@ -272,6 +279,8 @@ int tnpy_match(const tnpy_call *c, tnpy_frame *f, const tnpy_sig *s)
     if (first)
         found = fit(c, f, &s->params[0], c->self, false, &f->v[0]);
     if (n > s->positional) {
+        if (found == 1 && tnpy_fit_stranger(c, f, c->args[0], &f->v[first]))
+            return s->n == s->positional; /* it is the list, and nobody looks at the others */
         if (found == 1)
             found = tnpy_fit_rest(c, f, &s->params[first], first, &f->v[first]);
         n = first + 1;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* Unless the class of the tensor or a mode wants to answer. */
-#define OVERRIDE(name, args, kwargs)        \
-    if (TNPY_UNLIKELY(tnpy_function_on(o))) \
+#define OVERRIDE(name, args, kwargs)                                             \
+    if (TNPY_UNLIKELY(tnpy_function_on(o) || tnpy_stranger_among(args, kwargs))) \
     return tnpy_override_method(o, name, args, kwargs)
 
 /* A result, of the class of the tensor that it comes from. */

@@ -13,6 +13,7 @@
 
 static PyTypeObject *operator_type;
 static PyObject *misfit; /* raised with a position, for _ops.py to explain */
+static PyObject *asked;  /* raised for _ops.py, which has the call as it was written */
 static PyObject *known;  /* {address of the tn_op: its object} */
 
 static tnpy_operator *self_of(PyObject *o)
@@ -138,27 +139,6 @@ static PyObject *forget(PyObject *o, PyObject *nothing)
 
 /* ---- calling ---- */
 
-/* The call goes to Python: what only goes by name goes by name there, too. */
-static PyObject *overridden_call(const tnpy_operator *o, PyObject *args)
-{
-    Py_ssize_t n = PyTuple_Size(args);
-    if (n <= o->n_positional)
-        return tnpy_override_call(o->overload, args, NULL);
-    PyObject *names = PyObject_GetAttrString(o->overload, "_names");
-    PyObject *front = PyTuple_GetSlice(args, 0, o->n_positional), *words = PyDict_New();
-    int failed = !names || !front || !words;
-    for (Py_ssize_t i = o->n_positional; !failed && i < n; i++) {
-        PyObject *value = PyTuple_GetItem(args, i);
-        int plain = tnpy_is_default(value, PyTuple_GetItem(o->defaults, i));
-        failed = plain < 0 || (!plain && PyDict_SetItem(words, PyTuple_GetItem(names, i), value));
-    }
-    PyObject *result = failed ? NULL : tnpy_override_call(o->overload, front, words);
-    Py_XDECREF(names);
-    Py_XDECREF(front);
-    Py_XDECREF(words);
-    return result;
-}
-
 /* @p keys NULL: a call; else a redispatch with these keys. */
 static PyObject *call_with(PyObject *o, PyObject *args, const tn_keyset *keys)
 {
@@ -166,6 +146,10 @@ static PyObject *call_with(PyObject *o, PyObject *args, const tn_keyset *keys)
     Py_ssize_t n = PyTuple_Size(args);
     if (n > self->n_args) {
         PyErr_SetObject(misfit, Py_None);
+        return NULL;
+    }
+    if (TNPY_UNLIKELY(!keys && tnpy_operator_asks(args))) {
+        PyErr_SetNone(asked);
         return NULL;
     }
     tnpy_frame f;
@@ -191,10 +175,6 @@ static PyObject *call_with(PyObject *o, PyObject *args, const tn_keyset *keys)
         PyObject *place = PyLong_FromSsize_t(at);
         PyErr_SetObject(misfit, place);
         Py_XDECREF(place);
-        goto out;
-    }
-    if (!keys && (f.overridden || f.kept) && !tnpy_function_off && self->overload) {
-        result = overridden_call(self, args);
         goto out;
     }
     tn_value rets[TNPY_MAX_ARGS];
@@ -349,7 +329,26 @@ static PyObject *module_name(PyObject *self, PyObject *nothing)
     return PyUnicode_FromString(tnpy_module_name());
 }
 
+/* _asks(arguments): is somebody asked about a call with these? */
+static PyObject *asks(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return PyBool_FromLong(PyTuple_Check(args) && tnpy_operator_asks(args));
+}
+
+/* _ask(func, args, kwargs): ask them. */
+static PyObject *ask(PyObject *self, PyObject *given)
+{
+    (void)self;
+    PyObject *func, *args, *kwargs;
+    if (!PyArg_ParseTuple(given, "OO!O!", &func, &PyTuple_Type, &args, &PyDict_Type, &kwargs))
+        return NULL;
+    return tnpy_override_operator(func, args, kwargs);
+}
+
 static PyMethodDef functions[] = {
+    {"_asks", asks, METH_O, NULL},
+    {"_ask", ask, METH_VARARGS, NULL},
     {"_takes_numbers", takes_numbers, METH_O, NULL},
     {"_kernel_keys", keys_of_kernel, METH_NOARGS, NULL},
     {"_module_name", module_name, METH_NOARGS, NULL},
@@ -362,10 +361,12 @@ int tnpy_add_opcall(PyObject *module)
 {
     operator_type = (PyTypeObject *)PyType_FromSpec(&spec);
     misfit = PyErr_NewException("tenon._C._Misfit", PyExc_TypeError, NULL);
+    asked = PyErr_NewException("tenon._C._Asked", PyExc_TypeError, NULL);
     known = PyDict_New();
-    if (!operator_type || !misfit || !known ||
+    if (!operator_type || !misfit || !asked || !known ||
         PyModule_AddObjectRef(module, "_Operator", (PyObject *)operator_type) ||
-        PyModule_AddObjectRef(module, "_Misfit", misfit))
+        PyModule_AddObjectRef(module, "_Misfit", misfit) ||
+        PyModule_AddObjectRef(module, "_Asked", asked))
         return -1;
     return PyModule_AddFunctions(module, functions);
 }

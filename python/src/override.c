@@ -19,11 +19,12 @@ static PyObject *str_torch_function;
 
 enum { UNKNOWN = -1 }; /* it could not be looked up just now: the call itself will say why */
 
-static int kind_of(PyTypeObject *type)
+static int kind_of(PyObject *whose)
 {
-    PyObject *own = PyObject_GetAttr((PyObject *)type, str_torch_function);
+    PyObject *own = PyObject_GetAttr(whose, str_torch_function);
     if (!own) {
-        int none = PyErr_ExceptionMatches(PyExc_AttributeError);
+        int none =
+            PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError);
         PyErr_Clear();
         return none ? TNPY_PLAIN : UNKNOWN;
     }
@@ -40,7 +41,7 @@ static int kind_of(PyTypeObject *type)
 int tnpy_overrides_slow(tnpy_tensor_object *o)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)o);
-    int kind = kind_of(type);
+    int kind = kind_of((PyObject *)type);
     if (kind == UNKNOWN)
         return TNPY_CUSTOM;
     o->overrides = (uint8_t)kind;
@@ -53,9 +54,12 @@ int tnpy_has_torch_function(PyObject *o)
     PyTypeObject *type = Py_TYPE(o);
     if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyUnicode_Type ||
         type == &PyTuple_Type || type == &PyList_Type || type == &PyBool_Type ||
-        type == &PyDict_Type || o == Py_None)
+        type == &PyDict_Type || type == &PyComplex_Type || type == &PySlice_Type ||
+        type == &PyBytes_Type || type == &PySet_Type || type == &PyFrozenSet_Type ||
+        type == &PyModule_Type || o == Py_None || o == Py_Ellipsis || o == Py_NotImplemented ||
+        tnpy_is_dtype(o) || tnpy_is_device(o) || tnpy_is_format(o) || tnpy_is_numpy_scalar(o))
         return 0;
-    return kind_of(type) != TNPY_PLAIN;
+    return kind_of(o) != TNPY_PLAIN;
 }
 
 /* Nobody is while classes are not asked: a mode is not told of them then. */
@@ -72,20 +76,29 @@ static int taking_part(PyObject *o)
     return overriding(o) || (Py_TYPE(o) == tnpy_Tensor && !tnpy_function_off);
 }
 
-/* Add @p o to the list, before the first whose class is a base of its own; once a class. */
-static int note(PyObject *list, PyObject *o, int (*asked)(PyObject *))
+/* What an argument counts as: its class, and a class itself. */
+static PyTypeObject *class_of(PyObject *o)
 {
-    if (!asked(o))
-        return 0;
+    return PyType_Check(o) ? (PyTypeObject *)o : Py_TYPE(o);
+}
+
+/* Add @p o to the list, before the first whose class is a base of its own; once a class. */
+static int add(PyObject *list, PyObject *o)
+{
     Py_ssize_t n = PyList_Size(list), at = n;
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyTypeObject *other = Py_TYPE(PyList_GetItem(list, i));
-        if (other == Py_TYPE(o))
+        PyTypeObject *other = class_of(PyList_GetItem(list, i));
+        if (other == class_of(o))
             return 0;
-        if (at == n && PyType_IsSubtype(Py_TYPE(o), other))
+        if (at == n && PyType_IsSubtype(class_of(o), other))
             at = i;
     }
     return PyList_Insert(list, at, o);
+}
+
+static int note(PyObject *list, PyObject *o, int (*asked)(PyObject *))
+{
+    return asked(o) ? add(list, o) : 0;
 }
 
 static int note_any(PyObject *list, PyObject *o, int (*asked)(PyObject *))
@@ -117,6 +130,33 @@ PyObject *tnpy_handlers(PyObject *args, PyObject *kwargs, int (*asked)(PyObject 
         if (note_any(list, value, asked))
             Py_CLEAR(list);
     return list;
+}
+
+static bool is_stranger(PyObject *o)
+{
+    return Py_TYPE(o) != tnpy_Tensor && !PyLong_Check(o) && !PyUnicode_Check(o) &&
+           !tnpy_function_off && !tnpy_is_tensor(o) && tnpy_has_torch_function(o);
+}
+
+bool tnpy_stranger_in(PyObject *const *args, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (TNPY_UNLIKELY(args[i] != NULL) && is_stranger(args[i]))
+            return true;
+    return false;
+}
+
+bool tnpy_stranger_among_slow(PyObject *args, PyObject *kwargs)
+{
+    PyObject *name, *value;
+    Py_ssize_t n = args ? PyTuple_Size(args) : 0, at = 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (is_stranger(PyTuple_GetItem(args, i)))
+            return true;
+    while (kwargs && PyDict_Next(kwargs, &at, &name, &value))
+        if (is_stranger(value))
+            return true;
+    return false;
 }
 
 /* ---- asking ---- */
@@ -182,7 +222,7 @@ PyObject *tnpy_types_of(PyObject *list)
     Py_ssize_t n = PyList_Size(list);
     PyObject *types = PyTuple_New(n);
     for (Py_ssize_t i = 0; types && i < n; i++)
-        PyTuple_SetItem(types, i, Py_NewRef((PyObject *)Py_TYPE(PyList_GetItem(list, i))));
+        PyTuple_SetItem(types, i, Py_NewRef((PyObject *)class_of(PyList_GetItem(list, i))));
     return types;
 }
 
@@ -266,6 +306,51 @@ PyObject *tnpy_override_among(PyObject *func, PyObject *relevant, PyObject *args
     return call_of(func, tnpy_handlers(relevant, NULL, overriding), args, NULL);
 }
 
+/* Note [Who has no arguments]
+ * Where there is nothing but `self` to look at, methods and attributes do not look: its class is
+ * told to a mode even if it is Tensor. Where there are arguments, those that are asked are told. */
+PyObject *tnpy_override_self(PyObject *func, PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    PyObject *list = PyList_New(0);
+    if (list && PyList_Append(list, self))
+        Py_CLEAR(list);
+    return call_of(func, list, args, kwargs);
+}
+
+/* ---- functions that are Python's in PyTorch ---- */
+
+/* Whether arguments of this function are told in one form, however they are given. */
+static bool has_form(const char *name)
+{
+    static const char *const names[] = {
+        "split", "norm",  "unflatten", "unique",   "unique_consecutive",
+        "stft",  "istft", "__repr__",  "__array__"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A call in that form, of which the first argument is asked; @p kwargs may be NULL. */
+static PyObject *override_in_form(const char *name, PyObject *func, PyObject *args,
+                                  PyObject *kwargs)
+{
+    PyObject *given = kwargs ? Py_NewRef(kwargs) : PyDict_New(), *result = NULL;
+    PyObject *module = given ? PyImport_ImportModule("tenon._asking") : NULL;
+    PyObject *form =
+        module ? PyObject_CallMethod(module, "in_one_form", "sOO", name, args, given) : NULL;
+    PyObject *words = given;
+    if (form && (form == Py_None ||
+                 PyArg_ParseTuple(form, "O!O!", &PyTuple_Type, &args, &PyDict_Type, &words)))
+        result = PyTuple_Size(args)
+                     ? tnpy_override_self(func, PyTuple_GetItem(args, 0), args, words)
+                     : tnpy_override_call(func, args, words);
+    Py_XDECREF(form);
+    Py_XDECREF(module);
+    Py_XDECREF(given);
+    return result;
+}
+
 /* ---- calls of generated functions ---- */
 
 /* What overrides get as `func`: tenon.add, or Tensor.add. */
@@ -288,12 +373,20 @@ static PyObject *function_of(tnpy_entry *e)
     return e->function;
 }
 
-PyObject *tnpy_override(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
-                        PyObject *kwnames)
+static PyObject *first_of(PyObject *tuple)
+{
+    return PyTuple_Size(tuple) ? PyTuple_GetItem(tuple, 0) : NULL;
+}
+
+/* Takes the list of who is asked; NULL: all arguments are. */
+static PyObject *override_with(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
+                               PyObject *kwnames, PyObject *list)
 {
     PyObject *func = function_of(e);
-    if (!func)
+    if (!func) {
+        Py_XDECREF(list);
         return NULL;
+    }
     int first = self != NULL;
     Py_ssize_t n_keywords = kwnames ? PyTuple_Size(kwnames) : 0;
     PyObject *tuple = PyTuple_New(n + first), *kwargs = PyDict_New(), *result = NULL;
@@ -306,11 +399,83 @@ PyObject *tnpy_override(tnpy_entry *e, PyObject *self, PyObject *const *args, Py
     for (Py_ssize_t i = 0; i < n_keywords; i++)
         if (PyDict_SetItem(kwargs, PyTuple_GetItem(kwnames, i), args[n + i]))
             goto out;
-    result = tnpy_override_call(func, tuple, kwargs);
+    bool of_first = !list || PyList_Size(list) == 0 || PyList_GetItem(list, 0) == first_of(tuple);
+    result = of_first && has_form(e->name) ? override_in_form(e->name, func, tuple, kwargs)
+             : list ? call_of(func, Py_NewRef(list), tuple, n_keywords ? kwargs : NULL)
+                    : tnpy_override_call(func, tuple, kwargs);
 out:
     Py_XDECREF(tuple);
     Py_XDECREF(kwargs);
+    Py_XDECREF(list);
     return result;
+}
+
+PyObject *tnpy_override(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
+                        PyObject *kwnames)
+{
+    return override_with(e, self, args, n, kwnames, NULL);
+}
+
+PyObject *tnpy_override_by(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
+                           PyObject *kwnames, PyObject *const *asking, int n_asking)
+{
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < n_asking; i++)
+        if (add(list, asking[i]))
+            Py_CLEAR(list);
+    return list ? override_with(e, self, args, n, kwnames, list) : NULL;
+}
+
+/* ---- calls of operators ---- */
+
+/* An argument of an operator: itself, and in a sequence those before the first that is no tensor.
+ * 1: somebody is asked, who is added to the list, if there is one; -1: an exception. */
+static int note_operand(PyObject *list, PyObject *o)
+{
+    int found = overriding(o) != 0;
+    if (found && (!list || add(list, o)))
+        return list ? -1 : 1;
+    if (!PyTuple_Check(o) && !PyList_Check(o))
+        return found;
+    for (Py_ssize_t i = 0; i < PySequence_Size(o); i++) {
+        PyObject *item = PyTuple_Check(o) ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
+        if (!item)
+            return -1;
+        if (overriding(item)) {
+            found = 1;
+            if (!list || add(list, item))
+                return list ? -1 : 1;
+        } else if (!tnpy_is_tensor(item)) {
+            break;
+        }
+    }
+    return found;
+}
+
+bool tnpy_operator_asks(PyObject *args)
+{
+    if (TNPY_UNLIKELY(tnpy_function_modes != 0) && tnpy_function_off < 2)
+        return true;
+    Py_ssize_t n = tnpy_function_off ? 0 : PyTuple_Size(args);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *o = PyTuple_GetItem(args, i);
+        if (Py_TYPE(o) != tnpy_Tensor && !PyLong_CheckExact(o) && note_operand(NULL, o))
+            return true;
+    }
+    return false;
+}
+
+PyObject *tnpy_override_operator(PyObject *func, PyObject *args, PyObject *kwargs)
+{
+    PyObject *list = PyList_New(0), *name, *value;
+    Py_ssize_t n = PyTuple_Size(args), at = 0;
+    for (Py_ssize_t i = 0; list && i < n; i++)
+        if (note_operand(list, PyTuple_GetItem(args, i)) < 0)
+            Py_CLEAR(list);
+    while (list && PyDict_Next(kwargs, &at, &name, &value))
+        if (note_operand(list, value) < 0)
+            Py_CLEAR(list);
+    return list ? call_of(func, list, args, kwargs) : NULL;
 }
 
 /* ---- methods and attributes written by hand ---- */
@@ -319,47 +484,37 @@ out:
  * there are none, and count plain tensors among the types. */
 static bool is_of_python(const char *name)
 {
-    static const char *const names[] = {"__rsub__",
-                                        "__rtruediv__",
-                                        "__floordiv__",
-                                        "__rfloordiv__",
-                                        "__rmod__",
-                                        "__rlshift__",
-                                        "__rrshift__",
-                                        "__pow__",
-                                        "__ipow__",
-                                        "__rpow__",
-                                        "__rmatmul__",
-                                        "__len__",
-                                        "__contains__",
-                                        "__deepcopy__",
-                                        "__reduce_ex__",
-                                        "__reversed__",
-                                        "__format__",
-                                        "__repr__",
-                                        "__setstate__",
-                                        "__array__",
-                                        "__dlpack__",
-                                        "__dlpack_device__",
-                                        "align_to",
-                                        "dim_order",
-                                        "is_shared",
-                                        "module_load",
-                                        "refine_names",
-                                        "register_hook",
-                                        "register_post_accumulate_grad_hook",
-                                        "rename",
-                                        "rename_",
-                                        "resize",
-                                        "resize_as",
-                                        "share_memory_",
-                                        "storage",
-                                        "storage_type",
-                                        "unflatten"};
+    static const char *const names[] = {"__rsub__",      "__rtruediv__",
+                                        "__floordiv__",  "__rfloordiv__",
+                                        "__rmod__",      "__rlshift__",
+                                        "__rrshift__",   "__pow__",
+                                        "__ipow__",      "__rpow__",
+                                        "__rmatmul__",   "__len__",
+                                        "__contains__",  "__deepcopy__",
+                                        "__reduce_ex__", "__reversed__",
+                                        "__format__",    "__repr__",
+                                        "__setstate__",  "__array__",
+                                        "__dlpack__",    "__dlpack_device__",
+                                        "align_to",      "backward",
+                                        "dim_order",     "is_shared",
+                                        "module_load",   "refine_names",
+                                        "register_hook", "register_post_accumulate_grad_hook",
+                                        "rename",        "rename_",
+                                        "resize",        "resize_as",
+                                        "share_memory_", "storage",
+                                        "storage_type",  "unflatten"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
     return false;
+}
+
+/* Methods whose arguments are not looked at; see Note [Who has no arguments]. */
+static bool asks_self_alone(const char *name)
+{
+    return strcmp(name, "new") == 0 || strcmp(name, "new_tensor") == 0 ||
+           strcmp(name, "apply_") == 0 || strcmp(name, "get_device") == 0 ||
+           strcmp(name, "untyped_storage") == 0;
 }
 
 static PyObject *method_of_python(PyObject *func, PyObject *args, PyObject *kwargs)
@@ -380,8 +535,11 @@ PyObject *tnpy_override_method(PyObject *self, const char *name, PyObject *args,
         PyTuple_SetItem(all, 0, Py_NewRef(self));
         for (Py_ssize_t i = 0; i < n; i++)
             PyTuple_SetItem(all, i + 1, Py_NewRef(PyTuple_GetItem(args, i)));
-        result = is_of_python(name) ? method_of_python(func, all, kwargs)
-                                    : tnpy_override_call(func, all, kwargs);
+        result = has_form(name)       ? override_in_form(name, func, all, kwargs)
+                 : is_of_python(name) ? method_of_python(func, all, kwargs)
+                 : (args || kwargs) && !asks_self_alone(name)
+                     ? tnpy_override_call(func, all, kwargs)
+                     : tnpy_override_self(func, self, all, kwargs);
     }
     Py_XDECREF(all);
     Py_XDECREF(func);
@@ -393,7 +551,7 @@ static PyObject *attribute(PyObject *self, const char *name, const char *what, P
     PyObject *descriptor = PyObject_GetAttrString((PyObject *)tnpy_Tensor, name);
     PyObject *func = descriptor ? PyObject_GetAttrString(descriptor, what) : NULL;
     PyObject *args = func ? value ? PyTuple_Pack(2, self, value) : PyTuple_Pack(1, self) : NULL;
-    PyObject *result = args ? tnpy_override_call(func, args, NULL) : NULL;
+    PyObject *result = args ? tnpy_override_self(func, self, args, NULL) : NULL;
     Py_XDECREF(descriptor);
     Py_XDECREF(func);
     Py_XDECREF(args);

@@ -32,8 +32,18 @@ static inline bool tnpy_function_on(PyObject *self)
 PyObject *tnpy_handlers(PyObject *args, PyObject *kwargs, int (*asked)(PyObject *));
 /* The classes of what is in a list, as a tuple. */
 PyObject *tnpy_types_of(PyObject *list);
-/* Whether an object that is no Tensor has a __torch_function__. Sets no exception. */
+/* Whether an object that is no Tensor has a __torch_function__, of its own or of its class. Sets no
+ * exception. */
 int tnpy_has_torch_function(PyObject *o);
+/* Is one of the arguments an object that is no tensor and is asked, wherever it stands? Both may be
+ * NULL. See Note [Strangers]. */
+bool tnpy_stranger_among_slow(PyObject *args, PyObject *kwargs);
+static inline bool tnpy_stranger_among(PyObject *args, PyObject *kwargs)
+{
+    return ((args && PyTuple_Size(args)) || kwargs) && tnpy_stranger_among_slow(args, kwargs);
+}
+/* The same of arguments taken by a function that is written by hand: those that are there. */
+bool tnpy_stranger_in(PyObject *const *args, int n);
 /* Ask the mode, then the arguments, in torch's order. @p kwargs may be NULL. */
 PyObject *tnpy_override_call(PyObject *func, PyObject *args, PyObject *kwargs);
 /* The same, where only those of @p relevant, a tuple, are asked. */
@@ -41,8 +51,18 @@ PyObject *tnpy_override_among(PyObject *func, PyObject *relevant, PyObject *args
 /* The same for a call of a function, or of a method (@p self not NULL), as CPython makes it. */
 PyObject *tnpy_override(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
                         PyObject *kwnames);
-/* The same for a method that is written by hand; @p args and @p kwargs may be NULL. */
+/* The same, where it is known who is asked: one object a class, in the order of the parameters. */
+PyObject *tnpy_override_by(tnpy_entry *e, PyObject *self, PyObject *const *args, Py_ssize_t n,
+                           PyObject *kwnames, PyObject *const *asking, int n_asking);
+/* The same for a call of an operator (tenon.ops), whose arguments need not fit: is anybody asked
+ * about one with these, and asking them. */
+bool tnpy_operator_asks(PyObject *args);
+PyObject *tnpy_override_operator(PyObject *func, PyObject *args, PyObject *kwargs);
+/* The same for a method that is written by hand; @p args and @p kwargs may be NULL: it takes none.
+ */
 PyObject *tnpy_override_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs);
+/* The same, where @p self alone is asked, whatever its class. */
+PyObject *tnpy_override_self(PyObject *func, PyObject *self, PyObject *args, PyObject *kwargs);
 /* The same for reading an attribute, and for setting one (0 or -1; @p value NULL: deleting). */
 PyObject *tnpy_override_get(PyObject *self, const char *name);
 int tnpy_override_set(PyObject *self, const char *name, PyObject *value);

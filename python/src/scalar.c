@@ -46,7 +46,7 @@ static int numpy_kind(PyObject *o)
     return kind;
 }
 
-static bool is_numpy_scalar(PyObject *o)
+int tnpy_is_numpy_scalar(PyObject *o)
 {
     return numpy_kind(o) != NOT_NUMPY;
 }
@@ -63,7 +63,7 @@ int tnpy_is_number(PyObject *o)
     tn_tensor *t = tnpy_tensor(o);
     if (t)
         return tn_tensor_ndim(t) == 0 && !tn_tensor_requires_grad(t);
-    return is_numpy_scalar(o);
+    return tnpy_is_numpy_scalar(o);
 }
 
 static int scalar_of_long(PyObject *o, tn_scalar *out)
@@ -148,7 +148,7 @@ int tnpy_scalar_of(PyObject *o, tn_scalar *out)
     tn_tensor *t = tnpy_tensor(o);
     if (t)
         return scalar_of_tensor(t, out);
-    if (is_numpy_scalar(o))
+    if (tnpy_is_numpy_scalar(o))
         return scalar_of_numpy(o, out);
     char name[128];
     PyErr_Format(PyExc_TypeError, "expected a number, but got %s",

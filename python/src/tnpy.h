@@ -123,6 +123,7 @@ PyObject *tnpy_scalar(tn_scalar s);
 /* Whether tnpy_scalar_of would take it, as torch's Scalar arguments do. */
 int tnpy_is_number(PyObject *o);
 int tnpy_is_numpy_bool(PyObject *o);
+int tnpy_is_numpy_scalar(PyObject *o);
 /* An int, something with __index__, or an integer tensor of one element. */
 int tnpy_int_of(PyObject *o, int64_t *out);
 /* A sequence of ints: how many, at most @p max; -1 with an exception. */

@@ -192,7 +192,8 @@ static PyObject *numpy_method(PyObject *self, PyObject *const *args, Py_ssize_t 
 {
     static const tnpy_arguments names = {"numpy", 0, 0, 1, {"force"}};
     static tnpy_entry entry = {.name = "numpy", .method = 1};
-    if (TNPY_UNLIKELY(tnpy_function_on(self)))
+    if (TNPY_UNLIKELY(tnpy_function_on(self) ||
+                      tnpy_stranger_in(args, (int)n + (kwnames ? (int)PyTuple_Size(kwnames) : 0))))
         return tnpy_override(&entry, self, args, n, kwnames);
     PyObject *a[1];
     if (tnpy_take(&names, args, n, kwnames, a) < 0)
@@ -387,10 +388,19 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(rename, "tenon._dimension_names", "rename")                    \
     X(where, "tenon._functional", "where")
 
+/* Has an argument a __torch_function__? Those that are data have no say. What is made anew is of
+ * the tensor's class where that keeps it. */
+static bool asks(const char *name, PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    if (strncmp(name, "new", 3) == 0)
+        return tnpy_kept_class(self) != NULL;
+    return strcmp(name, "apply_") && strcmp(name, "type") && tnpy_stranger_among(args, kwargs);
+}
+
 #define X(name, module, function)                                                  \
     static PyObject *lazy_##name(PyObject *self, PyObject *args, PyObject *kwargs) \
     {                                                                              \
-        if (tnpy_function_on(self))                                                \
+        if (tnpy_function_on(self) || asks(#name, self, args, kwargs))             \
             return tnpy_override_method(self, #name, args, kwargs);                \
         return lazy(module, function, self, args, kwargs);                         \
     }

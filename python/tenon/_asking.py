@@ -59,3 +59,37 @@ def _sorted(plan, args, kwargs):
         return None
     first = tuple(given.pop(name) for name in needed)
     return first, {**defaults, **given}
+
+
+# Operators that are functions in Python for PyTorch: what they are given is told in one form.
+_FORMS = {
+    "split": lambda tensor, split_size_or_sections, dim=0: None,
+    "norm": lambda self, p="fro", dim=None, keepdim=False, dtype=None: None,
+    "unflatten": lambda self, dim, sizes: None,
+    "unique": lambda self, sorted=True, return_inverse=False, return_counts=False, dim=None: None,
+    "unique_consecutive": lambda self, return_inverse=False, return_counts=False, dim=None: None,
+    "stft": lambda input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
+    onesided=None, return_complex=None, align_to_window=None: None,
+    "istft": lambda input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None,
+    return_complex=False: None,
+    "__repr__": lambda self, *, tensor_contents=None: None,
+    "__array__": lambda self, dtype=None: None,
+}
+
+
+def in_one_form(name, args, kwargs):
+    """(args, kwargs) as PyTorch tells them; None: as they are."""
+    form = _FORMS.get(name)
+    return form and _sorted(_plan(form), args, kwargs)
+
+
+def asked_as_given(fn):
+    """Let an argument with `__torch_function__`, or a mode, take over the call: they get it as it was written."""
+
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        if _overridden(args) or (kwargs and _overridden(tuple(kwargs.values()))):
+            return tenon._C._override_call(call, args, kwargs)
+        return fn(*args, **kwargs)
+
+    return call

@@ -54,14 +54,20 @@ def array_namespace(t, *, api_version=None):
 
 # ---- constructors ----
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """A tensor of `obj`, sharing its memory where `copy` is not True and that is possible."""
+def asarray(*args, **kwargs):
+    """asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False): a tensor of `obj`, sharing its memory where
+    `copy` is not True and that is possible."""
+    if kwargs and tenon._C._has_torch_function(tuple(kwargs.values())):
+        return tenon._C._override_call(asarray, args, kwargs, tuple(kwargs.values()))
+    if tenon._C._has_torch_function(()):
+        return tenon._C._override_call(asarray, args)
+    return _asarray(*args, **kwargs)
+
+
+def _asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if copy is False and hasattr(obj, "dtype") and hasattr(obj, "ndim") and type(obj).__module__ == "numpy" and \
             type(obj).__name__ != "ndarray":
         raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
-    if tenon._C._has_torch_function(()):
-        return tenon._C._override_call(asarray, (obj,), {
-            "dtype": dtype, "device": device, "copy": copy, "requires_grad": requires_grad})
     source = obj
     if isinstance(obj, tenon.Tensor):
         out = obj
@@ -164,7 +170,12 @@ def _legacy_tensor(*args, device=None, dtype=None):
 
 
 def legacy_new(dtype, args, device=None):
-    """What `Tensor(…)` and its typed kin make of their arguments: sizes, data, or a tensor."""
+    """What `Tensor(…)` and its typed kin make of their arguments: sizes, data, or a tensor. No class and no mode is asked."""
+    with tenon._C.DisableTorchFunction():
+        return _legacy_new(dtype, args, device)
+
+
+def _legacy_new(dtype, args, device):
     if device is not None and tenon.device(device).type != "cpu":
         raise RuntimeError("legacy constructor expects device type: cpu but device type: "
                            f"{tenon.device(device).type} was passed")
@@ -176,8 +187,7 @@ def legacy_new(dtype, args, device=None):
             if device is not None:
                 raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  "
                                    "Use torch.tensor(...) or torch.as_tensor(...) instead.")
-            with tenon._C.DisableTorchFunctionSubclass():
-                return tenon.alias(first)
+            return tenon.alias(first)
         if isinstance(first, tenon.Size):
             return tenon.empty(tuple(first), dtype=dtype)
         if isinstance(first, (bool, float, complex)):

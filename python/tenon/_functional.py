@@ -6,7 +6,7 @@ import functools
 import math
 
 import tenon
-from tenon._asking import hand_over, overridable
+from tenon._asking import asked_as_given, hand_over, overridable
 
 _ops = tenon._C._VariableFunctions
 
@@ -294,6 +294,7 @@ def _chosen(values, inverse, counts, return_inverse, return_counts):
     return made if len(made) > 1 else values
 
 
+@asked_as_given
 def nonzero(input, *, out=None, as_tuple=False):
     """Where elements are not zero: a row for each, or with as_tuple a vector for each dimension."""
     if isinstance(out, tenon.Tensor) and as_tuple:
@@ -319,7 +320,7 @@ def poisson(input, generator=None):
 # Questions and methods.
 
 
-@_asked
+@asked_as_given
 def numel(input):
     if not isinstance(input, tenon.Tensor):
         raise TypeError("numel(): argument 'input' (position 1) must be Tensor, not %s" % type(input).__name__)

@@ -42,17 +42,23 @@ class OpOverload:
         self._positional = positional
 
     def __call__(self, /, *args, **kwargs):
+        placed, text = args, None
         if kwargs or len(args) > self._positional:
-            args = self._place(args, kwargs)
-        try:
-            return self._op(*args)
-        except _C._Misfit as error:
-            text = self._explain(args, error.args[0])
-        except RuntimeError:
-            missing = [a for a in self._schema.arguments[len(args):] if not a.has_default_value()]
-            if not missing:
-                raise
-            text = self._missing(missing[0])
+            placed, text = self._try_to_place(args, kwargs)
+        if text is None:
+            try:
+                return self._op(*placed)
+            except _C._Asked:
+                pass
+            except _C._Misfit as error:
+                text = self._explain(placed, error.args[0])
+            except RuntimeError:
+                missing = [a for a in self._schema.arguments[len(placed):] if not a.has_default_value()]
+                if not missing:
+                    raise
+                text = self._missing(missing[0])
+        if text is None or _C._asks((*args, *kwargs.values())):
+            return _C._ask(self, args, kwargs)
         raise RuntimeError(text)
 
     def redispatch(self, keyset, /, *args, **kwargs):
@@ -129,12 +135,18 @@ class OpOverload:
                 "Value: %r\nDeclaration: %s\nCast error details: %s" % (
                     self._schema.name, wanted, argument.name, type(value).__name__, at, value, self._schema, details))
 
-    def _fits(self, args, kwargs):
-        """The arguments by position, or the text that says why they do not fit."""
+    def _try_to_place(self, args, kwargs):
+        """The arguments by position, or the text that says why they cannot be."""
         try:
-            placed = self._place(args, kwargs)
+            return self._place(args, kwargs), None
         except RuntimeError as error:
             return None, str(error)
+
+    def _fits(self, args, kwargs):
+        """The arguments by position, or the text that says why they do not fit."""
+        placed, text = self._try_to_place(args, kwargs)
+        if text is not None:
+            return None, text
         for argument in self._schema.arguments[len(placed):]:
             if not argument.has_default_value():
                 return None, self._missing(argument)
@@ -225,17 +237,21 @@ class OpOverloadPacket:
 
     def __call__(self, /, *args, **kwargs):
         overloads = [getattr(self, name) for name in self.overloads()]
-        if len(overloads) == 1:
-            return overloads[0](*args, **kwargs)
         texts = []
         for overload in overloads:
             placed, text = overload._fits(args, kwargs)
             if text is None:
                 try:
                     return overload._op(*placed)
+                except _C._Asked:
+                    break
                 except _C._Misfit as error:
                     text = overload._explain(placed, error.args[0])
             texts.append(text)
+        if _C._asks((*args, *kwargs.values())):
+            return _C._ask(self, args, kwargs)
+        if len(texts) == 1:
+            raise RuntimeError(texts[0])
         raise RuntimeError("Overloaded torch operator invoked from Python failed to match any schema:\n%s\n\n" %
                            "\n\n".join(texts))
 

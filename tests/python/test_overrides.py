@@ -227,6 +227,110 @@ class Functions(unittest.TestCase):
             (seen, _), result = told(Like, call)
             self.assertEqual((seen, result), (func, -1))
 
+    def test_an_object_that_is_asked_fits_every_parameter(self):
+        x, like = tenon.ones(2, 3), Like()
+        for call in ("add(x, 1, alpha=like)", "sum(x, like)", "sum(x, dim=(0, like))", "sum(x, [like])", "sum(x, 0, like)", "sum(x, dtype=like)",
+                     "zeros(like)", "zeros(2, like)", "zeros((2, like))", "zeros(2, dtype=like)", "zeros(2, device=like)",
+                     "zeros(2, requires_grad=like)", "full((2,), like)", "randn(2, generator=like)", "empty_like(x, memory_format=like)",
+                     "transpose(x, 0, like)", "cat(like)", "topk(x, 1, largest=like)", "clamp(x, 0, like)", "max(x, 0, out=like)",
+                     "max(x, 0, out=(x, like))", "div(x, x, rounding_mode=like)", "_foreach_add([x], [1, like])",
+                     "nn.functional.pad(x, (1, like))", "tensor(1, dtype=like)", "tensor(1, device=like)", "as_tensor(1, dtype=like)",
+                     "Tensor.view(x, like)", "Tensor.view(x, 2, like)", "Tensor.view(x, like, 3)", "Tensor.permute(x, 0, like)",
+                     "Tensor.to(x, like)", "Tensor.to(x, float32, non_blocking=like)", "Tensor.size(x, like)", "Tensor.double(x, memory_format=like)",
+                     "Tensor.requires_grad_(x, like)", "Tensor.uniform_(x, 0, like)", "Tensor.numpy(x, force=like)", "Tensor.new_zeros(x, (2, like))",
+                     "device(like)", "device('cpu', like)", "nonzero(x, as_tuple=like)", "Tensor.resize_as_(x, like)",
+                     "ops.aten.add(x, like)", "ops.aten.sum.dim_IntList(x, [like])", "ops.aten.add.Scalar(x, like)", "ops.aten.zeros([2], dtype=like)"):
+            Like.told.clear()
+            self.assertEqual((call, eval("tenon." + call, {"tenon": tenon, "x": x, "like": like, "float32": tenon.float32})), (call, -1))
+            self.assertEqual((call, len(Like.told)), (call, 1))
+
+    def test_an_object_that_is_asked_has_no_say_where_it_is_data_or_out_of_place(self):
+        x, like = tenon.ones(2, 3), Like()
+        for call in ("tensor(like)", "tensor([like])", "zeros(like, 2)", "Tensor.expand(x, like, 3)", "sum(x, ('a', like))", "ops.aten.view(x, [2, like])",
+                     "Tensor.sum(like)", "is_tensor(like) or [][0]"):
+            Like.told.clear()
+            with self.assertRaises((TypeError, RuntimeError, IndexError)):
+                eval("tenon." + call, {"tenon": tenon, "x": x, "like": like})
+            self.assertEqual((call, Like.told), (call, []))
+        with tenon._C.DisableTorchFunctionSubclass():
+            for call in ("add(x, like)", "sum(x, like)", "cat([x, like])", "zeros((2, like))", "tensor(1, dtype=like)"):
+                with self.assertRaises(TypeError):
+                    eval("tenon." + call, {"tenon": tenon, "x": x, "like": like})
+
+    def test_numbers_with_a_torch_function_are_numbers_and_asked_in_lists(self):
+        class Number(int):
+            __torch_function__ = Like.__torch_function__
+
+        x = tenon.ones(2, 3)
+        self.assertEqual(tenon.sum(x, Number(0)).shape, (3,))
+        self.assertEqual(tenon.full((2,), Number(3)).tolist(), [3, 3])
+        self.assertEqual(tenon.sum(x, (0, Number(1))), -1)
+        self.assertEqual(x.view(Number(6)), -1)
+
+    def test_who_is_asked_is_said_by_what_an_object_has(self):
+        class Other:
+            pass
+
+        one = Other()
+        one.__torch_function__ = lambda func, types, args=(), kwargs=None: (types, kwargs)
+        self.assertEqual(tenon.sum(tenon.ones(2), one), ((Other,), None))
+
+        class Broken:
+            def __getattr__(self, name):
+                raise KeyError(name)
+
+        with self.assertRaises(TypeError):
+            tenon.add(tenon.ones(2), Broken())
+
+    def test_types_are_in_the_order_of_the_parameters(self):
+        class A(Like):
+            pass
+
+        class B:
+            seen = []
+
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                cls.seen.append(types)
+                return -2
+
+        x = tenon.ones(2)
+        self.assertEqual((tenon.add(other=A(), input=B()), B.seen.pop()), (-2, (B, A)))
+        self.assertEqual((tenon.add(input=B(), other=x, alpha=A()), B.seen.pop()), (-2, (B, A)))
+        kept = tenon.zeros((2, tenon.tensor(1).as_subclass(Told)))
+        self.assertIs(type(kept), Told)
+
+    def test_operators_by_name_are_shown_as_they_were_called(self):
+        seen = []
+
+        class Mode(tenon.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append((func, types, len(args), kwargs))
+                return func(*args, **(kwargs or {}))
+
+        x, aten = tenon.ones(2), tenon.ops.aten
+        with Mode():
+            aten.add(x, other=1)
+            aten.sum.default(x)
+        self.assertEqual(seen, [(aten.add, (), 1, {"other": 1}), (aten.sum.default, (), 1, {})])
+
+    def test_a_mode_is_told_the_class_of_a_tensor_without_arguments(self):
+        seen = []
+
+        class Mode(tenon.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append(types)
+                return func(*args, **(kwargs or {}))
+
+        x = tenon.ones(2, 2)
+        with Mode():
+            for call in (lambda: x.shape, lambda: x.dim(), lambda: x.t(), lambda: -x, lambda: x.detach(), lambda: x.is_floating_point(),
+                         lambda: setattr(x, "grad", None), lambda: x.tolist()):
+                call()
+            for call in (lambda: x.size(), lambda: x.sum(), lambda: x + 1, lambda: tenon.neg(x)):
+                call()
+        self.assertEqual(seen, [(tenon.Tensor,)] * 8 + [()] * 4)
+
     def test_the_list_of_functions_has_operators_attributes_and_modules(self):
         listed = get_overridable_functions()
         for space in (tenon, tenon.functional, tenon.nn.functional, tenon.Tensor, tenon.linalg, tenon.fft, tenon.special):

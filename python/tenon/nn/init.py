@@ -164,10 +164,10 @@ def _calculate_fan_in_and_fan_out(tensor):
     """How many inputs and outputs one unit of a weight has: (in, out)."""
     if tensor.dim() < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
-    field = 1
-    for s in tensor.shape[2:]:
+    inputs, outputs, field = tensor.size(1), tensor.size(0), 1
+    for s in tensor.shape[2:] if tensor.dim() > 2 else ():
         field *= s
-    return tensor.size(1) * field, tensor.size(0) * field
+    return inputs * field, outputs * field
 
 
 def _calculate_correct_fan(tensor, mode):

@@ -38,8 +38,6 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, not %s"
                             % type(requires_grad).__name__)
         if type(data) is Tensor or type(data) is Parameter:
-            if requires_grad and not (data.is_floating_point() or data.is_complex()):
-                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             return Tensor._make_subclass(cls, data, requires_grad)
         new = data.detach().requires_grad_(requires_grad)
         if type(new) is not type(data):

@@ -3,12 +3,14 @@
 
 import enum
 
+from tenon import _C
 from tenon._C import from_dlpack  # noqa: F401
 
 
 def to_dlpack(tensor):
     """A capsule over the memory of a tensor. It can be taken once."""
-    return tensor.__dlpack__()
+    with _C.DisableTorchFunction():
+        return tensor.__dlpack__()
 
 
 class DLDeviceType(enum.IntEnum):

@@ -160,7 +160,7 @@ class Module(HookMethods, StateMethods, WalkMethods, tenon._C._ModuleBase):
                 raise TypeError(
                     f"cannot assign '{_typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
                 )
-            if not param.is_leaf:
+            if param.grad_fn:
                 raise ValueError(
                     f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
                     f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
