@@ -229,9 +229,12 @@ static tn_status run(tn_op *op, const tnpy_sig *s, const tn_value *v, tn_value *
     return s->direct ? s->direct(v, rets) : tn_op_call(op, v, s->n, rets);
 }
 
-/* The device of a factory that nobody named. */
-static void default_device(const tnpy_sig *s, tnpy_frame *f)
+/* The device of a factory that nobody named. normal() is no factory for PyTorch, which gives it no
+ * default. */
+static void default_device(const tnpy_entry *e, const tnpy_sig *s, tnpy_frame *f)
 {
+    if (strcmp(e->name, "normal") == 0)
+        return;
     for (int k = 0; k < s->n; k++)
         if (s->params[k].kind == TNPY_DEVICE && f->v[k].tag == TN_TAG_NONE)
             f->v[k] = tn_value_device(tnpy_default_device);
@@ -244,8 +247,9 @@ static PyObject *invoke(const tnpy_call *c, tnpy_frame *f, int i)
     tn_op *op = NULL;
     if (TNPY_UNLIKELY(!s->direct) && !(op = op_of(e, i)))
         return NULL;
-    if (TNPY_UNLIKELY(s->flags & TNPY_SIG_FACTORY) && tnpy_default_device.type != TN_DEVICE_NONE)
-        default_device(s, f);
+    if (TNPY_UNLIKELY(s->flags & TNPY_SIG_FACTORY) && tnpy_default_device.type != TN_DEVICE_NONE &&
+        tnpy_function_off < 2)
+        default_device(e, s, f);
     tn_value rets[MAX_RETS];
     tn_status st;
     if (TNPY_UNLIKELY(is_long(s, f))) {

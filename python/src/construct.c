@@ -76,8 +76,6 @@ static PyObject *finish(tn_tensor *t, tn_device device, bool requires_grad)
     if (t == NULL)
         return NULL;
     tn_status st = TN_OK;
-    if (device.type == TN_DEVICE_NONE)
-        device = tnpy_default_device;
     if (device.type != TN_DEVICE_NONE && device.type != tn_tensor_device(t).type) {
         tn_tensor *there = NULL;
         st = tn_to_device(t, device, tn_tensor_dtype(t), false, false, TN_FORMAT_NONE, &there);
@@ -125,6 +123,8 @@ static int options_of(const char *function, PyObject *dtype, PyObject *device, t
     *out_device = TN_NO_DEVICE;
     if (given(dtype) && tnpy_dtype_of(dtype, out_dtype) < 0)
         return wrong_type(function, "dtype", "torch.dtype", dtype);
+    if (!given(device) && tnpy_function_off < 2)
+        *out_device = tnpy_default_device;
     if (given(device) && tnpy_device_of(device, out_device) < 0)
         return PyErr_ExceptionMatches(PyExc_TypeError)
                    ? wrong_type(function, "device", "torch.device", device)

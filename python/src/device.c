@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device.c: tenon.device, also as a context manager, and the default device. */
 #include "override.h"
-#include "tnpy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +11,6 @@ typedef struct device_object {
 
 static PyTypeObject *device_type;
 static PyObject *cpu_device, *meta_device;
-_Thread_local tn_device tnpy_default_device = {TN_DEVICE_NONE, -1};
-
-enum { MAX_NESTED = 32 };
-static _Thread_local tn_device outer[MAX_NESTED];
-static _Thread_local int n_outer;
 
 static PyObject *make(PyTypeObject *type, tn_device d)
 {
@@ -223,25 +217,29 @@ static PyObject *device_get_index(PyObject *o, void *closure)
     return d.index < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(d.index);
 }
 
+/* What is put on the stack of function modes: the device, or what modes see of it. */
 static PyObject *device_enter(PyObject *o, PyObject *nothing)
 {
     (void)nothing;
-    if (n_outer == MAX_NESTED) {
-        PyErr_Format(PyExc_RuntimeError, "more than %d default devices inside each other",
-                     MAX_NESTED);
-        return NULL;
-    }
-    outer[n_outer++] = tnpy_default_device;
-    tnpy_default_device = ((device_object *)(void *)o)->d;
-    return Py_NewRef(o);
+    PyObject *module = NULL, *mode = NULL;
+    if (tnpy_function_modes == 0)
+        mode = Py_NewRef(o);
+    else if ((module = PyImport_ImportModule("tenon.utils._device")))
+        mode = PyObject_CallMethod(module, "DeviceContext", "O", o);
+    int failed = !mode || tnpy_mode_push(mode);
+    Py_XDECREF(module);
+    Py_XDECREF(mode);
+    return failed ? NULL : Py_NewRef(o);
 }
 
 static PyObject *device_exit(PyObject *o, PyObject *args)
 {
     (void)o;
     (void)args;
-    if (n_outer > 0)
-        tnpy_default_device = outer[--n_outer];
+    PyObject *mode = tnpy_mode_pop();
+    if (!mode)
+        return NULL;
+    Py_DECREF(mode);
     return Py_NewRef(Py_None);
 }
 
@@ -287,24 +285,47 @@ static PyType_Spec device_spec = {"tenon.device", sizeof(device_object), 0, Py_T
 
 /* ---- the default device ---- */
 
+static PyObject *in_python(const char *function, PyObject *o)
+{
+    PyObject *module = PyImport_ImportModule("tenon.utils._device");
+    PyObject *result = !module ? NULL
+                       : o     ? PyObject_CallMethod(module, function, "O", o)
+                               : PyObject_CallMethod(module, function, NULL);
+    Py_XDECREF(module);
+    return result;
+}
+
+static bool was_set; /* on any thread */
+
 static PyObject *get_default_device(PyObject *self, PyObject *nothing)
 {
     (void)self;
     (void)nothing;
-    return tnpy_device(tnpy_default_device.type == TN_DEVICE_NONE ? TN_CPU : tnpy_default_device);
+    if (tnpy_default_device.type != TN_DEVICE_NONE)
+        return tnpy_device(tnpy_default_device);
+    if (tnpy_function_modes || was_set)
+        return in_python("get_default_device", NULL);
+    return tnpy_device(TN_CPU);
 }
 
 static PyObject *set_default_device(PyObject *self, PyObject *o)
 {
     (void)self;
-    tn_device d = TN_NO_DEVICE;
-    if (o != Py_None && tnpy_device_of(o, &d))
-        return NULL;
-    tnpy_default_device = d;
-    return Py_NewRef(Py_None);
+    was_set = true;
+    return in_python("set_default_device", o);
+}
+
+static PyObject *context_device(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    bool none = tnpy_default_device.type == TN_DEVICE_NONE || tnpy_function_off == 2;
+    return none ? Py_NewRef(Py_None) : tnpy_device(tnpy_default_device);
 }
 
 static PyMethodDef functions[] = {
+    {"_context_device", context_device, METH_NOARGS,
+     "_context_device() -> device or None\n\nWhat factories take that are given none."},
     {"get_default_device", get_default_device, METH_NOARGS, "get_default_device() -> device"},
     {"set_default_device", set_default_device, METH_O,
      "set_default_device(device)\n\nWhere factories put tensors; None: the CPU."},

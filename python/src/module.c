@@ -4,12 +4,13 @@
 
 /* In this order: a part may use what an earlier one added. */
 static int (*const parts[])(PyObject *module) = {
-    tnpy_add_error,    tnpy_add_types,   tnpy_add_device,   tnpy_add_generator, tnpy_add_functions,
-    tnpy_add_override, tnpy_add_tensor,  tnpy_add_modes,    tnpy_add_data,      tnpy_add_buffer,
-    tnpy_add_values,   tnpy_add_dlpack,  tnpy_add_storage,  tnpy_add_autograd,  tnpy_add_opcall,
-    tnpy_add_opvalue,  tnpy_add_fake,    tnpy_add_dispatch, tnpy_add_library,   tnpy_add_grad_mode,
-    tnpy_add_scope,    tnpy_add_keys,    tnpy_add_names,    tnpy_add_optim,     tnpy_add_layer,
-    tnpy_add_step,     tnpy_add_forward,
+    tnpy_add_error,     tnpy_add_types,    tnpy_add_device,  tnpy_add_generator,
+    tnpy_add_functions, tnpy_add_override, tnpy_add_tensor,  tnpy_add_modes,
+    tnpy_add_data,      tnpy_add_buffer,   tnpy_add_values,  tnpy_add_dlpack,
+    tnpy_add_storage,   tnpy_add_autograd, tnpy_add_opcall,  tnpy_add_opvalue,
+    tnpy_add_fake,      tnpy_add_dispatch, tnpy_add_library, tnpy_add_grad_mode,
+    tnpy_add_scope,     tnpy_add_keys,     tnpy_add_names,   tnpy_add_optim,
+    tnpy_add_layer,     tnpy_add_step,     tnpy_add_forward, tnpy_add_mode_stack,
 };
 
 /* Types, names and the objects of tensors are the process's: they belong to the interpreter that

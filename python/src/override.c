@@ -5,12 +5,7 @@
 
 #include <string.h>
 
-_Thread_local int tnpy_function_modes;
 _Thread_local int tnpy_function_off;
-/* A list: the first tnpy_function_modes of it are on, the innermost last. While a mode answers, it
- * and those inside are off; their places stay, so that to come back takes no memory. */
-static _Thread_local PyObject *modes;
-static _Thread_local int answering;
 
 static PyObject *disabled_impl; /* what a class has that switched it off */
 static PyObject *str_torch_function;
@@ -175,17 +170,6 @@ static PyObject *ask(PyObject *who, PyObject *func, PyObject *types, PyObject *a
     return result;
 }
 
-/* Onto the stack. It fails only where the stack has never been as high. */
-static int put_on(PyObject *mode)
-{
-    if (tnpy_function_modes < PyList_Size(modes))
-        PyList_SetItem(modes, tnpy_function_modes, Py_NewRef(mode));
-    else if (PyList_Append(modes, mode))
-        return -1;
-    tnpy_function_modes++;
-    return 0;
-}
-
 /* -1 where a mode's __torch_function__ is a class method, which would get everything but the mode.
  */
 static int refuse_class_method(PyObject *mode)
@@ -207,11 +191,11 @@ static int refuse_class_method(PyObject *mode)
 /* The innermost mode, with itself off. */
 static PyObject *ask_mode(PyObject *func, PyObject *types, PyObject *args, PyObject *kwargs)
 {
-    PyObject *mode = Py_NewRef(PyList_GetItem(modes, --tnpy_function_modes));
-    answering++;
+    PyObject *mode = tnpy_mode_off();
+    if (!mode)
+        return NULL;
     PyObject *result = refuse_class_method(mode) ? NULL : ask(mode, func, types, args, kwargs);
-    answering--;
-    if (put_on(mode))
+    if (tnpy_mode_on_again(mode))
         Py_CLEAR(result);
     Py_DECREF(mode);
     return result;
@@ -570,7 +554,7 @@ int tnpy_override_set(PyObject *self, const char *name, PyObject *value)
     return result ? 0 : -1;
 }
 
-/* ---- for Python: questions, and the stack of modes ---- */
+/* ---- for Python: questions ---- */
 
 static PyObject *is_enabled(PyObject *self, PyObject *nothing)
 {
@@ -641,50 +625,6 @@ static PyObject *override_call(PyObject *self, PyObject *args)
     return call_of(func, tnpy_handlers(relevant, NULL, taking_part), a, k);
 }
 
-static PyObject *push_mode(PyObject *self, PyObject *mode)
-{
-    (void)self;
-    if (!modes && !(modes = PyList_New(0)))
-        return NULL;
-    return put_on(mode) ? NULL : Py_NewRef(Py_None);
-}
-
-static PyObject *pop_mode(PyObject *self, PyObject *nothing)
-{
-    (void)self;
-    (void)nothing;
-    if (tnpy_function_modes == 0) {
-        PyErr_SetString(PyExc_RuntimeError, "trying to pop from empty mode stack");
-        return NULL;
-    }
-    int n = --tnpy_function_modes;
-    PyObject *mode = Py_NewRef(PyList_GetItem(modes, n));
-    PyList_SetItem(modes, n, Py_NewRef(Py_None));
-    if (n == 0 && !answering)
-        Py_CLEAR(modes); /* the thread may end after this */
-    return mode;
-}
-
-static PyObject *len_modes(PyObject *self, PyObject *nothing)
-{
-    (void)self;
-    (void)nothing;
-    return PyLong_FromLong(tnpy_function_modes);
-}
-
-static PyObject *mode_at(PyObject *self, PyObject *o)
-{
-    (void)self;
-    int64_t i;
-    if (tnpy_int_of(o, &i))
-        return NULL;
-    if (i < 0 || i >= tnpy_function_modes) {
-        PyErr_SetString(PyExc_RuntimeError, "Tried to get stack at idx that's too big");
-        return NULL;
-    }
-    return Py_NewRef(PyList_GetItem(modes, (Py_ssize_t)i));
-}
-
 static PyMethodDef disabled_def = {
     "_disabled_torch_function_impl", (PyCFunction)(void (*)(void))tnpy_run_disabled,
     METH_VARARGS | METH_KEYWORDS,
@@ -699,10 +639,6 @@ static PyMethodDef functions[] = {
      METH_FASTCALL, "_has_torch_function_variadic(*args) -> bool"},
     {"_override_call", override_call, METH_VARARGS,
      "_override_call(func, args, kwargs={}, relevant=args)\n\nAsk modes and arguments."},
-    {"_push_on_torch_function_stack", push_mode, METH_O, NULL},
-    {"_pop_torch_function_stack", pop_mode, METH_NOARGS, NULL},
-    {"_len_torch_function_stack", len_modes, METH_NOARGS, NULL},
-    {"_get_function_stack_at", mode_at, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -13,7 +13,7 @@ enum {
     TNPY_KEEPS = 2,  /* it has Tensor's: results are of the class. Done in C */
 };
 
-/* How many function modes are on, on this thread. */
+/* How many function modes have to be asked, on this thread; see Note [Devices on the stack]. */
 extern _Thread_local int tnpy_function_modes;
 /* 0: all is asked; 1: classes are not; 2: nor are modes. */
 extern _Thread_local int tnpy_function_off;
@@ -77,6 +77,14 @@ static inline PyTypeObject *tnpy_kept_class(PyObject *self)
 }
 /* tnpy_wrap, of that class (NULL: Tensor). */
 PyObject *tnpy_wrap_kept(PyTypeObject *kept, TN_STOLEN tn_tensor *t);
+
+/* The stack of function modes (mode_stack.c). A device stands for the mode that gives factories
+ * that device. */
+int tnpy_mode_push(PyObject *mode);
+PyObject *tnpy_mode_pop(void);
+/* The innermost mode, which is off until it is on again: while it answers. */
+PyObject *tnpy_mode_off(void);
+int tnpy_mode_on_again(PyObject *mode);
 
 /* Tensor.__torch_function__: call, and give results of the class (keep_class.c). */
 PyObject *tnpy_keep_class(PyObject *cls, PyObject *args, PyObject *kwargs);

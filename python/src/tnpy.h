@@ -111,7 +111,8 @@ int tnpy_is_format(PyObject *o);
 int tnpy_device_of(PyObject *o, tn_device *out); /* a device, a text, or a number */
 PyObject *tnpy_device(tn_device device);
 int tnpy_is_device(PyObject *o);
-/* What factories use on this thread when nobody names a device; NONE: nothing was set. */
+/* What factories use on this thread when nobody names a device; NONE: nothing was set, or modes are
+ * asked. See Note [Devices on the stack]. */
 extern _Thread_local tn_device tnpy_default_device;
 /* The generator of a Generator; NULL when it is none: no exception is set. */
 tn_generator *tnpy_generator_of(PyObject *o);
@@ -186,6 +187,7 @@ int tnpy_add_types(PyObject *module);
 int tnpy_add_device(PyObject *module);
 int tnpy_add_generator(PyObject *module);
 int tnpy_add_override(PyObject *module);
+int tnpy_add_mode_stack(PyObject *module);
 int tnpy_add_tensor(PyObject *module);
 int tnpy_add_functions(PyObject *module);
 int tnpy_add_modes(PyObject *module);

@@ -68,6 +68,7 @@ def _asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if copy is False and hasattr(obj, "dtype") and hasattr(obj, "ndim") and type(obj).__module__ == "numpy" and \
             type(obj).__name__ != "ndarray":
         raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
+    device = tenon._C._context_device() if device is None else device
     source = obj
     if isinstance(obj, tenon.Tensor):
         out = obj

@@ -2,6 +2,7 @@
 """Which function a class or a mode is told of, where Python has an operator and where the package has a function of its own. The
 names are those that PyTorch 2.11 tells."""
 
+import contextlib
 import operator
 import pickle
 import unittest
@@ -330,6 +331,84 @@ class Functions(unittest.TestCase):
             for call in (lambda: x.size(), lambda: x.sum(), lambda: x + 1, lambda: tenon.neg(x)):
                 call()
         self.assertEqual(seen, [(tenon.Tensor,)] * 8 + [()] * 4)
+
+    def test_default_devices_are_function_modes(self):
+        stack = tenon.overrides._get_current_function_mode_stack
+        context = tenon.utils._device.DeviceContext
+        seen = []
+
+        class Mode(tenon.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append((func, kwargs and kwargs.get("device"), len(stack())))
+                return func(*args, **(kwargs or {}))
+
+        meta, mode = tenon.device("meta"), Mode()
+        with meta:
+            self.assertEqual([(type(m), m.device) for m in stack()], [(context, meta)])
+            with tenon.device("cpu"):
+                self.assertEqual((len(stack()), tenon._C._len_torch_function_stack(), tenon.zeros(1).device.type), (2, 2, "cpu"))
+            with mode:
+                self.assertEqual((stack()[1], tenon.zeros(1).device), (mode, meta))
+                self.assertEqual(seen[0], (tenon.zeros, None, 1))
+            with tenon._C.DisableTorchFunction():
+                self.assertEqual(tenon.zeros(1).device.type, "cpu")
+            off = tenon._C._pop_torch_function_stack()
+            self.assertEqual((tenon.zeros(1).device.type, tenon.get_default_device().type), ("cpu", "cpu"))
+            tenon._C._push_on_torch_function_stack(off)
+            self.assertEqual(tenon.tensor(1).device, meta)
+            self.assertEqual((tenon.as_tensor(tenon.ones(1, device="cpu")).device, tenon.asarray(tenon.ones(1, device="cpu")).device), (meta, meta))
+            self.assertEqual(tenon.normal(0., 1., (2,)).device.type, "cpu")
+        self.assertEqual(stack(), [])
+        with mode:
+            del seen[:]
+            with meta:
+                tenon.tensor([1.]), tenon.randn(2, device="cpu"), tenon.add(tenon.ones(2), 1)
+                self.assertEqual([type(m) for m in stack()], [Mode, context])
+        self.assertEqual(seen, [(tenon.device, None, 0), (tenon.tensor, meta, 0), (tenon.randn, "cpu", 0), (tenon.ones, meta, 0), (tenon.add, None, 0)])
+        self.assertTrue(issubclass(context, tenon.overrides.TorchFunctionMode))
+
+    def test_set_default_device_lies_under_all_modes(self):
+        stack = tenon.overrides._get_current_function_mode_stack
+        with tenon.overrides.BaseTorchFunctionMode() as mode:
+            tenon.set_default_device("meta")
+            try:
+                self.assertIs(stack()[1], mode)
+                self.assertEqual((tenon.zeros(1).device.type, tenon.get_default_device().type), ("meta", "meta"))
+                tenon.set_default_device("cpu")
+                self.assertEqual((len(stack()), stack()[0].device.type), (2, "cpu"))
+                with tenon.utils._device.DeviceContext("meta") as nothing:
+                    self.assertEqual((nothing, len(stack()), stack()[0].device.type), (None, 2, "meta"))
+            finally:
+                tenon.set_default_device(None)
+            self.assertEqual(stack(), [mode])
+        seen = []
+
+        class Told(tenon.utils._device.DeviceContext):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append(func)
+                return super().__torch_function__(func, types, args, kwargs)
+
+        with Told("meta"):
+            self.assertEqual(tenon.zeros(1).device.type, "meta")
+        self.assertIn(tenon.zeros, seen)
+
+    def test_many_modes_inside_each_other_and_one_that_fails(self):
+        class Mode(tenon.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                if func is tenon.neg:
+                    raise KeyError("mine")
+                return func(*args, **(kwargs or {}))
+
+        with contextlib.ExitStack() as all_of_them:
+            for i in range(40):
+                all_of_them.enter_context(tenon.device("meta" if i % 3 else "cpu") if i % 2 else Mode())
+            self.assertEqual((tenon._C._len_torch_function_stack(), tenon.zeros(1).device.type), (40, "cpu"))
+            with self.assertRaises(KeyError):
+                tenon.neg(tenon.ones(1))
+            self.assertEqual(tenon._C._len_torch_function_stack(), 40)
+        self.assertEqual((tenon._C._len_torch_function_stack(), tenon.zeros(1).device.type), (0, "cpu"))
+        with self.assertRaisesRegex(RuntimeError, "empty mode stack"):
+            tenon._C._pop_torch_function_stack()
 
     def test_the_list_of_functions_has_operators_attributes_and_modules(self):
         listed = get_overridable_functions()
