@@ -540,6 +540,16 @@ class Small(unittest.TestCase):
         self.assertFalse(rpc.is_available() or isinstance(tenon.ones(1), rpc.api.RRef))
         with self.assertRaisesRegex(RuntimeError, "Current RPC agent is not set"):
             rpc.RRef(1)
+        self.assertFalse(rpc.api._is_current_rpc_agent_set())
+        self.assertIs(rpc.api._is_current_rpc_agent_set, tenon._C._distributed_rpc._is_current_rpc_agent_set)
+
+        @rpc.api._require_initialized
+        def ask(worker):
+            """Ask a worker."""
+            raise AssertionError("called")
+        self.assertEqual((ask.__name__, ask.__doc__), ("ask", "Ask a worker."))
+        with self.assertRaisesRegex(RuntimeError, "RPC has not been initialized. Call torch.distributed.rpc.init_rpc first."):
+            ask("worker1")
         with self.assertRaisesRegex(RuntimeError, "Class a.B not registered"):
             tenon.classes.a.B
         self.assertIsNone(tenon._C._get_tracing_state())
