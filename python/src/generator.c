@@ -11,24 +11,33 @@ typedef struct generator_object {
 
 static PyTypeObject *generator_type;
 
-PyObject *tnpy_generator(tn_generator *g)
+/* Of `type`, which is Generator or a class below it. Takes `g`. */
+static PyObject *generator_as(PyTypeObject *type, TN_STOLEN tn_generator *g)
 {
-    generator_object *o = PyObject_New(generator_object, generator_type);
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *o = allocate(type, 0);
     if (!o)
         tn_generator_unref(g);
     else
-        o->g = g;
-    return (PyObject *)o;
+        ((generator_object *)(void *)o)->g = g;
+    return o;
+}
+
+PyObject *tnpy_generator(tn_generator *g)
+{
+    return generator_as(generator_type, g);
 }
 
 tn_generator *tnpy_generator_of(PyObject *o)
 {
-    return Py_TYPE(o) == generator_type ? ((generator_object *)(void *)o)->g : NULL;
+    PyTypeObject *type = Py_TYPE(o);
+    return type == generator_type || PyType_IsSubtype(type, generator_type)
+               ? ((generator_object *)(void *)o)->g
+               : NULL;
 }
 
 static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    (void)type;
     static char *names[] = {"device", NULL};
     PyObject *device = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", names, &device))
@@ -45,14 +54,14 @@ static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     }
     tn_generator *g;
     tn_status st = tn_generator_new(67280421310721ULL, &g); /* torch's seed of a new generator */
-    return st == TN_OK ? tnpy_generator(g) : tnpy_raise(st);
+    return st == TN_OK ? generator_as(type, g) : tnpy_raise(st);
 }
 
 static void generator_dealloc(PyObject *o)
 {
     PyTypeObject *type = Py_TYPE(o);
     tn_generator_unref(((generator_object *)(void *)o)->g);
-    PyObject_Free(o);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(o);
     Py_DECREF(type);
 }
 
@@ -231,8 +240,8 @@ static PyType_Slot slots[] = {
     {Py_tp_doc, "Generator(device='cpu')\n\nRandom numbers: a seed and a counter."},
     {0, NULL},
 };
-static PyType_Spec spec = {"tenon.Generator", sizeof(generator_object), 0, Py_TPFLAGS_DEFAULT,
-                           slots};
+static PyType_Spec spec = {"tenon.Generator", sizeof(generator_object), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 
 static PyMethodDef functions[] = {
     {"manual_seed", manual_seed, METH_O,

@@ -82,6 +82,29 @@ class Values(unittest.TestCase):
         self.assertRaisesRegex(TypeError, "RNG state must be a torch.ByteTensor", g.set_state, tenon.zeros(3))
         self.assertRaisesRegex(RuntimeError, "RNG state is wrong size", g.__setstate__, b"short")
 
+    def test_generators_of_classes_below(self):
+        import copy, gc, weakref
+
+        class Counted(tenon.Generator):
+            calls = 0
+
+            def manual_seed(self, seed):
+                self.calls += 1
+                return super().manual_seed(seed)
+
+        g = Counted(device="cpu")
+        self.assertIs(g.manual_seed(3), g)
+        self.assertEqual((type(g), g.calls, g.initial_seed(), g.device.type), (Counted, 1, 3, "cpu"))
+        wanted = tenon.rand(3, generator=tenon.Generator().manual_seed(3)).tolist()
+        self.assertEqual(tenon.rand(3, generator=g).tolist(), wanted)
+        self.assertEqual(tenon.empty(3).uniform_(generator=g.manual_seed(3)).tolist(), wanted)
+        self.assertIs(type(copy.deepcopy(g)), Counted)
+        self.assertIs(g.set_state(g.get_state()), g)
+        g.itself, gone = g, weakref.ref(g)
+        del g
+        gc.collect()
+        self.assertIsNone(gone())
+
     def test_generators_repeat(self):
         g = tenon.Generator()
         self.assertIs(g.manual_seed(5), g)
