@@ -85,6 +85,10 @@ class _distributed_rpc:
         return False
 
 
+class ScriptObject:
+    """An object of a TorchScript class; there is none."""
+
+
 class Graph:
     """A graph of TorchScript; no function has one."""
 

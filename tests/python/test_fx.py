@@ -160,6 +160,86 @@ class Trace(unittest.TestCase):
         self.assertIs(math.sqrt, __import__("math").sqrt)
         self.assertEqual(math.sqrt(4.0), 2.0)
 
+    def test_a_place_for_new_nodes_holds_without_a_block(self):
+        graph = fx.Graph()
+        x = graph.placeholder("x")
+        last = graph.call_function(operator.neg, (x,))
+        graph.output(last)
+        graph.inserting_after(x)
+        first = graph.call_function(operator.pos, (x,))
+        graph.inserting_after(first)
+        with graph.inserting_before(x):
+            graph.placeholder("y")
+        graph.call_function(operator.abs, (first,))
+        self.assertEqual([n.name for n in graph.nodes], ["y", "x", "pos", "abs_1", "neg", "output"])
+
+    def test_functions_of_math_in_other_files_are_one_node(self):
+        import types
+        other = types.ModuleType("other")
+        exec("from math import sqrt\ndef forward(self, x):\n    return x * sqrt(x.shape[1])", other.__dict__)
+        inner = type("Inner", (nn.Module,), {"forward": other.forward})()
+        traced = fx.symbolic_trace(nn.Sequential(inner))
+        self.assertEqual([n.target for n in traced.graph.nodes if n.op == "call_function"],
+                         [getattr, operator.getitem, math.sqrt, operator.mul])
+        self.assertIs(other.sqrt, math.sqrt)
+        self.assertEqual(traced(tenon.ones(1, 4)).tolist(), [[2.0] * 4])
+
+    def test_a_tracer_with_a_trace_of_its_own(self):
+        import tenon.fx._symbolic_trace as st
+
+        class Outside(nn.Module):
+            def __call__(self, x):
+                return super().__call__(x)
+
+            def forward(self, x):
+                raise AssertionError("traced through")
+
+        class Tracer(fx.Tracer):
+            def is_leaf_module(self, module, *args):
+                return not isinstance(module, nn.Sequential)
+
+            @st.compatibility(is_backward_compatible=True)
+            def trace(self, root, concrete_args=None):
+                self.root, self.graph = root, fx.Graph(tracer_cls=type(self))
+                self.submodule_paths = {module: name for name, module in root.named_modules()}
+                self.tensor_attrs = {v: k for k, v in root.__dict__.items() if isinstance(v, (tenon.Tensor, st.ScriptObject))}
+                fn = type(root).forward
+                self_assert = isinstance(fn, st.FunctionType)
+                fn, args = self.create_args_for_root(fn, True, concrete_args)
+                cache = {}
+
+                @st.functools.wraps(st._orig_module_getattr)
+                def take(module, name):
+                    return self.getattr(name, st._orig_module_getattr(module, name), cache)
+
+                @st.functools.wraps(st._orig_module_call)
+                def call(module, *args, **kwargs):
+                    return self.call_module(module, lambda *a, **k: st._orig_module_call(module, *a, **k), args, kwargs)
+
+                with st._Patcher() as patcher:
+                    patcher.patch_method(nn.Module, "__getattr__", take, deduplicate=False)
+                    patcher.patch_method(nn.Module, "__call__", call, deduplicate=False)
+                    patcher.patch_method(Outside, "__call__", call, deduplicate=False)
+                    st._patch_wrapped_functions(patcher)
+                    st._autowrap_check(patcher, type(root).forward.__globals__, self._autowrap_function_ids)
+                    for module in self._autowrap_search:
+                        st._autowrap_check(patcher, module.__dict__, self._autowrap_function_ids)
+                    self.create_node("output", "output", (self.create_arg(fn(*args)),), {})
+                assert self_assert and "__call__" in vars(Outside) and nn.Module.__call__ is st._orig_module_call
+                return self.graph
+
+        class Root(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.outside, self.seq, self.shift = Outside(), nn.Sequential(nn.ReLU()), tenon.ones(2)
+
+            def forward(self, x):
+                return self.seq(self.outside(x)) + self.shift
+
+        graph = Tracer().trace(Root())
+        self.assertEqual([(n.op, str(n.target)) for n in graph.nodes][:4],
+                         [("placeholder", "x"), ("call_module", "outside"), ("call_module", "seq.0"), ("get_attr", "shift")])
+
     def test_wrapped_functions_stay_one_node_when_a_graph_is_traced_again(self):
         first = fx.symbolic_trace(lambda x: max(x) + counted(x))
         self.assertEqual(first.code.split("def ")[0].replace("tenon.", "torch."), """

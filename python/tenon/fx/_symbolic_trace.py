@@ -2,22 +2,25 @@
 """The tracer: it calls a module's forward with proxies, and what happens to them becomes the graph."""
 
 import builtins
-import contextlib
 import functools
 import inspect
 import math
 import sys
+from types import FunctionType
 import warnings
 
 import tenon
 from tenon import nn
+from tenon._C import ScriptObject  # tracers from elsewhere look here for it
 
+from ._compatibility import compatibility
 from .graph import Graph
 from .graph_module import GraphModule
 from .proxy import ParameterProxy, Proxy, TracerBase
 
 __all__ = ["PH", "ProxyableClassMeta", "Tracer", "symbolic_trace", "wrap"]
 
+_orig_module_getattr, _orig_module_call = nn.Module.__getattr__, nn.Module.__call__
 _wrapped = {}  # (id of a module's globals, name) -> those globals: calls of that name there are nodes
 _tracing = False
 
@@ -93,8 +96,10 @@ class Tracer(TracerBase):
     """Records a module's forward. What subclasses change: is_leaf_module, create_arg, call_module, iter, to_bool."""
 
     def __init__(self, autowrap_modules=(math,), autowrap_functions=(), param_shapes_constant=False):
-        self._autowrap_modules = tuple(autowrap_modules)
-        self._autowrap_functions = tuple(autowrap_functions)
+        self._autowrap_search = list(autowrap_modules)
+        self._autowrap_function_ids = {id(value) for module in autowrap_modules for name, value in module.__dict__.items()
+                                       if not name.startswith("_") and callable(value)}
+        self._autowrap_function_ids.update(id(f) for f in autowrap_functions)
         self.param_shapes_constant = param_shapes_constant
         self.submodule_paths = None
         self.root = None
@@ -130,10 +135,10 @@ class Tracer(TracerBase):
                     return self.create_node("get_attr", name, (), {})
             raise NameError("parameter is not a member of this module")
         if isinstance(a, tenon.Tensor):
-            name = self.tensor_attrs.get(id(a))
+            name = self.tensor_attrs.get(a)
             if name is None:
                 name = self.get_fresh_qualname("_tensor_constant")
-                self.tensor_attrs[id(a)] = name
+                self.tensor_attrs[a] = name
                 setattr(self.root, name, a)
             return self.create_node("get_attr", name, (), {})
         if isinstance(a, nn.Module):
@@ -223,11 +228,28 @@ class Tracer(TracerBase):
         for prefix, module in self.root.named_modules():
             for name, value in list(module.__dict__.items()) + list(module._buffers.items()):
                 if isinstance(value, tenon.Tensor):
-                    self.tensor_attrs.setdefault(id(value), "%s.%s" % (prefix, name) if prefix else name)
+                    self.tensor_attrs.setdefault(value, "%s.%s" % (prefix, name) if prefix else name)
         was, _tracing = _tracing, True
         try:
-            function, args = self.create_args_for_root(function, is_module, concrete_args)
-            with _patched(self, getattr(function, "__globals__", {})):
+            traced = function
+            function, args = self.create_args_for_root(traced, is_module, concrete_args)
+            function_globals = getattr(traced, "__globals__", {})
+            proxies = {}
+
+            def take(module, name):
+                return self.getattr(name, _orig_module_getattr(module, name), proxies)
+
+            def call(module, *args, **kwargs):
+                _autowrap_check(patcher, getattr(getattr(module, "forward", module), "__globals__", {}),
+                                self._autowrap_function_ids)
+                return self.call_module(module, lambda *a, **k: _orig_module_call(module, *a, **k), args, kwargs)
+
+            with _Patcher() as patcher:
+                patcher.patch_method(nn.Module, "__getattr__", take, deduplicate=False)
+                patcher.patch_method(nn.Module, "__call__", call, deduplicate=False)
+                _patch_wrapped_functions(patcher)
+                for names in (function_globals, *(module.__dict__ for module in self._autowrap_search)):
+                    _autowrap_check(patcher, names, self._autowrap_function_ids)
                 result = function(*args)
             self.create_node("output", "output", (self.create_arg(result),), {})
         finally:
@@ -239,7 +261,7 @@ class Tracer(TracerBase):
         import copy
         new = Tracer.__new__(type(self))
         for name, value in self.__dict__.items():
-            new.__dict__[name] = value if name == "_autowrap_modules" else copy.deepcopy(value, memo)
+            new.__dict__[name] = value if name == "_autowrap_search" else copy.deepcopy(value, memo)
         return new
 
 
@@ -268,46 +290,60 @@ def _with_packed(function, keywords):
     return call
 
 
-@contextlib.contextmanager
-def _patched(tracer, function_globals):
-    """While a tracer runs: calls of modules, their parameters, and wrapped names go to it."""
-    undo, proxies = [], {}
-    module_getattr, module_call = nn.Module.__getattr__, nn.Module.__call__
+class _Patcher:
+    """Puts functions in the place of others for as long as a tracer runs. What stands for another that way is not replaced
+    again, unless `deduplicate` is False: a trace inside another one wants calls for itself."""
 
-    def take(module, name):
-        return tracer.getattr(name, module_getattr(module, name), proxies)
+    def __init__(self):
+        self.patches_made, self.visited = [], set()  # what takes each back; ids of the namespaces that were looked at
 
-    def call(module, *args, **kwargs):
-        return tracer.call_module(module, lambda *a, **k: module_call(module, *a, **k), args, kwargs)
+    def patch(self, frame_dict, name, new_fn, deduplicate=True):
+        new_fn.__fx_already_patched = deduplicate
+        if name not in frame_dict and hasattr(builtins, name):
+            self.patches_made.append(functools.partial(frame_dict.pop, name))
+        elif getattr(frame_dict[name], "__fx_already_patched", False):
+            return
+        else:
+            self.patches_made.append(functools.partial(frame_dict.__setitem__, name, frame_dict[name]))
+        frame_dict[name] = new_fn
 
-    def put(names, name, value):
-        undo.append((names, name, name in names, names.get(name)))
-        names[name] = value
+    def patch_method(self, cls, name, new_fn, deduplicate=True):
+        new_fn.__fx_already_patched = deduplicate
+        was = getattr(cls, name)
+        if getattr(was, "__fx_already_patched", False):
+            return
+        self.patches_made.append(functools.partial(setattr, cls, name, was))
+        setattr(cls, name, new_fn)
 
-    nn.Module.__getattr__, nn.Module.__call__ = take, call
-    try:
-        for (_, name), names in list(_wrapped.items()):
-            original = names.get(name, getattr(builtins, name, None))
-            if original is not None:
-                put(names, name, _recorded(original))
-        watched = {id(value) for module in tracer._autowrap_modules for key, value in module.__dict__.items()
-                   if not key.startswith("_") and callable(value)}
-        watched.update(id(f) for f in tracer._autowrap_functions)
-        for name, value in list(function_globals.items()):
-            if id(value) in watched:
-                put(function_globals, name, _recorded(value))
-        for module in tracer._autowrap_modules:
-            for name, value in list(module.__dict__.items()):
-                if not name.startswith("_") and callable(value):
-                    put(module.__dict__, name, _recorded(value))
-        yield
-    finally:
-        nn.Module.__getattr__, nn.Module.__call__ = module_getattr, module_call
-        for names, name, was_there, old in reversed(undo):
-            if was_there:
-                names[name] = old
-            else:
-                del names[name]
+    def visit_once(self, thing):
+        """Whether `thing` comes for the first time."""
+        new = id(thing) not in self.visited
+        self.visited.add(id(thing))
+        return new
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, exception, traceback):
+        while self.patches_made:
+            self.patches_made.pop()()
+        self.visited.clear()
+
+
+def _patch_wrapped_functions(patcher):
+    """Calls of the names that `wrap` was told become nodes."""
+    for (_, name), names in list(_wrapped.items()):
+        original = names.get(name, getattr(builtins, name, None))
+        if original is not None:
+            patcher.patch(names, name, _recorded(original))
+
+
+def _autowrap_check(patcher, frame_dict, function_ids):
+    """Calls of what `function_ids` has become nodes where a namespace has a name for it."""
+    if patcher.visit_once(frame_dict):
+        for name, value in list(frame_dict.items()):
+            if not name.startswith("_") and callable(value) and id(value) in function_ids:
+                patcher.patch(frame_dict, name, _recorded(value))
 
 
 def symbolic_trace(root, concrete_args=None):

@@ -85,6 +85,19 @@ class _Nodes:
         return _Nodes(self.graph, "_prev" if self._step == "_next" else "_next")
 
 
+class _InsertPoint:
+    """New nodes of a graph go before `place`; where a block ends that this was the context of, to where they went before."""
+
+    def __init__(self, graph, place):
+        self._graph, self._old, graph._insert = graph, graph._insert, place
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, kind, exception, traceback):
+        self._graph._insert = self._old
+
+
 class CodeGen:
     """Writes the code of a graph."""
 
@@ -301,21 +314,13 @@ class Graph:
         to_erase._prev, to_erase._next = before, after  # who walks the nodes goes on from here
         self._len -= 1
 
-    @contextlib.contextmanager
-    def _at(self, place):
-        old, self._insert = self._insert, place
-        try:
-            yield
-        finally:
-            self._insert = old
-
     def inserting_before(self, n=None):
-        """A context in which new nodes go before n, or to the start."""
-        return self._at(self._root._next if n is None else n)
+        """From now on, and until the end of the block if this is a context, new nodes go before n, or to the start."""
+        return _InsertPoint(self, self._root._next if n is None else n)
 
     def inserting_after(self, n=None):
-        """A context in which new nodes go after n, or to the end."""
-        return self._at(self._root if n is None else n._next)
+        """From now on, and until the end of the block if this is a context, new nodes go after n, or to the end."""
+        return _InsertPoint(self, self._root if n is None else n._next)
 
     def eliminate_dead_code(self, is_impure_node=None):
         """Take out nodes that nobody uses and that have no effect; whether there were any."""
