@@ -100,7 +100,7 @@ _NAMES = {
         "feature_alpha_dropout", "feature_alpha_dropout_", "rrelu", "rrelu_", "has_lapack", "has_spectral",
         "has_openmp", "has_mkl", "get_autocast_cpu_dtype", "set_autocast_cpu_dtype", "is_autocast_cpu_enabled",
         "set_autocast_cpu_enabled", "get_autocast_gpu_dtype", "set_autocast_gpu_dtype", "set_anomaly_enabled",
-        "is_vulkan_available", "vitals_enabled", "init_num_threads"),
+        "is_vulkan_available", "vitals_enabled", "set_vital", "read_vitals", "init_num_threads"),
     "amp.autocast_mode": ("autocast",),
     "amp.grad_scaler": ("GradScaler",),
     "_surface": (

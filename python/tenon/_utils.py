@@ -175,3 +175,46 @@ def _unflatten_dense_tensors(flat, tensors):
         made.append(flat.narrow(0, at, t.numel()).view_as(t))
         at += t.numel()
     return tuple(made)
+
+
+class KeyErrorMessage(str):
+    """A KeyError shows the repr of its argument; this one has line breaks in it."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception of another thread or process: its class and its traceback as text, which can always travel."""
+
+    def __init__(self, exc_info=None, where="in background"):
+        import traceback
+        if exc_info is None:
+            import sys
+            exc_info = sys.exc_info()
+        self.exc_type, self.where = exc_info[0], where
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+
+    def __getstate__(self):
+        import pickle
+        state = dict(self.__dict__)
+        try:
+            pickle.dumps(self.exc_type)
+        except Exception:
+            state["exc_type"] = RuntimeError
+        return state
+
+    def reraise(self):
+        """Raise it here."""
+        text = "Caught %s %s.\nOriginal %s" % (self.exc_type.__name__, self.where, self.exc_msg)
+        if self.exc_type is KeyError:
+            raise KeyError(KeyErrorMessage(text))
+        if getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=text)
+        try:
+            error = self.exc_type(text)
+        except Exception:
+            raise RuntimeError(text) from None
+        raise error

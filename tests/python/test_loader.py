@@ -83,6 +83,27 @@ def sleep_at_five(i):
         time.sleep(1000)
 
 
+class Shared(data.IterDataPipe):
+    """A stream of which each worker takes a share."""
+
+    def __init__(self, n):
+        self.n, self.share = n, (1, 0)
+
+    def apply_sharding(self, instances, number):
+        self.share = instances, number
+
+    def __iter__(self):
+        return iter(range(self.share[1], self.n, self.share[0]))
+
+
+class Twice(data.IterDataPipe):
+    def __init__(self, source):
+        self.source = source
+
+    def __iter__(self):
+        return (2 * i for i in self.source)
+
+
 class Datasets(unittest.TestCase):
     def test_tensors_lie_side_by_side(self):
         rows = data.TensorDataset(tenon.arange(4), tenon.arange(4) * 10)
@@ -351,6 +372,61 @@ class Loader(unittest.TestCase):
         loader = data.DataLoader(data.TensorDataset(tenon.arange(6)), batch_size=2, num_workers=1,
                                  multiprocessing_context="spawn")
         self.assertEqual([batch.tolist() for batch, in loader], [[0, 1], [2, 3], [4, 5]])
+
+    def test_loaders_from_elsewhere_are_made_of_its_parts(self):
+        from tenon.utils.data import _utils, dataloader
+
+        class Counting(dataloader._BaseDataLoaderIter):
+            def __init__(self, loader):
+                super().__init__(loader)
+                self.fetcher = data._DatasetKind.create_fetcher(self._dataset_kind, self._dataset, self._auto_collation,
+                                                                self._collate_fn, self._drop_last)
+
+            def _next_data(self):
+                keys = self._next_index()
+                batch = self.fetcher.fetch(keys)
+                return keys, (batch[1] if isinstance(batch, list) else batch).tolist()
+
+        class Mine(data.DataLoader):
+            def _get_iterator(self):
+                return Counting(self)
+
+        loader = Mine(Squares(5), batch_size=2)
+        epoch = iter(loader)
+        self.assertEqual(next(epoch), ([0, 1], [0, 1]))
+        epoch._reset(loader)
+        self.assertEqual((list(epoch), epoch._num_yielded, epoch._num_workers),
+                         ([([0, 1], [0, 1]), ([2, 3], [4, 9]), ([4], [16])], 3, 0))
+        stream = iter(Mine(Stream(3), batch_size=2))
+        self.assertEqual([batch for _, batch in stream], [[0, 1], [2]])
+        self.assertTrue(stream.fetcher.ended)
+        self.assertEqual(list(stream.fetcher.dataset_iter), [])
+        self.assertTrue(_utils.worker.ManagerWatchdog().is_alive())
+        self.assertEqual(_utils.worker._IterableDatasetStopIteration(1).worker_id, 1)
+        self.assertIs(_utils.python_exit_status, False)
+        _utils.signal_handling._set_SIGCHLD_handler()
+
+    def test_pipes_take_their_share(self):
+        self.assertEqual(sorted(data.DataLoader(Twice(Shared(6)), batch_size=None, num_workers=2)),
+                         [0, 2, 4, 6, 8, 10])
+        self.assertEqual(list(data.DataLoader(Twice(Shared(3)), batch_size=None)), [0, 2, 4])
+
+    def test_exceptions_travel_as_text(self):
+        import pickle
+        from tenon._utils import ExceptionWrapper
+        try:
+            raise KeyError("k")
+        except KeyError:
+            held = ExceptionWrapper(where="in thread 3")
+        for one in (held, pickle.loads(pickle.dumps(held))):
+            with self.assertRaisesRegex(KeyError, r"^Caught KeyError in thread 3.\nOriginal Traceback (.|\n)*KeyError: 'k'"):
+                one.reraise()
+
+        class Local(ValueError):
+            pass
+        held = ExceptionWrapper((Local, Local("l"), None))
+        self.assertRaisesRegex(Local, "^Caught Local in background.", held.reraise)
+        self.assertRaisesRegex(RuntimeError, "Local: l", pickle.loads(pickle.dumps(held)).reraise)
 
     def test_nothing_is_left_running(self):
         numbers(data.DataLoader(Squares(4), num_workers=2))

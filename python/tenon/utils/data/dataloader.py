@@ -11,11 +11,13 @@ import warnings
 
 import tenon
 from tenon._typing import TYPE_CHECKING
+from tenon._utils import ExceptionWrapper
 from tenon.utils.data import _utils
 from tenon.utils.data._of import Of
 from tenon.utils.data._utils.collate import default_collate, default_convert
 from tenon.utils.data._utils.fetch import fetcher
 from tenon.utils.data._utils.worker import get_worker_info
+from tenon.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
 from tenon.utils.data.dataset import IterableDataset
 from tenon.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -32,6 +34,19 @@ _collate_fn_t = _worker_init_fn_t = object  # for annotations: functions of a li
 class _DatasetKind:
     Map = 0
     Iterable = 1
+
+    @staticmethod
+    def create_fetcher(kind, dataset, auto_collation, collate_fn, drop_last):
+        return fetcher(kind == _DatasetKind.Iterable, dataset, auto_collation, collate_fn, drop_last)
+
+
+def _sharding_worker_init_fn(worker_init_fn, world_size, rank_id, worker_id):
+    """What a worker of pipes begins with: each takes its share."""
+    from tenon.utils.data.graph_settings import apply_sharding
+    info = get_worker_info()
+    apply_sharding(info.dataset, info.num_workers * world_size, worker_id * world_size + rank_id)
+    if worker_init_fn is not None:
+        worker_init_fn(worker_id)
 
 
 class _InfiniteConstantSampler(Sampler):
@@ -195,10 +210,17 @@ class _BaseDataLoaderIter:
 
     _is_closed = False
 
+    _world_size, _rank, _shared_seed, _pg = 1, 0, None, None
+
     def __init__(self, loader):
         self._loader = loader
         self._dataset = loader.dataset
         self._dataset_kind = loader._dataset_kind
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
+        self._auto_collation, self._drop_last = loader._auto_collation, loader.drop_last
+        self._index_sampler, self._num_workers = loader._index_sampler, loader.num_workers
+        self._pin_memory, self._pin_memory_device = False, None
+        self._timeout, self._persistent_workers = loader.timeout, loader.persistent_workers
         self._collate_fn = loader.collate_fn
         self._begin(loader)
         if loader.pin_memory:
@@ -206,9 +228,19 @@ class _BaseDataLoaderIter:
                           "won't be used.", stacklevel=4)
 
     def _begin(self, loader):
-        self._sampler_iter = iter(loader._index_sampler)
+        _BaseDataLoaderIter._reset(self, loader)
         self._base_seed = int(tenon.empty((), dtype=tenon.int64).random_(generator=loader.generator).item())
+
+    def _reset(self, loader, first_iter=False):
+        self._sampler_iter = iter(loader._index_sampler)
         self._num_yielded = 0
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
+
+    def _next_index(self):
+        return next(self._sampler_iter)
+
+    def _next_data(self):
+        raise NotImplementedError
 
     def __iter__(self):
         return self
@@ -216,12 +248,12 @@ class _BaseDataLoaderIter:
     def __next__(self):
         batch = self._next_data()
         self._num_yielded += 1
-        expected = self._loader._IterableDataset_len_called
+        expected = self._IterableDataset_len_called
         if self._dataset_kind == _DatasetKind.Iterable and expected is not None and self._num_yielded > len(
                 self._loader):
             text = ("Length of IterableDataset %s was reported to be %d (when accessing len(dataloader)), but %d "
                     "samples have been fetched. " % (self._dataset, len(self._loader), self._num_yielded))
-            if self._loader.num_workers > 1:
+            if self._num_workers > 1:
                 text += ("For multiprocessing data-loading, this could be caused by not properly configuring the "
                          "IterableDataset replica at each worker. Please see "
                          "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples.")
@@ -242,11 +274,11 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
-        self._fetcher = fetcher(self._dataset_kind == _DatasetKind.Iterable, self._dataset, loader._auto_collation,
-                                self._collate_fn, loader.drop_last)
+        self._dataset_fetcher = _DatasetKind.create_fetcher(self._dataset_kind, self._dataset, self._auto_collation,
+                                                            self._collate_fn, self._drop_last)
 
     def _next_data(self):
-        return self._fetcher.fetch(next(self._sampler_iter))
+        return self._dataset_fetcher.fetch(self._next_index())
 
 
 class _Worker:
@@ -276,7 +308,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             raise
 
     def _start(self, loader, context):
+        import functools
         import os
+        init_fn = loader.worker_init_fn
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            init_fn = functools.partial(_sharding_worker_init_fn, init_fn, self._world_size, self._rank)
         forked = context.get_start_method() == "fork"
         for i in range(loader.num_workers):
             ask_here, ask_there = context.Pipe()
@@ -289,7 +325,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             process = context.Process(target=_utils.worker.run, daemon=True, args=(
                 i, loader.num_workers, ask_there, answer_there, foreign, os.getpid(), self._dataset,
                 self._dataset_kind == _DatasetKind.Iterable, loader._auto_collation, self._collate_fn, loader.drop_last,
-                self._base_seed, loader.worker_init_fn))
+                self._base_seed, init_fn))
             process.start()
             ask_there.close()
             answer_there.close()
@@ -306,7 +342,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for worker in self._workers:
             worker.active = True
 
-    def _reset(self, loader):
+    def _reset(self, loader, first_iter=False):
         """Another epoch of the same workers."""
         self._begin(loader)
         self._epoch += 1
@@ -424,12 +460,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             del self._owner[number]
             if self._loader.in_order:
                 self._wanted += 1
-            if isinstance(batch, _utils.worker.End):
+            if isinstance(batch, _utils.worker._IterableDatasetStopIteration):
                 self._workers[batch.worker_id].active = False
                 self._ask()
                 continue
             self._ask()
-            if isinstance(batch, _utils.worker.ExceptionWrapper):
+            if isinstance(batch, ExceptionWrapper):
                 batch.reraise()
             return batch
 

@@ -28,7 +28,7 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
     """The next samples of a stream, as many as there are keys. StopIteration at its end."""
 
     def __init__(self, dataset, auto_collation, collate_fn, drop_last):
-        self.samples = iter(dataset)
+        self.dataset, self.dataset_iter = dataset, iter(dataset)
         self.auto_collation, self.collate_fn, self.drop_last = auto_collation, collate_fn, drop_last
         self.ended = False
 
@@ -36,11 +36,11 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
         if self.ended:
             raise StopIteration
         if not self.auto_collation:
-            return self.collate_fn(next(self.samples))
+            return self.collate_fn(next(self.dataset_iter))
         batch = []
         for _ in keys:
             try:
-                batch.append(next(self.samples))
+                batch.append(next(self.dataset_iter))
             except StopIteration:
                 self.ended = True
                 break

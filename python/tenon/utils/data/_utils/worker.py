@@ -5,11 +5,13 @@ A worker reads requests with a thread of its own, so that the loader can always 
 requests. It ends when it is told to, when the loader closes the pipe, or when its parent is gone.
 """
 
+from dataclasses import dataclass
 import os
 import queue
 import threading
 
 import tenon
+from tenon._utils import ExceptionWrapper
 
 _worker_info = None
 
@@ -36,56 +38,33 @@ def get_worker_info():
     return _worker_info
 
 
-class ExceptionWrapper:
-    """An exception of a worker: its class and its traceback as text, which can always travel."""
-
-    def __init__(self, error, where):
-        import traceback
-        self.kind = type(error)
-        self.text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        self.where = where
-
-    def __reduce__(self):
-        import pickle
-        kind = self.kind
-        try:
-            pickle.dumps(kind)
-        except Exception:
-            kind = RuntimeError
-        return _rewrap, (kind, self.text, self.where)
-
-    def reraise(self):
-        """Raise it here."""
-        text = "Caught %s %s.\nOriginal %s" % (self.kind.__name__, self.where, self.text)
-        if self.kind is KeyError:
-            raise KeyError(_Text(text))
-        if getattr(self.kind, "message", None):
-            raise self.kind(message=text)
-        try:
-            error = self.kind(text)
-        except Exception:
-            raise RuntimeError(text) from None
-        raise error
-
-
-def _rewrap(kind, text, where):
-    made = ExceptionWrapper.__new__(ExceptionWrapper)
-    made.kind, made.text, made.where = kind, text, where
-    return made
-
-
-class _Text(str):
-    """A KeyError shows the repr of its argument; this one has line breaks in it."""
-
-    def __repr__(self):
-        return str(self)
-
-
-class End:
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
     """A stream of a worker is at its end."""
 
-    def __init__(self, worker_id):
-        self.worker_id = worker_id
+    worker_id: int
+
+
+@dataclass(frozen=True)
+class _ResumeIteration:
+    """For loaders from elsewhere that tell their workers to begin again."""
+
+    seed: object = None
+
+
+class ManagerWatchdog:
+    """For workers of loaders from elsewhere: whether the process that made this one is alive."""
+
+    def __init__(self):
+        self.manager_pid, self.manager_dead = os.getppid(), False
+
+    def is_alive(self):
+        self.manager_dead = self.manager_dead or os.getppid() != self.manager_pid
+        return not self.manager_dead
+
+
+def exception_info(error):
+    return type(error), error, error.__traceback__
 
 
 def _read_requests(pipe, requests, parent):
@@ -122,7 +101,8 @@ def _seed_all(base_seed, worker_id):
 def run(worker_id, num_workers, requests_end, results, foreign_ends, parent, dataset, is_iterable, auto_collation,
         collate_fn, drop_last, base_seed, init_fn):
     """The main function of a worker. Requests are (epoch, number, keys), or ("resume", epoch), or None for the end;
-    answers are (epoch, number, batch or ExceptionWrapper or End)."""
+    answers are (epoch, number, batch or ExceptionWrapper or
+    _IterableDatasetStopIteration)."""
     from tenon.utils.data._utils import transport
     from tenon.utils.data._utils.fetch import fetcher
     global _worker_info
@@ -141,7 +121,7 @@ def run(worker_id, num_workers, requests_end, results, foreign_ends, parent, dat
             if init_fn is not None:
                 init_fn(worker_id)
         except Exception as error:
-            failed = ExceptionWrapper(error, where)
+            failed = ExceptionWrapper(exception_info(error), where)
         source, ended = None, False
         while True:
             request = requests.get()
@@ -162,15 +142,15 @@ def run(worker_id, num_workers, requests_end, results, foreign_ends, parent, dat
                     answer = source.fetch(keys)
                 except Exception as error:
                     if is_iterable and isinstance(error, StopIteration):
-                        answer, ended = End(worker_id), True
+                        answer, ended = _IterableDatasetStopIteration(worker_id), True
                     else:
-                        answer = ExceptionWrapper(error, where)
+                        answer = ExceptionWrapper(exception_info(error), where)
             try:
                 transport.send(results, (epoch, number, answer))
             except (BrokenPipeError, ConnectionResetError):
                 return  # nobody wants it
             except Exception as error:  # it cannot be pickled
-                transport.send(results, (epoch, number, ExceptionWrapper(error, where)))
+                transport.send(results, (epoch, number, ExceptionWrapper(exception_info(error), where)))
             del answer
     except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
         pass
