@@ -195,6 +195,17 @@ class Lists(unittest.TestCase):
             self.assertEqual(str(caught.exception), text)
 
 
+    def test_what_its_parts_are_like(self):
+        n = tenon.nested.nested_tensor([tenon.arange(6.0).view(2, 3), tenon.arange(12.0).view(4, 3)])
+        for one, sizes, strides in ((n, [[2, 3], [4, 3]], [[3, 1], [3, 1]]), (n.transpose(1, 2), [[3, 2], [3, 4]], [[1, 3], [1, 3]])):
+            self.assertEqual((one._nested_tensor_size().tolist(), one._nested_tensor_strides().tolist(),
+                              one._nested_tensor_storage_offsets().tolist()), (sizes, strides, [0, 6]))
+        numbers = tenon.nested.nested_tensor([tenon.tensor(1.0), tenon.tensor(2.0)])
+        self.assertEqual((numbers._nested_tensor_size().shape, numbers._nested_tensor_storage_offsets().tolist()), ((2, 0), [0, 1]))
+        self.assertEqual([p.tolist() for p in pickle.loads(pickle.dumps(n.transpose(1, 2))).unbind()],
+                         [p.tolist() for p in n.transpose(1, 2).unbind()])
+
+
 class Masked(unittest.TestCase):
     def test_gradients_of_what_does_not_count_are_0(self):
         x, mask = tenon.tensor([1.0, 2.0, 3.0], requires_grad=True), tenon.tensor([True, False, True])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The strided layout of nested tensors: a list of tensors of one number of dimensions. Any operator on it is the operator on
 each of the list."""
+import itertools
 import math
 
 import tenon
@@ -131,18 +132,30 @@ class ListTensor(InParts, tenon.Tensor):
 
     __hash__ = tenon.Tensor.__hash__
 
+    def _rows(self, rows):
+        dims = self._parts[0].dim() if self._parts else 0
+        return tenon.tensor([list(row) for row in rows], dtype=tenon.int64).reshape(len(self._parts), dims)
+
+    def _nested_tensor_size(self):
+        """The sizes of each part, a row each."""
+        return self._rows(p.shape for p in self._parts)
+
+    def _nested_tensor_strides(self):
+        """The strides of each part, a row each."""
+        return self._rows(p.stride() for p in self._parts)
+
+    def _nested_tensor_storage_offsets(self):
+        """Where each part begins among the values."""
+        begins = list(itertools.accumulate((p.numel() for p in self._parts), initial=0))
+        return tenon.tensor(begins[:-1], dtype=tenon.int64)
+
     def __reduce_ex__(self, protocol):
         """One buffer, and of each part its sizes, strides and place in it."""
         from tenon import _utils
-        parts = [p.detach().contiguous() for p in self._parts]
-        buffer = tenon.cat([p.reshape(-1) for p in parts]) if parts else tenon.empty(0, dtype=self.dtype)
-        begins = [0]
-        for p in parts:
-            begins.append(begins[-1] + p.numel())
-        dims = parts[0].dim() if parts else 0
-        sizes, strides = (tenon.tensor(rows, dtype=tenon.int64).reshape(len(parts), dims)
-                          for rows in ([list(p.shape) for p in parts], [list(p.stride()) for p in parts]))
-        return _utils._rebuild_nested_tensor, (buffer, sizes, strides, tenon.tensor(begins[:-1], dtype=tenon.int64))
+        whole = ListTensor._of([p.detach().contiguous() for p in self._parts])
+        buffer = tenon.cat([p.reshape(-1) for p in whole._parts]) if whole._parts else tenon.empty(0, dtype=self.dtype)
+        return _utils._rebuild_nested_tensor, (buffer, whole._nested_tensor_size(), whole._nested_tensor_strides(),
+                                               whole._nested_tensor_storage_offsets())
 
 
 def _each(func, args, kwargs):
