@@ -31,13 +31,52 @@ static void slices_release(tni_node *node)
     tni_node_unref(fn);
 }
 
+/* How many of the parts along a dimension of tni_repeating_dim are different ones. */
+static int64_t parts_of(const tn_tensor *slice, int dim)
+{
+    return slice->strides[dim] ? slice->sizes[dim] : 1;
+}
+
+/* Move the gradient of a part into @p inner, which is zero. Of a view that reaches an element twice
+ * the first place that does gets the gradient, so that it counts once. */
+static void take_slice(tn_tensor *inner, tn_tensor *slice)
+{
+    int dim = slice && inner ? tni_repeating_dim(slice) : -1;
+    if (dim < 0) {
+        (void)tnx_copy_(inner, slice, false);
+        (void)tnx_zero_(slice);
+        return;
+    }
+    for (int64_t i = 0; i < parts_of(slice, dim); i++)
+        take_slice(tnx_select(inner, dim, i), tnx_select(slice, dim, i));
+}
+
+/* Write @p values into a part of the gradient. What is written of a view that reaches an element
+ * twice, a fill or a copy of itself, leaves equal values there: one after the other will do. */
+static void write_slice(tn_tensor *slice, tn_tensor *values)
+{
+    int dim = slice && values ? tni_repeating_dim(slice) : -1;
+    if (dim < 0) {
+        (void)tnx_copy_(slice, values, false);
+        return;
+    }
+    for (int64_t i = 0; i < parts_of(slice, dim); i++)
+        write_slice(tnx_select(slice, dim, i), tnx_select(values, dim, i));
+}
+
 /* The turn of the node inside: it gets the gradient of the view.
  * Its edge to the old view stays as it is: a saved result of it may be tied to it again, and then
  * it takes part in a pass of its own right. That edge is live exactly when ours, to the root, is.
  */
 static tn_status run_inside(tni_backward *b, tni_node *fn, tn_tensor *slice, tn_tensor **results)
 {
-    tn_tensor *inner = tnx_clone(slice, TN_FORMAT_CONTIGUOUS);
+    tn_tensor *inner;
+    if (slice && tni_repeating_dim(slice) >= 0) {
+        inner = tnx_zeros_like(slice, NULL, TN_FORMAT_CONTIGUOUS);
+        take_slice(inner, slice);
+    } else {
+        inner = tnx_clone(slice, TN_FORMAT_CONTIGUOUS);
+    }
     TN_TRY(tni_scope_settle());
     tni_backward turn = {fn, &inner, results, b->wanted};
     return fn->cls->apply(&turn);
@@ -66,7 +105,7 @@ static tn_status slices_apply(tni_backward *b)
     /* Where the old value of the view had no part in the new one its gradient is zero; that of the
      * rest of the root is not. */
     if (b->results[s->at])
-        (void)tnx_copy_(slice, b->results[s->at], false);
+        write_slice(slice, b->results[s->at]);
     else
         (void)tnx_zero_(slice);
     b->results[s->at] = p->root_as_real ? tnx_view_as_complex(all) : all;

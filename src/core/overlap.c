@@ -16,30 +16,30 @@ static int64_t gcd(int64_t a, int64_t b)
 
 /* Two dimensions alone reach one place twice: i * s == j * t for some 0 < i < n, 0 < j < m. A
  * stride of 0 reaches it at once. The reference only looks for strides of 0. */
-static bool internal_overlap(const tn_tensor *t)
+int tni_repeating_dim(const tn_tensor *t)
 {
     if (t->flags & TNI_DENSE)
-        return false;
+        return -1;
     for (int p = 0; p < t->ndim; p++) {
         if (t->sizes[p] < 2)
             continue;
         if (t->strides[p] == 0)
-            return true;
+            return p;
         for (int q = 0; q < p; q++) {
             if (t->sizes[q] < 2)
                 continue;
             int64_t g = gcd(t->strides[p], t->strides[q]);
             if (t->strides[q] / g < t->sizes[p] && t->strides[p] / g < t->sizes[q])
-                return true;
+                return t->sizes[p] < t->sizes[q] ? p : q;
         }
     }
-    return false;
+    return -1;
 }
 
 tn_status tni_check_internal_overlap(const tn_tensor *t)
 {
     TN_CHECK(
-        t->numel == 0 || !internal_overlap(t), TN_INVALID,
+        t->numel == 0 || tni_repeating_dim(t) < 0, TN_INVALID,
         "unsupported operation: more than one element of the written-to tensor refers to a single "
         "memory location. Please clone() the tensor before performing the operation.");
     return TN_OK;

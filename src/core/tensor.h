@@ -221,6 +221,9 @@ void tni_note_read(const tn_tensor *t);
  * of 0 and by two dimensions that meet. @retval TN_INVALID  "unsupported operation: more than one
  * element of the written-to tensor refers to a single memory location. …" */
 TN_NODISCARD tn_status tni_check_internal_overlap(const tn_tensor *t);
+/* A dimension along which @p t reaches some place again: one of stride 0, or the smaller of two
+ * that meet; -1 where no two meet. */
+int tni_repeating_dim(const tn_tensor *t);
 /* Whether @p input lies apart from @p written: fails where they are one, or both are dense and
  * their ranges meet. Of others nothing cheap tells. @retval TN_INVALID  "unsupported operation:
  * some elements of the input tensor and the written-to tensor refer to a single memory location. …"

@@ -77,6 +77,24 @@ class Memory(unittest.TestCase):
             x[first:first + n].fill_(3)
             self.assertEqual(x.tolist(), [0] * first + [3] * n + [0] * (120 - first - n))
 
+    def test_gradients_of_fills_and_copies_of_themselves(self):
+        views = (lambda r: r[:3].unfold(0, 2, 1), lambda r: r[:3].as_strided((2, 2), (1, 1)), lambda r: r[:3].expand(2, 3),
+                 lambda r: r[:3].unfold(0, 2, 1).unfold(0, 2, 1), lambda r: r.view(2, 2)[:, :1].expand(2, 2))
+        for view in views:
+            x = tenon.tensor([1.0, 2, 3, 4], dtype=tenon.float64, requires_grad=True)
+            for write in (lambda v: v.fill_(5), lambda v: v.zero_()):
+                r = x * x
+                write(view(r))
+                kept = tenon.ones(4, dtype=tenon.float64)
+                view(kept).zero_()
+                grad = tenon.autograd.grad((r * r).sum(), x, create_graph=True)[0]
+                self.assertEqual(grad.tolist(), (kept * 4 * x**3).tolist())
+                self.assertEqual(tenon.autograd.grad(grad.sum(), x)[0].tolist(), (kept * 12 * x**2).tolist())
+            r = x * x
+            v = view(r)
+            v.copy_(v)
+            self.assertEqual(tenon.autograd.grad((r * r).sum(), x)[0].tolist(), (4 * x**3).tolist())
+
     def test_rows_of_many_dimensions(self):
         x = tenon.arange(2 * 3 * 4 * 5 * 40).view(2, 3, 4, 5, 40)
         for order in itertools.permutations(range(4)):
