@@ -534,6 +534,16 @@ class Weights(unittest.TestCase):
             backward(tenon.ones(()), x, target, apart, 2, -100, tenon.ones(()))
 
 
+class Angles(unittest.TestCase):
+    def test_the_gradient_of_the_angle_of_a_real_number_is_zero_even_at_nan(self):
+        for dtype in (tenon.float32, tenon.float64, tenon.bfloat16):
+            x = tenon.tensor([1.0, float("nan"), -2.0, -0.0, float("-inf")], dtype=dtype, requires_grad=True)
+            y = x.angle()
+            self.assertEqual(str(y.float().tolist()), str(tenon.tensor([0, float("nan"), 3.1415927, 0, 3.1415927]).to(dtype).float().tolist()))
+            self.assertEqual(tenon.autograd.grad((y * y).sum(), x)[0].tolist(), [0.0] * 5)
+        self.assertEqual(tenon.tensor([1, 2], dtype=tenon.uint32).angle().tolist(), [0.0, 0.0])
+
+
 class Distributions(unittest.TestCase):
     def test_the_mean_of_geometric_numbers_does_not_hang_on_the_dtype(self):
         for dtype in (tenon.bfloat16, tenon.float16, tenon.float32, tenon.int64):
