@@ -119,7 +119,7 @@ static int64_t outs(const tni_pool_job *j)
 #define DIV_i64(a, n) ((n) == -1 ? (int64_t)(0 - (uint64_t)(a)) : (a) / (n))
 DEFINE(float, f32, -INFINITY)
 DEFINE(double, f64, (double)-INFINITY)
-DEFINE(int64_t, i64, INT64_MIN)
+DEFINE(int64_t, i64, j->lowest)
 
 typedef void (*plane_fn)(const tni_pool_job *j, int64_t plane);
 
@@ -174,13 +174,20 @@ static tn_status run(plane_job *a, tn_tensor *x, tn_tensor *out, tn_tensor *plac
 
 /* ---- what operators do ---- */
 
+/* The least of whole numbers of @p dtype. */
+static int64_t lowest_of(tn_dtype dtype)
+{
+    return dtype == TN_DTYPE_U8 ? 0 : (int64_t)(UINT64_MAX << (8 * tni_dtype_size(dtype) - 1));
+}
+
 static tn_status max_forward(plane_job *a, tn_tensor *self, tn_tensor *out, tn_tensor *places)
 {
     a->f32 = max_f32;
     a->f64 = max_f64;
     a->i64 = max_i64;
     a->cost = ins(&a->job);
-    if (tni_pool_has_rows(self, out))
+    a->job.lowest = lowest_of((tn_dtype)self->dtype);
+    if (tni_pool_has_rows(&a->job, self, out))
         return tni_pool_max_rows(&a->job, self, out, places);
     if (!a->job.adaptive && ins(&a->job) <= INT32_MAX)
         a->f32 = tni_pool_max_plane;
@@ -248,7 +255,7 @@ static tn_status max_backward(const char *name, plane_job *a, tn_tensor *grad, t
         TN_CHECK(from[i] >= 0 && from[i] < limit, TN_INVALID,
                  "%s_backward: index %lld is out of range for planes of %lld elements", name,
                  (long long)from[i], (long long)limit);
-    if (tni_pool_has_rows(out, out))
+    if (tni_pool_has_rows(&a->job, out, out))
         return tni_pool_back_rows(&a->job, grad, indices, out);
     return run(a, grad, out, NULL, true);
 }
@@ -259,7 +266,7 @@ static tn_status average_forward(plane_job *a, tn_tensor *self, tn_tensor *out)
     a->f64 = average_f64;
     a->i64 = average_i64;
     a->cost = ins(&a->job);
-    if (tni_pool_has_rows(self, out))
+    if (tni_pool_has_rows(&a->job, self, out))
         return tni_pool_average_rows(&a->job, self, out);
     if (!a->job.adaptive)
         a->f32 = tni_pool_average_plane;
@@ -272,7 +279,7 @@ static tn_status average_backward(plane_job *a, tn_tensor *grad, tn_tensor *out)
     a->f64 = average_backward_f64;
     a->i64 = average_backward_i64;
     a->cost = ins(&a->job);
-    if (tni_pool_has_rows(out, out))
+    if (tni_pool_has_rows(&a->job, out, out))
         return tni_pool_back_rows(&a->job, grad, NULL, out);
     return run(a, grad, out, NULL, true);
 }

@@ -26,11 +26,12 @@ static bool has_rows(const tn_tensor *t)
     return t->flags & (TNI_CHANNELS_LAST | TNI_CHANNELS_LAST_3D);
 }
 
-bool tni_pool_has_rows(const tn_tensor *x, const tn_tensor *out)
+bool tni_pool_has_rows(const tni_pool_job *j, const tn_tensor *x, const tn_tensor *out)
 {
     return has_rows(x) && has_rows(out) && !(x->flags & TNI_CONTIGUOUS) &&
            (x->dtype == TN_DTYPE_F32 || x->dtype == TN_DTYPE_BF16 || x->dtype == TN_DTYPE_F16) &&
-           x->numel > 0 && x->numel / (x->sizes[0] * x->sizes[1]) <= INT32_MAX;
+           x->numel > 0 && j->p.planes == x->sizes[0] * x->sizes[1] &&
+           x->numel / j->p.planes <= INT32_MAX;
 }
 
 /* A new tensor of the sizes of @p t with its channels last. */

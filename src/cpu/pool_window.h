@@ -9,6 +9,7 @@ typedef struct tni_pool_job {
     tni_pool p;
     bool adaptive, include_pad;
     int64_t divisor; /* 0: by the window */
+    int64_t lowest;  /* the maximum of no whole numbers */
     const void *x;
     void *out;
     int64_t *indices;       /* written by max */
@@ -79,8 +80,9 @@ static inline bool tni_window_some(const tni_window *w)
 
 /* ---- channels last: pool_rows.c ---- */
 
-/* Whether these have their channels last in memory, and @p x is of float32 or a half of it. */
-bool tni_pool_has_rows(const tn_tensor *x, const tn_tensor *out);
+/* Whether these have their channels last in memory, and @p x is of float32 or a half of it. One
+ * image of three dimensions has none: its second dimension are no channels. */
+bool tni_pool_has_rows(const tni_pool_job *j, const tn_tensor *x, const tn_tensor *out);
 /* As planes give it, to the bit. x and out have rows. */
 TN_NODISCARD tn_status tni_pool_max_rows(const tni_pool_job *j, tn_tensor *x, tn_tensor *out,
                                          tn_tensor *places);

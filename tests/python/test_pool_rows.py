@@ -41,6 +41,22 @@ class Rows(unittest.TestCase):
         self.same(lambda t: F.max_pool3d(t, (2, 3, 2), (1, 2, 2), (1, 1, 0), return_indices=True), x)
         self.same(lambda t: F.avg_pool3d(t, 2, 2, 1), x)
 
+    def test_one_image_of_three_dimensions_has_no_rows(self):
+        """Its sizes are those of images whose channels may be last in memory. Values are PyTorch's."""
+        x = tenon.arange(360.).reshape(3, 4, 5, 6).contiguous(memory_format=tenon.channels_last).requires_grad_()
+        for call in (lambda t: F.adaptive_avg_pool3d(t, (1, 1, 2)), lambda t: F.avg_pool3d(t, (4, 5, 3))):
+            self.assertEqual(call(x).flatten().tolist(), [58., 61., 178., 181., 298., 301.])
+            gradient, = tenon.autograd.grad((call(x) * tenon.arange(6.).reshape(3, 1, 1, 2)).sum(), x)
+            self.assertTrue(tenon.allclose(gradient.sum((1, 2)), tenon.arange(6.).div(3).repeat_interleave(3).reshape(3, 6)))
+        for call in (lambda t: F.max_pool3d(t, (4, 5, 3)), lambda t: F.adaptive_max_pool3d(t, (1, 1, 2))):
+            self.assertEqual(call(x).flatten().tolist(), [116., 119., 236., 239., 356., 359.])
+            gradient, = tenon.autograd.grad(call(x).sum(), x)
+            self.assertEqual(gradient.nonzero().tolist(), [[c, 3, 4, w] for c in range(3) for w in (2, 5)])
+
+    def test_a_window_of_padding_has_the_least_number(self):
+        for dtype, least in ((tenon.uint8, 0), (tenon.int8, -128), (tenon.int16, -32768), (tenon.int32, -2**31), (tenon.int64, -2**63)):
+            self.assertEqual(F.max_pool2d(tenon.ones(1, 2, 1, dtype=dtype), 2, 1, 1, 2, True).flatten().tolist(), [least, least])
+
     def test_planes_of_two_dtypes(self):
         tenon.manual_seed(1)
         for width, kernel, stride, dilation, ceil in itertools.product((1, 7, 64, 130, 300), (1, 2, 5), (1, 2, 3), (1, 2), (False, True)):
