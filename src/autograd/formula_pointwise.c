@@ -100,11 +100,12 @@ tn_tensor *tni_grad_pow_self(tn_tensor *grad, tn_tensor *self, tn_tensor *expone
     return tnx_where_scalarself(flat, tn_int(0), tnx_mul(grad, slope));
 }
 
-/* From 0 up; complex numbers have no order. */
+/* Where 0 to the power of @p t is a number, and stays that nearby: from 0 up, and where the real
+ * part is above it. */
 static tn_tensor *not_negative(tn_tensor *t)
 {
     if (t && tn_dtype_is_complex((tn_dtype)t->dtype))
-        return tnx_eq(t, t);
+        return tnx_logical_or(tnx_gt_scalar(tnx_real(t), tn_int(0)), tnx_eq_scalar(t, tn_int(0)));
     return tnx_ge_scalar(t, tn_int(0));
 }
 
@@ -113,7 +114,7 @@ tn_tensor *tni_grad_pow_exponent(tn_tensor *grad, tn_tensor *self, tn_tensor *ex
                                  tn_tensor *result)
 {
     tn_tensor *flat = tnx_logical_and(tnx_eq_scalar(self, tn_int(0)), not_negative(exponent));
-    if (result && tn_dtype_is_complex((tn_dtype)result->dtype)) /* a real one may be negative */
+    if (result && self->dtype != result->dtype) /* a whole one has a logarithm of fewer digits */
         self = tnx_to_dtype(self, (tn_dtype)result->dtype, false, false, TN_FORMAT_NONE);
     tn_tensor *slope = tni_grad_conj(tnx_mul(result, tnx_log(self)));
     return tnx_mul(grad, tnx_where_scalarself(flat, tn_int(0), slope));

@@ -119,12 +119,14 @@ tn_tensor *tni_grad_xlog1py_slope_number(tn_tensor *self, tn_scalar other)
     return slope_of_number(self, log1p(y), y <= -1);
 }
 
-/* Without @p eps there is nothing beyond 0 and 1; with it, all is flat beyond the bounds. */
+/* Without @p eps, or below 0, there is nothing beyond 0 and 1; with it, all is flat beyond the
+ * bounds, of which a NaN is none. */
 tn_tensor *tni_grad_logit_gradient(tn_tensor *grad, tn_tensor *self, tn_opt_float eps)
 {
+    eps.has = eps.has && !(eps.value < 0);
     double low = eps.has ? eps.value : 0.0;
-    tn_tensor *inside = tnx_logical_and(tnx_ge_scalar(self, tn_float(low)),
-                                        tnx_le_scalar(self, tn_float(1.0 - low)));
+    tn_tensor *inside = tnx_logical_not(tnx_logical_or(tnx_lt_scalar(self, tn_float(low)),
+                                                       tnx_gt_scalar(self, tn_float(1.0 - low))));
     tn_tensor *rest = tnx_rsub_scalar(self, tn_int(1), tn_int(1));
     /* Also what is divided by is chosen: of what is left out, 0 / 0 would be the derivative by the
      * gradient, which is the tangent. */

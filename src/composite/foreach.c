@@ -516,11 +516,13 @@ static tn_status powsum_new(tn_tensor *x, const others *o, int64_t i, tn_tensor 
 {
     (void)i;
     tn_scope *scope;
-    TN_CHECK(!tn_dtype_is_integral((tn_dtype)x->dtype, true), TN_UNSUPPORTED,
-             "\"powsum_cpu\" not implemented for '%s'", tni_dtype_text((tn_dtype)x->dtype));
+    tn_dtype dtype = o->dtype == TN_DTYPE_NONE ? (tn_dtype)x->dtype : o->dtype;
+    TN_CHECK(!tn_dtype_is_integral(dtype, true), TN_UNSUPPORTED,
+             "\"powsum_cpu\" not implemented for '%s'", tni_dtype_text(dtype));
     TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *wide =
-        o->dtype == TN_DTYPE_NONE ? x : tnx_to_dtype(x, o->dtype, false, false, TN_FORMAT_NONE);
+    if (tn_dtype_is_complex((tn_dtype)x->dtype) && !tn_dtype_is_complex(dtype))
+        x = tnx_abs(x); /* before the cast, which would drop the imaginary part */
+    tn_tensor *wide = tnx_to_dtype(x, dtype, false, false, TN_FORMAT_NONE);
     tn_tensor *sum = tnx_sum(tnx_pow_tensor_scalar(tnx_abs(wide), o->scalar), TN_DTYPE_NONE);
     return tni_leave(scope, sum, out);
 }

@@ -142,6 +142,18 @@ static tn_status check_fit(const char *op, const tn_tensor *A, const tn_tensor *
     return TN_OK;
 }
 
+/* Where @p A, or its transpose, fails: one number a matrix of its own batch, however often the
+ * right side repeats it. */
+static tn_status failures_of(tn_tensor *A, bool check_errors, tn_tensor **info)
+{
+    TN_AUTO(tn_tensor) plain = NULL;
+    TN_AUTO(tn_tensor) nothing = NULL;
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_TRY(tn_detach(A, &plain));
+    TN_TRY(tn_narrow(plain, -1, 0, 0, &nothing));
+    return tn_solve_square(plain, nothing, check_errors, &x, info);
+}
+
 tn_status tni_composite_linalg_solve_ex(tn_tensor *A, tn_tensor *B, bool left, bool check_errors,
                                         tn_tensor **result, tn_tensor **info)
 {
@@ -176,7 +188,13 @@ tn_status tni_composite_linalg_solve_ex(tn_tensor *A, tn_tensor *B, bool left, b
     }
     TN_TRY(same_batch(left ? A : turned_a, left ? right : turned_b, &a, &b));
     TN_AUTO(tn_tensor) failures = NULL;
-    TN_TRY(tn_solve_square(a, b, check_errors, &x, &failures));
+    bool repeated = a->ndim != A->ndim ||
+                    memcmp(a->sizes, A->sizes, sizeof *a->sizes * (size_t)(A->ndim - 2)) != 0;
+    TN_AUTO(tn_tensor) of_repeated = NULL;
+    if (repeated)
+        TN_TRY(failures_of(left ? A : turned_a, check_errors, &failures));
+    TN_TRY(
+        tn_solve_square(a, b, check_errors && !repeated, &x, repeated ? &of_repeated : &failures));
     if (vectors && x->ndim > 2) { /* the vectors, too, are columns */
         tn_scope *scope;
         TN_TRY(tn_scope_enter(&scope));

@@ -327,6 +327,7 @@ tn_status tni_composite_logit_backward(tn_tensor *grad_output, tn_tensor *self, 
                                        tn_tensor **out)
 {
     tn_scope *scope;
+    eps.has = eps.has && !(eps.value < 0); /* below 0 it is none */
     double low = eps.has ? eps.value : 0, high = 1 - low;
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *product = tnx_mul(self, tnx_rsub_scalar(self, tn_int(1), tn_int(1)));

@@ -222,12 +222,15 @@ tn_status tni_composite_ldexp(tn_tensor *self, tn_tensor *other, tn_tensor **out
     bool floating = tn_dtype_is_floating((tn_dtype)self->dtype);
     TN_CHECK(!floating || other->dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED,
              "\"ldexp_cpu_exp\" not implemented for 'Bool'");
-    bool whole = floating && tn_dtype_is_integral((tn_dtype)other->dtype, true);
+    bool whole = tn_dtype_is_integral((tn_dtype)other->dtype, true);
     TN_TRY(tn_scope_enter(&scope));
-    return tni_leave(scope,
-                     whole ? times_whole_power(self, other)
-                           : tnx_mul(self, tnx_pow_scalar(tn_float(2.0), other)),
-                     out);
+    if (whole && floating)
+        return tni_leave(scope, times_whole_power(self, other), out);
+    if (!whole || !is_complex(self))
+        return tni_leave(scope, tnx_mul(self, tnx_pow_scalar(tn_float(2.0), other)), out);
+    /* The dtype stays, also that of a number beside a tensor of powers. */
+    tn_tensor *power = tnx_pow_scalar(tn_float(2.0), as_dtype(other, TN_DTYPE_F64));
+    return tni_leave(scope, as_dtype(tnx_mul(self, power), (tn_dtype)self->dtype), out);
 }
 
 /* The schema names the function's overload, but not that of the in-place form. */

@@ -289,6 +289,23 @@ tn_status tni_composite_chain_matmul(tn_tensor *const *matrices, int64_t matrice
 /* ---- covariances ---- */
 
 /* As far as the values are known. */
+static tn_status check_sum(tn_tensor *const *weights)
+{
+    TN_AUTO(tn_tensor) both = NULL;
+    TN_AUTO(tn_tensor) sum = NULL;
+    tn_tensor *w = weights[0] ? weights[0] : weights[1];
+    tn_scalar found;
+    if (!w || tni_is_meta(w))
+        return TN_OK;
+    if (weights[0] && weights[1])
+        TN_TRY(tn_mul(weights[0], weights[1], &both));
+    TN_TRY(tn_sum(both ? both : w, TN_DTYPE_NONE, &sum));
+    TN_TRY(tn_item(sum, &found));
+    TN_CHECK(tn_scalar_to_double(found) != 0, TN_INVALID,
+             "cov(): weights sum to zero, can't be normalized");
+    return TN_OK;
+}
+
 static tn_status check_weights(const char *name, tn_tensor *weights)
 {
     if (!weights || weights->numel == 0 || tni_is_meta(weights))
@@ -329,6 +346,7 @@ tn_status tni_composite_cov(tn_tensor *self, int64_t correction, tn_tensor *fwei
                  name, (long long)(weights[i] ? weights[i]->numel : 0), (long long)count);
         TN_TRY(check_weights(name, weights[i]));
     }
+    TN_TRY(check_sum(weights));
     if (!fweights && !aweights && count <= correction)
         TN_TRY(
             tni_warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than "

@@ -346,6 +346,53 @@ class Numbers(unittest.TestCase):
                 found = tenon.func.jvp(slope, (few,), (tenon.ones_like(few),))[1]
                 self.assertEqual(found.tolist(), [2.0 if op is tenon.ops.aten.mse_loss else 2 / 3])
 
+    def test_whole_powers_of_two_leave_the_dtype_of_a_complex_number(self):
+        one = tenon.tensor(1 + 2j, dtype=tenon.complex128)
+        for power in (tenon.tensor([1, 200], dtype=tenon.int32), tenon.tensor([1, 200])):
+            made = tenon.ldexp(one, power)
+            self.assertEqual((made.dtype, made.tolist()), (tenon.complex128, [2 + 4j, 2.0 ** 200 + 2.0 ** 201 * 1j]))
+        self.assertEqual(tenon.ldexp(one, tenon.tensor([True])).tolist(), [2 + 4j])
+
+    def test_the_slope_of_powers_of_whole_numbers_has_all_digits(self):
+        power = tenon.tensor([0.25, -1.5], dtype=tenon.float64, requires_grad=True)
+        made, = tenon.autograd.grad(tenon.pow(tenon.tensor([3, 5]), power).sum(), power)
+        wanted = tenon.tensor([1.4458550834263613, 0.14395250311072008], dtype=tenon.float64)
+        tenon.testing.assert_close(made, wanted, rtol=1e-15, atol=0)
+        power = tenon.tensor([0.25 + 1j, 1 + 1j, 0, -1 + 1j, 1], dtype=tenon.complex128, requires_grad=True)
+        made, = tenon.autograd.grad(tenon.pow(tenon.tensor([-2, 0, 0, 0, 0]), power).real.sum(), power)
+        self.assertAlmostEqual(made[0].item(), -0.1574794776286286 - 0.050342140711618064j, places=15)
+        self.assertEqual(made[[1, 2, 4]].tolist(), [0, 0, 0])
+        self.assertTrue(made[3].isnan())
+
+    def test_bounds_of_logit_that_are_none(self):
+        inf, nan = tenon.inf, tenon.nan
+        for eps, wanted in ((-1, [nan, inf, 6.25, 4.0, inf, nan]), (nan, [-4 / 15, inf, 6.25, 4.0, inf, -4 / 15]),
+                            (None, [nan, inf, 6.25, 4.0, inf, nan]), (0.3, [0, 0, 0, 4.0, 0, 0])):
+            x = tenon.tensor([-1.5, 0, 0.2, 0.5, 1, 2.5], dtype=tenon.float64, requires_grad=True)
+            made, = tenon.autograd.grad(tenon.logit(x, eps).sum(), x)
+            tenon.testing.assert_close(made, tenon.tensor(wanted, dtype=tenon.float64), equal_nan=True)
+            made = aten.logit_backward(tenon.ones(6, dtype=tenon.float64), x.detach(), eps)
+            tenon.testing.assert_close(made, tenon.tensor(wanted, dtype=tenon.float64), equal_nan=True)
+
+    def test_powers_are_summed_in_the_dtype_that_is_asked_for(self):
+        for values, dtype, wanted in (([1 + 2j, 3 - 4j], tenon.complex64, 5 + 5 ** 0.5), ([-128, 3], tenon.int8, 131), ([True, False], tenon.bool, 1)):
+            made, = tenon._foreach_powsum([tenon.tensor(values, dtype=dtype)], 1, dtype=tenon.float64)
+            self.assertEqual(made.dtype, tenon.float64)
+            self.assertAlmostEqual(made.item(), wanted, places=6)
+        for kwargs, dtype in (({}, tenon.int64), ({"dtype": tenon.int64}, tenon.float32)):
+            with self.assertRaisesRegex(NotImplementedError, "\"powsum_cpu\" not implemented for 'Long'"):
+                tenon._foreach_powsum([tenon.ones(2, dtype=dtype)], 1, **kwargs)
+
+    def test_a_system_tells_of_each_of_its_own_matrices(self):
+        a = tenon.tensor([[1.0, 2], [3, 4]])
+        for left, right, options, wanted in ((a, (3, 2, 1), {}, ()), (a.expand(3, 1, 2, 2), (1, 4, 2, 2), {"left": False}, (3, 1)),
+                                             (a[None], (0, 2, 2), {}, (1,)), (a[None], (4, 2, 2), {}, (1,))):
+            info = tenon.linalg.solve_ex(left, tenon.ones(right), **options).info
+            self.assertEqual((info.shape, info.dtype), (wanted, tenon.int32))
+            self.assertEqual(aten._linalg_solve_ex(left, tenon.ones(right), **options)[3].shape, wanted)
+        with self.assertRaisesRegex(tenon.linalg.LinAlgError, r"torch.linalg.solve_ex: \(Batch element 1\): The solver failed because"):
+            tenon.linalg.solve_ex(tenon.stack([a, a * 0])[:, None], tenon.ones(2, 3, 2, 2), check_errors=True)
+
     def test_histograms_of_no_dimensions_count_nothing(self):
         for shape in ((3, 0), (0, 0)):
             self.assertEqual(tenon.histogramdd(tenon.empty(shape), bins=[]).hist.item(), 0.0)
@@ -361,6 +408,9 @@ class Refusals(unittest.TestCase):
         x = tenon.arange(10.0).view(2, 5)
         self.refused("cov(): fweights cannot be negative", lambda: tenon.cov(x, fweights=tenon.tensor([1, 2, -1, 1, 1])))
         self.refused("cov(): aweights cannot be negative", lambda: tenon.cov(x, aweights=tenon.tensor([1.0, 2, -1, 1, 1])))
+        for weights in ({"aweights": tenon.zeros(5)}, {"fweights": tenon.tensor([1, 0, 1, 0, 0]), "aweights": tenon.tensor([0.0, 1, 0, 1, 1])}):
+            self.refused("cov(): weights sum to zero, can't be normalized", lambda: tenon.cov(x, **weights))  # noqa: B023
+        self.refused("cov(): weights sum to zero, can't be normalized", lambda: tenon.cov(x[:, :0], aweights=tenon.ones(0)))
 
     def test_what_cannot_be_drawn_is_refused_in_the_words_of_the_way_it_is_drawn(self):
         several, one = "invalid multinomial distribution (encountering probability entry %s)", \
