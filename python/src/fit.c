@@ -148,8 +148,11 @@ static bool asks(const tnpy_call *c, tnpy_frame *f, PyObject *item)
 {
     int before = f->n_asking;
     bool found = looks_asking(c, f, item);
-    if (f->n_asking != before && f->n_asking <= TNPY_MAX_ASKING)
-        tnpy_frame_hold(f, Py_NewRef(item));
+    if (f->n_asking != before && f->n_asking <= TNPY_MAX_ASKING &&
+        tnpy_frame_hold(f, Py_NewRef(item))) {
+        PyErr_Clear(); /* no memory to keep it: they are all looked for again */
+        f->n_asking = TNPY_MANY_ASKING;
+    }
     return found;
 }
 
