@@ -6,6 +6,8 @@
 #include "override.h"
 #include "type.h"
 
+#include "tenon/mode.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,6 +242,27 @@ static void default_device(const tnpy_entry *e, const tnpy_sig *s, tnpy_frame *f
             f->v[k] = tn_value_device(tnpy_default_device);
 }
 
+/* Does a mode, or the class of the first argument, see the call? */
+static bool is_seen(const tn_value *first)
+{
+    return tn_call_mode_count() != 0 ||
+           (first->tag == TN_TAG_TENSOR && tn_tensor_is_handled(first->u.tensor));
+}
+
+/* What it sees of options that nobody gave: where PyTorch's functions put what they make, and that
+ * it is not pinned. */
+static void show_options(const tnpy_sig *s, tnpy_frame *f)
+{
+    for (int k = 0; k + 1 < s->n; k++) {
+        if (s->params[k].kind != TNPY_DEVICE || s->params[k + 1].kind != TNPY_BOOL)
+            continue;
+        if (f->v[k].tag == TN_TAG_NONE && (s->flags & TNPY_SIG_FACTORY))
+            f->v[k] = tn_value_device(TN_CPU);
+        if (f->v[k + 1].tag == TN_TAG_NONE)
+            f->v[k + 1] = (tn_value){.tag = TN_TAG_BOOL};
+    }
+}
+
 static PyObject *invoke(const tnpy_call *c, tnpy_frame *f, int i)
 {
     tnpy_entry *e = c->entry;
@@ -250,6 +273,8 @@ static PyObject *invoke(const tnpy_call *c, tnpy_frame *f, int i)
     if (TNPY_UNLIKELY(s->flags & TNPY_SIG_FACTORY) && tnpy_default_device.type != TN_DEVICE_NONE &&
         tnpy_function_off < 2)
         default_device(e, s, f);
+    if (TNPY_UNLIKELY(s->flags & (TNPY_SIG_OPTIONS | TNPY_SIG_FACTORY)) && is_seen(&f->v[0]))
+        show_options(s, f);
     tn_value rets[MAX_RETS];
     tn_status st;
     if (TNPY_UNLIKELY(is_long(s, f))) {

@@ -303,7 +303,8 @@ static PyObject *from_numpy(PyObject *module, PyObject *o)
     if (tnpy_warn_read_only(o) < 0 || must_share(o) < 0)
         return NULL;
     /* Inside a fake mode memory is not looked at: what it holds is known where it is one number. */
-    tn_tensor *t = tn_fake_mode_current() ? tnpy_from_data(o, TN_DTYPE_NONE) : tnpy_from_buffer(o);
+    tn_tensor *t = tnpy_lifted(tn_fake_mode_current() ? tnpy_from_data(o, TN_DTYPE_NONE)
+                                                      : tnpy_from_buffer(o));
     return t == NULL ? NULL : tnpy_wrap(t);
 }
 

@@ -70,24 +70,58 @@ int tnpy_add_methods(PyMethodDef *methods, PyGetSetDef *properties)
 
 /* ---- tensor(), as_tensor() ---- */
 
-/* Takes @p t; moves it, marks it, and wraps it. */
-static PyObject *finish(tn_tensor *t, tn_device device, bool requires_grad)
+/* Takes a tensor, or the lifted memory of an array, to where it is wanted. */
+static tn_tensor *bring(tn_tensor *t, tn_device device, tn_dtype dtype, bool copy)
+{
+    if (t == NULL)
+        return NULL;
+    tn_tensor *there = NULL;
+    PyThreadState *state = tnpy_unlock();
+    tn_status st = tn_to_device(t, device.type == TN_DEVICE_NONE ? tn_tensor_device(t) : device,
+                                dtype == TN_DTYPE_NONE ? tn_tensor_dtype(t) : dtype, false, copy,
+                                TN_FORMAT_NONE, &there);
+    tn_tensor_unref(t);
+    tnpy_lock(state);
+    if (st != TN_OK)
+        tnpy_raise(st);
+    return there;
+}
+
+/* Takes fresh values, and moves and shows them. What goes to meta was made there, for all that
+ * modes can see. */
+static tn_tensor *lift(tn_tensor *t, tn_device device)
+{
+    if (tn_fake_mode_current()) /* which has to see it before it can pretend a device */
+        return bring(tnpy_lifted(t), device, TN_DTYPE_NONE, false);
+    if (t != NULL && device.type != TN_DEVICE_NONE && device.type != tn_tensor_device(t).type) {
+        tn_tensor *there = NULL;
+        tn_key_guard guard = tn_force_keys(0, tn_excluded_keys());
+        tn_status st =
+            tn_to_device(t, device, tn_tensor_dtype(t), false, false, TN_FORMAT_NONE, &there);
+        tn_keys_restore(guard);
+        tn_tensor_unref(t);
+        if (st != TN_OK)
+            tnpy_raise(st);
+        t = there;
+    }
+    return tnpy_lifted(t);
+}
+
+static tn_tensor *detached(tn_tensor *source)
+{
+    tn_tensor *plain = NULL;
+    tn_status st = tn_detach(source, &plain);
+    if (st != TN_OK)
+        tnpy_raise(st);
+    return plain;
+}
+
+/* Takes @p t; marks it and wraps it. */
+static PyObject *finish(tn_tensor *t, bool requires_grad)
 {
     if (t == NULL)
         return NULL;
     tn_status st = TN_OK;
-    if (device.type != TN_DEVICE_NONE && device.type != tn_tensor_device(t).type) {
-        tn_tensor *there = NULL;
-        st = tn_to_device(t, device, tn_tensor_dtype(t), false, false, TN_FORMAT_NONE, &there);
-        tn_tensor_unref(t);
-        t = there;
-    }
-    if (st == TN_OK && tn_included_keys() != 0) {
-        tn_tensor *lifted = NULL;
-        st = tn_lift_fresh(t, &lifted);
-        tn_tensor_unref(t);
-        t = lifted;
-    }
     if (st == TN_OK && requires_grad) {
         tn_dtype dtype = tn_tensor_dtype(t);
         if (tn_dtype_is_floating(dtype) || tn_dtype_is_complex(dtype))
@@ -101,6 +135,13 @@ static PyObject *finish(tn_tensor *t, tn_device device, bool requires_grad)
         return tnpy_raise(st);
     }
     return tnpy_wrap(t);
+}
+
+/* Whether it is an array whose memory is to be seen. A number of NumPy's has a buffer that nobody
+ * may write, too: it is a number. */
+static bool is_memory(PyObject *o)
+{
+    return tnpy_is_array(o) && !tnpy_is_number(o) && !tn_fake_mode_current();
 }
 
 static int given(PyObject *o)
@@ -182,7 +223,14 @@ static PyObject *tensor_function(PyObject *module, PyObject *const *args, Py_ssi
         if (device.type == TN_DEVICE_NONE)
             device = tn_tensor_device(source);
     }
-    PyObject *made = finish(tnpy_from_data(a[0], dtype), device, a[3] == Py_True);
+    tn_tensor *t;
+    if (source != NULL && tn_included_keys() != 0)
+        t = bring(detached(source), device, dtype, true);
+    else if (is_memory(a[0]) && tn_included_keys() != 0)
+        t = bring(tnpy_lifted(tnpy_from_buffer(a[0])), device, dtype, true);
+    else
+        t = lift(tnpy_from_data(a[0], dtype), device);
+    PyObject *made = finish(t, a[3] == Py_True);
     if (made != NULL && a[5] != NULL && a[5] != Py_None &&
         tnpy_set_names(tnpy_tensor(made), a[5], NULL) < 0)
         Py_CLEAR(made);
@@ -222,13 +270,12 @@ static PyObject *as_tensor_function(PyObject *module, PyObject *const *args, Py_
         tnpy_lock(state);
         return st == TN_OK ? tnpy_wrap(out) : tnpy_raise(st);
     }
-    /* a number of NumPy's has a buffer that nobody may write, too: it is a number */
-    if (tnpy_is_array(a[0]) && !tnpy_is_number(a[0]) && !tn_fake_mode_current()) {
+    if (is_memory(a[0])) {
         if (tnpy_warn_read_only(a[0]) < 0)
             return NULL;
-        return finish(tnpy_as_dtype(tnpy_from_buffer(a[0]), dtype, false), device, false);
+        return finish(bring(tnpy_lifted(tnpy_from_buffer(a[0])), device, dtype, false), false);
     }
-    return finish(tnpy_from_data(a[0], dtype), device, false);
+    return finish(lift(tnpy_from_data(a[0], dtype), device), false);
 }
 
 static PyMethodDef functions[] = {

@@ -5,6 +5,7 @@
 
 #include "opcall.h"
 #include "tenon/fake.h"
+#include "tenon/mode.h"
 
 #include <math.h>
 #include <string.h>
@@ -470,9 +471,33 @@ tn_tensor *tnpy_as_dtype(tn_tensor *t, tn_dtype dtype, bool copy)
     return out;
 }
 
-/* What the fake mode that is on makes of fresh values. Takes the reference. */
+/* The same where no mode sees it: values that are not yet anybody's. */
+static tn_tensor *fresh_as_dtype(tn_tensor *t, tn_dtype dtype, bool copy)
+{
+    tn_key_guard guard = tn_force_keys(0, tn_excluded_keys());
+    t = tnpy_as_dtype(t, dtype, copy);
+    tn_keys_restore(guard);
+    return t;
+}
+
+tn_tensor *tnpy_lifted(tn_tensor *t)
+{
+    if (!t || tn_included_keys() == 0 || tn_tensor_device(t).type == TN_DEVICE_META)
+        return t;
+    tn_tensor *lifted = NULL;
+    tn_status st = tn_lift_fresh(t, &lifted);
+    tn_tensor_unref(t);
+    if (st != TN_OK)
+        tnpy_raise(st);
+    return lifted;
+}
+
+/* What the fake mode that is on makes of fresh values, unless other modes are on, who see them
+ * first: tnpy_lifted. Takes the reference. */
 static tn_tensor *pretended(tn_tensor *real)
 {
+    if (tn_call_mode_count() != 0)
+        return real;
     tn_tensor *fake = NULL;
     tn_status st = tn_tensor_from_data(tn_tensor_const_data(real), tn_tensor_ndim(real),
                                        tn_tensor_sizes(real), tn_tensor_dtype(real), &fake);
@@ -509,7 +534,7 @@ tn_tensor *tnpy_from_data(PyObject *o, tn_dtype dtype)
     }
     if (tnpy_is_array(o)) {
         if (!tn_fake_mode_current())
-            return tnpy_as_dtype(tnpy_from_buffer(o), dtype, true);
+            return fresh_as_dtype(tnpy_from_buffer(o), dtype, true);
         tn_fake_guard real = tn_fake_enter(NULL);
         tn_tensor *copy = tnpy_as_dtype(tnpy_from_buffer(o), dtype, true);
         tn_fake_leave(real);
@@ -548,9 +573,9 @@ tn_tensor *tnpy_from_data(PyObject *o, tn_dtype dtype)
         return NULL;
     }
     if (!tn_fake_mode_current())
-        return tnpy_as_dtype(out, dtype, false);
+        return fresh_as_dtype(out, dtype, false);
     tn_fake_guard real = tn_fake_enter(NULL);
-    out = tnpy_as_dtype(out, dtype, false);
+    out = fresh_as_dtype(out, dtype, false);
     tn_fake_leave(real);
     return out ? pretended(out) : NULL;
 }
@@ -561,7 +586,6 @@ tn_tensor *tnpy_index_tensor(PyObject *o)
     if (t == NULL)
         return NULL;
     tn_dtype dtype = tn_tensor_dtype(t);
-    if (dtype == TN_DTYPE_BOOL || dtype == TN_DTYPE_U8)
-        return t;
-    return tnpy_as_dtype(t, TN_DTYPE_I64, false);
+    bool mask = dtype == TN_DTYPE_BOOL || dtype == TN_DTYPE_U8;
+    return tnpy_lifted(mask ? t : fresh_as_dtype(t, TN_DTYPE_I64, false));
 }

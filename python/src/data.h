@@ -9,7 +9,10 @@
 /* ---- data.c ---- */
 
 /* A CPU tensor with a copy of numbers, lists of them, arrays; dtype NONE: what the data suggest. */
-TN_OWNED tn_tensor *tnpy_from_data(PyObject *o, tn_dtype dtype);
+TN_OWNED /* Show a fresh tensor to modes and transforms; takes @p t, which may be NULL. */
+    tn_tensor *
+    tnpy_lifted(tn_tensor *t);
+tn_tensor *tnpy_from_data(PyObject *o, tn_dtype dtype);
 /* The dtype whose elements Python's numbers are read from and written to: of short floats float32.
  */
 static inline tn_dtype tnpy_plain_dtype(tn_dtype dtype)

@@ -6,6 +6,7 @@
 #include "data.h"
 #include "override.h"
 #include "type.h"
+#include "tenon/mode.h"
 
 #include <string.h>
 
@@ -110,10 +111,8 @@ static int slice_at(places *p, PyObject *o, bool view_always)
     }
     int64_t size = tn_tensor_sizes(p->at)[p->dim];
     if (view_always || step != 1 || start != 0 || stop < size) {
-        PySlice_AdjustIndices((Py_ssize_t)size, &start, &stop, step);
         tn_tensor *view = NULL;
-        tn_status st = tn_slice(p->at, p->dim, tn_some_int(start),
-                                tn_some_int(stop < start ? start : stop), step, &view);
+        tn_status st = tn_slice(p->at, p->dim, tn_some_int(start), tn_some_int(stop), step, &view);
         if (places_step(p, st, view) < 0)
             return -1;
     }
@@ -455,11 +454,23 @@ typedef struct value {
     tn_scalar number;
 } value;
 
-static int number_fits(const value *v, const tn_tensor *self)
+/* Does a mode, or the tensor's class, see what is done with it? */
+static bool is_seen(const tn_tensor *t)
+{
+    return tn_call_mode_count() != 0 || tn_tensor_is_handled(t);
+}
+
+/* They see a tensor of the number, made before anything is indexed. */
+static int number_fits(value *v, const tn_tensor *self)
 {
     tn_status st = check_number(v->number, tn_tensor_dtype(self));
+    bool shown = st == TN_OK && is_seen(self) && !is_half(tn_tensor_dtype(self));
+    if (shown)
+        st = tn_tensor_from_scalar(v->number, tn_tensor_dtype(self), &v->tensor);
     if (st != TN_OK)
         tnpy_raise(st);
+    else if (shown && !(v->tensor = tnpy_lifted(v->tensor)))
+        return -1;
     return st == TN_OK ? 0 : -1;
 }
 
@@ -480,7 +491,7 @@ static int value_of(value *v, tn_tensor *self, PyObject *o)
         return tnpy_scalar_of(o, &v->number) < 0 ? -1 : number_fits(v, self);
     if ((PySequence_Check(o) || PyObject_CheckBuffer(o)) && !PyUnicode_Check(o) &&
         !PyBytes_Check(o)) {
-        v->tensor = tnpy_from_data(o, tn_tensor_dtype(self));
+        v->tensor = tnpy_lifted(tnpy_from_data(o, tn_tensor_dtype(self)));
         return v->tensor == NULL ? -1 : 0;
     }
     char name[128];
@@ -548,7 +559,7 @@ static tn_status assign_view(tn_tensor *at, value *v)
                                                     (size_t)ndim * sizeof(int64_t)) == 0)
         return tn_copy_(at, v->tensor, false);
     bool grad = tn_tensor_requires_grad(at) || tn_tensor_requires_grad(v->tensor);
-    if (point && grad && tn_tensor_device(v->tensor).type == TN_DEVICE_CPU)
+    if (point && (grad || is_seen(at)) && tn_tensor_device(v->tensor).type == TN_DEVICE_CPU)
         return assign_point(at, v->tensor);
     tn_tensor *wide = NULL;
     st = tn_expand(v->tensor, tn_tensor_sizes(at), ndim, false, &wide);

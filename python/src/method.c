@@ -283,6 +283,10 @@ static PyObject *convert(PyObject *o, const target *to)
     tn_tensor_opts opts = TN_TENSOR_OPTS_INIT;
     opts.dtype = to->dtype;
     opts.device = to->device;
+    if (to->dtype == TN_DTYPE_NONE && to->device.type != TN_DEVICE_NONE) { /* as it is told */
+        opts.dtype = tn_tensor_dtype(t);
+        opts.layout = TN_LAYOUT_STRIDED;
+    }
     tn_tensor *out = NULL;
     tn_status st;
     if (tn_tensor_numel(t) < TNPY_LONG_WORK) {

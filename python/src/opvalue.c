@@ -108,6 +108,12 @@ int tnpy_is_default(PyObject *value, PyObject *fallback)
         return 1;
     if (value == Py_None || fallback == Py_None || tnpy_is_tensor(value))
         return 0;
+    if (tnpy_is_dtype(value) && PyLong_Check(fallback)) { /* a schema has their numbers */
+        tn_dtype dtype;
+        return tnpy_dtype_of(value, &dtype) ? -1 : PyLong_AsLong(fallback) == (long)dtype;
+    }
+    if (Py_TYPE(value) != Py_TYPE(fallback) && PyNumber_Check(value) && PyNumber_Check(fallback))
+        return 0; /* 1.0 is another step than 1 */
     return PyObject_RichCompareBool(value, fallback, Py_EQ);
 }
 

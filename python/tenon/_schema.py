@@ -208,4 +208,4 @@ def _constant(text, kind):
     import tenon
     if kind == _DEVICE:
         return tenon.device(text)
-    return getattr(tenon, text, None)
+    return int(text) if text.isdigit() else getattr(tenon, text, None)

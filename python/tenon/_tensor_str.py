@@ -277,6 +277,10 @@ def _str(t, *, tensor_contents=None):
     on = tenon.is_grad_enabled()
     try:  # an interrupt may come as soon as it is switched off
         tenon._C._set_grad_enabled(False)
+        if tenon._C._len_torch_dispatch_stack():
+            from tenon.utils._python_dispatch import _disable_current_modes
+            with _disable_current_modes():
+                return _str_plain(t, tensor_contents)
         return _str_plain(t, tensor_contents)
     finally:
         tenon._C._set_grad_enabled(on)

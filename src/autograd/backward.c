@@ -79,7 +79,9 @@ static tn_status make_seed(tn_tensor *t, tn_tensor **out)
     TN_CHECK(tn_dtype_is_floating((tn_dtype)t->dtype), TN_INVALID,
              "grad can be implicitly created only for real scalar outputs but got torch.%s",
              tn_dtype_name((tn_dtype)t->dtype));
-    return tn_ones_like(t, NULL, TN_FORMAT_PRESERVE, out);
+    tn_tensor_opts opts = TN_TENSOR_OPTS_INIT;
+    opts.pin_memory = TN_BOOL_FALSE;
+    return tn_ones_like(t, &opts, TN_FORMAT_PRESERVE, out);
 }
 
 static tn_status add_roots(request *r, tn_tensor *const *tensors, tn_tensor *const *grads)

@@ -204,8 +204,19 @@ tn_status tni_composite_narrow_tensor(tn_tensor *self, int64_t dim, tn_tensor *s
     return tn_narrow(self, dim, from.v.i, length, out);
 }
 
-tn_status tni_composite_lift_fresh(tn_tensor *self, tn_tensor **out)
+/* The result is the argument, which is no view of itself. */
+tn_status tni_kernel_lift_fresh_below(tn_call *call, tn_tensor *self, tn_tensor **out)
 {
+    uint64_t saved = tni_exclude(&tni_tls, TNI_BELOW_ADINPLACE_OR_VIEW);
+    tn_status status =
+        tni_re_lift_fresh(call, call->keys & TNI_KS_AFTER_ADINPLACE_OR_VIEW, self, out);
+    tni_tls.excluded_xor = saved;
+    return status;
+}
+
+tn_status tni_kernel_lift_fresh(tn_call *call, tn_tensor *self, tn_tensor **out)
+{
+    (void)call;
     *out = tn_tensor_ref(self);
     return TN_OK;
 }

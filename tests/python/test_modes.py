@@ -26,6 +26,55 @@ class Log(TorchDispatchMode):
 
 
 class Modes(unittest.TestCase):
+    def test_fresh_tensors_are_lifted(self):
+        class Calls(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                self.log.append((func._opname, {k: str(v) for k, v in (kwargs or {}).items()}))
+                return func(*args, **(kwargs or {}))
+
+        lift, x = ("lift_fresh", {}), tenon.ones(2, 2)
+        at = {"device": "cpu", "pin_memory": "False"}
+        cases = [(lambda: tenon.tensor([1., 2.]), [lift]), (lambda: tenon.tensor(5), [lift]),
+                 (lambda: tenon.tensor([1], dtype=tenon.float16), [lift]), (lambda: tenon.tensor(1., requires_grad=True), [lift]),
+                 (lambda: tenon.tensor([1.], device="meta"), []), (lambda: tenon.as_tensor([1.]), [lift]), (lambda: tenon.as_tensor(x), []),
+                 (lambda: tenon.asarray([1.]), [lift]), (lambda: tenon.Tensor([1.]), [lift]), (lambda: x.new_tensor([1]), [lift]),
+                 (lambda: tenon.tensor(x), [("detach", {}), ("_to_copy", {"dtype": "tenon.float32", "device": "cpu"})]),
+                 (lambda: x[[0, 1]], [lift, ("index", {})]),
+                 (lambda: x.__setitem__(0, 1.5), [lift, ("select", {}), ("fill_", {})]),
+                 (lambda: x.__setitem__((0, 0), 2), [lift, ("select", {}), ("select", {}), ("copy_", {})]),
+                 (lambda: x.__setitem__([0], 2), [lift, lift, ("index_put_", {})]),
+                 (lambda: tenon.scalar_tensor(1), [("scalar_tensor", at)]), (lambda: tenon.zeros(2), [("zeros", at)]),
+                 (lambda: tenon.randperm(3), [("randperm", at)]), (lambda: tenon.full((2,), 1, device="meta"), [("full", {**at, "device": "meta"})]),
+                 (lambda: tenon.zeros_like(x), [("zeros_like", {"pin_memory": "False"})]), (lambda: repr(x), [])]
+        try:
+            import numpy
+            cases += [(lambda: tenon.from_numpy(numpy.ones(2)), [lift]), (lambda: tenon.as_tensor(numpy.ones(2)), [lift]),
+                      (lambda: tenon.tensor(numpy.float32(1)), [lift]),
+                      (lambda: tenon.tensor(numpy.ones(2)), [lift, ("_to_copy", {"dtype": "tenon.float64", "device": "cpu"})])]
+        except ImportError:
+            pass
+        for i, (call, wanted) in enumerate(cases):
+            mode = Calls()
+            mode.log = []
+            with mode:
+                made = call()
+            self.assertEqual((i, mode.log), (i, wanted))
+            if isinstance(made, tenon.Tensor):
+                self.assertFalse(made._is_view() and i < 3)
+        self.assertEqual(x.tolist(), [[2, 2], [1, 1]])
+
+    def test_an_argument_like_its_default_that_is_another_number_is_shown(self):
+        with Log():
+            self.assertEqual(tenon.arange(0, 3, 1.).dtype, tenon.float32)
+
+    def test_a_fake_mode_takes_what_other_modes_were_shown(self):
+        log = Log()
+        with FakeTensorMode(), log:
+            x = tenon.tensor([1., 2.])
+            self.assertIsInstance(x, FakeTensor)
+            self.assertIsInstance(tenon.tensor(3, device="cuda"), FakeTensor)
+        self.assertEqual(log.log[:2], ["aten.lift_fresh.default"] * 2)
+
     def test_a_mode_sees_operators_below_autograd(self):
         x = tenon.ones(2, 3, requires_grad=True)
         w = tenon.ones(4, 3)

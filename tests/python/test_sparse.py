@@ -294,9 +294,12 @@ class Gradients(Case):
         tenon.autograd.gradgradcheck(lambda v: (tenon.sparse_coo_tensor(I, v, (2, 3)) @ D.double()).pow(2), (v,))
 
     def test_gradients_are_not_lost_below_autograd(self):
-        s = sample(requires_grad=True)
-        with self.assertRaisesRegex(NotImplementedError, "not differentiable"):
+        s, again = sample(requires_grad=True), sample(requires_grad=True)
+        with self.assertRaisesRegex(NotImplementedError, "not differentiable"), tenon._C.DisableTorchFunction():
             tenon.ops.aten.mm(s, D)
+        tenon.ops.aten.mm(s, D).sum().backward()
+        (again @ D).sum().backward()
+        self.assertEqual(s.grad.to_dense().tolist(), again.grad.to_dense().tolist())
 
 
 class Modules(Case):

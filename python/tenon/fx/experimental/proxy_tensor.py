@@ -8,7 +8,6 @@ from contextlib import nullcontext
 import tenon
 from tenon import nn
 from tenon._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from tenon.overrides import TorchFunctionMode
 from tenon.utils import _pytree as pytree
 from tenon.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
@@ -85,6 +84,16 @@ class _Recorder(TorchDispatchMode):
                 if isinstance(part, tenon.Tensor):
                     self.note(self.graph.create_node("call_function", operator.getitem, (node, i), {}), part)
 
+    def written(self, fresh):
+        """A tensor that the function writes down is made anew in each call of the graph: it may write it."""
+        with _disable_current_modes():
+            copy = fresh.detach().clone()
+        made = tenon.ops.aten.lift_fresh.default(fresh)  # what a fake mode makes of it
+        literal = self.node_of(copy)
+        literal.meta["val"] = made
+        self.note(self.graph.create_node("call_function", tenon.ops.aten.lift_fresh_copy.default, (literal,), {}, "lift_fresh_copy"), made)
+        return made
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if not all(cls in (tenon.Tensor, nn.Parameter) for cls in types):
@@ -100,32 +109,12 @@ class _Recorder(TorchDispatchMode):
                 "It appears that you're trying to get value out of a tracing tensor with %s - erroring out! It's likely that this "
                 "is caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic shapes; try "
                 "setting tracing_mode='symbolic' in your make_fx call." % func)
+        if func is tenon.ops.aten.lift_fresh.default:
+            return self.written(args[0])
         node = self.graph.create_node("call_function", func, self.as_argument(args), self.as_argument(kwargs),
                                       func.overloadpacket.__name__)
         made = func(*args, **kwargs)
         self.note(node, made)
-        return made
-
-
-class _Literals(TorchFunctionMode):
-    """A tensor that the function writes down is made anew in each call of the graph: it may write it."""
-
-    def __init__(self, recorder):
-        super().__init__()
-        self.recorder = recorder
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        made = func(*args, **(kwargs or {}))
-        if func is tenon.tensor and isinstance(made, tenon.Tensor):
-            with _disable_current_modes():
-                if isinstance(made, FakeTensor) and not any(isinstance(x, FakeTensor) for x in pytree.tree_leaves(args)):
-                    copy = func(*args, **(kwargs or {})).detach()  # what is written down is known
-                else:
-                    copy = made.detach().clone()
-            written = self.recorder.node_of(copy)
-            written.meta["val"] = made
-            self.recorder.note(self.recorder.graph.create_node(
-                "call_function", tenon.ops.aten.lift_fresh_copy.default, (written,), {}, "lift_fresh_copy"), made)
         return made
 
 
@@ -160,7 +149,7 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
             _inputs(recorder, node, value)
         _running.append(recorder)
         try:
-            with fake, recorder, _Literals(recorder):
+            with fake, recorder:
                 made = f(*args)
             graph.create_node("output", "output", (recorder.as_argument(made),), {})
             graph.eliminate_dead_code()
