@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* keep_class.c: Tensor's own __torch_function__, which keeps the class of its arguments, and how it
  * is switched off: for a class, or for a while. */
+#include "opcall.h"
 #include "override.h"
 
 /* ---- keeping the class ---- */
@@ -188,7 +189,34 @@ static PyType_Spec guard_specs[2] = {
     {"tenon._C.DisableTorchFunction", sizeof(guard_object), 0, Py_TPFLAGS_DEFAULT, guard_slots},
 };
 
+/* ---- classes that see operators ---- */
+
+/* A class with a __torch_dispatch__ answers there: unless it has a __torch_function__ of its own,
+ * it has none. */
+static PyObject *init_subclass(PyObject *cls, PyObject *args, PyObject *kwargs)
+{
+    PyObject *above =
+        PyObject_CallFunctionObjArgs((PyObject *)&PySuper_Type, (PyObject *)tnpy_Tensor, cls, NULL);
+    PyObject *next = above ? PyObject_GetAttrString(above, "__init_subclass__") : NULL;
+    PyObject *result = next ? PyObject_Call(next, args, kwargs) : NULL;
+    Py_XDECREF(above);
+    Py_XDECREF(next);
+    if (!result || !tnpy_type_dispatches((PyTypeObject *)cls))
+        return result;
+    PyObject *own = PyObject_GetAttrString(cls, "__torch_function__");
+    bool inherited = own && PyObject_TypeCheck(own, &PyCFunction_Type) &&
+                     PyCFunction_GetFunction(own) == (PyCFunction)(void (*)(void))tnpy_keep_class;
+    int failed = !own || (inherited &&
+                          PyObject_SetAttrString(cls, "__torch_function__", tnpy_disabled_impl));
+    Py_XDECREF(own);
+    if (failed)
+        Py_CLEAR(result);
+    return result;
+}
+
 PyMethodDef tnpy_default_override[] = {
+    {"__init_subclass__", (PyCFunction)(void (*)(void))init_subclass,
+     METH_VARARGS | METH_KEYWORDS | METH_CLASS, NULL},
     {"__torch_function__", (PyCFunction)(void (*)(void))tnpy_keep_class,
      METH_VARARGS | METH_KEYWORDS | METH_CLASS,
      "__torch_function__(cls, func, types, args=(), kwargs=None)\n\nCalls func; results are of the "

@@ -7,7 +7,7 @@
 
 _Thread_local int tnpy_function_off;
 
-static PyObject *disabled_impl; /* what a class has that switched it off */
+PyObject *tnpy_disabled_impl;
 static PyObject *str_torch_function;
 
 /* ---- who overrides ---- */
@@ -24,7 +24,7 @@ static int kind_of(PyObject *whose)
         return none ? TNPY_PLAIN : UNKNOWN;
     }
     int kind = TNPY_CUSTOM;
-    if (own == disabled_impl)
+    if (own == tnpy_disabled_impl)
         kind = TNPY_PLAIN;
     else if (PyObject_TypeCheck(own, &PyCFunction_Type) &&
              PyCFunction_GetFunction(own) == (PyCFunction)(void (*)(void))tnpy_keep_class)
@@ -645,9 +645,9 @@ static PyMethodDef functions[] = {
 int tnpy_add_override(PyObject *module)
 {
     str_torch_function = PyUnicode_InternFromString("__torch_function__");
-    disabled_impl = PyCFunction_NewEx(&disabled_def, NULL, NULL);
-    if (!str_torch_function || !disabled_impl ||
-        PyModule_AddObjectRef(module, disabled_def.ml_name, disabled_impl))
+    tnpy_disabled_impl = PyCFunction_NewEx(&disabled_def, NULL, NULL);
+    if (!str_torch_function || !tnpy_disabled_impl ||
+        PyModule_AddObjectRef(module, disabled_def.ml_name, tnpy_disabled_impl))
         return -1;
     if (tnpy_add_keep_class(module) < 0)
         return -1;

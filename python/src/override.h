@@ -86,6 +86,8 @@ PyObject *tnpy_mode_pop(void);
 PyObject *tnpy_mode_off(void);
 int tnpy_mode_on_again(PyObject *mode);
 
+/* What a class has for a __torch_function__ that switched it off. */
+extern PyObject *tnpy_disabled_impl;
 /* Tensor.__torch_function__: call, and give results of the class (keep_class.c). */
 PyObject *tnpy_keep_class(PyObject *cls, PyObject *args, PyObject *kwargs);
 /* What a class has in its place that is treated as plain. */

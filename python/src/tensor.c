@@ -292,6 +292,13 @@ static PyObject *make_subclass(PyObject *cls, PyObject *args, PyObject *kwargs)
     tn_call_modes_restore(modes);
     if (st != TN_OK)
         return tnpy_raise(st);
+    tn_dtype dtype = tn_tensor_dtype(alias);
+    if (grad && !tn_dtype_is_floating(dtype) && !tn_dtype_is_complex(dtype)) {
+        tn_tensor_unref(alias);
+        PyErr_SetString(PyExc_RuntimeError,
+                        "Only Tensors of floating point and complex dtype can require gradients");
+        return NULL;
+    }
     if (grad && (st = tn_tensor_set_requires_grad(alias, true)) != TN_OK) {
         tn_tensor_unref(alias);
         return tnpy_raise(st);
@@ -347,14 +354,16 @@ static int add_methods(PyMethodDef *defs)
     return 0;
 }
 
-static int add_class_method(void)
+static int add_class_methods(void)
 {
-    PyObject *method = PyDescr_NewClassMethod(tnpy_Tensor, tnpy_default_override);
-    if (!method || PyObject_SetAttrString((PyObject *)tnpy_Tensor, "__torch_function__", method)) {
-        Py_XDECREF(method);
-        return -1;
+    for (PyMethodDef *def = tnpy_default_override; def->ml_name; def++) {
+        PyObject *method = PyDescr_NewClassMethod(tnpy_Tensor, def);
+        if (!method || PyObject_SetAttrString((PyObject *)tnpy_Tensor, def->ml_name, method)) {
+            Py_XDECREF(method);
+            return -1;
+        }
+        Py_DECREF(method);
     }
-    Py_DECREF(method);
     return 0;
 }
 
@@ -400,7 +409,7 @@ int tnpy_add_tensor(PyObject *module)
     if (PyModule_AddObjectRef(module, "Tensor", (PyObject *)tnpy_Tensor) ||
         PyModule_AddObjectRef(module, "TensorBase", (PyObject *)tnpy_Tensor))
         return -1;
-    return add_class_method() || add_methods(tnpy_tensor_methods) || add_methods(tnpy_methods) ||
+    return add_class_methods() || add_methods(tnpy_tensor_methods) || add_methods(tnpy_methods) ||
                    tnpy_prepare_operators()
                ? -1
                : 0;

@@ -147,6 +147,12 @@ static PyObject *tolist(PyObject *self, PyObject *args)
         return tnpy_override_method(self, "tolist", NULL, NULL);
     tn_tensor *t = tnpy_tensor(self), *plain = NULL;
     tn_dtype dtype = tn_tensor_dtype(t);
+    if (TNPY_UNLIKELY(Py_TYPE(self) != tnpy_Tensor) && tnpy_type_dispatches(Py_TYPE(self))) {
+        char name[128];
+        PyErr_Format(PyExc_RuntimeError, ".tolist() is not supported for tensor subclasses, got %s",
+                     tnpy_type_name(self, name, sizeof name));
+        return NULL;
+    }
     if (!tn_tensor_requires_grad(t) && dtype == tnpy_plain_dtype(dtype) &&
         tn_tensor_const_data(t) != NULL && tn_tensor_device(t).type == TN_DEVICE_CPU)
         plain = tn_tensor_ref(t);

@@ -97,6 +97,16 @@ class Value:
     """A value in a graph of TorchScript."""
 
 
+class _DisableTorchDispatch:
+    """Inside, no mode and no class sees an operator."""
+
+    def __enter__(self):
+        self._guard = _C._no_dispatch_enter()
+
+    def __exit__(self, kind, value, trace):
+        _C._no_dispatch_leave(self._guard)
+
+
 class Node:
     """A node in a graph of TorchScript."""
 

@@ -441,8 +441,8 @@ tn_status tni_tensor_over(tni_storage *storage, int ndim, const int64_t *sizes,
 tn_status tni_tensor_alias(const tn_tensor *base, int ndim, const int64_t *sizes,
                            const int64_t *strides, int64_t offset, tn_tensor **out)
 {
-    return make_over(base->storage, ndim, sizes, strides, offset, (tn_dtype)base->dtype, base->keys,
-                     base->device, out);
+    return make_over(base->storage, ndim, sizes, strides, offset, (tn_dtype)base->dtype,
+                     base->keys & ~TNI_FBIT(TN_KEY_PYTHON), base->device, out);
 }
 
 /* The short way: what every view of a few dimensions takes. */
@@ -471,8 +471,8 @@ tn_status tni_tensor_view(const tn_tensor *base, const tni_geometry *g, tn_tenso
     }
     tni_storage *storage = base->storage;
     tni_ref(&storage->object);
-    tensor_fill(t, storage, &t->version, base->keys, (tn_dtype)base->dtype, base->device, numel,
-                g->offset);
+    tensor_fill(t, storage, &t->version, base->keys & ~TNI_FBIT(TN_KEY_PYTHON),
+                (tn_dtype)base->dtype, base->device, numel, g->offset);
     dims_fill(t, t->dims_inline, ndim, flags);
     *out = t;
     return TN_OK;

@@ -320,6 +320,8 @@ bool tn_tensor_is_number(const tn_tensor *t)
     return t && (t->flags & TNI_WRAPPED_NUMBER);
 }
 
+enum { SHELL_BACKEND = 9 }; /* Lazy: no kernels are registered for it */
+
 tn_status tn_tensor_new_shell(int ndim, const int64_t *sizes, const int64_t *strides,
                               tn_dtype dtype, tn_device device, tn_tensor **out)
 {
@@ -329,7 +331,9 @@ tn_status tn_tensor_new_shell(int ndim, const int64_t *sizes, const int64_t *str
     tn_tensor *t = NULL;
     TN_TRY(tni_tensor_new_real(ndim, sizes, strides, dtype, TN_META, &t));
     t->device = device.type == TN_DEVICE_NONE ? TN_CPU : device;
-    t->keys = tni_tensor_keys_for(t->device.type, tni_keys_are_inference(t->keys)) | TNI_KS_PYTHON;
+    /* Not the keys of its device, whose kernels would look for memory: where nobody handles a shell
+     * it has views, and no backend. */
+    t->keys = tni_tensor_keys_for(SHELL_BACKEND, tni_keys_are_inference(t->keys)) | TNI_KS_PYTHON;
     *out = t;
     return TN_OK;
 }

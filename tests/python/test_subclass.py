@@ -242,6 +242,101 @@ class Subclasses(unittest.TestCase):
             x.requires_grad_()
             self.assertTrue(x.is_leaf)
 
+    def test_a_class_that_sees_operators_has_no_torch_function_unless_its_own(self):
+        disabled = tenon._C._disabled_torch_function_impl
+        said = []
+
+        class Base:
+            def __init_subclass__(cls, word=None, **kwargs):
+                super().__init_subclass__(**kwargs)
+                said.append((cls.__name__, word))
+
+        class Sees(tenon.Tensor):
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                args = tree_map(lambda x: x.inner if isinstance(x, cls) else x, args)
+                return func(*args, **(kwargs or {}))
+
+        class Both(Sees):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return super().__torch_function__(func, types, args, kwargs)
+
+        class Mixed(Base, tenon.Tensor, word="one"):
+            __torch_dispatch__ = Sees.__torch_dispatch__
+
+        class Plain(Base, tenon.Tensor):
+            pass
+
+        self.assertIs(Sees.__torch_function__, disabled)
+        self.assertIs(Mixed.__torch_function__, disabled)
+        self.assertIsNot(Both.__torch_function__, disabled)
+        self.assertIsNot(Plain.__torch_function__, disabled)
+        self.assertEqual(said, [("Mixed", "one"), ("Plain", None)])
+        with self.assertRaises(TypeError):
+            class Wrong(tenon.Tensor, word="one"):
+                pass
+        x = tenon.Tensor._make_wrapper_subclass(Sees, (2,))
+        x.inner = tenon.ones(2)
+        self.assertIs(type(x + 1), tenon.Tensor)  # what its class gives, not one of it without what it wraps
+        self.assertIs(type(x.new_tensor([1.])), tenon.Tensor)
+        self.assertIs(type(tenon.ones(2).as_subclass(Plain) + 1), Plain)
+        with tenon._C._DisableTorchDispatch():
+            self.assertEqual(x.detach().shape, (2,))
+
+    def test_sizes_of_a_wrapper_follow_where_an_operator_changes_them_in_place(self):
+        class Two(tenon.Tensor):
+            @staticmethod
+            def __new__(cls, a):
+                return tenon.Tensor._make_wrapper_subclass(cls, a.shape, strides=a.stride())
+
+            def __init__(self, a):
+                self.a = a
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                inner = tree_map(lambda x: x.a if isinstance(x, cls) else x, args)
+                out = tree_map(lambda x: cls(x) if isinstance(x, tenon.Tensor) else x, func(*inner, **(kwargs or {})))
+                return return_and_correct_aliasing(func, args, kwargs, out)
+
+        for change, shape in ((lambda x: x.t_(), (3, 2)), (lambda x: x.transpose_(0, 1), (3, 2)), (lambda x: x.unsqueeze_(0), (1, 2, 3)),
+                              (lambda x: x.squeeze_(), (2, 3)), (lambda x: x.swapaxes_(0, 1), (3, 2))):
+            x = Two(tenon.ones(2, 3))
+            self.assertIs(change(x), x)
+            self.assertEqual((tuple(x.shape), tuple(x.a.shape), x.stride()), (shape, shape, x.a.stride()))
+        with self.assertRaisesRegex(RuntimeError, "not supported for tensor subclasses, got Two"):
+            Two(tenon.ones(2)).tolist()
+        tags = [tag.name for tag in aten.unsqueeze_.default.tags]
+        self.assertEqual(tags, ["inplace_view"])
+
+    def test_what_a_class_sees_is_what_a_mode_sees(self):
+        Logged.log.clear()
+        x = Logged(tenon.ones(2, 3))
+        seen = []
+
+        class Calls(Logged):
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                seen.append((func._opname, args[2:], {k: str(v) for k, v in (kwargs or {}).items()}))
+                return super().__torch_dispatch__(func, types, args, kwargs)
+
+        x = Calls(tenon.ones(2, 3))
+        tenon.zeros_like(x), x.new_zeros(2), x[:, 1:], x[-1:], x.to("meta")
+        x[0] = 5
+        at = {"dtype": "tenon.float32", "layout": "tenon.strided", "device": "meta"}
+        self.assertEqual([call for call in seen if call[0] != "detach"],
+                         [("zeros_like", (), {"pin_memory": "False"}), ("new_zeros", (), {"pin_memory": "False"}), ("slice", (1, 2**63 - 1), {}),
+                          ("slice", (-1, 2**63 - 1), {}), ("_to_copy", (), at), ("select", (0,), {})])
+        self.assertEqual(x.as_subclass(tenon.Tensor)[0].tolist(), [5, 5, 5])
+
+    def test_a_shell_that_nobody_handles_is_refused(self):
+        x = tenon.Tensor._make_wrapper_subclass(Doubled, (2, 3))
+        with tenon._C._DisableTorchDispatch():
+            self.assertEqual(x.t().shape, (3, 2))
+            for call in (lambda: x + 1, lambda: x.detach() + 1, lambda: x.t() @ x, lambda: x.zero_(), lambda: tenon.ones(2, 3).add_(x)):
+                with self.assertRaises(RuntimeError):
+                    call()
+
     def test_the_class_of_a_subclass_is_asked_before_its_base(self):
         asked = []
 

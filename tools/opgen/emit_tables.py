@@ -31,6 +31,14 @@ def flags(op):
     return " | ".join(found) or "0"
 
 
+def tags(op):
+    """Those of the family; a view that is made in place changes what the tensor is."""
+    rets = op.family.base.schema.rets
+    if op.role != "inplace" or op is op.family.base or not (rets and rets[0].type.alias):
+        return op.family.tags
+    return [tag for tag in op.family.tags if tag not in ("core", "inplace_view")] + ["inplace_view"]
+
+
 def op_table_c(model):
     rows = []
     for op in model.operators:
@@ -48,7 +56,7 @@ def op_table_c(model):
             "        .names = %s,\n"
             "    },\n" % (op.id, literal(op.schema.full), literal(str(op.schema)),
                           literal("tn_" + op.c_name), literal_lines(op.family.doc, 15),
-                          literal(" ".join(op.family.tags)), literal(op.family.label), literal(op.where[0]), op.where[1], flags(op),
+                          literal(" ".join(tags(op))), literal(op.family.label), literal(op.where[0]), op.where[1], flags(op),
                           "TNI_NAMES_%s" % (op.name_rule or "refused").upper()))
     return (banner(model, "The built-in operators as data.", "op") + includes("op/def.h", "gen/op_ids.h")
             + "/* One row more than there are, so that a build without operators has an array too. */\n"

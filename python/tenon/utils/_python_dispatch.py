@@ -5,6 +5,8 @@ import contextlib
 
 import tenon
 from tenon import _C
+from tenon._ops import Tag
+from tenon.utils._mode_utils import no_dispatch
 
 
 class TorchDispatchMode:
@@ -110,12 +112,16 @@ def transform_subclass(t, callback, outer_size=None, outer_stride=None):
 
 
 def return_and_correct_aliasing(func, args, kwargs, out):
-    """What a wrapper's `__torch_dispatch__` returns: of an operator that writes an argument, that argument."""
+    """What a wrapper's `__torch_dispatch__` returns: of an operator that writes an argument, that argument, whose sizes follow where the
+    operator changes them."""
     returns = func._schema.returns
     if not any(r.is_write for r in returns):
         return out
     given = dict(zip(func._names, args))
     given.update(kwargs or {})
+    if Tag.inplace_view in func.tags:
+        with no_dispatch():
+            func(*args, **(kwargs or {}))
     written = {min(a.alias_info.before_set): given.get(a.name) for a in func._schema.arguments if a.is_write}
     results = [written.get(min(r.alias_info.before_set)) if r.is_write else o
                for r, o in zip(returns, out if len(returns) > 1 else (out,))]
