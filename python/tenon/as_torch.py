@@ -171,9 +171,11 @@ def _install_in_servers(forkserver):
 
 
 def _as_torchs(module):
-    """Let a module of ours look like torch's: what it defines says that it was defined there, and names that are missing
-    are explained."""
+    """Let a module of ours look like torch's: what it defines says that it was defined there, where it is found, too, and
+    names that are missing are explained."""
     name = "torch" + module.__name__[len("tenon"):]
+    if name != "torch":  # which programs look for to see whether they imported it
+        sys.modules.setdefault(name, module)
     for value in list(module.__dict__.values()):
         home = value.__module__ if isinstance(value, (type, _Function)) else None
         if isinstance(home, str) and (home == "tenon" or home.startswith("tenon.")):

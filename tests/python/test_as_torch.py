@@ -54,6 +54,18 @@ class Scripts(unittest.TestCase):
             "<class 'torch.nn.parameter.Parameter'>\nLinear(in_features=2, out_features=1, bias=True) "
             "torch.nn.modules.linear.Linear\n", ""))
 
+    def test_modules_are_found_where_classes_and_functions_say(self):
+        done = self.as_torch(self.write("m.py", (
+            "import importlib, inspect, sys, torch\nfrom torch import distributions, nn, optim\nfrom torch.optim import lr_scheduler\n"
+            "from torch.utils import data\n"
+            "print(inspect.getsource(nn.Linear).split('(')[0], inspect.getsource(optim.Adam.step).split('(')[0].strip())\n"
+            "print(inspect.getmodule(nn.Module) is sys.modules['tenon.nn.modules.module'], inspect.getfile(nn.GRU)[-6:])\n"
+            "for module in (nn, nn.functional, nn.init, optim, lr_scheduler, data, distributions):\n"
+            "    for value in list(vars(module).values()):\n"
+            "        if isinstance(value, (type, type(lambda: 0))):\n"
+            "            assert value.__module__ in sys.modules or importlib.import_module(value.__module__), value\n")))
+        self.assertEqual((done.stdout, done.stderr), ("class Linear def step\nTrue rnn.py\n", ""))
+
     def test_distributions_know_their_classes_under_the_other_name(self):
         done = self.as_torch(self.write("d.py", (
             "from torch.distributions import Gumbel, HalfNormal, InverseGamma, Kumaraswamy, Pareto, Weibull\n"
