@@ -535,6 +535,51 @@ class Small(unittest.TestCase):
         self.assertIsNot(tenon.ops.aten._pin_memory(x), x)
         self.assertIn("_sparse_mm_reduce_impl", str(tenon.ops.aten._sparse_mm_reduce_impl.default))
 
+    def test_what_a_launcher_looks_for_is_written(self):
+        import json
+        import os
+        import tempfile
+        from unittest import mock
+        from tenon.distributed.elastic.multiprocessing.errors import record
+
+        @record
+        def main(what):
+            """The program."""
+            if what is None:
+                sys.exit(0)
+            if isinstance(what, int):
+                sys.exit(what)
+            raise ValueError(what)
+
+        with tempfile.TemporaryDirectory() as folder, mock.patch("faulthandler.enable"):
+            path = os.path.join(folder, "error.json")
+            self.assertEqual((main.__doc__, main(None)), ("The program.", None))
+            self.assertRaises(SystemExit, main, 3)
+            self.assertRaises(ValueError, main, "nowhere")
+            with mock.patch.dict(os.environ, TORCHELASTIC_ERROR_FILE=path):
+                self.assertRaises(ValueError, main, "here")
+            with open(path, encoding="utf-8") as file:
+                message = json.load(file)["message"]
+        self.assertEqual(message["message"], "ValueError: here")
+        self.assertIn("in main", message["extraInfo"]["py_callstack"])
+
+    def test_what_trainers_of_several_processes_ask(self):
+        from tenon.distributed.algorithms.ddp_comm_hooks import default_hooks, post_localSGD_hook, powerSGD_hook
+        dist = tenon.distributed
+        self.assertEqual(dist.Backend.default_device_backend_map["cpu"], "gloo")
+        state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=10)
+        self.assertEqual((state.matrix_approximation_rank, state.warm_start), (2, True))
+        bucket = argparse.Namespace(buffer=lambda: tenon.ones(2))
+        for got in (default_hooks.allreduce_hook(None, bucket), powerSGD_hook.powerSGD_hook(state, bucket),
+                    default_hooks.fp16_compress_wrapper(default_hooks.bf16_compress_hook)(None, bucket),
+                    post_localSGD_hook.post_localSGD_hook(post_localSGD_hook.PostLocalSGDState(None, None, 5), bucket)):
+            self.assertEqual(got.wait().tolist(), [1, 1])
+        dist.init_process_group("gloo", world_size=1, rank=0, store=dist.HashStore())
+        self.addCleanup(dist.destroy_process_group)
+        model = tenon.nn.parallel.DistributedDataParallel(tenon.nn.Linear(2, 1))
+        model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        self.assertFalse(model._get_ddp_logging_data().get("can_set_static_graph"))
+
     def test_what_is_not_there_says_so(self):
         rpc = tenon.distributed.rpc
         self.assertFalse(rpc.is_available() or isinstance(tenon.ones(1), rpc.api.RRef))

@@ -13,6 +13,22 @@ from tenon.profiler import ProfilerAction, ProfilerActivity, profile, record_fun
 
 
 class Profiler(unittest.TestCase):
+    def test_whether_one_records_and_how_to_end_it(self):
+        from tenon.profiler.profiler import _default_schedule_fn
+        self.assertFalse(tenon.autograd._profiler_enabled())
+        with tenon.autograd.profiler.profile(record_shapes=True) as prof:
+            self.assertTrue(tenon.autograd._profiler_enabled())
+            tenon.ones(2) + 1
+            tenon.ones(3) + 1
+        for by_shape, rows in ((False, 1), (True, 2)):
+            averages = prof.function_events.key_averages(group_by_input_shapes=by_shape)
+            self.assertEqual(sum(event.key == "aten::add" for event in averages), rows)
+        tenon._C._profiler_start(False, False, False, False)
+        tenon.autograd._disable_profiler()
+        self.assertFalse(tenon.autograd._profiler_enabled())
+        self.assertRaisesRegex(RuntimeError, "not running", tenon.autograd._disable_profiler)
+        self.assertIs(_default_schedule_fn(3), ProfilerAction.RECORD)
+
     def test_calls_are_counted_and_ranges_contain_them(self):
         with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as prof:
             with record_function("part"):

@@ -55,6 +55,18 @@ def __getattr__(name) -> _Any:
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
+def _profiler_enabled():
+    """Whether a profiler records."""
+    return _C._profiler_running()
+
+
+def _disable_profiler():
+    """End the recording that another profiler began; that one finds nothing."""
+    if not _C._profiler_running():
+        raise RuntimeError("Can't disable Kineto profiler when it's not running")
+    return _C._profiler_stop()
+
+
 def _tuple_of(tensors):
     if tensors is None:
         return ()

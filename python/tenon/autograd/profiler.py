@@ -142,13 +142,13 @@ class EventList(list):
     def self_cpu_time_total(self):
         return sum(e.self_cpu_time_total for e in self)
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
+    def key_averages(self, group_by_input_shapes=False, group_by_stack_n=0, group_by_overload_name=False):
         """One line a name; sorted as they first appeared."""
         found = {}
         for e in self:
             stack = e.stack[:group_by_stack_n]
             overload = e.overload_name if group_by_overload_name else ""
-            key = (e.key, overload, str(e.input_shapes) if group_by_input_shape else "", *stack)
+            key = (e.key, overload, str(e.input_shapes) if group_by_input_shapes else "", *stack)
             if key not in found:
                 found[key] = FunctionEventAvg(e.key)
                 found[key].overload_name = overload

@@ -18,6 +18,8 @@ class Backend(str):
 
     UNDEFINED, GLOO, NCCL, MPI, UCC, XCCL = "undefined", "gloo", "nccl", "mpi", "ucc", "xccl"
     backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI]
+    default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
+    backend_capability = {GLOO: ["cpu", "cuda"], NCCL: ["cuda"], XCCL: ["xpu"], UCC: ["cpu", "cuda"], MPI: ["cpu", "cuda"]}
 
     def __new__(cls, name):
         if not isinstance(name, str):
@@ -463,7 +465,7 @@ class DistStoreError(DistError):
     pass
 
 
-_modules = lazy_modules(__name__, ("_tensor", "checkpoint", "rpc", "device_mesh", "distributed_c10d",
+_modules = lazy_modules(__name__, ("_tensor", "algorithms", "checkpoint", "elastic", "rpc", "device_mesh", "distributed_c10d",
                                    "fsdp", "nn", "tensor"))
 
 

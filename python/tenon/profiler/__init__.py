@@ -65,6 +65,11 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
     return action
 
 
+def _default_schedule_fn(step):
+    """Every step is recorded."""
+    return ProfilerAction.RECORD
+
+
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
     """A function for on_trace_ready: writes each trace into the folder."""
     def handler(prof):
@@ -86,7 +91,7 @@ class profile:
         self.activities = set(activities) if activities is not None else supported_activities()
         if not self.activities:
             raise AssertionError("No valid profiler activities found")
-        self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
+        self.schedule = schedule or _default_schedule_fn
         self.record_steps = schedule is not None
         self.on_trace_ready, self.record_shapes, self.profile_memory = on_trace_ready, record_shapes, profile_memory
         self.with_stack, self.with_flops = with_stack, with_flops

@@ -83,3 +83,7 @@ class DistributedDataParallel(Module):
 
     def _set_static_graph(self):
         self.static_graph = True
+
+    def _get_ddp_logging_data(self):
+        """What trainers ask before they give advice."""
+        return {"world_size": 1, "rank": 0, "can_set_static_graph": False}
