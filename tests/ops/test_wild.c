@@ -11,6 +11,8 @@
  *   WILD_SEED=7       where the random numbers begin
  *   WILD_OP=foreach   only operators with this in their name
  *   WILD_TELL=1       each call is told before it is made: the last one is what ended the process
+ *   WILD_SECONDS=0.3  what a call may take at most, instead of 5
+ *   WILD_APART=1      each sample in a process of its own: what ends one does not hide the others
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,16 +205,34 @@ static void read_all(const bundle *b)
     }
 }
 
+static bool has_large(const bundle *b)
+{
+    bool large = false;
+    for (int i = 0; i < b->n; i++) {
+        const tn_value *v = &b->v[i];
+        large |= v->tag == TN_TAG_TENSOR && v->u.tensor && v->u.tensor->numel > LARGEST;
+        for (uint32_t k = 0; v->tag == TN_TAG_TENSOR_LIST && k < v->count; k++)
+            large |= v->u.tensors[k] && v->u.tensors[k]->numel > LARGEST;
+    }
+    return large;
+}
+
 static void call_wild(wild *w)
 {
     wrong_kept all[WRONG_KEPT];
     bundle rets = {0};
     tn_fake_guard guard = {0};
     bool inside = w->fake && wrong_pick(2);
+    const char *patience = getenv("WILD_SECONDS");
+    double seconds = patience ? atof(patience) : 5;
     int n = wrong_keep(&w->args, all);
     if (inside)
         guard = tn_fake_enter(mode);
-    tn_status status = sample_call(w->op, &w->args, &rets);
+    tn_status status = TN_OK;
+    test_time start = test_begin_time();
+    status = sample_call(w->op, &w->args, &rets);
+    if (!has_large(&rets) && !has_large(&w->args))
+        EXPECT(test_within(start, seconds, w->op, __FILE__, __LINE__));
     if (inside)
         tn_fake_leave(guard);
     if (status != TN_OK) {
@@ -261,20 +281,32 @@ static void free_mode(void)
     mode = NULL;
 }
 
+static int try_sample(void *arg)
+{
+    const tni_sample *s = arg;
+    uint64_t rounds = setting("WILD_ROUNDS", 6), seed = setting("WILD_SEED", 1);
+    bool loud = getenv("WILD_TELL") != NULL;
+    for (uint64_t k = 0; k < rounds; k++) {
+        wrong_begin(s, seed * UINT64_C(1000003) + k * 7919 + 1);
+        try_wild(s, loud);
+    }
+    return 0;
+}
+
 static void try_part(int part)
 {
-    uint64_t rounds = setting("WILD_ROUNDS", 6), seed = setting("WILD_SEED", 1);
     const char *only = getenv("WILD_OP");
-    bool loud = getenv("WILD_TELL") != NULL;
+    bool apart = getenv("WILD_APART") != NULL;
     ASSERT_OK(tn_fake_mode_new(NULL, &mode));
     test_at_end(free_mode);
     for (int i = part; i < tni_num_samples; i += PARTS) {
         if (only && !strstr(tni_samples[i].op, only))
             continue;
-        for (uint64_t k = 0; k < rounds; k++) {
-            wrong_begin(&tni_samples[i], seed * UINT64_C(1000003) + k * 7919 + 1);
-            try_wild(&tni_samples[i], loud);
-        }
+        tni_sample s = tni_samples[i];
+        if (apart)
+            EXPECT(try_in_child(try_sample, &s, 60) == 0);
+        else
+            try_sample(&s);
     }
 }
 
