@@ -47,9 +47,8 @@ static tn_status wanted(const tn_tensor *made, tn_tensor *out, tni_geometry *g)
     TN_CHECK(made, TN_INVALID,
              "Expected out tensor to have dtype nullptr (uninitialized), but got %s instead",
              out ? tni_dtype_cpp((tn_dtype)out->dtype) : "nothing");
-    TN_TRY(tni_check_leaf(out)); /* what tn_copy_ would refuse */
     if (out)
-        TN_TRY(tni_check_real(made, out));
+        TN_TRY(tni_check_writable(made, out)); /* what tn_copy_ would refuse */
     fresh_geometry(made, g);
     if (out && out->dtype != made->dtype) { /* cast, as what it is made of would */
         TN_TRY(tni_check_cast((tn_dtype)made->dtype, (tn_dtype)out->dtype));
@@ -136,6 +135,7 @@ tn_status tni_out_take_list(const char *op, const char *form, tn_tensor *const *
              form, (long long)n, (long long)n_outs);
     for (int64_t i = 0; i < n; i++) {
         tni_geometry g;
+        TN_TRY(tni_check_writable(made[i], outs[i]));
         fresh_geometry(made[i], &g);
         TN_TRY(tni_out_check(op, &g, outs[i]));
     }

@@ -11,6 +11,12 @@
 TN_NODISCARD tn_status tni_check_leaf(const tn_tensor *out);
 /* What is fake cannot be brought to a tensor with memory. */
 TN_NODISCARD tn_status tni_check_real(const tn_tensor *made, const tn_tensor *out);
+/* Both: for who writes several tensors, and must know of all that they can be written first. */
+TN_NODISCARD static inline tn_status tni_check_writable(const tn_tensor *made, const tn_tensor *out)
+{
+    TN_TRY(tni_check_leaf(out));
+    return tni_check_real(made, out);
+}
 /* Bring what operator @p op computed to @p out, which is resized when its sizes differ. Nothing is
  * resized or written when @p out cannot take it.
  *

@@ -162,8 +162,10 @@ tn_status tni_composite_split_copy_Tensor_out(SELF, int64_t split_size, int64_t 
     if (status == TN_OK)
         status = tni_outs_apart(out, n);
     for (int64_t i = 0; status == TN_OK && i < n; i++) { /* all of them before any is written */
-        status = tni_broadcast_sizes(out[i]->ndim, out[i]->sizes, shown[i]->ndim, shown[i]->sizes,
-                                     &ndim, sizes);
+        status = tni_check_writable(shown[i], out[i]);
+        if (status == TN_OK)
+            status = tni_broadcast_sizes(out[i]->ndim, out[i]->sizes, shown[i]->ndim,
+                                         shown[i]->sizes, &ndim, sizes);
         if (status == TN_OK)
             status = check_takes(out[i], ndim, sizes);
     }

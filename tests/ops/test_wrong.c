@@ -159,3 +159,35 @@ TEST(each_argument_may_be_on_another_device_than_the_others)
         tni_schema_free(schema);
     }
 }
+
+/* ---- lists to write ---- */
+
+static tn_tensor *zeros(int64_t rows)
+{
+    tn_tensor *t = wrong_fresh(2, (const int64_t[]){rows, 2}, TN_DTYPE_F32, TN_CPU);
+    ASSERT_OK(tn_zero_(t));
+    return t;
+}
+
+/* The last one cannot be written: a leaf that requires grad. */
+TEST(a_list_with_a_leaf_among_what_is_written_is_left_as_it_was)
+{
+    const int64_t lengths[] = {2, 1};
+    tn_tensor *self = wrong_fresh(2, (const int64_t[]){3, 2}, TN_DTYPE_F32, TN_CPU);
+    tn_tensor *outs[] = {zeros(2), zeros(1)};
+    wrong_kept all[WRONG_KEPT];
+    bundle args = {.n = 1};
+    ASSERT_OK(tn_tensor_set_requires_grad(outs[1], true));
+    args.v[0] = tn_value_tensors(outs, 2);
+    int n = wrong_keep(&args, all);
+    EXPECT_FAIL(TN_INVALID, "a leaf Variable that requires grad",
+                tn_split_copy_tensor_out(self, 2, 0, outs, 2));
+    EXPECT(wrong_unwritten(all, n));
+    EXPECT_FAIL(TN_INVALID, "a leaf Variable that requires grad",
+                tn_split_with_sizes_copy_out(self, lengths, 2, 0, outs, 2));
+    EXPECT(wrong_unwritten(all, n));
+    wrong_forget(all, n);
+    tn_tensor_unref(self);
+    tn_tensor_unref(outs[0]);
+    tn_tensor_unref(outs[1]);
+}
