@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* composite/set.c: set_: a tensor becomes another name for elements that lie elsewhere. */
+#include "base/alloc.h"
 #include "core/dtype.h"
 #include "core/tensor.h"
 #include "gen/kernels.h"
@@ -100,8 +101,10 @@ tn_status tni_kernel_set_tensor_part_(tn_call *call, tn_tensor *self, tn_tensor 
     TN_TRY(check_dtype(self, source));
     TN_CHECK(source->flags & TNI_CONTIGUOUS, TN_INVALID,
              "passed in tensor to be used as storage must be contiguous");
-    return set_part(self, source->storage, source->offset + storage_offset, size, size_n, stride,
-                    stride_n);
+    int64_t offset;
+    TN_CHECK(tni_i64_add(source->offset, storage_offset, &offset), TN_INVALID,
+             "Tensor: invalid storage offset %lld", (long long)storage_offset);
+    return set_part(self, source->storage, offset, size, size_n, stride, stride_n);
 }
 
 tn_status tni_kernel_set_empty_(tn_call *call, tn_tensor *self)

@@ -339,7 +339,9 @@ tn_status tni_composite_istft(tn_tensor *self, int64_t n_fft, tn_opt_int hop_len
     TN_CHECK(!(return_complex && half), TN_INVALID,
              "Cannot have onesided output if window or input is complex");
     int64_t whole = n_fft + f.hop * (count - 1), start = center ? n_fft / 2 : 0;
-    int64_t end = length.has ? start + length.value : center ? whole - n_fft / 2 : whole;
+    int64_t end = center ? whole - n_fft / 2 : whole;
+    if (length.has && !tni_i64_add(start, length.value, &end))
+        end = INT64_MAX; /* padding says that this is too long */
     TN_TRY(added_up(&f, self, window, half, start, end < whole ? end : whole, &sum, &weights));
     TN_TRY(check_weight(&f, weights));
     TN_TRY(tn_scope_enter(&scope));

@@ -117,7 +117,7 @@ static tn_status triangle(const char *name, bool lower, int64_t row, int64_t col
              "\"%s\" not implemented for '%s'", name, tni_dtype_text(o.dtype));
     TN_AUTO(tn_tensor) t = NULL;
     TN_AUTO(tn_tensor) host = NULL;
-    offset = clamp(offset, -row - 1, col < INT64_MAX ? col + 1 : col);
+    offset = clamp(offset, -row, col < INT64_MAX ? col + 1 : col);
     __int128 n = count_below(row, col, clamp(lower ? offset : offset - 1, -row, col));
     n = lower ? n : (__int128)row * col - n;
     TN_CHECK(n <= INT64_MAX / 16, TN_INVALID, "%s: the triangle has too many elements", name);

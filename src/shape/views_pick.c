@@ -61,7 +61,9 @@ tn_status tni_view_diagonal(tni_geometry *g, tn_tensor *self, int64_t offset, in
     int64_t left = offset >= 0 ? rows : rows + offset;
     int64_t right = offset >= 0 ? columns - offset : columns;
     int64_t length = left < right ? left : right;
-    int64_t stride = self->strides[a] + self->strides[b];
+    int64_t stride;
+    if (!tni_i64_add(self->strides[a], self->strides[b], &stride))
+        stride = self->strides[a]; /* the other size is 0 or 1: it is never used */
     tni_geometry_copy(g, self);
     if (length > 0)
         g->offset += offset >= 0 ? offset * g->strides[b] : -offset * g->strides[a];

@@ -108,6 +108,18 @@ TEST(set_refuses_what_cannot_be)
     tn_tensor_unref(grad);
 }
 
+TEST(a_part_that_begins_beyond_all_numbers_is_refused)
+{
+    tn_tensor *a = range(6), *b = range(1), *rest = NULL;
+    ASSERT_OK(tn_narrow(a, 0, 3, 3, &rest));
+    EXPECT_FAIL(TN_INVALID, "Tensor: invalid storage offset 9223372036854775807",
+                tn_set_tensor_part_(b, rest, INT64_MAX, (int64_t[]){1}, 1, NULL, 0));
+    EXPECT(tn_tensor_numel(b) == 1 && tn_tensor_storage_offset(b) == 0);
+    tn_tensor_unref(rest);
+    tn_tensor_unref(a);
+    tn_tensor_unref(b);
+}
+
 TEST(set_leaks_nothing_whichever_allocation_fails)
 {
     tn_tensor *a = range(600), *b = range(600);
