@@ -267,6 +267,10 @@ tn_status tni_composite_instance_norm(tn_tensor *input, tn_tensor *weight, tn_te
     TN_TRY(tn_view(dense, sizes, input->ndim, &channels));
     TN_TRY(tn_batch_norm(channels, w, b, mean, var, use_input_stats, momentum, eps, cudnn_enabled,
                          &result));
+    if (running_mean) /* which a batch of no elements was not asked for */
+        TN_TRY(tni_check_writable(mean, running_mean));
+    if (running_var)
+        TN_TRY(tni_check_writable(var, running_var));
     TN_TRY(take_mean(running_mean, mean, samples));
     TN_TRY(take_mean(running_var, var, samples));
     return tn_view(result, input->sizes, input->ndim, out);

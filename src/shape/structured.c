@@ -185,10 +185,16 @@ void tni_out_keep(tni_out_kept *kept, tn_tensor *out, const tni_geometry *g)
         tni_geometry_copy(&kept->g, out);
 }
 
+static bool has_strides(const tn_tensor *t, const tni_geometry *g)
+{
+    return memcmp(t->strides, g->strides, (size_t)g->ndim * sizeof *g->strides) == 0;
+}
+
+/* One tensor that stands for two results may have been resized twice, to its sizes in the end. */
 void tni_out_restore(const tni_out_kept *kept)
 {
     tn_tensor *out = kept->out;
-    if (!out || has_sizes(out, &kept->g))
+    if (!out || (has_sizes(out, &kept->g) && has_strides(out, &kept->g)))
         return;
     /* Room for as many dimensions may be missing now: then it stays as large as it has become. */
     tn_status status =

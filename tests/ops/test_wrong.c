@@ -191,3 +191,42 @@ TEST(a_list_with_a_leaf_among_what_is_written_is_left_as_it_was)
     tn_tensor_unref(outs[0]);
     tn_tensor_unref(outs[1]);
 }
+
+TEST(statistics_of_no_elements_are_left_as_they_were_when_one_is_a_leaf)
+{
+    const int64_t three = 3;
+    tn_tensor *input = wrong_fresh(3, (const int64_t[]){0, 3, 2}, TN_DTYPE_F32, TN_CPU);
+    tn_tensor *both[2], *out = NULL;
+    wrong_kept all[WRONG_KEPT];
+    bundle args = {.n = 2};
+    for (int i = 0; i < 2; i++) {
+        both[i] = wrong_fresh(1, &three, TN_DTYPE_F32, TN_CPU);
+        args.v[i] = tn_value_tensor(both[i]);
+    }
+    ASSERT_OK(tn_tensor_set_requires_grad(both[1], true));
+    int n = wrong_keep(&args, all);
+    EXPECT_FAIL(TN_INVALID, "a leaf Variable that requires grad",
+                tn_instance_norm(input, NULL, NULL, both[0], both[1], true, 0.1, 1e-5, true, &out));
+    EXPECT(wrong_unwritten(all, n));
+    wrong_forget(all, n);
+    tn_tensor_unref(input);
+    tn_tensor_unref(both[0]);
+    tn_tensor_unref(both[1]);
+}
+
+/* One tensor for two results that want other sizes, of which the last is its own. */
+TEST(a_tensor_that_stands_for_two_results_keeps_its_strides)
+{
+    tn_tensor *a = wrong_fresh(2, (const int64_t[]){2, 3}, TN_DTYPE_F64, TN_CPU);
+    tn_tensor *both = wrong_fresh(2, (const int64_t[]){2, 3}, TN_DTYPE_F64, TN_CPU);
+    wrong_kept all[WRONG_KEPT];
+    bundle args = {.n = 1};
+    args.v[0] = tn_value_tensor(both);
+    int n = wrong_keep(&args, all);
+    EXPECT_FAIL(TN_INVALID, "some elements of two written-to tensors",
+                tn_linalg_qr_out(a, "complete", both, both));
+    EXPECT(wrong_unwritten(all, n));
+    wrong_forget(all, n);
+    tn_tensor_unref(a);
+    tn_tensor_unref(both);
+}
