@@ -22,12 +22,15 @@ static inline double tni_grid_place(double x, int64_t size, bool align, bool sin
     return align ? (x + 1) / 2 * (double)(size - 1) : ((x + 1) * (double)size - 1) / 2;
 }
 
-static inline double tni_grid_clip(double x, int64_t size, double *slope)
+/* NaN is the first place in a plane, and the last in a volume, as in PyTorch. */
+static inline double tni_grid_clip(double x, int64_t size, bool plane, double *slope)
 {
     double most = (double)(size - 1);
     if (!(x > 0) || !(x < most))
         *slope = 0;
-    return x <= 0 ? 0 : x < most ? x : most;
+    if (plane ? !(x > 0) : x <= 0)
+        return 0;
+    return x < most ? x : most;
 }
 
 static inline double tni_grid_mirror(double x, double twice_low, double twice_high, double *slope)
@@ -45,14 +48,15 @@ static inline double tni_grid_mirror(double x, double twice_low, double twice_hi
 }
 
 /* A place that may be outside, as the padding sees it. */
-static inline double tni_grid_padded(double x, int64_t size, bool align, int padding, double *slope)
+static inline double tni_grid_padded(double x, int64_t size, bool align, int padding, bool plane,
+                                     double *slope)
 {
     if (padding == TNI_GRID_BORDER)
-        x = tni_grid_clip(x, size, slope);
+        x = tni_grid_clip(x, size, plane, slope);
     else if (padding == TNI_GRID_MIRROR) {
         x = align ? tni_grid_mirror(x, 0, (double)(2 * (size - 1)), slope)
                   : tni_grid_mirror(x, -1, (double)(2 * size - 1), slope);
-        x = tni_grid_clip(x, size, slope);
+        x = tni_grid_clip(x, size, plane, slope);
     }
     return fabs(x) < 0x1p31 ? x : -100; /* far away is outside; so is NaN */
 }

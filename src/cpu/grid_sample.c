@@ -64,8 +64,9 @@ static int bicubic_taps(const job *j, const double place[2], const double slope[
     cubic(place[1] - left, wx, dx);
     for (int r = 0; r < 4; r++)
         for (int c = 0; c < 4; c++) {
-            double py = tni_grid_padded(top - 1 + r, j->in[0], j->align, j->padding, &unused);
-            double px = tni_grid_padded(left - 1 + c, j->in[1], j->align, j->padding, &unused);
+            double py = tni_grid_padded(top - 1 + r, j->in[0], j->align, j->padding, true, &unused);
+            double px =
+                tni_grid_padded(left - 1 + c, j->in[1], j->align, j->padding, true, &unused);
             int64_t iy = (int64_t)py, ix = (int64_t)px;
             if (iy >= 0 && iy < j->in[0] && ix >= 0 && ix < j->in[1])
                 taps[n++] = (tap){iy * j->in[1] + ix,
@@ -113,6 +114,14 @@ static inline __attribute__((always_inline)) int corner_taps(const job *j, const
     return n;
 }
 
+/* Whether a place in a plane is at infinity, or NaN, where that makes the sample NaN, as in
+ * PyTorch: where its weights are computed from the place itself, and not from one inside. */
+static inline bool nowhere(const job *j, const double *place)
+{
+    bool own = j->mode == BICUBIC || (j->mode == LINEAR && j->padding == TNI_GRID_ZEROS);
+    return j->dims == 2 && own && !(isfinite(place[0]) && isfinite(place[1]));
+}
+
 /* What the place @p p of the grid, width first, is made of; the derivatives of it when
  * @p slopes. */
 static inline __attribute__((always_inline)) int taps_of(const job *j, const bool slopes,
@@ -121,12 +130,15 @@ static inline __attribute__((always_inline)) int taps_of(const job *j, const boo
     double place[3], slope[3];
     for (int d = 0; d < j->dims; d++)
         place[d] = tni_grid_place(p[j->dims - 1 - d], j->in[d], j->align, j->single, &slope[d]);
-    if (j->mode == BICUBIC) {
-        bool finite = fabs(place[0]) < 0x1p31 && fabs(place[1]) < 0x1p31;
-        return finite ? bicubic_taps(j, place, slope, taps) : 0;
+    if (nowhere(j, place)) {
+        taps[0] = (tap){0, NAN, {NAN, NAN}};
+        return 1;
     }
+    if (j->mode == BICUBIC)
+        return bicubic_taps(j, place, slope, taps);
     for (int d = 0; d < j->dims; d++)
-        place[d] = tni_grid_padded(place[d], j->in[d], j->align, j->padding, &slope[d]);
+        place[d] =
+            tni_grid_padded(place[d], j->in[d], j->align, j->padding, j->dims == 2, &slope[d]);
     return j->dims == 2 ? corner_taps(j, 2, slopes, place, slope, taps)
                         : corner_taps(j, 3, slopes, place, slope, taps);
 }
@@ -141,7 +153,7 @@ static inline bool square_of(const job *j, const double *p, int64_t at[4], doubl
         return false;
     for (int d = 0; d < 2; d++) {
         place[d] = tni_grid_place(p[1 - d], j->in[d], j->align, j->single, &unused);
-        place[d] = tni_grid_padded(place[d], j->in[d], j->align, j->padding, &unused);
+        place[d] = tni_grid_padded(place[d], j->in[d], j->align, j->padding, true, &unused);
         low[d] = (int64_t)place[d];
         share[d] = place[d] - (double)low[d];
     }
@@ -253,7 +265,7 @@ static void backward_block(const job *j, int64_t i)
         for (int b = 0; b < n; b++)
             for (int t = 0; t < taps_n[b]; t++) {
                 const tap *of = &taps[b][t];
-                if (to)
+                if (to && !isnan(of->weight)) /* what is nowhere has no element */
                     to[of->at] += grad[b] * of->weight;
                 for (int d = 0; d < j->dims && j->grad_grid && j->mode != NEAREST; d++)
                     sums[b][d] += grad[b] * x[of->at] * of->slope[d];

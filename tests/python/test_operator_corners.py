@@ -594,6 +594,24 @@ class Angles(unittest.TestCase):
         self.assertEqual(tenon.tensor([1, 2], dtype=tenon.uint32).angle().tolist(), [0.0, 0.0])
 
 
+class Places(unittest.TestCase):
+    def test_places_of_a_grid_that_are_nowhere_or_far_away(self):
+        nan, inf = float("nan"), float("inf")
+        x = (tenon.arange(18.0) + 1).view(1, 1, 3, 6)
+        grid = tenon.tensor([[nan, 0.3], [0.3, nan], [inf, 0.3], [-inf, 0.3], [1e30, 0.2], [0.2, -1e30]]).view(1, 1, 6, 2)
+        wanted = {("bilinear", "zeros"): [nan] * 4 + [0, 0], ("bilinear", "border"): [9.7, 4.4, 14.7, 9.7, 13.8, 4.1],
+                  ("nearest", "zeros"): [0] * 6, ("nearest", "border"): [7, 4, 12, 7, 12, 4],
+                  ("bicubic", "zeros"): [nan] * 4 + [0, 0], ("bicubic", "border"): [nan] * 4 + [14.335, 4.136]}
+        for dtype in (tenon.float32, tenon.float64):
+            for (mode, padding), numbers in wanted.items():
+                got = tenon.nn.functional.grid_sample(x.to(dtype), grid.to(dtype), mode, padding, False).flatten()
+                self.assertTrue(tenon.allclose(got, tenon.tensor(numbers, dtype=dtype), atol=1e-3, equal_nan=True), (mode, padding, got))
+        # A sample that is nowhere has no element that could have a gradient.
+        y = x.clone().requires_grad_()
+        tenon.nn.functional.grid_sample(y, grid[:, :, :1], align_corners=False).sum().backward()
+        self.assertEqual(y.grad.abs().sum().item(), 0)
+
+
 class Distributions(unittest.TestCase):
     def test_the_mean_of_geometric_numbers_does_not_hang_on_the_dtype(self):
         for dtype in (tenon.bfloat16, tenon.float16, tenon.float32, tenon.int64):
