@@ -452,26 +452,51 @@ static tn_status divide(tn_tensor *out, int64_t dim, tn_tensor *index, bool incl
     return tn_div_tensor_mode_(out, divisor, "floor");
 }
 
+static tn_status reduce_in(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *src,
+                           tni_combination op, bool include_self, tn_tensor *out)
+{
+    if (include_self)
+        return scatter(self, dim, index, src, op, out);
+    TN_TRY(tni_cpu_scatter_value(self, dim, index, identity(op, (tn_dtype)self->dtype), out));
+    return scatter(out, dim, index, src, op, out);
+}
+
+/* What a mean is computed in: neither the sum nor the count of its numbers may fit in the dtype. */
+static tn_dtype mean_dtype(tn_dtype dtype)
+{
+    if (dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16)
+        return TN_DTYPE_F32;
+    return tn_dtype_is_integral(dtype, false) ? TN_DTYPE_I64 : dtype;
+}
+
+static tn_status mean_in(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *src,
+                         bool include_self, tn_tensor *out)
+{
+    tn_dtype dtype = mean_dtype((tn_dtype)self->dtype);
+    TN_AUTO(tn_tensor) from = NULL;
+    TN_AUTO(tn_tensor) terms = NULL;
+    TN_AUTO(tn_tensor) work = NULL;
+    TN_TRY(tni_ready(self, dtype, &from));
+    TN_TRY(tni_ready(src, dtype, &terms));
+    TN_TRY(tni_work_of(out, dtype, &work));
+    TN_TRY(reduce_in(from, dim, index, terms, TNI_COMBINE_ADD, include_self, work));
+    TN_TRY(divide(work, dim, index, include_self));
+    return tni_work_back(out, work);
+}
+
 tn_status tni_cpu_scatter_reduce(tn_tensor *self, int64_t dim, tn_tensor *index, tn_tensor *src,
                                  const char *reduce, bool include_self, tn_tensor *out)
 {
     static const struct {
         const char *name;
         tni_combination op;
-    } known[] = {{"sum", TNI_COMBINE_ADD},  {"prod", TNI_COMBINE_MUL}, {"mean", TNI_COMBINE_ADD},
-                 {"amax", TNI_COMBINE_MAX}, {"amin", TNI_COMBINE_MIN}, {"max", TNI_COMBINE_MAX},
-                 {"min", TNI_COMBINE_MIN}};
+    } known[] = {{"sum", TNI_COMBINE_ADD},  {"prod", TNI_COMBINE_MUL}, {"amax", TNI_COMBINE_MAX},
+                 {"amin", TNI_COMBINE_MIN}, {"max", TNI_COMBINE_MAX},  {"min", TNI_COMBINE_MIN}};
     tni_combination op = TNI_COMBINE_ADD;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(reduce, known[i].name) == 0)
             op = known[i].op;
-    tn_dtype dtype = (tn_dtype)self->dtype;
-    if (include_self) {
-        TN_TRY(scatter(self, dim, index, src, op, out));
-    } else {
-        TN_TRY(tni_cpu_scatter_value(self, dim, index, identity(op, dtype), out));
-        TN_TRY(scatter(out, dim, index, src, op, out));
-    }
-    return strcmp(reduce, "mean") == 0 && index->numel > 0 ? divide(out, dim, index, include_self)
-                                                           : TN_OK;
+    if (strcmp(reduce, "mean") == 0 && index->numel > 0)
+        return mean_in(self, dim, index, src, include_self, out);
+    return reduce_in(self, dim, index, src, op, include_self, out);
 }

@@ -612,6 +612,23 @@ class Places(unittest.TestCase):
         self.assertEqual(y.grad.abs().sum().item(), 0)
 
 
+class Means(unittest.TestCase):
+    def test_means_of_what_is_scattered_do_not_hang_on_what_fits_the_dtype(self):
+        def means(x, index, src, include):
+            yield x.scatter_reduce(0, index, src, "mean", include_self=include)
+            yield x.index_reduce(0, index, src, "mean", include_self=include)
+            yield x.clone().scatter_reduce_(0, index, src, "mean", include_self=include)
+            out = tenon.zeros(2, 2, dtype=x.dtype)[:, 0]
+            yield tenon.scatter_reduce(x, 0, index, src, "mean", include_self=include, out=out[:1])
+
+        for dtype, value in ((tenon.int8, 100), (tenon.uint8, 200), (tenon.int16, -30000), (tenon.int32, 1 << 30), (tenon.float16, 32768), (tenon.bfloat16, 3)):
+            for n in (3, 255, 256, 70000):
+                src, index = tenon.full((n,), value, dtype=dtype), tenon.zeros(n, dtype=tenon.int64)
+                for include in (True, False):
+                    for got in means(tenon.full((1,), value, dtype=dtype), index, src, include):
+                        self.assertEqual(got.tolist(), [tenon.tensor(value, dtype=dtype).item()], (dtype, n, include))
+
+
 class Distributions(unittest.TestCase):
     def test_the_mean_of_geometric_numbers_does_not_hang_on_the_dtype(self):
         for dtype in (tenon.bfloat16, tenon.float16, tenon.float32, tenon.int64):
