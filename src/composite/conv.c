@@ -33,9 +33,6 @@ static tn_status same_padding(tn_tensor *input, const conv *c, tn_tensor **out)
     int n = w->ndim - 2;
     char wt[TNI_SIZES_TEXT], it[TNI_SIZES_TEXT];
     TN_CHECK(n > 0, TN_INVALID, "weight should have at least three dimensions");
-    TN_CHECK(n <= 3, TN_UNSUPPORTED,
-             "a convolution has at most three spatial dimensions, but weight has size %s",
-             tni_format_sizes(w->ndim, w->sizes, wt, sizeof wt));
     TN_CHECK(input->ndim == w->ndim, TN_INVALID,
              "Expected %d-dimensional input for %d-dimensional weight%s, but got %d-dimensional "
              "input of size %s instead",
@@ -45,6 +42,9 @@ static tn_status same_padding(tn_tensor *input, const conv *c, tn_tensor **out)
              "stride cannot broadcast to %d dimensions", n);
     TN_CHECK(c->dilation_n == n || c->dilation_n == 1, TN_INVALID,
              "dilation cannot broadcast to %d dimensions", n);
+    TN_CHECK(n <= 3, TN_INVALID,
+             "a convolution has at most three spatial dimensions, but weight has size %s",
+             tni_format_sizes(w->ndim, w->sizes, wt, sizeof wt));
     for (int64_t i = 0; i < c->stride_n; i++)
         TN_CHECK(c->stride[i] == 1, TN_INVALID,
                  "padding='same' is not supported for strided convolutions");
@@ -55,7 +55,7 @@ static tn_status same_padding(tn_tensor *input, const conv *c, tn_tensor **out)
         TN_CHECK(d >= 0, TN_INVALID, "dilation should be greater than zero");
         TN_CHECK(!__builtin_mul_overflow(d, k - 1, &total), TN_INVALID,
                  "convolution: a size of the result is too large");
-        total = total < 0 ? 0 : total;
+        TN_CHECK(total >= 0, TN_INVALID, "negative padding is not supported");
         left[i] = total / 2;
         extra[2 * (n - 1 - i) + 1] = total % 2;
         odd |= total % 2;

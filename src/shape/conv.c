@@ -10,7 +10,8 @@
 
 /* ---- parameter lists ---- */
 
-/* One value for each dimension; a single one is for all. */
+/* One value for each dimension; a single one is for all. Of more than three dimensions, which are
+ * refused, the first three. */
 static tn_status spread(const char *name, const int64_t *list, int64_t n, int spatial,
                         int64_t missing, int64_t *out)
 {
@@ -20,6 +21,7 @@ static tn_status spread(const char *name, const int64_t *list, int64_t n, int sp
              "expected %s to be a single integer value or a list of %d values to match the "
              "convolution dimensions, but got %s=%s",
              name, spatial, name, tni_format_sizes(show, list, text, sizeof text));
+    spatial = spatial < 3 ? spatial : 3;
     for (int i = 0; i < 3; i++) {
         int d = i - (3 - spatial);
         out[i] = d < 0 ? missing : list[n == 1 ? 0 : d];
@@ -250,9 +252,6 @@ tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const 
     int64_t more[3];
     char text[TNI_SIZES_TEXT];
     TN_CHECK(weight->ndim > 2, TN_INVALID, "weight should have at least three dimensions");
-    TN_CHECK(weight->ndim < 6, TN_UNSUPPORTED,
-             "a convolution has at most three spatial dimensions, but weight has size %s",
-             SIZES_OF(weight, text));
     TN_CHECK(l->groups > 0, TN_INVALID, "non-positive groups is not supported");
     c->spatial = weight->ndim - 2;
     c->transposed = l->transposed;
@@ -265,9 +264,10 @@ tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const 
     TN_CHECK(all_least(more, 0), TN_INVALID, "negative output_padding is not supported");
     TN_CHECK(all_least(c->stride, 1), TN_INVALID, "non-positive stride is not supported");
     TN_CHECK(all_least(c->dilation, 0), TN_INVALID, "dilation should be greater than zero");
+    int shown = c->spatial < 3 ? c->spatial : 3;
     TN_CHECK(all_least(c->dilation, 1), TN_INVALID,
              "dilation should be greater than zero, but got %s",
-             tni_format_sizes(c->spatial, c->dilation + 3 - c->spatial, text, sizeof text));
+             tni_format_sizes(shown, c->dilation + 3 - shown, text, sizeof text));
     TN_TRY(check_groups(c, input, weight));
     TN_TRY(check_channels(c, input, weight));
     c->batch = input->sizes[0];
@@ -277,16 +277,20 @@ tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const 
     else if (__builtin_mul_overflow(weight->sizes[1], c->groups, &c->out_channels))
         return too_large();
     TN_TRY(check_bias(c, weight, bias));
+    TN_CHECK(c->spatial < 4, TN_INVALID,
+             "a convolution has at most three spatial dimensions, but weight has size %s",
+             SIZES_OF(weight, text));
     for (int i = 0; i < 3; i++) {
         int d = i - (3 - c->spatial);
         c->in[i] = d < 0 ? 1 : input->sizes[2 + d];
         c->kernel[i] = d < 0 ? 1 : weight->sizes[2 + d];
     }
+    if (!c->transposed)
+        TN_TRY(plain_sizes(c));
+    TN_TRY(check_nothing(c, input));
     TN_TRY(check_kernel(c, weight));
     if (c->transposed)
-        TN_TRY(check_nothing(c, input));
-    TN_TRY(c->transposed ? transposed_sizes(c, more) : plain_sizes(c));
-    TN_TRY(check_nothing(c, input));
+        TN_TRY(transposed_sizes(c, more));
     TN_TRY(check_dtype(input, weight, "weight"));
     TN_TRY(check_dtype(input, bias, "bias"));
     TN_CHECK(input->dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED,

@@ -163,6 +163,33 @@ class Refused(unittest.TestCase):
             text = volume if turned != "conv" else "kernel size should be greater than zero, but got: 0 x 2 x 2 (TxHxW)"
             self.refuses(RuntimeError, text, three, numbers(1, 2, 4, 4, 4), tenon.zeros(2, 2, 0, 2, 2))
 
+    def test_a_kernel_is_compared_with_its_input_before_it_is_looked_at(self):
+        self.refuses(
+            RuntimeError, "Calculated padded input size per channel: (2 x 4). Kernel size: (3 x 0). Kernel size can't be greater than actual "
+            "input size", F.conv2d, numbers(1, 2, 2, 4), tenon.zeros(2, 2, 3, 0))
+        self.refuses(RuntimeError, "negative padding is not supported", F.conv2d, numbers(1, 2, 4, 4), tenon.zeros(2, 2, 3, 0), padding="same")
+        self.refuses(
+            RuntimeError, "Only zero batch or zero channel inputs are supported, but got input shape: [2, 7, 0, 7, 0]",
+            F.conv_transpose3d, tenon.zeros(2, 7, 0, 7, 0), tenon.zeros(7, 2, 2, 1, 0))
+
+    def test_a_convolution_of_four_dimensions_is_refused_last(self):
+        x, w = tenon.zeros(2, 4, 2, 4, 5, 5), tenon.zeros(2, 4, 2, 2, 2, 2)
+        ends = [1], [0], [1], False, [0], 1
+        self.refuses(
+            RuntimeError, "expected stride to be a single integer value or a list of 4 values to match the convolution dimensions, but got "
+            "stride=[1, 1]", tenon.convolution, x, w, None, [1, 1], *ends[1:])
+        self.refuses(
+            RuntimeError, "Given groups=1, weight of size [2, 4, 2, 2, 2, 2], expected input[2, 3, 2, 4, 5, 5] to have 4 channels, but got 3 "
+            "channels instead", tenon.convolution, x[:, :3], w, None, *ends)
+        self.refuses(
+            RuntimeError, "Given weight of size [2, 4, 2, 2, 2, 2], expected bias to be 1-dimensional with 2 elements, but got bias of size "
+            "[3] instead", tenon.convolution, x, w, tenon.zeros(3), *ends)
+        self.refuses(
+            RuntimeError, "a convolution has at most three spatial dimensions, but weight has size [2, 4, 2, 2, 2, 2]",
+            tenon.convolution, x, w, None, *ends)
+        self.refuses(
+            RuntimeError, "stride cannot broadcast to 4 dimensions", tenon.ops.aten._convolution_mode, x, w, None, [1, 1], "same", [1], 1)
+
     def test_some_results_have_their_very_dtype(self):
         x = numbers(3, 4)
         for dtype, name in ((tenon.float64, "Double"), (tenon.int64, "Long"), (tenon.complex64, "ComplexFloat")):
