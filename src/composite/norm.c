@@ -188,6 +188,9 @@ static tn_status repeat(tn_tensor *t, int64_t samples, tn_tensor **out)
     TN_AUTO(tn_tensor) copy = NULL;
     if (!t)
         return TN_OK;
+    TN_CHECK(t->ndim < 2, TN_INVALID,
+             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+             "tensor");
     const int64_t sizes[] = {samples, t->numel}, flat[] = {samples * t->numel};
     TN_TRY(tn_expand(t, sizes, 2, false, &wide));
     TN_TRY(tn_clone(wide, TN_FORMAT_CONTIGUOUS, &copy));

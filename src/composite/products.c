@@ -477,10 +477,27 @@ static tn_status check_directions(const tn_tensor *v)
     return TN_OK;
 }
 
+/* One length for each direction along the first or the last dimension. */
+static tn_status check_lengths(const tn_tensor *v, const tn_tensor *g, int64_t dim)
+{
+    char text[TNI_SIZES_TEXT];
+    bool same = g->ndim == v->ndim;
+    for (int d = 0; same && d < v->ndim; d++)
+        same = g->sizes[d] == (d == dim ? v->sizes[d] : 1);
+    TN_CHECK(same, TN_INVALID,
+             "weight_norm: expected g to have %lld elements along dimension %lld and one along "
+             "each other of %d, but got sizes %s",
+             (long long)(v->ndim ? v->sizes[dim] : 0), (long long)dim, v->ndim,
+             tni_format_sizes(g->ndim, g->sizes, text, sizeof text));
+    return TN_OK;
+}
+
 tn_status tni_composite__weight_norm(tn_tensor *v, tn_tensor *g, int64_t dim, tn_tensor **out)
 {
     tn_scope *scope;
     TN_TRY(check_directions(v));
+    if (v->ndim && (dim == 0 || dim == v->ndim - 1))
+        TN_TRY(check_lengths(v, g, dim));
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *rows = tnx_contiguous(v, TN_FORMAT_CONTIGUOUS);
     return tni_leave(scope, tnx_mul(rows, tnx_div(g, tnx_norm_except_dim(rows, 2, dim))), out);
@@ -497,6 +514,8 @@ tn_status tni_composite__weight_norm_interface(tn_tensor *v, tn_tensor *g, int64
     TN_TRY(check_directions(v));
     TN_CHECK(v->dtype == g->dtype, TN_INVALID, "expected scalar type %s but found %s",
              tni_dtype_text((tn_dtype)v->dtype), tni_dtype_text((tn_dtype)g->dtype));
+    if (v->ndim)
+        TN_TRY(check_lengths(v, g, dim));
     tn_dtype dtype = (tn_dtype)v->dtype;
     bool half = dtype == TN_DTYPE_F16 || dtype == TN_DTYPE_BF16;
     TN_TRY(tn_scope_enter(&scope));

@@ -40,6 +40,8 @@ tn_status tni_kernel__safe_softmax(tn_call *call, tn_tensor *self, int64_t dim, 
     TN_AUTO(tn_tensor) rows = NULL;
     TN_AUTO(tn_tensor) zero = NULL;
     TN_TRY(tn_softmax(self, dim, dtype, &y));
+    TN_CHECK(!tn_dtype_is_complex((tn_dtype)self->dtype), TN_INVALID,
+             "isneginf does not support complex inputs.");
     if (self->numel == 0) {
         *out = TN_MOVE(y);
         return TN_OK;

@@ -63,11 +63,17 @@ tn_status tni_kernel_unfold_backward(tn_call *call, tn_tensor *grad_in, const in
                                      tn_tensor **out)
 {
     (void)call;
+    char have[TNI_SIZES_TEXT], want[TNI_SIZES_TEXT];
     TN_AUTO(tn_tensor) grad = NULL;
     TN_AUTO(tn_tensor) windows = NULL;
     TN_CHECK(step > 0, TN_VALUE, "step is %lld but must be > 0", (long long)step);
     TN_TRY(zeros_for(grad_in, input_sizes, input_sizes_n, &grad));
     TN_TRY(tn_unfold(grad, dim, size, step, &windows));
+    TN_CHECK(windows->ndim == grad_in->ndim &&
+                 !memcmp(windows->sizes, grad_in->sizes, (size_t)windows->ndim * sizeof(int64_t)),
+             TN_INVALID, "unfold_backward(): expected grad_in of size %s, but got %s",
+             tni_format_sizes(windows->ndim, windows->sizes, want, sizeof want),
+             tni_format_sizes(grad_in->ndim, grad_in->sizes, have, sizeof have));
     for (int64_t i = 0; i < size; i++) {
         TN_AUTO(tn_tensor) to = NULL;
         TN_AUTO(tn_tensor) from = NULL;

@@ -190,6 +190,31 @@ class Refused(unittest.TestCase):
         self.refuses(
             RuntimeError, "stride cannot broadcast to 4 dimensions", tenon.ops.aten._convolution_mode, x, w, None, [1, 1], "same", [1], 1)
 
+    def test_windows_have_the_sizes_of_their_tensor(self):
+        back = tenon.ops.aten.unfold_backward
+        self.assertEqual(back(numbers(1), [], 0, 1, 1).item(), 1)
+        for sizes, whole, size, step in (((4,), [], 1, 1), ((1, 4, 1), [7, 4], 3, 2), ((2, 4, 3), [7, 4], 3, 2)):
+            with self.assertRaisesRegex(RuntimeError, "expected grad_in of size"):
+                back(tenon.zeros(sizes), whole, 0, size, step)
+
+    def test_lengths_of_a_weight_go_with_its_directions(self):
+        v = numbers(2, 3)
+        for call in tenon._weight_norm, tenon.ops.aten._weight_norm_interface:
+            for sizes, dim in (((2, 2), 0), ((2, 3), 0), ((2,), 0), ((1, 1), 1), ((), 0)):
+                with self.assertRaisesRegex(RuntimeError, "weight_norm: expected g to have"):
+                    call(v, tenon.ones(sizes), dim)
+        self.assertEqual(tenon._weight_norm(tenon.tensor([[3.0, 4.0]]), tenon.tensor([[10.0]])).tolist(), [[6.0, 8.0]])
+
+    def test_running_statistics_of_an_instance_have_one_dimension(self):
+        many = tenon.zeros(1, 0)
+        self.refuses(
+            RuntimeError, "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor",
+            tenon.instance_norm, tenon.zeros(1, 2, 0, 4), many, many, many, many, True, 0.1, 1e-5, True)
+
+    def test_infinities_of_complex_numbers_have_no_sign(self):
+        nothing = tenon.zeros(2, 0, dtype=tenon.complex64)
+        self.refuses(RuntimeError, "isneginf does not support complex inputs.", tenon._safe_softmax, nothing, 0)
+
     def test_some_results_have_their_very_dtype(self):
         x = numbers(3, 4)
         for dtype, name in ((tenon.float64, "Double"), (tenon.int64, "Long"), (tenon.complex64, "ComplexFloat")):
