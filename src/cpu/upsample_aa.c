@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu/upsample_aa.c: resampling without aliasing and its gradients. Where the result has fewer
  * places than the input, the filter is as wide as the places that one of the result stands for.
- * First the width, then the height, in float64; bytes are rounded after each. */
+ * First the width, then the height, in float64; bytes are rounded after each, and their weights to
+ * as many bits as 16 hold. */
 #include <math.h>
 #include <string.h>
 #include "base/alloc.h"
@@ -56,6 +57,23 @@ static void fill_table(table *t, tni_upsample_mode mode, double step, double sup
         t->first[o] = first;
         t->count[o] = n;
     }
+}
+
+/* Weights of bytes are whole numbers over a power of two, as large as 16 bits hold: sums of float64
+ * are exact then. */
+static void round_weights(const table *t)
+{
+    double most = 0;
+    int bits = 0;
+    for (int64_t o = 0; o < t->out; o++)
+        for (int64_t k = 0; k < t->count[o]; k++)
+            most = fmax(most, t->weight[o * t->most + k]);
+    while (bits < 22 && (int)(0.5 + most * (double)(1 << (bits + 1))) < 1 << 15)
+        bits++;
+    for (int64_t o = 0; o < t->out; o++)
+        for (int64_t k = 0; k < t->count[o]; k++)
+            t->weight[o * t->most + k] =
+                round(t->weight[o * t->most + k] * (double)(1 << bits)) / (double)(1 << bits);
 }
 
 /* @p i: 1 for rows, 2 for columns. The room is the caller's to free, also after a failure. */
@@ -160,6 +178,10 @@ static tn_status with_tables(job *j, const tni_upsample *u, tn_tensor *from, tni
     j->middle = middle->data;
     j->out = made->data;
     j->whole = out->dtype == TN_DTYPE_U8;
+    if (j->whole) {
+        round_weights(&j->rows);
+        round_weights(&j->columns);
+    }
     TN_TRY(tni_pool_for(planes, 1, run, j));
     return tni_copy_cpu(out, made);
 }

@@ -24,6 +24,16 @@ class Dtypes(unittest.TestCase):
         self.assertTrue(made.is_contiguous(memory_format=tenon.channels_last))
         self.assertEqual(made[1, 2].tolist(), [[0, 102, 255, 106, 7], [50, 82, 129, 114, 104], [100, 61, 3, 121, 200]])
 
+    def test_bytes_are_resized_by_whole_weights_without_aliasing(self):
+        for mode, corners, sizes, wanted in (
+                ("bilinear", False, (3, 4), [[47, 110, 151, 106], [142, 95, 186, 191]]),
+                ("bilinear", True, (5, 5), [[145, 141, 154, 149], [148, 178, 154, 150]]),
+                ("bicubic", True, (4, 3), [[71, 84, 121, 180], [47, 121, 209, 220]])):
+            n = tenon.arange(sizes[0] * sizes[1])
+            image = (n * n * 37 + n * 11).remainder(256).reshape(1, 1, *sizes).to(tenon.uint8)
+            made = F.interpolate(image, size=(2, 4), mode=mode, align_corners=corners, antialias=True)
+            self.assertEqual((made.dtype, made.tolist()), (tenon.uint8, [[wanted]]))
+
     def test_ctc_loss_takes_targets_of_any_dtype(self):
         log_probs = tenon.zeros(5, 1, 4).log_softmax(-1).requires_grad_()
         wanted = F.ctc_loss(log_probs, tenon.tensor([[1, 2]]), (5,), (2,))
