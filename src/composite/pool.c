@@ -15,14 +15,23 @@ tn_status tni_composite_max_pool2d(tn_tensor *self, const int64_t *kernel_size,
                                       padding_n, dilation, dilation_n, ceil_mode, out, &indices);
 }
 
+/* Whether the last @p n sizes are those of planes that have elements. */
+static bool has_planes(const tn_tensor *self, int n)
+{
+    bool some = self->ndim == n + 1 || self->ndim == n + 2;
+    for (int d = self->ndim - n; some && d < self->ndim; d++)
+        some = self->sizes[d] > 0;
+    return some;
+}
+
 /* All of each plane is a mean, which complex numbers have, too; planes whose elements lie apart
  * keep their layout, which a mean would not. */
 tn_status tni_composite_adaptive_avg_pool2d(tn_tensor *self, const int64_t *output_size,
                                             int64_t output_size_n, tn_tensor **out)
 {
     static const int64_t dims[] = {-1, -2};
-    bool all = output_size_n == 2 && output_size[0] == 1 && output_size[1] == 1 &&
-               (self->ndim == 3 || self->ndim == 4) && self->numel;
+    bool all =
+        output_size_n == 2 && output_size[0] == 1 && output_size[1] == 1 && has_planes(self, 2);
     tn_dtype dtype = (tn_dtype)self->dtype;
     bool mean = tn_dtype_is_floating(dtype) && tni_suggest_format(self) == TN_FORMAT_CONTIGUOUS;
     if (all && (mean || tn_dtype_is_complex(dtype)))
@@ -47,7 +56,7 @@ tn_status tni_composite_adaptive_avg_pool3d(tn_tensor *self, const int64_t *outp
 {
     static const int64_t dims[] = {-1, -2, -3};
     bool all = output_size_n == 3 && output_size[0] == 1 && output_size[1] == 1 &&
-               output_size[2] == 1 && (self->ndim == 4 || self->ndim == 5) && self->numel;
+               output_size[2] == 1 && has_planes(self, 3);
     tn_dtype dtype = (tn_dtype)self->dtype;
     if (!all || !(tn_dtype_is_floating(dtype) || tn_dtype_is_complex(dtype)))
         return tn__adaptive_avg_pool3d(self, output_size, output_size_n, out);

@@ -295,6 +295,13 @@ class Taken(unittest.TestCase):
             self.assertEqual(tenon.linalg.matrix_norm(tenon.zeros(0, 2, 2), order).shape, (0,))
             self.assertEqual(tenon.linalg.matrix_norm(tenon.zeros(2, 0, 3, device="meta"), order).shape, (2,))
 
+    def test_means_of_planes_in_no_channels_have_a_gradient(self):
+        for pool, sizes in ((F.adaptive_avg_pool2d, (2, 0, 5, 6)), (F.adaptive_avg_pool3d, (2, 0, 4, 5, 6))):
+            x = tenon.zeros(sizes, requires_grad=True)
+            made = pool(x, 1)
+            self.assertEqual(made.shape, (2, 0) + (1,) * (len(sizes) - 2))
+            self.assertEqual(tenon.autograd.grad(made.sum(), x)[0].shape, sizes)
+
 
 if __name__ == "__main__":
     harness.main()
