@@ -111,6 +111,8 @@ static tn_status largest(tn_tensor *grad, tn_tensor *bag_size, tn_tensor *from, 
     TN_CHECK(is_whole((tn_dtype)from->dtype), TN_INVALID,
              "index_add_(): Expected dtype int32/int64 for index but got: %s",
              tni_dtype_text((tn_dtype)from->dtype));
+    if (num_weights == 0) /* every bag is empty, and `from` shows a row that is not there */
+        return tn_new_zeros(grad, sizes, 2, NULL, out);
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *empty = tnx_unsqueeze(tnx_eq_scalar(bag_size, tn_int(0)), 1);
     tn_tensor *kept = tnx_flatten(tnx_masked_fill(grad, empty, tn_int(0)), 0, 1);

@@ -295,6 +295,13 @@ class Taken(unittest.TestCase):
             self.assertEqual(tenon.linalg.matrix_norm(tenon.zeros(0, 2, 2), order).shape, (0,))
             self.assertEqual(tenon.linalg.matrix_norm(tenon.zeros(2, 0, 3, device="meta"), order).shape, (2,))
 
+    def test_empty_bags_of_no_rows_have_a_gradient(self):
+        for mode in ("sum", "mean", "max"):
+            w = tenon.zeros(0, 4, requires_grad=True)
+            made = F.embedding_bag(tenon.zeros(0, dtype=tenon.int64), w, tenon.zeros(3, dtype=tenon.int64), mode=mode)
+            self.assertEqual(made.tolist(), [[0.0] * 4] * 3)
+            self.assertEqual(tenon.autograd.grad(made.sum(), w)[0].shape, (0, 4))
+
     def test_means_of_planes_in_no_channels_have_a_gradient(self):
         for pool, sizes in ((F.adaptive_avg_pool2d, (2, 0, 5, 6)), (F.adaptive_avg_pool3d, (2, 0, 4, 5, 6))):
             x = tenon.zeros(sizes, requires_grad=True)
