@@ -141,10 +141,13 @@ static tn_status centered(tn_tensor *self, int64_t n_fft, const char *mode, tn_t
     tn_scope *scope;
     TN_TRY(tn_scope_enter(&scope));
     const int64_t pad[] = {half_of(n_fft), half_of(n_fft)}, line = -1;
-    tn_tensor *x = self->ndim < 2 ? tnx_reshape(self, (const int64_t[]){1, 1, self->numel}, 3)
-                                  : tnx_unsqueeze(self, 1);
+    tn_tensor *x = self; /* of more dimensions, which are refused later */
+    if (self->ndim < 2)
+        x = tnx_reshape(self, (const int64_t[]){1, 1, self->numel}, 3);
+    else if (self->ndim == 2)
+        x = tnx_unsqueeze(self, 1);
     x = tnx_pad(x, pad, 2, mode, (tn_opt_float){0});
-    if (x)
+    if (x && self->ndim < 3)
         x = self->ndim < 2 ? tnx_reshape(x, &line, 1) : tnx_squeeze_dim(x, 1);
     return tni_leave(scope, x, out);
 }

@@ -215,6 +215,13 @@ class Refused(unittest.TestCase):
         nothing = tenon.zeros(2, 0, dtype=tenon.complex64)
         self.refuses(RuntimeError, "isneginf does not support complex inputs.", tenon._safe_softmax, nothing, 0)
 
+    def test_a_signal_of_three_dimensions_is_padded_before_it_is_refused(self):
+        with self.assertRaisesRegex(RuntimeError, r"stft\(torch.FloatTensor\[2, 1, 28\], n_fft=8, .*expected a 1D or 2D tensor"):
+            tenon.stft(tenon.zeros(2, 1, 20), 8, return_complex=True)
+        self.refuses(
+            RuntimeError, "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (4, 4) at "
+            "dimension 2 of input [2, 1, 2]", tenon.stft, tenon.zeros(2, 1, 2), 8, return_complex=True)
+
     def test_some_results_have_their_very_dtype(self):
         x = numbers(3, 4)
         for dtype, name in ((tenon.float64, "Double"), (tenon.int64, "Long"), (tenon.complex64, "ComplexFloat")):
