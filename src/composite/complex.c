@@ -52,9 +52,6 @@ tn_status tni_kernel_view_as_complex(tn_call *call, tn_tensor *self, tn_tensor *
              "view_as_complex is only supported for half, float and double tensors, but got a "
              "tensor of scalar type: %s",
              tni_dtype_text((tn_dtype)self->dtype));
-    TN_CHECK(!half, TN_INVALID,
-             "view_as_complex is not supported for half tensors: there is no complex dtype of "
-             "their size");
     TN_CHECK(last >= 0, TN_INVALID, "Input tensor must have one or more dimensions");
     TN_CHECK(self->sizes[last] == 2, TN_INVALID, "Tensor must have a last dimension of size 2");
     TN_CHECK(self->strides[last] == 1, TN_INVALID,
@@ -65,6 +62,9 @@ tn_status tni_kernel_view_as_complex(tn_call *call, tn_tensor *self, tn_tensor *
         strides[d] = self->strides[d] / 2;
     }
     TN_CHECK(self->offset % 2 == 0, TN_INVALID, "Tensor must have a storage_offset divisible by 2");
+    TN_CHECK(!half, TN_INVALID,
+             "view_as_complex is not supported for half tensors: there is no complex dtype of "
+             "their size");
     tn_dtype dtype = self->dtype == TN_DTYPE_F32 ? TN_DTYPE_C64 : TN_DTYPE_C128;
     return view_as(self, last, self->sizes, strides, self->offset / 2, dtype, out);
 }

@@ -64,6 +64,26 @@ static tn_tensor *resized(tn_tensor *t, const transform *x)
     return grows ? tnx_constant_pad_nd(t, pad, 2 * ndim, tn_int(0)) : t;
 }
 
+static tn_status check_halves(const tn_tensor *self)
+{
+    TN_CHECK(self->dtype != TN_DTYPE_F16 && self->dtype != TN_DTYPE_BF16, TN_INVALID,
+             "Unsupported dtype %s", tni_dtype_text((tn_dtype)self->dtype));
+    return TN_OK;
+}
+
+/* What becomes half a spectrum has no imaginary part. */
+static tn_status check_real(const char *name, const tn_tensor *self)
+{
+    if (!tn_dtype_is_complex((tn_dtype)self->dtype))
+        return TN_OK;
+    TN_CHECK(strcmp(name, "ihfftn") != 0, TN_INVALID,
+             "Only supports floating-point dtypes, but found: %s",
+             tni_dtype_text((tn_dtype)self->dtype));
+    TN_FAIL(TN_INVALID, "%s expects a %s input tensor, but got %s", name,
+            strcmp(name, "rfftn") == 0 ? "real-valued" : "real",
+            tni_dtype_text((tn_dtype)self->dtype));
+}
+
 /* @p to_real: the size of the result is checked by who computes it. */
 static tn_status one_dim(const tn_tensor *self, tn_opt_int n, int64_t dim, bool to_real,
                          transform *x)
@@ -72,6 +92,7 @@ static tn_status one_dim(const tn_tensor *self, tn_opt_int n, int64_t dim, bool 
     TN_TRY(tni_wrap_dim(dim, self->ndim, &d));
     TN_CHECK(self->ndim > 0, TN_INDEX, "Dimension specified as %lld but tensor has no dimensions",
              (long long)dim);
+    TN_TRY(check_halves(self));
     x->n = 1;
     x->dims[0] = d;
     x->sizes[0] = n.has ? n.value : self->sizes[d];
@@ -107,13 +128,6 @@ static tn_status several_dims(const tn_tensor *self, const int64_t *s, int64_t s
 }
 
 /* ---- transforms ---- */
-
-static tn_status check_halves(const tn_tensor *self)
-{
-    TN_CHECK(self->dtype != TN_DTYPE_F16 && self->dtype != TN_DTYPE_BF16, TN_INVALID,
-             "Unsupported dtype %s", tni_dtype_text((tn_dtype)self->dtype));
-    return TN_OK;
-}
 
 static tn_status complex_to_complex(tn_tensor *self, const transform *x, const char *norm,
                                     bool forward, tn_tensor **out)
@@ -152,13 +166,7 @@ static tn_status real_to_complex(const char *name, tn_tensor *self, const transf
     bool hermitian = name[0] == 'i';
     int64_t how;
     tn_scope *scope;
-    TN_CHECK(!tn_dtype_is_complex((tn_dtype)self->dtype) || strcmp(name, "ihfftn") != 0, TN_INVALID,
-             "Only supports floating-point dtypes, but found: %s",
-             tni_dtype_text((tn_dtype)self->dtype));
-    TN_CHECK(!tn_dtype_is_complex((tn_dtype)self->dtype), TN_INVALID,
-             "%s expects a %s input tensor, but got %s", name,
-             strcmp(name, "rfftn") == 0 ? "real-valued" : "real",
-             tni_dtype_text((tn_dtype)self->dtype));
+    TN_TRY(check_real(name, self));
     TN_TRY(check_halves(self));
     TN_CHECK(x->n > 0, TN_INVALID, "%s must transform at least one axis", name);
     TN_TRY(factor(norm, !hermitian, &how));
@@ -178,13 +186,13 @@ static tn_status complex_to_real(tn_tensor *self, transform x, bool given, const
 {
     int64_t how, last = x.n - 1;
     tn_scope *scope;
-    TN_TRY(check_halves(self));
     TN_CHECK(x.n > 0, TN_INVALID, "%s must transform at least one axis",
              hermitian ? "hfftn" : "irfftn");
-    TN_TRY(factor(norm, hermitian, &how));
     int64_t size = given ? x.sizes[last] : 2 * (x.sizes[last] - 1);
     TN_CHECK(size >= 1, TN_INVALID, "Invalid number of data points (%lld) specified",
              (long long)size);
+    TN_TRY(check_halves(self));
+    TN_TRY(factor(norm, hermitian, &how));
     x.sizes[last] = size / 2 + 1;
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *t = resized(complex_of(floating(self)), &x);
@@ -213,6 +221,7 @@ tn_status tni_composite_fft_ifft(ONE)
 tn_status tni_composite_fft_rfft(ONE)
 {
     transform x;
+    TN_TRY(check_real("rfft", self));
     TN_TRY(one_dim(self, n, dim, false, &x));
     return real_to_complex("rfft", self, &x, norm, out);
 }
@@ -220,6 +229,7 @@ tn_status tni_composite_fft_rfft(ONE)
 tn_status tni_composite_fft_ihfft(ONE)
 {
     transform x;
+    TN_TRY(check_real("ihfft", self));
     TN_TRY(one_dim(self, n, dim, false, &x));
     return real_to_complex("ihfft", self, &x, norm, out);
 }
@@ -255,6 +265,7 @@ tn_status tni_composite_fft_ifftn(MANY)
 tn_status tni_composite_fft_rfftn(MANY)
 {
     transform x;
+    TN_TRY(check_real("rfftn", self));
     TN_TRY(several_dims(self, s, s_n, dim, dim_n, &x));
     return real_to_complex("rfftn", self, &x, norm, out);
 }

@@ -15,6 +15,23 @@ static tn_status histogram_takes(const char *kernel, const tn_tensor *self)
     return TN_OK;
 }
 
+static tn_status check_weight(const tn_tensor *self, const tn_tensor *weight)
+{
+    if (!weight)
+        return TN_OK;
+    TN_CHECK(
+        self->dtype == weight->dtype, TN_INVALID,
+        "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should "
+        "have the same dtype, but got input(%s), and weight(%s)",
+        tni_dtype_cpp((tn_dtype)self->dtype), tni_dtype_cpp((tn_dtype)weight->dtype));
+    TN_CHECK(self->numel == weight->numel, TN_INVALID,
+             "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
+             "input tensor excluding its innermost dimension, but got input with shape [%lld, 1] "
+             "and weight with shape [%lld]",
+             (long long)self->numel, (long long)weight->numel);
+    return TN_OK;
+}
+
 tn_status tni_composite_histogram(tn_tensor *self, tn_tensor *bins, tn_tensor *weight, bool density,
                                   tn_tensor **hist, tn_tensor **bin_edges)
 {
@@ -23,13 +40,17 @@ tn_status tni_composite_histogram(tn_tensor *self, tn_tensor *bins, tn_tensor *w
              "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got "
              "input with dtype %s and bins for dimension 0 with dtype %s",
              tni_dtype_cpp((tn_dtype)self->dtype), tni_dtype_cpp((tn_dtype)bins->dtype));
-    TN_TRY(histogram_takes("histogram_cpu", self));
-    TN_CHECK(bins->ndim == 1 && bins->numel > 0, TN_INVALID,
-             "torch.histogram(): expected a vector of bin edges with elements");
-    TN_CHECK(!weight || weight->numel == self->numel, TN_INVALID,
-             "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
-             "input tensor");
+    TN_CHECK(bins->ndim == 1, TN_INVALID,
+             "torch.histogramdd: bins tensor should have one dimension, but got %d dimensions in "
+             "the bins tensor for dimension 0",
+             bins->ndim);
+    TN_CHECK(bins->numel > 0, TN_INVALID,
+             "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in "
+             "the bins tensor for dimension 0");
+    TN_TRY(check_weight(self, weight));
     int64_t n = bins->numel - 1;
+    TN_CHECK(n > 0, TN_INVALID, "torch.histogram(): bins must be > 0, but got 0 for dimension 0");
+    TN_TRY(histogram_takes("histogram_cpu", self));
     TN_TRY(tn_scope_enter(&scope));
     const int64_t line = -1;
     tn_tensor *x = tnx_reshape(self, &line, 1);
@@ -37,7 +58,7 @@ tn_status tni_composite_histogram(tn_tensor *self, tn_tensor *bins, tn_tensor *w
     tn_tensor *inside = tnx_logical_and(tnx_ge(x, first_edge), tnx_le(x, last));
     /* The last bin has its upper edge too; what is outside counts nothing. */
     tn_tensor *at = tnx_sub_scalar(tnx_bucketize(x, bins, false, true), tn_int(1), tn_int(1));
-    const tn_scalar low = tn_int(0), high = tn_int(n > 0 ? n - 1 : 0);
+    const tn_scalar low = tn_int(0), high = tn_int(n - 1);
     at = tnx_clamp(at, &low, &high);
     tn_tensor *w =
         weight ? tnx_reshape(weight, &line, 1) : tnx_ones_like(x, NULL, TN_FORMAT_CONTIGUOUS);

@@ -86,14 +86,14 @@ tn_status tni_composite_linalg_matrix_norm(tn_tensor *self, tn_scalar ord, const
     tn_scope *scope;
     double p = tn_scalar_to_double(ord), size = fabs(p);
     const int64_t last = -1;
-    TN_CHECK(self->ndim >= 2, TN_INVALID,
-             "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
-    TN_TRY(check_norm(self, dtype));
-    TN_TRY(two_dims("linalg.matrix_norm", self, dim, dim_n, &a, &b));
     TN_CHECK(ord.kind != TN_SCALAR_COMPLEX, TN_INVALID,
              "linalg.matrix_norm: Expected a non-complex scalar as the order of norm.");
     TN_CHECK(size == 2.0 || size == 1.0 || isinf(size), TN_INVALID,
              "linalg.matrix_norm: Order %g not supported.", p);
+    TN_CHECK(self->ndim >= 2, TN_INVALID,
+             "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
+    TN_TRY(check_norm(self, dtype));
+    TN_TRY(two_dims("linalg.matrix_norm", self, dim, dim_n, &a, &b));
     if (size == 2.0)
         TN_TRY(check_precision(self, dtype));
     TN_TRY(tn_scope_enter(&scope));

@@ -238,6 +238,9 @@ tn_status tni_composite_ldexp_(tn_tensor *self, tn_tensor *other)
 {
     TN_AUTO(tn_tensor) old = NULL;
     TN_AUTO(tn_tensor) made = NULL;
+    TN_CHECK(!tn_dtype_is_integral((tn_dtype)self->dtype, true), TN_INVALID,
+             "ldexp can't be cast to the desired output type %s",
+             tni_dtype_text((tn_dtype)self->dtype));
     TN_TRY(tni_inplace_begin(self, &old));
     TN_TRY(tn_ldexp(old, other, &made));
     return tni_inplace_take(made, self);

@@ -288,6 +288,8 @@ tn_status tni_composite_chain_matmul(tn_tensor *const *matrices, int64_t matrice
 
 /* ---- covariances ---- */
 
+#define NOTHING "cov(): weights sum to zero, can't be normalized"
+
 /* As far as the values are known. */
 static tn_status check_sum(tn_tensor *const *weights)
 {
@@ -295,14 +297,14 @@ static tn_status check_sum(tn_tensor *const *weights)
     TN_AUTO(tn_tensor) sum = NULL;
     tn_tensor *w = weights[0] ? weights[0] : weights[1];
     tn_scalar found;
-    if (!w || tni_is_meta(w))
+    if (!w || (tni_is_meta(w) && w->numel > 0))
         return TN_OK;
+    TN_CHECK(w->numel > 0, TN_INVALID, NOTHING);
     if (weights[0] && weights[1])
         TN_TRY(tn_mul(weights[0], weights[1], &both));
     TN_TRY(tn_sum(both ? both : w, TN_DTYPE_NONE, &sum));
     TN_TRY(tn_item(sum, &found));
-    TN_CHECK(tn_scalar_to_double(found) != 0, TN_INVALID,
-             "cov(): weights sum to zero, can't be normalized");
+    TN_CHECK(tn_scalar_to_double(found) != 0, TN_INVALID, NOTHING);
     return TN_OK;
 }
 

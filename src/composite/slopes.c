@@ -21,10 +21,16 @@ static tn_tensor *wide(tn_tensor *t)
 
 /* ---- differences ---- */
 
-static tn_status check_joined(const tn_tensor *self, const tn_tensor *t)
+static tn_status check_joined(const tn_tensor *self, const tn_tensor *t, int dim)
 {
     TN_CHECK(!t || t->ndim == self->ndim, TN_INVALID,
              "diff expects prepend or append to be the same dimension as input");
+    for (int d = 0; t && d < t->ndim; d++)
+        TN_CHECK(d == dim || t->sizes[d] == self->sizes[d], TN_INVALID,
+                 "diff expects the shape of tensor to prepend or append to match that of input "
+                 "except along the differencing dimension; input.size(%d) = %lld, but got "
+                 "tensor.size(%d) = %lld",
+                 d, (long long)self->sizes[d], d, (long long)t->sizes[d]);
     return TN_OK;
 }
 
@@ -35,9 +41,9 @@ tn_status tni_composite_diff(tn_tensor *self, int64_t n, int64_t dim, tn_tensor 
     tn_scope *scope;
     TN_CHECK(self->ndim > 0, TN_INVALID, "diff expects input to be at least one-dimensional");
     TN_TRY(tni_wrap_dim(dim, self->ndim, &d));
-    TN_TRY(check_joined(self, prepend));
-    TN_TRY(check_joined(self, append));
     TN_CHECK(n >= 0, TN_INVALID, "order must be non-negative but got %lld", (long long)n);
+    TN_TRY(check_joined(self, prepend, d));
+    TN_TRY(check_joined(self, append, d));
     tn_tensor *pieces[3];
     int64_t count = 0, size = 0;
     if (prepend)
@@ -271,8 +277,6 @@ static tn_status slope(tn_tensor *self, int d, distance s, int64_t edge, tn_tens
 {
     tn_scope *scope;
     int64_t n = self->sizes[d];
-    TN_CHECK(n >= edge + 1, TN_INVALID,
-             "torch.gradient expected each dimension size to be at least edge_order+1");
     TN_CHECK(!s.places || (s.places->ndim == 1 && s.places->numel == n), TN_INVALID,
              "torch.gradient expected coordinates to have as many elements as the dimension, %lld",
              (long long)n);
@@ -297,10 +301,6 @@ static tn_status slopes(tn_tensor *self, const distance *s, int64_t s_n, bool li
              "torch.gradient only supports edge_order=1 and edge_order=2.");
     TN_CHECK(self->dtype != TN_DTYPE_U8, TN_INVALID,
              "torch.gradient does not support uint8 input.");
-    TN_CHECK(
-        self->dtype != TN_DTYPE_BOOL, TN_INVALID,
-        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-        "`logical_xor()` operator instead.");
     TN_CHECK(fits || all, TN_INVALID,
              "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "
              "arguments to have the same length, but got a spacing argument of length %lld and a "
@@ -320,6 +320,13 @@ static tn_status slopes(tn_tensor *self, const distance *s, int64_t s_n, bool li
     }
     TN_CHECK(all || n == 0 || self->ndim > 0, TN_INDEX,
              "Dimension specified as %lld but tensor has no dimensions", (long long)*dim);
+    for (int d = 0; d < self->ndim; d++)
+        TN_CHECK(!(all || seen >> d & 1) || self->sizes[d] >= edge + 1, TN_INVALID,
+                 "torch.gradient expected each dimension size to be at least edge_order+1");
+    TN_CHECK(
+        self->dtype != TN_DTYPE_BOOL, TN_INVALID,
+        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+        "`logical_xor()` operator instead.");
     tn_tensor **list = tni_alloc((size_t)(n ? n : 1) * sizeof *list);
     TN_CHECK(list, TN_NOMEM, "cannot allocate a list of %lld tensors", (long long)n);
     for (int64_t i = 0; i < n; i++) {

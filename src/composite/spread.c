@@ -49,6 +49,7 @@ tn_status tni_composite_log_normal_(tn_tensor *self, double mean, double std,
     TN_AUTO(tn_tensor) x = NULL;
     tn_scope *scope;
     TN_CHECK(std > 0, TN_INVALID, "log_normal_ expects std > 0.0, but found std=%g", std);
+    TN_TRY(tni_check_internal_overlap(self));
     TN_TRY(check_floating("log_normal_cpu", self));
     TN_TRY(fresh(self, &x));
     TN_TRY(tn_normal_(x, mean, std, generator));
@@ -66,6 +67,7 @@ tn_status tni_composite_cauchy_(tn_tensor *self, double median, double sigma,
              "Cauchy distribution is a continuous probability distribution. dtype must be a "
              "floating point but you specified %s",
              tni_dtype_cpp((tn_dtype)self->dtype));
+    TN_TRY(tni_check_internal_overlap(self));
     TN_TRY(fresh(self, &x));
     TN_TRY(tn_uniform_(x, -0.5, 0.5, generator));
     TN_TRY(tn_scope_enter(&scope));
@@ -79,6 +81,7 @@ tn_status tni_composite_geometric_(tn_tensor *self, double p, tn_generator *gene
     TN_AUTO(tn_tensor) x = NULL;
     tn_scope *scope;
     TN_CHECK(p > 0 && p < 1, TN_INVALID, "geometric_ expects p to be in (0, 1), but got p=%g", p);
+    TN_TRY(tni_check_internal_overlap(self));
     TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED,
              "\"geometric_cpu\" not implemented for 'Bool'");
     TN_TRY(fresh(self, &x));

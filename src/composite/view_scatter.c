@@ -230,12 +230,12 @@ tn_status tni_kernel_trace(tn_call *call, tn_tensor *self, tn_tensor **out)
 {
     (void)call;
     TN_AUTO(tn_tensor) diagonal = NULL;
-    TN_CHECK(self->ndim == 2, TN_INVALID, "trace: expected a matrix, but got tensor with dim %d",
-             self->ndim);
     TN_CHECK(self->dtype != TN_DTYPE_BOOL && self->dtype != TN_DTYPE_F16 &&
                  self->dtype != TN_DTYPE_BF16,
              TN_UNSUPPORTED, "\"trace\" not implemented for '%s'",
              tni_dtype_text((tn_dtype)self->dtype));
+    TN_CHECK(self->ndim == 2, TN_INVALID, "trace: expected a matrix, but got tensor with dim %d",
+             self->ndim);
     TN_TRY(tn_diagonal(self, 0, 0, 1, &diagonal));
     return tn_sum(diagonal, TN_DTYPE_NONE, out);
 }

@@ -221,6 +221,15 @@ tn_status tni_kernel_lift_fresh(tn_call *call, tn_tensor *self, tn_tensor **out)
     return TN_OK;
 }
 
+static tn_status check_last_stride(const tn_tensor *self, tn_dtype dtype)
+{
+    int64_t stride = self->strides[self->ndim - 1];
+    TN_CHECK(stride == 1, TN_INVALID,
+             "self.stride(-1) must be 1 to view %s as %s (different element sizes), but got %lld",
+             tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text(dtype), (long long)stride);
+    return TN_OK;
+}
+
 /* Sizes and strides of larger or smaller elements over the same bytes. */
 static tn_status view_as_dtype(const tn_tensor *self, tn_dtype dtype, tni_geometry *g)
 {
@@ -233,10 +242,8 @@ static tn_status view_as_dtype(const tn_tensor *self, tn_dtype dtype, tni_geomet
         return TN_OK;
     TN_CHECK(self->ndim > 0, TN_INVALID,
              "self.dim() cannot be 0 to view %s as %s (different element sizes)", old, new);
-    TN_CHECK(self->strides[last] == 1 || (from < to && self->sizes[last] == 1), TN_INVALID,
-             "self.stride(-1) must be 1 to view %s as %s (different element sizes), but got %lld",
-             old, new, (long long)self->strides[last]);
     if (from > to) {
+        TN_TRY(check_last_stride(self, dtype));
         int64_t ratio = from / to;
         for (int d = 0; d < last; d++)
             g->strides[d] *= ratio;
@@ -254,6 +261,7 @@ static tn_status view_as_dtype(const tn_tensor *self, tn_dtype dtype, tni_geomet
              "self.storage_offset() must be divisible by %lld to view %s as %s (different element "
              "sizes), but got %lld",
              (long long)ratio, old, new, (long long)self->offset);
+    TN_TRY(check_last_stride(self, dtype));
     for (int d = 0; d < last; d++) {
         TN_CHECK(self->strides[d] % ratio == 0, TN_INVALID,
                  "self.stride(%d) must be divisible by %lld to view %s as %s (different element "

@@ -183,7 +183,7 @@ static tn_status glu_check(const tn_tensor *self, int64_t dim, int *out)
              "Halving dimension must be even, but dimension %d is size %lld", *out,
              (long long)self->sizes[*out]);
     const tni_operand in[] = {{.tensor = (tn_tensor *)(uintptr_t)self}};
-    return tni_check_dtypes(in, 1, TNI_PW_PROMOTE, TNI_PW_FLOATS, "glu_cpu");
+    return tni_check_dtypes(in, 1, TNI_PW_PROMOTE, TNI_PW_FLOATS, "glu_cpu", NULL);
 }
 
 static tn_status glu(tn_tensor *self, int64_t dim, tn_tensor *given, int mode, tn_tensor **out)
@@ -262,7 +262,7 @@ tn_status tni_kernel_prelu_backward(tn_call *call, tn_tensor *grad_output, tn_te
     TN_AUTO(tn_tensor) of_weight = NULL;
     tni_iter it;
     TN_TRY(tni_check_same_dtype(in, 3));
-    TN_TRY(tni_check_dtypes(in, 3, TNI_PW_PROMOTE, TNI_PW_FLOATS, "prelu_backward_cpu"));
+    TN_TRY(tni_check_dtypes(in, 3, TNI_PW_PROMOTE, TNI_PW_FLOATS, "prelu_backward_cpu", NULL));
     TN_TRY(tni_iter_begin(&it, &attr, in, 3, NULL, TNI_ITER_NEW));
     tn_status status = tni_is_meta(it.out) ? TN_OK : tni_run(&it, TNI_LOOP_PRELU_B, 0, p);
     TN_TRY(tni_iter_end(&it, status, &of_self));

@@ -29,9 +29,12 @@ static bound bound_tensor(tn_tensor *t)
     return (bound){.given = t != NULL, .operand = {.tensor = t}};
 }
 
-static tn_status check(const tni_operand *in, int n, const char *kernel)
+static tn_status check(const tni_operand *in, int n, const tn_tensor *given, const char *kernel)
 {
     tn_dtype dtype = tni_result_type(in, n);
+    bool fits = !tn_dtype_is_complex(dtype) && (!kernel || dtype != TN_DTYPE_BOOL);
+    if (!fits && in[1].tensor)
+        TN_TRY(tni_iter_check(in, n, given));
     TN_CHECK(!tn_dtype_is_complex(dtype), TN_UNSUPPORTED,
              "clamp is not supported for complex types");
     TN_CHECK(!kernel || dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED, "\"%s\" not implemented for 'Bool'",
@@ -56,7 +59,7 @@ static tn_status clamp(tn_tensor *self, bound min, bound max, tn_tensor *given, 
     if (max.given)
         in[n++] = max.operand;
     bool numbers = !in[1].tensor;
-    TN_TRY(check(in, n,
+    TN_TRY(check(in, n, given,
                  n == 3      ? (numbers ? "clamp_scalar_cpu" : "clamp_cpu")
                  : !numbers  ? NULL
                  : min.given ? "clamp_min_scalar_cpu"

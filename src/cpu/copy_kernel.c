@@ -132,10 +132,10 @@ tn_status tni_kernel_copy_(tn_call *call, tn_tensor *self, tn_tensor *src, bool 
     bool copy_first = false;
     if (self == src)
         return TN_OK;
+    TN_TRY(tni_check_internal_overlap(self));
     TN_TRY(check_sizes(self, src));
     TN_CHECK(!tni_is_meta(src) || tni_is_meta(self), TN_UNSUPPORTED,
              "Cannot copy out of meta tensor; no data!");
-    TN_TRY(tni_check_internal_overlap(self));
     TN_TRY(tni_check_overlap(self, src, &copy_first));
     if (tni_is_meta(self))
         return TN_OK;

@@ -97,14 +97,20 @@ tn_status tni_cpu_stack(tn_tensor *const *tensors, int64_t tensors_n, int64_t di
 
 typedef tn_status (*join_fn)(tn_tensor *const *tensors, int64_t n, int64_t dim, tn_tensor *out);
 
+static tn_status check_given(const char *name, tn_dtype dtype, const tn_tensor *out)
+{
+    if (tni_check_cast(dtype, (tn_dtype)out->dtype) == TN_OK)
+        return TN_OK;
+    TN_FAIL(TN_TYPE, "torch.%s(): input types can't be cast to the desired output type %s", name,
+            tni_dtype_text((tn_dtype)out->dtype));
+}
+
 /* Unlike other structured operators these convert to the dtype of a given output. */
 static tn_status join_out(const char *name, tni_geometry *g, join_fn fn, tn_tensor *const *tensors,
                           int64_t n, int64_t dim, tn_tensor *out)
 {
     TN_AUTO(tn_tensor) beside = NULL;
-    if (tni_check_cast(g->dtype, (tn_dtype)out->dtype) != TN_OK)
-        TN_FAIL(TN_TYPE, "torch.%s(): input types can't be cast to the desired output type %s",
-                name, tni_dtype_text((tn_dtype)out->dtype));
+    TN_TRY(check_given(name, g->dtype, out));
     g->dtype = (tn_dtype)out->dtype;
     TN_TRY(tni_out_prepare(name, g, out, tensors, (int)n, &beside));
     if (tni_is_meta(out))
@@ -118,6 +124,9 @@ tn_status tni_kernel_cat_out(tn_call *call, tn_tensor *const *tensors, int64_t t
 {
     (void)call;
     tni_geometry g;
+    tn_dtype dtype;
+    TN_TRY(tni_cat_dtype(tensors, tensors_n, dim, &dtype)); /* said before sizes that do not fit */
+    TN_TRY(check_given("cat", dtype, out));
     TN_TRY(tni_shape_cat(&g, tensors, tensors_n, dim));
     return join_out("cat", &g, tni_cpu_cat, tensors, tensors_n, dim, out);
 }

@@ -14,7 +14,7 @@ static tn_status by_element(const char *name, const char *kernel, tni_loop loop,
 {
     const tni_pointwise_attr attr = {name, TNI_PW_PROMOTE, layout, 0, name};
     tni_iter it;
-    TN_TRY(tni_check_dtypes(in, n, TNI_PW_PROMOTE, TNI_PW_FLOATS, kernel));
+    TN_TRY(tni_check_dtypes(in, n, TNI_PW_PROMOTE, TNI_PW_FLOATS, kernel, NULL));
     TN_TRY(tni_iter_begin(&it, &attr, in, n, NULL, TNI_ITER_NEW));
     tn_status status = tni_is_meta(it.out) ? TN_OK : tni_run(&it, loop, 0, p);
     return tni_iter_end(&it, status, out);

@@ -149,10 +149,12 @@ static tn_status check_dtype(const tn_tensor *self)
 
 static tn_status check_sizes(const tn_tensor *self, int dim)
 {
-    bool empty = false;
+    int others = 0;
     for (int d = 0; d < self->ndim; d++)
-        empty |= d != dim && self->sizes[d] == 0;
-    TN_CHECK(!empty, TN_INVALID,
+        others += d != dim && self->sizes[d] == 0;
+    TN_CHECK(others == 0 || self->sizes[dim] != 0, TN_INVALID,
+             "Number of zero sized dimensions is more than one, so unique cannot be applied ");
+    TN_CHECK(others == 0, TN_INVALID,
              "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
     return TN_OK;
 }

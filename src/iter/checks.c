@@ -115,6 +115,7 @@ tn_status tni_check_minimum(tn_tensor *self, tn_tensor *other)
 static TNI_COLD tn_status no_order(const char *name, tni_operand self, tni_operand other)
 {
     tni_operand in[2] = {self, other};
+    TN_TRY(tni_iter_check(in, 2, NULL));
     TN_FAIL(TN_UNSUPPORTED, "\"%s_cpu\" not implemented for '%s'", name,
             tni_dtype_text(tni_result_type(in, 2)));
 }

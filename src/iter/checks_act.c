@@ -182,7 +182,7 @@ tn_status tni_check_prelu(tn_tensor *self, tn_tensor *weight)
 tn_status tni_shape_log_sigmoid_forward(tni_geometry *g, tn_tensor *self)
 {
     const tni_operand in[] = {{.tensor = self}};
-    TN_TRY(tni_check_dtypes(in, 1, TNI_PW_PROMOTE, TNI_PW_FLOATS, "log_sigmoid_cpu"));
+    TN_TRY(tni_check_dtypes(in, 1, TNI_PW_PROMOTE, TNI_PW_FLOATS, "log_sigmoid_cpu", NULL));
     for (int i = 0; i < 2; i++) {
         g[i].ndim = self->ndim;
         g[i].dtype = (tn_dtype)self->dtype;

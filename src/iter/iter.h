@@ -134,20 +134,27 @@ TN_NODISCARD static inline tn_status tni_check_limited(tn_dtype dtype, uint32_t 
 /* The error of inputs of which tni_result_type is none. */
 TN_NODISCARD tn_status tni_refuse_promotion(const tni_operand *operands, int n);
 
+/* Whether the sizes of the inputs go together, and @p given, NULL for a fresh result, may be
+ * written: what the reference says before it looks for a kernel. */
+TN_NODISCARD tn_status tni_iter_check(const tni_operand *in, int n, const tn_tensor *given);
+
 /* Whether the common dtype of the inputs is one of @p allowed. Among dtypes that are allowed
- * promotion finds no other one, so the common case is a look at each input.
+ * promotion finds no other one, so the common case is a look at each input. @p given: see
+ * tni_iter_check, whose complaints come first.
  * @retval TN_UNSUPPORTED  "\"kernel\" not implemented for 'Long'" */
 TN_NODISCARD tn_status tni_check_common_dtype(const tni_operand *in, int n, int type_rule,
-                                              unsigned allowed, const char *kernel);
+                                              unsigned allowed, const char *kernel,
+                                              const tn_tensor *given);
 TN_NODISCARD static inline tn_status tni_check_dtypes(const tni_operand *in, int n, int type_rule,
-                                                      unsigned allowed, const char *kernel)
+                                                      unsigned allowed, const char *kernel,
+                                                      const tn_tensor *given)
 {
     unsigned seen = 0;
     for (int i = 0; i < n; i++)
         seen |= in[i].tensor ? 1u << in[i].tensor->dtype : ~0u;
     if (TNI_LIKELY((seen & ~allowed) == 0))
         return TN_OK;
-    return tni_check_common_dtype(in, n, type_rule, allowed, kernel);
+    return tni_check_common_dtype(in, n, type_rule, allowed, kernel, given);
 }
 
 /* Whether the result may be written to @p given: the very dtype where @p exact is a text (see
@@ -170,6 +177,10 @@ TN_NODISCARD static inline tn_status tni_check_written(const tni_operand *in, in
 TN_NODISCARD tn_status tni_check_same_dtype(const tni_operand *in, int n);
 
 /* ---- pieces, for operators that are not pointwise ---- */
+
+/* The dtype of joined tensors; of their sizes only what stands before it is checked. */
+TN_NODISCARD tn_status tni_cat_dtype(tn_tensor *const *tensors, int64_t n, int64_t dim,
+                                     tn_dtype *out);
 
 /* The common dtype of some inputs: see Note [Elementwise rules] in types.c. */
 tn_dtype tni_result_type(const tni_operand *operands, int n);

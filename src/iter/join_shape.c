@@ -89,6 +89,18 @@ static tn_status use_format(tni_geometry *g, tn_memory_format format)
     return g->has_strides ? tni_format_strides(format, g->ndim, g->sizes, g->strides) : TN_OK;
 }
 
+tn_status tni_cat_dtype(tn_tensor *const *tensors, int64_t n, int64_t dim, tn_dtype *out)
+{
+    int at;
+    TN_TRY(check_cat(tensors, n));
+    for (int64_t i = 0; i < n; i++)
+        if (!is_skipped(tensors[i])) {
+            TN_TRY(tni_wrap_dim(dim, tensors[i]->ndim, &at));
+            break;
+        }
+    return common_dtype(tensors, n, out);
+}
+
 tn_status tni_shape_cat(tni_geometry *g, tn_tensor *const *tensors, int64_t tensors_n, int64_t dim)
 {
     TN_TRY(check_cat(tensors, tensors_n));

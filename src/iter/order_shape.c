@@ -79,6 +79,8 @@ static tn_status place(const char *name, tni_geometry *g, const tn_tensor *self,
                        bool keepdim)
 {
     uint64_t dims = ALL;
+    TN_CHECK(!complex_input(self), TN_INVALID, "%s(): does not support complex input", name);
+    TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_INVALID, "%s(): does not support bool input", name);
     if (dim.has) {
         int d;
         TN_TRY(tni_wrap_dim(dim.value, self->ndim, &d));
@@ -89,8 +91,6 @@ static tn_status place(const char *name, tni_geometry *g, const tn_tensor *self,
         TN_CHECK(self->numel != 0, TN_INDEX,
                  "%s(): Expected reduction dim to be specified for input.numel() == 0.", name);
     }
-    TN_CHECK(!complex_input(self), TN_INVALID, "%s(): does not support complex input", name);
-    TN_CHECK(self->dtype != TN_DTYPE_BOOL, TN_INVALID, "%s(): does not support bool input", name);
     tni_reduced_geometry(g, self, dims, keepdim);
     g->dtype = TN_DTYPE_I64;
     return TN_OK;

@@ -288,6 +288,18 @@ static tn_status common_sizes(tni_iter *it, const tni_operand *in, int n, const 
     return TN_OK;
 }
 
+TNI_COLD tn_status tni_iter_check(const tni_operand *in, int n, const tn_tensor *given)
+{
+    static const tni_pointwise_attr attr = {.layout = TNI_LAYOUT_OPERANDS};
+    tni_iter it;
+    bool alike, resize;
+    it.attr = &attr;
+    it.mode = TNI_ITER_OUT;
+    it.copy_first = 0;
+    TN_TRY(check_memory(&it, in, n, given));
+    return common_sizes(&it, in, n, given, &alike, &resize);
+}
+
 /* An input as it would lie in memory after conversion to the common dtype. The reference converts
  * first and lays the result out by what it then has; the walk itself reads the input where it is.
  */

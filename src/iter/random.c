@@ -40,9 +40,10 @@ tn_status tni_check_normal(const tn_tensor *self, double std)
 
 static tn_status check_flips(const tn_tensor *self, const char *loop)
 {
+    TN_TRY(tni_check_internal_overlap(self));
     TN_CHECK(!tn_dtype_is_complex((tn_dtype)self->dtype), TN_UNSUPPORTED,
              "\"%s\" not implemented for '%s'", loop, tni_dtype_text((tn_dtype)self->dtype));
-    return tni_check_internal_overlap(self);
+    return TN_OK;
 }
 
 tn_status tni_check_bernoulli(const tn_tensor *self, double p)
@@ -67,13 +68,14 @@ tn_status tni_check_bernoulli_tensor(const tn_tensor *self, const tn_tensor *p)
 
 tn_status tni_check_exponential(const tn_tensor *self, double lambd)
 {
+    TN_CHECK(lambd > 0, TN_INVALID, "exponential_ expects lambda > 0.0, but found lambda=%g",
+             lambd);
+    TN_TRY(tni_check_internal_overlap(self));
     TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_INVALID,
              "Exponential distribution is a continuous probability distribution. dtype must be a "
              "floating point but you specified %s",
              tni_dtype_text((tn_dtype)self->dtype));
-    TN_CHECK(lambd > 0, TN_INVALID, "exponential_ expects lambda > 0.0, but found lambda=%g",
-             lambd);
-    return tni_check_internal_overlap(self);
+    return TN_OK;
 }
 
 /* ---- whole numbers ---- */
@@ -136,9 +138,9 @@ static uint64_t default_end(tn_dtype dtype)
 tn_status tni_check_random_all(const tn_tensor *self, tni_whole_range *out)
 {
     tn_dtype dtype = (tn_dtype)self->dtype;
+    TN_TRY(tni_check_internal_overlap(self));
     TN_CHECK(!tn_dtype_is_complex(dtype), TN_UNSUPPORTED,
              "\"random_kernel_cpu\" not implemented for '%s'", tni_dtype_text(dtype));
-    TN_TRY(tni_check_internal_overlap(self));
     *out = (tni_whole_range){0, default_end(dtype)};
     return TN_OK;
 }
@@ -146,10 +148,10 @@ tn_status tni_check_random_all(const tn_tensor *self, tni_whole_range *out)
 tn_status tni_check_random(const tn_tensor *self, int64_t from, tn_opt_int to, tni_whole_range *out)
 {
     tn_dtype dtype = (tn_dtype)self->dtype;
+    TN_TRY(tni_check_internal_overlap(self));
     TN_CHECK(!tn_dtype_is_complex(dtype), TN_INVALID,
              "%s handles only integral, floating-point and boolean types",
              to.has ? "check_random_bounds" : "random_from_to_impl");
-    TN_TRY(tni_check_internal_overlap(self));
     TN_CHECK(!to.has || from < to.value, TN_INVALID,
              "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
              (long long)from, (long long)to.value);

@@ -93,7 +93,7 @@ TNI_COLD tn_status tni_refuse_promotion(const tni_operand *operands, int n)
 }
 
 tn_status tni_check_common_dtype(const tni_operand *in, int n, int type_rule, unsigned allowed,
-                                 const char *kernel)
+                                 const char *kernel, const tn_tensor *given)
 {
     int skip = type_rule == TNI_PW_WHERE;
     tn_dtype dtype = tni_result_type(in + skip, n - skip);
@@ -101,9 +101,10 @@ tn_status tni_check_common_dtype(const tni_operand *in, int n, int type_rule, un
         dtype = tn_default_dtype();
     if (dtype == TN_DTYPE_NONE)
         return tni_refuse_promotion(in + skip, n - skip);
-    TN_CHECK(allowed & (1u << dtype), TN_UNSUPPORTED, "\"%s\" not implemented for '%s'", kernel,
-             tni_dtype_text(dtype));
-    return TN_OK;
+    if (allowed & (1u << dtype))
+        return TN_OK;
+    TN_TRY(tni_iter_check(in, n, given));
+    TN_FAIL(TN_UNSUPPORTED, "\"%s\" not implemented for '%s'", kernel, tni_dtype_text(dtype));
 }
 
 tn_status tni_check_given_dtype(const tni_operand *in, int n, int type_rule, const tn_tensor *given,

@@ -192,10 +192,12 @@ tn_status tni_shape_baddbmm(tni_geometry *g, tn_tensor *self, tn_tensor *batch1,
 {
     TN_TRY(check_device("baddbmm", "batch1", batch1, self));
     TN_TRY(check_device("baddbmm", "batch2", batch2, self));
+    if (batch1->ndim >= 3 && batch2->ndim >= 3) { /* more is refused below */
+        batch_result(g, batch1, batch2);
+        TN_TRY(check_expands(self, g));
+    }
     TN_CHECK(batch1->ndim == 3, TN_INVALID, "batch1 must be a 3D tensor");
     TN_CHECK(batch2->ndim == 3, TN_INVALID, "batch2 must be a 3D tensor");
-    batch_result(g, batch1, batch2);
-    TN_TRY(check_expands(self, g));
     if (TNI_UNLIKELY(self->dtype == batch1->dtype && self->dtype != batch2->dtype))
         return other_scalar_type(self, batch2);
     TN_CHECK(self->dtype == batch1->dtype && self->dtype == batch2->dtype, TN_INVALID,

@@ -59,6 +59,76 @@ class Errors(unittest.TestCase):
         self.refuses(RuntimeError, "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)",
                      tenon.linalg.lstsq, tenon.eye(2), tenon.eye(2), driver="gelsx")
 
+    def test_of_several_faults_sizes_and_memory_come_before_a_dtype_without_a_kernel(self):
+        apart = "The size of tensor a (4) must match the size of tensor b (3) at non-singleton dimension 0"
+        shared = ("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() "
+                  "the tensor before performing the operation.")
+        four, three, row, imaginary = tenon.ones(4), tenon.ones(3), tenon.ones(1, 4).expand(3, 4), (tenon.ones(1, 4) * 1j).expand(3, 4)
+        for call, a, b in ((tenon.bitwise_and, four, three), (tenon.igamma, four.long(), three.long()), (tenon.atan2, four * 1j, three * 1j),
+                           (tenon.clamp, four.bool(), three.bool()), (tenon.lt, four * 1j, three * 1j), (tenon.gcd, four, three)):
+            self.refuses(RuntimeError, apart, call, a, b)
+        whole, flag = tenon.ones(1, 4).long().expand(3, 4), tenon.ones(1, 4).bool().expand(3, 4)
+        for call, *given in ((row.__iand__, four), (imaginary.erf_,), (imaginary.log_normal_,), (flag.geometric_, 0.5), (whole.exponential_,),
+                             (imaginary.random_, -5, 5), (imaginary.bernoulli_,), (row.copy_, three)):
+            self.refuses(RuntimeError, shared, call, *given)
+        self.refuses(RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=-1", whole.exponential_, -1)
+        self.refuses(RuntimeError, shared, tenon.erf, imaginary, out=imaginary)
+        self.refuses(NotImplementedError, "\"erf_vml_cpu\" not implemented for 'ComplexFloat'", tenon.erf, imaginary)
+        self.refuses(RuntimeError, "output with shape [2, 1, 4] doesn't match the broadcast shape [2, 2, 4]",
+                     tenon.ones(2, 1, 4).__iand__, tenon.ones(2, 4))
+
+    def test_what_is_said_first_of_several_faults(self):
+        real, whole, half = tenon.ones(2, 3), tenon.ones(2, 3).long(), tenon.ones(2, 2, 0).half()
+        for dtype, name in ((tenon.bool, "bool"), (tenon.complex64, "complex")):
+            for dim in (None, 1, 5):
+                self.refuses(RuntimeError, "argmax(): does not support %s input" % name, tenon.argmax, tenon.ones(2, 0).to(dtype), dim)
+        self.refuses(RuntimeError, "linalg.matrix_norm: Order 3 not supported.", tenon.linalg.norm, whole, 3)
+        self.refuses(RuntimeError, "linalg.matrix_norm: Order 3 not supported.", tenon.linalg.matrix_norm, tenon.ones(3), 3)
+        self.refuses(TypeError, "torch.cat(): input types can't be cast to the desired output type Bool", tenon.cat,
+                     [real.bool(), tenon.ones(2, 4).double()], out=tenon.zeros(0).bool())
+        self.refuses(IndexError, "Dimension out of range (expected to be in range of [-2, 1], but got 7)", tenon.cat,
+                     [real.bool(), tenon.ones(2, 4).double()], 7, out=tenon.zeros(0).bool())
+        self.refuses(NotImplementedError, "\"trace\" not implemented for 'Half'", tenon.trace, half)
+        self.refuses(RuntimeError, "Unsupported dtype Half", tenon.fft.fft, half)
+        self.refuses(RuntimeError, "Invalid number of data points (0) specified", tenon.fft.irfft2, tenon.ones(2, 1).half())
+        for name, call in (("rfft expects a real", tenon.fft.rfft), ("ihfft expects a real", tenon.fft.ihfft), ("rfftn expects a real-valued", tenon.fft.rfft2)):
+            self.refuses(RuntimeError, name + " input tensor, but got ComplexFloat", call, tenon.ones(2, 2, 0).to(tenon.complex64))
+        self.refuses(RuntimeError, "Tensor must have a last dimension of size 2", tenon.view_as_complex, tenon.ones(3).half())
+        self.refuses(RuntimeError, "expand(torch.FloatTensor{[2, 2, 3, 5]}, size=[2, 2, 4]): the number of sizes provided (3) must be greater or equal "
+                     "to the number of dimensions in the tensor (4)", tenon.baddbmm, tenon.ones(2, 2, 3, 5), tenon.ones(2, 2, 3, 4), tenon.ones(2, 2, 4, 5))
+        pairs = tenon.ones(2, 17, dtype=tenon.int16)
+        for view, what in ((pairs[:, :14:2], "size(-1) must be divisible by 2 to view Short as Int (different element sizes), but got 7"),
+                           (pairs[:, 1::2], "storage_offset() must be divisible by 2 to view Short as Int (different element sizes), but got 1"),
+                           (pairs[:, :16:2], "stride(-1) must be 1 to view Short as Int (different element sizes), but got 2")):
+            self.refuses(RuntimeError, "self." + what, view.view, tenon.int32)
+        for sizes, what in (((0, 0, 3), "Number of zero sized dimensions is more than one, so unique cannot be applied "),
+                            ((3, 0, 2), "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")):
+            self.refuses(RuntimeError, what, tenon.unique, tenon.ones(sizes), dim=0)
+        self.refuses(RuntimeError, "ldexp can't be cast to the desired output type Long", whole.ldexp_, tenon.ones(5).long())
+
+    def test_what_differences_slopes_and_histograms_say(self):
+        x, flags = tenon.ones(1, 4), tenon.ones(1, 5).bool()
+        for n, before, after, d, own, theirs in ((1, tenon.ones(1, 1), None, 1, 4, 1), (0, None, tenon.ones(1, 3), 1, 4, 3)):
+            self.refuses(RuntimeError, "diff expects the shape of tensor to prepend or append to match that of input except along the differencing "
+                         "dimension; input.size(%d) = %d, but got tensor.size(%d) = %d" % (d, own, d, theirs), tenon.diff, x, n, 0, before, after)
+        self.refuses(RuntimeError, "torch.gradient expected each dimension size to be at least edge_order+1", tenon.gradient, flags, spacing=2, dim=[1, 0])
+        self.refuses(RuntimeError, "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = 2', since dim "
+                     "argument was not given, but got a list of length 3", tenon.gradient, flags, spacing=[0.5, 2, 3])
+        self.refuses(RuntimeError, "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+                     "instead.", tenon.gradient, flags, dim=1)
+        whole, real = tenon.ones(7).long(), tenon.ones(7)
+        for values in (whole, real):
+            for sizes, what in (((2, 3), "torch.histogramdd: bins tensor should have one dimension, but got 2 dimensions in the bins tensor for dimension 0"),
+                                ((0,), "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for "
+                                       "dimension 0"),
+                                ((1,), "torch.histogram(): bins must be > 0, but got 0 for dimension 0")):
+                self.refuses(RuntimeError, what, tenon.histogram, values, tenon.ones(sizes, dtype=values.dtype))
+        for bins in (2, tenon.ones(2)):
+            self.refuses(RuntimeError, "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its "
+                         "innermost dimension, but got input with shape [7, 1] and weight with shape [3]", tenon.histogram, real, bins, weight=tenon.ones(3))
+            self.refuses(RuntimeError, "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but "
+                         "got input(float), and weight(double)", tenon.histogram, real, bins, weight=real.double())
+
     def test_classes_that_refuse_a_call_are_named_one_by_one(self):
         class One:
             @classmethod

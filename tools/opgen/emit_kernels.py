@@ -171,14 +171,15 @@ def pointwise(op, compute):
     if op.role != "function" and (family.dtypes or family.out_dtype):  # before the dtypes that it computes in
         body.append(call("TN_TRY(tni_check_written(", ["operands", "%d" % len(operands), RULES[family.rule],
                                                        op.outs[0].arg.name, exact], "));"))
+    given = "NULL" if op.role == "function" else op.outs[0].arg.name
     if family.dtypes:
         kind, label = family.dtypes
         body.append(call("TN_TRY(tni_check_dtypes(", ["operands", "%d" % len(operands), RULES[family.rule],
                                                       " | ".join([DTYPES[kind]] + ["TNI_PW_" + k for k in family.takes]),
-                                                      literal(label)], "));"))
-    given, mode, out = "NULL", "TNI_ITER_NEW", "out"
+                                                      literal(label), given], "));"))
+    mode, out = "TNI_ITER_NEW", "out"
     if op.role != "function":
-        given, out = op.outs[0].arg.name, "NULL"
+        out = "NULL"
         mode = "TNI_ITER_INPLACE" if op.role == "inplace" else "TNI_ITER_OUT"
     body.append("TN_TRY(tni_iter_begin(&it, &attr, operands, %d, %s, %s));" % (len(operands), given, mode))
     status = "TN_OK"
