@@ -355,8 +355,40 @@ EACH(clamp_max_list, tn_clamp_max_tensor(x, o->a[i], out), tn_clamp_max_tensor_(
     FORMS(op, list, bound##_list, WITH_LIST, .lists = 1, .a = other, .a_n = other_n)
 BOUND(clamp_min, clamp_min)
 BOUND(clamp_max, clamp_max)
-BOUND(maximum, clamp_min)
-BOUND(minimum, clamp_max)
+
+/* Bounds, but for the slope where both are equal: maximum and minimum share it out. In place they
+ * have none. */
+static bool is_complex(const tn_tensor *t)
+{
+    return tn_dtype_is_complex((tn_dtype)t->dtype);
+}
+
+#define EXTREME(op, bound)                                                                      \
+    static tn_status op##_number_new(tn_tensor *x, const others *o, int64_t i, tn_tensor **out) \
+    {                                                                                           \
+        TN_AUTO(tn_tensor) other = NULL;                                                        \
+        tn_scalar s = number(o, i);                                                             \
+        if (is_complex(x) || s.kind == TN_SCALAR_COMPLEX)                                       \
+            return bound##_number_new(x, o, i, out);                                            \
+        TN_TRY(tn_tensor_from_number(s, &other));                                               \
+        return tn_##op(x, other, out);                                                          \
+    }                                                                                           \
+    static tn_status op##_number_write(tn_tensor *x, const others *o, int64_t i)                \
+    {                                                                                           \
+        return bound##_number_write(x, o, i);                                                   \
+    }                                                                                           \
+    static tn_status op##_list_new(tn_tensor *x, const others *o, int64_t i, tn_tensor **out)   \
+    {                                                                                           \
+        return is_complex(x) || is_complex(o->a[i]) ? bound##_list_new(x, o, i, out)            \
+                                                    : tn_##op(x, o->a[i], out);                 \
+    }                                                                                           \
+    static tn_status op##_list_write(tn_tensor *x, const others *o, int64_t i)                  \
+    {                                                                                           \
+        return bound##_list_write(x, o, i);                                                     \
+    }                                                                                           \
+    BOUND(op, op)
+EXTREME(maximum, clamp_min)
+EXTREME(minimum, clamp_max)
 
 /* ---- powers ---- */
 

@@ -173,7 +173,6 @@ RESULTS = [
     (r"sinc", r"f32\[(1029,917|812)\]", r"^gradient: values differ by up to (0\.000|\d\.?\d*e-06)", "Rounding: near 0 two numbers cancel in both, and Tenon is the nearer one"),
     (r"polar", r"f32\[10,1,5\]", r"^gradient: values differ by up to [3-5]\.?\d*e-05", "Rounding"),
     (r"layer_norm", r"f32\[1\], \[1\], ", r"^gradient: values differ by up to [12]\.?\d*e-05", "Rounding: of one element the gradient is 0"),
-    (r"_foreach_(max|min)imum\.List", r"bool\[3\]", r"^gradient: values", "Where both are equal the gradient goes to both, each a half"),
     (r"_foreach_add\.Tensor", r"(bool|i64)\[3\], f64\[\]\], f64\[\]", r"^dtype", "The dtype is that of `add`; the reference reads the number first"),
     (r"ctc_loss\.\w+", r"blank=1", r"^gradient: values", "A blank that is a label, or none of them: the reference reads and writes what is not there"),
     (r"_fft_c2r", r"c64\[3,4\], \[0,1\], 2, 3", r"values differ", UNCHECKED),

@@ -33,6 +33,22 @@ class Foreach(unittest.TestCase):
     def test_a_number_to_the_powers_of_a_list(self):
         self.assertEqual([x.tolist() for x in tenon._foreach_pow(2, [tenon.ones(2), tenon.tensor(3.0)])], [[2, 2], 8])
 
+    def test_equal_elements_share_the_slope_of_a_maximum_and_keep_that_of_a_bound(self):
+        for name, tied in (("maximum", 0.5), ("minimum", 0.5), ("clamp_min", 1), ("clamp_max", 1)):
+            call, up = getattr(tenon, "_foreach_" + name), name in ("maximum", "clamp_min")
+            for other in (2.0, [2.0], [tenon.tensor([2.0] * 3, requires_grad=True)]):
+                x = tenon.tensor([1.0, 2, 3], requires_grad=True)
+                with_slope = isinstance(other, list) and isinstance(other[0], tenon.Tensor)
+                made = tenon.autograd.grad(call([x], other)[0].sum(), [x] + (other if with_slope else []))
+                wanted = [0.0, tied, 1.0] if up else [1.0, tied, 0.0]
+                self.assertEqual(made[0].tolist(), wanted)
+                if with_slope:
+                    self.assertEqual(made[1].tolist(), [1 - slope for slope in wanted])
+        made, = tenon._foreach_maximum([tenon.tensor([1, 3])], 1.5)
+        self.assertEqual((made.dtype, made.tolist()), (tenon.float32, [1.5, 3]))
+        made, = tenon._foreach_minimum([tenon.tensor([1.0, 3], dtype=tenon.float16)], 1.5)
+        self.assertEqual((made.dtype, made.tolist()), (tenon.float16, [1, 1.5]))
+
     def test_gradients_of_a_list_are_clipped_by_its_norms(self):
         x = tenon.tensor([3.0, 4.0], requires_grad=True)
         (tenon._foreach_abs([x])[0] * x).sum().backward()
