@@ -40,7 +40,8 @@ static PyObject *from_value(tn_value *v, PyTypeObject *kept)
     PyObject *o = NULL;
     switch (v->tag) {
     case TN_TAG_TENSOR:
-        return tnpy_wrap_kept(kept, v->u.tensor);
+        o = tnpy_wrap_kept(kept, v->u.tensor);
+        return kept ? tnpy_as_kept(kept, o) : o;
     case TN_TAG_NONE:
         return Py_NewRef(Py_None);
     case TN_TAG_TENSOR_LIST: {

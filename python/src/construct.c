@@ -173,7 +173,12 @@ static int options_of(const char *function, PyObject *dtype, PyObject *device, t
     return 0;
 }
 
-/* One of the options has a __torch_function__; the data has no say. */
+/* Is a mode on, or has one of the options a __torch_function__? The data has no say. */
+static bool is_asked(PyObject *const *options, int n)
+{
+    return (tnpy_function_modes != 0 && tnpy_function_off < 2) || tnpy_stranger_in(options, n);
+}
+
 static PyObject *ask_options(tnpy_entry *e, PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
                              PyObject *const *options, int n_options)
 {
@@ -192,14 +197,12 @@ static PyObject *tensor_function(PyObject *module, PyObject *const *args, Py_ssi
     static const tnpy_arguments names = {
         "tensor", 1, 1, 6, {"data", "dtype", "device", "requires_grad", "pin_memory", "names"}};
     static tnpy_entry entry = {.name = "tensor"};
-    if (TNPY_UNLIKELY(tnpy_function_modes != 0) && tnpy_function_off < 2)
-        return tnpy_override(&entry, NULL, args, n, kwnames);
     PyObject *a[6];
     tn_dtype dtype;
     tn_device device;
     if (tnpy_take(&names, args, n, kwnames, a) < 0)
         return NULL;
-    if (TNPY_UNLIKELY(tnpy_stranger_in(a + 1, 5)))
+    if (TNPY_UNLIKELY(is_asked(a + 1, 5)))
         return ask_options(&entry, args, n, kwnames, a + 1, 5);
     if (options_of(names.function, a[1], a[2], &dtype, &device) < 0)
         return NULL;
@@ -243,14 +246,12 @@ static PyObject *as_tensor_function(PyObject *module, PyObject *const *args, Py_
     (void)module;
     static const tnpy_arguments names = {"as_tensor", 1, 1, 3, {"data", "dtype", "device"}};
     static tnpy_entry entry = {.name = "as_tensor"};
-    if (TNPY_UNLIKELY(tnpy_function_modes != 0) && tnpy_function_off < 2)
-        return tnpy_override(&entry, NULL, args, n, kwnames);
     PyObject *a[3];
     tn_dtype dtype;
     tn_device device;
     if (tnpy_take(&names, args, n, kwnames, a) < 0)
         return NULL;
-    if (TNPY_UNLIKELY(tnpy_stranger_in(a + 1, 2)))
+    if (TNPY_UNLIKELY(is_asked(a + 1, 2)))
         return ask_options(&entry, args, n, kwnames, a + 1, 2);
     if (options_of(names.function, a[1], a[2], &dtype, &device) < 0)
         return NULL;

@@ -3,6 +3,7 @@
  * is switched off: for a class, or for a while. */
 #include "opcall.h"
 #include "override.h"
+#include "tenon/mode.h"
 
 /* ---- keeping the class ---- */
 
@@ -22,7 +23,9 @@ static PyObject *converted(PyObject *o, PyTypeObject *cls)
         if (PyType_IsSubtype(Py_TYPE(o), cls))
             return o;
         tn_tensor *alias;
+        tn_call_modes_guard modes = tn_call_modes_off(); /* making an object is no call */
         tn_status st = tn_alias(tnpy_tensor(o), &alias);
+        tn_call_modes_restore(modes);
         Py_DECREF(o);
         return st == TN_OK ? tnpy_wrap_as(cls, alias) : tnpy_raise(st);
     }
@@ -42,6 +45,11 @@ static PyObject *converted(PyObject *o, PyTypeObject *cls)
     Py_XDECREF(list);
     Py_DECREF(o);
     return result;
+}
+
+PyObject *tnpy_as_kept(PyTypeObject *kept, PyObject *o)
+{
+    return converted(o, kept);
 }
 
 /* These give what the tensor has, whatever its class. */

@@ -51,12 +51,15 @@ static bool is_device(PyObject *mode)
 static tn_device device_of(PyObject *mode)
 {
     tn_device d = TN_NO_DEVICE;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* the mode that comes back on may have failed */
     PyObject *o = tnpy_is_device(mode) ? Py_NewRef(mode) : PyObject_GetAttrString(mode, "device");
     if (!o || tnpy_device_of(o, &d)) {
         PyErr_Clear();
         d = TN_NO_DEVICE;
     }
     Py_XDECREF(o);
+    PyErr_Restore(type, value, trace);
     return d;
 }
 
@@ -114,6 +117,11 @@ PyObject *tnpy_mode_pop(void)
     if (n_modes == 0 && !answering)
         Py_CLEAR(far); /* the thread may end after this */
     return mode;
+}
+
+bool tnpy_any_mode(void)
+{
+    return n_modes != 0;
 }
 
 PyObject *tnpy_mode_off(void)

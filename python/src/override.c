@@ -252,7 +252,7 @@ static PyObject *nobody(PyObject *func, PyObject *types)
 static PyObject *ask_all(PyObject *func, PyObject *list, PyObject *types, PyObject *args,
                          PyObject *kwargs)
 {
-    if (tnpy_function_modes && tnpy_function_off < 2) {
+    if (tnpy_any_mode() && tnpy_function_off < 2) { /* a device, too, gives it and steps aside */
         PyObject *result = ask_mode(func, types, args, kwargs);
         if (result != Py_NotImplemented)
             return result;
@@ -315,6 +315,15 @@ static bool has_form(const char *name)
     return false;
 }
 
+static PyObject *override_first(PyObject *func, PyObject *args, PyObject *kwargs)
+{
+    PyObject *first = PyTuple_GetSlice(args, 0, 1);
+    PyObject *result =
+        first ? call_of(func, tnpy_handlers(first, NULL, taking_part), args, kwargs) : NULL;
+    Py_XDECREF(first);
+    return result;
+}
+
 /* A call in that form, of which the first argument is asked; @p kwargs may be NULL. */
 static PyObject *override_in_form(const char *name, PyObject *func, PyObject *args,
                                   PyObject *kwargs)
@@ -326,9 +335,7 @@ static PyObject *override_in_form(const char *name, PyObject *func, PyObject *ar
     PyObject *words = given;
     if (form && (form == Py_None ||
                  PyArg_ParseTuple(form, "O!O!", &PyTuple_Type, &args, &PyDict_Type, &words)))
-        result = PyTuple_Size(args)
-                     ? tnpy_override_self(func, PyTuple_GetItem(args, 0), args, words)
-                     : tnpy_override_call(func, args, words);
+        result = override_first(func, args, words);
     Py_XDECREF(form);
     Py_XDECREF(module);
     Py_XDECREF(given);
@@ -421,8 +428,9 @@ static int note_operand(PyObject *list, PyObject *o)
         return list ? -1 : 1;
     if (!PyTuple_Check(o) && !PyList_Check(o))
         return found;
-    for (Py_ssize_t i = 0; i < PySequence_Size(o); i++) {
-        PyObject *item = PyTuple_Check(o) ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
+    bool tuple = PyTuple_Check(o); /* whatever __len__ it has */
+    for (Py_ssize_t i = 0; i < (tuple ? PyTuple_Size(o) : PyList_Size(o)); i++) {
+        PyObject *item = tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
         if (!item)
             return -1;
         if (overriding(item)) {

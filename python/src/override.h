@@ -77,11 +77,15 @@ static inline PyTypeObject *tnpy_kept_class(PyObject *self)
 }
 /* tnpy_wrap, of that class (NULL: Tensor). */
 PyObject *tnpy_wrap_kept(PyTypeObject *kept, TN_STOLEN tn_tensor *t);
+/* An object, which may be an argument of another class, as one of that class; takes @p o. */
+PyObject *tnpy_as_kept(PyTypeObject *kept, PyObject *o);
 
 /* The stack of function modes (mode_stack.c). A device stands for the mode that gives factories
  * that device. */
 int tnpy_mode_push(PyObject *mode);
 PyObject *tnpy_mode_pop(void);
+/* Is there one, if only a device? */
+bool tnpy_any_mode(void);
 /* The innermost mode, which is off until it is on again: while it answers. */
 PyObject *tnpy_mode_off(void);
 int tnpy_mode_on_again(PyObject *mode);

@@ -311,7 +311,9 @@ static PyObject *as_subclass(PyObject *self, PyObject *cls)
     if (tnpy_check_subclass(cls))
         return NULL;
     tn_tensor *t = tnpy_tensor(self), *alias;
+    tn_call_modes_guard modes = tn_call_modes_off();
     tn_status st = tn_alias(t, &alias);
+    tn_call_modes_restore(modes);
     return st == TN_OK ? tnpy_wrap_as((PyTypeObject *)cls, alias) : tnpy_raise(st);
 }
 

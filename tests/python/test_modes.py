@@ -4,6 +4,7 @@ logs for the same programs, but for the `detach` of a result that is saved, whic
 
 import threading
 import unittest
+import warnings
 
 import harness
 import tenon
@@ -32,13 +33,18 @@ class Modes(unittest.TestCase):
                 self.log.append((func._opname, {k: str(v) for k, v in (kwargs or {}).items()}))
                 return func(*args, **(kwargs or {}))
 
+        def as_new(x):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return tenon.tensor(x)
+
         lift, x = ("lift_fresh", {}), tenon.ones(2, 2)
         at = {"device": "cpu", "pin_memory": "False"}
         cases = [(lambda: tenon.tensor([1., 2.]), [lift]), (lambda: tenon.tensor(5), [lift]),
                  (lambda: tenon.tensor([1], dtype=tenon.float16), [lift]), (lambda: tenon.tensor(1., requires_grad=True), [lift]),
                  (lambda: tenon.tensor([1.], device="meta"), []), (lambda: tenon.as_tensor([1.]), [lift]), (lambda: tenon.as_tensor(x), []),
                  (lambda: tenon.asarray([1.]), [lift]), (lambda: tenon.Tensor([1.]), [lift]), (lambda: x.new_tensor([1]), [lift]),
-                 (lambda: tenon.tensor(x), [("detach", {}), ("_to_copy", {"dtype": "tenon.float32", "device": "cpu"})]),
+                 (lambda: as_new(x), [("detach", {}), ("_to_copy", {"dtype": "tenon.float32", "device": "cpu"})]),
                  (lambda: x[[0, 1]], [lift, ("index", {})]),
                  (lambda: x.__setitem__(0, 1.5), [lift, ("select", {}), ("fill_", {})]),
                  (lambda: x.__setitem__((0, 0), 2), [lift, ("select", {}), ("select", {}), ("copy_", {})]),
@@ -62,6 +68,21 @@ class Modes(unittest.TestCase):
             if isinstance(made, tenon.Tensor):
                 self.assertFalse(made._is_view() and i < 3)
         self.assertEqual(x.tolist(), [[2, 2], [1, 1]])
+
+    def test_keeping_the_class_of_a_result_is_no_call(self):
+        class Kept(tenon.Tensor):
+            pass
+
+        class Told(tenon.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return super().__torch_function__(func, types, args, kwargs)
+
+        x = tenon.ones(2)
+        with Log() as mode:
+            for cls in (Kept, Told):
+                self.assertIs(type(-x.as_subclass(cls)), cls)
+        self.assertEqual(mode.log, ["aten.neg.default"] * 2)
 
     def test_an_argument_like_its_default_that_is_another_number_is_shown(self):
         with Log():

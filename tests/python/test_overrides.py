@@ -367,6 +367,54 @@ class Functions(unittest.TestCase):
         self.assertEqual(seen, [(tenon.device, None, 0), (tenon.tensor, meta, 0), (tenon.randn, "cpu", 0), (tenon.ones, meta, 0), (tenon.add, None, 0)])
         self.assertTrue(issubclass(context, tenon.overrides.TorchFunctionMode))
 
+    def test_classes_are_asked_when_every_mode_stepped_aside(self):
+        made = []
+
+        class Asks:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                made.append((tenon.zeros(1).device.type, kwargs and kwargs.get("device")))
+                raise KeyError("mine")
+
+        class Mode(tenon.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                return func(*args, **(kwargs or {}))
+
+        meta = tenon.device("meta")
+        for modes in ((meta,), (meta, tenon.device("cpu"), meta), (meta, Mode()), (Mode(), meta)):
+            with contextlib.ExitStack() as on:
+                for mode in modes:
+                    on.enter_context(mode)
+                for call in (lambda: tenon.add(tenon.ones(1), Asks()), lambda: tenon.zeros((2, Asks()))):
+                    with self.assertRaises(KeyError):
+                        call()
+                self.assertEqual((tenon._C._len_torch_function_stack(), tenon.zeros(1).device), (len(modes), meta))
+            self.assertEqual(made, [("cpu", None), ("cpu", meta)])
+            del made[:]
+
+    def test_the_data_of_a_tensor_has_no_say_under_a_mode(self):
+        seen = []
+
+        class Mode(tenon.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append(types)
+                return -1
+
+        x, y = tenon.ones(1).as_subclass(Told), tenon.ones(1)
+        with Mode():
+            tenon.tensor(x), tenon.as_tensor(x), tenon.asarray(1, dtype=tenon.int8), tenon.autograd.grad(y, x)
+        self.assertEqual(seen, [(), (), (), (Told, tenon.Tensor)])
+
+    def test_what_a_class_is_kept_from_may_be_written_by_it(self):
+        class Kept(tenon.Tensor):
+            pass
+
+        kept, out = tenon.ones(2).as_subclass(Kept), tenon.zeros(2)
+        made = tenon.add(kept, kept, out=out)
+        self.assertEqual((type(made), made.data_ptr(), out.tolist()), (Kept, out.data_ptr(), [2, 2]))
+        self.assertIs(type(out.add_(kept)), Kept)
+        self.assertIs(tenon.add(kept, 1, out=kept), kept)
+
     def test_set_default_device_lies_under_all_modes(self):
         stack = tenon.overrides._get_current_function_mode_stack
         with tenon.overrides.BaseTorchFunctionMode() as mode:

@@ -132,7 +132,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         return _C._override_call(grad, (outputs, inputs), dict(
             grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs,
             allow_unused=materialize_grads if allow_unused is None else allow_unused,
-            is_grads_batched=is_grads_batched, materialize_grads=materialize_grads))
+            is_grads_batched=is_grads_batched, materialize_grads=materialize_grads), (*outputs, *inputs))
     _check_gradients(grad_outputs, grads, outputs)
     _check_inputs(inputs)
     if not is_grads_batched and any(map(_in_parts.is_in_parts, outputs + inputs)):
