@@ -213,7 +213,7 @@ static PyObject *binary_slow(int op, PyObject *a, PyObject *b)
         Py_DECREF(array);
         return result;
     }
-    if (op == OP_eq && tnpy_is_tensor(a) && is_asked(a))
+    if (op == OP_eq && tnpy_is_tensor(a) && (is_asked(a) || (tnpy_kept_class(a) && is_asked(b))))
         return tell_equal(a, b);
     const bool told = op != OP_eq && (is_asked(a) || is_asked(b));
     if (tnpy_is_tensor(a)) {

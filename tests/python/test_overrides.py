@@ -165,6 +165,13 @@ class Calls(unittest.TestCase):
         func, types, _, _ = self.called(lambda: tenon.ones(2).as_subclass(Other) == self.x)
         self.assertEqual((func, types), (tenon.Tensor.__eq__, ("Other",)))
 
+    def test_equality_with_a_class_that_is_kept_asks_that_one(self):
+        class Kept(tenon.Tensor):
+            pass
+
+        (func, _), result = told(Told, lambda: tenon.ones(2).as_subclass(Kept) == tenon.ones(2).as_subclass(Told))
+        self.assertEqual((func, type(result), result.tolist()), (None, Kept, [True, True]))
+
     def test_indices_are_seen_two_deep(self):
         like, t = Like(), tenon.ones(2, 2)
         for index in ((0, [like]), (0, (like,)), [like], ((like,),)):
