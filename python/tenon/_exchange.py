@@ -86,10 +86,10 @@ def _asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         out = tenon.tensor(obj, dtype=dtype, device=device)
         source = None
     moved = out
-    if device is not None:
-        moved = moved.to(device)
-    if dtype is not None and moved.dtype != dtype:
-        moved = moved.to(dtype)
+    if dtype is not None and out.dtype != dtype:
+        moved = out.to(device=out.device if device is None else device, dtype=dtype)
+    elif device is not None:
+        moved = out.to(device)
     if copy is False and moved is not out:
         if moved.device != out.device:
             raise ValueError("can't alias tensor from device '%s' to '%s'." % (out.device, moved.device))
@@ -98,7 +98,7 @@ def _asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if copy and moved is out and source is not None:
         moved = moved.clone()
     if requires_grad and not moved.requires_grad:
-        moved = moved.detach().requires_grad_()
+        moved = (moved if source is None else moved.detach()).requires_grad_()
     return moved
 
 

@@ -242,8 +242,10 @@ def chain_matmul(*matrices, out=None):
 @_asked
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The p-norm of all elements, or over dimensions; "fro" is the 2-norm."""
-    if p is None or p == "fro":
+    if p is None:
         p = 2.0
+    elif p == "fro":
+        p = 2
     elif p == "nuc":
         return tenon.linalg.matrix_norm(input, "nuc", dim if dim is not None else (-2, -1), keepdim, dtype=dtype, out=out)
     elif isinstance(p, str):

@@ -163,7 +163,7 @@ tn_status tni_composite_linalg_norm(tn_tensor *self, const tn_scalar *ord, const
         self->ndim);
     if (ord && ((dim && dim_n == 2) || (!dim && self->ndim == 2)))
         return tn_linalg_matrix_norm(self, *ord, dim ? dim : all, 2, keepdim, dtype, out);
-    return tn_linalg_vector_norm(self, ord ? *ord : tn_int(2), dim, dim_n, keepdim, dtype, out);
+    return tn_linalg_vector_norm(self, ord ? *ord : tn_float(2), dim, dim_n, keepdim, dtype, out);
 }
 
 tn_status tni_composite_linalg_norm_str(tn_tensor *self, const char *ord, const int64_t *dim,

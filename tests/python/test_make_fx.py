@@ -22,6 +22,18 @@ class MakeFx(unittest.TestCase):
             tenon.testing.assert_close(made(*given), f(*given))
         return made
 
+    def test_the_text_names_what_pytorchs_does(self):
+        def f(x):
+            return (x[:, 1:].sum() + tenon.arange(2).sum()) * x.to("cpu", copy=True) + x[[0, 1]] * tenon.as_tensor([1., 2., 3.])
+
+        x = tenon.arange(6.).view(2, 3)
+        traced = make_fx(f)(x)
+        for text in ("slice.Tensor(x_1, 1, 1, 9223372036854775807)", "arange.default(2, device = device(type='cpu'), pin_memory = False)",
+                     "dtype = tenon.float32, layout = tenon.strided, device = device(type='cpu')"):
+            self.assertIn(text, traced.code)
+        self.assertEqual(traced.code.count("lift_fresh_copy.default"), 2)
+        self.assertEqual(traced(x * 3).tolist(), f(x * 3).tolist())
+
     def test_fake_traces_with_fake_tensors(self):
         from tenon._subclasses.fake_tensor import FakeTensor, FakeTensorMode
         seen = []

@@ -182,7 +182,7 @@ class _Globals:
                 type(value).__repr__ in (x.__repr__ for x in (bool, int, str, float, complex, range, bytes)):
             return repr(value)
         if isinstance(value, tenon.device):
-            return "device(%s)" % ", ".join(repr(x) for x in (value.type, value.index) if x is not None)
+            return repr(value)
         if isinstance(value, tenon._ops.OpOverload) or isinstance(value, type) or callable(value):
             return self.of_function(value)
         return self.add("_value", value)
