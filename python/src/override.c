@@ -249,8 +249,25 @@ static PyObject *nobody(PyObject *func, PyObject *types)
     return NULL;
 }
 
+/* The same of a function of Python's. */
+static PyObject *nobody_in_python(PyObject *func, PyObject *types)
+{
+    PyObject *module = PyObject_GetAttrString(func, "__module__");
+    PyObject *name = module ? PyObject_GetAttrString(func, "__name__") : NULL;
+    PyObject *list = name ? PySequence_List(types) : NULL;
+    if (list)
+        PyErr_Format(PyExc_TypeError,
+                     "no implementation found for '%S.%S' on types that implement "
+                     "__torch_function__: %R",
+                     module, name, list);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    Py_XDECREF(list);
+    return NULL;
+}
+
 static PyObject *ask_all(PyObject *func, PyObject *list, PyObject *types, PyObject *args,
-                         PyObject *kwargs)
+                         PyObject *kwargs, bool of_python)
 {
     if (tnpy_any_mode() && tnpy_function_off < 2) { /* a device, too, gives it and steps aside */
         PyObject *result = ask_mode(func, types, args, kwargs);
@@ -265,17 +282,23 @@ static PyObject *ask_all(PyObject *func, PyObject *list, PyObject *types, PyObje
             return result;
         Py_DECREF(result);
     }
-    return nobody(func, types);
+    return of_python ? nobody_in_python(func, types) : nobody(func, types);
 }
 
 /* Takes the list of who is asked. */
-static PyObject *call_of(PyObject *func, PyObject *list, PyObject *args, PyObject *kwargs)
+static PyObject *call_as(PyObject *func, PyObject *list, PyObject *args, PyObject *kwargs,
+                         bool of_python)
 {
     PyObject *types = list ? tnpy_types_of(list) : NULL;
-    PyObject *result = types ? ask_all(func, list, types, args, kwargs) : NULL;
+    PyObject *result = types ? ask_all(func, list, types, args, kwargs, of_python) : NULL;
     Py_XDECREF(list);
     Py_XDECREF(types);
     return result;
+}
+
+static PyObject *call_of(PyObject *func, PyObject *list, PyObject *args, PyObject *kwargs)
+{
+    return call_as(func, list, args, kwargs, false);
 }
 
 PyObject *tnpy_override_call(PyObject *func, PyObject *args, PyObject *kwargs)
@@ -319,7 +342,7 @@ static PyObject *override_first(PyObject *func, PyObject *args, PyObject *kwargs
 {
     PyObject *first = PyTuple_GetSlice(args, 0, 1);
     PyObject *result =
-        first ? call_of(func, tnpy_handlers(first, NULL, taking_part), args, kwargs) : NULL;
+        first ? call_as(func, tnpy_handlers(first, NULL, taking_part), args, kwargs, true) : NULL;
     Py_XDECREF(first);
     return result;
 }
@@ -513,7 +536,7 @@ static PyObject *method_of_python(PyObject *func, PyObject *args, PyObject *kwar
 {
     PyObject *given = kwargs ? Py_NewRef(kwargs) : PyDict_New();
     PyObject *result =
-        given ? call_of(func, tnpy_handlers(args, given, taking_part), args, given) : NULL;
+        given ? call_as(func, tnpy_handlers(args, given, taking_part), args, given, true) : NULL;
     Py_XDECREF(given);
     return result;
 }
@@ -630,7 +653,7 @@ static PyObject *override_call(PyObject *self, PyObject *args)
         return NULL;
     if (!relevant)
         return tnpy_override_call(func, a, k);
-    return call_of(func, tnpy_handlers(relevant, NULL, taking_part), a, k);
+    return call_as(func, tnpy_handlers(relevant, NULL, taking_part), a, k, true);
 }
 
 static PyMethodDef disabled_def = {

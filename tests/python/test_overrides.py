@@ -339,6 +339,24 @@ class Functions(unittest.TestCase):
                 call()
         self.assertEqual(seen, [(tenon.Tensor,)] * 8 + [()] * 4)
 
+    def test_a_function_of_pythons_that_nobody_answers_says_so_in_its_words(self):
+        class Not:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return NotImplemented
+
+        @tenon.overrides.wrap_torch_function(lambda x: (x,))
+        def mine(x):
+            return "plain"
+
+        self.assertEqual(mine(tenon.ones(1)), "plain")
+        with self.assertRaisesRegex(TypeError, r"no implementation found for '.*\.mine' on types that implement __torch_function__: \[<class .*Not'>\]"):
+            mine(Not())
+        with self.assertRaisesRegex(TypeError, "no implementation found for '.*relu'"):
+            tenon.nn.functional.relu(Not())
+        with self.assertRaisesRegex(TypeError, "Multiple dispatch failed"):
+            tenon.relu(Not())
+
     def test_default_devices_are_function_modes(self):
         stack = tenon.overrides._get_current_function_mode_stack
         context = tenon.utils._device.DeviceContext
@@ -492,7 +510,7 @@ class Functions(unittest.TestCase):
                            (F.bilinear, (x, x, x)), (F.relu, (x,)), (tenon.add, (x, 1)), (tenon.linalg.inv, (x,)),
                            (tenon.fft.fft, (x,)), (tenon.special.erf, (x,)), (tenon.special.softmax, (x, 0))):
             del told[:]
-            with self.assertRaisesRegex(TypeError, "Multiple dispatch failed"):
+            with self.assertRaisesRegex(TypeError, "Multiple dispatch failed|no implementation found for .* on types that implement __torch_function__"):
                 func(*args)
             self.assertIs(told[0], func)
         self.assertIs(tenon.conv2d, F.conv2d)
