@@ -7,6 +7,7 @@
 #include "core/fake.h"
 #include "core/tensor.h"
 #include "composite/leave.h"
+#include "composite/out.h"
 #include "gen/composites.h"
 #include "shape/index.h"
 #include "tenon/ops.h"
@@ -90,14 +91,8 @@ static tn_status make_each(tn_tensor *const *self, int64_t n, new_fn fn, const o
 /* Leaves are refused before any other tensor of the list is written. */
 static tn_status check_leaves(tn_tensor *const *self, int64_t n)
 {
-    for (int64_t i = 0; i < n && tn_grad_enabled(); i++) {
-        const tn_tensor *root = self[i]->view_base ? self[i]->view_base : self[i];
-        if (self[i]->flags & TNI_VIEW_CREATION)
-            continue; /* its own words */
-        TN_CHECK(!tn_tensor_requires_grad(self[i]) || (root->flags & TNI_HAS_GRAD_FN), TN_INVALID,
-                 "a %sleaf Variable that requires grad is being used in an in-place operation.",
-                 self[i]->view_base ? "view of a " : "");
-    }
+    for (int64_t i = 0; i < n; i++)
+        TN_TRY(tni_check_leaf(self[i]));
     return TN_OK;
 }
 

@@ -21,10 +21,13 @@ static bool is_trained_leaf(const tn_tensor *t)
     return tn_tensor_requires_grad(t) && !(t->flags & TNI_HAS_GRAD_FN);
 }
 
-tn_status tni_check_leaf(const tn_tensor *out)
+tn_status tni_check_leaf(tn_tensor *out)
 {
     if (!out || !tn_grad_enabled())
         return TN_OK;
+    if (TNI_UNLIKELY(out->flags &
+                     TNI_VIEW_CREATION)) /* in the words of who knows how it was made */
+        return tn_copy_(out, out, false);
     TN_CHECK(
         !out->view_base || !is_trained_leaf(out->view_base), TN_INVALID,
         "a view of a leaf Variable that requires grad is being used in an in-place operation.");

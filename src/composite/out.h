@@ -6,13 +6,13 @@
 
 #include "core/tensor.h"
 
-/* What a write of @p out would refuse: a leaf that requires grad, or a view of one, while gradients
- * are recorded. NULL is none. */
-TN_NODISCARD tn_status tni_check_leaf(const tn_tensor *out);
+/* What a write of @p out would refuse: a leaf that requires grad, or a view of one, or one that may
+ * not be written, while gradients are recorded. NULL is none. */
+TN_NODISCARD tn_status tni_check_leaf(tn_tensor *out);
 /* What is fake cannot be brought to a tensor with memory. */
 TN_NODISCARD tn_status tni_check_real(const tn_tensor *made, const tn_tensor *out);
 /* Both: for who writes several tensors, and must know of all that they can be written first. */
-TN_NODISCARD static inline tn_status tni_check_writable(const tn_tensor *made, const tn_tensor *out)
+TN_NODISCARD static inline tn_status tni_check_writable(const tn_tensor *made, tn_tensor *out)
 {
     TN_TRY(tni_check_leaf(out));
     return tni_check_real(made, out);
