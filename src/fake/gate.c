@@ -39,7 +39,8 @@ static inline bool is_plain(tni_passage *p)
 static tn_typed_fn enter(tni_passage *p)
 {
     tn_call *call = p->call;
-    if (TNI_UNLIKELY((call->keys & TNI_KS_PYTHON) || !call->op->builtin || !is_plain(p)))
+    if (TNI_UNLIKELY((call->keys & (TNI_KS_PYTHON | TNI_FAKE_LIMITED)) || !call->op->builtin ||
+                     !is_plain(p)))
         return NULL;
     tni_begun below = tni_redispatch_begin(call, call->op, TNI_FAKE_META_KEYS);
     if (TNI_UNLIKELY(!below.call))

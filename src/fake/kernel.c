@@ -115,7 +115,8 @@ static tn_status run_meta(tn_call *call, const tni_fake_inputs *in, tn_value *re
 {
     tni_state *s = &tni_tls;
     tni_fake_switch before = tni_fake_start(s, &in->mode->object);
-    tn_status status = tni_fake_go_on(call, in->schema, TNI_FAKE_META_KEYS, in->args, rets);
+    tn_keyset keys = TNI_FAKE_META_KEYS | (call->keys & TNI_FAKE_LIMITED);
+    tn_status status = tni_fake_go_on(call, in->schema, keys, in->args, rets);
     tni_fake_return(s, before);
     return TNI_LIKELY(status == TN_OK) ? TN_OK : tni_fake_explain_failure(call->op, status);
 }

@@ -17,6 +17,9 @@ TN_NODISCARD tn_status tni_fake_kernel(tn_call *call, const tn_value *args, tn_v
 
 /* What a Meta kernel is run with. */
 #define TNI_FAKE_META_KEYS (TNI_FBIT(TN_KEY_DENSE) | (UINT64_C(1) << TN_DEVICE_META))
+/* And what a call has among its keys where limited dtypes stand before it: what refuses them on the
+ * CPU does so here. See Note [Limited dtypes] in iter/limited.c. */
+#define TNI_FAKE_LIMITED TNI_FBIT(TN_KEY_QUANTIZED)
 
 /* Around a Meta kernel: set this thread so that every tensor that it makes is fake, of @p mode.
  * Back with tni_fake_return. */

@@ -211,6 +211,31 @@ class Devices(Rules):
                          lambda: x.index_put_((at,), on("cpu", 2)))
 
 
+class Limited(Rules):
+    def test_dtypes_that_few_operators_take_are_refused_as_by_the_cpu(self):
+        calls = (lambda x: x.topk(2), lambda x: x.amax(), lambda x: x @ x, lambda x: x.softmax(0), lambda x: x.tril(), lambda x: x.clamp(0, 1),
+                 lambda x: tenon.nn.functional.max_pool2d(x[None], 2), lambda x: x.std(), lambda x: x + x, lambda x: x.scatter_add(0, x.long(), x),
+                 lambda x: x.float(), lambda x: tenon.cat([x, x]), lambda x: x.t(), lambda x: x.clone())
+
+        def said(call, x):
+            try:
+                made = call(x)
+                return made.dtype, made.shape, made.stride()
+            except (RuntimeError, NotImplementedError) as error:
+                return type(error), str(error)
+
+        mode = FakeTensorMode()
+        for dtype in (tenon.uint16, tenon.uint32, tenon.uint64, tenon.float8_e4m3fn, tenon.float8_e5m2):
+            real = tenon.zeros(3, 3).to(dtype)
+            for call in calls:
+                wanted = said(call, real)
+                self.assertEqual(said(call, mode.from_tensor(real)), wanted)
+                self.assertEqual(said(call, real.to("meta")), wanted)
+        # Another device takes what it takes.
+        with mode:
+            self.assertEqual(tenon.zeros(3, device="cuda").to(tenon.uint16).amax().dtype, tenon.uint16)
+
+
 class Factories(Rules):
     def test_they_are_where_they_are_asked_to_be(self):
         with FakeTensorMode():
