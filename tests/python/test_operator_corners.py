@@ -629,6 +629,25 @@ class Means(unittest.TestCase):
                         self.assertEqual(got.tolist(), [tenon.tensor(value, dtype=dtype).item()], (dtype, n, include))
 
 
+class Infinities(unittest.TestCase):
+    def test_log_sums_of_complex_infinities_are_those_of_their_real_parts(self):
+        inf = float("inf")
+        wanted = (([complex(-inf, 0), complex(-inf, 1)], complex(-inf, 0)), ([complex(inf, 0), 1 + 1j], complex(inf, 0)),
+                  ([complex(-inf, 0), 1 + 1j], 1 + 1j), ([complex(-inf, 2)], complex(-inf, 0)))
+        for numbers, sum_ in wanted:
+            self.assertEqual(tenon.logsumexp(tenon.tensor(numbers, dtype=tenon.complex128), 0).item(), sum_)
+
+    def test_the_last_nan_of_a_window_wins_in_fractional_pooling_too(self):
+        x = tenon.arange(16.0).view(1, 1, 4, 4)
+        x[0, 0, 1, 2] = x[0, 0, 0, 0] = float("nan")
+        places = tenon.tensor([[[0.3, 0.6]]])
+        pool = tenon.nn.functional.fractional_max_pool2d_with_indices
+        values, indices = pool(x, 2, output_size=(2, 2), _random_samples=places)
+        self.assertEqual((values.isnan().flatten().tolist(), indices.flatten().tolist()), ([True, True, False, False], [0, 6, 13, 15]))
+        x[0, 0, 0, 1] = float("nan")
+        self.assertEqual(pool(x, 2, output_size=(2, 2), _random_samples=places)[1].flatten().tolist(), [1, 6, 13, 15])
+
+
 class Distributions(unittest.TestCase):
     def test_the_mean_of_geometric_numbers_does_not_hang_on_the_dtype(self):
         for dtype in (tenon.bfloat16, tenon.float16, tenon.float32, tenon.int64):
