@@ -127,8 +127,29 @@ def new_tensor(t, data, *, dtype=None, device=None, requires_grad=False, layout=
 
 
 def new(t, *args, size=None, device=None):
-    """`t.new(…)`: like `Tensor(…)`, with the dtype of `t`."""
+    """`t.new(…)`: like `Tensor(…)`, with the dtype of `t`; of a sparse tensor, another one."""
+    if t.layout is tenon.sparse_coo:
+        return _sparse_new(t, args if size is None else (*args, size))
     return legacy_new(t.dtype, args if size is None else (tenon.Size(size),), device)
+
+
+def _sparse_new(t, args):
+    """Indices and values, with or without the sizes; or sizes alone, of which all is zero."""
+    def are_sizes(value):
+        return isinstance(value, (tuple, list)) and all(isinstance(n, int) for n in value)
+
+    if len(args) in (2, 3) and all(isinstance(a, tenon.Tensor) for a in args[:2]) and (len(args) == 2 or are_sizes(args[2])):
+        if args[0].dtype is not tenon.int64:
+            raise RuntimeError("indices must be an int64 tensor")
+        return tenon.sparse_coo_tensor(*args)
+    if len(args) == 1 and isinstance(args[0], list):
+        raise TypeError("SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a "
+                        "strided tensor and convert it to sparse via to_sparse.")
+    sizes = args[0] if len(args) == 1 and are_sizes(args[0]) else args
+    if not are_sizes(sizes):
+        raise TypeError("new() received an invalid combination of arguments - got (%s), but expected sizes, or indices, "
+                        "values and sizes" % ", ".join(type(a).__name__ for a in args))
+    return tenon.empty(sizes or (0,), dtype=t.dtype, layout=tenon.sparse_coo)
 
 
 def type_of(t, dtype=None, non_blocking=False):

@@ -366,6 +366,8 @@ def resize_as_(self, other, *, memory_format=None):
         from tenon import _dimension_names
         return _dimension_names.resize_as_(self, other)
     if memory_format is None:
+        if self.layout is tenon.sparse_coo and other.layout is tenon.sparse_coo:
+            return self.sparse_resize_(other.shape, other.sparse_dim(), other.dense_dim())
         return self.resize_(other.shape)
     if memory_format == tenon.preserve_format:
         memory_format = next((f for f in (tenon.channels_last, tenon.channels_last_3d)

@@ -68,6 +68,20 @@ class Making(Case):
             with self.assertRaisesRegex(RuntimeError, text):
                 tenon.sparse_coo_tensor(*args) if args else tenon.sparse_csr_tensor([0, 2, 1], [0], [1.0], (2, 2))
 
+    def test_new_makes_sparse_tensors_of_sparse_ones(self):
+        given = tenon.sparse_coo_tensor([[0, 2]], [1.0, 2.0], (4,))
+        places, values = tenon.tensor([[1, 3]]), tenon.tensor([5.0, 6.0], dtype=tenon.float64)
+        for made, size in ((given.new(places, values, given.size()), 4), (given.new(places, values, [6]), 6),
+                           (given.new(places, values), 4)):
+            self.assertEqual((made.layout, made.dtype, made.to_dense().tolist()),
+                             (tenon.sparse_coo, tenon.float64, [0.0, 5.0, 0.0, 6.0, 0.0, 0.0][:size]))
+        for made, size in ((given.new(), (0,)), (given.new(3, 2), (3, 2)), (given.new(given.size()), (4,)),
+                           (given.new().resize_as_(given), (4,))):
+            self.assertEqual((made.layout, made.dtype, tuple(made.shape), made._nnz()), (tenon.sparse_coo, tenon.float32, size, 0))
+        self.assertRaisesRegex(TypeError, "SparseTensor.new\\(sequence\\) only accepts sizes", given.new, [1, 2])
+        self.assertRaisesRegex(RuntimeError, "indices must be an int64 tensor", given.new, places.int(), values)
+        self.assertRaisesRegex(TypeError, "invalid combination", given.new, places)
+
     def test_places_that_are_named_twice_are_added(self):
         s = tenon.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (2, 2))
         self.same(s, tenon.tensor([[0.0, 3], [3, 0]]))
