@@ -326,6 +326,20 @@ class Logs(unittest.TestCase):
             self.assertIn('tensor_name: "e:00002"', text)
             self.assertIn("single_image_dim: 4", text)
 
+    def test_what_is_no_number_is_refused(self):
+        import tempfile
+        from tenon.utils.tensorboard import SummaryWriter
+        with tempfile.TemporaryDirectory() as folder, SummaryWriter(folder) as writer:
+            for value in (1, True, "3.5", tenon.ones(1, 1), tenon.tensor(2)):
+                writer.add_scalar("a", value, 0)
+            for value in (None, [1.0], (), {}):
+                with self.assertRaisesRegex(NotImplementedError, "^Got <class '%s'>, but numpy array or torch tensor are expected.$"
+                                            % type(value).__name__):
+                    writer.add_scalar("a", value, 0)
+            with self.assertRaisesRegex(AssertionError, r"one element \(0 dimensions\)\. Was given size: 6 and 2 dimensions"):
+                writer.add_scalar("a", tenon.ones(2, 1, 3), 0)
+            self.assertRaises(ValueError, writer.add_scalar, "a", "x", 0)
+
     def test_hyperparameters_are_a_run_of_their_own(self):
         import os
         import tempfile

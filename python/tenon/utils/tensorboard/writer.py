@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """SummaryWriter: scalars, histograms, images and text into event files that TensorBoard reads. Pure Python."""
 
+import math
+import numbers
 import os
 import socket
 import struct
@@ -182,7 +184,16 @@ def _clean(tag):
 
 
 def _number(value):
-    return float(value.item() if hasattr(value, "item") else value)
+    """One number, however it is wrapped."""
+    if hasattr(value, "item") and hasattr(value, "ndim"):
+        size = math.prod(value.shape)
+        if size != 1:
+            raise AssertionError("Tensor should contain one element (0 dimensions). Was given size: %d and %d dimensions."
+                                 % (size, sum(n != 1 for n in value.shape)))
+        return float(value.item())
+    if not isinstance(value, (numbers.Number, str, bytes)):
+        raise NotImplementedError("Got %s, but numpy array or torch tensor are expected." % type(value))
+    return float(value)
 
 
 def _numbers(values):
