@@ -5,6 +5,8 @@ import glob
 import math
 import os
 import struct
+import subprocess
+import sys
 import tempfile
 import unittest
 import warnings
@@ -253,6 +255,27 @@ class Logs(unittest.TestCase):
         self.assertIn(b"\x0a\x04loss\x15" + struct.pack("<f", 1.5), records[1])
 
 
+    def test_what_nobody_closed_is_written_when_the_writer_or_the_process_ends(self):
+        script = ("import os, sys, tenon\n"
+                  "from tenon.utils.tensorboard import SummaryWriter\n"
+                  "writer = SummaryWriter(sys.argv[1])\n"
+                  "for i in range(13):\n"
+                  "    writer.add_scalar('loss', i, i)\n"
+                  "child = os.fork()\n"  # what waits is the parent's to write, however the child ends
+                  "if child == 0:\n"
+                  "    sys.exit()\n"
+                  "os.waitpid(child, 0)\n")
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-W", "error::ResourceWarning", "-c", script, folder],
+                                  capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(len(self.summaries(folder)), 13)
+        with tempfile.TemporaryDirectory() as folder:
+            writer = SummaryWriter(folder)
+            writer.add_scalar("loss", 1.0, 0)
+            del writer
+            self.assertEqual(len(self.summaries(folder)), 1)
+
     @staticmethod
     def summaries(folder):
         """The summaries of a folder's file, as bytes."""
@@ -471,8 +494,6 @@ class ForPackages(unittest.TestCase):
 
     def test_a_prompt_completes_modules_that_are_not_loaded(self):
         import rlcompleter
-        import subprocess
-        import sys
         complete = rlcompleter.Completer({"torch": tenon}).complete
         for start, found in (("torch.lina", "torch.linalg"), ("torch.cud", "torch.cuda"), ("torch.utils.che", "torch.utils.checkpoint"),
                              ("torch.autograd.functi", "torch.autograd.function"), ("torch.nn.utils.parametriza", "torch.nn.utils.parametrizations"),

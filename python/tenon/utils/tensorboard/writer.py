@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 import time
+import weakref
 import zlib
 
 import tenon
@@ -17,40 +18,22 @@ from tenon.utils.tensorboard.more import MoreSummaries
 __all__ = ["FileWriter", "SummaryWriter"]
 
 
-class FileWriter:
-    """One event file. Records are kept in memory and written when there are max_queue of them, every flush_secs
-    seconds, and at the end."""
+class _EventFile:
+    """A file, and the records that wait to be written to it. It knows nothing of the writer, which closes it when it
+    goes away, at the latest when the process ends."""
 
-    _count = 0
+    def __init__(self, path, max_queue, flush_secs):
+        self._path, self._max, self._seconds = path, max_queue, flush_secs
+        self._process, self._lock, self._waiting = os.getpid(), threading.Lock(), []
+        self._file, self._last = open(path, "ab"), time.monotonic()
 
-    def __init__(self, log_dir, max_queue=10, flush_secs=120, filename_suffix=""):
-        self.log_dir = os.fspath(log_dir)
-        os.makedirs(self.log_dir, exist_ok=True)
-        name = "events.out.tfevents.%010d.%s.%d.%d%s" % (time.time(), socket.gethostname(), os.getpid(),
-                                                        FileWriter._count, filename_suffix)
-        FileWriter._count += 1
-        self._path = os.path.join(self.log_dir, name)
-        self._file = open(self._path, "ab")
-        self._lock = threading.Lock()
-        self._waiting, self._max, self._seconds = [], max_queue, flush_secs
-        self._last = time.monotonic()
-        self._waiting.append(record.frame(record.event(time.time(), file_version="brain.Event:2")))
-        self.flush()
-
-    def get_logdir(self):
-        return self.log_dir
-
-    def add_event(self, event):
-        """Take the bytes of an Event."""
+    def add(self, frame):
         with self._lock:
             if self._file is None:
                 self._file = open(self._path, "ab")
-            self._waiting.append(record.frame(event))
+            self._waiting.append(frame)
             if len(self._waiting) >= self._max or time.monotonic() - self._last > self._seconds:
                 self._write()
-
-    def add_summary(self, summary, global_step=None, walltime=None):
-        self.add_event(record.event(time.time() if walltime is None else walltime, global_step, summary))
 
     def _write(self):
         self._file.write(b"".join(self._waiting))
@@ -69,6 +52,46 @@ class FileWriter:
                 self._write()
                 self._file.close()
                 self._file = None
+
+    def end(self):
+        """Close it. What waits in a process that was forked is the other's to write."""
+        if os.getpid() != self._process:
+            self._waiting.clear()
+        self.close()
+
+
+class FileWriter:
+    """One event file. Records are kept in memory and written when there are max_queue of them, every flush_secs
+    seconds, and at the end."""
+
+    _count = 0
+
+    def __init__(self, log_dir, max_queue=10, flush_secs=120, filename_suffix=""):
+        self.log_dir = os.fspath(log_dir)
+        os.makedirs(self.log_dir, exist_ok=True)
+        name = "events.out.tfevents.%010d.%s.%d.%d%s" % (time.time(), socket.gethostname(), os.getpid(),
+                                                        FileWriter._count, filename_suffix)
+        FileWriter._count += 1
+        self._out = _EventFile(os.path.join(self.log_dir, name), max_queue, flush_secs)
+        weakref.finalize(self, self._out.end)
+        self._out.add(record.frame(record.event(time.time(), file_version="brain.Event:2")))
+        self.flush()
+
+    def get_logdir(self):
+        return self.log_dir
+
+    def add_event(self, event):
+        """Take the bytes of an Event."""
+        self._out.add(record.frame(event))
+
+    def add_summary(self, summary, global_step=None, walltime=None):
+        self.add_event(record.event(time.time() if walltime is None else walltime, global_step, summary))
+
+    def flush(self):
+        self._out.flush()
+
+    def close(self):
+        self._out.close()
 
 
 class SummaryWriter(MoreSummaries):
