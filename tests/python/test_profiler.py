@@ -197,6 +197,33 @@ class Recording(unittest.TestCase):
         shapes = [e.input_shapes for e in prof.key_averages(group_by_input_shape=True) if e.key == "aten::mm"]
         self.assertEqual(shapes, [[[8, 8], [8, 8]]])
 
+    def test_a_table_is_laid_out_as_pytorchs(self):
+        with profile(activities=[ProfilerActivity.CPU], record_shapes=True, profile_memory=True, with_flops=True) as prof:
+            with record_function("mine"):
+                tenon.nn.Linear(400, 40)(tenon.ones(20, 400)).relu()
+        lines = prof.key_averages().table(sort_by="self_cpu_memory_usage", row_limit=2).split("\n")
+        heads = ["Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "CPU Mem", "Self CPU Mem",
+                 "# of Calls", "Total KFLOPs"]
+        width = max(len(e.key) for e in prof.events()) + 4
+        self.assertEqual(lines[0], "-" * width + "  " + "------------  " * 9)
+        self.assertEqual(lines[1], "Name".rjust(width) + "  " + "".join(h.rjust(12) + "  " for h in heads))
+        self.assertEqual((lines[2], lines[5], len(lines)), (lines[0], lines[0], 8))
+        self.assertEqual(lines[7], "")
+        # by what they allocated themselves: "mine" made no tensor
+        self.assertEqual([line.split()[0] for line in lines[3:5]], ["aten::empty", "aten::ones"])
+        self.assertIn("    62.66 KB      62.66 KB  ", lines[3])
+        self.assertIn("aten::addmm", prof.key_averages().table())
+        addmm = next(e for e in prof.key_averages() if e.key == "aten::addmm")
+        self.assertEqual((addmm.self_cpu_memory_usage, addmm.input_shapes, addmm.cpu_time_str[-1]), (3200, "", "s"))
+        top = prof.key_averages().table(header="of all", top_level_events_only=True, time_unit="ms").split("\n")
+        self.assertEqual(top[:4], ["=" * (len(top[4]) - 2), "of all", "=" * (len(top[4]) - 2),
+                                   "This report only display top-level ops statistics"])
+        self.assertEqual([line.split()[0] for line in top[7:-3]], ["mine"])
+        self.assertRegex(top[-2], r"^Self CPU time total: \d+\.\d{3}ms$")
+        self.assertIn("Input Shapes", prof.key_averages(group_by_input_shape=True).table())
+        self.assertEqual(prof.key_averages()[:0], [])
+        self.assertEqual(tenon.autograd.profiler.EventList().table(), "")
+
     def test_events_nest(self):
         with tenon.autograd.profiler.profile() as prof:
             work()

@@ -18,12 +18,10 @@ def _time_text(us):
 
 
 def _bytes_text(n):
-    sign, n = ("-" if n < 0 else ""), abs(n)
-    for unit in ("b", "Kb", "Mb"):
-        if n < 1024 or unit == "Mb":
-            return "%s%g %s" % (sign, round(n, 2), unit)
-        n /= 1024
-    return ""
+    for factor, unit in ((2**30, "GB"), (2**20, "MB"), (2**10, "KB")):
+        if abs(n) >= factor:
+            return "%.2f %s" % (n / factor, unit)
+    return "%d B" % n
 
 
 def _shortened(place, width):
@@ -69,7 +67,24 @@ class Interval:
         return self.end - self.start
 
 
-class FunctionEvent:
+class _Times:
+    """What an event and an average of events both say: each time as text, too; of a device, nothing."""
+
+    device_time = device_time_total = self_device_time_total = 0
+    cuda_time = cuda_time_total = self_cuda_time_total = 0
+    device_memory_usage = self_device_memory_usage = 0
+    flops = 0
+    is_async = is_remote = is_legacy = False
+    node_id = -1
+    use_device = None
+
+
+for _name in ("cpu_time", "cpu_time_total", "self_cpu_time_total", "device_time", "device_time_total",
+              "self_device_time_total"):
+    setattr(_Times, _name + "_str", property(lambda self, name=_name: _time_text(getattr(self, name))))
+
+
+class FunctionEvent(_Times):
     """One event; times are in microseconds."""
 
     def __init__(self, id, record):
@@ -93,42 +108,97 @@ class FunctionEvent:
     key = property(lambda self: self.name)
     cpu_time = property(lambda self: self.cpu_time_total)
     cpu_memory_usage = property(lambda self: self.memory)
-    device_time_total = cuda_time_total = self_device_time_total = self_cuda_time_total = 0
-    flops = 0
+
+    @property
+    def self_cpu_memory_usage(self):
+        """What it allocated itself, less what it freed: without the events inside."""
+        return self.memory - sum(child.memory for child in self.cpu_children)
 
     def __repr__(self):
         return "<FunctionEvent id=%d name=%s cpu_time=%s thread=%s input_shapes=%s>" % (
             self.id, self.name, _time_text(self.cpu_time_total), self.thread, self.input_shapes)
 
 
-class FunctionEventAvg:
+class FunctionEventAvg(_Times):
     """All events of one name, and of one set of shapes where that was asked for."""
 
     def __init__(self, key):
         self.key, self.count = key, 0
         self.cpu_time_total = self.self_cpu_time_total = 0.0
         self.cpu_memory_usage = self.self_cpu_memory_usage = 0
-        self.input_shapes, self.is_user_annotation = [], False
+        self.input_shapes, self.is_user_annotation = None, False
         self.flops, self.overload_name = 0, ""
 
     cpu_time = property(lambda self: self.cpu_time_total / self.count if self.count else 0.0)
-    device_time = device_time_total = self_device_time_total = device_memory_usage = 0
-    cuda_time = cuda_time_total = self_cuda_time_total = 0
-    stack = []
+    stack, cpu_parent = [], None
 
     def add(self, event):
+        if not self.count:
+            self.cpu_parent = event.cpu_parent
         self.count += event.count
         self.cpu_time_total += event.cpu_time_total
         self.self_cpu_time_total += event.self_cpu_time_total
-        self.cpu_memory_usage += event.memory if isinstance(event, FunctionEvent) else event.cpu_memory_usage
+        self.cpu_memory_usage += event.cpu_memory_usage
+        self.self_cpu_memory_usage += event.self_cpu_memory_usage
         self.flops += event.flops
         self.input_shapes = event.input_shapes
         self.is_user_annotation = event.is_user_annotation
         return self
 
     def __repr__(self):
-        return "<FunctionEventAvg key=%s self_cpu_time=%s cpu_time=%s count=%d>" % (
-            self.key, _time_text(self.self_cpu_time_total), _time_text(self.cpu_time), self.count)
+        return ("<FunctionEventAvg key=%s self_cpu_time=%s cpu_time=%s  self_cuda_time=%s cuda_time=%s input_shapes=%s "
+                "cpu_memory_usage=%d cuda_memory_usage=0>" % (
+                    self.key, self.self_cpu_time_total_str, self.cpu_time_str, self.self_device_time_total_str,
+                    self.device_time_str, self.input_shapes, self.cpu_memory_usage))
+
+
+def _unit_text(us, unit):
+    """Microseconds in a unit, or in the one that fits."""
+    factor = {"s": 1e6, "ms": 1e3, "us": 1.0}.get(unit)
+    return _time_text(us) if factor is None else "%.3f%s" % (us / factor, unit)
+
+
+def _columns(events, memory, total, unit, max_name, max_shapes, max_source):
+    """(head, width, text of an event) of each column of a table."""
+
+    def at_most(width, limit):
+        return width if limit is None else min(width, limit)
+
+    def cut(name):
+        name = _place.plain(name)
+        return name if max_name is None or len(name) < max_name - 3 else name[:max_name - 3] + "..."
+
+    def share(us):
+        return "%.2f%%" % (us * 100.0 / total) if total else "NaN"
+
+    width = at_most(max(len(e.key) for e in events) + 4, max_name)
+    columns = [("Name", width, lambda e: cut(e.key))]
+    if any(isinstance(e, FunctionEventAvg) and e.overload_name for e in events):
+        columns.append(("Overload Name", width, lambda e: cut(e.overload_name)))
+    plain = [("Self CPU %", lambda e: share(e.self_cpu_time_total)),
+             ("Self CPU", lambda e: _unit_text(e.self_cpu_time_total, unit)),
+             ("CPU total %", lambda e: share(e.cpu_time_total)),
+             ("CPU total", lambda e: _unit_text(e.cpu_time_total, unit)),
+             ("CPU time avg", lambda e: _unit_text(e.cpu_time, unit))]
+    if memory:
+        plain += [("CPU Mem", lambda e: _bytes_text(e.cpu_memory_usage)),
+                  ("Self CPU Mem", lambda e: _bytes_text(e.self_cpu_memory_usage))]
+    plain.append(("# of Calls", lambda e: str(e.count)))
+    columns += [(head, 12, text) for head, text in plain]
+    if any(e.input_shapes for e in events):
+        shapes = at_most(max(len(str(e.input_shapes)) for e in events) + 4, max_shapes)
+        columns.append(("Input Shapes", shapes, lambda e: str(e.input_shapes)[:shapes]))
+    if any(e.flops > 0 for e in events):
+        power, least = 0, min(e.flops for e in events if e.flops > 0)
+        while power < 5 and least >= 1000 ** (power + 1):
+            power += 1
+        columns.append(("Total %sFLOPs" % "_KMGTP"[power].strip("_"), 12,
+                        lambda e: "%8.3f" % (e.flops / 1000 ** power) if e.flops > 0 else "--"))
+    places = [place for e in events for place in e.stack]
+    if places:
+        source = at_most(max(map(len, places)) + 4, max_source)
+        columns.append(("Source Location", source, lambda e: _shortened(e.stack[0], source) if e.stack else ""))
+    return columns
 
 
 class EventList(list):
@@ -154,6 +224,8 @@ class EventList(list):
                 found[key].overload_name = overload
                 found[key].stack = stack
             found[key].add(e)
+        for average in found.values() if not group_by_input_shape else ():
+            average.input_shapes = ""  # those of one call would say nothing of the others
         return EventList(found.values(), self._profile, self._profile_memory)
 
     def total_average(self):
@@ -164,8 +236,10 @@ class EventList(list):
 
     def table(self, sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=55,
               max_shapes_column_width=80, header=None, top_level_events_only=False, time_unit=None):
-        """The table as text."""
-        rows = [e for e in self if not top_level_events_only or not getattr(e, "depth", 0)]
+        """The table as text, laid out as torch's."""
+        if not self:
+            return ""
+        rows = list(self)
         if sort_by is not None:
             # There is no device: what is sorted by its time is sorted by the CPU's.
             attribute = str(sort_by).replace("cuda", "cpu").replace("device", "cpu")
@@ -174,42 +248,27 @@ class EventList(list):
                     raise AttributeError("%r object has no attribute %r" % (type(e).__name__, str(sort_by)))
             rows.sort(key=lambda e: getattr(e, attribute), reverse=True)
         total = sum(e.self_cpu_time_total for e in self)
+        columns = _columns(self, self._profile_memory, total, time_unit, max_name_column_width, max_shapes_column_width,
+                           max_src_column_width)
+        sources = columns[-1][0] == "Source Location"
+        rule = "".join("-" * width + "  " for _, width, _ in columns)
 
-        def percent(us):
-            return "%.2f%%" % (100.0 * us / total) if total else "NaN"
+        def line(cells):
+            return "".join((text.ljust(width) if head == "Source Location" else text.rjust(width)) + "  "
+                           for text, (head, width, _) in zip(cells, columns))
 
-        heads = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls"]
-        shapes = any(e.input_shapes for e in self)
-        sources = any(e.stack for e in self)
-        if self._profile_memory:
-            heads.insert(6, "CPU Mem")
-        if shapes:
-            heads.append("Input Shapes")
-        if sources:
-            heads.append("Source Location")
-        cells = []
+        double = "=" * (len(rule) - 2)
+        lines = [] if header is None else [double, header]
+        if top_level_events_only:
+            lines += [double, "This report only display top-level ops statistics"]
+            rows = [e for e in rows if e.cpu_parent is None]
+        lines += [rule, line([head for head, _, _ in columns]), rule]
         for e in rows[:row_limit] if row_limit >= 0 else rows:
-            name = _place.plain(e.key)
-            if max_name_column_width is not None and len(name) >= max_name_column_width - 3:
-                name = name[:max_name_column_width - 3] + "..."
-            row = [name, percent(e.self_cpu_time_total), _time_text(e.self_cpu_time_total), percent(e.cpu_time_total),
-                   _time_text(e.cpu_time_total), _time_text(e.cpu_time), str(e.count)]
-            if self._profile_memory:
-                row.insert(6, _bytes_text(e.cpu_memory_usage))
-            if shapes:
-                row.append(str(e.input_shapes)[:max_shapes_column_width])
-            places = [_shortened(place, max_src_column_width) for place in e.stack[:5]] if sources else []
+            lines.append(line([text(e) for _, _, text in columns]))
             if sources:
-                row.append(places[0] if places else "")
-            cells.append(row)
-            cells += [[""] * len(row[1:]) + [place] for place in places[1:]]
-        widths = [max([len(h), 12] + [len(r[i]) for r in cells]) for i, h in enumerate(heads)]
-        rule = "  ".join("-" * w for w in widths)
-        lines = ["  ".join(t.rjust(w) for t, w in zip(r, widths)) for r in [heads] + cells]
-        text = [rule, lines[0], rule] + lines[1:] + [rule, "Self CPU time total: " + _time_text(total), ""]
-        if header is not None:
-            text.insert(0, header)
-        return "\n".join(text)
+                rest = [_shortened(place, columns[-1][1]) for place in e.stack[1:]] + [""]
+                lines += [line([""] * (len(columns) - 1) + [place]) for place in rest]
+        return "\n".join(lines + [rule, "Self CPU time total: " + _unit_text(total, time_unit), ""])
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
         """A line for each event with a stack, outermost function first, and its time in microseconds: what makes flame graphs."""
