@@ -69,7 +69,7 @@ static tn_status check_bilinear(const tn_tensor *a, const tn_tensor *b, const tn
 {
     TN_CHECK(a->ndim == b->ndim, TN_INVALID,
              "bilinear(): input dimensions do not match: got %d and %d", a->ndim, b->ndim);
-    TN_CHECK(a->ndim > 0 && weight->ndim == 3, TN_INVALID,
+    TN_CHECK(a->ndim > 0 && weight->ndim > 1, TN_INVALID,
              "bilinear(): inputs need at least 1 dimension and weight 3, but got %d and %d",
              a->ndim, weight->ndim);
     int last = a->ndim - 1;
@@ -80,6 +80,9 @@ static tn_status check_bilinear(const tn_tensor *a, const tn_tensor *b, const tn
     TN_CHECK(a->sizes[last] == weight->sizes[1], TN_INVALID,
              "bilinear(): input1 size does not match weight size: got %lld but expected %lld",
              (long long)a->sizes[last], (long long)weight->sizes[1]);
+    TN_CHECK(weight->ndim == 3, TN_INVALID,
+             "bilinear(): inputs need at least 1 dimension and weight 3, but got %d and %d",
+             a->ndim, weight->ndim);
     TN_CHECK(b->sizes[last] == weight->sizes[2], TN_INVALID,
              "bilinear(): input2 size does not match weight size: got %lld but expected %lld",
              (long long)b->sizes[last], (long long)weight->sizes[2]);

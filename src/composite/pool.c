@@ -223,7 +223,7 @@ tn_status tni_composite_adaptive_max_pool1d(tn_tensor *self, const int64_t *outp
     char text[TNI_SIZES_TEXT];
     TN_TRY(check_lines(self, "adaptive_max_pool1d"));
     TN_TRY(check_one("adaptive_max_pool1d", "output_size", output_size_n));
-    for (int d = self->ndim - 2; d < self->ndim; d++)
+    for (int d = 1; d < self->ndim; d++)
         TN_CHECK(self->sizes[d] != 0, TN_INVALID,
                  "adaptive_max_pool1d(): Expected input to have non-zero size for non-batch "
                  "dimensions, but input has sizes %s with dimension %d being empty",

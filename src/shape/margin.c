@@ -13,12 +13,17 @@ static TNI_COLD tn_status other_type(const char *want, const tn_tensor *found)
 /* ---- margins ---- */
 
 /* Rows of classes, and a target for each of them. */
-static tn_status check_rows(const tn_tensor *self, const char *kernel)
+static tn_status check_rows(const tn_tensor *self)
 {
     char text[TNI_SIZES_TEXT];
     TN_CHECK(self->ndim <= 2 && (self->ndim == 0 || self->sizes[self->ndim - 1] > 0), TN_INVALID,
              "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s",
              tni_format_sizes(self->ndim, self->sizes, text, sizeof text));
+    return TN_OK;
+}
+
+static tn_status refuse(const tn_tensor *self, const char *kernel)
+{
     TN_CHECK(tn_dtype_is_floating((tn_dtype)self->dtype), TN_UNSUPPORTED,
              "\"%s\" not implemented for '%s'", kernel, tni_dtype_text((tn_dtype)self->dtype));
     return TN_OK;
@@ -30,7 +35,7 @@ static tn_status check_multi(const tn_tensor *self, const tn_tensor *target, tn_
     char text[TNI_SIZES_TEXT];
     double power = tn_scalar_to_double(p);
     TN_CHECK(power == 1 || power == 2, TN_INVALID, "only p == 1 and p == 2 supported");
-    TN_TRY(check_rows(self, kernel));
+    TN_TRY(check_rows(self));
     int64_t rows = self->ndim == 2 ? self->sizes[0] : 1;
     int64_t classes = self->ndim ? self->sizes[self->ndim - 1] : 1;
     TN_CHECK(target->ndim <= 1 && target->numel == rows, TN_INVALID,
@@ -39,6 +44,7 @@ static tn_status check_multi(const tn_tensor *self, const tn_tensor *target, tn_
     TN_CHECK(!weight || (weight->ndim <= 1 && weight->numel == classes), TN_INVALID,
              "inconsistent weight size, expected %lld but got %s", (long long)classes,
              tni_format_sizes(weight->ndim, weight->sizes, text, sizeof text));
+    TN_TRY(refuse(self, kernel));
     if (target->dtype != TN_DTYPE_I64)
         return other_type("Long", target);
     TN_TRY(tni_same_device(self, target));
@@ -92,7 +98,7 @@ tn_status tni_shape_multi_margin_loss_backward(tni_geometry *g, tn_tensor *grad_
 static tn_status check_labels(const tn_tensor *self, const tn_tensor *target, const char *kernel)
 {
     char a[TNI_SIZES_TEXT], b[TNI_SIZES_TEXT];
-    TN_TRY(check_rows(self, kernel));
+    TN_TRY(check_rows(self));
     bool same = target->numel == self->numel && target->ndim <= 2 &&
                 (self->ndim < 2 || target->ndim == 2) && (self->ndim == 2 || target->ndim < 2);
     for (int d = 0; same && self->ndim == 2 && d < 2; d++)
@@ -100,6 +106,7 @@ static tn_status check_labels(const tn_tensor *self, const tn_tensor *target, co
     TN_CHECK(same, TN_INVALID, "inconsistent target size: %s for input of size: %s",
              tni_format_sizes(target->ndim, target->sizes, a, sizeof a),
              tni_format_sizes(self->ndim, self->sizes, b, sizeof b));
+    TN_TRY(refuse(self, kernel));
     if (target->dtype != TN_DTYPE_I64)
         return other_type("Long", target);
     return tni_same_device(self, target);
@@ -164,6 +171,9 @@ static tn_status check_ctc(const tn_tensor *log_probs, const tn_tensor *targets,
                            const int64_t *inputs, int64_t inputs_n, const int64_t *lengths,
                            int64_t lengths_n, int64_t blank, int64_t *longest)
 {
+    TN_CHECK(tn_dtype_is_floating((tn_dtype)log_probs->dtype), TN_UNSUPPORTED,
+             "\"ctc_loss_cpu\" not implemented for '%s'",
+             tni_dtype_text((tn_dtype)log_probs->dtype));
     TN_CHECK(log_probs->numel > 0, TN_INVALID, "log_probs tensor must not be empty");
     TN_CHECK(targets->dtype == TN_DTYPE_I64 || targets->dtype == TN_DTYPE_I32, TN_INVALID,
              "Expected tensor for argument #2 'targets' to have scalar type Int; but got "
@@ -194,9 +204,6 @@ static tn_status check_ctc(const tn_tensor *log_probs, const tn_tensor *targets,
                  "Expected input_lengths to have value at most %lld, but got value %lld " WHERE,
                  (long long)log_probs->sizes[0], (long long)inputs[b]);
     }
-    TN_CHECK(tn_dtype_is_floating((tn_dtype)log_probs->dtype), TN_UNSUPPORTED,
-             "\"ctc_loss_cpu\" not implemented for '%s'",
-             tni_dtype_text((tn_dtype)log_probs->dtype));
     *longest = most;
     return tni_same_device(log_probs, targets);
 }

@@ -278,10 +278,14 @@ static tn_status max_backward(int spatial, tni_geometry *g, const tn_tensor *gra
 }
 
 static tn_status avg_check(int spatial, const tn_tensor *self, const tni_pool_lists *l,
-                           tn_opt_int divisor, const char *kernel, tni_pool *p)
+                           tn_opt_int divisor, tni_pool *p)
 {
     TN_CHECK(!divisor.has || divisor.value != 0, TN_INVALID, "divisor must be not zero");
-    TN_TRY(tni_pool_check(spatial, self, l, p));
+    return tni_pool_check(spatial, self, l, p);
+}
+
+static tn_status avg_refuse(const char *kernel, const tn_tensor *self)
+{
     return tni_pool_refuse(kernel, self, self->dtype == TN_DTYPE_I64 || is_float(self));
 }
 
@@ -289,8 +293,8 @@ static tn_status avg_forward(int spatial, tni_geometry *g, const tn_tensor *self
                              const tni_pool_lists *l, tn_opt_int divisor)
 {
     tni_pool p;
-    TN_TRY(avg_check(spatial, self, l, divisor,
-                     spatial == 2 ? "avg_pool2d" : "avg_pool3d_out_frame", &p));
+    TN_TRY(avg_check(spatial, self, l, divisor, &p));
+    TN_TRY(avg_refuse(spatial == 2 ? "avg_pool2d" : "avg_pool3d_out_frame", self));
     return tni_pool_planes(g, spatial, self, (tn_dtype)self->dtype, p.out, spatial == 2);
 }
 
@@ -298,9 +302,10 @@ static tn_status avg_backward(int spatial, tni_geometry *g, const tn_tensor *gra
                               const tn_tensor *self, const tni_pool_lists *l, tn_opt_int divisor)
 {
     tni_pool p;
-    TN_TRY(avg_check(spatial, self, l, divisor,
-                     spatial == 2 ? "avg_pool2d_backward" : "avg_pool3d_backward_out_frame", &p));
+    TN_TRY(avg_check(spatial, self, l, divisor, &p));
     TN_TRY(check_grad(spatial, grad, self, p.out));
+    TN_TRY(
+        avg_refuse(spatial == 2 ? "avg_pool2d_backward" : "avg_pool3d_backward_out_frame", self));
     if (spatial == 3)
         TN_CHECK(grad->dtype == self->dtype, TN_INVALID, "expected scalar type %s but found %s",
                  tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)grad->dtype));

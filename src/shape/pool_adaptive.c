@@ -83,9 +83,9 @@ tn_status tni_shape_adaptive_avg_pool3d(tni_geometry *g, tn_tensor *self,
              "adaptive_avg_pool3d: elements of output_size must be greater than or equal to 0 but "
              "received {%lld, %lld,%lld}",
              (long long)output_size[0], (long long)output_size[1], (long long)output_size[2]);
+    TN_TRY(check_some("adaptive_avg_pool3d", "input", self, 1));
     TN_CHECK(self->ndim == 4 || self->ndim == 5, TN_INVALID,
              "adaptive_avg_pool3d(): Expected 4D or 5D tensor, but got %s", SIZES_OF(self, text));
-    TN_TRY(check_some("adaptive_avg_pool3d", "input", self, self->ndim - 4 + (self->ndim == 4)));
     TN_TRY(check_range(3, self, output_size));
     TN_TRY(tni_pool_refuse("adaptive_avg_pool3d_cpu", self, is_float(self)));
     return tni_pool_planes(g, 3, self, (tn_dtype)self->dtype, last_of(3, output_size, last), false);
@@ -158,7 +158,7 @@ static tn_status max_forward(int spatial, tni_geometry *g, const tn_tensor *self
     TN_CHECK(n == spatial + 1 || n == spatial + 2, TN_INVALID,
              "%s(): Expected %dD or %dD tensor, but got: %s", op, spatial + 1, spatial + 2,
              SIZES_OF(self, text));
-    TN_TRY(check_some(op, "input", self, n == spatial + 1 ? 0 : 1));
+    TN_TRY(check_some(op, "input", self, 1));
     TN_CHECK(output_size_n == spatial, TN_INVALID,
              "%s(): internal error: output_size.size() must be %d", op, spatial);
     TN_TRY(check_range(spatial, self, output_size));

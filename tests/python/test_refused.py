@@ -222,6 +222,31 @@ class Refused(unittest.TestCase):
             RuntimeError, "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (4, 4) at "
             "dimension 2 of input [2, 1, 2]", tenon.stft, tenon.zeros(2, 1, 2), 8, return_complex=True)
 
+    def test_of_a_dtype_and_sizes_what_is_wrong_is_said_in_order(self):
+        whole, ops = tenon.int64, tenon.ops.aten
+        nobody = '"%s" not implemented for \'%s\''
+        for log_probs in tenon.zeros(0, 1, 3, dtype=whole), tenon.zeros(4, 2, 3, dtype=whole):
+            self.refuses(
+                NotImplementedError, nobody % ("ctc_loss_cpu", "Long"), F.ctc_loss, log_probs, tenon.ones(1, 1, dtype=whole), [4], [1])
+        x, small = tenon.zeros(2, 3, 4, 4, dtype=tenon.int8), tenon.zeros(2, 3, 1, 2, dtype=tenon.int8)
+        with self.assertRaisesRegex(RuntimeError, r"Expected a tensor of dimension 4 and tensor.size\[2\] == 2"):
+            ops.avg_pool2d_backward(small, x, [2, 2], [], [0], False, True, None)
+        right = tenon.zeros(2, 3, 2, 2, dtype=tenon.int8)
+        self.refuses(
+            NotImplementedError, nobody % ("avg_pool2d_backward", "Char"), ops.avg_pool2d_backward, right, x, [2, 2], [], [0], False, True, None)
+        self.refuses(
+            RuntimeError, "inconsistent target size, expected 1 but got [7]",
+            F.multi_margin_loss, tenon.zeros(2, dtype=whole), tenon.zeros(7, dtype=whole))
+        self.refuses(
+            NotImplementedError, nobody % ("multi_margin_loss_cpu_kernel", "Long"),
+            F.multi_margin_loss, tenon.zeros(2, dtype=whole), tenon.zeros(1, dtype=whole))
+        self.refuses(
+            RuntimeError, "adaptive_avg_pool3d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+            "[1, 0, 3, 4, 2, 2] with dimension 1 being empty", F.adaptive_avg_pool3d, tenon.zeros(1, 0, 3, 4, 2, 2), 2)
+        self.refuses(
+            RuntimeError, "bilinear(): input1 size does not match weight size: got 4 but expected 1",
+            F.bilinear, tenon.zeros(2, 4), tenon.zeros(2, 4), tenon.zeros(2, 1, 4, 0))
+
     def test_some_results_have_their_very_dtype(self):
         x = numbers(3, 4)
         for dtype, name in ((tenon.float64, "Double"), (tenon.int64, "Long"), (tenon.complex64, "ComplexFloat")):
@@ -301,6 +326,13 @@ class Taken(unittest.TestCase):
             self.assertEqual(tenon.linalg.norm(tenon.zeros(0, 0), order).item(), 0)
             self.assertEqual(tenon.linalg.matrix_norm(tenon.zeros(0, 2, 2), order).shape, (0,))
             self.assertEqual(tenon.linalg.matrix_norm(tenon.zeros(2, 0, 3, device="meta"), order).shape, (2,))
+
+    def test_one_image_without_channels_has_no_maxima(self):
+        for pool, sizes in ((F.adaptive_max_pool1d, (0, 6)), (F.adaptive_max_pool2d, (0, 5, 6)), (F.adaptive_max_pool3d, (0, 4, 5, 6))):
+            x = tenon.zeros(sizes, requires_grad=True)
+            made = pool(x, 2)
+            self.assertEqual(made.shape, (0,) + (2,) * (len(sizes) - 1))
+            self.assertEqual(tenon.autograd.grad(made.sum(), x)[0].shape, sizes)
 
     def test_empty_bags_of_no_rows_have_a_gradient(self):
         for mode in ("sum", "mean", "max"):
