@@ -17,6 +17,7 @@ import signal
 import time
 
 from operator_calls import CALLING, ROOT, arguments, as_tenon, call, compare, functions_of, literal, tenon, torch
+import operator_differences_layers  # noqa: F401: adds its rules
 from operator_differences import reason_for, reason_for_text, rules_used
 from operator_variants import variants
 
