@@ -32,13 +32,13 @@ static bound bound_tensor(tn_tensor *t)
 static tn_status check(const tni_operand *in, int n, const tn_tensor *given, const char *kernel)
 {
     tn_dtype dtype = tni_result_type(in, n);
-    bool fits = !tn_dtype_is_complex(dtype) && (!kernel || dtype != TN_DTYPE_BOOL);
-    if (!fits && in[1].tensor)
-        TN_TRY(tni_iter_check(in, n, given));
     TN_CHECK(!tn_dtype_is_complex(dtype), TN_UNSUPPORTED,
              "clamp is not supported for complex types");
-    TN_CHECK(!kernel || dtype != TN_DTYPE_BOOL, TN_UNSUPPORTED, "\"%s\" not implemented for 'Bool'",
-             kernel);
+    if (kernel && dtype == TN_DTYPE_BOOL) {
+        if (in[1].tensor)
+            TN_TRY(tni_iter_check(in, n, given));
+        TN_FAIL(TN_UNSUPPORTED, "\"%s\" not implemented for 'Bool'", kernel);
+    }
     for (int i = 1; i < n; i++)
         if (!in[i].tensor)
             TN_TRY(tni_check_number(in[i].scalar, dtype));

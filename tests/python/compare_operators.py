@@ -18,7 +18,8 @@ import time
 
 from operator_calls import CALLING, ROOT, arguments, as_tenon, call, compare, functions_of, literal, tenon, torch
 import operator_differences_layers  # noqa: F401: adds its rules
-from operator_differences import reason_for, reason_for_text, rules_used
+from operator_differences import ROUNDING, reason_for, reason_for_text, rules_used
+from operator_rounding import is_rounding
 from operator_variants import variants
 
 LIMIT = 20  # seconds without an answer
@@ -80,7 +81,11 @@ def who_ended(entry, alone):
 def each(calls, forward=False):
     """What compare says of each (operator, arguments)."""
     def answer(op, text):
-        return compare(op, lambda grad: arguments(text, grad), forward=forward)
+        def made(grad):
+            return arguments(text, grad)
+
+        found, texts = compare(op, made, forward=forward)
+        return (found + ROUNDING if found and is_rounding(op, made, found) else found), texts
 
     def alone(op, text):
         call(tenon, op, *(as_tenon(part) for part in arguments(text, False)))
@@ -213,9 +218,10 @@ def main():
     parser.add_argument("--slow", type=float, metavar="SECONDS", help="name the operators that take longer")
     parser.add_argument("--rules", action="store_true", help="how many calls each rule of operator_differences.py explained")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="other values in the tensors, and more calls of the same kinds")
+    parser.add_argument("--scattered", action="store_true", help="the values in an order without a period, so that large matrices have full rank")
     parser.add_argument("names", nargs="*", help="these operators alone")
     options = parser.parse_args()
-    literal.SHIFT = 17 * options.seed
+    literal.SHIFT, literal.SCATTERED = 17 * options.seed, options.scattered
     if options.forward:
         import torch._dynamo  # noqa: F401, PLC0415: once, and not in every child
         import tenon.autograd.forward_ad  # noqa: F401, PLC0415

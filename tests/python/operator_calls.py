@@ -262,6 +262,8 @@ def chooses(op, mine, theirs, given, named):
     """Whether the two differ only in which of several equal elements they chose."""
     name = op.partition(".")[0]
     results = list(leaves([mine])), list(leaves([theirs]))
+    if not given and "input" in named:
+        given, named = [named["input"]], {key: value for key, value in named.items() if key != "input"}
     if name not in CHOOSES or not given or given[0].dim() == 0:
         return False
     place = named.get("dim", next((value for value in given[1 if name not in ("topk", "kthvalue") else 2:]
@@ -279,18 +281,32 @@ def chooses(op, mine, theirs, given, named):
 
 
 # Vectors are known up to a factor of size 1, and those of equal values, or of none, up to a rotation.
-SPECTRA = re.compile(r"(_?linalg_eigh|linalg_eig|_?linalg_svd|svd)(\.\w+)?$")
+SPECTRA = re.compile(r"(_?linalg_eigh|_?linalg_eig(vals)?|_?linalg_svd|svd)(\.\w+)?$")
 
 
-def same_spectrum(op, mine, theirs, given, named):
+def same_values(a, b, **options):
+    """What differs between eigenvalues, whose order is that of an algorithm."""
+    x, y = array(a), array(b)
+    if x.ndim and x.size:
+        rows = numpy.array(x).reshape(-1, x.shape[-1])
+        for row, wanted in zip(rows, y.reshape(-1, y.shape[-1])):
+            for i, value in enumerate(wanted):
+                nearest = i + int(numpy.argmin(numpy.abs(row[i:] - value)))
+                row[[i, nearest]] = row[[nearest, i]]
+        a = tenon.from_numpy(rows.reshape(x.shape))
+    return same_tensor(a, b, strides=False, **options)
+
+
+def same_spectrum(op, mine, theirs, given, named, **options):
     """What differs, or None: layouts, values, and whether the vectors do what vectors are to do."""
     found = same(mine, theirs, values=False)
     if found:
         return found
     got, wanted = list(leaves([mine])), list(leaves([theirs]))
     at = 1 if "svd" in op else 0
-    found = same_tensor(got[at], wanted[at])
-    if found or not all(t.numel() for t in got) or named.get("compute_uv") is False:
+    by_eig = "eig" in op and "eigh" not in op
+    found = (same_values if by_eig else same_tensor)(got[at], wanted[at], **options)
+    if "eigvals" in op or found or not all(t.numel() for t in got) or named.get("compute_uv") is False:
         return found
     a, parts = array(given[0]).astype(complex), [array(t).astype(complex) for t in got]
     near = 1e-4 if given[0].dtype in (torch.float32, torch.complex64) else 1e-9
@@ -302,13 +318,15 @@ def same_spectrum(op, mine, theirs, given, named):
         orthogonal = [u, v]
     else:
         values, u = parts
-        whole = (u * values[..., None, :]) @ numpy.linalg.inv(u)
-        if "eigh" in op:
-            upper = str(given[1] if len(given) > 1 else named.get("UPLO", "L")).upper() == "U"
-            half = numpy.triu(a, 1) if upper else numpy.tril(a, -1)
-            diagonal = numpy.real(numpy.einsum("...ii->...i", a))
-            a = half + numpy.conj(numpy.swapaxes(half, -1, -2)) + diagonal[..., None] * numpy.eye(a.shape[-1])
-        orthogonal = [u] if "eigh" in op else []
+        if by_eig:  # of some matrices the vectors are no base
+            same_product = numpy.allclose(a @ u, u * values[..., None, :], atol=near * max(1, numpy.abs(a).max()))
+            return None if same_product else "values: the matrix does something else to its vectors"
+        whole = (u * values[..., None, :]) @ numpy.conj(numpy.swapaxes(u, -1, -2))
+        upper = str(given[1] if len(given) > 1 else named.get("UPLO", "L")).upper() == "U"
+        half = numpy.triu(a, 1) if upper else numpy.tril(a, -1)
+        diagonal = numpy.real(numpy.einsum("...ii->...i", a))
+        a = half + numpy.conj(numpy.swapaxes(half, -1, -2)) + diagonal[..., None] * numpy.eye(a.shape[-1])
+        orthogonal = [u]
     for q in orthogonal:
         if not numpy.allclose(numpy.conj(numpy.swapaxes(q, -1, -2)) @ q, numpy.eye(q.shape[-1]), atol=near):
             return "values: vectors are not orthogonal"
@@ -436,14 +454,36 @@ def compare_tangents(op, made):
     return None
 
 
+# Of a matrix that is not positive definite: the part that is factored, and where it ended.
+FAILING = re.compile(r"linalg_cholesky_ex$")
+
+
+def same_factor(mine, theirs, **options):
+    found = same(mine, theirs, values=False)
+    if found or not mine[0].numel():
+        return found
+    ends = array(mine[1]), array(theirs[1])
+    if ((ends[0] > 0) != (ends[1] > 0)).any():
+        return "values: one of them fails"
+    parts = [numpy.array(array(result[0])) for result in (mine, theirs)]
+    for index, end in numpy.ndenumerate(numpy.minimum(*ends)):
+        if end > 0:
+            for part in parts:
+                part[index][end - 1:, :] = part[index][:, end - 1:] = 0
+    found = same_tensor(tenon.from_numpy(parts[0]), torch.from_numpy(parts[1]), strides=False, **options)
+    return found or ("" if ends[0].any() else None)
+
+
 def compare_results(op, theirs_in, mine_in, mine, theirs):
     """What differs between two results and what was written in place, or None; "" where they chose another of several equal elements,
-    so that gradients differ too. theirs_in, mine_in: (given, named)."""
+    or found no whole factor, so that gradients differ too. theirs_in, mine_in: (given, named)."""
     given, named = theirs_in
     values = not is_random(op, given, named)
     among = coarse(given, named, "out" in named)
     if SPECTRA.match(op):
-        found = same_spectrum(op, mine, theirs, given, named)
+        found = same_spectrum(op, mine, theirs, given, named, among=among)
+    elif FAILING.match(op):
+        found = same_factor(mine, theirs, among=among)
     else:
         found = same(mine, theirs, values=values, among=among)
     if found and found.startswith("values") and chooses(op, mine, theirs, given, named):

@@ -17,12 +17,20 @@ MIXED = "The reference wants the very dtype of another argument here; Tenon cast
 UNKNOWN = "The reference takes an unknown reduction, mode or normalization for some other, without a word"
 SINGULAR = "At a matrix without full rank there is no one gradient, or no one factor: both give some"
 LOST = "The reference loses the gradient without a word; Tenon refuses the call, or gives zeros"
+EMPTY = r"\b(bool|b?f16|f32|f64|c64|c128|u8|i8|i16|i32|i64)\[(\d+,)*0\b"
+LOOKED_AT = "Tenon looks at dtypes and indices also where there are no elements"
+SEVERAL = "Both refuse it, for one of several faults: each names the one that it meets first"
 DISCARDED = "The reference throws imaginary parts away here; refused, as in its other operators"
 CAST = "The reference wants the very dtype here; a result is cast, as in most of its own operators"
 
+ROUNDING = "; no more than some last bits of the arguments do"  # operator_rounding.py
+
 # (operators, arguments, what differs: regular expressions; the reason)
 RESULTS = [
+    (r".*", r"", ROUNDING + "$", "A matrix without full rank, or nearly so: moving it by some last bits moves the results of one library as far, or gives "
+     "and takes the error that there is none"),
     (r".*", r"\b(f16|bf16)\[|float16", r"no error, but NotImplementedError: .*not implemented for '(Half|BFloat16)'", HALF),
+    (r"index_reduce", r"bool\[", r"no error, but NotImplementedError: .*not implemented for 'Bool'", MORE),
     (r"index_reduce_?|_weight_norm(_interface)?|bernoulli(\.out)?|_?convolution(_backward|_mode|\.deprecated)?|geometric_?|logit_backward|nanmean|nansum|(std|var)\.(correction|dim)",
      r"c64|c128", r"no error, but NotImplementedError: .*not implemented for 'Complex\w+'", MORE),
     (r"_foreach_powsum\.Scalar|conv_transpose[123]d(\.input)?|_?convolution(\.deprecated)?|(hard|soft)shrink_backward|histogram\.\w+|linalg_householder_product|orgqr|logit_backward|max_pool1d|"
@@ -334,6 +342,44 @@ RESULTS = [
     (r"cholesky|linalg_cond|(reflection|replication)_pad1d_backward|batch_norm|randn(\.generator)?|bincount|adaptive_(max|avg)_pool[123]d|"
      r"repeat_interleave\.\w+|lu_unpack|index_add_?|bernoulli_?\.Tensor|cumulative_trapezoid\.dx|adaptive_max_pool2d_backward", r"\[(\d+,)*0\b", r"^(RuntimeError|NotImplementedError): ",
      "Tenon checks sizes and dtypes also where there are no elements"),
+    # What only other values and sizes show (--seed).
+    (r".*", EMPTY, r"^(NotImplementedError: \"\w+\" not implemented for|IndexError: (index_copy_\(\): )?index -?\d+ is out of bounds for dimension|"
+     r"RuntimeError: (Exponential distribution is a continuous|This function doesn't handle types other|trapezoid: received a bool|Negation, the `-`))", LOOKED_AT),
+    (r".*", r"", r"^(NotImplementedError|IndexError|_LinAlgError), not (RuntimeError|NotImplementedError): (The size of tensor a|output with shape|unsupported operation: more than one|"
+     r"index -?\d+ is out of bounds|Expected out tensor|tensor(inv|solve): Expected result|\"index_)", SEVERAL),
+    (r"index_put_?", r"expanded", r"^RuntimeError, not IndexError: index", SEVERAL),
+    (r"cumm(ax|in)", r"c(64|128)\[\]", r"^NotImplementedError", "Complex numbers have no order; of one number the reference does not look at the dtype"),
+    (r"index_select", r"", r"^IndexError, not RuntimeError: (INDICES element is out of DATA bounds|index_select\(\): self indexing axis dim should be positive)",
+     "An index out of range is an `IndexError` in every dimension; some kernels of the reference raise a `RuntimeError`"),
+    (r"index_add", r"alpha=2", r"^RuntimeError, not IndexError: index out of range in self",
+     "Both refuse the index; with an `alpha` the reference goes through another kernel, which raises an `IndexError`"),
+    (r"(nonzero|masked_select)\.out", r"out=\w+\[[^]]*\]\.expanded", r"no error, but RuntimeError: unsupported operation: more than one",
+     "A given result that has to be resized gets memory of its own; the reference looks at how it lay before"),
+    (r"_?conj|adjoint|mH|matrix_H", r"c(64|128)\[[^]]*\]\.(strided|expanded)", r"^strides", "Conjugates are computed at once, into a tensor of their own"),
+    (r"conj_physical", r"expanded", r"^strides", "The reference returns a real tensor itself; Tenon a copy, as the name says"),
+    (r"cov", r"\[\d+,1\].*weights=", r"^values differ", "The reference overwrites its input with its distance from the mean, where that has one column"),
+    (r"corrcoef", r"c(64|128)\[.*expanded", r"^values differ by up to nan", "Equal numbers do not vary, but for the rounding of their mean: 0 / 0, or 1"),
+    (r"block_diag", r"\w\[0\]\S*, ", r"^gradient: values", "Behind a vector without elements, which takes a row, the reference reads the gradient of another place"),
+    (r"trace", r"", r"^gradient: values", "The reference's gradient of a matrix with more rows than columns has ones beside the diagonal"),
+    (r"slice\.Tensor", r"4611686018427387904", r"no error, but RuntimeError: (as_strided: Negative strides|IntArrayRef contains)", "The reference's stride overflows where a step leads beyond the end"),
+    (r"take_along_dim|isin\.Tensor_Tensor", r"\.(t|strided|expanded)", r"no error, but RuntimeError: view size is not compatible", "The reference fails to view what is not contiguous"),
+    (r"take_along_dim", r"\[0,0\]", r"ZeroDivisionError", "The reference divides by zero"),
+    (r"mul\.Scalar", r"^f16\[.*j$", r"^dtype tenon.complex64, not torch.complex32", "There is no `complex32` in Tenon"),
+    (r"add\.Scalar", r"^(bool|u8|i8|i16|i32|i64)\[.*, 0\.1, 2$", r"argument alpha must not be", "By place a factor comes last; the reference takes an old order of arguments here"),
+    (r"addmm", EMPTY, r"no error, but RuntimeError: result type (Long|Float) can't be cast", "Where there is nothing to sum the reference multiplies by `beta` in another dtype"),
+    (r"_foreach_addc(mul|div)_?\.Tensor", r"\.(strided|expanded)$", r"no error, but RuntimeError: Expected scalars to be contiguous", MORE),
+    (r"lu_unpack", r"", r"LU_pivots has other sizes", UNCHECKED),
+    (r"linalg_ldl_solve", r"", r"torch.linalg.ldl_solve: a (pivot is out of range|block of two rows has one pivot)", UNCHECKED),
+    (r"linalg_lu_solve", r"i32\[[^]]*\]\S*=3", r"Pivots given to lu_solve must all be smaller", LOOKED_AT),
+    (r"linalg_lstsq", r", \w+\[(\d+,)*0\]", r"^values differ", "Without right sides the reference does not look at the matrix, and says that its rank is 0"),
+    (r"_unsafe_masked_index", EMPTY, r"^(shape|RuntimeError: The size of tensor a)", "The reference returns a tensor without elements as it is, whatever the indices are"),
+    (r"(special_)?polygamma_?", r"f32\[", r"^values differ by up to inf", "At a pole the reference gives a large number, by rounding"),
+    (r"ldexp\.Tensor", r"f64\[\d\], c64", r"^values differ by up to \d\.?\d*e-0[78]", "Rounding: an argument has `float32`"),
+    (r"pow\.Tensor_Tensor", r"^(i|u|bool).*, c(64|128)\[", r"^gradient: values", "0 to a power whose real part is above 0 is 0, and has that slope; the reference's is NaN"),
+    (r"as_strided_scatter", r"", r"^gradient: strides", "The reference gives the elements that were replaced a gradient, and none to those that stayed"),
+    (r"(nan)?median\.dim", r"expanded, 0", r"^values differ", "The reference moves elements about in memory that they share"),
+    (r"(_?linalg_)?det", r"", r"^gradient: strides",
+     "A gradient that `autograd.grad` hands out lies in memory as its formula left it; `.grad` has the layout of its tensor in both"),
     # Forward mode.
     (r"cholesky_(solve|inverse)|triangular_solve", r"", r"^tangent: values", "The reference counts the triangle that is not read; the tangent here is the slope"),
     (r"(_?linalg_)?(eigh|svd)", r"", r"^tangent: values", "Vectors are known up to a factor of size 1, and so are their tangents"),
@@ -424,7 +470,7 @@ TEXTS = [
     (r"istft", r"with 2 or 3 dimensions, but got 4", r"with 3 or 4 dimensions, but got 5", "The reference counts a dimension that it added"),
     (r"unflatten\.int", r"at least 1 dimension", r"^unflatten got an unexpected error", "The reference fails on its way, and says that it did not expect it"),
     (r"_fused_rms_norm", r"^Given normalized_shape", r"^The size of tensor a", FIRST),
-    (r"index_reduce_?", r"^index out of range in self", r"^select\(\): index 0 out of range", FIRST),
+    (r"index_reduce_?", r"^index out of range in self", r"^(select\(\): index 0 out of range|index -?\d+ is out of bounds)", FIRST),
     (r"heaviside", r"different dtypes", r"complex tensors", "Both refuse the dtype of a given result"),
     (r"_fft_c2r", r"^Invalid number of data points", r"MKL FFT error", WORDS_OF_LIBRARY),
     (r"range(\.step)?", r"invalid combination", r"missing 2 required positional", "The reference has one signature here, Tenon two"),
@@ -437,6 +483,14 @@ TEXTS = [
     (r"split\.\w+|unique_consecutive", r"", r"^split_with_sizes\(\)|argument 'dim' must be", "The reference goes through Python here, to another function"),
     (r".*", r"^(descriptor '\w+' (for|of|requires a) 'Tensor'|unbound method Tensor\.)", r"TensorBase", "The same words: methods stand in `Tensor` itself"),
     (r"take_along_dim", r"out of bounds", r"ZeroDivisionError", "The reference divides by zero"),
+    (r"take_along_dim", r"out of bounds", r"view size is not compatible", "The reference fails to view what is not contiguous"),
+    (r"(linalg_)?inv(erse)?|linalg_(solve|tensorinv|tensorsolve)", r"singular", r"singular", "Which pivot is exactly 0 is rounding"),
+    (r"_foreach_addc(mul|div)_?\.Tensor", r"", r"Expected scalars to be contiguous", SEVERAL),
+    (r"clamp_|clip_|normal\.\w+|copy_|_?index_put\w*|bernoulli_\.Tensor", r"more than one element|^The expanded size|doesn't match the broadcast shape|can't be cast",
+     r"more than one element|can't be cast|not implemented for|shape mismatch", SEVERAL),
+    (r"index(_put_?|\.Tensor(_out)?)?", r"^index -?\d+ is out of bounds", r"^index -?\d+ is out of bounds",
+     "Of several indices that are out of range Tenon names one of the first tensor, the reference one of the first element"),
+    (r"to\.other", r"no? NVIDIA|CUDA", r"CUDA", "A number is a device: what is said of one that is not there is said by its driver"),
 ]
 
 
