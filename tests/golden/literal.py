@@ -30,9 +30,14 @@ DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 # ---- tensor literals: Note [Argument literals] of src/op/schema.h ----
 
 SHIFT = 0  # where in the sequence of values tensors start: other than 0 in comparisons alone, never in golden files
+SCATTERED = False  # the values in another order, without the period that leaves larger matrices without full rank: as SHIFT
 
 
 def pattern(k):
+    if SCATTERED:
+        k = (k + 1) * 2654435761 % 2**32
+        k = (k ^ k >> 15) * 2246822519 % 2**32
+        k ^= k >> 13
     m = (7919 * k + 13) % 41 - 20
     return (m if m else 21) / 8
 
