@@ -106,6 +106,16 @@ class Errors(unittest.TestCase):
             self.refuses(RuntimeError, what, tenon.unique, tenon.ones(sizes), dim=0)
         self.refuses(RuntimeError, "ldexp can't be cast to the desired output type Long", whole.ldexp_, tenon.ones(5).long())
 
+    def test_an_index_that_selects_nothing_is_refused_as_its_dimension_is_walked(self):
+        x, index = tenon.ones(3, 4), tenon.tensor([1, -5])
+        for call, *given in ((tenon.index_select, x, 1, index), (tenon.index_select, x[None], 1, index)):
+            self.refuses(RuntimeError, "INDICES element is out of DATA bounds, id=-5 axis_dim=%d" % given[0].shape[1], call, *given)
+        self.refuses(RuntimeError, "INDICES element is out of DATA bounds, id=7 axis_dim=2", tenon.index_select, tenon.ones(2, 0), 0, tenon.tensor([7]))
+        self.refuses(RuntimeError, "index_select(): self indexing axis dim should be positive", tenon.index_select, tenon.ones(2, 0), 1, index)
+        self.refuses(RuntimeError, "INDICES element is out of DATA bounds, id=3 axis_dim=2", tenon.embedding, tenon.ones(2, 0), tenon.tensor([3]))
+        for call, *given in ((tenon.index_select, x, 0, index), (tenon.index_select, x[0], 0, index), (tenon.index_select, x[None], 2, index)):
+            self.refuses(IndexError, "index out of range in self", call, *given)
+
     def test_what_differences_slopes_and_histograms_say(self):
         x, flags = tenon.ones(1, 4), tenon.ones(1, 5).bool()
         for n, before, after, d, own, theirs in ((1, tenon.ones(1, 1), None, 1, 4, 1), (0, None, tenon.ones(1, 3), 1, 4, 3)):
