@@ -385,11 +385,12 @@ static tn_status contract(const plan *p, tn_tensor **list, int64_t *n, int64_t i
     return TN_OK;
 }
 
-/* What is left to be summed goes; dimensions of size 1 just disappear. */
+/* What is left to be summed goes; of a product, dimensions of size 1 just disappear. One operand
+ * alone is summed whatever its sizes: whole numbers become int64. */
 static tn_status finish(const plan *p, tn_tensor *t, tn_tensor **out)
 {
     int64_t list[TN_MAX_DIMS];
-    bool single = true;
+    bool single = p->n > 1;
     for (int d = p->out_ndim; d < p->ndim; d++) {
         list[d - p->out_ndim] = d;
         single &= t->sizes[d] == 1;

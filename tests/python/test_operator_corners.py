@@ -648,6 +648,16 @@ class Infinities(unittest.TestCase):
         self.assertEqual(pool(x, 2, output_size=(2, 2), _random_samples=places)[1].flatten().tolist(), [1, 6, 13, 15])
 
 
+class Sums(unittest.TestCase):
+    def test_einsum_of_one_operand_sums_into_int64_whatever_the_sizes(self):
+        for dtype, n in ((tenon.bool, 1), (tenon.int32, 1), (tenon.uint8, 2)):
+            x = tenon.ones(n, n, dtype=dtype)
+            for equation in ("ii", "ij->", "ij->j"):
+                self.assertEqual(tenon.einsum(equation, x).dtype, tenon.int64)
+            self.assertEqual(tenon.einsum("ij->ji", x).dtype, dtype)
+        self.assertEqual(tenon.einsum("i,i->", tenon.ones(1, dtype=tenon.int32), tenon.ones(1, dtype=tenon.int32)).dtype, tenon.int32)
+
+
 class Distributions(unittest.TestCase):
     def test_the_mean_of_geometric_numbers_does_not_hang_on_the_dtype(self):
         for dtype in (tenon.bfloat16, tenon.float16, tenon.float32, tenon.int64):
