@@ -257,10 +257,10 @@ tn_status tni_composite_fill_diagonal_(tn_tensor *self, tn_scalar fill_value, bo
         TN_CHECK(self->ndim == 2 || self->sizes[d] == self->sizes[0], TN_INVALID,
                  "all dimensions of input must be of equal length");
         least = self->sizes[d] < least ? self->sizes[d] : least;
-        stride += self->strides[d];
+        stride += self->numel ? self->strides[d] : 0;
     }
     /* Below the square a row is left out and the diagonal begins again. */
-    int64_t step = self->ndim == 2 ? self->sizes[1] + 1 : 0;
+    int64_t step = self->ndim == 2 && self->numel ? self->sizes[1] + 1 : 0;
     for (int64_t row = step; wrap && step && row < self->sizes[0]; row += step) {
         TN_AUTO(tn_tensor) rest = NULL;
         TN_AUTO(tn_tensor) again = NULL;

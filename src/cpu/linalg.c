@@ -204,7 +204,7 @@ static tn_status identities(const tn_tensor *like, tn_dtype dtype, bool by_colum
     TN_TRY(tni_linalg_room(like, dtype, by_columns, &x));
     if (x->numel)
         memset(x->data, 0, (size_t)x->numel * item);
-    for (int64_t b = 0; b < count; b++)
+    for (int64_t b = 0; b < count && n > 0; b++)
         for (int64_t i = 0; i < n; i++)
             tni_scalar_store(tn_int(1), dtype,
                              (char *)tni_linalg_matrix(x, b) + (size_t)(i * n + i) * item);
@@ -321,7 +321,7 @@ static tn_status permutations(const tn_tensor *P, tn_tensor *LU_pivots, int64_t 
     TN_TRY(tni_linalg_copy(LU_pivots, TN_DTYPE_I32, false, &pivots));
     TN_TRY(tni_tensor_new(1, &m, NULL, TN_DTYPE_I64, TN_CPU, &places));
     memset(p->data, 0, (size_t)p->numel * item);
-    for (int64_t b = 0; b < count; b++) {
+    for (int64_t b = 0; b < count && m > 0; b++) {
         int64_t *row = places->data; /* where column i has its 1 */
         const int32_t *order = (const int32_t *)pivots->data + b * k;
         for (int64_t i = 0; i < m; i++)

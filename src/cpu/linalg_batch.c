@@ -13,8 +13,21 @@ static tn_status some(int64_t begin, int64_t end, void *arg)
     return TN_OK;
 }
 
+/* Of matrices without elements there can be more than one could ever look at. */
+static bool is_nothing(const tni_linalg_job *j)
+{
+    bool nothing = !j->info && !j->pivots;
+    for (int i = 0; i < 2; i++)
+        nothing &= !j->in[i] || j->in[i]->numel == 0;
+    for (int i = 0; i < 3; i++)
+        nothing &= !j->out[i] || j->out[i]->numel == 0;
+    return nothing;
+}
+
 tn_status tni_linalg_run(tni_linalg_job *j, int64_t count)
 {
+    if (is_nothing(j))
+        return TN_OK;
     return tni_pool_for(count, 1, some, j);
 }
 

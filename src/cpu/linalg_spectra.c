@@ -306,6 +306,8 @@ static tn_status svd_run(int64_t begin, int64_t end, void *arg)
 static tn_status own_svd(tn_tensor *a, bool full_matrices, bool compute_uv, tn_tensor *U,
                          tn_tensor *S, tn_tensor *Vh)
 {
+    if (S->numel == 0 && (!compute_uv || (U->numel == 0 && Vh->numel == 0)))
+        return TN_OK; /* of matrices without elements there may be any number */
     svd_job j = {.m = tni_linalg_rows(a), .n = tni_linalg_columns(a), .values = !compute_uv};
     j.k = j.m < j.n ? j.m : j.n;
     j.wide_u = full_matrices ? j.m : j.k;

@@ -325,7 +325,10 @@ tn_status tni_lines(const tn_tensor *shape, uint64_t dims, const tni_line *lines
             if (shape->sizes[d] != 1)
                 j.sizes[j.kept++] = shape->sizes[d];
         }
-    if (count == 0)
+    bool nothing = shape->numel == 0; /* then there may be more lines than one could ever visit */
+    for (int k = 0; nothing && k < n; k++)
+        nothing = !lines[k].tensor || lines[k].tensor->numel == 0;
+    if (count == 0 || nothing)
         return TN_OK;
     for (int k = 0; k < n; k++) {
         operand *o = &j.operands[k];

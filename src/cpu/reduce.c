@@ -84,19 +84,32 @@ static void axes_merge(axes *a)
         a->n = last + 1;
 }
 
+/* Of no elements: one axis of none. The sizes beside it may be ones that cannot be multiplied. */
+static void axes_none(axes *a)
+{
+    a->n = 1;
+    a->sizes[0] = a->x[0] = a->out[0] = a->numel = 0;
+}
+
 static void plan_axes(reduce_job *j, const tn_tensor *x, uint64_t dims, const tn_tensor *out)
 {
-    bool keepdim = out->ndim == x->ndim;
+    bool keepdim = out->ndim == x->ndim, none = x->numel == 0;
     j->kept.n = j->reduced.n = 0;
     j->kept.numel = j->reduced.numel = 1;
     int at = 0;
+    if (none)
+        axes_none(&j->reduced);
+    if (out->numel == 0) {
+        axes_none(&j->kept);
+        return;
+    }
     for (int d = 0; d < x->ndim; d++) {
         bool reduced = dims & (UINT64_C(1) << d);
-        int64_t stride = x->strides[d] * (int64_t)j->x_size;
-        if (reduced)
-            axis_add(&j->reduced, x->sizes[d], stride, 0);
-        else
+        int64_t stride = none ? 0 : x->strides[d] * (int64_t)j->x_size;
+        if (!reduced)
             axis_add(&j->kept, x->sizes[d], stride, out->strides[at] * (int64_t)j->out_size);
+        else if (!none)
+            axis_add(&j->reduced, x->sizes[d], stride, 0);
         at += !reduced || keepdim;
     }
     axes_merge(&j->kept);

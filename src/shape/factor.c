@@ -72,10 +72,13 @@ static void by_columns(tni_geometry *g, const tn_tensor *t, int64_t m, int64_t n
     g->has_strides = true;
     g->strides[g->ndim - 2] = 1;
     g->strides[g->ndim - 1] = m > 1 ? m : 1;
-    int64_t step = (m > 1 ? m : 1) * (n > 1 ? n : 1);
+    /* What cannot be multiplied has no elements, or is refused for its sizes. */
+    int64_t step = m > 1 ? m : 1;
     for (int d = g->ndim - 3; d >= 0; d--) {
+        int64_t size = d == g->ndim - 3 ? n : g->sizes[d + 1];
+        if (!tni_i64_mul(step, size > 1 ? size : 1, &step))
+            step = INT64_MAX;
         g->strides[d] = step;
-        step *= g->sizes[d] > 1 ? g->sizes[d] : 1;
     }
 }
 

@@ -67,6 +67,23 @@ static tn_tensor *at_times_related(tn_tensor *t, void *arg)
     return wrong_pick(4) == 0 ? related(t) : tn_tensor_ref(t);
 }
 
+/* The same elements with channels last, or the first dimension innermost. */
+static tn_tensor *turned(tn_tensor *t)
+{
+    int64_t order[TN_MAX_DIMS], back[TN_MAX_DIMS];
+    tn_tensor *seen = NULL, *laid = NULL, *made = NULL;
+    for (int d = 0; d < t->ndim; d++)
+        order[d] = t->ndim > 2 ? (d == 0 ? 0 : d == t->ndim - 1 ? 1 : d + 1) : t->ndim - 1 - d;
+    for (int d = 0; d < t->ndim; d++)
+        back[order[d]] = d;
+    ASSERT_OK(tn_permute(t, order, t->ndim, &seen));
+    ASSERT_OK(tn_clone(seen, TN_FORMAT_CONTIGUOUS, &laid));
+    ASSERT_OK(tn_permute(laid, back, t->ndim, &made));
+    tn_tensor_unref(seen);
+    tn_tensor_unref(laid);
+    return made;
+}
+
 /* The same elements, each second one of memory. */
 static tn_tensor *strided(tn_tensor *t, void *arg)
 {
@@ -75,6 +92,8 @@ static tn_tensor *strided(tn_tensor *t, void *arg)
     (void)arg;
     if (t->ndim == 0 || t->numel == 0 || t->numel > 10000 || t->device.type != TN_DEVICE_CPU)
         return tn_tensor_ref(t);
+    if (wrong_pick(3) == 0)
+        return turned(t);
     for (int d = 0; d < t->ndim; d++)
         sizes[d] = t->sizes[d];
     sizes[t->ndim - 1] *= 2;
@@ -94,6 +113,35 @@ static tn_tensor *faked(tn_tensor *t, void *arg)
     return made;
 }
 
+/* What has a history: a copy, a view, or one of several views, which may not be written. Takes
+ * @p leaf over. */
+static tn_tensor *followed(tn_tensor *leaf)
+{
+    tn_tensor *made = NULL, *whole = NULL, **parts = NULL;
+    int64_t n = 0;
+    tn_status status = TN_OK;
+    switch (wrong_pick(3)) {
+    case 0:
+        status = tn_clone(leaf, TN_FORMAT_PRESERVE, &made);
+        break;
+    case 1:
+        status = tn_alias(leaf, &made);
+        break;
+    default:
+        status = tn_unsqueeze(leaf, 0, &whole);
+        if (status == TN_OK)
+            status = tn_unbind(whole, 0, &parts, &n);
+        if (status == TN_OK)
+            made = tn_tensor_ref(parts[0]);
+        tn_tensor_list_free(parts, n);
+        tn_tensor_unref(whole);
+    }
+    if (status != TN_OK) /* as many dimensions as there can be */
+        return leaf;
+    tn_tensor_unref(leaf);
+    return made;
+}
+
 static tn_tensor *at_times_leaf(tn_tensor *t, void *arg)
 {
     tn_tensor *made = NULL;
@@ -101,7 +149,7 @@ static tn_tensor *at_times_leaf(tn_tensor *t, void *arg)
     if (wrong_pick(2) || tn_detach(t, &made) != TN_OK)
         return tn_tensor_ref(t);
     if (tn_tensor_set_requires_grad(made, true) == TN_OK)
-        return made;
+        return wrong_pick(3) ? made : followed(made);
     tn_tensor_unref(made);
     return tn_tensor_ref(t);
 }

@@ -169,6 +169,29 @@ static tn_tensor *zeros(int64_t rows)
     return t;
 }
 
+/* So is one of several views of what requires grad. */
+TEST(a_list_with_a_view_that_may_not_be_written_is_left_as_it_was)
+{
+    tn_tensor *leaf = zeros(2), *twice = NULL, **parts = NULL;
+    int64_t n_parts = 0;
+    wrong_kept all[WRONG_KEPT];
+    bundle args = {.n = 1};
+    ASSERT_OK(tn_tensor_set_requires_grad(leaf, true));
+    ASSERT_OK(tn_add(leaf, leaf, tn_int(1), &twice));
+    ASSERT_OK(tn_unbind(twice, 0, &parts, &n_parts));
+    tn_tensor *list[] = {zeros(1), parts[0]};
+    args.v[0] = tn_value_tensors(list, 2);
+    int n = wrong_keep(&args, all);
+    EXPECT_FAIL(TN_INVALID, "Output 0 of UnbindBackward0 is a view and is being modified inplace",
+                tn__foreach_add_(list, 2, tn_int(1)));
+    EXPECT(wrong_unwritten(all, n));
+    wrong_forget(all, n);
+    tn_tensor_list_free(parts, n_parts);
+    tn_tensor_unref(list[0]);
+    tn_tensor_unref(twice);
+    tn_tensor_unref(leaf);
+}
+
 /* The last one cannot be written: a leaf that requires grad. */
 TEST(a_list_with_a_leaf_among_what_is_written_is_left_as_it_was)
 {
@@ -212,6 +235,40 @@ TEST(statistics_of_no_elements_are_left_as_they_were_when_one_is_a_leaf)
     tn_tensor_unref(input);
     tn_tensor_unref(both[0]);
     tn_tensor_unref(both[1]);
+}
+
+TEST(batches_of_what_has_no_elements_take_no_time)
+{
+    const int64_t sizes[] = {INT64_MAX / 16, 2, 0};
+    tn_tensor *a = wrong_fresh(3, sizes, TN_DTYPE_F64, TN_CPU);
+    tn_tensor *u = NULL, *s = NULL, *v = NULL, *q = NULL, *r = NULL;
+    EXPECT_WITHIN_SECONDS(1, EXPECT_OK(tn__linalg_svd(a, false, true, NULL, &u, &s, &v)));
+    EXPECT_WITHIN_SECONDS(1, EXPECT_OK(tn_linalg_qr(a, "reduced", &q, &r)));
+    tn_tensor *rows = wrong_fresh(2, (const int64_t[]){INT64_MAX / 16, 0}, TN_DTYPE_F32, TN_CPU);
+    EXPECT_WITHIN_SECONDS(1, EXPECT_OK(tn_fill_diagonal_(rows, tn_int(2), true)));
+    tn_tensor *sums = NULL;
+    EXPECT_WITHIN_SECONDS(1, EXPECT_OK(tn_cumsum(rows, 1, TN_DTYPE_NONE, &sums)));
+    tn_tensor *const made[] = {a, u, s, v, q, r, rows, sums};
+    for (int i = 0; i < 8; i++)
+        tn_tensor_unref(made[i]);
+}
+
+TEST(a_batch_of_more_matrices_than_can_be_counted_is_refused)
+{
+    const int64_t sizes[] = {1, INT64_C(1) << 40, 3};
+    tn_tensor *a = wrong_fresh(3, sizes, TN_DTYPE_F32, TN_META), *q = NULL, *r = NULL;
+    EXPECT_FAIL(TN_INVALID, "overflow", tn_linalg_qr(a, "complete", &q, &r));
+    tn_tensor_unref(a);
+}
+
+TEST(a_sum_of_nothing_multiplies_no_strides)
+{
+    const int64_t sizes[] = {4, 4, INT64_MAX / 16, 0};
+    tn_tensor *a = wrong_fresh(4, sizes, TN_DTYPE_F64, TN_CPU), *sum = NULL;
+    ASSERT_OK(tn_linalg_vector_norm(a, tn_int(2), NULL, 0, false, TN_DTYPE_NONE, &sum));
+    EXPECT(*(const double *)sum->data == 0);
+    tn_tensor_unref(a);
+    tn_tensor_unref(sum);
 }
 
 /* One tensor for two results that want other sizes, of which the last is its own. */

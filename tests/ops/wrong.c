@@ -11,10 +11,29 @@
 
 /* Sizes of which no memory could be had, or that are small: nothing between, which would be slow.
  */
-static const int64_t numbers[] = {
-    INT64_MIN, INT64_MIN + 1,    -(INT64_C(1) << 52), -7, -1, 0, 1, 2, 3, 5,
-    INT64_MAX, INT64_C(1) << 52, INT64_C(1) << 62};
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
+static const int64_t numbers[] = {INT64_MIN,
+                                  INT64_MIN + 1,
+                                  -(INT64_C(1) << 52),
+                                  -7,
+                                  -1,
+                                  0,
+                                  1,
+                                  2,
+                                  3,
+                                  5,
+                                  INT64_MAX,
+                                  INT64_C(1) << 52,
+                                  INT64_C(1) << 62,
+                                  -3,
+                                  -2,
+                                  4,
+                                  7,
+                                  64,
+                                  INT64_MAX - 1,
+                                  INT64_MAX / 2,
+                                  -(INT64_C(1) << 62),
+                                  INT32_MIN - INT64_C(1)};
+enum { NUMBERS = sizeof numbers / sizeof *numbers, MODEST = 1 << 12 };
 
 /* Random numbers that depend on the sample alone: a new one does not change what others meet. */
 static uint64_t state;
@@ -93,17 +112,18 @@ static void poke(tn_tensor *t)
 
 tn_tensor *wrong_tensor(tn_tensor *t)
 {
-    static const tn_dtype dtypes[] = {TN_DTYPE_U8,  TN_DTYPE_I8,  TN_DTYPE_I32, TN_DTYPE_I64,
-                                      TN_DTYPE_F16, TN_DTYPE_F32, TN_DTYPE_F64, TN_DTYPE_BF16,
-                                      TN_DTYPE_C64, TN_DTYPE_BOOL};
+    static const tn_dtype dtypes[] = {TN_DTYPE_U8,   TN_DTYPE_I8,  TN_DTYPE_I16,  TN_DTYPE_I32,
+                                      TN_DTYPE_I64,  TN_DTYPE_F16, TN_DTYPE_F32,  TN_DTYPE_F64,
+                                      TN_DTYPE_BF16, TN_DTYPE_C64, TN_DTYPE_C128, TN_DTYPE_BOOL,
+                                      TN_DTYPE_U16,  TN_DTYPE_U64};
     int64_t sizes[TN_MAX_DIMS + 1] = {0};
     int ndim = t ? t->ndim : 1;
     tn_dtype dtype = t ? (tn_dtype)t->dtype : TN_DTYPE_F32;
     tn_device device = t ? t->device : TN_CPU;
     tn_tensor *made = NULL;
-    for (int d = 0; t && d < ndim; d++)
-        sizes[d] = t->sizes[d];
-    switch (wrong_pick(8)) {
+    for (int d = 0; t && d < ndim; d++) /* large ones once: they may move to where memory is */
+        sizes[d] = t->sizes[d] <= MODEST ? t->sizes[d] : 1;
+    switch (wrong_pick(11)) {
     case 0:
         return NULL;
     case 1:
@@ -126,6 +146,21 @@ tn_tensor *wrong_tensor(tn_tensor *t)
         break;
     case 6:
         device = device.type == TN_DEVICE_META ? TN_CPU : TN_META;
+        break;
+    case 8: /* many dimensions: more than lie in a tensor, or as many as there can be */
+        for (int most = wrong_pick(2) ? TN_MAX_DIMS : 9; ndim < most;)
+            sizes[ndim++] = 1;
+        break;
+    case 9: /* more elements than memory has, without any */
+        device = TN_META;
+        if (ndim)
+            sizes[wrong_pick((uint64_t)ndim)] = INT64_C(1) << 40;
+        break;
+    case 10: /* none, of a size that cannot be multiplied */
+        for (int d = 0; d < ndim; d++)
+            sizes[d] = d == 0 ? INT64_MAX / 16 : d == ndim - 1 ? 0 : 1;
+        if (ndim == 1)
+            sizes[0] = 0;
         break;
     default: /* every element is one */
         made = wrong_fresh(0, NULL, dtype, device);
@@ -162,9 +197,18 @@ static tn_value wrong_ints(const tn_value *v)
     n = n > 60 ? 60 : n;
     for (uint32_t i = 0; i < n; i++)
         lists[i] = v->u.ints[i];
-    switch (wrong_pick(5)) {
+    switch (wrong_pick(7)) {
     case 0:
         n = 0;
+        break;
+    case 5: /* one of them twice */
+        if (n)
+            lists[wrong_pick(n)] = lists[wrong_pick(n)];
+        break;
+    case 6: /* all of them, or more than there are dimensions */
+        n = wrong_pick(2) ? n : 1 + (uint32_t)wrong_pick(63);
+        for (uint32_t i = 0; i < n; i++)
+            lists[i] = wrong_pick(3) ? lists[0] : any_number();
         break;
     case 1:
         lists[n++] = any_number();
@@ -190,7 +234,9 @@ tni_type_kind wrong_kind(const tni_schema_type *type)
 
 tn_value wrong_value(const tn_value *v, const tni_schema_arg *arg)
 {
-    static const char *const words[] = {"", "sum", "mean", "none", "%s%n", "ij,jk->ik", "reflect"};
+    static const char *const words[] = {"",          "sum",      "mean",     "none",  "%s%n",
+                                        "ij,jk->ik", "reflect",  "constant", "same",  "valid",
+                                        "complete",  "bilinear", "amax",     "floor", "circular"};
     static tn_tensor *two[2];
     tni_type_kind kind = wrong_kind(arg->type);
     switch (kind) {
@@ -211,7 +257,7 @@ tn_value wrong_value(const tn_value *v, const tni_schema_arg *arg)
                : wrong_pick(3) == 0 ? tn_value_scalar(tn_complex(any_float(), any_float()))
                                     : tn_value_float(any_float());
     case TNI_TYPE_STRING:
-        return tn_value_string(words[wrong_pick(7)]);
+        return tn_value_string(words[wrong_pick(sizeof words / sizeof *words)]);
     case TNI_TYPE_SCALAR_TYPE:
     case TNI_TYPE_LAYOUT:
     case TNI_TYPE_MEMORY_FORMAT:
@@ -232,9 +278,11 @@ tn_value wrong_value(const tn_value *v, const tni_schema_arg *arg)
                 return tn_value_tensors(two, (int64_t)wrong_pick(2));
             tn_tensor **list = tni_alloc((v->count + 1) * sizeof *list);
             uint32_t other = (uint32_t)wrong_pick(v->count);
+            bool twice = wrong_pick(4) == 0;
             for (uint32_t i = 0; i < v->count; i++)
-                list[i] =
-                    i == other ? wrong_tensor(v->u.tensors[i]) : tn_tensor_ref(v->u.tensors[i]);
+                list[i] = i != other ? tn_tensor_ref(v->u.tensors[i])
+                          : twice    ? tn_tensor_ref(v->u.tensors[(i + 1) % v->count])
+                                     : wrong_tensor(v->u.tensors[i]);
             return tn_value_take_tensors(list, v->count);
         default:
             return tn_value_none();
