@@ -14,8 +14,9 @@ int tnpy_take(const tnpy_arguments *names, PyObject *const *args, Py_ssize_t n_a
     for (int i = 0; i < names->n; i++)
         out[i] = NULL;
     if (n_args > names->n_pos) {
-        PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd were given",
-                     names->function, names->n_pos, names->n_pos == 1 ? "" : "s", n_args);
+        PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd %s given",
+                     names->function, names->n_pos, names->n_pos == 1 ? "" : "s", n_args,
+                     n_args == 1 ? "was" : "were");
         return -1;
     }
     for (Py_ssize_t i = 0; i < n_args; i++)

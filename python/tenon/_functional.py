@@ -247,9 +247,10 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     elif p == "fro":
         p = 2
     elif p == "nuc":
-        return tenon.linalg.matrix_norm(input, "nuc", dim if dim is not None else (-2, -1), keepdim, dtype=dtype, out=out)
+        dim = (-2, -1) if dim is None else (dim,) if isinstance(dim, int) else dim
+        return tenon.linalg.matrix_norm(input, "nuc", dim, keepdim, dtype=dtype, out=out)
     elif isinstance(p, str):
-        raise RuntimeError("only valid string values are 'fro' and 'nuc', found %s" % p)
+        raise RuntimeError("linalg.matrix_norm: Order %s not supported." % p)
     if isinstance(dim, int):
         dim = (dim,)
     return tenon.linalg_vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
@@ -299,6 +300,8 @@ def _chosen(values, inverse, counts, return_inverse, return_counts):
 @asked_as_given
 def nonzero(input, *, out=None, as_tuple=False):
     """Where elements are not zero: a row for each, or with as_tuple a vector for each dimension."""
+    if not isinstance(as_tuple, bool):
+        raise TypeError("nonzero(): argument 'as_tuple' must be bool, not %s" % type(as_tuple).__name__)
     if isinstance(out, tenon.Tensor) and as_tuple:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     if isinstance(out, tenon.Tensor) and out.dtype != tenon.int64:

@@ -61,6 +61,18 @@ class Keywords(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, r"unsqueeze\(\) got an unexpected keyword argument 'out'"):
             tenon.unsqueeze(x, 0, out=None)
 
+    def test_wrong_arguments_of_functions_that_python_writes_are_refused(self):
+        x = tenon.ones(2, 3)
+        for call, error, text in (
+                (lambda: x.numpy(3), TypeError, "numpy() takes 0 positional arguments but 1 was given"),
+                (lambda: tenon.nonzero(x, as_tuple=3), TypeError, "nonzero(): argument 'as_tuple' must be bool, not int"),
+                (lambda: tenon.nonzero(x, as_tuple=None), TypeError, "nonzero(): argument 'as_tuple' must be bool, not NoneType"),
+                (lambda: x.norm("x"), RuntimeError, "linalg.matrix_norm: Order x not supported."),
+                (lambda: tenon.norm(x, "nuc", 0), RuntimeError, "linalg.matrix_norm: dim must be a 2-tuple. Got 0")):
+            with self.assertRaises(error) as caught:
+                call()
+            self.assertEqual(str(caught.exception), text)
+
     def test_conversions_take_a_memory_format_alone(self):
         x = tenon.ones(2)
         for call, text in (
