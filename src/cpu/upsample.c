@@ -199,13 +199,13 @@ static void move_line(const upsample_job *j, char *out, const char *line)
     int64_t n = j->u.out[2];
     size_t bytes = (size_t)(j->inner * j->itemsize);
     switch (bytes) {
-    case 4:
+    case 4: /* several channels of bytes may begin anywhere */
         for (int64_t o = 0; o < n; o++)
-            ((uint32_t *)(void *)out)[o] = ((const uint32_t *)(const void *)line)[from[o]];
+            memcpy(out + o * 4, line + from[o] * 4, 4);
         break;
     case 2:
         for (int64_t o = 0; o < n; o++)
-            ((uint16_t *)(void *)out)[o] = ((const uint16_t *)(const void *)line)[from[o]];
+            memcpy(out + o * 2, line + from[o] * 2, 2);
         break;
     default:
         for (int64_t o = 0; o < n; o++, out += bytes)

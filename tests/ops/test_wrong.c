@@ -271,6 +271,24 @@ TEST(a_sum_of_nothing_multiplies_no_strides)
     tn_tensor_unref(sum);
 }
 
+/* Two channels of bytes, side by side, from an odd address on. */
+TEST(bytes_are_resized_wherever_they_begin)
+{
+    const int64_t n = 41, sizes[] = {1, 2, 4, 5}, strides[] = {40, 1, 10, 2};
+    tn_tensor *x = wrong_fresh(4, (const int64_t[]){1, 2, 2, 2}, TN_DTYPE_U8, TN_CPU);
+    tn_tensor *flat = wrong_fresh(1, &n, TN_DTYPE_U8, TN_CPU), *laid = NULL, *out = NULL;
+    ASSERT_OK(tn_contiguous(x, TN_FORMAT_CHANNELS_LAST, &laid));
+    ASSERT_OK(tn_zero_(flat));
+    ASSERT_OK(tn_as_strided(flat, sizes, 4, strides, 4, tn_some_int(1), &out));
+    ASSERT_OK(tn_upsample_nearest2d_out(laid, sizes + 2, 2, tn_no_float(), tn_no_float(), out));
+    for (int64_t i = 0; i < n; i++)
+        EXPECT(((const uint8_t *)flat->data)[i] == (i > 0));
+    tn_tensor_unref(x);
+    tn_tensor_unref(laid);
+    tn_tensor_unref(flat);
+    tn_tensor_unref(out);
+}
+
 /* One tensor for two results that want other sizes, of which the last is its own. */
 TEST(a_tensor_that_stands_for_two_results_keeps_its_strides)
 {
