@@ -2,6 +2,8 @@
 """Functions that scripts rarely call, written with others: older names, names of switches.
 Loaded when one of them is first named."""
 
+import warnings
+
 import tenon
 from tenon._asking import overridable
 from tenon._linalg_utils import _symeig as symeig
@@ -265,28 +267,26 @@ has_lapack = has_spectral = has_openmp = True
 has_mkl = False
 
 
-def get_autocast_cpu_dtype():
-    return tenon.get_autocast_dtype("cpu")
+def _of_one_device(name, argument=""):
+    """is_autocast_cpu_enabled and its kin: what takes the device's name now, under the name it had before."""
+    device = "cpu" if "_cpu" in name else "cuda"
+    now = name.replace("_cpu", "").replace("_gpu", "")
+    text = "torch.%s(%s) is deprecated. Please use torch.%s('%s'%s) instead." % (
+        name, argument, now, device, argument and ", " + argument)
+
+    def older(*args, **kwargs):
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(tenon, now)(device, *args, **kwargs)
+    older.__name__ = older.__qualname__ = name
+    return older
 
 
-def set_autocast_cpu_dtype(dtype):
-    tenon.set_autocast_dtype("cpu", dtype)
-
-
-def is_autocast_cpu_enabled():
-    return tenon.is_autocast_enabled("cpu")
-
-
-def set_autocast_cpu_enabled(enabled):
-    tenon.set_autocast_enabled("cpu", enabled)
-
-
-def get_autocast_gpu_dtype():
-    return tenon.get_autocast_dtype("cuda")
-
-
-def set_autocast_gpu_dtype(dtype):
-    tenon.set_autocast_dtype("cuda", dtype)
+is_autocast_cpu_enabled = _of_one_device("is_autocast_cpu_enabled")
+set_autocast_cpu_enabled = _of_one_device("set_autocast_cpu_enabled", "enabled")
+get_autocast_cpu_dtype = _of_one_device("get_autocast_cpu_dtype")
+set_autocast_cpu_dtype = _of_one_device("set_autocast_cpu_dtype", "dtype")
+get_autocast_gpu_dtype = _of_one_device("get_autocast_gpu_dtype")
+set_autocast_gpu_dtype = _of_one_device("set_autocast_gpu_dtype", "dtype")
 
 
 def set_anomaly_enabled(enabled, check_nan=True):

@@ -30,6 +30,24 @@ class Autocast(unittest.TestCase):
             thread.join()
         self.assertEqual(found + [tenon.is_autocast_enabled("cpu")], [True, False, False])
 
+    def test_names_for_one_device_are_older_ones(self):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            tenon.set_autocast_cpu_enabled(False)
+            tenon.set_autocast_gpu_dtype(tenon.float16)
+            self.assertEqual((tenon.is_autocast_cpu_enabled(), tenon.get_autocast_cpu_dtype(), tenon.get_autocast_gpu_dtype()),
+                             (False, tenon.bfloat16, tenon.float16))
+            tenon.set_autocast_cpu_dtype(tenon.bfloat16)
+        text = "torch.%s is deprecated. Please use torch.%s instead."
+        self.assertEqual([str(w.message) for w in told], [
+            text % ("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)"),
+            text % ("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)"),
+            text % ("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')"),
+            text % ("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')"),
+            text % ("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')"),
+            text % ("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")])
+        self.assertEqual({(w.filename, w.category) for w in told}, {(__file__, DeprecationWarning)})
+
     def test_ctrl_c_leaves_no_region_on(self):
         region = autocast("cpu", dtype=tenon.bfloat16)
 

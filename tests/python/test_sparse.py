@@ -59,6 +59,22 @@ class Making(Case):
         self.same(tenon.sparse.FloatTensor(I, V, tenon.Size([2, 3])), DENSE)
         self.assertEqual(tenon.sparse.LongTensor(2, 3).dtype, tenon.int64)
 
+    def test_each_form_of_the_older_constructors_warns_once(self):
+        tenon.sparse._deprecated.cache_clear()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                tenon.sparse.FloatTensor(I, V, tenon.Size([2, 3]))
+                tenon.sparse.FloatTensor(I, V)
+                tenon.sparse.FloatTensor(2, 3)
+                tenon.sparse.DoubleTensor()
+        text = "torch.sparse.SparseTensor(%s) is deprecated.  Please use torch.sparse_coo_tensor(%s)."
+        self.assertEqual([str(w.message) for w in told], [
+            text % ("indices, values, shape, *, device=", "indices, values, shape, dtype=, device="),
+            text % ("indices, values, *, device=", "indices, values, dtype=, device="),
+            text % ("shape, *, device=", "shape, dtype=, device="), text % ("", "(0,), dtype=")])
+        self.assertEqual({w.filename for w in told}, {__file__})
+
     def test_what_makes_no_tensor_is_refused(self):
         for text, args in (("same nnz, but got nnz from indices: 2, nnz from values: 3", ([[0, 1], [1, 3]], [1.0] * 3, (3, 4))),
                            ("len\\(size\\) = 1, sparse_dim = 2, dense_dim = 0", ([[0, 1], [1, 3]], [1.0, 2], (3,))),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Sparse tensors: how they are made, and functions of them. Loaded when the first is made."""
+import functools
+import warnings
+
 import tenon
 
 from . import _compressed, _math, _places, _shapes
@@ -287,13 +290,18 @@ class check_sparse_tensor_invariants:
         check_sparse_tensor_invariants._on = self._before
 
     def __call__(self, fn):
-        import functools
-
         @functools.wraps(fn)
         def wrapper(*args, **kwargs):
             with type(self)(self._wanted):
                 return fn(*args, **kwargs)
         return wrapper
+
+
+@functools.cache
+def _deprecated(given, instead):
+    """Warn of a form of the older constructors, once each."""
+    warnings.warn("torch.sparse.SparseTensor(%s) is deprecated.  Please use torch.sparse_coo_tensor(%s)." % (given, instead),
+                  stacklevel=3)
 
 
 def _legacy(name, dtype):
@@ -303,8 +311,11 @@ def _legacy(name, dtype):
             if args and isinstance(args[0], tenon.Tensor):
                 if args[1].dtype != dtype:
                     raise TypeError("expected values of %s, but got %s" % (dtype, args[1].dtype))
+                given = "indices, values, shape, " if len(args) > 2 else "indices, values, "
+                _deprecated(given + "*, device=", given + "dtype=, device=")
                 return sparse_coo_tensor(*args, device=device)
             size = args[0] if args and not isinstance(args[0], int) else args
+            _deprecated(*(("shape, *, device=", "shape, dtype=, device=") if args else ("", "(0,), dtype=")))
             return sparse_coo_tensor(size=size, dtype=dtype, device=device)
     Legacy.__name__ = Legacy.__qualname__ = name
     Legacy.__module__ = "torch.sparse"
