@@ -11,13 +11,21 @@ _END64, _LOCATOR64 = struct.Struct("<4sQ2H2L4Q"), struct.Struct("<4sLQL")
 _DATE = 1 << 5 | 1  # 1980-01-01
 
 
+def _place_in(file):
+    """Where writing begins; a stream that cannot say (a pipe, a member of an archive) begins with what is written."""
+    try:
+        return file.tell()
+    except OSError:
+        return 0
+
+
 class ZipWriter:
-    """For a file that is written from its position on, which `tell` gives. Names are plain."""
+    """For a file that is written from its position on. Names are plain."""
 
     def __init__(self, file, alignment, checked=True):
         """`checked`: records have check sums; without them they are 0."""
         self._checked = checked
-        self._write, self._at, self._alignment = file.write, file.tell(), alignment
+        self._write, self._at, self._alignment = file.write, _place_in(file), alignment
         self._records = []  # (name, crc, size, place)
 
     def _put(self, data):

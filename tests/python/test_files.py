@@ -94,6 +94,22 @@ tensor(indices=tensor(..., size=(2, 4)),
             state = tenon.load(golden("zip.pt"))
             self.check(tenon.load(io.BytesIO(saved(state, **options))))
 
+    def test_streams_that_have_no_place_are_written(self):
+        import zipfile
+        inside, outside = os.pipe()
+        with open(outside, "wb") as stream:
+            tenon.save({"x": tenon.arange(4.0)}, stream)
+        with open(inside, "rb") as stream:
+            self.assertEqual(tenon.load(io.BytesIO(stream.read()))["x"].tolist(), [0, 1, 2, 3])
+        whole = io.BytesIO()
+        for options in ({}, {"_use_new_zipfile_serialization": False}):
+            with zipfile.ZipFile(whole, "w") as archive:
+                archive.writestr("first", b"12345")
+                with archive.open("policy.pth", "w", force_zip64=True) as stream:
+                    tenon.save({"x": tenon.arange(4.0)}, stream, **options)
+            with zipfile.ZipFile(whole) as archive, archive.open("policy.pth") as stream:
+                self.assertEqual(tenon.load(stream)["x"].tolist(), [0, 1, 2, 3])
+
     def test_paths_files_and_maps(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a.pt")
