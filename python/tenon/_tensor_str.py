@@ -181,13 +181,14 @@ def _tensor_str(t, indent):
     return _body(values, shape, summarize, indent, form)
 
 
-def _with_suffixes(text, suffixes, indent):
+def _add_suffixes(text, suffixes, indent, force_newline=False):
+    """A text with what is told behind the numbers, closed. Classes of tensors in packages make their texts with it, too."""
     out = [text]
     last = len(text) - text.rfind("\n") + 1
     for s in suffixes:
-        if last + len(s) + 2 > PRINT_OPTS.linewidth:
+        if force_newline or last + len(s) + 2 > PRINT_OPTS.linewidth:
             out.append(",\n" + " " * indent + s)
-            last = indent + len(s)
+            last, force_newline = indent + len(s), False
         else:
             out.append(", " + s)
             last += len(s) + 2
@@ -255,7 +256,7 @@ def _str_plain(t, contents=None):
             suffixes.append(f"tangent={tangent}")
     if t.has_names():
         suffixes.append(f"names={t.names}")
-    text = _with_suffixes(prefix + body, suffixes, indent)
+    text = _add_suffixes(prefix + body, suffixes, indent)
     if not _is_plain(type(t)) and isinstance(t, tenon.nn.Parameter):
         return f"Parameter({text})"
     return text

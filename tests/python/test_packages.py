@@ -549,6 +549,22 @@ class Small(unittest.TestCase):
         self.assertIsNot(tenon.ops.aten._pin_memory(x), x)
         self.assertIn("_sparse_mm_reduce_impl", str(tenon.ops.aten._sparse_mm_reduce_impl.default))
 
+    def test_optimizers_from_elsewhere_group_their_tensors(self):
+        a, b, c = tenon.ones(1), tenon.ones(2, dtype=tenon.float64), tenon.ones(3)
+        groups = tenon.optim.Optimizer._group_tensors_by_device_and_dtype([[a, b, c], [c, b, a], []], with_indices=True)
+        self.assertEqual([key[1] for key in groups], [tenon.float32, tenon.float64])
+        (first, second, none), indices = groups[a.device, a.dtype]
+        self.assertTrue(first[0] is a and first[1] is c and second[0] is c and second[1] is a)
+        self.assertEqual((none, indices), ([], [0, 2]))
+
+    def test_texts_of_classes_from_elsewhere(self):
+        add = tenon._tensor_str._add_suffixes
+        self.assertEqual(add("Index([1, 2]", ["dim_size=3", "is_sorted=True"], 6, force_newline=False),
+                         "Index([1, 2], dim_size=3, is_sorted=True)")
+        self.assertEqual(add("Index([1, 2]", ["dim_size=3", "is_sorted=True"], 6, force_newline=True),
+                         "Index([1, 2],\n      dim_size=3, is_sorted=True)")
+        self.assertEqual(add("[" + "1" * 75, ["dim_size=3"], 1, force_newline=False), "[" + "1" * 75 + ",\n dim_size=3)")
+
     def test_what_a_launcher_looks_for_is_written(self):
         import json
         import os

@@ -118,6 +118,12 @@ class Optimizer:
 
     # Groups.
 
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
+        """For steps over lists, here and in packages: what may stand in one list with what."""
+        from tenon.utils._foreach_utils import _group_tensors_by_device_and_dtype
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
     def add_param_group(self, param_group):
         """Add a group: a dict with "params" and the options that differ from the defaults."""
         if not isinstance(param_group, dict):

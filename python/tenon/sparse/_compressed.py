@@ -233,7 +233,7 @@ class SparseCompressedTensor(Shell):
         ends.append("layout=%s" % self.layout)
         if self._history():
             ends.append(self._history())
-        return _tensor_str._with_suffixes("tensor(" + ",\n       ".join(parts), ends, len("tensor("))
+        return _tensor_str._add_suffixes("tensor(" + ",\n       ".join(parts), ends, len("tensor("))
 
     __hash__ = tenon.Tensor.__hash__
 

@@ -188,7 +188,7 @@ class SparseTensor(Shell):
         if self._history():
             ends.append(self._history())
         lines = [_tensor_str.part("indices", self._i), _tensor_str.part("values", self._v), ends.pop(0)]
-        return _tensor_str._with_suffixes("tensor(" + ",\n       ".join(lines), ends, len("tensor("))
+        return _tensor_str._add_suffixes("tensor(" + ",\n       ".join(lines), ends, len("tensor("))
 
     __hash__ = tenon.Tensor.__hash__
 
