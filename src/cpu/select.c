@@ -68,6 +68,19 @@ tn_status tni_cpu_index_select(tn_tensor *self, int64_t dim, tn_tensor *index, t
     return tni_slices_run(&r);
 }
 
+/* The reference adds along the first and the last dimension by scatter_add, which names the index.
+ */
+static TNI_COLD tn_status bad_place(const tn_tensor *self, int d, tn_scalar alpha, int64_t bad)
+{
+    bool number = alpha.kind == TN_SCALAR_INT || alpha.kind == TN_SCALAR_FLOAT;
+    bool once = number && tn_scalar_to_double(alpha) == 1;
+    bool outer = self->ndim > 1 && (d == 0 || d == self->ndim - 1);
+    TN_CHECK(!once || !outer, TN_INVALID,
+             "index %lld is out of bounds for dimension %d with size %lld", (long long)bad, d,
+             (long long)self->sizes[d]);
+    TN_FAIL(TN_INDEX, "index out of range in self");
+}
+
 /* Sums of halves, rounded once, as scatter_add does it. */
 static tn_status index_add_widened(tn_tensor *self, int64_t dim, tn_tensor *index,
                                    tn_tensor *source, tn_scalar alpha, tn_tensor *out)
@@ -107,9 +120,8 @@ tn_status tni_cpu_index_add(tn_tensor *self, int64_t dim, tn_tensor *index, tn_t
     bool flat = self->ndim == 0;
     int64_t size = flat ? 1 : self->sizes[d], stride = flat ? 0 : out->strides[d];
     TN_TRY(places(index, size, stride * (int64_t)tni_itemsize(self), false, &bad, &at));
-    TN_CHECK(at || self->ndim != 1, TN_INDEX, "index out of range in self");
-    TN_CHECK(at, TN_INVALID, "index %lld is out of bounds for dimension %d with size %lld",
-             (long long)bad, d, (long long)size);
+    if (!at)
+        return bad_place(self, d, alpha, bad);
     if (alpha.kind != TN_SCALAR_INT || alpha.v.i != 1) {
         TN_TRY(tn_tensor_from_scalar(alpha, (tn_dtype)self->dtype, &factor));
         TN_TRY(tn_mul(source, factor, &scaled));

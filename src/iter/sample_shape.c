@@ -15,7 +15,8 @@ tn_status tni_shape_multinomial(tni_geometry *g, tn_tensor *self, int64_t num_sa
     TN_CHECK(num_samples > 0, TN_INVALID, "cannot sample n_sample <= 0 samples");
     int64_t n = self->sizes[self->ndim - 1];
     TN_CHECK(n <= INT64_C(1) << 24, TN_INVALID, "number of categories cannot exceed 2^24");
-    TN_CHECK(!replacement || n > 0, TN_INVALID,
+    bool no_rows = self->ndim == 2 && self->sizes[0] == 0;
+    TN_CHECK(!replacement || n > 0 || no_rows, TN_INVALID,
              "invalid multinomial distribution (sum of probabilities <= 0)");
     TN_CHECK(replacement || num_samples <= n, TN_INVALID,
              "cannot sample n_sample > prob_dist.size(-1) samples without replacement");

@@ -12,7 +12,7 @@ import re
 import numpy
 from operator_calls import array, as_tenon, call_both, gradients, leaves, tenon, torch
 
-MATRICES = re.compile(r"_?linalg_.*|(log|slog)?det|inverse|pinverse|matrix_power|qr|svd|geqrf|or[gm]qr|lu_(solve|unpack)|cholesky\w*|triangular_solve")
+MATRICES = re.compile(r"_?linalg_.*|(log|slog)?det|inverse|pinverse|nuclear_norm|matrix_power|qr|svd|geqrf|or[gm]qr|lu_(solve|unpack)|cholesky\w*|triangular_solve")
 NO_RANK = re.compile(r"singular|is zero|solver failed|converge|not positive-definite|lacks? rank")
 TRIALS = 6
 BITS = 8  # by how many of the last ones arguments are moved: libraries round a few times on their way

@@ -393,6 +393,12 @@ class Numbers(unittest.TestCase):
         with self.assertRaisesRegex(tenon.linalg.LinAlgError, r"torch.linalg.solve_ex: \(Batch element 1\): The solver failed because"):
             tenon.linalg.solve_ex(tenon.stack([a, a * 0])[:, None], tenon.ones(2, 3, 2, 2), check_errors=True)
 
+    def test_of_no_rows_nothing_is_drawn_whatever_there_is_to_draw(self):
+        for categories in (0, 3):
+            self.assertEqual(tenon.multinomial(tenon.ones(0, categories), 7, True).shape, (0, 7))
+        with self.assertRaisesRegex(RuntimeError, "invalid multinomial distribution"):
+            tenon.multinomial(tenon.ones(2, 0), 7, True)
+
     def test_histograms_of_no_dimensions_count_nothing(self):
         for shape in ((3, 0), (0, 0)):
             self.assertEqual(tenon.histogramdd(tenon.empty(shape), bins=[]).hist.item(), 0.0)

@@ -116,6 +116,17 @@ class Errors(unittest.TestCase):
         for call, *given in ((tenon.index_select, x, 0, index), (tenon.index_select, x[0], 0, index), (tenon.index_select, x[None], 2, index)):
             self.refuses(IndexError, "index out of range in self", call, *given)
 
+    def test_an_index_that_adds_to_nothing_is_refused_as_its_dimension_is_walked(self):
+        x, index = tenon.ones(2, 4, 3), tenon.tensor([5])
+        for dtype in (tenon.float32, tenon.int64, tenon.float16, tenon.bool):
+            for d, alpha, sizes in ((0, 1, (1, 4, 3)), (1, 1, (2, 1, 3)), (2, 1, (2, 4, 1)), (0, dtype == tenon.bool or 2, (1, 4, 3))):
+                call = lambda: x.to(dtype).index_add(d, index, tenon.ones(sizes).to(dtype), alpha=alpha)  # noqa: B023
+                if d != 1 and (alpha, type(alpha)) == (1, int):
+                    self.refuses(RuntimeError, "index 5 is out of bounds for dimension %d with size %d" % (d, x.shape[d]), call)
+                else:
+                    self.refuses(IndexError, "index out of range in self", call)
+        self.refuses(IndexError, "index out of range in self", tenon.ones(4).index_add, 0, index, tenon.ones(1))
+
     def test_what_differences_slopes_and_histograms_say(self):
         x, flags = tenon.ones(1, 4), tenon.ones(1, 5).bool()
         for n, before, after, d, own, theirs in ((1, tenon.ones(1, 1), None, 1, 4, 1), (0, None, tenon.ones(1, 3), 1, 4, 3)):
