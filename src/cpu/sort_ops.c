@@ -237,6 +237,7 @@ static tn_status median_of_all(tni_line_fn fn, tn_tensor *self, tn_tensor **out)
         TN_TRY(tni_tensor_new(0, NULL, NULL, TN_DTYPE_I64, self->device, &place));
         if (self->numel == 0)
             tni_scalar_store(tn_dtype_is_floating(dtype) ? tn_float((double)NAN)
+                             : dtype == TN_DTYPE_I32     ? tn_int(INT32_MIN)
                                                          : tn_int(INT64_MIN),
                              dtype, value->data);
         else

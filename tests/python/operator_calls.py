@@ -269,6 +269,8 @@ def chooses(op, mine, theirs, given, named):
     place = named.get("dim", next((value for value in given[1 if name not in ("topk", "kthvalue") else 2:]
                                    if isinstance(value, int) and not isinstance(value, bool)), -1))
     whole = array(given[0])
+    if not whole.size:
+        return False
     if len(results[1]) == 2 and same_tensor(results[0][0], results[1][0]):
         return False
     picked = array(results[0][-1]), array(results[1][-1])

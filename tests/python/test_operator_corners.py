@@ -393,6 +393,12 @@ class Numbers(unittest.TestCase):
         with self.assertRaisesRegex(tenon.linalg.LinAlgError, r"torch.linalg.solve_ex: \(Batch element 1\): The solver failed because"):
             tenon.linalg.solve_ex(tenon.stack([a, a * 0])[:, None], tenon.ones(2, 3, 2, 2), check_errors=True)
 
+    def test_the_median_of_nothing_is_what_nan_becomes(self):
+        for dtype in (tenon.int64, tenon.int32, tenon.int16, tenon.uint8):
+            for call in (tenon.median, tenon.nanmedian):
+                made = call(tenon.empty(0, 3, dtype=dtype))
+                self.assertEqual((made.dtype, made.item()), (dtype, {tenon.int64: -2 ** 63, tenon.int32: -2 ** 31}.get(dtype, 0)))
+
     def test_of_no_rows_nothing_is_drawn_whatever_there_is_to_draw(self):
         for categories in (0, 3):
             self.assertEqual(tenon.multinomial(tenon.ones(0, categories), 7, True).shape, (0, 7))
