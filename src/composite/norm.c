@@ -191,10 +191,10 @@ static tn_status repeat(tn_tensor *t, int64_t samples, tn_tensor **out)
     TN_CHECK(t->ndim < 2, TN_INVALID,
              "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
              "tensor");
-    const int64_t sizes[] = {samples, t->numel}, flat[] = {samples * t->numel};
+    const int64_t sizes[] = {samples, t->numel};
     TN_TRY(tn_expand(t, sizes, 2, false, &wide));
     TN_TRY(tn_clone(wide, TN_FORMAT_CONTIGUOUS, &copy));
-    return tn_view(copy, flat, 1, out);
+    return tn_view(copy, &copy->numel, 1, out);
 }
 
 /* Statistics are written beside the result, also where a function that is transformed captured them

@@ -259,9 +259,12 @@ tn_status tni_composite_fill_diagonal_(tn_tensor *self, tn_scalar fill_value, bo
         least = self->sizes[d] < least ? self->sizes[d] : least;
         stride += self->numel ? self->strides[d] : 0;
     }
-    /* Below the square a row is left out and the diagonal begins again. */
-    int64_t step = self->ndim == 2 && self->numel ? self->sizes[1] + 1 : 0;
-    for (int64_t row = step; wrap && step && row < self->sizes[0]; row += step) {
+    /* Below the square a row is left out and the diagonal begins again: on other elements, where
+     * rows are not the same ones again and again, and there are any. */
+    bool again_and_again = self->ndim == 2 && self->strides[0] == 0;
+    wrap = wrap && self->ndim == 2 && self->numel && !again_and_again && !tni_is_hollow(self);
+    int64_t step = wrap ? self->sizes[1] + 1 : 0;
+    for (int64_t row = step; wrap && row < self->sizes[0]; row += step) {
         TN_AUTO(tn_tensor) rest = NULL;
         TN_AUTO(tn_tensor) again = NULL;
         TN_TRY(tn_narrow(self, 0, row, self->sizes[0] - row, &rest));

@@ -5,6 +5,7 @@
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
+#include "shape/index.h"
 #include "tenon/ops.h"
 
 /* ---- variances ---- */
@@ -157,6 +158,8 @@ tn_status tni_composite_cosine_similarity(tn_tensor *x1, tn_tensor *x2, int64_t 
     TN_AUTO(tn_tensor) unit1 = NULL;
     TN_AUTO(tn_tensor) unit2 = NULL;
     TN_AUTO(tn_tensor) product = NULL;
+    TN_TRY(
+        tni_same_device(x1, x2)); /* before one is compared that takes long, in the other's sizes */
     /* Both in the sizes that they broadcast to, so that `dim` means the same in both. */
     int ndim = x1->ndim > x2->ndim ? x1->ndim : x2->ndim;
     int64_t sizes[TN_MAX_DIMS];

@@ -220,10 +220,10 @@ static void fft_strides(tni_geometry *g, const int64_t *strides, const int64_t *
     for (int64_t i = 0; i < dim_n; i++)
         order[n + i] = (int)(dim[i] < 0 ? dim[i] + g->ndim : dim[i]);
     by_stride(order + n, (int)dim_n - pinned, strides);
-    int64_t step = 1;
+    uint64_t step = 1; /* sizes that overflow it are refused by who makes the tensor */
     for (int i = g->ndim - 1; i >= 0; i--) {
-        g->strides[order[i]] = step;
-        step *= g->sizes[order[i]] > 1 ? g->sizes[order[i]] : 1;
+        g->strides[order[i]] = (int64_t)step;
+        step *= (uint64_t)(g->sizes[order[i]] > 1 ? g->sizes[order[i]] : 1);
     }
     g->has_strides = true;
 }

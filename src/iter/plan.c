@@ -323,7 +323,8 @@ static void see(seen *s, const tn_tensor *t, bool converted, int64_t *buffer)
     }
 }
 
-/* One row of byte strides in logical order; broadcast dimensions get 0. */
+/* One row of byte strides in logical order; broadcast dimensions get 0. Those of a tensor without
+ * elements may be too large to count in bytes: nothing is reached by them. */
 static void put_strides(tni_iter *it, int row, const seen *s)
 {
     const tn_tensor *t = s->t;
@@ -331,8 +332,9 @@ static void put_strides(tni_iter *it, int row, const seen *s)
     int missing = it->ndim - (t ? t->ndim : 0);
     for (int d = 0; d < it->ndim; d++) {
         int own = d - missing;
-        it->strides[row][d] =
-            own < 0 || (t->sizes[own] == 1 && it->sizes[d] != 1) ? 0 : s->strides[own] * itemsize;
+        it->strides[row][d] = own < 0 || (t->sizes[own] == 1 && it->sizes[d] != 1)
+                                  ? 0
+                                  : (int64_t)((uint64_t)s->strides[own] * (uint64_t)itemsize);
     }
 }
 

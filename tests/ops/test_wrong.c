@@ -253,6 +253,48 @@ TEST(batches_of_what_has_no_elements_take_no_time)
         tn_tensor_unref(made[i]);
 }
 
+/* As many steps as there are rows, where no step has anything to compute. */
+TEST(steps_over_what_has_no_numbers_take_no_time)
+{
+    const int64_t rows = INT64_C(1) << 40, sizes[] = {rows, 3};
+    tn_tensor *x = wrong_fresh(2, sizes, TN_DTYPE_F32, TN_META), *steps = NULL, *wide = NULL;
+    EXPECT_WITHIN_SECONDS(1, ASSERT_OK(tn_diff(x, rows / 2, 0, NULL, NULL, &steps)));
+    EXPECT_EQ_INT(steps->sizes[0], rows / 2);
+    EXPECT_EQ_INT(steps->sizes[1], 3);
+    EXPECT_WITHIN_SECONDS(1, EXPECT_OK(tn_fill_diagonal_(x, tn_int(2), true)));
+    tn_tensor *y = wrong_fresh(2, (const int64_t[]){1, 3}, TN_DTYPE_F32, TN_CPU), *angle = NULL;
+    ASSERT_OK(tn_expand(y, sizes, 2, false, &wide)); /* one row, again and again */
+    EXPECT_WITHIN_SECONDS(1, EXPECT_OK(tn_fill_diagonal_(wide, tn_int(2), true)));
+    for (int i = 0; i < 3; i++)
+        EXPECT(((const float *)y->data)[i] == 2);
+    EXPECT_WITHIN_SECONDS(1, EXPECT_FAIL(TN_INVALID, "same device, but found at least two devices",
+                                         tn_cosine_similarity(x, y, 0, 1e-8, &angle)));
+    /* Nor does a step that failed lead to the next one. */
+    EXPECT_WITHIN_SECONDS(
+        1, EXPECT_FAIL(TN_INVALID, "two devices", tn_diff(y, rows, 0, x, NULL, &angle)));
+    tn_tensor *const made[] = {x, y, steps, wide};
+    for (int i = 0; i < 4; i++)
+        tn_tensor_unref(made[i]);
+}
+
+TEST(sizes_of_nothing_are_multiplied_by_nobody)
+{
+    const int64_t huge = INT64_MAX / 16, rows[] = {4, huge, 0}, points[] = {3, huge, 0, 2};
+    tn_tensor *x = wrong_fresh(3, rows, TN_DTYPE_F64, TN_CPU), *y = NULL, *z = NULL;
+    ASSERT_OK(tn_exp(x, &y)); /* strides in bytes */
+    tn_tensor *signal = wrong_fresh(4, points, TN_DTYPE_F32, TN_CPU);
+    tn_status status = tn_fft_fft(signal, tn_no_int(), -1, NULL, &z);
+    EXPECT(status == TN_OK || status == TN_INVALID);
+    tn_tensor *weight = wrong_fresh(1, (const int64_t[]){0}, TN_DTYPE_F32, TN_CPU), *normal = NULL;
+    tn_tensor *image = wrong_fresh(3, (const int64_t[]){huge, 0, 2}, TN_DTYPE_F32, TN_META);
+    tn_tensor *channels = wrong_fresh(1, &huge, TN_DTYPE_F32, TN_META);
+    EXPECT(tn_instance_norm(image, channels, NULL, NULL, NULL, true, 0.1, 1e-5, true, &normal) !=
+           TN_OK);
+    tn_tensor *const made[] = {x, y, z, signal, weight, image, channels};
+    for (int i = 0; i < 7; i++)
+        tn_tensor_unref(made[i]);
+}
+
 TEST(a_batch_of_more_matrices_than_can_be_counted_is_refused)
 {
     const int64_t sizes[] = {1, INT64_C(1) << 40, 3};
