@@ -38,17 +38,13 @@ static tni_slices slices_of(tni_slices_what what, tn_tensor *a, const tn_tensor 
     return r;
 }
 
-/* As the reference's ways of selecting say it: without elements, along the second dimension into
- * what is contiguous, and any other. */
+/* The reference's way along the second dimension, into what is contiguous, names the index. */
 static TNI_COLD tn_status bad_choice(const tn_tensor *self, int d, const tn_tensor *out,
                                      int64_t bad)
 {
-    bool nothing = self->ndim > 1 && self->numel == 0;
-    TN_CHECK(!nothing || self->sizes[d] > 0, TN_INVALID,
-             "index_select(): self indexing axis dim should be positive");
-    TN_CHECK(!nothing && !(self->ndim > 1 && d == 1 && (out->flags & TNI_CONTIGUOUS)), TN_INVALID,
-             "INDICES element is out of DATA bounds, id=%lld axis_dim=%lld", (long long)bad,
-             (long long)self->sizes[d]);
+    bool by_rows = self->ndim > 1 && d == 1 && self->numel > 0 && (out->flags & TNI_CONTIGUOUS);
+    TN_CHECK(!by_rows, TN_INVALID, "INDICES element is out of DATA bounds, id=%lld axis_dim=%lld",
+             (long long)bad, (long long)self->sizes[d]);
     TN_FAIL(TN_INDEX, "index out of range in self");
 }
 
@@ -163,8 +159,7 @@ tn_status tni_cpu_embedding(tn_tensor *weight, tn_tensor *indices, int64_t paddi
     TN_AUTO(tn_tensor) run = NULL;
     TN_TRY(places(indices, weight->sizes[0], weight->strides[0] * (int64_t)tni_itemsize(weight),
                   false, &bad, &at));
-    if (!at)
-        return bad_choice(weight, 0, out, bad);
+    TN_CHECK(at, TN_INDEX, "index out of range in self");
     TN_TRY(tni_work_of(out, (tn_dtype)out->dtype, &run));
     tni_slices r = slices_of(TNI_SLICES_READ, weight, at, run, weight->sizes[1]);
     tni_slices_dim(&r, weight->sizes[1], weight->strides[1] * (int64_t)r.itemsize,

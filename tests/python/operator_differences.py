@@ -350,6 +350,8 @@ RESULTS = [
     (r".*", r"", r"^NotImplementedError, not RuntimeError: index -?\d+ is out of bounds", SEVERAL),
     (r"index_put_?", r"expanded", r"^RuntimeError, not IndexError: index", SEVERAL),
     (r"cumm(ax|in)", r"c(64|128)\[\]", r"^NotImplementedError", "Complex numbers have no order; of one number the reference does not look at the dtype"),
+    (r"index_select|embedding", EMPTY, r"^IndexError, not RuntimeError: (INDICES element is out of DATA bounds|index_select\(\): self indexing axis dim should be positive)",
+     "An index out of range is an `IndexError` where there are no elements; the reference says that there are none, or names it, as a `RuntimeError`"),
     (r"(nonzero|masked_select|index\.Tensor_)\.?out", r"out=\w+\[[^]]*\]\.expanded", r"no error, but RuntimeError: unsupported operation: more than one",
      "A given result that has to be resized gets memory of its own; the reference looks at how it lay before"),
     (r"_?conj|adjoint|mH|matrix_H", r"c(64|128)\[[^]]*\]\.(strided|expanded)", r"^strides", "Conjugates are computed at once, into a tensor of their own"),

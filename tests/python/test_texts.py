@@ -110,9 +110,6 @@ class Errors(unittest.TestCase):
         x, index = tenon.ones(3, 4), tenon.tensor([1, -5])
         for call, *given in ((tenon.index_select, x, 1, index), (tenon.index_select, x[None], 1, index)):
             self.refuses(RuntimeError, "INDICES element is out of DATA bounds, id=-5 axis_dim=%d" % given[0].shape[1], call, *given)
-        self.refuses(RuntimeError, "INDICES element is out of DATA bounds, id=7 axis_dim=2", tenon.index_select, tenon.ones(2, 0), 0, tenon.tensor([7]))
-        self.refuses(RuntimeError, "index_select(): self indexing axis dim should be positive", tenon.index_select, tenon.ones(2, 0), 1, index)
-        self.refuses(RuntimeError, "INDICES element is out of DATA bounds, id=3 axis_dim=2", tenon.embedding, tenon.ones(2, 0), tenon.tensor([3]))
         for call, *given in ((tenon.index_select, x, 0, index), (tenon.index_select, x[0], 0, index), (tenon.index_select, x[None], 2, index)):
             self.refuses(IndexError, "index out of range in self", call, *given)
 
