@@ -248,6 +248,29 @@ tn_status tni_composite_put(tn_tensor *self, tn_tensor *index, tn_tensor *source
     return tni_leave(scope, made, out);
 }
 
+/* The diagonals below the first one: the whole ones at once, and what is left of the last. */
+static tn_status fill_again(tn_tensor *self, tn_scalar fill_value)
+{
+    TN_AUTO(tn_tensor) whole = NULL;
+    TN_AUTO(tn_tensor) rest = NULL;
+    int64_t columns = self->sizes[1], step = columns + 1, below = self->sizes[0] - step;
+    if (below <= 0)
+        return TN_OK;
+    int64_t sizes[] = {(below + 1) / step, columns};
+    int64_t strides[] = {step * self->strides[0], self->strides[0] + self->strides[1]};
+    if (sizes[0] > 0) {
+        TN_TRY(tn_as_strided(self, sizes, 2, strides, 2, tn_some_int(self->offset + strides[0]),
+                             &whole));
+        TN_TRY(tn_fill_(whole, fill_value));
+    }
+    int64_t row = step * (sizes[0] + 1), left = self->sizes[0] - row;
+    if (left <= 0)
+        return TN_OK;
+    TN_TRY(tn_as_strided(self, &left, 1, strides + 1, 1,
+                         tn_some_int(self->offset + row * self->strides[0]), &rest));
+    return tn_fill_(rest, fill_value);
+}
+
 tn_status tni_composite_fill_diagonal_(tn_tensor *self, tn_scalar fill_value, bool wrap)
 {
     TN_AUTO(tn_tensor) diagonal = NULL;
@@ -260,17 +283,9 @@ tn_status tni_composite_fill_diagonal_(tn_tensor *self, tn_scalar fill_value, bo
         stride += self->numel ? self->strides[d] : 0;
     }
     /* Below the square a row is left out and the diagonal begins again: on other elements, where
-     * rows are not the same ones again and again, and there are any. */
-    bool again_and_again = self->ndim == 2 && self->strides[0] == 0;
-    wrap = wrap && self->ndim == 2 && self->numel && !again_and_again && !tni_is_hollow(self);
-    int64_t step = wrap ? self->sizes[1] + 1 : 0;
-    for (int64_t row = step; wrap && row < self->sizes[0]; row += step) {
-        TN_AUTO(tn_tensor) rest = NULL;
-        TN_AUTO(tn_tensor) again = NULL;
-        TN_TRY(tn_narrow(self, 0, row, self->sizes[0] - row, &rest));
-        TN_TRY(tn_diagonal(rest, 0, 0, 1, &again));
-        TN_TRY(tn_fill_(again, fill_value));
-    }
+     * rows are not the same one again and again. */
+    if (wrap && self->ndim == 2 && self->numel && self->strides[0] != 0)
+        TN_TRY(fill_again(self, fill_value));
     TN_TRY(tn_as_strided(self, &least, 1, &stride, 1, tn_no_int(), &diagonal));
     return tn_fill_(diagonal, fill_value);
 }
