@@ -224,7 +224,7 @@ class EventList(list):
                 found[key].overload_name = overload
                 found[key].stack = stack
             found[key].add(e)
-        for average in found.values() if not group_by_input_shape else ():
+        for average in found.values() if not group_by_input_shapes else ():
             average.input_shapes = ""  # those of one call would say nothing of the others
         return EventList(found.values(), self._profile, self._profile_memory)
 
