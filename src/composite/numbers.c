@@ -35,10 +35,10 @@ tn_status tni_composite_angle(tn_tensor *self, tn_tensor **out)
     if (is_complex(self))
         return tni_leave(scope, tnx_atan2(tnx_imag(self), tnx_real(self)), out);
     tn_tensor *x = is_floating(self) ? self : as_dtype(self, tn_default_dtype());
-    /* Each element is filled, NaN too, so that the gradient is zero everywhere. */
-    tn_tensor *ahead = tnx_masked_fill(x, tnx_ge_scalar(x, tn_int(0)), tn_int(0));
-    tn_tensor *turned = tnx_masked_fill(ahead, tnx_lt_scalar(x, tn_int(0)), tn_float(PI));
-    return tni_leave(scope, tnx_masked_fill(turned, tnx_isnan(x), tn_float(NAN)), out);
+    /* Each element is replaced, NaN too, so that the gradient is zero everywhere. */
+    x = tnx_where_scalarself(tnx_ge_scalar(x, tn_int(0)), tn_float(0), x);
+    x = tnx_where_scalarself(tnx_lt_scalar(x, tn_int(0)), tn_float(PI), x);
+    return tni_leave(scope, tnx_where_scalarself(tnx_isnan(x), tn_float(NAN), x), out);
 }
 
 tn_status tni_composite_deg2rad(tn_tensor *self, tn_tensor **out)

@@ -604,6 +604,7 @@ class Angles(unittest.TestCase):
             self.assertEqual(str(y.float().tolist()), str(tenon.tensor([0, float("nan"), 3.1415927, 0, 3.1415927]).to(dtype).float().tolist()))
             self.assertEqual(tenon.autograd.grad((y * y).sum(), x)[0].tolist(), [0.0] * 5)
         self.assertEqual(tenon.tensor([1, 2], dtype=tenon.uint32).angle().tolist(), [0.0, 0.0])
+        self.assertEqual(tenon.zeros(2, 3).t().angle().stride(), (1, 3))
 
 
 class Places(unittest.TestCase):
