@@ -2,6 +2,7 @@
 /* composite/bag.c: gradients of embeddings and of bags of them, as operators. What they are made of
  * differentiates again. */
 #include "composite/leave.h"
+#include "core/at_hand.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "tenon/ops.h"
@@ -99,6 +100,19 @@ static tn_tensor *places(tn_tensor *rows, int64_t columns)
     return tnx_flatten(tnx_add(tnx_mul_scalar(wide, tn_int(columns)), counted, tn_int(1)), 0, 1);
 }
 
+/* Bags that hold something have a row that it is from. */
+static tn_status check_empty(tn_tensor *bag_size)
+{
+    TN_AUTO(tn_tensor) any = NULL;
+    tn_scalar found;
+    if (!tni_is_at_hand(bag_size))
+        return TN_OK;
+    TN_TRY(tn_any(bag_size, &any));
+    TN_TRY(tn_item(any, &found));
+    TN_CHECK(found.v.i == 0, TN_INDEX, "index out of range in self");
+    return TN_OK;
+}
+
 /* The largest elements came from @p from; that of an empty bag from nowhere. */
 static tn_status largest(tn_tensor *grad, tn_tensor *bag_size, tn_tensor *from, int64_t num_weights,
                          tn_tensor **out)
@@ -111,8 +125,10 @@ static tn_status largest(tn_tensor *grad, tn_tensor *bag_size, tn_tensor *from, 
     TN_CHECK(is_whole((tn_dtype)from->dtype), TN_INVALID,
              "index_add_(): Expected dtype int32/int64 for index but got: %s",
              tni_dtype_text((tn_dtype)from->dtype));
-    if (num_weights == 0) /* every bag is empty, and `from` shows a row that is not there */
+    if (num_weights == 0) { /* every bag is empty, and `from` shows a row that is not there */
+        TN_TRY(check_empty(bag_size));
         return tn_new_zeros(grad, sizes, 2, NULL, out);
+    }
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *empty = tnx_unsqueeze(tnx_eq_scalar(bag_size, tn_int(0)), 1);
     tn_tensor *kept = tnx_flatten(tnx_masked_fill(grad, empty, tn_int(0)), 0, 1);
