@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* strsignal, pthread_barrier_t */
 #include "harness/test.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -278,9 +279,44 @@ void run_threads(int n, void (*fn)(int i, void *arg), void *arg)
     free(helpers);
 }
 
+/* Whether all other threads of the process sleep. */
+static bool others_sleep(void)
+{
+    bool asleep = true;
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *task;
+    while (tasks && asleep && (task = readdir(tasks)) != NULL) {
+        char path[sizeof "/proc/self/task//stat" + sizeof task->d_name], line[256];
+        if (task->d_name[0] == '.' || atoi(task->d_name) == getpid())
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", task->d_name);
+        FILE *file = fopen(path, "r");
+        size_t n = file ? fread(line, 1, sizeof line - 1, file) : 0; /* 0: it has ended */
+        line[n] = '\0';
+        if (file)
+            fclose(file);
+        const char *state = strrchr(line, ')'); /* a name may hold anything */
+        asleep = !state || strncmp(state, ") R", 3) != 0;
+    }
+    if (tasks)
+        closedir(tasks);
+    return asleep;
+}
+
+/* A thread that begins or ends holds the locks of the sanitizers' allocator, which has no handlers
+ * of fork(): a child that is made meanwhile waits for them for ever. So such threads get the time
+ * to do it; one that computes all the time does not stop the test. */
+static void let_threads_settle(void)
+{
+    enum { LOOKS = 200, BETWEEN_US = 5000 };
+    for (int i = 0; (ADDRESS_SANITIZED || THREAD_SANITIZED) && i < LOOKS && !others_sleep(); i++)
+        usleep(BETWEEN_US);
+}
+
 static int child_status(int (*fn)(void *arg), void *arg, unsigned seconds)
 {
     fflush(stdout);
+    let_threads_settle();
     pid_t child = fork();
     if (child == 0) {
         signal(SIGALRM, SIG_DFL);
