@@ -5,6 +5,7 @@
 #include "core/at_hand.h"
 #include "core/tensor.h"
 #include "gen/composites.h"
+#include "shape/index.h"
 #include "tenon/ops.h"
 
 enum { SUM, MEAN, LARGEST };
@@ -101,10 +102,11 @@ static tn_tensor *places(tn_tensor *rows, int64_t columns)
 }
 
 /* Bags that hold something have a row that it is from. */
-static tn_status check_empty(tn_tensor *bag_size)
+static tn_status check_empty(const tn_tensor *grad, tn_tensor *bag_size)
 {
     TN_AUTO(tn_tensor) any = NULL;
     tn_scalar found;
+    TN_TRY(tni_same_device(grad, bag_size));
     if (!tni_is_at_hand(bag_size))
         return TN_OK;
     TN_TRY(tn_any(bag_size, &any));
@@ -126,7 +128,7 @@ static tn_status largest(tn_tensor *grad, tn_tensor *bag_size, tn_tensor *from, 
              "index_add_(): Expected dtype int32/int64 for index but got: %s",
              tni_dtype_text((tn_dtype)from->dtype));
     if (num_weights == 0) { /* every bag is empty, and `from` shows a row that is not there */
-        TN_TRY(check_empty(bag_size));
+        TN_TRY(check_empty(grad, bag_size));
         return tn_new_zeros(grad, sizes, 2, NULL, out);
     }
     TN_TRY(tn_scope_enter(&scope));
