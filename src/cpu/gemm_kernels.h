@@ -13,14 +13,21 @@
 typedef void (*tni_gemm_fn)(const tni_gemm_args *g, const void *alpha, const void *beta,
                             void *room);
 /* The same for a large product: any strides of A, B may be gathered; @p room has tni_gemm_deep_room
- * bytes. @p spreads: rows of A, which are contiguous, are copied further apart before use. */
+ * bytes. */
 typedef enum tni_gemm_copies {
     TNI_GEMM_COPY,      /* a block at a time */
     TNI_GEMM_COPY_KEEP, /* all of B, to stay in the room */
     TNI_GEMM_KEPT,      /* it is there: a call with the same B left it */
 } tni_gemm_copies;
+typedef enum tni_gemm_reads {                   /* of rows of A that are contiguous */
+                              TNI_GEMM_LIES,    /* as they lie */
+                              TNI_GEMM_FETCHES, /* the same, and the next ones are fetched meanwhile
+                                                 */
+                              TNI_GEMM_SPREADS, /* copied further apart before use, and the next
+                                                   ones fetched */
+} tni_gemm_reads;
 typedef void (*tni_gemm_large_fn)(const tni_gemm_args *g, const void *alpha, const void *beta,
-                                  void *room, tni_gemm_copies copies, bool spreads);
+                                  void *room, tni_gemm_copies copies, tni_gemm_reads reads);
 typedef struct tni_gemm_large {
     tni_gemm_large_fn run;
     int mr;        /* rows of a strip of C */
@@ -140,11 +147,11 @@ static inline bool tni_gemm_is_short(const tni_gemm_args *g)
 /* Rows of a block of A, KC deep, that was copied in panels. */
 #define TNI_GEMM_PANEL_ROWS 144
 static inline size_t tni_gemm_deep_room(const tni_gemm_large *kernel, const tni_gemm_args *g,
-                                        bool keeps, bool spreads, size_t itemsize)
+                                        bool keeps, tni_gemm_reads reads, size_t itemsize)
 {
     int64_t kc = g->k < TNI_GEMM_DEEP(itemsize) ? g->k : TNI_GEMM_DEEP(itemsize);
     int64_t columns = (g->n + TNI_GEMM_PANEL - 1) / TNI_GEMM_PANEL * TNI_GEMM_PANEL;
-    int64_t of_a = g->a.col == 1 && !spreads ? 0 : kc * TNI_GEMM_MC;
+    int64_t of_a = g->a.col == 1 && reads != TNI_GEMM_SPREADS ? 0 : kc * TNI_GEMM_MC;
     if (kernel->copies_a && !tni_gemm_is_short(g))
         of_a = TNI_GEMM_KC(itemsize) * TNI_GEMM_PANEL_ROWS;
     int64_t of_b = tni_gemm_is_short(g) ? 0 : (keeps ? g->k : kc) * columns;

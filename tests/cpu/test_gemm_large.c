@@ -96,6 +96,41 @@ TEST(large_products_are_right_in_every_layout_and_instruction_set)
     release(&o);
 }
 
+/* One thread's part, however its operands come: which way is chosen depends on caches and sizes. */
+static void read_each_way(const tni_gemm_large *kernel, const operands *o, int which)
+{
+    static const float two = 2, one = 1;
+    for (int way = 0; way < 9; way++) {
+        const tni_gemm_reads reads = (tni_gemm_reads)(way / 3);
+        const tni_gemm_copies copies = (tni_gemm_copies)(way % 3);
+        const tni_gemm_args g = product(o, which, 0);
+        test_note("%lldx%lldx%lld reads %d copies %d", (long long)g.m, (long long)g.n,
+                  (long long)g.k, (int)reads, (int)copies);
+        const bool keeps = copies != TNI_GEMM_COPY;
+        void *room = aligned_alloc(
+            64, (tni_gemm_deep_room(kernel, &g, keeps, reads, sizeof(float)) + 63) / 64 * 64);
+        ASSERT(room != NULL);
+        if (copies == TNI_GEMM_KEPT)
+            kernel->run(&g, &one, NULL, room, TNI_GEMM_COPY_KEEP, reads);
+        kernel->run(&g, &two, &one, room, copies, reads);
+        EXPECT(is_right(&g, 2, 1));
+        free(room);
+    }
+}
+
+TEST(large_products_are_right_however_their_rows_are_read_and_copied)
+{
+    operands o = make();
+    for (int isa = TNI_ISA_BASE; isa <= TNI_ISA_AVX512; isa++) {
+        if ((int)tni_cpu_use((tni_isa)isa) != isa)
+            continue;
+        for (int which = 0; which < CASES; which++)
+            read_each_way(&tni_cpu_kernels()->gemm->large[TN_DTYPE_F32], &o, which);
+    }
+    tni_cpu_use(TNI_ISA_AVX512);
+    release(&o);
+}
+
 TEST(each_way_of_a_large_product_is_taken)
 {
     operands o = make();
