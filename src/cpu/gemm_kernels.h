@@ -130,10 +130,10 @@ static inline bool tni_gemm_is_near(const tni_gemm_args *g)
 #define TNI_GEMM_DEPTH(most, k) \
     ((k) <= (most) ? (k) : ((k) / (((k) + (most)-1) / (most)) + 15) / 16 * 16)
 
-/* Rows of B that a large product copies at once, and goes over with all its rows. Columns of such a
- * block lie in panels, the last of them filled up. Where all blocks are kept they lie one behind
- * the other. */
-#define TNI_GEMM_DEEP(itemsize) ((int64_t)(3072 / (itemsize)))
+/* Rows of B that a large product copies at once, and goes over with all its rows: many, because C
+ * is read and written once for each such block. Columns of it lie in panels, the last of them
+ * filled up. Where all blocks are kept they lie one behind the other. */
+#define TNI_GEMM_DEEP(itemsize) ((int64_t)(4608 / (itemsize)))
 /* Terms of a sum up to which a large product reads B as it lies, where its rows are contiguous: to
  * copy so few of them for so many rows of A is not worth it. */
 #define TNI_GEMM_SHORT 128

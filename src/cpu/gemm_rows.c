@@ -16,8 +16,9 @@
 #include "cpu/gemm_cut.h"
 #include "cpu/gemm_packed.h"
 
-/* A block of B fills at most three fifths of the second-level cache. */
-#define FEW_COLUMNS  INT64_C(256)
+/* A block of B fills at most three fifths of the second-level cache; its bytes where the system
+ * does not say. */
+#define SECOND_CACHE INT64_C(1048576)
 #define MOST_COLUMNS INT64_C(1536)
 /* Rows of a piece, at most. Rows and columns below which none is cut for want of pieces: what was
  * copied must be used. Rows that pieces with the same copy of B are left with when they are cut so
@@ -131,7 +132,7 @@ static int64_t ask(int what, int64_t unknown, _Atomic int64_t *asked)
 static int64_t most_columns(int64_t depth)
 {
     static _Atomic int64_t asked;
-    int64_t nbytes = ask(_SC_LEVEL2_CACHE_SIZE, FEW_COLUMNS * TNI_GEMM_DEEP(1) / 3 * 5, &asked);
+    int64_t nbytes = ask(_SC_LEVEL2_CACHE_SIZE, SECOND_CACHE, &asked);
     nbytes = nbytes / 5 * 3;
     int64_t n = nbytes / depth / TNI_GEMM_PANEL * TNI_GEMM_PANEL;
     return n < 128 ? 128 : n > MOST_COLUMNS ? MOST_COLUMNS : n;

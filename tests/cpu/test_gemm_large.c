@@ -12,7 +12,7 @@
  * whole panels; with sums so short that B is not copied, and so long that its copy is not kept; and
  * of few rows; with rows of A that share the lines of a way of the first-level cache. */
 static const int64_t sizes[][3] = {
-    {1030, 70, 130}, {99, 2070, 60}, {101, 83, 1100},  {300, 200, 150},  {24, 1100, 61},
+    {1030, 70, 130}, {99, 2070, 60}, {101, 83, 1300},  {300, 200, 150},  {24, 1100, 61},
     {9, 300, 1100},  {64, 500, 400}, {100, 66, 16400}, {115, 410, 1024}, {40, 301, 1024},
 };
 enum { CASES = sizeof sizes / sizeof *sizes, ROOM = 1100 * 2100 };
