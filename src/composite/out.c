@@ -25,9 +25,8 @@ tn_status tni_check_leaf(tn_tensor *out)
 {
     if (!out || !tn_grad_enabled())
         return TN_OK;
-    if (TNI_UNLIKELY(out->flags &
-                     TNI_VIEW_CREATION)) /* in the words of who knows how it was made */
-        return tn_copy_(out, out, false);
+    if (TNI_UNLIKELY(out->flags & TNI_VIEW_CREATION) && tn_tensor_requires_grad(out))
+        return tn_copy_(out, out, false); /* refused, in the words of who knows how it was made */
     TN_CHECK(
         !out->view_base || !is_trained_leaf(out->view_base), TN_INVALID,
         "a view of a leaf Variable that requires grad is being used in an in-place operation.");

@@ -24,6 +24,22 @@ class Foreach(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "same number of elements as scalar list"):
             tenon._foreach_sub(xs, [2])
 
+    def test_what_may_be_written_is_written_once(self):
+        x = tenon.ones(3)
+        with tenon.no_grad():
+            v = x[:2]
+        with self.assertRaisesRegex(RuntimeError, "a leaf Variable that requires grad"):
+            tenon._foreach_add_([v, tenon.ones(2, requires_grad=True)], 1)
+        self.assertEqual((x._version, x.tolist()), (0, [1, 1, 1]))
+        tenon._foreach_add_([v], 1)
+        self.assertEqual((x._version, x.tolist()), (1, [2, 2, 1]))
+        y = tenon.ones(3, requires_grad=True)
+        with tenon.no_grad():
+            w = y[:2]
+        with self.assertRaisesRegex(RuntimeError, "A view was created in no_grad mode"):
+            tenon._foreach_add_([w], 1)
+        self.assertEqual(y._version, 0)
+
     def test_a_list_of_tensors_without_dimensions_is_no_list_of_numbers(self):
         x = tenon.tensor(3.0, requires_grad=True)
         tenon._foreach_mul([tenon.tensor(2.0)], [x])[0].backward()
