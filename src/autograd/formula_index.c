@@ -136,14 +136,29 @@ static void prod_gradients(const reduction *r, tn_tensor **of_self, tn_tensor **
     *of_src = tnx_where(only, at_index(r, tnx_mul(r->grad, without)), divided);
 }
 
+/* What elements are counted in: the dtype of the result, but for halves, which end at 65504, or
+ * skip numbers above 256. */
+static tn_dtype counting(const reduction *r)
+{
+    tn_dtype own = (tn_dtype)r->self->dtype;
+    return own == TN_DTYPE_F16 || own == TN_DTYPE_BF16 ? TN_DTYPE_F32 : own;
+}
+
+/* Each of @p grad by its count, rounded once. */
+static tn_tensor *shared_out(tn_tensor *grad, tn_tensor *count)
+{
+    return tnx_to_other(tnx_div(grad, count), grad, false, false, TN_FORMAT_NONE);
+}
+
 static void mean_gradients(const reduction *r, tn_tensor **of_self, tn_tensor **of_src)
 {
-    tn_tensor *count = r->include_self ? tnx_ones_like(r->grad, NULL, TN_FORMAT_NONE)
-                                       : tnx_zeros_like(r->grad, NULL, TN_FORMAT_NONE);
-    count = tnx_scatter_add(count, r->dim, r->index, tnx_ones_like(r->src, NULL, TN_FORMAT_NONE));
+    const tn_tensor_opts opts = tn_opts(counting(r), r->self->device);
+    tn_tensor *count = r->include_self ? tnx_ones_like(r->grad, &opts, TN_FORMAT_NONE)
+                                       : tnx_zeros_like(r->grad, &opts, TN_FORMAT_NONE);
+    count = tnx_scatter_add(count, r->dim, r->index, tnx_ones_like(r->src, &opts, TN_FORMAT_NONE));
     count = tnx_masked_fill(count, tnx_eq_scalar(count, tn_int(0)), tn_int(1));
-    *of_self = tnx_div(r->grad, count);
-    *of_src = tnx_div(at_index(r, r->grad), at_index(r, count));
+    *of_self = shared_out(r->grad, count);
+    *of_src = shared_out(at_index(r, r->grad), at_index(r, count));
 }
 
 /* Split evenly among all that equal the extreme. */
@@ -151,10 +166,10 @@ static void extreme_gradients(const reduction *r, tn_tensor **of_self, tn_tensor
 {
     tn_tensor *self_is = tnx_eq(r->self, r->result);
     tn_tensor *src_is = tnx_eq(r->src, at_index(r, r->result));
-    tn_tensor *count = tnx_to_other(self_is, r->self, false, false, TN_FORMAT_NONE);
+    tn_tensor *count = tnx_to_dtype(self_is, counting(r), false, false, TN_FORMAT_NONE);
     count = tnx_scatter_add(count, r->dim, r->index,
-                            tnx_to_other(src_is, r->self, false, false, TN_FORMAT_NONE));
-    tn_tensor *share = tnx_div(r->grad, count);
+                            tnx_to_dtype(src_is, counting(r), false, false, TN_FORMAT_NONE));
+    tn_tensor *share = shared_out(r->grad, count);
     *of_self = tnx_mul(self_is, share);
     *of_src = tnx_mul(src_is, at_index(r, share));
 }

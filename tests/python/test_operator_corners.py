@@ -642,6 +642,18 @@ class Means(unittest.TestCase):
                         self.assertEqual(got.tolist(), [tenon.tensor(value, dtype=dtype).item()], (dtype, n, include))
 
 
+    def test_shares_of_a_gradient_do_not_hang_on_what_fits_the_dtype(self):
+        for dtype in (tenon.float16, tenon.bfloat16, tenon.float32):
+            for reduce in ("mean", "amax"):
+                n = 70000
+                x, src = tenon.zeros(1, dtype=dtype, requires_grad=True), tenon.zeros(n, dtype=dtype, requires_grad=True)
+                y = x.scatter_reduce(0, tenon.zeros(n, dtype=tenon.int64), src, reduce)
+                made = tenon.autograd.grad(y, [x, src], tenon.full((1,), 7000.0, dtype=dtype))
+                wanted = tenon.tensor(7000.0, dtype=dtype).double().div(n + 1).to(dtype).item()
+                self.assertEqual((made[0].dtype, made[0].item()), (dtype, wanted))
+                self.assertEqual((made[1].dtype, made[1].unique().tolist()), (dtype, [wanted]))
+
+
 class Infinities(unittest.TestCase):
     def test_log_sums_of_complex_infinities_are_those_of_their_real_parts(self):
         inf = float("inf")
