@@ -185,6 +185,14 @@ tn_status tni_kernel_bernoulli_p(tn_call *call, tn_tensor *self, double p, tn_ge
     return TN_OK;
 }
 
+tn_status tni_kernel_bernoulli_p_out(tn_call *call, tn_tensor *self, double p,
+                                     tn_generator *generator, tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) t = NULL;
+    TN_TRY(tni_kernel_bernoulli_p(call, self, p, generator, &t));
+    return tni_out_take("bernoulli", t, out);
+}
+
 tn_status tni_kernel_bernoulli_tensor(tn_call *call, tn_tensor *self, tn_tensor *p,
                                       tn_generator *generator, tn_tensor **out)
 {

@@ -86,6 +86,10 @@ class Values(Compared):
         with self.assertRaisesRegex(TypeError, r"bernoulli\(\) received an invalid combination of arguments - got \(Tensor, Tensor\)"):
             tenon.bernoulli(tenon.zeros(3, 2), tenon.full((3, 2), 0.5))
         self.assertEqual(tenon.ops.aten.bernoulli.Tensor(tenon.zeros(2, 2), tenon.ones(2)).tolist(), [[1.0, 1.0], [1.0, 1.0]])
+        made = tenon.ops.aten.bernoulli.float_out(tenon.zeros(1000), out=tenon.zeros(0))
+        self.assertEqual((made.shape, set(made.tolist())), ((1000,), {0.0, 1.0}))
+        self.assertEqual(str(tenon.ops.aten.bernoulli.float_out._schema),
+                         "aten::bernoulli.float_out(Tensor self, float p=0.5, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)")
 
 
     def test_copies_of_pieces_go_where_they_are_told(self):
