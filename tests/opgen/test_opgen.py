@@ -354,6 +354,14 @@ class Meaning(Folder):
         self.assertIn("TNPY_SIG_HIDDEN", text)
         self.assertLess(text.index("{\"aten::f.Tensor\""), text.index("{\"aten::f.Scalar\""))
 
+    def test_an_argument_may_have_another_name_in_python(self):
+        self.declare("op f(Tensor self, Tensor src) -> Tensor {\n  variants function method\n  python src=other\n  shape f\n  cpu f\n}\n")
+        text = self.texts()["python_table.c"]
+        for name in ("\"other\"", "\"src\"", "f(input, other) -> Tensor"):
+            self.assertIn(name, text)
+        self.assertEqual(text.count("{\"aten::f\""), 4)  # of the function and of the method, with both names
+        self.assertEqual(text.count("TNPY_SIG_HIDDEN"), 2)
+
     def test_the_in_place_variant_may_have_gradients_of_its_own(self):
         self.declare("op f(Tensor self) -> Tensor {\n  variants function inplace\n  shape f\n  cpu f\n"
                      "  grad self: grad * self\n  grad inplace self: grad * result\n}\n"
@@ -535,7 +543,9 @@ ERRORS = {
     "a dtype of a result that is not given": (HEAD + "  dtype exact \"x\"\n  shape f\n  cpu f\n}\n", "2: want `dtype exact"),
     "a new result of what is no composite": (HEAD + "  shape f\n  cpu f\n  result new\n}\n", "4: want `result new`"),
     "a node without gradients": (HEAD + "  shape f\n  cpu f\n  node FBackward0\n}\n", "4: want `node NAMEBackward0`"),
-    "a word for Python that nobody knows": (HEAD + "  python words\n  shape f\n  cpu f\n}\n", "2: want `python numbers`, `python functional`, `python ops` or `python nn`"),
+    "a word for Python that nobody knows": (HEAD + "  python words\n  shape f\n  cpu f\n}\n", "2: want `python numbers`, `python functional`, `python ops`, `python nn` or"),
+    "a name in Python for an argument that is not there": (HEAD + "  python mat3=other\n  shape f\n  cpu f\n}\n",
+                                                            "2: want `python numbers`, `python functional`, `python ops`, `python nn` or"),
     "operands without a tensor": ("op f(Scalar s) -> Tensor {\n  pointwise f\n  operands s\n}\n",
                                   "3: a pointwise operator wants a Tensor among its operands"),
     "a tensor that is no operand": ("op f(Tensor x, Tensor y) -> Tensor {\n  pointwise f\n  operands x\n}\n",

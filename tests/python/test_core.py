@@ -14,6 +14,10 @@ class Calls(unittest.TestCase):
         self.assertEqual(tenon.add(input=x, other=x, alpha=2).sum().item(), 18)
         self.assertEqual(tenon.sum(x, dim=1, keepdim=True).shape, (2, 1))
         self.assertEqual(tenon.sum(x, axis=1, keepdims=True).shape, (2, 1))
+        self.assertEqual(tenon.zeros(2).copy_(other=x[0, :2]).tolist(), x[0, :2].tolist())
+        self.assertEqual(tenon.zeros(2).copy_(src=x[0, :2], non_blocking=True).tolist(), x[0, :2].tolist())
+        with self.assertRaisesRegex(TypeError, r"copy_\(\) missing 1 required positional arguments: \"other\""):
+            tenon.zeros(2).copy_(non_blocking=True)
 
     def test_a_list_of_sizes_may_be_several_arguments(self):
         x = tenon.arange(6)

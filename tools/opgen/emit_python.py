@@ -51,6 +51,11 @@ def is_input(arg):
     return arg.name == "self" and arg.type.is_tensor and not arg.type.is_list
 
 
+def python_name(op, arg, own_name=False):
+    """What a function calls it: as the schema, but where the declaration says otherwise."""
+    return "input" if is_input(arg) else arg.name if own_name else op.family.renamed.get(arg.name, arg.name)
+
+
 def kind_of(kind):
     name = KINDS[kind.base]
     if kind.is_list:
@@ -113,7 +118,7 @@ class Tables:
             self.calls[op.id] = "d_" + op.id if text else "NULL"
         return self.calls[op.id]
 
-    def params(self, op, method):
+    def params(self, op, method, own_names):
         rows = []
         for i, arg in enumerate(op.schema.args):
             value, text = self.default(arg)
@@ -123,7 +128,7 @@ class Tables:
             flags = [flag for flag, on in (("OPTIONAL", arg.type.optional), ("DEFAULT", arg.default is not None),
                                            ("KEYWORD", arg.kw_only), ("OUT", arg.kw_only and arg.type.write),
                                            ("SIZE", arg.type.base == "SymInt" and not arg.type.is_list)) if on]
-            name = "input" if is_input(arg) and not (method and i == 0) else arg.name
+            name = arg.name if method and i == 0 else python_name(op, arg, own_names)
             rows.append("{%d, %s, %s, %d, %s, %s}" % (
                 self.name(name), kind_of(arg.type), " | ".join("TNPY_" + f for f in flags) or "0", arg.type.size or 0,
                 literal(text) if text is not None else "NULL", value))
@@ -228,7 +233,7 @@ def gives_first(op):
     return op.schema.name.startswith("_foreach_") and op.schema.name.endswith("_") and not op.schema.rets and args[0].type.write
 
 
-def flags_of(op, method):
+def flags_of(op, method, own_names):
     args = op.schema.args
     has_options = any(schemas.options_at(args, i) for i in range(len(args)))
     found = []
@@ -240,7 +245,7 @@ def flags_of(op, method):
         found.append("OUT")
     if op.role == "inplace":
         found.append("INPLACE")
-    if is_hidden(op):
+    if is_hidden(op) or own_names:
         found.append("HIDDEN")
     if [ret.type.text(False) for ret in op.schema.rets] == ["ScalarType"]:
         found.append("DTYPE")
@@ -251,7 +256,7 @@ def flags_of(op, method):
     return " | ".join("TNPY_SIG_" + flag for flag in found) or "0"
 
 
-def signature(tables, op, method):
+def signature(tables, op, method, own_names=False):
     args = op.schema.args
     positional = sum(not arg.kw_only for arg in args)
     names = [ret.name for ret in op.schema.rets]
@@ -259,8 +264,8 @@ def signature(tables, op, method):
     if len(names) > 1 and all(names):
         results = tables.array("char *const", "results", [literal(name) for name in names])
     return "{%s, %s, %s, %d, %d, %d, %s, %s}" % (
-        literal(op.schema.full), tables.params(op, method), results, len(args), positional, len(op.schema.rets),
-        flags_of(op, method), tables.direct(op))
+        literal(op.schema.full), tables.params(op, method, own_names), results, len(args), positional, len(op.schema.rets),
+        flags_of(op, method, own_names), tables.direct(op))
 
 
 def groups(model):
@@ -285,7 +290,7 @@ def call_text(op, method):
         if arg.kw_only and not star:
             parts.append("*")
             star = True
-        name = "input" if is_input(arg) else arg.name
+        name = python_name(op, arg)
         default = "None" if arg.default == "[]" else arg.default
         parts.append(name if default is None else "%s=%s" % (name, default))
     if not method and op.family.variant("out") and op is op.family.base and not op.family.functional:
@@ -308,11 +313,13 @@ def section(tables, title, prefix, found, method):
     entries, functions, rows = [], [], []
     for name, ops in found:
         ops = ordered(ops)
-        sigs = tables.array("tnpy_sig", "sigs", [signature(tables, op, method) for op in ops])
+        rows_of = [signature(tables, op, method) for op in ops]
+        rows_of += [signature(tables, op, method, own_names=True) for op in ops if op.family.renamed]
+        sigs = tables.array("tnpy_sig", "sigs", rows_of)
         i = len(entries)
         numbers = any(op.family.numbers for op in ops)
         in_nn = any(op.family.in_nn for op in ops) or name.startswith(("fft_", "linalg_", "special_"))
-        entries.append("    {%s, %s, %d, %d, %d, %d, NULL, NULL, NULL},\n" % (literal(name), sigs, len(ops), method, numbers, in_nn))
+        entries.append("    {%s, %s, %d, %d, %d, %d, NULL, NULL, NULL},\n" % (literal(name), sigs, len(rows_of), method, numbers, in_nn))
         functions.append("TNPY_%s(%s_%s, %d)\n" % (title.upper(), prefix, name, i))
         rows.append("    {%s, (PyCFunction)(void (*)(void))%s_%s, METH_FASTCALL | METH_KEYWORDS,\n     %s},\n" % (
             literal(name), prefix, name, literal(doc_of(ops, method))))

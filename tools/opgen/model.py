@@ -376,6 +376,7 @@ class Builder:
         python = declaration.one("python")
         words = python.rest.split() if python else []
         for word in words:
+        family.renamed = dict(word.split("=") for word in words if re.match(r"\w+=\w+$", word))
             if word not in ("numbers", "functional", "ops", "nn"):
                 self.fail(python.where, "want `python numbers`, `python functional`, `python ops` or `python nn`, found '%s'" % word)
         family.numbers = "numbers" in words
