@@ -91,6 +91,15 @@ class Refusals(unittest.TestCase):
         (x.to(tenon.float8_e5m2).float() * tenon.tensor([3.0, 4.0])).sum().backward()
         self.assertEqual(x.grad.tolist(), [3.0, 4.0])
 
+    def test_numbers_that_go_to_one_place_are_added(self):
+        for dtype in DTYPES:
+            for n in (1, 40):
+                x, index = tenon.zeros(3, n, dtype=dtype), tenon.tensor([1, 1, 2])
+                values = tenon.tensor([2.0, 1.5 if dtype.is_floating_point else 1, 3]).to(dtype)[:, None].expand(3, n)
+                total = 3.5 if dtype.is_floating_point else 3
+                self.assertEqual(x.index_put((index,), values, accumulate=True).float()[:, -1].tolist(), [0, total, 3])
+                self.assertEqual(x[:, -1].clone().put_(index, values[:, 0], accumulate=True).float().tolist(), [0, total, 3])
+
     def test_data_may_change_its_dtype(self):
         x = tenon.ones(2)
         x.data = tenon.tensor([1, 2], dtype=tenon.uint16)
