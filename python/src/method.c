@@ -185,7 +185,9 @@ static PyObject *is_signed(PyObject *o, PyObject *nothing)
     OVERRIDE("is_signed", NULL, NULL);
     (void)nothing;
     tn_dtype d = tn_tensor_dtype(tnpy_tensor(o));
-    return PyBool_FromLong(d != TN_DTYPE_U8 && d != TN_DTYPE_BOOL);
+    bool is_unsigned = d == TN_DTYPE_U8 || d == TN_DTYPE_BOOL || d == TN_DTYPE_U16 ||
+                       d == TN_DTYPE_U32 || d == TN_DTYPE_U64;
+    return PyBool_FromLong(!is_unsigned);
 }
 
 static PyObject *is_inference(PyObject *o, PyObject *nothing)

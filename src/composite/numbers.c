@@ -376,7 +376,8 @@ tn_status tni_composite_is_floating_point(tn_tensor *self, bool *out)
 
 tn_status tni_composite_is_signed(tn_tensor *self, bool *out)
 {
-    *out = self->dtype != TN_DTYPE_BOOL && self->dtype != TN_DTYPE_U8;
+    *out = self->dtype != TN_DTYPE_BOOL && self->dtype != TN_DTYPE_U8 &&
+           !(TN_DTYPE_IS_LIMITED(self->dtype) && !is_floating(self));
     return TN_OK;
 }
 

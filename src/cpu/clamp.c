@@ -48,8 +48,6 @@ static tn_status check(const tni_operand *in, int n, const tn_tensor *given, con
 static tn_status clamp(tn_tensor *self, bound min, bound max, tn_tensor *given, int mode,
                        tn_tensor **out)
 {
-    static const tni_pointwise_attr attr = {"clamp", TNI_PW_PROMOTE, TNI_LAYOUT_TENSORS, 0,
-                                            "clamp_cpu"};
     tni_operand in[3] = {{.tensor = self}};
     int n = 1;
     TN_CHECK(min.given || max.given, TN_INVALID,
@@ -59,11 +57,11 @@ static tn_status clamp(tn_tensor *self, bound min, bound max, tn_tensor *given, 
     if (max.given)
         in[n++] = max.operand;
     bool numbers = !in[1].tensor;
-    TN_TRY(check(in, n, given,
-                 n == 3      ? (numbers ? "clamp_scalar_cpu" : "clamp_cpu")
-                 : !numbers  ? NULL
-                 : min.given ? "clamp_min_scalar_cpu"
-                             : "clamp_max_scalar_cpu"));
+    const char *kernel = n == 3      ? (numbers ? "clamp_scalar_cpu" : "clamp_cpu")
+                         : min.given ? (numbers ? "clamp_min_scalar_cpu" : "maximum_cpu")
+                                     : (numbers ? "clamp_max_scalar_cpu" : "minimum_cpu");
+    TN_TRY(check(in, n, given, n == 3 || numbers ? kernel : NULL));
+    const tni_pointwise_attr attr = {"clamp", TNI_PW_PROMOTE, TNI_LAYOUT_TENSORS, 0, kernel};
     tni_iter it;
     TN_TRY(tni_iter_begin(&it, &attr, in, n, given, mode));
     tni_loop loop = n == 3 ? TNI_LOOP_CLAMP : min.given ? TNI_LOOP_MAXIMUM : TNI_LOOP_MINIMUM;

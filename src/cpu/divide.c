@@ -39,9 +39,9 @@ static tn_status divide(tn_tensor *self, tni_operand other, const char *mode, tn
 {
     static const tni_pointwise_attr quotient = {"div", TNI_PW_FLOAT, TNI_LAYOUT_OPERANDS, 0,
                                                 "div_cpu"};
-    static const tni_pointwise_attr rounded = {"div", TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS, 0,
-                                               "div_floor_cpu"};
     bool trunc = mode && strcmp(mode, "trunc") == 0, floor = mode && strcmp(mode, "floor") == 0;
+    const tni_pointwise_attr rounded = {"div", TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS, 0,
+                                        trunc ? "div_trunc_cpu" : "div_floor_cpu"};
     TN_CHECK(!mode || trunc || floor, TN_INVALID,
              "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
              mode);

@@ -82,6 +82,34 @@ static tn_status add_self(tni_gemm_args *g, tn_tensor *self, tn_scalar beta, tn_
     return TN_OK;
 }
 
+/* ---- float8: computed in float32, rounded once ---- */
+
+static tn_status widened(const tn_tensor *t, tn_tensor **out)
+{
+    TN_AUTO(tn_tensor) wide = NULL;
+    TN_TRY(tni_tensor_new(t->ndim, t->sizes, NULL, TN_DTYPE_F32, TN_CPU, &wide));
+    TN_TRY(tni_copy_cpu(wide, t));
+    *out = TN_MOVE(wide);
+    return TN_OK;
+}
+
+/* @p self: NULL of a product alone. */
+static TNI_COLD tn_status product_of_float8(tn_tensor *self, tn_tensor *a, tn_tensor *b,
+                                            tn_scalar beta, tn_scalar alpha, tn_tensor *out)
+{
+    TN_AUTO(tn_tensor) x = NULL;
+    TN_AUTO(tn_tensor) y = NULL;
+    TN_AUTO(tn_tensor) z = NULL;
+    TN_AUTO(tn_tensor) made = NULL;
+    TN_TRY(widened(a, &x));
+    TN_TRY(widened(b, &y));
+    if (self)
+        TN_TRY(widened(self, &z));
+    TN_TRY(tni_tensor_new(out->ndim, out->sizes, NULL, TN_DTYPE_F32, TN_CPU, &made));
+    TN_TRY(z ? tni_cpu_addmm(z, x, y, beta, alpha, made) : tni_cpu_mm(x, y, made));
+    return tni_copy_cpu(out, made);
+}
+
 /* ---- operators ---- */
 
 /* The kernel for contiguous matrices that are so small that to describe them takes as long as to
@@ -132,6 +160,8 @@ static TNI_COLD tn_status mm_observed(tn_tensor *self, tn_tensor *mat2, tn_tenso
 
 tn_status tni_cpu_mm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
 {
+    if (TNI_UNLIKELY(TN_DTYPE_IS_LIMITED(self->dtype)))
+        return product_of_float8(NULL, self, mat2, tn_int(0), tn_int(1), out);
     if (tni_observing)
         return mm_observed(self, mat2, out);
     const int64_t m = self->sizes[0], k = self->sizes[1], n = mat2->sizes[1];
@@ -150,6 +180,8 @@ tn_status tni_cpu_bmm(tn_tensor *self, tn_tensor *mat2, tn_tensor *out)
 tn_status tni_cpu_addmm(tn_tensor *self, tn_tensor *mat1, tn_tensor *mat2, tn_scalar beta,
                         tn_scalar alpha, tn_tensor *out)
 {
+    if (TNI_UNLIKELY(TN_DTYPE_IS_LIMITED(out->dtype)))
+        return product_of_float8(self, mat1, mat2, beta, alpha, out);
     tni_gemm_args g;
     set_product(&g, mat1, mat2, out);
     TN_TRY(add_self(&g, self, beta, out));

@@ -88,6 +88,7 @@ static tn_status reduce_out(tni_reduction what, tn_tensor *self, const int64_t *
 {
     TN_AUTO(tn_tensor) beside = NULL;
     tn_tensor *const inputs[] = {self};
+    TN_TRY(tni_check_limited(g->dtype, TNI_PW_UNSIGNED, "sum_cpu"));
     TN_TRY(tni_out_prepare(what == TNI_REDUCE_SUM ? "sum" : "mean", g, out, inputs, 1, &beside));
     if (tni_is_meta(out))
         return TN_OK;

@@ -391,7 +391,8 @@ static void job_set(job *j, tni_iter *it, tn_dtype compute, unsigned flags, tni_
         tn_dtype have = (tn_dtype)it->in_dtype[i];
         tn_dtype want = i == 0 && (flags & TNI_RUN_CONDITION) ? TN_DTYPE_BOOL : compute;
         operand_set(it, o, it->in_data[i], 1 + i, have, want);
-        o->via_dtype = is_half(it->dtype) && have != it->dtype && want == TN_DTYPE_F32 &&
+        o->via_dtype = (is_half(it->dtype) || tni_dtype_is_float8(it->dtype)) &&
+                       have != it->dtype && want == TN_DTYPE_F32 &&
                        !(i == 1 && (flags & TNI_RUN_EXACT_SECOND) && (it->numbers & 2u)) &&
                        !(i == 2 && (flags & TNI_RUN_EXACT_THIRD) && (it->numbers & 4u));
         if (tni_dtype_size(have) > widest)

@@ -159,6 +159,11 @@ tn_status tni_shape_searchsorted(tni_geometry *g, tn_tensor *sorted_sequence, tn
     for (int i = 0; i < 2; i++)
         if (is_complex(both[i]) || truths)
             return no_kernel("searchsorted_out_cpu", both[i]);
+    const tni_operand operands[] = {{.tensor = sorted_sequence}, {.tensor = self}};
+    tn_dtype common = tni_result_type(operands, 2);
+    if (TNI_UNLIKELY(common == TN_DTYPE_NONE))
+        return tni_refuse_promotion(operands, 2);
+    TN_TRY(tni_check_limited(common, 0, "searchsorted_out_cpu"));
     tni_reduced_geometry(g, self, 0, true);
     g->dtype = out_int32 ? TN_DTYPE_I32 : TN_DTYPE_I64;
     return TN_OK;

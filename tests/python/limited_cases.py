@@ -17,11 +17,19 @@ x.to(L.float8_e5m2); L.iinfo(d); L.from_dlpack(x); x.sum(0, keepdim=True); x.clo
 x.clone().mul_(2); L.zeros_like(x); x.topk(2); L.promote_types(d, L.int32); L.promote_types(d, L.float32); L.result_type(x, 1.5)
 list(x); x @ x; x.long(); L.tensor([True]).to(d); L.tensor([1 + 2j]).to(d); x.to(L.complex64)
 L.tensor(numpy.array([1, 2], dtype=str(d)[6:])); x.scatter(0, L.tensor([0]), x)
+x.round(); x.clone().round_(); x.logsumexp(0); x.view(2, 2).logsumexp(1); x.view(2, 2).t().logsumexp((0, 1)); x.clamp(0.5); x.clamp(1.5, 3)
+x.clamp(0); x.clamp(max=2); x.clamp(x, x); x.clamp(x); x.clamp(L.ones(4) * 1.5); L.clamp(x, 1.5, out=L.zeros(4))
+L.div(x, 1.5, rounding_mode="trunc"); L.div(x, L.ones(4) * 1.5, rounding_mode="floor"); L.div(x, 2, rounding_mode="trunc"); x // 1.5
+L.div(x, 2, rounding_mode=None); L.div(L.ones(4), x, rounding_mode="floor"); x.is_signed(); x.view(2, 2).count_nonzero(0)
+L.searchsorted(x.float().sort()[0], x); L.searchsorted(x.sort()[0], L.ones(4) * 1.5); L.bucketize(x, L.ones(2)); L.searchsorted(x, x)
+L.searchsorted(x, x.long()); L.nn.functional.mse_loss(x, L.ones(4)); L.nn.functional.smooth_l1_loss(L.ones(4), x)
+L.nn.functional.mse_loss(x, x)
 """
 
 LARGE = """
 x; x[0].item(); x.tolist(); x.float(); x.double(); x.sort(); x.unique(); x.bool(); x.long(); x.int(); x * x; x == 2 ** 64 - 1
 L.full((2,), 2 ** 64 - 1, dtype=d); L.tensor([1e19]).to(d); L.tensor([-1.0]).to(d); L.tensor([1e19], dtype=L.float64).to(d)
+x.round(); x.logsumexp(0); x.clamp(1.5); L.div(x, 1.5, rounding_mode="trunc")
 x.half(); x.bfloat16(); x.to(L.complex64); L.tensor(2 ** 63, dtype=d); L.tensor([2 ** 64], dtype=d); L.tensor([-1], dtype=d)
 x.clone().fill_(2 ** 63)
 """
@@ -35,7 +43,16 @@ x.element_size(); d.itemsize; x.is_floating_point(); x.type(); L.promote_types(d
 x.reshape(2, 4).t().contiguous(); x.view(2, 4)[:, 1]; x.to(L.bfloat16); x[:2].bool(); L.ones(2, dtype=d); L.eye(2, dtype=d)
 x.index_select(0, L.tensor([1])); x.cumsum(0); x.mean(); all_bytes.float().tolist()
 all_bytes.float().to(d).view(L.uint8).tolist(); digest(many.to(d)); digest(many.double().to(d)); digest(many.half().to(d))
-digest(many.bfloat16().to(d))
+digest(many.bfloat16().to(d)); x * x; x.clone().mul_(x); L.mul(x, x, out=L.zeros(8)); L.tensor(2.3) * x; L.tensor(2.3).to(d) * x
+x * L.tensor(2.3); x * x.float(); L.outer(x, x); x.view(2, 4) @ x.view(4, 2); x.view(4, 2).t() @ x.view(4, 2); x[:4] @ x.view(4, 2)
+a @ a.t(); L.mm(a, a.t(), out=L.zeros(3, 3).to(d)); L.mm(a, a.t(), out=L.zeros(3, 3)); L.addmm(a[:, :3], a, a.t(), beta=2, alpha=0.5)
+L.addmm(a[0, :3], a, a.t()); a[:, :3].clone().addmm_(a, a.t()); L.mm(a[:, :0], a[:, :0].t()); L.nn.functional.linear(a, a)
+L.nn.functional.linear(a, a, a[0, :3]); L.tensordot(a, a.t(), 1); a @ a[0]; a[0].dot(a[0]); a[None] @ a.t()[None]; a @ a.t().float()
+x.sum(dtype=L.float32); a.sum(0, dtype=L.float64); a.sum(1, dtype=d); L.sum(a, 1, out=L.zeros(3)); x.mean(dtype=L.float32)
+L.mean(a, 1, out=L.zeros(3)); L.mean(a, 1, out=L.zeros(3).to(d)); a.prod(dtype=L.float32); a.prod(1, dtype=L.float64); x.prod()
+a.cumsum(1, dtype=L.float32); a.cumprod(1, dtype=L.float32); a.nansum(dtype=L.float32); a.count_nonzero(1); x.is_signed(); a.round()
+a.logsumexp(0); L.zeros(3).to(d).index_put_((L.tensor([1, 1, 2]),), a[0, :3], accumulate=True)
+L.zeros(2, 20).to(d).index_put_((L.tensor([1, 1, 0]),), a.repeat(1, 4), accumulate=True)
 """
 
 
@@ -65,4 +82,5 @@ def results(L, numpy):
     many = L.cat([L.linspace(-2, 2, 4001, dtype=L.float64) * scale for scale in (1e-4, 0.01, 0.3, 7, 100, 300, 1e5)]).float()
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"):
         d = getattr(L, name)
-        yield from say({"x": y.to(d), "y": y, "d": d, "many": many, "all_bytes": L.arange(256, dtype=L.uint8).view(d)}, FLOAT8)
+        a = (L.arange(15.0).view(3, 5) * 0.3 - 1).to(d)
+        yield from say({"x": y.to(d), "y": y, "d": d, "many": many, "a": a, "all_bytes": L.arange(256, dtype=L.uint8).view(d)}, FLOAT8)

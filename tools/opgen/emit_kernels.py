@@ -84,8 +84,8 @@ def input_list(op, skip):
 
 
 def takes(family):
-    """Of the limited dtypes: which it takes, as bits."""
-    return " | ".join("TNI_PW_" + kind for kind in family.takes) or "0"
+    """Of the limited dtypes: which its result may have, as bits."""
+    return " | ".join("TNI_PW_" + kind for kind in family.gives) or "0"
 
 
 def apart(op):

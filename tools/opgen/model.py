@@ -25,7 +25,7 @@ LAYOUTS = {"operands": "TNI_LAYOUT_OPERANDS", "tensors": "TNI_LAYOUT_TENSORS", "
 DTYPES = {"float": "TNI_PW_FLOATS", "inexact": "TNI_PW_INEXACT", "real": "TNI_PW_REALS", "ordered": "TNI_PW_ORDERED",
           "integer": "TNI_PW_INTEGERS", "bits": "TNI_PW_BITS", "number": "TNI_PW_NUMBERS"}
 # Of the dtypes that most operators refuse: which an operator takes.
-TAKES = {"any": ("UNSIGNED", "FLOAT8"), "unsigned": ("UNSIGNED",), "float8": ("FLOAT8",), "none": ()}
+TAKES = {"any": ("UNSIGNED", "FLOAT8"), "unsigned": ("UNSIGNED",), "float8": ("FLOAT8",), "given": ("UNSIGNED", "FLOAT8"), "none": ()}
 TAKES_LINE = re.compile(r'(\w+)(?:\s+("(?:[^"\\]|\\.)*"))?$')
 AUTOCAST = ("lower", "float32", "promote", "lower_lstm")
 # What the dimensions of results are called: a rule of src/names.
@@ -116,7 +116,7 @@ class Family:
         self.kind = None  # "shape", "pointwise", "view", "composite", "alias" or "kernel"
         self.fn = self.cpu = self.check = None
         self.rule, self.operands, self.dtypes, self.layout = "promote", [], None, "operands"
-        self.takes, self.label = (), None  # of the limited dtypes, and the name in the text that refuses the others
+        self.takes, self.gives, self.label = (), (), None  # of the limited dtypes, and the name in the text that refuses the others
         self.autograd = True
         self.autocast = None  # one of AUTOCAST
         self.names = None  # (one of NAMES, the variants that it is for)
@@ -234,10 +234,11 @@ class Builder:
         family.label = (name[:-1] if name.endswith("_") else name) + "_cpu"
         if match:
             family.takes = TAKES[match.group(1)]
+            family.gives = TAKES["unsigned"] if match.group(1) == "given" else family.takes
             if match.group(2):
                 family.label = unquote(match.group(2), takes.where)
         elif declaration.one("view"):
-            family.takes = TAKES["any"]
+            family.takes = family.gives = TAKES["any"]
         for line in declaration.all("sample"):
             family.samples.append((line.where, "OK", "", line.rest))
         for line in declaration.all("error"):
@@ -375,10 +376,12 @@ class Builder:
         family.node = node.rest if node else None
         python = declaration.one("python")
         words = python.rest.split() if python else []
-        for word in words:
         family.renamed = dict(word.split("=") for word in words if re.match(r"\w+=\w+$", word))
-            if word not in ("numbers", "functional", "ops", "nn"):
-                self.fail(python.where, "want `python numbers`, `python functional`, `python ops` or `python nn`, found '%s'" % word)
+        for word in words:
+            if word not in ("numbers", "functional", "ops", "nn") and word.split("=")[0] not in [
+                    arg.name for arg in schema.args if "=" in word]:
+                self.fail(python.where, "want `python numbers`, `python functional`, `python ops`, `python nn` or "
+                                        "`python ARGUMENT=NAME`, found '%s'" % word)
         family.numbers = "numbers" in words
         family.functional = "functional" in words
         family.ops_alone = "ops" in words
