@@ -625,6 +625,15 @@ class Places(unittest.TestCase):
         self.assertEqual(y.grad.abs().sum().item(), 0)
 
 
+class Orders(unittest.TestCase):
+    def test_a_difference_the_other_way_round_lies_as_the_other_does(self):
+        x, y = tenon.ones(2, 3, 2).transpose(1, 2), tenon.ones(2, 6)[:, ::2]
+        self.assertEqual(tenon.rsub(x, y).stride(), (6, 3, 1))
+        self.assertEqual(tenon.sub(x, y).stride(), (6, 1, 2))
+        with self.assertRaisesRegex(RuntimeError, r"tensor a \(2\) must match the size of tensor b \(3\)"):
+            tenon.rsub(tenon.ones(3), tenon.ones(2))
+
+
 class Means(unittest.TestCase):
     def test_means_of_what_is_scattered_do_not_hang_on_what_fits_the_dtype(self):
         def means(x, index, src, include):
