@@ -329,7 +329,10 @@ tn_status tni_composite_logit_backward(tn_tensor *grad_output, tn_tensor *self, 
     tn_scope *scope;
     eps.has = eps.has && !(eps.value < 0); /* below 0 it is none */
     double low = eps.has ? eps.value : 0, high = 1 - low;
+    tn_dtype dtype = TN_DTYPE_NONE;
+    TN_TRY(tn_result_type(grad_output, self, &dtype));
     TN_TRY(tn_scope_enter(&scope));
+    self = tnx_to_dtype(self, dtype, false, false, TN_FORMAT_NONE);
     tn_tensor *product = tnx_mul(self, tnx_rsub_scalar(self, tn_int(1), tn_int(1)));
     tn_tensor *outside =
         tnx_logical_or(tnx_lt_scalar(self, tn_float(low)), tnx_gt_scalar(self, tn_float(high)));

@@ -633,6 +633,11 @@ class Orders(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, r"tensor a \(2\) must match the size of tensor b \(3\)"):
             tenon.rsub(tenon.ones(3), tenon.ones(2))
 
+    def test_a_slope_is_computed_in_the_common_dtype(self):
+        x = tenon.tensor([0.3, 0.7])
+        made, wanted = (aten.logit_backward(tenon.ones(2, dtype=tenon.float64), x.to(dtype)) for dtype in (tenon.float32, tenon.float64))
+        self.assertEqual(made.tolist(), wanted.tolist())
+
 
 class Means(unittest.TestCase):
     def test_means_of_what_is_scattered_do_not_hang_on_what_fits_the_dtype(self):
