@@ -400,8 +400,8 @@ static tn_status finish(const plan *p, tn_tensor *t, tn_tensor **out)
         *out = tn_tensor_ref(t);
         return TN_OK;
     }
-    if (single)
-        return tn_squeeze_dims(t, list, n, out);
+    if (single) /* a view anew: dimensions of size 1 that stay have strides as of a fresh tensor */
+        return tn_view(t, t->sizes, p->out_ndim, out);
     return tn_sum_dim(t, list, n, false, TN_DTYPE_NONE, out);
 }
 

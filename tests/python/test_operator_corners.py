@@ -633,6 +633,13 @@ class Orders(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, r"tensor a \(2\) must match the size of tensor b \(3\)"):
             tenon.rsub(tenon.ones(3), tenon.ones(2))
 
+    def test_dimensions_of_size_1_of_a_product_have_strides_as_of_a_fresh_tensor(self):
+        for equation, sizes, strides in (("ij,jk->ik", ((1, 3), (3, 4)), (4, 1)), ("bij,bjk->bik", ((5, 1, 3), (5, 3, 4)), (4, 4, 1)),
+                                         ("bhid,bhjd->bhij", ((1, 2, 3, 4), (1, 2, 5, 4)), (30, 15, 5, 1)),
+                                         ("bhij,bhjd->bihd", ((1, 2, 3, 4), (1, 2, 4, 5)), (15, 5, 15, 1)),
+                                         ("nd,md->nm", ((1, 4), (3, 4)), (3, 1)), ("bij,bjk->bik", ((5, 2, 3), (5, 3, 1)), (2, 1, 1))):
+            self.assertEqual(tenon.einsum(equation, *(tenon.ones(size) for size in sizes)).stride(), strides, equation)
+
     def test_a_slope_is_computed_in_the_common_dtype(self):
         x = tenon.tensor([0.3, 0.7])
         made, wanted = (aten.logit_backward(tenon.ones(2, dtype=tenon.float64), x.to(dtype)) for dtype in (tenon.float32, tenon.float64))
