@@ -209,8 +209,19 @@ static bool last(const tn_tensor *t)
     return tni_suggest_format(t) != TN_FORMAT_CONTIGUOUS;
 }
 
-/* Whether a weight with one spatial dimension lies channels last. An input counts as row-major
- * there, whatever its strides. */
+/* An input with one spatial dimension counts as row-major, whatever its strides, but for one of a
+ * single channel that lies as if the channel came last: that is row-major, too, and nobody moves
+ * it. */
+static bool single_last(const tn_tensor *input)
+{
+    if (input->ndim != 3 || input->sizes[1] != 1 || !(input->flags & TNI_CONTIGUOUS))
+        return false;
+    /* The last stride is 1, or its size is. */
+    const int64_t *strides = input->strides, plane = input->sizes[2] * strides[2];
+    return strides[1] > 0 && strides[2] >= strides[1] && strides[0] >= plane && plane != strides[1];
+}
+
+/* Whether a weight with one spatial dimension lies channels last. */
 static bool last_of_lines(const tn_tensor *weight)
 {
     return weight->ndim == 3 && weight->sizes[1] > 1 && weight->strides[1] == 1 &&
@@ -297,7 +308,8 @@ tn_status tni_conv_check(const tn_tensor *input, const tn_tensor *weight, const 
              "\"slow_conv%dd_cpu\" not implemented for 'Bool'", weight->ndim == 5 ? 3 : 2);
     if (c->in_channels == 0)
         c->out_channels = 0;
-    c->channels_last = input->numel && (last(input) || last(weight) || last_of_lines(weight));
+    c->channels_last = input->numel &&
+                       (last(input) || single_last(input) || last(weight) || last_of_lines(weight));
     return TN_OK;
 }
 

@@ -640,6 +640,16 @@ class Orders(unittest.TestCase):
                                          ("nd,md->nm", ((1, 4), (3, 4)), (3, 1)), ("bij,bjk->bik", ((5, 2, 3), (5, 3, 1)), (2, 1, 1))):
             self.assertEqual(tenon.einsum(equation, *(tenon.ones(size) for size in sizes)).stride(), strides, equation)
 
+    def test_a_line_of_one_channel_that_comes_last_gives_channels_that_do(self):
+        for call, given, wanted in ((tenon.conv1d, 4, (32, 1, 4)), (tenon.conv_transpose1d, 4, (32, 1, 4)), (tenon.conv1d, 1, (8, 1, 1))):
+            weight = tenon.ones(given, 1, 1) if call is tenon.conv1d else tenon.ones(1, given, 1)
+            for n in (1, 2):
+                x = tenon.arange(8.0 * n).view(n, 8, 1).transpose(1, 2)
+                self.assertEqual(call(x, weight).stride(), wanted)
+                self.assertEqual(call(x.clone(memory_format=tenon.contiguous_format), weight).tolist(), call(x, weight).tolist())
+        self.assertEqual(tenon.conv1d(tenon.ones(2, 1, 8), tenon.ones(4, 1, 1)).stride(), (32, 8, 1))
+        self.assertEqual(tenon.conv1d(tenon.ones(2, 8, 3).transpose(1, 2), tenon.ones(4, 3, 1)).stride(), (32, 8, 1))
+
     def test_a_slope_is_computed_in_the_common_dtype(self):
         x = tenon.tensor([0.3, 0.7])
         made, wanted = (aten.logit_backward(tenon.ones(2, dtype=tenon.float64), x.to(dtype)) for dtype in (tenon.float32, tenon.float64))
