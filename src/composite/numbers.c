@@ -32,8 +32,10 @@ tn_status tni_composite_angle(tn_tensor *self, tn_tensor **out)
 {
     tn_scope *scope;
     TN_TRY(tn_scope_enter(&scope));
-    if (is_complex(self))
-        return tni_leave(scope, tnx_atan2(tnx_imag(self), tnx_real(self)), out);
+    if (is_complex(self)) { /* row-major, whatever the layout of self */
+        tn_tensor *made = tnx_atan2(tnx_imag(self), tnx_real(self));
+        return tni_leave(scope, tnx_contiguous(made, TN_FORMAT_CONTIGUOUS), out);
+    }
     tn_tensor *x = is_floating(self) ? self : as_dtype(self, tn_default_dtype());
     /* Each element is replaced, NaN too, so that the gradient is zero everywhere. */
     x = tnx_where_scalarself(tnx_ge_scalar(x, tn_int(0)), tn_float(0), x);

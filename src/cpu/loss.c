@@ -141,7 +141,7 @@ tn_status tni_kernel_binary_cross_entropy_backward(tn_call *call, tn_tensor *gra
     TN_TRY(tni_loss_check(reduction));
     TN_TRY(tni_check_same_dtype(given, 3));
     TN_TRY(by_element("binary_cross_entropy_backward", "binary_cross_entropy_backward",
-                      TNI_LOOP_BCE_B, TNI_LAYOUT_OPERANDS, in, 3, p, &grad));
+                      TNI_LOOP_BCE_B, TNI_LAYOUT_FIRST, in, 3, p, &grad));
     if (weight)
         TN_TRY(tn_mul_(grad, weight));
     *out = TN_MOVE(grad);

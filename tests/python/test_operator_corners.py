@@ -640,6 +640,17 @@ class Orders(unittest.TestCase):
                                          ("nd,md->nm", ((1, 4), (3, 4)), (3, 1)), ("bij,bjk->bik", ((5, 2, 3), (5, 3, 1)), (2, 1, 1))):
             self.assertEqual(tenon.einsum(equation, *(tenon.ones(size) for size in sizes)).stride(), strides, equation)
 
+    def test_angles_of_complex_numbers_are_row_major(self):
+        x = tenon.complex(tenon.arange(6.0).view(3, 2) - 2, tenon.ones(3, 2)).t()
+        self.assertEqual((tenon.angle(x).stride(), tenon.angle(x).tolist()), ((3, 1), tenon.angle(x.contiguous()).tolist()))
+        self.assertEqual(tenon.angle(x.real).stride(), (1, 2))
+
+    def test_a_gradient_of_cross_entropy_lies_as_a_tensor_like_the_input(self):
+        p, one = tenon.full((4,), 0.3), tenon.ones(())
+        for x, y, strides in ((p.expand(2, 4), tenon.ones(4, 2).t(), (4, 1)), (p.view(2, 2), tenon.ones(2, 2).t(), (2, 1)),
+                              (p.view(2, 2).t(), tenon.ones(2, 2), (1, 2))):
+            self.assertEqual(aten.binary_cross_entropy_backward(one, x, y).stride(), strides)
+
     def test_a_line_of_one_channel_that_comes_last_gives_channels_that_do(self):
         for call, given, wanted in ((tenon.conv1d, 4, (32, 1, 4)), (tenon.conv_transpose1d, 4, (32, 1, 4)), (tenon.conv1d, 1, (8, 1, 1))):
             weight = tenon.ones(given, 1, 1) if call is tenon.conv1d else tenon.ones(1, given, 1)
