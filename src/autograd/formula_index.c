@@ -219,24 +219,6 @@ tn_tensor *tni_grad_masked_select_gradient(tn_tensor *grad, const int64_t *sizes
     return tnx_masked_scatter_(zeros_of(grad, shape, n), mask, grad);
 }
 
-/* The elements of `source` that were used, in order, then zeros. */
-tn_tensor *tni_grad_masked_scatter_source(tn_tensor *grad, tn_tensor *mask, const int64_t *sizes,
-                                          int64_t ndim)
-{
-    tn_tensor *used = tnx_masked_select(grad, mask);
-    if (!used)
-        return NULL;
-    int64_t rest = -used->numel, numel = 1;
-    for (int64_t d = 0; d < ndim; d++)
-        numel *= sizes[d];
-    rest += numel;
-    if (rest > 0) {
-        tn_tensor *parts[] = {used, zeros_of(grad, &rest, 1)};
-        used = tni_scope_failed() ? NULL : tnx_cat(parts, 2, 0);
-    }
-    return tnx_reshape(used, sizes, ndim);
-}
-
 /* ---- embedding ---- */
 
 tn_tensor *tni_grad_embedding_gradient(tn_tensor *grad, tn_tensor *indices,

@@ -11,6 +11,7 @@
 #include "gen/gradients.h"
 
 #include <math.h>
+#include "autograd/formula.h"
 #include "base/status.h"
 #include "core/scope.h"
 #include "tenon/ops.h"
@@ -52,7 +53,7 @@ static tn_tensor *terms(tn_tensor *reach)
         return NULL;
     tn_tensor *largest = tnx_max(
         tnx_nan_to_num(tnx_detach(reach), tn_no_float(), tn_some_float(0), tn_some_float(0)));
-    if (largest && largest->device.type != TN_DEVICE_META)
+    if (largest && tni_can_look(largest))
         (void)tni_scope_result(tn_item(largest, &most), NULL);
     tn_tensor_opts opts = tn_opts(TN_DTYPE_F64, reach->device);
     return tnx_arange(tn_float(ceil(tn_scalar_to_double(most)) + 1), &opts);

@@ -56,27 +56,6 @@ tn_status tni_composite_masked_select_backward(tn_tensor *grad, tn_tensor *input
     return TN_OK;
 }
 
-tn_status tni_composite_masked_scatter_backward(tn_tensor *grad_output, tn_tensor *mask,
-                                                const int64_t *sizes, int64_t sizes_n,
-                                                tn_tensor **out)
-{
-    int64_t wanted = 1;
-    for (int64_t d = 0; d < sizes_n; d++)
-        TN_CHECK(tni_i64_mul(wanted, sizes[d], &wanted), TN_INVALID,
-                 "masked_scatter_backward: the sizes are too large");
-    TN_AUTO(tn_tensor) taken = NULL;
-    TN_TRY(tn_masked_select(grad_output, mask, &taken));
-    tn_scope *scope;
-    TN_TRY(tn_scope_enter(&scope));
-    tn_tensor *all = taken;
-    if (wanted > taken->numel) { /* what was not taken from the source has no gradient */
-        int64_t missing = wanted - taken->numel;
-        tn_tensor *const pieces[] = {taken, tnx_new_zeros(taken, &missing, 1, NULL)};
-        all = tnx_cat(pieces, 2, 0);
-    }
-    return tni_leave(scope, tnx_view(all, sizes, sizes_n), out);
-}
-
 tn_status tni_composite_index_select_backward(tn_tensor *grad, const int64_t *self_sizes,
                                               int64_t self_sizes_n, int64_t dim, tn_tensor *index,
                                               tn_tensor **out)

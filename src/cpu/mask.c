@@ -280,3 +280,21 @@ tn_status tni_cpu_masked_scatter(tn_tensor *self, tn_tensor *mask, tn_tensor *so
     tni_place(run->data, places, from->data, at->numel, (size_t)itemsize);
     return tni_work_back(out, run);
 }
+
+tn_status tni_cpu_masked_scatter_backward(tn_tensor *grad_output, tn_tensor *mask,
+                                          const int64_t *sizes, int64_t sizes_n, tn_tensor *out)
+{
+    char text[TNI_SIZES_TEXT];
+    TN_AUTO(tn_tensor) used = NULL;
+    TN_TRY(select_masked(grad_output, mask, &used));
+    TN_CHECK(used->numel <= out->numel, TN_INVALID, "shape '%s' is invalid for input of size %lld",
+             tni_format_sizes((int)sizes_n, sizes, text, sizeof text), (long long)used->numel);
+    size_t itemsize = tni_itemsize(out), taken = (size_t)used->numel * itemsize;
+    if (out->numel == 0)
+        return TN_OK;
+    uint8_t *to = out->data;
+    if (taken > 0)
+        memcpy(to, used->data, taken);
+    memset(to + taken, 0, (size_t)out->numel * itemsize - taken);
+    return TN_OK;
+}

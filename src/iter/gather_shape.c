@@ -310,3 +310,21 @@ tn_status tni_shape_masked_scatter(tni_geometry *g, tn_tensor *self, tn_tensor *
     return tni_broadcast_sizes(mask->ndim, mask->sizes, self->ndim, self->sizes, &g->ndim,
                                g->sizes);
 }
+
+tn_status tni_shape_masked_scatter_backward(tni_geometry *g, tn_tensor *grad_output,
+                                            tn_tensor *mask, const int64_t *sizes, int64_t sizes_n)
+{
+    int64_t both[TN_MAX_DIMS];
+    int ndim;
+    TN_TRY(tni_same_device(grad_output, mask));
+    TN_CHECK(mask->dtype == TN_DTYPE_BOOL, TN_INVALID,
+             "masked_select: expected BoolTensor for mask");
+    TN_TRY(tni_broadcast_sizes(mask->ndim, mask->sizes, grad_output->ndim, grad_output->sizes,
+                               &ndim, both));
+    TN_CHECK(sizes_n <= TN_MAX_DIMS, TN_INVALID, "a shape has 0 to %d dimensions, but got %lld",
+             TN_MAX_DIMS, (long long)sizes_n);
+    tni_geometry_fresh(g, grad_output, (int)sizes_n);
+    if (sizes_n > 0)
+        memcpy(g->sizes, sizes, (size_t)sizes_n * sizeof *sizes);
+    return TN_OK;
+}
