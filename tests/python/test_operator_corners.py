@@ -725,6 +725,21 @@ class Sums(unittest.TestCase):
         self.assertEqual(tenon.einsum("i,i->", tenon.ones(1, dtype=tenon.int32), tenon.ones(1, dtype=tenon.int32)).dtype, tenon.int32)
 
 
+class Masks(unittest.TestCase):
+    def test_the_gradient_of_masked_scatter_is_what_was_taken_then_zeros(self):
+        grad, mask = tenon.tensor([[1.0, 2, 3], [4, 5, 6]], requires_grad=True), tenon.tensor([[True, False, True], [False, True, True]])
+        made = aten.masked_scatter_backward(grad, mask, [3, 2])
+        self.assertEqual(made.tolist(), [[1, 3], [5, 6], [0, 0]])
+        self.assertEqual(tenon.autograd.grad(made, grad, tenon.arange(6.0).view(3, 2))[0].tolist(), [[0, 0, 1], [0, 2, 3]])
+        self.assertEqual(aten.masked_scatter_backward(grad, mask[:, :1], [3]).tolist(), [1, 2, 3])
+        with self.assertRaisesRegex(RuntimeError, r"shape '\[2\]' is invalid for input of size 4"):
+            aten.masked_scatter_backward(grad, mask, [2])
+        for device in ("cpu", "meta"):
+            x, source = (tenon.ones(n, device=device, requires_grad=True) for n in (4, 6))
+            x.masked_scatter(x.detach() > 0, source).sum().backward()
+            self.assertEqual(source.grad.shape, (6,))
+
+
 class Distributions(unittest.TestCase):
     def test_the_mean_of_geometric_numbers_does_not_hang_on_the_dtype(self):
         for dtype in (tenon.bfloat16, tenon.float16, tenon.float32, tenon.int64):
