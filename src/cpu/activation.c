@@ -126,12 +126,13 @@ tn_status tni_cpu_threshold_backward(tni_iter *it, tn_scalar threshold)
 
 /* ---- log_sigmoid ---- */
 
+/* Into @p out, of which views may exist: its sizes stay. */
 static tn_status into(tn_tensor *out, const char *name, tni_loop loop, const tni_operand *in, int n)
 {
     const tni_pointwise_attr attr = {name, TNI_PW_PROMOTE, TNI_LAYOUT_OPERANDS, 0, name};
     const double p[TNI_LOOP_PARAMETERS] = {1.0};
     tni_iter it;
-    TN_TRY(tni_iter_begin(&it, &attr, in, n, out, TNI_ITER_OUT));
+    TN_TRY(tni_iter_begin(&it, &attr, in, n, out, TNI_ITER_INPLACE));
     tn_status status = tni_is_meta(out) ? TN_OK : tni_run(&it, loop, 0, p);
     return tni_iter_end(&it, status, NULL);
 }

@@ -53,7 +53,7 @@ enum {
 /* Where the result goes. */
 enum {
     TNI_ITER_NEW = 0,     /* a fresh tensor */
-    TNI_ITER_INPLACE = 1, /* the given tensor, which is input 0 as well */
+    TNI_ITER_INPLACE = 1, /* the given tensor, whose sizes stay: mostly input 0 as well */
     TNI_ITER_OUT = 2,     /* the given tensor, resized when its sizes differ */
 };
 
