@@ -191,7 +191,11 @@ static tn_status try_each(tn_tensor *const *self, int64_t n, write_fn fn, const 
 {
     if (TNI_UNLIKELY(are_mixed(self, n, o)))
         return try_copies(self, n, fn, o);
-    if (self[0]->device.type != TN_DEVICE_CPU || tni_is_fake(self[0]) || are_alike(self, n, o))
+    if (are_alike(self, n, o))
+        return TN_OK;
+    if (tni_is_fake(self[0]) || tni_is_meta(self[0])) /* whose copies cost nothing */
+        return try_copies(self, n, fn, o);
+    if (self[0]->device.type != TN_DEVICE_CPU)
         return TN_OK;
     for (int64_t i = 0; i < n; i++)
         TN_TRY(try_one(self, i, fn, o));

@@ -5,6 +5,7 @@ import unittest
 
 import harness
 import tenon
+from tenon._subclasses import FakeTensorMode
 
 
 class Foreach(unittest.TestCase):
@@ -64,6 +65,19 @@ class Foreach(unittest.TestCase):
         self.assertEqual((made.dtype, made.tolist()), (tenon.float32, [1.5, 3]))
         made, = tenon._foreach_minimum([tenon.tensor([1.0, 3], dtype=tenon.float16)], 1.5)
         self.assertEqual((made.dtype, made.tolist()), (tenon.float16, [1, 1.5]))
+
+    def test_what_is_refused_of_one_has_written_none(self):
+        mode = FakeTensorMode()
+        for make in (lambda *given, **named: tenon.ones(*given, **named),
+                     lambda *given, **named: tenon.ones(*given, **named, device="meta"),
+                     lambda *given, **named: mode.from_tensor(tenon.ones(*given, **named))):
+            x = make(2, 3)
+            for call in (lambda y: tenon._foreach_sqrt_([x, y]), lambda y: tenon._foreach_mul_([x, y], 1.5),
+                         lambda y: tenon._foreach_add_([x, y], [x, x])):
+                for y in (make(4, dtype=tenon.int64), make(4)[:1].expand(4)):
+                    with self.assertRaisesRegex(RuntimeError, "can't be cast|single memory location|must match"):
+                        call(y)
+                    self.assertEqual((x._version, y._version), (0, 0))
 
     def test_gradients_of_a_list_are_clipped_by_its_norms(self):
         x = tenon.tensor([3.0, 4.0], requires_grad=True)
