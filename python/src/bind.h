@@ -26,6 +26,7 @@ enum {
     TNPY_DEVICE,
     TNPY_GENERATOR,
     TNPY_STORAGE,
+    TNPY_STREAM,
 };
 
 enum {

@@ -60,7 +60,8 @@ static const char *type_text(const tnpy_param *p, char *room, size_t n)
     static const char *const own[] = {
         [TNPY_DTYPE - TNPY_DTYPE] = "dtype",          [TNPY_LAYOUT - TNPY_DTYPE] = "layout",
         [TNPY_FORMAT - TNPY_DTYPE] = "memory_format", [TNPY_DEVICE - TNPY_DTYPE] = "device",
-        [TNPY_GENERATOR - TNPY_DTYPE] = "Generator",  [TNPY_STORAGE - TNPY_DTYPE] = "Storage"};
+        [TNPY_GENERATOR - TNPY_DTYPE] = "Generator",  [TNPY_STORAGE - TNPY_DTYPE] = "Storage",
+        [TNPY_STREAM - TNPY_DTYPE] = "Stream"};
     if (p->kind < TNPY_DTYPE)
         return plain[p->kind];
     snprintf(room, n, "%s.%s", tnpy_module_name(), own[p->kind - TNPY_DTYPE]);

@@ -609,6 +609,23 @@ static int fit_storage(const tnpy_frame *f, PyObject *o, tn_value *out)
     return s != NULL;
 }
 
+/* A stream of tenon/_streams.py, by its number. */
+static int fit_stream(PyObject *o, tn_value *out)
+{
+    PyObject *number = PyObject_GetAttrString(o, "_stream_number");
+    PyErr_Clear();
+    if (!number) {
+        PyErr_SetString(PyExc_RuntimeError, "unknown parameter type");
+        return -1;
+    }
+    void *stream = PyLong_AsVoidPtr(number);
+    Py_DECREF(number);
+    if (!stream && PyErr_Occurred())
+        return -1;
+    *out = (tn_value){.tag = TN_TAG_POINTER, .u.pointer = stream};
+    return 1;
+}
+
 static int fit_none(const tnpy_param *p, tn_value *out)
 {
     if (p->flags & TNPY_OPTIONAL)
@@ -666,6 +683,8 @@ static inline int fit_kind(const tnpy_call *c, tnpy_frame *f, const tnpy_param *
         return fit_generator(o, out);
     case TNPY_STORAGE:
         return fit_storage(f, o, out);
+    case TNPY_STREAM:
+        return fit_stream(o, out);
     default:
         return fit_constant(c, p, o, out);
     }
@@ -674,7 +693,7 @@ static inline int fit_kind(const tnpy_call *c, tnpy_frame *f, const tnpy_param *
 int tnpy_fit(const tnpy_call *c, tnpy_frame *f, const tnpy_param *p, PyObject *o, bool one,
              tn_value *out)
 {
-    if (o == Py_None)
+    if (o == Py_None && p->kind != TNPY_STREAM)
         return fit_none(p, out);
     int found = fit_kind(c, f, p, o, one, out);
     return TNPY_LIKELY(found != 0) ? found : tnpy_fit_stranger(c, f, o, out);

@@ -383,7 +383,6 @@ int tnpy_contains(PyObject *self, PyObject *what)
     X(lu, "tenon._rare", "lu")                                       \
     X(xpu, "tenon._rare", "xpu")                                     \
     X(dequantize, "tenon._rare", "dequantize")                       \
-    X(record_stream, "tenon._rare", "record_stream")                 \
     X(to_padded_tensor, "tenon._rare", "to_padded_tensor")           \
     X(to_mkldnn, "tenon._rare", "to_mkldnn")                         \
     X(chalf, "tenon._rare", "chalf")                                 \

@@ -118,13 +118,6 @@ def to_dlpack(tensor):
     return tenon.utils.dlpack.to_dlpack(tensor)
 
 
-def record_stream(self, s):
-    """Tensor.record_stream: of memory that a stream of a device uses; the CPU has none."""
-    if not hasattr(s, "device"):
-        raise RuntimeError("unknown parameter type")
-    raise NotImplementedError("Could not run 'aten::record_stream' with arguments from the 'CPU' backend.")
-
-
 def to_padded_tensor(self, padding, output_size=None):
     """Tensor.to_padded_tensor: of nested tensors, which have a method of their own."""
     raise NotImplementedError("Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend: it is for "

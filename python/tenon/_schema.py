@@ -3,13 +3,13 @@
 
 # Kinds of arguments, as python/src/bind.h numbers them.
 (_TENSOR, _TENSORS, _OPT_TENSORS, _INT, _INTS, _FLOAT, _FLOATS, _BOOL, _BOOLS, _SCALAR, _SCALARS, _STR, _DTYPE,
- _LAYOUT, _FORMAT, _DEVICE, _GENERATOR, _STORAGE) = range(18)
+ _LAYOUT, _FORMAT, _DEVICE, _GENERATOR, _STORAGE, _STREAM) = range(19)
 _OPTIONAL = 1
 
 _KINDS = {
     "Tensor": _TENSOR, "int": _INT, "SymInt": _INT, "float": _FLOAT, "bool": _BOOL, "SymBool": _BOOL,
     "Scalar": _SCALAR, "complex": _SCALAR, "str": _STR, "Device": _DEVICE, "ScalarType": _DTYPE, "Layout": _LAYOUT,
-    "MemoryFormat": _FORMAT, "Generator": _GENERATOR, "Storage": _STORAGE}
+    "MemoryFormat": _FORMAT, "Generator": _GENERATOR, "Storage": _STORAGE, "Stream": _STREAM}
 _LISTS = {_TENSOR: _TENSORS, _INT: _INTS, _FLOAT: _FLOATS, _BOOL: _BOOLS, _SCALAR: _SCALARS}
 # How torch's type objects are printed.
 _TYPE_NAMES = {"Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int", "SymInt": "int",

@@ -160,6 +160,14 @@ tn_value tni_box_storage(tn_storage *x)
     return v;
 }
 
+tn_value tni_box_stream(void *x)
+{
+    tn_value v = tn_value_none();
+    v.tag = TN_TAG_POINTER;
+    v.u.pointer = x;
+    return v;
+}
+
 tn_value tni_box_generator(tn_generator *x)
 {
     return x ? tn_value_generator(x) : tn_value_none();
@@ -504,6 +512,14 @@ tn_status tni_unbox_storage(const tn_call *call, const tn_value *v, int argument
 {
     if (v->tag != TN_TAG_POINTER || !v->u.pointer)
         return tni_unbox_fail(call, v, argument, "Storage");
+    *out = v->u.pointer;
+    return TN_OK;
+}
+
+tn_status tni_unbox_stream(const tn_call *call, const tn_value *v, int argument, void **out)
+{
+    if (v->tag != TN_TAG_POINTER)
+        return tni_unbox_fail(call, v, argument, "Stream");
     *out = v->u.pointer;
     return TN_OK;
 }

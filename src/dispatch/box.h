@@ -88,6 +88,8 @@ tn_value tni_box_scalars(const tn_scalar *x, int64_t n, tni_list_room *room);
 tn_value tni_box_string(const char *x);
 tn_value tni_box_generator(tn_generator *x);
 tn_value tni_box_storage(tn_storage *x);
+/* What a device knows its stream by; NULL is one, too. */
+tn_value tni_box_stream(void *x);
 /* A dtype, layout or memory format; negative is None. */
 tn_value tni_box_number(int x);
 tn_value tni_box_device(tn_device x);
@@ -176,6 +178,8 @@ TN_NODISCARD tn_status tni_unbox_opt_device(const tn_call *call, const tn_value 
                                             tn_device *out);
 TN_NODISCARD tn_status tni_unbox_storage(const tn_call *call, const tn_value *v, int argument,
                                          tn_storage **out);
+TN_NODISCARD tn_status tni_unbox_stream(const tn_call *call, const tn_value *v, int argument,
+                                        void **out);
 TN_NODISCARD tn_status tni_unbox_opt_generator(const tn_call *call, const tn_value *v, int argument,
                                                tn_generator **out);
 /* dtype, layout, device, pin_memory from four values; *out is @p room. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Storages as handles, and set_: a tensor becomes another name for elements elsewhere. */
+/* Storages as handles, and set_: a tensor becomes another name for elements elsewhere; streams that
+ * use memory. */
 #include "harness/test.h"
 #include "tenon/autograd.h"
 #include "tenon/dispatch.h"
+#include "tenon/kernels.h"
 #include "tenon/ops.h"
 #include "tenon/storage.h"
 
@@ -146,4 +148,42 @@ TEST(set_leaks_nothing_whichever_allocation_fails)
     tn_storage_unref(s);
     tn_tensor_unref(a);
     tn_tensor_unref(b);
+}
+
+/* ---- streams ---- */
+
+static void *told;
+
+static tn_status keep_stream(tn_call *call, tn_tensor *self, void *s)
+{
+    (void)call, (void)self;
+    told = s;
+    return TN_OK;
+}
+
+TEST(a_stream_uses_memory_where_the_device_says_so)
+{
+    tn_tensor *t = range(2);
+    int stream = 0;
+    uint32_t before, after;
+    ASSERT_OK(tn_tensor_version(t, &before));
+    EXPECT_OK(tn_record_stream(t, &stream));
+    EXPECT_OK(tn_record_stream(t, NULL));
+    ASSERT_OK(tn_tensor_version(t, &after));
+    EXPECT_EQ_INT(after, before);
+    tn_library *lib;
+    tn_kernel kernel = tn_kernel_record_stream(keep_stream, __FILE__, __LINE__);
+    ASSERT_OK(tn_library_open(TN_LIBRARY_IMPL, "aten", TN_KEY_CPU, __FILE__, __LINE__, &lib));
+    ASSERT_OK(tn_library_impl(lib, "record_stream", TN_KEY_NONE, &kernel, NULL));
+    EXPECT_OK(tn_record_stream(t, &stream));
+    EXPECT(told == &stream);
+    tn_op *op;
+    ASSERT_OK(tn_op_find("aten::record_stream", &op));
+    tn_value args[] = {tn_value_tensor(t), {.tag = TN_TAG_POINTER, .u.pointer = t}};
+    EXPECT_OK(tn_op_call(op, args, 2, NULL));
+    EXPECT(told == t);
+    args[1] = tn_value_int(3);
+    EXPECT_FAIL(TN_TYPE, "must be Stream, not int", tn_op_call(op, args, 2, NULL));
+    tn_library_close(lib);
+    tn_tensor_unref(t);
 }

@@ -167,6 +167,27 @@ class Functions(unittest.TestCase):
             with self.assertRaisesRegex(kind, text):
                 call()
 
+    def test_memory_of_the_cpu_waits_for_no_stream(self):
+        stream, x = tenon.Stream(device="cpu"), tenon.ones(3, requires_grad=True)
+        y = x * 2
+        for t in (x, y, y[1:], tenon.ones(2, device="meta")):
+            version = t._version
+            self.assertIsNone(t.record_stream(stream))
+            self.assertIsNone(tenon.ops.aten.record_stream(t, s=stream))
+            self.assertEqual(t._version, version)
+        y.sum().backward()
+        self.assertEqual(x.grad.tolist(), [2, 2, 2])
+        self.assertEqual((stream, hash(stream)), (tenon.Stream("cpu"), hash(tenon.Stream("cpu"))))
+        self.assertNotEqual(stream, tenon.Stream(stream_id=1, device_index=0, device_type=0))
+        self.assertEqual(repr(stream), "torch.Stream device_type=cpu, device_index=-1, stream_id=0")
+        self.assertTrue(stream.query())
+        for wrong in (None, 3, tenon.cpu.Stream()):
+            with self.assertRaisesRegex(RuntimeError, "unknown parameter type"):
+                x.record_stream(wrong)
+        for call, text in ((tenon.Stream, "no"), (lambda: tenon.Stream("cuda"), "cuda"), (lambda: stream.record_event(), "support events")):
+            with self.assertRaisesRegex(RuntimeError, text):
+                call()
+
     def test_testing_overrides_stand_for_every_function_that_can_be_overridden(self):
         made = tenon.overrides.get_testing_overrides()
         self.assertEqual(made[tenon.add](1, 2), -1)

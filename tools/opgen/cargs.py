@@ -92,6 +92,7 @@ KINDS = {
     ("Device", False, True): simple("tn_device", "tni_box_device({n})", "opt_device"),
     ("Generator", False, True): simple("tn_generator *", "tni_box_generator({n})", "opt_generator",
                                        keys="tni_generator_keys({n})"),
+    ("Stream", False, False): simple("void *", "tni_box_stream({n})", "stream"),
     ("Storage", False, False): simple("tn_storage *", "tni_box_storage({n})", "storage",
                                       check=("!{n}", "tni_null_storage_argument(op, {i})")),
 }

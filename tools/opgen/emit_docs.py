@@ -7,7 +7,7 @@ import json
 PYTHON = {"Tensor": "Tensor", "int": "builtins.int", "SymInt": "builtins.int", "float": "builtins.float",
           "bool": "builtins.bool", "SymBool": "builtins.bool", "Scalar": "Number", "str": "builtins.str", "ScalarType": "dtype", "Layout": "layout",
           "MemoryFormat": "memory_format", "Device": "DeviceLike", "Generator": "Generator",
-          "Storage": "UntypedStorage"}
+          "Storage": "UntypedStorage", "Stream": "Stream"}
 KEYWORDS = ("from", "in", "is", "lambda", "def", "class", "global", "import", "not", "or", "and", "pass",
             "with", "as", "if", "else", "for", "while", "return", "del", "try", "None", "True", "False")
 

@@ -7,7 +7,7 @@ from csource import banner, includes, literal, wrapped
 
 KINDS = {"Tensor": "TENSOR", "int": "INT", "SymInt": "INT", "float": "FLOAT", "bool": "BOOL", "SymBool": "BOOL",
          "Scalar": "SCALAR", "str": "STR", "ScalarType": "DTYPE", "Layout": "LAYOUT", "MemoryFormat": "FORMAT",
-         "Device": "DEVICE", "Generator": "GENERATOR", "Storage": "STORAGE"}
+         "Device": "DEVICE", "Generator": "GENERATOR", "Storage": "STORAGE", "Stream": "STREAM"}
 DTYPES = {"float": "F32", "double": "F64", "half": "F16", "long": "I64", "int": "I32", "short": "I16", "bool": "BOOL",
           "uint8": "U8", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64", "float16": "F16",
           "float32": "F32", "float64": "F64", "bfloat16": "BF16", "complex64": "C64", "complex128": "C128"}
@@ -147,7 +147,7 @@ DIRECT = {
     ("Layout", False, False): ["(tn_layout)tnpy_opt_number(&{v})"],
     ("MemoryFormat", False, False): ["(tn_memory_format)tnpy_opt_number(&{v})"],
     ("Device", False, False): ["tnpy_opt_device(&{v})"], ("Generator", False, True): ["{v}.u.generator"],
-    ("Storage", False, False): ["{v}.u.pointer"],
+    ("Storage", False, False): ["{v}.u.pointer"], ("Stream", False, False): ["{v}.u.pointer"],
     ("Tensor", True, False): ["{v}.u.tensors", "{v}.count"], ("int", True, False): ["{v}.u.ints", "{v}.count"],
     ("float", True, False): ["{v}.u.floats", "{v}.count"], ("bool", True, False): ["{v}.u.bools", "{v}.count"],
 }

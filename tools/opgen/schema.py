@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 
 BASES = ("Tensor", "int", "SymInt", "float", "bool", "SymBool", "Scalar", "str", "ScalarType", "Layout",
-         "MemoryFormat", "Device", "Generator", "Storage")
+         "MemoryFormat", "Device", "Generator", "Storage", "Stream")
 TOKEN = re.compile(r"""\s*(?:(->|::|\.\.\.)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
                    r"""|(-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|([()\[\],.=*!?|]))""")
 OPTIONS = (("dtype", "ScalarType"), ("layout", "Layout"), ("device", "Device"), ("pin_memory", "bool"))
