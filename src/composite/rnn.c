@@ -185,7 +185,10 @@ static tn_status one_direction(const rnn *r, int64_t which, bool back, tn_tensor
     tni_rnn_cell cell;
     const tni_rnn_weights weights = weights_of(r, which);
     TN_AUTO(tn_tensor) inputs = NULL;
-    walk w = {.given = given};
+    TN_AUTO(tn_tensor) c = NULL;
+    TN_TRY(tni_rnn_widen(given->c, &c));
+    const tni_rnn_state begin = {given->h, c};
+    walk w = {.given = &begin};
     TN_TRY(tni_rnn_begin(r->kind, &weights, input, &cell, &inputs));
     tn_status status = list_make(r->steps, &w.outputs);
     if (status == TN_OK)
@@ -196,6 +199,8 @@ static tn_status one_direction(const rnn *r, int64_t which, bool back, tn_tensor
     if (status == TN_OK)
         status = r->batch_sizes ? tn_cat(w.outputs.at, w.outputs.n, 0, out)
                                 : tn_stack_tensors(w.outputs.at, w.outputs.n, 0, out);
+    if (status == TN_OK)
+        status = tni_rnn_narrow(given->c, &w.state.c);
     if (status == TN_OK) {
         *last = w.state;
         w.state = (tni_rnn_state){0};

@@ -22,7 +22,8 @@ typedef struct tni_rnn_cell {
     tn_tensor *b_hh; /* what the input's part does not hold already: of a GRU, else NULL */
 } tni_rnn_cell;
 
-/* The state after a step; `c` is of an LSTM, else NULL. */
+/* The state after a step; `c` is of an LSTM, else NULL. Where gates are halves, `c` may be float32:
+ * a step then computes in float32 from the sums of products on, and `c` stays so. */
 typedef struct tni_rnn_state {
     tn_tensor *h, *c;
 } tni_rnn_state;
@@ -37,5 +38,8 @@ void tni_rnn_end(tni_rnn_cell *cell);
 TN_NODISCARD tn_status tni_rnn_step(const tni_rnn_cell *cell, tn_tensor *gates,
                                     const tni_rnn_state *state, tni_rnn_state *out);
 void tni_rnn_state_clear(tni_rnn_state *s);
+/* @p c as steps keep it: a half as float32; and in the dtype that it was given in. NULL is. */
+TN_NODISCARD tn_status tni_rnn_widen(tn_tensor *c, TN_OWNED tn_tensor **out);
+TN_NODISCARD tn_status tni_rnn_narrow(const tn_tensor *given, tn_tensor **c);
 
 #endif

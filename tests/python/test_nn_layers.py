@@ -103,6 +103,30 @@ class Empty(unittest.TestCase):
             self.assertEqual(layer.weight.grad._nnz(), 0)
 
 
+class Recurrent(unittest.TestCase):
+    def test_halves_are_about_as_close_as_rounding_lets_them(self):
+        """Beside the same in float64: at most so many times what rounding the exact outputs takes away."""
+        for kind, most in (("LSTM", 2.0), ("GRU", 3.0), ("RNN", 3.0)):
+            for dtype in (tenon.bfloat16, tenon.float16):
+                tenon.manual_seed(7)
+                layer = getattr(tenon.nn, kind)(32, 64, 2, bidirectional=True).to(dtype)
+                exact = getattr(tenon.nn, kind)(32, 64, 2, bidirectional=True).double()
+                exact.load_state_dict({k: v.double() for k, v in layer.state_dict().items()})
+                x = tenon.randn(24, 8, 32).to(dtype)
+                with tenon.no_grad():
+                    (got, state), (wanted, _) = layer(x), exact(x.double())
+                self.assertEqual({got.dtype} | {s.dtype for s in (state if kind == "LSTM" else [state])}, {dtype})
+                error, rounding = (((y.double() - wanted) ** 2).mean().sqrt().item() for y in (got, wanted.to(dtype)))
+                self.assertLess(error, most * rounding, (kind, dtype))
+
+    def test_a_cell_keeps_the_dtypes_of_its_states(self):
+        cell = tenon.nn.LSTMCell(3, 4).bfloat16()
+        h, c = cell(tenon.randn(2, 3).bfloat16())
+        self.assertEqual((h.dtype, c.dtype), (tenon.bfloat16, tenon.bfloat16))
+        (h.sum() + c.sum()).backward()
+        self.assertEqual(cell.weight_hh.grad.dtype, tenon.bfloat16)
+
+
 class Rows(unittest.TestCase):
     def test_a_sparse_gradient_does_not_follow_the_indices(self):
         layer = tenon.nn.Embedding(10, 3, sparse=True)
