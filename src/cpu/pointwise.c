@@ -41,9 +41,6 @@ tn_status tni_cpu_sub(tni_iter *it, tn_scalar alpha)
 
 tn_status tni_cpu_mul(tni_iter *it)
 {
-    /* The reference has no kernel for one number on the right. */
-    if (TNI_UNLIKELY(tni_dtype_is_float8(it->dtype)) && (it->numbers & 2u))
-        return tni_check_limited(it->dtype, 0, "mul_cpu_reduced_float");
     return tni_run(it, TNI_LOOP_MUL, TNI_RUN_EXACT_SECOND, NULL);
 }
 

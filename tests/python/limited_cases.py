@@ -35,7 +35,7 @@ x.clone().fill_(2 ** 63)
 """
 
 FLOAT8 = """
-x; x.float(); x.tolist(); x.view(L.uint8); x == x; x != x; x + x; x * 2; x.abs(); x < x; x.half(); x.double().to(d); x[:2].int()
+x; x.float(); x.tolist(); x.view(L.uint8); x == x; x != x; x + x; x.abs(); x < x; x.half(); x.double().to(d); x[:2].int()
 L.tensor([1.5], dtype=d); L.full((2,), 1.3, dtype=d); L.zeros(2, dtype=d); x.clone(); x[0]; x[0].item(); x[[1, 2]]
 L.cat([x, x]); x.numpy(); x.isnan(); x.sum(); x.max(); y.clone().requires_grad_().to(d); x.clone().fill_(3); -x; L.stack([x, x])
 x.view(L.int8); x[0] == x[0]; L.where(y > 0, x, x); x.masked_fill(y > 0, 1); x.sort(); x.clone().copy_(y); L.rand(3, dtype=d)
@@ -44,7 +44,7 @@ x.reshape(2, 4).t().contiguous(); x.view(2, 4)[:, 1]; x.to(L.bfloat16); x[:2].bo
 x.index_select(0, L.tensor([1])); x.cumsum(0); x.mean(); all_bytes.float().tolist()
 all_bytes.float().to(d).view(L.uint8).tolist(); digest(many.to(d)); digest(many.double().to(d)); digest(many.half().to(d))
 digest(many.bfloat16().to(d)); x * x; x.clone().mul_(x); L.mul(x, x, out=L.zeros(8)); L.tensor(2.3) * x; L.tensor(2.3).to(d) * x
-x * L.tensor(2.3); x * x.float(); L.outer(x, x); x.view(2, 4) @ x.view(4, 2); x.view(4, 2).t() @ x.view(4, 2); x[:4] @ x.view(4, 2)
+x * x.float(); L.outer(x, x); x.view(2, 4) @ x.view(4, 2); x.view(4, 2).t() @ x.view(4, 2); x[:4] @ x.view(4, 2)
 a @ a.t(); L.mm(a, a.t(), out=L.zeros(3, 3).to(d)); L.mm(a, a.t(), out=L.zeros(3, 3)); L.addmm(a[:, :3], a, a.t(), beta=2, alpha=0.5)
 L.addmm(a[0, :3], a, a.t()); a[:, :3].clone().addmm_(a, a.t()); L.mm(a[:, :0], a[:, :0].t()); L.nn.functional.linear(a, a)
 L.nn.functional.linear(a, a, a[0, :3]); L.tensordot(a, a.t(), 1); a @ a[0]; a[0].dot(a[0]); a[None] @ a.t()[None]; a @ a.t().float()

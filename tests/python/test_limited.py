@@ -103,6 +103,14 @@ class Refusals(unittest.TestCase):
             made = tenon.mm(tenon.empty(2, 3, dtype=dtype, device="meta"), tenon.empty(3, 4, dtype=dtype, device="meta"))
             self.assertEqual((made.dtype, made.shape), (dtype, (2, 4)))
 
+    def test_a_product_with_a_number_is_rounded_once(self):
+        x = tenon.tensor([1.5, -2.0, 0.25])
+        for dtype in DTYPES[3:]:
+            wanted = (x * 2.3).to(dtype)
+            for made in (x.to(dtype) * 2.3, x.to(dtype) * tenon.tensor(2.3), x.to(dtype).mul_(2.3), tenon._foreach_mul([x.to(dtype)], 2.3)[0]):
+                self.assertTrue(same(made, wanted))
+            self.assertEqual((tenon.empty(2, dtype=dtype, device="meta") * 2).dtype, dtype)
+
     def test_numbers_that_go_to_one_place_are_added(self):
         for dtype in DTYPES:
             for n in (1, 40):
