@@ -270,9 +270,13 @@ tn_status tni_composite_embedding_bag_per_sample_weights_backward(
     TN_TRY(tn_scope_enter(&scope));
     tn_tensor *ids = in_dtype(indices, dtype);
     tn_tensor *which = known ? offset2bag : bag_of(indices->numel, offsets, dtype);
-    tn_tensor *rows = tnx_mul(tnx_index_select(grad, 0, which), tnx_index_select(weight, 0, ids));
+    /* Halves are rounded once: what is left of products that cancel is not rounding. */
+    const tn_dtype wide = given == TN_DTYPE_F16 || given == TN_DTYPE_BF16 ? TN_DTYPE_F32 : given;
+    tn_tensor *rows = tnx_mul(in_dtype(tnx_index_select(grad, 0, which), wide),
+                              in_dtype(tnx_index_select(weight, 0, ids), wide));
     rows = without_padding(rows, indices, padding_idx);
-    return tni_leave(scope, tnx_sum_dim(rows, &last, 1, false, TN_DTYPE_NONE), out);
+    tn_tensor *made = tnx_sum_dim(rows, &last, 1, false, TN_DTYPE_NONE);
+    return tni_leave(scope, in_dtype(made, given), out);
 }
 
 /* ---- single rows ---- */

@@ -624,6 +624,15 @@ class Places(unittest.TestCase):
         tenon.nn.functional.grid_sample(y, grid[:, :, :1], align_corners=False).sum().backward()
         self.assertEqual(y.grad.abs().sum().item(), 0)
 
+    def test_gradients_of_weights_in_bags_are_rounded_once(self):
+        for dtype in (tenon.float16, tenon.bfloat16):
+            rows = (tenon.arange(12.0).view(4, 3) * 0.37 - 2).to(dtype)
+            grad = tenon.tensor([[1.37, -2.61, 1.234]]).to(dtype)
+            ids, starts = tenon.tensor([3, 0, 2, 1]), tenon.zeros(1, dtype=tenon.int64)
+            made = aten._embedding_bag_per_sample_weights_backward(grad, rows, ids, starts, tenon.zeros(4, dtype=tenon.int64), 0)
+            wanted = (grad.double() * rows.double()[ids]).sum(1).to(dtype)
+            self.assertEqual((made.dtype, made.tolist()), (dtype, wanted.tolist()))
+
 
 class Orders(unittest.TestCase):
     def test_a_difference_the_other_way_round_lies_as_the_other_does(self):
