@@ -89,6 +89,8 @@ RESULTS += [
     (r"(native_batch|instance)_norm|_native_batch_norm_legit\.no_stats", HALVES, r"^gradient: values differ by up to 0\.0\d+$",
      "Rounding: the parts of this gradient cancel, and what is left of them in halves is rounding in both"),
     (r"logit_backward", r"^f64", r"^values differ by up to nan$", "Infinities in both"),
+    (r"_upsample_\w+_aa(\.vec)?", r", (True|False), (\d\.\d|None)", r"^values differ by up to (nan|0|\d\.?\d*e-1\d)$",
+     "Where scales say that results lie beyond the input, the reference reads there, and counts it 0 times: NaN, or not"),
     (r"fractional_max_pool[23]d", HALVES, r"^values differ", "The reference computes in halves where a region begins, which moves it; Tenon in `float32`"),
     (r"(lstm|gru|rnn_\w+)\.(input|data)", r"c64\[", r"^values differ by up to (\d\.?\d*e-0[45]|0\.000\d*)$",
      "Rounding: what is near a pole of `sigmoid` or `tanh` of complex numbers; now one library is nearer to what `float64` gives, now the other"),
