@@ -97,7 +97,7 @@ RESULTS += [
     (r"gradient\.\w+", r"\bf64\[", r"^values differ by up to \d\.?\d*e-0[89]$", "Rounding: the reference rounds slopes to `float32` on the way to `float64`"),
     (r"cross_entropy_loss|poisson_nll_loss", r"f32\[[\d,]*\], f64", r"^values differ by up to 1\.\d+e-07$", "Rounding: an argument has `float32`"),
     (r"_?scaled_dot_product_\w+|native_group_norm", HALVES, r"^gradient: values differ by up to 0\.0", ROUNDED),
-    (r"(lstm|gru|rnn_\w+)\.\w+", HALVES, r"^(gradient: )?values differ by up to 0\.[012]", ROUNDED),
+    (r"(lstm|gru|rnn_\w+)(\.\w+|_cell)", HALVES, r"^(gradient: )?values differ by up to 0\.[012]", ROUNDED),
     (r"(lstm|gru)\.\w+", r"\bc64\[", r"^gradient: values differ by up to 0\.[012]", "Rounding: numbers near a pole of `tanh` have gradients of thousands, known to four digits"),
     # Layouts.
     (CONV, r"\.(cl|t|strided|expanded)\b", r"^(gradient: )?strides", BY_LIBRARY),
