@@ -8,6 +8,7 @@
 #include "cpu/gemm_kernels.h"
 #include "cpu/loops.h"
 #include "harness/test.h"
+#include "tenon/ops.h"
 
 #define ROOM 20000
 
@@ -530,4 +531,36 @@ TEST(a_product_leaks_nothing_whichever_allocation_fails)
     free(a);
     free(b);
     free(c);
+}
+
+TEST(products_of_float8_leak_nothing_whichever_allocation_fails)
+{
+    const tn_tensor_opts opts = tn_opts(TN_DTYPE_F8E4M3, TN_CPU);
+    const int64_t left[] = {3, 4}, right[] = {4, 5}, whole[] = {3, 5};
+    tn_tensor *a = NULL, *b = NULL, *c = NULL, *out = NULL;
+    tn_status rc = TN_INTERNAL;
+    ASSERT_OK(tn_ones(left, 2, &opts, &a));
+    ASSERT_OK(tn_ones(right, 2, &opts, &b));
+    ASSERT_OK(tn_ones(whole, 2, &opts, &c));
+    ASSERT_OK(tn_addmm(c, a, b, tn_int(2), tn_int(3), &out)); /* what is made once */
+    tn_tensor_unref(out);
+    ASSERT_OK(tn_mm(a, b, &out));
+    tn_tensor_unref(out);
+    int64_t before = tni_test_live;
+    WITH_EACH_ALLOCATION_FAILING(rc)
+    {
+        out = NULL;
+        rc = tn_addmm(c, a, b, tn_int(2), tn_int(3), &out);
+        if (rc != TN_OK)
+            EXPECT(rc == TN_NOMEM && !out);
+        tn_tensor_unref(out);
+        out = NULL;
+        if (rc == TN_OK)
+            rc = tn_mm(a, b, &out);
+        tn_tensor_unref(out);
+        EXPECT(tni_test_live <= before);
+    }
+    tn_tensor_unref(a);
+    tn_tensor_unref(b);
+    tn_tensor_unref(c);
 }
