@@ -172,15 +172,14 @@ static bool are_mixed(tn_tensor *const *self, int64_t n, const others *o)
     return mixed;
 }
 
-/* The operator on copies: what a mode refuses that real tensors come to. */
-static tn_status try_copies(tn_tensor *const *self, int64_t n, write_fn fn, const others *o)
+/* The operator on others that lie as these do, which cost nothing where there is no memory: also
+ * what a mode refuses that real tensors come to. */
+static tn_status try_others(tn_tensor *const *self, int64_t n, write_fn fn, const others *o)
 {
     for (int64_t i = 0; i < n; i++) {
-        TN_AUTO(tn_tensor) plain = NULL;
         TN_AUTO(tn_tensor) x = NULL;
-        TN_TRY(tni_check_internal_overlap(self[i])); /* which the copy has not */
-        TN_TRY(tn_detach(self[i], &plain));
-        TN_TRY(tn_clone(plain, TN_FORMAT_PRESERVE, &x));
+        TN_TRY(tn_new_empty_strided(self[i], self[i]->sizes, self[i]->ndim, self[i]->strides,
+                                    self[i]->ndim, NULL, &x));
         TN_TRY(fn(x, o, i));
     }
     return TN_OK;
@@ -190,11 +189,11 @@ static tn_status try_copies(tn_tensor *const *self, int64_t n, write_fn fn, cons
 static tn_status try_each(tn_tensor *const *self, int64_t n, write_fn fn, const others *o)
 {
     if (TNI_UNLIKELY(are_mixed(self, n, o)))
-        return try_copies(self, n, fn, o);
+        return try_others(self, n, fn, o);
     if (are_alike(self, n, o))
         return TN_OK;
-    if (tni_is_fake(self[0]) || tni_is_meta(self[0])) /* whose copies cost nothing */
-        return try_copies(self, n, fn, o);
+    if (tni_is_fake(self[0]) || tni_is_meta(self[0]))
+        return try_others(self, n, fn, o);
     if (self[0]->device.type != TN_DEVICE_CPU)
         return TN_OK;
     for (int64_t i = 0; i < n; i++)
