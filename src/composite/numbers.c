@@ -218,6 +218,12 @@ static tn_tensor *times_whole_power(tn_tensor *self, tn_tensor *other)
     return as_dtype(x, (tn_dtype)self->dtype);
 }
 
+/* 2 to a power, which lies as the power does: as one step of pow it would be row-major. */
+static tn_tensor *two_to(tn_tensor *power)
+{
+    return is_complex(power) ? tnx_pow_scalar(tn_float(2.0), power) : tnx_exp2(power);
+}
+
 tn_status tni_composite_ldexp(tn_tensor *self, tn_tensor *other, tn_tensor **out)
 {
     tn_scope *scope;
@@ -229,9 +235,9 @@ tn_status tni_composite_ldexp(tn_tensor *self, tn_tensor *other, tn_tensor **out
     if (whole && floating)
         return tni_leave(scope, times_whole_power(self, other), out);
     if (!whole || !is_complex(self))
-        return tni_leave(scope, tnx_mul(self, tnx_pow_scalar(tn_float(2.0), other)), out);
+        return tni_leave(scope, tnx_mul(self, two_to(other)), out);
     /* The dtype stays, also that of a number beside a tensor of powers. */
-    tn_tensor *power = tnx_pow_scalar(tn_float(2.0), as_dtype(other, TN_DTYPE_F64));
+    tn_tensor *power = two_to(as_dtype(other, TN_DTYPE_F64));
     return tni_leave(scope, as_dtype(tnx_mul(self, power), (tn_dtype)self->dtype), out);
 }
 

@@ -59,17 +59,28 @@ static tn_status wanted(const tn_tensor *made, tn_tensor *out, tni_geometry *g)
     return TN_OK;
 }
 
-tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out)
+static tn_status take(const char *op, tn_tensor *made, tn_tensor *out, bool as_it_lies)
 {
     tni_geometry g;
     TN_AUTO(tn_tensor) beside = NULL;
     TN_TRY(wanted(made, out, &g));
+    g.has_strides = as_it_lies && (made->flags & TNI_DENSE) != 0;
     TNI_OUT_KEPT kept;
     tni_out_keep(&kept, out, &g);
     TN_TRY(tni_out_prepare(op, &g, out, NULL, 0, &beside));
     TN_TRY(tn_copy_(out, made, false));
     kept.out = NULL;
     return TN_OK;
+}
+
+tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out)
+{
+    return take(op, made, out, false);
+}
+
+tn_status tni_out_take_pointwise(const char *op, tn_tensor *made, tn_tensor *out)
+{
+    return take(op, made, out, true);
 }
 
 tn_status tni_out_take_fresh(const char *op, tn_tensor *made, tn_tensor *out)

@@ -22,6 +22,8 @@ TN_NODISCARD static inline tn_status tni_check_writable(const tn_tensor *made, t
  *
  * @retval TN_INVALID  "Expected out tensor to have dtype float, but got double instead" */
 TN_NODISCARD tn_status tni_out_take(const char *op, tn_tensor *made, tn_tensor *out);
+/* The same for an elementwise operator: what is resized lies as the result does. */
+TN_NODISCARD tn_status tni_out_take_pointwise(const char *op, tn_tensor *made, tn_tensor *out);
 /* The same for a factory, of which nobody is told when @p out is resized. */
 TN_NODISCARD tn_status tni_out_take_fresh(const char *op, tn_tensor *made, tn_tensor *out);
 /* The same for an operator with @p n results: when one tensor cannot take its own, none is written.

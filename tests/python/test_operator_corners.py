@@ -734,6 +734,27 @@ class Sums(unittest.TestCase):
         self.assertEqual(tenon.einsum("i,i->", tenon.ones(1, dtype=tenon.int32), tenon.ones(1, dtype=tenon.int32)).dtype, tenon.int32)
 
 
+class Layouts(unittest.TestCase):
+    def test_rsub_lies_as_what_is_subtracted_from(self):
+        x, y = tenon.arange(12.0).view(4, 3).t(), tenon.ones(3, 4)
+        self.assertEqual((tenon.rsub(x, y).stride(), tenon.rsub(y, x).stride()), ((4, 1), (1, 3)))
+        self.assertEqual(tenon.rsub(x, y, alpha=2).tolist(), (y - 2 * x).tolist())
+        self.assertEqual(tenon.rsub(x, y, out=tenon.empty(0)).stride(), (4, 1))
+        with self.assertRaisesRegex(RuntimeError, r"The size of tensor a \(3\) must match the size of tensor b \(2\)"):
+            tenon.rsub(tenon.ones(2), tenon.ones(3))
+
+    def test_a_given_result_without_elements_lies_as_that_of_the_function(self):
+        for dtype in (tenon.float32, tenon.int32):
+            x = tenon.ones(24, dtype=dtype).view(2, 3, 4).permute(2, 0, 1)
+            for call in (tenon.angle, tenon.deg2rad, tenon.rad2deg, tenon.special.expit):
+                self.assertEqual(call(x, out=tenon.empty(0)).stride(), (1, 12, 4))
+                self.assertEqual(call(x, out=tenon.empty(4, 2, 3)).stride(), (6, 3, 1))
+            self.assertEqual(tenon.float_power(x, 2, out=tenon.empty(0, dtype=tenon.float64)).stride(), (1, 12, 4))
+            self.assertEqual(tenon.ldexp(x, tenon.ones(3), out=tenon.empty(0)).stride(), (1, 12, 4))
+            self.assertEqual(tenon.isposinf(x, out=tenon.empty(0, dtype=tenon.bool)).stride(), (1, 12, 4))
+        self.assertEqual(tenon.ldexp(tenon.ones(5), tenon.ones(4, 10)[:, ::2].t().contiguous().t()).stride(), (1, 4))
+
+
 class Masks(unittest.TestCase):
     def test_the_gradient_of_masked_scatter_is_what_was_taken_then_zeros(self):
         grad, mask = tenon.tensor([[1.0, 2, 3], [4, 5, 6]], requires_grad=True), tenon.tensor([[True, False, True], [False, True, True]])

@@ -255,6 +255,8 @@ def computed_out(op):
     if len(takes) == 1:
         # A factory's out is its place, of whatever size.
         how = "_fresh" if options_of_out(op) and not any(arg.is_tensor for arg in base.args) else ""
+        if "pointwise" in op.family.tags:
+            how = "_pointwise"
         return body + ["return tni_out_take%s(%s, %s, %s);" % ((how,) + takes[0])]
     body += [wrapped("tn_tensor *const made[] = {", results, "};", 4),
              wrapped("tn_tensor *const outs[] = {", [out for _, _, out in takes], "};", 4)]
