@@ -122,6 +122,11 @@ tn_status tni_check_given_dtype(const tni_operand *in, int n, int type_rule, con
         dtype = tni_dtype_to_real(dtype);
         exact = NULL; /* it is another dtype anyway */
     }
+    tn_status fits = exact ? tni_check_exact(dtype, given, exact)
+                           : tni_check_cast(dtype, (tn_dtype)given->dtype);
+    if (TNI_LIKELY(fits == TN_OK))
+        return TN_OK;
+    TN_TRY(tni_iter_check(in, n, given)); /* memory and sizes are what is looked at first */
     return exact ? tni_check_exact(dtype, given, exact)
                  : tni_check_cast(dtype, (tn_dtype)given->dtype);
 }

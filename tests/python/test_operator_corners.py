@@ -755,6 +755,21 @@ class Layouts(unittest.TestCase):
         self.assertEqual(tenon.ldexp(tenon.ones(5), tenon.ones(4, 10)[:, ::2].t().contiguous().t()).stride(), (1, 4))
 
 
+class OrderOfRefusals(unittest.TestCase):
+    def test_sizes_and_memory_are_refused_before_dtypes(self):
+        for device in ("cpu", "meta"):
+            number, row, other = tenon.ones((), dtype=tenon.int32, device=device), tenon.ones(3, dtype=tenon.float64, device=device), \
+                tenon.ones(2, dtype=tenon.int32, device=device)
+            for name in ("add", "fmod", "hypot", "gcd", "atan2", "bitwise_or", "xlogy", "pow", "floor_divide", "remainder", "copysign", "nextafter"):
+                call = getattr(tenon.Tensor, name + "_")
+                for x, text in ((number, r"output with shape \[\] doesn't match the broadcast shape \[3\]"),
+                                (other, r"The size of tensor a \(2\) must match the size of tensor b \(3\)"),
+                                (number.expand(3), "more than one element of the written-to tensor"),
+                                (other[:1], r"output with shape \[1\]")):
+                    with self.assertRaisesRegex(RuntimeError, text, msg=name):
+                        call(x, row)
+
+
 class Masks(unittest.TestCase):
     def test_the_gradient_of_masked_scatter_is_what_was_taken_then_zeros(self):
         grad, mask = tenon.tensor([[1.0, 2, 3], [4, 5, 6]], requires_grad=True), tenon.tensor([[True, False, True], [False, True, True]])
