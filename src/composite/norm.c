@@ -7,6 +7,7 @@
 #include "core/tensor.h"
 #include "gen/composites.h"
 #include "gen/kernels.h"
+#include "shape/index.h"
 #include "shape/norm.h"
 #include "tenon/ops.h"
 
@@ -113,7 +114,7 @@ tn_status tni_composite__fused_rms_norm_backward(tn_tensor *grad_out, tn_tensor 
     int leading;
     int64_t dims[TN_MAX_DIMS];
     tn_dtype dtype = (tn_dtype)input->dtype;
-    (void)output_mask_n;
+    TN_TRY(tni_check_mask_length(output_mask_n, 2));
     TN_TRY(
         tni_check_normalized(input, normalized_shape, normalized_shape_n, weight, NULL, &leading));
     TN_CHECK(tn_dtype_is_floating(dtype), TN_UNSUPPORTED, "\"rms_norm\" not implemented for '%s'",

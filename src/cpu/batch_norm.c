@@ -292,8 +292,7 @@ tn_status tni_kernel_native_batch_norm_backward(tn_call *call, tn_tensor *grad_o
     tn_tensor *const params[] = {weight, NULL, mean, rstd};
     tn_dtype statistics;
     (void)call;
-    TN_CHECK(output_mask_n == 3, TN_INVALID, "output_mask has %lld elements, 3 are wanted",
-             (long long)output_mask_n);
+    TN_TRY(tni_check_mask_length(output_mask_n, 3));
     TN_CHECK(mean && rstd, TN_INVALID, "%s must be defined %s",
              train ? "save_mean" : "running_mean", train ? "in training" : "in evaluation mode");
     TN_TRY(tni_check_batch_norm(input, params, false, &statistics));

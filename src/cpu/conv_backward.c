@@ -12,6 +12,7 @@
 #include "cpu/ready.h"
 #include "gen/cpu.h"
 #include "gen/kernels.h"
+#include "shape/index.h"
 
 /* ---- the weight ---- */
 
@@ -259,8 +260,7 @@ tn_status tni_kernel_convolution_backward(
     tni_conv_lists lists = {stride,    padding,    dilation,         output_padding, stride_n,
                             padding_n, dilation_n, output_padding_n, transposed,     groups};
     (void)call;
-    TN_CHECK(output_mask_n == 3, TN_INVALID, "output_mask has %lld elements, 3 are wanted",
-             (long long)output_mask_n);
+    TN_TRY(tni_check_mask_length(output_mask_n, 3));
     TN_TRY(tni_conv_check_backward(grad_output, input, weight, &lists, &c));
     TN_AUTO(tn_tensor) dx = NULL;
     TN_AUTO(tn_tensor) dw = NULL;

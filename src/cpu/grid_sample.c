@@ -393,8 +393,7 @@ static tn_status sample_backward(const char *name, const tni_geometry *g, tn_ten
     {                                                                                              \
         tni_geometry g;                                                                            \
         (void)call;                                                                                \
-        TN_CHECK(output_mask_n == 2, TN_INVALID, "output_mask must have 2 elements, but has %lld", \
-                 (long long)output_mask_n);                                                        \
+        TN_TRY(tni_check_mask_length(output_mask_n, 2));                                           \
         TN_TRY(tni_shape_grid_sampler_##n##d(&g, input, grid, interpolation_mode, padding_mode,    \
                                              align_corners));                                      \
         return sample_backward("grid_sampler_" #n "d_backward", &g, grad_output, input, grid,      \

@@ -235,8 +235,7 @@ tn_status tni_kernel_native_group_norm_backward(tn_call *call, tn_tensor *grad_o
 {
     tn_dtype statistics;
     (void)call;
-    TN_CHECK(output_mask_n == 3, TN_INVALID, "output_mask has %lld elements, 3 are wanted",
-             (long long)output_mask_n);
+    TN_TRY(tni_check_mask_length(output_mask_n, 3));
     TN_TRY(tni_check_groups(input, group, weight, NULL));
     TN_TRY(tni_check_norm_dtypes("GroupNormBackwardKernelImpl", input, weight, NULL, &statistics));
     TN_TRY(check_sizes(input, N, C, HxW));

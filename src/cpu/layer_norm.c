@@ -202,11 +202,10 @@ tn_status tni_kernel_native_layer_norm_backward(tn_call *call, tn_tensor *grad_o
     (void)call;
     int leading;
     tn_dtype statistics;
+    TN_TRY(tni_check_mask_length(output_mask_n, 3));
     TN_TRY(
         tni_check_normalized(input, normalized_shape, normalized_shape_n, weight, bias, &leading));
     TN_TRY(tni_check_norm_dtypes("LayerNormBackwardKernelImpl", input, weight, bias, &statistics));
-    TN_CHECK(output_mask_n == 3, TN_INVALID, "output_mask has %lld elements, 3 are wanted",
-             (long long)output_mask_n);
     TN_TRY(tni_same_device(input, grad_out));
     TN_TRY(tni_same_device(input, mean));
     TN_TRY(tni_same_device(input, rstd));

@@ -23,6 +23,14 @@ tn_status tni_same_device(const tn_tensor *a, const tn_tensor *b)
     return two_devices(a, b);
 }
 
+tn_status tni_check_mask_length(int64_t n, int64_t wanted)
+{
+    TN_CHECK(n == wanted, TN_INVALID,
+             "Tried to convert a List with %lld elements to a fixed-size array of size %lld",
+             (long long)n, (long long)wanted);
+    return TN_OK;
+}
+
 static bool is_index(const tn_tensor *t)
 {
     return t->dtype == TN_DTYPE_I64 || t->dtype == TN_DTYPE_I32 || tni_is_mask(t);

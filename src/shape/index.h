@@ -25,6 +25,9 @@ static inline void tni_geometry_sizes_of(tni_geometry *g, const tn_tensor *like)
 /* @retval TN_INVALID  "Expected all tensors to be on the same device, but found at least two
  * devices, cpu and meta!" */
 TN_NODISCARD tn_status tni_same_device(const tn_tensor *a, const tn_tensor *b);
+/* A `bool[3]` has as many elements as its type says.
+ * @retval TN_INVALID  "Tried to convert a List with 1 elements to a fixed-size array of size 3" */
+TN_NODISCARD tn_status tni_check_mask_length(int64_t n, int64_t wanted);
 
 /* What `index` means, once masks are gone: which dimensions of self are indexed, and how the result
  * is put together. Index i of dimension d is indices[k] with dims[k] == d. */

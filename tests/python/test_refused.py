@@ -291,6 +291,13 @@ class Refused(unittest.TestCase):
         self.assertEqual(tenon.linalg.cond(tenon.zeros(0, 3), 1).item(), 0)
         self.assertEqual(tenon.linalg.cond(tenon.zeros(3, 0, 0), "nuc").tolist(), [0.0, 0.0, 0.0])
 
+    def test_a_mask_of_gradients_has_as_many_as_there_are(self):
+        x, one = numbers(2, 3), tenon.ones(2, 1)
+        for mask in ([True], [], [True] * 4):
+            text = "Tried to convert a List with %d elements to a fixed-size array of size " % len(mask)
+            self.refuses(RuntimeError, text + "3", tenon.ops.aten.native_layer_norm_backward, x, x, [3], one, one, None, None, mask)
+            self.refuses(RuntimeError, text + "2", tenon.ops.aten._fused_rms_norm_backward, x, x, [3], one, None, mask)
+
 
 class Taken(unittest.TestCase):
     def test_a_weight_without_dimensions_is_of_any_dtype(self):
