@@ -631,3 +631,14 @@ tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes)
     tni_tensor_refresh_data(t);
     return TN_OK;
 }
+
+void tni_tensor_put_back(tn_tensor *t, const tni_geometry *was, size_t nbytes)
+{
+    /* Room for as many dimensions may be missing now: then it stays as large as it has become. */
+    if (tni_tensor_set_geometry(t, was->ndim, was->sizes, was->strides, was->offset) != TN_OK ||
+        t->storage->nbytes <= nbytes)
+        return;
+    if (tni_storage_resize(t->storage, nbytes) != TN_OK)
+        t->storage->nbytes = nbytes; /* in the memory that it has */
+    tni_tensor_refresh_data(t);
+}

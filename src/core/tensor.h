@@ -209,6 +209,9 @@ void tni_tensor_refresh_data(tn_tensor *t);
 /* resize_: new sizes, contiguous, growing the storage when needed; keeps data. The sizes it has
  * already change nothing, strides included. */
 TN_NODISCARD tn_status tni_tensor_resize(tn_tensor *t, int ndim, const int64_t *sizes);
+/* Undo that: the geometry that it had, in a storage of as many bytes as it had then. Without memory
+ * for that, of as much as it can be. */
+void tni_tensor_put_back(tn_tensor *t, const tni_geometry *was, size_t nbytes);
 /* Whether it will, but for memory that cannot be had. */
 TN_NODISCARD tn_status tni_tensor_check_resize(const tn_tensor *t, int ndim, const int64_t *sizes);
 /* Mark the bytes of the CPU storage of @p t from @p from on as ones that nobody wrote

@@ -105,6 +105,7 @@ typedef struct tni_iter {
     int64_t sizes[TN_MAX_DIMS];
     int64_t strides[1 + TNI_ITER_INPUTS][TN_MAX_DIMS];
     tni_geometry before;
+    size_t nbytes_before; /* of its storage */
 } tni_iter;
 
 /* Plan. @p n from 1 to TNI_ITER_INPUTS. On failure nothing is allocated, written or resized.

@@ -496,6 +496,7 @@ static __attribute__((noinline)) tn_status begin_general(tni_iter *it, const tni
     else if (resize) {
         TN_TRY(tni_out_tell(given, ndim, sizes));
         tni_geometry_copy(&it->before, given);
+        it->nbytes_before = given->storage->nbytes;
         TN_TRY(resize_given(given, ndim, sizes, strides));
         it->resized = true;
     }
@@ -540,9 +541,7 @@ tn_status tni_iter_end(tni_iter *it, tn_status status, tn_tensor **out)
         else
             tn_tensor_unref(it->out);
     } else if (TNI_UNLIKELY(status != TN_OK && it->resized)) {
-        const tni_geometry *g = &it->before;
-        /* Without room for as many dimensions it stays as large as it has become. */
-        (void)!tni_tensor_set_geometry(it->out, g->ndim, g->sizes, g->strides, g->offset);
+        tni_tensor_put_back(it->out, &it->before, it->nbytes_before);
     }
     return status;
 }

@@ -181,8 +181,10 @@ tn_status tni_out_check_cast(const char *op, const tni_geometry *g, const tn_ten
 void tni_out_keep(tni_out_kept *kept, tn_tensor *out, const tni_geometry *g)
 {
     kept->out = out && !has_sizes(out, g) ? out : NULL;
-    if (TNI_UNLIKELY(kept->out))
+    if (TNI_UNLIKELY(kept->out)) {
         tni_geometry_copy(&kept->g, out);
+        kept->nbytes = out->storage->nbytes;
+    }
 }
 
 static bool has_strides(const tn_tensor *t, const tni_geometry *g)
@@ -194,12 +196,10 @@ static bool has_strides(const tn_tensor *t, const tni_geometry *g)
 void tni_out_restore(const tni_out_kept *kept)
 {
     tn_tensor *out = kept->out;
-    if (!out || (has_sizes(out, &kept->g) && has_strides(out, &kept->g)))
+    if (!out || (has_sizes(out, &kept->g) && has_strides(out, &kept->g) &&
+                 out->storage->nbytes == kept->nbytes))
         return;
-    /* Room for as many dimensions may be missing now: then it stays as large as it has become. */
-    tn_status status =
-        tni_tensor_set_geometry(out, kept->g.ndim, kept->g.sizes, kept->g.strides, kept->g.offset);
-    (void)status;
+    tni_tensor_put_back(out, &kept->g, kept->nbytes);
 }
 
 /* Where neither has gaps this is exact; columns of one matrix may lie beside each other. */

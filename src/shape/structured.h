@@ -46,6 +46,7 @@ TN_NODISCARD tn_status tni_check_meta(const tni_geometry *g, int n);
 typedef struct tni_out_kept {
     tn_tensor *out; /* borrowed; NULL: nothing to give back, and the rest is undefined */
     tni_geometry g;
+    size_t nbytes; /* of its storage */
 } tni_out_kept;
 #define TNI_OUT_KEPT __attribute__((cleanup(tni_out_restore))) tni_out_kept
 /* Of @p out, which may be NULL, when it will be given geometry @p g. Into a variable, not from a

@@ -298,6 +298,15 @@ class Refused(unittest.TestCase):
             self.refuses(RuntimeError, text + "3", tenon.ops.aten.native_layer_norm_backward, x, x, [3], one, one, None, None, mask)
             self.refuses(RuntimeError, text + "2", tenon.ops.aten._fused_rms_norm_backward, x, x, [3], one, None, mask)
 
+    def test_a_result_that_is_refused_keeps_the_size_of_its_storage(self):
+        ones = tenon.tensor([1, 1])
+        for call in (lambda out: tenon.floor_divide(ones, 0, out=out), lambda out: tenon.gather(ones, 0, tenon.tensor([7]), out=out),
+                     lambda out: tenon.index_select(ones, 0, tenon.tensor([2]), out=out)):
+            out = tenon.empty(0, dtype=tenon.int64)
+            with self.assertRaises((RuntimeError, IndexError)):
+                call(out)
+            self.assertEqual((out.shape, out.untyped_storage().nbytes()), ((0,), 0))
+
 
 class Taken(unittest.TestCase):
     def test_a_weight_without_dimensions_is_of_any_dtype(self):
