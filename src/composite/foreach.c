@@ -25,7 +25,8 @@ typedef struct others {
     tn_tensor *tensor; /* one for all, or NULL */
     tn_dtype dtype;
     bool flag;
-    bool moves; /* the lists may be on other devices */
+    bool moves;   /* the lists may be on other devices */
+    bool repeats; /* what is written may have elements that are one */
 } others;
 
 typedef tn_status (*new_fn)(tn_tensor *x, const others *o, int64_t i, tn_tensor **out);
@@ -96,6 +97,12 @@ static tn_status check_leaves(tn_tensor *const *self, int64_t n)
     return TN_OK;
 }
 
+/* Whether a number fits every dtype of numbers with a point. */
+static bool is_modest(tn_scalar s)
+{
+    return s.kind != TN_SCALAR_COMPLEX && fabs(tn_scalar_to_double(s)) <= 65504;
+}
+
 /* Whether the tensors are so alike that what the operator refuses of one, it refuses of the first.
  */
 static bool are_alike(tn_tensor *const *self, int64_t n, const others *o)
@@ -105,14 +112,15 @@ static bool are_alike(tn_tensor *const *self, int64_t n, const others *o)
         return false;
     for (int64_t i = 0; i < n; i++) {
         const tn_tensor *x = self[i];
-        if (x->dtype != first->dtype || !(x->flags & TNI_DENSE) ||
+        if ((x->keys & TNI_KS_NAMED) || x->dtype != first->dtype || !(x->flags & TNI_DENSE) ||
             !tni_device_equal(x->device, first->device) ||
-            (o->numbered && o->scalars[i].kind != o->scalars[0].kind))
+            (o->numbered &&
+             (o->scalars[i].kind != o->scalars[0].kind || !is_modest(o->scalars[i]))))
             return false;
         for (int k = 0; k < o->lists; k++) {
             const tn_tensor *t = (k ? o->b : o->a)[i];
-            if (t->dtype != first->dtype || !tni_device_equal(t->device, x->device) ||
-                t->ndim != x->ndim ||
+            if ((t->keys & TNI_KS_NAMED) || t->dtype != first->dtype ||
+                !tni_device_equal(t->device, x->device) || t->ndim != x->ndim ||
                 memcmp(t->sizes, x->sizes, (size_t)x->ndim * sizeof *x->sizes) != 0)
                 return false;
         }
@@ -151,12 +159,27 @@ static tn_status try_one(tn_tensor *const *self, int64_t i, write_fn fn, const o
         TN_TRY(tni_same_device(self[i], o->b[i]));
         TN_TRY(without_memory(o->b[i], &b));
     }
+    tn_tensor *const for_all[] = {o->tensor, o->packed};
+    for (int k = 0; k < 2; k++) /* a number on the CPU goes with all */
+        if (for_all[k] && tni_is_meta(for_all[k]))
+            TN_TRY(tni_same_device(self[i], for_all[k]));
     one.a = &a;
     one.b = &b;
     if (o->numbered)
         one.scalars = &o->scalars[i];
     TN_TRY(without_memory(self[i], &x));
     return fn(x, &one, 0);
+}
+
+static bool are_named(tn_tensor *const *self, int64_t n, const others *o)
+{
+    bool named = false;
+    for (int64_t i = 0; i < n && !named; i++) {
+        named = (self[i]->keys & TNI_KS_NAMED) != 0;
+        for (int k = 0; k < o->lists; k++)
+            named |= ((k ? o->b : o->a)[i]->keys & TNI_KS_NAMED) != 0;
+    }
+    return named;
 }
 
 /* Whether some tensors are fake and others real. */
@@ -185,6 +208,21 @@ static tn_status try_others(tn_tensor *const *self, int64_t n, write_fn fn, cons
     return TN_OK;
 }
 
+/* The operator on copies, with which names go. */
+static tn_status try_copies(tn_tensor *const *self, int64_t n, write_fn fn, const others *o)
+{
+    for (int64_t i = 0; i < n; i++) {
+        TN_AUTO(tn_tensor) plain = NULL;
+        TN_AUTO(tn_tensor) x = NULL;
+        if (!o->repeats)
+            TN_TRY(tni_check_internal_overlap(self[i])); /* which the copy has not */
+        TN_TRY(tn_detach(self[i], &plain));
+        TN_TRY(tn_clone(plain, TN_FORMAT_PRESERVE, &x));
+        TN_TRY(fn(x, o, i));
+    }
+    return TN_OK;
+}
+
 /* All of the list are asked for before the first is written. */
 static tn_status try_each(tn_tensor *const *self, int64_t n, write_fn fn, const others *o)
 {
@@ -192,6 +230,8 @@ static tn_status try_each(tn_tensor *const *self, int64_t n, write_fn fn, const 
         return try_others(self, n, fn, o);
     if (are_alike(self, n, o))
         return TN_OK;
+    if (are_named(self, n, o))
+        return try_copies(self, n, fn, o);
     if (tni_is_fake(self[0]) || tni_is_meta(self[0]))
         return try_others(self, n, fn, o);
     if (self[0]->device.type != TN_DEVICE_CPU)
@@ -510,7 +550,7 @@ tn_status tni_composite__foreach_zero(SELF, tn_tensor ***self_out, int64_t *self
 
 tn_status tni_composite__foreach_zero_(SELF)
 {
-    const others o = {0};
+    const others o = {.repeats = true};
     return write_each(self, self_n, zero_write, &o);
 }
 

@@ -307,6 +307,19 @@ class Refused(unittest.TestCase):
                 call(out)
             self.assertEqual((out.shape, out.untyped_storage().nbytes()), ((0,), 0))
 
+    def test_a_list_is_asked_for_whole_wherever_it_is(self):
+        far = tenon.ones(2, device="meta"), tenon.ones(3, device="meta")
+        named = tenon.ones(2, names=("N",)), tenon.ones(3, names=("N",))
+        plain = tenon.ones(2), tenon.ones(2)
+        for lists, other in ((far, (far[0], tenon.ones(4, device="meta"))), (named, (tenon.ones(2), tenon.ones(3, names=("C",)))),
+                             (plain, None)):
+            with self.assertRaises(RuntimeError):
+                if other is None:
+                    tenon._foreach_clamp_min_(lists, [2.0, 1e300])
+                else:
+                    tenon._foreach_mul_(lists, other)
+            self.assertEqual([x._version for x in lists], [0, 0])
+
 
 class Taken(unittest.TestCase):
     def test_a_weight_without_dimensions_is_of_any_dtype(self):
