@@ -421,7 +421,8 @@ static tn_status prepare(tn_tensor *t, tn_tensor **tangent)
     if (writes_own(t)) {
         if (!tni_has_tangent(t))
             TN_TRY(give_base(t->view_base));
-        return tni_tangent(t, &room);
+        TN_TRY(tni_tangent(t, &room));
+        return *tangent ? tni_check_internal_overlap(room) : TN_OK; /* zeros may lie anywhere */
     }
     tni_grad_meta *meta;
     TN_TRY(fit(t, *tangent, &room));
@@ -431,13 +432,24 @@ static tn_status prepare(tn_tensor *t, tn_tensor **tangent)
     return TN_OK;
 }
 
-tn_status tni_tangent_prepare(tn_tensor *t, tn_tensor **tangent)
+void tni_tangent_unprepare(tn_tensor *t)
 {
+    tni_tangent_drop(t);
+    if (t->view_base)
+        tni_tangent_drop(t->view_base);
+}
+
+tn_status tni_tangent_prepare(tn_tensor *t, tn_tensor **tangent, bool *given)
+{
+    *given = *tangent && !tni_has_tangent(t) &&
+             !(t->view_base && (t->view_base->flags & TNI_HAS_TANGENT));
     if (!*tangent && !tni_has_tangent(t))
         return TN_OK;
     uint8_t old = push_none();
     tn_status status = prepare(t, tangent);
     tni_tls.no_forward_grad = old;
+    if (status != TN_OK && *given)
+        tni_tangent_unprepare(t);
     return status;
 }
 
@@ -461,7 +473,8 @@ tn_status tni_tangent_commit(tn_tensor *t, tn_tensor *tangent)
 tn_status tni_tangent_written(tn_tensor *t, tn_tensor *tangent)
 {
     TN_AUTO(tn_tensor) fitting = tn_tensor_ref(tangent);
-    TN_TRY(tni_tangent_prepare(t, &fitting));
+    bool given;
+    TN_TRY(tni_tangent_prepare(t, &fitting, &given));
     return tni_tangent_commit(t, fitting);
 }
 

@@ -71,8 +71,11 @@ TN_NODISCARD tn_status tni_tangent_copy(tn_tensor *from, tn_tensor *to);
 TN_NODISCARD tn_status tni_tangent_written(tn_tensor *t, tn_tensor *tangent);
 /* The same in two steps, so that a write and its tangent are both made or neither is. Before the
  * write: take the memory that it needs, and bring *tangent (owned; may be NULL) to the layout of
- * @p t. A view whose base had no tangent has one from here on, of zeros. */
-TN_NODISCARD tn_status tni_tangent_prepare(tn_tensor *t, tn_tensor **tangent);
+ * @p t. A view whose base had no tangent has one from here on, of zeros, as the base has: when the
+ * write is refused, and @p given says that there was none before, tni_tangent_unprepare takes them
+ * away. */
+TN_NODISCARD tn_status tni_tangent_prepare(tn_tensor *t, tn_tensor **tangent, bool *given);
+void tni_tangent_unprepare(tn_tensor *t);
 /* After it. Takes no memory unless the tangents are themselves recorded. */
 TN_NODISCARD tn_status tni_tangent_commit(tn_tensor *t, tn_tensor *tangent);
 /* @p t was written, and its tangent, prepared before, could not be: from here on, until the level

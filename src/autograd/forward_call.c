@@ -142,9 +142,15 @@ static tn_status formula(const tni_push *p)
 /* Run the call, which writes @p self, and give that its tangent, whose place is made before. */
 static tn_status write_with(const tni_push *p, tn_tensor *self, tn_tensor **tangent)
 {
-    TN_TRY(tni_tangent_prepare(self, tangent));
-    TN_TRY(tni_push_call(p, p->args, p->rets));
-    tn_status status = tni_push_give_written(self, *tangent);
+    bool given;
+    TN_TRY(tni_tangent_prepare(self, tangent, &given));
+    tn_status status = tni_push_call(p, p->args, p->rets);
+    if (TNI_UNLIKELY(status != TN_OK)) {
+        if (given)
+            tni_tangent_unprepare(self);
+        return status;
+    }
+    status = tni_push_give_written(self, *tangent);
     if (status != TN_OK)
         tni_push_clear(p->rets, p->schema->nrets);
     return status;

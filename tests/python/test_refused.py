@@ -320,6 +320,19 @@ class Refused(unittest.TestCase):
                     tenon._foreach_mul_(lists, other)
             self.assertEqual([x._version for x in lists], [0, 0])
 
+    def test_a_write_that_is_refused_leaves_no_tangent(self):
+        fw = tenon.autograd.forward_ad
+        with fw.dual_level():
+            base, dual = tenon.ones(3), fw.make_dual(numbers(3), tenon.ones(3))
+            for x in (base.expand(2, 3), base[:2]):
+                for call in (lambda x: x.clamp_(dual), lambda x: x.add_(dual), lambda x: x.masked_fill_(tenon.ones(3, dtype=tenon.bool), dual[0]),
+                             lambda x: x.copy_(dual)):
+                    with self.assertRaises(RuntimeError):
+                        call(x)
+                    self.assertIsNone(fw.unpack_dual(x).tangent)
+                    self.assertIsNone(fw.unpack_dual(base).tangent)
+            self.assertEqual(base.tolist(), [1.0] * 3)
+
 
 class Taken(unittest.TestCase):
     def test_a_weight_without_dimensions_is_of_any_dtype(self):
