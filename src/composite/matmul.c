@@ -383,6 +383,15 @@ static tn_status copy_back(tn_tensor *out, tn_tensor *flat)
     return tn_copy_(out, shaped, false);
 }
 
+/* What is resized gets its sizes back when the product turns out to be none. */
+static void keep(tni_out_kept *kept, tn_tensor *out, int ndim, const int64_t *sizes)
+{
+    tni_geometry g = {.ndim = ndim};
+    for (int d = 0; d < ndim; d++)
+        g.sizes[d] = sizes[d];
+    tni_out_keep(kept, out, &g);
+}
+
 static tn_status fold_out(tn_tensor *a, tn_tensor *b, tn_tensor *out)
 {
     TN_AUTO(tn_tensor) swapped = NULL;
@@ -398,12 +407,17 @@ static tn_status fold_out(tn_tensor *a, tn_tensor *b, tn_tensor *out)
     int lead = t1->ndim - 1;
     TN_TRY(lead_of(t1, sizes, &rows));
     TN_TRY(tn_reshape(t1, (const int64_t[]){rows, t1->sizes[lead]}, 2, &folded));
+    TNI_OUT_KEPT kept;
     if (t2->ndim == 1) {
+        keep(&kept, out, lead, sizes);
         TN_TRY(out_as(out, lead, sizes, 1, &rows, &flat));
         TN_TRY(tn_mv_out(folded, t2, flat));
-        return copy_back(out, flat);
+        TN_TRY(copy_back(out, flat));
+        kept.out = NULL;
+        return TN_OK;
     }
     sizes[lead] = t2->sizes[1];
+    keep(&kept, out, lead + 1, sizes);
     TN_TRY(out_as(out, lead + 1, sizes, 2, (const int64_t[]){rows, t2->sizes[1]}, &flat));
     if (tni_observing)
         debug_before_mm(folded, t2);
@@ -411,7 +425,9 @@ static tn_status fold_out(tn_tensor *a, tn_tensor *b, tn_tensor *out)
     if (tni_observing)
         debug_after_mm(status);
     TN_TRY(status);
-    return copy_back(out, flat);
+    TN_TRY(copy_back(out, flat));
+    kept.out = NULL;
+    return TN_OK;
 }
 
 static tn_status batched_out(tn_tensor *a, tn_tensor *b, tn_tensor *out)
@@ -419,12 +435,16 @@ static tn_status batched_out(tn_tensor *a, tn_tensor *b, tn_tensor *out)
     batches x;
     TN_TRY(batches_make(a, b, &x));
     TN_AUTO(tn_tensor) flat = NULL;
+    TNI_OUT_KEPT kept;
+    keep(&kept, out, x.ndim, x.sizes);
     tn_status status = out_as(out, x.ndim, x.sizes, 3, x.flat, &flat);
     if (status == TN_OK)
         status = tn_bmm_out(x.a, x.b, flat);
     batches_clear(&x);
     TN_TRY(status);
-    return copy_back(out, flat);
+    TN_TRY(copy_back(out, flat));
+    kept.out = NULL;
+    return TN_OK;
 }
 
 static tn_status row_times_matrix_out(tn_tensor *a, tn_tensor *b, tn_tensor *out)
@@ -460,7 +480,13 @@ tn_status tni_composite_matmul_out(tn_tensor *self, tn_tensor *other, tn_tensor 
         return small_out(self, other, out);
     if (!goes_together(self, other, out))
         return refuse_out(self, other, out);
-    if (should_fold(self, other, true))
+    bool folds = should_fold(self, other, true);
+    tn_tensor *const all[] = {self, other, out};
+    TN_TRY(tni_check_still(!folds                                ? "bmm"
+                           : self->ndim == 1 || other->ndim == 1 ? "mv"
+                                                                 : "mm",
+                           all, 3)); /* before anything is resized */
+    if (folds)
         return fold_out(self, other, out);
     tn_tensor *lone = lone_matrix(self, other);
     if (!lone)

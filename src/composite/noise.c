@@ -40,6 +40,8 @@ static tn_status check_written(const tn_tensor *self, tn_tensor *noise)
     TN_TRY(tni_check_leaf(noise));
     TN_TRY(tni_check_real(self, noise));
     TN_TRY(tni_check_real(noise, self));
+    TN_CHECK(!tni_is_meta(self) || tni_is_meta(noise), TN_UNSUPPORTED,
+             "Cannot copy out of meta tensor; no data!");
     return tni_check_internal_overlap(noise);
 }
 

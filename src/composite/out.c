@@ -35,6 +35,16 @@ tn_status tni_check_leaf(tn_tensor *out)
     return TN_OK;
 }
 
+tn_status tni_check_still(const char *op, tn_tensor *const *tensors, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        TN_CHECK(!tensors[i] || !tni_moves(tensors[i]), TN_UNSUPPORTED,
+                 "Trying to use forward AD with %s_out that does not support it because it is an "
+                 "out= function",
+                 op);
+    return TN_OK;
+}
+
 tn_status tni_check_real(const tn_tensor *made, const tn_tensor *out)
 {
     TN_CHECK(!tni_is_fake(made) || tni_is_fake(out), TN_INVALID,
@@ -63,8 +73,10 @@ static tn_status take(const char *op, tn_tensor *made, tn_tensor *out, bool as_i
 {
     tni_geometry g;
     TN_AUTO(tn_tensor) beside = NULL;
+    tn_tensor *const both[] = {made, out};
     TN_TRY(wanted(made, out, &g));
     g.has_strides = as_it_lies && (made->flags & TNI_DENSE) != 0;
+    TN_TRY(tni_check_still(op, both, 2));
     TNI_OUT_KEPT kept;
     tni_out_keep(&kept, out, &g);
     TN_TRY(tni_out_prepare(op, &g, out, NULL, 0, &beside));
@@ -155,7 +167,8 @@ tn_status tni_out_take_list(const char *op, const char *form, tn_tensor *const *
     tni_out_kept *kept = tni_calloc((size_t)n * sizeof *kept);
     TN_CHECK(kept || n == 0, TN_NOMEM, "out of memory");
     tn_status status = bring_list(op, made, outs, kept, n);
-    for (int64_t i = 0; status != TN_OK && i < n; i++)
+    for (int64_t i = n;
+         status != TN_OK && i-- > 0;) /* the last one first: they may share a storage */
         tni_out_restore(&kept[i]);
     tni_free(kept);
     return status;

@@ -9,6 +9,16 @@
 /* What a write of @p out would refuse: a leaf that requires grad, or a view of one, or one that may
  * not be written, while gradients are recorded. NULL is none. */
 TN_NODISCARD tn_status tni_check_leaf(tn_tensor *out);
+/* Whether it has a tangent, which would keep its sizes: its own, or as a view its base's. */
+static inline bool tni_moves(const tn_tensor *t)
+{
+    const tn_tensor *base = t->flags & TNI_NO_TANGENT ? NULL : t->view_base;
+    return ((t->flags | (base ? base->flags : 0)) & TNI_HAS_TANGENT) != 0;
+}
+/* No tangent goes into what is given.
+ * @retval TN_UNSUPPORTED  "Trying to use forward AD with mm_out that does not support it because it
+ * is an out= function" */
+TN_NODISCARD tn_status tni_check_still(const char *op, tn_tensor *const *tensors, int64_t n);
 /* What is fake cannot be brought to a tensor with memory. */
 TN_NODISCARD tn_status tni_check_real(const tn_tensor *made, const tn_tensor *out);
 /* Both: for who writes several tensors, and must know of all that they can be written first. */

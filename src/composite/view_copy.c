@@ -68,6 +68,12 @@ static tn_status check_outs_count(const char *op, int64_t n, int64_t out_n)
     return TN_OK;
 }
 
+static tn_status check_still(const char *op, tn_tensor *self, tn_tensor *const *out, int64_t out_n)
+{
+    TN_TRY(tni_check_still(op, &self, 1));
+    return tni_check_still(op, out, out_n);
+}
+
 static tn_status check_outs(const char *op, tn_tensor *const *shown, int64_t n,
                             tn_tensor *const *out, int64_t out_n)
 {
@@ -96,6 +102,7 @@ static tn_status copies_into(const char *op, tn_status status, tn_tensor **shown
     {                                                            \
         tn_tensor **shown = NULL;                                \
         int64_t n = 0;                                           \
+        TN_TRY(check_still(#view "_copy", self, out, out_n));    \
         tn_status status = tn_##view(__VA_ARGS__, &shown, &n);   \
         return copies_into(#name, status, shown, n, out, out_n); \
     }
@@ -157,6 +164,7 @@ tn_status tni_composite_split_copy_Tensor_out(SELF, int64_t split_size, int64_t 
     tn_tensor **shown = NULL;
     int64_t n = 0, sizes[TN_MAX_DIMS];
     int ndim;
+    TN_TRY(check_still("split_copy", self, out, out_n));
     TN_TRY(tn_split(self, split_size, dim, &shown, &n));
     tn_status status = check_outs_count("split_copy_Tensor_out()", n, out_n);
     if (status == TN_OK)

@@ -2,6 +2,7 @@
 /* composite/views.c: views that are said in terms of other views, and view kernels that no rule of
  * one result can state: `_unsafe_view` and the in-place ones without a twin of the same name. */
 #include <string.h>
+#include "composite/out.h"
 #include "core/state.h"
 #include "dispatch/call.h"
 #include "gen/composites.h"
@@ -58,20 +59,13 @@ tn_status tni_kernel_detach_below(tn_call *call, tn_tensor *self)
 
 /* ---- resize_ ---- */
 
-/* Whether it has a tangent, which would keep its sizes: its own, or as a view its base's. */
-static bool moves(const tn_tensor *t)
-{
-    const tn_tensor *base = t->flags & TNI_NO_TANGENT ? NULL : t->view_base;
-    return ((t->flags | (base ? base->flags : 0)) & TNI_HAS_TANGENT) != 0;
-}
-
 tn_status tni_kernel_resize_(tn_call *call, tn_tensor *self, const int64_t *size, int64_t size_n,
                              tn_memory_format memory_format)
 {
     (void)call;
     TN_CHECK(tni_tls.inference || !tn_tensor_requires_grad(self), TN_INVALID,
              "cannot resize variables that require grad");
-    TN_CHECK(!moves(self), TN_INVALID, "cannot resize variables that has a forward grad");
+    TN_CHECK(!tni_moves(self), TN_INVALID, "cannot resize variables that has a forward grad");
     TN_CHECK(memory_format != TN_FORMAT_PRESERVE, TN_INVALID, "Unsupported memory format Preserve");
     TN_CHECK(size_n <= TN_MAX_DIMS, TN_INVALID, "resize_(): size has 0 to %d entries, but got %lld",
              TN_MAX_DIMS, (long long)size_n);

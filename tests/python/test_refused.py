@@ -333,6 +333,20 @@ class Refused(unittest.TestCase):
                     self.assertIsNone(fw.unpack_dual(base).tangent)
             self.assertEqual(base.tolist(), [1.0] * 3)
 
+    def test_no_tangent_goes_into_what_is_given(self):
+        fw = tenon.autograd.forward_ad
+        with fw.dual_level():
+            dual = fw.make_dual(numbers(2, 3, 3), tenon.ones(2, 3, 3))
+            for name, call in (("split_copy", lambda x, out: tenon.split_copy(x, 1, out=out)),
+                               ("split_with_sizes_copy", lambda x, out: tenon.split_with_sizes_copy(x, [1, 1], out=out)),
+                               ("unbind_copy", lambda x, out: tenon.unbind_copy(x, out=out)),
+                               ("mm", lambda x, out: tenon.matmul(x, numbers(3, 3), out=out[0])),
+                               ("bmm", lambda x, out: tenon.matmul(x, x, out=out[0]))):
+                out = [tenon.empty(0), tenon.empty(0)]
+                text = "Trying to use forward AD with %s_out that does not support it because it is an out= function" % name
+                self.refuses(NotImplementedError, text, call, dual, out)
+                self.assertEqual([x.shape for x in out], [(0,), (0,)])
+
 
 class Taken(unittest.TestCase):
     def test_a_weight_without_dimensions_is_of_any_dtype(self):
