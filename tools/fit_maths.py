@@ -106,6 +106,22 @@ def pieces(name, what, f, width, terms, odd_first=False, weight=lambda x: mp.mpf
     print("};")
 
 
+def pieces_about(name, what, f, centres, widths, terms, bits, weight):
+    """16 polynomials of the distance from given places. The first row has so many bits of the constant terms, and the second the rest."""
+    rows, worst = [[] for _ in range(terms + 1)], mp.mpf(0)
+    for centre, width in zip(centres, widths):
+        c, error = remez(lambda u: f(centre + u), -mp.mpf(width) / 2, mp.mpf(width) / 2, terms, lambda u: weight(centre + u))
+        worst = max(worst, error)
+        first = short(c[0], bits)
+        for row, value in zip(rows, [first, c[0] - first] + c[1:]):
+            row.append(value)
+    print(f"{name}: 16 x {terms} terms, 2^{float(mp.log(worst, 2)):.1f}", file=sys.stderr)
+    print(f"\n/* {what} */\nstatic const {TYPE} {name}[{terms + 1}][16] TNI_ALIGNED = {{")
+    for r in rows:
+        print("    {" + ", ".join(text(v) for v in r) + "},")
+    print("};")
+
+
 def curve(f):
     """(f(x) - x) / x^2, near 0 by Taylor's series in more digits."""
 
@@ -129,6 +145,58 @@ def odd(f):
     return g
 
 
+def inverse(s):
+    """erfinv(x) / x where -log(1 - x^2) = s^2."""
+    with mp.workdps(70):
+        w = mp.mpf(s) ** 2
+        if w < mp.mpf(10) ** -20:
+            return mp.sqrt(mp.pi) / 2
+        x = mp.sqrt(-mp.expm1(-w))
+        q = mp.exp(-w) / (1 + x)  # 1 - x
+        y = mp.erfinv(x) if x < mp.mpf("0.9") else None
+        if y is None:
+            y = mp.sqrt(w) * mp.mpf("0.9")
+            for _ in range(60):  # erfc(y) = q
+                u = (mp.erfc(y) - q) * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+                step = u / (1 - u * y)
+                y += step
+                if abs(step) < mp.mpf(10) ** -55:
+                    break
+        return y / x
+
+
+def by_logarithm(w):
+    with mp.workdps(70):
+        return inverse(mp.sqrt(w)) if w > mp.mpf(10) ** -20 else inverse(0) + w * mp.mpf("0.232013666534654443")
+
+
+def scaled(a):
+    """exp(a^2) erfc(a)."""
+    if a > 40:
+        z = 1 / (2 * mp.mpf(a) ** 2)
+        return sum((-1) ** k * mp.fac2(2 * k - 1) * z**k for k in range(26)) / (a * mp.sqrt(mp.pi))
+    with mp.workdps(70):
+        return mp.exp(mp.mpf(a) ** 2) * mp.erfc(a)
+
+
+def from_one(z):
+    """erf(x) / x - 1 where x^2 = z."""
+    with mp.workdps(90):
+        z = mp.mpf(z) if z != 0 else mp.mpf(10) ** -30
+        return mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1
+
+
+def places(first, less):
+    """Four pieces of each power of two, of numbers of which exponent and two bits of the mantissa are `first` or 15 more; in the order of the
+    lowest four bits of those."""
+    bias = 127 if NARROW else 1023
+    centres, widths = [None] * 16, [None] * 16
+    for i in range(first, first + 16):
+        widths[i & 15] = mp.mpf(2) ** ((i >> 2) - bias - 2)
+        centres[i & 15] = (4 + (i & 3) + mp.mpf(0.5)) * widths[i & 15] - mp.mpf(less)
+    return centres, widths
+
+
 LN2 = mp.log(2)
 
 
@@ -137,7 +205,23 @@ def main32():
     print("/* cpu/kern/fits32.h: polynomials for functions of float32. Made by tools/fit_maths.py. */")
     print("#ifndef TNI_CPU_KERN_FITS32_H\n#define TNI_CPU_KERN_FITS32_H\n")
     print(ALIGNED)
-    pieces("fit32_erf", "erf, in pieces of 17/64", mp.erf, mp.mpf(17) / 64, 7, True, lambda x: 1 / mp.erf(x))
+
+    fit("fit32_erf_near", "erf(x) / x - 1 for z = x^2, x up to 1/2", from_one, 0, mp.mpf("0.2501"), 5)
+    width = mp.mpf(15) / 64
+    centres = [mp.mpf(0.5) + i * width for i in range(16)]
+    pieces_about("fit32_erf", "erf, in pieces of 15/64 about 1/2 and more", mp.erf, centres, [width] * 16, 6, 24, lambda x: 1 / mp.erf(x))
+
+    what = "exp(a^2) erfc(a), in pieces of a + 3/4, from 3/4 to 12; the first row has 12 bits"
+    pieces_about("fit32_erfc", what, scaled, *places(0x1FA, 0.75), 7, 12, lambda a: 1 / scaled(a))
+
+    what = "erfinv(x) / x, in pieces of w + 5/4, from 5/4 to 20, for w = -log(1 - x^2); the first row has 12 bits"
+    pieces_about("fit32_erfinv", what, by_logarithm, *places(0x1FD, 1.25), 6, 12, lambda w: 1 / by_logarithm(w))
+    fit("fit32_tan", "(tan(r) / r - 1) / z for z = r^2, r up to pi / 4", odd(mp.tan), 0, mp.mpf("0.61686"), 7, lambda z: z)
+    root = mp.sqrt(2)
+    fit("fit32_log", "(log(1 + m) - m) / m^2 for 1 + m from sqrt(1/2) to sqrt 2", curve(mp.log1p), 1 / root - 1, root - 1, 9, lambda x: abs(x))
+    roots = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
+    array("fit32_roots", [short(r, 12) for r in roots], "2^(j/16), of 12 bits")
+    array("fit32_roots_low", [r - short(r, 12) for r in roots], "the rest")
     print("\n#endif")
 
 
@@ -199,42 +283,17 @@ def main():
     fit("fit_asin", "(asin(t) / t - 1) / z for z = t^2, t up to 1/2", odd(mp.asin), 0, mp.mpf("0.25"), 12, lambda z: z)
     fit("fit_atan", "(atan(t) / t - 1) / z, t up to sqrt 2 - 1", odd(mp.atan), 0, mp.mpf("0.171573"), 11, lambda z: z)
 
-    width = mp.mpf(25) / 64
-    pieces("fit_erf", "erf, in pieces of 25/64", mp.erf, width, 13, True, lambda x: 1 / mp.erf(x))
+    fit("fit_erf_near", "erf(x) / x - 1 for z = x^2, x up to 3/8", from_one, 0, mp.mpf("0.1407"), 8)
+    width = mp.mpf(23) / 64
+    centres = [mp.mpf(0.375) + i * width for i in range(16)]
+    pieces_about("fit_erf", "erf, in pieces of 23/64 about 3/8 and more", mp.erf, centres, [width] * 16, 13, 53, lambda x: 1 / mp.erf(x))
 
-    def inverse(s):
-        """erfinv(x) / x where -log(1 - x^2) = s^2."""
-        with mp.workdps(70):
-            w = mp.mpf(s) ** 2
-            if w < mp.mpf(10) ** -20:
-                return mp.sqrt(mp.pi) / 2
-            x = mp.sqrt(-mp.expm1(-w))
-            q = mp.exp(-w) / (1 + x)  # 1 - x
-            y = mp.erfinv(x) if x < mp.mpf("0.9") else None
-            if y is None:
-                y = mp.sqrt(w) * mp.mpf("0.9")
-                for _ in range(60):  # erfc(y) = q
-                    u = (mp.erfc(y) - q) * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
-                    step = u / (1 - u * y)
-                    y += step
-                    if abs(step) < mp.mpf(10) ** -55:
-                        break
-            return y / x
-
-    pieces("fit_erfinv", "erfinv(x) / x, in pieces of 25/64 of sqrt(-log(1 - x^2))", inverse, width, 13, False, lambda s: 1 / (1 + s))
-
-    def scaled(v):
-        """(a + 4) exp(a^2) erfc(a) for v = 17.75 a / (a + 4)."""
-        with mp.workdps(60):
-            w = mp.mpf(v) / mp.mpf("17.75")
-            a = 4 * w / (1 - w)
-            if a > 40:
-                z = 1 / (2 * a * a)
-                s = sum((-1) ** k * mp.fac2(2 * k - 1) * z**k for k in range(26))
-                return (a + 4) * s / (a * mp.sqrt(mp.pi))
-            return (a + 4) * mp.exp(a * a) * mp.erfc(a)
-
-    pieces("fit_erfc", "(a + 4) exp(a^2) erfc(a), in pieces of 1 of 17.75 a / (a + 4)", scaled, 1, 10, False, lambda v: 1 / scaled(v))
+    what = "erfinv(x) / x, in pieces of w + 5/2, from 5/2 to 40, for w = -log(1 - x^2); the first row has 26 bits"
+    pieces_about("fit_erfinv", what, by_logarithm, *places(0x1001, 2.5), 13, 26, lambda w: 1 / by_logarithm(w))
+    what = "exp(a^2) erfc(a), in pieces of a + 2, from 2 to 32; the first row has 26 bits"
+    pieces_about("fit_erfc", what, scaled, *places(0x1000, 2), 15, 26, lambda a: 1 / scaled(a))
+    array("fit_roots_upper", [short(r, 26) for r in roots], "2^(j/16), of 26 bits")
+    array("fit_roots_lower", [r - short(r, 26) for r in roots], "the rest")
     print("\n#endif")
 
 

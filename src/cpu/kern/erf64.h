@@ -7,26 +7,38 @@
 #include "cpu/kern/exp64.h"
 #include "cpu/kern/log64.h"
 
-/* Beyond the limit it is 1. */
+/* Up to 3/8 what erf has beyond x is a polynomial; from there on it is cut in pieces, in which the
+ * first term is known in two parts. At the limit it is 1. */
 static inline vd erf_64(vd x)
 {
-    vd a = V_MIN(VD(6.0), v_abs(x)), shifted = a * 2.56 + 0x1.8p+52;
-    vd y = V_PIECE(V_LESS_EXACT(a, shifted - 0x1.8p+52, VD(0.390625)), v_bits(shifted), fit_erf);
-    return v_signed(v_abs(v_pick(V_LESS(VD(5.9215), a), VD(1.0), y)), x);
+    vd a = V_MIN(VD(5.9375), v_abs(x)), from = a - 0.375,
+       shifted = from * (64.0 / 23.0) + 0x1.8p+52;
+    vu i = v_bits(shifted);
+    vd u = V_LESS_EXACT(from, shifted - 0x1.8p+52, VD(0.359375));
+    vd far = V_MIN(VD(1.0), V_PIECE(u, i, fit_erf) + v_look(fit_erf[0], i));
+    return v_signed(v_pick(V_LESS(a, VD(0.375)), a + a * V_POLY(a * a, fit_erf_near), far), x);
 }
 
+/* The piece of t of a table that has four for each power of two, and how far t is from its middle.
+ */
+static inline vu piece_64(vd t, vd *middle)
+{
+    *middle = v_of((v_bits(t) & 0xfffc000000000000u) | 0x0002000000000000u);
+    return v_bits(t) >> 50;
+}
 /* exp(-square - low) times the scaled function of `a`, up to 27.5: erfc(a) where the square is a's.
- * The power of two is applied last, so that results below the normal numbers are rounded once. */
+ * Of both factors the largest part has 26 bits, so that their product is exact. The power of two is
+ * applied last, so that results below the normal numbers are rounded once. */
 static inline vd erfc_scaled_64(vd a, vd square, vd low, exp_parts *e)
 {
-    vd q = 1.0 / (a + 4.0), shifted = 17.75 * a * q + 0x1.8p+52, j = shifted - 0x1.8p+52;
-    /* 17.75 a / (a + 4) - j, of which a quotient of its own would lose digits. */
-    vd u = ((17.75 - j) * a - 4.0 * j) * q;
-    vd f = V_PIECE(u, v_bits(shifted), fit_erfc);
+    vd middle;
+    vu i = piece_64(a + 2.0, &middle);
+    vd first = v_look(fit_erfc[0], i), rest = V_PIECE(a - (middle - 2.0), i, fit_erfc);
     *e = exp_split_sum_64(0.0 - square, 0.0 - low);
-    vd root = v_look(fit_roots, v_bits(e->shifted)),
-       more = v_look(fit_roots_low, v_bits(e->shifted));
-    return v_scale((root + (root * e->p + more)) * (f * q), e->k, e->shifted);
+    vd root = v_look(fit_roots_upper, v_bits(e->shifted)),
+       more = v_look(fit_roots_lower, v_bits(e->shifted));
+    vd y = root * rest + ((root + more) * e->p + more) * (first + rest);
+    return v_scale(V_MORE_EXACT(y, root, first), e->k, e->shifted);
 }
 /* The square in two parts, the first of them exact: what it would round away would be seen in an
  * exponent. */
@@ -50,14 +62,19 @@ static inline vd normal_64(vd x, vd *density)
     return v_pick(V_LESS(VD(0.0), x), 1.0 - y, y);
 }
 
-/* By sqrt(-log(1 - x^2)). */
+/* x times a function of w = -log(1 - x^2), cut in pieces. What the logarithm's last sum rounds away
+ * is taken along, as far from 0 it would be seen; the product is taken in two parts, of which the
+ * larger is exact. */
 static inline vd erfinv_64(vd x)
 {
-    vd a = v_abs(x), w = log_usual_64((1.0 - a) * (1.0 + a)), s = V_SQRT(v_abs(w));
-    vd shifted = s * 2.56 + 0x1.8p+52;
-    vd y = x *
-           V_PIECE(V_LESS_EXACT(s, shifted - 0x1.8p+52, VD(0.390625)), v_bits(shifted), fit_erfinv);
-    y = v_pick(V_SAME(a, VD(1.0)), v_signed(VD((double)INFINITY), x), y);
+    vd a = v_abs(x), lost, middle;
+    log_parts l = log_split_64((1.0 - a) * (1.0 + a));
+    vd w = 0.0 - log_sums_64(l, &lost);
+    vu i = piece_64(w + 2.5, &middle);
+    vd first = v_look(fit_erfinv[0], i);
+    vd rest = V_PIECE((w - (middle - 2.5)) - lost, i, fit_erfinv), upper = v_upper(x);
+    vd y = V_MORE_EXACT((x - upper) * first + x * rest, upper, first);
+    y = v_signed(v_pick(V_SAME(a, VD(1.0)), VD((double)INFINITY), v_abs(y)), x);
     return v_pick(V_MOST(a, VD(1.0)), y, VD((double)NAN));
 }
 

@@ -63,7 +63,7 @@ static inline vd exp2_64(vd x)
 
 /* exp(x) - 1 up to 2^1023: with c = 2^(k/16) - 1 it is c + p + c p for p = exp(r) - 1, of which c
  * and the first part of r are added exactly, and what the table's root lacks. */
-static inline vd expm1_inside_64(vd x, exp_parts *e)
+static inline vd expm1_parts_64(vd x, exp_parts *e, vd *tail)
 {
     vd low, high = exp_rest_64(x, e, &low), r = high - low;
     vd more = V_POLY(r, fit_expm1) * (r * r) - low, rest;
@@ -71,7 +71,12 @@ static inline vd expm1_inside_64(vd x, exp_parts *e)
     vd c = v_scale(v_look(fit_roots, v_bits(e->shifted)), e->k, e->shifted) - 1.0;
     vd lack = v_scale(v_look(fit_roots_low, v_bits(e->shifted)), e->k, e->shifted);
     vd sum = v_sum_short(c, high, &rest); /* c is 0 or larger */
-    return sum + (rest + (more + (c * e->p + lack)));
+    return v_sum_short(sum, rest + (more + (c * e->p + lack)), tail);
+}
+static inline vd expm1_inside_64(vd x, exp_parts *e)
+{
+    vd tail;
+    return expm1_parts_64(x, e, &tail);
 }
 static inline vd expm1_64(vd x)
 {
@@ -87,26 +92,28 @@ static inline vd sigmoid_64(vd x)
     return 1.0 /
            (1.0 + exp_join_close_64(exp_split_64(V_MAX(VD(-746.0), V_MIN(VD(710.0), minus)))));
 }
-/* By exp(2a) - 1; from 20 on, and long before, it is 1. */
+/* e / (e + 2) for e = exp(2a) - 1, with what the last sum of e and that of the divisor round away;
+ * from 20 on, and long before, it is 1. */
 static inline vd tanh_64(vd x)
 {
     exp_parts parts;
-    vd a = V_MIN(VD(20.0), v_abs(x)), e = expm1_inside_64(a + a, &parts);
-    return v_signed(v_abs(e / (e + 2.0)), x);
+    vd a = V_MIN(VD(20.0), v_abs(x)), tail, rest, e = expm1_parts_64(a + a, &parts, &tail);
+    vd d = e + 2.0, q = v_quotient(e, tail, d, (e - (d - 2.0)) + tail, &rest);
+    return v_signed(v_abs(q + rest), x);
 }
 /* Half of exp(a), which overflows later than exp(a). */
 static inline vd half_exp_64(exp_parts e)
 {
-    e.k = e.k - 16.0;
-    e.shifted = e.shifted - 16.0;
-    return exp_join_64(e);
+    vd root = v_look(fit_roots, v_bits(e.shifted)), low = v_look(fit_roots_low, v_bits(e.shifted));
+    return v_scale(root + (root * e.p + low), e.k - 16.0, e.shifted - 16.0);
 }
-/* (e + e / (e + 1)) / 2 for e = exp(a) - 1; from 40 on half of exp(a). */
+/* (e + e / (e + 1)) / 2 for e = exp(a) - 1, as in tanh; from 40 on half of exp(a). */
 static inline vd sinh_64(vd x)
 {
     exp_parts parts;
-    vd a = v_abs(x), e = expm1_inside_64(V_MIN(VD(712.0), a), &parts),
-       y = 0.5 * (e + e / (e + 1.0));
+    vd a = v_abs(x), tail, rest, e = expm1_parts_64(V_MIN(VD(712.0), a), &parts, &tail);
+    vd d = e + 1.0, q = v_quotient(e, tail, d, (e - (d - 1.0)) + tail, &rest);
+    vd y = 0.5 * (e + (q + (tail + rest)));
     return v_signed(v_abs(v_pick(V_LESS(VD(40.0), a), half_exp_64(parts), y)), x);
 }
 static inline vd cosh_64(vd x)

@@ -33,6 +33,13 @@ static inline vd log_join_64(log_parts l)
     vd low = l.k * fit_log_of_2[1] + v_look(fit_log_low, l.piece);
     return high + (l.r + (V_POLY(l.r, fit_log) * (l.r * l.r) + low));
 }
+/* The same with what the last sum rounds away. */
+static inline vd log_sums_64(log_parts l, vd *lost)
+{
+    vd high = V_MORE_EXACT(v_look(fit_log_high, l.piece), l.k, VD(fit_log_of_2[0]));
+    vd low = l.k * fit_log_of_2[1] + v_look(fit_log_low, l.piece);
+    return v_sum_short(high, l.r + (V_POLY(l.r, fit_log) * (l.r * l.r) + low), lost);
+}
 static inline vd log2_join_64(log_parts l)
 {
     vd y = V_POLY(l.r, fit_log) * (l.r * l.r), low = v_look(fit_log2_low, l.piece);
@@ -97,9 +104,13 @@ static inline vd log1p_64(vd x)
     y = v_pick(V_SAME(x, VD(0.0)), x, y); /* -0 */
     return v_pick(V_MOST(VD(-1.0), x), y, VD((double)NAN));
 }
+/* Half of log1p(q) for q = 2a / (1 - a), of which nothing is rounded away. */
 static inline vd atanh_64(vd x)
 {
-    vd a = v_abs(x), y = 0.5 * log1p_64((a + a) / (1.0 - a));
+    vd a = v_abs(x), b = V_MIN(VD(1.0 - 0x1p-53), a), d = 1.0 - b, more, rest;
+    vd q = v_quotient_close(b + b, VD(0.0), d, (1.0 - d) - b, &more), u = v_sum(VD(1.0), q, &rest);
+    vd y = v_pick(V_SAME(a, VD(1.0)), VD((double)INFINITY), 0.5 * log_sum_64(u, rest + more));
+    y = v_pick(V_MOST(a, VD(1.0)), y, VD((double)NAN));
     return v_signed(v_pick(V_LESS(a, VD(0x1p-28)), a, y), x);
 }
 /* log1p(a + a^2 / (1 + sqrt(1 + a^2))); where the square would overflow, log(2a). */

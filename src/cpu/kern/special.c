@@ -25,8 +25,8 @@ LOOP1(asin_loop_f32, float, asin_f32(x))
 LOOP1(acos_loop_f32, float, acos_f32(x))
 LOOP2(atan2_loop_f32, float, (float)atan2_near((double)x, (double)y))
 LOOP1_32(erf_loop_f32, erf_32)
-LOOP_OF_BLOCKS(erfc_loop_f32, block_is_small(block, ERFC_INSIDE), erfc_inside_f32, erfc_f32)
-LOOP_OF_BLOCKS(erfinv_loop_f32, block_is_small(block, ERFINV_INSIDE), erfinv_inside_f32, erfinv_f32)
+LOOP1_32(erfc_loop_f32, erfc_32)
+LOOP1_32(erfinv_loop_f32, erfinv_32)
 
 /* Negative numbers, 0, infinity and NaN are for the C library. */
 static float lgamma_any_f32(float x)

@@ -52,18 +52,23 @@ static inline float log_curve_f32(float m)
     return p * (m * m);
 }
 
-/* log2 and log10. What the factor has beyond 1, or short of it, is multiplied apart, so that the
- * largest term is exact; powers of two have the exponent itself as log2. */
+/* log2 and log10. The upper half of m times a factor of a few bits is exact, and by far the largest
+ * term; powers of two have the exponent itself as log2. */
+static inline float upper_f32(float x)
+{
+    return from_bits_f32(bits_f32(x) & 0xfffff000u);
+}
 static inline float log2_inside_f32(float x)
 {
-    float k, m = mantissa_f32(x, &k);
-    return k + (m + (log_curve_f32(m) * 1.44269504f + m * 0.442695041f));
+    float k, m = mantissa_f32(x, &k), most = upper_f32(m);
+    float low = (m - most) * 1.4375f + (m * 5.19504088e-3f + log_curve_f32(m) * 1.44269504f);
+    return k + (most * 1.4375f + low);
 }
 static inline float log10_inside_f32(float x)
 {
-    float k, m = mantissa_f32(x, &k);
+    float k, m = mantissa_f32(x, &k), most = upper_f32(m);
     float low = log_curve_f32(m) * 0.434294482f + (k * 4.60503898e-6f + m * -3.20551810e-3f);
-    return k * 0.301025390625f + (m * 0.4375f + low);
+    return k * 0.301025390625f + (most * 0.4375f + ((m - most) * 0.4375f + low));
 }
 /* Numbers below the normal ones are scaled first; 0, infinity, NaN and negative numbers. */
 #define LOG_ANY(name, scale_log)                                                          \
@@ -115,42 +120,6 @@ static inline float log1p_any_f32(float x)
     y = x == -1.0f ? -INFINITY : y;
     y = x == 0.0f ? x : y; /* -0 */
     return x >= -1.0f ? y : NAN;
-}
-
-/* The inverse of erf: x times a polynomial of w = -log(1 - x^2), or of its root where x is near 1.
- * Fitted such that the largest relative error is the smallest: 2e-8 and 3e-8. */
-#define ERFINV_INSIDE 0.9979f
-static inline float erfinv_inside_f32(float x)
-{
-    float w = -log_inside_f32((1.0f - x) * (1.0f + x));
-    float p = -7.38284234e-09f;
-    p = p * w + 1.90109986e-07f;
-    p = p * w + -1.69500152e-06f;
-    p = p * w + 2.6099342e-06f;
-    p = p * w + 4.84423908e-05f;
-    p = p * w + -0.000133855763f;
-    p = p * w + -0.00232847268f;
-    p = p * w + 0.0115460241f;
-    p = p * w + 0.232014269f;
-    p = p * w + 0.886226892f;
-    return p * x;
-}
-static inline float erfinv_f32(float x)
-{
-    float a = fabsf(x);
-    float w = sqrtf(-log_inside_f32((1.0f - x) * (1.0f + x))) - 3.25f;
-    float p = -0.000138988369f;
-    p = p * w + -0.000269558455f;
-    p = p * w + 0.00109780673f;
-    p = p * w + -0.00172084186f;
-    p = p * w + 0.00244488823f;
-    p = p * w + -0.00374674564f;
-    p = p * w + 0.00537590962f;
-    p = p * w + 1.0052588f;
-    p = p * w + 3.08388543f;
-    float y = a > ERFINV_INSIDE ? p * x : erfinv_inside_f32(x);
-    y = a == 1.0f ? copysignf(INFINITY, x) : y;
-    return a <= 1.0f ? y : NAN;
 }
 
 /* Near 0 the direct formulas cancel; a term or two of the series is enough there. */
@@ -276,7 +245,8 @@ static inline float asin_f32(float x)
 {
     float a = fabsf(x), z = a > 0.5f ? 0.5f - 0.5f * a : a * a, t = a > 0.5f ? sqrtf(z) : a;
     float more = asin_more_f32(t, z);
-    float far = HALF_PI_HIGH - (2.0f * t - (HALF_PI_LOW - 2.0f * more));
+    float start = HALF_PI_HIGH - 2.0f * t, lost = (HALF_PI_HIGH - start) - 2.0f * t;
+    float far = start + (lost + (HALF_PI_LOW - 2.0f * more));
     return copysignf(a > 0.5f ? far : t + more, x);
 }
 static inline float acos_f32(float x)
@@ -286,72 +256,6 @@ static inline float acos_f32(float x)
     float middle = HALF_PI_HIGH - (t - (HALF_PI_LOW - more)), near_one = 2.0f * (t + more);
     float far = 2.0f * (HALF_PI_HIGH - (t - (HALF_PI_LOW - more)));
     return a <= 0.5f ? middle : x > 0.0f ? near_one : far;
-}
-
-/* erf of magnitudes up to 1/2, within 1e-8 of the result. */
-static inline float erf_near_zero_f32(float x)
-{
-    float s = x * x;
-    float q = 0.00481560887f;
-    q = q * s + -0.0268031058f;
-    q = q * s + 0.112834766f;
-    q = q * s + -0.376126364f;
-    return q * s * x + 1.12837917f * x;
-}
-
-/* erfc: near 0 by erf; from 1/2 on exp(-a^2) / a times a polynomial of (a - 2) / (a + 2), fitted
- * such that the largest relative error is the smallest, 6e-9. The square is taken in two parts, the
- * first of them exact: what it rounds away would be seen in an exponent. Up to ERFC_INSIDE results
- * are normal numbers. */
-#define ERFC_INSIDE 9.0f
-static inline float erfc_scaled_f32(float a, float r)
-{
-    float t = (a - 2.0f) / (a + 2.0f);
-    float p = -0.000202562735f;
-    p = p * t + -0.000656970692f;
-    p = p * t + 0.00107210756f;
-    p = p * t + 0.00475106352f;
-    p = p * t + -0.00750416969f;
-    p = p * t + -0.0289713876f;
-    p = p * t + 0.121513942f;
-    p = p * t + -0.203844564f;
-    p = p * t + 0.167211034f;
-    p = p * t + 0.510791355f;
-    float y = p / a;
-    float e = 1.3814568520e-3f; /* as in exp_near_zero_f32, whose 1 would cost a rounding */
-    e = e * r + 8.3687314764e-3f;
-    e = e * r + 4.1668388993e-2f;
-    e = e * r + 1.6666521132e-1f;
-    e = e * r + 4.9999994040e-1f;
-    return (e * (r * r) + r) * y + y;
-}
-/* -a^2 is k log 2 + r. */
-static inline float erfc_rest_f32(float a, float k)
-{
-    float high = from_bits_f32(bits_f32(a) & 0xfffff000u);
-    float r = k * -0.693359375f - high * high;
-    return (r - k * -2.12194440e-4f) - (a - high) * (a + high);
-}
-static inline float erfc_inside_f32(float x)
-{
-    float a = fabsf(x);
-    float shifted = a * a * -1.44269504088896341f + (0x1.8p+23f + 127.0f);
-    float r = erfc_rest_f32(a, shifted - (0x1.8p+23f + 127.0f));
-    float y = erfc_scaled_f32(a, r) * from_bits_f32(bits_f32(shifted) << 23);
-    y = x < 0.0f ? 2.0f - y : y;
-    return a < 0.5f ? 1.0f - erf_near_zero_f32(x) : y;
-}
-/* From 10.1 on the result is 0. The power of two is applied last, in two steps, as in exp_f32. */
-static inline float erfc_f32(float x)
-{
-    float a = fabsf(x) > 10.1f ? 10.1f : fabsf(x);
-    float shifted = a * a * -1.44269504088896341f + 0x1.8p+23f;
-    float r = erfc_rest_f32(a, shifted - 0x1.8p+23f);
-    uint32_t e = bits_f32(shifted) - bits_f32(0x1.8p+23f), half = ((e + 512) >> 1) - 256;
-    float y = erfc_scaled_f32(a, r) * from_bits_f32((half + 127) << 23) *
-              from_bits_f32((e - half + 127) << 23);
-    y = fabsf(x) <= ERFC_INSIDE ? erfc_inside_f32(x) : x < 0.0f ? 2.0f - y : y;
-    return x != x ? x : y;
 }
 
 /* The probability that a normally distributed number is at most x, off by 2e-7 at most: half of 1 +

@@ -6,6 +6,7 @@
 #ifndef TNI_CPU_KERN_TRIG_H
 #define TNI_CPU_KERN_TRIG_H
 
+#include "cpu/kern/fits32.h"
 #include "cpu/kern/maths.h"
 
 /* |x| up to TRIG_NEAR as q * pi/2 + high + low. pi/2 in three parts: q has 8 bits and the first two
@@ -58,12 +59,9 @@ static inline float tan_near(float x)
     float high, low;
     uint32_t quadrant = trig_reduce(x, &high, &low);
     float r = high + low, z = r * r;
-    float p = 9.42581892e-3f;
-    p = p * z + 3.05271917e-3f;
-    p = p * z + 2.44713295e-2f;
-    p = p * z + 5.33999428e-2f;
-    p = p * z + 1.33389339e-1f;
-    p = p * z + 3.33331525e-1f;
+    float p = fit32_tan[6];
+    for (int i = 5; i >= 0; i--)
+        p = p * z + fit32_tan[i];
     float more = low + r * z * p, t = high + more, rest = (high - t) + more;
     float inverse = -1.0f / t;
     inverse = inverse + inverse * (inverse * rest);

@@ -24,19 +24,20 @@ static inline vu trig_split_64(vd x, vd *high, vd *low)
     *low = V_LESS_EXACT(first - *high, q, VD(fit_half_pi[2])) - q * fit_half_pi[3];
     return v_bits(shifted);
 }
-/* The sine in even quadrants and the cosine in odd ones, by one polynomial whose coefficients are
- * the one's or the other's: start + factor z p(z). */
+/* The sine in even quadrants and the cosine in odd ones: high + (low + r z p(z)), and 1 - z/2, in
+ * two parts, + z z p(z), by polynomials whose coefficients are the one's or the other's. */
 static inline vd trig_wave_64(vd x, vu turn)
 {
     vd high, low;
     vu quadrant = trig_split_64(x, &high, &low) + turn;
     vm odd = V_ODD(quadrant);
-    vd r = high + low, z = r * r, p = v_pick(odd, VD(fit_cos[6]), VD(0.0));
-#pragma GCC unroll 6
-    for (int i = 5; i >= 0; i--)
-        p = p * z + v_pick(odd, VD(fit_cos[i]), VD(fit_sin[i]));
-    vd factor = v_pick(odd, VD(1.0), r), start = v_pick(odd, VD(1.0), high);
-    vd y = start + (v_pick(odd, VD(0.0), low) + z * p * factor);
+    vd r = high + low, z = r * r, p = v_pick(odd, VD(fit_cos[6]), VD(fit_sin[5]));
+#pragma GCC unroll 5
+    for (int i = 4; i >= 0; i--)
+        p = p * z + v_pick(odd, VD(fit_cos[i + 1]), VD(fit_sin[i]));
+    vd half = 0.5 * z, most = 1.0 - half, more = (1.0 - most) - half;
+    more = v_pick(odd, more - r * (low - (r - high)), low);
+    vd y = v_pick(odd, most, high) + (more + z * p * v_pick(odd, z, r));
     return v_of(v_bits(y) ^ ((quadrant & 2) << 62));
 }
 static inline vd sin_64(vd x)
@@ -47,18 +48,19 @@ static inline vd cos_64(vd x)
 {
     return trig_wave_64(x, (vu){0} + 1);
 }
+/* The quotient of both, each with what its last sum rounds away. */
 static inline vd tan_64(vd x)
 {
-    vd high, low;
+    vd high, low, sine_low, cosine_low, rest;
     vu quadrant = trig_split_64(x, &high, &low);
-    vd r = high + low, z = r * r;
-    vd sine = high + (low + r * z * V_POLY(z, fit_sin));
-    vd half = 0.5 * z, most = 1.0 - half;
-    vd p = v_poly(z, fit_cos + 1, 6);
-    vd cosine = most + (((1.0 - most) - half) + (z * z * p - r * low));
+    vd r = high + low, z = r * r, half = 0.5 * z, most = 1.0 - half;
+    vd sine = v_sum_short(high, low + r * z * V_POLY(z, fit_sin), &sine_low);
+    vd more = ((1.0 - most) - half) - r * (low - (r - high));
+    vd cosine = v_sum_short(most, more + z * z * v_poly(z, fit_cos + 1, 6), &cosine_low);
     vm odd = V_ODD(quadrant);
-    vd y = v_pick(odd, cosine, sine) / v_pick(odd, sine, cosine);
-    y = v_of(v_bits(y) ^ ((quadrant & 1) << 63));
+    vd y = v_quotient(v_pick(odd, cosine, sine), v_pick(odd, cosine_low, sine_low),
+                      v_pick(odd, sine, cosine), v_pick(odd, sine_low, cosine_low), &rest);
+    y = v_of(v_bits(y + rest) ^ ((quadrant & 1) << 63));
     return v_pick(V_SAME(x, VD(0.0)), x, y);
 }
 
@@ -72,8 +74,9 @@ static inline vd asin_64(vd x)
     vm far = V_LESS(VD(0.5), a);
     vd z = v_pick(far, 0.5 - 0.5 * a, a * a), t = v_pick(far, V_SQRT(z), a);
     vd more = t * z * V_POLY(z, fit_asin);
-    vd y = HALF_PI_64 - (2.0 * t - (HALF_PI_LOW_64 - 2.0 * more));
-    return v_signed(v_pick(far, y, t + more), x);
+    vd cut, y = v_sum_short(VD(HALF_PI_64), -2.0 * t, &cut);
+    y = y + (cut + (HALF_PI_LOW_64 - 2.0 * more));
+    return v_signed(v_pick(far, v_abs(y), t + more), x);
 }
 static inline vd acos_64(vd x)
 {
@@ -90,8 +93,13 @@ static inline vd acos_64(vd x)
 static inline vd atan_quotient_64(vd low, vd high, vd *rest)
 {
     vm far = V_LESS(high * 0.41421356237309503, low);
-    vd t = v_pick(far, low - high, low) / v_pick(far, low + high, high), z = t * t;
-    vd more = t * z * V_POLY(z, fit_atan);
+    vd n_low, d_low, left, n = v_sum_short(high, 0.0 - low, &n_low),
+                           d = v_sum_short(high, low, &d_low);
+    n = v_pick(far, 0.0 - n, low);
+    vd t = v_quotient_close(n, v_pick(far, 0.0 - n_low, VD(0.0)), v_pick(far, d, high),
+                            v_pick(far, d_low, VD(0.0)), &left);
+    left = v_pick(V_LESS(v_abs(t), VD(0x1p-100)), VD(0.0), left); /* of infinities too */
+    vd z = t * t, more = t * z * V_POLY(z, fit_atan) + left;
     vd start = v_pick(far, VD(0.5 * HALF_PI_64), VD(0.0));
     more = more + v_pick(far, VD(0.5 * HALF_PI_LOW_64), VD(0.0));
     vd y = v_sum_short(start, t, rest); /* of 0 and t the order does not matter */
@@ -111,9 +119,11 @@ static inline vd atan2_64(vd y, vd x)
     vd ay = v_abs(y), ax = v_abs(x), rest;
     vm steep = V_LESS(ax, ay);
     vd low = v_pick(steep, ax, ay), high = v_pick(steep, ay, ax);
-    /* What is so large that a sum overflows is halved; infinities are directions like 1. */
-    vm infinite = V_SAME(high, VD((double)INFINITY)), large = V_LESS(VD(0x1p+1000), high);
-    vd scale = v_pick(large, VD(0x1p-100), VD(1.0));
+    /* Scaled where a sum would overflow, or what a product rounds away vanish; infinities are
+     * directions like 1. */
+    vm infinite = V_SAME(high, VD((double)INFINITY)), large = V_LESS(VD(0x1p+900), high);
+    vd scale = v_pick(V_LESS(high, VD(0x1p-700)), VD(0x1p+600), VD(1.0));
+    scale = v_pick(large, VD(0x1p-200), scale);
     low =
         v_pick(infinite, v_pick(V_SAME(low, VD((double)INFINITY)), VD(1.0), VD(0.0)), low * scale);
     high = v_pick(infinite, VD(1.0), high * scale);

@@ -191,7 +191,7 @@ static inline __attribute__((always_inline)) vd v_poly(vd x, const double *c, in
 #ifndef v_look_many
 #    define v_look_many v_look
 #endif
-/* The same with coefficients of the piece of each element. */
+/* c[1] + c[2] x + …, with coefficients of the piece of each element. */
 static inline __attribute__((always_inline)) vd v_piece(vd x, vu i, const double (*c)[16], int n)
 {
     vd s = x * x, p = v_look_many(c[n - 1], i), q = v_look_many(c[n - 2], i);
@@ -203,7 +203,7 @@ static inline __attribute__((always_inline)) vd v_piece(vd x, vu i, const double
     }
     /* The largest terms last, where their errors are seen. */
     p = n % 2 ? p + q * x : p * x + q;
-    return (p * x + v_look_many(c[1], i)) * x + v_look_many(c[0], i);
+    return p * x + v_look_many(c[1], i);
 }
 #define V_PIECE(x, i, c) v_piece(x, i, c, (int)(sizeof(c) / sizeof *(c)))
 
@@ -226,12 +226,39 @@ static inline vd v_upper(vd x)
 {
     return v_of(v_bits(x) & 0xfffffffff8000000u);
 }
-/* The product and what it rounds away. */
+/* The product and what it rounds away, exactly, of numbers below 2^990 whose product is above
+ * 2^-900 or 0. Without a fused step both are cut in the nearest 26 bits and what is left of them,
+ * which has 26 more. */
 static inline vd v_product(vd a, vd b, vd *rest)
 {
-    vd p = a * b, ah = v_upper(a), bh = v_upper(b), al = a - ah, bl = b - bh;
-    *rest = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+    vd p = a * b;
+#if VEC64_LANES > 2
+    *rest = V_(fmsub_pd)(a, b, p);
+#else
+    vd ah = v_of((v_bits(a) + 0x4000000u) & 0xfffffffff8000000u), al = a - ah;
+    vd bh = v_of((v_bits(b) + 0x4000000u) & 0xfffffffff8000000u), bl = b - bh;
+    *rest = (((ah * bh - p) + ah * bl) + al * bh) + al * bl;
+#endif
     return p;
+}
+/* 1 / d within an eighth: as much as what is left of a quotient needs. */
+static inline vd v_inverse_guess(vd d)
+{
+    return v_of(0x7fde623822fc16e6u - v_bits(d));
+}
+/* n / d, and what (n + n_low) / (d + d_low) has beyond it but for the quotient's own rounding. */
+static inline vd v_quotient(vd n, vd n_low, vd d, vd d_low, vd *rest)
+{
+    vd q = n / d;
+    *rest = (n_low - q * d_low) * v_inverse_guess(d);
+    return q;
+}
+/* The same with that; of a quotient and a divisor from 2^-700 on. */
+static inline vd v_quotient_close(vd n, vd n_low, vd d, vd d_low, vd *rest)
+{
+    vd q = n / d, cut, p = v_product(q, d, &cut);
+    *rest = (((n - p) - cut) + (n_low - q * d_low)) * v_inverse_guess(d);
+    return q;
 }
 
 /* Loops over them. The last, which are fewer than a vector's, go over a buffer, so that the
