@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""fit_maths.py: makes src/cpu/kern/fits64.h and fits32.h, the polynomials and tables that functions of float64 and float32 are
+"""fit_maths.py: makes src/cpu/kern/fits64.h, fits32.h and fits_bessel.h, the polynomials and tables that functions of float64 and float32 are
 computed with.
 
 Polynomials are fitted by Remez's algorithm in 50 digits, such that the largest weighted error is the smallest, and then rounded.
-Run as: tools/fit_maths.py 64 > src/cpu/kern/fits64.h, tools/fit_maths.py 32 > src/cpu/kern/fits32.h, then make format. Needs mpmath; builds do not, since the result is kept in the tree.
+Run as: tools/fit_maths.py 64 > src/cpu/kern/fits64.h, tools/fit_maths.py 32 > src/cpu/kern/fits32.h, tools/fit_maths.py bessel > src/cpu/kern/fits_bessel.h, then make format. Needs mpmath; builds do not, since the result is kept in the tree.
 """
 
 import re
@@ -297,4 +297,64 @@ def main():
     print("\n#endif")
 
 
-main32() if NARROW else main()
+def bessel_table(name, what, f, less, terms):
+    """Polynomials for t from 1 to 32, four for each power of two, of the distance of t - less from the middle; one with t - less = 0 at its end is about 0."""
+    print(f"\n/* {what} */\nstatic const double {name}[20][{terms + 1}] = {{")
+    worst = mp.mpf(0)
+    for i in range(20):
+        width = mp.mpf(2) ** (i // 4 - 2)
+        centre = (4 + i % 4 + mp.mpf(0.5)) * width - less
+        low, high = -width / 2, width / 2
+        if i == 0 and less:
+            centre, low, high = mp.mpf(0), mp.mpf(0), width
+            c, error = remez(lambda u: (f(u) - f(0)) / u if u else mp.diff(f, 0), low, high, terms - 1)
+            c = [f(0)] + c
+        else:
+            c, error = remez(lambda u: f(centre + u), low, high, terms, lambda u: 1 / f(centre + u))
+        worst = max(worst, error)
+        first = mp.mpf(float(c[0]))
+        print("    {" + ", ".join(text(v) for v in [first, c[0] - first] + c[1:]) + "},")
+    print("};")
+    print(f"{name}: 20 x {terms} terms, 2^{float(mp.log(worst, 2)):.1f}", file=sys.stderr)
+
+
+def main_bessel():
+    print("/* SPDX-License-Identifier: MIT */")
+    print("/* cpu/kern/fits_bessel.h: polynomials for modified Bessel functions. Made by tools/fit_maths.py. */")
+    print("#ifndef TNI_CPU_KERN_FITS_BESSEL_H\n#define TNI_CPU_KERN_FITS_BESSEL_H")
+    global GRID
+    GRID = 240
+    for n in (0, 1):
+        def i_near(x, n=n):
+            return mp.besseli(n, x) * mp.exp(-x) / (x if n else 1) if x else mp.mpf(1) / (1 + n)
+
+        def k_near(x, n=n):
+            return mp.besselk(n, x) * mp.exp(x)
+
+        def i_far(r, n=n):
+            return mp.besseli(n, 1 / r) * mp.exp(-1 / r) / mp.sqrt(r) if r > mp.mpf(10) ** -5 else series(r, n, -1) / mp.sqrt(2 * mp.pi)
+
+        def k_far(r, n=n):
+            return mp.besselk(n, 1 / r) * mp.exp(1 / r) / mp.sqrt(r) if r > mp.mpf(10) ** -5 else series(r, n, 1) * mp.sqrt(mp.pi / 2)
+
+        of = " / x" if n else ""
+        bessel_table(f"fit_i{n}", f"exp(-x) I{n}(x){of} in pieces of x + 1; two parts of the first coefficient", i_near, 1, 14)
+        fit(f"fit_i{n}_far", f"sqrt(x) exp(-x) I{n}(x), in powers of 1 / x, from 31 on", i_far, 0, mp.mpf(1) / 31, 11)
+        bessel_table(f"fit_k{n}", f"exp(x) K{n}(x) in pieces of x", k_near, 0, 14)
+        fit(f"fit_k{n}_far", f"sqrt(x) exp(x) K{n}(x), in powers of 1 / x, from 32 on", k_far, 0, mp.mpf(1) / 32, 11)
+    print("\n#endif")
+
+
+def series(r, n, sign):
+    """The asymptotic series in r = 1 / x."""
+    term = total = mp.mpf(1)
+    for k in range(1, 8):
+        term *= sign * (4 * n * n - (2 * k - 1) ** 2) * r / (8 * k)
+        total += term
+    return total
+
+
+if sys.argv[1:] == ["bessel"]:
+    main_bessel()
+else:
+    main32() if NARROW else main()
