@@ -50,6 +50,10 @@ static inline vd exp_64(vd x)
 {
     return exp_join_64(exp_split_64(V_MAX(VD(-746.0), V_MIN(VD(710.0), x))));
 }
+static inline vd exp_close_64(vd x)
+{
+    return exp_join_close_64(exp_split_64(V_MAX(VD(-746.0), V_MIN(VD(710.0), x))));
+}
 static inline vd exp2_64(vd x)
 {
     x = V_MAX(VD(-1080.0), V_MIN(VD(1025.0), x));
@@ -62,21 +66,25 @@ static inline vd exp2_64(vd x)
 }
 
 /* exp(x) - 1 up to 2^1023: with c = 2^(k/16) - 1 it is c + p + c p for p = exp(r) - 1, of which c
- * and the first part of r are added exactly, and what the table's root lacks. */
-static inline vd expm1_parts_64(vd x, exp_parts *e, vd *tail)
+ * and the first part of r are added exactly, and what the table's root lacks. `any`: x may be
+ * negative or above 36, where not all of a root less 1 fits into c. */
+static inline __attribute__((always_inline)) vd expm1_parts_64(vd x, exp_parts *e, vd *tail,
+                                                               const int any)
 {
     vd low, high = exp_rest_64(x, e, &low), r = high - low;
     vd more = V_POLY(r, fit_expm1) * (r * r) - low, rest;
     e->p = high + more;
-    vd c = v_scale(v_look(fit_roots, v_bits(e->shifted)), e->k, e->shifted) - 1.0;
+    vd power = v_scale(v_look(fit_roots, v_bits(e->shifted)), e->k, e->shifted), lost, c;
     vd lack = v_scale(v_look(fit_roots_low, v_bits(e->shifted)), e->k, e->shifted);
+    c = any ? v_sum(power, VD(-1.0), &lost) : power - 1.0;
+    lack = any ? lack + lost : lack;
     vd sum = v_sum_short(c, high, &rest); /* c is 0 or larger */
-    return v_sum_short(sum, rest + (more + (c * e->p + lack)), tail);
+    return v_sum_short(sum, rest + (more + ((c + lack) * e->p + lack)), tail);
 }
 static inline vd expm1_inside_64(vd x, exp_parts *e)
 {
     vd tail;
-    return expm1_parts_64(x, e, &tail);
+    return expm1_parts_64(x, e, &tail, 1);
 }
 static inline vd expm1_64(vd x)
 {
@@ -89,15 +97,14 @@ static inline vd expm1_64(vd x)
 static inline vd sigmoid_64(vd x)
 {
     vd minus = v_of(v_bits(x) ^ 0x8000000000000000u);
-    return 1.0 /
-           (1.0 + exp_join_close_64(exp_split_64(V_MAX(VD(-746.0), V_MIN(VD(710.0), minus)))));
+    return 1.0 / (1.0 + exp_close_64(minus));
 }
 /* e / (e + 2) for e = exp(2a) - 1, with what the last sum of e and that of the divisor round away;
  * from 20 on, and long before, it is 1. */
 static inline vd tanh_64(vd x)
 {
     exp_parts parts;
-    vd a = V_MIN(VD(20.0), v_abs(x)), tail, rest, e = expm1_parts_64(a + a, &parts, &tail);
+    vd a = V_MIN(VD(20.0), v_abs(x)), tail, rest, e = expm1_parts_64(a + a, &parts, &tail, 0);
     vd d = e + 2.0, q = v_quotient(e, tail, d, (e - (d - 2.0)) + tail, &rest);
     return v_signed(v_abs(q + rest), x);
 }
@@ -111,7 +118,7 @@ static inline vd half_exp_64(exp_parts e)
 static inline vd sinh_64(vd x)
 {
     exp_parts parts;
-    vd a = v_abs(x), tail, rest, e = expm1_parts_64(V_MIN(VD(712.0), a), &parts, &tail);
+    vd a = v_abs(x), tail, rest, e = expm1_parts_64(V_MIN(VD(712.0), a), &parts, &tail, 0);
     vd d = e + 1.0, q = v_quotient(e, tail, d, (e - (d - 1.0)) + tail, &rest);
     vd y = 0.5 * (e + (q + (tail + rest)));
     return v_signed(v_abs(v_pick(V_LESS(VD(40.0), a), half_exp_64(parts), y)), x);
