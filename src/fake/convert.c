@@ -149,8 +149,12 @@ static tn_status build_view(tn_fake_mode *mode, tn_tensor *real, tn_tensor **out
     }
     TN_TRY(tni_fake_view(between ? between : base, real, recorded, &fake));
     fake->flags = (fake->flags & ~(uint32_t)TNI_VIEW_CREATION) | (real->flags & TNI_VIEW_CREATION);
-    if (!recorded)
+    if (!recorded) {
         fake->flags |= real->flags & TNI_REQUIRES_GRAD;
+        /* A base that is a leaf may have been written since, and made to require grad: then the
+         * history is rebuilt when somebody asks, here as there. */
+        fake->view_version = real->view_version;
+    }
     *out = TN_MOVE(fake);
     return TN_OK;
 }

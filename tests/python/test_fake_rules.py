@@ -364,6 +364,17 @@ class Conversion(Rules):
         self.assertEqual((f.is_leaf, f.requires_grad), (False, True))
         self.refuses(RuntimeError, "Internal error: Tried to backward() through example input", f.sum().backward)
 
+    def test_a_view_of_what_was_written_and_then_made_a_leaf_goes_back_to_it(self):
+        x = tenon.zeros(6)
+        view = x[1:]
+        x.mul_(2)
+        x.requires_grad_()
+        fake = FakeTensorMode().from_tensor(view)
+        self.assertEqual((fake.requires_grad, fake.is_leaf, fake._base.is_leaf), (True, False, True))
+        (fake * 2).sum().backward()
+        self.assertEqual(fake._base.grad.shape, (6,))
+        self.assertEqual((view.is_leaf, view.requires_grad), (False, True))
+
     def test_a_leaf_that_is_a_view_stays_one(self):
         x = tenon.ones(4)[1:].requires_grad_()
         f = self.fake(x)
