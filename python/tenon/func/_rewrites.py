@@ -99,7 +99,7 @@ def debug_unwrap(tensor, *, recurse=True):
 
 def functionalize(func, *, remove="mutations"):
     """The function, as it is: what mutates its inputs mutates them, and its results are those of a function that mutates
-    nothing. Only a tracer would see the difference, and there is none here."""
+    nothing. Only a tracer sees the difference: `make_fx` records the writes."""
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError("functionalize(f, remove=%s): Valid options for `remove` are one of: \"mutations\" or "
                            "\"mutations_and_views\"" % remove)
