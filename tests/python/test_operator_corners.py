@@ -659,6 +659,7 @@ class Orders(unittest.TestCase):
         for x, y, strides in ((p.expand(2, 4), tenon.ones(4, 2).t(), (4, 1)), (p.view(2, 2), tenon.ones(2, 2).t(), (2, 1)),
                               (p.view(2, 2).t(), tenon.ones(2, 2), (1, 2))):
             self.assertEqual(aten.binary_cross_entropy_backward(one, x, y).stride(), strides)
+            self.assertEqual(aten.log_sigmoid_backward(x, y, y).stride(), strides)
 
     def test_a_line_of_one_channel_that_comes_last_gives_channels_that_do(self):
         for call, given, wanted in ((tenon.conv1d, 4, (32, 1, 4)), (tenon.conv_transpose1d, 4, (32, 1, 4)), (tenon.conv1d, 1, (8, 1, 1))):
