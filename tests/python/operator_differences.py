@@ -230,7 +230,6 @@ RESULTS = [
     (r"fractional_max_pool[23]d_backward", r"\[\]", r"kernel_size must either be", UNCHECKED),
     (r"_fused_rms_norm", r", \[\], ", r"Expected normalized_shape", UNCHECKED),
     (r"unfold_backward", r"^f\d+\[\], ", r"^IndexError", UNCHECKED),
-    (r"logit_backward", r"bool", r"Subtraction, the `-` operator", "Both work on truth values as on whole numbers, or not: `logit` itself refuses them"),
     (r"addbmm_", r"[fciu]\d+\[1?\](=[^,]*)?, ", r"output with shape \[1?\] doesn't match", "The reference makes `self` larger in place"),
     (r"(_index_put_impl_?|index_put_?|_unsafe_index_put|_unsafe_masked_index_put_accumulate)", r", \[\], ", r"^IndexError, not RuntimeError", "Both refuse no indices: Tenon says that one is wanted"),
     (r"(gru|rnn_\w+)\.input|batch_norm", r"^f32\[\], ", r"^IndexError, not RuntimeError", "Both refuse a number: Tenon names the dimension that is not there"),
