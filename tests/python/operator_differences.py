@@ -497,7 +497,7 @@ TEXTS = [
     (r"linalg_lu_factor", r"is zero", r"LU without pivoting is not implemented", MORE),
     (r"(linalg_)?inv(erse)?|linalg_(solve|tensorinv|tensorsolve|lu_factor)(_ex)?", r"singular|is zero", r"singular|is zero", "Which pivot is exactly 0 is rounding"),
     (r"_foreach_addc(mul|div)_?\.Tensor", r"", r"Expected scalars to be contiguous", SEVERAL),
-    (r"clamp_|clip_|normal\.\w+|copy_|_?index_put\w*|bernoulli_?\.Tensor|masked_fill(_\.Scalar|\.Scalar)|_fused_\w+(\.\w+)?|mean\.(dtype_)?out|split_copy\.\w+", r"more than one element|^The (expanded size|size of tensor a)|doesn't match the broadcast shape|can't be cast",
+    (r"clamp_|clip_|normal\.\w+|copy_|_?index_put\w*|bernoulli_?\.Tensor|masked_fill(_\.Scalar|\.Scalar)|_fused_\w+(\.\w+)?|mean\.(dtype_)?out|split_copy\.\w+|ldexp_", r"more than one element|^The (expanded size|size of tensor a)|doesn't match the broadcast shape|can't be cast",
      r"more than one element|can't be cast|not implemented for|shape mismatch|^output with shape|Storage that is invalid", SEVERAL),
     (r"index(_put_?|\.Tensor(_out)?)?", r"^index -?\d+ is out of bounds", r"^index -?\d+ is out of bounds",
      "Of several indices that are out of range Tenon names one of the first tensor, the reference one of the first element"),
