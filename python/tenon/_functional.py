@@ -246,6 +246,8 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
         p = 2.0
     elif p == "fro":
         p = 2
+        if isinstance(dim, (tuple, list)) and len(dim) > 2:
+            raise RuntimeError("linalg.matrix_norm: dim must be a 2-tuple. Got %s" % " ".join(map(str, dim)))
     elif p == "nuc":
         dim = (-2, -1) if dim is None else (dim,) if isinstance(dim, int) else dim
         return tenon.linalg.matrix_norm(input, "nuc", dim, keepdim, dtype=dtype, out=out)
@@ -365,6 +367,8 @@ def resize_as(self, other):
 
 def resize_as_(self, other, *, memory_format=None):
     """The size of another tensor; with preserve_format its order of dimensions, too, where it is one of the formats."""
+    if not isinstance(other, tenon.Tensor):
+        raise TypeError("resize_as_(): argument 'the_template' (position 1) must be Tensor, not %s" % type(other).__name__)
     if self.has_names() or other.has_names():
         from tenon import _dimension_names
         return _dimension_names.resize_as_(self, other)

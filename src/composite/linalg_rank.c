@@ -455,5 +455,7 @@ tn_status tni_composite_linalg_cond_str(tn_tensor *self, const char *p, tn_tenso
     char name[64];
     snprintf(name, sizeof name, "linalg.cond(ord=%s)", p);
     TN_TRY(tni_linalg_check_square(name, self));
+    TN_CHECK(strcmp(p, "fro") == 0 || strcmp(p, "nuc") == 0, TN_INVALID,
+             "linalg.cond got an invalid norm type: %s", p);
     return self->numel == 0 ? no_condition(self, out) : norms(self, NULL, p, out);
 }

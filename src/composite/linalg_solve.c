@@ -257,11 +257,23 @@ tn_status tni_composite_triangular_solve(tn_tensor *self, tn_tensor *A, bool upp
              "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has %d "
              "dimensions instead",
              self->ndim);
+    TN_CHECK(A->ndim >= 2, TN_INVALID,
+             "torch.triangular_solve: Expected A to have at least 2 dimensions, but it has %d "
+             "dimensions instead",
+             A->ndim);
     TN_CHECK(self->dtype == A->dtype, TN_INVALID,
              "Expected b and A to have the same dtype, but found b of type %s and A of type %s "
              "instead.",
              tni_dtype_text((tn_dtype)self->dtype), tni_dtype_text((tn_dtype)A->dtype));
-    TN_TRY(tni_linalg_check_square("triangular_solve", A));
+    const int64_t *a = A->sizes + A->ndim - 2, *b = self->sizes + self->ndim - 2;
+    TN_CHECK(a[0] == a[1], TN_INVALID,
+             "A must be batches of square matrices, but they are %lld by %lld matrices",
+             (long long)a[0], (long long)a[1]);
+    TN_CHECK(
+        a[0] == b[0], TN_INVALID,
+        "Incompatible matrix sizes for triangular_solve: each A matrix is %lld by %lld but each "
+        "b matrix is %lld by %lld",
+        (long long)a[0], (long long)a[1], (long long)b[0], (long long)b[1]);
     if (transpose)
         TN_TRY(tn_transpose(A, -2, -1, &turned));
     TN_TRY(tn_linalg_solve_triangular(transpose ? turned : A, self, transpose ? !upper : upper,

@@ -98,6 +98,10 @@ tn_status tni_composite_pad(tn_tensor *self, const int64_t *pad, int64_t pad_n, 
         return (reflect ? tn_reflection_pad2d : tn_replication_pad2d)(self, pad, pad_n, out);
     if (fits)
         return (reflect ? tn_reflection_pad3d : tn_replication_pad3d)(self, pad, pad_n, out);
-    TN_FAIL(TN_UNSUPPORTED, "Padding size %lld is not supported for %dD input tensor.",
+    TN_FAIL(TN_UNSUPPORTED,
+            "Padding size %lld is not supported for %dD input tensor.\nSupported combinations for "
+            "non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last dimension)\n  "
+            "- 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n  - 4D or 5D input: "
+            "padding size = 6 (pads last 3 dimensions)",
             (long long)pad_n, self->ndim);
 }

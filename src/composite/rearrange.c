@@ -381,7 +381,8 @@ tn_status tni_composite_unflatten(tn_tensor *self, int64_t dim, const int64_t *s
     for (int64_t i = 0; i < sizes_n; i++) {
         shape[at + i] = sizes[i];
         if (sizes[i] == -1) {
-            TN_CHECK(unknown < 0, TN_INVALID, "only one dimension can be inferred");
+            TN_CHECK(unknown < 0, TN_INVALID,
+                     "unflatten got an unexpected error:\nonly one dimension can be inferred");
             unknown = at + (int)i;
             continue;
         }

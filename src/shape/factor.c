@@ -317,9 +317,11 @@ tn_status tni_shape_least_squares(tni_geometry *g, tn_tensor *A, tn_tensor *B, d
 tn_status tni_shape__linalg_svd(tni_geometry *g, tn_tensor *A, bool full_matrices, bool compute_uv,
                                 const char *driver)
 {
-    (void)driver;
     const refusals r = {"linalg.svd", NULL, "linalg_svd_cpu"};
     TN_TRY(check_matrices(r, A));
+    TN_CHECK(!driver || A->device.type == TN_DEVICE_CUDA, TN_INVALID,
+             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
+             "cuSOLVER backend.");
     TN_TRY(check_kernel(r, A));
     if (compute_uv) {
         by_columns(&g[0], A, rows(A), full_matrices ? rows(A) : least(A));

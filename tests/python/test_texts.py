@@ -59,6 +59,30 @@ class Errors(unittest.TestCase):
         self.refuses(RuntimeError, "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)",
                      tenon.linalg.lstsq, tenon.eye(2), tenon.eye(2), driver="gelsx")
 
+    def test_what_is_wrong_with_calls_that_few_make(self):
+        x, nan = tenon.ones(2, 2), float("nan")
+        self.refuses(TypeError, "resize_as_(): argument 'the_template' (position 1) must be Tensor, not int", x.resize_as_, 3)
+        self.refuses(RuntimeError, "linalg.matrix_norm: dim must be a 2-tuple. Got 0 1 2", tenon.ones(2, 3, 4).norm, "fro", (0, 1, 2))
+        self.refuses(RuntimeError, "linalg.cond got an invalid norm type: x", tenon.linalg.cond, x, "x")
+        for call in (tenon.linalg.svd, tenon.linalg.svdvals):
+            self.refuses(RuntimeError, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.",
+                         call, x, driver="gesvd")
+        for call in (tenon.nn.functional.alpha_dropout, tenon.nn.functional.feature_alpha_dropout, tenon.nn.functional.dropout1d):
+            self.refuses(RuntimeError, "dropout probability has to be between 0 and 1, but got nan", call, tenon.ones(2, 3, 4), nan)
+        self.refuses(RuntimeError, "Incompatible matrix sizes for triangular_solve: each A matrix is 3 by 3 but each b matrix is 2 by 1",
+                     tenon.triangular_solve, tenon.ones(2, 1), tenon.ones(3, 3))
+        self.refuses(RuntimeError, "A must be batches of square matrices, but they are 2 by 3 matrices",
+                     tenon.triangular_solve, tenon.ones(2, 3), tenon.ones(2, 3))
+        self.refuses(RuntimeError, "unflatten got an unexpected error:\nonly one dimension can be inferred", x.unflatten, 0, (-1, -1))
+        rows, taps = tenon.ones(2, 3, 4), tenon.ones(5, 4, 2)
+        self.refuses(RuntimeError, "Input dim 2 (input channels) is not == dim 1 in the weight tensor",
+                     tenon.conv_tbc, rows, tenon.ones(5, 3, 2), tenon.ones(2))
+        self.refuses(RuntimeError, "Bias size must equal dim 2 in the weight tensor (output channels).", tenon.conv_tbc, rows, taps, tenon.ones(3))
+        self.refuses(NotImplementedError, "Padding size 4 is not supported for 2D input tensor.\nSupported combinations for non-constant "
+                     "padding:\n  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 "
+                     "dimensions)\n  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)",
+                     tenon.nn.functional.pad, x, (1, 1, 1, 1), "reflect")
+
     def test_of_several_faults_sizes_and_memory_come_before_a_dtype_without_a_kernel(self):
         apart = "The size of tensor a (4) must match the size of tensor b (3) at non-singleton dimension 0"
         shared = ("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() "

@@ -20,6 +20,8 @@ def _noise(input, keep, channels):
 
 def _apply(input, p, training, inplace, channels=False, alpha=False):
     """Dropout composed from a mask; `channels` gives one draw for each of (N, C)."""
+    if p != p:
+        raise RuntimeError("dropout probability has to be between 0 and 1, but got nan")
     if p == 0 or not training or input.numel() == 0:
         return input
     if channels and input.dim() < 2:
