@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/ops/test_wild.c: every sample of every declaration, in each of its forms, with up to four
  * wrong arguments at once (see wrong.h), and beside that with what callers mix: strided arguments,
- * arguments that share memory with each other or with what is written, leaves that require grad,
- * fake tensors among real ones. A call may work or be refused. It does not end the process or hang
- * (the harness has a clock, the sanitizers look for what it must not touch); one that is refused
- * says why and has written nothing; what one that works gave can be read.
+ * arguments that share memory with each other or with what is written, other dtypes, names of
+ * dimensions, leaves that require grad, tangents, fake tensors among real ones. A call may work or
+ * be refused. It does not end the process or hang (the harness has a clock, the sanitizers look for
+ * what it must not touch); one that is refused says why and has written nothing; what one that
+ * works gave can be read, and so can its gradients; and on meta it works as well, with results of
+ * the same sizes. There is a little memory: who asks for more is refused, as on a small machine.
  *
  * The same calls in every run. For others, or more of them:
  *   WILD_ROUNDS=100   calls a sample, instead of 6
@@ -19,12 +21,46 @@
 #include <string.h>
 
 #include "harness/test.h"
+#include <malloc.h>
+
 #include "ops/wrong.h"
 #include "tenon/autograd.h"
 #include "tenon/fake.h"
+#include "tenon/forward.h"
+#include "tenon/names.h"
 #include "tenon/ops.h"
 
-enum { PARTS = 4, MOST_WRONG = 4, LARGEST = 1 << 22 };
+enum { PARTS = 4, MOST_WRONG = 4, LARGEST = 1 << 22, MEMORY = 1 << 28, MOST_LEAVES = 64 };
+
+/* ---- a machine of little memory ---- */
+
+static _Atomic size_t in_use;
+
+static void *take(void *ctx, size_t nbytes, size_t align)
+{
+    (void)ctx;
+    if (nbytes > MEMORY || in_use > MEMORY - nbytes)
+        return NULL;
+    void *made = aligned_alloc(align, (nbytes + align - 1) & ~(align - 1));
+    in_use += made ? malloc_usable_size(made) : 0;
+    return made;
+}
+
+static void give(void *ctx, void *ptr)
+{
+    (void)ctx;
+    in_use -= malloc_usable_size(ptr);
+    free(ptr);
+}
+
+static void be_small(void)
+{
+    static const tn_allocator small = {.size = sizeof small, .alloc = take, .free = give};
+    static bool done;
+    if (!done)
+        ASSERT_OK(tn_set_allocator(&small));
+    done = true;
+}
 
 static tn_fake_mode *mode;
 
@@ -154,13 +190,61 @@ static tn_tensor *at_times_leaf(tn_tensor *t, void *arg)
     return tn_tensor_ref(t);
 }
 
+static tn_tensor *converted(tn_tensor *t, void *arg)
+{
+    const int *both = arg;
+    tn_tensor *made = NULL;
+    if (t->dtype != both[0] || t->numel > LARGEST ||
+        tn_to_dtype(t, (tn_dtype)both[1], false, true, TN_FORMAT_PRESERVE, &made) != TN_OK)
+        return tn_tensor_ref(t);
+    return made;
+}
+
+/* All floating-point arguments, or all integers, of another dtype. */
+static void convert(bundle *args)
+{
+    static const int from[] = {TN_DTYPE_F32, TN_DTYPE_F64, TN_DTYPE_I64};
+    int both[2] = {from[wrong_pick(3)], wrong_dtype()};
+    bundle_reform(args, converted, both);
+}
+
+static tn_tensor *at_times_named(tn_tensor *t, void *arg)
+{
+    static const char *const known[] = {NULL, "N", "C", "H", "W", NULL};
+    const char *names[TN_MAX_DIMS];
+    tn_tensor *made = NULL;
+    (void)arg;
+    if (wrong_pick(3) == 0 || tn_alias(t, &made) != TN_OK)
+        return tn_tensor_ref(t);
+    uint64_t begin = wrong_pick(3);
+    for (int d = 0; d < made->ndim; d++)
+        names[d] = wrong_pick(4) ? known[(begin + (uint64_t)d) % 6] : NULL;
+    if (tn_tensor_set_names(made, names, made->ndim) == TN_OK)
+        return made;
+    tn_tensor_unref(made);
+    return tn_tensor_ref(t);
+}
+
+static tn_tensor *at_times_dual(tn_tensor *t, void *arg)
+{
+    tn_tensor *along = NULL, *made = NULL;
+    (void)arg;
+    if (wrong_pick(2) || t->numel > LARGEST ||
+        tn_full_like(t, tn_float(0.5), NULL, TN_FORMAT_PRESERVE, &along) != TN_OK)
+        return tn_tensor_ref(t);
+    tn_status status = tn_make_dual(t, along, &made);
+    tn_tensor_unref(along);
+    return status == TN_OK ? made : tn_tensor_ref(t);
+}
+
 /* ---- a call ---- */
 
 typedef struct wild {
     const char *op;
     tni_schema *schema;
     bundle args;
-    bool fake;
+    bool fake, leaves, dual;
+    bool plain; /* separate tensors of the CPU, of which nothing is followed */
     char how[256];
 } wild;
 
@@ -170,20 +254,39 @@ static void tell(wild *w, const char *what)
     snprintf(w->how + n, sizeof w->how - n, " %s", what);
 }
 
-static void give_places(wild *w)
+static tn_tensor *any_place(tn_tensor *first)
 {
     const int64_t sizes[] = {(int64_t)wrong_pick(4), 3, 2, 2};
+    tn_dtype dtype = first && wrong_pick(4) ? (tn_dtype)first->dtype
+                     : wrong_pick(2)        ? TN_DTYPE_F32
+                                            : wrong_dtype();
+    if (first && wrong_pick(3) == 0)
+        return related(first);
+    tn_tensor *t = wrong_fresh((int)wrong_pick(4), sizes, dtype, TN_CPU);
+    tn_tensor *other = wrong_pick(3) == 0 ? wrong_tensor(t) : NULL;
+    if (!other)
+        return t;
+    tn_tensor_unref(t);
+    return other;
+}
+
+static void give_places(wild *w)
+{
     tn_tensor *first = NULL;
     for (int i = 0; i < w->args.n && !first; i++)
         first = w->args.v[i].tag == TN_TAG_TENSOR ? w->args.v[i].u.tensor : NULL;
     for (int k = 0; k < w->schema->nargs; k++) {
-        if (!w->schema->args[k].is_out || w->schema->args[k].type->kind != TNI_TYPE_TENSOR)
+        if (!w->schema->args[k].is_out)
             continue;
-        tn_dtype dtype = first && wrong_pick(4) ? (tn_dtype)first->dtype : TN_DTYPE_F32;
-        tn_tensor *t = first && wrong_pick(2)
-                           ? related(first)
-                           : wrong_fresh((int)wrong_pick(4), sizes, dtype, TN_CPU);
-        w->args.v[k] = tn_value_take_tensor(t);
+        if (w->schema->args[k].type->kind == TNI_TYPE_TENSOR) {
+            w->args.v[k] = tn_value_take_tensor(any_place(first));
+            continue;
+        }
+        uint32_t n = (uint32_t)wrong_pick(4);
+        tn_tensor **list = tni_alloc((n + 1) * sizeof *list);
+        for (uint32_t i = 0; i < n; i++)
+            list[i] = any_place(first);
+        w->args.v[k] = tn_value_take_tensors(list, n);
     }
 }
 
@@ -219,6 +322,11 @@ static void relate_two(bundle *args)
 
 static void mix(wild *w)
 {
+    w->plain = true;
+    if (wrong_pick(6) == 0) {
+        convert(&w->args);
+        tell(w, "+dtype");
+    }
     if (wrong_pick(4) == 0) {
         bundle_reform(&w->args, strided, NULL);
         tell(w, "+strided");
@@ -226,10 +334,17 @@ static void mix(wild *w)
     if (wrong_pick(4) == 0) {
         bundle_reform(&w->args, at_times_related, NULL);
         relate_two(&w->args);
+        w->plain = false;
         tell(w, "+related");
     }
-    if (wrong_pick(5) == 0) {
+    if (wrong_pick(12) == 0) {
+        bundle_reform(&w->args, at_times_named, NULL);
+        w->plain = false;
+        tell(w, "+names");
+    }
+    if (wrong_pick(4) == 0) {
         bundle_reform(&w->args, at_times_leaf, NULL);
+        w->leaves = true;
         tell(w, "+leaves");
     }
     w->fake = wrong_pick(6) == 0;
@@ -238,6 +353,13 @@ static void mix(wild *w)
         bundle_reform(&w->args, faked, &mixed);
         tell(w, mixed ? "+some fake" : "+fake");
     }
+    w->dual = wrong_pick(8) == 0;
+    if (w->dual) {
+        ASSERT_OK(tn_forward_enter());
+        bundle_reform(&w->args, at_times_dual, NULL);
+        tell(w, "+duals");
+    }
+    w->plain = w->plain && !w->fake && !w->dual && !w->leaves;
 }
 
 static void read_all(const bundle *b)
@@ -259,20 +381,133 @@ static bool has_large(const bundle *b)
     for (int i = 0; i < b->n; i++) {
         const tn_value *v = &b->v[i];
         large |= v->tag == TN_TAG_TENSOR && v->u.tensor && v->u.tensor->numel > LARGEST;
+        large |= v->tag == TN_TAG_TENSOR_LIST && v->count > 10000;
         for (uint32_t k = 0; v->tag == TN_TAG_TENSOR_LIST && k < v->count; k++)
             large |= v->u.tensors[k] && v->u.tensors[k]->numel > LARGEST;
     }
     return large;
 }
 
+/* ---- its gradients ---- */
+
+typedef struct gathered {
+    tn_tensor *v[MOST_LEAVES]; /* borrowed */
+    int n;
+} gathered;
+
+static void gather_one(tn_tensor *t, gathered *all)
+{
+    for (int i = 0; i < all->n; i++)
+        if (all->v[i] == t)
+            return;
+    if (t && all->n < MOST_LEAVES && tn_tensor_requires_grad(t))
+        all->v[all->n++] = t;
+}
+
+static gathered gather(const bundle *b)
+{
+    gathered all = {.n = 0};
+    for (int i = 0; i < b->n; i++) {
+        const tn_value *v = &b->v[i];
+        if (v->tag == TN_TAG_TENSOR)
+            gather_one(v->u.tensor, &all);
+        for (uint32_t k = 0; v->tag == TN_TAG_TENSOR_LIST && k < v->count; k++)
+            gather_one(v->u.tensors[k], &all);
+    }
+    return all;
+}
+
+/* The gradients of @p of, and at times theirs. */
+static void differentiate(const gathered *of, const gathered *by, int times)
+{
+    tn_tensor *grads[MOST_LEAVES] = {NULL}, *given[MOST_LEAVES] = {NULL};
+    tn_grad_opts opts = TN_GRAD_OPTS_INIT;
+    opts.allow_unused = TN_BOOL_TRUE;
+    opts.create_graph = times > 1 ? TN_BOOL_TRUE : TN_BOOL_FALSE;
+    bool made = of->n > 0 && by->n > 0;
+    for (int i = 0; i < of->n; i++)
+        made = made && of->v[i]->numel <= LARGEST &&
+               tn_ones_like(of->v[i], NULL, TN_FORMAT_PRESERVE, &given[i]) == TN_OK;
+    if (made) {
+        tn_status status = tn_grad(of->v, of->n, by->v, by->n, given, &opts, grads);
+        EXPECT(status != TN_INTERNAL);
+        EXPECT(status == TN_OK || tn_last_error()[0] != 0);
+        gathered next = {.n = 0};
+        for (int i = 0; status == TN_OK && i < by->n; i++) {
+            tn_tensor *copy = NULL;
+            if (!grads[i])
+                continue;
+            EXPECT(grads[i]->ndim == by->v[i]->ndim &&
+                   memcmp(grads[i]->sizes, by->v[i]->sizes,
+                          (size_t)by->v[i]->ndim * sizeof(int64_t)) == 0);
+            if (grads[i]->numel <= LARGEST &&
+                tn_clone(grads[i], TN_FORMAT_CONTIGUOUS, &copy) == TN_OK)
+                tn_tensor_unref(copy);
+            gather_one(grads[i], &next);
+        }
+        if (times > 1)
+            differentiate(&next, by, times - 1);
+    }
+    for (int i = 0; i < MOST_LEAVES; i++) {
+        tn_tensor_unref(given[i]);
+        tn_tensor_unref(grads[i]);
+    }
+}
+
+/* ---- the same on meta ---- */
+
+static tn_tensor *on_meta(tn_tensor *t, void *arg)
+{
+    bool *fits = arg;
+    *fits = *fits && t->device.type == TN_DEVICE_CPU;
+    return *fits ? sample_on_meta(t) : tn_tensor_ref(t);
+}
+
+static bool alike(const tn_tensor *a, const tn_tensor *b)
+{
+    if (!a || !b)
+        return a == b;
+    return a->ndim == b->ndim && a->dtype == b->dtype &&
+           memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof *a->sizes) == 0;
+}
+
+/* What masks show, and how many bins there are, is in the values. */
+static bool is_known_without_values(const char *op)
+{
+    return !sample_needs_data(op) && !strstr(op, "bincount") && !strstr(op, "one_hot") &&
+           !strstr(op, "repeat_interleave") && strncmp(op, "aten::index", 11) != 0;
+}
+
+static void compare_on_meta(const wild *w, const bundle *rets, const bundle *twin, tn_status status)
+{
+    bundle made = {0};
+    tn_status other = sample_call(w->op, twin, &made);
+    if (status == TN_OK) {
+        EXPECT_STR(other == TN_OK ? "" : tn_last_error(), "");
+        for (int i = 0; other == TN_OK && i < rets->n; i++)
+            EXPECT(rets->v[i].tag != TN_TAG_TENSOR || made.v[i].tag != TN_TAG_TENSOR ||
+                   alike(rets->v[i].u.tensor, made.v[i].u.tensor));
+    }
+    bundle_clear(&made);
+}
+
 static void call_wild(wild *w)
 {
     wrong_kept all[WRONG_KEPT];
-    bundle rets = {0};
+    bundle rets = {0}, twin = {0};
     tn_fake_guard guard = {0};
     bool inside = w->fake && wrong_pick(2);
+    int times = (int)wrong_pick(2) + 1;
     const char *patience = getenv("WILD_SECONDS");
     double seconds = patience ? atof(patience) : 5;
+    bool compared = w->plain && is_known_without_values(w->op);
+    if (compared) {
+        twin = bundle_copy(&w->args);
+        bundle_reform(&twin, on_meta, &compared);
+    }
+    gathered leaves = gather(&w->args);
+    for (int i = 0; i < w->schema->nargs; i++) /* a leaf may be resized: whose gradient was that? */
+        leaves.n = w->schema->args[i].is_out ? 0 : leaves.n;
     int n = wrong_keep(&w->args, all);
     if (inside)
         guard = tn_fake_enter(mode);
@@ -281,17 +516,26 @@ static void call_wild(wild *w)
     status = sample_call(w->op, &w->args, &rets);
     if (!has_large(&rets) && !has_large(&w->args))
         EXPECT(test_within(start, seconds, w->op, __FILE__, __LINE__));
-    if (inside)
-        tn_fake_leave(guard);
+    char text[4096];
+    snprintf(text, sizeof text, "%s", status == TN_OK ? "" : tn_last_error());
     if (status != TN_OK) {
         EXPECT(tn_last_error()[0] != 0);
         EXPECT(status != TN_INTERNAL);
-        EXPECT_STR(wrong_unwritten(all, n) ? "" : tn_last_error(), "");
+        if (!wrong_unwritten(all, n))
+            test_wrong(__FILE__, __LINE__, "a refusal changed %s: %s", wrong_change(all, n), text);
     } else {
+        gathered results = gather(&rets);
         read_all(&rets);
         read_all(&w->args);
+        if (!has_large(&rets) && !has_large(&w->args))
+            differentiate(&results, &leaves, times);
     }
+    if (inside)
+        tn_fake_leave(guard);
+    if (compared)
+        compare_on_meta(w, &rets, &twin, status);
     wrong_forget(all, n);
+    bundle_clear(&twin);
     bundle_clear(&rets);
 }
 
@@ -312,6 +556,8 @@ static void try_wild(const tni_sample *s, bool loud)
         fprintf(stderr, "%s:%d: %s(%s), wrong:%s\n", s->file, s->line, w.op, s->args, w.how);
     call_wild(&w);
     bundle_clear(&w.args);
+    if (w.dual)
+        ASSERT_OK(tn_forward_leave());
     tni_schema_free(w.schema);
 }
 
@@ -345,6 +591,7 @@ static void try_part(int part)
 {
     const char *only = getenv("WILD_OP");
     bool apart = getenv("WILD_APART") != NULL;
+    be_small();
     ASSERT_OK(tn_fake_mode_new(NULL, &mode));
     test_at_end(free_mode);
     for (int i = part; i < tni_num_samples; i += PARTS) {

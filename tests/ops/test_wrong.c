@@ -56,7 +56,9 @@ static void try_wrong(const tni_sample *s)
     if (status != TN_OK) {
         EXPECT(tn_last_error()[0] != 0);
         EXPECT(status != TN_INTERNAL);
-        EXPECT(wrong_unwritten(all, n));
+        if (!wrong_unwritten(all, n))
+            test_wrong(__FILE__, __LINE__, "a refusal changed %s: %s", wrong_change(all, n),
+                       tn_last_error());
     }
     wrong_forget(all, n);
     bundle_clear(&rets);

@@ -87,17 +87,33 @@ tn_tensor *wrong_fresh(int ndim, const int64_t *sizes, tn_dtype dtype, tn_device
     return t;
 }
 
-static void poke(tn_tensor *t)
+static void poke_one(tn_tensor *t, size_t at)
 {
-    if (!t->data || !t->numel || !(t->flags & TNI_CONTIGUOUS))
-        return;
-    size_t at = (size_t)wrong_pick((uint64_t)t->numel);
     switch ((tn_dtype)t->dtype) {
     case TN_DTYPE_I64:
+    case TN_DTYPE_U64:
         ((int64_t *)t->data)[at] = any_number();
         break;
     case TN_DTYPE_I32:
+    case TN_DTYPE_U32:
         ((int32_t *)t->data)[at] = (int32_t)any_number();
+        break;
+    case TN_DTYPE_I16:
+    case TN_DTYPE_U16:
+        ((int16_t *)t->data)[at] = (int16_t)any_number();
+        break;
+    case TN_DTYPE_F16:
+    case TN_DTYPE_BF16: /* NaN, infinities, the largest and the smallest number among them */
+        ((uint16_t *)t->data)[at] =
+            (uint16_t)(wrong_pick(2) ? wrong_pick(4) * 0x3fff + wrong_pick(2)
+                                     : wrong_pick(1 << 16));
+        break;
+    case TN_DTYPE_I8:
+    case TN_DTYPE_U8:
+        ((int8_t *)t->data)[at] = (int8_t)any_number();
+        break;
+    case TN_DTYPE_BOOL:
+        ((bool *)t->data)[at] = wrong_pick(2);
         break;
     case TN_DTYPE_F32:
         ((float *)t->data)[at] = (float)any_float();
@@ -105,17 +121,36 @@ static void poke(tn_tensor *t)
     case TN_DTYPE_F64:
         ((double *)t->data)[at] = any_float();
         break;
+    case TN_DTYPE_C64:
+        ((float *)t->data)[2 * at + wrong_pick(2)] = (float)any_float();
+        break;
+    case TN_DTYPE_C128:
+        ((double *)t->data)[2 * at + wrong_pick(2)] = any_float();
+        break;
     default:
         break;
     }
 }
 
-tn_tensor *wrong_tensor(tn_tensor *t)
+static void poke(tn_tensor *t)
+{
+    if (!t->data || !t->numel || !(t->flags & TNI_CONTIGUOUS))
+        return;
+    for (uint64_t n = 1 + wrong_pick(2) * wrong_pick(4); n; n--)
+        poke_one(t, (size_t)wrong_pick((uint64_t)t->numel));
+}
+
+tn_dtype wrong_dtype(void)
 {
     static const tn_dtype dtypes[] = {TN_DTYPE_U8,   TN_DTYPE_I8,  TN_DTYPE_I16,  TN_DTYPE_I32,
                                       TN_DTYPE_I64,  TN_DTYPE_F16, TN_DTYPE_F32,  TN_DTYPE_F64,
                                       TN_DTYPE_BF16, TN_DTYPE_C64, TN_DTYPE_C128, TN_DTYPE_BOOL,
-                                      TN_DTYPE_U16,  TN_DTYPE_U64};
+                                      TN_DTYPE_U16,  TN_DTYPE_U64, TN_DTYPE_U32,  TN_DTYPE_F8E4M3};
+    return dtypes[wrong_pick(sizeof dtypes / sizeof *dtypes)];
+}
+
+tn_tensor *wrong_tensor(tn_tensor *t)
+{
     int64_t sizes[TN_MAX_DIMS + 1] = {0};
     int ndim = t ? t->ndim : 1;
     tn_dtype dtype = t ? (tn_dtype)t->dtype : TN_DTYPE_F32;
@@ -142,7 +177,7 @@ tn_tensor *wrong_tensor(tn_tensor *t)
             ndim--;
         break;
     case 5:
-        dtype = dtypes[wrong_pick(sizeof dtypes / sizeof *dtypes)];
+        dtype = wrong_dtype();
         break;
     case 6:
         device = device.type == TN_DEVICE_META ? TN_CPU : TN_META;
@@ -190,6 +225,8 @@ static tn_tensor *poked(tn_tensor *t)
 
 static int64_t lists[64];
 static double float_list[64];
+static tn_value scalar_list[64];
+static bool bool_list[8];
 
 static tn_value wrong_ints(const tn_value *v)
 {
@@ -225,6 +262,25 @@ static tn_value wrong_ints(const tn_value *v)
     return tn_value_ints(lists, n);
 }
 
+static tn_value wrong_scalar(void)
+{
+    return wrong_pick(3) == 0   ? tn_value_int(any_number())
+           : wrong_pick(3) == 0 ? tn_value_scalar(tn_complex(any_float(), any_float()))
+           : wrong_pick(5) == 0 ? tn_value_bool(wrong_pick(2))
+                                : tn_value_float(any_float());
+}
+
+/* As many numbers as @p v has, or about as many. */
+static tn_value wrong_scalars(const tn_value *v)
+{
+    uint32_t n = v->tag == TN_TAG_LIST ? v->count : 0;
+    n = wrong_pick(3) ? n : (uint32_t)wrong_pick(4);
+    n = n > 60 ? 60 : n;
+    for (uint32_t i = 0; i < n; i++)
+        scalar_list[i] = wrong_scalar();
+    return (tn_value){.tag = TN_TAG_LIST, .count = n, .u.values = scalar_list};
+}
+
 tni_type_kind wrong_kind(const tni_schema_type *type)
 {
     while (type->kind == TNI_TYPE_OPTIONAL)
@@ -253,9 +309,7 @@ tn_value wrong_value(const tn_value *v, const tni_schema_arg *arg)
     case TNI_TYPE_BOOL:
         return tn_value_bool(wrong_pick(2));
     case TNI_TYPE_SCALAR:
-        return wrong_pick(3) == 0   ? tn_value_int(any_number())
-               : wrong_pick(3) == 0 ? tn_value_scalar(tn_complex(any_float(), any_float()))
-                                    : tn_value_float(any_float());
+        return wrong_scalar();
     case TNI_TYPE_STRING:
         return tn_value_string(words[wrong_pick(sizeof words / sizeof *words)]);
     case TNI_TYPE_SCALAR_TYPE:
@@ -273,6 +327,12 @@ tn_value wrong_value(const tn_value *v, const tni_schema_arg *arg)
             float_list[0] = any_float();
             float_list[1] = any_float();
             return tn_value_floats(float_list, (int64_t)wrong_pick(3));
+        case TNI_TYPE_SCALAR:
+            return wrong_scalars(v);
+        case TNI_TYPE_BOOL:
+            for (int i = 0; i < 8; i++)
+                bool_list[i] = wrong_pick(2);
+            return tn_value_bools(bool_list, (int64_t)wrong_pick(5));
         case TNI_TYPE_TENSOR:
             if (v->tag != TN_TAG_TENSOR_LIST || v->count == 0 || wrong_pick(3) == 0)
                 return tn_value_tensors(two, (int64_t)wrong_pick(2));
@@ -298,18 +358,25 @@ enum { KEPT_BYTES = 1 << 20 };
 
 static int keep(const tn_tensor *t, wrong_kept *all, int n)
 {
-    if (!t || !t->storage || t->storage->nbytes > KEPT_BYTES || n == WRONG_KEPT)
+    if (!t || !t->storage || n == WRONG_KEPT)
         return n;
-    all[n].t = t;
-    all[n].ndim = t->ndim;
-    memcpy(all[n].sizes, t->sizes, (size_t)t->ndim * sizeof *t->sizes);
-    memcpy(all[n].strides, t->strides, (size_t)t->ndim * sizeof *t->strides);
-    all[n].offset = t->offset;
-    all[n].dtype = t->dtype;
-    all[n].bytes = t->storage->data ? t->storage->nbytes : 0;
-    all[n].copy = tni_alloc(all[n].bytes + 1);
-    if (all[n].bytes)
-        memcpy(all[n].copy, t->storage->data, all[n].bytes);
+    wrong_kept *k = &all[n];
+    k->t = t;
+    k->ndim = t->ndim;
+    memcpy(k->sizes, t->sizes, (size_t)t->ndim * sizeof *t->sizes);
+    memcpy(k->strides, t->strides, (size_t)t->ndim * sizeof *t->strides);
+    k->offset = t->offset;
+    k->dtype = t->dtype;
+    k->flags = t->flags;
+    k->storage = t->storage;
+    k->nbytes = t->storage->nbytes;
+    k->grad_fn = t->grad_fn;
+    k->version = t->versions ? *t->versions : 0;
+    k->bytes = t->storage->data && k->nbytes <= KEPT_BYTES ? k->nbytes : 0;
+    k->copy = tni_alloc(k->bytes + 1);
+    ASSERT(k->copy != NULL);
+    if (k->bytes)
+        memcpy(k->copy, t->storage->data, k->bytes);
     return n + 1;
 }
 
@@ -325,20 +392,38 @@ int wrong_keep(const bundle *args, wrong_kept *all)
     return n;
 }
 
+/* What of a tensor has changed; NULL: nothing. */
+static const char *change_of(const wrong_kept *k)
+{
+    const tn_tensor *t = k->t;
+    if (t->dtype != k->dtype || t->ndim != k->ndim ||
+        memcmp(t->sizes, k->sizes, (size_t)k->ndim * sizeof *k->sizes) != 0)
+        return "its sizes";
+    if (t->offset != k->offset ||
+        memcmp(t->strides, k->strides, (size_t)k->ndim * sizeof *k->strides) != 0)
+        return "its strides";
+    if (t->storage != k->storage || t->storage->nbytes < k->nbytes)
+        return "its storage";
+    if (k->bytes && memcmp(k->copy, t->storage->data, k->bytes) != 0)
+        return "its elements";
+    if (t->storage->nbytes != k->nbytes)
+        return "the size of its storage";
+    if (t->flags != k->flags || t->grad_fn != k->grad_fn)
+        return "its history";
+    return (t->versions ? *t->versions : 0) != k->version ? "its version" : NULL;
+}
+
+const char *wrong_change(const wrong_kept *all, int n)
+{
+    const char *changed = NULL;
+    for (int i = 0; i < n && !changed; i++)
+        changed = change_of(&all[i]);
+    return changed ? changed : "";
+}
+
 bool wrong_unwritten(const wrong_kept *all, int n)
 {
-    bool same = true;
-    for (int i = 0; i < n; i++)
-        same &=
-            all[i].t->offset == all[i].offset && all[i].t->dtype == all[i].dtype &&
-            all[i].t->ndim == all[i].ndim &&
-            memcmp(all[i].t->strides, all[i].strides,
-                   (size_t)all[i].ndim * sizeof *all[i].strides) == 0 &&
-            memcmp(all[i].t->sizes, all[i].sizes, (size_t)all[i].ndim * sizeof *all[i].sizes) ==
-                0 &&
-            (!all[i].bytes || (all[i].t->storage->nbytes >= all[i].bytes &&
-                               memcmp(all[i].copy, all[i].t->storage->data, all[i].bytes) == 0));
-    return same;
+    return wrong_change(all, n)[0] == 0;
 }
 
 void wrong_forget(wrong_kept *all, int n)

@@ -13,7 +13,9 @@ typedef struct wrong_kept {
     const tn_tensor *t;
     int ndim, dtype;
     int64_t sizes[TN_MAX_DIMS], strides[TN_MAX_DIMS], offset;
-    size_t bytes;
+    uint32_t flags, version;
+    const void *storage, *grad_fn;
+    size_t nbytes, bytes; /* of the storage, and as many of them as are in `copy` */
     char *copy;
 } wrong_kept;
 
@@ -22,6 +24,7 @@ typedef struct wrong_kept {
 void wrong_begin(const tni_sample *s, uint64_t turn);
 /* Below n. */
 uint64_t wrong_pick(uint64_t n);
+tn_dtype wrong_dtype(void);
 /* Ones. */
 tn_tensor *wrong_fresh(int ndim, const int64_t *sizes, tn_dtype dtype, tn_device device);
 /* Something in the place of @p t, or NULL for nothing. */
@@ -33,6 +36,7 @@ tni_type_kind wrong_kind(const tni_schema_type *type);
 /* Remember the tensors of @p args; returns how many. */
 int wrong_keep(const bundle *args, wrong_kept *all);
 /* Whether they are as they were. */
+const char *wrong_change(const wrong_kept *all, int n); /* what is not; "" */
 bool wrong_unwritten(const wrong_kept *all, int n);
 void wrong_forget(wrong_kept *all, int n);
 
