@@ -321,7 +321,13 @@ tn_status tni_composite_shrink_backward(tn_tensor *grad, tn_tensor *self, tn_sca
     tn_tensor *inside = tnx_logical_and(tnx_ge_scalar(self, below), tnx_le_scalar(self, lambd));
     tn_tensor *wide = tnx_to_dtype(grad, dtype, false, false, TN_FORMAT_NONE);
     tn_tensor *zeros = zeros_by(self, wide);
-    tn_tensor *made = zeros ? tnx_where(inside, zeros, wide) : zeroed(wide, inside, tn_int(0));
+    tn_tensor *made;
+    if (zeros)
+        made = tnx_where(inside, zeros, wide);
+    else if (wide && !(wide->flags & TNI_DENSE)) /* then self says how the result lies */
+        made = tnx_where_scalarself(inside, tn_int(0), wide);
+    else
+        made = zeroed(wide, inside, tn_int(0));
     return tni_leave(scope, made, out);
 }
 

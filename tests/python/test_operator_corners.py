@@ -642,6 +642,12 @@ class Orders(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, r"tensor a \(2\) must match the size of tensor b \(3\)"):
             tenon.rsub(tenon.ones(3), tenon.ones(2))
 
+    def test_an_expanded_gradient_of_shrinking_lies_as_its_input(self):
+        x, grad = tenon.ones(3, 2).t(), tenon.ones(3).expand(2, 3)
+        for op in tenon.ops.aten.softshrink_backward, tenon.ops.aten.hardshrink_backward:
+            self.assertEqual((op(grad, x, 0.5).stride(), op(grad.contiguous(), x, 0.5).stride()), ((1, 2), (3, 1)))
+            self.assertEqual(op(grad, x, 0.5).tolist(), [[1.0] * 3] * 2)
+
     def test_dimensions_of_size_1_of_a_product_have_strides_as_of_a_fresh_tensor(self):
         for equation, sizes, strides in (("ij,jk->ik", ((1, 3), (3, 4)), (4, 1)), ("bij,bjk->bik", ((5, 1, 3), (5, 3, 4)), (4, 4, 1)),
                                          ("bhid,bhjd->bhij", ((1, 2, 3, 4), (1, 2, 5, 4)), (30, 15, 5, 1)),
