@@ -306,6 +306,16 @@ static tn_tensor *zeroed(tn_tensor *t, tn_tensor *mask, tn_scalar value)
     return tnx_masked_fill_(made, mask, value);
 }
 
+/* Whether elements are repeated, as in what was expanded. */
+static bool is_repeated(const tn_tensor *t)
+{
+    for (int d = 0; t && d < t->ndim; d++) {
+        if (t->strides[d] == 0 && t->sizes[d] > 1)
+            return true;
+    }
+    return false;
+}
+
 tn_status tni_composite_shrink_backward(tn_tensor *grad, tn_tensor *self, tn_scalar lambd,
                                         tn_tensor **out)
 {
@@ -324,7 +334,7 @@ tn_status tni_composite_shrink_backward(tn_tensor *grad, tn_tensor *self, tn_sca
     tn_tensor *made;
     if (zeros)
         made = tnx_where(inside, zeros, wide);
-    else if (wide && !(wide->flags & TNI_DENSE)) /* then self says how the result lies */
+    else if (is_repeated(wide)) /* then self says how the result lies */
         made = tnx_where_scalarself(inside, tn_int(0), wide);
     else
         made = zeroed(wide, inside, tn_int(0));

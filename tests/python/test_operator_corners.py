@@ -646,6 +646,7 @@ class Orders(unittest.TestCase):
         x, grad = tenon.ones(3, 2).t(), tenon.ones(3).expand(2, 3)
         for op in tenon.ops.aten.softshrink_backward, tenon.ops.aten.hardshrink_backward:
             self.assertEqual((op(grad, x, 0.5).stride(), op(grad.contiguous(), x, 0.5).stride()), ((1, 2), (3, 1)))
+            self.assertEqual(op(tenon.ones(2, 6)[:, ::2], x, 0.5).stride(), (3, 1))
             self.assertEqual(op(grad, x, 0.5).tolist(), [[1.0] * 3] * 2)
 
     def test_dimensions_of_size_1_of_a_product_have_strides_as_of_a_fresh_tensor(self):
