@@ -188,7 +188,7 @@ static tn_status run(softmax_job *j, const tn_tensor *a, const tn_tensor *b, int
     j->a = a->data;
     j->b = b ? b->data : NULL;
     j->size = tni_dtype_size(dtype);
-    if (rows && dtype == compute && a->numel <= GRAIN) {
+    if (rows && dtype == compute && a->numel <= GRAIN) { /* gradients of few rows */
         int64_t count = 1; /* no division: it would be a tenth of a small call */
         for (int i = 0; i < d; i++)
             count *= a->sizes[i];
@@ -228,10 +228,27 @@ static const tni_rows_loops *loops_for(const tn_tensor *t)
     return tni_rows_of(tni_cpu_kernels(), (tn_dtype)t->dtype);
 }
 
+/* Few rows go straight to the loop: to describe them would take a tenth of the call. */
+static inline bool run_few(one_fn one, const tn_tensor *self, int64_t dim, tn_tensor *out)
+{
+    const int last = self->ndim - 1;
+    const tn_dtype dtype = (tn_dtype)self->dtype;
+    if (last < 0 || (dim != last && dim != -1) || self->numel == 0 || self->numel > GRAIN ||
+        !(out->flags & self->flags & TNI_CONTIGUOUS) || tni_compute_dtype(dtype) != dtype)
+        return false;
+    int64_t rows = 1;
+    for (int i = 0; i < last; i++)
+        rows *= self->sizes[i];
+    one(out->data, self->data, rows, self->sizes[last]);
+    return true;
+}
+
 tn_status tni_cpu__softmax(tn_tensor *self, int64_t dim, bool half_to_float, tn_tensor *out)
 {
     (void)half_to_float;
     const tni_rows_loops *loops = loops_for(self);
+    if (TNI_LIKELY(run_few(loops->softmax, self, dim, out)))
+        return TN_OK;
     softmax_job j = {.one = loops->softmax, .one_across = loops->across.softmax};
     return run(&j, self, NULL, dim, out);
 }
@@ -240,6 +257,8 @@ tn_status tni_cpu__log_softmax(tn_tensor *self, int64_t dim, bool half_to_float,
 {
     (void)half_to_float;
     const tni_rows_loops *loops = loops_for(self);
+    if (TNI_LIKELY(run_few(loops->log_softmax, self, dim, out)))
+        return TN_OK;
     softmax_job j = {.one = loops->log_softmax, .one_across = loops->across.log_softmax};
     return run(&j, self, NULL, dim, out);
 }
